@@ -1,0 +1,226 @@
+//! Environments: places where code runs. An environment is anything that can start the probe and
+//! carry its byte stream; measuring, loading and recording know nothing of its kind.
+//!
+//! One file per kind, one line in the table below.
+
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tactus_model::facts::Facts;
+use tactus_model::message::Note;
+use tactus_model::plan;
+use tactus_model::topology::Topology;
+use tactus_model::{CpuSet, Evidence};
+
+use crate::guardian::Guardian;
+use crate::system::System;
+
+/// Declares the modules of a family and the one table of what they offer. Each module has a
+/// `pub static ENTRY`.
+macro_rules! registry {
+    ($(#[$doc:meta])* $table:ident: dyn $kind:path; $($module:ident),+ $(,)?) => {
+        $(pub mod $module;)+
+        $(#[$doc])*
+        pub static $table: &[&(dyn $kind + Sync)] = &[$(&$module::ENTRY),+];
+        #[cfg(test)]
+        const MODULES: &[&str] = &[$(stringify!($module)),+];
+    };
+}
+
+registry! {
+    /// Every kind of environment.
+    ENVIRONMENTS: dyn Environment; host, podman, oci, qemu
+}
+
+/// The kind of environment with this name.
+#[must_use]
+pub fn find(kind: &str) -> Option<&'static (dyn Environment + Sync)> {
+    ENVIRONMENTS.iter().copied().find(|environment| environment.kind() == kind)
+}
+
+/// Whether an environment can be used on this machine now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Usable {
+    /// Yes; perhaps with a remark (emulated, for instance).
+    Yes {
+        /// What the user should know.
+        remark: Option<String>,
+    },
+    /// No.
+    No {
+        /// Why not.
+        reason: String,
+        /// What would make it usable.
+        remedy: String,
+    },
+}
+
+/// A key of an environment's table that only its kind has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OptionKey {
+    /// The key.
+    pub name: &'static str,
+    /// What it says and what is taken when it is left out.
+    pub about: &'static str,
+}
+
+/// A key of a plan's environment table that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct OptionError {
+    /// The key.
+    pub key: String,
+    /// What is wrong.
+    pub message: String,
+    /// What would be right.
+    pub hint: String,
+}
+
+/// Why an environment did not come up.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{reason}")]
+pub struct StartError {
+    /// What happened, with the words of the tool that failed.
+    pub reason: String,
+    /// What the user can do.
+    pub hint: Option<String>,
+}
+
+/// How the CPUs inside an environment relate to those of the machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// For each CPU as seen inside, the CPU of the machine it runs on; rising by the inside number.
+    pub cpus: Vec<(u32, u32)>,
+    /// CPUs to measure on when the plan does not say, as seen inside.
+    pub measuring: CpuSet,
+}
+
+impl Layout {
+    /// The CPUs as seen inside.
+    #[must_use]
+    pub fn inside(&self) -> CpuSet {
+        self.cpus.iter().map(|(inside, _)| *inside).collect()
+    }
+
+    /// The machine's CPUs that it uses.
+    #[must_use]
+    pub fn outside(&self) -> CpuSet {
+        self.cpus.iter().map(|(_, outside)| *outside).collect()
+    }
+}
+
+/// What an environment gets in order to start.
+pub struct Setting<'a> {
+    /// The machine.
+    pub system: &'a dyn System,
+    /// Takes back whatever is changed.
+    pub guardian: &'a Guardian,
+    /// The plan's name for it.
+    pub name: &'a str,
+    /// The plan's table for it.
+    pub spec: &'a plan::Environment,
+    /// Its CPUs.
+    pub layout: &'a Layout,
+    /// CPUs of the machine for everything but the measurement.
+    pub housekeeping: CpuSet,
+    /// CPUs inside on which something is measured in this scenario.
+    pub measured: CpuSet,
+    /// A private directory of this run and environment, which exists and is removed afterwards.
+    pub workspace: &'a Path,
+    /// Where a console is to be written.
+    pub console: PathBuf,
+    /// How long it may take until the probe's first word.
+    pub patience: Duration,
+}
+
+/// The probe's byte stream.
+pub struct Stream {
+    /// From the probe.
+    pub reader: Box<dyn Read + Send>,
+    /// To the probe.
+    pub writer: Box<dyn Write + Send>,
+}
+
+/// A kind of environment.
+pub trait Environment {
+    /// The word of the plan.
+    fn kind(&self) -> &'static str;
+
+    /// What it is, in a paragraph, for `tactus explain` and the book.
+    fn about(&self) -> &'static str;
+
+    /// Keys of its table beside `kind`, `cpus`, `inside` and `attach`.
+    fn options(&self) -> &'static [OptionKey] {
+        &[]
+    }
+
+    /// Whether another environment can lie inside it.
+    fn can_nest(&self) -> bool {
+        false
+    }
+
+    /// Whether it can be used on this machine now.
+    fn usable(&self, system: &dyn System) -> Usable;
+
+    /// Checks the values of its own keys (unknown keys have been refused before).
+    ///
+    /// # Errors
+    /// The first key that is wrong.
+    fn check(&self, _spec: &plan::Environment, _system: &dyn System) -> Result<(), OptionError> {
+        Ok(())
+    }
+
+    /// Whether its CPUs are numbered anew inside (a machine of its own) rather than being the
+    /// machine's.
+    fn numbers_cpus(&self) -> bool {
+        false
+    }
+
+    /// How its CPUs lie on the machine's, when `cpus` of the machine are given to it.
+    fn layout(&self, cpus: &CpuSet, machine: &Topology) -> Layout {
+        let measuring = cpus.and(&machine.measuring());
+        let measuring = if measuring.is_empty() { cpus.clone() } else { measuring };
+        if self.numbers_cpus() {
+            let cpus: Vec<(u32, u32)> = (0..).zip(cpus.iter()).collect();
+            let measuring = cpus.iter().filter(|(_, out)| measuring.contains(*out)).map(|(inside, _)| *inside).collect();
+            Layout { cpus, measuring }
+        } else {
+            Layout { cpus: cpus.iter().map(|cpu| (cpu, cpu)).collect(), measuring }
+        }
+    }
+
+    /// Starts it with the probe in it, or attaches to a running one and puts the probe in. Returns
+    /// as soon as the byte stream can be read; the probe's first word is awaited by the caller.
+    ///
+    /// # Errors
+    /// When it does not come up.
+    fn start(&self, setting: &Setting<'_>) -> Result<Box<dyn Running>, StartError>;
+}
+
+/// An environment that is up. Dropping it stops it.
+pub trait Running: Send {
+    /// The probe's byte stream; once.
+    fn take_stream(&mut self) -> Option<Stream>;
+
+    /// After the probe's first word, before any measurement: places threads, locks memory. The notes
+    /// say what was done and what could not be.
+    ///
+    /// # Errors
+    /// When the environment is of no use as it is.
+    fn settle(&mut self) -> Result<Vec<Note>, StartError> {
+        Ok(Vec::new())
+    }
+
+    /// What its numbers are worth, given the facts of the environment.
+    fn evidence(&self, facts: &Facts) -> Evidence {
+        if facts.virtualized() { Evidence::VirtualHost } else { Evidence::BareMetal }
+    }
+
+    /// Why the stream ended when it should not have: exit status, the tool's own words, the last
+    /// lines of the console.
+    fn last_words(&mut self) -> Option<String>;
+
+    /// Ends it and takes back what it changed. The probe has been told to quit, if it could hear.
+    fn stop(&mut self);
+}

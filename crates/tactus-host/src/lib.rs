@@ -1,0 +1,10 @@
+//! Everything of tactus that touches a machine: environments, kernels, runs, bundles.
+
+pub mod bundle;
+pub mod environment;
+pub mod guardian;
+pub mod kernel;
+pub mod plan;
+pub mod probe;
+pub mod run;
+pub mod system;

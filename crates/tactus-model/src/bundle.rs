@@ -1,0 +1,207 @@
+//! The bundle: the directory that a run leaves.
+//!
+//! ```text
+//! manifest.json                       format version, tool version, status, SHA-256 of every file
+//! plan.toml                           the resolved plan
+//! facts/<environment>.json            raw readings
+//! events.jsonl                        what happened, with the scalars of every tick
+//! scenarios/<row>-<name>/result.json  figures of one row
+//! scenarios/<row>-<name>/latency.hlog histograms over time (HdrHistogram interval log)
+//! scenarios/<row>-<name>/missed.hlog  the swallowed periods, where there are any
+//! scenarios/<row>-<name>/pending.jsonl ticks since the last interval; only while it runs
+//! console/<environment>.log           a guest's console
+//! ```
+
+use std::collections::BTreeMap;
+
+use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
+
+use crate::activity::{Measure, Policy};
+use crate::event::{RowStatus, RunStatus, Ticked};
+use crate::evidence::Evidence;
+use crate::facts::Facts;
+use crate::latency::Summary;
+use crate::message::{Control, Note, Outlier, ThreadCounters};
+use crate::plan::{Plan, Require};
+use crate::series::SeriesKey;
+
+/// The version of the bundle's format that this program writes. Another major version is refused.
+pub const FORMAT: Format = Format { major: 1, minor: 0 };
+
+/// A version of a format: a reader accepts its own major version and any minor one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Format {
+    /// Changes when old readers would misread it.
+    pub major: u32,
+    /// Changes when something is added.
+    pub minor: u32,
+}
+
+/// `manifest.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// [`FORMAT`].
+    pub format: Format,
+    /// Version of the tactus that wrote it.
+    pub tactus: String,
+    /// Name of the plan.
+    pub plan: String,
+    /// When the run began, RFC 3339.
+    pub started: String,
+    /// When it ended; `null` while it runs, or after it died.
+    pub finished: Option<String>,
+    /// How it ended; while it runs: `interrupted`, which is what it is if it dies now.
+    pub status: RunStatus,
+    /// What the machine is called and is.
+    pub machine: Machine,
+    /// SHA-256 of every other file, in hex, by path; empty while the run goes on.
+    pub files: BTreeMap<String, String>,
+}
+
+/// The machine in one line's worth of facts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Machine {
+    /// Host name.
+    pub name: String,
+    /// Processor model.
+    pub processor: String,
+    /// CPUs that are on.
+    pub cpus: String,
+    /// Kernel release and version.
+    pub kernel: String,
+    /// Distribution.
+    pub system: String,
+}
+
+/// `result.json`: one row of the run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RowResult {
+    /// The scenario's name.
+    pub name: String,
+    /// Name of the measurement's environment.
+    pub environment: String,
+    /// Its kind.
+    pub kind: String,
+    /// What the numbers are worth; `null` when it never came up.
+    pub evidence: Option<Evidence>,
+    /// What was measured.
+    pub measurement: Measure,
+    /// Time between two wake-ups, in ns.
+    pub interval_ns: u64,
+    /// Priority of the first thread.
+    pub priority: u32,
+    /// How the threads were scheduled.
+    pub policy: Policy,
+    /// Loads of the scenario, as the plan's tables with their `in`.
+    pub load: Vec<serde_json::Value>,
+    /// Faults of the scenario, as the plan's tables with their `in`.
+    pub fault: Vec<serde_json::Value>,
+    /// How it ended.
+    pub status: RowStatus,
+    /// Why it has no numbers, or fewer than planned.
+    pub reason: Option<String>,
+    /// When it began to measure, RFC 3339.
+    pub started: Option<String>,
+    /// How long it was to measure, in ns.
+    pub planned_ns: u64,
+    /// How long it measured, in ns.
+    pub measured_ns: u64,
+    /// From the environment's start to the probe's first word, in ms.
+    pub start_up_ms: Option<u64>,
+    /// What each thread measured.
+    pub series: Vec<SeriesResult>,
+    /// All series together.
+    pub all: Option<Summary>,
+    /// How the controls went.
+    pub control: Vec<Control>,
+    /// Side effects, obstacles and remarks.
+    pub notes: Vec<Note>,
+    /// Frames that did not arrive.
+    pub frames_lost: u64,
+    /// What the plan requires.
+    pub require: Option<Require>,
+}
+
+/// One series of a row.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SeriesResult {
+    /// The key.
+    #[serde(flatten)]
+    pub key: SeriesKey,
+    /// Its figures.
+    pub summary: Summary,
+    /// What its thread went through.
+    pub thread: ThreadCounters,
+    /// Its largest values, largest first.
+    pub outliers: Vec<Outlier>,
+}
+
+/// A histogram of one series over one interval of time.
+#[derive(Clone, Debug)]
+pub struct Interval {
+    /// Tag in the log: [`SeriesKey`]'s CPU, or its full name where a CPU has several series.
+    pub tag: String,
+    /// Start, in ns since the row began to measure.
+    pub start_ns: u64,
+    /// Length, in ns.
+    pub length_ns: u64,
+    /// What was measured, in ns.
+    pub histogram: Histogram<u64>,
+}
+
+/// A row as it is read back.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// Its figures.
+    pub result: RowResult,
+    /// The scalars of every tick, in order.
+    pub ticks: Vec<Ticked>,
+    /// Histograms over time.
+    pub intervals: Vec<Interval>,
+    /// Histograms of the swallowed periods over time.
+    pub missed: Vec<Interval>,
+}
+
+impl Row {
+    /// Everything measured, in one histogram.
+    #[must_use]
+    pub fn histogram(&self) -> Histogram<u64> {
+        let mut all = crate::latency::histogram();
+        for interval in &self.intervals {
+            let _ = all.add(&interval.histogram);
+        }
+        all
+    }
+}
+
+/// A bundle as it is read back: what a report is made of.
+#[derive(Clone, Debug)]
+pub struct Contents {
+    /// The manifest.
+    pub manifest: Manifest,
+    /// The resolved plan.
+    pub plan: Plan,
+    /// Raw readings of every environment.
+    pub facts: BTreeMap<String, Facts>,
+    /// The rows, in the plan's order.
+    pub rows: Vec<Row>,
+    /// Remarks about the run as a whole, with the environment they are about.
+    pub notes: Vec<(Option<String>, Note)>,
+    /// What the reader had to mend or leave out, in sentences; empty for a bundle that is whole.
+    pub damage: Vec<String>,
+}
+
+/// `name` as part of a directory's name: lower-case letters, digits and hyphens.
+#[must_use]
+pub fn slug(name: &str) -> String {
+    let words: Vec<String> = name
+        .split(|c: char| !c.is_ascii_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .map(str::to_ascii_lowercase)
+        .collect();
+    let slug = words.join("-");
+    let slug: String = slug.chars().take(60).collect();
+    if slug.is_empty() { "row".into() } else { slug.trim_end_matches('-').into() }
+}

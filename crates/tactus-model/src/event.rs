@@ -1,0 +1,185 @@
+//! The one stream of events that a run gives off: the recorder writes it, the live view draws it,
+//! a replay feeds it again. One JSON line each in `events.jsonl`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::evidence::Evidence;
+use crate::latency::{Totals, ratio_mean};
+use crate::message::{Control, Note, Outlier, Tick};
+use crate::series::SeriesKey;
+
+/// An event with its time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Stamped {
+    /// Milliseconds since the epoch.
+    pub at_ms: i64,
+    /// What happened.
+    #[serde(flatten)]
+    pub event: Event,
+}
+
+/// Something that happened in a run. `row` is the index of a measurement in the resolved plan: a
+/// scenario with two measurements has two rows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Event {
+    /// The run begins.
+    RunStarted {
+        /// Name of the plan.
+        plan: String,
+        /// Rows that will be measured or skipped.
+        rows: usize,
+        /// What all of it will take, in ns, without start-up.
+        expected_ns: u64,
+    },
+    /// An environment is being brought up for a scenario.
+    EnvironmentStarting {
+        /// Its name.
+        environment: String,
+    },
+    /// The probe in it answered.
+    EnvironmentUp {
+        /// Its name.
+        environment: String,
+        /// What its numbers are worth.
+        evidence: Evidence,
+        /// From its start to the probe's first word, in ms.
+        after_ms: u64,
+    },
+    /// The facts of an environment arrived; they are kept in `facts/`.
+    FactsCollected {
+        /// Its name.
+        environment: String,
+        /// How many readings.
+        readings: usize,
+    },
+    /// A row begins to measure.
+    RowStarted {
+        /// The row.
+        row: usize,
+        /// Its scenario.
+        name: String,
+        /// The environment of the measurement.
+        environment: String,
+        /// How long it will measure, in ns.
+        duration_ns: u64,
+    },
+    /// The default control went so.
+    Controlled {
+        /// The row.
+        row: usize,
+        /// How it went.
+        control: Control,
+    },
+    /// A series reported.
+    Ticked(Ticked),
+    /// A large value.
+    Outlier {
+        /// The row.
+        row: usize,
+        /// What it was.
+        outlier: Outlier,
+    },
+    /// A remark.
+    Noted {
+        /// The environment it is about, or none for the run.
+        environment: Option<String>,
+        /// The remark.
+        note: Note,
+    },
+    /// Frames of an environment did not arrive.
+    FramesLost {
+        /// The environment.
+        environment: String,
+        /// How many.
+        frames: u64,
+    },
+    /// A row has ended.
+    RowFinished {
+        /// The row.
+        row: usize,
+        /// How.
+        status: RowStatus,
+        /// Why, when it was not measured.
+        reason: Option<String>,
+    },
+    /// The run has ended.
+    RunFinished {
+        /// How.
+        status: RunStatus,
+    },
+}
+
+/// One tick of one series: the scalars that the bundle keeps for every tick.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Ticked {
+    /// The row.
+    pub row: usize,
+    /// The series.
+    pub series: SeriesKey,
+    /// Number of the tick.
+    pub n: u64,
+    /// End of the tick, in ns since the measurement started.
+    pub at_ns: u64,
+    /// Wake-ups in this tick.
+    pub cycles: u64,
+    /// Periods swallowed in this tick.
+    pub overruns: u64,
+    /// Smallest latency, in ns.
+    pub min_ns: Option<u64>,
+    /// Mean latency, in ns.
+    pub mean_ns: Option<f64>,
+    /// 99th percentile, in ns.
+    pub p99_ns: Option<u64>,
+    /// Largest latency, in ns.
+    pub max_ns: Option<u64>,
+    /// The whole tick with its histogram, for those who listen; the bundle keeps it elsewhere.
+    #[serde(skip)]
+    pub whole: Option<Box<Tick>>,
+}
+
+impl Ticked {
+    /// The scalars of a probe's tick.
+    #[must_use]
+    pub fn of(row: usize, tick: Tick, p99_ns: Option<u64>) -> Self {
+        let Totals { cycles, overruns, min_ns, max_ns, sum_ns } = tick.now;
+        let some = |value| (cycles > 0).then_some(value);
+        Self {
+            row,
+            series: tick.series.clone(),
+            n: tick.n,
+            at_ns: tick.at_ns,
+            cycles,
+            overruns,
+            min_ns: some(min_ns),
+            mean_ns: ratio_mean(sum_ns, cycles),
+            p99_ns,
+            max_ns: some(max_ns),
+            whole: Some(Box::new(tick)),
+        }
+    }
+}
+
+/// How a row ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum RowStatus {
+    /// It has numbers (perhaps fewer than planned: then `reason` says why).
+    Measured,
+    /// This machine cannot do it.
+    Skipped,
+    /// It was tried and broke.
+    Failed,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum RunStatus {
+    /// Every row was done, skipped or failed.
+    Complete,
+    /// It was stopped, or died.
+    Interrupted,
+}

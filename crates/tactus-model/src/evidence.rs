@@ -1,0 +1,52 @@
+//! What kind of evidence a result is.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Where the numbers come from, and so what they may be used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum Evidence {
+    /// No hypervisor below: the numbers speak of this hardware.
+    #[serde(rename = "bare metal")]
+    BareMetal,
+    /// A hypervisor lies below, and the processor executes the code itself: the numbers hold as
+    /// seen inside that virtual machine.
+    #[serde(rename = "virtual host")]
+    VirtualHost,
+    /// The processor is emulated (QEMU TCG): shows that the path works, says nothing about hardware.
+    #[serde(rename = "emulated")]
+    Emulated,
+    /// Read from another tool's output.
+    #[serde(rename = "imported")]
+    Imported,
+}
+
+impl Evidence {
+    /// One sentence that says what a reader may conclude from such a number.
+    #[must_use]
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::BareMetal => "Measured on the hardware itself: a verdict speaks of this machine.",
+            Self::VirtualHost => {
+                "Measured on a machine that is itself virtual: a verdict holds as seen inside this virtual machine."
+            }
+            Self::Emulated => {
+                "The processor was emulated: this shows that the path works and says nothing about hardware; it gets no verdict."
+            }
+            Self::Imported => "Read from another tool's output: tactus did not see the measurement.",
+        }
+    }
+}
+
+impl fmt::Display for Evidence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::BareMetal => "bare metal",
+            Self::VirtualHost => "virtual host",
+            Self::Emulated => "emulated",
+            Self::Imported => "imported",
+        })
+    }
+}

@@ -1,0 +1,380 @@
+//! Latency histograms: exact minimum, maximum and sum beside an HDR histogram, and the correction
+//! for periods that a disturbance swallowed.
+
+use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
+
+use crate::number::{float, whole};
+
+/// The highest value a histogram tells apart, in ns (one hour); longer ones count in its last bucket.
+/// The exact maximum is kept beside it.
+pub const HIGHEST_NS: u64 = 3_600_000_000_000;
+
+/// Significant decimal digits of a histogram's value: a quantile is within 0.1 %.
+pub const DIGITS: u8 = 3;
+
+/// An empty histogram of the one layout that tactus uses everywhere (ns, 1 ns to one hour, 3 digits).
+///
+/// # Panics
+/// Never: the bounds are constants that the library accepts.
+#[must_use]
+pub fn histogram() -> Histogram<u64> {
+    Histogram::new_with_bounds(1, HIGHEST_NS, DIGITS).expect("constant bounds are valid")
+}
+
+/// Counts of a histogram, bucket by bucket, as they travel: `[value, count, step, count, ...]`, where
+/// each value is given as the step from the one before it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Sparse(pub Vec<u64>);
+
+/// Why travelling counts cannot be a histogram.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SparseError {
+    /// An odd number of entries: a value without its count.
+    #[error("the last value has no count")]
+    Odd,
+    /// The values or counts add up beyond 2^64.
+    #[error("the values or counts are too large")]
+    TooLarge,
+}
+
+impl Sparse {
+    /// The non-empty buckets of `histogram`.
+    #[must_use]
+    pub fn of(histogram: &Histogram<u64>) -> Self {
+        let mut flat = Vec::new();
+        let mut last = 0;
+        for bucket in histogram.iter_recorded() {
+            let value = bucket.value_iterated_to();
+            flat.extend([value - last, bucket.count_at_value()]);
+            last = value;
+        }
+        Self(flat)
+    }
+
+    /// Value and count of each bucket, in rising order.
+    ///
+    /// # Errors
+    /// When the list is cut or its numbers overflow: it came from somebody else's bytes.
+    pub fn buckets(&self) -> Result<Vec<(u64, u64)>, SparseError> {
+        if self.0.len() % 2 != 0 {
+            return Err(SparseError::Odd);
+        }
+        let mut value: u64 = 0;
+        let mut total: u64 = 0;
+        self.0
+            .chunks_exact(2)
+            .map(|pair| {
+                value = value.checked_add(pair[0]).ok_or(SparseError::TooLarge)?;
+                total = total.checked_add(pair[1]).ok_or(SparseError::TooLarge)?;
+                Ok((value, pair[1]))
+            })
+            .collect()
+    }
+
+    /// Adds the counts to `histogram`.
+    ///
+    /// # Errors
+    /// As [`Sparse::buckets`]; `histogram` is then unchanged.
+    pub fn add_to(&self, histogram: &mut Histogram<u64>) -> Result<(), SparseError> {
+        for (value, count) in self.buckets()? {
+            histogram.saturating_record_n(value, count);
+        }
+        Ok(())
+    }
+
+    /// Whether nothing was counted.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// What was counted exactly, without a histogram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Totals {
+    /// Wake-ups measured (for `spin`: passes of the polling loop).
+    pub cycles: u64,
+    /// Periods that passed while the thread was still late: they were never measured.
+    pub overruns: u64,
+    /// Smallest latency in ns; `u64::MAX` before the first.
+    pub min_ns: u64,
+    /// Largest latency in ns.
+    pub max_ns: u64,
+    /// Sum of all latencies in ns.
+    pub sum_ns: u64,
+}
+
+impl Default for Totals {
+    fn default() -> Self {
+        Self { cycles: 0, overruns: 0, min_ns: u64::MAX, max_ns: 0, sum_ns: 0 }
+    }
+}
+
+impl Totals {
+    /// Joins what two stretches or two threads counted.
+    pub fn add(&mut self, other: &Self) {
+        self.cycles = self.cycles.saturating_add(other.cycles);
+        self.overruns = self.overruns.saturating_add(other.overruns);
+        self.min_ns = self.min_ns.min(other.min_ns);
+        self.max_ns = self.max_ns.max(other.max_ns);
+        self.sum_ns = self.sum_ns.saturating_add(other.sum_ns);
+    }
+
+    /// Mean latency in ns, if anything was measured.
+    #[must_use]
+    pub fn mean_ns(&self) -> Option<f64> {
+        ratio_mean(self.sum_ns, self.cycles)
+    }
+}
+
+/// The mean of `count` values that add up to `sum`, if there are any.
+#[must_use]
+pub fn ratio_mean(sum: u64, count: u64) -> Option<f64> {
+    (count > 0).then(|| float(sum) / float(count))
+}
+
+/// A latency distribution: exact totals, a histogram of what was measured, and a histogram of the
+/// periods that were swallowed.
+#[derive(Clone, Debug)]
+pub struct Latency {
+    /// Exact counts, minimum, maximum and sum, as the measuring threads kept them.
+    pub totals: Totals,
+    /// What was measured.
+    pub raw: Histogram<u64>,
+    /// The latencies that the swallowed periods would have had: a wake-up that came `L` late at
+    /// interval `I` swallowed the periods with latencies `L - I`, `L - 2I`, ... down to below `I`
+    /// (G. Tene, "How NOT to measure latency": coordinated omission).
+    pub missed: Histogram<u64>,
+}
+
+impl Default for Latency {
+    fn default() -> Self {
+        Self { totals: Totals::default(), raw: histogram(), missed: histogram() }
+    }
+}
+
+impl Latency {
+    /// An empty distribution.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds one latency of a thread that wakes every `interval_ns` (0: not periodic, as in `spin`).
+    pub fn record(&mut self, latency_ns: u64, interval_ns: u64) {
+        let overruns = swallowed(latency_ns, interval_ns);
+        self.totals.add(&Totals { cycles: 1, overruns, min_ns: latency_ns, max_ns: latency_ns, sum_ns: latency_ns });
+        self.record_histograms(latency_ns, interval_ns);
+    }
+
+    /// Adds one latency to the histograms alone, where the exact totals are kept elsewhere.
+    pub fn record_histograms(&mut self, latency_ns: u64, interval_ns: u64) {
+        self.raw.saturating_record(latency_ns);
+        let periods = swallowed(latency_ns, interval_ns).min(MOST_SWALLOWED);
+        for period in 1..=periods {
+            self.missed.saturating_record(latency_ns - period * interval_ns);
+        }
+    }
+
+    /// Adds another distribution.
+    pub fn merge(&mut self, other: &Self) {
+        self.totals.add(&other.totals);
+        // Both have the one layout, so that adding cannot fail.
+        let _ = self.raw.add(&other.raw);
+        let _ = self.missed.add(&other.missed);
+    }
+
+    /// Empties the distribution, keeping its memory.
+    pub fn clear(&mut self) {
+        self.totals = Totals::default();
+        self.raw.reset();
+        self.missed.reset();
+    }
+
+    /// Samples that were measured but did not reach the histogram (a dropped frame, a full ring).
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        self.totals.cycles.saturating_sub(self.raw.len())
+    }
+
+    /// Raw and swallowed periods together.
+    #[must_use]
+    pub fn corrected(&self) -> Histogram<u64> {
+        let mut both = self.raw.clone();
+        let _ = both.add(&self.missed);
+        both
+    }
+
+    /// The figures of the distribution.
+    #[must_use]
+    pub fn summary(&self) -> Summary {
+        let corrected = self.corrected();
+        let cap = |histogram: &Histogram<u64>, quantile: f64| {
+            (!histogram.is_empty()).then(|| self.within(histogram.value_at_quantile(quantile)))
+        };
+        let measured = self.totals.cycles > 0;
+        Summary {
+            cycles: self.totals.cycles,
+            overruns: self.totals.overruns,
+            lost: self.lost(),
+            min_ns: measured.then_some(self.totals.min_ns),
+            mean_ns: self.totals.mean_ns(),
+            p50_ns: cap(&self.raw, 0.50),
+            p99_ns: cap(&self.raw, 0.99),
+            p999_ns: cap(&self.raw, 0.999),
+            max_ns: measured.then_some(self.totals.max_ns),
+            corrected: Corrected {
+                count: corrected.len(),
+                p50_ns: cap(&corrected, 0.50),
+                p99_ns: cap(&corrected, 0.99),
+                p999_ns: cap(&corrected, 0.999),
+            },
+        }
+    }
+
+    /// A quantile of a histogram is the upper edge of its bucket: never above the exact maximum.
+    fn within(&self, value: u64) -> u64 {
+        if self.totals.cycles == 0 { value } else { value.min(self.totals.max_ns) }
+    }
+}
+
+/// The most periods of one wake-up that enter the corrected histogram (an hour at 200 us is 18
+/// million); all of them are counted as overruns.
+pub const MOST_SWALLOWED: u64 = 1_000_000;
+
+/// How many periods of `interval_ns` passed unseen while a wake-up was `latency_ns` late.
+#[must_use]
+pub fn swallowed(latency_ns: u64, interval_ns: u64) -> u64 {
+    latency_ns.checked_div(interval_ns).unwrap_or(0)
+}
+
+/// The figures of a distribution; all times in ns. Nothing measured gives `null`, never 0.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Summary {
+    /// Wake-ups measured.
+    pub cycles: u64,
+    /// Periods swallowed by a late wake-up.
+    pub overruns: u64,
+    /// Samples counted in `cycles` that did not reach the histogram.
+    pub lost: u64,
+    /// Smallest latency, exact.
+    pub min_ns: Option<u64>,
+    /// Mean latency.
+    pub mean_ns: Option<f64>,
+    /// Median, within 0.1 %.
+    pub p50_ns: Option<u64>,
+    /// 99th percentile, within 0.1 %.
+    pub p99_ns: Option<u64>,
+    /// 99.9th percentile, within 0.1 %.
+    pub p999_ns: Option<u64>,
+    /// Largest latency, exact.
+    pub max_ns: Option<u64>,
+    /// Quantiles with the swallowed periods put back.
+    pub corrected: Corrected,
+}
+
+/// Quantiles of the corrected histogram, in ns.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Corrected {
+    /// Measured and swallowed periods together.
+    pub count: u64,
+    /// Median.
+    pub p50_ns: Option<u64>,
+    /// 99th percentile.
+    pub p99_ns: Option<u64>,
+    /// 99.9th percentile.
+    pub p999_ns: Option<u64>,
+}
+
+impl Summary {
+    /// The mean rounded to a whole ns.
+    #[must_use]
+    pub fn mean_rounded(&self) -> Option<u64> {
+        self.mean_ns.map(whole)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn of(values: &[u64], interval: u64) -> Latency {
+        let mut latency = Latency::new();
+        for value in values {
+            latency.record(*value, interval);
+        }
+        latency
+    }
+
+    #[test]
+    fn nothing_measured_has_no_figures() {
+        let summary = Latency::new().summary();
+        assert_eq!((summary.min_ns, summary.max_ns, summary.mean_ns, summary.p50_ns), (None, None, None, None));
+    }
+
+    #[test]
+    fn a_swallowed_period_is_counted_and_put_back() {
+        // 1 ms late at 200 us: five periods passed, with 800, 600, 400, 200 and 0 us of latency.
+        let latency = of(&[1_000_000], 200_000);
+        assert_eq!(latency.totals.overruns, 5);
+        assert_eq!(latency.corrected().len(), 6);
+        let mut values: Vec<u64> = latency.missed.iter_recorded().map(|v| v.value_iterated_to() / 1_000).collect();
+        values.sort_unstable();
+        assert_eq!(values, [0, 200, 400, 600, 800]);
+    }
+
+    #[test]
+    fn a_quantile_never_exceeds_the_exact_maximum() {
+        let summary = of(&[1_234_567], 0).summary();
+        assert_eq!(summary.p999_ns, Some(1_234_567));
+    }
+
+    #[test]
+    fn counts_from_elsewhere_that_are_cut_or_absurd_are_refused() {
+        assert_eq!(Sparse(vec![5]).buckets(), Err(SparseError::Odd));
+        assert_eq!(Sparse(vec![5, 1, u64::MAX, 1]).buckets(), Err(SparseError::TooLarge));
+        assert_eq!(Sparse(vec![5, u64::MAX, 1, 1]).buckets(), Err(SparseError::TooLarge));
+    }
+
+    proptest! {
+        #[test]
+        fn counts_travel_without_a_change(values in proptest::collection::vec(0u64..HIGHEST_NS, 0..200)) {
+            let sent = of(&values, 0).raw;
+            let mut got = histogram();
+            Sparse::of(&sent).add_to(&mut got).unwrap();
+            prop_assert_eq!(sent, got);
+        }
+
+        #[test]
+        fn merging_is_the_same_as_measuring_together(
+            a in proptest::collection::vec(0u64..10_000_000, 0..100),
+            b in proptest::collection::vec(0u64..10_000_000, 0..100),
+        ) {
+            let mut merged = of(&a, 200_000);
+            merged.merge(&of(&b, 200_000));
+            let together = of(&[a, b].concat(), 200_000);
+            prop_assert_eq!(merged.summary(), together.summary());
+            prop_assert_eq!(merged.raw, together.raw);
+            prop_assert_eq!(merged.missed, together.missed);
+        }
+
+        #[test]
+        fn cycles_and_overruns_are_what_the_corrected_histogram_holds(
+            values in proptest::collection::vec(0u64..50_000_000, 1..50), interval in 10_000u64..1_000_000,
+        ) {
+            let summary = of(&values, interval).summary();
+            prop_assert_eq!(summary.cycles + summary.overruns, summary.corrected.count);
+        }
+
+        #[test]
+        fn no_counts_make_the_reader_panic(flat in proptest::collection::vec(any::<u64>(), 0..20)) {
+            let _ = Sparse(flat).add_to(&mut histogram());
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! The data of tactus and the pure rules over it. Nothing here touches a machine.
+//!
+//! Every crate speaks these words: the probe sends [`message`]s in [`wire`] frames, the host side
+//! reads a [`plan`], writes [`event`]s and a [`bundle`], and the report turns a bundle into a
+//! [`document`].
+
+pub mod activity;
+pub mod bundle;
+pub mod catalogue;
+pub mod cpus;
+pub mod document;
+pub mod duration;
+pub mod event;
+pub mod evidence;
+pub mod facts;
+pub mod latency;
+pub mod message;
+pub mod number;
+pub mod plan;
+pub mod series;
+pub mod topology;
+pub mod undo;
+pub mod wire;
+
+pub use cpus::CpuSet;
+pub use duration::Nanos;
+pub use evidence::Evidence;
+pub use latency::{Latency, Sparse};

@@ -1,0 +1,293 @@
+//! What the host side and the probe say to each other. Every message travels in [`crate::wire`]
+//! frames.
+//!
+//! ```text
+//! probe  hello, facts            as soon as it runs
+//! host   job                     what to do
+//! probe  note*, ready            threads are up, memory is locked; or refused
+//! host   go                      to all probes of a scenario at once
+//! probe  control*, tick*, outlier*, note*   once a tick, per series
+//! probe  done                    at the end of the duration, after a stop, or at a break
+//! host   job ... or quit
+//! ```
+//!
+//! All times are nanoseconds of the environment's own CLOCK_MONOTONIC; `at_ns` counts from the
+//! moment the measurement started.
+
+use serde::{Deserialize, Serialize};
+
+use crate::activity::{Fault, Load, Measure, Policy};
+use crate::cpus::CpuSet;
+use crate::facts::Facts;
+use crate::latency::{Sparse, Totals};
+use crate::series::SeriesKey;
+
+/// The version of this protocol. A probe of another one is refused.
+pub const PROTOCOL: u32 = 1;
+
+/// From the host side to the probe.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "t", rename_all = "lowercase")]
+pub enum ToProbe {
+    /// What to do next.
+    Job(Job),
+    /// Start what the job says.
+    Go,
+    /// End the running job now and keep what it measured.
+    Stop,
+    /// End the probe (as PID 1 of a guest: power off).
+    Quit,
+}
+
+/// From the probe to the host side.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "t", rename_all = "lowercase")]
+pub enum FromProbe {
+    /// The first message.
+    Hello(Hello),
+    /// Facts of the environment; several messages add up.
+    Facts {
+        /// The readings.
+        readings: Facts,
+        /// Whether these are the last ones.
+        last: bool,
+    },
+    /// The job is prepared and waits for `go`.
+    Ready,
+    /// The job cannot be done here.
+    Refused(Refusal),
+    /// How the default control went on one measuring thread.
+    Control(Control),
+    /// What one series measured in one tick.
+    Tick(Tick),
+    /// One of the largest values of a series.
+    Outlier(Outlier),
+    /// A side effect, an obstacle, something the reader must know.
+    Note(Note),
+    /// The job has ended.
+    Done(Done),
+}
+
+/// Who the probe is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hello {
+    /// [`PROTOCOL`].
+    pub protocol: u32,
+    /// Version of the probe.
+    pub version: String,
+    /// `x86_64` or `aarch64`.
+    pub arch: String,
+    /// Process id as the environment sees it (1: the probe is the whole system).
+    pub pid: u32,
+    /// CLOCK_MONOTONIC now, in ns.
+    pub monotonic_ns: u64,
+    /// CLOCK_REALTIME now, in ns since the epoch.
+    pub realtime_ns: u64,
+    /// Names of measurements, loads and faults that this probe knows.
+    pub can: Vec<String>,
+}
+
+/// What a probe is to do for one scenario.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Job {
+    /// How long to measure, in ns.
+    pub duration_ns: u64,
+    /// How often to report, in ns.
+    pub tick_ns: u64,
+    /// Prove the instrument before measuring (one 1 ms hog per measuring thread).
+    pub control: bool,
+    /// Leave the system as it is: do not hold cpu_dma_latency.
+    pub no_side_effects: bool,
+    /// CPUs for everything but measurements, loads and faults (the probe's session thread).
+    pub housekeeping: CpuSet,
+    /// What runs together.
+    pub activities: Vec<Activity>,
+}
+
+/// One thing to do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Activity {
+    /// Its number within the job, from 0; ticks name it.
+    pub id: u32,
+    /// CPUs of the environment.
+    pub cpus: CpuSet,
+    /// What to do.
+    pub what: What,
+}
+
+/// A measurement, a load or a fault.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum What {
+    /// Measure.
+    Measure {
+        /// The measurement and its own parameters.
+        measure: Measure,
+        /// Time between two wake-ups, in ns.
+        interval_ns: u64,
+        /// Real-time priority of the first thread on each CPU.
+        priority: u32,
+        /// How the threads are scheduled.
+        policy: Policy,
+    },
+    /// Make load.
+    Load(Load),
+    /// Disturb.
+    Fault(Fault),
+}
+
+/// Why a job cannot be done, and what would help.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refusal {
+    /// The obstacle, with the system's own words.
+    pub reason: String,
+    /// What the user can do.
+    pub hint: Option<String>,
+}
+
+/// A known fault, and what the instrument saw of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Control {
+    /// The measuring activity.
+    pub activity: u32,
+    /// The thread that should have seen it.
+    pub series: SeriesKey,
+    /// How long the hog really held the CPU while the thread was due, in ns.
+    pub injected_ns: u64,
+    /// The latency that the thread measured, in ns.
+    pub seen_ns: u64,
+    /// Largest latency of the same thread just before, without the hog: the noise of the place, in ns.
+    pub noise_ns: u64,
+    /// Whether it was seen at its size: within 10 % or the noise.
+    pub proven: bool,
+    /// How often it had to be tried.
+    pub attempts: u32,
+}
+
+/// What one series measured in one tick.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Tick {
+    /// The measuring activity.
+    pub activity: u32,
+    /// The series.
+    pub series: SeriesKey,
+    /// Number of the tick, from 0.
+    pub n: u64,
+    /// End of the tick, in ns since the measurement started.
+    pub at_ns: u64,
+    /// Counted in this tick, exact.
+    pub now: Totals,
+    /// Counted since the start, exact: what a lost tick held is the difference.
+    pub total: Totals,
+    /// Histogram of this tick.
+    pub counts: Sparse,
+    /// Latencies that the periods swallowed in this tick would have had.
+    #[serde(default, skip_serializing_if = "Sparse::is_empty")]
+    pub missed: Sparse,
+    /// What the thread went through since the start.
+    pub thread: ThreadCounters,
+}
+
+/// Counters of a measuring thread since the measurement started. What cannot be read is `null`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadCounters {
+    /// Page faults without I/O.
+    pub minor_faults: Option<u64>,
+    /// Page faults with I/O.
+    pub major_faults: Option<u64>,
+    /// Times the thread gave up its CPU.
+    pub voluntary_switches: Option<u64>,
+    /// Times it was taken away.
+    pub involuntary_switches: Option<u64>,
+    /// CPU time of the thread, in ns.
+    pub cpu_ns: Option<u64>,
+    /// Time that the hypervisor gave this CPU to others, in ns.
+    pub steal_ns: Option<u64>,
+    /// System management interrupts on this CPU.
+    pub smi: Option<u64>,
+}
+
+/// One of the largest values of a series.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outlier {
+    /// The measuring activity.
+    pub activity: u32,
+    /// The series.
+    pub series: SeriesKey,
+    /// When the thread woke, in ns since the measurement started.
+    pub at_ns: u64,
+    /// The latency, in ns.
+    pub value_ns: u64,
+}
+
+/// What kind of note it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NoteKind {
+    /// Measuring changed something on the system.
+    SideEffect,
+    /// Something stands in the way of a good measurement.
+    Obstacle,
+    /// Good to know.
+    Info,
+}
+
+/// A remark of the probe or of the run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Note {
+    /// What kind of note it is.
+    pub kind: NoteKind,
+    /// One sentence.
+    pub text: String,
+    /// What the user can do about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+impl Note {
+    /// A note about something that measuring changed.
+    #[must_use]
+    pub fn side_effect(text: impl Into<String>) -> Self {
+        Self { kind: NoteKind::SideEffect, text: text.into(), hint: None }
+    }
+
+    /// A note about an obstacle, with its remedy.
+    #[must_use]
+    pub fn obstacle(text: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { kind: NoteKind::Obstacle, text: text.into(), hint: Some(hint.into()) }
+    }
+
+    /// Something good to know.
+    #[must_use]
+    pub fn info(text: impl Into<String>) -> Self {
+        Self { kind: NoteKind::Info, text: text.into(), hint: None }
+    }
+}
+
+/// Why a job ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum End {
+    /// Its duration was over.
+    Complete,
+    /// It was told to stop.
+    Stopped,
+    /// A latency exceeded the limit of `break`.
+    Break,
+    /// It could not go on.
+    Failed,
+}
+
+/// The end of a job.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Done {
+    /// Why it ended.
+    pub end: End,
+    /// Where `end` is `break` or `failed`: what happened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// How long was measured, in ns.
+    pub measured_ns: u64,
+    /// Rounds that each load did, as `scheduler` counts messages, by activity.
+    pub load_rounds: Vec<(u32, u64)>,
+}

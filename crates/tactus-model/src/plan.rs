@@ -1,0 +1,327 @@
+//! A plan: environments and scenarios, as the user writes them in TOML.
+//!
+//! [`Plan`] is what was written; nothing in it has been checked against a machine. The host side
+//! resolves it (CPU sets, kernels, what is usable) into the same shape with every value filled in,
+//! which is what a bundle keeps as `plan.toml`.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::{DeserializeOwned, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::activity::{Fault, Load, Measure, Policy, optional_word_or_table};
+use crate::cpus::CpuRequest;
+use crate::duration::Nanos;
+
+/// A plan or study.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// Its name, as `tactus run NAME` takes it for studies.
+    pub name: String,
+    /// One line for lists and headings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// What it does and where it comes from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub about: Option<String>,
+    /// Values for scenarios that do not say otherwise.
+    #[serde(default, skip_serializing_if = "Scenario::says_nothing")]
+    pub defaults: Scenario,
+    /// Values that `--quick` puts in their place.
+    #[serde(default, skip_serializing_if = "Scenario::says_nothing")]
+    pub quick: Scenario,
+    /// The places where code runs, by name.
+    #[serde(default)]
+    pub environment: BTreeMap<String, Environment>,
+    /// What is done there, in this order.
+    #[serde(default)]
+    pub scenario: Vec<Scenario>,
+    /// Published figures, shown beside the measured ones.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reference: Vec<Reference>,
+    /// Pairs of scenarios whose difference is a claim under test.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub compare: Vec<Compare>,
+    /// Figures that the report draws beside its usual ones.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub figure: Vec<Figure>,
+}
+
+/// An environment as the plan describes it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Environment {
+    /// `host`, `podman`, `oci`, `qemu`, ...
+    pub kind: String,
+    /// CPUs of the machine that it runs on: those to measure on, or those for the vCPUs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<CpuRequest>,
+    /// Name of the environment that it lies in; none: the host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inside: Option<String>,
+    /// Name of a running one to attach to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attach: Option<String>,
+    /// Keys of its kind; the environment's own file reads and checks them.
+    #[serde(flatten)]
+    pub options: BTreeMap<String, serde_json::Value>,
+}
+
+/// A scenario, in its full form (`activity`) or in shorthand (`environment`, `measurement`, `load`,
+/// `fault`). Also the shape of `[defaults]` and `[quick]`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// Its name; several measurements of one scenario share it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// How long it measures.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration: Option<Nanos>,
+    /// Time between two wake-ups.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval: Option<Nanos>,
+    /// Real-time priority of the measuring threads, 1 to 99.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<u32>,
+    /// How the measuring threads are scheduled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<Policy>,
+    /// How often the probe reports; default 1 s, less in short scenarios.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tick: Option<Nanos>,
+    /// Prove the instrument before measuring. Default true.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub control: Option<bool>,
+    /// Leave the system as it is while measuring. Default false.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub no_side_effects: Option<bool>,
+    /// What the result must satisfy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub require: Option<Require>,
+    /// Shorthand: where.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub environment: Option<String>,
+    /// Shorthand: what is measured.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "optional_word_or_table")]
+    pub measurement: Option<Measure>,
+    /// Shorthand: CPUs of the environment that are measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<CpuRequest>,
+    /// Shorthand: loads beside it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "one_or_many")]
+    pub load: Vec<Placed<Load>>,
+    /// Shorthand: faults injected meanwhile.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "one_or_many")]
+    pub fault: Vec<Placed<Fault>>,
+    /// The full form: everything that runs together.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub activity: Vec<Activity>,
+}
+
+impl Scenario {
+    fn says_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// One measurement, load or fault in one environment.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Activity {
+    /// What is measured.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "optional_word_or_table")]
+    pub measure: Option<Measure>,
+    /// What load is made.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "optional_word_or_table")]
+    pub load: Option<Load>,
+    /// What fault is injected.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "optional_word_or_table")]
+    pub fault: Option<Fault>,
+    /// The environment.
+    #[serde(rename = "in")]
+    pub environment: String,
+    /// CPUs of that environment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<CpuRequest>,
+    /// Instead of the scenario's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval: Option<Nanos>,
+    /// Instead of the scenario's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<u32>,
+    /// Instead of the scenario's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<Policy>,
+}
+
+/// A load or fault of the shorthand, with where it runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Placed<T> {
+    /// What it is.
+    pub what: T,
+    /// The environment, when it is not the measurement's.
+    pub environment: Option<String>,
+    /// CPUs of that environment.
+    pub cpus: Option<CpuRequest>,
+}
+
+impl<T: Serialize> Serialize for Placed<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        use serde::ser::Error;
+        let mut table = serde_json::to_value(&self.what).map_err(S::Error::custom)?;
+        if let Some(map) = table.as_object_mut() {
+            if let Some(environment) = &self.environment {
+                map.insert("in".into(), environment.clone().into());
+            }
+            if let Some(cpus) = &self.cpus {
+                map.insert("cpus".into(), cpus.to_string().into());
+            }
+        }
+        table.serialize(serializer)
+    }
+}
+
+impl<'de, T: DeserializeOwned> Deserialize<'de> for Placed<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct PlacedVisitor<T>(PhantomData<T>);
+        impl<'de, T: DeserializeOwned> Visitor<'de> for PlacedVisitor<T> {
+            type Value = Placed<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a word, or a table with `kind`")
+            }
+
+            fn visit_str<E: serde::de::Error>(self, word: &str) -> Result<Placed<T>, E> {
+                let what = T::deserialize(serde_json::json!({ "kind": word })).map_err(E::custom)?;
+                Ok(Placed { what, environment: None, cpus: None })
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Placed<T>, A::Error> {
+                use serde::de::Error;
+                let mut table = serde_json::Map::new();
+                let (mut environment, mut cpus) = (None, None);
+                while let Some(key) = map.next_key::<String>()? {
+                    match key.as_str() {
+                        "in" => environment = Some(map.next_value()?),
+                        "cpus" => cpus = Some(map.next_value()?),
+                        _ => {
+                            table.insert(key, map.next_value()?);
+                        }
+                    }
+                }
+                let what = T::deserialize(serde_json::Value::Object(table)).map_err(A::Error::custom)?;
+                Ok(Placed { what, environment, cpus })
+            }
+        }
+        deserializer.deserialize_any(PlacedVisitor(PhantomData))
+    }
+}
+
+fn one_or_many<'de, D, T>(deserializer: D) -> Result<Vec<Placed<T>>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: DeserializeOwned,
+{
+    struct OneOrMany<T>(PhantomData<T>);
+    impl<'de, T: DeserializeOwned> Visitor<'de> for OneOrMany<T> {
+        type Value = Vec<Placed<T>>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a word, a table with `kind`, or a list of them")
+        }
+
+        fn visit_str<E: serde::de::Error>(self, word: &str) -> Result<Self::Value, E> {
+            Ok(vec![Placed::deserialize(serde::de::value::StrDeserializer::new(word))?])
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+            Ok(vec![Placed::deserialize(serde::de::value::MapAccessDeserializer::new(map))?])
+        }
+
+        fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+            let mut all = Vec::new();
+            while let Some(one) = seq.next_element()? {
+                all.push(one);
+            }
+            Ok(all)
+        }
+    }
+    deserializer.deserialize_any(OneOrMany(PhantomData))
+}
+
+/// Limits that a result must keep; each is the largest value that passes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Require {
+    /// On the maximum.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max: Option<Nanos>,
+    /// On the 99.9th percentile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p999: Option<Nanos>,
+    /// On the 99th percentile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p99: Option<Nanos>,
+    /// The least number of cycles for a verdict; default 100000.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cycles: Option<u64>,
+}
+
+/// Figures that a document published for a scenario.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reference {
+    /// Name of the scenario.
+    pub scenario: String,
+    /// Published minimum.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min: Option<Nanos>,
+    /// Published mean.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean: Option<Nanos>,
+    /// Published maximum.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max: Option<Nanos>,
+    /// Where in the document.
+    pub source: String,
+}
+
+/// A claim: what changes from one scenario to another.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Compare {
+    /// What the claim is about, as a heading.
+    pub name: String,
+    /// The scenario without.
+    pub base: String,
+    /// The scenario with.
+    pub with: String,
+    /// The claim in the document's words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claim: Option<String>,
+}
+
+/// What a figure shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FigureKind {
+    /// Minimum, mean and maximum per interval over the whole time, one band per scenario.
+    LatencyOverTime,
+    /// Histograms of several scenarios on one axis.
+    Histogram,
+}
+
+/// A figure of a document, drawn from the measured values.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Figure {
+    /// What it shows.
+    pub kind: FigureKind,
+    /// Its heading, as in the document.
+    pub title: String,
+    /// Names of the scenarios in it.
+    pub scenarios: Vec<String>,
+}
