@@ -177,17 +177,20 @@ pub trait Environment {
         false
     }
 
-    /// How its CPUs lie on the machine's, when `cpus` of the machine are given to it.
-    fn layout(&self, cpus: &CpuSet, machine: &Topology) -> Layout {
-        let measuring = cpus.and(&machine.measuring());
-        let measuring = if measuring.is_empty() { cpus.clone() } else { measuring };
+    /// How its CPUs lie on the machine's when it gets `cpus` of them. `chosen`: the plan named these
+    /// CPUs itself. A machine of its own keeps house on its CPU 0 and measures on the others; any
+    /// other environment measures on the CPUs that the plan named, else on the machine's measuring
+    /// CPUs.
+    fn layout(&self, cpus: &CpuSet, chosen: bool, machine: &Topology) -> Layout {
         if self.numbers_cpus() {
             let cpus: Vec<(u32, u32)> = (0..).zip(cpus.iter()).collect();
-            let measuring = cpus.iter().filter(|(_, out)| measuring.contains(*out)).map(|(inside, _)| *inside).collect();
-            Layout { cpus, measuring }
-        } else {
-            Layout { cpus: cpus.iter().map(|cpu| (cpu, cpu)).collect(), measuring }
+            let from = usize::from(cpus.len() > 1);
+            let measuring = cpus[from..].iter().map(|(inside, _)| *inside).collect();
+            return Layout { cpus, measuring };
         }
+        let best = cpus.and(&machine.measuring());
+        let measuring = if chosen || best.is_empty() { cpus.clone() } else { best };
+        Layout { cpus: cpus.iter().map(|cpu| (cpu, cpu)).collect(), measuring }
     }
 
     /// Starts it with the probe in it, or attaches to a running one and puts the probe in. Returns
