@@ -195,6 +195,12 @@ pub enum CpuRequest {
     Isolated,
     /// Whatever the machine is best measured on.
     Auto,
+    /// The first of the CPUs that `auto` gives.
+    First,
+    /// The CPU beside `first`: the next of those that `auto` gives, else one that keeps house.
+    Neighbour,
+    /// Every CPU of the environment.
+    All,
 }
 
 impl FromStr for CpuRequest {
@@ -204,6 +210,9 @@ impl FromStr for CpuRequest {
         match text.trim() {
             "auto" => Ok(Self::Auto),
             "isolated" => Ok(Self::Isolated),
+            "first" => Ok(Self::First),
+            "neighbour" => Ok(Self::Neighbour),
+            "all" => Ok(Self::All),
             other => match other.strip_prefix('!') {
                 Some(list) => Ok(Self::Not(list.parse()?)),
                 None => Ok(Self::List(other.parse()?)),
@@ -219,6 +228,9 @@ impl fmt::Display for CpuRequest {
             Self::Not(set) => write!(f, "!{set}"),
             Self::Isolated => f.write_str("isolated"),
             Self::Auto => f.write_str("auto"),
+            Self::First => f.write_str("first"),
+            Self::Neighbour => f.write_str("neighbour"),
+            Self::All => f.write_str("all"),
         }
     }
 }
@@ -263,7 +275,7 @@ mod tests {
 
     #[test]
     fn requests_name_sets_that_only_the_machine_can_resolve() {
-        for text in ["auto", "isolated", "!0", "2-3"] {
+        for text in ["auto", "isolated", "first", "neighbour", "all", "!0", "2-3"] {
             assert_eq!(text.parse::<CpuRequest>().unwrap().to_string().replace("2,3", "2-3"), text);
         }
     }

@@ -16,6 +16,8 @@ pub struct Topology {
     pub nohz_full: CpuSet,
     /// For each CPU the set of hardware threads of its core.
     pub cores: Vec<CpuSet>,
+    /// CPUs to measure on, where somebody has already said so; else empty.
+    pub preferred: CpuSet,
 }
 
 /// Why a request for CPUs cannot be met.
@@ -40,6 +42,9 @@ pub enum CpuRequestError {
     /// Nothing is left.
     #[error("`{0}` leaves no CPU")]
     Empty(String),
+    /// `neighbour` on a machine with one CPU.
+    #[error("there is no CPU beside the measured one")]
+    NoNeighbour,
     /// `isolated` on a machine that isolates none.
     #[error("no CPU of this machine is isolated (isolcpus= is empty)")]
     NoneIsolated,
@@ -74,6 +79,7 @@ impl Topology {
             online,
             allowed,
             cores,
+            preferred: CpuSet::default(),
         }
     }
 
@@ -81,6 +87,9 @@ impl Topology {
     /// first core's (the system needs one), as far as there are others.
     #[must_use]
     pub fn measuring(&self) -> CpuSet {
+        if !self.preferred.is_empty() {
+            return self.preferred.clone();
+        }
         let isolated = self.isolated.and(&self.online);
         if !isolated.is_empty() {
             return isolated;
@@ -103,6 +112,18 @@ impl Topology {
         self.cores.iter().find(|core| core.contains(cpu)).cloned().unwrap_or_else(|| CpuSet::one(cpu))
     }
 
+    /// The CPU beside the first measured one: another measuring CPU of another core, else another
+    /// measuring CPU, else the last one that keeps house.
+    #[must_use]
+    pub fn neighbour(&self) -> Option<CpuSet> {
+        let measuring = self.measuring();
+        let first = measuring.first()?;
+        let others = measuring.minus(&CpuSet::one(first));
+        let other_cores = others.minus(&self.core_of(first));
+        let house = self.allowed.minus(&CpuSet::one(first));
+        [other_cores.first(), others.first(), house.last()].into_iter().flatten().next().map(CpuSet::one)
+    }
+
     /// Resolves a request on this machine.
     ///
     /// # Errors
@@ -110,6 +131,9 @@ impl Topology {
     pub fn resolve(&self, request: &CpuRequest) -> Result<CpuSet, CpuRequestError> {
         let set = match request {
             CpuRequest::Auto => self.measuring(),
+            CpuRequest::All => self.allowed.clone(),
+            CpuRequest::First => self.measuring().take(1),
+            CpuRequest::Neighbour => self.neighbour().ok_or(CpuRequestError::NoNeighbour)?,
             CpuRequest::Isolated if self.isolated.is_empty() => return Err(CpuRequestError::NoneIsolated),
             CpuRequest::Isolated => self.isolated.clone(),
             CpuRequest::Not(set) => self.allowed.minus(set),
@@ -165,6 +189,14 @@ mod tests {
         assert_eq!(error, "CPU 2,3 is not online; this machine has 0,1");
         assert_eq!(machine("0,1", "").resolve(&CpuRequest::Isolated), Err(CpuRequestError::NoneIsolated));
         assert!(machine("0,1", "").resolve(&"!0-1".parse().unwrap()).is_err());
+    }
+
+    #[test]
+    fn the_neighbour_is_another_measuring_cpu_or_else_one_that_keeps_house() {
+        let of = |online, isolated| machine(online, isolated).resolve(&CpuRequest::Neighbour).map(|set| set.to_string());
+        assert_eq!(of("0-7", "2-7"), Ok("3".into()));
+        assert_eq!(of("0,1", ""), Ok("0".into()));
+        assert_eq!(of("0", ""), Err(CpuRequestError::NoNeighbour));
     }
 
     #[test]
