@@ -124,6 +124,17 @@ pub struct RowResult {
     pub require: Option<Require>,
 }
 
+impl RowResult {
+    /// Whether one CPU has several series, so that its number does not tell them apart.
+    #[must_use]
+    pub fn series_share_cpus(&self) -> bool {
+        match &self.measurement {
+            Measure::Timer(timer) => timer.threads.is_some_and(|threads| threads > 1),
+            Measure::Spin(_) => false,
+        }
+    }
+}
+
 /// One series of a row.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SeriesResult {

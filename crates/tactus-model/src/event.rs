@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::evidence::Evidence;
+use crate::facts::Facts;
 use crate::latency::{Totals, ratio_mean};
 use crate::message::{Control, Note, Outlier, Tick};
 use crate::series::SeriesKey;
@@ -52,6 +53,9 @@ pub enum Event {
         environment: String,
         /// How many readings.
         readings: usize,
+        /// The facts themselves, for those who listen.
+        #[serde(skip)]
+        facts: Option<Box<Facts>>,
     },
     /// A row begins to measure.
     RowStarted {
@@ -102,6 +106,8 @@ pub enum Event {
         status: RowStatus,
         /// Why, when it was not measured.
         reason: Option<String>,
+        /// How long it measured, in ns.
+        measured_ns: u64,
     },
     /// The run has ended.
     RunFinished {

@@ -1,1 +1,12 @@
-//! bundle
+//! Bundles on disk: written as a run goes, read back whole, cut or altered.
+
+mod error;
+mod files;
+mod hlog;
+mod read;
+mod recover;
+mod write;
+
+pub use error::BundleError;
+pub use read::{Trust, read};
+pub use write::{RowLog, Writer};

@@ -1,0 +1,69 @@
+//! What can go wrong with a bundle.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use tactus_model::bundle::{FORMAT, Format};
+
+/// An error with a bundle.
+#[derive(Debug, thiserror::Error)]
+pub enum BundleError {
+    /// A file of it cannot be written or read.
+    #[error("{path}: {error}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// The system's words.
+        error: io::Error,
+    },
+    /// It is no bundle.
+    #[error("{path} is not a bundle of tactus: {reason}")]
+    NotABundle {
+        /// The directory.
+        path: PathBuf,
+        /// What is missing.
+        reason: String,
+    },
+    /// It was written in another format.
+    #[error("{path} was written by tactus {tactus} in format {}.{}; this tactus reads format {}", found.major, found.minor, FORMAT.major)]
+    OtherVersion {
+        /// The directory.
+        path: PathBuf,
+        /// Who wrote it.
+        tactus: String,
+        /// Its format.
+        found: Format,
+    },
+    /// A file is not as it was written.
+    #[error("{path} is not the file that the run wrote: {reason}")]
+    Altered {
+        /// The file.
+        path: PathBuf,
+        /// Missing, or another checksum.
+        reason: String,
+    },
+    /// There is something at the place where a bundle should be written.
+    #[error("{0} exists and is not empty")]
+    Exists(PathBuf),
+}
+
+impl BundleError {
+    pub(super) fn io(path: &Path) -> impl FnOnce(io::Error) -> Self + '_ {
+        move |error| Self::Io { path: path.to_owned(), error }
+    }
+
+    /// What the user can do about it.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        Some(match self {
+            Self::Io { error, .. } if error.kind() == io::ErrorKind::StorageFull => {
+                "the file system is full: make room, or write elsewhere with --out DIR; what was written stays".into()
+            }
+            Self::Io { .. } => return None,
+            Self::NotABundle { .. } => "give the directory that `tactus run` named at its end".into(),
+            Self::OtherVersion { .. } => "read it with the tactus that wrote it".into(),
+            Self::Altered { .. } => "copy the bundle again; `--damaged` reads what is left and says what is wrong".into(),
+            Self::Exists(_) => "name a new directory with --out DIR".into(),
+        })
+    }
+}

@@ -1,0 +1,67 @@
+//! Files that are whole or not there, and their checksums.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+use sha2::{Digest, Sha256};
+
+use super::BundleError;
+
+/// Name of the file that lists the others.
+pub const MANIFEST: &str = "manifest.json";
+
+/// Replaces a file so that a reader sees the old or the new one, also after a power cut.
+pub fn replace(path: &Path, bytes: &[u8]) -> Result<(), BundleError> {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let fresh = path.with_file_name(format!(".{name}.new"));
+    let written = File::create(&fresh)
+        .and_then(|mut file| {
+            file.write_all(bytes)?;
+            file.sync_data()
+        })
+        .and_then(|()| fs::rename(&fresh, path));
+    if written.is_err() {
+        // Half a file beside the old one would be litter; the old one stays.
+        let _ = fs::remove_file(&fresh);
+    }
+    written.map_err(BundleError::io(path))
+}
+
+/// SHA-256 of a file, in hex.
+pub fn checksum(path: &Path) -> io::Result<String> {
+    let mut file = File::open(path)?;
+    let mut hash = Sha256::new();
+    let mut buffer = vec![0; 64 * 1024];
+    loop {
+        let n = file.read(&mut buffer)?;
+        if n == 0 {
+            break;
+        }
+        hash.update(&buffer[..n]);
+    }
+    Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// Checksums of every file below `dir` but the manifest and reports drawn from the rest, by path.
+pub fn checksums(dir: &Path) -> Result<BTreeMap<String, String>, BundleError> {
+    let mut sums = BTreeMap::new();
+    let mut open = vec![dir.to_owned()];
+    while let Some(current) = open.pop() {
+        for entry in fs::read_dir(&current).map_err(BundleError::io(&current))? {
+            let entry = entry.map_err(BundleError::io(&current))?;
+            let path = entry.path();
+            if entry.file_type().map_err(BundleError::io(&path))?.is_dir() {
+                open.push(path);
+                continue;
+            }
+            let name = path.strip_prefix(dir).unwrap_or(&path).to_string_lossy().into_owned();
+            let derived = name == MANIFEST || name.starts_with("report.") || name.starts_with('.');
+            if !derived {
+                sums.insert(name, checksum(&path).map_err(BundleError::io(&path))?);
+            }
+        }
+    }
+    Ok(sums)
+}

@@ -1,0 +1,183 @@
+//! What a plan must satisfy on any machine.
+
+use std::collections::BTreeSet;
+
+use tactus_model::plan::{Plan, Scenario};
+
+use super::{PlanError, Source};
+use crate::environment::{self, ENVIRONMENTS};
+use crate::system::System;
+
+/// The shortest and longest time between two wake-ups, in ns.
+const INTERVAL_NS: std::ops::RangeInclusive<u64> = 10_000..=60_000_000_000;
+
+/// Checks everything about a plan that does not depend on which CPUs and tools there are.
+///
+/// # Errors
+/// The first thing that is wrong, with line and key.
+pub fn check(plan: &Plan, source: &Source, system: &dyn System) -> Result<(), PlanError> {
+    environments(plan, source, system)?;
+    values(&plan.defaults, "defaults", source)?;
+    values(&plan.quick, "quick", source)?;
+    let mut names = BTreeSet::new();
+    for (at, scenario) in plan.scenario.iter().enumerate() {
+        let path = format!("scenario[{at}]");
+        let Some(name) = scenario.name.as_deref().map(str::trim).filter(|name| !name.is_empty()) else {
+            return Err(source.error(&path, "a scenario without a name", "add `name = \"...\"`"));
+        };
+        if !names.insert(name) {
+            return Err(source.error(
+                &format!("{path}.name"),
+                format!("a second scenario with the name `{name}`"),
+                "results are told apart by their scenario's name: give each its own",
+            ));
+        }
+        values(scenario, &path, source)?;
+        shape(plan, scenario, &path, source)?;
+    }
+    if plan.scenario.is_empty() {
+        return Err(source.error("scenario", "the plan has no scenario", "add a table `[[scenario]]`"));
+    }
+    references(plan, &names, source)
+}
+
+fn environments(plan: &Plan, source: &Source, system: &dyn System) -> Result<(), PlanError> {
+    for (name, spec) in &plan.environment {
+        let path = format!("environment.{name}");
+        let Some(kind) = environment::find(&spec.kind) else {
+            let known: Vec<&str> = ENVIRONMENTS.iter().map(|e| e.kind()).collect();
+            return Err(source.error(
+                &format!("{path}.kind"),
+                format!("`{}` is not a kind of environment", spec.kind),
+                format!("use one of {}", known.join(", ")),
+            ));
+        };
+        for key in spec.options.keys() {
+            if !kind.options().iter().any(|option| option.name == key) {
+                let mut known = vec!["kind", "cpus", "inside", "attach"];
+                known.extend(kind.options().iter().map(|option| option.name));
+                return Err(source.error(
+                    &format!("{path}.{key}"),
+                    format!("unknown key `{key}` for an environment of kind {}", spec.kind),
+                    format!("use one of {}", known.join(", ")),
+                ));
+            }
+        }
+        kind.check(spec, system)
+            .map_err(|error| source.error(&format!("{path}.{}", error.key), error.message, error.hint))?;
+        let Some(outer) = &spec.inside else { continue };
+        let Some(around) = plan.environment.get(outer) else {
+            return Err(undefined(plan, source, &format!("{path}.inside"), outer));
+        };
+        if outer == name || !environment::find(&around.kind).is_some_and(|kind| kind.can_nest()) {
+            return Err(source.error(
+                &format!("{path}.inside"),
+                format!("nothing can lie inside `{outer}` (kind {})", around.kind),
+                "name an environment that is a machine of its own, or leave `inside` out",
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn values(scenario: &Scenario, path: &str, source: &Source) -> Result<(), PlanError> {
+    let intervals = std::iter::once((format!("{path}.interval"), scenario.interval))
+        .chain(scenario.activity.iter().enumerate().map(|(i, a)| (format!("{path}.activity[{i}].interval"), a.interval)));
+    for (key, interval) in intervals {
+        if let Some(interval) = interval
+            && !INTERVAL_NS.contains(&interval.0)
+        {
+            return Err(source.error(&key, format!("an interval of {interval} cannot be kept"), "use 10us to 60s"));
+        }
+    }
+    let priorities = std::iter::once((format!("{path}.priority"), scenario.priority))
+        .chain(scenario.activity.iter().enumerate().map(|(i, a)| (format!("{path}.activity[{i}].priority"), a.priority)));
+    for (key, priority) in priorities {
+        if let Some(priority) = priority
+            && !(1..=99).contains(&priority)
+        {
+            return Err(source.error(&key, format!("{priority} is not a real-time priority"), "use 1 to 99"));
+        }
+    }
+    if scenario.duration.is_some_and(|duration| duration.0 == 0) {
+        return Err(source.error(&format!("{path}.duration"), "nothing can be measured in no time", "use 1s or more"));
+    }
+    if scenario.tick.is_some_and(|tick| tick.0 < 50_000_000) {
+        return Err(source.error(&format!("{path}.tick"), "a tick shorter than 50ms disturbs", "use 50ms or more"));
+    }
+    Ok(())
+}
+
+/// A scenario is either shorthand or a list of activities, and names environments that exist.
+fn shape(plan: &Plan, scenario: &Scenario, path: &str, source: &Source) -> Result<(), PlanError> {
+    let defined = |key: String, name: &str| match plan.environment.contains_key(name) {
+        true => Ok(()),
+        false => Err(undefined(plan, source, &key, name)),
+    };
+    let shorthand = scenario.environment.is_some() || scenario.measurement.is_some();
+    if !scenario.activity.is_empty() && (shorthand || !scenario.load.is_empty() || !scenario.fault.is_empty()) {
+        return Err(source.error(
+            path,
+            "both a list of activities and the shorthand",
+            "use either [[scenario.activity]] tables, or `environment`, `measurement`, `load` and `fault`",
+        ));
+    }
+    if scenario.activity.is_empty() {
+        let Some(name) = scenario.environment.as_ref().or(plan.defaults.environment.as_ref()) else {
+            return Err(source.error(path, "the scenario says nothing", "add `environment = \"...\"` or [[scenario.activity]]"));
+        };
+        defined(format!("{path}.environment"), name)?;
+        let elsewhere = scenario
+            .load
+            .iter()
+            .map(|load| ("load", &load.environment))
+            .chain(scenario.fault.iter().map(|fault| ("fault", &fault.environment)));
+        for (key, name) in elsewhere {
+            if let Some(name) = name {
+                defined(format!("{path}.{key}"), name)?;
+            }
+        }
+    }
+    for (at, activity) in scenario.activity.iter().enumerate() {
+        let path = format!("{path}.activity[{at}]");
+        let said = [activity.measure.is_some(), activity.load.is_some(), activity.fault.is_some()];
+        if said.iter().filter(|said| **said).count() != 1 {
+            return Err(source.error(&path, "an activity is one measurement, load or fault", "use one of `measure`, `load`, `fault`"));
+        }
+        defined(format!("{path}.in"), &activity.environment)?;
+    }
+    let measures = scenario.activity.is_empty() || scenario.activity.iter().any(|a| a.measure.is_some());
+    if !measures {
+        return Err(source.error(path, "the scenario measures nothing", "add an activity with `measure = \"timer\"`"));
+    }
+    Ok(())
+}
+
+fn references(plan: &Plan, names: &BTreeSet<&str>, source: &Source) -> Result<(), PlanError> {
+    let named = plan
+        .reference
+        .iter()
+        .enumerate()
+        .map(|(i, r)| (format!("reference[{i}].scenario"), &r.scenario))
+        .chain(plan.compare.iter().enumerate().map(|(i, c)| (format!("compare[{i}].base"), &c.base)))
+        .chain(plan.compare.iter().enumerate().map(|(i, c)| (format!("compare[{i}].with"), &c.with)))
+        .chain(plan.figure.iter().enumerate().flat_map(|(i, f)| {
+            f.scenarios.iter().map(move |name| (format!("figure[{i}].scenarios"), name))
+        }));
+    for (key, name) in named {
+        if !names.contains(name.as_str()) {
+            return Err(source.error(&key, format!("there is no scenario `{name}`"), "use the name of a [[scenario]] of this plan"));
+        }
+    }
+    Ok(())
+}
+
+fn undefined(plan: &Plan, source: &Source, key: &str, name: &str) -> PlanError {
+    let known: Vec<&str> = plan.environment.keys().map(String::as_str).collect();
+    let hint = if known.is_empty() {
+        format!("add a table [environment.{name}] with its `kind`")
+    } else {
+        format!("defined are {}; or add a table [environment.{name}]", known.join(", "))
+    };
+    source.error(key, format!("environment `{name}` is not defined"), hint)
+}

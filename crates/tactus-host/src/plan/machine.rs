@@ -1,0 +1,77 @@
+//! This machine, as far as a plan needs it, and the plan for a machine that nobody wrote one for.
+
+use tactus_model::Nanos;
+use tactus_model::activity::{Load, Scheduler};
+use tactus_model::facts::Facts;
+use tactus_model::plan::{Compare, Environment, Placed, Plan, Scenario};
+use tactus_model::topology::Topology;
+
+use crate::environment::{self, Usable};
+use crate::system::System;
+
+/// How long a scenario of `--quick` measures.
+pub const QUICK_DURATION: Nanos = Nanos::from_secs(10);
+
+/// The CPUs of this machine.
+#[must_use]
+pub fn topology(system: &dyn System) -> Topology {
+    let mut facts = Facts::default();
+    let mut keep = |path: &str| {
+        if let Some(text) = system.text(path) {
+            facts.keep(path, text);
+        }
+    };
+    for name in ["online", "isolated", "nohz_full"] {
+        keep(&format!("/sys/devices/system/cpu/{name}"));
+    }
+    keep("/proc/self/status");
+    let online: tactus_model::CpuSet =
+        system.text("/sys/devices/system/cpu/online").and_then(|t| t.parse().ok()).unwrap_or_default();
+    for cpu in online.iter() {
+        keep(&format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list"));
+    }
+    if let Some(allowed) = facts.field("/proc/self/status", "Cpus_allowed_list", ':').map(str::to_owned) {
+        facts.keep("sched:affinity", allowed);
+    }
+    Topology::of(&facts)
+}
+
+/// Kinds that stand for the same thing: the first usable one is measured.
+const CONTAINERS: [&str; 2] = ["podman", "oci"];
+
+/// The plan of `tactus run` without an argument: every environment that this machine has, idle and
+/// under scheduler load.
+#[must_use]
+pub fn this_machine(system: &dyn System) -> Plan {
+    let usable = |kind: &str| {
+        environment::find(kind).is_some_and(|kind| matches!(kind.usable(system), Usable::Yes { .. }))
+    };
+    let container = CONTAINERS.into_iter().find(|kind| usable(kind)).unwrap_or(CONTAINERS[0]);
+    let kinds = ["host", container, "qemu"];
+    let mut plan = Plan {
+        name: "this-machine".into(),
+        title: Some("This machine, in every environment it has".into()),
+        about: Some("Wake-up latency on the host, in a container and in a virtual machine, each idle and under \
+scheduler load, with the same probe, CPUs, priority and interval.".into()),
+        ..Plan::default()
+    };
+    plan.quick.duration = Some(QUICK_DURATION);
+    for kind in kinds {
+        plan.environment.insert(kind.into(), Environment { kind: kind.into(), ..Environment::default() });
+        let idle = Scenario {
+            name: Some(format!("{kind}, idle")),
+            environment: Some(kind.into()),
+            ..Scenario::default()
+        };
+        let load = Placed { what: Load::Scheduler(Scheduler::default()), environment: None, cpus: None };
+        let loaded = Scenario { name: Some(format!("{kind}, loaded")), load: vec![load], ..idle.clone() };
+        plan.scenario.extend([idle, loaded]);
+        plan.compare.push(Compare {
+            name: format!("Scheduler load on {kind}"),
+            base: format!("{kind}, idle"),
+            with: format!("{kind}, loaded"),
+            claim: None,
+        });
+    }
+    plan
+}

@@ -1,0 +1,50 @@
+//! TOML to a plan; nothing is asked of the machine.
+
+use tactus_model::plan::Plan;
+
+use super::{PlanError, Source};
+
+/// Reads a plan.
+///
+/// # Errors
+/// Text that is not TOML, an unknown key, a value of the wrong kind or unit: with line and key.
+pub fn parse(source: &Source) -> Result<Plan, PlanError> {
+    toml::from_str(&source.text).map_err(|error| {
+        let span = error.span();
+        let key = span.as_ref().and_then(|span| key_at(&source.text, span.start));
+        let (message, hint) = readable(error.message());
+        PlanError {
+            file: source.file.clone(),
+            line: span.map(|span| source.line_at(span.start)),
+            key,
+            message,
+            hint,
+        }
+    })
+}
+
+/// The key of the line that an error points into.
+fn key_at(text: &str, offset: usize) -> Option<String> {
+    let offset = offset.min(text.len());
+    let start = text[..offset].rfind('\n').map_or(0, |at| at + 1);
+    let line = text[start..].lines().next()?.trim();
+    let key = line.split('=').next()?.trim();
+    (!key.is_empty() && !key.starts_with('#')).then(|| key.trim_matches(['[', ']']).to_owned())
+}
+
+/// The library's message in our words, and a hint where it knows what was expected.
+fn readable(message: &str) -> (String, Option<String>) {
+    let message = message.lines().next().unwrap_or("not TOML");
+    for (unknown, what) in [("unknown field ", "unknown key"), ("unknown variant ", "unknown word")] {
+        if let Some(rest) = message.strip_prefix(unknown) {
+            let (name, expected) = rest.split_once(", ").unwrap_or((rest, ""));
+            let hint = match expected.strip_prefix("expected ") {
+                Some(known) if !known.is_empty() => Some(format!("write {known}")),
+                _ => None,
+            };
+            return (format!("{what} {name}"), hint.map(|h| h.replace("write one of", "write one of:")));
+        }
+    }
+    let hint = message.contains("missing field").then(|| "add the key that is named".to_owned());
+    (message.to_owned(), hint)
+}

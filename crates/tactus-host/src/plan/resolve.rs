@@ -1,0 +1,465 @@
+//! From a plan to what this machine can do of it. What it cannot do keeps its row, with the reason.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tactus_model::activity::{Measure, Policy, Timer};
+use tactus_model::bundle::RowResult;
+use tactus_model::cpus::CpuRequest;
+use tactus_model::event::RowStatus;
+use tactus_model::message::{Activity, What};
+use tactus_model::plan::{self, Plan, Scenario};
+use tactus_model::topology::Topology;
+use tactus_model::{CpuSet, Nanos};
+
+use super::{PlanError, Source};
+use crate::environment::{self, Environment, Layout, Usable};
+use crate::system::System;
+
+/// What the user said on the command line.
+#[derive(Clone, Debug, Default)]
+pub struct Choices {
+    /// The plan's `[quick]` values.
+    pub quick: bool,
+    /// A duration for every scenario.
+    pub duration: Option<Nanos>,
+    /// Scenarios or environments, by name; empty: all.
+    pub only: Vec<String>,
+    /// Leave the system as it is.
+    pub no_side_effects: bool,
+}
+
+/// An environment on this machine.
+pub struct ResolvedEnvironment {
+    /// Its kind.
+    pub kind: &'static (dyn Environment + Sync),
+    /// The plan's table.
+    pub spec: plan::Environment,
+    /// Its CPUs.
+    pub layout: Layout,
+    /// CPUs inside that are not measured in any scenario.
+    pub housekeeping: CpuSet,
+    /// Why it cannot be used, with the remedy.
+    pub obstacle: Option<String>,
+}
+
+/// An activity and where it runs.
+#[derive(Clone, Debug)]
+pub struct ResolvedActivity {
+    /// Name of the environment.
+    pub environment: String,
+    /// What the probe there is told.
+    pub activity: Activity,
+}
+
+/// A scenario on this machine.
+#[derive(Clone, Debug)]
+pub struct ResolvedScenario {
+    /// Its name.
+    pub name: String,
+    /// How long it measures, in ns.
+    pub duration_ns: u64,
+    /// How often probes report, in ns.
+    pub tick_ns: u64,
+    /// Whether the instrument is proven first.
+    pub control: bool,
+    /// Whether the system is left as it is.
+    pub no_side_effects: bool,
+    /// Why it is not done.
+    pub skip: Option<String>,
+    /// What runs together.
+    pub activities: Vec<ResolvedActivity>,
+    /// Its measurements: indices into [`Resolved::rows`].
+    pub rows: std::ops::Range<usize>,
+}
+
+/// One measurement of one scenario.
+#[derive(Clone, Debug)]
+pub struct RowPlan {
+    /// The activity's number within its scenario.
+    pub activity: u32,
+    /// What the result will say, filled in as far as it is known.
+    pub result: RowResult,
+}
+
+/// A plan on this machine.
+pub struct Resolved {
+    /// The plan with every value filled in, as the bundle keeps it.
+    pub plan: Plan,
+    /// Its environments, by name.
+    pub environments: BTreeMap<String, ResolvedEnvironment>,
+    /// Its scenarios, in order.
+    pub scenarios: Vec<ResolvedScenario>,
+    /// Its measurements, in order.
+    pub rows: Vec<RowPlan>,
+    /// Every CPU of the machine that something is measured on.
+    pub measured: CpuSet,
+}
+
+impl Resolved {
+    /// What all scenarios will take, in ns, without start-up.
+    #[must_use]
+    pub fn expected_ns(&self) -> u64 {
+        self.scenarios.iter().filter(|s| s.skip.is_none()).map(|s| s.duration_ns).sum()
+    }
+}
+
+const DEFAULT_DURATION: Nanos = Nanos::from_secs(600);
+const DEFAULT_INTERVAL: Nanos = Nanos::from_us(200);
+const DEFAULT_PRIORITY: u32 = 95;
+/// Reports per scenario that a short one is cut into, so that its spread over time can be judged.
+const TICKS_OF_A_SHORT_SCENARIO: u64 = 20;
+const SHORTEST_TICK_NS: u64 = 100_000_000;
+const LONGEST_TICK_NS: u64 = 1_000_000_000;
+
+/// Resolves a checked plan.
+///
+/// # Errors
+/// A CPU that the machine does not have, a name in `--only` that the plan does not have.
+pub fn resolve(
+    plan: &Plan,
+    source: &Source,
+    choices: &Choices,
+    machine: &Topology,
+    system: &dyn System,
+) -> Result<Resolved, PlanError> {
+    let chosen = chosen(plan, source, choices)?;
+    let mut resolver = Resolver { plan, source, choices, machine, environments: BTreeMap::new(), rows: Vec::new() };
+    let used: BTreeSet<&str> = chosen.iter().flat_map(|(_, scenario)| resolver.names(scenario)).collect();
+    for name in used {
+        let environment = resolver.environment(name, system)?;
+        resolver.environments.insert(name.to_owned(), environment);
+    }
+    let mut scenarios = Vec::new();
+    for (at, scenario) in chosen {
+        scenarios.push(resolver.scenario(at, scenario)?);
+    }
+    let Resolver { mut environments, rows, .. } = resolver;
+    let mut measured = CpuSet::default();
+    for (name, environment) in &mut environments {
+        let inside = measured_in(name, &scenarios);
+        let rest = environment.layout.inside().minus(&inside);
+        environment.housekeeping = if rest.is_empty() { environment.layout.inside() } else { rest };
+        let outside = environment.layout.cpus.iter().filter(|(cpu, _)| inside.contains(*cpu)).map(|(_, out)| *out);
+        measured = measured.or(&outside.collect());
+    }
+    let plan = written(plan, &scenarios, &environments, &rows);
+    Ok(Resolved { plan, environments, scenarios, rows, measured })
+}
+
+/// CPUs inside `environment` that any scenario measures.
+fn measured_in(environment: &str, scenarios: &[ResolvedScenario]) -> CpuSet {
+    scenarios
+        .iter()
+        .flat_map(|scenario| &scenario.activities)
+        .filter(|a| a.environment == environment && matches!(a.activity.what, What::Measure { .. }))
+        .fold(CpuSet::default(), |all, a| all.or(&a.activity.cpus))
+}
+
+/// The scenarios that `--only` leaves.
+fn chosen<'p>(plan: &'p Plan, source: &Source, choices: &Choices) -> Result<Vec<(usize, &'p Scenario)>, PlanError> {
+    let name = |scenario: &Scenario| scenario.name.clone().unwrap_or_default();
+    for only in &choices.only {
+        let known = plan.environment.contains_key(only) || plan.scenario.iter().any(|s| name(s) == *only);
+        if !known {
+            let scenarios: Vec<String> = plan.scenario.iter().map(|s| format!("`{}`", name(s))).collect();
+            let environments: Vec<String> = plan.environment.keys().map(|n| format!("`{n}`")).collect();
+            return Err(PlanError {
+                file: source.file.clone(),
+                line: None,
+                key: None,
+                message: format!("--only {only}: no scenario or environment of this plan has that name"),
+                hint: Some(format!("scenarios: {}; environments: {}", scenarios.join(", "), environments.join(", "))),
+            });
+        }
+    }
+    let wanted = |scenario: &Scenario| {
+        choices.only.is_empty()
+            || choices.only.iter().any(|only| {
+                name(scenario) == *only
+                    || scenario.environment.as_ref().or(plan.defaults.environment.as_ref()) == Some(only)
+                    || scenario.activity.iter().any(|a| a.measure.is_some() && a.environment == *only)
+            })
+    };
+    Ok(plan.scenario.iter().enumerate().filter(|(_, scenario)| wanted(scenario)).collect())
+}
+
+struct Resolver<'a> {
+    plan: &'a Plan,
+    source: &'a Source,
+    choices: &'a Choices,
+    machine: &'a Topology,
+    environments: BTreeMap<String, ResolvedEnvironment>,
+    rows: Vec<RowPlan>,
+}
+
+impl<'a> Resolver<'a> {
+    /// The environments that a scenario needs up.
+    fn names(&self, scenario: &'a Scenario) -> Vec<&'a str> {
+        let shorthand = scenario.environment.as_ref().or(self.plan.defaults.environment.as_ref());
+        let placed = scenario.load.iter().filter_map(|l| l.environment.as_ref());
+        let faults = scenario.fault.iter().filter_map(|f| f.environment.as_ref());
+        let full = scenario.activity.iter().map(|a| &a.environment);
+        let shorthand = shorthand.filter(|_| scenario.activity.is_empty());
+        shorthand.into_iter().chain(placed).chain(faults).chain(full).map(String::as_str).collect()
+    }
+
+    fn environment(&self, name: &str, system: &dyn System) -> Result<ResolvedEnvironment, PlanError> {
+        let key = format!("environment.{name}.cpus");
+        let wrong = |message: String| self.source.error(&key, message, "use CPUs of this machine, or `auto`");
+        let spec = self.plan.environment.get(name).ok_or_else(|| wrong("it is not defined".into()))?.clone();
+        let kind = environment::find(&spec.kind).ok_or_else(|| wrong("its kind is unknown".into()))?;
+        let asked = spec.cpus.clone().unwrap_or(CpuRequest::Auto);
+        let cpus = match (&asked, kind.numbers_cpus()) {
+            // A machine of its own: one CPU that keeps house, and those to measure on.
+            (CpuRequest::Auto, true) => {
+                let measuring = self.machine.measuring();
+                self.machine.housekeeping(&measuring).take(1).or(&measuring)
+            }
+            (CpuRequest::Auto, false) => self.machine.allowed.or(&self.machine.isolated),
+            (other, _) => self.machine.resolve(other).map_err(|error| wrong(error.to_string()))?,
+        };
+        let layout = kind.layout(&cpus, asked != CpuRequest::Auto, self.machine);
+        let obstacle = if spec.inside.is_some() {
+            Some("environments inside a guest cannot be started yet; leave out `inside`".to_owned())
+        } else if spec.attach.is_some() {
+            Some(format!("attaching to a running {} is not possible yet; leave out `attach`", spec.kind))
+        } else {
+            match kind.usable(system) {
+                Usable::Yes { .. } => None,
+                Usable::No { reason, remedy } => Some(format!("{reason}; {remedy}")),
+            }
+        };
+        Ok(ResolvedEnvironment { kind, spec, housekeeping: CpuSet::default(), layout, obstacle })
+    }
+
+    /// The value of a scenario key: what was said on the command line has been taken before; then
+    /// `[quick]` if asked for, the scenario, `[defaults]`.
+    fn value<T>(&self, scenario: &Scenario, key: impl Fn(&Scenario) -> Option<T>) -> Option<T> {
+        let quick = self.choices.quick.then(|| key(&self.plan.quick)).flatten();
+        quick.or_else(|| key(scenario)).or_else(|| key(&self.plan.defaults))
+    }
+
+    fn scenario(&mut self, at: usize, scenario: &Scenario) -> Result<ResolvedScenario, PlanError> {
+        let path = format!("scenario[{at}]");
+        let name = scenario.name.clone().unwrap_or_default();
+        let duration = self.choices.duration.or_else(|| self.value(scenario, |s| s.duration)).unwrap_or(DEFAULT_DURATION);
+        let tick = self.value(scenario, |s| s.tick).map_or_else(
+            || (duration.0 / TICKS_OF_A_SHORT_SCENARIO).clamp(SHORTEST_TICK_NS, LONGEST_TICK_NS),
+            |tick| tick.0,
+        );
+        let mut resolved = ResolvedScenario {
+            name,
+            duration_ns: duration.0,
+            tick_ns: tick,
+            control: self.value(scenario, |s| s.control).unwrap_or(true),
+            no_side_effects: self.choices.no_side_effects
+                || self.value(scenario, |s| s.no_side_effects).unwrap_or(false),
+            skip: None,
+            activities: Vec::new(),
+            rows: self.rows.len()..self.rows.len(),
+        };
+        let written = if scenario.activity.is_empty() { self.expand(scenario) } else { scenario.activity.clone() };
+        for (number, activity) in (0..).zip(&written) {
+            self.activity(&path, number, activity, scenario, &mut resolved)?;
+        }
+        self.add_rows(scenario, &mut resolved);
+        Ok(resolved)
+    }
+
+    /// The shorthand as a list of activities.
+    fn expand(&self, scenario: &Scenario) -> Vec<plan::Activity> {
+        let place = scenario.environment.clone().or_else(|| self.plan.defaults.environment.clone()).unwrap_or_default();
+        let measure = self
+            .value(scenario, |s| s.measurement.clone())
+            .unwrap_or_else(|| Measure::Timer(Timer::default()));
+        let cpus = self.value(scenario, |s| s.cpus.clone());
+        let measure =
+            plan::Activity { measure: Some(measure), environment: place.clone(), cpus, ..plan::Activity::default() };
+        let loads = scenario.load.iter().map(|load| plan::Activity {
+            load: Some(load.what.clone()),
+            environment: load.environment.clone().unwrap_or_else(|| place.clone()),
+            cpus: load.cpus.clone(),
+            ..plan::Activity::default()
+        });
+        let faults = scenario.fault.iter().map(|fault| plan::Activity {
+            fault: Some(fault.what.clone()),
+            environment: fault.environment.clone().unwrap_or_else(|| place.clone()),
+            cpus: fault.cpus.clone(),
+            ..plan::Activity::default()
+        });
+        std::iter::once(measure).chain(loads).chain(faults).collect()
+    }
+
+    fn activity(
+        &self,
+        path: &str,
+        number: u32,
+        activity: &plan::Activity,
+        scenario: &Scenario,
+        resolved: &mut ResolvedScenario,
+    ) -> Result<(), PlanError> {
+        let Some(environment) = self.environments.get(&activity.environment) else { return Ok(()) };
+        let what = if let Some(measure) = &activity.measure {
+            let interval = activity.interval.or_else(|| self.value(scenario, |s| s.interval)).unwrap_or(DEFAULT_INTERVAL);
+            What::Measure {
+                measure: measure.clone(),
+                interval_ns: interval.0,
+                priority: activity.priority.or_else(|| self.value(scenario, |s| s.priority)).unwrap_or(DEFAULT_PRIORITY),
+                policy: activity.policy.or_else(|| self.value(scenario, |s| s.policy)).unwrap_or(Policy::Fifo),
+            }
+        } else if let Some(load) = &activity.load {
+            What::Load(load.clone())
+        } else if let Some(fault) = &activity.fault {
+            What::Fault(fault.clone())
+        } else {
+            return Ok(());
+        };
+        // Loads run everywhere unless told otherwise; measurements and faults where it is measured.
+        let asked = activity.cpus.clone().unwrap_or(match what {
+            What::Load(_) => CpuRequest::All,
+            What::Measure { .. } | What::Fault(_) => CpuRequest::Auto,
+        });
+        let place = self.inside(environment);
+        let cpus = match place.resolve(&asked) {
+            Ok(cpus) => cpus,
+            // What a study asks for may exceed a machine; what a plan names must be there.
+            Err(error) if matches!(asked, CpuRequest::List(_) | CpuRequest::Not(_)) => {
+                return Err(self.source.error(
+                    &format!("{path}.activity[{number}].cpus"),
+                    format!("in `{}`: {error}", activity.environment),
+                    format!("`{}` has CPUs {}", activity.environment, environment.layout.inside()),
+                ));
+            }
+            Err(error) => {
+                resolved.skip.get_or_insert(format!("in `{}`: {error}", activity.environment));
+                CpuSet::default()
+            }
+        };
+        if let Some(obstacle) = &environment.obstacle {
+            resolved.skip.get_or_insert(obstacle.clone());
+        }
+        resolved.activities.push(ResolvedActivity {
+            environment: activity.environment.clone(),
+            activity: Activity { id: number, cpus, what },
+        });
+        Ok(())
+    }
+
+    /// The CPUs of an environment as its own small machine.
+    fn inside(&self, environment: &ResolvedEnvironment) -> Topology {
+        let inside = environment.layout.inside();
+        let own = environment.kind.numbers_cpus();
+        Topology {
+            online: inside.clone(),
+            isolated: if own { environment.layout.measuring.clone() } else { self.machine.isolated.and(&inside) },
+            nohz_full: CpuSet::default(),
+            cores: if own { Vec::new() } else { self.machine.cores.clone() },
+            preferred: environment.layout.measuring.clone(),
+            allowed: inside,
+        }
+    }
+
+    fn add_rows(&mut self, scenario: &Scenario, resolved: &mut ResolvedScenario) {
+        let table = |what: &What, at: &ResolvedActivity| {
+            let mut value = match what {
+                What::Load(load) => serde_json::to_value(load),
+                What::Fault(fault) => serde_json::to_value(fault),
+                What::Measure { .. } => return None,
+            }
+            .ok()?;
+            let map = value.as_object_mut()?;
+            map.insert("in".into(), at.environment.clone().into());
+            map.insert("cpus".into(), at.activity.cpus.to_string().into());
+            Some(value)
+        };
+        let of = |load: bool| -> Vec<serde_json::Value> {
+            let kept = resolved.activities.iter().filter(|a| matches!(a.activity.what, What::Load(_)) == load);
+            kept.filter_map(|a| table(&a.activity.what, a)).collect()
+        };
+        let (loads, faults) = (of(true), of(false));
+        let start = self.rows.len();
+        for at in &resolved.activities {
+            let What::Measure { measure, interval_ns, priority, policy } = &at.activity.what else { continue };
+            let result = RowResult {
+                name: resolved.name.clone(),
+                environment: at.environment.clone(),
+                kind: self.environments[&at.environment].kind.kind().to_owned(),
+                evidence: None,
+                measurement: measure.clone(),
+                interval_ns: *interval_ns,
+                priority: *priority,
+                policy: *policy,
+                load: loads.clone(),
+                fault: faults.clone(),
+                status: RowStatus::Skipped,
+                reason: resolved.skip.clone(),
+                started: None,
+                planned_ns: resolved.duration_ns,
+                measured_ns: 0,
+                start_up_ms: None,
+                series: Vec::new(),
+                all: None,
+                control: Vec::new(),
+                notes: Vec::new(),
+                frames_lost: 0,
+                require: self.value(scenario, |s| s.require),
+            };
+            self.rows.push(RowPlan { activity: at.activity.id, result });
+        }
+        resolved.rows = start..self.rows.len();
+    }
+}
+
+/// The plan with every value filled in: running it again on this machine does the same.
+fn written(
+    plan: &Plan,
+    scenarios: &[ResolvedScenario],
+    environments: &BTreeMap<String, ResolvedEnvironment>,
+    rows: &[RowPlan],
+) -> Plan {
+    let scenario = |resolved: &ResolvedScenario| Scenario {
+        name: Some(resolved.name.clone()),
+        duration: Some(Nanos(resolved.duration_ns)),
+        tick: Some(Nanos(resolved.tick_ns)),
+        control: Some(resolved.control),
+        no_side_effects: Some(resolved.no_side_effects),
+        require: rows.get(resolved.rows.start).and_then(|row| row.result.require),
+        activity: resolved.activities.iter().map(activity).collect(),
+        ..Scenario::default()
+    };
+    let environment = |(name, resolved): (&String, &ResolvedEnvironment)| {
+        let cpus = Some(CpuRequest::List(resolved.layout.outside()));
+        (name.clone(), plan::Environment { cpus, ..resolved.spec.clone() })
+    };
+    let names: BTreeSet<&str> = scenarios.iter().map(|s| s.name.as_str()).collect();
+    let has = |name: &String| names.contains(name.as_str());
+    Plan {
+        defaults: Scenario::default(),
+        quick: Scenario::default(),
+        environment: environments.iter().map(environment).collect(),
+        scenario: scenarios.iter().map(scenario).collect(),
+        reference: plan.reference.iter().filter(|r| has(&r.scenario)).cloned().collect(),
+        compare: plan.compare.iter().filter(|c| has(&c.base) && has(&c.with)).cloned().collect(),
+        figure: plan.figure.iter().filter(|f| f.scenarios.iter().all(has)).cloned().collect(),
+        ..plan.clone()
+    }
+}
+
+fn activity(at: &ResolvedActivity) -> plan::Activity {
+    let mut activity = plan::Activity {
+        environment: at.environment.clone(),
+        cpus: Some(CpuRequest::List(at.activity.cpus.clone())),
+        ..plan::Activity::default()
+    };
+    match &at.activity.what {
+        What::Measure { measure, interval_ns, priority, policy } => {
+            activity.measure = Some(measure.clone());
+            activity.interval = Some(Nanos(*interval_ns));
+            activity.priority = Some(*priority);
+            activity.policy = Some(*policy);
+        }
+        What::Load(load) => activity.load = Some(load.clone()),
+        What::Fault(fault) => activity.fault = Some(fault.clone()),
+    }
+    activity
+}

@@ -1,0 +1,106 @@
+//! A run from its first scenario to its last.
+
+use std::path::Path;
+
+use tactus_model::event::{Event, RowStatus, RunStatus, Stamped};
+use tactus_model::topology::Topology;
+
+use super::interrupt::Interrupt;
+use super::scenario;
+use crate::bundle::BundleError;
+use crate::guardian::Guardian;
+use crate::plan::Resolved;
+use crate::system::System;
+
+/// Somebody who takes in the events of a run.
+pub trait Sink {
+    /// Takes in an event.
+    ///
+    /// # Errors
+    /// When the run should end because of it (the recorder: the disk is full).
+    fn take(&mut self, event: &Stamped) -> Result<(), BundleError>;
+}
+
+/// Why a run could not go on.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// What happens cannot be recorded.
+    #[error(transparent)]
+    Record(#[from] BundleError),
+}
+
+/// Everything a scenario needs from its run.
+pub(super) struct Context<'a> {
+    pub resolved: &'a Resolved,
+    pub system: &'a dyn System,
+    pub guardian: &'a Guardian,
+    pub machine: &'a Topology,
+    /// A private directory that exists.
+    pub workspace: &'a Path,
+    /// Where consoles are kept.
+    pub consoles: &'a Path,
+    pub interrupt: &'a Interrupt,
+    sinks: Vec<&'a mut dyn Sink>,
+}
+
+impl Context<'_> {
+    /// Tells everybody.
+    pub fn emit(&mut self, event: Event) -> Result<(), RunError> {
+        let stamped = Stamped { at_ms: jiff::Timestamp::now().as_millisecond(), event };
+        for sink in &mut self.sinks {
+            sink.take(&stamped)?;
+        }
+        Ok(())
+    }
+}
+
+/// Performs every scenario of a resolved plan. A scenario that breaks ends with its reason, and the
+/// run goes on; an interrupt ends the scenario and the run, and keeps what was measured.
+///
+/// # Errors
+/// When a sink says that the run should end; environments have then been stopped.
+#[expect(clippy::too_many_arguments, reason = "the run is put together here and nowhere else")]
+pub fn run<'a>(
+    resolved: &'a Resolved,
+    system: &'a dyn System,
+    guardian: &'a Guardian,
+    machine: &'a Topology,
+    workspace: &'a Path,
+    consoles: &'a Path,
+    interrupt: &'a Interrupt,
+    sinks: Vec<&'a mut dyn Sink>,
+) -> Result<RunStatus, RunError> {
+    let mut context = Context { resolved, system, guardian, machine, workspace, consoles, interrupt, sinks };
+    context.emit(Event::RunStarted {
+        plan: resolved.plan.name.clone(),
+        rows: resolved.rows.len(),
+        expected_ns: resolved.expected_ns(),
+    })?;
+    for (number, planned) in resolved.scenarios.iter().enumerate() {
+        if interrupt.asked() {
+            let reason = "the run was interrupted before its turn";
+            finish_rows(&mut context, planned.rows.clone(), RowStatus::Skipped, reason)?;
+            continue;
+        }
+        match &planned.skip {
+            Some(reason) => finish_rows(&mut context, planned.rows.clone(), RowStatus::Skipped, reason)?,
+            None => scenario::perform(&mut context, number, planned)?,
+        }
+    }
+    let status = if interrupt.asked() { RunStatus::Interrupted } else { RunStatus::Complete };
+    context.emit(Event::RunFinished { status })?;
+    Ok(status)
+}
+
+/// Ends rows that have nothing more to say than a reason.
+pub(super) fn finish_rows(
+    context: &mut Context<'_>,
+    rows: std::ops::Range<usize>,
+    status: RowStatus,
+    reason: &str,
+) -> Result<(), RunError> {
+    for row in rows {
+        context.emit(Event::RowFinished { row, status, reason: Some(reason.to_owned()), measured_ns: 0 })?;
+    }
+    Ok(())
+}

@@ -1,0 +1,40 @@
+//! Ctrl-C: the first ends the scenario and keeps what was measured, the second ends the program.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag;
+
+/// Whether somebody asked the run to end.
+#[derive(Clone, Debug, Default)]
+pub struct Interrupt(Arc<AtomicBool>);
+
+impl Interrupt {
+    /// One that listens to SIGINT, SIGTERM and SIGHUP from now on.
+    ///
+    /// # Errors
+    /// When the handlers cannot be installed.
+    pub fn listen() -> io::Result<Self> {
+        let asked = Arc::new(AtomicBool::new(false));
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            // The order matters: the second signal finds the flag set and ends the process; the
+            // guardian then takes back what is left.
+            flag::register_conditional_shutdown(signal, 130, Arc::clone(&asked))?;
+            flag::register(signal, Arc::clone(&asked))?;
+        }
+        Ok(Self(asked))
+    }
+
+    /// Whether the run was asked to end.
+    #[must_use]
+    pub fn asked(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Asks the run to end.
+    pub fn ask(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,218 @@
+//! The recorder: folds the events of a run into its bundle.
+
+use std::collections::BTreeMap;
+
+use tactus_model::Evidence;
+use tactus_model::bundle::{RowResult, SeriesResult};
+use tactus_model::event::{Event, RowStatus, Stamped, Ticked};
+use tactus_model::latency::Latency;
+use tactus_model::message::{Note, Outlier, ThreadCounters, Tick};
+use tactus_model::series::SeriesKey;
+
+use super::engine::Sink;
+use crate::bundle::{BundleError, RowLog, Writer};
+use crate::plan::Resolved;
+
+/// Largest values that are kept of each series.
+const OUTLIERS: usize = 32;
+
+/// Writes a run down.
+pub struct Recorder {
+    writer: Writer,
+    rows: Vec<RowState>,
+    /// What is known of the environments that are up.
+    up: BTreeMap<String, (Evidence, u64)>,
+    /// Remarks about an environment that no row of it has taken yet.
+    remarks: Vec<(String, Note)>,
+    lost: BTreeMap<String, u64>,
+}
+
+struct RowState {
+    result: RowResult,
+    tick_ns: u64,
+    log: Option<RowLog>,
+    series: BTreeMap<SeriesKey, SeriesState>,
+    running: bool,
+    /// The tick before which everything is on disk.
+    synced: u64,
+}
+
+#[derive(Default)]
+struct SeriesState {
+    latency: Latency,
+    thread: ThreadCounters,
+    outliers: Vec<Outlier>,
+}
+
+impl Recorder {
+    /// A recorder for the rows of a resolved plan.
+    #[must_use]
+    pub fn new(writer: Writer, resolved: &Resolved) -> Self {
+        let tick = |row: usize| {
+            resolved.scenarios.iter().find(|s| s.rows.contains(&row)).map_or(1_000_000_000, |s| s.tick_ns)
+        };
+        let rows = resolved
+            .rows
+            .iter()
+            .enumerate()
+            .map(|(number, row)| RowState {
+                result: row.result.clone(),
+                tick_ns: tick(number),
+                log: None,
+                series: BTreeMap::new(),
+                running: false,
+                synced: 0,
+            })
+            .collect();
+        Self { writer, rows, up: BTreeMap::new(), remarks: Vec::new(), lost: BTreeMap::new() }
+    }
+
+    /// The bundle, to be finished.
+    #[must_use]
+    pub fn into_writer(self) -> Writer {
+        self.writer
+    }
+
+    fn start(&mut self, row: usize) -> Result<(), BundleError> {
+        let Some(state) = self.rows.get_mut(row) else { return Ok(()) };
+        let environment = state.result.environment.clone();
+        if let Some((evidence, after_ms)) = self.up.get(&environment) {
+            state.result.evidence = Some(*evidence);
+            state.result.start_up_ms = Some(*after_ms);
+        }
+        state.result.started = Some(jiff::Timestamp::now().to_string());
+        state.result.status = RowStatus::Measured;
+        // What a reader finds if the run dies now.
+        state.result.reason = Some("the run died while this was measured".into());
+        state.running = true;
+        let taken = self.remarks.iter().filter(|(of, _)| *of == environment).map(|(_, note)| note.clone());
+        state.result.notes.extend(taken);
+        state.log = Some(self.writer.begin_row(row, &state.result, state.tick_ns)?);
+        Ok(())
+    }
+
+    fn tick(&mut self, ticked: &Ticked) -> Result<(), BundleError> {
+        let Some(state) = self.rows.get_mut(ticked.row) else { return Ok(()) };
+        let Some(tick) = &ticked.whole else { return Ok(()) };
+        // One sync for all series of a tick, when the next tick begins: a power cut loses one tick.
+        if state.synced != ticked.n
+            && let Some(log) = &state.log
+        {
+            log.sync()?;
+            self.writer.sync()?;
+            state.synced = ticked.n;
+        }
+        state.series.entry(tick.series.clone()).or_default().take(tick);
+        match &mut state.log {
+            Some(log) => log.tick(tick),
+            None => Ok(()),
+        }
+    }
+
+    fn finish(
+        &mut self,
+        row: usize,
+        status: RowStatus,
+        reason: Option<&String>,
+        measured_ns: u64,
+    ) -> Result<(), BundleError> {
+        let Some(state) = self.rows.get_mut(row) else { return Ok(()) };
+        if let Some(log) = state.log.take() {
+            log.finish()?;
+        }
+        let mut all = Latency::new();
+        let mut series = Vec::new();
+        for (key, mut own) in std::mem::take(&mut state.series) {
+            own.trim();
+            all.merge(&own.latency);
+            let summary = own.latency.summary();
+            series.push(SeriesResult { key, summary, thread: own.thread, outliers: own.outliers });
+        }
+        let result = &mut state.result;
+        if !state.running
+            && let Some((evidence, after_ms)) = self.up.get(&result.environment)
+        {
+            (result.evidence, result.start_up_ms) = (Some(*evidence), Some(*after_ms));
+        }
+        result.all = (all.totals.cycles > 0).then(|| all.summary());
+        result.series = series;
+        result.status = status;
+        result.reason = reason.cloned();
+        result.measured_ns = measured_ns;
+        result.frames_lost = self.lost.get(&result.environment).copied().unwrap_or(0);
+        state.running = false;
+        self.writer.result(row, &state.result)
+    }
+
+    fn note(&mut self, environment: &str, note: &Note) {
+        let running = self.rows.iter_mut().filter(|row| row.running && row.result.environment == environment);
+        let mut taken = false;
+        for row in running {
+            row.result.notes.push(note.clone());
+            taken = true;
+        }
+        if !taken {
+            self.remarks.push((environment.to_owned(), note.clone()));
+        }
+    }
+}
+
+impl SeriesState {
+    fn keep(&mut self, outlier: Outlier) {
+        self.outliers.push(outlier);
+        if self.outliers.len() > 4 * OUTLIERS {
+            self.trim();
+        }
+    }
+
+    fn trim(&mut self) {
+        self.outliers.sort_by_key(|outlier| std::cmp::Reverse(outlier.value_ns));
+        self.outliers.truncate(OUTLIERS);
+    }
+
+    fn take(&mut self, tick: &Tick) {
+        // The totals are exact since the start, so that a lost tick shows as lost samples.
+        self.latency.totals = tick.total;
+        let _ = tick.counts.add_to(&mut self.latency.raw);
+        let _ = tick.missed.add_to(&mut self.latency.missed);
+        self.thread = tick.thread;
+    }
+}
+
+impl Sink for Recorder {
+    fn take(&mut self, stamped: &Stamped) -> Result<(), BundleError> {
+        self.writer.event(stamped)?;
+        match &stamped.event {
+            Event::EnvironmentStarting { environment } => {
+                // A new start of an environment has its own remarks and losses.
+                self.remarks.retain(|(of, _)| of != environment);
+                self.lost.remove(environment);
+                self.up.remove(environment);
+            }
+            Event::EnvironmentUp { environment, evidence, after_ms } => {
+                self.up.insert(environment.clone(), (*evidence, *after_ms));
+            }
+            Event::FactsCollected { environment, facts: Some(facts), .. } => self.writer.facts(environment, facts)?,
+            Event::RowStarted { row, .. } => self.start(*row)?,
+            Event::Controlled { row, control } => {
+                if let Some(state) = self.rows.get_mut(*row) {
+                    state.result.control.push(control.clone());
+                }
+            }
+            Event::Ticked(ticked) => self.tick(ticked)?,
+            Event::Outlier { row, outlier } => {
+                if let Some(state) = self.rows.get_mut(*row) {
+                    state.series.entry(outlier.series.clone()).or_default().keep(outlier.clone());
+                }
+            }
+            Event::Noted { environment: Some(environment), note } => self.note(environment, note),
+            Event::FramesLost { environment, frames } => *self.lost.entry(environment.clone()).or_default() += frames,
+            Event::RowFinished { row, status, reason, measured_ns } => {
+                self.finish(*row, *status, reason.as_ref(), *measured_ns)?;
+                self.writer.sync()?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}

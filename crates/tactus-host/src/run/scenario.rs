@@ -1,0 +1,426 @@
+//! One scenario: bring its environments up, give every probe its job, collect what they measure,
+//! and end them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::ops::Range;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use tactus_model::event::{Event, RowStatus, Ticked};
+use tactus_model::latency::histogram;
+use tactus_model::message::{Activity, Done, End, FromProbe, Job, Note, PROTOCOL, Tick, ToProbe, What};
+use tactus_model::wire::Item;
+use tactus_model::CpuSet;
+
+use super::engine::{Context, RunError, finish_rows};
+use super::session::{Arrival, Session};
+use crate::environment::{Setting, StartError};
+use crate::plan::ResolvedScenario;
+
+/// How long an environment may take until its probe's first word.
+const PATIENCE: Duration = Duration::from_secs(90);
+/// How long a probe may take to prepare a job.
+const PREPARATION: Duration = Duration::from_secs(30);
+/// How long a probe may be silent while it measures, beyond its ticks. Generous: an emulated guest
+/// under load on a shared machine may be held up for seconds.
+const SILENCE: Duration = Duration::from_secs(30);
+/// How long a probe may take to end its job after it was told to stop.
+const FAREWELL: Duration = Duration::from_secs(10);
+/// How often the interrupt is looked at.
+const BEAT: Duration = Duration::from_millis(50);
+
+/// Performs a scenario. Whatever goes wrong in it ends its rows with the reason.
+pub(super) fn perform(
+    context: &mut Context<'_>,
+    number: usize,
+    planned: &ResolvedScenario,
+) -> Result<(), RunError> {
+    let (sender, receiver) = channel();
+    let mut stage = Stage { planned, rows: planned.rows.clone(), sessions: Vec::new(), receiver, outcome: BTreeMap::new() };
+    let result = stage.play(context, number, sender);
+    for session in stage.sessions.drain(..) {
+        session.close();
+    }
+    match result {
+        Ok(()) => stage.end(context),
+        Err(Failure::Run(error)) => Err(error),
+        Err(Failure::Scenario(reason)) => {
+            let rest: Vec<usize> = stage.rows.clone().filter(|row| !stage.outcome.contains_key(row)).collect();
+            stage.end(context)?;
+            for row in rest {
+                finish_rows(context, row..row + 1, RowStatus::Failed, &reason)?;
+            }
+            Ok(())
+        }
+    }
+}
+
+/// Why a scenario does not go on.
+enum Failure {
+    /// The whole run ends.
+    Run(RunError),
+    /// This scenario ends, for this reason.
+    Scenario(String),
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Self {
+        Self::Run(error)
+    }
+}
+
+impl From<StartError> for Failure {
+    fn from(error: StartError) -> Self {
+        let hint = error.hint.map(|hint| format!("; {hint}")).unwrap_or_default();
+        Self::Scenario(format!("{}{hint}", error.reason))
+    }
+}
+
+/// How a row ended.
+struct Outcome {
+    status: RowStatus,
+    reason: Option<String>,
+    measured_ns: u64,
+}
+
+/// What is on while a scenario is performed.
+struct Stage<'a> {
+    planned: &'a ResolvedScenario,
+    rows: Range<usize>,
+    sessions: Vec<Session>,
+    receiver: Receiver<(usize, Arrival)>,
+    outcome: BTreeMap<usize, Outcome>,
+}
+
+impl Stage<'_> {
+    fn play(
+        &mut self,
+        context: &mut Context<'_>,
+        number: usize,
+        sender: std::sync::mpsc::Sender<(usize, Arrival)>,
+    ) -> Result<(), Failure> {
+        let mut names: Vec<&str> = self.planned.activities.iter().map(|a| a.environment.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        let names: Vec<String> = names.into_iter().map(str::to_owned).collect();
+        for name in names {
+            if context.interrupt.asked() {
+                return Err(Failure::Scenario("interrupted before it measured".into()));
+            }
+            self.bring_up(context, number, &name, &sender)?;
+        }
+        drop(sender);
+        self.prepare(context)?;
+        self.start(context)?;
+        self.collect(context)
+    }
+
+    /// Starts an environment and waits for its probe's hello and facts.
+    fn bring_up(
+        &mut self,
+        context: &mut Context<'_>,
+        number: usize,
+        name: &str,
+        sender: &std::sync::mpsc::Sender<(usize, Arrival)>,
+    ) -> Result<(), Failure> {
+        context.emit(Event::EnvironmentStarting { environment: name.to_owned() })?;
+        let environment = &context.resolved.environments[name];
+        let began = Instant::now();
+        let workspace = context.workspace.join(format!("{number:02}-{}", tactus_model::bundle::slug(name)));
+        let failed = |what: &str, error: std::io::Error| Failure::Scenario(format!("{what}: {error}"));
+        fs::create_dir_all(&workspace).map_err(|error| failed("no private directory", error))?;
+        let console = context.consoles.join(format!("{:02}-{}.log", number + 1, tactus_model::bundle::slug(name)));
+        let measured = self.measured(name);
+        let running = environment.kind.start(&Setting {
+            system: context.system,
+            guardian: context.guardian,
+            name,
+            spec: &environment.spec,
+            layout: &environment.layout,
+            housekeeping: context.machine.housekeeping(&context.resolved.measured),
+            measured,
+            workspace: &workspace,
+            console,
+            patience: PATIENCE,
+        })?;
+        let at = self.sessions.len();
+        self.sessions.push(Session::open(name, running, at, sender.clone()));
+        self.await_all(context, PATIENCE, "to say hello", |session| session.hello.is_some() && session.facts_complete)?;
+        let session = &mut self.sessions[at];
+        let after_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        if let Some(hello) = &session.hello
+            && hello.protocol != PROTOCOL
+        {
+            return Err(Failure::Scenario(format!(
+                "the probe speaks protocol {}, this tactus {PROTOCOL}",
+                hello.protocol
+            )));
+        }
+        let evidence = session.running.evidence(&session.facts);
+        let facts = Box::new(session.facts.clone());
+        let notes = session.running.settle()?;
+        context.emit(Event::EnvironmentUp { environment: name.to_owned(), evidence, after_ms })?;
+        let readings = facts.0.len();
+        context.emit(Event::FactsCollected { environment: name.to_owned(), readings, facts: Some(facts) })?;
+        for note in notes {
+            context.emit(Event::Noted { environment: Some(name.to_owned()), note })?;
+        }
+        Ok(())
+    }
+
+    /// CPUs inside an environment that this scenario measures.
+    fn measured(&self, environment: &str) -> CpuSet {
+        self.activities(environment)
+            .filter(|activity| matches!(activity.what, What::Measure { .. }))
+            .fold(CpuSet::default(), |all, activity| all.or(&activity.cpus))
+    }
+
+    fn activities<'s>(&'s self, environment: &'s str) -> impl Iterator<Item = &'s Activity> {
+        self.planned.activities.iter().filter(move |a| a.environment == environment).map(|a| &a.activity)
+    }
+
+    /// Gives every probe its job and waits until all are ready.
+    fn prepare(&mut self, context: &mut Context<'_>) -> Result<(), Failure> {
+        for at in 0..self.sessions.len() {
+            let name = self.sessions[at].name.clone();
+            let activities: Vec<Activity> = self.activities(&name).cloned().collect();
+            let measures = activities.iter().any(|a| matches!(a.what, What::Measure { .. }));
+            let environment = &context.resolved.environments[&name];
+            let job = Job {
+                // What only makes load goes on until those that measure are done, and is then told to stop.
+                duration_ns: if measures { self.planned.duration_ns } else { u64::MAX / 4 },
+                tick_ns: self.planned.tick_ns,
+                control: self.planned.control && measures,
+                no_side_effects: self.planned.no_side_effects,
+                housekeeping: environment.housekeeping.clone(),
+                activities,
+            };
+            self.sessions[at].measures = measures;
+            if let Err(error) = self.sessions[at].give(job) {
+                return Err(self.broken(at, &error.to_string()));
+            }
+        }
+        self.await_all(context, PREPARATION, "to prepare its job", |session| session.ready)
+    }
+
+    /// Loads first, so that they are there when the measurement begins.
+    fn start(&mut self, context: &mut Context<'_>) -> Result<(), Failure> {
+        for measures in [false, true] {
+            for at in 0..self.sessions.len() {
+                if self.sessions[at].measures == measures
+                    && let Err(error) = self.sessions[at].say(&ToProbe::Go)
+                {
+                    return Err(self.broken(at, &error.to_string()));
+                }
+            }
+        }
+        for row in self.rows.clone() {
+            let planned = &context.resolved.rows[row].result;
+            let (name, environment) = (planned.name.clone(), planned.environment.clone());
+            let duration_ns = planned.planned_ns;
+            context.emit(Event::RowStarted { row, name, environment, duration_ns })?;
+        }
+        Ok(())
+    }
+
+    /// Takes in what the probes measure until all that measure are done, then ends the loads.
+    fn collect(&mut self, context: &mut Context<'_>) -> Result<(), Failure> {
+        let mut stopping: Option<Instant> = None;
+        let silence = SILENCE + 5 * Duration::from_nanos(self.planned.tick_ns);
+        loop {
+            let open = |session: &&Session| !session.done && !session.ended;
+            let measuring = self.sessions.iter().filter(|s| s.measures).any(|s| open(&s));
+            let anything = self.sessions.iter().any(|s| open(&s));
+            if !anything {
+                return Ok(());
+            }
+            if stopping.is_none() && (context.interrupt.asked() || !measuring) {
+                stopping = Some(Instant::now());
+                for session in self.sessions.iter_mut().filter(|s| !s.done && !s.ended) {
+                    // A broken stream shows itself as an end of the stream.
+                    let _ = session.say(&ToProbe::Stop);
+                }
+            }
+            if stopping.is_some_and(|since| since.elapsed() > FAREWELL) {
+                return Err(Failure::Scenario("it did not stop when it was told to, and was ended".into()));
+            }
+            let quiet = self.sessions.iter().position(|s| s.measures && open(&s) && s.heard.elapsed() > silence);
+            if let Some(at) = quiet {
+                let why = format!("said nothing for {} s", silence.as_secs());
+                return Err(self.broken(at, &why));
+            }
+            self.hear(context)?;
+        }
+    }
+
+    /// Waits until a condition holds for every session.
+    fn await_all(
+        &mut self,
+        context: &mut Context<'_>,
+        patience: Duration,
+        what: &str,
+        holds: impl Fn(&Session) -> bool,
+    ) -> Result<(), Failure> {
+        let until = Instant::now() + patience;
+        while let Some(at) = self.sessions.iter().position(|session| !holds(session)) {
+            if context.interrupt.asked() {
+                return Err(Failure::Scenario("interrupted before it measured".into()));
+            }
+            if self.sessions[at].ended {
+                return Err(self.broken(at, "ended before it could measure"));
+            }
+            if Instant::now() > until {
+                return Err(self.broken(at, &format!("took more than {} s {what}", patience.as_secs())));
+            }
+            self.hear(context)?;
+        }
+        Ok(())
+    }
+
+    /// The reason that an environment gave, with its last words.
+    fn broken(&mut self, at: usize, what: &str) -> Failure {
+        let session = &mut self.sessions[at];
+        let words = session.last_words();
+        Failure::Scenario(format!("{} {what}: {words}", session.name))
+    }
+
+    /// Takes in what has arrived, or waits a moment.
+    fn hear(&mut self, context: &mut Context<'_>) -> Result<(), Failure> {
+        let (at, arrival) = match self.receiver.recv_timeout(BEAT) {
+            Ok(arrived) => arrived,
+            Err(RecvTimeoutError::Timeout) => return Ok(()),
+            // Every reader has ended, and each said so before.
+            Err(RecvTimeoutError::Disconnected) => {
+                for session in &mut self.sessions {
+                    session.ended = true;
+                }
+                return Ok(());
+            }
+        };
+        self.sessions[at].heard = Instant::now();
+        match arrival {
+            Arrival::Item(Item::Message(message)) => self.message(context, at, message),
+            Arrival::Item(Item::Foreign(line) | Item::Unknown(line)) => {
+                self.sessions[at].keep_foreign(line);
+                Ok(())
+            }
+            Arrival::Item(Item::Lost(frames)) => {
+                let environment = self.sessions[at].name.clone();
+                Ok(context.emit(Event::FramesLost { environment, frames })?)
+            }
+            Arrival::Ended => {
+                self.sessions[at].ended = true;
+                if self.sessions[at].measures && !self.sessions[at].done {
+                    let words = self.sessions[at].last_words();
+                    let reason = format!("{} ended while it measured: {words}", self.sessions[at].name);
+                    self.finish(context, at, RowStatus::Failed, Some(&reason), None);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn message(&mut self, context: &mut Context<'_>, at: usize, message: FromProbe) -> Result<(), Failure> {
+        let environment = self.sessions[at].name.clone();
+        match message {
+            FromProbe::Hello(hello) => self.sessions[at].hello = Some(hello),
+            FromProbe::Facts { readings, last } => {
+                self.sessions[at].facts.0.extend(readings.0);
+                self.sessions[at].facts_complete |= last;
+            }
+            FromProbe::Ready => self.sessions[at].ready = true,
+            FromProbe::Refused(refusal) => {
+                let hint = refusal.hint.map(|hint| format!("; {hint}")).unwrap_or_default();
+                return Err(Failure::Scenario(format!("{environment}: {}{hint}", refusal.reason)));
+            }
+            FromProbe::Control(control) => {
+                if let Some(row) = self.row(context, at, control.activity) {
+                    context.emit(Event::Controlled { row, control })?;
+                }
+            }
+            FromProbe::Tick(tick) => {
+                if let Some(row) = self.row(context, at, tick.activity) {
+                    let p99_ns = p99(&tick);
+                    context.emit(Event::Ticked(Ticked::of(row, tick, p99_ns)))?;
+                }
+            }
+            FromProbe::Outlier(outlier) => {
+                if let Some(row) = self.row(context, at, outlier.activity) {
+                    context.emit(Event::Outlier { row, outlier })?;
+                }
+            }
+            FromProbe::Note(note) => context.emit(Event::Noted { environment: Some(environment), note })?,
+            FromProbe::Done(done) => {
+                self.sessions[at].done = true;
+                self.done(context, at, &done)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn done(&mut self, context: &mut Context<'_>, at: usize, done: &Done) -> Result<(), Failure> {
+        for (activity, rounds) in &done.load_rounds {
+            let text = format!("the load of activity {activity} did {rounds} rounds");
+            let environment = Some(self.sessions[at].name.clone());
+            context.emit(Event::Noted { environment, note: Note::info(text) })?;
+        }
+        let seconds = tactus_model::Nanos(done.measured_ns).seconds();
+        let (status, reason) = match done.end {
+            End::Complete => (RowStatus::Measured, None),
+            End::Stopped if context.interrupt.asked() => {
+                (RowStatus::Measured, Some(format!("interrupted after {seconds:.1} s")))
+            }
+            End::Stopped => (RowStatus::Measured, Some(format!("stopped after {seconds:.1} s"))),
+            End::Break => (RowStatus::Measured, done.reason.clone()),
+            End::Failed => (RowStatus::Failed, done.reason.clone()),
+        };
+        self.finish(context, at, status, reason.as_ref(), Some(done.measured_ns));
+        Ok(())
+    }
+
+    /// Notes how the rows of a session ended; the first word counts.
+    fn finish(
+        &mut self,
+        context: &Context<'_>,
+        at: usize,
+        status: RowStatus,
+        reason: Option<&String>,
+        measured_ns: Option<u64>,
+    ) {
+        for row in self.rows.clone() {
+            if context.resolved.rows[row].result.environment == self.sessions[at].name {
+                self.outcome.entry(row).or_insert_with(|| Outcome {
+                    status,
+                    reason: reason.cloned(),
+                    measured_ns: measured_ns.unwrap_or(0),
+                });
+            }
+        }
+    }
+
+    /// Tells how every row ended that has an outcome.
+    fn end(&mut self, context: &mut Context<'_>) -> Result<(), RunError> {
+        for (row, outcome) in std::mem::take(&mut self.outcome) {
+            let Outcome { status, reason, measured_ns } = outcome;
+            context.emit(Event::RowFinished { row, status, reason, measured_ns })?;
+        }
+        Ok(())
+    }
+
+    /// The row of an activity of a session.
+    fn row(&self, context: &Context<'_>, at: usize, activity: u32) -> Option<usize> {
+        let name = &self.sessions.get(at)?.name;
+        self.rows.clone().find(|row| {
+            let planned = &context.resolved.rows[*row];
+            planned.activity == activity && planned.result.environment == *name
+        })
+    }
+}
+
+/// The 99th percentile of one tick, in ns; never above the tick's exact maximum.
+fn p99(tick: &Tick) -> Option<u64> {
+    let mut counts = histogram();
+    tick.counts.add_to(&mut counts).ok()?;
+    (!counts.is_empty()).then(|| counts.value_at_quantile(0.99).min(tick.now.max_ns))
+}

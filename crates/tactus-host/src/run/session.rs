@@ -1,0 +1,149 @@
+//! The conversation with the probe of one environment.
+
+use std::io::{self, Write};
+use std::sync::mpsc::Sender;
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use tactus_model::facts::Facts;
+use tactus_model::message::{FromProbe, Hello, Job, ToProbe};
+use tactus_model::wire::{Decoder, Encoder, Item};
+
+use crate::environment::{Running, Stream};
+
+/// What arrives from an environment.
+#[derive(Debug)]
+pub enum Arrival {
+    /// A message, foreign text or a loss.
+    Item(Item<FromProbe>),
+    /// The stream has ended.
+    Ended,
+}
+
+/// An environment that is up, with its probe.
+pub struct Session {
+    /// The plan's name for it.
+    pub name: String,
+    /// The environment.
+    pub running: Box<dyn Running>,
+    /// What the probe said of itself.
+    pub hello: Option<Hello>,
+    /// What the probe read.
+    pub facts: Facts,
+    /// Whether all facts have arrived.
+    pub facts_complete: bool,
+    /// The probe has prepared its job.
+    pub ready: bool,
+    /// The job measures something (rather than only making load).
+    pub measures: bool,
+    /// The job has ended.
+    pub done: bool,
+    /// The stream has ended.
+    pub ended: bool,
+    /// When the probe last said anything.
+    pub heard: Instant,
+    /// The last lines that were no frames.
+    pub foreign: Vec<String>,
+    encoder: Encoder,
+    writer: Option<Box<dyn Write + Send>>,
+    reader: Option<JoinHandle<()>>,
+}
+
+const FOREIGN_LINES: usize = 20;
+
+impl Session {
+    /// Begins to listen; what arrives goes to `to` with the number of this session.
+    pub fn open(name: &str, mut running: Box<dyn Running>, number: usize, to: Sender<(usize, Arrival)>) -> Self {
+        let (reader, writer) = match running.take_stream() {
+            Some(Stream { reader, writer }) => (Some(reader), Some(writer)),
+            None => (None, None),
+        };
+        let reader = reader.map(|reader| std::thread::spawn(move || listen(reader, number, &to)));
+        Self {
+            name: name.to_owned(),
+            running,
+            hello: None,
+            facts: Facts::default(),
+            facts_complete: false,
+            ready: false,
+            measures: false,
+            done: false,
+            ended: false,
+            heard: Instant::now(),
+            foreign: Vec::new(),
+            encoder: Encoder::new(),
+            writer,
+            reader,
+        }
+    }
+
+    /// Says something to the probe.
+    ///
+    /// # Errors
+    /// When the stream is broken.
+    pub fn say(&mut self, message: &ToProbe) -> io::Result<()> {
+        let bytes = self.encoder.encode(message)?;
+        let writer = self.writer.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
+        writer.write_all(&bytes)?;
+        writer.flush()
+    }
+
+    /// Gives the probe its job.
+    ///
+    /// # Errors
+    /// When the stream is broken.
+    pub fn give(&mut self, job: Job) -> io::Result<()> {
+        (self.ready, self.done) = (false, false);
+        self.say(&ToProbe::Job(job))
+    }
+
+    /// Keeps a line that was no frame, for the case that something goes wrong.
+    pub fn keep_foreign(&mut self, line: String) {
+        if self.foreign.len() == FOREIGN_LINES {
+            self.foreign.remove(0);
+        }
+        self.foreign.push(line);
+    }
+
+    /// Why the stream ended: the environment's own words, else what came instead of frames.
+    pub fn last_words(&mut self) -> String {
+        let own = self.running.last_words();
+        match own {
+            Some(words) if !words.trim().is_empty() => words,
+            _ if !self.foreign.is_empty() => self.foreign.join("\n"),
+            _ => "it ended without a word".into(),
+        }
+    }
+
+    /// Ends the environment.
+    pub fn close(mut self) {
+        let _ = self.say(&ToProbe::Quit);
+        drop(self.writer.take());
+        self.running.stop();
+        if let Some(reader) = self.reader.take() {
+            let _ = reader.join();
+        }
+    }
+}
+
+fn listen(mut reader: Box<dyn io::Read + Send>, number: usize, to: &Sender<(usize, Arrival)>) {
+    let mut decoder = Decoder::new();
+    let mut buffer = vec![0; 64 * 1024];
+    loop {
+        let items = match reader.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(n) => decoder.feed(&buffer[..n]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(_) => break,
+        };
+        for item in items {
+            if to.send((number, Arrival::Item(item))).is_err() {
+                return;
+            }
+        }
+    }
+    for item in decoder.finish() {
+        let _ = to.send((number, Arrival::Item(item)));
+    }
+    let _ = to.send((number, Arrival::Ended));
+}
