@@ -1,2 +1,19 @@
-//! wip
-fn main(){}
+//! tactus makes a Linux machine keep time, and proves it.
+
+mod cli;
+mod commands;
+mod exit;
+mod live;
+mod output;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    let arguments = cli::Cli::parse();
+    match commands::dispatch(arguments.command) {
+        Ok(exit) => exit.into(),
+        Err(failure) => failure.report().into(),
+    }
+}

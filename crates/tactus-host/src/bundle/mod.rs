@@ -6,6 +6,8 @@ mod hlog;
 mod read;
 mod recover;
 mod write;
+#[cfg(test)]
+mod tests;
 
 pub use error::BundleError;
 pub use read::{Trust, read};

@@ -7,6 +7,8 @@ mod parse;
 mod resolve;
 mod source;
 mod study;
+#[cfg(test)]
+mod tests;
 
 pub use check::check;
 pub use error::PlanError;

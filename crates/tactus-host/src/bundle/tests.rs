@@ -1,0 +1,187 @@
+//! Bundles that are whole, cut, altered, unfinished and foreign.
+
+use std::fs;
+use std::path::Path;
+
+use tactus_model::activity::{Measure, Policy, Timer};
+use tactus_model::bundle::{Machine, RowResult};
+use tactus_model::event::{Event, RowStatus, RunStatus, Stamped, Ticked};
+use tactus_model::latency::{Latency, Sparse};
+use tactus_model::message::{ThreadCounters, Tick};
+use tactus_model::plan::Plan;
+use tactus_model::series::SeriesKey;
+
+use super::{BundleError, Trust, Writer, read};
+
+const TICK_NS: u64 = 1_000_000_000;
+
+fn row(ticks: u64) -> RowResult {
+    RowResult {
+        name: "host, idle".into(),
+        environment: "host".into(),
+        kind: "host".into(),
+        evidence: None,
+        measurement: Measure::Timer(Timer::default()),
+        interval_ns: 200_000,
+        priority: 95,
+        policy: Policy::Fifo,
+        load: Vec::new(),
+        fault: Vec::new(),
+        status: RowStatus::Skipped,
+        reason: None,
+        started: None,
+        planned_ns: ticks * TICK_NS,
+        measured_ns: 0,
+        start_up_ms: None,
+        series: Vec::new(),
+        all: None,
+        control: Vec::new(),
+        notes: Vec::new(),
+        frames_lost: 0,
+        require: None,
+    }
+}
+
+fn tick(n: u64, total: &mut Latency) -> Tick {
+    let mut now = Latency::new();
+    for value in [5_000 + n, 7_000, 900_000 + n] {
+        now.record(value, 200_000);
+    }
+    total.merge(&now);
+    Tick {
+        activity: 0,
+        series: SeriesKey { cpu: 1, thread: 0, priority: 95, kind: "thread".into() },
+        n,
+        at_ns: (n + 1) * TICK_NS,
+        now: now.totals,
+        total: total.totals,
+        counts: Sparse::of(&now.raw),
+        missed: Sparse::of(&now.missed),
+        thread: ThreadCounters::default(),
+    }
+}
+
+/// A run of `planned` ticks that came to `done`; `end`: whether it could finish.
+fn bundle(dir: &Path, planned: u64, done: u64, end: bool) -> Latency {
+    let mut result = row(planned);
+    let mut writer = Writer::create(dir, &Plan::default(), &[result.clone()], Machine::default()).unwrap();
+    result.status = RowStatus::Measured;
+    let mut log = writer.begin_row(0, &result, TICK_NS).unwrap();
+    let mut total = Latency::new();
+    for n in 0..done {
+        let tick = tick(n, &mut total);
+        log.tick(&tick).unwrap();
+        writer.event(&Stamped { at_ms: 0, event: Event::Ticked(Ticked::of(0, tick, None)) }).unwrap();
+    }
+    if end {
+        log.finish().unwrap();
+        result.all = Some(total.summary());
+        result.measured_ns = done * TICK_NS;
+        writer.result(0, &result).unwrap();
+        writer.finish(RunStatus::Complete).unwrap();
+    }
+    total
+}
+
+#[test]
+fn a_finished_bundle_is_read_back_whole() {
+    let dir = tempfile::tempdir().unwrap();
+    let total = bundle(dir.path(), 10, 10, true);
+    let contents = read(dir.path(), Trust::Whole).unwrap();
+    assert_eq!(contents.manifest.status, RunStatus::Complete);
+    assert!(contents.damage.is_empty(), "{:?}", contents.damage);
+    let row = &contents.rows[0];
+    assert_eq!((row.ticks.len(), row.intervals.len()), (10, 10));
+    assert_eq!(row.histogram(), total.raw);
+}
+
+#[test]
+fn a_day_becomes_a_histogram_a_minute() {
+    let dir = tempfile::tempdir().unwrap();
+    let total = bundle(dir.path(), 86_400, 180, true);
+    let contents = read(dir.path(), Trust::Whole).unwrap();
+    assert_eq!(contents.rows[0].intervals.len(), 3);
+    assert_eq!(contents.rows[0].histogram(), total.raw);
+    assert!(!dir.path().join("scenarios/01-host-idle/pending.jsonl").exists());
+}
+
+#[test]
+fn a_run_that_died_keeps_every_tick_it_wrote() {
+    for planned in [10, 86_400] {
+        let dir = tempfile::tempdir().unwrap();
+        let total = bundle(dir.path(), planned, 7, false);
+        let contents = read(dir.path(), Trust::Whole).unwrap();
+        let row = &contents.rows[0];
+        assert_eq!(contents.manifest.status, RunStatus::Interrupted);
+        assert_eq!(row.histogram(), total.raw, "planned {planned}");
+        let (found, wrote) = (row.result.all.as_ref().unwrap(), total.summary());
+        assert_eq!((found.cycles, found.max_ns, found.lost), (wrote.cycles, wrote.max_ns, 0));
+        assert_eq!((found.overruns, &found.corrected), (wrote.overruns, &wrote.corrected));
+        assert_eq!(row.result.series.len(), 1);
+        assert!(contents.damage[0].contains("died"), "{:?}", contents.damage);
+    }
+}
+
+#[test]
+fn a_cut_last_line_costs_that_line_only() {
+    let dir = tempfile::tempdir().unwrap();
+    bundle(dir.path(), 10, 7, false);
+    let path = dir.path().join("events.jsonl");
+    let bytes = fs::read(&path).unwrap();
+    fs::write(&path, &bytes[..bytes.len() - 20]).unwrap();
+    let contents = read(dir.path(), Trust::Whole).unwrap();
+    assert_eq!(contents.rows[0].ticks.len(), 6);
+    assert!(contents.damage.iter().any(|d| d.contains("1 lines cannot be read")), "{:?}", contents.damage);
+}
+
+#[test]
+fn an_altered_or_missing_file_is_refused_by_name_and_read_on_request() {
+    let dir = tempfile::tempdir().unwrap();
+    bundle(dir.path(), 10, 10, true);
+    let path = dir.path().join("scenarios/01-host-idle/result.json");
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replace("\"priority\": 95", "\"priority\": 96")).unwrap();
+    let error = read(dir.path(), Trust::Whole).unwrap_err();
+    assert!(error.to_string().contains("result.json"), "{error}");
+    assert!(error.hint().unwrap().contains("--damaged"));
+    let contents = read(dir.path(), Trust::Damaged).unwrap();
+    assert!(contents.damage[0].contains("checksum"), "{:?}", contents.damage);
+    fs::remove_file(&path).unwrap();
+    assert!(matches!(read(dir.path(), Trust::Whole), Err(BundleError::Altered { .. })));
+    assert!(read(dir.path(), Trust::Damaged).unwrap().rows.is_empty());
+}
+
+#[test]
+fn another_major_version_is_refused_and_its_writer_named() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("manifest.json"), r#"{"format":{"major":9,"minor":1},"tactus":"7.0.0"}"#).unwrap();
+    let error = read(dir.path(), Trust::Damaged).unwrap_err();
+    assert!(error.to_string().contains("7.0.0") && error.to_string().contains("9.1"), "{error}");
+}
+
+#[test]
+fn what_is_no_bundle_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    assert!(matches!(read(dir.path(), Trust::Damaged), Err(BundleError::NotABundle { .. })));
+    fs::write(dir.path().join("manifest.json"), "{").unwrap();
+    assert!(matches!(read(dir.path(), Trust::Damaged), Err(BundleError::NotABundle { .. })));
+}
+
+#[test]
+fn a_manifest_cannot_name_files_outside_its_bundle() {
+    let dir = tempfile::tempdir().unwrap();
+    bundle(dir.path(), 10, 1, true);
+    let path = dir.path().join("manifest.json");
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replace("\"plan.toml\"", "\"../../etc/passwd\"")).unwrap();
+    let error = read(dir.path(), Trust::Whole).unwrap_err();
+    assert!(error.to_string().contains("outside"), "{error}");
+}
+
+#[test]
+fn a_directory_with_something_in_it_is_not_written_over() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("mine.txt"), "x").unwrap();
+    let error = Writer::create(dir.path(), &Plan::default(), &[], Machine::default()).unwrap_err();
+    assert!(matches!(error, BundleError::Exists(_)));
+}

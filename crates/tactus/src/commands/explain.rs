@@ -1,0 +1,80 @@
+//! `tactus explain [WORD]`: every word of a plan, from the same entries that the program runs on.
+
+use std::fmt::Write;
+
+use tactus_host::environment::{self, ENVIRONMENTS};
+use tactus_host::plan::{STUDIES, Source, parse, study};
+use tactus_model::catalogue::{Family, WORDS, word};
+use tactus_report::render::FORMATS;
+
+use crate::cli::Explain;
+use crate::exit::{Exit, Failure};
+use crate::output;
+
+pub fn explain(arguments: &Explain) -> Result<Exit, Failure> {
+    let text = match &arguments.word {
+        None => all(),
+        Some(name) => one(name).ok_or_else(|| {
+            Failure::say(format!("`{name}` is not a word of tactus"), "`tactus explain` lists all of them")
+        })?,
+    };
+    output::data(&text)?;
+    Ok(Exit::Good)
+}
+
+fn all() -> String {
+    let mut text = String::new();
+    let mut section = |title: &str, entries: Vec<(&str, String)>| {
+        let _ = writeln!(text, "{title}");
+        for (name, summary) in entries {
+            let _ = writeln!(text, "  {name:<16} {summary}");
+        }
+        let _ = writeln!(text);
+    };
+    section("Environments", ENVIRONMENTS.iter().map(|e| (e.kind(), first_sentence(e.about()))).collect());
+    for (family, title) in
+        [(Family::Measurement, "Measurements"), (Family::Load, "Loads"), (Family::Fault, "Faults")]
+    {
+        let words = WORDS.iter().filter(|word| word.family == family);
+        section(title, words.map(|word| (word.name, word.summary.to_owned())).collect());
+    }
+    section("Studies", STUDIES.iter().map(|s| (s.name, title(s.name, s.text))).collect());
+    section("Report formats", FORMATS.iter().map(|f| (f.name, f.about.to_owned())).collect());
+    text
+}
+
+fn one(name: &str) -> Option<String> {
+    let mut text = String::new();
+    if let Some(environment) = environment::find(name) {
+        let _ = writeln!(text, "{name}: an environment\n\n{}", environment.about());
+        if !environment.options().is_empty() {
+            let _ = writeln!(text, "\nKeys of its table in a plan, beside kind, cpus, inside and attach:");
+            for option in environment.options() {
+                let _ = writeln!(text, "  {:<14} {}", option.name, option.about);
+            }
+        }
+    } else if let Some(word) = word(name) {
+        let family = match word.family {
+            Family::Measurement => "a measurement",
+            Family::Load => "a load",
+            Family::Fault => "a fault",
+        };
+        let _ = writeln!(text, "{name}: {family}, {}\n\n{}", word.summary, word.text);
+    } else if let Some(study) = study(name) {
+        let about = parse(&Source::new(name, study.text)).ok().and_then(|plan| plan.about).unwrap_or_default();
+        let _ = writeln!(text, "{name}: {}\n\n{about}\nIts plan:\n\n{}", title(name, study.text), study.text);
+    } else if let Some(format) = FORMATS.iter().find(|format| format.name == name) {
+        let _ = writeln!(text, "{name}: a report format\n\n{}", format.about);
+    } else {
+        return None;
+    }
+    Some(text)
+}
+
+fn title(name: &str, text: &str) -> String {
+    parse(&Source::new(name, text)).ok().and_then(|plan| plan.title).unwrap_or_default()
+}
+
+fn first_sentence(text: &str) -> String {
+    text.split_once(". ").map_or(text, |(first, _)| first).trim_end_matches('.').replace('\n', " ")
+}

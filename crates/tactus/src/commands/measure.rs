@@ -1,0 +1,199 @@
+//! `tactus measure`: one measurement in one environment, with cyclictest's habits.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use serde_json::{Value, json};
+use tactus_host::plan::{Choices, Source, topology};
+use tactus_host::system::Real;
+use tactus_model::activity::{Load, Measure as What, Policy};
+use tactus_model::bundle::Contents;
+use tactus_model::cpus::CpuRequest;
+use tactus_model::plan::{Environment, Placed, Plan, Scenario};
+use tactus_model::{CpuSet, Nanos};
+use tactus_report::analysis::document;
+
+use super::perform::{exit, perform, prepare};
+use crate::cli::{Measure, Policy as Asked};
+use crate::exit::{Exit, Failure};
+use crate::live::Lines;
+use crate::output;
+
+pub fn measure(arguments: &Measure) -> Result<Exit, Failure> {
+    let plan = plan(arguments)?;
+    let source = Source::new("tactus measure", "");
+    let choices = Choices { no_side_effects: arguments.no_side_effects, ..Choices::default() };
+    let resolved = prepare(&plan, &source, &choices)?;
+    if let Some(reason) = resolved.scenarios.first().and_then(|scenario| scenario.skip.clone()) {
+        return Err(Failure::say(
+            format!("{} cannot be measured here: {reason}", arguments.environment),
+            "`tactus environments` lists what is usable",
+        ));
+    }
+    let scratch;
+    let out = match &arguments.out {
+        Some(out) => out.clone(),
+        None => {
+            scratch = tempfile::tempdir()?;
+            scratch.path().join("bundle")
+        }
+    };
+    let mut lines = Lines::new(arguments.quiet || arguments.json, arguments.interval.0);
+    let performed = perform(&resolved, &out, &mut lines)?;
+    let contents = performed.contents;
+    if arguments.json {
+        output::json(&document(&contents))?;
+    } else {
+        output::data(&summary(&contents, arguments.histogram))?;
+    }
+    if arguments.out.is_some() {
+        eprintln!("bundle: {}", performed.dir.display());
+    }
+    Ok(exit(&contents))
+}
+
+/// The plan that the options describe.
+fn plan(arguments: &Measure) -> Result<Plan, Failure> {
+    let kind = &arguments.environment;
+    let (threads, cpus) = deal(arguments)?;
+    let mut measurement = BTreeMap::from([("kind", Value::from(arguments.measurement.as_str()))]);
+    if let Some(threads) = threads {
+        measurement.insert("threads", threads.into());
+    }
+    if let Some(limit) = arguments.break_at {
+        measurement.insert("break", limit.to_string().into());
+    }
+    let measurement: What = serde_json::from_value(json!(measurement)).map_err(|error| {
+        Failure::say(format!("--measurement {}: {error}", arguments.measurement), "`tactus explain` lists measurements")
+    })?;
+    let load = |word: &String| -> Result<Placed<Load>, Failure> {
+        let what = serde_json::from_value(json!({ "kind": word }))
+            .map_err(|error| Failure::say(format!("--load {word}: {error}"), "`tactus explain` lists loads"))?;
+        Ok(Placed { what, environment: None, cpus: None })
+    };
+    let mut environment = Environment { kind: kind.clone(), ..Environment::default() };
+    if let Some(kernel) = &arguments.kernel {
+        environment.options.insert("kernel".into(), kernel.clone().into());
+    }
+    let scenario = Scenario {
+        name: Some(format!("{kind}, {}", arguments.measurement)),
+        environment: Some(kind.clone()),
+        measurement: Some(measurement),
+        cpus: Some(cpus),
+        load: arguments.load.iter().map(load).collect::<Result<_, _>>()?,
+        duration: Some(arguments.duration),
+        interval: Some(arguments.interval),
+        priority: Some(arguments.priority),
+        policy: Some(match arguments.policy {
+            Asked::Fifo => Policy::Fifo,
+            Asked::Rr => Policy::Rr,
+            Asked::Deadline => Policy::Deadline,
+            Asked::Other => Policy::Other,
+        }),
+        tick: Some(Nanos((arguments.duration.0 / 20).clamp(100_000_000, 1_000_000_000))),
+        control: Some(!arguments.no_control),
+        ..Scenario::default()
+    };
+    Ok(Plan {
+        name: "measure".into(),
+        environment: BTreeMap::from([(kind.clone(), environment)]),
+        scenario: vec![scenario],
+        ..Plan::default()
+    })
+}
+
+/// `-t N` threads over the CPUs of `-a`: threads per CPU, and the CPUs that get any.
+fn deal(arguments: &Measure) -> Result<(Option<u32>, CpuRequest), Failure> {
+    let Some(threads) = arguments.threads else { return Ok((None, arguments.cpus.clone())) };
+    let wrong = |message: String| Failure::say(message, "use a multiple of the number of CPUs, or fewer than there are");
+    // In a guest the CPUs are not known yet; there a list says how many there are.
+    let cpus: CpuSet = match &arguments.cpus {
+        CpuRequest::List(list) => list.clone(),
+        request => topology(&Real).resolve(request).map_err(|error| wrong(error.to_string()))?,
+    };
+    let count = u32::try_from(cpus.len()).unwrap_or(u32::MAX);
+    if threads == 0 || (threads > count && threads % count != 0) {
+        return Err(wrong(format!("-t {threads} threads cannot be dealt out evenly over {count} CPUs ({cpus})")));
+    }
+    if threads < count {
+        return Ok((None, CpuRequest::List(cpus.take(usize::try_from(threads).unwrap_or(1)))));
+    }
+    Ok((Some(threads / count), arguments.cpus.clone()))
+}
+
+/// The last lines: one per thread, as cyclictest prints them, then the histogram and the rest.
+fn summary(contents: &Contents, histogram: Option<u32>) -> String {
+    let mut text = String::new();
+    for row in &contents.rows {
+        for series in &row.result.series {
+            text += &crate::live::line(&series.key, row.result.interval_ns, &series.summary);
+            text.push('\n');
+        }
+        if let Some(limit) = histogram {
+            text += &histogram_text(row, limit);
+        }
+        if let Some(reason) = &row.result.reason {
+            let _ = writeln!(text, "# {reason}");
+        }
+        for control in &row.result.control {
+            let us = |ns: u64| tactus_model::number::float(ns) / 1e3;
+            let proven = if control.proven { "seen" } else { "NOT seen at its size: the instrument is not proven here" };
+            let _ = writeln!(
+                text,
+                "# Control: {:.0} us injected on CPU {}, {:.0} us measured: {proven}",
+                us(control.injected_ns),
+                control.series.cpu,
+                us(control.seen_ns)
+            );
+        }
+        for note in &row.result.notes {
+            let _ = writeln!(text, "# Note: {}", note.text);
+        }
+        if let Some(evidence) = row.result.evidence {
+            let _ = writeln!(text, "# Evidence: {evidence}. {}", evidence.meaning());
+        }
+    }
+    text
+}
+
+/// The histogram in cyclictest's format: one line per microsecond, one column per thread.
+fn histogram_text(row: &tactus_model::bundle::Row, limit: u32) -> String {
+    let mut text = String::from("# Histogram\n");
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let own = |series: &tactus_model::bundle::SeriesResult| {
+        let (full, cpu) = (series.key.to_string(), series.key.cpu.to_string());
+        let mut counts = vec![0u64; limit];
+        let mut overflows = 0;
+        for interval in row.intervals.iter().filter(|i| i.tag == full || i.tag == cpu) {
+            for bucket in interval.histogram.iter_recorded() {
+                let us = usize::try_from(bucket.value_iterated_to() / 1_000).unwrap_or(usize::MAX);
+                match counts.get_mut(us) {
+                    Some(count) => *count += bucket.count_at_value(),
+                    None => overflows += bucket.count_at_value(),
+                }
+            }
+        }
+        (counts, overflows)
+    };
+    let columns: Vec<(Vec<u64>, u64)> = row.result.series.iter().map(own).collect();
+    for us in 0..limit {
+        if columns.iter().all(|(counts, _)| counts[us] == 0) {
+            continue;
+        }
+        let cells: Vec<String> = columns.iter().map(|(counts, _)| format!("{:06}", counts[us])).collect();
+        let _ = writeln!(text, "{us:06} {}", cells.join("\t"));
+    }
+    let mut last = |name: &str, values: Vec<Option<u64>>| {
+        let cells: Vec<String> = values.iter().map(|v| v.map_or("-".into(), |ns| format!("{:05}", ns / 1_000))).collect();
+        let _ = writeln!(text, "# {name}: {}", cells.join(" "));
+    };
+    let of = |figure: fn(&tactus_model::latency::Summary) -> Option<u64>| -> Vec<Option<u64>> {
+        row.result.series.iter().map(|series| figure(&series.summary)).collect()
+    };
+    last("Min Latencies", of(|s| s.min_ns));
+    last("Avg Latencies", of(tactus_model::latency::Summary::mean_rounded));
+    last("Max Latencies", of(|s| s.max_ns));
+    let overflows: Vec<String> = columns.iter().map(|(_, n)| format!("{n:05}")).collect();
+    let _ = writeln!(text, "# Histogram Overflows: {}", overflows.join(" "));
+    text
+}

@@ -1,0 +1,30 @@
+//! One file per command.
+
+mod completions;
+mod environments;
+mod explain;
+mod kernel;
+mod man;
+mod measure;
+mod perform;
+mod report;
+mod run;
+mod show;
+
+use crate::cli::Command;
+use crate::exit::{Exit, Failure};
+
+/// Does what the command line says.
+pub fn dispatch(command: Command) -> Result<Exit, Failure> {
+    match command {
+        Command::Run(arguments) => run::run(&arguments),
+        Command::Measure(arguments) => measure::measure(&arguments),
+        Command::Show(arguments) => show::show(&arguments),
+        Command::Report(arguments) => report::report(&arguments),
+        Command::Environments(arguments) => environments::environments(&arguments),
+        Command::Kernel(arguments) => kernel::kernel(arguments.what),
+        Command::Explain(arguments) => explain::explain(&arguments),
+        Command::Completions(arguments) => completions::completions(&arguments),
+        Command::Man(arguments) => man::man(&arguments),
+    }
+}

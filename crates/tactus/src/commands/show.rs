@@ -1,0 +1,32 @@
+//! `tactus show BUNDLE`.
+
+use std::path::Path;
+
+use tactus_host::bundle::{self, Trust};
+use tactus_model::bundle::Contents;
+use tactus_report::analysis::document;
+use tactus_report::render::text::{Style, render};
+
+use crate::cli::Show;
+use crate::exit::{Exit, Failure};
+use crate::output;
+
+pub fn show(arguments: &Show) -> Result<Exit, Failure> {
+    let contents = read(&arguments.bundle, arguments.damaged)?;
+    if arguments.json {
+        output::json(&document(&contents))?;
+    } else {
+        output::data(&render(&contents, Style { colour: output::colour(), width: output::width() }))?;
+    }
+    Ok(Exit::Good)
+}
+
+/// Reads a bundle and says on stderr what is wrong with it.
+pub fn read(dir: &Path, damaged: bool) -> Result<Contents, Failure> {
+    let trust = if damaged { Trust::Damaged } else { Trust::Whole };
+    let contents = bundle::read(dir, trust)?;
+    for sentence in &contents.damage {
+        eprintln!("warning: {sentence}");
+    }
+    Ok(contents)
+}

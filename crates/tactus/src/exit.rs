@@ -1,0 +1,107 @@
+//! Exit codes and failures.
+
+use std::io;
+use std::process::ExitCode;
+
+use tactus_host::bundle::BundleError;
+use tactus_host::environment::StartError;
+use tactus_host::plan::PlanError;
+
+/// How the program ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// 0: good.
+    Good,
+    /// 1: findings, a failed verdict or a regression.
+    Findings,
+    /// 2: the tool could not do it, or was interrupted.
+    Unable,
+    /// 3: inconclusive.
+    Inconclusive,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(match exit {
+            Exit::Good => 0,
+            Exit::Findings => 1,
+            Exit::Unable => 2,
+            Exit::Inconclusive => 3,
+        })
+    }
+}
+
+/// Why a command could not be done, and what would help.
+#[derive(Debug)]
+pub struct Failure {
+    error: anyhow::Error,
+    hint: Option<String>,
+}
+
+impl Failure {
+    /// A failure with a hint.
+    pub fn new(error: impl Into<anyhow::Error>, hint: impl Into<String>) -> Self {
+        Self { error: error.into(), hint: Some(hint.into()) }
+    }
+
+    /// A failure in words, with a hint.
+    pub fn say(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::new(anyhow::Error::msg(message.into()), hint)
+    }
+
+    /// Prints it. A closed pipe is no failure: the reader had enough.
+    pub fn report(&self) -> Exit {
+        let closed = self.error.chain().any(|cause| {
+            cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+        });
+        if closed {
+            return Exit::Good;
+        }
+        eprintln!("error: {:#}", self.error);
+        if let Some(hint) = &self.hint {
+            eprintln!("hint: {hint}");
+        }
+        Exit::Unable
+    }
+}
+
+impl From<anyhow::Error> for Failure {
+    fn from(error: anyhow::Error) -> Self {
+        Self { error, hint: None }
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self { error: error.into(), hint: None }
+    }
+}
+
+impl From<serde_json::Error> for Failure {
+    fn from(error: serde_json::Error) -> Self {
+        // A broken pipe below the JSON writer must stay one.
+        let error = if error.is_io() { anyhow::Error::from(io::Error::from(error)) } else { error.into() };
+        Self { error, hint: None }
+    }
+}
+
+impl From<PlanError> for Failure {
+    fn from(error: PlanError) -> Self {
+        let hint = error.hint.clone();
+        Self { error: error.into(), hint }
+    }
+}
+
+impl From<BundleError> for Failure {
+    fn from(error: BundleError) -> Self {
+        let hint = error.hint();
+        Self { error: error.into(), hint }
+    }
+}
+
+impl From<StartError> for Failure {
+    fn from(error: StartError) -> Self {
+        let hint = error.hint.clone();
+        Self { error: error.into(), hint }
+    }
+}

@@ -1,0 +1,229 @@
+//! What a user sees while it runs.
+
+use std::collections::BTreeMap;
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use tactus_host::bundle::BundleError;
+use tactus_host::plan::Resolved;
+use tactus_host::run::Sink;
+use tactus_model::event::{Event, RowStatus, Stamped, Ticked};
+use tactus_model::latency::{Summary, Totals};
+use tactus_model::message::NoteKind;
+use tactus_model::number::{float, whole};
+use tactus_model::series::SeriesKey;
+
+/// A progress line per scenario, with the time left of the whole run.
+pub struct Progress {
+    terminal: bool,
+    bar: ProgressBar,
+    rows: Vec<Row>,
+    started: usize,
+    /// Largest latency of the running row, in ns.
+    max_ns: u64,
+    left: Left,
+}
+
+struct Row {
+    name: String,
+    planned_ns: u64,
+}
+
+/// The time that is left: what is still to be measured, and what starting took on average.
+#[derive(Default)]
+struct Left {
+    measuring_ns: u64,
+    starts: u32,
+    starting_ns: u64,
+    began_ms: i64,
+}
+
+impl Progress {
+    pub fn new(resolved: &Resolved) -> Self {
+        let terminal = std::io::stderr().is_terminal();
+        let bar = if terminal { ProgressBar::new(0) } else { ProgressBar::hidden() };
+        if let Ok(style) = ProgressStyle::with_template("{prefix:.bold} {wide_msg} [{bar:24}]") {
+            bar.set_style(style.progress_chars("=> "));
+        }
+        let rows = resolved
+            .rows
+            .iter()
+            .map(|row| Row { name: row.result.name.clone(), planned_ns: row.result.planned_ns })
+            .collect();
+        Self { terminal, bar, rows, started: 0, max_ns: 0, left: Left { measuring_ns: resolved.expected_ns(), ..Left::default() } }
+    }
+
+    fn say(&self, line: &str) {
+        if self.terminal { self.bar.println(line) } else { eprintln!("{line}") }
+    }
+
+    fn time_left(&self, done_ns: u64) -> String {
+        let waiting = self.rows.len().saturating_sub(self.started);
+        let per_start = self.left.starting_ns / u64::from(self.left.starts.max(1));
+        let rest = self.left.measuring_ns.saturating_sub(done_ns)
+            + per_start * u64::try_from(waiting).unwrap_or(0);
+        human(Duration::from_nanos(rest))
+    }
+
+    fn tick(&mut self, ticked: &Ticked) {
+        self.max_ns = self.max_ns.max(ticked.max_ns.unwrap_or(0));
+        self.bar.set_position(ticked.at_ns / 1_000_000);
+        self.bar.set_message(format!(
+            "max {:.0} us, {} left",
+            float(self.max_ns) / 1e3,
+            self.time_left(ticked.at_ns)
+        ));
+    }
+}
+
+impl Sink for Progress {
+    fn take(&mut self, stamped: &Stamped) -> Result<(), BundleError> {
+        match &stamped.event {
+            Event::EnvironmentStarting { environment } => {
+                self.left.began_ms = stamped.at_ms;
+                self.bar.set_prefix(environment.clone());
+                self.bar.set_message(format!("starting, {} left", self.time_left(0)));
+            }
+            Event::RowStarted { row, name, duration_ns, .. } => {
+                self.started = self.started.max(row + 1);
+                self.left.starts += 1;
+                let took = u64::try_from(stamped.at_ms - self.left.began_ms).unwrap_or(0);
+                self.left.starting_ns += took * 1_000_000;
+                self.max_ns = 0;
+                self.bar.set_length(duration_ns / 1_000_000);
+                self.bar.set_position(0);
+                self.bar.set_prefix(name.clone());
+                self.bar.set_message(format!("{} left", self.time_left(0)));
+                if !self.terminal {
+                    let of = self.rows.len();
+                    let time = human(Duration::from_nanos(*duration_ns));
+                    self.say(&format!("[{}/{of}] {name}: measuring for {time}, {} left", row + 1, self.time_left(0)));
+                }
+            }
+            Event::Ticked(ticked) => self.tick(ticked),
+            Event::Noted { environment, note } if note.kind == NoteKind::Obstacle => {
+                let place = environment.as_deref().unwrap_or("run");
+                self.say(&format!("note: {place}: {}", note.text));
+                if let Some(hint) = &note.hint {
+                    self.say(&format!("hint: {hint}"));
+                }
+            }
+            Event::RowFinished { row, status, reason, .. } => {
+                let Some(Row { name, planned_ns }) = self.rows.get(*row) else { return Ok(()) };
+                if *status != RowStatus::Skipped {
+                    self.left.measuring_ns = self.left.measuring_ns.saturating_sub(*planned_ns);
+                }
+                let word = match status {
+                    RowStatus::Measured => "done",
+                    RowStatus::Skipped => "skipped",
+                    RowStatus::Failed => "failed",
+                };
+                let of = self.rows.len();
+                match (status, reason) {
+                    (_, Some(reason)) => self.say(&format!("[{}/{of}] {name}: {word}: {reason}", row + 1)),
+                    (_, None) => {
+                        let max = float(self.max_ns) / 1e3;
+                        self.say(&format!("[{}/{of}] {name}: {word}, max {max:.0} us", row + 1));
+                    }
+                }
+                self.started = self.started.max(row + 1);
+            }
+            Event::RunFinished { .. } => self.bar.finish_and_clear(),
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// One line per measuring thread, as cyclictest prints them.
+pub struct Lines {
+    quiet: bool,
+    terminal: bool,
+    all: MultiProgress,
+    threads: BTreeMap<SeriesKey, (ProgressBar, Totals)>,
+    interval_ns: u64,
+}
+
+impl Lines {
+    pub fn new(quiet: bool, interval_ns: u64) -> Self {
+        let terminal = std::io::stderr().is_terminal();
+        Self { quiet, terminal, all: MultiProgress::new(), threads: BTreeMap::new(), interval_ns }
+    }
+
+    fn tick(&mut self, ticked: &Ticked) {
+        let Some(whole) = &ticked.whole else { return };
+        let bar = || {
+            let bar = ProgressBar::new_spinner();
+            if let Ok(style) = ProgressStyle::with_template("{msg}") {
+                bar.set_style(style);
+            }
+            self.all.add(bar)
+        };
+        let (bar, totals) =
+            self.threads.entry(ticked.series.clone()).or_insert_with(|| (bar(), Totals::default()));
+        *totals = whole.total;
+        let now = ticked.max_ns.map_or("-".into(), |ns| (ns / 1_000).to_string());
+        bar.set_message(format!("{} Now:{now:>6}", line_of_totals(&ticked.series, self.interval_ns, totals)));
+    }
+}
+
+impl Sink for Lines {
+    fn take(&mut self, stamped: &Stamped) -> Result<(), BundleError> {
+        match &stamped.event {
+            Event::RunFinished { .. } => {
+                for (bar, _) in self.threads.values() {
+                    bar.finish_and_clear();
+                }
+            }
+            Event::Ticked(ticked) if !self.quiet && self.terminal => self.tick(ticked),
+            Event::RowFinished { status: RowStatus::Failed, reason: Some(reason), .. } => eprintln!("error: {reason}"),
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// A thread's line: latencies in us.
+pub fn line(key: &SeriesKey, interval_ns: u64, summary: &Summary) -> String {
+    let us = |value: Option<u64>| value.map_or("-".into(), |ns| format!("{}", whole(float(ns) / 1e3)));
+    format!(
+        "T:{:2} A:{:3} P:{:2} I:{} C:{:7} Min:{:>7} Avg:{:>7} P99:{:>7} P99.9:{:>7} Max:{:>8} Overruns:{}",
+        key.thread,
+        key.cpu,
+        key.priority,
+        interval_ns / 1_000,
+        summary.cycles,
+        us(summary.min_ns),
+        us(summary.mean_rounded()),
+        us(summary.p99_ns),
+        us(summary.p999_ns),
+        us(summary.max_ns),
+        summary.overruns,
+    )
+}
+
+fn line_of_totals(key: &SeriesKey, interval_ns: u64, totals: &Totals) -> String {
+    let us = |ns: u64| whole(float(ns) / 1e3);
+    let min = if totals.cycles == 0 { 0 } else { us(totals.min_ns) };
+    let mean = totals.mean_ns().map_or(0, |ns| whole(ns / 1e3));
+    format!(
+        "T:{:2} A:{:3} P:{:2} I:{} C:{:7} Min:{min:7} Avg:{mean:7} Max:{:8}",
+        key.thread,
+        key.cpu,
+        key.priority,
+        interval_ns / 1_000,
+        totals.cycles,
+        us(totals.max_ns),
+    )
+}
+
+/// A length of time as people say it.
+pub fn human(time: Duration) -> String {
+    let seconds = time.as_secs();
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3600 => format!("{} min {:02} s", seconds / 60, seconds % 60),
+        _ => format!("{} h {:02} min", seconds / 3600, seconds % 3600 / 60),
+    }
+}

@@ -1,0 +1,33 @@
+//! Where data goes, and how it may look there.
+
+use std::io::{self, IsTerminal, Write};
+
+/// Writes data to stdout; a closed pipe comes back as an error.
+pub fn data(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()
+}
+
+/// Writes a JSON document to stdout.
+pub fn json(value: &impl serde::Serialize) -> Result<(), crate::exit::Failure> {
+    let mut out = io::stdout().lock();
+    serde_json::to_writer_pretty(&mut out, value)?;
+    out.write_all(b"\n")?;
+    Ok(out.flush()?)
+}
+
+/// Whether stdout may have colour: a terminal, and NO_COLOR not set (no-color.org).
+pub fn colour() -> bool {
+    io::stdout().is_terminal()
+        && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+        && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+}
+
+/// Width of the terminal in columns; 100 where stdout is none.
+pub fn width() -> usize {
+    if !io::stdout().is_terminal() {
+        return 100;
+    }
+    console::Term::stdout().size_checked().map_or(100, |(_, columns)| usize::from(columns))
+}
