@@ -1,0 +1,176 @@
+//! The command as a user meets it: help, lists, wrong options, closed pipes.
+
+mod common;
+
+use std::fs;
+use std::process::Stdio;
+
+use common::{json, output, real_time_allowed, stderr, stdout, tactus};
+
+/// What a command prints on stderr, without what differs from machine to machine.
+fn complaint(arguments: &[&str]) -> String {
+    let result = output(tactus().args(arguments));
+    assert_eq!(result.status.code(), Some(2), "{arguments:?}: {}", stderr(&result));
+    assert!(result.stdout.is_empty(), "{arguments:?} printed data: {}", stdout(&result));
+    format!("$ tactus {}\n{}", arguments.join(" "), stderr(&result))
+}
+
+#[test]
+fn wrong_words_are_named_with_a_hint() {
+    let all: Vec<String> = [
+        &["run", "intel-xeon-2051"][..],
+        &["run", "no-such-file.toml"],
+        &["run", "--duration", "10"],
+        &["run", "--only", "hots"],
+        &["show", "/nonexistent"],
+        &["report", "/nonexistent", "--format", "pdf"],
+        &["explain", "tmier"],
+        &["measure", "--in", "vbox"],
+        &["measure", "--measurement", "tmier"],
+        &["measure", "--load", "fire"],
+        &["measure", "-a", "4000"],
+        &["measure", "-p", "100"],
+        &["measure", "-t", "0"],
+        &["kernel", "use", "/etc/passwd"],
+    ]
+    .iter()
+    .map(|arguments| complaint(arguments))
+    .collect();
+    insta::with_settings!({ filters => vec![
+        (r"has [0-9,-]+", "has [CPUS]"),
+    ]}, {
+        insta::assert_snapshot!(all.join("\n"));
+    });
+}
+
+#[test]
+fn every_word_that_explain_lists_is_explained() {
+    let list = stdout(&output(tactus().arg("explain")));
+    let words: Vec<&str> = list.lines().filter(|l| l.starts_with("  ")).filter_map(|l| l.split_whitespace().next()).collect();
+    assert!(words.len() > 10, "{list}");
+    for word in words {
+        let one = output(tactus().args(["explain", word]));
+        assert_eq!(one.status.code(), Some(0), "{word}");
+        assert!(stdout(&one).lines().count() > 1, "{word}: {}", stdout(&one));
+    }
+}
+
+#[test]
+fn a_reader_that_has_enough_is_no_error() {
+    let mut child = tactus().arg("explain").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let result = child.wait_with_output().unwrap();
+    assert_eq!(result.status.code(), Some(0), "{}", stderr(&result));
+    assert!(result.stderr.is_empty(), "{}", stderr(&result));
+}
+
+#[test]
+fn environments_are_listed_usable_or_with_their_remedy() {
+    let document = json(&output(tactus().args(["environments", "--json"])));
+    let kinds: Vec<&str> = document.as_array().unwrap().iter().map(|e| e["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["host", "podman", "oci", "qemu"]);
+    let nothing = tempfile::tempdir().unwrap();
+    let document = json(&output(tactus().env("PATH", nothing.path()).args(["environments", "--json"])));
+    for entry in document.as_array().unwrap().iter().filter(|entry| entry["kind"] != "host") {
+        assert_eq!(entry["usable"], false, "{entry:#}");
+        assert!(!entry["reason"].as_str().unwrap().is_empty() && !entry["remedy"].as_str().unwrap().is_empty());
+    }
+}
+
+#[test]
+fn completions_and_manual_pages_are_made_from_the_same_command_line() {
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(stdout(&output(tactus().args(["completions", shell]))).contains("environments"), "{shell}");
+    }
+    assert!(stdout(&output(tactus().arg("man"))).contains(".TH"));
+    let dir = tempfile::tempdir().unwrap();
+    assert_eq!(output(tactus().arg("man").arg("--out").arg(dir.path())).status.code(), Some(0));
+    assert!(dir.path().join("tactus-run.1").exists());
+}
+
+#[test]
+fn measure_prints_a_line_per_thread_and_a_histogram_as_cyclictest_does() {
+    if !real_time_allowed() {
+        return;
+    }
+    let result = output(tactus().args(["measure", "-p", "80", "-i", "1000", "-a", "0", "-t", "2", "-D", "2", "-h", "400"]));
+    let text = stdout(&result);
+    assert_eq!(result.status.code(), Some(0), "{}", stderr(&result));
+    let threads: Vec<&str> = text.lines().filter(|line| line.starts_with("T:")).collect();
+    assert_eq!(threads.len(), 2, "{text}");
+    assert!(threads[0].contains("P:80") && threads[1].contains("P:79"), "{text}");
+    assert!(text.contains("# Histogram\n") && text.contains("# Max Latencies: ") && text.contains("# Control: "));
+    let counted: u64 = text
+        .lines()
+        .skip_while(|line| *line != "# Histogram")
+        .skip(1)
+        .take_while(|line| !line.starts_with('#'))
+        .flat_map(|line| line.split_whitespace().skip(1))
+        .map(|count| count.parse::<u64>().unwrap())
+        .sum();
+    let overflows: u64 = text
+        .lines()
+        .find_map(|line| line.strip_prefix("# Histogram Overflows: "))
+        .unwrap()
+        .split(' ')
+        .map(|n| n.parse::<u64>().unwrap())
+        .sum();
+    let cycles: u64 = threads
+        .iter()
+        .map(|line| line.split("C:").nth(1).unwrap().split_whitespace().next().unwrap().parse::<u64>().unwrap())
+        .sum();
+    assert_eq!(counted + overflows, cycles, "{text}");
+}
+
+#[test]
+fn a_latency_above_the_break_value_ends_the_measurement_and_says_so() {
+    if !real_time_allowed() {
+        return;
+    }
+    let result = output(tactus().args(["measure", "-D", "60", "-b", "1ns", "--json"]));
+    let document = json(&result);
+    let entry = &document["scenarios"][0];
+    assert!(entry["duration_s"].as_f64().unwrap() < 30.0, "{entry:#}");
+    assert!(entry["reason"].as_str().unwrap().to_lowercase().contains("break"), "{entry:#}");
+}
+
+#[test]
+fn gaps_are_measured_too() {
+    if !real_time_allowed() {
+        return;
+    }
+    let result = output(tactus().args(["measure", "--measurement", "spin", "-D", "2", "--json"]));
+    let document = json(&result);
+    let entry = &document["scenarios"][0];
+    assert_eq!(entry["measurement"], "spin", "{}", stderr(&result));
+    assert!(entry["all"]["cycles"].as_u64().unwrap() > 1000, "{entry:#}");
+    assert_eq!(entry["all"]["overruns"], 0);
+}
+
+#[test]
+fn without_the_right_to_real_time_the_reason_and_the_remedy_are_given() {
+    let binary = env!("CARGO_BIN_EXE_tactus");
+    let readable = tempfile::Builder::new().prefix("tactus-nobody").tempdir_in("/tmp").unwrap();
+    let copy = readable.path().join("tactus");
+    fs::copy(binary, &copy).unwrap();
+    let mode = |path: &std::path::Path| {
+        use std::os::unix::fs::PermissionsExt;
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    mode(readable.path());
+    mode(&copy);
+    let home = readable.path().join("home");
+    fs::create_dir(&home).unwrap();
+    let mut command = std::process::Command::new("setpriv");
+    command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups", "--bounding-set", "-all", "--inh-caps", "-all"]);
+    command.arg(&copy).env("HOME", "/nonexistent").env_remove("XDG_RUNTIME_DIR").env_remove("XDG_CACHE_HOME");
+    command.args(["measure", "-D", "1", "--json"]).stdin(Stdio::null());
+    match command.output() {
+        Ok(result) => {
+            let said = stderr(&result) + &stdout(&result);
+            assert_eq!(result.status.code(), Some(2), "{said}");
+            assert!(said.contains("SCHED_FIFO") && said.to_lowercase().contains("rtprio"), "{said}");
+        }
+        Err(error) => common::skipped(&format!("setpriv: {error}")),
+    }
+}

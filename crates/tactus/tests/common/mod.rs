@@ -1,0 +1,106 @@
+//! What the end-to-end tests share: the real command, and a look at what it leaves behind.
+
+#![expect(dead_code, reason = "each test program uses its own part of these helpers")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+/// The command, without a terminal and without what the tester's shell says.
+pub fn tactus() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tactus"));
+    command.stdin(Stdio::null()).env_remove("NO_COLOR").env("LC_ALL", "C.UTF-8");
+    command
+}
+
+/// Runs it to its end.
+pub fn output(command: &mut Command) -> Output {
+    command.output().expect("tactus starts")
+}
+
+pub fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+pub fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// What it printed as JSON; on failure with everything it said.
+pub fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("{error}\nstdout: {}\nstderr: {}", stdout(output), stderr(output)))
+}
+
+/// Processes of any run: those that carry its mark.
+pub fn marked() -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc").expect("/proc").flatten() {
+        let environ = fs::read(entry.path().join("environ")).unwrap_or_default();
+        if environ.windows(b"TACTUS_RUN=".len()).any(|w| w == b"TACTUS_RUN=") {
+            let command = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+            let text = String::from_utf8_lossy(&command).replace('\0', " ");
+            found.push(format!("{} {text}", entry.file_name().to_string_lossy()));
+        }
+    }
+    found
+}
+
+/// Mounts and cgroups with our name.
+pub fn mounts_and_cgroups() -> Vec<String> {
+    let mounts = fs::read_to_string("/proc/mounts").unwrap_or_default();
+    let mut found: Vec<String> = mounts.lines().filter(|line| line.contains("tactus")).map(str::to_owned).collect();
+    let mut open = vec![PathBuf::from("/sys/fs/cgroup")];
+    while let Some(dir) = open.pop() {
+        for entry in fs::read_dir(&dir).into_iter().flatten().flatten() {
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                if entry.file_name().to_string_lossy().contains("tactus") {
+                    found.push(entry.path().display().to_string());
+                }
+                open.push(entry.path());
+            }
+        }
+    }
+    found
+}
+
+/// Waits until nothing of any run is left; says what is, if it stays.
+pub fn nothing_is_left() {
+    let until = Instant::now() + Duration::from_secs(30);
+    loop {
+        let left: Vec<String> = marked().into_iter().chain(mounts_and_cgroups()).collect();
+        if left.is_empty() {
+            return;
+        }
+        assert!(Instant::now() < until, "left behind: {left:#?}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+/// Waits until a file holds `text`.
+pub fn await_text(path: &Path, text: &str) {
+    let until = Instant::now() + Duration::from_secs(120);
+    while !fs::read_to_string(path).is_ok_and(|found| found.contains(text)) {
+        assert!(Instant::now() < until, "{} never said `{text}`", path.display());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// Whether real-time scheduling is allowed here; a test that needs it is no test without it.
+pub fn real_time_allowed() -> bool {
+    let out = output(tactus().args(["measure", "-D", "1", "--json", "--no-control"]));
+    let allowed = out.status.code() == Some(0);
+    if !allowed {
+        skipped(&stderr(&out));
+    }
+    allowed
+}
+
+/// Says loudly that a test was not done; where everything must be there, it is a failure.
+pub fn skipped(why: &str) {
+    eprintln!("SKIPPED: {why}");
+    assert!(std::env::var_os("TACTUS_TEST_ALL").is_none(), "skipped although TACTUS_TEST_ALL is set: {why}");
+}
