@@ -93,7 +93,7 @@ pub fn run<'a>(
 }
 
 /// Ends rows that have nothing more to say than a reason.
-pub(super) fn finish_rows(
+fn finish_rows(
     context: &mut Context<'_>,
     rows: std::ops::Range<usize>,
     status: RowStatus,

@@ -13,7 +13,7 @@ use tactus_model::message::{Activity, Done, End, FromProbe, Job, Note, PROTOCOL,
 use tactus_model::wire::Item;
 use tactus_model::CpuSet;
 
-use super::engine::{Context, RunError, finish_rows};
+use super::engine::{Context, RunError};
 use super::session::{Arrival, Session};
 use crate::environment::{Setting, StartError};
 use crate::plan::ResolvedScenario;
@@ -37,7 +37,7 @@ pub(super) fn perform(
     planned: &ResolvedScenario,
 ) -> Result<(), RunError> {
     let (sender, receiver) = channel();
-    let mut stage = Stage { planned, rows: planned.rows.clone(), sessions: Vec::new(), receiver, outcome: BTreeMap::new() };
+    let mut stage = Stage { planned, rows: planned.rows.clone(), sessions: Vec::new(), receiver, outcome: BTreeMap::new(), reached: BTreeMap::new() };
     let result = stage.play(context, number, sender);
     for session in stage.sessions.drain(..) {
         session.close();
@@ -45,13 +45,9 @@ pub(super) fn perform(
     match result {
         Ok(()) => stage.end(context),
         Err(Failure::Run(error)) => Err(error),
-        Err(Failure::Scenario(reason)) => {
-            let rest: Vec<usize> = stage.rows.clone().filter(|row| !stage.outcome.contains_key(row)).collect();
-            stage.end(context)?;
-            for row in rest {
-                finish_rows(context, row..row + 1, RowStatus::Failed, &reason)?;
-            }
-            Ok(())
+        Err(Failure::Scenario(reason)) => stage.end_all(context, RowStatus::Failed, &reason),
+        Err(Failure::Interrupted) => {
+            stage.end_all(context, RowStatus::Skipped, "the run was interrupted before this was measured")
         }
     }
 }
@@ -62,6 +58,8 @@ enum Failure {
     Run(RunError),
     /// This scenario ends, for this reason.
     Scenario(String),
+    /// Somebody asked the run to end before anything was measured.
+    Interrupted,
 }
 
 impl From<RunError> for Failure {
@@ -81,7 +79,8 @@ impl From<StartError> for Failure {
 struct Outcome {
     status: RowStatus,
     reason: Option<String>,
-    measured_ns: u64,
+    /// Where the probe could not say it: how far its ticks came.
+    measured_ns: Option<u64>,
 }
 
 /// What is on while a scenario is performed.
@@ -91,6 +90,8 @@ struct Stage<'a> {
     sessions: Vec<Session>,
     receiver: Receiver<(usize, Arrival)>,
     outcome: BTreeMap<usize, Outcome>,
+    /// End of the last tick of each row, in ns since it began to measure.
+    reached: BTreeMap<usize, u64>,
 }
 
 impl Stage<'_> {
@@ -106,7 +107,7 @@ impl Stage<'_> {
         let names: Vec<String> = names.into_iter().map(str::to_owned).collect();
         for name in names {
             if context.interrupt.asked() {
-                return Err(Failure::Scenario("interrupted before it measured".into()));
+                return Err(Failure::Interrupted);
             }
             self.bring_up(context, number, &name, &sender)?;
         }
@@ -265,7 +266,7 @@ impl Stage<'_> {
         let until = Instant::now() + patience;
         while let Some(at) = self.sessions.iter().position(|session| !holds(session)) {
             if context.interrupt.asked() {
-                return Err(Failure::Scenario("interrupted before it measured".into()));
+                return Err(Failure::Interrupted);
             }
             if self.sessions[at].ended {
                 return Err(self.broken(at, "ended before it could measure"));
@@ -342,6 +343,7 @@ impl Stage<'_> {
             FromProbe::Tick(tick) => {
                 if let Some(row) = self.row(context, at, tick.activity) {
                     let p99_ns = p99(&tick);
+                    self.reached.insert(row, tick.at_ns);
                     context.emit(Event::Ticked(Ticked::of(row, tick, p99_ns)))?;
                 }
             }
@@ -393,7 +395,7 @@ impl Stage<'_> {
                 self.outcome.entry(row).or_insert_with(|| Outcome {
                     status,
                     reason: reason.cloned(),
-                    measured_ns: measured_ns.unwrap_or(0),
+                    measured_ns,
                 });
             }
         }
@@ -403,9 +405,19 @@ impl Stage<'_> {
     fn end(&mut self, context: &mut Context<'_>) -> Result<(), RunError> {
         for (row, outcome) in std::mem::take(&mut self.outcome) {
             let Outcome { status, reason, measured_ns } = outcome;
+            let measured_ns = measured_ns.or_else(|| self.reached.get(&row).copied()).unwrap_or(0);
             context.emit(Event::RowFinished { row, status, reason, measured_ns })?;
         }
         Ok(())
+    }
+
+    /// Ends every row; those without an outcome of their own end with this one.
+    fn end_all(&mut self, context: &mut Context<'_>, status: RowStatus, reason: &str) -> Result<(), RunError> {
+        for row in self.rows.clone() {
+            let reason = Some(reason.to_owned());
+            self.outcome.entry(row).or_insert(Outcome { status, reason, measured_ns: None });
+        }
+        self.end(context)
     }
 
     /// The row of an activity of a session.
