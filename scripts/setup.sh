@@ -1,0 +1,176 @@
+#!/bin/sh
+# Installs what is not there yet, and says first what and why.
+#
+#   scripts/setup.sh run      what `make run` needs
+#   scripts/setup.sh test     that, and what the tests need
+#   scripts/setup.sh bench    that, and what the benchmarks compare with
+#   scripts/setup.sh kernel   a guest kernel, fetched by the built tactus (TACTUS=path)
+#
+# Exit: 0 ready (perhaps without what needs root: it says so), 2 something must be done by hand first.
+set -eu
+cd "$(dirname "$0")/.."
+. scripts/lib/say.sh
+
+mode=${1:-run}
+tactus=${TACTUS:-target/release/tactus}
+sudo=$(as_root)
+arch=$(uname -m)
+
+family=other
+if [ -r /etc/os-release ]; then
+  ids=$(. /etc/os-release && echo " ${ID:-} ${ID_LIKE:-} ")
+  case "$ids" in
+    *" debian "* | *" ubuntu "*) family=debian ;;
+    *" fedora "* | *" rhel "* | *" centos "*) family=fedora ;;
+    *" arch "*) family=arch ;;
+    *suse*) family=suse ;;
+  esac
+fi
+
+case "$arch" in
+  aarch64) qemu="qemu-system-aarch64 qemu-system-arm qemu-system-aarch64-core qemu-system-aarch64 qemu-arm" ;;
+  *) qemu="qemu-system-x86_64 qemu-system-x86 qemu-system-x86-core qemu-system-x86 qemu-x86" ;;
+esac
+
+missing=""  # packages that can be installed
+reasons=""  # a line for each
+building="" # those without which nothing can be built
+
+# need COMMAND DEBIAN FEDORA ARCH SUSE WHY [build]: one package by the name each family gives it.
+need() {
+  if present "$1"; then
+    return
+  fi
+  case "$family" in
+    fedora) package=$3 ;;
+    arch) package=$4 ;;
+    suse) package=$5 ;;
+    *) package=$2 ;;
+  esac
+  missing="$missing $package"
+  reasons="$reasons
+  $package: $6"
+  [ "${7:-}" != build ] || building="$building $package"
+}
+
+present() {
+  case "$1" in
+    fonts) find -L /usr/share/fonts /usr/local/share/fonts -name '*.ttf' 2>/dev/null | grep -q . ;;
+    libc) has cc && echo 'int main(void){return 0;}' | cc -x c -o /dev/null - 2>/dev/null ;;
+    *) has "$1" ;;
+  esac
+}
+
+collect() {
+  need cc gcc gcc gcc gcc "links the program" build
+  need libc libc6-dev glibc-devel glibc glibc-devel "the C library that it is linked with" build
+  need make make make make make "runs the steps" build
+  # shellcheck disable=SC2086  # five words on purpose
+  need $qemu "virtual machines"
+  need podman podman podman podman podman "containers"
+  need crun crun crun crun crun "the container runtime of podman and of the kind \`oci\`"
+  [ "$mode" != run ] || return 0
+  need c++ g++ gcc-c++ gcc gcc-c++ "the fuzzer's engine"
+  need fonts fonts-dejavu-core dejavu-sans-fonts ttf-dejavu dejavu-fonts "text in PNG figures"
+  [ "$mode" != test ] || return 0
+  need cyclictest rt-tests realtime-tests rt-tests rt-tests "cyclictest, the instrument to compare with"
+  need busybox busybox-static busybox busybox busybox-static "the smallest guest, to compare start-up with"
+  need python3 python3 python3 python python3 "the benchmark scripts"
+}
+
+install_packages() {
+  collect
+  [ -n "$missing" ] || return 0
+  say "These packages are missing:$reasons"
+  case "$family" in
+    debian) ;;
+    fedora) fail "not installed:$missing" "run: dnf install$missing" ;;
+    arch) fail "not installed:$missing" "run: pacman -S$missing" ;;
+    suse) fail "not installed:$missing" "run: zypper install$missing" ;;
+    *) fail "not installed (Debian's names):$missing" "install what your distribution calls them, then run this again" ;;
+  esac
+  if [ "$sudo" = none ]; then
+    [ -z "$building" ] || fail "not installed, and only root can:$building" "run as root: apt-get install$missing"
+    say "Not installed, because that needs root or sudo. What needs them is skipped; the rest runs."
+    say "To have everything, run as root: apt-get install$missing"
+    return 0
+  fi
+  say "Installing them with apt-get${sudo:+ (by sudo)}."
+  # shellcheck disable=SC2086  # words on purpose
+  {
+    $sudo apt-get update -q </dev/null
+    $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $missing </dev/null
+  } >&2
+}
+
+install_rust() {
+  if ! has cargo; then
+    # Debian 13 and Ubuntu 24.04 have rustup; older ones do not.
+    if [ "$family" = debian ] && [ "$sudo" != none ] && apt-cache show rustup >/dev/null 2>&1; then
+      say "Installing the package rustup: the Rust toolchain that builds tactus."
+      $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends rustup </dev/null >&2
+    else
+      fail "there is no cargo: tactus is built with Rust 1.88 or newer" "get rustup from https://rustup.rs, then run this again"
+    fi
+  fi
+  has rustup && { cargo --version >/dev/null 2>&1 || rustup toolchain install stable >&2; }
+  for target in x86_64-unknown-linux-musl aarch64-unknown-linux-musl; do
+    [ ! -d "$(rustc --print target-libdir --target "$target" 2>/dev/null)" ] || continue
+    has rustup || fail "this Rust has no standard library for $target, which the probe is built for" \
+      "use the toolchain of https://rustup.rs and run: rustup target add $target"
+    say "Adding the Rust target $target: the probe, a static program, is built for it."
+    rustup target add "$target" >&2
+  done
+}
+
+# A guest with the standard kernel works too, and says less about real time.
+fetch_kernel() {
+  [ -x "$tactus" ] || fail "$tactus is not built" "run: make build"
+  if ! present "${qemu%% *}"; then
+    say "No guest kernel is fetched: there is no QEMU to boot it."
+    return 0
+  fi
+  if has_kernel true; then
+    return 0
+  fi
+  say "Fetching a PREEMPT_RT kernel for guests (downloaded and unpacked, not installed)."
+  fetch rt && return 0
+  if has_kernel; then
+    say "There is no PREEMPT_RT kernel to be had here (Ubuntu keeps its own behind a subscription): guests boot the standard kernel."
+  else
+    say "There is no PREEMPT_RT kernel to be had here (Ubuntu keeps its own behind a subscription): fetching the standard kernel."
+    fetch standard || {
+      say "No guest kernel could be fetched: virtual machines are skipped."
+      say "To name one: $tactus kernel use PATH"
+      return 0
+    }
+  fi
+  say "To use another: $tactus kernel list, $tactus kernel use NAME|PATH, or \`kernel = \"PATH\"\` in a plan."
+}
+
+# fetch NAME: package lists that are missing or old are a reason to try once more.
+fetch() {
+  command_line="$tactus"
+  [ "$sudo" != sudo ] || command_line="sudo $tactus"
+  $command_line kernel fetch "$1" </dev/null && return 0
+  [ "$family" = debian ] && [ "$sudo" != none ] || return 1
+  say "Once more, with fresh package lists."
+  $sudo apt-get update -q </dev/null >&2 && $command_line kernel fetch "$1" </dev/null
+}
+
+# has_kernel [true]: whether there is a kernel (true: one with PREEMPT_RT).
+has_kernel() {
+  command_line="$tactus"
+  [ "$sudo" != sudo ] || command_line="sudo $tactus"
+  kernels=$($command_line kernel list --json 2>/dev/null) || return 1
+  printf '%s' "$kernels" | grep -q "\"preempt_rt\": *${1:-}"
+}
+
+case "$mode" in
+  run | test | bench)
+    install_packages
+    install_rust
+    ;;
+  kernel) fetch_kernel ;;
+  *) fail "unknown mode \`$mode\`" "use run, test, bench or kernel" ;;
+esac
