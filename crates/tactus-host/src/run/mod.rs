@@ -5,6 +5,8 @@ mod interrupt;
 mod recorder;
 mod scenario;
 mod session;
+#[cfg(test)]
+mod tests;
 
 pub use engine::{RunError, Sink, run};
 pub use interrupt::Interrupt;
