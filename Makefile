@@ -1,0 +1,58 @@
+# tactus: build, measure, test. `make` alone lists what there is.
+
+# Where `make install` puts the program: $(DESTDIR)$(PREFIX)/bin, and its manual pages and completions.
+PREFIX  ?= /usr/local
+DESTDIR ?=
+# Arguments of `tactus run` in `make run`.
+ARGS    ?= --quick
+# Seconds that each fuzz target runs in `make test`.
+FUZZ_SECONDS ?= 10
+export FUZZ_SECONDS
+
+CARGO ?= cargo
+# rustup's directory is not on everybody's PATH (sudo's, for instance).
+export PATH := $(PATH):$(HOME)/.cargo/bin
+TACTUS := $(or $(CARGO_TARGET_DIR),target)/release/tactus
+export TACTUS
+
+.DEFAULT_GOAL := help
+.PHONY: help build run test bench install clean
+
+help: ## This list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+
+build: ## Build target/release/tactus, with the probe for x86_64 and aarch64 in it
+	$(CARGO) build --release --locked
+
+run: ## Set up what is missing, build, and measure this machine in every environment it has
+	scripts/setup.sh run
+	$(MAKE) --no-print-directory build
+	scripts/setup.sh kernel
+	scripts/run.sh $(ARGS)
+
+test: ## Everything that must hold: lints, fuzzing, the README's commands, all tests
+	scripts/test.sh
+
+bench: ## Compare with cyclictest; start-up of a guest; overhead of a run; size of the probe
+	scripts/setup.sh bench
+	$(MAKE) --no-print-directory build
+	scripts/setup.sh kernel
+	scripts/bench.sh
+
+# Not `build`: `sudo make install` should not build as root.
+$(TACTUS):
+	$(MAKE) --no-print-directory build
+
+install: $(TACTUS) ## Install the program, its manual pages and completions below PREFIX
+	install -Dm755 $(TACTUS) $(DESTDIR)$(PREFIX)/bin/tactus
+	install -d $(DESTDIR)$(PREFIX)/share/man/man1
+	$(TACTUS) man --out $(DESTDIR)$(PREFIX)/share/man/man1
+	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/zsh/site-functions \
+	  $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
+	$(TACTUS) completions bash >$(DESTDIR)$(PREFIX)/share/bash-completion/completions/tactus
+	$(TACTUS) completions zsh >$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_tactus
+	$(TACTUS) completions fish >$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/tactus.fish
+
+clean: ## Remove what was built (not what was measured: runs/ stays)
+	$(CARGO) clean
+	rm -rf fuzz/target fuzz/corpus fuzz/artifacts

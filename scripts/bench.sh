@@ -1,0 +1,50 @@
+#!/bin/sh
+# The benchmarks, one table each, on the machine that is named first. Exit 1 when a limit is exceeded.
+#
+#   scripts/bench.sh      TACTUS=path, default target/release/tactus
+set -eu
+cd "$(dirname "$0")/.."
+. scripts/lib/say.sh
+. scripts/lib/steps.sh
+. scripts/lib/probes.sh
+
+tactus=${TACTUS:-target/release/tactus}
+target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
+probe_limit=1048576
+
+machine() {
+  sed -n 's/^PRETTY_NAME=//p' /etc/os-release | tr -d '"'
+  uname -srvm
+  sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo | sort | uniq -c | sed 's/^ *//; s/ / x /'
+  if grep -qw hypervisor /proc/cpuinfo; then say "a virtual machine: latencies are those of its host too"; fi
+  say "load: $(cut -d' ' -f1-3 /proc/loadavg)"
+  "$tactus" --version
+}
+
+probe_size() {
+  over=0
+  printf '%-32s %10s %10s\n' "probe" "bytes" "limit"
+  for probe_target in $PROBE_TARGETS; do
+    bytes=$(stat -c %s "$target/probes/$probe_target/tactus-probe")
+    printf '%-32s %10d %10d\n' "$probe_target" "$bytes" "$probe_limit"
+    [ "$bytes" -le "$probe_limit" ] || over=1
+  done
+  return "$over"
+}
+
+guest_start() {
+  for script in scripts/bench/guest-start.*; do
+    case "$script" in
+      *.py) python3 "$script" ;;
+      *) "$script" ;;
+    esac
+  done
+}
+
+step "the machine" machine
+must "the probes" build_probes "$target/probes"
+step "size of the probe" probe_size
+step "the instrument against cyclictest" python3 scripts/bench/instrument.py
+step "from QEMU's start to the first word of the probe" guest_start
+step "overhead of tactus run --quick" python3 scripts/bench/overhead.py "$tactus" --quick
+[ -z "$steps_failed" ] || fail "over their limits or broken: $steps_failed"

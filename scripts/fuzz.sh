@@ -1,0 +1,64 @@
+#!/bin/sh
+# Fuzzes for SECONDS per target (default 10): all targets, or the one that is named.
+#
+#   scripts/fuzz.sh [SECONDS] [TARGET]
+#
+# It needs the stable toolchain and a C++ compiler, no cargo-fuzz: that only sets the flags below and
+# builds. New inputs are kept in fuzz/corpus, inputs that fail in fuzz/artifacts (neither is checked
+# in); the checked-in beginnings are in fuzz/seeds.
+set -eu
+cd "$(dirname "$0")/.."
+
+seconds=${1:-10}
+targets=${2:-wire plan bundle}
+target_dir=${TACTUS_FUZZ_TARGET_DIR:-${CARGO_TARGET_DIR:-target}/fuzz}
+triple=$(rustc -vV | sed -n 's/^host: //p')
+
+# What libFuzzer needs: edge counters, their places, and the operands of comparisons.
+coverage="-Cpasses=sancov-module
+-Cllvm-args=-sanitizer-coverage-level=4
+-Cllvm-args=-sanitizer-coverage-inline-8bit-counters
+-Cllvm-args=-sanitizer-coverage-pc-table
+-Cllvm-args=-sanitizer-coverage-trace-compares"
+RUSTFLAGS=$(printf '%s ' --cfg fuzzing $coverage)
+export RUSTFLAGS
+
+scratch=$(mktemp -d -p "$([ -w /dev/shm ] && echo /dev/shm || echo "${TMPDIR:-/tmp}")" tactus-fuzz.XXXXXX)
+trap 'rm -rf "$scratch"' EXIT
+trap 'exit 130' INT TERM
+export TMPDIR="$scratch"
+
+# No target runs the probe: a stand-in saves building it.
+. scripts/lib/probes.sh
+TACTUS_PROBE_DIR="$(realpath -m "$target_dir")/no-probes"
+export TACTUS_PROBE_DIR
+empty_probes "$TACTUS_PROBE_DIR"
+
+echo "building the fuzz targets"
+# With --target the flags hold for the targets and not for build scripts.
+cargo build --quiet --release --locked --manifest-path fuzz/Cargo.toml --target "$triple" --target-dir "$target_dir"
+
+for target in $targets; do
+  mkdir -p "fuzz/corpus/$target" "fuzz/artifacts/$target"
+  log="$scratch/$target.log"
+  echo "fuzzing $target for $seconds s"
+  # Nobody may wait for a fuzzer that hangs: libFuzzer ends at max_total_time, an input at timeout.
+  status=0
+  "$target_dir/$triple/release/$target" "fuzz/corpus/$target" "fuzz/seeds/$target" \
+    -max_total_time="$seconds" -timeout=10 -rss_limit_mb=1024 -max_len=65536 -print_final_stats=1 \
+    -artifact_prefix="fuzz/artifacts/$target/" >"$log" 2>&1 || status=$?
+  if [ "$status" -ne 0 ]; then
+    tail -n 40 "$log"
+    echo "fuzzing $target failed: the input is in fuzz/artifacts/$target" >&2
+    exit 1
+  fi
+  # A fuzzer without instrumentation would pass anything.
+  covered=$(sed -n 's/.*cov: \([0-9]*\).*/\1/p' "$log" | tail -n 1)
+  runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
+  if [ "${covered:-0}" -lt 100 ]; then
+    tail -n 20 "$log"
+    echo "fuzzing $target covered ${covered:-nothing}: it is not instrumented" >&2
+    exit 1
+  fi
+  echo "  $runs inputs, cov: $covered"
+done

@@ -1,0 +1,40 @@
+# Sourced by the scripts: steps with their time, and what came of them.
+
+steps_started=$(date +%s)
+steps_failed=""
+
+# step NAME COMMAND...: does it and says how long it took. A failed step is remembered.
+step() {
+  step_name=$1
+  shift
+  step_began=$(date +%s)
+  printf '\n== %s\n' "$step_name"
+  # Not `if "$@"`: there a failing line in the middle of a function would be passed over.
+  set +e
+  (
+    set -e
+    "$@"
+  ) </dev/null
+  step_status=$?
+  set -e
+  step_now=$(date +%s)
+  step_words="$((step_now - step_began)) s, $((step_now - steps_started)) s since the beginning"
+  if [ "$step_status" -eq 0 ]; then
+    printf '   %s: done (%s)\n' "$step_name" "$step_words"
+  else
+    printf '   %s: FAILED with %s (%s)\n' "$step_name" "$step_status" "$step_words"
+    steps_failed="$steps_failed${steps_failed:+, }$step_name"
+  fi
+  return 0
+}
+
+# must NAME COMMAND...: a step without which nothing further makes sense.
+must() {
+  step "$@"
+  [ "$step_status" -eq 0 ] || exit 1
+}
+
+# skipped NAME WHY
+skipped() {
+  printf '\n== %s\n   %s: skipped (%s)\n' "$1" "$1" "$2"
+}

@@ -1,0 +1,65 @@
+#!/bin/sh
+# Runs the commands of the README and the guide: every block that begins with ```sh tested
+#
+#   scripts/readme-commands.sh [FILE.md...]     TACTUS=path, default target/release/tactus
+#
+# The blocks of one file run in order, in one scratch directory. `tactus` is the built one; what
+# measures there measures shortly (--duration 1s, -D 1): the commands are tested, not the machine.
+set -eu
+root=$(cd "$(dirname "$0")/.." && pwd)
+tactus=$(realpath "${TACTUS:-$root/target/release/tactus}")
+[ -x "$tactus" ] || { echo "error: $tactus is not built" >&2 && exit 2; }
+[ $# -gt 0 ] || set -- "$root/README.md" "$root"/docs/guide/*.md
+
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/tactus-readme.XXXXXX")
+trap 'rm -rf "$scratch"' EXIT
+trap 'exit 130' INT TERM
+mkdir "$scratch/bin"
+
+cat >"$scratch/bin/tactus" <<END
+#!/bin/sh
+command=\${1:-}
+case "\$command" in run) short=--duration time=1s ;; measure) short=-D time=1 ;; *) exec "$tactus" "\$@" ;; esac
+count=\$#
+while [ "\$count" -gt 0 ]; do
+  case "\$1" in
+    --duration | -D) shift && count=\$((count - 1)) ;;
+    *) set -- "\$@" "\$1" ;;
+  esac
+  shift
+  count=\$((count - 1))
+done
+exec "$tactus" "\$@" "\$short" "\$time"
+END
+chmod +x "$scratch/bin/tactus"
+PATH="$scratch/bin:$PATH"
+export PATH
+
+blocks=0
+for file in "$@"; do
+  [ -e "$file" ] || continue
+  place="$scratch/$(basename "$file" .md)"
+  mkdir "$place"
+  # One script per block, named by the line where it begins.
+  awk -v place="$place" '
+    /^```sh tested *$/ { script = sprintf("%s/.block-%05d", place, NR); print "set -eux" >script; next }
+    /^```/ && script { close(script); script = "" }
+    script { print >script }
+  ' "$file"
+  for script in "$place"/.block-*; do
+    [ -e "$script" ] || continue
+    blocks=$((blocks + 1))
+    line=${script##*.block-}
+    name="${file#"$root"/}:$(echo "$line" | sed 's/^0*//')"
+    if (cd "$place" && sh "$script") </dev/null >"$scratch/out" 2>&1; then
+      echo "  $name"
+    else
+      status=$?
+      cat "$scratch/out"
+      echo "error: the commands at $name ended with $status" >&2
+      exit 1
+    fi
+  done
+done
+echo "  $blocks blocks of commands"
+[ "$blocks" -gt 0 ] || { echo "error: no block begins with \`\`\`sh tested" >&2 && exit 1; }

@@ -1,0 +1,26 @@
+#!/bin/sh
+# `make run`: a quick run of this machine, as root where that can be had, into runs/<time>.
+#
+#   scripts/run.sh [ARGUMENTS of tactus run]
+set -eu
+cd "$(dirname "$0")/.."
+. scripts/lib/say.sh
+
+tactus=${TACTUS:-target/release/tactus}
+out=runs/$(date +%Y%m%d-%H%M%S)
+[ $# -gt 0 ] || set -- --quick
+mkdir -p runs
+
+case "$(as_root)" in
+  "") exec "$tactus" run --out "$out" "$@" ;;
+  none)
+    say "Without root: what needs it is skipped, with the reason." >&2
+    exec "$tactus" run --out "$out" "$@"
+    ;;
+esac
+say "Running as root (by sudo): real-time priorities, containers and guests need it." >&2
+status=0
+sudo "$tactus" run --out "$out" "$@" || status=$?
+# What the user asked for is the user's.
+sudo chown -R "$(id -u):$(id -g)" "$out"
+exit "$status"

@@ -1,0 +1,108 @@
+#!/bin/sh
+# Everything that must hold before a change is kept. `make test` and CI run this.
+#
+# As root (or with sudo), with QEMU, Podman and a guest kernel, every test runs and none may be
+# skipped (TACTUS_TEST_ALL=1). Otherwise those that need what is missing say so and are counted.
+set -eu
+cd "$(dirname "$0")/.."
+. scripts/lib/say.sh
+. scripts/lib/steps.sh
+. scripts/lib/probes.sh
+
+fuzz_seconds=${FUZZ_SECONDS:-10}
+target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
+log="$target/test.log"
+mkdir -p "$target"
+
+# Line numbers in backtraces are all the debug information that a test needs; the rest is link time.
+export CARGO_PROFILE_DEV_DEBUG=line-tables-only
+if [ -n "${CI:-}" ]; then
+  export CARGO_INCREMENTAL=0 CARGO_TERM_PROGRESS_WHEN=never
+fi
+# One test at a time: they measure, they load the machine, and they look for what a run left behind.
+export RUST_TEST_THREADS=1
+# A changed snapshot is a failure, never a new file.
+export INSTA_UPDATE=no
+
+scripts_parse() {
+  for script in scripts/*.sh scripts/lib/*.sh scripts/bench/*.sh .ci/run; do
+    [ ! -e "$script" ] || sh -n "$script"
+  done
+  if has shellcheck; then shellcheck scripts/*.sh; else say "shellcheck is not installed"; fi
+  if has python3; then
+    for script in scripts/bench/*.py; do
+      [ ! -e "$script" ] || python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read(), sys.argv[1])' "$script"
+    done
+  fi
+}
+
+formatting() {
+  cargo fmt --all --check
+  cargo fmt --manifest-path fuzz/Cargo.toml --check
+}
+
+lints() {
+  cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
+  for probe_target in $PROBE_TARGETS; do
+    cargo clippy --quiet --locked -p tactus-probe --target "$probe_target" -- -D warnings
+  done
+}
+
+# cargo-deny takes longer to build than everything else here.
+licences() {
+  cargo deny --offline check --hide-inclusion-graph licenses bans sources
+}
+
+# What the tests can have here; says what they cannot.
+everything_is_here() {
+  lacking=""
+  if [ "$(id -u)" -ne 0 ]; then
+    if sudo -n true 2>/dev/null; then
+      # Built as the user, executed as root.
+      triple=$(rustc -vV | sed -n 's/^host: //p' | tr 'a-z-' 'A-Z_')
+      export "CARGO_TARGET_${triple}_RUNNER=sudo --preserve-env"
+    else
+      lacking="$lacking root,"
+    fi
+  fi
+  has "qemu-system-$(uname -m)" || lacking="$lacking QEMU,"
+  has podman || lacking="$lacking podman,"
+  "$target/debug/tactus" kernel list --json 2>/dev/null | grep -q '"path"' || lacking="$lacking a guest kernel,"
+  [ -z "$lacking" ] || {
+    say "without${lacking%,}: tests that need them are skipped, and say so"
+    return 1
+  }
+}
+
+tests() {
+  if everything_is_here; then
+    export TACTUS_TEST_ALL=1
+    show=""
+  else
+    # A test that skips itself says so in its output.
+    show="-- --show-output"
+  fi
+  # shellcheck disable=SC2086  # two words on purpose
+  { cargo test --locked --workspace --no-fail-fast $show 2>&1 && echo 0 >"$log.status" || echo 1 >"$log.status"; } |
+    tee "$log"
+  return "$(cat "$log.status")"
+}
+
+rm -f "$log"
+must "what the tests need" scripts/setup.sh test
+step "scripts" scripts_parse
+step "formatting" formatting
+must "the probes" build_probes "$target/probes"
+export TACTUS_PROBE_DIR="$target/probes"
+step "lints" lints
+if has cargo-deny; then step "licences" licences; else skipped "licences" "cargo-deny is not installed"; fi
+must "the command" cargo build --quiet --locked
+step "a guest kernel" env TACTUS="$target/debug/tactus" scripts/setup.sh kernel
+if has c++; then step "fuzzing" scripts/fuzz.sh "$fuzz_seconds"; else skipped "fuzzing" "no C++ compiler"; fi
+step "the commands of the README and the guide" env TACTUS="$target/debug/tactus" scripts/readme-commands.sh
+step "tests" tests
+
+printf '\n'
+[ -z "$steps_failed" ] || say "failed steps: $steps_failed"
+awk -f scripts/lib/count-tests.awk "$log" || exit 1
+[ -z "$steps_failed" ]
