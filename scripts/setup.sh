@@ -123,47 +123,53 @@ install_rust() {
   done
 }
 
-# A guest with the standard kernel works too, and says less about real time.
+# A guest with the standard kernel works too, and says less about real time. Fetching `rt` takes the
+# standard kernel where a distribution keeps its own behind a subscription, and says so.
 fetch_kernel() {
   [ -x "$tactus" ] || fail "$tactus is not built" "run: make build"
   if ! present "${qemu%% *}"; then
     say "No guest kernel is fetched: there is no QEMU to boot it."
     return 0
   fi
-  if has_kernel true; then
+  if has_kernel '"preempt_rt": *true' || has_kernel '"origin": *"cache"'; then
     return 0
   fi
-  say "Fetching a PREEMPT_RT kernel for guests (downloaded and unpacked, not installed)."
-  fetch rt && return 0
-  if has_kernel; then
-    say "There is no PREEMPT_RT kernel to be had here (Ubuntu keeps its own behind a subscription): guests boot the standard kernel."
-  else
-    say "There is no PREEMPT_RT kernel to be had here (Ubuntu keeps its own behind a subscription): fetching the standard kernel."
-    fetch standard || {
-      say "No guest kernel could be fetched: virtual machines are skipped."
-      say "To name one: $tactus kernel use PATH"
-      return 0
-    }
+  if [ "$family" = debian ]; then
+    say "Fetching a PREEMPT_RT kernel for guests (downloaded and unpacked, not installed)."
+    fetch rt || say "It could not be fetched."
   fi
-  say "To use another: $tactus kernel list, $tactus kernel use NAME|PATH, or \`kernel = \"PATH\"\` in a plan."
+  if has_kernel '"preempt_rt": *true'; then
+    return 0
+  fi
+  if has_kernel '"path"'; then
+    say "Guests boot a standard kernel: there is none with PREEMPT_RT."
+  else
+    say "There is no kernel for guests: virtual machines are skipped."
+  fi
+  say "To use another: $tactus kernel use NAME|PATH, or \`kernel = \"PATH\"\` in a plan."
+}
+
+# The kernels lie in root's cache when root runs tactus, as scripts/run.sh does.
+kernel_command() {
+  if [ "$sudo" = sudo ]; then
+    sudo "$tactus" kernel "$@" </dev/null
+  else
+    "$tactus" kernel "$@" </dev/null
+  fi
 }
 
 # fetch NAME: package lists that are missing or old are a reason to try once more.
 fetch() {
-  command_line="$tactus"
-  [ "$sudo" != sudo ] || command_line="sudo $tactus"
-  $command_line kernel fetch "$1" </dev/null && return 0
-  [ "$family" = debian ] && [ "$sudo" != none ] || return 1
-  say "Once more, with fresh package lists."
-  $sudo apt-get update -q </dev/null >&2 && $command_line kernel fetch "$1" </dev/null
+  kernel_command fetch "$1" && return 0
+  [ "$sudo" != none ] || return 1
+  say "Once more, with fresh lists of packages."
+  $sudo apt-get update -q </dev/null >&2 && kernel_command fetch "$1"
 }
 
-# has_kernel [true]: whether there is a kernel (true: one with PREEMPT_RT).
+# has_kernel PATTERN: whether the list of kernels says this.
 has_kernel() {
-  command_line="$tactus"
-  [ "$sudo" != sudo ] || command_line="sudo $tactus"
-  kernels=$($command_line kernel list --json 2>/dev/null) || return 1
-  printf '%s' "$kernels" | grep -q "\"preempt_rt\": *${1:-}"
+  kernels=$(kernel_command list --json 2>/dev/null) || return 1
+  printf '%s' "$kernels" | grep -q "$1"
 }
 
 case "$mode" in
