@@ -1,0 +1,50 @@
+//! Whether a row's instrument is proven: every measuring thread saw the injected fault at its size.
+
+use tactus_model::bundle::RowResult;
+use tactus_model::document::ControlEntry;
+use tactus_model::message::Control;
+use tactus_model::number::float;
+
+use crate::units::latency;
+
+/// The worst of a row's controls; `None` when none was injected. It is proven only when every
+/// series has a control of its own that is.
+#[must_use]
+pub fn control(result: &RowResult) -> Option<ControlEntry> {
+    let worst = result.control.iter().max_by_key(|control| (!control.proven, control.seen_ns.abs_diff(control.injected_ns)))?;
+    Some(ControlEntry {
+        injected_ns: worst.injected_ns,
+        seen_ns: worst.seen_ns,
+        proven: worst.proven && unseen(result) == 0,
+    })
+}
+
+/// Series without a control.
+fn unseen(result: &RowResult) -> usize {
+    let has = |key| result.control.iter().any(|control: &Control| &control.series == key);
+    result.series.iter().filter(|series| !has(&series.key)).count()
+}
+
+/// How the controls of a row went, in one sentence.
+#[must_use]
+pub fn control_sentence(result: &RowResult) -> String {
+    let Some(entry) = control(result) else {
+        return "no control was injected: the instrument is not proven here".into();
+    };
+    let (injected, seen) = (latency(float(entry.injected_ns)), latency(float(entry.seen_ns)));
+    let threads = result.control.len();
+    let unproven = result.control.iter().filter(|control| !control.proven).count();
+    if entry.proven {
+        return match threads {
+            1 => format!("{injected} hog seen as {seen}"),
+            2 => format!("{injected} hog seen as {seen} or closer on both threads"),
+            _ => format!("{injected} hog seen as {seen} or closer on all {threads} threads"),
+        };
+    }
+    if unproven > 0 {
+        return format!(
+            "{injected} hog seen as {seen}: not at its size on {unproven} of {threads} threads; the instrument is not proven here"
+        );
+    }
+    format!("{} of {} threads had no control: the instrument is not proven here", unseen(result), result.series.len())
+}

@@ -1,0 +1,279 @@
+//! Numbers as people read them. Latencies come in ns and are shown in us, ms or s with their unit;
+//! a column of a table is in us throughout.
+
+use tactus_model::number::float;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// What stands where there is no value. Never 0.
+pub const NONE: &str = "-";
+
+/// A latency in running text, to three digits: `7.30 us`, `1.02 ms`.
+#[must_use]
+pub fn latency(ns: f64) -> String {
+    let size = ns.abs();
+    // The limits are where rounding to three digits would give 1000 of the smaller unit.
+    let (value, unit) = if size < 999.5e3 {
+        (ns / 1e3, "us")
+    } else if size < 999.5e6 {
+        (ns / 1e6, "ms")
+    } else {
+        (ns / 1e9, "s")
+    };
+    format!("{} {unit}", digits(value))
+}
+
+/// As [`latency`], for a whole number of ns that may be absent.
+#[must_use]
+pub fn latency_or_none(ns: Option<u64>) -> String {
+    ns.map_or_else(|| NONE.into(), |ns| latency(float(ns)))
+}
+
+/// A difference of latencies in running text, with its sign.
+#[must_use]
+pub fn signed(ns: f64) -> String {
+    let text = latency(ns);
+    if ns > 0.0 && !text.starts_with("0 ") { format!("+{text}") } else { text }
+}
+
+/// A value to three digits; whole numbers without a decimal part.
+fn digits(value: f64) -> String {
+    let size = value.abs();
+    if size < 0.0005 {
+        return "0".into();
+    }
+    let places = if size < 0.9995 {
+        3
+    } else if size < 9.995 {
+        2
+    } else if size < 99.95 {
+        1
+    } else {
+        0
+    };
+    let text = format!("{value:.places$}");
+    match text.split_once('.') {
+        Some((whole, fraction)) if fraction.bytes().all(|b| b == b'0') => whole.into(),
+        _ => text,
+    }
+}
+
+/// Decimal places for a column of us, so that its smallest value is not lost in rounding and all
+/// points stand below each other.
+#[must_use]
+pub fn places(values_ns: impl Iterator<Item = f64>) -> usize {
+    let smallest = values_ns.map(f64::abs).filter(|v| *v > 0.0).fold(f64::INFINITY, f64::min);
+    if smallest < 100.0 {
+        3
+    } else if smallest < 1_000.0 {
+        2
+    } else {
+        1
+    }
+}
+
+/// A latency in a column of us.
+#[must_use]
+pub fn column(ns: Option<f64>, places: usize) -> String {
+    ns.map_or_else(|| NONE.into(), |ns| grouped(&format!("{:.places$}", ns / 1e3)))
+}
+
+/// A difference in a column of us, with its sign.
+#[must_use]
+pub fn column_signed(ns: Option<f64>, places: usize) -> String {
+    let Some(ns) = ns else { return NONE.into() };
+    let text = format!("{:+.places$}", ns / 1e3);
+    if text.trim_start_matches(['+', '-']).bytes().all(|b| b == b'0' || b == b'.') {
+        return format!("{:.places$}", 0.0);
+    }
+    grouped(&text)
+}
+
+/// A relative difference: `+12 %`, or as a factor (`x35`) where a percentage would be unreadable.
+#[must_use]
+pub fn relative(part: Option<f64>) -> String {
+    let Some(part) = part else { return NONE.into() };
+    if part >= 9.995 {
+        return format!("x{}", digits(part + 1.0));
+    }
+    let percent = part * 100.0;
+    if percent.abs() < 0.05 {
+        "0 %".into()
+    } else if percent.abs() < 9.95 {
+        format!("{percent:+.1} %")
+    } else {
+        format!("{percent:+.0} %")
+    }
+}
+
+/// A count with its thousands apart: `1 234 567`.
+#[must_use]
+pub fn count(n: u64) -> String {
+    grouped(&n.to_string())
+}
+
+/// Puts spaces between the thousands of a number of five and more digits.
+fn grouped(number: &str) -> String {
+    let start = number.find(|c: char| c.is_ascii_digit()).unwrap_or(0);
+    let (sign, rest) = number.split_at(start);
+    let (whole, fraction) = rest.split_at(rest.find('.').unwrap_or(rest.len()));
+    if whole.len() < 5 {
+        return number.into();
+    }
+    let mut text = String::from(sign);
+    for (n, digit) in whole.chars().enumerate() {
+        if n > 0 && (whole.len() - n) % 3 == 0 {
+            text.push(' ');
+        }
+        text.push(digit);
+    }
+    text + fraction
+}
+
+/// A length of time that somebody waited for: `10 s`, `5 min 30 s`, `24 h`.
+#[must_use]
+pub fn duration(ns: u64) -> String {
+    if ns < 1_000_000_000 {
+        return format!("{} ms", ns / 1_000_000);
+    }
+    if ns < 60_000_000_000 {
+        let seconds = format!("{:.1}", float(ns) / 1e9);
+        return format!("{} s", seconds.trim_end_matches(".0"));
+    }
+    let seconds = (ns + 500_000_000) / 1_000_000_000;
+    let (hours, minutes, rest) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    let parts: Vec<String> = [(hours, "h"), (minutes, "min"), (if hours == 0 { rest } else { 0 }, "s")]
+        .into_iter()
+        .filter(|(n, _)| *n > 0)
+        .map(|(n, unit)| format!("{n} {unit}"))
+        .collect();
+    parts.join(" ")
+}
+
+/// Text from a bundle without what could drive a terminal, break XML or reorder a line: control
+/// characters and bidirectional overrides become the replacement character, line breaks spaces.
+#[must_use]
+pub fn clean(text: &str) -> String {
+    text.chars()
+        .map(|c| match c {
+            '\n' | '\t' | '\r' => ' ',
+            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' => char::REPLACEMENT_CHARACTER,
+            '\u{fffe}' | '\u{ffff}' => char::REPLACEMENT_CHARACTER,
+            c if c.is_control() => char::REPLACEMENT_CHARACTER,
+            c => c,
+        })
+        .collect()
+}
+
+/// How many columns of a terminal `text` takes.
+#[must_use]
+pub fn columns(text: &str) -> usize {
+    text.width()
+}
+
+/// `text` cut to `most` columns, with an ellipsis where something is missing.
+#[must_use]
+pub fn shortened(text: &str, most: usize) -> String {
+    if columns(text) <= most {
+        return text.into();
+    }
+    let mut short = String::new();
+    let mut wide = 1;
+    for c in text.chars() {
+        wide += c.width().unwrap_or(0);
+        if wide > most {
+            break;
+        }
+        short.push(c);
+    }
+    short.trim_end().to_owned() + "…"
+}
+
+/// `text` in lines of at most `most` columns, broken at spaces where there are any.
+#[must_use]
+pub fn wrapped(text: &str, most: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ').filter(|word| !word.is_empty()) {
+        let mut word = word;
+        let last = lines.len() - 1;
+        if !lines[last].is_empty() {
+            if columns(&lines[last]) + 1 + columns(word) <= most {
+                lines[last].push(' ');
+                lines[last].push_str(word);
+                continue;
+            }
+            lines.push(String::new());
+        }
+        while columns(word) > most.max(1) {
+            let mut wide = 0;
+            let cut = word.char_indices().find(|(_, c)| {
+                wide += c.width().unwrap_or(0);
+                wide > most.max(1)
+            });
+            let Some((cut, _)) = cut.filter(|(cut, _)| *cut > 0) else { break };
+            let (head, tail) = word.split_at(cut);
+            let last = lines.len() - 1;
+            lines[last].push_str(head);
+            lines.push(String::new());
+            word = tail;
+        }
+        let last = lines.len() - 1;
+        lines[last].push_str(word);
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn latencies_carry_three_digits_and_their_unit() {
+        let shown: Vec<String> =
+            [34.0, 850.0, 7_300.0, 8_000.0, 23_440.0, 234_400.0, 999_700.0, 1_020_000.0, 2.5e9].map(latency).into();
+        assert_eq!(
+            shown,
+            ["0.034 us", "0.850 us", "7.30 us", "8 us", "23.4 us", "234 us", "1 ms", "1.02 ms", "2.50 s"]
+        );
+        assert_eq!((signed(3_100.0), signed(-3_100.0), signed(0.1)), ("+3.10 us".into(), "-3.10 us".into(), "0 us".into()));
+    }
+
+    #[test]
+    fn an_absent_value_is_a_dash_and_not_zero() {
+        assert_eq!((latency_or_none(None), column(None, 1), relative(None)), ("-".into(), "-".into(), "-".into()));
+    }
+
+    #[test]
+    fn a_column_shows_its_smallest_value() {
+        assert_eq!(places([34.0, 5_000.0].into_iter()), 3);
+        assert_eq!(places([1_200.0, 5_000.0].into_iter()), 1);
+        assert_eq!(column(Some(34.0), 3), "0.034");
+        assert_eq!(column(Some(12_345_678.0), 1), "12 345.7");
+        assert_eq!(column_signed(Some(-12_345_678.0), 1), "-12 345.7");
+        assert_eq!(column_signed(Some(-20.0), 1), "0.0");
+    }
+
+    #[test]
+    fn relative_differences_turn_into_factors_when_they_are_large() {
+        assert_eq!([0.0, 0.012, -0.123, 1.5, 34.0].map(|r| relative(Some(r))), ["0 %", "+1.2 %", "-12 %", "+150 %", "x35"]);
+    }
+
+    #[test]
+    fn lengths_of_time_are_said_as_people_say_them() {
+        let s = 1_000_000_000;
+        let said: Vec<String> = [s / 4, s, 3 * s / 2, 60 * s, 330 * s, 5400 * s, 86_400 * s].map(duration).into();
+        assert_eq!(said, ["250 ms", "1 s", "1.5 s", "1 min", "5 min 30 s", "1 h 30 min", "24 h"]);
+    }
+
+    #[test]
+    fn escape_sequences_and_overrides_do_not_reach_a_terminal() {
+        assert_eq!(clean("a\u{1b}[31mb\nc\u{202e}d"), "a\u{fffd}[31mb c\u{fffd}d");
+    }
+
+    #[test]
+    fn long_words_are_broken_and_short_ones_kept_whole() {
+        assert_eq!(wrapped("host, load on the neighbour", 14), ["host, load on", "the neighbour"]);
+        assert_eq!(wrapped("abcdefghij", 4), ["abcd", "efgh", "ij"]);
+        assert_eq!(wrapped("", 4), [""]);
+        assert_eq!(shortened("abcdefghij", 5), "abcd…");
+    }
+}
