@@ -28,6 +28,8 @@ macro_rules! registry {
     };
 }
 
+mod support;
+
 registry! {
     /// Every kind of environment.
     ENVIRONMENTS: dyn Environment; host, podman, oci, qemu
@@ -162,6 +164,12 @@ pub trait Environment {
 
     /// Whether it can be used on this machine now.
     fn usable(&self, system: &dyn System) -> Usable;
+
+    /// Whether it can be used as the plan describes it: the plan may bring what the machine lacks (a
+    /// kernel by its path), or ask for what it has not.
+    fn usable_as(&self, _spec: &plan::Environment, system: &dyn System) -> Usable {
+        self.usable(system)
+    }
 
     /// Checks the values of its own keys (unknown keys have been refused before).
     ///

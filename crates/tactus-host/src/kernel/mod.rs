@@ -1,1 +1,18 @@
-//! kernel
+//! Guest kernels: where they are, what they are, how they come here, and what a guest needs of them.
+
+mod boot;
+mod cpio;
+mod elf;
+mod fetch;
+mod find;
+mod image;
+mod modinfo;
+mod modules;
+mod unpack;
+
+pub use boot::{Bootable, bootable};
+pub use cpio::Cpio;
+pub use fetch::fetch;
+pub use find::{Kernel, KernelError, Origin, chosen, find, list, use_};
+pub use image::{Image, identify};
+pub use modules::{Module, needed};

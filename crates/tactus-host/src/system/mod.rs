@@ -1,59 +1,24 @@
-//! The one door to the machine: files and commands. Everything else in this crate goes through it,
-//! so that it can be tested on recorded machines.
+//! The one door to the machine: files, commands, and the places of threads. Everything else in this
+//! crate goes through it, so that it can be tested on machines that are not there.
 
+mod child;
+mod command;
+mod memory;
+mod places;
 mod real;
+mod sys;
 
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::sync::Arc;
 
+use tactus_model::CpuSet;
+
+pub(crate) use command::last_lines;
+pub use command::{Finished, Invocation};
+pub use memory::Memory;
+pub use places::{cache_dir, state_dir};
 pub use real::Real;
-
-/// A command to be run, with everything that matters about it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Invocation {
-    /// Program and arguments.
-    pub argv: Vec<String>,
-    /// Variables added to the environment; the marker of the run is one of them.
-    pub env: Vec<(String, String)>,
-    /// How long it may take; only for [`System::run`].
-    pub patience: Option<Duration>,
-}
-
-impl Invocation {
-    /// A command from its words.
-    pub fn new<S: Into<String>>(argv: impl IntoIterator<Item = S>) -> Self {
-        Self { argv: argv.into_iter().map(Into::into).collect(), ..Self::default() }
-    }
-}
-
-/// How a command ended.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Finished {
-    /// Exit code; `None` when a signal ended it.
-    pub code: Option<i32>,
-    /// What it wrote to stdout.
-    pub stdout: Vec<u8>,
-    /// What it wrote to stderr.
-    pub stderr: Vec<u8>,
-}
-
-impl Finished {
-    /// Whether it exited with 0.
-    #[must_use]
-    pub fn success(&self) -> bool {
-        self.code == Some(0)
-    }
-
-    /// Its own words about what went wrong: the last lines of stderr, else of stdout.
-    #[must_use]
-    pub fn words(&self) -> String {
-        let stream = if self.stderr.is_empty() { &self.stdout } else { &self.stderr };
-        let text = String::from_utf8_lossy(stream);
-        let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-        lines[lines.len().saturating_sub(5)..].join("\n")
-    }
-}
 
 /// A command that runs.
 pub trait Child: Send {
@@ -86,6 +51,28 @@ pub trait System: Send + Sync {
     /// # Errors
     /// Those of the file system.
     fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()>;
+    /// Puts a file in its place in one step, with its directories: whoever looks sees all of it or
+    /// nothing. `mode` is that of chmod(2).
+    ///
+    /// # Errors
+    /// Those of the file system.
+    fn install(&self, path: &Path, bytes: &[u8], mode: u32) -> io::Result<()>;
+    /// Makes a directory that only this user may enter, with those above it.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    fn make_dir(&self, path: &Path) -> io::Result<()>;
+    /// Removes a file, or a directory with all that is in it but never what is mounted there. What is
+    /// not there is no error.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    fn remove(&self, path: &Path) -> io::Result<()>;
+    /// Gives a finished file or directory its name, in place of a file that has it.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// The entries of a directory, sorted.
     ///
     /// # Errors
@@ -93,6 +80,9 @@ pub trait System: Send + Sync {
     fn list(&self, path: &Path) -> io::Result<Vec<PathBuf>>;
     /// Whether the path exists.
     fn exists(&self, path: &Path) -> bool;
+    /// Whether the file can be opened for reading and writing by this process: for devices, whose
+    /// presence says nothing.
+    fn opens(&self, path: &Path) -> bool;
     /// Where a program is, by PATH (and the sbin directories).
     fn find_program(&self, name: &str) -> Option<PathBuf>;
     /// Runs a command to its end.
@@ -101,13 +91,28 @@ pub trait System: Send + Sync {
     /// When it cannot be started, or `TimedOut` when it took longer than its patience (it is then
     /// killed).
     fn run(&self, command: &Invocation) -> io::Result<Finished>;
-    /// Starts a command with pipes on stdin, stdout and stderr.
+    /// Starts a command with pipes on stdin, stdout and stderr, in a process group of its own: a
+    /// Ctrl-C on the terminal is ours to answer, not its.
     ///
     /// # Errors
     /// When it cannot be started.
     fn spawn(&self, command: &Invocation) -> io::Result<Box<dyn Child>>;
+    /// Allows a thread these CPUs and no others.
+    ///
+    /// # Errors
+    /// Those of sched_setaffinity(2).
+    fn place(&self, thread: u32, cpus: &CpuSet) -> io::Result<()>;
+    /// Gives a thread SCHED_FIFO with this priority (1 to 99).
+    ///
+    /// # Errors
+    /// Those of sched_setscheduler(2).
+    fn make_fifo(&self, thread: u32, priority: u32) -> io::Result<()>;
     /// Whether this process is root there.
     fn is_root(&self) -> bool;
+    /// A variable of this process's environment.
+    fn variable(&self, name: &str) -> Option<String>;
+    /// The same machine, for those who outlive this reference.
+    fn share(&self) -> Arc<dyn System>;
 
     /// The text of a file, if it can be read.
     fn text(&self, path: &str) -> Option<String> {

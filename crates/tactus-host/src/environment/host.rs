@@ -1,0 +1,33 @@
+//! The machine itself.
+
+use super::support;
+use super::{Environment, Running, Setting, StartError, Usable};
+use crate::probe;
+use crate::system::{Invocation, System};
+
+/// See [`Environment::about`].
+pub struct Host;
+
+/// The entry of the table.
+pub static ENTRY: Host = Host;
+
+impl Environment for Host {
+    fn kind(&self) -> &'static str {
+        "host"
+    }
+
+    fn about(&self) -> &'static str {
+        "The machine itself: the probe runs as a plain process, beside everything else that runs there. What every \
+other environment is compared with. When this machine is itself virtual, its numbers hold as seen inside it."
+    }
+
+    fn usable(&self, _system: &dyn System) -> Usable {
+        Usable::Yes { remark: None }
+    }
+
+    fn start(&self, setting: &Setting<'_>) -> Result<Box<dyn Running>, StartError> {
+        let program = probe::installed(setting.system).map_err(|error| support::cannot("no probe", error))?;
+        let command = Invocation::new([program.display().to_string()]);
+        support::start(setting, command, Vec::new(), Vec::new())
+    }
+}

@@ -1,0 +1,87 @@
+//! What executes the guest's code: the processor itself (KVM), or QEMU (TCG).
+
+use std::path::Path;
+
+use tactus_model::message::Note;
+
+use crate::environment::StartError;
+use crate::system::System;
+
+/// An accelerator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Accel {
+    /// The processor executes the guest.
+    Kvm,
+    /// QEMU translates the guest.
+    Tcg,
+}
+
+const DEVICE: &str = "/dev/kvm";
+
+/// What keeps this machine from KVM, if anything does. That /dev/kvm is there says little: on a
+/// virtual machine without nested virtualization it may open, and every guest hangs in it.
+pub fn obstacle(system: &dyn System) -> Option<String> {
+    let device = Path::new(DEVICE);
+    if !system.exists(device) {
+        return Some(format!("there is no {DEVICE}"));
+    }
+    if !system.opens(device) {
+        return Some(format!("{DEVICE} cannot be opened (is this user in the group kvm?)"));
+    }
+    let info = system.text("/proc/cpuinfo").unwrap_or_default();
+    let has = |flag: &str| {
+        let lines = info.lines().filter(|line| line.starts_with("flags"));
+        lines.flat_map(|line| line.split_whitespace()).any(|found| found == flag)
+    };
+    // On arm64 KVM itself only opens its device where the kernel was entered in EL2.
+    let capable = has("vmx") || has("svm") || info.contains("CPU implementer");
+    (!capable).then(|| "the processor offers neither vmx nor svm".to_owned())
+}
+
+/// The accelerator for what the plan wants.
+///
+/// # Errors
+/// When the plan wants KVM and this machine has none.
+pub fn choose(wanted: &str, system: &dyn System) -> Result<(Accel, Option<Note>), StartError> {
+    match (wanted, obstacle(system)) {
+        ("tcg", _) => Ok((Accel::Tcg, None)),
+        (_, None) => Ok((Accel::Kvm, None)),
+        ("kvm", Some(why)) => Err(StartError {
+            reason: format!("KVM cannot be used: {why}"),
+            hint: Some("enable virtualization in the firmware (or nested virtualization below), or leave out `accel`".into()),
+        }),
+        (_, Some(why)) => Ok((
+            Accel::Tcg,
+            Some(Note::obstacle(
+                format!("the guest is emulated (TCG), because {why}"),
+                "enable virtualization in the firmware, or nested virtualization in the hypervisor below",
+            )),
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::system::Memory;
+
+    #[test]
+    fn kvm_needs_a_device_that_opens_and_a_processor_that_can() {
+        assert!(obstacle(&Memory::new()).unwrap().contains("no /dev/kvm"));
+        assert!(obstacle(&Memory::new().file("/dev/kvm", "")).unwrap().contains("cannot be opened"));
+        let without = Memory::new().device("/dev/kvm").file("/proc/cpuinfo", "flags\t\t: fpu vmxnet sse\n");
+        assert!(obstacle(&without).unwrap().contains("neither vmx nor svm"));
+        let with = without.file("/proc/cpuinfo", "flags\t\t: fpu svm sse\n");
+        assert_eq!(obstacle(&with), None);
+        assert_eq!(choose("auto", &with).unwrap().0, Accel::Kvm);
+        assert_eq!(choose("tcg", &with).unwrap(), (Accel::Tcg, None));
+    }
+
+    #[test]
+    fn kvm_on_request_is_an_error_where_there_is_none() {
+        let (accel, note) = choose("auto", &Memory::new()).unwrap();
+        assert_eq!(accel, Accel::Tcg);
+        assert!(note.unwrap().text.contains("/dev/kvm"));
+        assert!(choose("kvm", &Memory::new()).unwrap_err().hint.is_some());
+    }
+}

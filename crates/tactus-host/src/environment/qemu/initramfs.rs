@@ -1,0 +1,37 @@
+//! The whole system of a guest: the probe, and the drivers of its channel. Pure.
+
+use crate::kernel::{Cpio, Module};
+
+/// The archive that the guest's kernel unpacks.
+pub fn write(probe: &[u8], modules: &[Module]) -> Vec<u8> {
+    let mut archive = Cpio::new();
+    for dir in ["dev", "proc", "sys", "tmp", "modules"] {
+        archive.directory(dir);
+    }
+    // So that the probe has a console before it mounts anything.
+    archive.device("dev/console", 0o600, 5, 1);
+    archive.file("init", 0o755, probe);
+    let mut list = String::new();
+    for module in modules {
+        let path = format!("/modules/{}.ko", module.name);
+        archive.file(&path, 0o644, &module.bytes);
+        list.push_str(&path);
+        list.push('\n');
+    }
+    archive.file("modules.list", 0o644, list.as_bytes());
+    archive.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modules_are_listed_in_the_order_in_which_they_load() {
+        let module = |name: &str| Module { name: name.into(), bytes: name.as_bytes().to_owned() };
+        let archive = write(b"PROBE", &[module("virtio_ring"), module("virtio_pci")]);
+        let text = String::from_utf8_lossy(&archive);
+        assert!(text.contains("/modules/virtio_ring.ko\n/modules/virtio_pci.ko\n"));
+        assert!(text.contains("PROBE") && text.contains("TRAILER!!!"));
+    }
+}

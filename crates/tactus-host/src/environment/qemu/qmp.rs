@@ -1,0 +1,143 @@
+//! QEMU's monitor: JSON lines over a socket (docs/interop/qmp-spec of QEMU).
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+
+use serde::Deserialize;
+
+/// The longest line that is read, in bytes.
+const MAX_LINE: u64 = 1 << 20;
+
+/// A line from QEMU.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Line {
+    /// The answer to a command.
+    Return(serde_json::Value),
+    /// A command failed; QEMU's words.
+    Error(String),
+    /// A greeting or an event, which nobody asked for.
+    Other,
+}
+
+/// Reads one line. Pure.
+///
+/// # Errors
+/// When it is no JSON object.
+pub fn read_line(line: &str) -> Result<Line, serde_json::Error> {
+    #[derive(Deserialize)]
+    struct Raw {
+        #[serde(rename = "return")]
+        value: Option<serde_json::Value>,
+        error: Option<RawError>,
+    }
+    #[derive(Deserialize)]
+    struct RawError {
+        desc: String,
+    }
+    let raw: Raw = serde_json::from_str(line)?;
+    Ok(match raw {
+        Raw { error: Some(error), .. } => Line::Error(error.desc),
+        Raw { value: Some(value), .. } => Line::Return(value),
+        Raw { .. } => Line::Other,
+    })
+}
+
+/// The thread of each vCPU, by its number, from the answer to `query-cpus-fast`. Pure.
+#[must_use]
+pub fn threads(answer: &serde_json::Value) -> Vec<(u32, u32)> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    struct Cpu {
+        cpu_index: u32,
+        thread_id: u32,
+    }
+    let cpus = answer.as_array().map(Vec::as_slice).unwrap_or_default();
+    let read = cpus.iter().filter_map(|cpu| Cpu::deserialize(cpu).ok());
+    let mut threads: Vec<(u32, u32)> = read.map(|cpu| (cpu.cpu_index, cpu.thread_id)).collect();
+    threads.sort_unstable();
+    threads
+}
+
+/// A monitor that is connected.
+pub struct Monitor<R, W> {
+    reader: BufReader<R>,
+    writer: W,
+}
+
+impl<R: Read, W: Write> Monitor<R, W> {
+    /// Takes over a connection and ends the greeting.
+    ///
+    /// # Errors
+    /// When it breaks, or QEMU refuses.
+    pub fn open(reader: R, writer: W) -> io::Result<Self> {
+        let mut monitor = Self { reader: BufReader::new(reader), writer };
+        monitor.ask("qmp_capabilities")?;
+        Ok(monitor)
+    }
+
+    /// Gives a command without arguments and waits for its answer.
+    ///
+    /// # Errors
+    /// When the connection breaks or is silent for too long, or QEMU refuses.
+    pub fn ask(&mut self, command: &str) -> io::Result<serde_json::Value> {
+        writeln!(self.writer, "{{\"execute\":\"{command}\"}}")?;
+        self.writer.flush()?;
+        loop {
+            let mut line = String::new();
+            let read = (&mut self.reader).take(MAX_LINE).read_line(&mut line)?;
+            if read == 0 {
+                return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "QEMU closed its monitor"));
+            }
+            match read_line(&line)? {
+                Line::Return(value) => return Ok(value),
+                Line::Error(words) => {
+                    return Err(io::Error::other(format!("QEMU refuses {command}: {words}")));
+                }
+                Line::Other => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// What QEMU 7.2 sent.
+    const RECORDED: &str = r#"{"QMP": {"version": {"qemu": {"micro": 22, "minor": 2, "major": 7}, "package": "Debian 1:7.2+dfsg-7+deb12u18+b3"}, "capabilities": ["oob"]}}
+{"return": {}}
+{"timestamp": {"seconds": 1795246800, "microseconds": 1}, "event": "NIC_RX_FILTER_CHANGED", "data": {}}
+{"return": [{"thread-id": 4002, "props": {"core-id": 1, "thread-id": 0, "socket-id": 0}, "qom-path": "/machine/unattached/device[2]", "cpu-index": 1, "target": "x86_64"}, {"thread-id": 4001, "props": {"core-id": 0, "thread-id": 0, "socket-id": 0}, "qom-path": "/machine/unattached/device[0]", "cpu-index": 0, "target": "x86_64"}]}
+"#;
+
+    #[test]
+    fn the_threads_of_the_vcpus_are_found_among_greetings_and_events() {
+        let mut said = Vec::new();
+        let mut monitor = Monitor::open(RECORDED.as_bytes(), &mut said).unwrap();
+        let answer = monitor.ask("query-cpus-fast").unwrap();
+        assert_eq!(threads(&answer), [(0, 4001), (1, 4002)]);
+        assert!(monitor.ask("quit").is_err(), "the recording ends");
+        assert!(String::from_utf8(said).unwrap().starts_with("{\"execute\":\"qmp_capabilities\"}\n"));
+    }
+
+    #[test]
+    fn a_refusal_is_an_error_with_qemus_words() {
+        let refusal =
+            r#"{"error": {"class": "CommandNotFound", "desc": "The command x has not been found"}}"#;
+        let error = Monitor::open(refusal.as_bytes(), Vec::new()).err().unwrap();
+        assert!(error.to_string().contains("has not been found"), "{error}");
+        assert!(Monitor::open(&b"garbage\n"[..], Vec::new()).is_err());
+        assert!(Monitor::open(&b""[..], Vec::new()).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn no_line_makes_the_reader_panic(line in ".{0,200}") {
+            let _ = read_line(&line);
+            if let Ok(value) = serde_json::from_str(&line) {
+                let _ = threads(&value);
+            }
+        }
+    }
+}

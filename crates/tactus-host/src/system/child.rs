@@ -1,0 +1,96 @@
+//! A process that we started.
+
+use std::io::{self, Read, Write};
+use std::process;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use super::Child;
+
+/// How much of stderr is kept, in bytes.
+const KEPT: usize = 64 * 1024;
+/// How long the rest of stderr is awaited after the end: somebody else may hold the pipe.
+const REST: Duration = Duration::from_millis(200);
+
+/// A running process whose stderr a thread collects. Dropping it kills it.
+pub struct RealChild {
+    process: process::Child,
+    ended: Option<Option<i32>>,
+    stderr: Arc<Mutex<Vec<u8>>>,
+    collector: Option<JoinHandle<()>>,
+}
+
+impl RealChild {
+    pub fn new(mut process: process::Child) -> Self {
+        let stderr = Arc::new(Mutex::new(Vec::new()));
+        let collector = process.stderr.take().map(|pipe| {
+            let kept = Arc::clone(&stderr);
+            std::thread::spawn(move || collect(pipe, &kept))
+        });
+        Self { process, ended: None, stderr, collector }
+    }
+}
+
+fn collect(mut pipe: impl Read, kept: &Mutex<Vec<u8>>) {
+    let mut buffer = [0; 4096];
+    loop {
+        match pipe.read(&mut buffer) {
+            Ok(0) => return,
+            Ok(n) => {
+                let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+                kept.extend_from_slice(&buffer[..n]);
+                let beyond = kept.len().saturating_sub(KEPT);
+                kept.drain(..beyond);
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => return,
+        }
+    }
+}
+
+impl Child for RealChild {
+    fn pid(&self) -> u32 {
+        self.process.id()
+    }
+
+    fn take_stdout(&mut self) -> Option<Box<dyn Read + Send>> {
+        self.process.stdout.take().map(|pipe| Box::new(pipe) as Box<dyn Read + Send>)
+    }
+
+    fn take_stdin(&mut self) -> Option<Box<dyn Write + Send>> {
+        self.process.stdin.take().map(|pipe| Box::new(pipe) as Box<dyn Write + Send>)
+    }
+
+    fn stderr(&self) -> String {
+        if let Some(collector) = self.collector.as_ref().filter(|_| self.ended.is_some()) {
+            let until = Instant::now() + REST;
+            while !collector.is_finished() && Instant::now() < until {
+                std::thread::sleep(Duration::from_millis(2));
+            }
+        }
+        let kept = self.stderr.lock().unwrap_or_else(PoisonError::into_inner);
+        String::from_utf8_lossy(&kept).into_owned()
+    }
+
+    fn try_wait(&mut self) -> io::Result<Option<Option<i32>>> {
+        if self.ended.is_none() {
+            self.ended = self.process.try_wait()?.map(|status| status.code());
+        }
+        Ok(self.ended)
+    }
+
+    fn kill(&mut self) {
+        if self.ended.is_none() {
+            // It can only fail for a process that has ended, and then waiting is all there is to do.
+            let _ = self.process.kill();
+            self.ended = Some(self.process.wait().ok().and_then(|status| status.code()));
+        }
+    }
+}
+
+impl Drop for RealChild {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
