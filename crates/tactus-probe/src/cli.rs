@@ -1,0 +1,77 @@
+//! The probe's arguments.
+
+use std::io::{self, IsTerminal};
+use std::os::fd::AsFd;
+
+use lexopt::ValueExt;
+use lexopt::prelude::{Long, Value};
+
+use crate::channel::Channel;
+use crate::{companion, facts, session, sys};
+
+const HELP: &str = "tactus-probe: the program that tactus puts into every environment
+
+usage:
+  tactus-probe                                  speak with tactus over stdin and stdout
+  tactus-probe facts                            write the facts of this system as JSON
+  tactus-probe --version | --help
+";
+
+enum Command {
+    Serve,
+    Facts,
+    Companion(String),
+    Print(String),
+}
+
+/// Does what the arguments say and returns the exit code: 0 good, 2 it could not be done.
+pub fn run() -> u8 {
+    let outcome = match parse() {
+        Ok(command) => perform(command),
+        Err(error) => Err(format!("{error}\nhint: tactus-probe --help")),
+    };
+    outcome.unwrap_or_else(|words| {
+        eprintln!("tactus-probe: {words}");
+        2
+    })
+}
+
+fn parse() -> Result<Command, lexopt::Error> {
+    let mut parser = lexopt::Parser::from_env();
+    let Some(first) = parser.next()? else { return Ok(Command::Serve) };
+    match first {
+        Long("version") => Ok(Command::Print(format!("tactus-probe {}\n", env!("CARGO_PKG_VERSION")))),
+        Long("help") => Ok(Command::Print(HELP.into())),
+        Value(word) if word == "facts" => Ok(Command::Facts),
+        Value(word) if word == companion::ARGUMENT => Ok(Command::Companion(parser.value()?.string()?)),
+        other => Err(other.unexpected()),
+    }
+}
+
+fn perform(command: Command) -> Result<u8, String> {
+    match command {
+        Command::Print(text) => print!("{text}"),
+        Command::Facts => {
+            let json = serde_json::to_string_pretty(&facts::collect()).map_err(|error| error.to_string())?;
+            println!("{json}");
+        }
+        Command::Companion(task) => return Ok(companion::main(&task)),
+        Command::Serve => serve().map_err(|error| error.to_string())?,
+    }
+    Ok(0)
+}
+
+fn serve() -> io::Result<()> {
+    let (stdin, stdout) = (io::stdin(), io::stdout());
+    if !stdin.is_terminal() {
+        // Ctrl-C goes to the whole group; the host side decides what it means.
+        sys::on_signal(libc::SIGINT, sys::OnSignal::Ignore);
+    }
+    if std::process::id() == 1 {
+        sys::on_signal(libc::SIGTERM, sys::OnSignal::Exit);
+    }
+    sys::on_signal(libc::SIGUSR1, sys::OnSignal::Wake);
+    companion::adopt_orphans();
+    let mut channel = Channel::new(stdin.as_fd().try_clone_to_owned()?, stdout.as_fd().try_clone_to_owned()?);
+    session::serve(&mut channel, Vec::new).map(|_| ())
+}

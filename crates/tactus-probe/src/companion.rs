@@ -1,0 +1,238 @@
+//! Loads and faults run in a process of their own, beside the one that measures: no fork, no new
+//! memory and no signal of theirs can reach the measuring threads, and the end of one process ends
+//! everything.
+//!
+//! The session starts `tactus-probe companion JSON` and speaks lines with it: it says `ready` (or
+//! `refused JSON`), is told `go`, says `running`, is told `stop`, says `rounds N`. Its workers are
+//! forked before it says `ready`. They die with it (PR_SET_PDEATHSIG), it dies with the session, and
+//! the end of its stdin ends it, too.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process_group, waitpgid};
+use serde::{Deserialize, Serialize};
+use tactus_model::CpuSet;
+use tactus_model::message::{Activity, Refusal, What};
+
+use crate::{fault, load, sys};
+
+/// The argument that makes a process a companion.
+pub const ARGUMENT: &str = "companion";
+/// How long a companion may take for an answer, in s.
+const PATIENCE_S: i64 = 10;
+
+/// What one worker does, for ever; it counts its rounds.
+pub type Work = Box<dyn FnOnce(&AtomicU64)>;
+
+/// What a companion is started with.
+#[derive(Debug, Serialize, Deserialize)]
+struct Task {
+    activity: Activity,
+    /// Priority above the measuring threads.
+    above: u32,
+    /// Process id of the session.
+    parent: u32,
+}
+
+/// The session's side of a companion. Dropping it ends it with all its workers.
+pub struct Companion {
+    /// The activity it carries out.
+    pub activity: u32,
+    name: &'static str,
+    child: Child,
+    say: Option<ChildStdin>,
+    hear: BufReader<ChildStdout>,
+    over: bool,
+}
+
+impl Companion {
+    /// Starts the companion of a load or fault; its workers then wait.
+    ///
+    /// # Errors
+    /// Why it cannot be done here.
+    pub fn start(activity: &Activity, above: u32) -> Result<Self, Refusal> {
+        let name = match &activity.what {
+            What::Load(load) => load.kind(),
+            What::Fault(fault) => fault.kind(),
+            What::Measure { measure, .. } => measure.kind(),
+        };
+        let failed =
+            |what: String| Refusal { reason: format!("`{name}` could not be started: {what}"), hint: None };
+        let task = Task { activity: activity.clone(), above, parent: std::process::id() };
+        let task = serde_json::to_string(&task).map_err(|error| failed(error.to_string()))?;
+        let mut child = Command::new("/proc/self/exe")
+            .arg0("tactus-probe")
+            .args([ARGUMENT, &task])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .map_err(|error| failed(format!("/proc/self/exe: {error}")))?;
+        let say = child.stdin.take();
+        let Some(hear) = child.stdout.take() else { return Err(failed("it has no output".into())) };
+        let mut companion =
+            Self { activity: activity.id, name, child, say, hear: BufReader::new(hear), over: false };
+        match companion.answer() {
+            Ok(line) if line == "ready" => Ok(companion),
+            Ok(line) => {
+                match line.strip_prefix("refused ").and_then(|json| serde_json::from_str(json).ok()) {
+                    Some(refusal) => Err(refusal),
+                    None => Err(failed(format!("it said `{line}`"))),
+                }
+            }
+            Err(error) => Err(failed(error.to_string())),
+        }
+    }
+
+    /// Lets the workers begin and waits until they have.
+    ///
+    /// # Errors
+    /// What went wrong, in words.
+    pub fn go(&mut self) -> Result<(), String> {
+        match self.ask("go") {
+            Ok(line) if line == "running" => Ok(()),
+            Ok(line) => Err(format!("`{}` did not begin: it said `{line}`", self.name)),
+            Err(error) => Err(format!("`{}` did not begin: {error}", self.name)),
+        }
+    }
+
+    /// If it has ended by itself: that, in words, once.
+    pub fn ended(&mut self) -> Option<String> {
+        if self.over {
+            return None;
+        }
+        let status = self.child.try_wait().ok()??;
+        self.over = true;
+        Some(format!("`{}` ended before its time ({status})", self.name))
+    }
+
+    /// Ends it with all its workers and returns how many rounds they did, if it still could say.
+    pub fn stop(mut self) -> Option<u64> {
+        self.ask("stop").ok()?.strip_prefix("rounds ")?.parse().ok()
+    }
+
+    fn ask(&mut self, word: &str) -> io::Result<String> {
+        let say = self.say.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
+        writeln!(say, "{word}")?;
+        self.answer()
+    }
+
+    fn answer(&mut self) -> io::Result<String> {
+        let limit = Timespec { tv_sec: PATIENCE_S, tv_nsec: 0 };
+        let mut descriptors = [PollFd::from_borrowed_fd(self.hear.get_ref().as_fd(), PollFlags::IN)];
+        if self.hear.buffer().is_empty() && poll(&mut descriptors, Some(&limit))? == 0 {
+            return Err(io::Error::new(io::ErrorKind::TimedOut, format!("no answer within {PATIENCE_S} s")));
+        }
+        let mut line = String::new();
+        if self.hear.read_line(&mut line)? == 0 {
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it ended without a word"));
+        }
+        Ok(line.trim_end().to_owned())
+    }
+}
+
+impl Drop for Companion {
+    fn drop(&mut self) {
+        drop(self.say.take());
+        let Some(group) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) else { return };
+        let _ = kill_process_group(group, Signal::KILL);
+        let _ = self.child.wait();
+        // Workers whose parent has died are this process's children now (it is a subreaper): waiting
+        // until there are none proves that nothing is left.
+        while waitpgid(group, WaitOptions::empty()).is_ok() {}
+    }
+}
+
+/// Makes this process the one that inherits the orphans below it.
+pub fn adopt_orphans() {
+    let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+}
+
+/// The companion's side: what `tactus-probe companion JSON` does. Returns its exit code.
+pub fn main(task: &str) -> u8 {
+    let Ok(task) = serde_json::from_str::<Task>(task) else {
+        eprintln!("tactus-probe: companion: the task cannot be read");
+        return 2;
+    };
+    if !die_with(task.parent) {
+        return 2;
+    }
+    let works = match works(&task.activity, task.above) {
+        Ok(works) => works,
+        Err(refusal) => {
+            println!("refused {}", serde_json::to_string(&refusal).unwrap_or_default());
+            return 2;
+        }
+    };
+    match supervise(works) {
+        Ok(()) => 0,
+        Err(error) => {
+            eprintln!("tactus-probe: companion: {error}");
+            2
+        }
+    }
+}
+
+fn works(activity: &Activity, above: u32) -> Result<Vec<Work>, Refusal> {
+    let cpus = &activity.cpus;
+    let unknown = |kind: &str| Refusal { reason: format!("this probe has no `{kind}`"), hint: None };
+    match &activity.what {
+        What::Load(what) => load::find(what).ok_or_else(|| unknown(what.kind()))?.works(what, cpus),
+        What::Fault(what) => fault::find(what).ok_or_else(|| unknown(what.kind()))?.works(what, cpus, above),
+        What::Measure { measure, .. } => Err(unknown(measure.kind())),
+    }
+}
+
+/// Ties the life of this process to its parent's; `false` when that one is gone already.
+fn die_with(parent: u32) -> bool {
+    let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
+    std::os::unix::process::parent_id() == parent
+}
+
+fn supervise(works: Vec<Work>) -> io::Result<()> {
+    let rounds = sys::shared(works.len())?;
+    let me = std::process::id();
+    // Workers wait for the end of this pipe: it comes when this process closes its last writing end.
+    let (gate, hold) = rustix::pipe::pipe()?;
+    let mut hold: Option<OwnedFd> = Some(hold);
+    for (work, rounds) in works.into_iter().zip(rounds) {
+        sys::fork(|| {
+            drop(hold.take());
+            if die_with(me) && rustix::io::read(&gate, &mut [0; 1]).is_ok() {
+                work(&rounds.0);
+            }
+        })?;
+    }
+    println!("ready");
+    let mut orders = BufReader::new(File::from(io::stdin().as_fd().try_clone_to_owned()?));
+    let mut line = String::new();
+    while orders.by_ref().take(64).read_line(&mut line)? > 0 {
+        match line.trim_end() {
+            "go" => {
+                drop(hold.take());
+                println!("running");
+            }
+            "stop" => {
+                let sum: u64 = rounds.iter().map(|rounds| rounds.0.load(Ordering::Relaxed)).sum();
+                println!("rounds {sum}");
+            }
+            other => eprintln!("tactus-probe: companion: `{other}` is no order"),
+        }
+        line.clear();
+    }
+    // The session is gone: so is everything here, this process included.
+    let _ = rustix::process::kill_current_process_group(Signal::KILL);
+    Ok(())
+}
+
+/// Lets the calling worker run on `cpus` with ordinary scheduling.
+pub fn settle(cpus: &CpuSet) {
+    let _ = sys::set_affinity(cpus);
+    let _ = sys::set_scheduler(sys::SchedAttr::other());
+}

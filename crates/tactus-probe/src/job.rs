@@ -1,0 +1,494 @@
+//! A job: its threads and companions are prepared, proven, run, and gone at the end.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use rustix::mm::{MlockAllFlags, mlockall, munlockall};
+use tactus_model::CpuSet;
+use tactus_model::activity::Policy;
+use tactus_model::message::{Activity, Done, End, FromProbe, Job, Note, Refusal, ToProbe, What};
+use tactus_model::series::SeriesKey;
+
+use crate::channel::{Channel, Incoming};
+use crate::companion::Companion;
+use crate::measure::control::{self, CpuControl};
+use crate::measure::gaps::Gaps;
+use crate::measure::lane::{Common, Lane, Order, Run, Spec};
+use crate::measure::series::Series;
+use crate::measure::thread::{Measuring, allowed};
+use crate::measure::{self, counters, refuse};
+use crate::session::Farewell;
+use crate::sys;
+
+/// How often the rings are emptied, in ns; they hold four seconds.
+const DRAIN_NS: u64 = 100_000_000;
+/// Time between the common beginning's being known and the beginning, in ns: each thread looks for it
+/// once a millisecond.
+const HEAD_START_NS: u64 = 3_000_000;
+
+/// A job whose threads wait for their orders. Dropping it ends them and everything beside them.
+pub struct Prepared {
+    threads: Vec<Measuring>,
+    controls: Vec<CpuControl>,
+    companions: Vec<Companion>,
+    common: Arc<Common>,
+    notes: Vec<Note>,
+    duration_ns: u64,
+    tick_ns: u64,
+    _latency: Option<File>,
+    _memory: Memory,
+    _house: House,
+}
+
+/// Puts the session thread on the housekeeping CPUs and, when dropped, where it was.
+struct House(Option<CpuSet>);
+
+impl House {
+    fn enter(cpus: &CpuSet, notes: &mut Vec<Note>) -> Self {
+        if cpus.is_empty() {
+            return Self(None);
+        }
+        let before = sys::affinity().ok();
+        match sys::set_affinity(cpus) {
+            Ok(()) => Self(before),
+            Err(error) => {
+                notes.push(Note::obstacle(
+                    format!("the probe's own work cannot be put on CPUs {cpus} ({error}); it may disturb the measurement"),
+                    format!("name housekeeping CPUs among {}", allowed()),
+                ));
+                Self(None)
+            }
+        }
+    }
+}
+
+impl Drop for House {
+    fn drop(&mut self) {
+        if let Some(before) = &self.0 {
+            let _ = sys::set_affinity(before);
+        }
+    }
+}
+
+/// Locks all memory and, when dropped, unlocks it.
+struct Memory;
+
+impl Memory {
+    fn lock(notes: &mut Vec<Note>) -> Self {
+        // The kernel's own page moving would show as faults of the measuring threads.
+        let _ = rustix::thread::disable_transparent_huge_pages(true);
+        let limited = rustix::process::getrlimit(rustix::process::Resource::Memlock).current.is_some();
+        // Under a limit, memory that is allocated later must not fail for being locked.
+        let both = MlockAllFlags::CURRENT | MlockAllFlags::FUTURE;
+        let flags = if limited && !may_lock() { MlockAllFlags::CURRENT } else { both };
+        if let Err(error) = mlockall(flags) {
+            notes.push(Note::obstacle(
+                format!("memory could not be locked (mlockall: {error}): page faults may be measured"),
+                "run as root or with CAP_IPC_LOCK (containers: --cap-add=IPC_LOCK), or raise the memlock limit",
+            ));
+        }
+        Self
+    }
+}
+
+/// Whether CAP_IPC_LOCK is effective.
+fn may_lock() -> bool {
+    const CAP_IPC_LOCK: u64 = 14;
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let caps = status.lines().find_map(|line| line.strip_prefix("CapEff:")).unwrap_or("0");
+    u64::from_str_radix(caps.trim(), 16).is_ok_and(|caps| caps >> CAP_IPC_LOCK & 1 == 1)
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        let _ = munlockall();
+    }
+}
+
+fn refusal(reason: impl Into<String>, hint: &str) -> Refusal {
+    Refusal { reason: reason.into(), hint: Some(hint.to_owned()) }
+}
+
+impl Prepared {
+    /// Prepares everything that a job needs.
+    ///
+    /// # Errors
+    /// Why it cannot be done here. Nothing is then left of it.
+    pub fn new(job: &Job) -> Result<Self, Refusal> {
+        check(job)?;
+        let mut notes = Vec::new();
+        let house = House::enter(&job.housekeeping, &mut notes);
+        let above = highest_priority(job).map_or(99, |priority| (priority + 1).min(99));
+        let mut companions = Vec::new();
+        for activity in &job.activities {
+            if !matches!(activity.what, What::Measure { .. }) {
+                companions.push(Companion::start(activity, above)?);
+            }
+        }
+        let common = Arc::<Common>::default();
+        let mut threads = Vec::new();
+        for activity in &job.activities {
+            threads.extend(start_threads(activity, &common, &mut notes)?);
+        }
+        let controls = if job.control { prepare_controls(&threads, &mut notes) } else { Vec::new() };
+        let latency =
+            if threads.is_empty() || job.no_side_effects { None } else { hold_cpu_latency(&mut notes) };
+        // Last of all, so that it covers all of the above.
+        let memory = Memory::lock(&mut notes);
+        Ok(Self {
+            threads,
+            controls,
+            companions,
+            common,
+            notes,
+            duration_ns: job.duration_ns,
+            tick_ns: job.tick_ns,
+            _latency: latency,
+            _memory: memory,
+            _house: house,
+        })
+    }
+
+    /// What the reader must know before it runs.
+    pub fn take_notes(&mut self) -> Vec<Note> {
+        std::mem::take(&mut self.notes)
+    }
+
+    /// Runs the control, if the job has one, and says how it went.
+    ///
+    /// # Errors
+    /// When the stream breaks.
+    pub fn control(&mut self, channel: &mut Channel) -> io::Result<()> {
+        let controls = std::mem::take(&mut self.controls);
+        if controls.is_empty() {
+            return Ok(());
+        }
+        let (results, notes) = control::run(controls);
+        for result in results {
+            channel.say(&FromProbe::Control(result))?;
+        }
+        notes.into_iter().try_for_each(|note| channel.note(note))
+    }
+}
+
+fn check(job: &Job) -> Result<(), Refusal> {
+    if job.tick_ns == 0 || job.duration_ns == 0 {
+        return Err(refusal("a job of no duration or without ticks", "give both a time above zero"));
+    }
+    for activity in &job.activities {
+        if activity.cpus.is_empty() {
+            return Err(refusal(format!("activity {} has no CPU", activity.id), "name at least one"));
+        }
+        if let Some(cpu) = activity.cpus.iter().find(|cpu| !refuse::may_use(*cpu, allowed())) {
+            return Err(refuse::cpu(cpu, allowed()));
+        }
+    }
+    Ok(())
+}
+
+fn highest_priority(job: &Job) -> Option<u32> {
+    job.activities
+        .iter()
+        .filter_map(|activity| match &activity.what {
+            What::Measure { priority, policy: Policy::Fifo | Policy::Rr, .. } => Some(*priority),
+            What::Measure { policy: Policy::Other, .. } => Some(0),
+            _ => None,
+        })
+        .max()
+}
+
+fn start_threads(
+    activity: &Activity,
+    common: &Arc<Common>,
+    notes: &mut Vec<Note>,
+) -> Result<Vec<Measuring>, Refusal> {
+    let What::Measure { measure, interval_ns, priority, policy } = &activity.what else {
+        return Ok(Vec::new());
+    };
+    let entry = measure::find(measure).ok_or_else(|| {
+        refusal(format!("this probe has no measurement `{}`", measure.kind()), "use a newer probe")
+    })?;
+    let wanted = entry.wanted(measure)?;
+    if wanted.periodic && !(1_000..=3_600_000_000_000).contains(interval_ns) {
+        return Err(refusal(format!("an interval of {interval_ns} ns is out of range"), "use 1us to 1h"));
+    }
+    if *policy == Policy::Deadline && !wanted.periodic {
+        return Err(refusal(format!("{} has no period to give to SCHED_DEADLINE", entry.name()), "use fifo"));
+    }
+    let real_time = matches!(policy, Policy::Fifo | Policy::Rr);
+    if real_time && (*priority > 99 || *priority < wanted.threads) {
+        return Err(refusal(
+            format!("priority {priority} leaves no room for {} threads per CPU", wanted.threads),
+            "use a priority up to 99 and at least as high as the number of threads",
+        ));
+    }
+    notes.extend(entry.notes(measure));
+    let mut threads = Vec::new();
+    for cpu in activity.cpus.iter() {
+        for thread in 0..wanted.threads {
+            let priority = if real_time { priority - thread } else { 0 };
+            let spec = Spec {
+                activity: activity.id,
+                series: SeriesKey { cpu, thread, priority, kind: entry.kind().to_owned() },
+                interval_ns: if wanted.periodic { *interval_ns } else { 0 },
+                policy: *policy,
+                limit_ns: wanted.limit_ns.unwrap_or(u64::MAX),
+                busy: wanted.busy,
+            };
+            let gaps = entry.counts_gaps().then(Gaps::new);
+            let lane = Arc::new(Lane::new(spec, gaps, Arc::clone(common)));
+            threads.push(Measuring::start(lane, entry)?);
+        }
+    }
+    Ok(threads)
+}
+
+fn prepare_controls(threads: &[Measuring], notes: &mut Vec<Note>) -> Vec<CpuControl> {
+    let mut by_cpu: BTreeMap<u32, Vec<Arc<Lane>>> = BTreeMap::new();
+    for thread in threads {
+        by_cpu.entry(thread.lane.spec.series.cpu).or_default().push(Arc::clone(&thread.lane));
+    }
+    let mut controls = Vec::new();
+    for (cpu, lanes) in by_cpu {
+        match CpuControl::prepare(cpu, lanes) {
+            Ok(control) => controls.push(control),
+            Err(refusal) => notes.push(Note {
+                kind: tactus_model::message::NoteKind::Obstacle,
+                text: format!(
+                    "no control on CPU {cpu}, so that nothing proves the instrument there: {}",
+                    refusal.reason
+                ),
+                hint: refusal.hint,
+            }),
+        }
+    }
+    controls
+}
+
+/// Keeps the CPUs out of deep sleep as long as the file is open, as cyclictest does.
+fn hold_cpu_latency(notes: &mut Vec<Note>) -> Option<File> {
+    const PATH: &str = "/dev/cpu_dma_latency";
+    let held = File::options().write(true).open(PATH).and_then(|mut file| {
+        file.write_all(&0i32.to_ne_bytes())?;
+        Ok(file)
+    });
+    match held {
+        Ok(file) => {
+            notes.push(Note::side_effect(format!(
+                "{PATH} is held at 0: the CPUs do not enter deep idle states"
+            )));
+            Some(file)
+        }
+        Err(error) => {
+            notes.push(Note::obstacle(
+                format!("{PATH} cannot be held at 0 ({error}): wake-ups from deep idle states are measured"),
+                "run as root, and give a container the device (--device=/dev/cpu_dma_latency)",
+            ));
+            None
+        }
+    }
+}
+
+/// A job that runs.
+pub struct Running {
+    job: Prepared,
+    series: Vec<Series>,
+    began: u64,
+    failed: Option<String>,
+}
+
+impl Running {
+    /// Starts loads and faults, and then the measuring threads.
+    ///
+    /// Threads are due one after the other: the first due time of number `i` of `n` lies `i/n` of an
+    /// interval after the first one's, so that their wake-ups do not disturb each other by being one
+    /// event (cyclictest spreads its threads by different intervals instead).
+    pub fn start(mut job: Prepared) -> Self {
+        let failed = job.companions.iter_mut().find_map(|companion| companion.go().err());
+        let mut failed = failed;
+        let lanes: Vec<_> = job.threads.iter().map(|thread| Arc::clone(&thread.lane)).collect();
+        for (index, lane) in lanes.iter().enumerate() {
+            if !lane.is_finished() {
+                failed.get_or_insert_with(|| format!("{} did not come back from the control", lane.title()));
+                continue;
+            }
+            let interval_ns = lane.spec.interval_ns;
+            let start = interval_ns * index as u64 / lanes.len() as u64;
+            lane.give(Order::Run(Run {
+                start,
+                end: job.duration_ns,
+                interval_ns,
+                control: false,
+                open: true,
+            }));
+        }
+        let stat = counters::stat();
+        let mut series: Vec<_> = lanes.iter().map(|lane| Series::begin(Arc::clone(lane), 0, &stat)).collect();
+        let began = sys::now() + HEAD_START_NS;
+        job.common.beginning.store(began, Ordering::Release);
+        series.iter_mut().for_each(|series| series.set_beginning(began));
+        Self { job, series, began, failed }
+    }
+
+    /// Measures until the end; returns a farewell when the conversation ended with it.
+    ///
+    /// # Errors
+    /// When the stream breaks.
+    pub fn perform(mut self, channel: &mut Channel) -> io::Result<Option<Farewell>> {
+        let end_at = self.began.saturating_add(self.job.duration_ns);
+        let drain_ns = DRAIN_NS.min(self.job.tick_ns);
+        let mut next_tick = self.began + self.job.tick_ns;
+        let mut next_drain = self.began + drain_ns;
+        let mut farewell = None;
+        let end = loop {
+            let now = sys::now();
+            if self.failed.is_some() {
+                break End::Failed;
+            }
+            if self.job.threads.iter().any(|thread| thread.lane.broke.load(Ordering::Relaxed) > 0) {
+                break End::Break;
+            }
+            if now >= end_at {
+                break End::Complete;
+            }
+            if now >= next_drain {
+                self.series.iter_mut().for_each(Series::drain);
+                self.look_after(channel)?;
+                next_drain = now + drain_ns;
+            }
+            // A tick that coincides with the end is the last one, which is sent below.
+            if now >= next_tick {
+                self.report(channel, None)?;
+                next_tick += self.job.tick_ns * (1 + (now - next_tick) / self.job.tick_ns);
+            }
+            let until = next_drain.min(next_tick).min(end_at).saturating_sub(sys::now());
+            match channel.next(Some(until))? {
+                Incoming::Nothing => {}
+                Incoming::Message(ToProbe::Stop) => break End::Stopped,
+                Incoming::Message(ToProbe::Quit) => {
+                    farewell = Some(Farewell::Quit);
+                    break End::Stopped;
+                }
+                Incoming::Ended => return Ok(Some(Farewell::Ended)),
+                Incoming::Message(ToProbe::Go) => channel.note(Note::info("the job already runs"))?,
+                Incoming::Message(ToProbe::Job(_)) => {
+                    let reason = "a job already runs; stop it first".to_owned();
+                    channel.say(&FromProbe::Refused(Refusal { reason, hint: None }))?;
+                }
+            }
+        };
+        let measured_ns = sys::now().min(end_at).saturating_sub(self.began);
+        self.end_threads(end == End::Complete);
+        self.report(channel, Some(self.began + measured_ns))?;
+        let reason = self.reason(end);
+        let companions = self.job.companions.drain(..);
+        let load_rounds =
+            companions.filter_map(|companion| Some((companion.activity, companion.stop()?))).collect();
+        channel.say(&FromProbe::Done(Done { end, reason, measured_ns, load_rounds }))?;
+        Ok(farewell)
+    }
+
+    /// At the end of the duration the threads end by themselves; else they are told to.
+    fn end_threads(&self, by_themselves: bool) {
+        if !by_themselves {
+            self.job.common.stop.store(true, Ordering::Release);
+        }
+        for thread in &self.job.threads {
+            if !thread.lane.wait_finished(Duration::from_millis(50)) {
+                thread.lane.nudge();
+            }
+        }
+        let patience = Duration::from_secs(30);
+        if !self.job.threads.iter().all(|thread| thread.lane.wait_finished(patience)) {
+            self.job.common.stop.store(true, Ordering::Release);
+        }
+    }
+
+    /// Sends a tick of every series. `end`: the time at which a last tick ends; others end when their
+    /// ring was emptied, which is later for the later ones where this thread is kept waiting.
+    fn report(&mut self, channel: &mut Channel, end: Option<u64>) -> io::Result<()> {
+        let stat = counters::stat();
+        for series in &mut self.series {
+            let at_ns = end.unwrap_or_else(sys::now).saturating_sub(self.began);
+            let (tick, outliers) = series.tick(at_ns, &stat, end.is_some());
+            channel.say(&FromProbe::Tick(tick))?;
+            for outlier in outliers {
+                channel.say(&FromProbe::Outlier(outlier))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn look_after(&mut self, channel: &mut Channel) -> io::Result<()> {
+        for companion in &mut self.job.companions {
+            if let Some(words) = companion.ended() {
+                channel.note(Note::obstacle(words, "the measurement goes on without it"))?;
+            }
+        }
+        if let Some(thread) = self.job.threads.iter().find(|t| t.lane.failed.load(Ordering::Acquire) != 0) {
+            let errno = thread.lane.failed.load(Ordering::Acquire).cast_signed();
+            let error = io::Error::from_raw_os_error(errno);
+            self.failed = Some(format!(
+                "{} could not be scheduled again after the control: {error}",
+                thread.lane.title()
+            ));
+        }
+        Ok(())
+    }
+
+    fn reason(&mut self, end: End) -> Option<String> {
+        match end {
+            End::Failed => self.failed.take(),
+            End::Break => self.job.threads.iter().find_map(|thread| {
+                let lane = &thread.lane;
+                let value = lane.broke.load(Ordering::Relaxed);
+                (value > 0).then(|| {
+                    format!(
+                        "{} woke {value} ns late, more than the {} ns of `break`",
+                        lane.title(),
+                        lane.spec.limit_ns
+                    )
+                })
+            }),
+            End::Complete | End::Stopped => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tactus_model::activity::{Measure, Timer};
+
+    fn job(cpus: &str, interval_ns: u64, priority: u32, threads: u32) -> Job {
+        let measure = Measure::Timer(Timer { threads: Some(threads), break_at: None });
+        let what = What::Measure { measure, interval_ns, priority, policy: Policy::Fifo };
+        Job {
+            duration_ns: 1,
+            tick_ns: 1,
+            control: false,
+            no_side_effects: true,
+            housekeeping: CpuSet::default(),
+            activities: vec![Activity { id: 0, cpus: cpus.parse().unwrap(), what }],
+        }
+    }
+
+    fn why(job: &Job) -> String {
+        Prepared::new(job).err().unwrap().reason
+    }
+
+    #[test]
+    fn jobs_that_make_no_sense_are_refused_with_the_reason() {
+        let cpu = allowed().first().unwrap().to_string();
+        assert!(why(&job(&cpu, 10, 95, 1)).contains("an interval of 10 ns"));
+        assert!(why(&job(&cpu, 1_000_000, 100, 1)).contains("priority 100"));
+        assert!(why(&job(&cpu, 1_000_000, 2, 3)).contains("no room for 3 threads"));
+        assert!(why(&job("", 1_000_000, 95, 1)).contains("has no CPU"));
+        assert!(why(&job("4000", 1_000_000, 95, 1)).contains("CPU 4000 may not be used here"));
+        assert!(why(&Job { tick_ns: 0, ..job(&cpu, 1_000_000, 95, 1) }).contains("no duration"));
+    }
+}

@@ -1,0 +1,69 @@
+//! `cpu`: one busy process per CPU.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tactus_model::CpuSet;
+use tactus_model::activity::Load as Table;
+use tactus_model::message::Refusal;
+
+use super::Load;
+use crate::companion::{Work, settle};
+use crate::sys;
+
+/// How often it is busy and idle in turn, in ns.
+const PERIOD_NS: u64 = 10_000_000;
+/// Computations of one round.
+const ROUND: u64 = 1_000;
+
+/// The load.
+pub struct Cpu;
+
+impl Load for Cpu {
+    fn name(&self) -> &'static str {
+        "cpu"
+    }
+
+    fn works(&self, load: &Table, cpus: &CpuSet) -> Result<Vec<Work>, Refusal> {
+        let Table::Cpu(table) = load else {
+            return Err(Refusal { reason: format!("`{}` is not cpu", load.kind()), hint: None });
+        };
+        let busy = table.busy.unwrap_or(100);
+        if !(1..=100).contains(&busy) {
+            return Err(Refusal {
+                reason: format!("cpu: busy = {busy} is no part of the time; use 1 to 100"),
+                hint: None,
+            });
+        }
+        let work = |cpu| -> Work {
+            Box::new(move |rounds| {
+                settle(&CpuSet::one(cpu));
+                compute(busy, rounds);
+            })
+        };
+        Ok(cpus.iter().map(work).collect())
+    }
+}
+
+fn compute(busy: u32, rounds: &AtomicU64) {
+    let on = PERIOD_NS / 100 * u64::from(busy);
+    let mut begin = sys::now();
+    let mut state = 1u64;
+    loop {
+        while sys::now() < begin + on {
+            // xorshift: cannot be computed ahead or left out.
+            for _ in 0..ROUND {
+                state ^= state << 13;
+                state ^= state >> 7;
+                state ^= state << 17;
+            }
+            std::hint::black_box(state);
+            rounds.fetch_add(1, Ordering::Relaxed);
+        }
+        begin += PERIOD_NS;
+        if busy < 100 {
+            sys::sleep_until(begin);
+        }
+        // Time that others took is not made up for.
+        begin = begin.max(sys::now().saturating_sub(PERIOD_NS));
+    }
+}

@@ -1,0 +1,116 @@
+//! What a measuring thread went through, as the kernel counts it: read by the session thread,
+//! never by the measuring one.
+
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+
+use tactus_model::message::ThreadCounters;
+
+/// `/proc` gives CPU times in hundredths of a second on every Linux.
+const NS_PER_CLOCK_TICK: u64 = 10_000_000;
+/// MSR_SMI_COUNT (Intel).
+const SMI_COUNT: u64 = 0x34;
+
+/// Reads the counters of a thread and of the CPU it is pinned to. `stat` is the text of
+/// `/proc/stat`, which is read once for all threads.
+pub fn read(tid: u32, cpu: u32, stat: &str) -> ThreadCounters {
+    let text = |name: &str| fs::read_to_string(format!("/proc/self/task/{tid}/{name}")).unwrap_or_default();
+    let (minor_faults, major_faults) = faults(&text("stat"));
+    let status = text("status");
+    ThreadCounters {
+        minor_faults,
+        major_faults,
+        voluntary_switches: field(&status, "voluntary_ctxt_switches:"),
+        involuntary_switches: field(&status, "nonvoluntary_ctxt_switches:"),
+        cpu_ns: text("schedstat").split_whitespace().next().and_then(|ns| ns.parse().ok()),
+        steal_ns: steal(stat, cpu),
+        smi: smi(cpu),
+    }
+}
+
+/// Text of `/proc/stat`, empty when it cannot be read.
+pub fn stat() -> String {
+    fs::read_to_string("/proc/stat").unwrap_or_default()
+}
+
+/// What was counted since `before`.
+pub fn since(before: &ThreadCounters, now: &ThreadCounters) -> ThreadCounters {
+    let less = |now: Option<u64>, before: Option<u64>| Some(now?.saturating_sub(before?));
+    ThreadCounters {
+        minor_faults: less(now.minor_faults, before.minor_faults),
+        major_faults: less(now.major_faults, before.major_faults),
+        voluntary_switches: less(now.voluntary_switches, before.voluntary_switches),
+        involuntary_switches: less(now.involuntary_switches, before.involuntary_switches),
+        cpu_ns: less(now.cpu_ns, before.cpu_ns),
+        steal_ns: less(now.steal_ns, before.steal_ns),
+        smi: less(now.smi, before.smi),
+    }
+}
+
+/// minflt and majflt of a `stat` line; the name before them may hold anything, spaces and
+/// parentheses included.
+fn faults(stat: &str) -> (Option<u64>, Option<u64>) {
+    let Some((_, rest)) = stat.rsplit_once(')') else { return (None, None) };
+    let fields: Vec<&str> = rest.split_whitespace().collect();
+    let at = |index: usize| fields.get(index).and_then(|text| text.parse().ok());
+    (at(7), at(9))
+}
+
+fn field(status: &str, key: &str) -> Option<u64> {
+    status.lines().find_map(|line| line.strip_prefix(key))?.trim().parse().ok()
+}
+
+fn steal(stat: &str, cpu: u32) -> Option<u64> {
+    let name = format!("cpu{cpu} ");
+    let line = stat.lines().find_map(|line| line.strip_prefix(&name))?;
+    let ticks: u64 = line.split_whitespace().nth(7)?.parse().ok()?;
+    ticks.checked_mul(NS_PER_CLOCK_TICK)
+}
+
+fn smi(cpu: u32) -> Option<u64> {
+    let msr = File::open(format!("/dev/cpu/{cpu}/msr")).ok()?;
+    let mut bytes = [0; 8];
+    msr.read_exact_at(&mut bytes, SMI_COUNT).ok()?;
+    Some(u64::from_le_bytes(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn faults_are_found_behind_any_name() {
+        let line = "77 (a) b (c) S 1 77 77 0 -1 4194560 105 0 3 0 1 2 0 0 -96 0 2 0 9 1 2 3";
+        assert_eq!(faults(line), (Some(105), Some(3)));
+        assert_eq!(faults("cut"), (None, None));
+        assert_eq!(faults("77 (a) S 1"), (None, None));
+    }
+
+    #[test]
+    fn steal_is_that_of_the_cpu_and_not_of_another() {
+        let stat = "cpu  9 9 9 9 9 9 9 99 0 0\ncpu1 1 0 0 0 0 0 0 7 0 0\ncpu10 1 0 0 0 0 0 0 8 0 0\n";
+        assert_eq!(steal(stat, 1), Some(70_000_000));
+        assert_eq!(steal(stat, 10), Some(80_000_000));
+        assert_eq!(steal(stat, 2), None);
+    }
+
+    #[test]
+    fn what_could_not_be_read_stays_unknown() {
+        let some = ThreadCounters { cpu_ns: Some(5), ..ThreadCounters::default() };
+        let later = ThreadCounters { cpu_ns: Some(9), minor_faults: Some(1), ..ThreadCounters::default() };
+        let since = since(&some, &later);
+        assert_eq!((since.cpu_ns, since.minor_faults, since.smi), (Some(4), None, None));
+    }
+
+    #[test]
+    fn this_very_thread_has_counters() {
+        let tid = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
+        let cpu = crate::sys::affinity().unwrap().first().unwrap();
+        let counters = read(tid, cpu, &stat());
+        assert!(
+            counters.cpu_ns.is_some()
+                && counters.minor_faults.is_some()
+                && counters.voluntary_switches.is_some()
+        );
+    }
+}

@@ -1,0 +1,222 @@
+//! What a measuring thread and the session thread share: the thread's orders, its samples, its end.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::thread::futex;
+use tactus_model::activity::Policy;
+use tactus_model::series::SeriesKey;
+
+use super::gaps::Gaps;
+use super::ring::Ring;
+use crate::sys;
+
+/// What a lane is for; fixed before its thread starts.
+#[derive(Clone, Debug)]
+pub struct Spec {
+    /// The measuring activity.
+    pub activity: u32,
+    /// The series it yields.
+    pub series: SeriesKey,
+    /// Time between two wake-ups, in ns; 0 where nothing is periodic.
+    pub interval_ns: u64,
+    /// How the thread is scheduled.
+    pub policy: Policy,
+    /// The job ends when a value exceeds this (`u64::MAX`: never).
+    pub limit_ns: u64,
+    /// Part of the time that `spin` polls, in per cent.
+    pub busy: u32,
+}
+
+/// How often a thread that waits for the common beginning looks for it, in ns.
+const LOOK_NS: u64 = 1_000_000;
+
+/// A stretch of measuring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// First due time, CLOCK_MONOTONIC in ns. Where the run is open: counted from the beginning.
+    pub start: u64,
+    /// No due time at or after this; as `start`.
+    pub end: u64,
+    /// Its beginning is not known yet ([`Lane::beginning`]).
+    pub open: bool,
+    /// Time between two due times, in ns.
+    pub interval_ns: u64,
+    /// It is a control: DEADLINE threads are then FIFO, and no limit applies.
+    pub control: bool,
+}
+
+/// What a thread is to do next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Measure.
+    Run(Run),
+    /// End.
+    Quit,
+}
+
+/// What all threads of a job share.
+#[derive(Default)]
+pub struct Common {
+    /// End now.
+    pub stop: AtomicBool,
+    /// When open runs begin, CLOCK_MONOTONIC in ns; 0: not known yet.
+    pub beginning: AtomicU64,
+}
+
+/// The shared state of one measuring thread.
+pub struct Lane {
+    /// What it is for.
+    pub spec: Spec,
+    /// Its samples.
+    pub ring: Ring,
+    /// Counts of `spin`.
+    pub gaps: Option<Gaps>,
+    /// Its thread id.
+    pub tid: AtomicU32,
+    /// What all lanes of a job share.
+    pub common: Arc<Common>,
+    /// A value that exceeded the limit; 0: none.
+    pub broke: AtomicU64,
+    /// What went wrong with the thread while it ran (an errno); 0: nothing.
+    pub failed: AtomicU32,
+    orders: Mailbox,
+}
+
+/// Orders go one way, the number of the last finished one the other. Both sleep on futexes, before
+/// and after measuring, never during it.
+#[derive(Default)]
+struct Mailbox {
+    sequence: AtomicU32,
+    finished: AtomicU32,
+    quit: AtomicBool,
+    start: AtomicU64,
+    end: AtomicU64,
+    interval: AtomicU64,
+    control: AtomicBool,
+    open: AtomicBool,
+}
+
+impl Lane {
+    /// A lane whose thread does not run yet.
+    pub fn new(spec: Spec, gaps: Option<Gaps>, common: Arc<Common>) -> Self {
+        let ring_interval = if gaps.is_some() { u64::MAX } else { spec.interval_ns };
+        Self {
+            ring: Ring::new(ring_interval),
+            spec,
+            gaps,
+            tid: AtomicU32::new(0),
+            common,
+            broke: AtomicU64::new(0),
+            failed: AtomicU32::new(0),
+            orders: Mailbox::default(),
+        }
+    }
+
+    /// Gives the thread an order. The one before must be finished.
+    pub fn give(&self, order: Order) {
+        let orders = &self.orders;
+        match order {
+            Order::Quit => orders.quit.store(true, Ordering::Relaxed),
+            Order::Run(run) => {
+                orders.start.store(run.start, Ordering::Relaxed);
+                orders.end.store(run.end, Ordering::Relaxed);
+                orders.interval.store(run.interval_ns, Ordering::Relaxed);
+                orders.control.store(run.control, Ordering::Relaxed);
+                orders.open.store(run.open, Ordering::Relaxed);
+            }
+        }
+        orders.sequence.fetch_add(1, Ordering::Release);
+        let _ = futex::wake(&orders.sequence, futex::Flags::PRIVATE, 1);
+    }
+
+    /// Waits for the next order. Only the measuring thread calls it.
+    pub fn next_order(&self) -> Order {
+        let orders = &self.orders;
+        let done = orders.finished.load(Ordering::Relaxed);
+        while orders.sequence.load(Ordering::Acquire) == done {
+            let _ = futex::wait(&orders.sequence, futex::Flags::PRIVATE, done, None);
+        }
+        if orders.quit.load(Ordering::Relaxed) {
+            return Order::Quit;
+        }
+        Order::Run(Run {
+            start: orders.start.load(Ordering::Relaxed),
+            end: orders.end.load(Ordering::Relaxed),
+            interval_ns: orders.interval.load(Ordering::Relaxed),
+            control: orders.control.load(Ordering::Relaxed),
+            open: orders.open.load(Ordering::Relaxed),
+        })
+    }
+
+    /// Waits for the beginning of an open run and says when its due times are. Only the measuring
+    /// thread calls it.
+    ///
+    /// The thread looks for itself instead of being woken: whoever would wake it has ordinary
+    /// priority and may be kept from its CPU by the very load that is to be measured under, and its
+    /// delay would be measured as the thread's.
+    pub fn beginning(&self, run: Run) -> Run {
+        if !run.open {
+            return run;
+        }
+        let mut look = sys::now();
+        loop {
+            let beginning = self.common.beginning.load(Ordering::Acquire);
+            if beginning != 0 {
+                return Run {
+                    start: beginning.saturating_add(run.start),
+                    end: beginning.saturating_add(run.end),
+                    open: false,
+                    ..run
+                };
+            }
+            if self.stopped() {
+                return Run { start: 0, end: 0, open: false, ..run };
+            }
+            look += LOOK_NS;
+            sys::sleep_until(look);
+        }
+    }
+
+    /// Whether the job is to end now.
+    #[inline]
+    pub fn stopped(&self) -> bool {
+        self.common.stop.load(Ordering::Relaxed)
+    }
+
+    /// The measuring thread has carried out its order.
+    pub fn finish(&self) {
+        self.orders.finished.fetch_add(1, Ordering::Release);
+    }
+
+    /// Whether the last order has been carried out.
+    pub fn is_finished(&self) -> bool {
+        self.orders.finished.load(Ordering::Acquire) == self.orders.sequence.load(Ordering::Relaxed)
+    }
+
+    /// Waits until the last order has been carried out, or `patience` is over; says which.
+    pub fn wait_finished(&self, patience: Duration) -> bool {
+        let until = Instant::now() + patience;
+        while !self.is_finished() {
+            if Instant::now() >= until {
+                return false;
+            }
+            std::thread::sleep(Duration::from_micros(500));
+        }
+        true
+    }
+
+    /// Wakes the thread out of a long sleep so that it sees `stop`.
+    pub fn nudge(&self) {
+        let tid = self.tid.load(Ordering::Acquire);
+        if tid != 0 && !self.is_finished() {
+            sys::wake_thread(tid);
+        }
+    }
+
+    /// The name of the thread for people: `timer thread 0 on CPU 1`.
+    pub fn title(&self) -> String {
+        format!("thread {} on CPU {}", self.spec.series.thread, self.spec.series.cpu)
+    }
+}

@@ -1,0 +1,73 @@
+//! Measurements: one file each, one line in the table. The rest of this directory is what they have
+//! in common: the thread, its lane and ring, the control, the counters.
+
+pub mod control;
+pub mod counters;
+pub mod gaps;
+pub mod lane;
+pub mod refuse;
+pub mod ring;
+pub mod series;
+pub mod spin;
+pub mod thread;
+pub mod timer;
+
+use tactus_model::activity::Measure;
+use tactus_model::message::{Note, Refusal};
+
+use lane::{Lane, Run};
+
+/// What a measurement asks for, beside what all have in common.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// Threads per CPU; each further one has a priority one lower.
+    pub threads: u32,
+    /// Whether it wakes at due times; else its interval has no meaning.
+    pub periodic: bool,
+    /// The job ends when a value exceeds this, in ns.
+    pub limit_ns: Option<u64>,
+    /// Part of the time it polls, in per cent.
+    pub busy: u32,
+}
+
+/// A measurement.
+pub trait Measurement: Sync {
+    /// The word of the plan.
+    fn name(&self) -> &'static str;
+
+    /// What its values are, as the series say it.
+    fn kind(&self) -> &'static str;
+
+    /// What it asks for.
+    ///
+    /// # Errors
+    /// When a parameter is out of its range.
+    fn wanted(&self, measure: &Measure) -> Result<Wanted, Refusal>;
+
+    /// Whether its threads need the counts of [`gaps`].
+    fn counts_gaps(&self) -> bool {
+        false
+    }
+
+    /// What the reader must know before it runs.
+    fn notes(&self, _measure: &Measure) -> Vec<Note> {
+        Vec::new()
+    }
+
+    /// Measures. Runs on the measuring thread: nothing in it allocates, locks, logs or calls the
+    /// system beyond what is measured.
+    fn run(&self, lane: &Lane, run: Run);
+}
+
+/// Every measurement of this probe.
+pub static MEASUREMENTS: &[&dyn Measurement] = &[&timer::Timer, &spin::Spin];
+
+/// The measurement of a plan's table.
+pub fn find(measure: &Measure) -> Option<&'static dyn Measurement> {
+    MEASUREMENTS.iter().copied().find(|entry| entry.name() == measure.kind())
+}
+
+/// A refusal of a parameter.
+pub fn out_of_range(what: &str, hint: &str) -> Refusal {
+    Refusal { reason: what.to_owned(), hint: Some(hint.to_owned()) }
+}

@@ -1,0 +1,257 @@
+//! The session's side of a measuring thread: its samples become histograms, totals and outliers.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use tactus_model::latency::{Latency, Sparse, Totals};
+use tactus_model::message::{Outlier, ThreadCounters, Tick};
+
+use super::counters;
+use super::lane::Lane;
+use crate::clock::{Scale, Source};
+
+/// Largest values kept per series.
+const OUTLIERS: usize = 32;
+/// Of these, the most that are sent with one tick.
+const PER_TICK: usize = 4;
+/// Gaps below this are no outliers, in ns.
+const SMALLEST_GAP: u64 = 1_000;
+
+/// The largest values of a series with their times.
+#[derive(Debug, Default)]
+struct Largest {
+    /// (value, at, sent), largest first.
+    kept: Vec<(u64, u64, bool)>,
+}
+
+impl Largest {
+    /// Values up to this one are not among the largest.
+    fn floor(&self) -> u64 {
+        if self.kept.len() < OUTLIERS { 0 } else { self.kept.last().map_or(0, |(value, ..)| *value) }
+    }
+
+    fn offer(&mut self, value: u64, at: u64) {
+        if value <= self.floor() && self.kept.len() == OUTLIERS {
+            return;
+        }
+        let place = self.kept.partition_point(|(kept, ..)| *kept >= value);
+        self.kept.insert(place, (value, at, false));
+        self.kept.truncate(OUTLIERS);
+    }
+
+    fn unsent(&mut self, most: usize) -> impl Iterator<Item = (u64, u64)> {
+        self.kept.iter_mut().filter(|(.., sent)| !sent).take(most).map(|(value, at, sent)| {
+            *sent = true;
+            (*value, *at)
+        })
+    }
+}
+
+/// One series while its job runs.
+pub struct Series {
+    /// The thread's side.
+    pub lane: Arc<Lane>,
+    began: u64,
+    now: Latency,
+    total: Totals,
+    largest: Largest,
+    polled: Option<Polled>,
+    before: ThreadCounters,
+    n: u64,
+}
+
+/// The state of a series of gaps.
+struct Polled {
+    scale: Scale,
+    state: Vec<u64>,
+    sum_before: u64,
+}
+
+impl Series {
+    /// Begins a series: what the thread did until now (the control) does not count. `began`: when
+    /// the measurement starts, CLOCK_MONOTONIC in ns.
+    pub fn begin(lane: Arc<Lane>, began: u64, stat: &str) -> Self {
+        lane.ring.drain(|_| ());
+        let _ = lane.ring.take_lost();
+        let polled = lane.gaps.as_ref().map(|gaps| {
+            let scale = match Source::find() {
+                Source::Ticks(scale) => scale,
+                Source::Clock => Scale::ONE,
+            };
+            let mut state = Vec::new();
+            let sum_before = gaps.since(&mut state).sum;
+            gaps.floor.store(scale.ticks(SMALLEST_GAP), Ordering::Relaxed);
+            Polled { scale, state, sum_before }
+        });
+        let before = counters::read(lane.tid.load(Ordering::Acquire), lane.spec.series.cpu, stat);
+        Self {
+            lane,
+            began,
+            now: Latency::new(),
+            total: Totals::default(),
+            largest: Largest::default(),
+            polled,
+            before,
+            n: 0,
+        }
+    }
+
+    /// Says when the measurement starts, where that is known only after [`Series::begin`].
+    pub const fn set_beginning(&mut self, began: u64) {
+        self.began = began;
+    }
+
+    /// Takes in what the thread has measured. To be called several times within the four seconds
+    /// that its ring holds.
+    pub fn drain(&mut self) {
+        let interval = self.lane.spec.interval_ns;
+        let (now, largest, began) = (&mut self.now, &mut self.largest, self.began);
+        let timed = self.polled.is_none();
+        self.lane.ring.drain(|sample| {
+            if timed {
+                now.record(sample.value, interval);
+            }
+            largest.offer(sample.value, sample.at.saturating_sub(began));
+        });
+        if let (Some(polled), Some(gaps)) = (&self.polled, &self.lane.gaps) {
+            let floor = polled.scale.ticks(self.largest.floor().max(SMALLEST_GAP));
+            gaps.floor.store(floor, Ordering::Relaxed);
+        }
+    }
+
+    /// Ends a tick: what was measured in it, and what of the largest values is new.
+    pub fn tick(&mut self, at_ns: u64, stat: &str, last: bool) -> (Tick, Vec<Outlier>) {
+        self.drain();
+        self.take_exact();
+        self.total.add(&self.now.totals);
+        let counters = counters::read(self.lane.tid.load(Ordering::Acquire), self.lane.spec.series.cpu, stat);
+        let tick = Tick {
+            activity: self.lane.spec.activity,
+            series: self.lane.spec.series.clone(),
+            n: self.n,
+            at_ns,
+            now: self.now.totals,
+            total: self.total,
+            counts: Sparse::of(&self.now.raw),
+            missed: Sparse::of(&self.now.missed),
+            thread: counters::since(&self.before, &counters),
+        };
+        self.n += 1;
+        self.now.totals = Totals::default();
+        self.now.raw.reset();
+        if !self.now.missed.is_empty() {
+            self.now.missed.reset();
+        }
+        let most = if last { OUTLIERS } else { PER_TICK };
+        let spec = &self.lane.spec;
+        let outliers = self
+            .largest
+            .unsent(most)
+            .map(|(value_ns, at_ns)| Outlier {
+                activity: spec.activity,
+                series: spec.series.clone(),
+                at_ns,
+                value_ns,
+            })
+            .collect();
+        (tick, outliers)
+    }
+
+    fn take_exact(&mut self) {
+        let (Some(polled), Some(gaps)) = (&mut self.polled, &self.lane.gaps) else {
+            self.now.totals.add(&self.lane.ring.take_lost());
+            return;
+        };
+        let counted = gaps.since(&mut polled.state);
+        for (ticks, count) in &counted.buckets {
+            self.now.raw.saturating_record_n(polled.scale.ns(*ticks), *count);
+        }
+        if counted.cycles == 0 {
+            return;
+        }
+        let sum_ns = polled.scale.ns(counted.sum - polled.sum_before);
+        self.now.totals.add(&Totals {
+            cycles: counted.cycles,
+            overruns: 0,
+            // An extreme is stored just after its count: it may belong to the next look.
+            min_ns: if counted.min == u64::MAX { self.total.min_ns } else { polled.scale.ns(counted.min) },
+            max_ns: polled.scale.ns(counted.max),
+            sum_ns: sum_ns.saturating_sub(self.total.sum_ns),
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::gaps::Gaps;
+    use super::super::lane::Spec;
+    use super::super::ring::Sample;
+    use super::*;
+    use tactus_model::activity::Policy;
+    use tactus_model::series::SeriesKey;
+
+    fn lane(gaps: Option<Gaps>) -> Arc<Lane> {
+        let series = SeriesKey { cpu: 0, thread: 0, priority: 0, kind: "thread".into() };
+        let interval_ns = if gaps.is_some() { 0 } else { 1_000 };
+        let spec =
+            Spec { activity: 3, series, interval_ns, policy: Policy::Other, limit_ns: u64::MAX, busy: 95 };
+        Arc::new(Lane::new(spec, gaps, Arc::default()))
+    }
+
+    #[test]
+    fn ticks_add_up_to_the_total_and_swallowed_periods_are_put_back() {
+        let lane = lane(None);
+        let mut series = Series::begin(Arc::clone(&lane), 100, "");
+        let mut writer = lane.ring.writer(1_000);
+        for value in [10, 20, 2_500] {
+            writer.push(Sample { at: 1_100, value });
+        }
+        let (first, outliers) = series.tick(1_000, "", false);
+        assert_eq!((first.n, first.now.cycles, first.now.overruns, first.now.max_ns), (0, 3, 2, 2_500));
+        let missed: u64 = first.missed.buckets().unwrap().iter().map(|(_, count)| count).sum();
+        assert_eq!(missed, 2);
+        assert_eq!(outliers.iter().map(|o| o.value_ns).collect::<Vec<_>>(), [2_500, 20, 10]);
+        assert!(outliers.iter().all(|o| o.at_ns == 1_000));
+        writer.push(Sample { at: 2_000, value: 5 });
+        let (second, _) = series.tick(2_000, "", true);
+        assert_eq!((second.n, second.now.cycles, second.total.cycles, second.total.sum_ns), (1, 1, 4, 2_535));
+        assert_eq!((second.now.min_ns, second.total.max_ns), (5, 2_500));
+        assert!(second.missed.is_empty());
+    }
+
+    #[test]
+    fn what_was_measured_before_the_beginning_does_not_count() {
+        let lane = lane(None);
+        lane.ring.writer(1_000).push(Sample { at: 1, value: 9_999_999 });
+        let (tick, outliers) = Series::begin(lane, 100, "").tick(1, "", true);
+        assert_eq!(tick.total, Totals::default());
+        assert!(outliers.is_empty());
+    }
+
+    #[test]
+    fn the_largest_values_are_sent_once_and_at_most_four_a_tick() {
+        let mut largest = Largest::default();
+        (1..=100).for_each(|value| largest.offer(value, value));
+        assert_eq!(largest.floor(), 69);
+        assert_eq!(largest.unsent(PER_TICK).map(|(value, _)| value).collect::<Vec<_>>(), [100, 99, 98, 97]);
+        largest.offer(1_000, 7);
+        assert_eq!(largest.unsent(PER_TICK).map(|(value, _)| value).collect::<Vec<_>>(), [1_000, 96, 95, 94]);
+        assert_eq!(largest.unsent(OUTLIERS).count(), 25);
+        assert_eq!(largest.unsent(OUTLIERS).count(), 0);
+    }
+
+    #[test]
+    fn gaps_of_a_tick_have_exact_extremes_and_a_sum() {
+        let lane = lane(Some(Gaps::new()));
+        let gaps = lane.gaps.as_ref().unwrap();
+        gaps.count(1_000_000);
+        let mut series = Series::begin(Arc::clone(&lane), 0, "");
+        let scale = series.polled.as_ref().unwrap().scale;
+        [50, 70, 5_000].into_iter().for_each(|ticks| gaps.count(ticks));
+        let (tick, _) = series.tick(1, "", false);
+        assert_eq!(tick.now.cycles, 3);
+        assert_eq!((tick.now.min_ns, tick.now.max_ns), (scale.ns(50), scale.ns(5_000)));
+        assert_eq!(tick.total.sum_ns, scale.ns(5_120));
+        assert_eq!(series.tick(2, "", false).0.now, Totals::default());
+    }
+}

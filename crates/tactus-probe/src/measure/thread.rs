@@ -1,0 +1,236 @@
+//! A measuring thread: pinned before anything else, scheduled as asked and read back, its stack
+//! touched; then it carries out orders.
+
+use std::io;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc;
+use std::sync::{Arc, OnceLock};
+use std::thread::JoinHandle;
+
+use tactus_model::CpuSet;
+use tactus_model::activity::Policy;
+use tactus_model::message::Refusal;
+
+use super::lane::{Lane, Order};
+use super::{Measurement, refuse};
+use crate::sys::{self, SchedAttr};
+
+/// A thread needs little: the deepest call of a measuring loop is one into the vDSO.
+const STACK: usize = 128 * 1024;
+/// The part of the stack that is touched before measuring.
+const TOUCHED: usize = 64 * 1024;
+
+/// Priority that a DEADLINE thread has while the control runs.
+pub const CONTROL_PRIORITY: u32 = 98;
+
+/// The CPUs on which this process could run when it started.
+pub fn allowed() -> &'static CpuSet {
+    static ALLOWED: OnceLock<CpuSet> = OnceLock::new();
+    ALLOWED.get_or_init(|| sys::affinity().unwrap_or_default())
+}
+
+/// A thread that waits for orders.
+pub struct Measuring {
+    /// What it shares.
+    pub lane: Arc<Lane>,
+    handle: Option<JoinHandle<()>>,
+}
+
+impl Measuring {
+    /// Starts the thread of a lane and waits until it is pinned and scheduled.
+    ///
+    /// # Errors
+    /// Why it cannot run as asked.
+    pub fn start(lane: Arc<Lane>, measurement: &'static dyn Measurement) -> Result<Self, Refusal> {
+        let (tell, told) = mpsc::channel();
+        let mine = Arc::clone(&lane);
+        let handle = std::thread::Builder::new()
+            .name(format!("{}-{}", measurement.name(), lane.spec.series.cpu))
+            .stack_size(STACK)
+            .spawn(move || {
+                let prepared = prepare(&mine);
+                let ready = prepared.is_ok();
+                let _ = tell.send(prepared);
+                drop(tell);
+                if ready {
+                    carry_out(&mine, measurement);
+                }
+            })
+            .map_err(|error| Refusal {
+                reason: format!("no thread could be started: {error}"),
+                hint: None,
+            })?;
+        match told.recv() {
+            Ok(Ok(())) => Ok(Self { lane, handle: Some(handle) }),
+            Ok(Err(refusal)) => {
+                let _ = handle.join();
+                Err(refusal)
+            }
+            Err(_) => {
+                Err(Refusal { reason: format!("{} ended before it was ready", lane.title()), hint: None })
+            }
+        }
+    }
+}
+
+impl Drop for Measuring {
+    fn drop(&mut self) {
+        self.lane.common.stop.store(true, Ordering::Release);
+        while !self.lane.is_finished() {
+            self.lane.nudge();
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        self.lane.give(Order::Quit);
+        if let Some(handle) = self.handle.take() {
+            let _ = handle.join();
+        }
+    }
+}
+
+fn prepare(lane: &Lane) -> Result<(), Refusal> {
+    let cpu = lane.spec.series.cpu;
+    pin(cpu)?;
+    schedule(lane, false)
+        .map_err(|error| refuse::scheduling(lane.spec.policy, lane.spec.series.priority, cpu, &error))?;
+    touch_stack();
+    let tid = rustix::thread::gettid().as_raw_nonzero().get();
+    lane.tid.store(tid.unsigned_abs(), Ordering::Release);
+    Ok(())
+}
+
+/// Pins the calling thread to `cpu`, and reads back.
+///
+/// # Errors
+/// When the process may not use that CPU.
+pub fn pin(cpu: u32) -> Result<(), Refusal> {
+    let one = CpuSet::one(cpu);
+    sys::set_affinity(&one).map_err(|_| refuse::cpu(cpu, allowed()))?;
+    match sys::affinity() {
+        Ok(set) if set == one => Ok(()),
+        _ => Err(refuse::cpu(cpu, allowed())),
+    }
+}
+
+/// The kernel's words for how a lane's thread is scheduled. While a control runs a DEADLINE thread
+/// is FIFO: a hog can be above it then.
+fn wanted(lane: &Lane, control: bool) -> SchedAttr {
+    let priority = lane.spec.series.priority;
+    match lane.spec.policy {
+        Policy::Fifo => SchedAttr::fifo(priority),
+        Policy::Rr => SchedAttr::rr(priority),
+        Policy::Deadline if control => SchedAttr::fifo(CONTROL_PRIORITY),
+        Policy::Deadline => SchedAttr::deadline(lane.spec.interval_ns / 2, lane.spec.interval_ns),
+        Policy::Other => SchedAttr::other(),
+    }
+}
+
+fn schedule(lane: &Lane, control: bool) -> io::Result<()> {
+    let wanted = wanted(lane, control);
+    sys::set_scheduler(wanted)?;
+    let got = sys::scheduler()?;
+    if (got.policy, got.priority) != (wanted.policy, wanted.priority) {
+        return Err(io::Error::other(format!(
+            "the kernel accepted it and then reported policy {} at priority {}",
+            got.policy, got.priority
+        )));
+    }
+    Ok(())
+}
+
+#[inline(never)]
+fn touch_stack() {
+    let mut stack = [0u8; TOUCHED];
+    for byte in stack.iter_mut().step_by(1024) {
+        *byte = 1;
+    }
+    std::hint::black_box(&stack);
+}
+
+fn carry_out(lane: &Lane, measurement: &dyn Measurement) {
+    let mut was_control = false;
+    while let Order::Run(run) = lane.next_order() {
+        if lane.spec.policy == Policy::Deadline && run.control != was_control {
+            if let Err(error) = schedule(lane, run.control) {
+                let errno = error.raw_os_error().unwrap_or(libc::EIO);
+                lane.failed.store(errno.unsigned_abs(), Ordering::Release);
+            }
+            was_control = run.control;
+        }
+        if lane.failed.load(Ordering::Relaxed) == 0 {
+            measurement.run(lane, lane.beginning(run));
+        }
+        lane.finish();
+    }
+}
+
+/// A thread above the measuring ones that does one thing at a time; see [`super::control`].
+pub fn make_fifo(cpu: u32, priority: u32) -> Result<(), Refusal> {
+    pin(cpu)?;
+    sys::set_scheduler(SchedAttr::fifo(priority))
+        .map_err(|error| refuse::scheduling(Policy::Fifo, priority, cpu, &error))?;
+    touch_stack();
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::lane::{Run, Spec};
+    use super::super::timer::Timer;
+    use super::*;
+    use std::time::Duration;
+    use tactus_model::series::SeriesKey;
+
+    fn lane(cpu: u32) -> Arc<Lane> {
+        let series = SeriesKey { cpu, thread: 0, priority: 0, kind: "thread".into() };
+        let spec = Spec {
+            activity: 0,
+            series,
+            interval_ns: 1_000_000,
+            policy: Policy::Other,
+            limit_ns: u64::MAX,
+            busy: 0,
+        };
+        Arc::new(Lane::new(spec, None, Arc::default()))
+    }
+
+    #[test]
+    fn a_thread_measures_every_due_time_of_its_order_and_waits_for_the_next() {
+        let cpu = allowed().first().unwrap();
+        let thread = Measuring::start(lane(cpu), &Timer).unwrap();
+        for _ in 0..2 {
+            let start = sys::now() + 1_000_000;
+            let run =
+                Run { start, end: start + 10_000_000, interval_ns: 1_000_000, control: false, open: false };
+            thread.lane.give(Order::Run(run));
+            assert!(thread.lane.wait_finished(Duration::from_secs(20)));
+            let (mut measured, mut swallowed) = (0, 0);
+            thread.lane.ring.drain(|sample| {
+                measured += 1;
+                swallowed += sample.value / 1_000_000;
+                assert_eq!((sample.at - sample.value - start) % 1_000_000, 0, "a due time lies on the grid");
+            });
+            assert!(measured >= 1 && measured + swallowed >= 10, "{measured} {swallowed}");
+        }
+    }
+
+    #[test]
+    fn a_cpu_that_is_not_there_is_refused_by_name() {
+        let refusal = Measuring::start(lane(4_000), &Timer).err().unwrap();
+        assert!(refusal.reason.contains("CPU 4000"), "{refusal:?}");
+    }
+
+    #[test]
+    fn a_thread_in_a_long_sleep_ends_at_once_when_it_is_dropped() {
+        sys::on_signal(libc::SIGUSR1, sys::OnSignal::Wake);
+        let thread = Measuring::start(lane(allowed().first().unwrap()), &Timer).unwrap();
+        let start = sys::now() + 3_600_000_000_000;
+        thread.lane.give(Order::Run(Run {
+            start,
+            end: start + 1,
+            interval_ns: 1,
+            control: false,
+            open: false,
+        }));
+        drop(thread);
+    }
+}

@@ -1,0 +1,91 @@
+//! `timer`: cyclic wake-up latency. The thread sleeps until an absolute time and notes how late it
+//! woke, as cyclictest does.
+
+use std::sync::atomic::Ordering;
+
+use tactus_model::activity::Measure;
+use tactus_model::latency::swallowed;
+use tactus_model::message::Refusal;
+
+use super::lane::{Lane, Run};
+use super::ring::Sample;
+use super::{Measurement, Wanted, out_of_range};
+use crate::sys;
+
+/// The measurement.
+pub struct Timer;
+
+impl Measurement for Timer {
+    fn name(&self) -> &'static str {
+        "timer"
+    }
+
+    fn kind(&self) -> &'static str {
+        "thread"
+    }
+
+    fn wanted(&self, measure: &Measure) -> Result<Wanted, Refusal> {
+        let Measure::Timer(timer) = measure else {
+            return Err(out_of_range(
+                "the job names another measurement than timer",
+                "this is a fault of tactus",
+            ));
+        };
+        let threads = timer.threads.unwrap_or(1);
+        if !(1..=64).contains(&threads) {
+            return Err(out_of_range(&format!("threads = {threads} per CPU is out of range"), "use 1 to 64"));
+        }
+        Ok(Wanted { threads, periodic: true, limit_ns: timer.break_at.map(|limit| limit.0), busy: 0 })
+    }
+
+    fn run(&self, lane: &Lane, run: Run) {
+        let mut writer = lane.ring.writer(run.interval_ns);
+        let limit = if run.control { u64::MAX } else { lane.spec.limit_ns };
+        let mut due = next_due(run, sys::now());
+        while due < run.end {
+            let whole = sys::sleep_until(due);
+            let now = sys::now();
+            if lane.stopped() {
+                return;
+            }
+            if !whole && now < due {
+                continue;
+            }
+            let late = now.saturating_sub(due);
+            writer.push(Sample { at: now, value: late });
+            if late > limit {
+                lane.broke.store(late, Ordering::Relaxed);
+                lane.common.stop.store(true, Ordering::Release);
+                return;
+            }
+            // The next due time that is still to come; those between were swallowed.
+            due += run.interval_ns;
+            if due <= now {
+                due += (swallowed(late, run.interval_ns)) * run.interval_ns;
+            }
+        }
+    }
+}
+
+/// The first due time of a run that has not passed when its thread comes to it: a due time before
+/// that would measure how long the order took.
+const fn next_due(run: Run, now: u64) -> u64 {
+    if now <= run.start || run.interval_ns == 0 {
+        return run.start;
+    }
+    run.start + (now - run.start).div_ceil(run.interval_ns) * run.interval_ns
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_late_order_is_not_measured_as_a_late_wake_up() {
+        let run = Run { start: 1_000, end: 9_000, interval_ns: 100, control: false, open: false };
+        assert_eq!(next_due(run, 500), 1_000);
+        assert_eq!(next_due(run, 1_000), 1_000);
+        assert_eq!(next_due(run, 1_001), 1_100);
+        assert_eq!(next_due(run, 1_250), 1_300);
+    }
+}

@@ -1,0 +1,123 @@
+//! The conversation with the host side: hello, facts, jobs, quit.
+
+use std::io;
+
+use tactus_model::message::{Done, End, FromProbe, Hello, Job, Note, PROTOCOL, Refusal, ToProbe};
+
+use crate::channel::{Channel, Incoming};
+use crate::job::{Prepared, Running};
+use crate::{facts, fault, load, measure, sys};
+
+/// Bytes of readings that travel in one message: a lost frame then costs few of them.
+const FACTS_PER_MESSAGE: usize = 8 * 1024;
+
+/// Why the conversation ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Farewell {
+    /// The host side said so.
+    Quit,
+    /// The stream ended.
+    Ended,
+}
+
+/// Speaks with the host side until it says quit or the stream ends.
+///
+/// # Errors
+/// When the stream breaks.
+pub fn serve(channel: &mut Channel, late: impl FnOnce() -> Vec<Note>) -> io::Result<Farewell> {
+    channel.say(&FromProbe::Hello(hello()))?;
+    // Everything that the first word does not need comes after it.
+    for note in late() {
+        channel.note(note)?;
+    }
+    say_facts(channel)?;
+    loop {
+        match channel.next(None)? {
+            Incoming::Message(ToProbe::Job(job)) => {
+                if let Some(farewell) = perform(channel, &job)? {
+                    return Ok(farewell);
+                }
+            }
+            Incoming::Message(ToProbe::Quit) => return Ok(Farewell::Quit),
+            Incoming::Message(ToProbe::Go | ToProbe::Stop) => {
+                channel.note(Note::info("there is no job to start or to stop"))?;
+            }
+            Incoming::Nothing => {}
+            Incoming::Ended => return Ok(Farewell::Ended),
+        }
+    }
+}
+
+fn hello() -> Hello {
+    let measurements = measure::MEASUREMENTS.iter().map(|entry| entry.name());
+    let loads = load::LOADS.iter().map(|entry| entry.name());
+    let faults = fault::FAULTS.iter().map(|entry| entry.name());
+    Hello {
+        protocol: PROTOCOL,
+        version: env!("CARGO_PKG_VERSION").into(),
+        arch: std::env::consts::ARCH.into(),
+        pid: std::process::id(),
+        monotonic_ns: sys::now(),
+        realtime_ns: sys::realtime(),
+        can: measurements.chain(loads).chain(faults).map(str::to_owned).collect(),
+    }
+}
+
+fn say_facts(channel: &mut Channel) -> io::Result<()> {
+    let mut rest = facts::collect().0;
+    loop {
+        let mut part = tactus_model::facts::Facts::default();
+        let mut size = 0;
+        while size < FACTS_PER_MESSAGE
+            && let Some((name, reading)) = rest.pop_first()
+        {
+            use tactus_model::facts::Reading;
+            size += name.len()
+                + match &reading {
+                    Reading::Text(text) | Reading::Cut(text) | Reading::Unreadable(text) => text.len(),
+                    Reading::Absent => 0,
+                };
+            part.0.insert(name, reading);
+        }
+        let last = rest.is_empty();
+        channel.say(&FromProbe::Facts { readings: part, last })?;
+        if last {
+            return Ok(());
+        }
+    }
+}
+
+/// One job from its preparation to `done`. Returns a farewell when the conversation ended with it.
+fn perform(channel: &mut Channel, job: &Job) -> io::Result<Option<Farewell>> {
+    let mut prepared = match Prepared::new(job) {
+        Ok(prepared) => prepared,
+        Err(refusal) => {
+            channel.say(&FromProbe::Refused(refusal))?;
+            return Ok(None);
+        }
+    };
+    for note in prepared.take_notes() {
+        channel.note(note)?;
+    }
+    channel.say(&FromProbe::Ready)?;
+    loop {
+        match channel.next(None)? {
+            Incoming::Message(ToProbe::Go) => break,
+            Incoming::Message(ToProbe::Stop) => {
+                drop(prepared);
+                let done = Done { end: End::Stopped, reason: None, measured_ns: 0, load_rounds: Vec::new() };
+                channel.say(&FromProbe::Done(done))?;
+                return Ok(None);
+            }
+            Incoming::Message(ToProbe::Quit) => return Ok(Some(Farewell::Quit)),
+            Incoming::Ended => return Ok(Some(Farewell::Ended)),
+            Incoming::Message(ToProbe::Job(_)) => {
+                let reason = "a job is already prepared; stop it first".to_owned();
+                channel.say(&FromProbe::Refused(Refusal { reason, hint: None }))?;
+            }
+            Incoming::Nothing => {}
+        }
+    }
+    prepared.control(channel)?;
+    Running::start(prepared).perform(channel)
+}
