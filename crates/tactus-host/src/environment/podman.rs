@@ -101,19 +101,23 @@ run as root for what a real-time container gets"
 }
 
 /// Podman raises the number of files and processes by default, which fails where no limit may be
-/// raised. The present limits are then given as they are.
+/// raised. The present limits are then given as they are; but Podman itself lowers its own limit of
+/// processes to pid_max first, and what it has lowered it may not raise again.
 fn limits(system: &dyn System) -> Vec<String> {
     if !system.is_root() || support::has_capability(system, CAP_SYS_RESOURCE) {
         return Vec::new();
     }
     let limits = system.text("/proc/self/limits").unwrap_or_default();
-    let hard = |name: &str| {
+    let hard = |name: &str| -> Option<u64> {
         let line = limits.lines().find_map(|line| line.strip_prefix(name))?;
-        line.split_whitespace().nth(1).filter(|hard| *hard != "unlimited").map(str::to_owned)
+        line.split_whitespace().nth(1)?.parse().ok()
     };
-    [("nofile", "Max open files"), ("nproc", "Max processes")]
+    let pids: Option<u64> = system.text("/proc/sys/kernel/pid_max").and_then(|text| text.trim().parse().ok());
+    let files = hard("Max open files");
+    let processes = hard("Max processes").map(|hard| hard.min(pids.unwrap_or(hard)));
+    [("nofile", files), ("nproc", processes)]
         .into_iter()
-        .filter_map(|(key, name)| Some(format!("--ulimit={key}={0}:{0}", hard(name)?)))
+        .filter_map(|(key, limit)| limit.map(|limit| format!("--ulimit={key}={limit}:{limit}")))
         .collect()
 }
 
@@ -146,13 +150,14 @@ mod tests {
     #[test]
     fn limits_are_only_given_where_they_cannot_be_raised() {
         let limits_file = "Limit                     Soft Limit           Hard Limit           Units     
-Max processes             32768                32768                processes 
+Max processes             96365                96365                processes 
 Max open files            1024                 20000                files     
 ";
         let machine = |caps: &str| {
             Memory::new()
                 .root()
                 .file("/proc/self/limits", limits_file)
+                .file("/proc/sys/kernel/pid_max", "32768\n")
                 .file("/proc/self/status", format!("CapEff:\t{caps}\n"))
         };
         assert_eq!(
