@@ -2,18 +2,22 @@
 
 use std::io::{self, IsTerminal};
 use std::os::fd::AsFd;
+use std::path::PathBuf;
 
 use lexopt::ValueExt;
 use lexopt::prelude::{Long, Value};
 
 use crate::channel::Channel;
-use crate::{companion, facts, session, sys};
+use crate::{companion, facts, guardian, session, sys};
 
 const HELP: &str = "tactus-probe: the program that tactus puts into every environment
 
 usage:
   tactus-probe                                  speak with tactus over stdin and stdout
   tactus-probe facts                            write the facts of this system as JSON
+  tactus-probe guardian --journal FILE --marker ID
+                                                undo what a run changed once stdin closes
+  tactus-probe undo --journal FILE              undo a journal that was left behind
   tactus-probe --version | --help
 ";
 
@@ -21,6 +25,8 @@ enum Command {
     Serve,
     Facts,
     Companion(String),
+    Guardian { journal: PathBuf, marker: String },
+    Undo { journal: PathBuf },
     Print(String),
 }
 
@@ -44,8 +50,26 @@ fn parse() -> Result<Command, lexopt::Error> {
         Long("help") => Ok(Command::Print(HELP.into())),
         Value(word) if word == "facts" => Ok(Command::Facts),
         Value(word) if word == companion::ARGUMENT => Ok(Command::Companion(parser.value()?.string()?)),
+        Value(word) if word == "guardian" => {
+            let (journal, marker) = journal_and_marker(&mut parser)?;
+            let marker = marker.ok_or("guardian: --marker ID is missing")?;
+            Ok(Command::Guardian { journal, marker })
+        }
+        Value(word) if word == "undo" => Ok(Command::Undo { journal: journal_and_marker(&mut parser)?.0 }),
         other => Err(other.unexpected()),
     }
+}
+
+fn journal_and_marker(parser: &mut lexopt::Parser) -> Result<(PathBuf, Option<String>), lexopt::Error> {
+    let (mut journal, mut marker) = (None, None);
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Long("journal") => journal = Some(PathBuf::from(parser.value()?)),
+            Long("marker") => marker = Some(parser.value()?.string()?),
+            other => return Err(other.unexpected()),
+        }
+    }
+    Ok((journal.ok_or("--journal FILE is missing")?, marker))
 }
 
 fn perform(command: Command) -> Result<u8, String> {
@@ -55,6 +79,8 @@ fn perform(command: Command) -> Result<u8, String> {
             let json = serde_json::to_string_pretty(&facts::collect()).map_err(|error| error.to_string())?;
             println!("{json}");
         }
+        Command::Guardian { journal, marker } => return Ok(guardian::watch(&journal, &marker)),
+        Command::Undo { journal } => return Ok(guardian::undo(&journal)),
         Command::Companion(task) => return Ok(companion::main(&task)),
         Command::Serve => serve().map_err(|error| error.to_string())?,
     }

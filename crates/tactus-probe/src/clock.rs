@@ -68,7 +68,7 @@ impl Source {
 }
 
 /// Whether the processor's own clock runs evenly, as it says itself.
-fn is_even(arch: &str, cpuinfo: &str) -> bool {
+pub fn is_even(arch: &str, cpuinfo: &str) -> bool {
     if arch != "x86_64" {
         return true;
     }

@@ -7,6 +7,8 @@ mod clock;
 mod companion;
 mod facts;
 mod fault;
+mod guardian;
+mod guest;
 mod job;
 mod load;
 mod measure;
@@ -18,5 +20,27 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     // Before anything narrows it: where this process may run.
     measure::thread::allowed();
+    // The kernel hands words of its command line to PID 1: they are no arguments of ours.
+    if guest::is_whole_system() {
+        guest::run();
+    }
     ExitCode::from(cli::run())
+}
+
+#[cfg(test)]
+mod tests {
+    use tactus_model::catalogue::{Family, WORDS};
+
+    #[test]
+    fn every_word_of_the_catalogue_has_its_file_in_its_table() {
+        let names = |family| {
+            WORDS.iter().filter(move |word| word.family == family).map(|word| word.name).collect::<Vec<_>>()
+        };
+        let measurements: Vec<_> = super::measure::MEASUREMENTS.iter().map(|entry| entry.name()).collect();
+        let loads: Vec<_> = super::load::LOADS.iter().map(|entry| entry.name()).collect();
+        let faults: Vec<_> = super::fault::FAULTS.iter().map(|entry| entry.name()).collect();
+        assert_eq!(measurements, names(Family::Measurement));
+        assert_eq!(loads, names(Family::Load));
+        assert_eq!(faults, names(Family::Fault));
+    }
 }

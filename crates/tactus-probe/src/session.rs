@@ -6,7 +6,7 @@ use tactus_model::message::{Done, End, FromProbe, Hello, Job, Note, PROTOCOL, Re
 
 use crate::channel::{Channel, Incoming};
 use crate::job::{Prepared, Running};
-use crate::{facts, fault, load, measure, sys};
+use crate::{facts, fault, guest, load, measure, sys};
 
 /// Bytes of readings that travel in one message: a lost frame then costs few of them.
 const FACTS_PER_MESSAGE: usize = 8 * 1024;
@@ -32,6 +32,7 @@ pub fn serve(channel: &mut Channel, late: impl FnOnce() -> Vec<Note>) -> io::Res
     }
     say_facts(channel)?;
     loop {
+        guest::reap();
         match channel.next(None)? {
             Incoming::Message(ToProbe::Job(job)) => {
                 if let Some(farewell) = perform(channel, &job)? {

@@ -78,7 +78,7 @@ impl Shape {
     fn of(table: &activity::Scheduler) -> Result<Self, Refusal> {
         let (groups, pairs) = (table.groups.unwrap_or(2), table.pairs.unwrap_or(10));
         let size = table.size.unwrap_or(100);
-        let processes = u64::from(groups) * u64::from(pairs) * 2;
+        let processes = (u64::from(groups) * u64::from(pairs)).saturating_mul(2);
         let wrong = if groups == 0 || pairs == 0 || processes > u64::from(MOST_PROCESSES) {
             Some(format!(
                 "scheduler: {groups} groups of {pairs} pairs are {processes} processes; use 2 to {MOST_PROCESSES}"

@@ -236,7 +236,7 @@ mod tests {
         assert_eq!(largest.unsent(PER_TICK).map(|(value, _)| value).collect::<Vec<_>>(), [100, 99, 98, 97]);
         largest.offer(1_000, 7);
         assert_eq!(largest.unsent(PER_TICK).map(|(value, _)| value).collect::<Vec<_>>(), [1_000, 96, 95, 94]);
-        assert_eq!(largest.unsent(OUTLIERS).count(), 25);
+        assert_eq!(largest.unsent(OUTLIERS).count(), 24);
         assert_eq!(largest.unsent(OUTLIERS).count(), 0);
     }
 
