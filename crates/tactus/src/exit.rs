@@ -4,7 +4,7 @@ use std::io;
 use std::process::ExitCode;
 
 use tactus_host::bundle::BundleError;
-use tactus_host::environment::StartError;
+use tactus_host::kernel::KernelError;
 use tactus_host::plan::PlanError;
 
 /// How the program ends.
@@ -99,8 +99,8 @@ impl From<BundleError> for Failure {
     }
 }
 
-impl From<StartError> for Failure {
-    fn from(error: StartError) -> Self {
+impl From<KernelError> for Failure {
+    fn from(error: KernelError) -> Self {
         let hint = error.hint.clone();
         Self { error: error.into(), hint }
     }
