@@ -192,8 +192,8 @@ pub fn shortened(text: &str, most: usize) -> String {
 #[must_use]
 pub fn wrapped(text: &str, most: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
-    for word in text.split(' ').filter(|word| !word.is_empty()) {
-        let mut word = word;
+    for word in &words(text) {
+        let mut word = word.as_str();
         let last = lines.len() - 1;
         if !lines[last].is_empty() {
             if columns(&lines[last]) + 1 + columns(word) <= most {
@@ -220,6 +220,24 @@ pub fn wrapped(text: &str, most: usize) -> Vec<String> {
         lines[last].push_str(word);
     }
     lines
+}
+
+/// The words of `text`; a number and its unit, or its next thousands, are one.
+fn words(text: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    for word in text.split(' ').filter(|word| !word.is_empty()) {
+        let bare = word.trim_end_matches([',', ';', ':', '.', ')']);
+        let thousands = bare.len() == 3 && bare.bytes().all(|b| b.is_ascii_digit());
+        let belongs = thousands || ["us", "ms", "s", "min", "h", "%"].contains(&bare);
+        match words.last_mut() {
+            Some(last) if belongs && last.ends_with(|c: char| c.is_ascii_digit()) => {
+                last.push(' ');
+                last.push_str(word);
+            }
+            _ => words.push(word.into()),
+        }
+    }
+    words
 }
 
 #[cfg(test)]
@@ -274,6 +292,7 @@ mod tests {
         assert_eq!(wrapped("host, load on the neighbour", 14), ["host, load on", "the neighbour"]);
         assert_eq!(wrapped("abcdefghij", 4), ["abcd", "efgh", "ij"]);
         assert_eq!(wrapped("", 4), [""]);
+        assert_eq!(wrapped("over 100 000 cycles in 10 s.", 12), ["over", "100 000", "cycles in", "10 s."]);
         assert_eq!(shortened("abcdefghij", 5), "abcd…");
     }
 }

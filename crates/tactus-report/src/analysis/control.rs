@@ -31,20 +31,29 @@ pub fn control_sentence(result: &RowResult) -> String {
     let Some(entry) = control(result) else {
         return "no control was injected: the instrument is not proven here".into();
     };
-    let (injected, seen) = (latency(float(entry.injected_ns)), latency(float(entry.seen_ns)));
+    let injected = latency(float(entry.injected_ns));
     let threads = result.control.len();
     let unproven = result.control.iter().filter(|control| !control.proven).count();
     if entry.proven {
-        return match threads {
-            1 => format!("{injected} hog seen as {seen}"),
-            2 => format!("{injected} hog seen as {seen} or closer on both threads"),
-            _ => format!("{injected} hog seen as {seen} or closer on all {threads} threads"),
+        let all = match threads {
+            1 => String::new(),
+            2 => " on both threads".into(),
+            _ => format!(" on all {threads} threads"),
         };
+        return format!("{injected} hog seen as {}{all}", seen(result.control.iter()));
     }
+    let seen = latency(float(entry.seen_ns));
     if unproven > 0 {
         return format!(
             "{injected} hog seen as {seen}: not at its size on {unproven} of {threads} threads; the instrument is not proven here"
         );
     }
     format!("{} of {} threads had no control: the instrument is not proven here", unseen(result), result.series.len())
+}
+
+/// What controls were seen as: one latency, or the range of several.
+pub fn seen<'a>(controls: impl Iterator<Item = &'a Control> + Clone) -> String {
+    let said = |ns: Option<u64>| latency(float(ns.unwrap_or(0)));
+    let (low, high) = (said(controls.clone().map(|c| c.seen_ns).min()), said(controls.map(|c| c.seen_ns).max()));
+    if low == high { low } else { format!("{low} to {high}") }
 }

@@ -1,0 +1,33 @@
+//! The notes of a run, each one once, with where it was made.
+
+use tactus_model::bundle::Contents;
+use tactus_model::message::{Note, NoteKind};
+
+/// A note and the environments that made it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remark {
+    /// What was said.
+    pub note: Note,
+    /// The environments, in order; empty for the run as a whole.
+    pub environments: Vec<String>,
+}
+
+/// All notes of a kind, in the order in which they were first made.
+#[must_use]
+pub fn remarks(contents: &Contents, kind: NoteKind) -> Vec<Remark> {
+    let of_rows = contents.rows.iter().flat_map(|row| {
+        row.result.notes.iter().map(|note| (Some(row.result.environment.clone()), note))
+    });
+    let of_run = contents.notes.iter().map(|(environment, note)| (environment.clone(), note));
+    let mut all: Vec<Remark> = Vec::new();
+    for (environment, note) in of_run.chain(of_rows).filter(|(_, note)| note.kind == kind) {
+        let at = all.iter().position(|remark| &remark.note == note).unwrap_or_else(|| {
+            all.push(Remark { note: note.clone(), environments: Vec::new() });
+            all.len() - 1
+        });
+        if let Some(environment) = environment.filter(|name| !all[at].environments.contains(name)) {
+            all[at].environments.push(environment);
+        }
+    }
+    all
+}

@@ -1,0 +1,152 @@
+//! A figure under construction: plotters draws, this file says where.
+
+use plotters::coord::Shift;
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+use serde::Serialize;
+use tactus_model::number::whole;
+
+use super::theme::{INK, MUTED};
+
+/// Width of every figure, in its own units.
+pub const WIDTH: u32 = 920;
+/// Size of text.
+pub const TEXT: f64 = 13.0;
+/// plotters divides sizes of text by this when it writes SVG.
+const PLOTTERS_TEXT: f64 = 1.24;
+
+/// A finished figure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figure {
+    /// Heading.
+    pub title: String,
+    /// What it shows, for those who cannot see it.
+    pub about: String,
+    /// Width, in its own units.
+    pub width: u32,
+    /// Height, in its own units.
+    pub height: u32,
+    /// The elements, in sentinel colours: pass through [`super::themed`] or [`super::standalone`].
+    pub elements: String,
+    /// What a pointer over it shows.
+    pub hover: Hover,
+}
+
+impl Figure {
+    /// The figure as one SVG element in sentinel colours, without a size of its own.
+    #[must_use]
+    pub fn svg(&self) -> String {
+        format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {}\" role=\"img\">\n{}</svg>",
+            self.width, self.height, self.elements
+        )
+    }
+}
+
+/// What a pointer over a figure shows.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Hover {
+    /// Top of the plot.
+    pub top: f64,
+    /// Bottom of the plot.
+    pub bottom: f64,
+    /// The places, from left to right.
+    pub spots: Vec<Spot>,
+}
+
+/// A place in a figure and its values.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Spot {
+    /// Where.
+    pub x: f64,
+    /// What, line by line.
+    pub text: Vec<String>,
+}
+
+/// Rounded to a tenth: page size, not precision, is what hovering costs.
+pub fn tenth(px: f64) -> f64 {
+    (px * 10.0).round() / 10.0
+}
+
+/// Draws into an SVG text.
+pub struct Canvas<'a> {
+    area: DrawingArea<SVGBackend<'a>, Shift>,
+}
+
+/// How text lies around its point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Anchor {
+    /// Begins there, vertically centred.
+    Start,
+    /// Centred below it.
+    Below,
+    /// Ends there, vertically centred.
+    End,
+    /// Turned by a quarter and centred, for the name of an upright axis.
+    Upright,
+}
+
+impl Canvas<'_> {
+    /// Draws a figure of [`WIDTH`] by `height` and returns its elements.
+    pub fn draw(height: u32, with: impl FnOnce(&Canvas)) -> String {
+        let mut svg = String::new();
+        let canvas = Canvas { area: SVGBackend::with_string(&mut svg, (WIDTH, height)).into_drawing_area() };
+        with(&canvas);
+        // Drawing into a text cannot fail.
+        let _ = canvas.area.present();
+        drop(canvas);
+        // The elements without plotters' own frame: the caller gives them one that scales.
+        let start = svg.find("<svg").and_then(|at| svg[at..].find('>').map(|end| at + end + 1)).unwrap_or(0);
+        let end = svg.rfind("</svg>").unwrap_or(svg.len());
+        svg[start..end].trim_start().to_owned()
+    }
+
+    /// A line through `points`.
+    pub fn path(&self, points: &[(f64, f64)], colour: RGBColor, width: u32) {
+        if points.len() > 1 {
+            let points: Vec<(i32, i32)> = points.iter().map(at).collect();
+            let _ = self.area.draw(&PathElement::new(points, colour.stroke_width(width)));
+        }
+    }
+
+    /// A translucent area.
+    pub fn fill(&self, points: &[(f64, f64)], colour: RGBColor, opacity: f64) {
+        if points.len() > 2 {
+            let points: Vec<(i32, i32)> = points.iter().map(at).collect();
+            let _ = self.area.draw(&Polygon::new(points, colour.mix(opacity).filled()));
+        }
+    }
+
+    /// A dot.
+    pub fn dot(&self, point: (f64, f64), colour: RGBColor) {
+        let _ = self.area.draw(&Circle::new(at(&point), 2, colour.filled()));
+    }
+
+    /// Text in ink.
+    pub fn text(&self, text: &str, point: (f64, f64), anchor: Anchor) {
+        self.coloured(text, point, anchor, INK);
+    }
+
+    /// Text that matters less.
+    pub fn quiet(&self, text: &str, point: (f64, f64), anchor: Anchor) {
+        self.coloured(text, point, anchor, MUTED);
+    }
+
+    fn coloured(&self, text: &str, point: (f64, f64), anchor: Anchor, colour: RGBColor) {
+        let (h, v) = match anchor {
+            Anchor::Start => (HPos::Left, VPos::Center),
+            Anchor::Below => (HPos::Center, VPos::Top),
+            Anchor::End => (HPos::Right, VPos::Center),
+            Anchor::Upright => (HPos::Center, VPos::Center),
+        };
+        let font = ("sans-serif", TEXT * PLOTTERS_TEXT).into_font();
+        let font = if anchor == Anchor::Upright { font.transform(FontTransform::Rotate270) } else { font };
+        let style = font.color(&colour).pos(Pos::new(h, v));
+        let _ = self.area.draw(&Text::new(text.to_owned(), at(&point), style));
+    }
+}
+
+fn at((x, y): &(f64, f64)) -> (i32, i32) {
+    let px = |value: f64| i32::try_from(whole(value)).unwrap_or(0);
+    (px(*x), px(*y))
+}

@@ -1,0 +1,90 @@
+//! Latency distributions of several rows on one axis, with a logarithmic count.
+
+use tactus_model::bundle::Row;
+use tactus_model::number::float;
+
+use super::axis::{Frame, Swatch};
+use super::canvas::{Canvas, Figure, Hover, Spot, WIDTH, tenth};
+use super::scale::{Scale, count_label, us, us_label};
+use super::theme::series;
+use crate::analysis::{Bins, distribution};
+use crate::units::{clean, count, latency};
+
+/// Draws the distributions of up to [`super::theme::SERIES`] rows.
+#[must_use]
+pub fn histograms(title: &str, rows: &[&Row]) -> Figure {
+    let bins = distribution(rows);
+    let largest = |row: &Row| row.result.all.as_ref().and_then(|all| all.max_ns);
+    let legend = rows.iter().enumerate().map(|(n, row)| {
+        let maximum = largest(row).map(|max| format!(" (max {})", latency(float(max)))).unwrap_or_default();
+        let evidence = row.result.evidence.map(|e| format!(", {e}")).unwrap_or_default();
+        (Swatch::Band(n), format!("{}{evidence}{maximum}", clean(&row.result.name)))
+    });
+    let frame = Frame::new(legend.collect());
+    let (low, high) = (bins.edges.first().copied().unwrap_or(1), bins.edges.last().copied().unwrap_or(2));
+    let x = Scale::new(bins.logarithmic, us(low), us(high), frame.left, frame.right);
+    let most = bins.counts.iter().flatten().copied().max().unwrap_or(1);
+    // From below one, so that a single sample stands above the axis.
+    let y = Scale::new(true, 0.6, float(most.max(10)) * 1.3, frame.bottom, frame.top);
+    let name = if bins.logarithmic { "latency in us, logarithmic" } else { "latency in us" };
+    let unit = if rows.iter().any(|row| row.result.measurement.kind() == "spin") { "gaps" } else { "wake-ups" };
+    let elements = Canvas::draw(frame.height, |canvas| {
+        let upright = format!("{unit} per bin");
+        frame.draw(canvas, (&x, &x.ticks(10, us_label), name), (&y, &y.ticks(6, count_label), &upright));
+        if bins.edges.is_empty() {
+            frame.nothing(canvas, "no samples");
+        }
+        for (n, counts) in bins.counts.iter().enumerate() {
+            let outline = outline(&bins, counts, &x, &y);
+            let mut area = outline.clone();
+            area.extend([(x.px(us(high)), frame.bottom), (x.px(us(low)), frame.bottom)]);
+            if outline.len() > 1 {
+                canvas.fill(&area, series(n), 0.12);
+                canvas.path(&outline, series(n), 2);
+            }
+            if let Some(max) = largest(rows[n]).filter(|_| !bins.edges.is_empty()) {
+                frame.pin(canvas, x.px(us(max)), n);
+            }
+        }
+    });
+    Figure {
+        title: title.into(),
+        about: about(rows),
+        width: WIDTH,
+        height: frame.height,
+        elements,
+        hover: Hover { top: frame.top, bottom: frame.bottom, spots: spots(&bins, rows, &x) },
+    }
+}
+
+fn outline(bins: &Bins, counts: &[u64], x: &Scale, y: &Scale) -> Vec<(f64, f64)> {
+    let mut points = Vec::new();
+    for (edges, count) in bins.edges.windows(2).zip(counts) {
+        // An empty bin lies on the axis.
+        let py = if *count == 0 { y.px(0.0) } else { y.px(float(*count)) };
+        points.extend([(x.px(us(edges[0])), py), (x.px(us(edges[1])), py)]);
+    }
+    points
+}
+
+fn spots(bins: &Bins, rows: &[&Row], x: &Scale) -> Vec<Spot> {
+    let filled = |at: usize| bins.counts.iter().any(|counts| counts.get(at).is_some_and(|count| *count > 0));
+    bins.edges
+        .windows(2)
+        .enumerate()
+        .filter(|(at, _)| filled(*at))
+        .map(|(at, edges)| {
+            let range = format!("{} to {}", latency(float(edges[0])), latency(float(edges[1])));
+            let own = rows.iter().zip(&bins.counts).map(|(row, counts)| {
+                format!("{}: {}", clean(&row.result.name), count(counts[at]))
+            });
+            let middle = f64::midpoint(x.px(us(edges[0])), x.px(us(edges[1])));
+            Spot { x: tenth(middle), text: std::iter::once(range).chain(own).collect() }
+        })
+        .collect()
+}
+
+fn about(rows: &[&Row]) -> String {
+    let names: Vec<String> = rows.iter().map(|row| clean(&row.result.name)).collect();
+    format!("Distribution of latencies of {}; the mark on the axis is the largest value.", names.join(" and "))
+}

@@ -1,0 +1,2 @@
+//! wip
+pub fn render(_: &tactus_model::bundle::Contents) -> Result<String, super::RenderError> { Ok(String::new()) }

@@ -1,0 +1,439 @@
+//! Written fixtures: bundles whose numbers come from a small generator with a fixed seed. They have the
+//! shape of real runs (skewed latencies, a few late ones under load, emulation a hundred times slower)
+//! and claim nothing about any machine.
+
+#![expect(dead_code, reason = "each test and the example use their own part of it")]
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use tactus_model::activity::{Measure, Policy, Timer};
+use tactus_model::bundle::{Contents, FORMAT, Interval, Machine, Manifest, Row, RowResult, SeriesResult};
+use tactus_model::event::{RowStatus, RunStatus, Ticked};
+use tactus_model::facts::Facts;
+use tactus_model::latency::Latency;
+use tactus_model::message::{Control, Note, Outlier, ThreadCounters};
+use tactus_model::plan::{Compare, Environment, Figure, FigureKind, Plan, Reference, Require, Scenario};
+use tactus_model::series::SeriesKey;
+use tactus_model::{Evidence, Nanos};
+
+/// xorshift64*: numbers that are the same on every machine.
+pub struct Random(pub u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+
+    /// Between 0 and 1.
+    fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+/// What a row's latencies look like, in ns.
+#[derive(Clone, Copy)]
+pub struct Shape {
+    pub base: f64,
+    pub spread: f64,
+    /// Part of the wake-ups that something delays.
+    pub late: f64,
+    pub lateness: f64,
+}
+
+impl Shape {
+    pub const IDLE: Self = Self { base: 1_900.0, spread: 420.0, late: 0.002, lateness: 2_600.0 };
+    pub const LOADED: Self = Self { base: 2_500.0, spread: 900.0, late: 0.02, lateness: 4_500.0 };
+    pub const EMULATED: Self = Self { base: 210_000.0, spread: 70_000.0, late: 0.03, lateness: 900_000.0 };
+
+    fn draw(self, random: &mut Random) -> u64 {
+        let exponential = |random: &mut Random| -(1.0 - random.unit()).ln();
+        let mut value = self.base + self.spread * exponential(random);
+        if random.unit() < self.late {
+            value += self.lateness * exponential(random);
+        }
+        value as u64
+    }
+}
+
+pub const MACHINE: &str = "bench-07";
+
+/// A row as it would have been planned.
+pub fn planned(name: &str, environment: &str, kind: &str, load: Vec<Value>) -> RowResult {
+    RowResult {
+        name: name.into(),
+        environment: environment.into(),
+        kind: kind.into(),
+        evidence: None,
+        measurement: Measure::Timer(Timer::default()),
+        interval_ns: 200_000,
+        priority: 95,
+        policy: Policy::Fifo,
+        load,
+        fault: Vec::new(),
+        status: RowStatus::Skipped,
+        reason: None,
+        started: None,
+        planned_ns: 10_000_000_000,
+        measured_ns: 0,
+        start_up_ms: None,
+        series: Vec::new(),
+        all: None,
+        control: Vec::new(),
+        notes: Vec::new(),
+        frames_lost: 0,
+        require: None,
+    }
+}
+
+/// Ticks, samples per tick and series, ticks per interval of the log.
+#[derive(Clone, Copy)]
+pub struct Span {
+    pub ticks: u64,
+    pub samples: u64,
+    pub per_interval: u64,
+    pub series: u32,
+}
+
+impl Span {
+    pub const QUICK: Self = Self { ticks: 20, samples: 2_500, per_interval: 1, series: 2 };
+}
+
+/// Measures a planned row: `shape` decides the latencies.
+pub fn measured(mut result: RowResult, evidence: Evidence, shape: Shape, span: Span, seed: u64) -> Row {
+    let mut random = Random(seed * 7_919 + 12_345);
+    let tick_ns = result.planned_ns / span.ticks;
+    let (mut ticks, mut intervals, mut missed, mut all) = (Vec::new(), Vec::new(), Vec::new(), Latency::new());
+    for cpu in 1..=span.series {
+        let key = SeriesKey { cpu, thread: cpu - 1, priority: 95, kind: "thread".into() };
+        let (mut own, mut interval) = (Latency::new(), Latency::new());
+        let mut outliers = Vec::new();
+        for n in 0..span.ticks {
+            let mut tick = Latency::new();
+            for _ in 0..span.samples {
+                let value = shape.draw(&mut random);
+                tick.record(value, result.interval_ns);
+                outliers.push(Outlier { activity: 0, series: key.clone(), at_ns: n * tick_ns + value, value_ns: value });
+            }
+            outliers.sort_by_key(|outlier| std::cmp::Reverse(outlier.value_ns));
+            outliers.truncate(12);
+            let totals = tick.totals;
+            ticks.push(Ticked {
+                row: 0,
+                series: key.clone(),
+                n,
+                at_ns: (n + 1) * tick_ns + 40_000,
+                cycles: totals.cycles,
+                overruns: totals.overruns,
+                min_ns: Some(totals.min_ns),
+                mean_ns: totals.mean_ns(),
+                p99_ns: Some(tick.raw.value_at_quantile(0.99)),
+                max_ns: Some(totals.max_ns),
+                whole: None,
+            });
+            interval.merge(&tick);
+            if (n + 1) % span.per_interval == 0 || n + 1 == span.ticks {
+                let start = n / span.per_interval * span.per_interval * tick_ns;
+                let cut = |histogram: &hdrhistogram::Histogram<u64>| Interval {
+                    tag: cpu.to_string(),
+                    start_ns: start,
+                    length_ns: (n + 1) * tick_ns + 40_000 - start,
+                    histogram: histogram.clone(),
+                };
+                intervals.push(cut(&interval.raw));
+                if !interval.missed.is_empty() {
+                    missed.push(cut(&interval.missed));
+                }
+                own.merge(&interval);
+                interval = Latency::new();
+            }
+        }
+        result.control.push(Control {
+            activity: 0,
+            series: key.clone(),
+            injected_ns: 1_000_000,
+            seen_ns: 1_000_000 + shape.draw(&mut random),
+            noise_ns: shape.base as u64 * 2,
+            proven: true,
+            attempts: 1,
+        });
+        let thread = ThreadCounters {
+            minor_faults: Some(0),
+            major_faults: Some(0),
+            voluntary_switches: Some(own.totals.cycles),
+            involuntary_switches: Some(u64::from(cpu) * 3),
+            cpu_ns: Some(310_000_000),
+            steal_ns: Some(1_200_000),
+            smi: None,
+        };
+        result.series.push(SeriesResult { key, summary: own.summary(), thread, outliers });
+        all.merge(&own);
+    }
+    result.evidence = Some(evidence);
+    result.status = RowStatus::Measured;
+    result.started = Some("2026-11-20T09:14:03Z".into());
+    result.measured_ns = result.planned_ns;
+    result.start_up_ms = Some(if result.kind == "qemu" { 1_912 } else { 148 });
+    result.all = Some(all.summary());
+    result.notes.push(Note::side_effect("/dev/cpu_dma_latency was held at 0 us while measuring"));
+    Row { result, ticks, intervals, missed }
+}
+
+pub fn unmeasured(mut result: RowResult, status: RowStatus, reason: &str) -> Row {
+    result.status = status;
+    result.reason = Some(reason.into());
+    Row { result, ticks: Vec::new(), intervals: Vec::new(), missed: Vec::new() }
+}
+
+pub fn scheduler(environment: &str) -> Vec<Value> {
+    vec![json!({ "kind": "scheduler", "pipes": false, "in": environment })]
+}
+
+pub fn manifest(plan: &str) -> Manifest {
+    Manifest {
+        format: FORMAT,
+        tactus: "0.1.0".into(),
+        plan: plan.into(),
+        started: "2026-11-20T09:14:01Z".into(),
+        finished: Some("2026-11-20T09:15:32Z".into()),
+        status: RunStatus::Complete,
+        machine: Machine {
+            name: MACHINE.into(),
+            processor: "Intel(R) Xeon(R) Gold 6338N CPU @ 2.20GHz".into(),
+            cpus: "0-3".into(),
+            kernel: "6.12.57+deb13-rt-amd64 #1 SMP PREEMPT_RT Debian 6.12.57-1 (2025-11-05)".into(),
+            system: "Debian GNU/Linux 13 (trixie)".into(),
+        },
+        files: BTreeMap::new(),
+    }
+}
+
+pub fn facts(kernel: &str, cmdline: &str) -> Facts {
+    let mut facts = Facts::default();
+    facts.keep("uname:release", kernel);
+    facts.keep("/proc/cmdline", cmdline);
+    facts.keep("/sys/devices/system/cpu/online", "0-3");
+    facts.keep("/sys/devices/system/cpu/isolated", "2-3");
+    facts.keep("/sys/devices/system/clocksource/clocksource0/current_clocksource", "tsc");
+    facts.keep("/sys/devices/system/cpu/cpu2/cpufreq/scaling_governor", "performance");
+    facts.keep("/proc/sys/kernel/sched_rt_runtime_us", "950000");
+    facts.keep("/proc/interrupts", "            CPU0       CPU1\n  0:         12          0  IO-APIC   2-edge  timer\nLOC:    1234567     765432  Local timer interrupts");
+    facts.0.insert("/sys/kernel/realtime".into(), tactus_model::facts::Reading::Absent);
+    facts.0.insert(
+        "/sys/kernel/debug/sched/features".into(),
+        tactus_model::facts::Reading::Unreadable("Permission denied (os error 13)".into()),
+    );
+    facts
+}
+
+pub fn environment(kind: &str) -> Environment {
+    Environment { kind: kind.into(), ..Environment::default() }
+}
+
+/// A run of `tactus run --quick` on a machine without KVM and without crun.
+pub fn this_machine() -> Contents {
+    let mut plan = Plan {
+        name: "this-machine".into(),
+        title: Some("This machine, in every environment it has".into()),
+        about: Some("Wake-up latency on the host, in a container and in a virtual machine, each idle and under scheduler load, with the same probe, CPUs, priority and interval.".into()),
+        ..Plan::default()
+    };
+    let mut rows = Vec::new();
+    for (n, kind) in ["host", "podman", "qemu"].into_iter().enumerate() {
+        plan.environment.insert(kind.into(), environment(kind));
+        plan.compare.push(Compare {
+            name: format!("Scheduler load on {kind}"),
+            base: format!("{kind}, idle"),
+            with: format!("{kind}, loaded"),
+            claim: None,
+        });
+        for loaded in [false, true] {
+            let load = if loaded { scheduler(kind) } else { Vec::new() };
+            let name = format!("{kind}, {}", if loaded { "loaded" } else { "idle" });
+            plan.scenario.push(Scenario {
+                name: Some(name.clone()),
+                environment: Some(kind.into()),
+                duration: Some(Nanos::from_secs(10)),
+                ..Scenario::default()
+            });
+            let mut result = planned(&name, kind, kind, load);
+            let (evidence, shape) = match (kind, loaded) {
+                ("qemu", false) => (Evidence::Emulated, Shape::EMULATED),
+                ("qemu", true) => (Evidence::Emulated, Shape { late: 0.09, ..Shape::EMULATED }),
+                (_, false) => (Evidence::VirtualHost, Shape::IDLE),
+                (_, true) => (Evidence::VirtualHost, Shape::LOADED),
+            };
+            if kind == "host" {
+                result.require =
+                    Some(Require { max: Some(Nanos::from_us(100)), cycles: Some(50_000), ..Require::default() });
+            }
+            if kind == "qemu" {
+                result.require = Some(Require { max: Some(Nanos::from_us(100)), ..Require::default() });
+                result.notes.push(Note::info("no KVM on this machine: the guest's processor is emulated (TCG)"));
+            }
+            rows.push(measured(result, evidence, shape, Span::QUICK, n as u64 * 2 + u64::from(loaded) + 1));
+        }
+    }
+    let skipped = planned("oci, idle", "oci", "oci", Vec::new());
+    rows.push(unmeasured(skipped, RowStatus::Skipped, "neither crun nor runc is installed; install crun (apt install crun)"));
+    Contents {
+        manifest: manifest("this-machine"),
+        plan,
+        facts: BTreeMap::from([
+            ("host".into(), facts("6.12.57+deb13-rt-amd64", "BOOT_IMAGE=/vmlinuz root=/dev/vda1 isolcpus=managed_irq,domain,2-3 nohz_full=2-3")),
+            ("podman".into(), facts("6.12.57+deb13-rt-amd64", "BOOT_IMAGE=/vmlinuz root=/dev/vda1 isolcpus=managed_irq,domain,2-3 nohz_full=2-3")),
+            ("qemu".into(), facts("6.12.57+deb13-rt-amd64", "console=ttyS0 quiet isolcpus=managed_irq,domain,1")),
+        ]),
+        rows,
+        notes: vec![
+            (None, Note::info("the guest's kernel is linux-image-6.12.57+deb13-rt-amd64")),
+            (
+                Some("podman".into()),
+                Note::obstacle(
+                    "the cgroup of the container has no budget for real-time tasks (RT_GROUP_SCHED)",
+                    "add --cpu-rt-runtime, or boot with a kernel without RT_GROUP_SCHED",
+                ),
+            ),
+        ],
+        damage: Vec::new(),
+    }
+}
+
+/// A study with references, claims and figures, on hardware with KVM; one scenario failed.
+pub fn study() -> Contents {
+    let names = ["host, no load", "host, load on the neighbour", "VM, no load", "VM, load on the neighbour"];
+    let mut plan = Plan {
+        name: "intel-xeon-2015".into(),
+        title: Some("Does load on one core disturb the real-time core beside it?".into()),
+        about: Some("The document measures the wake-up latency of one core for 24 hours, on the host and in a virtual machine, without load and with hackbench on the neighbouring core.".into()),
+        ..Plan::default()
+    };
+    plan.environment.insert("host".into(), environment("host"));
+    plan.environment.insert("vm".into(), environment("qemu"));
+    let mut rows = Vec::new();
+    for (n, name) in names.into_iter().enumerate() {
+        let (environment, kind) = if n < 2 { ("host", "host") } else { ("vm", "qemu") };
+        let load = if n % 2 == 1 {
+            vec![json!({ "kind": "scheduler", "pipes": false, "in": environment, "cpus": if n < 2 { "3" } else { "2" } })]
+        } else {
+            Vec::new()
+        };
+        let result = RowResult { planned_ns: 60_000_000_000, ..planned(name, environment, kind, load) };
+        let slower = if n < 2 { 1.0 } else { 1.7 };
+        let shape = if n == 1 { Shape { base: 2_050.0, ..Shape::IDLE } } else { Shape::IDLE };
+        let shape = Shape { base: shape.base * slower, spread: shape.spread * slower, ..shape };
+        let span = Span { ticks: 60, samples: 1_500, per_interval: 1, series: 1 };
+        rows.push(measured(result, Evidence::BareMetal, shape, span, 40 + n as u64));
+    }
+    for scenario in &names[2..] {
+        plan.reference.push(Reference {
+            scenario: (*scenario).into(),
+            max: Some(Nanos::from_us(8)),
+            source: "section 12.2 and figure 3".into(),
+            ..Reference::default()
+        });
+    }
+    for (place, names, title) in [("host", &names[..2], "Figure 2. Result on Host"), ("VM", &names[2..], "Figure 3. Result on VM")] {
+        plan.compare.push(Compare {
+            name: format!("Load on the neighbour core, {place}"),
+            base: names[0].into(),
+            with: names[1].into(),
+            claim: Some("the load on a core is not affecting the real-time task run on another core".into()),
+        });
+        plan.figure.push(Figure {
+            kind: FigureKind::LatencyOverTime,
+            title: title.into(),
+            scenarios: names.iter().map(|name| (*name).to_owned()).collect(),
+        });
+    }
+    let mut manifest = manifest("intel-xeon-2015");
+    manifest.started = "2026-11-20T10:00:00Z".into();
+    Contents { manifest, plan, facts: BTreeMap::new(), rows, notes: Vec::new(), damage: Vec::new() }
+}
+
+/// A bundle of a plan without scenarios.
+pub fn empty() -> Contents {
+    Contents {
+        manifest: manifest("empty"),
+        plan: Plan { name: "empty".into(), ..Plan::default() },
+        facts: BTreeMap::new(),
+        rows: Vec::new(),
+        notes: Vec::new(),
+        damage: Vec::new(),
+    }
+}
+
+/// A run that died while it measured its only row.
+pub fn interrupted() -> Contents {
+    let mut contents = empty();
+    let mut row = measured(
+        RowResult { planned_ns: 4_000_000_000, ..planned("host, idle", "host", "host", Vec::new()) },
+        Evidence::BareMetal,
+        Shape::IDLE,
+        Span { ticks: 4, samples: 5_000, per_interval: 1, series: 1 },
+        9,
+    );
+    row.result.planned_ns = 86_400_000_000_000;
+    contents.rows.push(row);
+    contents.manifest.status = RunStatus::Interrupted;
+    contents.manifest.finished = None;
+    contents.damage.push("the run died before it could end the bundle: up to one tick may be missing".into());
+    contents
+}
+
+/// Names that want to be something else.
+pub fn hostile() -> Contents {
+    let names = [
+        "<script>alert(1)</script>".to_owned(),
+        "a|b`c` *d* \u{1b}[31mred\u{1b}[0m \u{202e}reversed".to_owned(),
+        "very long ".repeat(40),
+        "日本語のシナリオ名 🦀 und Ünïcödé".to_owned(),
+        "\"quoted\" & 'single' {{ 7 * 7 }} </script><svg onload=x>".to_owned(),
+    ];
+    let mut contents = empty();
+    contents.plan.title = Some("<img src=x onerror=alert(1)>".into());
+    for (n, name) in names.iter().enumerate() {
+        let mut result = planned(name, &format!("env<{n}>"), "host", Vec::new());
+        result.notes.push(Note::obstacle("<b>bold</b>\nsecond line", "</td><script>"));
+        let span = Span { ticks: 3, samples: 200, per_interval: 1, series: 1 };
+        contents.rows.push(measured(result, Evidence::BareMetal, Shape::IDLE, span, n as u64 + 1));
+    }
+    let title = names[0].clone();
+    contents.plan.figure.push(Figure { kind: FigureKind::Histogram, title, scenarios: names.to_vec() });
+    contents.facts.insert("env<0>".into(), facts("<kernel>", "</script><script>alert(2)</script>"));
+    contents
+}
+
+/// 24 hours at one tick a second and one interval a minute, idle and loaded.
+pub fn day() -> Contents {
+    let mut contents = empty();
+    for (n, name) in ["host, no load", "host, loaded"].into_iter().enumerate() {
+        let load = if n == 1 { scheduler("host") } else { Vec::new() };
+        let result = RowResult { planned_ns: 86_400_000_000_000, ..planned(name, "host", "host", load) };
+        let span = Span { ticks: 86_400, samples: 5, per_interval: 60, series: 1 };
+        let mut row = measured(result, Evidence::BareMetal, if n == 0 { Shape::IDLE } else { Shape::LOADED }, span, 3);
+        if n == 0 {
+            // One late wake-up in the whole day.
+            row.ticks[50_000].max_ns = Some(777_000);
+            if let Some(all) = &mut row.result.all {
+                all.max_ns = Some(777_000);
+            }
+        }
+        contents.rows.push(row);
+    }
+    contents.plan.figure.push(Figure {
+        kind: FigureKind::LatencyOverTime,
+        title: "The whole day".into(),
+        scenarios: vec!["host, no load".into(), "host, loaded".into()],
+    });
+    contents.plan.compare.push(Compare {
+        name: "Load".into(),
+        base: "host, no load".into(),
+        with: "host, loaded".into(),
+        claim: None,
+    });
+    contents
+}
