@@ -55,6 +55,14 @@ impl Source {
         })
     }
 
+    /// What its ticks are worth.
+    pub fn scale(self) -> Scale {
+        match self {
+            Self::Ticks(scale) => scale,
+            Self::Clock => Scale::ONE,
+        }
+    }
+
     /// Says which clock is polled.
     pub fn note(self) -> Note {
         let name = if cfg!(target_arch = "x86_64") { "the TSC" } else { "the virtual counter" };

@@ -14,11 +14,12 @@ use tactus_model::message::{Activity, Done, End, FromProbe, Job, Note, Refusal, 
 use tactus_model::series::SeriesKey;
 
 use crate::channel::{Channel, Incoming};
+use crate::clock::Source;
 use crate::companion::Companion;
 use crate::measure::control::{self, CpuControl};
 use crate::measure::gaps::Gaps;
 use crate::measure::lane::{Common, Lane, Order, Run, Spec};
-use crate::measure::series::Series;
+use crate::measure::series::{SMALLEST_GAP, Series};
 use crate::measure::thread::{Measuring, allowed};
 use crate::measure::{self, counters, refuse};
 use crate::session::Farewell;
@@ -239,7 +240,7 @@ fn start_threads(
                 limit_ns: wanted.limit_ns.unwrap_or(u64::MAX),
                 busy: wanted.busy,
             };
-            let gaps = entry.counts_gaps().then(Gaps::new);
+            let gaps = entry.counts_gaps().then(|| Gaps::new(Source::find().scale().ticks(SMALLEST_GAP)));
             let lane = Arc::new(Lane::new(spec, gaps, Arc::clone(common)));
             threads.push(Measuring::start(lane, entry)?);
         }
@@ -381,7 +382,9 @@ impl Running {
                 }
             }
         };
-        let measured_ns = sys::now().min(end_at).saturating_sub(self.began);
+        let broke_at = self.job.common.broke_at.load(Ordering::Acquire);
+        let ended_at = if broke_at > 0 { broke_at } else { sys::now() };
+        let measured_ns = ended_at.min(end_at).saturating_sub(self.began);
         self.end_threads(end == End::Complete);
         self.report(channel, Some(self.began + measured_ns))?;
         let reason = self.reason(end);

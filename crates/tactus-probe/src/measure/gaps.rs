@@ -39,14 +39,14 @@ pub struct Counted {
 }
 
 impl Gaps {
-    /// No counts; the memory is already touched.
-    pub fn new() -> Self {
+    /// No counts; the memory is already touched. `floor`: the first value of [`Gaps::floor`].
+    pub fn new(floor: u64) -> Self {
         let gaps = Self {
             counts: (0..BUCKETS).map(|_| AtomicU64::new(1)).collect(),
             min: AtomicU64::new(u64::MAX),
             max: AtomicU64::new(0),
             sum: AtomicU64::new(0),
-            floor: AtomicU64::new(0),
+            floor: AtomicU64::new(floor),
         };
         gaps.counts.iter().for_each(|count| count.store(0, Ordering::Relaxed));
         gaps
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn differences_are_what_was_counted_between_two_looks() {
-        let gaps = Gaps::new();
+        let gaps = Gaps::new(0);
         let mut state = Vec::new();
         [5, 5, 9].into_iter().for_each(|ticks| gaps.count(ticks));
         let first = gaps.since(&mut state);

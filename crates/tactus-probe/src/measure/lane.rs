@@ -63,6 +63,8 @@ pub struct Common {
     pub stop: AtomicBool,
     /// When open runs begin, CLOCK_MONOTONIC in ns; 0: not known yet.
     pub beginning: AtomicU64,
+    /// When a value exceeded its limit, CLOCK_MONOTONIC in ns; 0: none did.
+    pub broke_at: AtomicU64,
 }
 
 /// The shared state of one measuring thread.

@@ -15,7 +15,7 @@ const OUTLIERS: usize = 32;
 /// Of these, the most that are sent with one tick.
 const PER_TICK: usize = 4;
 /// Gaps below this are no outliers, in ns.
-const SMALLEST_GAP: u64 = 1_000;
+pub const SMALLEST_GAP: u64 = 1_000;
 
 /// The largest values of a series with their times.
 #[derive(Debug, Default)]
@@ -74,10 +74,7 @@ impl Series {
         lane.ring.drain(|_| ());
         let _ = lane.ring.take_lost();
         let polled = lane.gaps.as_ref().map(|gaps| {
-            let scale = match Source::find() {
-                Source::Ticks(scale) => scale,
-                Source::Clock => Scale::ONE,
-            };
+            let scale = Source::find().scale();
             let mut state = Vec::new();
             let sum_before = gaps.since(&mut state).sum;
             gaps.floor.store(scale.ticks(SMALLEST_GAP), Ordering::Relaxed);
@@ -242,7 +239,7 @@ mod tests {
 
     #[test]
     fn gaps_of_a_tick_have_exact_extremes_and_a_sum() {
-        let lane = lane(Some(Gaps::new()));
+        let lane = lane(Some(Gaps::new(0)));
         let gaps = lane.gaps.as_ref().unwrap();
         gaps.count(1_000_000);
         let mut series = Series::begin(Arc::clone(&lane), 0, "");

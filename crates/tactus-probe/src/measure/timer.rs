@@ -55,6 +55,7 @@ impl Measurement for Timer {
             writer.push(Sample { at: now, value: late });
             if late > limit {
                 lane.broke.store(late, Ordering::Relaxed);
+                lane.common.broke_at.store(now, Ordering::Relaxed);
                 lane.common.stop.store(true, Ordering::Release);
                 return;
             }

@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+"""Compares the probe with cyclictest on this machine: same CPU, FIFO 95, 200 us, in turn.
+
+usage: instrument.py [PROBE] [--cpu N] [--pairs N] [--seconds N] [--json FILE]
+
+Prints every pair and the median of the ratios probe/cyclictest of
+
+  CPU per wake-up   CPU time of all threads of the process divided by its wake-ups. Taken between
+                    two readings of /proc/PID/task/*/schedstat, one second after the start and just
+                    before the end, so that what either does once (facts, control, allocation) is
+                    not spread over its wake-ups.
+  whole life        the same from getrusage(2) of the ended process, start and end included.
+  average, minimum  latency.
+
+Exit: 0 when the ratios are within the bounds (1.02 CPU, 0.9 to 1.1 average, 1.1 minimum), 1 when
+not, 2 when something is missing.
+"""
+
+import argparse
+import json
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+import zlib
+from pathlib import Path
+
+INTERVAL_US = 200
+PRIORITY = 95
+SETTLE_S = 1.0
+BOUNDS = {"cpu": (0.0, 1.02), "average": (0.9, 1.1), "minimum": (0.0, 1.1)}
+
+
+def cpu_ns(pid):
+    """CPU time of all live threads of a process, in ns."""
+    total = 0
+    for path in Path(f"/proc/{pid}/task").iterdir():
+        try:
+            total += int((path / "schedstat").read_text().split()[0])
+        except (FileNotFoundError, ProcessLookupError):
+            pass
+    return total
+
+
+class Steady:
+    """CPU time per wake-up between two moments of a running process."""
+
+    def __init__(self, pid, begun_at, seconds):
+        time.sleep(max(0.0, begun_at + SETTLE_S - time.monotonic()))
+        self.pid, self.at, self.cpu = pid, time.monotonic(), cpu_ns(pid)
+        time.sleep(max(0.0, begun_at + seconds - 0.5 - time.monotonic()))
+        wakeups = (time.monotonic() - self.at) * 1e6 / INTERVAL_US
+        self.per_wakeup = (cpu_ns(pid) - self.cpu) / wakeups
+
+
+def ended(process):
+    """CPU time of an ended child, in ns."""
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return (usage.ru_utime + usage.ru_stime) * 1e9
+
+
+def cyclictest(cpu, seconds):
+    words = ["cyclictest", "-m", "-q", "-N", "-p", str(PRIORITY), "-i", str(INTERVAL_US), "-a", str(cpu), "-t", "1", "-D", str(seconds)]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    steady = Steady(process.pid, time.monotonic(), seconds)
+    text = process.stdout.read()
+    life = ended(process)
+    found = re.search(r"C:\s*(\d+) Min:\s*(\d+) Act:\s*\d+ Avg:\s*(\d+) Max:\s*(\d+)", text)
+    if process.returncode or not found:
+        sys.exit(f"cyclictest failed: {text}")
+    cycles, low, mean, high = map(int, found.groups())
+    return {"cpu": steady.per_wakeup, "life": life / cycles, "minimum": low, "average": mean, "maximum": high, "cycles": cycles}
+
+
+class Probe:
+    """Speaks the wire protocol of the probe (docs/design/wire.md)."""
+
+    def __init__(self, path):
+        self.process = subprocess.Popen([path], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.sent = 0
+
+    def say(self, message):
+        line = '{"q":%d,"m":%s' % (self.sent, json.dumps(message, separators=(",", ":")))
+        self.sent += 1
+        self.process.stdin.write(f'{line},"c":"{zlib.crc32(line.encode()):08x}"}}\n'.encode())
+        self.process.stdin.flush()
+
+    def messages(self):
+        parts = []
+        for line in self.process.stdout:
+            frame = json.loads(line)
+            if "m" in frame:
+                yield frame["m"]
+                continue
+            index, of = frame["p"]
+            parts = parts[:index] + [frame["x"]]
+            if index + 1 == of:
+                yield json.loads("".join(parts))
+        sys.exit("the probe ended without a word")
+
+    def wait(self, *kinds):
+        for message in self.messages():
+            if message["t"] == "refused":
+                sys.exit(f"the probe refused: {message['reason']}")
+            if message["t"] in kinds and message.get("last", True):
+                return message
+
+
+def probe(path, cpu, seconds):
+    # All other CPUs keep house, as the kernel arranges it for cyclictest's main thread.
+    house = ",".join(str(other) for other in sorted(os.sched_getaffinity(0) - {cpu})) or str(cpu)
+    measure = {"measure": {"kind": "timer"}, "interval_ns": INTERVAL_US * 1000, "priority": PRIORITY, "policy": "fifo"}
+    job = {
+        "t": "job", "duration_ns": seconds * 10**9, "tick_ns": 10**9, "control": False, "no_side_effects": False,
+        "housekeeping": house, "activities": [{"id": 0, "cpus": str(cpu), "what": {"measure": measure}}],
+    }
+    session = Probe(path)
+    session.wait("facts")
+    session.say(job)
+    session.wait("ready")
+    session.say({"t": "go"})
+    steady = Steady(session.process.pid, time.monotonic(), seconds)
+    total = None
+    for message in session.messages():
+        if message["t"] == "tick":
+            total = message["total"]
+        if message["t"] == "done":
+            break
+    session.say({"t": "quit"})
+    life = ended(session.process)
+    cycles = total["cycles"]
+    return {
+        "cpu": steady.per_wakeup, "life": life / cycles, "minimum": total["min_ns"], "average": total["sum_ns"] / cycles,
+        "maximum": total["max_ns"], "cycles": cycles,
+    }
+
+
+def candidates(arch):
+    """Where a build of the probe may lie, the best last."""
+    target = Path(os.environ.get("CARGO_TARGET_DIR", Path(__file__).parents[2] / "target"))
+    return [target / f"{arch}-unknown-linux-musl/probe/tactus-probe", target / f"probes/{arch}-unknown-linux-musl/tactus-probe"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("probe", nargs="?", help="default: where `make` builds it")
+    parser.add_argument("--cpu", type=int, default=max(os.sched_getaffinity(0)))
+    parser.add_argument("--pairs", type=int, default=10)
+    parser.add_argument("--seconds", type=int, default=5)
+    parser.add_argument("--json", help="write all pairs there")
+    options = parser.parse_args()
+    if not shutil.which("cyclictest"):
+        print("instrument.py: cyclictest is missing\nhint: apt-get install rt-tests", file=sys.stderr)
+        return 2
+    built = {arch: path for arch in ("x86_64", "aarch64") for path in candidates(arch) if path.exists()}
+    path = options.probe or built.get(os.uname().machine)
+    if not path:
+        print("instrument.py: there is no probe\nhint: name one, or make build", file=sys.stderr)
+        return 2
+    for each in sorted({str(path), *map(str, built.values())}):
+        print(f"{each}: {os.path.getsize(each)} bytes")
+    print(f"CPU {options.cpu}, SCHED_FIFO {PRIORITY}, {INTERVAL_US} us, {options.seconds} s each; times in ns, cyclictest | probe")
+    print(f"{'pair':>4}  {'CPU per wake-up':>21}  {'whole life':>17}  {'average':>15}  {'minimum':>15}  {'maximum':>19}")
+    pairs = []
+    for number in range(options.pairs):
+        # Which one is first changes, so that neither always follows the other.
+        runs = {}
+        order = ["cyclictest", "probe"] if number % 2 == 0 else ["probe", "cyclictest"]
+        for name in order:
+            runs[name] = cyclictest(options.cpu, options.seconds) if name == "cyclictest" else probe(path, options.cpu, options.seconds)
+        theirs, ours = runs["cyclictest"], runs["probe"]
+        pairs.append((theirs, ours))
+        cells = [f"{theirs[key]:8.0f} | {ours[key]:<8.0f}" for key in ("cpu", "life", "average", "minimum", "maximum")]
+        print(f"{number + 1:>4}  " + "  ".join(cells), flush=True)
+    good = True
+    for key, name in (("cpu", "CPU per wake-up"), ("life", "whole life"), ("average", "average"), ("minimum", "minimum"), ("maximum", "maximum")):
+        ratio = statistics.median(ours[key] / theirs[key] for theirs, ours in pairs)
+        low, high = BOUNDS.get(key, (None, None))
+        verdict = "" if low is None else ("  good" if low <= ratio <= high else f"  OUT OF BOUNDS ({low} to {high})")
+        good = good and "OUT" not in verdict
+        print(f"median ratio probe/cyclictest, {name:<16} {ratio:.3f}{verdict}")
+    if options.json:
+        Path(options.json).write_text(json.dumps([{"cyclictest": theirs, "probe": ours} for theirs, ours in pairs], indent=1))
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
