@@ -144,7 +144,7 @@ pub struct SeriesResult {
     /// Its figures.
     pub summary: Summary,
     /// What its thread went through.
-    pub thread: ThreadCounters,
+    pub counters: ThreadCounters,
     /// Its largest values, largest first.
     pub outliers: Vec<Outlier>,
 }

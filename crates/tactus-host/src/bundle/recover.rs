@@ -63,7 +63,7 @@ pub fn result(row: &mut Row) {
         .map(|(key, latency)| SeriesResult {
             key,
             summary: latency.summary(),
-            thread: ThreadCounters::default(),
+            counters: ThreadCounters::default(),
             outliers: Vec::new(),
         })
         .collect();

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use tactus_model::activity::{Measure, Policy, Timer};
-use tactus_model::bundle::{Machine, RowResult};
+use tactus_model::bundle::{Machine, RowResult, SeriesResult};
 use tactus_model::event::{Event, RowStatus, RunStatus, Stamped, Ticked};
 use tactus_model::latency::{Latency, Sparse};
 use tactus_model::message::{ThreadCounters, Tick};
@@ -75,6 +75,9 @@ fn bundle(dir: &Path, planned: u64, done: u64, end: bool) -> Latency {
     }
     if end {
         log.finish().unwrap();
+        let key = SeriesKey { cpu: 1, thread: 0, priority: 95, kind: "thread".into() };
+        let counters = ThreadCounters::default();
+        result.series = vec![SeriesResult { key, summary: total.summary(), counters, outliers: Vec::new() }];
         result.all = Some(total.summary());
         result.measured_ns = done * TICK_NS;
         writer.result(0, &result).unwrap();
@@ -92,6 +95,7 @@ fn a_finished_bundle_is_read_back_whole() {
     assert!(contents.damage.is_empty(), "{:?}", contents.damage);
     let row = &contents.rows[0];
     assert_eq!((row.ticks.len(), row.intervals.len()), (10, 10));
+    assert_eq!(row.result.series[0].key.cpu, 1);
     assert_eq!(row.histogram(), total.raw);
 }
 

@@ -40,7 +40,7 @@ struct RowState {
 #[derive(Default)]
 struct SeriesState {
     latency: Latency,
-    thread: ThreadCounters,
+    counters: ThreadCounters,
     outliers: Vec<Outlier>,
 }
 
@@ -126,7 +126,7 @@ impl Recorder {
             own.trim();
             all.merge(&own.latency);
             let summary = own.latency.summary();
-            series.push(SeriesResult { key, summary, thread: own.thread, outliers: own.outliers });
+            series.push(SeriesResult { key, summary, counters: own.counters, outliers: own.outliers });
         }
         let result = &mut state.result;
         if !state.running
@@ -175,7 +175,7 @@ impl SeriesState {
         self.latency.totals = tick.total;
         let _ = tick.counts.add_to(&mut self.latency.raw);
         let _ = tick.missed.add_to(&mut self.latency.missed);
-        self.thread = tick.thread;
+        self.counters = tick.thread;
     }
 }
 
