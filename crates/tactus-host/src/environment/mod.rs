@@ -28,6 +28,8 @@ macro_rules! registry {
     };
 }
 
+#[cfg(test)]
+mod contract;
 mod support;
 
 registry! {

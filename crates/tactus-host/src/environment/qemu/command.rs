@@ -119,7 +119,8 @@ impl Machine {
     fn kernel_words(&self) -> String {
         let console = if self.arch == "aarch64" { "console=ttyAMA0" } else { "console=ttyS0" };
         // A panic ends QEMU (with -no-reboot), and so the scenario, with the console as its witness.
-        let mut words = vec![console, "panic=-1"];
+        // The self-tests of the kernel's cryptography take an emulated guest half a second.
+        let mut words = vec![console, "panic=-1", "cryptomgr.notests"];
         if self.arch == "x86_64" {
             words.push("reboot=t");
             if self.accel == Accel::Tcg {
@@ -167,7 +168,7 @@ pub(super) mod tests {
         let append = words.iter().position(|word| word == "-append").unwrap();
         assert_eq!(
             words[append + 1],
-            "console=ttyS0 panic=-1 reboot=t tsc=reliable clocksource=tsc isolcpus=1 nohz_full=1"
+            "console=ttyS0 panic=-1 cryptomgr.notests reboot=t tsc=reliable clocksource=tsc isolcpus=1 nohz_full=1"
         );
         assert!(words.contains(&"file,id=console,path=/runs/a,, b/console.log".to_owned()), "{words:?}");
     }

@@ -1,0 +1,165 @@
+//! A conversation with the probe of one environment.
+
+use std::io::{Read, Write};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use tactus_host::environment::{Environment, Running, Setting, StartError, Stream};
+use tactus_host::guardian::{Guardian, Workspace};
+use tactus_host::plan::topology;
+use tactus_host::system::Real;
+use tactus_model::activity::{Measure, Policy, Timer};
+use tactus_model::facts::Facts;
+use tactus_model::message::{Activity, FromProbe, Job, PROTOCOL, ToProbe, What};
+use tactus_model::plan;
+use tactus_model::wire::{Decoder, Encoder, Item};
+use tactus_model::CpuSet;
+
+/// Longer than anything takes on a machine that is shared and emulates.
+pub const PATIENCE: Duration = Duration::from_secs(120);
+
+/// An environment that is up, and both ends of its stream.
+pub struct Conversation {
+    /// The environment.
+    pub running: Box<dyn Running>,
+    writer: Option<Box<dyn Write + Send>>,
+    encoder: Encoder,
+    heard: Receiver<FromProbe>,
+    measuring: CpuSet,
+    housekeeping: CpuSet,
+    workspace: Workspace,
+    guardian: Guardian,
+}
+
+impl Conversation {
+    /// Starts an environment.
+    pub fn begin(environment: &dyn Environment, spec: &plan::Environment) -> Result<Self, StartError> {
+        let machine = topology(&Real);
+        let layout = environment.layout(&machine.allowed, false, &machine);
+        let guardian = Guardian::start(&Real).expect("a guardian");
+        let workspace = guardian.workspace().expect("a workspace");
+        let housekeeping = machine.housekeeping(&machine.measuring());
+        let mut running = environment.start(&Setting {
+            system: &Real,
+            guardian: &guardian,
+            name: "contract test",
+            spec,
+            layout: &layout,
+            housekeeping,
+            measured: layout.measuring.clone(),
+            workspace: workspace.path(),
+            console: workspace.path().join("console.log"),
+            patience: PATIENCE,
+        })?;
+        let Stream { mut reader, writer } = running.take_stream().expect("a stream");
+        assert!(running.take_stream().is_none(), "a stream is given once");
+        let (sender, heard) = channel();
+        std::thread::spawn(move || {
+            let mut decoder = Decoder::new();
+            let mut buffer = [0; 4096];
+            while let Ok(read @ 1..) = reader.read(&mut buffer) {
+                for item in decoder.feed(&buffer[..read]) {
+                    match item {
+                        Item::Message(message) => drop(sender.send(message)),
+                        other => eprintln!("{other:?}"),
+                    }
+                }
+            }
+        });
+        Ok(Self {
+            running,
+            writer: Some(writer),
+            encoder: Encoder::new(),
+            heard,
+            housekeeping: layout.inside().minus(&layout.measuring),
+            measuring: layout.measuring,
+            workspace,
+            guardian,
+        })
+    }
+
+    /// The name of the run.
+    pub fn id(&self) -> &str {
+        self.guardian.id()
+    }
+
+    /// The next message.
+    pub fn hear(&mut self, patience: Duration) -> FromProbe {
+        self.heard.recv_timeout(patience).unwrap_or_else(|error| {
+            panic!("the probe is silent ({error}): {}", self.running.last_words().unwrap_or_default())
+        })
+    }
+
+    /// Whether the stream ends.
+    pub fn hears_the_end(&mut self) -> bool {
+        loop {
+            match self.heard.recv_timeout(PATIENCE) {
+                Ok(_) => {}
+                Err(error) => return error == std::sync::mpsc::RecvTimeoutError::Disconnected,
+            }
+        }
+    }
+
+    /// Waits for hello and all facts.
+    pub fn greet(&mut self) -> Facts {
+        let FromProbe::Hello(hello) = self.hear(PATIENCE) else { panic!("hello comes first") };
+        assert_eq!(hello.protocol, PROTOCOL);
+        assert!(hello.can.iter().any(|word| word == "timer"));
+        let mut facts = Facts::default();
+        loop {
+            if let FromProbe::Facts { readings, last } = self.hear(PATIENCE) {
+                facts.0.extend(readings.0);
+                if last {
+                    return facts;
+                }
+            }
+        }
+    }
+
+    /// Says something to the probe.
+    pub fn say(&mut self, message: &ToProbe) {
+        let bytes = self.encoder.encode(message).unwrap();
+        self.write(&bytes);
+    }
+
+    /// Writes bytes to the probe.
+    pub fn write(&mut self, bytes: &[u8]) {
+        let writer = self.writer.as_mut().expect("the stream is open");
+        writer.write_all(bytes).and_then(|()| writer.flush()).expect("the probe listens");
+    }
+
+    /// Has the timer measured, and returns when it has begun.
+    pub fn measure_for(&mut self, duration: Duration) {
+        let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap();
+        let measure = Measure::Timer(Timer::default());
+        let what = What::Measure { measure, interval_ns: 2_000_000, priority: 80, policy: Policy::Fifo };
+        self.say(&ToProbe::Job(Job {
+            duration_ns: ns(duration),
+            tick_ns: 100_000_000,
+            control: false,
+            no_side_effects: false,
+            housekeeping: self.housekeeping.clone(),
+            activities: vec![Activity { id: 0, cpus: self.measuring.clone(), what }],
+        }));
+        loop {
+            match self.hear(PATIENCE) {
+                FromProbe::Ready => break,
+                FromProbe::Refused(refusal) => panic!("refused: {refusal:?}"),
+                _ => {}
+            }
+        }
+        self.say(&ToProbe::Go);
+    }
+
+    /// Tells the probe to quit and ends everything.
+    pub fn end(mut self) {
+        if let Some(mut writer) = self.writer.take() {
+            // The probe may have gone already.
+            let _ = writer.write_all(&self.encoder.encode(&ToProbe::Quit).unwrap());
+        }
+        self.running.stop();
+        drop(self.running);
+        drop(self.workspace);
+        self.guardian.finish();
+    }
+}

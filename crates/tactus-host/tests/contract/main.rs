@@ -1,0 +1,211 @@
+//! What every kind of environment must keep, on this machine: with the real Podman, crun and QEMU. An
+//! environment that cannot be used here is skipped aloud; where `TACTUS_TEST_ALL` is set (as CI does)
+//! that is a failure.
+#![expect(clippy::disallowed_methods, reason = "these tests look at the machine from outside the door")]
+
+mod conversation;
+mod leftovers;
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use conversation::{Conversation, PATIENCE};
+use tactus_host::environment::{ENVIRONMENTS, Environment, Usable};
+use tactus_host::system::Real;
+use tactus_model::Evidence;
+use tactus_model::message::{End, FromProbe, ToProbe};
+use tactus_model::plan;
+
+/// The variable that makes this program the run that is killed.
+const VICTIM: &str = "TACTUS_CONTRACT_VICTIM";
+
+/// One environment at a time: they measure on the same CPUs.
+fn alone() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The environments of this machine.
+fn usable() -> Vec<&'static (dyn Environment + Sync)> {
+    let mut usable = Vec::new();
+    for environment in ENVIRONMENTS {
+        match environment.usable(&Real) {
+            Usable::Yes { .. } => usable.push(*environment),
+            Usable::No { reason, remedy } => skipped(&format!("{}: {reason}; {remedy}", environment.kind())),
+        }
+    }
+    usable
+}
+
+fn skipped(why: &str) {
+    assert!(std::env::var_os("TACTUS_TEST_ALL").is_none(), "skipped, and TACTUS_TEST_ALL is set: {why}");
+    eprintln!("skipped: {why}");
+}
+
+fn qemu() -> Option<&'static (dyn Environment + Sync)> {
+    usable().into_iter().find(|environment| environment.kind() == "qemu")
+}
+
+fn spec(kind: &str, options: &[(&str, &str)]) -> plan::Environment {
+    let options = options.iter().map(|(key, value)| ((*key).to_owned(), (*value).into())).collect();
+    plan::Environment { kind: kind.into(), options, ..plan::Environment::default() }
+}
+
+#[test]
+fn every_environment_measures_and_leaves_nothing_behind() {
+    let _turn = alone();
+    for environment in usable() {
+        let kind = environment.kind();
+        let mut talk = Conversation::begin(environment, &spec(kind, &[])).unwrap_or_else(|error| panic!("{kind}: {error}"));
+        let facts = talk.greet();
+        assert!(facts.text("/proc/version").is_some() || facts.text("/proc/cmdline").is_some(), "{kind}: {facts:?}");
+        let evidence = talk.running.evidence(&facts);
+        assert_ne!(evidence, Evidence::Imported, "{kind}");
+        for note in talk.running.settle().unwrap() {
+            eprintln!("{kind}: {:?}: {}", note.kind, note.text);
+        }
+        talk.measure_for(Duration::from_millis(300));
+        let (mut ticks, mut cycles) = (0, 0);
+        loop {
+            match talk.hear(PATIENCE) {
+                FromProbe::Tick(tick) => {
+                    ticks += 1;
+                    cycles += tick.now.cycles;
+                    assert!(tick.now.min_ns <= tick.now.max_ns, "{kind}");
+                }
+                FromProbe::Done(done) => {
+                    assert_eq!(done.end, End::Complete, "{kind}: {:?}", done.reason);
+                    break;
+                }
+                FromProbe::Note(note) => eprintln!("{kind}: {:?}: {}", note.kind, note.text),
+                _ => {}
+            }
+        }
+        assert!(ticks >= 2 && cycles >= 10, "{kind}: {ticks} ticks, {cycles} cycles");
+        let id = talk.id().to_owned();
+        talk.end();
+        leftovers::none_within(&id, Duration::from_secs(5)).unwrap_or_else(|left| panic!("{kind} leaves {left}"));
+    }
+}
+
+#[test]
+fn an_environment_whose_probe_dies_has_last_words() {
+    let _turn = alone();
+    for environment in usable() {
+        let kind = environment.kind();
+        let mut talk = Conversation::begin(environment, &spec(kind, &[])).unwrap_or_else(|error| panic!("{kind}: {error}"));
+        talk.greet();
+        let id = talk.id().to_owned();
+        // The probe itself, or what executes it.
+        for pid in leftovers::marked(&id) {
+            let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+            if name.contains("probe") || name.starts_with("qemu") {
+                let killed = Command::new("kill").args(["-9", &pid.to_string()]).status().unwrap();
+                assert!(killed.success(), "{kind}: {name}");
+            }
+        }
+        assert!(talk.hears_the_end(), "{kind}: the stream goes on");
+        let words = talk.running.last_words().unwrap_or_default();
+        eprintln!("{kind}: {words}");
+        assert!(words.len() > 8, "{kind}: {words:?}");
+        talk.end();
+        leftovers::none_within(&id, Duration::from_secs(5)).unwrap_or_else(|left| panic!("{kind} leaves {left}"));
+    }
+}
+
+#[test]
+fn a_run_that_is_killed_leaves_nothing_behind() {
+    if let Ok(kind) = std::env::var(VICTIM) {
+        be_killed(&kind);
+    }
+    let _turn = alone();
+    for environment in usable() {
+        let kind = environment.kind();
+        let dir = tempfile::tempdir().unwrap();
+        let note = dir.path().join("run");
+        let mut victim = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "a_run_that_is_killed_leaves_nothing_behind", "--nocapture"])
+            .env(VICTIM, format!("{kind}={}", note.display()))
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let until = Instant::now() + PATIENCE;
+        let id = loop {
+            match std::fs::read_to_string(&note) {
+                Ok(text) if text.ends_with('\n') => break text.trim().to_owned(),
+                _ => assert!(victim.try_wait().unwrap().is_none(), "{kind}: the victim ended before it was killed"),
+            }
+            assert!(Instant::now() < until, "{kind}: the victim does not measure");
+            std::thread::sleep(Duration::from_millis(10));
+        };
+        assert!(!leftovers::marked(&id).is_empty(), "{kind}: nothing carries the marker");
+        victim.kill().unwrap();
+        victim.wait().unwrap();
+        leftovers::none_within(&id, Duration::from_secs(25)).unwrap_or_else(|left| panic!("{kind} leaves {left}"));
+    }
+}
+
+/// Measures until it is killed; tells the run's name when the first tick has arrived.
+fn be_killed(kind_and_note: &str) -> ! {
+    let (kind, note) = kind_and_note.split_once('=').unwrap();
+    let environment = ENVIRONMENTS.iter().find(|environment| environment.kind() == kind).unwrap();
+    let mut talk = Conversation::begin(*environment, &spec(kind, &[])).unwrap();
+    talk.greet();
+    talk.measure_for(Duration::from_secs(600));
+    loop {
+        if let FromProbe::Tick(_) = talk.hear(PATIENCE) {
+            // In one step: the reader must not see half a name.
+            let part = Path::new(note).with_extension("part");
+            std::fs::write(&part, format!("{}\n", talk.id())).unwrap();
+            std::fs::rename(&part, note).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_guest_that_panics_ends_with_the_panic() {
+    let _turn = alone();
+    let Some(qemu) = qemu() else { return };
+    let mut talk = Conversation::begin(qemu, &spec("qemu", &[("cmdline", "rdinit=/nowhere root=/dev/none")])).unwrap();
+    assert!(talk.hears_the_end());
+    let words = talk.running.last_words().unwrap();
+    assert!(words.contains("Kernel panic"), "{words}");
+    talk.end();
+}
+
+#[test]
+fn a_guest_that_says_nothing_is_given_up_with_its_console() {
+    let _turn = alone();
+    let Some(qemu) = qemu() else { return };
+    let Err(error) = Conversation::begin(qemu, &spec("qemu", &[("accel", "tcg"), ("patience", "300ms")])) else {
+        panic!("no guest boots that fast")
+    };
+    assert!(error.reason.contains("said nothing for 0.3 s"), "{error}");
+    assert!(error.reason.contains("console"), "{error}");
+    assert!(error.hint.is_some());
+}
+
+#[test]
+fn what_qemu_refuses_is_told_in_its_words() {
+    let _turn = alone();
+    let Some(qemu) = qemu() else { return };
+    let Err(error) = Conversation::begin(qemu, &spec("qemu", &[("memory", "16777215GiB")])) else {
+        panic!("no machine has that much")
+    };
+    assert!(error.reason.contains("memory"), "{error}");
+}
+
+#[test]
+fn garbage_to_the_probe_does_not_end_it() {
+    let _turn = alone();
+    let host = ENVIRONMENTS.iter().find(|environment| environment.kind() == "host").unwrap();
+    let mut talk = Conversation::begin(*host, &spec("host", &[])).unwrap();
+    talk.greet();
+    talk.write(b"\x00\xffnot a frame\n{\"q\":1}\n");
+    talk.say(&ToProbe::Stop);
+    talk.measure_for(Duration::from_millis(50));
+    while !matches!(talk.hear(PATIENCE), FromProbe::Done(_)) {}
+    talk.end();
+}
