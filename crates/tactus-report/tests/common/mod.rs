@@ -160,7 +160,7 @@ pub fn measured(mut result: RowResult, evidence: Evidence, shape: Shape, span: S
             proven: true,
             attempts: 1,
         });
-        let thread = ThreadCounters {
+        let counters = ThreadCounters {
             minor_faults: Some(0),
             major_faults: Some(0),
             voluntary_switches: Some(own.totals.cycles),
@@ -169,7 +169,7 @@ pub fn measured(mut result: RowResult, evidence: Evidence, shape: Shape, span: S
             steal_ns: Some(1_200_000),
             smi: None,
         };
-        result.series.push(SeriesResult { key, summary: own.summary(), thread, outliers });
+        result.series.push(SeriesResult { key, summary: own.summary(), counters, outliers });
         all.merge(&own);
     }
     result.evidence = Some(evidence);
