@@ -68,7 +68,8 @@ fn every_environment_refuses_wrong_values_of_its_keys_and_accepts_none() {
         let mut spec = plan::Environment { kind: environment.kind().into(), ..plan::Environment::default() };
         assert_eq!(environment.check(&spec, &Memory::new()), Ok(()));
         for option in environment.options() {
-            spec.options = [(option.name.to_owned(), serde_json::json!({"no": "table"}))].into_iter().collect();
+            spec.options =
+                [(option.name.to_owned(), serde_json::json!({"no": "table"}))].into_iter().collect();
             let error = environment.check(&spec, &Memory::new()).expect_err(option.name);
             assert_eq!(error.key, option.name, "{}", environment.kind());
             assert!(!error.hint.is_empty() && error.message.contains(option.name), "{error:?}");
@@ -86,9 +87,16 @@ fn a_layout_uses_the_given_cpus_and_measures_on_some_of_its_own() {
         for (cpus, chosen) in [("0-7", false), ("0,4-5", true), ("5", true), ("1-2", false)] {
             let layout = environment.layout(&cpus.parse().unwrap(), chosen, &machine);
             let name = format!("{} on {cpus}", environment.kind());
-            assert_eq!(layout.outside().to_string(), cpus.parse::<tactus_model::CpuSet>().unwrap().to_string(), "{name}");
+            assert_eq!(
+                layout.outside().to_string(),
+                cpus.parse::<tactus_model::CpuSet>().unwrap().to_string(),
+                "{name}"
+            );
             assert!(!layout.measuring.is_empty(), "{name}");
-            assert!(layout.measuring.minus(&layout.inside()).is_empty(), "{name}: measures where it has no CPU");
+            assert!(
+                layout.measuring.minus(&layout.inside()).is_empty(),
+                "{name}: measures where it has no CPU"
+            );
             assert_eq!(layout.inside().len(), layout.outside().len(), "{name}");
             if environment.numbers_cpus() {
                 let expected: Vec<u32> = (0..).take(layout.cpus.len()).collect();

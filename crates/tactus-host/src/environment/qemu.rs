@@ -147,7 +147,7 @@ qemu-system-x86-core`; Arch: `pacman -S qemu-system-x86`)"
                     "look at the host kernel's messages (dmesg) for kvm; `accel = \"kvm\"` makes this an error",
                 ));
                 let machine = Machine { accel: Accel::Tcg, ..machine };
-                Ok(Box::new(Guest::boot(setting, &machine, patience, &mut notes)?))
+                Ok(Box::new(Guest::boot(setting, &machine, None, &mut notes)?))
             }
             booted => Ok(Box::new(booted?)),
         }

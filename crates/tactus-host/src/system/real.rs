@@ -263,7 +263,7 @@ mod tests {
         let path = dir.path().join("a/b/program");
         Real.install(&path, b"#!/bin/sh\n", 0o755).unwrap();
         Real.install(&path, b"#!/bin/sh\nexit 7\n", 0o755).unwrap();
-        assert_eq!(Real.list(path.parent().unwrap()).unwrap(), [path.clone()]);
+        assert_eq!(Real.list(path.parent().unwrap()).unwrap(), std::slice::from_ref(&path));
         let finished = Real.run(&Invocation::new([path.to_str().unwrap()])).unwrap();
         assert_eq!(finished.code, Some(7));
     }

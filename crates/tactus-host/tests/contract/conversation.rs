@@ -7,13 +7,13 @@ use std::time::Duration;
 use tactus_host::environment::{Environment, Running, Setting, StartError, Stream};
 use tactus_host::guardian::{Guardian, Workspace};
 use tactus_host::plan::topology;
-use tactus_host::system::Real;
+use tactus_host::system::{Real, System};
+use tactus_model::CpuSet;
 use tactus_model::activity::{Measure, Policy, Timer};
 use tactus_model::facts::Facts;
 use tactus_model::message::{Activity, FromProbe, Job, PROTOCOL, ToProbe, What};
 use tactus_model::plan;
 use tactus_model::wire::{Decoder, Encoder, Item};
-use tactus_model::CpuSet;
 
 /// Longer than anything takes on a machine that is shared and emulates.
 pub const PATIENCE: Duration = Duration::from_secs(120);
@@ -34,13 +34,22 @@ pub struct Conversation {
 impl Conversation {
     /// Starts an environment.
     pub fn begin(environment: &dyn Environment, spec: &plan::Environment) -> Result<Self, StartError> {
+        Self::begin_on(&Real, environment, spec)
+    }
+
+    /// Starts an environment on a machine that is not quite the real one.
+    pub fn begin_on(
+        system: &dyn System,
+        environment: &dyn Environment,
+        spec: &plan::Environment,
+    ) -> Result<Self, StartError> {
         let machine = topology(&Real);
         let layout = environment.layout(&machine.allowed, false, &machine);
         let guardian = Guardian::start(&Real).expect("a guardian");
         let workspace = guardian.workspace().expect("a workspace");
         let housekeeping = machine.housekeeping(&machine.measuring());
         let mut running = environment.start(&Setting {
-            system: &Real,
+            system,
             guardian: &guardian,
             name: "contract test",
             spec,

@@ -5,6 +5,7 @@
 
 mod conversation;
 mod leftovers;
+mod pretend;
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -58,9 +59,13 @@ fn every_environment_measures_and_leaves_nothing_behind() {
     let _turn = alone();
     for environment in usable() {
         let kind = environment.kind();
-        let mut talk = Conversation::begin(environment, &spec(kind, &[])).unwrap_or_else(|error| panic!("{kind}: {error}"));
+        let mut talk = Conversation::begin(environment, &spec(kind, &[]))
+            .unwrap_or_else(|error| panic!("{kind}: {error}"));
         let facts = talk.greet();
-        assert!(facts.text("/proc/version").is_some() || facts.text("/proc/cmdline").is_some(), "{kind}: {facts:?}");
+        assert!(
+            facts.text("/proc/version").is_some() || facts.text("/proc/cmdline").is_some(),
+            "{kind}: {facts:?}"
+        );
         let evidence = talk.running.evidence(&facts);
         assert_ne!(evidence, Evidence::Imported, "{kind}");
         for note in talk.running.settle().unwrap() {
@@ -86,7 +91,8 @@ fn every_environment_measures_and_leaves_nothing_behind() {
         assert!(ticks >= 2 && cycles >= 10, "{kind}: {ticks} ticks, {cycles} cycles");
         let id = talk.id().to_owned();
         talk.end();
-        leftovers::none_within(&id, Duration::from_secs(5)).unwrap_or_else(|left| panic!("{kind} leaves {left}"));
+        leftovers::none_within(&id, Duration::from_secs(5))
+            .unwrap_or_else(|left| panic!("{kind} leaves {left}"));
     }
 }
 
@@ -95,7 +101,8 @@ fn an_environment_whose_probe_dies_has_last_words() {
     let _turn = alone();
     for environment in usable() {
         let kind = environment.kind();
-        let mut talk = Conversation::begin(environment, &spec(kind, &[])).unwrap_or_else(|error| panic!("{kind}: {error}"));
+        let mut talk = Conversation::begin(environment, &spec(kind, &[]))
+            .unwrap_or_else(|error| panic!("{kind}: {error}"));
         talk.greet();
         let id = talk.id().to_owned();
         // The probe itself, or what executes it.
@@ -111,7 +118,8 @@ fn an_environment_whose_probe_dies_has_last_words() {
         eprintln!("{kind}: {words}");
         assert!(words.len() > 8, "{kind}: {words:?}");
         talk.end();
-        leftovers::none_within(&id, Duration::from_secs(5)).unwrap_or_else(|left| panic!("{kind} leaves {left}"));
+        leftovers::none_within(&id, Duration::from_secs(5))
+            .unwrap_or_else(|left| panic!("{kind} leaves {left}"));
     }
 }
 
@@ -135,7 +143,10 @@ fn a_run_that_is_killed_leaves_nothing_behind() {
         let id = loop {
             match std::fs::read_to_string(&note) {
                 Ok(text) if text.ends_with('\n') => break text.trim().to_owned(),
-                _ => assert!(victim.try_wait().unwrap().is_none(), "{kind}: the victim ended before it was killed"),
+                _ => assert!(
+                    victim.try_wait().unwrap().is_none(),
+                    "{kind}: the victim ended before it was killed"
+                ),
             }
             assert!(Instant::now() < until, "{kind}: the victim does not measure");
             std::thread::sleep(Duration::from_millis(10));
@@ -143,7 +154,8 @@ fn a_run_that_is_killed_leaves_nothing_behind() {
         assert!(!leftovers::marked(&id).is_empty(), "{kind}: nothing carries the marker");
         victim.kill().unwrap();
         victim.wait().unwrap();
-        leftovers::none_within(&id, Duration::from_secs(25)).unwrap_or_else(|left| panic!("{kind} leaves {left}"));
+        leftovers::none_within(&id, Duration::from_secs(25))
+            .unwrap_or_else(|left| panic!("{kind} leaves {left}"));
     }
 }
 
@@ -168,7 +180,8 @@ fn be_killed(kind_and_note: &str) -> ! {
 fn a_guest_that_panics_ends_with_the_panic() {
     let _turn = alone();
     let Some(qemu) = qemu() else { return };
-    let mut talk = Conversation::begin(qemu, &spec("qemu", &[("cmdline", "rdinit=/nowhere root=/dev/none")])).unwrap();
+    let mut talk =
+        Conversation::begin(qemu, &spec("qemu", &[("cmdline", "rdinit=/nowhere root=/dev/none")])).unwrap();
     assert!(talk.hears_the_end());
     let words = talk.running.last_words().unwrap();
     assert!(words.contains("Kernel panic"), "{words}");
@@ -179,12 +192,29 @@ fn a_guest_that_panics_ends_with_the_panic() {
 fn a_guest_that_says_nothing_is_given_up_with_its_console() {
     let _turn = alone();
     let Some(qemu) = qemu() else { return };
-    let Err(error) = Conversation::begin(qemu, &spec("qemu", &[("accel", "tcg"), ("patience", "300ms")])) else {
+    let Err(error) = Conversation::begin(qemu, &spec("qemu", &[("accel", "tcg"), ("patience", "300ms")]))
+    else {
         panic!("no guest boots that fast")
     };
     assert!(error.reason.contains("said nothing for 0.3 s"), "{error}");
     assert!(error.reason.contains("console"), "{error}");
     assert!(error.hint.is_some());
+}
+
+#[test]
+fn a_guest_that_is_silent_under_kvm_is_started_again_under_emulation() {
+    let _turn = alone();
+    let Some(qemu) = qemu() else { return };
+    // So short that no guest has spoken yet, whether KVM works here, hangs or is not there.
+    let spec = spec("qemu", &[("patience", "1ms")]);
+    let mut talk = Conversation::begin_on(&pretend::ClaimsKvm, qemu, &spec).unwrap();
+    let facts = talk.greet();
+    assert_eq!(talk.running.evidence(&facts), Evidence::Emulated);
+    let notes = talk.running.settle().unwrap();
+    assert!(notes.iter().any(|note| note.text.contains("did not come up under KVM")), "{notes:?}");
+    let id = talk.id().to_owned();
+    talk.end();
+    leftovers::none_within(&id, Duration::from_secs(5)).unwrap_or_else(|left| panic!("qemu leaves {left}"));
 }
 
 #[test]

@@ -60,29 +60,14 @@ impl Machine {
         // Nothing but what the guest needs: every device costs boot time and may take time later.
         add(&["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]);
         let memory = if self.lock_memory { ",memory-backend=ram" } else { "" };
-        match (self.arch, self.accel) {
-            ("aarch64", Accel::Kvm) => {
-                add(&["-machine", &format!("virt,gic-version=host{memory}"), "-accel", "kvm", "-cpu", "host"])
-            }
-            ("aarch64", Accel::Tcg) => add(&[
-                "-machine",
-                &format!("virt,gic-version=3{memory}"),
-                "-accel",
-                "tcg,thread=multi",
-                "-cpu",
-                "max",
-            ]),
-            (_, Accel::Kvm) => add(&["-machine", &format!("q35{memory}"), "-accel", "kvm", "-cpu", "host"]),
+        let (machine, accel, cpu) = match (self.arch, self.accel) {
+            ("aarch64", Accel::Kvm) => ("virt,gic-version=host", "kvm", "host"),
+            ("aarch64", Accel::Tcg) => ("virt,gic-version=3", "tcg,thread=multi", "max"),
+            (_, Accel::Kvm) => ("q35", "kvm", "host"),
             // Without hpet the guest's clock is the TSC, which an emulated guest reads without an exit.
-            (_, Accel::Tcg) => add(&[
-                "-machine",
-                &format!("q35,hpet=off{memory}"),
-                "-accel",
-                "tcg,thread=multi",
-                "-cpu",
-                "max",
-            ]),
-        }
+            (_, Accel::Tcg) => ("q35,hpet=off", "tcg,thread=multi", "max"),
+        };
+        add(&["-machine", &format!("{machine}{memory}"), "-accel", accel, "-cpu", cpu]);
         add(&["-smp", &format!("cpus={0},sockets=1,cores={0},threads=1", self.cpus)]);
         add(&["-m", &format!("{}M", self.memory_mib)]);
         if self.lock_memory {

@@ -60,7 +60,10 @@ pub fn start(
 ///
 /// # Errors
 /// When that cannot be written down.
-pub fn promise_run(setting: &Setting<'_>, words: Vec<String>) -> Result<crate::guardian::Promise, StartError> {
+pub fn promise_run(
+    setting: &Setting<'_>,
+    words: Vec<String>,
+) -> Result<crate::guardian::Promise, StartError> {
     let how = tactus_model::undo::Undo::Run(words);
     setting.guardian.promise(how).map_err(|error| cannot("the guardian cannot be told", error))
 }

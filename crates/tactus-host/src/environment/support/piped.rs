@@ -53,6 +53,8 @@ impl Running for Piped {
     fn last_words(&mut self) -> Option<String> {
         let end = match self.wait(END) {
             None => "it is still running".to_owned(),
+            // A container tool's way to say it, as a shell's.
+            Some(Some(code @ 129..=159)) => format!("it was killed by signal {}", code - 128),
             Some(Some(code)) => format!("it ended with exit code {code}"),
             Some(None) => "it was killed by a signal".to_owned(),
         };
