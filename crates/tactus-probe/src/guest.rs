@@ -44,6 +44,12 @@ pub fn is_whole_system() -> bool {
 
 /// Speaks with the host side over the virtio port, and powers off. Does not return.
 pub fn run() -> ! {
+    // Not even a fault of the probe may leave a guest standing.
+    std::panic::set_hook(Box::new(|fault| {
+        eprintln!("tactus-probe: {fault}; powering off");
+        rustix::fs::sync();
+        let _ = reboot(RebootCommand::PowerOff);
+    }));
     match speak() {
         Ok(()) => {}
         // The console is the last thing a guest can speak to.

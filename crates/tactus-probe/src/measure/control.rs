@@ -21,10 +21,13 @@ use crate::sys;
 
 /// How long the hog holds the CPU, in ns.
 const HOG_NS: u64 = 1_000_000;
-/// How much before a due time it starts, in ns.
-const LEAD_NS: u64 = 100_000;
-/// The longest interval of a control, in ns: one of a second would take too long.
-const LONGEST_NS: u64 = 4_000_000;
+/// How much before a due time it starts, in ns, by attempt: where a hog itself wakes late it must set
+/// out earlier, or it comes when the thread has already been served.
+const LEADS_NS: [u64; ATTEMPTS as usize] =
+    [100_000, 100_000, 200_000, 200_000, 300_000, 300_000, 400_000, 400_000];
+/// The longest interval of a control, in ns: a hog then always meets a due time, and a thread that is
+/// to wake once a second need not be waited for.
+const LONGEST_NS: u64 = HOG_NS;
 /// Rounds until a thread is said not to have seen it: others disturb, too.
 const ATTEMPTS: u32 = 8;
 /// Undisturbed time before the hog, in ns: the noise of the place.
@@ -116,7 +119,7 @@ impl CpuControl {
         self.results.iter().all(|result| result.proven)
     }
 
-    fn order(&self, start: u64) -> (u64, u64) {
+    fn order(&self, start: u64, lead: u64) -> (u64, u64) {
         let longest = self.lanes.iter().map(|lane| interval(lane)).max().unwrap_or(LONGEST_NS);
         let quiet = QUIET_NS.max(5 * longest);
         let end = start + quiet + HOG_NS + 3 * longest + 2_000_000;
@@ -131,7 +134,7 @@ impl CpuControl {
         }
         // The largest interval is met by all lanes of the CPU at once only if they have the same; else
         // each sees the first of its own due times that the hog covers.
-        (start + quiet.next_multiple_of(longest) - LEAD_NS, end)
+        (start + quiet.next_multiple_of(longest) - lead, end)
     }
 
     fn take(&mut self, held: Option<Held>) {
@@ -188,7 +191,7 @@ const fn is_proven((injected, seen, noise): (u64, u64, u64)) -> bool {
 /// Runs the control on all CPUs at once, again until every thread has seen it or has had its
 /// attempts.
 pub fn run(mut cpus: Vec<CpuControl>) -> (Vec<Control>, Vec<Note>) {
-    for _ in 0..ATTEMPTS {
+    for lead in LEADS_NS {
         let start = sys::now() + 3_000_000;
         let mut end = start;
         let mut open: Vec<&mut CpuControl> = cpus.iter_mut().filter(|cpu| !cpu.proven()).collect();
@@ -196,7 +199,7 @@ pub fn run(mut cpus: Vec<CpuControl>) -> (Vec<Control>, Vec<Note>) {
             break;
         }
         for cpu in &open {
-            let (hog_at, cpu_end) = cpu.order(start);
+            let (hog_at, cpu_end) = cpu.order(start, lead);
             if let Some(starts) = &cpu.hog.starts {
                 let _ = starts.send(hog_at);
             }
