@@ -3,7 +3,8 @@
 #
 #   scripts/readme-commands.sh [FILE.md...]     TACTUS=path, default target/release/tactus
 #
-# The blocks of one file run in order, in one scratch directory. `tactus` is the built one; what
+# The blocks of one file run in order, in one scratch directory, where a block that begins with
+# ```toml NAME.toml is the file of that name. `tactus` is the built one; what
 # measures there measures shortly (--duration 1s, -D 1): the commands are tested, not the machine.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -43,6 +44,8 @@ for file in "$@"; do
   # One script per block, named by the line where it begins.
   awk -v place="$place" '
     /^```sh tested *$/ { script = sprintf("%s/.block-%05d", place, NR); print "set -eux" >script; next }
+    # A plan that a block uses: ```toml NAME.toml
+    /^```[a-z]+ [A-Za-z0-9_-]+[.][a-z]+ *$/ { script = place "/" $2; printf "" >script; next }
     /^```/ && script { close(script); script = "" }
     script { print >script }
   ' "$file"
