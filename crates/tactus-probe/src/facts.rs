@@ -226,7 +226,8 @@ fn read(path: &str) -> Option<Reading> {
 /// be cut. With as few system calls as possible: there are hundreds of files.
 fn read_some(path: &str) -> io::Result<Vec<u8>> {
     let file = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK, Mode::empty())?;
-    let mut bytes = vec![0; MAX_READING + 4];
+    // On the stack: musl's allocator would map and unmap memory for each of them.
+    let mut bytes = [0; MAX_READING + 4];
     let mut length = 0;
     while length < bytes.len() {
         match rustix::io::read(&file, &mut bytes[length..])? {
@@ -234,9 +235,7 @@ fn read_some(path: &str) -> io::Result<Vec<u8>> {
             more => length += more,
         }
     }
-    bytes.truncate(length);
-    bytes.shrink_to_fit();
-    Ok(bytes)
+    Ok(bytes[..length].to_vec())
 }
 
 /// No such file, or no such device behind it.
