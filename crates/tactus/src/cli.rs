@@ -53,8 +53,8 @@ pub struct Run {
     /// Short durations, for a first look
     #[arg(long)]
     pub quick: bool,
-    /// Only these scenarios or environments
-    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    /// Only these scenarios or environments; several with commas between them, or --only several times
+    #[arg(long, value_name = "NAME,...")]
     pub only: Vec<String>,
     /// Leave the system as it is while measuring (cpu_dma_latency is not held)
     #[arg(long)]

@@ -184,15 +184,20 @@ impl Sink for Lines {
     }
 }
 
-/// A thread's line: latencies in us.
+/// A thread's line: latencies in us; polled gaps, which have no interval, to the ns.
 pub fn line(key: &SeriesKey, interval_ns: u64, summary: &Summary) -> String {
-    let us = |value: Option<u64>| value.map_or("-".into(), |ns| format!("{}", whole(float(ns) / 1e3)));
+    let gap = key.kind == "gap";
+    let us = |value: Option<u64>| match value {
+        None => "-".into(),
+        Some(ns) if gap => format!("{:.3}", float(ns) / 1e3),
+        Some(ns) => whole(float(ns) / 1e3).to_string(),
+    };
+    let interval = if gap { String::new() } else { format!(" I:{}", interval_ns / 1_000) };
     format!(
-        "T:{:2} A:{:3} P:{:2} I:{} C:{:7} Min:{:>7} Avg:{:>7} P99:{:>7} P99.9:{:>7} Max:{:>8} Overruns:{}",
+        "T:{:2} A:{:3} P:{:2}{interval} C:{:7} Min:{:>7} Avg:{:>7} P99:{:>7} P99.9:{:>7} Max:{:>8} Overruns:{}",
         key.thread,
         key.cpu,
         key.priority,
-        interval_ns / 1_000,
         summary.cycles,
         us(summary.min_ns),
         us(summary.mean_rounded()),

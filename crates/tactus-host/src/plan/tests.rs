@@ -100,6 +100,7 @@ fn only_takes_scenarios_and_environments_and_refuses_others() {
     };
     assert_eq!(names(&only("guest")), ["guest, neighbour loaded"]);
     assert_eq!(names(&only("host, idle")), ["host, idle"]);
+    assert_eq!(names(&only("host, idle,guest")), ["guest, neighbour loaded", "host, idle"]);
     let Err(error) = resolved(PLAN, &only("hots"), &machine("0-1", "")) else { panic!("accepted") };
     assert!(error.to_string().contains("hots"), "{error}");
 }

@@ -35,11 +35,14 @@ pub fn perform(resolved: &Resolved, out: &Path, view: &mut dyn Sink) -> Result<P
     let interrupt = Interrupt::listen()?;
     let machine = topology(&Real);
     let results: Vec<_> = resolved.rows.iter().map(|row| row.result.clone()).collect();
+    let unguarded = |error: std::io::Error| {
+        Failure::new(error, "without a guardian nothing is changed: set TACTUS_CACHE_DIR to a directory that can be written")
+    };
+    let guardian = Guardian::start(&Real).map_err(unguarded)?;
+    let workspace = guardian.workspace().map_err(unguarded)?;
     let writer = Writer::create(out, &resolved.plan, &results, describe(&Real))?;
     let consoles = out.join("console");
     std::fs::create_dir_all(&consoles)?;
-    let guardian = Guardian::start(&Real)?;
-    let workspace = guardian.workspace()?;
     let mut recorder = Recorder::new(writer, resolved);
     let ended = run(
         resolved,

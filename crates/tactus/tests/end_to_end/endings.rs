@@ -1,13 +1,11 @@
 //! However a run ends, its bundle opens and nothing of it stays.
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{await_text, json, nothing_is_left, output, real_time_allowed, stderr, tactus};
+use crate::common::{await_text, json, nothing_is_left, output, alone, stderr, tactus};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// A run that goes on for a minute, in the given environments, once it measures.
@@ -41,9 +39,7 @@ fn ends(child: &mut Child, within: Duration) -> Option<i32> {
 
 #[test]
 fn ctrl_c_ends_the_scenario_keeps_what_was_measured_and_leaves_nothing() {
-    if !real_time_allowed() {
-        return;
-    }
+    let Some(_alone) = alone() else { return };
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("bundle");
     let mut child = running(&out, "host, loaded");
@@ -61,9 +57,7 @@ fn ctrl_c_ends_the_scenario_keeps_what_was_measured_and_leaves_nothing() {
 
 #[test]
 fn after_kill_9_the_bundle_opens_and_the_guardian_has_ended_everything() {
-    if !real_time_allowed() {
-        return;
-    }
+    let Some(_alone) = alone() else { return };
     let document = json(&output(tactus().args(["environments", "--json"])));
     for entry in document.as_array().unwrap() {
         let kind = entry["kind"].as_str().unwrap();
@@ -72,13 +66,13 @@ fn after_kill_9_the_bundle_opens_and_the_guardian_has_ended_everything() {
             continue;
         }
         if entry["usable"] != true {
-            common::skipped(&format!("{kind}: {}", entry["reason"]));
+            crate::common::skipped(&format!("{kind}: {}", entry["reason"]));
             continue;
         }
         let dir = tempfile::tempdir().unwrap();
         let out = dir.path().join("bundle");
         let mut child = running(&out, &format!("{kind}, loaded"));
-        assert!(!common::marked().is_empty(), "{kind}: the run's processes carry its mark");
+        assert!(!crate::common::marked().is_empty(), "{kind}: the run's processes carry its mark");
         signal(&child, Signal::KILL);
         ends(&mut child, Duration::from_secs(5));
         nothing_is_left();
@@ -92,6 +86,7 @@ fn after_kill_9_the_bundle_opens_and_the_guardian_has_ended_everything() {
 
 #[test]
 fn a_full_disk_ends_the_run_by_name_and_what_was_written_opens() {
+    let Some(_alone) = alone() else { return };
     let dir = tempfile::tempdir().unwrap();
     let mount = std::process::Command::new("mount")
         .args(["-t", "tmpfs", "-o", "size=64k", "tmpfs"])
@@ -99,7 +94,7 @@ fn a_full_disk_ends_the_run_by_name_and_what_was_written_opens() {
         .output()
         .expect("mount starts");
     if !mount.status.success() {
-        return common::skipped(&format!("no tmpfs: {}", String::from_utf8_lossy(&mount.stderr)));
+        return crate::common::skipped(&format!("no tmpfs: {}", String::from_utf8_lossy(&mount.stderr)));
     }
     let out = dir.path().join("bundle");
     let mut command = tactus();

@@ -1,11 +1,9 @@
 //! The command as a user meets it: help, lists, wrong options, closed pipes.
 
-mod common;
-
 use std::fs;
 use std::process::Stdio;
 
-use common::{json, output, real_time_allowed, stderr, stdout, tactus};
+use crate::common::{json, output, alone, stderr, stdout, tactus};
 
 /// What a command prints on stderr, without what differs from machine to machine.
 fn complaint(arguments: &[&str]) -> String {
@@ -71,9 +69,12 @@ fn environments_are_listed_usable_or_with_their_remedy() {
     assert_eq!(kinds, ["host", "podman", "oci", "qemu"]);
     let nothing = tempfile::tempdir().unwrap();
     let document = json(&output(tactus().env("PATH", nothing.path()).args(["environments", "--json"])));
-    for entry in document.as_array().unwrap().iter().filter(|entry| entry["kind"] != "host") {
-        assert_eq!(entry["usable"], false, "{entry:#}");
+    // runc lies in an sbin directory, which is searched whatever PATH says.
+    for entry in document.as_array().unwrap().iter().filter(|entry| entry["usable"] == false) {
         assert!(!entry["reason"].as_str().unwrap().is_empty() && !entry["remedy"].as_str().unwrap().is_empty());
+    }
+    for kind in ["podman", "qemu"] {
+        assert!(document.as_array().unwrap().iter().any(|entry| entry["kind"] == kind && entry["usable"] == false));
     }
 }
 
@@ -90,9 +91,7 @@ fn completions_and_manual_pages_are_made_from_the_same_command_line() {
 
 #[test]
 fn measure_prints_a_line_per_thread_and_a_histogram_as_cyclictest_does() {
-    if !real_time_allowed() {
-        return;
-    }
+    let Some(_alone) = alone() else { return };
     let result = output(tactus().args(["measure", "-p", "80", "-i", "1000", "-a", "0", "-t", "2", "-D", "2", "-h", "400"]));
     let text = stdout(&result);
     assert_eq!(result.status.code(), Some(0), "{}", stderr(&result));
@@ -124,9 +123,7 @@ fn measure_prints_a_line_per_thread_and_a_histogram_as_cyclictest_does() {
 
 #[test]
 fn a_latency_above_the_break_value_ends_the_measurement_and_says_so() {
-    if !real_time_allowed() {
-        return;
-    }
+    let Some(_alone) = alone() else { return };
     let result = output(tactus().args(["measure", "-D", "60", "-b", "1ns", "--json"]));
     let document = json(&result);
     let entry = &document["scenarios"][0];
@@ -136,9 +133,7 @@ fn a_latency_above_the_break_value_ends_the_measurement_and_says_so() {
 
 #[test]
 fn gaps_are_measured_too() {
-    if !real_time_allowed() {
-        return;
-    }
+    let Some(_alone) = alone() else { return };
     let result = output(tactus().args(["measure", "--measurement", "spin", "-D", "2", "--json"]));
     let document = json(&result);
     let entry = &document["scenarios"][0];
@@ -161,9 +156,12 @@ fn without_the_right_to_real_time_the_reason_and_the_remedy_are_given() {
     mode(&copy);
     let home = readable.path().join("home");
     fs::create_dir(&home).unwrap();
+    if let Err(error) = std::os::unix::fs::chown(&home, Some(65534), Some(65534)) {
+        return crate::common::skipped(&format!("chown: {error}"));
+    }
     let mut command = std::process::Command::new("setpriv");
     command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups", "--bounding-set", "-all", "--inh-caps", "-all"]);
-    command.arg(&copy).env("HOME", "/nonexistent").env_remove("XDG_RUNTIME_DIR").env_remove("XDG_CACHE_HOME");
+    command.arg(&copy).env("HOME", &home).env_remove("XDG_RUNTIME_DIR").env_remove("XDG_CACHE_HOME");
     command.args(["measure", "-D", "1", "--json"]).stdin(Stdio::null());
     match command.output() {
         Ok(result) => {
@@ -171,6 +169,6 @@ fn without_the_right_to_real_time_the_reason_and_the_remedy_are_given() {
             assert_eq!(result.status.code(), Some(2), "{said}");
             assert!(said.contains("SCHED_FIFO") && said.to_lowercase().contains("rtprio"), "{said}");
         }
-        Err(error) => common::skipped(&format!("setpriv: {error}")),
+        Err(error) => crate::common::skipped(&format!("setpriv: {error}")),
     }
 }

@@ -1,10 +1,9 @@
 //! What the end-to-end tests share: the real command, and a look at what it leaves behind.
 
-#![expect(dead_code, reason = "each test program uses its own part of these helpers")]
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -89,14 +88,23 @@ pub fn await_text(path: &Path, text: &str) {
     }
 }
 
-/// Whether real-time scheduling is allowed here; a test that needs it is no test without it.
-pub fn real_time_allowed() -> bool {
-    let out = output(tactus().args(["measure", "-D", "1", "--json", "--no-control"]));
-    let allowed = out.status.code() == Some(0);
-    if !allowed {
-        skipped(&stderr(&out));
+/// The machine for one measuring test at a time, if real-time scheduling is allowed here; a test that
+/// needs it is no test without it.
+pub fn alone() -> Option<MutexGuard<'static, ()>> {
+    static MACHINE: Mutex<()> = Mutex::new(());
+    static ALLOWED: OnceLock<Result<(), String>> = OnceLock::new();
+    let guard = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
+    let allowed = ALLOWED.get_or_init(|| {
+        let out = output(tactus().args(["measure", "-D", "1", "--json", "--no-control"]));
+        if out.status.code() == Some(0) { Ok(()) } else { Err(stderr(&out)) }
+    });
+    match allowed {
+        Ok(()) => Some(guard),
+        Err(why) => {
+            skipped(why);
+            None
+        }
     }
-    allowed
 }
 
 /// Says loudly that a test was not done; where everything must be there, it is a failure.
