@@ -37,8 +37,9 @@ scripts_parse() {
 }
 
 formatting() {
-  cargo fmt --all --check
-  cargo fmt --manifest-path fuzz/Cargo.toml --check
+  # Names of the files, not their differences: `cargo fmt` mends them.
+  cargo fmt --all --check -- -l
+  cargo fmt --manifest-path fuzz/Cargo.toml --check -- -l
 }
 
 lints() {

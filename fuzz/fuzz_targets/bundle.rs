@@ -155,7 +155,9 @@ fn write(dir: &Path, end: bool) {
             thread: ThreadCounters::default(),
         };
         log.tick(&tick).expect("a tick");
-        writer.event(&Stamped { at_ms: 2, event: Event::Ticked(Ticked::of(0, tick, None)) }).expect("an event");
+        writer
+            .event(&Stamped { at_ms: 2, event: Event::Ticked(Ticked::of(0, tick, None)) })
+            .expect("an event");
     }
     if end {
         log.finish().expect("the log");
