@@ -79,10 +79,12 @@ bundle's configuration is written by tactus: own namespaces, a cpuset, the capab
 
         let state = setting.workspace.join("state").display().to_string();
         let bundle = setting.workspace.display().to_string();
+        // By its path: where it is wrapped in a shell, nobody searches the sbin directories.
+        let runtime = system.find_program(runtime).map_or_else(|| runtime.into(), |path| path.display().to_string());
         let mut words: Vec<String> =
-            [runtime, "--root", &state, "run", "--bundle", &bundle, &name].map(str::to_owned).into();
+            [&*runtime, "--root", &state, "run", "--bundle", &bundle, &name].map(str::to_owned).into();
         let mut delete: Vec<String> =
-            [runtime, "--root", &state, "delete", "--force", &name].map(str::to_owned).into();
+            [&*runtime, "--root", &state, "delete", "--force", &name].map(str::to_owned).into();
         let mut notes = Vec::new();
         if let Some(group) = RtGroup::of(system) {
             notes.push(group.note());
