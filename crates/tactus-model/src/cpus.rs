@@ -265,9 +265,14 @@ mod tests {
 
     #[test]
     fn what_is_not_a_cpulist_is_named() {
-        for (text, says) in
-            [("0-", "`0-`"), ("x", "`x`"), ("5-2", "backwards"), ("0-99999999", "8191"), ("0,,1", "``"), ("+1", "`+1`")]
-        {
+        for (text, says) in [
+            ("0-", "`0-`"),
+            ("x", "`x`"),
+            ("5-2", "backwards"),
+            ("0-99999999", "8191"),
+            ("0,,1", "``"),
+            ("+1", "`+1`"),
+        ] {
             let error = text.parse::<CpuSet>().expect_err(text).to_string();
             assert!(error.contains(says), "{text}: {error}");
         }

@@ -88,13 +88,18 @@ impl FromStr for Nanos {
         let mut total: u64 = 0;
         let mut shortest = u64::MAX;
         while !rest.is_empty() {
-            let digits = rest.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_')).unwrap_or(rest.len());
+            let digits =
+                rest.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_')).unwrap_or(rest.len());
             let (number, tail) = rest.split_at(digits);
             let tail = tail.trim_start();
             let letters = tail.find(|c: char| !(c.is_alphabetic() || c == 'µ')).unwrap_or(tail.len());
             let (unit, tail) = tail.split_at(letters);
             let number = number.replace('_', "");
-            if number.is_empty() || number.starts_with('.') || number.ends_with('.') || number.matches('.').count() > 1 {
+            if number.is_empty()
+                || number.starts_with('.')
+                || number.ends_with('.')
+                || number.matches('.').count() > 1
+            {
                 return Err(DurationError::NoNumber(text.into()));
             }
             let length = unit_length(unit).ok_or_else(|| {
@@ -141,8 +146,11 @@ fn scaled(number: &str, length: u64) -> Option<u64> {
 impl fmt::Display for Nanos {
     /// The shortest exact way to write it: the longest unit that divides it without a rest.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (unit, length) =
-            UNITS.iter().copied().find(|(_, length)| self.0 != 0 && self.0 % length == 0).unwrap_or(("ns", 1));
+        let (unit, length) = UNITS
+            .iter()
+            .copied()
+            .find(|(_, length)| self.0 != 0 && self.0.is_multiple_of(*length))
+            .unwrap_or(("ns", 1));
         write!(f, "{}{unit}", self.0 / length)
     }
 }

@@ -58,7 +58,7 @@ impl Sparse {
     /// # Errors
     /// When the list is cut or its numbers overflow: it came from somebody else's bytes.
     pub fn buckets(&self) -> Result<Vec<(u64, u64)>, SparseError> {
-        if self.0.len() % 2 != 0 {
+        if !self.0.len().is_multiple_of(2) {
             return Err(SparseError::Odd);
         }
         let mut value: u64 = 0;
@@ -165,7 +165,13 @@ impl Latency {
     /// Adds one latency of a thread that wakes every `interval_ns` (0: not periodic, as in `spin`).
     pub fn record(&mut self, latency_ns: u64, interval_ns: u64) {
         let overruns = swallowed(latency_ns, interval_ns);
-        self.totals.add(&Totals { cycles: 1, overruns, min_ns: latency_ns, max_ns: latency_ns, sum_ns: latency_ns });
+        self.totals.add(&Totals {
+            cycles: 1,
+            overruns,
+            min_ns: latency_ns,
+            max_ns: latency_ns,
+            sum_ns: latency_ns,
+        });
         self.record_histograms(latency_ns, interval_ns);
     }
 
@@ -315,7 +321,10 @@ mod tests {
     #[test]
     fn nothing_measured_has_no_figures() {
         let summary = Latency::new().summary();
-        assert_eq!((summary.min_ns, summary.max_ns, summary.mean_ns, summary.p50_ns), (None, None, None, None));
+        assert_eq!(
+            (summary.min_ns, summary.max_ns, summary.mean_ns, summary.p50_ns),
+            (None, None, None, None)
+        );
     }
 
     #[test]
@@ -324,7 +333,8 @@ mod tests {
         let latency = of(&[1_000_000], 200_000);
         assert_eq!(latency.totals.overruns, 5);
         assert_eq!(latency.corrected().len(), 6);
-        let mut values: Vec<u64> = latency.missed.iter_recorded().map(|v| v.value_iterated_to() / 1_000).collect();
+        let mut values: Vec<u64> =
+            latency.missed.iter_recorded().map(|v| v.value_iterated_to() / 1_000).collect();
         values.sort_unstable();
         assert_eq!(values, [0, 200, 400, 600, 800]);
     }

@@ -40,6 +40,7 @@ pub enum ToProbe {
 }
 
 /// From the probe to the host side.
+#[expect(clippy::large_enum_variant, reason = "one exists at a time, and ticks are what most of them are")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "t", rename_all = "lowercase")]
 pub enum FromProbe {

@@ -9,7 +9,11 @@ pub fn float(value: u64) -> f64 {
 
 /// The nearest whole number that is not negative; not-a-number gives 0.
 #[must_use]
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "`as` saturates, which is what is meant")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "`as` saturates, which is what is meant"
+)]
 pub fn whole(value: f64) -> u64 {
     value.round() as u64
 }

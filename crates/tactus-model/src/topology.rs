@@ -55,7 +55,8 @@ impl Topology {
     /// there.
     #[must_use]
     pub fn of(facts: &Facts) -> Self {
-        let set = |name: &str| -> CpuSet { facts.text(name).and_then(|t| t.parse().ok()).unwrap_or_default() };
+        let set =
+            |name: &str| -> CpuSet { facts.text(name).and_then(|t| t.parse().ok()).unwrap_or_default() };
         let mut online = set("/sys/devices/system/cpu/online");
         if online.is_empty() {
             online.insert(0);
@@ -193,7 +194,9 @@ mod tests {
 
     #[test]
     fn the_neighbour_is_another_measuring_cpu_or_else_one_that_keeps_house() {
-        let of = |online, isolated| machine(online, isolated).resolve(&CpuRequest::Neighbour).map(|set| set.to_string());
+        let of = |online, isolated| {
+            machine(online, isolated).resolve(&CpuRequest::Neighbour).map(|set| set.to_string())
+        };
         assert_eq!(of("0-7", "2-7"), Ok("3".into()));
         assert_eq!(of("0,1", ""), Ok("0".into()));
         assert_eq!(of("0", ""), Err(CpuRequestError::NoNeighbour));

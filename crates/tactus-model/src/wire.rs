@@ -48,7 +48,10 @@ impl Encoder {
         if head.len() + json.len() + TAIL < MAX_FRAME {
             return Ok(self.seal(head + &json));
         }
-        let chunks = chunks(&json, MAX_FRAME - TAIL - r#"{"q":18446744073709551615,"p":[99999,99999],"x":"""#.len() - 1);
+        let chunks = chunks(
+            &json,
+            MAX_FRAME - TAIL - r#"{"q":18446744073709551615,"p":[99999,99999],"x":"""#.len() - 1,
+        );
         let mut frames = Vec::with_capacity(json.len() * 5 / 4);
         for (index, chunk) in chunks.iter().enumerate() {
             let text = serde_json::to_string(chunk)?;

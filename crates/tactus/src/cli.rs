@@ -10,7 +10,13 @@ use tactus_model::cpus::CpuRequest;
 ///
 /// `tactus run --quick` measures this machine in every environment it has and writes a report.
 #[derive(Debug, Parser)]
-#[command(name = "tactus", version, max_term_width = 100, subcommand_required = true, arg_required_else_help = true)]
+#[command(
+    name = "tactus",
+    version,
+    max_term_width = 100,
+    subcommand_required = true,
+    arg_required_else_help = true
+)]
 pub struct Cli {
     #[command(subcommand)]
     pub command: Command,
@@ -227,7 +233,8 @@ pub struct Man {
 }
 
 fn duration(text: &str) -> Result<Nanos, String> {
-    let duration: Nanos = text.parse().map_err(|error: tactus_model::duration::DurationError| error.to_string())?;
+    let duration: Nanos =
+        text.parse().map_err(|error: tactus_model::duration::DurationError| error.to_string())?;
     if duration.0 == 0 { Err("nothing can be measured in no time".into()) } else { Ok(duration) }
 }
 

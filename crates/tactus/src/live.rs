@@ -51,7 +51,14 @@ impl Progress {
             .iter()
             .map(|row| Row { name: row.result.name.clone(), planned_ns: row.result.planned_ns })
             .collect();
-        Self { terminal, bar, rows, started: 0, max_ns: 0, left: Left { measuring_ns: resolved.expected_ns(), ..Left::default() } }
+        Self {
+            terminal,
+            bar,
+            rows,
+            started: 0,
+            max_ns: 0,
+            left: Left { measuring_ns: resolved.expected_ns(), ..Left::default() },
+        }
     }
 
     fn say(&self, line: &str) {
@@ -61,8 +68,8 @@ impl Progress {
     fn time_left(&self, done_ns: u64) -> String {
         let waiting = self.rows.len().saturating_sub(self.started);
         let per_start = self.left.starting_ns / u64::from(self.left.starts.max(1));
-        let rest = self.left.measuring_ns.saturating_sub(done_ns)
-            + per_start * u64::try_from(waiting).unwrap_or(0);
+        let rest =
+            self.left.measuring_ns.saturating_sub(done_ns) + per_start * u64::try_from(waiting).unwrap_or(0);
         human(Duration::from_nanos(rest))
     }
 
@@ -98,7 +105,11 @@ impl Sink for Progress {
                 if !self.terminal {
                     let of = self.rows.len();
                     let time = human(Duration::from_nanos(*duration_ns));
-                    self.say(&format!("[{}/{of}] {name}: measuring for {time}, {} left", row + 1, self.time_left(0)));
+                    self.say(&format!(
+                        "[{}/{of}] {name}: measuring for {time}, {} left",
+                        row + 1,
+                        self.time_left(0)
+                    ));
                 }
             }
             Event::Ticked(ticked) => self.tick(ticked),
@@ -177,7 +188,9 @@ impl Sink for Lines {
                 }
             }
             Event::Ticked(ticked) if !self.quiet && self.terminal => self.tick(ticked),
-            Event::RowFinished { status: RowStatus::Failed, reason: Some(reason), .. } => eprintln!("error: {reason}"),
+            Event::RowFinished { status: RowStatus::Failed, reason: Some(reason), .. } => {
+                eprintln!("error: {reason}")
+            }
             _ => {}
         }
         Ok(())

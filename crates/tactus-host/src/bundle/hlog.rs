@@ -4,7 +4,9 @@ use std::time::{Duration, SystemTime};
 
 use base64::Engine;
 use hdrhistogram::Histogram;
-use hdrhistogram::serialization::interval_log::{IntervalLogIterator, IntervalLogWriterBuilder, LogEntry, Tag};
+use hdrhistogram::serialization::interval_log::{
+    IntervalLogIterator, IntervalLogWriterBuilder, LogEntry, Tag,
+};
 use hdrhistogram::serialization::{Deserializer, V2DeflateSerializer};
 use tactus_model::bundle::Interval;
 use tactus_model::latency::{DIGITS, HIGHEST_NS, histogram};
@@ -31,7 +33,8 @@ pub fn line(interval: &Interval) -> String {
         .begin_log_with(&mut text, &mut serializer)
         .map_err(|error| error.to_string())
         .and_then(|mut log| {
-            let (start, length) = (Duration::from_nanos(interval.start_ns), Duration::from_nanos(interval.length_ns));
+            let (start, length) =
+                (Duration::from_nanos(interval.start_ns), Duration::from_nanos(interval.length_ns));
             log.write_histogram(&interval.histogram, start, length, Tag::new(&interval.tag))
                 .map_err(|error| error.to_string())
         });

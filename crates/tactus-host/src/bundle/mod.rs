@@ -5,9 +5,9 @@ mod files;
 mod hlog;
 mod read;
 mod recover;
-mod write;
 #[cfg(test)]
 mod tests;
+mod write;
 
 pub use error::BundleError;
 pub use read::{Trust, read};

@@ -89,10 +89,12 @@ fn altered(dir: &Path, name: &str, sum: &str) -> Option<BundleError> {
 
 fn plan(dir: &Path, damage: &mut Vec<String>) -> Plan {
     let text = fs::read_to_string(dir.join("plan.toml")).map_err(|error| error.to_string());
-    text.and_then(|text| toml::from_str(&text).map_err(|error| error.message().to_owned())).unwrap_or_else(|error| {
-        damage.push(format!("plan.toml cannot be read: {error}"));
-        Plan::default()
-    })
+    text.and_then(|text| toml::from_str(&text).map_err(|error| error.message().to_owned())).unwrap_or_else(
+        |error| {
+            damage.push(format!("plan.toml cannot be read: {error}"));
+            Plan::default()
+        },
+    )
 }
 
 type Notes = Vec<(Option<String>, Note)>;
@@ -125,13 +127,16 @@ fn events(dir: &Path, damage: &mut Vec<String>) -> (BTreeMap<usize, Vec<Ticked>>
 /// The directories of the rows by their number, from 0.
 fn row_dirs(dir: &Path) -> Result<BTreeMap<usize, PathBuf>, BundleError> {
     let path = dir.join("scenarios");
-    let entries = fs::read_dir(&path)
-        .map_err(|error| BundleError::NotABundle { path: dir.to_owned(), reason: format!("scenarios: {error}") })?;
+    let entries = fs::read_dir(&path).map_err(|error| BundleError::NotABundle {
+        path: dir.to_owned(),
+        reason: format!("scenarios: {error}"),
+    })?;
     let mut rows = BTreeMap::new();
     for entry in entries {
         let path = entry.map_err(BundleError::io(&path))?.path();
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        let number = name.split('-').next().and_then(|n| n.parse::<usize>().ok()).and_then(|n| n.checked_sub(1));
+        let number =
+            name.split('-').next().and_then(|n| n.parse::<usize>().ok()).and_then(|n| n.checked_sub(1));
         if let Some(number) = number {
             rows.insert(number, path);
         }

@@ -38,7 +38,9 @@ pub fn result(row: &mut Row) {
     let mut series: BTreeMap<SeriesKey, Latency> = BTreeMap::new();
     for tick in &row.ticks {
         let latency = series.entry(tick.series.clone()).or_default();
-        let (Some(min_ns), Some(max_ns), Some(mean)) = (tick.min_ns, tick.max_ns, tick.mean_ns) else { continue };
+        let (Some(min_ns), Some(max_ns), Some(mean)) = (tick.min_ns, tick.max_ns, tick.mean_ns) else {
+            continue;
+        };
         let sum_ns = whole(mean * float(tick.cycles));
         latency.totals.add(&Totals { cycles: tick.cycles, overruns: tick.overruns, min_ns, max_ns, sum_ns });
         row.result.measured_ns = row.result.measured_ns.max(tick.at_ns);

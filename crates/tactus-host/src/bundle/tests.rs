@@ -158,7 +158,8 @@ fn an_altered_or_missing_file_is_refused_by_name_and_read_on_request() {
 #[test]
 fn another_major_version_is_refused_and_its_writer_named() {
     let dir = tempfile::tempdir().unwrap();
-    fs::write(dir.path().join("manifest.json"), r#"{"format":{"major":9,"minor":1},"tactus":"7.0.0"}"#).unwrap();
+    fs::write(dir.path().join("manifest.json"), r#"{"format":{"major":9,"minor":1},"tactus":"7.0.0"}"#)
+        .unwrap();
     let error = read(dir.path(), Trust::Damaged).unwrap_err();
     assert!(error.to_string().contains("7.0.0") && error.to_string().contains("9.1"), "{error}");
 }

@@ -31,7 +31,12 @@ impl Writer {
     ///
     /// # Errors
     /// When something is there already, or cannot be written.
-    pub fn create(dir: &Path, plan: &Plan, rows: &[RowResult], machine: Machine) -> Result<Self, BundleError> {
+    pub fn create(
+        dir: &Path,
+        plan: &Plan,
+        rows: &[RowResult],
+        machine: Machine,
+    ) -> Result<Self, BundleError> {
         if fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_some()) {
             return Err(BundleError::Exists(dir.to_owned()));
         }
@@ -308,7 +313,12 @@ impl RowLog {
     }
 }
 
-fn log(path: &Path, file: &mut Option<File>, started: SystemTime, interval: &Interval) -> Result<(), BundleError> {
+fn log(
+    path: &Path,
+    file: &mut Option<File>,
+    started: SystemTime,
+    interval: &Interval,
+) -> Result<(), BundleError> {
     let mut text = String::new();
     let file = match file {
         Some(file) => file,

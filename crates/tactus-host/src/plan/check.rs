@@ -69,7 +69,7 @@ fn environments(plan: &Plan, source: &Source, system: &dyn System) -> Result<(),
         let Some(around) = plan.environment.get(outer) else {
             return Err(undefined(plan, source, &format!("{path}.inside"), outer));
         };
-        if outer == name || !environment::find(&around.kind).is_some_and(|kind| kind.can_nest()) {
+        if outer == name || !environment::find(&around.kind).is_some_and(environment::Environment::can_nest) {
             return Err(source.error(
                 &format!("{path}.inside"),
                 format!("nothing can lie inside `{outer}` (kind {})", around.kind),
@@ -81,17 +81,31 @@ fn environments(plan: &Plan, source: &Source, system: &dyn System) -> Result<(),
 }
 
 fn values(scenario: &Scenario, path: &str, source: &Source) -> Result<(), PlanError> {
-    let intervals = std::iter::once((format!("{path}.interval"), scenario.interval))
-        .chain(scenario.activity.iter().enumerate().map(|(i, a)| (format!("{path}.activity[{i}].interval"), a.interval)));
+    let intervals = std::iter::once((format!("{path}.interval"), scenario.interval)).chain(
+        scenario
+            .activity
+            .iter()
+            .enumerate()
+            .map(|(i, a)| (format!("{path}.activity[{i}].interval"), a.interval)),
+    );
     for (key, interval) in intervals {
         if let Some(interval) = interval
             && !INTERVAL_NS.contains(&interval.0)
         {
-            return Err(source.error(&key, format!("an interval of {interval} cannot be kept"), "use 10us to 60s"));
+            return Err(source.error(
+                &key,
+                format!("an interval of {interval} cannot be kept"),
+                "use 10us to 60s",
+            ));
         }
     }
-    let priorities = std::iter::once((format!("{path}.priority"), scenario.priority))
-        .chain(scenario.activity.iter().enumerate().map(|(i, a)| (format!("{path}.activity[{i}].priority"), a.priority)));
+    let priorities = std::iter::once((format!("{path}.priority"), scenario.priority)).chain(
+        scenario
+            .activity
+            .iter()
+            .enumerate()
+            .map(|(i, a)| (format!("{path}.activity[{i}].priority"), a.priority)),
+    );
     for (key, priority) in priorities {
         if let Some(priority) = priority
             && !(1..=99).contains(&priority)
@@ -100,10 +114,18 @@ fn values(scenario: &Scenario, path: &str, source: &Source) -> Result<(), PlanEr
         }
     }
     if scenario.duration.is_some_and(|duration| duration.0 == 0) {
-        return Err(source.error(&format!("{path}.duration"), "nothing can be measured in no time", "use 1s or more"));
+        return Err(source.error(
+            &format!("{path}.duration"),
+            "nothing can be measured in no time",
+            "use 1s or more",
+        ));
     }
     if scenario.tick.is_some_and(|tick| tick.0 < 50_000_000) {
-        return Err(source.error(&format!("{path}.tick"), "a tick shorter than 50ms disturbs", "use 50ms or more"));
+        return Err(source.error(
+            &format!("{path}.tick"),
+            "a tick shorter than 50ms disturbs",
+            "use 50ms or more",
+        ));
     }
     Ok(())
 }
@@ -115,7 +137,8 @@ fn shape(plan: &Plan, scenario: &Scenario, path: &str, source: &Source) -> Resul
         false => Err(undefined(plan, source, &key, name)),
     };
     let shorthand = scenario.environment.is_some() || scenario.measurement.is_some();
-    if !scenario.activity.is_empty() && (shorthand || !scenario.load.is_empty() || !scenario.fault.is_empty()) {
+    if !scenario.activity.is_empty() && (shorthand || !scenario.load.is_empty() || !scenario.fault.is_empty())
+    {
         return Err(source.error(
             path,
             "both a list of activities and the shorthand",
@@ -124,7 +147,11 @@ fn shape(plan: &Plan, scenario: &Scenario, path: &str, source: &Source) -> Resul
     }
     if scenario.activity.is_empty() {
         let Some(name) = scenario.environment.as_ref().or(plan.defaults.environment.as_ref()) else {
-            return Err(source.error(path, "the scenario says nothing", "add `environment = \"...\"` or [[scenario.activity]]"));
+            return Err(source.error(
+                path,
+                "the scenario says nothing",
+                "add `environment = \"...\"` or [[scenario.activity]]",
+            ));
         };
         defined(format!("{path}.environment"), name)?;
         let elsewhere = scenario
@@ -142,31 +169,43 @@ fn shape(plan: &Plan, scenario: &Scenario, path: &str, source: &Source) -> Resul
         let path = format!("{path}.activity[{at}]");
         let said = [activity.measure.is_some(), activity.load.is_some(), activity.fault.is_some()];
         if said.iter().filter(|said| **said).count() != 1 {
-            return Err(source.error(&path, "an activity is one measurement, load or fault", "use one of `measure`, `load`, `fault`"));
+            return Err(source.error(
+                &path,
+                "an activity is one measurement, load or fault",
+                "use one of `measure`, `load`, `fault`",
+            ));
         }
         defined(format!("{path}.in"), &activity.environment)?;
     }
     let measures = scenario.activity.is_empty() || scenario.activity.iter().any(|a| a.measure.is_some());
     if !measures {
-        return Err(source.error(path, "the scenario measures nothing", "add an activity with `measure = \"timer\"`"));
+        return Err(source.error(
+            path,
+            "the scenario measures nothing",
+            "add an activity with `measure = \"timer\"`",
+        ));
     }
     Ok(())
 }
 
 fn references(plan: &Plan, names: &BTreeSet<&str>, source: &Source) -> Result<(), PlanError> {
-    let named = plan
-        .reference
-        .iter()
-        .enumerate()
-        .map(|(i, r)| (format!("reference[{i}].scenario"), &r.scenario))
-        .chain(plan.compare.iter().enumerate().map(|(i, c)| (format!("compare[{i}].base"), &c.base)))
-        .chain(plan.compare.iter().enumerate().map(|(i, c)| (format!("compare[{i}].with"), &c.with)))
-        .chain(plan.figure.iter().enumerate().flat_map(|(i, f)| {
-            f.scenarios.iter().map(move |name| (format!("figure[{i}].scenarios"), name))
-        }));
+    let named =
+        plan.reference
+            .iter()
+            .enumerate()
+            .map(|(i, r)| (format!("reference[{i}].scenario"), &r.scenario))
+            .chain(plan.compare.iter().enumerate().map(|(i, c)| (format!("compare[{i}].base"), &c.base)))
+            .chain(plan.compare.iter().enumerate().map(|(i, c)| (format!("compare[{i}].with"), &c.with)))
+            .chain(plan.figure.iter().enumerate().flat_map(|(i, f)| {
+                f.scenarios.iter().map(move |name| (format!("figure[{i}].scenarios"), name))
+            }));
     for (key, name) in named {
         if !names.contains(name.as_str()) {
-            return Err(source.error(&key, format!("there is no scenario `{name}`"), "use the name of a [[scenario]] of this plan"));
+            return Err(source.error(
+                &key,
+                format!("there is no scenario `{name}`"),
+                "use the name of a [[scenario]] of this plan",
+            ));
         }
     }
     Ok(())

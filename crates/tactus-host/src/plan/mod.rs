@@ -14,6 +14,8 @@ pub use check::check;
 pub use error::PlanError;
 pub use machine::{QUICK_DURATION, this_machine, topology};
 pub use parse::parse;
-pub use resolve::{Choices, Resolved, ResolvedActivity, ResolvedEnvironment, ResolvedScenario, RowPlan, resolve};
+pub use resolve::{
+    Choices, Resolved, ResolvedActivity, ResolvedEnvironment, ResolvedScenario, RowPlan, resolve,
+};
 pub use source::Source;
 pub use study::{STUDIES, Study, study};

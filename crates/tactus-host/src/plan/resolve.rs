@@ -123,7 +123,8 @@ pub fn resolve(
     system: &dyn System,
 ) -> Result<Resolved, PlanError> {
     let chosen = chosen(plan, source, choices)?;
-    let mut resolver = Resolver { plan, source, choices, machine, environments: BTreeMap::new(), rows: Vec::new() };
+    let mut resolver =
+        Resolver { plan, source, choices, machine, environments: BTreeMap::new(), rows: Vec::new() };
     let used: BTreeSet<&str> = chosen.iter().flat_map(|(_, scenario)| resolver.names(scenario)).collect();
     for name in used {
         let environment = resolver.environment(name, system)?;
@@ -139,7 +140,8 @@ pub fn resolve(
         let inside = measured_in(name, &scenarios);
         let rest = environment.layout.inside().minus(&inside);
         environment.housekeeping = if rest.is_empty() { environment.layout.inside() } else { rest };
-        let outside = environment.layout.cpus.iter().filter(|(cpu, _)| inside.contains(*cpu)).map(|(_, out)| *out);
+        let outside =
+            environment.layout.cpus.iter().filter(|(cpu, _)| inside.contains(*cpu)).map(|(_, out)| *out);
         measured = measured.or(&outside.collect());
     }
     let plan = written(plan, &scenarios, &environments, &rows);
@@ -156,7 +158,11 @@ fn measured_in(environment: &str, scenarios: &[ResolvedScenario]) -> CpuSet {
 }
 
 /// The scenarios that `--only` leaves.
-fn chosen<'p>(plan: &'p Plan, source: &Source, choices: &Choices) -> Result<Vec<(usize, &'p Scenario)>, PlanError> {
+fn chosen<'p>(
+    plan: &'p Plan,
+    source: &Source,
+    choices: &Choices,
+) -> Result<Vec<(usize, &'p Scenario)>, PlanError> {
     let name = |scenario: &Scenario| scenario.name.clone().unwrap_or_default();
     let known: Vec<String> = plan.scenario.iter().map(name).chain(plan.environment.keys().cloned()).collect();
     let mut only = Vec::new();
@@ -186,7 +192,9 @@ fn names_in(text: &str, known: &[String]) -> Result<Vec<String>, String> {
     let mut names = Vec::new();
     let mut rest = text.trim();
     while !rest.is_empty() {
-        let ends = |name: &&String| rest.strip_prefix(name.as_str()).is_some_and(|r| r.is_empty() || r.trim_start().starts_with(','));
+        let ends = |name: &&String| {
+            rest.strip_prefix(name.as_str()).is_some_and(|r| r.is_empty() || r.trim_start().starts_with(','))
+        };
         let Some(name) = known.iter().filter(ends).max_by_key(|name| name.len()) else {
             return Err(rest.split(',').next().unwrap_or(rest).trim().to_owned());
         };
@@ -255,7 +263,11 @@ impl<'a> Resolver<'a> {
     fn scenario(&mut self, at: usize, scenario: &Scenario) -> Result<ResolvedScenario, PlanError> {
         let path = format!("scenario[{at}]");
         let name = scenario.name.clone().unwrap_or_default();
-        let duration = self.choices.duration.or_else(|| self.value(scenario, |s| s.duration)).unwrap_or(DEFAULT_DURATION);
+        let duration = self
+            .choices
+            .duration
+            .or_else(|| self.value(scenario, |s| s.duration))
+            .unwrap_or(DEFAULT_DURATION);
         let tick = self.value(scenario, |s| s.tick).map_or_else(
             || (duration.0 / TICKS_OF_A_SHORT_SCENARIO).clamp(SHORTEST_TICK_NS, LONGEST_TICK_NS),
             |tick| tick.0,
@@ -271,7 +283,8 @@ impl<'a> Resolver<'a> {
             activities: Vec::new(),
             rows: self.rows.len()..self.rows.len(),
         };
-        let written = if scenario.activity.is_empty() { self.expand(scenario) } else { scenario.activity.clone() };
+        let written =
+            if scenario.activity.is_empty() { self.expand(scenario) } else { scenario.activity.clone() };
         for (number, activity) in (0..).zip(&written) {
             self.activity(&path, number, activity, scenario, &mut resolved)?;
         }
@@ -281,13 +294,21 @@ impl<'a> Resolver<'a> {
 
     /// The shorthand as a list of activities.
     fn expand(&self, scenario: &Scenario) -> Vec<plan::Activity> {
-        let place = scenario.environment.clone().or_else(|| self.plan.defaults.environment.clone()).unwrap_or_default();
+        let place = scenario
+            .environment
+            .clone()
+            .or_else(|| self.plan.defaults.environment.clone())
+            .unwrap_or_default();
         let measure = self
             .value(scenario, |s| s.measurement.clone())
             .unwrap_or_else(|| Measure::Timer(Timer::default()));
         let cpus = self.value(scenario, |s| s.cpus.clone());
-        let measure =
-            plan::Activity { measure: Some(measure), environment: place.clone(), cpus, ..plan::Activity::default() };
+        let measure = plan::Activity {
+            measure: Some(measure),
+            environment: place.clone(),
+            cpus,
+            ..plan::Activity::default()
+        };
         let loads = scenario.load.iter().map(|load| plan::Activity {
             load: Some(load.what.clone()),
             environment: load.environment.clone().unwrap_or_else(|| place.clone()),
@@ -313,12 +334,21 @@ impl<'a> Resolver<'a> {
     ) -> Result<(), PlanError> {
         let Some(environment) = self.environments.get(&activity.environment) else { return Ok(()) };
         let what = if let Some(measure) = &activity.measure {
-            let interval = activity.interval.or_else(|| self.value(scenario, |s| s.interval)).unwrap_or(DEFAULT_INTERVAL);
+            let interval = activity
+                .interval
+                .or_else(|| self.value(scenario, |s| s.interval))
+                .unwrap_or(DEFAULT_INTERVAL);
             What::Measure {
                 measure: measure.clone(),
                 interval_ns: interval.0,
-                priority: activity.priority.or_else(|| self.value(scenario, |s| s.priority)).unwrap_or(DEFAULT_PRIORITY),
-                policy: activity.policy.or_else(|| self.value(scenario, |s| s.policy)).unwrap_or(Policy::Fifo),
+                priority: activity
+                    .priority
+                    .or_else(|| self.value(scenario, |s| s.priority))
+                    .unwrap_or(DEFAULT_PRIORITY),
+                policy: activity
+                    .policy
+                    .or_else(|| self.value(scenario, |s| s.policy))
+                    .unwrap_or(Policy::Fifo),
             }
         } else if let Some(load) = &activity.load {
             What::Load(load.clone())
@@ -364,7 +394,11 @@ impl<'a> Resolver<'a> {
         let own = environment.kind.numbers_cpus();
         Topology {
             online: inside.clone(),
-            isolated: if own { environment.layout.measuring.clone() } else { self.machine.isolated.and(&inside) },
+            isolated: if own {
+                environment.layout.measuring.clone()
+            } else {
+                self.machine.isolated.and(&inside)
+            },
             nohz_full: CpuSet::default(),
             cores: if own { Vec::new() } else { self.machine.cores.clone() },
             preferred: environment.layout.measuring.clone(),
@@ -386,13 +420,16 @@ impl<'a> Resolver<'a> {
             Some(value)
         };
         let of = |load: bool| -> Vec<serde_json::Value> {
-            let kept = resolved.activities.iter().filter(|a| matches!(a.activity.what, What::Load(_)) == load);
+            let kept =
+                resolved.activities.iter().filter(|a| matches!(a.activity.what, What::Load(_)) == load);
             kept.filter_map(|a| table(&a.activity.what, a)).collect()
         };
         let (loads, faults) = (of(true), of(false));
         let start = self.rows.len();
         for at in &resolved.activities {
-            let What::Measure { measure, interval_ns, priority, policy } = &at.activity.what else { continue };
+            let What::Measure { measure, interval_ns, priority, policy } = &at.activity.what else {
+                continue;
+            };
             let result = RowResult {
                 name: resolved.name.clone(),
                 environment: at.environment.clone(),

@@ -54,9 +54,8 @@ fn resolved(text: &str, choices: &Choices, machine: &Topology) -> Result<Resolve
 
 /// The error of a plan that is wrong, as a user sees it.
 fn complaint(text: &str) -> String {
-    let error = match resolved(text, &Choices::default(), &machine("0-1", "")) {
-        Ok(_) => panic!("accepted: {text}"),
-        Err(error) => error,
+    let Err(error) = resolved(text, &Choices::default(), &machine("0-1", "")) else {
+        panic!("accepted: {text}")
     };
     format!("{error}\nhint: {}", error.hint.clone().unwrap_or_default())
 }
@@ -86,9 +85,15 @@ fn what_a_bundle_keeps_of_a_plan_resolves_to_the_same() {
 fn quick_and_duration_replace_what_the_plan_says() {
     let text = PLAN.replace("[environment.host]", "[quick]\nduration = \"5s\"\n[environment.host]");
     let quick = Choices { quick: true, ..Choices::default() };
-    assert_eq!(resolved(&text, &quick, &machine("0-1", "")).unwrap().rows[0].result.planned_ns, 5_000_000_000);
+    assert_eq!(
+        resolved(&text, &quick, &machine("0-1", "")).unwrap().rows[0].result.planned_ns,
+        5_000_000_000
+    );
     let short = Choices { quick: true, duration: Some(Nanos::from_secs(2)), ..Choices::default() };
-    assert_eq!(resolved(&text, &short, &machine("0-1", "")).unwrap().rows[0].result.planned_ns, 2_000_000_000);
+    assert_eq!(
+        resolved(&text, &short, &machine("0-1", "")).unwrap().rows[0].result.planned_ns,
+        2_000_000_000
+    );
 }
 
 #[test]
@@ -113,7 +118,10 @@ fn mistakes_are_named_with_file_line_key_and_remedy() {
         ("a number without a unit", PLAN.replace("\"1min\"", "60")),
         ("a CPU that does not exist", PLAN.replace("\"0-1\"", "\"0-7\"")),
         ("a CPU that the guest does not have", PLAN.replace("cpus = \"1\"", "cpus = \"5\"")),
-        ("an environment that is not defined", PLAN.replace("environment = \"host\"", "environment = \"hosst\"")),
+        (
+            "an environment that is not defined",
+            PLAN.replace("environment = \"host\"", "environment = \"hosst\""),
+        ),
         ("a kind that does not exist", PLAN.replace("kind = \"qemu\"", "kind = \"vbox\"")),
         ("a key of another kind", PLAN.replace("kind = \"host\"", "kind = \"host\"\nkernel = \"rt\"")),
         ("a duplicate scenario", PLAN.replace("host, idle", "guest, neighbour loaded")),
@@ -125,10 +133,14 @@ fn mistakes_are_named_with_file_line_key_and_remedy() {
         ("no scenario", "name = \"x\"\n".to_owned()),
         ("no name", PLAN.replace("name = \"mine\"", "")),
         ("both forms at once", PLAN.replace("measure = \"timer\"", "measure = \"timer\"\nload = \"cpu\"")),
-        ("a figure of a scenario that is not there", format!("{PLAN}\n[[figure]]\nkind = \"histogram\"\ntitle = \"x\"\nscenarios = [\"y\"]")),
+        (
+            "a figure of a scenario that is not there",
+            format!("{PLAN}\n[[figure]]\nkind = \"histogram\"\ntitle = \"x\"\nscenarios = [\"y\"]"),
+        ),
         ("an activity inside nothing", PLAN.replace("cpus = \"0-1\"", "inside = \"host\"")),
     ];
-    let all: Vec<String> = cases.iter().map(|(name, text)| format!("## {name}\n{}\n", complaint(text))).collect();
+    let all: Vec<String> =
+        cases.iter().map(|(name, text)| format!("## {name}\n{}\n", complaint(text))).collect();
     insta::assert_snapshot!(all.join("\n"));
 }
 
@@ -178,7 +190,9 @@ fn the_plan_of_this_machine_is_valid_and_measures_every_environment_the_same_way
         .iter()
         .flat_map(|s| &s.activities)
         .filter_map(|a| match &a.activity.what {
-            What::Measure { interval_ns, priority, .. } => Some((*interval_ns, *priority, a.activity.cpus.to_string())),
+            What::Measure { interval_ns, priority, .. } => {
+                Some((*interval_ns, *priority, a.activity.cpus.to_string()))
+            }
             _ => None,
         })
         .collect();

@@ -192,7 +192,9 @@ impl Sink for Recorder {
             Event::EnvironmentUp { environment, evidence, after_ms } => {
                 self.up.insert(environment.clone(), (*evidence, *after_ms));
             }
-            Event::FactsCollected { environment, facts: Some(facts), .. } => self.writer.facts(environment, facts)?,
+            Event::FactsCollected { environment, facts: Some(facts), .. } => {
+                self.writer.facts(environment, facts)?
+            }
             Event::RowStarted { row, .. } => self.start(*row)?,
             Event::Controlled { row, control } => {
                 if let Some(state) = self.rows.get_mut(*row) {
@@ -206,7 +208,9 @@ impl Sink for Recorder {
                 }
             }
             Event::Noted { environment: Some(environment), note } => self.note(environment, note),
-            Event::FramesLost { environment, frames } => *self.lost.entry(environment.clone()).or_default() += frames,
+            Event::FramesLost { environment, frames } => {
+                *self.lost.entry(environment.clone()).or_default() += frames
+            }
             Event::RowFinished { row, status, reason, measured_ns } => {
                 self.finish(*row, *status, reason.as_ref(), *measured_ns)?;
                 self.writer.sync()?;

@@ -7,11 +7,11 @@ use std::ops::Range;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
+use tactus_model::CpuSet;
 use tactus_model::event::{Event, RowStatus, Ticked};
 use tactus_model::latency::histogram;
 use tactus_model::message::{Activity, Done, End, FromProbe, Job, Note, PROTOCOL, Tick, ToProbe, What};
 use tactus_model::wire::Item;
-use tactus_model::CpuSet;
 
 use super::engine::{Context, RunError};
 use super::session::{Arrival, Session};
@@ -37,7 +37,14 @@ pub(super) fn perform(
     planned: &ResolvedScenario,
 ) -> Result<(), RunError> {
     let (sender, receiver) = channel();
-    let mut stage = Stage { planned, rows: planned.rows.clone(), sessions: Vec::new(), receiver, outcome: BTreeMap::new(), reached: BTreeMap::new() };
+    let mut stage = Stage {
+        planned,
+        rows: planned.rows.clone(),
+        sessions: Vec::new(),
+        receiver,
+        outcome: BTreeMap::new(),
+        reached: BTreeMap::new(),
+    };
     let result = stage.play(context, number, sender);
     for session in stage.sessions.drain(..) {
         session.close();
@@ -131,7 +138,8 @@ impl Stage<'_> {
         let workspace = context.workspace.join(format!("{number:02}-{}", tactus_model::bundle::slug(name)));
         let failed = |what: &str, error: std::io::Error| Failure::Scenario(format!("{what}: {error}"));
         fs::create_dir_all(&workspace).map_err(|error| failed("no private directory", error))?;
-        let console = context.consoles.join(format!("{:02}-{}.log", number + 1, tactus_model::bundle::slug(name)));
+        let console =
+            context.consoles.join(format!("{:02}-{}.log", number + 1, tactus_model::bundle::slug(name)));
         let measured = self.measured(name);
         let running = environment.kind.start(&Setting {
             system: context.system,
@@ -147,7 +155,9 @@ impl Stage<'_> {
         })?;
         let at = self.sessions.len();
         self.sessions.push(Session::open(name, running, at, sender.clone()));
-        self.await_all(context, PATIENCE, "to say hello", |session| session.hello.is_some() && session.facts_complete)?;
+        self.await_all(context, PATIENCE, "to say hello", |session| {
+            session.hello.is_some() && session.facts_complete
+        })?;
         let session = &mut self.sessions[at];
         let after_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         if let Some(hello) = &session.hello
@@ -246,7 +256,8 @@ impl Stage<'_> {
             if stopping.is_some_and(|since| since.elapsed() > FAREWELL) {
                 return Err(Failure::Scenario("it did not stop when it was told to, and was ended".into()));
             }
-            let quiet = self.sessions.iter().position(|s| s.measures && open(&s) && s.heard.elapsed() > silence);
+            let quiet =
+                self.sessions.iter().position(|s| s.measures && open(&s) && s.heard.elapsed() > silence);
             if let Some(at) = quiet {
                 let why = format!("said nothing for {} s", silence.as_secs());
                 return Err(self.broken(at, &why));
@@ -412,7 +423,12 @@ impl Stage<'_> {
     }
 
     /// Ends every row; those without an outcome of their own end with this one.
-    fn end_all(&mut self, context: &mut Context<'_>, status: RowStatus, reason: &str) -> Result<(), RunError> {
+    fn end_all(
+        &mut self,
+        context: &mut Context<'_>,
+        status: RowStatus,
+        reason: &str,
+    ) -> Result<(), RunError> {
         for row in self.rows.clone() {
             let reason = Some(reason.to_owned());
             self.outcome.entry(row).or_insert(Outcome { status, reason, measured_ns: None });

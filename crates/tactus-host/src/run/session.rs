@@ -12,6 +12,10 @@ use tactus_model::wire::{Decoder, Encoder, Item};
 use crate::environment::{Running, Stream};
 
 /// What arrives from an environment.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "nearly all of them are items, and few are waiting at any time"
+)]
 #[derive(Debug)]
 pub enum Arrival {
     /// A message, foreign text or a loss.
@@ -53,7 +57,12 @@ const FOREIGN_LINES: usize = 20;
 
 impl Session {
     /// Begins to listen; what arrives goes to `to` with the number of this session.
-    pub fn open(name: &str, mut running: Box<dyn Running>, number: usize, to: Sender<(usize, Arrival)>) -> Self {
+    pub fn open(
+        name: &str,
+        mut running: Box<dyn Running>,
+        number: usize,
+        to: Sender<(usize, Arrival)>,
+    ) -> Self {
         let (reader, writer) = match running.take_stream() {
             Some(Stream { reader, writer }) => (Some(reader), Some(writer)),
             None => (None, None),

@@ -150,7 +150,8 @@ impl Probe {
             let tick = FromProbe::Tick(tick(n, &mut self.total));
             if matches!(self.script, Script::Noisy) && n == 1 {
                 // The number is used up and the frames never arrive.
-                let _ = self.to.send(b"[   12.3] random: crng init done\r\n{\"q\":\x00\xff broken\n".to_vec());
+                let _ =
+                    self.to.send(b"[   12.3] random: crng init done\r\n{\"q\":\x00\xff broken\n".to_vec());
                 let _ = self.frames(&tick);
             } else {
                 self.say(&tick);
@@ -180,10 +181,12 @@ fn play(script: Script, from: &Receiver<Vec<u8>>, to: &Sender<Vec<u8>>) {
     while let Ok(bytes) = from.recv() {
         for item in decoder.feed::<ToProbe>(&bytes) {
             match (item, script) {
-                (Item::Message(ToProbe::Job(_)), Script::Refuses) => probe.say(&FromProbe::Refused(Refusal {
-                    reason: "SCHED_FIFO is not allowed".into(),
-                    hint: Some("allow it".into()),
-                })),
+                (Item::Message(ToProbe::Job(_)), Script::Refuses) => {
+                    probe.say(&FromProbe::Refused(Refusal {
+                        reason: "SCHED_FIFO is not allowed".into(),
+                        hint: Some("allow it".into()),
+                    }))
+                }
                 (Item::Message(ToProbe::Job(_)), _) => probe.say(&FromProbe::Ready),
                 (Item::Message(ToProbe::Go), _) => {
                     probe.measure();
@@ -241,8 +244,8 @@ fn resolved(scripts: &[(&str, &'static Scripted)]) -> Resolved {
         ..Plan::default()
     };
     let source = Source::new("test", "");
-    let mut resolved =
-        resolve(&plan, &source, &Choices::default(), &Topology::of(&Facts::default()), &Real).expect("a good plan");
+    let mut resolved = resolve(&plan, &source, &Choices::default(), &Topology::of(&Facts::default()), &Real)
+        .expect("a good plan");
     for (name, script) in scripts {
         resolved.environments.get_mut(*name).expect("it was put in").kind = *script;
     }
@@ -260,7 +263,11 @@ impl Sink for Witness {
     }
 }
 
-fn perform(scripts: &[(&str, &'static Scripted)], dir: &Path, interrupt: &Interrupt) -> (RunStatus, Contents, Vec<Event>) {
+fn perform(
+    scripts: &[(&str, &'static Scripted)],
+    dir: &Path,
+    interrupt: &Interrupt,
+) -> (RunStatus, Contents, Vec<Event>) {
     let resolved = resolved(scripts);
     let results: Vec<_> = resolved.rows.iter().map(|row| row.result.clone()).collect();
     let bundle = dir.join("bundle");
@@ -311,7 +318,8 @@ fn each_way_of_breaking_ends_its_scenario_with_a_reason_and_the_run_goes_on() {
         &[("dies", &DIES), ("refuses", &REFUSES), ("mute", &MUTE), ("other", &FOREIGN), ("good", &GOOD)];
     let (status, contents, _) = perform(scripts, dir.path(), &Interrupt::default());
     assert_eq!(status, RunStatus::Complete);
-    let rows: BTreeMap<&str, _> = contents.rows.iter().map(|row| (row.result.name.as_str(), &row.result)).collect();
+    let rows: BTreeMap<&str, _> =
+        contents.rows.iter().map(|row| (row.result.name.as_str(), &row.result)).collect();
     let reason = |name: &str| rows[name].reason.clone().unwrap_or_default();
     assert!(reason("dies").contains("Kernel panic"), "{}", reason("dies"));
     assert_eq!(rows["dies"].all.as_ref().unwrap().cycles, 6, "what had arrived stays");

@@ -23,7 +23,9 @@ pub fn environments(arguments: &Environments) -> Result<Exit, Failure> {
     let entries: Vec<Entry> = ENVIRONMENTS
         .iter()
         .map(|environment| match environment.usable(&Real) {
-            Usable::Yes { remark } => Entry { kind: environment.kind(), usable: true, reason: remark, remedy: None },
+            Usable::Yes { remark } => {
+                Entry { kind: environment.kind(), usable: true, reason: remark, remedy: None }
+            }
             Usable::No { reason, remedy } => {
                 Entry { kind: environment.kind(), usable: false, reason: Some(reason), remedy: Some(remedy) }
             }

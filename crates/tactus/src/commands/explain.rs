@@ -61,7 +61,8 @@ fn one(name: &str) -> Option<String> {
         };
         let _ = writeln!(text, "{name}: {family}, {}\n\n{}", word.summary, word.text);
     } else if let Some(study) = study(name) {
-        let about = parse(&Source::new(name, study.text)).ok().and_then(|plan| plan.about).unwrap_or_default();
+        let about =
+            parse(&Source::new(name, study.text)).ok().and_then(|plan| plan.about).unwrap_or_default();
         let _ = writeln!(text, "{name}: {}\n\n{about}\nIts plan:\n\n{}", title(name, study.text), study.text);
     } else if let Some(format) = FORMATS.iter().find(|format| format.name == name) {
         let _ = writeln!(text, "{name}: a report format\n\n{}", format.about);

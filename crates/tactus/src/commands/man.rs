@@ -9,9 +9,11 @@ use crate::output;
 pub fn man(arguments: &Man) -> Result<Exit, Failure> {
     let command = Cli::command();
     if let Some(dir) = &arguments.out {
-        std::fs::create_dir_all(dir)
-            .and_then(|()| clap_mangen::generate_to(command, dir))
-            .map_err(|error| Failure::say(format!("{}: {error}", dir.display()), "name a directory that can be written"))?;
+        std::fs::create_dir_all(dir).and_then(|()| clap_mangen::generate_to(command, dir)).map_err(
+            |error| {
+                Failure::say(format!("{}: {error}", dir.display()), "name a directory that can be written")
+            },
+        )?;
         eprintln!("manual pages: {}", dir.display());
         return Ok(Exit::Good);
     }

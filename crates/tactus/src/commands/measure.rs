@@ -64,11 +64,15 @@ fn plan(arguments: &Measure) -> Result<Plan, Failure> {
         measurement.insert("break", limit.to_string().into());
     }
     let measurement: What = serde_json::from_value(json!(measurement)).map_err(|error| {
-        Failure::say(format!("--measurement {}: {error}", arguments.measurement), "`tactus explain` lists measurements")
+        Failure::say(
+            format!("--measurement {}: {error}", arguments.measurement),
+            "`tactus explain` lists measurements",
+        )
     })?;
     let load = |word: &String| -> Result<Placed<Load>, Failure> {
-        let what = serde_json::from_value(json!({ "kind": word }))
-            .map_err(|error| Failure::say(format!("--load {word}: {error}"), "`tactus explain` lists loads"))?;
+        let what = serde_json::from_value(json!({ "kind": word })).map_err(|error| {
+            Failure::say(format!("--load {word}: {error}"), "`tactus explain` lists loads")
+        })?;
         Ok(Placed { what, environment: None, cpus: None })
     };
     let mut environment = Environment { kind: kind.clone(), ..Environment::default() };
@@ -105,7 +109,9 @@ fn plan(arguments: &Measure) -> Result<Plan, Failure> {
 /// `-t N` threads over the CPUs of `-a`: threads per CPU, and the CPUs that get any.
 fn deal(arguments: &Measure) -> Result<(Option<u32>, CpuRequest), Failure> {
     let Some(threads) = arguments.threads else { return Ok((None, arguments.cpus.clone())) };
-    let wrong = |message: String| Failure::say(message, "use a multiple of the number of CPUs, or fewer than there are");
+    let wrong = |message: String| {
+        Failure::say(message, "use a multiple of the number of CPUs, or fewer than there are")
+    };
     // In a guest the CPUs are not known yet; there a list says how many there are.
     let cpus: CpuSet = match &arguments.cpus {
         CpuRequest::List(list) => list.clone(),
@@ -113,7 +119,9 @@ fn deal(arguments: &Measure) -> Result<(Option<u32>, CpuRequest), Failure> {
     };
     let count = u32::try_from(cpus.len()).unwrap_or(u32::MAX);
     if threads == 0 || (threads > count && threads % count != 0) {
-        return Err(wrong(format!("-t {threads} threads cannot be dealt out evenly over {count} CPUs ({cpus})")));
+        return Err(wrong(format!(
+            "-t {threads} threads cannot be dealt out evenly over {count} CPUs ({cpus})"
+        )));
     }
     if threads < count {
         return Ok((None, CpuRequest::List(cpus.take(usize::try_from(threads).unwrap_or(1)))));
@@ -137,7 +145,11 @@ fn summary(contents: &Contents, histogram: Option<u32>) -> String {
         }
         for control in &row.result.control {
             let us = |ns: u64| tactus_model::number::float(ns) / 1e3;
-            let proven = if control.proven { "seen" } else { "NOT seen at its size: the instrument is not proven here" };
+            let proven = if control.proven {
+                "seen"
+            } else {
+                "NOT seen at its size: the instrument is not proven here"
+            };
             let _ = writeln!(
                 text,
                 "# Control: {:.0} us injected on CPU {}, {:.0} us measured: {proven}",
@@ -184,7 +196,8 @@ fn histogram_text(row: &tactus_model::bundle::Row, limit: u32) -> String {
         let _ = writeln!(text, "{us:06} {}", cells.join("\t"));
     }
     let mut last = |name: &str, values: Vec<Option<u64>>| {
-        let cells: Vec<String> = values.iter().map(|v| v.map_or("-".into(), |ns| format!("{:05}", ns / 1_000))).collect();
+        let cells: Vec<String> =
+            values.iter().map(|v| v.map_or("-".into(), |ns| format!("{:05}", ns / 1_000))).collect();
         let _ = writeln!(text, "# {name}: {}", cells.join(" "));
     };
     let of = |figure: fn(&tactus_model::latency::Summary) -> Option<u64>| -> Vec<Option<u64>> {

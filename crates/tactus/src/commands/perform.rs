@@ -36,7 +36,10 @@ pub fn perform(resolved: &Resolved, out: &Path, view: &mut dyn Sink) -> Result<P
     let machine = topology(&Real);
     let results: Vec<_> = resolved.rows.iter().map(|row| row.result.clone()).collect();
     let unguarded = |error: std::io::Error| {
-        Failure::new(error, "without a guardian nothing is changed: set TACTUS_CACHE_DIR to a directory that can be written")
+        Failure::new(
+            error,
+            "without a guardian nothing is changed: set TACTUS_CACHE_DIR to a directory that can be written",
+        )
     };
     let guardian = Guardian::start(&Real).map_err(unguarded)?;
     let workspace = guardian.workspace().map_err(unguarded)?;
@@ -69,8 +72,12 @@ pub fn perform(resolved: &Resolved, out: &Path, view: &mut dyn Sink) -> Result<P
 pub fn exit(contents: &Contents) -> Exit {
     use tactus_model::document::Outcome;
     let document = tactus_report::analysis::document(contents);
-    let outcomes: Vec<Outcome> =
-        document.scenarios.iter().filter_map(|entry| entry.verdict.as_ref()).map(|verdict| verdict.outcome).collect();
+    let outcomes: Vec<Outcome> = document
+        .scenarios
+        .iter()
+        .filter_map(|entry| entry.verdict.as_ref())
+        .map(|verdict| verdict.outcome)
+        .collect();
     let failed = document.scenarios.iter().any(|entry| entry.status == RowStatus::Failed);
     let measured = document.scenarios.iter().any(|entry| entry.status == RowStatus::Measured);
     if outcomes.contains(&Outcome::Fail) {

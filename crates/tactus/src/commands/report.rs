@@ -41,7 +41,8 @@ pub fn report(arguments: &Report) -> Result<Exit, Failure> {
 /// Writes `report.html` beside the bundle's files and returns its path.
 pub fn html(dir: &Path, contents: &tactus_model::bundle::Contents) -> Result<PathBuf, Failure> {
     let format = FORMATS.iter().find(|format| format.name == "html");
-    let format = format.ok_or_else(|| Failure::say("there is no html format", "this is a fault of tactus: report it"))?;
+    let format = format
+        .ok_or_else(|| Failure::say("there is no html format", "this is a fault of tactus: report it"))?;
     let path = dir.join("report.html");
     write(&path, &draw(format, contents)?)?;
     Ok(path)
@@ -53,6 +54,9 @@ fn draw(format: &Format, contents: &tactus_model::bundle::Contents) -> Result<Ve
 
 fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     std::fs::write(path, bytes).map_err(|error| {
-        Failure::say(format!("{}: {error}", path.display()), "name a file that can be written with --out FILE")
+        Failure::say(
+            format!("{}: {error}", path.display()),
+            "name a file that can be written with --out FILE",
+        )
     })
 }

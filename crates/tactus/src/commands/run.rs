@@ -50,8 +50,15 @@ fn plan(name: Option<&str>) -> Result<(Plan, Source), Failure> {
     let text = std::fs::read_to_string(name).map_err(|error| {
         let studies: Vec<&str> = STUDIES.iter().map(|study| study.name).collect();
         let looks_like_a_file = Path::new(name).extension().is_some() || name.contains('/');
-        let what = if looks_like_a_file { format!("{name}: {error}") } else { format!("`{name}` is neither a study nor a plan file") };
-        Failure::say(what, format!("studies are {}; a plan is a TOML file (`tactus explain`)", studies.join(", ")))
+        let what = if looks_like_a_file {
+            format!("{name}: {error}")
+        } else {
+            format!("`{name}` is neither a study nor a plan file")
+        };
+        Failure::say(
+            what,
+            format!("studies are {}; a plan is a TOML file (`tactus explain`)", studies.join(", ")),
+        )
     })?;
     let source = Source::new(name, text);
     Ok((parse(&source)?, source))

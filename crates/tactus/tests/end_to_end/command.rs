@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Stdio;
 
-use crate::common::{json, output, alone, stderr, stdout, tactus};
+use crate::common::{alone, json, output, stderr, stdout, tactus};
 
 /// What a command prints on stderr, without what differs from machine to machine.
 fn complaint(arguments: &[&str]) -> String {
@@ -44,7 +44,8 @@ fn wrong_words_are_named_with_a_hint() {
 #[test]
 fn every_word_that_explain_lists_is_explained() {
     let list = stdout(&output(tactus().arg("explain")));
-    let words: Vec<&str> = list.lines().filter(|l| l.starts_with("  ")).filter_map(|l| l.split_whitespace().next()).collect();
+    let words: Vec<&str> =
+        list.lines().filter(|l| l.starts_with("  ")).filter_map(|l| l.split_whitespace().next()).collect();
     assert!(words.len() > 10, "{list}");
     for word in words {
         let one = output(tactus().args(["explain", word]));
@@ -71,10 +72,18 @@ fn environments_are_listed_usable_or_with_their_remedy() {
     let document = json(&output(tactus().env("PATH", nothing.path()).args(["environments", "--json"])));
     // runc lies in an sbin directory, which is searched whatever PATH says.
     for entry in document.as_array().unwrap().iter().filter(|entry| entry["usable"] == false) {
-        assert!(!entry["reason"].as_str().unwrap().is_empty() && !entry["remedy"].as_str().unwrap().is_empty());
+        assert!(
+            !entry["reason"].as_str().unwrap().is_empty() && !entry["remedy"].as_str().unwrap().is_empty()
+        );
     }
     for kind in ["podman", "qemu"] {
-        assert!(document.as_array().unwrap().iter().any(|entry| entry["kind"] == kind && entry["usable"] == false));
+        assert!(
+            document
+                .as_array()
+                .unwrap()
+                .iter()
+                .any(|entry| entry["kind"] == kind && entry["usable"] == false)
+        );
     }
 }
 
@@ -92,13 +101,17 @@ fn completions_and_manual_pages_are_made_from_the_same_command_line() {
 #[test]
 fn measure_prints_a_line_per_thread_and_a_histogram_as_cyclictest_does() {
     let Some(_alone) = alone() else { return };
-    let result = output(tactus().args(["measure", "-p", "80", "-i", "1000", "-a", "0", "-t", "2", "-D", "2", "-h", "400"]));
+    let result = output(
+        tactus().args(["measure", "-p", "80", "-i", "1000", "-a", "0", "-t", "2", "-D", "2", "-h", "400"]),
+    );
     let text = stdout(&result);
     assert_eq!(result.status.code(), Some(0), "{}", stderr(&result));
     let threads: Vec<&str> = text.lines().filter(|line| line.starts_with("T:")).collect();
     assert_eq!(threads.len(), 2, "{text}");
     assert!(threads[0].contains("P:80") && threads[1].contains("P:79"), "{text}");
-    assert!(text.contains("# Histogram\n") && text.contains("# Max Latencies: ") && text.contains("# Control: "));
+    assert!(
+        text.contains("# Histogram\n") && text.contains("# Max Latencies: ") && text.contains("# Control: ")
+    );
     let counted: u64 = text
         .lines()
         .skip_while(|line| *line != "# Histogram")
@@ -116,7 +129,9 @@ fn measure_prints_a_line_per_thread_and_a_histogram_as_cyclictest_does() {
         .sum();
     let cycles: u64 = threads
         .iter()
-        .map(|line| line.split("C:").nth(1).unwrap().split_whitespace().next().unwrap().parse::<u64>().unwrap())
+        .map(|line| {
+            line.split("C:").nth(1).unwrap().split_whitespace().next().unwrap().parse::<u64>().unwrap()
+        })
         .sum();
     assert_eq!(counted + overflows, cycles, "{text}");
 }
@@ -160,7 +175,17 @@ fn without_the_right_to_real_time_the_reason_and_the_remedy_are_given() {
         return crate::common::skipped(&format!("chown: {error}"));
     }
     let mut command = std::process::Command::new("setpriv");
-    command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups", "--bounding-set", "-all", "--inh-caps", "-all"]);
+    command.args([
+        "--reuid",
+        "65534",
+        "--regid",
+        "65534",
+        "--clear-groups",
+        "--bounding-set",
+        "-all",
+        "--inh-caps",
+        "-all",
+    ]);
     command.arg(&copy).env("HOME", &home).env_remove("XDG_RUNTIME_DIR").env_remove("XDG_CACHE_HOME");
     command.args(["measure", "-D", "1", "--json"]).stdin(Stdio::null());
     match command.output() {

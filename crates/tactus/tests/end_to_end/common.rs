@@ -51,7 +51,8 @@ pub fn marked() -> Vec<String> {
 /// Mounts and cgroups with our name.
 pub fn mounts_and_cgroups() -> Vec<String> {
     let mounts = fs::read_to_string("/proc/mounts").unwrap_or_default();
-    let mut found: Vec<String> = mounts.lines().filter(|line| line.contains("tactus")).map(str::to_owned).collect();
+    let mut found: Vec<String> =
+        mounts.lines().filter(|line| line.contains("tactus")).map(str::to_owned).collect();
     let mut open = vec![PathBuf::from("/sys/fs/cgroup")];
     while let Some(dir) = open.pop() {
         for entry in fs::read_dir(&dir).into_iter().flatten().flatten() {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::common::{await_text, json, nothing_is_left, output, alone, stderr, tactus};
+use crate::common::{alone, await_text, json, nothing_is_left, output, stderr, tactus};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// A run that goes on for a minute, in the given environments, once it measures.
@@ -103,7 +103,11 @@ fn a_full_disk_ends_the_run_by_name_and_what_was_written_opens() {
     let said = stderr(&result);
     let opened = output(tactus().arg("show").arg(&out).args(["--json", "--damaged"]));
     let unmount = std::process::Command::new("umount").arg(dir.path()).output().expect("umount starts");
-    assert!(unmount.status.success(), "the run holds its bundle open: {}", String::from_utf8_lossy(&unmount.stderr));
+    assert!(
+        unmount.status.success(),
+        "the run holds its bundle open: {}",
+        String::from_utf8_lossy(&unmount.stderr)
+    );
     assert_eq!(result.status.code(), Some(2), "{said}");
     assert!(said.contains("No space left") && said.contains("hint:"), "{said}");
     assert_eq!(json(&opened)["status"], "interrupted");
@@ -114,7 +118,8 @@ fn a_full_disk_ends_the_run_by_name_and_what_was_written_opens() {
 fn a_bundle_is_not_written_over() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("thesis.txt"), "years of work").unwrap();
-    let result = output(tactus().args(["run", "--only", "host", "--duration", "1s", "--out"]).arg(dir.path()));
+    let result =
+        output(tactus().args(["run", "--only", "host", "--duration", "1s", "--out"]).arg(dir.path()));
     assert_eq!(result.status.code(), Some(2));
     assert!(stderr(&result).contains("not empty"), "{}", stderr(&result));
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::common::{json, nothing_is_left, output, alone, stderr, stdout, tactus};
+use crate::common::{alone, json, nothing_is_left, output, stderr, stdout, tactus};
 use serde_json::Value;
 
 fn entry<'a>(document: &'a Value, name: &str) -> &'a Value {
@@ -24,7 +24,10 @@ fn is_whole(entry: &Value) {
     assert!(mean >= number("min_ns") as f64 && mean <= number("max_ns") as f64);
     let cycles: u64 = entry["series"].as_array().unwrap().iter().map(|s| s["cycles"].as_u64().unwrap()).sum();
     assert_eq!(cycles, number("cycles"));
-    assert_eq!(all["corrected"]["count"].as_u64().unwrap(), number("cycles") + number("overruns") - number("lost"));
+    assert_eq!(
+        all["corrected"]["count"].as_u64().unwrap(),
+        number("cycles") + number("overruns") - number("lost")
+    );
     let control = &entry["control"];
     assert!(control["injected_ns"].as_u64().unwrap() > 0 && control["seen_ns"].as_u64().unwrap() > 0);
 }
@@ -47,7 +50,10 @@ fn one_command_measures_the_host_a_container_and_a_guest_idle_and_loaded() {
             continue;
         }
         is_whole(entry);
-        assert_eq!(entry["load"].as_array().unwrap().is_empty(), entry["name"].as_str().unwrap().ends_with("idle"));
+        assert_eq!(
+            entry["load"].as_array().unwrap().is_empty(),
+            entry["name"].as_str().unwrap().ends_with("idle")
+        );
     }
     let guest = entry(&document, "qemu, idle");
     if guest["status"] == "measured" {
@@ -89,7 +95,17 @@ fn a_study_shows_the_published_figure_beside_the_measured_one() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("bundle");
     let mut command = tactus();
-    command.args(["run", "intel-xeon-2015", "--quick", "--duration", "2s", "--only", "VM, no load", "--json", "--out"]);
+    command.args([
+        "run",
+        "intel-xeon-2015",
+        "--quick",
+        "--duration",
+        "2s",
+        "--only",
+        "VM, no load",
+        "--json",
+        "--out",
+    ]);
     let result = output(command.arg(&out));
     let document = json(&result);
     let entry = entry(&document, "VM, no load");
@@ -133,7 +149,10 @@ fn what_is_not_installed_is_skipped_with_its_remedy_and_the_rest_runs() {
     let dir = tempfile::tempdir().unwrap();
     // A machine with the usual tools, and neither Podman nor QEMU.
     for tool in ["sh", "unshare", "umount"] {
-        let found = ["/bin", "/usr/bin"].map(|at| std::path::Path::new(at).join(tool)).into_iter().find(|p| p.exists());
+        let found = ["/bin", "/usr/bin"]
+            .map(|at| std::path::Path::new(at).join(tool))
+            .into_iter()
+            .find(|p| p.exists());
         std::os::unix::fs::symlink(found.expect(tool), dir.path().join(tool)).unwrap();
     }
     let mut command = tactus();
