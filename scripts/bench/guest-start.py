@@ -11,6 +11,7 @@ import argparse
 import glob
 import json
 import os
+import select
 import shutil
 import statistics
 import subprocess
@@ -19,6 +20,7 @@ import tempfile
 import time
 
 LIMIT = 1.15
+PATIENCE_S = 60
 MARK = b"tactus-bench-init"
 
 
@@ -82,10 +84,12 @@ def baseline(kernel, initramfs, machine):
     try:
         seen = b""
         while MARK not in seen:
+            if not select.select([qemu.stdout], [], [], PATIENCE_S)[0]:
+                unable("the busybox guest hangs: " + seen[-400:].decode(errors="replace"), "try again")
             piece = os.read(qemu.stdout.fileno(), 65536)
             if not piece:
                 unable("the busybox guest ended early: " + seen[-400:].decode(errors="replace"), "boot it by hand")
-            seen = seen[-200:] + piece
+            seen = seen[-2000:] + piece
         return (time.monotonic() - began) * 1e3
     finally:
         qemu.kill()
