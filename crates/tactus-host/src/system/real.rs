@@ -67,6 +67,21 @@ fn mounts_below(dir: &Path) -> Vec<PathBuf> {
     below
 }
 
+/// Starts a command. A program that was written a moment ago may still be open for writing in a child
+/// that another thread has forked and that has not executed yet: that is over at once.
+fn begin(command: &mut std::process::Command) -> io::Result<std::process::Child> {
+    const TRIES: u32 = 50;
+    for _ in 1..TRIES {
+        match command.spawn() {
+            Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            started => return started,
+        }
+    }
+    command.spawn()
+}
+
 impl System for Real {
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
         fs::read(path)
@@ -141,7 +156,7 @@ impl System for Real {
     fn run(&self, invocation: &Invocation) -> io::Result<Finished> {
         let mut command = command(invocation)?;
         let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().map_err(|error| named(&error, invocation))?;
+        let mut child = begin(&mut command).map_err(|error| named(&error, invocation))?;
         let stdout = read_in_thread(child.stdout.take());
         let stderr = read_in_thread(child.stderr.take());
         let status = match invocation.patience {
@@ -170,7 +185,7 @@ impl System for Real {
         let mut command = command(invocation)?;
         let command =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-        let child = command.spawn().map_err(|error| named(&error, invocation))?;
+        let child = begin(&mut command).map_err(|error| named(&error, invocation))?;
         Ok(Box::new(RealChild::new(child)))
     }
 
