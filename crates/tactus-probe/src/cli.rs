@@ -37,7 +37,7 @@ pub fn run() -> u8 {
         Err(error) => Err(format!("{error}\nhint: tactus-probe --help")),
     };
     outcome.unwrap_or_else(|words| {
-        eprintln!("tactus-probe: {words}");
+        crate::say::say!("tactus-probe: {words}");
         2
     })
 }

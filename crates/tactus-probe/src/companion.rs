@@ -157,7 +157,7 @@ pub fn adopt_orphans() {
 /// The companion's side: what `tactus-probe companion JSON` does. Returns its exit code.
 pub fn main(task: &str) -> u8 {
     let Ok(task) = serde_json::from_str::<Task>(task) else {
-        eprintln!("tactus-probe: companion: the task cannot be read");
+        crate::say::say!("tactus-probe: companion: the task cannot be read");
         return 2;
     };
     if !die_with(task.parent) {
@@ -173,7 +173,7 @@ pub fn main(task: &str) -> u8 {
     match supervise(works) {
         Ok(()) => 0,
         Err(error) => {
-            eprintln!("tactus-probe: companion: {error}");
+            crate::say::say!("tactus-probe: companion: {error}");
             2
         }
     }
@@ -222,7 +222,7 @@ fn supervise(works: Vec<Work>) -> io::Result<()> {
                 let sum: u64 = rounds.iter().map(|rounds| rounds.0.load(Ordering::Relaxed)).sum();
                 println!("rounds {sum}");
             }
-            other => eprintln!("tactus-probe: companion: `{other}` is no order"),
+            other => crate::say::say!("tactus-probe: companion: `{other}` is no order"),
         }
         line.clear();
     }

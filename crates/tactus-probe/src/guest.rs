@@ -46,14 +46,14 @@ pub fn is_whole_system() -> bool {
 pub fn run() -> ! {
     // Not even a fault of the probe may leave a guest standing.
     std::panic::set_hook(Box::new(|fault| {
-        eprintln!("tactus-probe: {fault}; powering off");
+        crate::say::say!("tactus-probe: {fault}; powering off");
         rustix::fs::sync();
         let _ = reboot(RebootCommand::PowerOff);
     }));
     match speak() {
         Ok(()) => {}
         // The console is the last thing a guest can speak to.
-        Err(words) => eprintln!("tactus-probe: {words}; powering off"),
+        Err(words) => crate::say::say!("tactus-probe: {words}; powering off"),
     }
     rustix::fs::sync();
     let _ = reboot(RebootCommand::PowerOff);

@@ -12,6 +12,7 @@ mod guest;
 mod job;
 mod load;
 mod measure;
+mod say;
 mod session;
 mod sys;
 

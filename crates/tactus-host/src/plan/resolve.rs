@@ -245,7 +245,7 @@ impl<'a> Resolver<'a> {
         } else if spec.attach.is_some() {
             Some(format!("attaching to a running {} is not possible yet; leave out `attach`", spec.kind))
         } else {
-            match kind.usable(system) {
+            match kind.usable_as(&spec, system) {
                 Usable::Yes { .. } => None,
                 Usable::No { reason, remedy } => Some(format!("{reason}; {remedy}")),
             }

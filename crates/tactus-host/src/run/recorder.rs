@@ -193,7 +193,7 @@ impl Sink for Recorder {
                 self.up.insert(environment.clone(), (*evidence, *after_ms));
             }
             Event::FactsCollected { environment, facts: Some(facts), .. } => {
-                self.writer.facts(environment, facts)?
+                self.writer.facts(environment, facts)?;
             }
             Event::RowStarted { row, .. } => self.start(*row)?,
             Event::Controlled { row, control } => {
@@ -209,7 +209,7 @@ impl Sink for Recorder {
             }
             Event::Noted { environment: Some(environment), note } => self.note(environment, note),
             Event::FramesLost { environment, frames } => {
-                *self.lost.entry(environment.clone()).or_default() += frames
+                *self.lost.entry(environment.clone()).or_default() += frames;
             }
             Event::RowFinished { row, status, reason, measured_ns } => {
                 self.finish(*row, *status, reason.as_ref(), *measured_ns)?;

@@ -185,7 +185,7 @@ fn play(script: Script, from: &Receiver<Vec<u8>>, to: &Sender<Vec<u8>>) {
                     probe.say(&FromProbe::Refused(Refusal {
                         reason: "SCHED_FIFO is not allowed".into(),
                         hint: Some("allow it".into()),
-                    }))
+                    }));
                 }
                 (Item::Message(ToProbe::Job(_)), _) => probe.say(&FromProbe::Ready),
                 (Item::Message(ToProbe::Go), _) => {

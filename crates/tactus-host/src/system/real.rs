@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{self, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -69,7 +69,7 @@ fn mounts_below(dir: &Path) -> Vec<PathBuf> {
 
 /// Starts a command. A program that was written a moment ago may still be open for writing in a child
 /// that another thread has forked and that has not executed yet: that is over at once.
-fn begin(command: &mut std::process::Command) -> io::Result<std::process::Child> {
+fn begin(command: &mut Command) -> io::Result<process::Child> {
     const TRIES: u32 = 50;
     for _ in 1..TRIES {
         match command.spawn() {
@@ -156,7 +156,7 @@ impl System for Real {
     fn run(&self, invocation: &Invocation) -> io::Result<Finished> {
         let mut command = command(invocation)?;
         let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = begin(&mut command).map_err(|error| named(&error, invocation))?;
+        let mut child = begin(command).map_err(|error| named(&error, invocation))?;
         let stdout = read_in_thread(child.stdout.take());
         let stderr = read_in_thread(child.stderr.take());
         let status = match invocation.patience {
@@ -185,7 +185,7 @@ impl System for Real {
         let mut command = command(invocation)?;
         let command =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-        let child = begin(&mut command).map_err(|error| named(&error, invocation))?;
+        let child = begin(command).map_err(|error| named(&error, invocation))?;
         Ok(Box::new(RealChild::new(child)))
     }
 
@@ -294,7 +294,7 @@ mod tests {
 
     #[test]
     fn a_thread_is_placed_only_where_there_are_cpus() {
-        let me = std::process::id();
+        let me = process::id();
         assert!(Real.place(me, &CpuSet::one(8000)).is_err());
         assert!(Real.place(0, &CpuSet::one(0)).is_err());
         assert!(Real.make_fifo(u32::MAX, 1).is_err());
