@@ -71,10 +71,10 @@ collect() {
   need crun crun crun crun crun "the container runtime of podman and of the kind \`oci\`"
   [ "$mode" != run ] || return 0
   need c++ g++ gcc-c++ gcc gcc-c++ "the fuzzer's engine"
+  need busybox busybox-static busybox busybox busybox-static "reads the archives that guests boot; and the smallest guest, to compare start-up with"
   need fonts fonts-dejavu-core dejavu-sans-fonts ttf-dejavu dejavu-fonts "text in PNG figures"
   [ "$mode" != test ] || return 0
   need cyclictest rt-tests realtime-tests rt-tests rt-tests "cyclictest, the instrument to compare with"
-  need busybox busybox-static busybox busybox busybox-static "the smallest guest, to compare start-up with"
   need python3 python3 python3 python python3 "the benchmark scripts"
 }
 

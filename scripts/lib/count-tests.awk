@@ -1,6 +1,6 @@
 # Sums the `test result:` lines of a cargo test log into one line, and fails when a test failed or
 # there was none. A test that skipped itself passed in cargo's eyes: its output (--show-output) has a
-# line that begins with `SKIPPED:`; it is counted as skipped here.
+# line that begins with `SKIPPED` or `skipped`; it is counted as skipped here.
 
 /^test result: / {
   results++
@@ -18,7 +18,7 @@
 
 /^---- .* stdout ----$/ { section = $0 }
 
-/^SKIPPED: / {
+/^(SKIPPED|skipped)[:,] / {
   # Several reasons of one test are one skipped test; sections of different programs are told apart
   # by the results that stand before them.
   key = results " " section
