@@ -1,6 +1,7 @@
 //! Renders the written fixtures in every format into a directory, to be looked at:
 //! `cargo run -p tactus-report --example gallery -- /tmp/gallery`.
 
+#[expect(dead_code, reason = "the fixtures serve the tests too")]
 #[path = "../tests/common/mod.rs"]
 mod common;
 

@@ -156,7 +156,9 @@ pub fn clean(text: &str) -> String {
     text.chars()
         .map(|c| match c {
             '\n' | '\t' | '\r' => ' ',
-            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' => char::REPLACEMENT_CHARACTER,
+            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' => {
+                char::REPLACEMENT_CHARACTER
+            }
             '\u{fffe}' | '\u{ffff}' => char::REPLACEMENT_CHARACTER,
             c if c.is_control() => char::REPLACEMENT_CHARACTER,
             c => c,
@@ -222,6 +224,13 @@ pub fn wrapped(text: &str, most: usize) -> Vec<String> {
     lines
 }
 
+/// `text` with no-break spaces between a number and its unit, for a page that breaks its own lines.
+#[must_use]
+pub fn unbroken(text: &str) -> String {
+    let words: Vec<String> = words(text).into_iter().map(|word| word.replace(' ', "\u{a0}")).collect();
+    words.join(" ")
+}
+
 /// The words of `text`; a number and its unit, or its next thousands, are one.
 fn words(text: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
@@ -247,17 +256,25 @@ mod tests {
     #[test]
     fn latencies_carry_three_digits_and_their_unit() {
         let shown: Vec<String> =
-            [34.0, 850.0, 7_300.0, 8_000.0, 23_440.0, 234_400.0, 999_700.0, 1_020_000.0, 2.5e9].map(latency).into();
+            [34.0, 850.0, 7_300.0, 8_000.0, 23_440.0, 234_400.0, 999_700.0, 1_020_000.0, 2.5e9]
+                .map(latency)
+                .into();
         assert_eq!(
             shown,
             ["0.034 us", "0.850 us", "7.30 us", "8 us", "23.4 us", "234 us", "1 ms", "1.02 ms", "2.50 s"]
         );
-        assert_eq!((signed(3_100.0), signed(-3_100.0), signed(0.1)), ("+3.10 us".into(), "-3.10 us".into(), "0 us".into()));
+        assert_eq!(
+            (signed(3_100.0), signed(-3_100.0), signed(0.1)),
+            ("+3.10 us".into(), "-3.10 us".into(), "0 us".into())
+        );
     }
 
     #[test]
     fn an_absent_value_is_a_dash_and_not_zero() {
-        assert_eq!((latency_or_none(None), column(None, 1), relative(None)), ("-".into(), "-".into(), "-".into()));
+        assert_eq!(
+            (latency_or_none(None), column(None, 1), relative(None)),
+            ("-".into(), "-".into(), "-".into())
+        );
     }
 
     #[test]
@@ -272,13 +289,17 @@ mod tests {
 
     #[test]
     fn relative_differences_turn_into_factors_when_they_are_large() {
-        assert_eq!([0.0, 0.012, -0.123, 1.5, 34.0].map(|r| relative(Some(r))), ["0 %", "+1.2 %", "-12 %", "+150 %", "x35"]);
+        assert_eq!(
+            [0.0, 0.012, -0.123, 1.5, 34.0].map(|r| relative(Some(r))),
+            ["0 %", "+1.2 %", "-12 %", "+150 %", "x35"]
+        );
     }
 
     #[test]
     fn lengths_of_time_are_said_as_people_say_them() {
         let s = 1_000_000_000;
-        let said: Vec<String> = [s / 4, s, 3 * s / 2, 60 * s, 330 * s, 5400 * s, 86_400 * s].map(duration).into();
+        let said: Vec<String> =
+            [s / 4, s, 3 * s / 2, 60 * s, 330 * s, 5400 * s, 86_400 * s].map(duration).into();
         assert_eq!(said, ["250 ms", "1 s", "1.5 s", "1 min", "5 min 30 s", "1 h 30 min", "24 h"]);
     }
 
@@ -292,7 +313,7 @@ mod tests {
         assert_eq!(wrapped("host, load on the neighbour", 14), ["host, load on", "the neighbour"]);
         assert_eq!(wrapped("abcdefghij", 4), ["abcd", "efgh", "ij"]);
         assert_eq!(wrapped("", 4), [""]);
-        assert_eq!(wrapped("over 100 000 cycles in 10 s.", 12), ["over", "100 000", "cycles in", "10 s."]);
+        assert_eq!(wrapped("over 100 000 cycles in 10 s.", 11), ["over", "100 000", "cycles in", "10 s."]);
         assert_eq!(shortened("abcdefghij", 5), "abcd…");
     }
 }

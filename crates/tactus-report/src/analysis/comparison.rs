@@ -162,7 +162,8 @@ fn against(contents: &Contents, result: &RowResult) -> Option<Against> {
             && host.policy == result.policy
             && host.priority == result.priority
     };
-    let hosts = || contents.rows.iter().map(|row| &row.result).enumerate().filter(|(_, host)| comparable(host));
+    let hosts =
+        || contents.rows.iter().map(|row| &row.result).enumerate().filter(|(_, host)| comparable(host));
     // The same load in its own environment; else the very same load where it was.
     let (row, host) = hosts()
         .find(|(_, host)| conditions(host, true) == conditions(result, true))
@@ -185,7 +186,9 @@ fn caution(own: Option<Evidence>, theirs: Option<Evidence>) -> Option<&'static s
     if own == theirs {
         None
     } else if own == Some(Evidence::Emulated) {
-        Some("emulated against hardware: the difference is the emulator's, not the environment's")
+        Some(
+            "an emulated processor against one that is not: the difference is the emulator's, not the environment's",
+        )
     } else {
         Some("different kinds of evidence: the difference is not the environment's alone")
     }

@@ -11,7 +11,10 @@ use crate::units::latency;
 /// series has a control of its own that is.
 #[must_use]
 pub fn control(result: &RowResult) -> Option<ControlEntry> {
-    let worst = result.control.iter().max_by_key(|control| (!control.proven, control.seen_ns.abs_diff(control.injected_ns)))?;
+    let worst = result
+        .control
+        .iter()
+        .max_by_key(|control| (!control.proven, control.seen_ns.abs_diff(control.injected_ns)))?;
     Some(ControlEntry {
         injected_ns: worst.injected_ns,
         seen_ns: worst.seen_ns,
@@ -48,12 +51,17 @@ pub fn control_sentence(result: &RowResult) -> String {
             "{injected} hog seen as {seen}: not at its size on {unproven} of {threads} threads; the instrument is not proven here"
         );
     }
-    format!("{} of {} threads had no control: the instrument is not proven here", unseen(result), result.series.len())
+    format!(
+        "{} of {} threads had no control: the instrument is not proven here",
+        unseen(result),
+        result.series.len()
+    )
 }
 
 /// What controls were seen as: one latency, or the range of several.
 pub fn seen<'a>(controls: impl Iterator<Item = &'a Control> + Clone) -> String {
     let said = |ns: Option<u64>| latency(float(ns.unwrap_or(0)));
-    let (low, high) = (said(controls.clone().map(|c| c.seen_ns).min()), said(controls.map(|c| c.seen_ns).max()));
+    let (low, high) =
+        (said(controls.clone().map(|c| c.seen_ns).min()), said(controls.map(|c| c.seen_ns).max()));
     if low == high { low } else { format!("{low} to {high}") }
 }

@@ -1,5 +1,6 @@
 //! Latency distributions in few enough bins to draw, several rows on one axis.
 
+use hdrhistogram::Histogram;
 use tactus_model::bundle::Row;
 use tactus_model::number::{float, whole};
 
@@ -32,8 +33,8 @@ pub fn distribution(rows: &[&Row]) -> Bins {
         rows.iter().filter_map(move |row| figures(&row.result).and_then(of))
     };
     let (Some(low), Some(high)) = (
-        filled().map(|h| h.min()).chain(exact(|all| all.min_ns)).min(),
-        filled().map(|h| h.max()).chain(exact(|all| all.max_ns)).max(),
+        filled().map(Histogram::min).chain(exact(|all| all.min_ns)).min(),
+        filled().map(Histogram::max).chain(exact(|all| all.max_ns)).max(),
     ) else {
         return Bins { counts: vec![Vec::new(); rows.len()], ..Bins::default() };
     };
@@ -63,7 +64,8 @@ fn edges(low: u64, high: u64, logarithmic: bool) -> Vec<u64> {
     let step = (high - low).div_ceil(BINS).max(narrow(high));
     let mut at = low;
     while at <= high {
-        let next = if logarithmic { whole((float(at) * ratio).ceil()).max(at + narrow(at)) } else { at + step };
+        let next =
+            if logarithmic { whole((float(at) * ratio).ceil()).max(at + narrow(at)) } else { at + step };
         edges.push(next);
         at = next;
     }

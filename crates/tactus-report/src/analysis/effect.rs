@@ -59,13 +59,22 @@ impl Change {
             ),
             Some(interval) if interval.excludes_zero() => {
                 let verb = if difference > 0.0 { "raises" } else { "lowers" };
-                format!("{} {verb} {name} by {} ({})", self.subject, latency(difference.abs()), magnitude(interval))
+                format!(
+                    "{} {verb} {name} by {} ({})",
+                    self.subject,
+                    latency(difference.abs()),
+                    magnitude(interval)
+                )
             }
             Some(interval) => {
                 // Below the resolution of the histogram nothing can be ruled out.
                 let bound = interval.largest().max(self.base_ns.max(self.with_ns) / 1_000.0);
                 let subject = &self.subject;
-                format!("{subject} has no effect on {name} larger than {} ({})", latency(bound), range(interval))
+                format!(
+                    "{subject} has no effect on {name} larger than {} ({})",
+                    latency(bound),
+                    range(interval)
+                )
             }
         }
     }
@@ -92,7 +101,8 @@ impl Maximum {
     #[must_use]
     pub fn sentence(&self) -> String {
         let (base, with) = (latency(self.base_ns), latency(self.with_ns));
-        let overall = format!("the maximum is {with} against {base} ({})", signed(self.with_ns - self.base_ns));
+        let overall =
+            format!("the maximum is {with} against {base} ({})", signed(self.with_ns - self.base_ns));
         let typical = "the median of the per-interval maxima";
         match self.interval {
             None => format!("{overall}; too short to say whether {} changes it", self.subject),
@@ -149,12 +159,16 @@ impl Effect {
     /// The answer in a few words.
     #[must_use]
     pub fn answer(&self) -> String {
-        let parts = [("p50", self.p50.interval), ("p99.9", self.p999.interval), ("maximum", self.max.interval)];
+        let parts =
+            [("p50", self.p50.interval), ("p99.9", self.p999.interval), ("maximum", self.max.interval)];
         if parts.iter().any(|(_, interval)| interval.is_none()) {
             return "inconclusive: too short to say".into();
         }
-        let shown: Vec<&str> =
-            parts.iter().filter(|(_, i)| i.is_some_and(Interval::excludes_zero)).map(|(name, _)| *name).collect();
+        let shown: Vec<&str> = parts
+            .iter()
+            .filter(|(_, i)| i.is_some_and(Interval::excludes_zero))
+            .map(|(name, _)| *name)
+            .collect();
         match shown.as_slice() {
             [] => "no effect shown".into(),
             [one] => format!("an effect on {one}"),
@@ -228,7 +242,9 @@ fn subject(base: &Row, with: &Row) -> String {
 fn caution(base: &Row, with: &Row) -> Option<String> {
     let (base, with) = (&base.result, &with.result);
     if base.evidence != with.evidence {
-        return Some("The two are different kinds of evidence: the difference is not the scenario's alone.".into());
+        return Some(
+            "The two are different kinds of evidence: the difference is not the scenario's alone.".into(),
+        );
     }
     match base.evidence {
         Some(Evidence::Emulated) => Some("Both are emulated: this says nothing about hardware.".into()),

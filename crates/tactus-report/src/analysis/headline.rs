@@ -31,7 +31,8 @@ fn counts(contents: &Contents) -> String {
     let with = |status| contents.rows.iter().filter(|row| row.result.status == status).count();
     let (measured, skipped, failed) =
         (with(RowStatus::Measured), with(RowStatus::Skipped), with(RowStatus::Failed));
-    let mut environments: Vec<&str> = measured_rows(contents).map(|row| row.result.environment.as_str()).collect();
+    let mut environments: Vec<&str> =
+        measured_rows(contents).map(|row| row.result.environment.as_str()).collect();
     environments.sort_unstable();
     environments.dedup();
     let total = contents.rows.len();
@@ -55,7 +56,10 @@ fn counts(contents: &Contents) -> String {
 }
 
 fn measured_rows(contents: &Contents) -> impl Iterator<Item = &Row> {
-    contents.rows.iter().filter(|row| row.result.status == RowStatus::Measured && figures(&row.result).is_some())
+    contents
+        .rows
+        .iter()
+        .filter(|row| row.result.status == RowStatus::Measured && figures(&row.result).is_some())
 }
 
 fn largest(contents: &Contents, evidence: Evidence) -> Option<String> {
@@ -82,9 +86,9 @@ fn instrument(contents: &Contents) -> Option<String> {
     let proven = measured_rows(contents).filter(|row| control(&row.result).is_some_and(|c| c.proven)).count();
     match (proven, total) {
         (_, 0) => None,
-        (proven, total) if proven == total => {
-            Some("The instrument is proven: every measuring thread saw the injected control at its size.".into())
-        }
+        (proven, total) if proven == total => Some(
+            "The instrument is proven: every measuring thread saw the injected control at its size.".into(),
+        ),
         (proven, total) => Some(format!(
             "The instrument is proven in {proven} of {total} measurements only; the others carry no verdict."
         )),
@@ -92,11 +96,12 @@ fn instrument(contents: &Contents) -> Option<String> {
 }
 
 fn requirements(contents: &Contents) -> Option<String> {
-    let outcomes: Vec<Outcome> = contents.rows.iter().filter_map(verdict).map(|verdict| verdict.outcome).collect();
+    let outcomes: Vec<Outcome> =
+        contents.rows.iter().filter_map(verdict).map(|verdict| verdict.outcome).collect();
     if outcomes.is_empty() {
         return None;
     }
-    let words = [(Outcome::Fail, "broken"), (Outcome::Inconclusive, "inconclusive"), (Outcome::Pass, "kept")];
+    let words = [(Outcome::Fail, "broken"), (Outcome::Pass, "kept"), (Outcome::Inconclusive, "inconclusive")];
     let parts: Vec<String> = words
         .iter()
         .map(|(outcome, word)| (outcomes.iter().filter(|o| *o == outcome).count(), word))

@@ -15,9 +15,10 @@ pub struct Remark {
 /// All notes of a kind, in the order in which they were first made.
 #[must_use]
 pub fn remarks(contents: &Contents, kind: NoteKind) -> Vec<Remark> {
-    let of_rows = contents.rows.iter().flat_map(|row| {
-        row.result.notes.iter().map(|note| (Some(row.result.environment.clone()), note))
-    });
+    let of_rows = contents
+        .rows
+        .iter()
+        .flat_map(|row| row.result.notes.iter().map(|note| (Some(row.result.environment.clone()), note)));
     let of_run = contents.notes.iter().map(|(environment, note)| (environment.clone(), note));
     let mut all: Vec<Remark> = Vec::new();
     for (environment, note) in of_run.chain(of_rows).filter(|(_, note)| note.kind == kind) {

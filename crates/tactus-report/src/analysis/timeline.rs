@@ -36,7 +36,8 @@ pub fn timeline(row: &Row, most: u64) -> Timeline {
     let tick = median(tick_lengths(row));
     let interval = median(row.intervals.iter().map(|interval| interval.length_ns).collect());
     let ends = row.ticks.iter().map(|tick| tick.at_ns);
-    let total = ends.chain(row.intervals.iter().map(|i| i.start_ns.saturating_add(i.length_ns))).max().unwrap_or(0);
+    let total =
+        ends.chain(row.intervals.iter().map(|i| i.start_ns.saturating_add(i.length_ns))).max().unwrap_or(0);
     // A bin holds whole intervals, so that its percentile covers the stretch of its maximum.
     let grain = interval.max(tick).max(1);
     let width = grain * total.div_ceil(grain).div_ceil(most.max(1)).max(1);

@@ -40,14 +40,18 @@ fn ground<'a>(result: &'a RowResult, require: &Require) -> Result<&'a Summary, S
         Some(Evidence::BareMetal | Evidence::VirtualHost) => {}
         Some(Evidence::Emulated) => return Err("emulated: this says nothing about hardware".into()),
         Some(Evidence::Imported) => {
-            return Err("imported: the instrument is not proven here, tactus did not see the measurement".into());
+            return Err(
+                "imported: the instrument is not proven here, tactus did not see the measurement".into()
+            );
         }
         None => return Err("it is not known what kind of evidence this is".into()),
     }
     match control(result) {
         None => return Err("instrument not proven here: no control was injected".into()),
         Some(entry) if !entry.proven => {
-            return Err("instrument not proven here: the control was not seen at its size on every thread".into());
+            return Err(
+                "instrument not proven here: the control was not seen at its size on every thread".into()
+            );
         }
         Some(_) => {}
     }
@@ -85,19 +89,21 @@ struct Bounds {
 
 fn judged(row: &Row, require: &Require, summary: &Summary) -> Verdict {
     let (min, max) = (summary.min_ns.unwrap_or(0), summary.max_ns.unwrap_or(u64::MAX));
-    let histogram = corrected(row);
-    let quantile = |part: f64| quantile_bounds(&histogram, summary.cycles + summary.overruns, part, min, max);
     let exact = Bounds { low: max, high: max };
-    let limits = [
-        ("maximum", require.max, exact),
-        ("p99.9", require.p999, if require.p999.is_some() { quantile(0.999) } else { exact }),
-        ("p99", require.p99, if require.p99.is_some() { quantile(0.99) } else { exact }),
-    ];
+    let mut limits = vec![("maximum", require.max, exact)];
+    if require.p999.is_some() || require.p99.is_some() {
+        let histogram = corrected(row);
+        let quantile =
+            |part: f64| quantile_bounds(&histogram, summary.cycles + summary.overruns, part, min, max);
+        limits.push(("p99.9", require.p999, quantile(0.999)));
+        limits.push(("p99", require.p99, quantile(0.99)));
+    }
     let (mut broken, mut open, mut kept) = (Vec::new(), Vec::new(), Vec::new());
     for (name, limit, bounds) in limits {
         let Some(Nanos(limit)) = limit else { continue };
         let said = latency(float(limit));
-        let name = if summary.overruns > 0 && name != "maximum" { format!("corrected {name}") } else { name.into() };
+        let name =
+            if summary.overruns > 0 && name != "maximum" { format!("corrected {name}") } else { name.into() };
         if bounds.high <= limit {
             kept.push(format!("{name} {} is within the required {said}", latency(float(bounds.high))));
         } else if bounds.low > limit {
@@ -107,8 +113,7 @@ fn judged(row: &Row, require: &Require, summary: &Summary) -> Verdict {
         }
     }
     let result = &row.result;
-    let mut base =
-        format!(", over {} cycles in {}", count(summary.cycles), duration(result.measured_ns));
+    let mut base = format!(", over {} cycles in {}", count(summary.cycles), duration(result.measured_ns));
     if result.evidence == Some(Evidence::VirtualHost) {
         base.push_str(", as seen inside this virtual machine");
     }

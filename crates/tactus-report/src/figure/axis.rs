@@ -55,7 +55,7 @@ const SWATCH: f64 = 24.0;
 
 /// Width of text, by the widest of the common sans-serif fonts.
 fn wide(text: &str) -> f64 {
-    f64::from(u32::try_from(columns(text)).unwrap_or(0)) * TEXT * 0.6
+    f64::from(u32::try_from(columns(text)).unwrap_or(0)) * TEXT * 0.57
 }
 
 impl Frame {

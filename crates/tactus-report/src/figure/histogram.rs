@@ -22,12 +22,14 @@ pub fn histograms(title: &str, rows: &[&Row]) -> Figure {
     });
     let frame = Frame::new(legend.collect());
     let (low, high) = (bins.edges.first().copied().unwrap_or(1), bins.edges.last().copied().unwrap_or(2));
-    let x = Scale::new(bins.logarithmic, us(low), us(high), frame.left, frame.right);
+    let (left, right) = margins(us(low), us(high), bins.logarithmic);
+    let x = Scale::new(bins.logarithmic, left, right, frame.left, frame.right);
     let most = bins.counts.iter().flatten().copied().max().unwrap_or(1);
     // From below one, so that a single sample stands above the axis.
     let y = Scale::new(true, 0.6, float(most.max(10)) * 1.3, frame.bottom, frame.top);
     let name = if bins.logarithmic { "latency in us, logarithmic" } else { "latency in us" };
-    let unit = if rows.iter().any(|row| row.result.measurement.kind() == "spin") { "gaps" } else { "wake-ups" };
+    let unit =
+        if rows.iter().any(|row| row.result.measurement.kind() == "spin") { "gaps" } else { "wake-ups" };
     let elements = Canvas::draw(frame.height, |canvas| {
         let upright = format!("{unit} per bin");
         frame.draw(canvas, (&x, &x.ticks(10, us_label), name), (&y, &y.ticks(6, count_label), &upright));
@@ -36,12 +38,9 @@ pub fn histograms(title: &str, rows: &[&Row]) -> Figure {
         }
         for (n, counts) in bins.counts.iter().enumerate() {
             let outline = outline(&bins, counts, &x, &y);
-            let mut area = outline.clone();
-            area.extend([(x.px(us(high)), frame.bottom), (x.px(us(low)), frame.bottom)]);
-            if outline.len() > 1 {
-                canvas.fill(&area, series(n), 0.12);
-                canvas.path(&outline, series(n), 2);
-            }
+            // Both ends of the outline lie on the axis.
+            canvas.fill(&outline, series(n), 0.12);
+            canvas.path(&outline, series(n), 2);
             if let Some(max) = largest(rows[n]).filter(|_| !bins.edges.is_empty()) {
                 frame.pin(canvas, x.px(us(max)), n);
             }
@@ -57,13 +56,25 @@ pub fn histograms(title: &str, rows: &[&Row]) -> Figure {
     }
 }
 
+/// Ends of the axis, with a little room beside the first and the last bin.
+fn margins(low: f64, high: f64, logarithmic: bool) -> (f64, f64) {
+    if logarithmic {
+        let room = (high / low).powf(0.015);
+        (low / room, high * room)
+    } else {
+        let room = (high - low) * 0.015;
+        ((low - room).max(0.0), high + room)
+    }
+}
+
 fn outline(bins: &Bins, counts: &[u64], x: &Scale, y: &Scale) -> Vec<(f64, f64)> {
-    let mut points = Vec::new();
+    let mut points = Vec::from_iter(bins.edges.first().map(|edge| (x.px(us(*edge)), y.px(0.0))));
     for (edges, count) in bins.edges.windows(2).zip(counts) {
         // An empty bin lies on the axis.
         let py = if *count == 0 { y.px(0.0) } else { y.px(float(*count)) };
         points.extend([(x.px(us(edges[0])), py), (x.px(us(edges[1])), py)]);
     }
+    points.extend(bins.edges.last().map(|edge| (x.px(us(*edge)), y.px(0.0))));
     points
 }
 
@@ -75,9 +86,10 @@ fn spots(bins: &Bins, rows: &[&Row], x: &Scale) -> Vec<Spot> {
         .filter(|(at, _)| filled(*at))
         .map(|(at, edges)| {
             let range = format!("{} to {}", latency(float(edges[0])), latency(float(edges[1])));
-            let own = rows.iter().zip(&bins.counts).map(|(row, counts)| {
-                format!("{}: {}", clean(&row.result.name), count(counts[at]))
-            });
+            let own = rows
+                .iter()
+                .zip(&bins.counts)
+                .map(|(row, counts)| format!("{}: {}", clean(&row.result.name), count(counts[at])));
             let middle = f64::midpoint(x.px(us(edges[0])), x.px(us(edges[1])));
             Spot { x: tenth(middle), text: std::iter::once(range).chain(own).collect() }
         })
@@ -86,5 +98,8 @@ fn spots(bins: &Bins, rows: &[&Row], x: &Scale) -> Vec<Spot> {
 
 fn about(rows: &[&Row]) -> String {
     let names: Vec<String> = rows.iter().map(|row| clean(&row.result.name)).collect();
-    format!("Distribution of latencies of {}; the mark on the axis is the largest value.", names.join(" and "))
+    format!(
+        "Distribution of latencies of {}; the mark on the axis is the largest value.",
+        names.join(" and ")
+    )
 }

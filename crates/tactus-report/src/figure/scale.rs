@@ -25,7 +25,13 @@ impl Scale {
     /// An axis whose values are `low` to `high`; an empty range is widened.
     pub fn new(logarithmic: bool, low: f64, high: f64, from: f64, to: f64) -> Self {
         let low = if logarithmic { low.max(1e-3) } else { low };
-        let high = if high > low { high } else if logarithmic { low * 10.0 } else { low + 1.0 };
+        let high = if high > low {
+            high
+        } else if logarithmic {
+            low * 10.0
+        } else {
+            low + 1.0
+        };
         Self { logarithmic, low, high, from, to }
     }
 
@@ -42,7 +48,7 @@ impl Scale {
 
     /// About `most` ticks with numbers that people like.
     pub fn ticks(&self, most: u32, label: impl Fn(f64) -> String) -> Vec<Tick> {
-        let values = if self.logarithmic { self.decades(most) } else { self.steps(most, &STEPS) };
+        let values = if self.logarithmic { self.decades(most) } else { self.steps(most, &[]) };
         values.into_iter().map(|value| Tick { value, label: label(value) }).collect()
     }
 
@@ -56,7 +62,11 @@ impl Scale {
         let liked = likes.iter().copied().find(|step| *step >= least);
         let step = liked.unwrap_or_else(|| {
             let decade = 10f64.powf(least.log10().floor());
-            STEPS.iter().map(|step| step * decade).find(|step| *step >= least).unwrap_or(decade * 10.0)
+            [1.0, 2.0, 5.0, 10.0]
+                .iter()
+                .map(|step| step * decade)
+                .find(|step| *step >= least)
+                .unwrap_or(decade * 10.0)
         });
         let mut ticks = Vec::new();
         let mut at = (self.low / step).ceil() * step;
@@ -71,13 +81,16 @@ impl Scale {
         let (first, last) = (self.low.log10().floor(), self.high.log10().ceil());
         let within = |value: &f64| *value >= self.low * 0.999 && *value <= self.high * 1.001;
         let at = |n: u32| 10f64.powf(first + f64::from(n));
-        let decades: Vec<f64> = (0..64).map(at).take_while(|v| v.log10() <= last + 0.5).filter(within).collect();
+        let decades: Vec<f64> =
+            (0..64).map(at).take_while(|v| v.log10() <= last + 0.5).filter(within).collect();
         let fine = |likes: &[f64]| -> Vec<f64> {
             let all = (0..64).map(at).take_while(|v| v.log10() <= last + 0.5);
             all.flat_map(|decade| likes.iter().map(move |like| like * decade)).filter(within).collect()
         };
         // Fine ticks where there is room for them, whole decades, or every second or third one.
-        for likes in [&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0][..], &[1.0, 2.0, 5.0][..], &[1.0, 3.0][..]] {
+        for likes in
+            [&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0][..], &[1.0, 2.0, 5.0][..], &[1.0, 3.0][..]]
+        {
             let ticks = fine(likes);
             if ticks.len() <= usize::try_from(most).unwrap_or(8) && ticks.len() > 1 {
                 return ticks;
@@ -87,8 +100,6 @@ impl Scale {
         decades.into_iter().step_by(every).collect()
     }
 }
-
-const STEPS: [f64; 4] = [1.0, 2.0, 5.0, 10.0];
 
 /// A latency in us on an axis.
 pub fn us_label(us: f64) -> String {
@@ -113,7 +124,7 @@ pub fn count_label(count: f64) -> String {
 
 /// A number without needless digits.
 pub fn plain(value: f64) -> String {
-    let text = format!("{value:.3}");
+    let text = format!("{value:.6}");
     text.trim_end_matches('0').trim_end_matches('.').into()
 }
 
@@ -138,7 +149,11 @@ mod tests {
     use super::*;
 
     fn labels(logarithmic: bool, low: f64, high: f64) -> Vec<String> {
-        Scale::new(logarithmic, low, high, 0.0, 100.0).ticks(8, us_label).into_iter().map(|tick| tick.label).collect()
+        Scale::new(logarithmic, low, high, 0.0, 100.0)
+            .ticks(8, us_label)
+            .into_iter()
+            .map(|tick| tick.label)
+            .collect()
     }
 
     #[test]
@@ -146,12 +161,14 @@ mod tests {
         assert_eq!(labels(false, 0.0, 23.4), ["0", "5", "10", "15", "20"]);
         assert_eq!(labels(true, 0.8, 90.0), ["1", "2", "5", "10", "20", "50"]);
         assert_eq!(labels(true, 1.0, 50_000.0), ["1", "10", "100", "1000", "10 ms"]);
-        assert_eq!(labels(false, 0.0, 0.004), ["0", "0.001", "0.002", "0.003", "0.004"]);
+        assert_eq!(labels(false, 0.0, 0.002), ["0", "0.0005", "0.001", "0.0015", "0.002"]);
     }
 
     #[test]
     fn an_empty_or_absurd_range_still_has_an_axis() {
-        for (logarithmic, low, high) in [(false, 5.0, 5.0), (true, 0.0, 0.0), (true, 5.0, 5.0), (false, 0.0, 1e15)] {
+        for (logarithmic, low, high) in
+            [(false, 5.0, 5.0), (true, 0.0, 0.0), (true, 5.0, 5.0), (false, 0.0, 1e15)]
+        {
             let scale = Scale::new(logarithmic, low, high, 10.0, 20.0);
             assert!(scale.px(low).is_finite() && scale.px(high) <= 20.0);
             assert!(scale.ticks(8, us_label).len() < 65);

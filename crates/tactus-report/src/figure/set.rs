@@ -77,7 +77,8 @@ pub fn environments(contents: &Contents) -> Vec<EnvironmentFigures> {
             // Gaps and wake-ups do not belong on one axis.
             rows.sort_by_key(|row| row.result.measurement.kind());
             let alike = rows.chunk_by(|a, b| a.result.measurement.kind() == b.result.measurement.kind());
-            let figures = alike.flat_map(|rows| rows.chunks(SERIES)).flat_map(|rows| pair(name, rows)).collect();
+            let figures =
+                alike.flat_map(|rows| rows.chunks(SERIES)).flat_map(|rows| pair(name, rows)).collect();
             EnvironmentFigures { environment: name.into(), figures }
         })
         .collect()

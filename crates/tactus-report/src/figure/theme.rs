@@ -47,7 +47,9 @@ pub fn standalone(svg: &str) -> String {
         "muted" => "#5a6572".into(),
         "grid" => "#e3e7ec".into(),
         "mark" => "#8a1538".into(),
-        series => PALETTE[series.trim_start_matches('s').parse::<usize>().unwrap_or(1).saturating_sub(1) % SERIES].into(),
+        series => PALETTE
+            [series.trim_start_matches('s').parse::<usize>().unwrap_or(1).saturating_sub(1) % SERIES]
+            .into(),
     })
 }
 
@@ -72,7 +74,8 @@ mod tests {
 
     #[test]
     fn every_sentinel_is_replaced_in_both_themes() {
-        let sentinels = [INK, MUTED, GRID, MARK].into_iter().chain((0..SERIES).flat_map(|n| [series(n), dashed(n)]));
+        let sentinels =
+            [INK, MUTED, GRID, MARK].into_iter().chain((0..SERIES).flat_map(|n| [series(n), dashed(n)]));
         let svg: String =
             sentinels.map(|RGBColor(r, g, b)| format!("<path stroke=\"#{r:02X}{g:02X}{b:02X}\"/>")).collect();
         for shown in [themed(&svg), standalone(&svg)] {

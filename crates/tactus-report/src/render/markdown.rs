@@ -21,7 +21,8 @@ pub fn render(contents: &Contents) -> String {
     let manifest = &contents.manifest;
     let machine = &manifest.machine;
     let about = [&machine.name, &machine.processor, &machine.system, &machine.kernel, &manifest.started];
-    let about: Vec<String> = about.into_iter().filter(|part| !part.is_empty()).map(|part| text(part)).collect();
+    let about: Vec<String> =
+        about.into_iter().filter(|part| !part.is_empty()).map(|part| text(part)).collect();
     let _ = writeln!(out, "{} · tactus {}\n", about.join(" · "), text(&manifest.tactus));
     for sentence in headline(contents) {
         let _ = writeln!(out, "- {}", text(&sentence));
@@ -57,8 +58,7 @@ fn table(out: &mut String, lines: &[Line]) {
             let _ = writeln!(out, "| {} | {evidence} | {word}: {reason} | | | | | | | |", text(&line.name));
             continue;
         };
-        let six: Vec<String> =
-            Figures::from(all).each().iter().map(|ns| column(**ns, places)).collect();
+        let six: Vec<String> = Figures::from(all).each().iter().map(|ns| column(**ns, places)).collect();
         let _ = writeln!(
             out,
             "| {} | {evidence} | {} | {} | {} |",
@@ -86,7 +86,11 @@ fn table(out: &mut String, lines: &[Line]) {
                 .map(|delta| match delta {
                     None => NONE.into(),
                     Some(delta) => {
-                        format!("{} ({})", column_signed(Some(delta.absolute_ns), places), relative(delta.relative))
+                        format!(
+                            "{} ({})",
+                            column_signed(Some(delta.absolute_ns), places),
+                            relative(delta.relative)
+                        )
                     }
                 })
                 .collect();
@@ -96,8 +100,7 @@ fn table(out: &mut String, lines: &[Line]) {
             let _ = writeln!(out, "| *{}* | | | | | | | | | |", text(reason));
         }
     }
-    let mut cautions: Vec<&str> =
-        lines.iter().filter_map(|line| line.against.as_ref()?.caution).collect();
+    let mut cautions: Vec<&str> = lines.iter().filter_map(|line| line.against.as_ref()?.caution).collect();
     cautions.dedup();
     for caution in cautions {
         let _ = writeln!(out, "\n> {}", text(caution));
@@ -120,7 +123,10 @@ fn published(out: &mut String, lines: &[Line]) {
     if with.is_empty() {
         return;
     }
-    let _ = writeln!(out, "\n### Published and measured here\n\n| scenario | figure | published | measured | source |\n|---|---|--:|--:|---|");
+    let _ = writeln!(
+        out,
+        "\n### Published and measured here\n\n| scenario | figure | published | measured | source |\n|---|---|--:|--:|---|"
+    );
     for line in with {
         let Some(published) = &line.published else { continue };
         let all = line.figures.as_ref();
@@ -165,7 +171,13 @@ fn claimed(out: &mut String, claim: &Claim) {
             let _ = writeln!(out, "Not answered: {}", text(reason));
         }
         Ok(effect) => {
-            let _ = writeln!(out, "{} against {}: **{}**.", text(&claim.with), text(&claim.base), effect.answer());
+            let _ = writeln!(
+                out,
+                "{} against {}: **{}**.",
+                text(&claim.with),
+                text(&claim.base),
+                effect.answer()
+            );
             if let Some(caution) = &effect.caution {
                 let _ = writeln!(out, "{}", text(caution));
             }

@@ -31,8 +31,8 @@ fn rasterize(drawing: &svg::Drawing, mut options: usvg::Options) -> Result<Vec<u
     let family = family(options.fontdb_mut()).ok_or(RenderError::NoFont)?;
     options.fontdb_mut().set_sans_serif_family(&family);
     options.font_family = family;
-    let tree =
-        usvg::Tree::from_str(&drawing.svg, &options).map_err(|error| RenderError::Image(error.to_string()))?;
+    let tree = usvg::Tree::from_str(&drawing.svg, &options)
+        .map_err(|error| RenderError::Image(error.to_string()))?;
     let size = tree.size().to_int_size().scale_by(SCALE);
     let (width, height) = size.map_or((drawing.width, drawing.height), |size| (size.width(), size.height()));
     let too_large = || RenderError::TooLarge { width, height };
@@ -62,6 +62,9 @@ mod tests {
     fn without_a_font_the_error_names_a_package() {
         let drawing = svg::Drawing { svg: "<svg/>".into(), width: 1, height: 1 };
         let error = rasterize(&drawing, usvg::Options::default()).unwrap_err();
-        assert!(matches!(error, RenderError::NoFont) && error.hint().contains("fonts-dejavu-core"), "{error}");
+        assert!(
+            matches!(error, RenderError::NoFont) && error.hint().contains("fonts-dejavu-core"),
+            "{error}"
+        );
     }
 }

@@ -2,17 +2,17 @@
 //! shape of real runs (skewed latencies, a few late ones under load, emulation a hundred times slower)
 //! and claim nothing about any machine.
 
-#![expect(dead_code, reason = "each test and the example use their own part of it")]
-
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use serde_json::{Value, json};
 use tactus_model::activity::{Measure, Policy, Timer};
 use tactus_model::bundle::{Contents, FORMAT, Interval, Machine, Manifest, Row, RowResult, SeriesResult};
 use tactus_model::event::{RowStatus, RunStatus, Ticked};
 use tactus_model::facts::Facts;
-use tactus_model::latency::Latency;
+use tactus_model::latency::{Latency, Totals, swallowed};
 use tactus_model::message::{Control, Note, Outlier, ThreadCounters};
+use tactus_model::number::{float, whole};
 use tactus_model::plan::{Compare, Environment, Figure, FigureKind, Plan, Reference, Require, Scenario};
 use tactus_model::series::SeriesKey;
 use tactus_model::{Evidence, Nanos};
@@ -30,7 +30,7 @@ impl Random {
 
     /// Between 0 and 1.
     fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+        float(self.next() >> 11) / float(1 << 53)
     }
 }
 
@@ -55,7 +55,7 @@ impl Shape {
         if random.unit() < self.late {
             value += self.lateness * exponential(random);
         }
-        value as u64
+        whole(value)
     }
 }
 
@@ -106,21 +106,31 @@ impl Span {
 pub fn measured(mut result: RowResult, evidence: Evidence, shape: Shape, span: Span, seed: u64) -> Row {
     let mut random = Random(seed * 7_919 + 12_345);
     let tick_ns = result.planned_ns / span.ticks;
-    let (mut ticks, mut intervals, mut missed, mut all) = (Vec::new(), Vec::new(), Vec::new(), Latency::new());
+    let (mut ticks, mut intervals, mut missed, mut all) =
+        (Vec::new(), Vec::new(), Vec::new(), Latency::new());
     for cpu in 1..=span.series {
         let key = SeriesKey { cpu, thread: cpu - 1, priority: 95, kind: "thread".into() };
         let (mut own, mut interval) = (Latency::new(), Latency::new());
         let mut outliers = Vec::new();
         for n in 0..span.ticks {
-            let mut tick = Latency::new();
-            for _ in 0..span.samples {
-                let value = shape.draw(&mut random);
-                tick.record(value, result.interval_ns);
-                outliers.push(Outlier { activity: 0, series: key.clone(), at_ns: n * tick_ns + value, value_ns: value });
+            let mut values: Vec<u64> = (0..span.samples).map(|_| shape.draw(&mut random)).collect();
+            let mut totals = Totals::default();
+            for value in &values {
+                interval.record(*value, result.interval_ns);
+                let overruns = swallowed(*value, result.interval_ns);
+                totals.add(&Totals { cycles: 1, overruns, min_ns: *value, max_ns: *value, sum_ns: *value });
+            }
+            values.sort_unstable();
+            for value in values.iter().rev().take(12) {
+                outliers.push(Outlier {
+                    activity: 0,
+                    series: key.clone(),
+                    at_ns: n * tick_ns + value,
+                    value_ns: *value,
+                });
             }
             outliers.sort_by_key(|outlier| std::cmp::Reverse(outlier.value_ns));
             outliers.truncate(12);
-            let totals = tick.totals;
             ticks.push(Ticked {
                 row: 0,
                 series: key.clone(),
@@ -130,13 +140,14 @@ pub fn measured(mut result: RowResult, evidence: Evidence, shape: Shape, span: S
                 overruns: totals.overruns,
                 min_ns: Some(totals.min_ns),
                 mean_ns: totals.mean_ns(),
-                p99_ns: Some(tick.raw.value_at_quantile(0.99)),
+                p99_ns: values.get(values.len() * 99 / 100).copied(),
                 max_ns: Some(totals.max_ns),
                 whole: None,
             });
-            interval.merge(&tick);
             if (n + 1) % span.per_interval == 0 || n + 1 == span.ticks {
-                let start = n / span.per_interval * span.per_interval * tick_ns;
+                let first = n / span.per_interval * span.per_interval;
+                // A tick ends a little late, and the next interval begins there.
+                let start = if first == 0 { 0 } else { first * tick_ns + 40_000 };
                 let cut = |histogram: &hdrhistogram::Histogram<u64>| Interval {
                     tag: cpu.to_string(),
                     start_ns: start,
@@ -156,7 +167,7 @@ pub fn measured(mut result: RowResult, evidence: Evidence, shape: Shape, span: S
             series: key.clone(),
             injected_ns: 1_000_000,
             seen_ns: 1_000_000 + shape.draw(&mut random),
-            noise_ns: shape.base as u64 * 2,
+            noise_ns: whole(shape.base * 2.0),
             proven: true,
             attempts: 1,
         });
@@ -235,6 +246,11 @@ pub fn environment(kind: &str) -> Environment {
 
 /// A run of `tactus run --quick` on a machine without KVM and without crun.
 pub fn this_machine() -> Contents {
+    static MADE: OnceLock<Contents> = OnceLock::new();
+    MADE.get_or_init(make_this_machine).clone()
+}
+
+fn make_this_machine() -> Contents {
     let mut plan = Plan {
         name: "this-machine".into(),
         title: Some("This machine, in every environment it has".into()),
@@ -267,25 +283,49 @@ pub fn this_machine() -> Contents {
                 (_, true) => (Evidence::VirtualHost, Shape::LOADED),
             };
             if kind == "host" {
-                result.require =
-                    Some(Require { max: Some(Nanos::from_us(100)), cycles: Some(50_000), ..Require::default() });
+                result.require = Some(Require {
+                    max: Some(Nanos::from_us(100)),
+                    cycles: Some(50_000),
+                    ..Require::default()
+                });
             }
             if kind == "qemu" {
                 result.require = Some(Require { max: Some(Nanos::from_us(100)), ..Require::default() });
-                result.notes.push(Note::info("no KVM on this machine: the guest's processor is emulated (TCG)"));
+                result
+                    .notes
+                    .push(Note::info("no KVM on this machine: the guest's processor is emulated (TCG)"));
             }
             rows.push(measured(result, evidence, shape, Span::QUICK, n as u64 * 2 + u64::from(loaded) + 1));
         }
     }
     let skipped = planned("oci, idle", "oci", "oci", Vec::new());
-    rows.push(unmeasured(skipped, RowStatus::Skipped, "neither crun nor runc is installed; install crun (apt install crun)"));
+    rows.push(unmeasured(
+        skipped,
+        RowStatus::Skipped,
+        "neither crun nor runc is installed; install crun (apt install crun)",
+    ));
     Contents {
         manifest: manifest("this-machine"),
         plan,
         facts: BTreeMap::from([
-            ("host".into(), facts("6.12.57+deb13-rt-amd64", "BOOT_IMAGE=/vmlinuz root=/dev/vda1 isolcpus=managed_irq,domain,2-3 nohz_full=2-3")),
-            ("podman".into(), facts("6.12.57+deb13-rt-amd64", "BOOT_IMAGE=/vmlinuz root=/dev/vda1 isolcpus=managed_irq,domain,2-3 nohz_full=2-3")),
-            ("qemu".into(), facts("6.12.57+deb13-rt-amd64", "console=ttyS0 quiet isolcpus=managed_irq,domain,1")),
+            (
+                "host".into(),
+                facts(
+                    "6.12.57+deb13-rt-amd64",
+                    "BOOT_IMAGE=/vmlinuz root=/dev/vda1 isolcpus=managed_irq,domain,2-3 nohz_full=2-3",
+                ),
+            ),
+            (
+                "podman".into(),
+                facts(
+                    "6.12.57+deb13-rt-amd64",
+                    "BOOT_IMAGE=/vmlinuz root=/dev/vda1 isolcpus=managed_irq,domain,2-3 nohz_full=2-3",
+                ),
+            ),
+            (
+                "qemu".into(),
+                facts("6.12.57+deb13-rt-amd64", "console=ttyS0 quiet isolcpus=managed_irq,domain,1"),
+            ),
         ]),
         rows,
         notes: vec![
@@ -304,6 +344,11 @@ pub fn this_machine() -> Contents {
 
 /// A study with references, claims and figures, on hardware with KVM; one scenario failed.
 pub fn study() -> Contents {
+    static MADE: OnceLock<Contents> = OnceLock::new();
+    MADE.get_or_init(make_study).clone()
+}
+
+fn make_study() -> Contents {
     let names = ["host, no load", "host, load on the neighbour", "VM, no load", "VM, load on the neighbour"];
     let mut plan = Plan {
         name: "intel-xeon-2015".into(),
@@ -317,7 +362,9 @@ pub fn study() -> Contents {
     for (n, name) in names.into_iter().enumerate() {
         let (environment, kind) = if n < 2 { ("host", "host") } else { ("vm", "qemu") };
         let load = if n % 2 == 1 {
-            vec![json!({ "kind": "scheduler", "pipes": false, "in": environment, "cpus": if n < 2 { "3" } else { "2" } })]
+            vec![
+                json!({ "kind": "scheduler", "pipes": false, "in": environment, "cpus": if n < 2 { "3" } else { "2" } }),
+            ]
         } else {
             Vec::new()
         };
@@ -336,7 +383,9 @@ pub fn study() -> Contents {
             ..Reference::default()
         });
     }
-    for (place, names, title) in [("host", &names[..2], "Figure 2. Result on Host"), ("VM", &names[2..], "Figure 3. Result on VM")] {
+    for (place, names, title) in
+        [("host", &names[..2], "Figure 2. Result on Host"), ("VM", &names[2..], "Figure 3. Result on VM")]
+    {
         plan.compare.push(Compare {
             name: format!("Load on the neighbour core, {place}"),
             base: names[0].into(),
@@ -368,6 +417,11 @@ pub fn empty() -> Contents {
 
 /// A run that died while it measured its only row.
 pub fn interrupted() -> Contents {
+    static MADE: OnceLock<Contents> = OnceLock::new();
+    MADE.get_or_init(make_interrupted).clone()
+}
+
+fn make_interrupted() -> Contents {
     let mut contents = empty();
     let mut row = measured(
         RowResult { planned_ns: 4_000_000_000, ..planned("host, idle", "host", "host", Vec::new()) },
@@ -386,6 +440,11 @@ pub fn interrupted() -> Contents {
 
 /// Names that want to be something else.
 pub fn hostile() -> Contents {
+    static MADE: OnceLock<Contents> = OnceLock::new();
+    MADE.get_or_init(make_hostile).clone()
+}
+
+fn make_hostile() -> Contents {
     let names = [
         "<script>alert(1)</script>".to_owned(),
         "a|b`c` *d* \u{1b}[31mred\u{1b}[0m \u{202e}reversed".to_owned(),
@@ -409,12 +468,18 @@ pub fn hostile() -> Contents {
 
 /// 24 hours at one tick a second and one interval a minute, idle and loaded.
 pub fn day() -> Contents {
+    static MADE: OnceLock<Contents> = OnceLock::new();
+    MADE.get_or_init(make_day).clone()
+}
+
+fn make_day() -> Contents {
     let mut contents = empty();
     for (n, name) in ["host, no load", "host, loaded"].into_iter().enumerate() {
         let load = if n == 1 { scheduler("host") } else { Vec::new() };
         let result = RowResult { planned_ns: 86_400_000_000_000, ..planned(name, "host", "host", load) };
         let span = Span { ticks: 86_400, samples: 5, per_interval: 60, series: 1 };
-        let mut row = measured(result, Evidence::BareMetal, if n == 0 { Shape::IDLE } else { Shape::LOADED }, span, 3);
+        let mut row =
+            measured(result, Evidence::BareMetal, if n == 0 { Shape::IDLE } else { Shape::LOADED }, span, 3);
         if n == 0 {
             // One late wake-up in the whole day.
             row.ticks[50_000].max_ns = Some(777_000);

@@ -7,11 +7,14 @@ use tactus_model::event::{RowStatus, RunStatus};
 use tactus_model::number::float;
 
 use super::sections::{
-    ControlRow, FactsOf, LargestRow, Notes, Section, SideBySide, controls, facts, largest, notes, sections, side_by_side,
+    ControlRow, FactsOf, LargestRow, Notes, Section, SideBySide, controls, facts, largest, notes, sections,
+    side_by_side,
 };
 use crate::analysis::{Figures, Line, claims, comparison, headline};
 use crate::figure::{Figure, Hover, requested, themed};
-use crate::units::{NONE, clean, column, column_signed, count, duration, latency, places, relative};
+use crate::units::{
+    NONE, clean, column, column_signed, count, duration, latency, places, relative, unbroken,
+};
 
 /// The whole page.
 #[derive(Debug, Serialize)]
@@ -140,7 +143,8 @@ impl Page {
         let mut kinds: Vec<Evidence> = lines.iter().filter_map(|line| line.evidence).collect();
         kinds.sort_by_key(ToString::to_string);
         kinds.dedup();
-        let mut cautions: Vec<&str> = lines.iter().filter_map(|line| line.against.as_ref()?.caution).collect();
+        let mut cautions: Vec<&str> =
+            lines.iter().filter_map(|line| line.against.as_ref()?.caution).collect();
         cautions.sort_unstable();
         cautions.dedup();
         let places = places(lines.iter().filter_map(|line| line.figures.as_ref()?.min_ns.map(float)));
@@ -150,8 +154,11 @@ impl Page {
             about: contents.plan.about.as_deref().map(|about| clean(about.trim())),
             machine: machine(contents),
             interrupted: manifest.status == RunStatus::Interrupted,
-            headline: headline(contents).iter().map(|sentence| clean(sentence)).collect(),
-            evidence: kinds.iter().map(|kind| (kind.to_string(), class(Some(*kind)), kind.meaning())).collect(),
+            headline: headline(contents).iter().map(|sentence| unbroken(&clean(sentence))).collect(),
+            evidence: kinds
+                .iter()
+                .map(|kind| (kind.to_string(), class(Some(*kind)), kind.meaning()))
+                .collect(),
             table: lines.iter().map(|line| table_row(line, places)).collect(),
             cautions,
             has_references: lines.iter().any(|line| line.published.is_some()),
@@ -165,7 +172,8 @@ impl Page {
             notes: notes(contents),
             side_by_side: side_by_side(contents),
             facts: facts(contents),
-            plan_text: toml::to_string(&contents.plan).unwrap_or_else(|error| format!("the plan cannot be shown: {error}")),
+            plan_text: toml::to_string(&contents.plan)
+                .unwrap_or_else(|error| format!("the plan cannot be shown: {error}")),
             damage: contents.damage.iter().map(|sentence| clean(sentence)).collect(),
             tactus: clean(&manifest.tactus),
             format: format!("{}.{}", manifest.format.major, manifest.format.minor),
@@ -187,7 +195,10 @@ fn machine(contents: &Contents) -> Vec<(&'static str, String)> {
         ("Started", manifest.started.clone()),
         ("Ended", ended),
     ];
-    all.into_iter().filter(|(_, value)| !value.is_empty()).map(|(name, value)| (name, clean(&value))).collect()
+    all.into_iter()
+        .filter(|(_, value)| !value.is_empty())
+        .map(|(name, value)| (name, clean(&value)))
+        .collect()
 }
 
 const fn status(status: RowStatus) -> &'static str {
@@ -217,7 +228,7 @@ fn table_row(line: &Line, places: usize) -> TableRow {
     TableRow {
         name: clean(&line.name),
         load: clean(&line.load),
-        duration: if line.measured_ns > 0 { duration(line.measured_ns) } else { String::new() },
+        duration: if line.measured_ns > 0 { unbroken(&duration(line.measured_ns)) } else { String::new() },
         evidence: line.evidence.map(|evidence| evidence.to_string()),
         kind: class(line.evidence),
         status: status(line.status),
@@ -270,7 +281,11 @@ fn references(line: &Line) -> Vec<ReferenceRow> {
 
 fn verdict(line: &Line) -> Option<VerdictRow> {
     let verdict = line.verdict.as_ref()?;
-    Some(VerdictRow { name: clean(&line.name), outcome: outcome(line)?, reason: clean(&verdict.reason) })
+    Some(VerdictRow {
+        name: clean(&line.name),
+        outcome: outcome(line)?,
+        reason: unbroken(&clean(&verdict.reason)),
+    })
 }
 
 fn claim_boxes(contents: &Contents) -> Vec<ClaimBox> {
@@ -284,8 +299,10 @@ fn claim_boxes(contents: &Contents) -> Vec<ClaimBox> {
                     text if text.starts_with("inconclusive") => "open",
                     _ => "effect",
                 };
-                let intervals = format!("{} and {} intervals of time", effect.intervals.0, effect.intervals.1);
-                let sentences = effect.sentences().iter().map(|sentence| clean(sentence)).collect();
+                let intervals =
+                    format!("{} and {} intervals of time", effect.intervals.0, effect.intervals.1);
+                let sentences =
+                    effect.sentences().iter().map(|sentence| unbroken(&clean(sentence))).collect();
                 (answer, shown, sentences, effect.caution.clone(), Some(intervals))
             }
         };

@@ -85,8 +85,10 @@ pub fn sections(contents: &Contents) -> Vec<Section> {
         .map(|own| {
             let rows: Vec<&Row> =
                 contents.rows.iter().filter(|row| row.result.environment == own.environment).collect();
-            let mut kinds: Vec<_> =
-                rows.iter().filter_map(|row| Some((row.result.evidence?.to_string(), class(row.result.evidence)))).collect();
+            let mut kinds: Vec<_> = rows
+                .iter()
+                .filter_map(|row| Some((row.result.evidence?.to_string(), class(row.result.evidence))))
+                .collect();
             kinds.dedup();
             let start_up: Vec<u64> = rows.iter().filter_map(|row| row.result.start_up_ms).collect();
             let threads: Vec<ThreadRow> = rows.iter().flat_map(|row| threads(row)).collect();
@@ -95,7 +97,9 @@ pub fn sections(contents: &Contents) -> Vec<Section> {
                 kinds,
                 start_up: start_up.iter().max().map(|ms| duration(ms * 1_000_000)),
                 figures: own.figures.iter().map(Drawn::from).collect(),
-                has_thread_counters: threads.iter().any(|thread| thread.counters.iter().any(|value| value != NONE)),
+                has_thread_counters: threads
+                    .iter()
+                    .any(|thread| thread.counters.iter().any(|value| value != NONE)),
                 threads,
             }
         })
@@ -136,7 +140,8 @@ fn threads(row: &Row) -> Vec<ThreadRow> {
 
 /// A line for every control, and one for a row without.
 pub fn controls(contents: &Contents) -> Vec<ControlRow> {
-    let measured = contents.rows.iter().map(|row| &row.result).filter(|result| result.status == RowStatus::Measured);
+    let measured =
+        contents.rows.iter().map(|row| &row.result).filter(|result| result.status == RowStatus::Measured);
     measured
         .flat_map(|result| {
             let proven = control(result).is_some_and(|entry| entry.proven);
@@ -244,11 +249,14 @@ pub fn side_by_side(contents: &Contents) -> SideBySide {
     let rows = TELLING
         .iter()
         .map(|(title, names)| {
-            let values: Vec<Option<String>> = contents.facts.values().map(|facts| value(facts, names)).collect();
+            let values: Vec<Option<String>> =
+                contents.facts.values().map(|facts| value(facts, names)).collect();
             (*title, values)
         })
         .filter(|(_, values)| values.iter().flatten().any(|value| !value.is_empty()))
-        .map(|(title, values)| (title, values.into_iter().map(|value| value.unwrap_or_else(|| NONE.into())).collect()))
+        .map(|(title, values)| {
+            (title, values.into_iter().map(|value| value.unwrap_or_else(|| NONE.into())).collect())
+        })
         .collect();
     SideBySide { environments: contents.facts.keys().map(|name| clean(name)).collect(), rows }
 }
@@ -274,6 +282,7 @@ pub fn facts(contents: &Contents) -> Vec<FactsOf> {
 
 /// A text of several lines, each of them clean.
 fn lines(text: &str) -> String {
-    let lines: Vec<String> = text.trim_end().lines().map(|line| clean(&line.replace('\t', "        "))).collect();
+    let lines: Vec<String> =
+        text.trim_end().lines().map(|line| clean(&line.replace('\t', "        "))).collect();
     lines.join("\n")
 }

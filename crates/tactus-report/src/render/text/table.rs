@@ -31,7 +31,10 @@ impl Entry {
     /// The label in lines of at most `most` columns.
     fn labels(&self, most: usize) -> Vec<String> {
         let indent = if self.below { "  " } else { "" };
-        wrapped(&self.label, most.saturating_sub(indent.len())).into_iter().map(|line| format!("{indent}{line}")).collect()
+        wrapped(&self.label, most.saturating_sub(indent.len()))
+            .into_iter()
+            .map(|line| format!("{indent}{line}"))
+            .collect()
     }
 }
 
@@ -59,7 +62,8 @@ pub fn write(page: &mut Page, lines: &[Line]) {
         values.chain([columns(FIGURES[n])]).max().unwrap_or(0) + 2
     });
     let figures: usize = widths.iter().sum();
-    let longest = |of: fn(&Entry) -> &str| rows.iter().flatten().map(|entry| columns(of(entry))).max().unwrap_or(0);
+    let longest =
+        |of: fn(&Entry) -> &str| rows.iter().flatten().map(|entry| columns(of(entry))).max().unwrap_or(0);
     let name = (longest(|entry| &entry.label) + 2).clamp(15, NAME);
     let evidence = longest(|entry| &entry.evidence) + 2;
     let room = page.style.width;
@@ -100,8 +104,17 @@ fn header(page: &mut Page, layout: Layout, name: usize, lead: usize, widths: &[u
     page.line(&painted);
 }
 
-fn row(page: &mut Page, entry: &Entry, first: bool, layout: Layout, (name, lead): (usize, usize), widths: &[usize; 8]) {
-    let paint = |page: &Page, text: &str| entry.tone.map_or_else(|| text.to_owned(), |tone| page.style.paint(tone, text));
+fn row(
+    page: &mut Page,
+    entry: &Entry,
+    first: bool,
+    layout: Layout,
+    (name, lead): (usize, usize),
+    widths: &[usize; 8],
+) {
+    let paint = |page: &Page, text: &str| {
+        entry.tone.map_or_else(|| text.to_owned(), |tone| page.style.paint(tone, text))
+    };
     let doubtful = entry.evidence == Evidence::Emulated.to_string();
     let evidence_tone = if doubtful { Tone::Doubt } else { Tone::Quiet };
     if let Some(words) = &entry.words {
@@ -109,12 +122,17 @@ fn row(page: &mut Page, entry: &Entry, first: bool, layout: Layout, (name, lead)
         let beside = page.style.width.saturating_sub(name + 2).max(24);
         let mut words = wrapped(words, beside).into_iter();
         for line in &label_lines {
-            let text = if layout == Layout::Narrow { String::new() } else { words.next().unwrap_or_default() };
+            let text =
+                if layout == Layout::Narrow { String::new() } else { words.next().unwrap_or_default() };
             let line = padded(line, if layout == Layout::Narrow { 0 } else { name });
             page.line(&format!("{line}  {}", paint(page, &text)));
         }
         for text in words {
-            page.line(&format!("{}  {}", " ".repeat(if layout == Layout::Narrow { 0 } else { name }), paint(page, &text)));
+            page.line(&format!(
+                "{}  {}",
+                " ".repeat(if layout == Layout::Narrow { 0 } else { name }),
+                paint(page, &text)
+            ));
         }
         return;
     }
@@ -136,7 +154,8 @@ fn row(page: &mut Page, entry: &Entry, first: bool, layout: Layout, (name, lead)
             for label in labels {
                 painted(page, &label);
             }
-            let evidence = if entry.evidence.is_empty() { String::new() } else { format!(" ({})", entry.evidence) };
+            let evidence =
+                if entry.evidence.is_empty() { String::new() } else { format!(" ({})", entry.evidence) };
             let line = paint(page, &last) + &page.style.paint(evidence_tone, &evidence);
             page.line(&line);
         }
@@ -148,7 +167,8 @@ fn row(page: &mut Page, entry: &Entry, first: bool, layout: Layout, (name, lead)
     let mut labels = entry.labels(name).into_iter();
     let label = padded(&labels.next().unwrap_or_default(), name);
     if layout == Layout::Wide {
-        let evidence = page.style.paint(evidence_tone, &padded(&format!("  {}", entry.evidence), lead - name));
+        let evidence =
+            page.style.paint(evidence_tone, &padded(&format!("  {}", entry.evidence), lead - name));
         let line = paint(page, &label) + &evidence + &paint(page, &values);
         page.line(&line);
     } else {
@@ -207,14 +227,18 @@ fn entries(line: &Line, places: usize) -> Vec<Entry> {
     }
     if let Some(against) = &line.against {
         let deltas = against.figures.each();
-        let row = |of: &dyn Fn(usize) -> String| std::array::from_fn(|n| if n < 6 { of(n) } else { String::new() });
+        let row =
+            |of: &dyn Fn(usize) -> String| std::array::from_fn(|n| if n < 6 { of(n) } else { String::new() });
         let absolute = |n: usize| column_signed(deltas[n].map(|delta| delta.absolute_ns), places);
         let part = |n: usize| relative(deltas[n].and_then(|delta| delta.relative));
         entries.push(quiet(&format!("against {}", clean(&against.name)), row(&absolute)));
         entries.push(quiet("", row(&part)));
     }
     if all.lost > 0 {
-        let lost = format!("{} samples did not reach the histogram: min, mean and max are exact, quantiles lack them", count(all.lost));
+        let lost = format!(
+            "{} samples did not reach the histogram: min, mean and max are exact, quantiles lack them",
+            count(all.lost)
+        );
         entries.push(Entry { tone: Some(Tone::Doubt), ..told(String::new(), lost) });
     }
     if let Some(reason) = reason {
@@ -224,11 +248,25 @@ fn entries(line: &Line, places: usize) -> Vec<Entry> {
 }
 
 fn told(label: String, words: String) -> Entry {
-    Entry { label, evidence: String::new(), values: Default::default(), tone: None, words: Some(words), below: false }
+    Entry {
+        label,
+        evidence: String::new(),
+        values: Default::default(),
+        tone: None,
+        words: Some(words),
+        below: false,
+    }
 }
 
 fn quiet(label: &str, values: [String; 8]) -> Entry {
-    Entry { label: label.into(), evidence: String::new(), values, tone: Some(Tone::Quiet), words: None, below: true }
+    Entry {
+        label: label.into(),
+        evidence: String::new(),
+        values,
+        tone: Some(Tone::Quiet),
+        words: None,
+        below: true,
+    }
 }
 
 fn values(six: Figures<Option<f64>>, all: &Summary, places: usize) -> [String; 8] {

@@ -129,7 +129,11 @@ fn head(page: &mut Page, contents: &Contents) {
     let painted = page.style.paint(Tone::Quiet, &about);
     page.line(&painted);
     if manifest.status == RunStatus::Interrupted {
-        page.item("interrupted: ", Some(Tone::Doubt), "the run did not come to its end; what had been measured is shown");
+        page.item(
+            "interrupted: ",
+            Some(Tone::Doubt),
+            "the run did not come to its end; what had been measured is shown",
+        );
     }
     page.gap();
 }
@@ -226,7 +230,9 @@ fn controls(page: &mut Page, contents: &Contents) {
         };
         let kind = kind.map(|kind| format!(" ({kind})")).unwrap_or_default();
         let seen = seen(controls());
-        let text = format!("{injected} hog seen as {seen} on {threads} of {of}{kind}: the instrument is proven there");
+        let text = format!(
+            "{injected} hog seen as {seen} on {threads} of {of}{kind}: the instrument is proven there"
+        );
         page.item("control: ", Some(Tone::Good), &text);
     }
     for result in measured().filter(|result| !is_proven(result)) {
