@@ -44,7 +44,8 @@ guest_start() {
 step "the machine" machine
 must "the probes" build_probes "$target/probes"
 step "size of the probe" probe_size
-step "the instrument against cyclictest" python3 scripts/bench/instrument.py
+step "the instrument against cyclictest" python3 scripts/bench/instrument.py \
+  "$target/probes/$(uname -m)-unknown-linux-musl/tactus-probe"
 step "from QEMU's start to the first word of the probe" guest_start
 step "overhead of tactus run --quick" python3 scripts/bench/overhead.py "$tactus" --quick
 [ -z "$steps_failed" ] || fail "over their limits or broken: $steps_failed"
