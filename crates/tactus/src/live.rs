@@ -152,7 +152,7 @@ pub struct Lines {
     quiet: bool,
     terminal: bool,
     all: MultiProgress,
-    threads: BTreeMap<SeriesKey, (ProgressBar, Totals)>,
+    threads: BTreeMap<SeriesKey, ProgressBar>,
     interval_ns: u64,
 }
 
@@ -171,11 +171,11 @@ impl Lines {
             }
             self.all.add(bar)
         };
-        let (bar, totals) =
-            self.threads.entry(ticked.series.clone()).or_insert_with(|| (bar(), Totals::default()));
-        *totals = whole.total;
+        let bar = self.threads.entry(ticked.series.clone()).or_insert_with(bar).clone();
+        let number = self.threads.keys().position(|key| *key == ticked.series).unwrap_or(0);
+        let line = line_of_totals(number, &ticked.series, self.interval_ns, &whole.total);
         let now = ticked.max_ns.map_or("-".into(), |ns| (ns / 1_000).to_string());
-        bar.set_message(format!("{} Now:{now:>6}", line_of_totals(&ticked.series, self.interval_ns, totals)));
+        bar.set_message(format!("{line} Now:{now:>6}"));
     }
 }
 
@@ -183,7 +183,7 @@ impl Sink for Lines {
     fn take(&mut self, stamped: &Stamped) -> Result<(), BundleError> {
         match &stamped.event {
             Event::RunFinished { .. } => {
-                for (bar, _) in self.threads.values() {
+                for bar in self.threads.values() {
                     bar.finish_and_clear();
                 }
             }
@@ -197,8 +197,9 @@ impl Sink for Lines {
     }
 }
 
-/// A thread's line: latencies in us; polled gaps, which have no interval, to the ns.
-pub fn line(key: &SeriesKey, interval_ns: u64, summary: &Summary) -> String {
+/// A thread's line, with its number among all threads: latencies in us; polled gaps, which have no
+/// interval, to the ns.
+pub fn line(number: usize, key: &SeriesKey, interval_ns: u64, summary: &Summary) -> String {
     let gap = key.kind == "gap";
     let us = |value: Option<u64>| match value {
         None => "-".into(),
@@ -207,8 +208,7 @@ pub fn line(key: &SeriesKey, interval_ns: u64, summary: &Summary) -> String {
     };
     let interval = if gap { String::new() } else { format!(" I:{}", interval_ns / 1_000) };
     format!(
-        "T:{:2} A:{:3} P:{:2}{interval} C:{:7} Min:{:>7} Avg:{:>7} P99:{:>7} P99.9:{:>7} Max:{:>8} Overruns:{}",
-        key.thread,
+        "T:{number:2} A:{:3} P:{:2}{interval} C:{:7} Min:{:>7} Avg:{:>7} P99:{:>7} P99.9:{:>7} Max:{:>8} Overruns:{}",
         key.cpu,
         key.priority,
         summary.cycles,
@@ -221,13 +221,12 @@ pub fn line(key: &SeriesKey, interval_ns: u64, summary: &Summary) -> String {
     )
 }
 
-fn line_of_totals(key: &SeriesKey, interval_ns: u64, totals: &Totals) -> String {
+fn line_of_totals(number: usize, key: &SeriesKey, interval_ns: u64, totals: &Totals) -> String {
     let us = |ns: u64| whole(float(ns) / 1e3);
     let min = if totals.cycles == 0 { 0 } else { us(totals.min_ns) };
     let mean = totals.mean_ns().map_or(0, |ns| whole(ns / 1e3));
     format!(
-        "T:{:2} A:{:3} P:{:2} I:{} C:{:7} Min:{min:7} Avg:{mean:7} Max:{:8}",
-        key.thread,
+        "T:{number:2} A:{:3} P:{:2} I:{} C:{:7} Min:{min:7} Avg:{mean:7} Max:{:8}",
         key.cpu,
         key.priority,
         interval_ns / 1_000,

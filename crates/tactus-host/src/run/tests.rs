@@ -6,12 +6,15 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use tactus_model::activity::{Measure, Policy, Timer};
+use tactus_model::CpuSet;
+use tactus_model::activity::{Cpu, Load, Measure, Policy, Timer};
 use tactus_model::bundle::{Contents, Machine};
 use tactus_model::event::{Event, RowStatus, RunStatus, Stamped};
 use tactus_model::facts::Facts;
 use tactus_model::latency::{Latency, Sparse};
-use tactus_model::message::{Done, End, FromProbe, Hello, PROTOCOL, Refusal, ThreadCounters, Tick, ToProbe};
+use tactus_model::message::{
+    Activity, Done, End, FromProbe, Hello, PROTOCOL, Refusal, ThreadCounters, Tick, ToProbe, What,
+};
 use tactus_model::plan::{self, Plan};
 use tactus_model::series::SeriesKey;
 use tactus_model::topology::Topology;
@@ -21,7 +24,7 @@ use super::{Interrupt, Recorder, Sink, run};
 use crate::bundle::{self, BundleError, Trust, Writer};
 use crate::environment::{Environment, Running, Setting, StartError, Stream, Usable};
 use crate::guardian::Guardian;
-use crate::plan::{Choices, Resolved, Source, resolve};
+use crate::plan::{Choices, Resolved, ResolvedActivity, Source, resolve};
 use crate::system::{Real, System};
 
 /// What a scripted probe does when it is told to go.
@@ -276,18 +279,25 @@ fn perform(
     dir: &Path,
     stop_at_last_tick: bool,
 ) -> (RunStatus, Contents, Vec<Event>) {
+    perform_resolved(&resolved(scripts), dir, stop_at_last_tick)
+}
+
+fn perform_resolved(
+    resolved: &Resolved,
+    dir: &Path,
+    stop_at_last_tick: bool,
+) -> (RunStatus, Contents, Vec<Event>) {
     let interrupt = Interrupt::default();
-    let resolved = resolved(scripts);
     let results: Vec<_> = resolved.rows.iter().map(|row| row.result.clone()).collect();
     let bundle = dir.join("bundle");
     let writer = Writer::create(&bundle, &resolved.plan, &results, Machine::default()).expect("a bundle");
-    let mut recorder = Recorder::new(writer, &resolved);
+    let mut recorder = Recorder::new(writer, resolved);
     let mut witness = Witness { events: Vec::new(), stops: stop_at_last_tick.then(|| interrupt.clone()) };
     let interrupt = &interrupt;
     let guardian = Guardian::start(&Real).expect("a guardian");
     let machine = Topology::of(&Facts::default());
     let sinks: Vec<&mut dyn Sink> = vec![&mut recorder, &mut witness];
-    let status = run(&resolved, &Real, &guardian, &machine, dir, dir, interrupt, sinks).expect("a run");
+    let status = run(resolved, &Real, &guardian, &machine, dir, dir, interrupt, sinks).expect("a run");
     guardian.finish();
     recorder.into_writer().finish(status).expect("an end");
     (status, bundle::read(&bundle, Trust::Whole).expect("a whole bundle"), witness.events)
@@ -306,6 +316,28 @@ fn what_a_probe_measures_is_in_the_bundle() {
     assert_eq!(contents.facts["a"].text("/proc/version"), Some("Linux scripted"));
     assert!(matches!(events.first(), Some(Event::RunStarted { rows: 1, .. })));
     assert!(matches!(events.last(), Some(Event::RunFinished { .. })));
+}
+
+#[test]
+fn several_environments_are_up_at_once_and_a_load_ends_with_the_measurement() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut resolved = resolved(&[("a", &GOOD), ("b", &ENDLESS)]);
+    // One scenario: the measurement in `a`, its load in `b`.
+    let load = Activity { id: 1, cpus: CpuSet::one(0), what: What::Load(Load::Cpu(Cpu::default())) };
+    resolved.scenarios[0].activities.push(ResolvedActivity { environment: "b".into(), activity: load });
+    resolved.scenarios.truncate(1);
+    resolved.rows.truncate(1);
+    let (status, contents, events) = perform_resolved(&resolved, dir.path(), false);
+    assert_eq!(status, RunStatus::Complete);
+    assert_eq!(contents.rows.len(), 1);
+    assert_eq!(contents.rows[0].result.status, RowStatus::Measured);
+    assert_eq!(contents.rows[0].result.reason, None);
+    let at = |wanted: &dyn Fn(&Event) -> bool| events.iter().position(wanted).expect("it happened");
+    let up = |name: &'static str| {
+        at(&move |e| matches!(e, Event::EnvironmentUp { environment, .. } if environment == name))
+    };
+    let started = at(&|e| matches!(e, Event::RowStarted { .. }));
+    assert!(up("a") < started && up("b") < started, "both are up before anything is measured");
 }
 
 #[test]

@@ -133,8 +133,8 @@ fn deal(arguments: &Measure) -> Result<(Option<u32>, CpuRequest), Failure> {
 fn summary(contents: &Contents, histogram: Option<u32>) -> String {
     let mut text = String::new();
     for row in &contents.rows {
-        for series in &row.result.series {
-            text += &crate::live::line(&series.key, row.result.interval_ns, &series.summary);
+        for (number, series) in row.result.series.iter().enumerate() {
+            text += &crate::live::line(number, &series.key, row.result.interval_ns, &series.summary);
             text.push('\n');
         }
         if let Some(limit) = histogram {

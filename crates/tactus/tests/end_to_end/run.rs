@@ -118,6 +118,47 @@ fn a_study_shows_the_published_figure_beside_the_measured_one() {
 }
 
 #[test]
+fn host_and_container_are_measured_at_once_with_a_load_in_one_of_them() {
+    let Some(_alone) = alone() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let plan = dir.path().join("plan.toml");
+    let text = r#"
+name = "at-once"
+[environment.host]
+kind = "host"
+[environment.box]
+kind = "oci"
+[[scenario]]
+name = "both"
+duration = "2s"
+[[scenario.activity]]
+measure = "timer"
+in = "host"
+[[scenario.activity]]
+measure = "timer"
+in = "box"
+priority = 90
+[[scenario.activity]]
+load = { kind = "scheduler", groups = 1 }
+in = "box"
+"#;
+    fs::write(&plan, text).unwrap();
+    let result = output(tactus().arg("run").arg(&plan).arg("--json").arg("--out").arg(dir.path().join("b")));
+    let document = json(&result);
+    let entries = document["scenarios"].as_array().unwrap();
+    assert_eq!(entries.len(), 2, "one entry per measurement, with the same name");
+    for (entry, place) in entries.iter().zip(["host", "box"]) {
+        assert_eq!((&entry["name"], &entry["environment"]), (&"both".into(), &place.into()));
+        if entry["status"] == "skipped" {
+            return crate::common::skipped(&entry["reason"].to_string());
+        }
+        is_whole(entry);
+        assert_eq!(entry["load"][0]["in"], "box");
+    }
+    nothing_is_left();
+}
+
+#[test]
 fn a_requirement_that_is_broken_ends_with_1_and_says_why() {
     let Some(_alone) = alone() else { return };
     let dir = tempfile::tempdir().unwrap();
