@@ -1,7 +1,6 @@
 //! Renders the written fixtures in every format into a directory, to be looked at:
 //! `cargo run -p tactus-report --example gallery -- /tmp/gallery`.
 
-#[expect(dead_code, reason = "the fixtures serve the tests too")]
 #[path = "../tests/common/mod.rs"]
 mod common;
 
@@ -18,6 +17,7 @@ const FIXTURES: &[Fixture] = &[
     ("interrupted", common::interrupted),
     ("hostile", common::hostile),
     ("empty", common::empty),
+    ("day", common::day),
 ];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -29,7 +29,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let contents = fixture();
         for format in FORMATS {
             let path = out.join(format!("{name}.{}", format.name));
-            std::fs::write(&path, (format.render)(&contents)?)?;
+            let begun = std::time::Instant::now();
+            let bytes = (format.render)(&contents)?;
+            println!("{}: {} bytes, {:?}", path.display(), bytes.len(), begun.elapsed());
+            std::fs::write(&path, bytes)?;
         }
         for width in [60, 80, 140] {
             let text = render(&contents, Style { colour: false, width });

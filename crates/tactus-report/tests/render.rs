@@ -119,6 +119,14 @@ fn emulation_is_labelled_in_every_format() {
 }
 
 #[test]
+fn a_long_name_does_not_cut_the_evidence_off_a_legend() {
+    let drawing = svg::render(&hostile());
+    let cut = drawing.lines().filter(|line| line.contains("very long") && line.contains('…'));
+    let legends: Vec<&str> = cut.filter(|line| !line.contains("<title>")).collect();
+    assert!(!legends.is_empty() && legends.iter().all(|line| line.contains("bare metal")), "{legends:?}");
+}
+
+#[test]
 fn skipped_rows_keep_their_row_and_reason() {
     for format in ["text", "markdown", "html", "json"] {
         let format = FORMATS.iter().find(|known| known.name == format).unwrap();

@@ -4,9 +4,11 @@ use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use serde::Serialize;
+use tactus_model::bundle::Row;
 use tactus_model::number::whole;
 
 use super::theme::{INK, MUTED};
+use crate::units::{clean, shortened};
 
 /// Width of every figure, in its own units.
 pub const WIDTH: u32 = 920;
@@ -61,6 +63,11 @@ pub struct Spot {
     pub x: f64,
     /// What, line by line.
     pub text: Vec<String>,
+}
+
+/// A row's name as a legend has room for it, so that what stands behind it (its evidence) is never cut.
+pub fn name(row: &Row) -> String {
+    shortened(&clean(&row.result.name), 40)
 }
 
 /// Rounded to a tenth: page size, not precision, is what hovering costs.

@@ -4,7 +4,7 @@ use tactus_model::bundle::Row;
 use tactus_model::number::float;
 
 use super::axis::{Frame, Swatch};
-use super::canvas::{Canvas, Figure, Hover, Spot, WIDTH, tenth};
+use super::canvas::{Canvas, Figure, Hover, Spot, WIDTH, name, tenth};
 use super::scale::{Scale, count_label, us, us_label};
 use super::theme::series;
 use crate::analysis::{Bins, distribution};
@@ -18,7 +18,7 @@ pub fn histograms(title: &str, rows: &[&Row]) -> Figure {
     let legend = rows.iter().enumerate().map(|(n, row)| {
         let maximum = largest(row).map(|max| format!(" (max {})", latency(float(max)))).unwrap_or_default();
         let evidence = row.result.evidence.map(|e| format!(", {e}")).unwrap_or_default();
-        (Swatch::Band(n), format!("{}{evidence}{maximum}", clean(&row.result.name)))
+        (Swatch::Band(n), format!("{}{evidence}{maximum}", name(row)))
     });
     let frame = Frame::new(legend.collect());
     let (low, high) = (bins.edges.first().copied().unwrap_or(1), bins.edges.last().copied().unwrap_or(2));
@@ -27,20 +27,20 @@ pub fn histograms(title: &str, rows: &[&Row]) -> Figure {
     let most = bins.counts.iter().flatten().copied().max().unwrap_or(1);
     // From below one, so that a single sample stands above the axis.
     let y = Scale::new(true, 0.6, float(most.max(10)) * 1.3, frame.bottom, frame.top);
-    let name = if bins.logarithmic { "latency in us, logarithmic" } else { "latency in us" };
+    let across = if bins.logarithmic { "latency in us, logarithmic" } else { "latency in us" };
     let unit =
         if rows.iter().any(|row| row.result.measurement.kind() == "spin") { "gaps" } else { "wake-ups" };
     let elements = Canvas::draw(frame.height, |canvas| {
         let upright = format!("{unit} per bin");
-        frame.draw(canvas, (&x, &x.ticks(10, us_label), name), (&y, &y.ticks(6, count_label), &upright));
+        frame.draw(canvas, (&x, &x.ticks(10, us_label), across), (&y, &y.ticks(6, count_label), &upright));
         if bins.edges.is_empty() {
             frame.nothing(canvas, "no samples");
         }
         for (n, counts) in bins.counts.iter().enumerate() {
-            let outline = outline(&bins, counts, &x, &y);
-            // Both ends of the outline lie on the axis.
-            canvas.fill(&outline, series(n), 0.12);
-            canvas.path(&outline, series(n), 2);
+            for outline in outlines(&bins, counts, &x, &y) {
+                canvas.fill(&outline, series(n), 0.12);
+                canvas.path(&outline, series(n), 2);
+            }
             if let Some(max) = largest(rows[n]).filter(|_| !bins.edges.is_empty()) {
                 frame.pin(canvas, x.px(us(max)), n);
             }
@@ -67,15 +67,25 @@ fn margins(low: f64, high: f64, logarithmic: bool) -> (f64, f64) {
     }
 }
 
-fn outline(bins: &Bins, counts: &[u64], x: &Scale, y: &Scale) -> Vec<(f64, f64)> {
-    let mut points = Vec::from_iter(bins.edges.first().map(|edge| (x.px(us(*edge)), y.px(0.0))));
-    for (edges, count) in bins.edges.windows(2).zip(counts) {
-        // An empty bin lies on the axis.
-        let py = if *count == 0 { y.px(0.0) } else { y.px(float(*count)) };
-        points.extend([(x.px(us(edges[0])), py), (x.px(us(edges[1])), py)]);
-    }
-    points.extend(bins.edges.last().map(|edge| (x.px(us(*edge)), y.px(0.0))));
-    points
+/// An outline for every stretch of bins that hold something, from the axis and back to it: a line
+/// along the axis would look like counts.
+fn outlines(bins: &Bins, counts: &[u64], x: &Scale, y: &Scale) -> Vec<Vec<(f64, f64)>> {
+    let filled: Vec<(&[u64], u64)> = bins.edges.windows(2).zip(counts.iter().copied()).collect();
+    let floor = y.px(0.0);
+    filled
+        .chunk_by(|(_, a), (_, b)| (*a == 0) == (*b == 0))
+        .filter(|run| run.iter().all(|(_, count)| *count > 0))
+        .map(|run| {
+            let steps = run.iter().flat_map(|(edges, count)| {
+                let py = y.px(float(*count));
+                [(x.px(us(edges[0])), py), (x.px(us(edges[1])), py)]
+            });
+            let steps: Vec<(f64, f64)> = steps.collect();
+            let ends = |point: Option<&(f64, f64)>| point.map(|(px, _)| (*px, floor));
+            let (first, last) = (ends(steps.first()), ends(steps.last()));
+            first.into_iter().chain(steps).chain(last).collect()
+        })
+        .collect()
 }
 
 fn spots(bins: &Bins, rows: &[&Row], x: &Scale) -> Vec<Spot> {

@@ -4,7 +4,7 @@ use tactus_model::bundle::Row;
 use tactus_model::number::float;
 
 use super::axis::{Frame, Swatch};
-use super::canvas::{Canvas, Figure, Hover, Spot, WIDTH, tenth};
+use super::canvas::{Canvas, Figure, Hover, Spot, WIDTH, name, tenth};
 use super::scale::{Scale, plain, time_unit, us, us_label};
 use super::theme::{dashed, series};
 use crate::analysis::{Bin, Timeline, timeline};
@@ -37,7 +37,7 @@ pub fn over_time(title: &str, rows: &[&Row], lines: Lines, references: &[Referen
     let mut legend = Vec::new();
     for (n, row) in rows.iter().enumerate() {
         let evidence = row.result.evidence.map(|e| format!(", {e}")).unwrap_or_default();
-        let name = clean(&row.result.name) + &evidence;
+        let name = name(row) + &evidence;
         match lines {
             Lines::MaximumAndP99 => {
                 legend.push((Swatch::Solid(n), format!("{name}: maximum")));
@@ -50,11 +50,11 @@ pub fn over_time(title: &str, rows: &[&Row], lines: Lines, references: &[Referen
     let frame = Frame::new(legend);
     let (x, unit, steps, scale_ns) = time_axis(&frame, &timelines);
     let (y, log) = latency_axis(&frame, &timelines, lines, references);
-    let name = if log { "latency in us, log." } else { "latency in us" };
+    let upright = if log { "latency in us, log." } else { "latency in us" };
     let across = format!("time in {unit}");
     let elements = Canvas::draw(frame.height, |canvas| {
         let across_ticks = x.time_ticks(12, steps, plain);
-        frame.draw(canvas, (&x, &across_ticks, &across), (&y, &y.ticks(6, us_label), name));
+        frame.draw(canvas, (&x, &across_ticks, &across), (&y, &y.ticks(6, us_label), upright));
         if timelines.iter().all(|timeline| timeline.bins.is_empty()) {
             frame.nothing(canvas, "no samples");
         }
