@@ -165,6 +165,19 @@ fn hint(words: &str) -> Option<String> {
     })
 }
 
+/// What tells whether this machine is itself virtual.
+fn host_facts(system: &dyn System) -> Facts {
+    let mut facts = Facts::default();
+    for path in ["/proc/cpuinfo", "/sys/hypervisor/type", "/proc/device-tree/hypervisor/compatible"] {
+        if let Some(text) = system.text(path) {
+            // The flags stand in the first processor's lines.
+            let first = text.split("\n\n").next().unwrap_or_default().to_owned();
+            facts.keep(path, first);
+        }
+    }
+    facts
+}
+
 impl Running for Guest {
     fn take_stream(&mut self) -> Option<Stream> {
         let (heard, stream) = self.stream.take()?;
@@ -200,7 +213,9 @@ impl Running for Guest {
     fn evidence(&self, _facts: &Facts) -> Evidence {
         match self.accel {
             Accel::Tcg => Evidence::Emulated,
-            Accel::Kvm => Evidence::VirtualHost,
+            // The guest's code runs on the machine's own processor: what counts is whether that is real.
+            Accel::Kvm if host_facts(&*self.system).virtualized() => Evidence::VirtualHost,
+            Accel::Kvm => Evidence::BareMetal,
         }
     }
 
@@ -225,5 +240,21 @@ impl Running for Guest {
         if self.wait(FAREWELL).is_none() {
             self.qemu.kill();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::system::Memory;
+
+    #[test]
+    fn a_guest_stands_on_the_ground_of_its_host() {
+        let of = |flags: &str| {
+            let info = format!("processor\t: 0\nflags\t\t: fpu {flags}\n\nprocessor\t: 1\nflags\t\t: fpu\n");
+            host_facts(&Memory::new().file("/proc/cpuinfo", info)).virtualized()
+        };
+        assert!(of("hypervisor vmx"));
+        assert!(!of("vmx"));
     }
 }
