@@ -21,7 +21,7 @@ use crate::activity::{Measure, Policy};
 use crate::event::{RowStatus, RunStatus, Ticked};
 use crate::evidence::Evidence;
 use crate::facts::Facts;
-use crate::latency::Summary;
+use crate::latency::{Sparse, Summary};
 use crate::message::{Control, Note, Outlier, ThreadCounters};
 use crate::plan::{Plan, Require};
 use crate::series::SeriesKey;
@@ -149,8 +149,9 @@ pub struct SeriesResult {
     pub outliers: Vec<Outlier>,
 }
 
-/// A histogram of one series over one interval of time.
-#[derive(Clone, Debug)]
+/// What one series measured in one interval of time. A day of eighteen series has 26000 of them: they
+/// are kept as counts, not as histograms of 270 KB each.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interval {
     /// Tag in the log: [`SeriesKey`]'s CPU, or its full name where a CPU has several series.
     pub tag: String,
@@ -159,7 +160,7 @@ pub struct Interval {
     /// Length, in ns.
     pub length_ns: u64,
     /// What was measured, in ns.
-    pub histogram: Histogram<u64>,
+    pub counts: Sparse,
 }
 
 /// A row as it is read back.
@@ -181,7 +182,8 @@ impl Row {
     pub fn histogram(&self) -> Histogram<u64> {
         let mut all = crate::latency::histogram();
         for interval in &self.intervals {
-            let _ = all.add(&interval.histogram);
+            // Counts that are no histogram were left out when the bundle was read.
+            let _ = interval.counts.add_to(&mut all);
         }
         all
     }

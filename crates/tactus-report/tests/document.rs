@@ -96,7 +96,7 @@ fn lost_samples_hide_neither_the_maximum_nor_the_doubt_about_a_quantile() {
         series.summary.lost = 100;
     }
     for interval in row.intervals.iter_mut().take(2) {
-        interval.histogram.reset();
+        interval.counts = tactus_model::Sparse::default();
     }
     if let Some(all) = &mut row.result.all {
         all.lost = 2_000;

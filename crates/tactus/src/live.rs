@@ -189,7 +189,7 @@ impl Sink for Lines {
             }
             Event::Ticked(ticked) if !self.quiet && self.terminal => self.tick(ticked),
             Event::RowFinished { status: RowStatus::Failed, reason: Some(reason), .. } => {
-                eprintln!("error: {reason}")
+                eprintln!("error: {reason}");
             }
             _ => {}
         }

@@ -9,7 +9,7 @@ use hdrhistogram::serialization::interval_log::{
 };
 use hdrhistogram::serialization::{Deserializer, V2DeflateSerializer};
 use tactus_model::bundle::Interval;
-use tactus_model::latency::{DIGITS, HIGHEST_NS, histogram};
+use tactus_model::latency::{DIGITS, HIGHEST_NS, Sparse, histogram};
 
 /// The first lines of a log. `Interval_Max` is in ms, as the reference implementation writes it.
 pub fn header(start: SystemTime) -> String {
@@ -26,6 +26,9 @@ pub fn header(start: SystemTime) -> String {
 
 /// One line of a log.
 pub fn line(interval: &Interval) -> String {
+    let mut histogram = histogram();
+    // Counts of our own series are valid.
+    let _ = interval.counts.add_to(&mut histogram);
     let mut text = Vec::new();
     let mut serializer = V2DeflateSerializer::new();
     let written = IntervalLogWriterBuilder::new()
@@ -35,7 +38,7 @@ pub fn line(interval: &Interval) -> String {
         .and_then(|mut log| {
             let (start, length) =
                 (Duration::from_nanos(interval.start_ns), Duration::from_nanos(interval.length_ns));
-            log.write_histogram(&interval.histogram, start, length, Tag::new(&interval.tag))
+            log.write_histogram(&histogram, start, length, Tag::new(&interval.tag))
                 .map_err(|error| error.to_string())
         });
     debug_assert!(written.is_ok(), "writing to memory: {written:?}");
@@ -72,16 +75,12 @@ fn interval(line: &[u8], deserializer: &mut Deserializer) -> Option<Interval> {
     if found.sigfig() != DIGITS || found.high() > HIGHEST_NS.saturating_mul(2) {
         return None;
     }
-    let mut ours = histogram();
-    for bucket in found.iter_recorded() {
-        ours.saturating_record_n(bucket.value_iterated_to(), bucket.count_at_value());
-    }
     let ns = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
     Some(Interval {
         tag: entry.tag().map(|tag| tag.as_str().to_owned()).unwrap_or_default(),
         start_ns: ns(entry.start_timestamp()),
         length_ns: ns(entry.duration()),
-        histogram: ours,
+        counts: Sparse::of(&found),
     })
 }
 
@@ -94,7 +93,12 @@ mod tests {
         for value in [1_000, 1_001, 250_000, 12_345_678] {
             histogram.saturating_record(value);
         }
-        Interval { tag: "3".into(), start_ns: 1_500_000_000, length_ns: 500_000_000, histogram }
+        Interval {
+            tag: "3".into(),
+            start_ns: 1_500_000_000,
+            length_ns: 500_000_000,
+            counts: Sparse::of(&histogram),
+        }
     }
 
     #[test]
@@ -103,7 +107,7 @@ mod tests {
         let (intervals, bad) = read(text.as_bytes());
         assert_eq!((intervals.len(), bad), (1, 0), "{text}");
         assert_eq!((intervals[0].tag.as_str(), intervals[0].start_ns), ("3", 1_500_000_000));
-        assert_eq!(intervals[0].histogram, sample().histogram);
+        assert_eq!(intervals[0].counts, sample().counts);
     }
 
     #[test]

@@ -8,12 +8,13 @@ use tactus_model::message::{ThreadCounters, Tick};
 use tactus_model::number::{float, whole};
 use tactus_model::series::SeriesKey;
 
-use super::write::counts;
-
 /// Adds the ticks that had not become an interval of the log yet.
 pub fn pending(bytes: &[u8], row: &mut Row) {
     for line in bytes.split(|b| *b == b'\n') {
         let Ok(tick) = serde_json::from_slice::<Tick>(line) else { continue };
+        if tick.counts.buckets().is_err() || tick.missed.buckets().is_err() {
+            continue;
+        }
         let (full, cpu) = (tick.series.to_string(), tick.series.cpu.to_string());
         let own = |interval: &&Interval| interval.tag == full || interval.tag == cpu;
         let end = row.intervals.iter().filter(own).map(|i| i.start_ns + i.length_ns).max().unwrap_or(0);
@@ -23,11 +24,10 @@ pub fn pending(bytes: &[u8], row: &mut Row) {
             continue;
         }
         let tag = if row.result.series_share_cpus() { full.clone() } else { cpu.clone() };
-        let mut interval =
-            Interval { tag, start_ns: end, length_ns: tick.at_ns - end, histogram: counts(&tick.counts) };
+        let mut interval = Interval { tag, start_ns: end, length_ns: tick.at_ns - end, counts: tick.counts };
         row.intervals.push(interval.clone());
         if !tick.missed.is_empty() {
-            interval.histogram = counts(&tick.missed);
+            interval.counts = tick.missed;
             row.missed.push(interval);
         }
     }
@@ -49,10 +49,10 @@ pub fn result(row: &mut Row) {
         let (full, cpu) = (key.to_string(), key.cpu.to_string());
         let own = |interval: &&Interval| interval.tag == full || interval.tag == cpu;
         for interval in row.intervals.iter().filter(own) {
-            let _ = latency.raw.add(&interval.histogram);
+            let _ = interval.counts.add_to(&mut latency.raw);
         }
         for interval in row.missed.iter().filter(own) {
-            let _ = latency.missed.add(&interval.histogram);
+            let _ = interval.counts.add_to(&mut latency.missed);
         }
     }
     let mut all = Latency::new();

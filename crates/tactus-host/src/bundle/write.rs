@@ -276,11 +276,11 @@ impl RowLog {
             tag,
             start_ns: open.start_ns,
             length_ns: open.end_ns.saturating_sub(open.start_ns),
-            histogram: open.latency.raw.clone(),
+            counts: Sparse::of(&open.latency.raw),
         };
         log(&self.dir.join("latency.hlog"), &mut self.latency, self.started, &interval)?;
         if !open.latency.missed.is_empty() {
-            interval.histogram = open.latency.missed.clone();
+            interval.counts = Sparse::of(&open.latency.missed);
             log(&self.dir.join("missed.hlog"), &mut self.missed, self.started, &interval)?;
         }
         open.latency.clear();
@@ -329,11 +329,4 @@ fn log(
     };
     text += &hlog::line(interval);
     file.write_all(text.as_bytes()).map_err(BundleError::io(path))
-}
-
-/// Counts of a tick that was written before the row's log was complete.
-pub(super) fn counts(sparse: &Sparse) -> hdrhistogram::Histogram<u64> {
-    let mut histogram = tactus_model::latency::histogram();
-    let _ = sparse.add_to(&mut histogram);
-    histogram
 }

@@ -107,10 +107,10 @@ impl Slots {
         let slot =
             |interval: &tactus_model::bundle::Interval| (interval.start_ns + interval.length_ns / 2) / length;
         let mut slots: BTreeMap<u64, BTreeMap<u64, u64>> = BTreeMap::new();
-        for interval in row.intervals.iter().filter(|interval| !interval.histogram.is_empty()) {
+        for interval in row.intervals.iter().filter(|interval| !interval.counts.is_empty()) {
             let counts = slots.entry(slot(interval)).or_default();
-            for bucket in interval.histogram.iter_recorded() {
-                *counts.entry(bucket.value_iterated_to()).or_default() += bucket.count_at_value();
+            for (value, count) in interval.counts.buckets().unwrap_or_default() {
+                *counts.entry(value).or_default() += count;
             }
         }
         let slots: Vec<BTreeMap<u64, u64>> = slots.into_values().collect();

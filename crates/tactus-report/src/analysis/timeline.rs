@@ -54,10 +54,10 @@ pub fn timeline(row: &Row, most: u64) -> Timeline {
         }
     }
     let mut merged = BTreeMap::new();
-    for interval in row.intervals.iter().filter(|interval| !interval.histogram.is_empty()) {
+    for interval in row.intervals.iter().filter(|interval| !interval.counts.is_empty()) {
         let at = (interval.start_ns + interval.length_ns / 2) / width;
         let all = merged.entry(at).or_insert_with(tactus_model::latency::histogram);
-        let _ = all.add(&interval.histogram);
+        let _ = interval.counts.add_to(all);
     }
     for (at, histogram) in merged {
         let (bin, _, cycles) = bins.entry(at).or_default();

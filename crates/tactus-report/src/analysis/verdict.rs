@@ -142,8 +142,7 @@ pub(super) fn ended_early(result: &RowResult) -> bool {
 fn corrected(row: &Row) -> Histogram<u64> {
     let mut all = row.histogram();
     for interval in &row.missed {
-        // Both have the one layout of tactus, so that adding cannot fail.
-        let _ = all.add(&interval.histogram);
+        let _ = interval.counts.add_to(&mut all);
     }
     all
 }

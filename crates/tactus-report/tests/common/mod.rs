@@ -152,7 +152,7 @@ pub fn measured(mut result: RowResult, evidence: Evidence, shape: Shape, span: S
                     tag: cpu.to_string(),
                     start_ns: start,
                     length_ns: (n + 1) * tick_ns + 40_000 - start,
-                    histogram: histogram.clone(),
+                    counts: tactus_model::Sparse::of(histogram),
                 };
                 intervals.push(cut(&interval.raw));
                 if !interval.missed.is_empty() {

@@ -177,11 +177,11 @@ fn histogram_text(row: &tactus_model::bundle::Row, limit: u32) -> String {
         let mut counts = vec![0u64; limit];
         let mut overflows = 0;
         for interval in row.intervals.iter().filter(|i| i.tag == full || i.tag == cpu) {
-            for bucket in interval.histogram.iter_recorded() {
-                let us = usize::try_from(bucket.value_iterated_to() / 1_000).unwrap_or(usize::MAX);
+            for (value, count) in interval.counts.buckets().unwrap_or_default() {
+                let us = usize::try_from(value / 1_000).unwrap_or(usize::MAX);
                 match counts.get_mut(us) {
-                    Some(count) => *count += bucket.count_at_value(),
-                    None => overflows += bucket.count_at_value(),
+                    Some(at) => *at += count,
+                    None => overflows += count,
                 }
             }
         }

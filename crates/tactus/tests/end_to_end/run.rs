@@ -21,7 +21,8 @@ fn is_whole(entry: &Value) {
     assert!(number("min_ns") <= number("p50_ns") && number("p50_ns") <= number("p99_ns"));
     assert!(number("p99_ns") <= number("p999_ns") && number("p999_ns") <= number("max_ns"));
     let mean = all["mean_ns"].as_f64().expect("a mean");
-    assert!(mean >= number("min_ns") as f64 && mean <= number("max_ns") as f64);
+    let bound = |key: &str| all[key].as_f64().expect("a number");
+    assert!(mean >= bound("min_ns") && mean <= bound("max_ns"));
     let cycles: u64 = entry["series"].as_array().unwrap().iter().map(|s| s["cycles"].as_u64().unwrap()).sum();
     assert_eq!(cycles, number("cycles"));
     assert_eq!(
