@@ -188,7 +188,11 @@ impl Sink for Lines {
                 }
             }
             Event::Ticked(ticked) if !self.quiet && self.terminal => self.tick(ticked),
-            Event::RowFinished { status: RowStatus::Failed, reason: Some(reason), .. } => {
+            Event::RowFinished {
+                status: RowStatus::Failed | RowStatus::Skipped,
+                reason: Some(reason),
+                ..
+            } => {
                 eprintln!("error: {reason}");
             }
             _ => {}

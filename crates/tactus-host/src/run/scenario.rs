@@ -53,6 +53,8 @@ pub(super) fn perform(
         Ok(()) => stage.end(context),
         Err(Failure::Run(error)) => Err(error),
         Err(Failure::Scenario(reason)) => stage.end_all(context, RowStatus::Failed, &reason),
+        // What the place does not allow was not tried: it is skipped, with the remedy.
+        Err(Failure::Refused(reason)) => stage.end_all(context, RowStatus::Skipped, &reason),
         Err(Failure::Interrupted) => {
             stage.end_all(context, RowStatus::Skipped, "the run was interrupted before this was measured")
         }
@@ -65,6 +67,8 @@ enum Failure {
     Run(RunError),
     /// This scenario ends, for this reason.
     Scenario(String),
+    /// A probe may not do its job there, for this reason.
+    Refused(String),
     /// Somebody asked the run to end before anything was measured.
     Interrupted,
 }
@@ -344,7 +348,7 @@ impl Stage<'_> {
             FromProbe::Ready => self.sessions[at].ready = true,
             FromProbe::Refused(refusal) => {
                 let hint = refusal.hint.map(|hint| format!("; {hint}")).unwrap_or_default();
-                return Err(Failure::Scenario(format!("{environment}: {}{hint}", refusal.reason)));
+                return Err(Failure::Refused(format!("{environment}: {}{hint}", refusal.reason)));
             }
             FromProbe::Control(control) => {
                 if let Some(row) = self.row(context, at, control.activity) {
