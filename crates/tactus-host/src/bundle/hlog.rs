@@ -11,6 +11,10 @@ use hdrhistogram::serialization::{Deserializer, V2DeflateSerializer};
 use tactus_model::bundle::Interval;
 use tactus_model::latency::{DIGITS, HIGHEST_NS, Sparse, histogram};
 
+/// The latest start and the greatest length of an interval that is read: 100 years in ns. Nobody
+/// measures that long, and sums of such times cannot overflow.
+const LONGEST_NS: u64 = 100 * 366 * 86_400 * 1_000_000_000;
+
 /// The first lines of a log. `Interval_Max` is in ms, as the reference implementation writes it.
 pub fn header(start: SystemTime) -> String {
     let seconds = start.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs_f64();
@@ -75,11 +79,11 @@ fn interval(line: &[u8], deserializer: &mut Deserializer) -> Option<Interval> {
     if found.sigfig() != DIGITS || found.high() > HIGHEST_NS.saturating_mul(2) {
         return None;
     }
-    let ns = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+    let ns = |duration: Duration| u64::try_from(duration.as_nanos()).ok().filter(|ns| *ns <= LONGEST_NS);
     Some(Interval {
         tag: entry.tag().map(|tag| tag.as_str().to_owned()).unwrap_or_default(),
-        start_ns: ns(entry.start_timestamp()),
-        length_ns: ns(entry.duration()),
+        start_ns: ns(entry.start_timestamp())?,
+        length_ns: ns(entry.duration())?,
         counts: Sparse::of(&found),
     })
 }
@@ -114,8 +118,10 @@ mod tests {
     fn a_cut_or_damaged_line_is_counted_and_the_rest_is_read() {
         let good = line(&sample());
         let damaged = good.replace("HISTF", "HISUF");
-        let text = format!("{}{damaged}{good}{}", header(SystemTime::UNIX_EPOCH), &good[..40]);
+        let absurd = good.replace("Tag=3,1.500,", "Tag=3,99999999999.000,");
+        assert_ne!(absurd, good);
+        let text = format!("{}{damaged}{absurd}{good}{}", header(SystemTime::UNIX_EPOCH), &good[..40]);
         let (intervals, bad) = read(text.as_bytes());
-        assert_eq!((intervals.len(), bad), (1, 2));
+        assert_eq!((intervals.len(), bad), (1, 3));
     }
 }
