@@ -102,7 +102,7 @@ qemu-system-x86-core`; Arch: `pacman -S qemu-system-x86`)"
         if let Err(error) = wanted_kernel(spec, system) {
             return Usable::No { reason: error.reason, remedy: error.hint.unwrap_or_default() };
         }
-        Usable::Yes { remark: accel::obstacle(system).map(|why| format!("emulated (TCG), because {why}")) }
+        Usable::Yes { remark: accel::obstacle(system).map(|why| format!("emulated (TCG), because {}", why.reason)) }
     }
 
     fn check(&self, spec: &plan::Environment, system: &dyn System) -> Result<(), OptionError> {

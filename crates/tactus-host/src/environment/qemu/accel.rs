@@ -18,15 +18,25 @@ pub enum Accel {
 
 const DEVICE: &str = "/dev/kvm";
 
+/// What keeps a machine from KVM, and what would mend it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Obstacle {
+    pub reason: String,
+    pub remedy: &'static str,
+}
+
+const ENABLE: &str = "enable virtualization in the firmware, or nested virtualization in the hypervisor below";
+const ALLOW: &str = "add this user to the group kvm, or run as root";
+
 /// What keeps this machine from KVM, if anything does. That /dev/kvm is there says little: on a
 /// virtual machine without nested virtualization it may open, and every guest hangs in it.
-pub fn obstacle(system: &dyn System) -> Option<String> {
+pub fn obstacle(system: &dyn System) -> Option<Obstacle> {
     let device = Path::new(DEVICE);
     if !system.exists(device) {
-        return Some(format!("there is no {DEVICE}"));
+        return Some(Obstacle { reason: format!("there is no {DEVICE}"), remedy: ENABLE });
     }
     if !system.opens(device) {
-        return Some(format!("{DEVICE} cannot be opened (is this user in the group kvm?)"));
+        return Some(Obstacle { reason: format!("{DEVICE} cannot be opened by this user"), remedy: ALLOW });
     }
     let info = system.text("/proc/cpuinfo").unwrap_or_default();
     let has = |flag: &str| {
@@ -35,7 +45,8 @@ pub fn obstacle(system: &dyn System) -> Option<String> {
     };
     // On arm64 KVM itself only opens its device where the kernel was entered in EL2.
     let capable = has("vmx") || has("svm") || info.contains("CPU implementer");
-    (!capable).then(|| "the processor offers neither vmx nor svm".to_owned())
+    let reason = "the processor offers neither vmx nor svm";
+    (!capable).then(|| Obstacle { reason: reason.into(), remedy: ENABLE })
 }
 
 /// The accelerator for what the plan wants.
@@ -47,14 +58,14 @@ pub fn choose(wanted: &str, system: &dyn System) -> Result<(Accel, Option<Note>)
         ("tcg", _) => Ok((Accel::Tcg, None)),
         (_, None) => Ok((Accel::Kvm, None)),
         ("kvm", Some(why)) => Err(StartError {
-            reason: format!("KVM cannot be used: {why}"),
-            hint: Some("enable virtualization in the firmware (or nested virtualization below), or leave out `accel`".into()),
+            reason: format!("KVM cannot be used: {}", why.reason),
+            hint: Some(format!("{}; or leave out `accel`", why.remedy)),
         }),
         (_, Some(why)) => Ok((
             Accel::Tcg,
             Some(Note::obstacle(
-                format!("the guest is emulated (TCG), because {why}"),
-                "enable virtualization in the firmware, or nested virtualization in the hypervisor below",
+                format!("the guest is emulated (TCG), because {}", why.reason),
+                why.remedy,
             )),
         )),
     }
@@ -67,10 +78,11 @@ mod tests {
 
     #[test]
     fn kvm_needs_a_device_that_opens_and_a_processor_that_can() {
-        assert!(obstacle(&Memory::new()).unwrap().contains("no /dev/kvm"));
-        assert!(obstacle(&Memory::new().file("/dev/kvm", "")).unwrap().contains("cannot be opened"));
+        assert!(obstacle(&Memory::new()).unwrap().reason.contains("no /dev/kvm"));
+        let closed = obstacle(&Memory::new().file("/dev/kvm", "")).unwrap();
+        assert!(closed.reason.contains("cannot be opened") && closed.remedy.contains("group kvm"));
         let without = Memory::new().device("/dev/kvm").file("/proc/cpuinfo", "flags\t\t: fpu vmxnet sse\n");
-        assert!(obstacle(&without).unwrap().contains("neither vmx nor svm"));
+        assert!(obstacle(&without).unwrap().reason.contains("neither vmx nor svm"));
         let with = without.file("/proc/cpuinfo", "flags\t\t: fpu svm sse\n");
         assert_eq!(obstacle(&with), None);
         assert_eq!(choose("auto", &with).unwrap().0, Accel::Kvm);
