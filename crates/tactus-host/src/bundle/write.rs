@@ -128,16 +128,6 @@ impl Writer {
         files::replace(&path, &pretty(&path, result)?)
     }
 
-    /// Where the console of an environment is kept.
-    ///
-    /// # Errors
-    /// When the directory cannot be made.
-    pub fn console(&self, scenario: usize, environment: &str) -> Result<PathBuf, BundleError> {
-        let dir = self.dir.join("console");
-        fs::create_dir_all(&dir).map_err(BundleError::io(&dir))?;
-        Ok(dir.join(format!("{:02}-{}.log", scenario + 1, file_name(environment))))
-    }
-
     /// Ends the bundle: checksums of every file, and how the run ended.
     ///
     /// # Errors
