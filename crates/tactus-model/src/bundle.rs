@@ -4,6 +4,7 @@
 //! manifest.json                       format version, tool version, status, SHA-256 of every file
 //! plan.toml                           the resolved plan
 //! facts/<environment>.json            raw readings
+//! audit/<environment>.json            what the audit says of them
 //! events.jsonl                        what happened, with the scalars of every tick
 //! scenarios/<row>-<name>/result.json  figures of one row
 //! scenarios/<row>-<name>/latency.hlog histograms over time (HdrHistogram interval log)
@@ -21,13 +22,14 @@ use crate::activity::{Measure, Policy};
 use crate::event::{RowStatus, RunStatus, Ticked};
 use crate::evidence::Evidence;
 use crate::facts::Facts;
+use crate::finding::Audit;
 use crate::latency::{Sparse, Summary};
 use crate::message::{Control, Note, Outlier, ThreadCounters};
 use crate::plan::{Plan, Require};
 use crate::series::SeriesKey;
 
 /// The version of the bundle's format that this program writes. Another major version is refused.
-pub const FORMAT: Format = Format { major: 1, minor: 0 };
+pub const FORMAT: Format = Format { major: 1, minor: 1 };
 
 /// A version of a format: a reader accepts its own major version and any minor one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,8 +58,54 @@ pub struct Manifest {
     pub status: RunStatus,
     /// What the machine is called and is.
     pub machine: Machine,
-    /// SHA-256 of every other file, in hex, by path; empty while the run goes on.
+    /// SHA-256 of every other file, in hex, by path; while the run goes on, of those that it leaves alone.
     pub files: BTreeMap<String, String>,
+    /// Each time that somebody sat down to this run, the first one first. Since format 1.1.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sittings: Vec<Sitting>,
+    /// What the user asked for beside the plan. Since format 1.1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Asked>,
+}
+
+/// One time at which a run was begun or continued.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sitting {
+    /// When it began, RFC 3339.
+    pub started: String,
+    /// When it ended; `null` while it runs, or after it died.
+    pub finished: Option<String>,
+    /// The machine as it was then.
+    pub machine: Machine,
+    /// The state that the machine was in, where the plan declares states.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<Present>,
+}
+
+/// The state that a machine is in, and what it lacks to be in another.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Present {
+    /// Name of the state; `other` when it is none of the plan's.
+    pub name: String,
+    /// Whether the user said so, and nothing was compared.
+    #[serde(default)]
+    pub said: bool,
+    /// For each state of the plan what does not hold, in words; nothing: it holds.
+    pub lacks: BTreeMap<String, Vec<String>>,
+}
+
+/// What a user asked for beside the plan.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Asked {
+    /// The plan's `[quick]` values.
+    pub quick: bool,
+    /// A duration for every scenario, in ns.
+    pub duration_ns: Option<u64>,
+    /// Scenarios or environments, by name; empty: all.
+    pub only: Vec<String>,
+    /// Leave the system as it is.
+    pub no_side_effects: bool,
 }
 
 /// The machine in one line's worth of facts.
@@ -122,9 +170,33 @@ pub struct RowResult {
     pub frames_lost: u64,
     /// What the plan requires.
     pub require: Option<Require>,
+    /// The state of the machine that it was, or is to be, measured in, where the plan declares states.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
 }
 
+/// What a row says whose run died while it was measured.
+pub const DIED: &str = "the run died while this was measured";
+/// How the reason begins of a row whose measurement somebody ended.
+pub const INTERRUPTED: &str = "interrupted after ";
+/// The same, where nobody asked for the end of the run.
+pub const STOPPED: &str = "stopped after ";
+
 impl RowResult {
+    /// Its environment as the name of a place: with the state of the machine, where it has one. Facts are
+    /// kept by it: after a reboot an environment is another place.
+    #[must_use]
+    pub fn place(&self) -> String {
+        place(&self.environment, self.host.as_deref())
+    }
+
+    /// Whether there is nothing more to measure.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        let cut = |reason: &String| [DIED, INTERRUPTED, STOPPED].iter().any(|cut| reason.starts_with(cut));
+        self.status == RowStatus::Measured && self.all.is_some() && !self.reason.as_ref().is_some_and(cut)
+    }
+
     /// Whether one CPU has several series, so that its number does not tell them apart.
     #[must_use]
     pub fn series_share_cpus(&self) -> bool {
@@ -198,12 +270,20 @@ pub struct Contents {
     pub plan: Plan,
     /// Raw readings of every environment.
     pub facts: BTreeMap<String, Facts>,
+    /// What the audit says of every environment (since format 1.1).
+    pub audits: BTreeMap<String, Audit>,
     /// The rows, in the plan's order.
     pub rows: Vec<Row>,
     /// Remarks about the run as a whole, with the environment they are about.
     pub notes: Vec<(Option<String>, Note)>,
     /// What the reader had to mend or leave out, in sentences; empty for a bundle that is whole.
     pub damage: Vec<String>,
+}
+
+/// An environment in a state of the machine.
+#[must_use]
+pub fn place(environment: &str, state: Option<&str>) -> String {
+    state.map_or_else(|| environment.to_owned(), |state| format!("{environment}@{state}"))
 }
 
 /// `name` as part of a directory's name: lower-case letters, digits and hyphens.

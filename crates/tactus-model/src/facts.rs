@@ -57,6 +57,43 @@ impl Facts {
         self.0.insert(name.into(), reading);
     }
 
+    /// The texts of a reading that is too long for one: `name:0`, `name:1` and so on, in the order of
+    /// their numbers.
+    pub fn parts<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        (0u32..).map_while(move |n| self.0.get(&format!("{name}:{n}"))).filter_map(|reading| match reading {
+            Reading::Text(text) | Reading::Cut(text) => Some(text.as_str()),
+            Reading::Unreadable(_) | Reading::Absent => None,
+        })
+    }
+
+    /// Keeps lines in as many parts as they need: `name:0`, `name:1` and so on, none of them cut
+    /// (but a line that is longer than [`MAX_READING`]). There is always a first part.
+    pub fn keep_parts<I: IntoIterator<Item = S>, S: AsRef<str>>(&mut self, name: &str, lines: I) {
+        let mut part = String::new();
+        let mut n = 0;
+        for line in lines {
+            let line = line.as_ref();
+            if !part.is_empty() && part.len() + 1 + line.len() > MAX_READING {
+                self.keep(format!("{name}:{n}"), std::mem::take(&mut part));
+                n += 1;
+            }
+            if !part.is_empty() {
+                part.push('\n');
+            }
+            part.push_str(line);
+        }
+        self.keep(format!("{name}:{n}"), part);
+    }
+
+    /// The names that begin so, with their readings, in the order of the names. Cheap: the names are
+    /// sorted.
+    pub fn under<'a>(&'a self, beginning: &'a str) -> impl Iterator<Item = (&'a str, &'a Reading)> {
+        self.0
+            .range::<str, _>((std::ops::Bound::Included(beginning), std::ops::Bound::Unbounded))
+            .take_while(move |(name, _)| name.starts_with(beginning))
+            .map(|(name, reading)| (name.as_str(), reading))
+    }
+
     /// The value of `key` in a text of `key<separator>value` lines, as in `/proc/cpuinfo` (first
     /// occurrence) or `/proc/self/status`.
     #[must_use]
@@ -74,5 +111,32 @@ impl Facts {
             .is_some_and(|flags| flags.split(' ').any(|f| f == "hypervisor"))
             || self.text("/sys/hypervisor/type").is_some()
             || self.text("/proc/device-tree/hypervisor/compatible").is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_come_back_from_parts_in_their_order_and_whole() {
+        let lines: Vec<_> = (0..3000).map(|n| format!("line {n} of many")).collect();
+        let mut facts = Facts::default();
+        facts.keep_parts("many", &lines);
+        assert!(facts.0.len() > 2 && facts.0.values().all(|reading| matches!(reading, Reading::Text(_))));
+        let back: Vec<_> = facts.parts("many").flat_map(str::lines).map(str::to_owned).collect();
+        assert_eq!(back, lines);
+    }
+
+    #[test]
+    fn names_are_found_by_their_beginning() {
+        let mut facts = Facts::default();
+        for name in
+            ["/sys/a", "/sys/module/kvm/x", "/sys/module/kvm/y", "/sys/module/kvm_intel/z", "uname:release"]
+        {
+            facts.keep(name, "1");
+        }
+        let names: Vec<_> = facts.under("/sys/module/kvm/").map(|(name, _)| name).collect();
+        assert_eq!(names, ["/sys/module/kvm/x", "/sys/module/kvm/y"]);
     }
 }

@@ -4,7 +4,8 @@
 //! ```text
 //! probe  hello, facts            as soon as it runs
 //! host   job                     what to do
-//! probe  note*, ready            threads are up, memory is locked; or refused
+//! probe  note*, facts*, ready    threads are up, memory is locked (facts: again, where the job made settings);
+//!                                or refused
 //! host   go                      to all probes of a scenario at once
 //! probe  control*, tick*, outlier*, note*   once a tick, per series
 //! probe  done                    at the end of the duration, after a stop, or at a break
@@ -17,6 +18,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::activity::{Fault, Load, Measure, Policy};
+use crate::change::Change;
 use crate::cpus::CpuSet;
 use crate::facts::Facts;
 use crate::latency::{Sparse, Totals};
@@ -103,6 +105,13 @@ pub struct Job {
     pub housekeeping: CpuSet,
     /// What runs together.
     pub activities: Vec<Activity>,
+    /// Settings that are made before anything of the job starts, in this order. Files, scheduling and
+    /// CPUs of threads; a job with others is refused.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "crate::change::rows")]
+    pub changes: Vec<Change>,
+    /// Whether the former values are put back at the job's end, whatever the end is.
+    #[serde(default)]
+    pub restore: bool,
 }
 
 /// One thing to do.

@@ -36,6 +36,9 @@ pub struct Plan {
     /// The places where code runs, by name.
     #[serde(default)]
     pub environment: BTreeMap<String, Environment>,
+    /// States of the machine that scenarios are for, by name.
+    #[serde(default, rename = "host-state", skip_serializing_if = "BTreeMap::is_empty")]
+    pub host_state: BTreeMap<String, HostState>,
     /// What is done there, in this order.
     #[serde(default)]
     pub scenario: Vec<Scenario>,
@@ -45,6 +48,9 @@ pub struct Plan {
     /// Pairs of scenarios whose difference is a claim under test.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub compare: Vec<Compare>,
+    /// Settings whose worth is under test.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub proof: Vec<Proof>,
     /// Figures that the report draws beside its usual ones.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub figure: Vec<Figure>,
@@ -67,6 +73,30 @@ pub struct Environment {
     /// Keys of its kind; the environment's own file reads and checks them.
     #[serde(flatten)]
     pub options: BTreeMap<String, serde_json::Value>,
+}
+
+/// The state of a machine that is in none of the states that a plan declares.
+pub const OTHER_STATE: &str = "other";
+
+/// A state of the machine that a reboot leads to: it is told by what holds, not started.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HostState {
+    /// The tuning profile whose boot parameters and values hold in it.
+    pub profile: String,
+    /// The kind of its kernel; left out: any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<KernelKind>,
+}
+
+/// A kind of kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum KernelKind {
+    /// Fully preemptible: PREEMPT_RT.
+    Rt,
+    /// Any other.
+    Standard,
 }
 
 /// A scenario, in its full form (`activity`) or in shorthand (`environment`, `measurement`, `load`,
@@ -101,6 +131,15 @@ pub struct Scenario {
     /// What the result must satisfy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub require: Option<Require>,
+    /// Settings that are made for this scenario and taken back after it, by the ids of their checks:
+    /// `thp` as the audit wants it, `!thp` as the kernel has it by itself. For environments that are
+    /// measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub settings: Vec<String>,
+    /// The state of the machine that it is for: a name of `[host-state]`, or `other` for a machine in
+    /// none of them. Left out: any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
     /// Shorthand: where.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environment: Option<String>,
@@ -304,6 +343,27 @@ pub struct Compare {
     pub claim: Option<String>,
 }
 
+/// A setting whose worth is under test: scenarios with and without it, in pairs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Proof {
+    /// Id of its check.
+    pub setting: String,
+    /// Name of the environment.
+    pub environment: String,
+    /// What differs, in words: `/sys/...: never against madvise`.
+    pub what: String,
+    /// Names of the scenarios with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub with: Vec<String>,
+    /// Names of those without, each beside its pair.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub without: Vec<String>,
+    /// Why it is not tested here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
 /// What a figure shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -312,6 +372,12 @@ pub enum FigureKind {
     LatencyOverTime,
     /// Histograms of several scenarios on one axis.
     Histogram,
+    /// Histograms of the CPUs of one scenario on one axis, a figure per scenario.
+    PerCore,
+    /// A table of maxima: states of the machine by environments.
+    Matrix,
+    /// A table of every environment's interrupt threads, and what its timers run on.
+    Threads,
 }
 
 /// A figure of a document, drawn from the measured values.

@@ -1,0 +1,224 @@
+//! A change: one setting of a system, what it is now, what it would become, and how it is taken back.
+//!
+//! A change is a value. Checks propose changes, `tune` and the probe carry them out, generators
+//! print them; none of that happens here.
+
+pub mod rows;
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::cpus::CpuSet;
+
+/// One setting and its new value.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Change {
+    /// Id of the audit check (or the profile's word, where there is no check) that it answers.
+    pub check: String,
+    /// What is set.
+    pub target: Target,
+    /// What it is now, in the form of `then`; `None`: it is not set (or not known).
+    pub now: Option<String>,
+    /// What it becomes. A kernel parameter without a value has an empty text.
+    pub then: String,
+    /// When it takes effect, and so how it is taken back.
+    pub effect: Effect,
+}
+
+/// When a change takes effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Effect {
+    /// At once; taken back at once.
+    Runtime,
+    /// After a reboot.
+    Boot,
+    /// When the module is loaded again, the virtual machine or the container is started again.
+    Restart,
+}
+
+/// What a change sets.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Target {
+    /// A file of `/proc` or `/sys` that takes a value.
+    File {
+        /// Its path.
+        path: String,
+        /// How its text says its value.
+        form: Form,
+    },
+    /// A parameter of the kernel's command line, without its value.
+    Kernel {
+        /// `isolcpus`, `nosoftlockup`.
+        parameter: String,
+    },
+    /// A parameter of a module that is read when the module is loaded.
+    Module {
+        /// The module.
+        module: String,
+        /// The parameter.
+        parameter: String,
+    },
+    /// Policy and priority of a thread, written `FIFO 4` or `OTHER 0`.
+    Scheduling(Thread),
+    /// CPUs that a thread may use, written as a cpulist.
+    Affinity(Thread),
+    /// Whether a service runs, written `active` or `inactive`.
+    Service {
+        /// `irqbalance.service`.
+        unit: String,
+    },
+    /// A setting of the service manager or of a service, in a drop-in of ours.
+    DropIn {
+        /// `system.conf`, or a unit: `irqbalance.service`.
+        unit: String,
+        /// `Manager` or `Service`.
+        section: String,
+        /// `CPUAffinity`, `Environment`.
+        key: String,
+    },
+}
+
+/// A thread that is there now.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Thread {
+    /// Its id, which is worth nothing after a reboot.
+    pub tid: u32,
+    /// Its name (comm), which is compared before it is touched.
+    pub name: String,
+}
+
+/// How the text of a file says its value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Form {
+    /// The text is the value.
+    Plain,
+    /// Several words of which the chosen one is in brackets: `always madvise [never]`.
+    Choice,
+    /// A hexadecimal mask of CPUs in groups of 32: `ff,ffffffff`.
+    Mask,
+    /// A cpulist.
+    List,
+    /// `Y`, `N`, `1`, `0`.
+    Flag,
+    /// Numbers between blanks: `4 4 1 7`.
+    Words,
+}
+
+impl Form {
+    /// The value that a text says, in the form in which it can be written back.
+    #[must_use]
+    pub fn value(self, text: &str) -> String {
+        let text = text.trim();
+        match self {
+            Self::Choice => text
+                .split_whitespace()
+                .find_map(|word| word.strip_prefix('[')?.strip_suffix(']'))
+                .unwrap_or(text)
+                .to_owned(),
+            Self::Words => text.split_whitespace().collect::<Vec<_>>().join(" "),
+            Self::Plain | Self::Mask | Self::List | Self::Flag => text.to_owned(),
+        }
+    }
+
+    /// Whether two texts say the same value.
+    #[must_use]
+    pub fn same(self, one: &str, other: &str) -> bool {
+        let (one, other) = (self.value(one), self.value(other));
+        match self {
+            Self::Mask => matches!((mask(&one), mask(&other)), (Some(a), Some(b)) if a == b),
+            Self::List => {
+                matches!((one.parse::<CpuSet>(), other.parse::<CpuSet>()), (Ok(a), Ok(b)) if a == b)
+            }
+            Self::Flag => flag(&one).is_some_and(|on| flag(&other) == Some(on)),
+            Self::Plain | Self::Choice | Self::Words => one == other,
+        }
+    }
+}
+
+/// Reads a kernel flag.
+#[must_use]
+pub fn flag(text: &str) -> Option<bool> {
+    match text.trim() {
+        "Y" | "y" | "1" | "on" => Some(true),
+        "N" | "n" | "0" | "off" => Some(false),
+        _ => None,
+    }
+}
+
+/// The CPUs of a mask as the kernel prints it; `None` where it is no mask.
+#[must_use]
+pub fn mask(text: &str) -> Option<CpuSet> {
+    CpuSet::from_mask(text).ok()
+}
+
+/// A mask of CPUs as the kernel takes it, as short as it can be.
+#[must_use]
+pub fn to_mask(cpus: &CpuSet) -> String {
+    cpus.mask(cpus.last().map_or(1, |last| last + 1))
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File { path, .. } => f.write_str(path),
+            Self::Kernel { parameter } => write!(f, "kernel parameter {parameter}"),
+            Self::Module { module, parameter } => write!(f, "module {module}, {parameter}"),
+            Self::Scheduling(thread) => write!(f, "scheduling of {} ({})", thread.name, thread.tid),
+            Self::Affinity(thread) => write!(f, "CPUs of {} ({})", thread.name, thread.tid),
+            Self::Service { unit } => write!(f, "service {unit}"),
+            Self::DropIn { unit, section, key } => write!(f, "{unit} [{section}] {key}"),
+        }
+    }
+}
+
+impl Change {
+    /// Whether it is as it should be already.
+    #[must_use]
+    pub fn holds(&self) -> bool {
+        match (&self.now, &self.target) {
+            (Some(now), Target::File { form, .. }) => form.same(now, &self.then),
+            (Some(now), Target::Affinity(_)) => Form::List.same(now, &self.then),
+            (Some(now), _) => *now == self.then,
+            (None, _) => false,
+        }
+    }
+
+    /// Whether it takes effect at once and is taken back at once.
+    #[must_use]
+    pub fn is_reversible(&self) -> bool {
+        self.effect == Effect::Runtime
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_says_its_value_in_its_own_form() {
+        assert_eq!(Form::Choice.value("always [madvise] never\n"), "madvise");
+        assert_eq!(Form::Words.value("4\t4\t1\t7"), "4 4 1 7");
+        assert!(Form::Choice.same("always madvise [never]", "never"));
+        assert!(Form::Mask.same("ff", "000000ff") && Form::Mask.same("00000001,00000000", "1,00000000"));
+        assert!(!Form::Mask.same("ff", "rubbish") && !Form::Mask.same("rubbish", "rubbish"));
+        assert!(Form::List.same("0-1", "0,1"));
+        assert!(Form::Flag.same("Y", "1") && !Form::Flag.same("Y", "0") && !Form::Flag.same("x", "x"));
+    }
+
+    #[test]
+    fn a_mask_is_read_and_written_as_the_kernel_does() {
+        for list in ["0", "0-7", "31-33", "64", "0,95,127"] {
+            let cpus: CpuSet = list.parse().unwrap();
+            assert_eq!(mask(&to_mask(&cpus)), Some(cpus), "{list}");
+        }
+        assert_eq!(to_mask(&"32".parse().unwrap()), "1,00000000");
+        assert_eq!(to_mask(&CpuSet::default()), "0");
+        assert_eq!(mask("0"), Some(CpuSet::default()));
+        assert_eq!(mask(""), None);
+        assert_eq!(mask(&"f".repeat(100_000)), None);
+    }
+}

@@ -1,0 +1,181 @@
+//! Findings: what the audit says of one system.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::cpus::CpuSet;
+
+/// How bad it is when a check fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// Good to know.
+    Info,
+    /// Costs microseconds, or matters in some systems.
+    Minor,
+    /// Costs tens of microseconds or more from time to time.
+    Major,
+    /// No promise about time can be made like this.
+    Blocker,
+}
+
+/// What a check came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// It is as it should be.
+    Ok,
+    /// It is not as it should be.
+    Finding,
+    /// It does not concern this system.
+    NotApplicable,
+    /// It cannot be known from here: a guest cannot see the machine below it.
+    Unknowable,
+    /// It could not be read; the reason says why.
+    Unreadable,
+}
+
+/// Which part a system plays, and so which checks concern it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// The machine itself, which may carry guests and containers.
+    Host,
+    /// A virtual machine.
+    Guest,
+    /// A container.
+    Container,
+}
+
+/// The CPUs that are meant for real-time work, and those that are not.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Isolation {
+    /// CPUs for real-time work.
+    pub isolated: CpuSet,
+    /// All others that are on.
+    pub housekeeping: CpuSet,
+    /// Who says so.
+    pub by: By,
+}
+
+/// Who says which CPUs are for real-time work.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum By {
+    /// The user, or the plan.
+    Asked,
+    /// The kernel's command line.
+    Boot,
+    /// Nobody: it is what tactus would choose.
+    #[default]
+    Assumed,
+}
+
+/// A value that was read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Read {
+    /// The path; several of a kind are written together: `/sys/devices/system/cpu/cpu{2-7}/online`.
+    pub path: String,
+    /// The value, or why there is none.
+    pub value: String,
+}
+
+/// What one check says of one system.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Finding {
+    /// Id of the check.
+    pub id: String,
+    /// What it came to.
+    pub state: State,
+    /// How bad it is where `state` is `finding`, else how bad it would be.
+    pub severity: Severity,
+    /// The group that it is shown in.
+    pub family: String,
+    /// The problem in a few words: "hardware threads share a core".
+    pub title: String,
+    /// One sentence about this system: what is wrong, or why it is no finding.
+    pub said: String,
+    /// What was read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub read: Vec<Read>,
+    /// What was expected.
+    pub expected: String,
+    /// Why it matters. Only for findings, as the following.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub why: String,
+    /// How to mend it on this system.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub mend: String,
+    /// What the mend risks.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub risk: String,
+}
+
+/// The audit of one system: `audit/<environment>.json` of a bundle.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Audit {
+    /// The part that it plays.
+    pub role: Role,
+    /// The intended isolation.
+    pub isolation: Isolation,
+    /// All checks, worst findings first.
+    pub findings: Vec<Finding>,
+}
+
+impl Audit {
+    /// The findings proper, worst first.
+    pub fn found(&self) -> impl Iterator<Item = &Finding> {
+        self.findings.iter().filter(|finding| finding.state == State::Finding)
+    }
+
+    /// How many checks came to this.
+    #[must_use]
+    pub fn count(&self, state: State) -> usize {
+        self.findings.iter().filter(|finding| finding.state == state).count()
+    }
+
+    /// The worst severity that was found.
+    #[must_use]
+    pub fn worst(&self) -> Option<Severity> {
+        self.found().map(|finding| finding.severity).max()
+    }
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Info => "info",
+            Self::Minor => "minor",
+            Self::Major => "major",
+            Self::Blocker => "blocker",
+        })
+    }
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Ok => "ok",
+            Self::Finding => "finding",
+            Self::NotApplicable => "not applicable",
+            Self::Unknowable => "unknowable",
+            Self::Unreadable => "unreadable",
+        })
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Host => "host",
+            Self::Guest => "guest",
+            Self::Container => "container",
+        })
+    }
+}
