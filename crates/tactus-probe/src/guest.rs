@@ -33,8 +33,12 @@ const LOOK: Duration = Duration::from_millis(2);
 /// Mounts without which nothing can be found.
 const FIRST: &[(&str, &str)] = &[("proc", "/proc"), ("devtmpfs", "/dev"), ("sysfs", "/sys")];
 /// Mounts that can wait until after the first word.
-const LATER: &[(&str, &str)] =
-    &[("tracefs", "/sys/kernel/tracing"), ("tmpfs", "/dev/shm"), ("tmpfs", "/tmp")];
+const LATER: &[(&str, &str)] = &[
+    ("tracefs", "/sys/kernel/tracing"),
+    ("debugfs", "/sys/kernel/debug"),
+    ("tmpfs", "/dev/shm"),
+    ("tmpfs", "/tmp"),
+];
 
 /// Whether this process is the whole system of a guest, rather than of a container: there, `/proc`
 /// is mounted before PID 1 begins.

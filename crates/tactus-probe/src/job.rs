@@ -13,6 +13,7 @@ use tactus_model::activity::Policy;
 use tactus_model::message::{Activity, Done, End, FromProbe, Job, Note, Refusal, ToProbe, What};
 use tactus_model::series::SeriesKey;
 
+use crate::apply::Applied;
 use crate::channel::{Channel, Incoming};
 use crate::clock::Source;
 use crate::companion::Companion;
@@ -43,6 +44,8 @@ pub struct Prepared {
     _latency: Option<File>,
     _memory: Memory,
     _house: House,
+    /// The last to be dropped: the former values come back when nothing of the job is left.
+    applied: Applied,
 }
 
 /// Puts the session thread on the housekeeping CPUs and, when dropped, where it was.
@@ -122,6 +125,7 @@ impl Prepared {
     pub fn new(job: &Job) -> Result<Self, Refusal> {
         check(job)?;
         let mut notes = Vec::new();
+        let applied = Applied::new(&job.changes, job.restore, &mut notes)?;
         let house = House::enter(&job.housekeeping, &mut notes);
         let above = highest_priority(job).map_or(99, |priority| (priority + 1).min(99));
         let mut companions = Vec::new();
@@ -151,6 +155,7 @@ impl Prepared {
             _latency: latency,
             _memory: memory,
             _house: house,
+            applied,
         })
     }
 
@@ -391,6 +396,10 @@ impl Running {
         let companions = self.job.companions.drain(..);
         let load_rounds =
             companions.filter_map(|companion| Some((companion.activity, companion.stop()?))).collect();
+        // No thread measures and no load runs any more.
+        for note in self.job.applied.take_back() {
+            channel.note(note)?;
+        }
         channel.say(&FromProbe::Done(Done { end, reason, measured_ns, load_rounds }))?;
         Ok(farewell)
     }
@@ -477,6 +486,8 @@ mod tests {
             no_side_effects: true,
             housekeeping: CpuSet::default(),
             activities: vec![Activity { id: 0, cpus: cpus.parse().unwrap(), what }],
+            changes: Vec::new(),
+            restore: false,
         }
     }
 

@@ -100,6 +100,10 @@ fn perform(channel: &mut Channel, job: &Job) -> io::Result<Option<Farewell>> {
     for note in prepared.take_notes() {
         channel.note(note)?;
     }
+    if !job.changes.is_empty() {
+        // What is measured is the system as the job has set it.
+        say_facts(channel)?;
+    }
     channel.say(&FromProbe::Ready)?;
     loop {
         match channel.next(None)? {

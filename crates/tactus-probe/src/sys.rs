@@ -48,6 +48,14 @@ impl SchedAttr {
     pub fn deadline(runtime: u64, period: u64) -> Self {
         Self { policy: policy::DEADLINE, runtime, deadline: period, period, ..Self::default() }
     }
+
+    /// Reads `FIFO 4`, `RR 1`, `OTHER 0`, `BATCH 0` or `IDLE 0`.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (name, priority) = text.split_once(' ')?;
+        let policy = policy::NAMES.iter().find(|(_, known)| *known == name)?.0;
+        (policy != policy::DEADLINE).then_some(())?;
+        Some(Self { policy, priority: priority.parse().ok()?, ..Self::default() })
+    }
 }
 
 /// Numbers of the scheduling policies (linux/sched.h).
@@ -56,6 +64,16 @@ mod policy {
     pub const FIFO: u32 = 1;
     pub const RR: u32 = 2;
     pub const DEADLINE: u32 = 6;
+
+    pub const NAMES: [(u32, &str); 6] =
+        [(OTHER, "OTHER"), (FIFO, "FIFO"), (RR, "RR"), (3, "BATCH"), (5, "IDLE"), (DEADLINE, "DEADLINE")];
+}
+
+impl std::fmt::Display for SchedAttr {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let known = policy::NAMES.iter().find(|(number, _)| *number == self.policy);
+        write!(f, "{} {}", known.map_or("UNKNOWN", |(_, name)| name), self.priority)
+    }
 }
 
 /// Size of [`SchedAttr`] as the kernel wants it.
@@ -66,10 +84,18 @@ const _: () = assert!(size_of::<SchedAttr>() == 48);
 ///
 /// # Errors
 /// EPERM without the right to it, EBUSY when DEADLINE has no bandwidth left.
-pub fn set_scheduler(mut attr: SchedAttr) -> io::Result<()> {
+pub fn set_scheduler(attr: SchedAttr) -> io::Result<()> {
+    set_scheduler_of(0, attr)
+}
+
+/// Sets how a thread is scheduled; 0 is the calling one.
+///
+/// # Errors
+/// Those of [`set_scheduler`]; ESRCH when there is no such thread.
+pub fn set_scheduler_of(thread: u32, mut attr: SchedAttr) -> io::Result<()> {
     attr.size = ATTR_SIZE;
     // SAFETY: `attr` is a live struct of the size that it names; the call reads it.
-    let result = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attr, 0) };
+    let result = unsafe { libc::syscall(libc::SYS_sched_setattr, thread, &raw const attr, 0) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
@@ -78,9 +104,17 @@ pub fn set_scheduler(mut attr: SchedAttr) -> io::Result<()> {
 /// # Errors
 /// Those of sched_getattr(2).
 pub fn scheduler() -> io::Result<SchedAttr> {
+    scheduler_of(0)
+}
+
+/// How a thread is scheduled; 0 is the calling one.
+///
+/// # Errors
+/// Those of sched_getattr(2).
+pub fn scheduler_of(thread: u32) -> io::Result<SchedAttr> {
     let mut attr = SchedAttr::default();
     // SAFETY: the kernel writes at most ATTR_SIZE bytes, which is the size of `attr`.
-    let result = unsafe { libc::syscall(libc::SYS_sched_getattr, 0, &raw mut attr, ATTR_SIZE, 0) };
+    let result = unsafe { libc::syscall(libc::SYS_sched_getattr, thread, &raw mut attr, ATTR_SIZE, 0) };
     if result == 0 { Ok(attr) } else { Err(io::Error::last_os_error()) }
 }
 
@@ -91,14 +125,102 @@ const MASK_WORDS: usize = (MAX_CPU as usize + 1) / 64;
 /// # Errors
 /// Those of sched_getaffinity(2).
 pub fn affinity() -> io::Result<CpuSet> {
+    affinity_of(0)
+}
+
+/// The CPUs on which a thread may run; 0 is the calling one.
+///
+/// # Errors
+/// Those of sched_getaffinity(2).
+pub fn affinity_of(thread: u32) -> io::Result<CpuSet> {
     let mut mask = [0u64; MASK_WORDS];
     // SAFETY: the kernel writes at most the given number of bytes, which `mask` has.
     let written =
-        unsafe { libc::syscall(libc::SYS_sched_getaffinity, 0, size_of_val(&mask), mask.as_mut_ptr()) };
+        unsafe { libc::syscall(libc::SYS_sched_getaffinity, thread, size_of_val(&mask), mask.as_mut_ptr()) };
     if written < 0 {
         return Err(io::Error::last_os_error());
     }
     Ok((0..=MAX_CPU).filter(|cpu| mask[*cpu as usize / 64] >> (cpu % 64) & 1 == 1).collect())
+}
+
+/// The CPUs on which any thread may run, as words of 64 bits without zeros at the end. Thousands of
+/// threads are asked, so that a set is only made by those who want one.
+///
+/// # Errors
+/// ESRCH when it has ended.
+pub fn affinity_mask(thread: u32) -> io::Result<Vec<u64>> {
+    let mut mask = [0u64; MASK_WORDS];
+    // SAFETY: the kernel writes at most the given number of bytes, which `mask` has.
+    let written =
+        unsafe { libc::syscall(libc::SYS_sched_getaffinity, thread, size_of_val(&mask), mask.as_mut_ptr()) };
+    if written < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let end = mask.iter().rposition(|word| *word != 0).map_or(0, |last| last + 1);
+    Ok(mask[..end].to_vec())
+}
+
+/// What the kernel's log holds, with levels and times, at most the last 16 MiB.
+///
+/// # Errors
+/// EPERM when this user may not read it.
+pub fn kernel_log() -> io::Result<Vec<u8>> {
+    /// Numbers of syslog(2).
+    const READ_ALL: libc::c_int = 3;
+    const SIZE_BUFFER: libc::c_int = 10;
+    const MOST: libc::c_int = 16 << 20;
+    // SAFETY: asks for the size of the log; no memory is handed over.
+    let size = unsafe { libc::klogctl(SIZE_BUFFER, std::ptr::null_mut(), 0) };
+    if size < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // Texts grow a little when they are written with their levels and times.
+    let size = size.saturating_mul(2).clamp(1 << 12, MOST);
+    let mut bytes = vec![0u8; usize::try_from(size).unwrap_or(0)];
+    // SAFETY: the kernel writes at most `size` bytes, which `bytes` has.
+    let length = unsafe { libc::klogctl(READ_ALL, bytes.as_mut_ptr().cast(), size) };
+    if length < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    bytes.truncate(usize::try_from(length).unwrap_or(0));
+    Ok(bytes)
+}
+
+/// Answers of CPUID by the names of their readings: eax, ebx, ecx, edx; `None` for a leaf that this
+/// processor does not have.
+#[cfg(target_arch = "x86_64")]
+pub fn cpuid_leaves() -> Vec<(String, Option<[u32; 4]>)> {
+    use core::arch::x86_64::__cpuid_count;
+    const BASIC: &[u32] = &[0x0, 0x1, 0x6, 0x7, 0xa, 0x10, 0x15, 0x16];
+    const HYPERVISOR: &[u32] = &[0x4000_0000, 0x4000_0001];
+    const EXTENDED: &[u32] = &[0x8000_0007, 0x8000_0008];
+    const HYPERVISOR_PRESENT: u32 = 1 << 31;
+    let virtual_machine = __cpuid_count(1, 0).ecx & HYPERVISOR_PRESENT != 0;
+    // A leaf above the highest answers as another one would (Intel's manual, volume 2, CPUID).
+    let highest = |leaf: u32| match leaf {
+        0x4000_0000.. if leaf < 0x8000_0000 && !virtual_machine => 0,
+        // KVM said 0 for "the one above" (Documentation/virt/kvm/x86/cpuid.rst).
+        0x4000_0000.. if leaf < 0x8000_0000 => __cpuid_count(0x4000_0000, 0).eax.max(0x4000_0001),
+        0x8000_0000.. => __cpuid_count(0x8000_0000, 0).eax,
+        _ => __cpuid_count(0, 0).eax,
+    };
+    [BASIC, HYPERVISOR, EXTENDED]
+        .concat()
+        .into_iter()
+        .map(|leaf| {
+            let answer = (leaf <= highest(leaf)).then(|| {
+                let answer = __cpuid_count(leaf, 0);
+                [answer.eax, answer.ebx, answer.ecx, answer.edx]
+            });
+            (format!("cpuid:{leaf:#x}:0"), answer)
+        })
+        .collect()
+}
+
+/// Other processors have no CPUID.
+#[cfg(not(target_arch = "x86_64"))]
+pub fn cpuid_leaves() -> Vec<(String, Option<[u32; 4]>)> {
+    Vec::new()
 }
 
 /// Says on which CPUs the calling thread may run.
@@ -106,12 +228,21 @@ pub fn affinity() -> io::Result<CpuSet> {
 /// # Errors
 /// EINVAL when none of them is online and allowed by the cpuset.
 pub fn set_affinity(cpus: &CpuSet) -> io::Result<()> {
+    set_affinity_of(0, cpus)
+}
+
+/// Says on which CPUs a thread may run; 0 is the calling one.
+///
+/// # Errors
+/// Those of [`set_affinity`]; EINVAL also for a thread of the kernel that is bound to its CPU.
+pub fn set_affinity_of(thread: u32, cpus: &CpuSet) -> io::Result<()> {
     let mut mask = [0u64; MASK_WORDS];
     for cpu in cpus.iter().filter(|cpu| *cpu <= MAX_CPU) {
         mask[cpu as usize / 64] |= 1 << (cpu % 64);
     }
     // SAFETY: the kernel reads the given number of bytes, which `mask` has.
-    let result = unsafe { libc::syscall(libc::SYS_sched_setaffinity, 0, size_of_val(&mask), mask.as_ptr()) };
+    let result =
+        unsafe { libc::syscall(libc::SYS_sched_setaffinity, thread, size_of_val(&mask), mask.as_ptr()) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
@@ -286,6 +417,16 @@ mod tests {
     #[test]
     fn a_thread_of_ordinary_priority_says_so() {
         assert_eq!(scheduler().unwrap().policy, policy::OTHER);
+    }
+
+    #[test]
+    fn scheduling_is_written_as_it_is_read() {
+        for text in ["FIFO 4", "RR 99", "OTHER 0", "BATCH 0", "IDLE 0"] {
+            assert_eq!(SchedAttr::parse(text).unwrap().to_string(), text);
+        }
+        for text in ["", "FIFO", "FIFO -1", "FIFO 4 ", "DEADLINE 0", "fifo 4"] {
+            assert_eq!(SchedAttr::parse(text), None, "{text}");
+        }
     }
 
     #[test]

@@ -91,7 +91,9 @@ fn signals_that_end_a_run_do_not_end_its_guardian() {
     let ignores = || {
         let status = fs::read_to_string(format!("/proc/{}/status", guardian.id())).unwrap_or_default();
         let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap_or("0");
-        u64::from_str_radix(mask.trim(), 16).unwrap() >> (libc::SIGQUIT - 1) & 1 == 1
+        let mask = u64::from_str_radix(mask.trim(), 16).unwrap();
+        // All of them: a shell may have had some ignored from the beginning.
+        [libc::SIGINT, libc::SIGTERM, libc::SIGHUP].iter().all(|signal| mask >> (signal - 1) & 1 == 1)
     };
     while !ignores() {
         std::thread::sleep(std::time::Duration::from_millis(5));

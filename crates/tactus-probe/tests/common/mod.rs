@@ -124,6 +124,8 @@ impl Probe {
         loop {
             match self.hear() {
                 FromProbe::Note(note) => self.notes.push(note),
+                // Again, because the job made settings.
+                FromProbe::Facts { readings, .. } => self.facts.0.extend(readings.0),
                 FromProbe::Ready => return Ok(()),
                 FromProbe::Refused(refusal) => return Err(refusal),
                 other => panic!("instead of ready: {other:?}"),
@@ -206,6 +208,8 @@ pub fn job(probe: &Probe, activities: Vec<Activity>) -> Job {
         no_side_effects: false,
         housekeeping: probe.house(),
         activities,
+        changes: Vec::new(),
+        restore: false,
     }
 }
 

@@ -1,0 +1,272 @@
+//! Settings of a job: made before anything of it starts, and put back at its end where the job says so.
+
+use std::fs;
+use std::io;
+use std::path::{Component, Path};
+
+use tactus_model::CpuSet;
+use tactus_model::change::{Change, Target, Thread};
+use tactus_model::message::{Note, Refusal};
+
+use crate::sys::{self, SchedAttr};
+
+/// Settings that are made. Dropping them puts the former values back, if that was asked for.
+#[derive(Default)]
+pub struct Applied {
+    /// What to put back, in the order in which it was set.
+    former: Vec<(Target, Former)>,
+}
+
+/// What was there before.
+enum Former {
+    Text(String),
+    Scheduling(SchedAttr),
+    Cpus(CpuSet),
+}
+
+/// How one change ended.
+enum Outcome {
+    /// Set; the former value in words.
+    Set(String),
+    /// It was so already.
+    Was,
+}
+
+impl Applied {
+    /// Makes the settings one after the other. One that fails is a note, and the others go on.
+    ///
+    /// # Errors
+    /// When one of them is nothing that can be set from here while the system runs. Nothing is then set.
+    pub fn new(changes: &[Change], restore: bool, notes: &mut Vec<Note>) -> Result<Self, Refusal> {
+        if let Some(change) = changes.iter().find(|change| !can_set(&change.target)) {
+            return Err(Refusal {
+                reason: format!("{} cannot be set by a probe while the system runs", change.target),
+                hint: Some("files of /proc and /sys, and scheduling and CPUs of threads can be".into()),
+            });
+        }
+        let (mut applied, mut done, mut already) = (Self::default(), Vec::new(), 0);
+        for change in changes {
+            match applied.one(change, restore) {
+                Ok(Outcome::Set(was)) => {
+                    let line = format!("{} = {} (was {was})", change.target, change.then);
+                    done.push(line);
+                }
+                Ok(Outcome::Was) => already += 1,
+                Err(words) => notes.push(Note::obstacle(
+                    format!("{} could not be set to {}: {words}", change.target, change.then),
+                    format!("`tactus explain {}` says what it needs", change.check),
+                )),
+            }
+        }
+        if !done.is_empty() || already > 0 {
+            let list = if done.is_empty() { String::new() } else { format!(": {}", done.join(", ")) };
+            notes.push(Note::side_effect(format!(
+                "{} of {} settings were made{list}; {already} were so already",
+                done.len(),
+                changes.len()
+            )));
+        }
+        Ok(applied)
+    }
+
+    fn one(&mut self, change: &Change, restore: bool) -> Result<Outcome, String> {
+        let words = |error: io::Error| error.to_string();
+        let then = change.then.as_str();
+        let (former, was) = match &change.target {
+            Target::File { path, form } => {
+                let text = read(path).map_err(|error| format!("it cannot be read ({error})"))?;
+                if form.same(&text, then) {
+                    return Ok(Outcome::Was);
+                }
+                let was = form.value(&text);
+                fs::write(path, then).map_err(words)?;
+                let now = read(path).map_err(words)?;
+                if !form.same(&now, then) {
+                    // What the kernel made of it must go away too.
+                    self.keep(change, restore, Former::Text(was.clone()));
+                    return Err(format!("it took {} instead (was {was})", form.value(&now)));
+                }
+                (Former::Text(was.clone()), was)
+            }
+            Target::Scheduling(thread) => {
+                same_thread(thread)?;
+                let attr = SchedAttr::parse(then).ok_or_else(|| format!("`{then}` is no scheduling"))?;
+                let was = sys::scheduler_of(thread.tid).map_err(words)?;
+                if was.to_string() == attr.to_string() {
+                    return Ok(Outcome::Was);
+                }
+                sys::set_scheduler_of(thread.tid, attr).map_err(words)?;
+                (Former::Scheduling(was), was.to_string())
+            }
+            Target::Affinity(thread) => {
+                same_thread(thread)?;
+                let cpus: CpuSet = then.parse().map_err(|_| format!("`{then}` is no list of CPUs"))?;
+                let was = sys::affinity_of(thread.tid).map_err(words)?;
+                if was == cpus {
+                    return Ok(Outcome::Was);
+                }
+                sys::set_affinity_of(thread.tid, &cpus).map_err(words)?;
+                let text = was.to_string();
+                (Former::Cpus(was), text)
+            }
+            other => return Err(format!("{other} cannot be set here")),
+        };
+        self.keep(change, restore, former);
+        Ok(Outcome::Set(was))
+    }
+
+    fn keep(&mut self, change: &Change, restore: bool, former: Former) {
+        if restore {
+            self.former.push((change.target.clone(), former));
+        }
+    }
+
+    /// Puts the former values back, the last one first, and says what could not be.
+    pub fn take_back(&mut self) -> Vec<Note> {
+        let mut notes = Vec::new();
+        while let Some((target, former)) = self.former.pop() {
+            if let Err(words) = put_back(&target, &former) {
+                notes.push(Note::obstacle(
+                    format!("{target} could not be put back to {former}: {words}"),
+                    "set it by hand",
+                ));
+            }
+        }
+        notes
+    }
+}
+
+impl Drop for Applied {
+    fn drop(&mut self) {
+        // Whoever could be told has gone.
+        self.take_back();
+    }
+}
+
+impl std::fmt::Display for Former {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Text(text) => f.write_str(text),
+            Self::Scheduling(attr) => attr.fmt(f),
+            Self::Cpus(cpus) => cpus.fmt(f),
+        }
+    }
+}
+
+fn put_back(target: &Target, former: &Former) -> Result<(), String> {
+    let words = |error: io::Error| error.to_string();
+    match (target, former) {
+        (Target::File { path, .. }, Former::Text(text)) => fs::write(path, text).map_err(words),
+        // A thread that has ended has nothing to put back.
+        (Target::Scheduling(thread) | Target::Affinity(thread), _) if same_thread(thread).is_err() => Ok(()),
+        (Target::Scheduling(thread), Former::Scheduling(attr)) => {
+            sys::set_scheduler_of(thread.tid, *attr).map_err(words)
+        }
+        (Target::Affinity(thread), Former::Cpus(cpus)) => {
+            sys::set_affinity_of(thread.tid, cpus).map_err(words)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What a probe sets: values of the running kernel, and threads.
+fn can_set(target: &Target) -> bool {
+    match target {
+        Target::File { path, .. } => {
+            let path = Path::new(path);
+            (path.starts_with("/proc") || path.starts_with("/sys"))
+                && path.components().all(|part| part != Component::ParentDir)
+        }
+        Target::Scheduling(_) | Target::Affinity(_) => true,
+        Target::Kernel { .. } | Target::Module { .. } | Target::Service { .. } | Target::DropIn { .. } => {
+            false
+        }
+    }
+}
+
+/// The kernel's value without the newline at its end.
+fn read(path: &str) -> io::Result<String> {
+    Ok(String::from_utf8_lossy(&fs::read(path)?).trim().to_owned())
+}
+
+/// Whether the number still is that thread.
+fn same_thread(thread: &Thread) -> Result<(), String> {
+    let now =
+        read(&format!("/proc/{}/comm", thread.tid)).map_err(|_| "there is no such thread".to_owned())?;
+    if now == thread.name { Ok(()) } else { Err(format!("its number now belongs to `{now}`")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use tactus_model::change::{Effect, Form};
+
+    use super::*;
+
+    fn change(target: Target, then: &str) -> Change {
+        Change { check: "a-check".into(), target, now: None, then: then.into(), effect: Effect::Runtime }
+    }
+
+    fn file(path: &str, then: &str) -> Change {
+        change(Target::File { path: path.into(), form: Form::Plain }, then)
+    }
+
+    /// The thread of this test, which may be given other CPUs.
+    fn own() -> Thread {
+        let tid = rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned();
+        Thread { tid, name: read(&format!("/proc/{tid}/comm")).unwrap() }
+    }
+
+    #[test]
+    fn the_cpus_of_a_thread_are_set_and_put_back() {
+        let before = sys::affinity().unwrap();
+        let one = CpuSet::one(before.last().unwrap());
+        let mut notes = Vec::new();
+        let changes = [change(Target::Affinity(own()), &one.to_string())];
+        let mut applied = Applied::new(&changes, true, &mut notes).unwrap();
+        assert_eq!(sys::affinity().unwrap(), one);
+        assert!(notes[0].text.contains("settings were made"), "{notes:?}");
+        assert!(applied.take_back().is_empty());
+        assert_eq!(sys::affinity().unwrap(), before);
+        drop(Applied::new(&changes, false, &mut notes).unwrap());
+        assert_eq!(sys::affinity().unwrap(), one, "it stays where nobody asked for it to be put back");
+        sys::set_affinity(&before).unwrap();
+    }
+
+    #[test]
+    fn what_cannot_be_set_is_said_with_the_kernels_word_and_the_rest_goes_on() {
+        let before = sys::affinity().unwrap();
+        let stranger = Thread { name: "somebody else".into(), ..own() };
+        let changes = [
+            file("/proc/version", "1"),
+            file("/proc/sys/kernel/no_such_file", "1"),
+            change(Target::Affinity(stranger), "0"),
+            change(Target::Scheduling(own()), "FIFO lots"),
+            change(Target::Affinity(own()), "8000"),
+            change(Target::Affinity(own()), &before.to_string()),
+        ];
+        let mut notes = Vec::new();
+        let applied = Applied::new(&changes, true, &mut notes).unwrap();
+        assert!(applied.former.is_empty());
+        let texts: Vec<&str> = notes.iter().map(|note| note.text.as_str()).collect();
+        assert_eq!(texts.len(), 6, "{texts:?}");
+        assert!(texts[1].contains("No such file"), "{texts:?}");
+        assert!(texts[2].contains("now belongs to"), "{texts:?}");
+        assert!(texts[3].contains("is no scheduling"), "{texts:?}");
+        assert!(texts[4].contains("Invalid argument"), "{texts:?}");
+        assert!(texts[5].starts_with("0 of 6 settings were made; 1 were so already"), "{texts:?}");
+    }
+
+    #[test]
+    fn what_is_no_setting_of_a_running_system_is_refused_by_name() {
+        let targets = [
+            (Target::Kernel { parameter: "isolcpus".into() }, "kernel parameter isolcpus"),
+            (Target::Service { unit: "irqbalance.service".into() }, "service irqbalance.service"),
+            (Target::File { path: "/etc/passwd".into(), form: Form::Plain }, "/etc/passwd"),
+            (Target::File { path: "/proc/../etc/passwd".into(), form: Form::Plain }, "/proc/../etc/passwd"),
+        ];
+        for (target, name) in targets {
+            let refusal = Applied::new(&[change(target, "1")], true, &mut Vec::new()).err().unwrap();
+            assert!(refusal.reason.contains(name), "{refusal:?}");
+        }
+    }
+}
