@@ -149,6 +149,8 @@ impl Conversation {
             no_side_effects: false,
             housekeeping: self.housekeeping.clone(),
             activities: vec![Activity { id: 0, cpus: self.measuring.clone(), what }],
+            changes: Vec::new(),
+            restore: false,
         }));
         loop {
             match self.hear(PATIENCE) {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use tactus_host::system::{Child, Finished, Invocation, Real, System};
 use tactus_model::CpuSet;
+use tactus_model::threads::Policy;
 
 /// This machine, but its processor claims virtualization and /dev/kvm seems to open.
 pub struct ClaimsKvm;
@@ -41,6 +42,12 @@ impl System for ClaimsKvm {
         Real.install(path, bytes, mode)
     }
 
+    fn append(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        Real.append(path, bytes)
+    }
+    fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn Send>>> {
+        Real.lock(path)
+    }
     fn make_dir(&self, path: &Path) -> io::Result<()> {
         Real.make_dir(path)
     }
@@ -77,6 +84,9 @@ impl System for ClaimsKvm {
         Real.make_fifo(thread, priority)
     }
 
+    fn schedule(&self, thread: u32, policy: Policy, priority: u32) -> io::Result<()> {
+        Real.schedule(thread, policy, priority)
+    }
     fn is_root(&self) -> bool {
         Real.is_root()
     }

@@ -1,0 +1,159 @@
+//! What a check is.
+
+use serde::{Serialize, Serializer};
+use tactus_model::change::Change;
+use tactus_model::finding::Severity;
+
+use super::{Subject, Verdict};
+
+/// An entry of the knowledge base: one thing that makes or spoils time, and how it is told.
+#[derive(Clone, Copy, Debug)]
+pub struct Check {
+    /// Its name, as `tactus explain` takes it.
+    pub id: &'static str,
+    /// The problem in a few words, not the advice: "hardware threads share a core".
+    pub title: &'static str,
+    /// Which documents name it.
+    pub sources: &'static [Source],
+    /// Whom it concerns.
+    pub applies: &'static [Applies],
+    /// How bad it is when it fails.
+    pub severity: Severity,
+    /// Processors that it concerns.
+    pub arch: Arch,
+    /// How it is set.
+    pub set: &'static [SetBy],
+    /// How a mend is taken back.
+    pub reversible: Reversible,
+    /// What it tells of the machine below, so that inside a virtual machine it cannot be known:
+    /// what a guest sees there is the hypervisor's invention.
+    pub hardware: bool,
+    /// What is read.
+    pub reads: &'static str,
+    /// What is expected there.
+    pub expected: &'static str,
+    /// Why it matters.
+    pub why: &'static str,
+    /// How it is mended. `{isolated}` and `{housekeeping}` stand for the CPUs.
+    pub mend: &'static str,
+    /// What the mend risks.
+    pub risk: &'static str,
+    /// The rule. It is asked only where the check applies.
+    pub judge: fn(&Subject<'_>) -> Verdict,
+    /// Every setting that the mend consists of on this system, also those that hold already.
+    pub changes: fn(&Subject<'_>) -> Vec<Change>,
+}
+
+/// For checks whose mend no program can carry out.
+#[must_use]
+pub fn no_change(_: &Subject<'_>) -> Vec<Change> {
+    Vec::new()
+}
+
+/// A document that names the check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// intel-xeon-2015.
+    Xeon,
+    /// freescale-qoriq-2014.
+    Qoriq,
+    /// redhat-openstack-2018.
+    RedHat,
+    /// intel-industrial-2014.
+    Industrial,
+    /// osadl-2023.
+    Osadl,
+    /// Beyond them: kernel documentation, TuneD, libvirt, Nova, ACRN, SEAPATH.
+    Beyond,
+}
+
+impl Source {
+    /// The document's name, as studies are called.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Xeon => "intel-xeon-2015",
+            Self::Qoriq => "freescale-qoriq-2014",
+            Self::RedHat => "redhat-openstack-2018",
+            Self::Industrial => "intel-industrial-2014",
+            Self::Osadl => "osadl-2023",
+            Self::Beyond => "beyond the documents",
+        }
+    }
+}
+
+impl Serialize for Source {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+/// Whom a check concerns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Applies {
+    /// The host.
+    Host,
+    /// A guest.
+    Guest,
+    /// A container.
+    Container,
+    /// The process of a virtual machine, seen from its host.
+    Hypervisor,
+}
+
+/// Processors that a check concerns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Arch {
+    /// All.
+    Any,
+    /// x86 of any maker.
+    X86,
+    /// Intel's.
+    Intel,
+    /// 64-bit Arm.
+    Arm64,
+}
+
+/// How something is set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SetBy {
+    /// On the kernel's command line.
+    KernelCommandLine,
+    /// At run time.
+    RunTime,
+    /// In the firmware's setup.
+    Firmware,
+    /// In the libvirt domain.
+    Libvirt,
+    /// On QEMU's command line.
+    Qemu,
+    /// As a parameter of a module.
+    ModuleParameter,
+    /// By a service.
+    Service,
+    /// By a flag of the container runtime.
+    ContainerFlag,
+    /// By another kernel or package.
+    Installation,
+    /// By the place that is given to the work.
+    Placement,
+    /// In the application.
+    Application,
+}
+
+/// How a mend is taken back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reversible {
+    /// At run time.
+    Yes,
+    /// By a reboot.
+    Reboot,
+    /// By restarting the virtual machine or container.
+    Restart,
+    /// There is nothing to take back.
+    Nothing,
+}

@@ -1,0 +1,74 @@
+//! A check in words: what `tactus explain` and the book print.
+
+use super::{Applies, Arch, Check, Reversible, SetBy, Source};
+
+impl Check {
+    /// Everything about it beside id and title, by name.
+    #[must_use]
+    pub fn fields(&self) -> Vec<(&'static str, String)> {
+        let sources = self.sources.iter().map(|source| match source {
+            Source::Beyond => "beyond the five documents",
+            source => source.name(),
+        });
+        let set: Vec<&str> = self.set.iter().map(|set| set_by(*set)).collect();
+        let or = |text: &str, none: &str| if text.is_empty() { none.to_owned() } else { text.to_owned() };
+        vec![
+            ("severity", self.severity.to_string()),
+            ("concerns", concerned(self)),
+            ("set", or(&set.join(", "), "by nobody")),
+            ("taken back", taken_back(self.reversible).to_owned()),
+            ("sources", sources.collect::<Vec<_>>().join(", ")),
+            ("reads", self.reads.to_owned()),
+            ("expects", self.expected.to_owned()),
+            ("why", self.why.to_owned()),
+            ("mend", self.mend.to_owned()),
+            ("risk", or(self.risk, "none known")),
+        ]
+    }
+}
+
+fn concerned(check: &Check) -> String {
+    let who: Vec<&str> = check
+        .applies
+        .iter()
+        .map(|applies| match applies {
+            Applies::Host => "hosts",
+            Applies::Guest => "guests",
+            Applies::Container => "containers",
+            Applies::Hypervisor => "virtual machines, seen from their host",
+        })
+        .collect();
+    let arch = match check.arch {
+        Arch::Any => "",
+        Arch::X86 => ", x86",
+        Arch::Intel => ", Intel",
+        Arch::Arm64 => ", 64-bit Arm",
+    };
+    let hardware = if check.hardware { "; cannot be known where a hypervisor lies below" } else { "" };
+    format!("{}{arch}{hardware}", who.join(" and "))
+}
+
+const fn set_by(set: SetBy) -> &'static str {
+    match set {
+        SetBy::KernelCommandLine => "on the kernel's command line",
+        SetBy::RunTime => "at run time",
+        SetBy::Firmware => "in the firmware's setup",
+        SetBy::Libvirt => "in the libvirt domain",
+        SetBy::Qemu => "on QEMU's command line",
+        SetBy::ModuleParameter => "as a module parameter",
+        SetBy::Service => "by a service",
+        SetBy::ContainerFlag => "by a flag of the container runtime",
+        SetBy::Installation => "by another kernel or package",
+        SetBy::Placement => "by the place that the work is given",
+        SetBy::Application => "in the application",
+    }
+}
+
+const fn taken_back(reversible: Reversible) -> &'static str {
+    match reversible {
+        Reversible::Yes => "at run time",
+        Reversible::Reboot => "by a reboot",
+        Reversible::Restart => "by a restart of the virtual machine or container",
+        Reversible::Nothing => "there is nothing to take back",
+    }
+}

@@ -1,0 +1,94 @@
+//! What a rule says.
+
+use tactus_model::finding::{Read, Severity, State};
+
+/// What a rule comes to. Both arms are judgements: `?` ends a rule with "not there" or "unreadable".
+pub type Verdict = Result<Judgement, Judgement>;
+
+/// What a check says of a subject.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Judgement {
+    /// What it came to.
+    pub state: State,
+    /// Another severity than the check's own.
+    pub severity: Option<Severity>,
+    /// One sentence about this system.
+    pub said: String,
+    /// What was read.
+    pub read: Vec<Read>,
+    /// How to mend it here, where that differs from the check's own words.
+    pub mend: Option<String>,
+}
+
+impl Judgement {
+    /// In this state, for this reason.
+    pub(super) fn new(state: State, said: impl Into<String>) -> Self {
+        Self { state, severity: None, said: said.into(), read: Vec::new(), mend: None }
+    }
+
+    /// It is as it should be.
+    #[must_use]
+    pub fn ok(said: impl Into<String>) -> Self {
+        Self::new(State::Ok, said)
+    }
+
+    /// It is not as it should be.
+    #[must_use]
+    pub fn finding(said: impl Into<String>) -> Self {
+        Self::new(State::Finding, said)
+    }
+
+    /// It does not concern this system, and why.
+    #[must_use]
+    pub fn not_applicable(why: impl Into<String>) -> Self {
+        Self::new(State::NotApplicable, why)
+    }
+
+    /// It cannot be known from here, and why.
+    #[must_use]
+    pub fn unknowable(why: impl Into<String>) -> Self {
+        Self::new(State::Unknowable, why)
+    }
+
+    /// It could not be read, and why.
+    #[must_use]
+    pub fn unreadable(why: impl Into<String>) -> Self {
+        Self::new(State::Unreadable, why)
+    }
+
+    /// [`Judgement::ok`] if it `holds`, else [`Judgement::finding`].
+    #[must_use]
+    pub fn when(holds: bool, good: impl Into<String>, bad: impl Into<String>) -> Self {
+        if holds { Self::ok(good) } else { Self::finding(bad) }
+    }
+
+    /// The more telling of two reasons to end with: what could not be read, over what is not there.
+    #[must_use]
+    pub fn or_refused(self, other: Option<Self>) -> Self {
+        match other {
+            Some(other) if self.state != State::Unreadable => other,
+            _ => self,
+        }
+    }
+
+    /// Adds something that was read.
+    #[must_use]
+    pub fn read(mut self, path: impl Into<String>, value: impl Into<String>) -> Self {
+        self.read.push(Read { path: path.into(), value: value.into() });
+        self
+    }
+
+    /// With another severity than the check's own.
+    #[must_use]
+    pub fn at(mut self, severity: Severity) -> Self {
+        self.severity = Some(severity);
+        self
+    }
+
+    /// With a mend for this system.
+    #[must_use]
+    pub fn mend(mut self, text: impl Into<String>) -> Self {
+        self.mend = Some(text.into());
+        self
+    }
+}

@@ -1,0 +1,9 @@
+//! Platform and firmware.
+
+room! {
+    presence, virtualization, iommu, smt, turbo, idle_states, idle_limits, package_states, frequency, frequency_driver, uncore,
+    memory_speed, links, usb, interruptions, throttling, services, microcode, clusters, tcc,
+}
+
+#[cfg(test)]
+mod tests;

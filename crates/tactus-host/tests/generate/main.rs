@@ -1,0 +1,10 @@
+//! What is generated, tried with the tools that it is for: libvirt's schema, QEMU, Podman. A tool that
+//! is not here is skipped aloud; where `TACTUS_TEST_ALL` is set (as CI does) that is a failure.
+#![expect(clippy::disallowed_methods, reason = "these tests run the tools that a user would run")]
+
+mod clusters;
+mod common;
+mod containers;
+mod domains;
+mod guests;
+mod tuned;
