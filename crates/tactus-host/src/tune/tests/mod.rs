@@ -1,0 +1,4 @@
+//! Whatever happens, a system is as it was after it was taken back.
+
+mod kernel;
+mod transaction;
