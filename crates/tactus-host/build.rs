@@ -18,6 +18,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-env-changed=TACTUS_PROBE_DIR");
     for path in [
         "crates/tactus-probe",
+        "crates/tactus-facts",
         "crates/tactus-model/src",
         "crates/tactus-model/Cargo.toml",
         "Cargo.toml",

@@ -42,6 +42,14 @@ pub enum BundleError {
         /// Missing, or another checksum.
         reason: String,
     },
+    /// It is not the run to go on with.
+    #[error("{path} cannot be gone on with: {reason}")]
+    CannotResume {
+        /// The directory.
+        path: PathBuf,
+        /// What differs.
+        reason: String,
+    },
     /// There is something at the place where a bundle should be written.
     #[error("{0} exists and is not empty")]
     Exists(PathBuf),
@@ -63,6 +71,9 @@ impl BundleError {
             Self::NotABundle { .. } => "give the directory that `tactus run` named at its end".into(),
             Self::OtherVersion { .. } => "read it with the tactus that wrote it".into(),
             Self::Altered { .. } => "copy the bundle again; `--damaged` reads what is left and says what is wrong".into(),
+            Self::CannotResume { .. } => {
+                "give the plan, the options and the machine that it was begun with (another machine: --force), or begin another bundle with --out DIR".into()
+            }
             Self::Exists(_) => "name a new directory with --out DIR".into(),
         })
     }

@@ -5,10 +5,12 @@ mod files;
 mod hlog;
 mod read;
 mod recover;
+mod resume;
 #[cfg(test)]
 mod tests;
 mod write;
 
 pub use error::BundleError;
 pub use read::{Trust, read};
+pub use resume::Resumed;
 pub use write::{RowLog, Writer};

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use serde::de::DeserializeOwned;
 use tactus_model::bundle::{Contents, FORMAT, Manifest, Row, RowResult};
 use tactus_model::event::{Event, RowStatus, Stamped, Ticked};
 use tactus_model::facts::Facts;
@@ -51,7 +52,9 @@ pub fn read(dir: &Path, trust: Trust) -> Result<Contents, BundleError> {
             rows.push(row);
         }
     }
-    Ok(Contents { facts: facts(dir, &rows, &mut damage), manifest, plan, rows, notes, damage })
+    let facts: BTreeMap<String, Facts> = by_environment(dir, "facts", &rows, &mut damage);
+    let audits = by_environment(dir, "audit", &rows, &mut damage);
+    Ok(Contents { facts, audits, manifest, plan, rows, notes, damage })
 }
 
 fn manifest(dir: &Path) -> Result<Manifest, BundleError> {
@@ -112,6 +115,10 @@ fn events(dir: &Path, damage: &mut Vec<String>) -> (BTreeMap<usize, Vec<Ticked>>
     let mut bad = 0;
     for line in bytes.split(|b| *b == b'\n').filter(|line| !line.trim_ascii().is_empty()) {
         match serde_json::from_slice::<Stamped>(line).map(|stamped| stamped.event) {
+            // A row that was done again has nothing of the first time.
+            Ok(Event::RowStarted { row, .. }) => {
+                ticks.remove(&row);
+            }
             Ok(Event::Ticked(tick)) => ticks.entry(tick.row).or_default().push(tick),
             Ok(Event::Noted { environment, note }) => notes.push((environment, note)),
             Ok(_) => {}
@@ -177,19 +184,25 @@ fn row(path: &Path, ticks: Vec<Ticked>, damage: &mut Vec<String>) -> Option<Row>
     Some(row)
 }
 
-fn facts(dir: &Path, rows: &[Row], damage: &mut Vec<String>) -> BTreeMap<String, Facts> {
+/// What stands in a directory of one JSON file per environment.
+fn by_environment<T: DeserializeOwned>(
+    dir: &Path,
+    sub: &str,
+    rows: &[Row],
+    damage: &mut Vec<String>,
+) -> BTreeMap<String, T> {
     let mut all = BTreeMap::new();
-    let mut names: Vec<&String> = rows.iter().map(|row| &row.result.environment).collect();
+    let mut names: Vec<String> = rows.iter().map(|row| row.result.place()).collect();
     names.sort();
     names.dedup();
     for name in names {
-        let file = format!("{}.json", write::file_name(name));
-        let Ok(bytes) = fs::read(dir.join("facts").join(&file)) else { continue };
+        let file = format!("{}.json", write::file_name(&name));
+        let Ok(bytes) = fs::read(dir.join(sub).join(&file)) else { continue };
         match serde_json::from_slice(&bytes) {
-            Ok(facts) => {
-                all.insert(name.clone(), facts);
+            Ok(found) => {
+                all.insert(name, found);
             }
-            Err(error) => damage.push(format!("facts/{file} cannot be read: {error}")),
+            Err(error) => damage.push(format!("{sub}/{file} cannot be read: {error}")),
         }
     }
     all

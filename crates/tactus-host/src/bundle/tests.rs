@@ -39,6 +39,7 @@ fn row(ticks: u64) -> RowResult {
         notes: Vec::new(),
         frames_lost: 0,
         require: None,
+        host: None,
     }
 }
 

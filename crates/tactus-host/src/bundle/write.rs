@@ -6,9 +6,12 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use tactus_model::bundle::{FORMAT, Interval, Machine, Manifest, RowResult, slug};
+use tactus_model::bundle::{
+    Asked, FORMAT, Interval, Machine, Manifest, Present, RowResult, Sitting, place, slug,
+};
 use tactus_model::event::{RunStatus, Stamped};
 use tactus_model::facts::Facts;
+use tactus_model::finding::Audit;
 use tactus_model::latency::{Latency, Sparse};
 use tactus_model::message::Tick;
 use tactus_model::plan::Plan;
@@ -23,6 +26,25 @@ pub struct Writer {
     events: File,
     manifest: Manifest,
     rows: Vec<PathBuf>,
+    /// The state of the machine, where the plan declares states.
+    state: Option<String>,
+}
+
+/// Name of the file with the plan as the user wrote it.
+pub(super) const SOURCE: &str = "source.toml";
+
+/// The directory of a row.
+pub(super) fn row_dir(dir: &Path, row: usize, name: &str) -> PathBuf {
+    dir.join("scenarios").join(format!("{:02}-{}", row + 1, slug(name)))
+}
+
+/// A plan as it is written down.
+pub(super) fn plan_text(dir: &Path, plan: &Plan) -> Result<Vec<u8>, BundleError> {
+    let text = toml::to_string(plan).map_err(|error| BundleError::Io {
+        path: dir.join("plan.toml"),
+        error: std::io::Error::other(error),
+    })?;
+    Ok(text.into_bytes())
 }
 
 impl Writer {
@@ -40,15 +62,11 @@ impl Writer {
         if fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_some()) {
             return Err(BundleError::Exists(dir.to_owned()));
         }
-        for sub in ["", "facts", "scenarios"] {
+        for sub in ["", "facts", "audit", "scenarios"] {
             let path = dir.join(sub);
             fs::create_dir_all(&path).map_err(BundleError::io(&path))?;
         }
-        let text = toml::to_string(plan).map_err(|error| BundleError::Io {
-            path: dir.join("plan.toml"),
-            error: std::io::Error::other(error),
-        })?;
-        files::replace(&dir.join("plan.toml"), text.as_bytes())?;
+        files::replace(&dir.join("plan.toml"), &plan_text(dir, plan)?)?;
         let manifest = Manifest {
             format: FORMAT,
             tactus: env!("CARGO_PKG_VERSION").into(),
@@ -58,15 +76,14 @@ impl Writer {
             status: RunStatus::Interrupted,
             machine,
             files: std::collections::BTreeMap::new(),
+            sittings: Vec::new(),
+            asked: None,
         };
         let path = dir.join("events.jsonl");
         let events = append(&path)?;
-        let paths: Vec<PathBuf> = rows
-            .iter()
-            .enumerate()
-            .map(|(n, row)| dir.join("scenarios").join(format!("{:02}-{}", n + 1, slug(&row.name))))
-            .collect();
-        let writer = Self { dir: dir.to_owned(), events, manifest, rows: paths };
+        let paths: Vec<PathBuf> =
+            rows.iter().enumerate().map(|(n, row)| row_dir(dir, n, &row.name)).collect();
+        let writer = Self::of(dir, events, manifest, paths);
         for (row, result) in rows.iter().enumerate() {
             let path = &writer.rows[row];
             fs::create_dir_all(path).map_err(BundleError::io(path))?;
@@ -74,6 +91,37 @@ impl Writer {
         }
         writer.manifest()?;
         Ok(writer)
+    }
+
+    pub(super) fn of(dir: &Path, events: File, manifest: Manifest, rows: Vec<PathBuf>) -> Self {
+        Self { dir: dir.to_owned(), events, manifest, rows, state: None }
+    }
+
+    /// Keeps the plan as the user wrote it and what else was asked for, so that the run can be gone on
+    /// with.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn keep_source(&mut self, plan: &Plan, asked: Asked) -> Result<(), BundleError> {
+        files::replace(&self.dir.join(SOURCE), &plan_text(&self.dir, plan)?)?;
+        self.manifest.asked = Some(asked);
+        self.manifest()
+    }
+
+    /// Notes who sits down to the run now, on which machine and in which state.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn sit_down(&mut self, machine: Machine, state: Option<Present>) -> Result<(), BundleError> {
+        self.state = state.as_ref().map(|state| state.name.clone());
+        let started = jiff::Timestamp::now().to_string();
+        self.manifest.sittings.push(Sitting { started, finished: None, machine, state });
+        self.manifest()
+    }
+
+    /// The directory of a row.
+    pub(super) fn row(&self, row: usize) -> &Path {
+        &self.rows[row]
     }
 
     /// The bundle's directory.
@@ -101,12 +149,27 @@ impl Writer {
         self.events.sync_data().map_err(BundleError::io(&self.dir.join("events.jsonl")))
     }
 
+    /// Writes what the audit says of an environment.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn audit(&self, environment: &str, audit: &Audit) -> Result<(), BundleError> {
+        let path = self.of_place("audit", environment);
+        files::replace(&path, &pretty(&path, audit)?)
+    }
+
+    /// The file of an environment, in the state that the machine is in now.
+    fn of_place(&self, sub: &str, environment: &str) -> PathBuf {
+        let place = place(environment, self.state.as_deref());
+        self.dir.join(sub).join(format!("{}.json", file_name(&place)))
+    }
+
     /// Writes the facts of an environment.
     ///
     /// # Errors
     /// When they cannot be written.
     pub fn facts(&self, environment: &str, facts: &Facts) -> Result<(), BundleError> {
-        let path = self.dir.join("facts").join(format!("{}.json", file_name(environment)));
+        let path = self.of_place("facts", environment);
         files::replace(&path, &pretty(&path, facts)?)
     }
 
@@ -135,13 +198,17 @@ impl Writer {
     pub fn finish(mut self, status: RunStatus) -> Result<PathBuf, BundleError> {
         self.sync()?;
         self.manifest.status = status;
-        self.manifest.finished = Some(jiff::Timestamp::now().to_string());
+        let now = jiff::Timestamp::now().to_string();
+        self.manifest.finished = Some(now.clone());
+        if let Some(sitting) = self.manifest.sittings.last_mut() {
+            sitting.finished = Some(now);
+        }
         self.manifest.files = files::checksums(&self.dir)?;
         self.manifest()?;
         Ok(self.dir)
     }
 
-    fn manifest(&self) -> Result<(), BundleError> {
+    pub(super) fn manifest(&self) -> Result<(), BundleError> {
         let path = self.dir.join(files::MANIFEST);
         files::replace(&path, &pretty(&path, &self.manifest)?)
     }
@@ -163,7 +230,7 @@ fn pretty(path: &Path, value: &impl serde::Serialize) -> Result<Vec<u8>, BundleE
     Ok(bytes)
 }
 
-fn append(path: &Path) -> Result<File, BundleError> {
+pub(super) fn append(path: &Path) -> Result<File, BundleError> {
     OpenOptions::new().create(true).append(true).open(path).map_err(BundleError::io(path))
 }
 

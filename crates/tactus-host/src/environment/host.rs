@@ -1,5 +1,7 @@
 //! The machine itself.
 
+use tactus_model::finding::Role;
+
 use super::support;
 use super::{Environment, Running, Setting, StartError, Usable};
 use crate::probe;
@@ -14,6 +16,10 @@ pub static ENTRY: Host = Host;
 impl Environment for Host {
     fn kind(&self) -> &'static str {
         "host"
+    }
+
+    fn role(&self) -> Role {
+        Role::Host
     }
 
     fn about(&self) -> &'static str {

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tactus_model::facts::Facts;
+use tactus_model::finding::Role;
 use tactus_model::message::Note;
 use tactus_model::plan;
 use tactus_model::topology::Topology;
@@ -31,6 +32,8 @@ macro_rules! registry {
 #[cfg(test)]
 mod contract;
 mod support;
+
+pub(crate) use support::profiled;
 
 registry! {
     /// Every kind of environment.
@@ -185,6 +188,11 @@ pub trait Environment {
     /// machine's.
     fn numbers_cpus(&self) -> bool {
         false
+    }
+
+    /// The part that it plays in an audit.
+    fn role(&self) -> Role {
+        if self.numbers_cpus() { Role::Guest } else { Role::Container }
     }
 
     /// How its CPUs lie on the machine's when it gets `cpus` of them. `chosen`: the plan named these

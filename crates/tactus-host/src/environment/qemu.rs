@@ -14,6 +14,7 @@ use std::time::Duration;
 use tactus_model::message::Note;
 use tactus_model::plan;
 
+use super::profiled;
 use super::support::{self, cannot};
 use super::{Environment, OptionError, OptionKey, Running, Setting, StartError, Usable};
 use crate::kernel::{self, Kernel};
@@ -21,7 +22,7 @@ use crate::probe;
 use crate::system::System;
 use accel::Accel;
 use command::Machine;
-use guest::Guest;
+use guest::{Guest, SILENT};
 
 /// See [`Environment::about`].
 pub struct Qemu;
@@ -36,6 +37,8 @@ const MEMORY: &str = "512MiB";
 /// How long a guest under KVM may take to its first word before it is tried without: it needs two
 /// seconds, and where KVM does not work it never speaks.
 const KVM_PATIENCE: Duration = Duration::from_secs(20);
+/// The same for an emulated one, which comes up in five seconds, or in twenty on a loaded machine.
+const TCG_PATIENCE: Duration = Duration::from_secs(45);
 /// Drivers of the channel to the probe.
 const MODULES: [&str; 2] = ["virtio_pci", "virtio_console"];
 
@@ -64,6 +67,15 @@ chose, else the newest PREEMPT_RT kernel, else the newest",
                 name: "cmdline",
                 about: "words added to the guest's kernel command line; left out: none",
             },
+            OptionKey {
+                name: "profile",
+                about: "a tuning profile of `tactus tune`: its kernel parameters go before those of `cmdline`, and what it \
+sets while a system runs is set inside by the probe; left out: none",
+            },
+            OptionKey {
+                name: "isolate",
+                about: "CPUs inside that the profile isolates, as 1-2; left out: those that are measured on, all but CPU 0",
+            },
             OptionKey { name: "memory", about: "memory of the guest, as 512MiB or 2GiB; left out: 512MiB" },
             OptionKey {
                 name: "accel",
@@ -75,7 +87,7 @@ chose, else the newest PREEMPT_RT kernel, else the newest",
             },
             OptionKey {
                 name: "patience",
-                about: "how long the guest may take to its first word, as 30s; left out: 20s under KVM, then it is tried under TCG",
+                about: "how long the guest may take to its first word, as 30s; left out: 20s under KVM, then it is tried under TCG; 45s under TCG, then it is started once more",
             },
         ]
     }
@@ -109,6 +121,7 @@ qemu-system-x86-core`; Arch: `pacman -S qemu-system-x86`)"
         support::text(spec, "cmdline", "a text of kernel parameters")?;
         support::word(spec, "accel", &ACCELS)?;
         support::boolean(spec, "lock_memory")?;
+        profiled::written(spec)?;
         support::duration(spec, "patience")?;
         if let Some(memory) = support::text(spec, "memory", command::MEMORY_HINT)? {
             command::mebibytes(memory).ok_or_else(|| OptionError {
@@ -138,8 +151,9 @@ qemu-system-x86-core`; Arch: `pacman -S qemu-system-x86`)"
         let (accel, remark) = accel::choose(wanted, setting.system)?;
         let mut notes: Vec<Note> = remark.into_iter().collect();
         let machine = machine(setting, accel, &mut notes)?;
-        let waits =
-            |accel| if accel == Accel::Kvm { Some(patience.unwrap_or(KVM_PATIENCE)) } else { patience };
+        let waits = |accel| {
+            patience.or(Some(if accel == Accel::Kvm { KVM_PATIENCE } else { TCG_PATIENCE }))
+        };
         match Guest::boot(setting, &machine, waits(accel), &mut notes) {
             Err(error) if accel == Accel::Kvm && wanted == "auto" => {
                 notes.push(Note::obstacle(
@@ -147,6 +161,14 @@ qemu-system-x86-core`; Arch: `pacman -S qemu-system-x86`)"
                     "look at the host kernel's messages (dmesg) for kvm; `accel = \"kvm\"` makes this an error",
                 ));
                 let machine = Machine { accel: Accel::Tcg, ..machine };
+                Ok(Box::new(Guest::boot(setting, &machine, None, &mut notes)?))
+            }
+            // One emulated boot in some fifty stops before its init, with nothing said of why.
+            Err(error) if accel == Accel::Tcg && patience.is_none() && error.reason.starts_with(SILENT) => {
+                notes.push(Note::obstacle(
+                    format!("the emulated guest did not come up and was started once more: {}", error.reason),
+                    "`patience` in its table sets how long its first word is awaited, without a second try",
+                ));
                 Ok(Box::new(Guest::boot(setting, &machine, None, &mut notes)?))
             }
             booted => Ok(Box::new(booted?)),
@@ -177,7 +199,7 @@ fn machine(setting: &Setting<'_>, accel: Accel, notes: &mut Vec<Note>) -> Result
         notes.push(Note::info(format!("the kernel boots packed, which takes longer: {why}")));
     }
     let initrd = setting.workspace.join("initramfs.cpio");
-    let archive = initramfs::write(probe, &modules);
+    let archive = initramfs::write(probe, &modules, kernel.config(system).as_ref());
     system.write(&initrd, &archive).map_err(|error| cannot(&initrd.display().to_string(), error))?;
     let memory = support::text(spec, "memory", command::MEMORY_HINT).map_err(key)?.unwrap_or(MEMORY);
     notes.push(Note::info(format!(
@@ -191,7 +213,7 @@ fn machine(setting: &Setting<'_>, accel: Accel, notes: &mut Vec<Note>) -> Result
         accel,
         kernel: bootable.path,
         initrd,
-        cmdline: support::text(spec, "cmdline", "").map_err(key)?.unwrap_or_default().to_owned(),
+        cmdline: kernel_words(setting, accel, notes).map_err(key)?,
         cpus: setting.layout.cpus.len(),
         memory_mib: command::mebibytes(memory)
             .ok_or_else(|| cannot("memory", format!("{memory} is no size")))?,
@@ -200,6 +222,28 @@ fn machine(setting: &Setting<'_>, accel: Accel, notes: &mut Vec<Note>) -> Result
         probe: setting.workspace.join("probe.sock"),
         monitor: setting.workspace.join("qmp.sock"),
     })
+}
+
+/// The profile's words and then the plan's: of two for one parameter the kernel takes the last.
+fn kernel_words(setting: &Setting<'_>, accel: Accel, notes: &mut Vec<Note>) -> Result<String, OptionError> {
+    let own = support::text(setting.spec, "cmdline", "")?.unwrap_or_default();
+    let Some(profiled) = profiled::of(setting.spec, setting.layout)? else { return Ok(own.to_owned()) };
+    let words = profiled.kernel_words(&vendor(accel, setting.system));
+    notes.push(Note::info(format!("profile {} put on the kernel's command line: {words}", profiled.profile.name)));
+    Ok(format!("{words} {own}").trim_end().to_owned())
+}
+
+/// The maker of the guest's processor: KVM shows the machine's own, QEMU's `max` says AuthenticAMD.
+fn vendor(accel: Accel, system: &dyn System) -> String {
+    match accel {
+        _ if ARCH != "x86_64" => String::new(),
+        Accel::Tcg => "AuthenticAMD".into(),
+        Accel::Kvm => {
+            let info = system.text("/proc/cpuinfo").unwrap_or_default();
+            let line = info.lines().find(|line| line.starts_with("vendor_id"));
+            line.and_then(|line| line.split_once(':')).map(|(_, name)| name.trim().to_owned()).unwrap_or_default()
+        }
+    }
 }
 
 #[cfg(test)]
@@ -225,6 +269,8 @@ mod tests {
             ("patience", json!(20)),
             ("kernel", json!("/k/no-kernel")),
             ("cmdline", json!(["quiet"])),
+            ("profile", json!("fast")),
+            ("isolate", json!("1")),
         ] {
             let error = ENTRY.check(&spec(key, value.clone()), &machine).expect_err(key);
             assert_eq!(error.key, key);

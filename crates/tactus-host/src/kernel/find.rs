@@ -39,6 +39,21 @@ pub struct Kernel {
     pub preempt_rt: bool,
 }
 
+impl Kernel {
+    /// The kernel's configuration with its release, where it lies beside the image (Debian, Ubuntu,
+    /// SUSE) or beside the modules (Fedora).
+    #[must_use]
+    pub fn config(&self, system: &dyn System) -> Option<(String, Vec<u8>)> {
+        if self.release.is_empty() {
+            return None;
+        }
+        let beside = self.path.parent().map(|dir| dir.join(format!("config-{}", self.release)));
+        let modules = self.modules_dir.as_ref().map(|dir| dir.join("config"));
+        let text = beside.into_iter().chain(modules).find_map(|path| system.read(&path).ok())?;
+        Some((self.release.clone(), text))
+    }
+}
+
 /// All kernels of this machine, newest first.
 #[must_use]
 pub fn list(system: &dyn System) -> Vec<Kernel> {
@@ -255,6 +270,19 @@ mod tests {
         assert_eq!(by_path.origin, Origin::Path);
         let missing = find("7.0", &machine).unwrap_err();
         assert!(missing.reason.contains("6.1.0-9-amd64"), "{missing:?}");
+    }
+
+    #[test]
+    fn a_kernels_configuration_lies_beside_it_or_beside_its_modules() {
+        let machine = machine()
+            .file("/lib/modules/6.9.0/vmlinuz", bzimage_of("6.9.0 (x) #1", b"xxxxx"))
+            .file("/lib/modules/6.9.0/modules.builtin", "");
+        let machine = machine.file("/lib/modules/6.9.0/config", "CONFIG_Y=y");
+        let config = |name: &str| find(name, &machine).unwrap().config(&machine);
+        let expected = |release: &str, text: &str| Some((release.to_owned(), text.as_bytes().to_owned()));
+        assert_eq!(config("6.1.0-13-amd64"), expected("6.1.0-13-amd64", "CONFIG_X=y"));
+        assert_eq!(config("6.9.0"), expected("6.9.0", "CONFIG_Y=y"));
+        assert_eq!(config("6.1.0-9-amd64"), None);
     }
 
     #[test]

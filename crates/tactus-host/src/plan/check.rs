@@ -2,11 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use tactus_model::plan::{Plan, Scenario};
+use tactus_model::plan::{OTHER_STATE, Plan, Scenario};
 
 use super::{PlanError, Source};
+use crate::audit;
 use crate::environment::{self, ENVIRONMENTS};
 use crate::system::System;
+use crate::tune::profile;
 
 /// The shortest and longest time between two wake-ups, in ns.
 const INTERVAL_NS: std::ops::RangeInclusive<u64> = 10_000..=60_000_000_000;
@@ -17,6 +19,7 @@ const INTERVAL_NS: std::ops::RangeInclusive<u64> = 10_000..=60_000_000_000;
 /// The first thing that is wrong, with line and key.
 pub fn check(plan: &Plan, source: &Source, system: &dyn System) -> Result<(), PlanError> {
     environments(plan, source, system)?;
+    states(plan, source)?;
     values(&plan.defaults, "defaults", source)?;
     values(&plan.quick, "quick", source)?;
     let mut names = BTreeSet::new();
@@ -33,6 +36,7 @@ pub fn check(plan: &Plan, source: &Source, system: &dyn System) -> Result<(), Pl
             ));
         }
         values(scenario, &path, source)?;
+        settings(scenario, &path, source)?;
         shape(plan, scenario, &path, source)?;
     }
     if plan.scenario.is_empty() {
@@ -74,6 +78,39 @@ fn environments(plan: &Plan, source: &Source, system: &dyn System) -> Result<(),
                 &format!("{path}.inside"),
                 format!("nothing can lie inside `{outer}` (kind {})", around.kind),
                 "name an environment that is a machine of its own, or leave `inside` out",
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn states(plan: &Plan, source: &Source) -> Result<(), PlanError> {
+    for (name, state) in &plan.host_state {
+        if name == OTHER_STATE {
+            return Err(source.error(
+                &format!("host-state.{name}"),
+                format!("`{OTHER_STATE}` is a machine in none of the plan's states"),
+                "give the state another name",
+            ));
+        }
+        if profile::find(&state.profile).is_none() {
+            let known: Vec<&str> = profile::PROFILES.iter().map(|profile| profile.name).collect();
+            return Err(source.error(
+                &format!("host-state.{name}.profile"),
+                format!("`{}` is not a tuning profile", state.profile),
+                format!("use one of {}", known.join(", ")),
+            ));
+        }
+    }
+    let scenarios = plan.scenario.iter().enumerate().map(|(at, s)| (format!("scenario[{at}].host"), s));
+    for (key, scenario) in scenarios.chain([("defaults.host".to_owned(), &plan.defaults)]) {
+        let Some(host) = &scenario.host else { continue };
+        if host != OTHER_STATE && !plan.host_state.contains_key(host) {
+            let known: Vec<&str> = plan.host_state.keys().map(String::as_str).collect();
+            return Err(source.error(
+                &key,
+                format!("the plan has no host state `{host}`"),
+                format!("use {OTHER_STATE}, {}; or add a table [host-state.{host}]", known.join(", ")),
             ));
         }
     }
@@ -126,6 +163,20 @@ fn values(scenario: &Scenario, path: &str, source: &Source) -> Result<(), PlanEr
             "a tick shorter than 50ms disturbs",
             "use 50ms or more",
         ));
+    }
+    Ok(())
+}
+
+/// Settings are named by the checks that ask for them.
+fn settings(scenario: &Scenario, path: &str, source: &Source) -> Result<(), PlanError> {
+    for (n, word) in scenario.settings.iter().enumerate() {
+        if audit::find(word.trim_start_matches('!')).is_none() {
+            return Err(source.error(
+                &format!("{path}.settings[{n}]"),
+                format!("`{word}` is not the id of a check"),
+                "`tactus audit --list` lists them all; `!thp` is what `thp` is without tuning",
+            ));
+        }
     }
     Ok(())
 }

@@ -6,9 +6,11 @@ mod machine;
 mod parse;
 mod resolve;
 mod source;
+pub mod state;
 mod study;
 #[cfg(test)]
 mod tests;
+mod written;
 
 pub use check::check;
 pub use error::PlanError;

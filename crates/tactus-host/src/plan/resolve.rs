@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tactus_model::activity::{Measure, Policy, Timer};
-use tactus_model::bundle::RowResult;
+use tactus_model::bundle::{Present, RowResult};
 use tactus_model::cpus::CpuRequest;
 use tactus_model::event::RowStatus;
 use tactus_model::message::{Activity, What};
@@ -11,7 +11,8 @@ use tactus_model::plan::{self, Plan, Scenario};
 use tactus_model::topology::Topology;
 use tactus_model::{CpuSet, Nanos};
 
-use super::{PlanError, Source};
+use super::written::written;
+use super::{PlanError, Source, state};
 use crate::environment::{self, Environment, Layout, Usable};
 use crate::system::System;
 
@@ -26,6 +27,8 @@ pub struct Choices {
     pub only: Vec<String>,
     /// Leave the system as it is.
     pub no_side_effects: bool,
+    /// The state that the machine is in, where the plan declares states.
+    pub state: Option<Present>,
 }
 
 /// An environment on this machine.
@@ -66,8 +69,15 @@ pub struct ResolvedScenario {
     pub no_side_effects: bool,
     /// Why it is not done.
     pub skip: Option<String>,
+    /// The state of the machine that it is for.
+    pub host: Option<String>,
+    /// It is complete in the bundle that the run goes on with, and is left alone.
+    pub kept: bool,
     /// What runs together.
     pub activities: Vec<ResolvedActivity>,
+    /// Settings that are made where it measures, for as long as it lasts, beside those of a profile:
+    /// ids of checks, with `!` before those that are taken back.
+    pub settings: Vec<String>,
     /// Its measurements: indices into [`Resolved::rows`].
     pub rows: std::ops::Range<usize>,
 }
@@ -96,10 +106,19 @@ pub struct Resolved {
 }
 
 impl Resolved {
+    /// CPUs of an environment, as seen inside, on which any scenario measures.
+    #[must_use]
+    pub fn measured_in(&self, environment: &str) -> CpuSet {
+        let activities = self.scenarios.iter().flat_map(|scenario| &scenario.activities);
+        activities
+            .filter(|a| a.environment == environment && matches!(a.activity.what, What::Measure { .. }))
+            .fold(CpuSet::default(), |all, a| all.or(&a.activity.cpus))
+    }
+
     /// What all scenarios will take, in ns, without start-up.
     #[must_use]
     pub fn expected_ns(&self) -> u64 {
-        self.scenarios.iter().filter(|s| s.skip.is_none()).map(|s| s.duration_ns).sum()
+        self.scenarios.iter().filter(|s| s.skip.is_none() && !s.kept).map(|s| s.duration_ns).sum()
     }
 }
 
@@ -245,9 +264,10 @@ impl<'a> Resolver<'a> {
         } else if spec.attach.is_some() {
             Some(format!("attaching to a running {} is not possible yet; leave out `attach`", spec.kind))
         } else {
-            match kind.usable_as(&spec, system) {
-                Usable::Yes { .. } => None,
-                Usable::No { reason, remedy } => Some(format!("{reason}; {remedy}")),
+            match (kind.usable_as(&spec, system), environment::profiled::of(&spec, &layout)) {
+                (Usable::No { reason, remedy }, _) => Some(format!("{reason}; {remedy}")),
+                (_, Err(error)) => Some(format!("{}; {}", error.message, error.hint)),
+                (Usable::Yes { .. }, Ok(_)) => None,
             }
         };
         Ok(ResolvedEnvironment { kind, spec, housekeeping: CpuSet::default(), layout, obstacle })
@@ -279,8 +299,13 @@ impl<'a> Resolver<'a> {
             control: self.value(scenario, |s| s.control).unwrap_or(true),
             no_side_effects: self.choices.no_side_effects
                 || self.value(scenario, |s| s.no_side_effects).unwrap_or(false),
-            skip: None,
+            skip: self.host(scenario).and_then(|host| {
+                state::obstacle(&host, self.plan, self.choices.state.as_ref(), &self.machine.measuring())
+            }),
+            host: self.host(scenario),
+            kept: false,
             activities: Vec::new(),
+            settings: scenario.settings.clone(),
             rows: self.rows.len()..self.rows.len(),
         };
         let written =
@@ -290,6 +315,11 @@ impl<'a> Resolver<'a> {
         }
         self.add_rows(scenario, &mut resolved);
         Ok(resolved)
+    }
+
+    /// The state of the machine that a scenario is for.
+    fn host(&self, scenario: &Scenario) -> Option<String> {
+        scenario.host.clone().or_else(|| self.plan.defaults.host.clone())
     }
 
     /// The shorthand as a list of activities.
@@ -453,63 +483,13 @@ impl<'a> Resolver<'a> {
                 notes: Vec::new(),
                 frames_lost: 0,
                 require: self.value(scenario, |s| s.require),
+                host: self
+                    .host(scenario)
+                    .or_else(|| Some(self.choices.state.as_ref()?.name.clone()))
+                    .filter(|_| !self.plan.host_state.is_empty()),
             };
             self.rows.push(RowPlan { activity: at.activity.id, result });
         }
         resolved.rows = start..self.rows.len();
     }
-}
-
-/// The plan with every value filled in: running it again on this machine does the same.
-fn written(
-    plan: &Plan,
-    scenarios: &[ResolvedScenario],
-    environments: &BTreeMap<String, ResolvedEnvironment>,
-    rows: &[RowPlan],
-) -> Plan {
-    let scenario = |resolved: &ResolvedScenario| Scenario {
-        name: Some(resolved.name.clone()),
-        duration: Some(Nanos(resolved.duration_ns)),
-        tick: Some(Nanos(resolved.tick_ns)),
-        control: Some(resolved.control),
-        no_side_effects: Some(resolved.no_side_effects),
-        require: rows.get(resolved.rows.start).and_then(|row| row.result.require),
-        activity: resolved.activities.iter().map(activity).collect(),
-        ..Scenario::default()
-    };
-    let environment = |(name, resolved): (&String, &ResolvedEnvironment)| {
-        let cpus = Some(CpuRequest::List(resolved.layout.outside()));
-        (name.clone(), plan::Environment { cpus, ..resolved.spec.clone() })
-    };
-    let names: BTreeSet<&str> = scenarios.iter().map(|s| s.name.as_str()).collect();
-    let has = |name: &String| names.contains(name.as_str());
-    Plan {
-        defaults: Scenario::default(),
-        quick: Scenario::default(),
-        environment: environments.iter().map(environment).collect(),
-        scenario: scenarios.iter().map(scenario).collect(),
-        reference: plan.reference.iter().filter(|r| has(&r.scenario)).cloned().collect(),
-        compare: plan.compare.iter().filter(|c| has(&c.base) && has(&c.with)).cloned().collect(),
-        figure: plan.figure.iter().filter(|f| f.scenarios.iter().all(has)).cloned().collect(),
-        ..plan.clone()
-    }
-}
-
-fn activity(at: &ResolvedActivity) -> plan::Activity {
-    let mut activity = plan::Activity {
-        environment: at.environment.clone(),
-        cpus: Some(CpuRequest::List(at.activity.cpus.clone())),
-        ..plan::Activity::default()
-    };
-    match &at.activity.what {
-        What::Measure { measure, interval_ns, priority, policy } => {
-            activity.measure = Some(measure.clone());
-            activity.interval = Some(Nanos(*interval_ns));
-            activity.priority = Some(*priority);
-            activity.policy = Some(*policy);
-        }
-        What::Load(load) => activity.load = Some(load.clone()),
-        What::Fault(fault) => activity.fault = Some(fault.clone()),
-    }
-    activity
 }

@@ -43,7 +43,21 @@ pub(super) struct Context<'a> {
     sinks: Vec<&'a mut dyn Sink>,
 }
 
-impl Context<'_> {
+impl<'a> Context<'a> {
+    #[expect(clippy::too_many_arguments, reason = "a run is put together here and nowhere else")]
+    pub fn new(
+        resolved: &'a Resolved,
+        system: &'a dyn System,
+        guardian: &'a Guardian,
+        machine: &'a Topology,
+        workspace: &'a Path,
+        consoles: &'a Path,
+        interrupt: &'a Interrupt,
+        sinks: Vec<&'a mut dyn Sink>,
+    ) -> Self {
+        Self { resolved, system, guardian, machine, workspace, consoles, interrupt, sinks }
+    }
+
     /// Tells everybody.
     pub fn emit(&mut self, event: Event) -> Result<(), RunError> {
         let stamped = Stamped { at_ms: jiff::Timestamp::now().as_millisecond(), event };
@@ -59,7 +73,7 @@ impl Context<'_> {
 ///
 /// # Errors
 /// When a sink says that the run should end; environments have then been stopped.
-#[expect(clippy::too_many_arguments, reason = "the run is put together here and nowhere else")]
+#[expect(clippy::too_many_arguments, reason = "what Context::new takes, for those outside")]
 pub fn run<'a>(
     resolved: &'a Resolved,
     system: &'a dyn System,
@@ -70,13 +84,17 @@ pub fn run<'a>(
     interrupt: &'a Interrupt,
     sinks: Vec<&'a mut dyn Sink>,
 ) -> Result<RunStatus, RunError> {
-    let mut context = Context { resolved, system, guardian, machine, workspace, consoles, interrupt, sinks };
+    let mut context =
+        Context::new(resolved, system, guardian, machine, workspace, consoles, interrupt, sinks);
     context.emit(Event::RunStarted {
         plan: resolved.plan.name.clone(),
         rows: resolved.rows.len(),
         expected_ns: resolved.expected_ns(),
     })?;
     for (number, planned) in resolved.scenarios.iter().enumerate() {
+        if planned.kept {
+            continue;
+        }
         if interrupt.asked() {
             let reason = "the run was interrupted before its turn";
             finish_rows(&mut context, planned.rows.clone(), RowStatus::Skipped, reason)?;

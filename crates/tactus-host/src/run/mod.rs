@@ -2,12 +2,15 @@
 
 mod engine;
 mod interrupt;
+mod look;
 mod recorder;
 mod scenario;
 mod session;
+mod settings;
 #[cfg(test)]
 mod tests;
 
 pub use engine::{RunError, Sink, run};
 pub use interrupt::Interrupt;
+pub use look::{LookError, look};
 pub use recorder::Recorder;

@@ -2,14 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use tactus_model::Evidence;
 use tactus_model::bundle::{RowResult, SeriesResult};
 use tactus_model::event::{Event, RowStatus, Stamped, Ticked};
+use tactus_model::facts::Facts;
+use tactus_model::finding::{Audit, Role};
 use tactus_model::latency::Latency;
 use tactus_model::message::{Note, Outlier, ThreadCounters, Tick};
 use tactus_model::series::SeriesKey;
+use tactus_model::{CpuSet, Evidence};
 
 use super::engine::Sink;
+use crate::audit::{Intent, Subject, audit};
 use crate::bundle::{BundleError, RowLog, Writer};
 use crate::plan::Resolved;
 
@@ -25,6 +28,10 @@ pub struct Recorder {
     /// Remarks about an environment that no row of it has taken yet.
     remarks: Vec<(String, Note)>,
     lost: BTreeMap<String, u64>,
+    /// What each environment is, and its measured CPUs.
+    parts: BTreeMap<String, (Role, CpuSet)>,
+    /// Facts of the host, once they are known.
+    host: Option<Facts>,
 }
 
 struct RowState {
@@ -64,13 +71,37 @@ impl Recorder {
                 synced: 0,
             })
             .collect();
-        Self { writer, rows, up: BTreeMap::new(), remarks: Vec::new(), lost: BTreeMap::new() }
+        let parts = resolved
+            .environments
+            .iter()
+            .map(|(name, environment)| (name.clone(), (environment.kind.role(), resolved.measured_in(name))));
+        Self {
+            writer,
+            rows,
+            up: BTreeMap::new(),
+            remarks: Vec::new(),
+            lost: BTreeMap::new(),
+            parts: parts.collect(),
+            host: None,
+        }
     }
 
     /// The bundle, to be finished.
     #[must_use]
     pub fn into_writer(self) -> Writer {
         self.writer
+    }
+
+    /// The audit of an environment that came up.
+    fn audit(&mut self, environment: &str, facts: &Facts) -> Option<Audit> {
+        let (role, measured) = self.parts.get(environment)?;
+        let carrier = self.host.clone().filter(|_| *role != Role::Host);
+        let intent = Intent { carrier, ..Intent::measuring(facts, measured.clone()) };
+        let audit = audit(&Subject::new(facts, *role, &intent));
+        if *role == Role::Host {
+            self.host = Some(facts.clone());
+        }
+        Some(audit)
     }
 
     fn start(&mut self, row: usize) -> Result<(), BundleError> {
@@ -83,7 +114,7 @@ impl Recorder {
         state.result.started = Some(jiff::Timestamp::now().to_string());
         state.result.status = RowStatus::Measured;
         // What a reader finds if the run dies now.
-        state.result.reason = Some("the run died while this was measured".into());
+        state.result.reason = Some(tactus_model::bundle::DIED.into());
         state.running = true;
         let taken = self.remarks.iter().filter(|(of, _)| *of == environment).map(|(_, note)| note.clone());
         state.result.notes.extend(taken);
@@ -194,6 +225,9 @@ impl Sink for Recorder {
             }
             Event::FactsCollected { environment, facts: Some(facts), .. } => {
                 self.writer.facts(environment, facts)?;
+                if let Some(audit) = self.audit(environment, facts) {
+                    self.writer.audit(environment, &audit)?;
+                }
             }
             Event::RowStarted { row, .. } => self.start(*row)?,
             Event::Controlled { row, control } => {

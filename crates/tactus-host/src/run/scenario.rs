@@ -8,14 +8,18 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use tactus_model::CpuSet;
+use tactus_model::bundle::{INTERRUPTED, STOPPED};
 use tactus_model::event::{Event, RowStatus, Ticked};
+use tactus_model::facts::Facts;
 use tactus_model::latency::histogram;
 use tactus_model::message::{Activity, Done, End, FromProbe, Job, Note, PROTOCOL, Tick, ToProbe, What};
 use tactus_model::wire::Item;
 
 use super::engine::{Context, RunError};
 use super::session::{Arrival, Session};
+use super::settings::{Settings, settings};
 use crate::environment::{Setting, StartError};
+use crate::guardian::Promise;
 use crate::plan::ResolvedScenario;
 
 /// How long an environment may take until its probe's first word.
@@ -37,18 +41,9 @@ pub(super) fn perform(
     planned: &ResolvedScenario,
 ) -> Result<(), RunError> {
     let (sender, receiver) = channel();
-    let mut stage = Stage {
-        planned,
-        rows: planned.rows.clone(),
-        sessions: Vec::new(),
-        receiver,
-        outcome: BTreeMap::new(),
-        reached: BTreeMap::new(),
-    };
+    let mut stage = Stage::new(planned, receiver);
     let result = stage.play(context, number, sender);
-    for session in stage.sessions.drain(..) {
-        session.close();
-    }
+    stage.close();
     match result {
         Ok(()) => stage.end(context),
         Err(Failure::Run(error)) => Err(error),
@@ -62,7 +57,7 @@ pub(super) fn perform(
 }
 
 /// Why a scenario does not go on.
-enum Failure {
+pub(super) enum Failure {
     /// The whole run ends.
     Run(RunError),
     /// This scenario ends, for this reason.
@@ -95,7 +90,7 @@ struct Outcome {
 }
 
 /// What is on while a scenario is performed.
-struct Stage<'a> {
+pub(super) struct Stage<'a> {
     planned: &'a ResolvedScenario,
     rows: Range<usize>,
     sessions: Vec<Session>,
@@ -103,9 +98,46 @@ struct Stage<'a> {
     outcome: BTreeMap<usize, Outcome>,
     /// End of the last tick of each row, in ns since it began to measure.
     reached: BTreeMap<usize, u64>,
+    /// For settings that a probe makes on this machine and puts back itself, if it lives.
+    promises: Vec<Promise>,
 }
 
-impl Stage<'_> {
+impl<'a> Stage<'a> {
+    /// Nothing is on yet.
+    pub(super) fn new(planned: &'a ResolvedScenario, receiver: Receiver<(usize, Arrival)>) -> Self {
+        Self {
+            planned,
+            rows: planned.rows.clone(),
+            sessions: Vec::new(),
+            receiver,
+            outcome: BTreeMap::new(),
+            reached: BTreeMap::new(),
+            promises: Vec::new(),
+        }
+    }
+
+    /// Ends every environment.
+    pub(super) fn close(&mut self) {
+        let all_done = self.sessions.iter().all(|session| session.done);
+        for session in self.sessions.drain(..) {
+            session.close();
+        }
+        for promise in self.promises.drain(..) {
+            // A probe that came to its end has put back what it set.
+            if all_done {
+                promise.settled();
+            }
+        }
+    }
+
+    /// What the probe of an environment has read so far.
+    pub(super) fn facts(&self, name: &str) -> Facts {
+        self.sessions
+            .iter()
+            .find(|session| session.name == name)
+            .map_or_else(Facts::default, |s| s.facts.clone())
+    }
+
     fn play(
         &mut self,
         context: &mut Context<'_>,
@@ -129,7 +161,7 @@ impl Stage<'_> {
     }
 
     /// Starts an environment and waits for its probe's hello and facts.
-    fn bring_up(
+    pub(super) fn bring_up(
         &mut self,
         context: &mut Context<'_>,
         number: usize,
@@ -201,7 +233,12 @@ impl Stage<'_> {
             let name = self.sessions[at].name.clone();
             let activities: Vec<Activity> = self.activities(&name).cloned().collect();
             let measures = activities.iter().any(|a| matches!(a.what, What::Measure { .. }));
+            let made = settings(context, self.planned, &name, &self.sessions[at].facts);
+            let Settings { changes, restore, promises } =
+                made.map_err(|reason| Failure::Scenario(format!("{name}: {reason}")))?;
+            self.promises.extend(promises);
             let environment = &context.resolved.environments[&name];
+            self.sessions[at].sets = !changes.is_empty();
             let job = Job {
                 // What only makes load goes on until those that measure are done, and is then told to stop.
                 duration_ns: if measures { self.planned.duration_ns } else { u64::MAX / 4 },
@@ -210,13 +247,25 @@ impl Stage<'_> {
                 no_side_effects: self.planned.no_side_effects,
                 housekeeping: environment.housekeeping.clone(),
                 activities,
+                changes,
+                restore,
             };
             self.sessions[at].measures = measures;
             if let Err(error) = self.sessions[at].give(job) {
                 return Err(self.broken(at, &error.to_string()));
             }
         }
-        self.await_all(context, PREPARATION, "to prepare its job", |session| session.ready)
+        self.await_all(context, PREPARATION, "to prepare its job", |session| session.ready)?;
+        // What was measured under are the settings that were made.
+        for at in 0..self.sessions.len() {
+            if self.sessions[at].sets {
+                let (environment, facts) = (self.sessions[at].name.clone(), self.sessions[at].facts.clone());
+                let readings = facts.0.len();
+                let facts = Some(Box::new(facts));
+                context.emit(Event::FactsCollected { environment, readings, facts })?;
+            }
+        }
+        Ok(())
     }
 
     /// Loads first, so that they are there when the measurement begins.
@@ -386,9 +435,9 @@ impl Stage<'_> {
         let (status, reason) = match done.end {
             End::Complete => (RowStatus::Measured, None),
             End::Stopped if context.interrupt.asked() => {
-                (RowStatus::Measured, Some(format!("interrupted after {seconds:.1} s")))
+                (RowStatus::Measured, Some(format!("{INTERRUPTED}{seconds:.1} s")))
             }
-            End::Stopped => (RowStatus::Measured, Some(format!("stopped after {seconds:.1} s"))),
+            End::Stopped => (RowStatus::Measured, Some(format!("{STOPPED}{seconds:.1} s"))),
             End::Break => (RowStatus::Measured, done.reason.clone()),
             End::Failed => (RowStatus::Failed, done.reason.clone()),
         };

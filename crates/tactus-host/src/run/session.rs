@@ -40,6 +40,8 @@ pub struct Session {
     pub ready: bool,
     /// The job measures something (rather than only making load).
     pub measures: bool,
+    /// The job makes settings: its facts come again once they are made.
+    pub sets: bool,
     /// The job has ended.
     pub done: bool,
     /// The stream has ended.
@@ -76,6 +78,7 @@ impl Session {
             facts_complete: false,
             ready: false,
             measures: false,
+            sets: false,
             done: false,
             ended: false,
             heard: Instant::now(),

@@ -1,6 +1,8 @@
 //! The engine against environments whose probes follow a script: what they say is written here, word
 //! by word, so that every way of going wrong can be played.
 
+mod resume;
+
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -227,7 +229,7 @@ fn tick(n: u64, total: &mut Latency) -> Tick {
 }
 
 /// A plan of one scenario per name, each in the scripted environment of that name.
-fn resolved(scripts: &[(&str, &'static Scripted)]) -> Resolved {
+fn written(scripts: &[(&str, &'static Scripted)]) -> Plan {
     let scenario = |(name, _): &(&str, &'static Scripted)| plan::Scenario {
         name: Some((*name).into()),
         environment: Some((*name).into()),
@@ -240,15 +242,22 @@ fn resolved(scripts: &[(&str, &'static Scripted)]) -> Resolved {
         let environment = plan::Environment { kind: "host".into(), ..plan::Environment::default() };
         ((*name).to_owned(), environment)
     };
-    let plan = Plan {
+    Plan {
         name: "scripted".into(),
         environment: scripts.iter().map(environment).collect(),
         scenario: scripts.iter().map(scenario).collect(),
         ..Plan::default()
-    };
+    }
+}
+
+fn resolved(scripts: &[(&str, &'static Scripted)]) -> Resolved {
+    resolved_as(&written(scripts), &Choices::default(), scripts)
+}
+
+fn resolved_as(plan: &Plan, choices: &Choices, scripts: &[(&str, &'static Scripted)]) -> Resolved {
     let source = Source::new("test", "");
-    let mut resolved = resolve(&plan, &source, &Choices::default(), &Topology::of(&Facts::default()), &Real)
-        .expect("a good plan");
+    let mut resolved =
+        resolve(plan, &source, choices, &Topology::of(&Facts::default()), &Real).expect("a good plan");
     for (name, script) in scripts {
         resolved.environments.get_mut(*name).expect("it was put in").kind = *script;
     }
@@ -287,10 +296,20 @@ fn perform_resolved(
     dir: &Path,
     stop_at_last_tick: bool,
 ) -> (RunStatus, Contents, Vec<Event>) {
-    let interrupt = Interrupt::default();
     let results: Vec<_> = resolved.rows.iter().map(|row| row.result.clone()).collect();
     let bundle = dir.join("bundle");
     let writer = Writer::create(&bundle, &resolved.plan, &results, Machine::default()).expect("a bundle");
+    perform_into(writer, resolved, dir, stop_at_last_tick)
+}
+
+fn perform_into(
+    writer: Writer,
+    resolved: &Resolved,
+    dir: &Path,
+    stop_at_last_tick: bool,
+) -> (RunStatus, Contents, Vec<Event>) {
+    let interrupt = Interrupt::default();
+    let bundle = dir.join("bundle");
     let mut recorder = Recorder::new(writer, resolved);
     let mut witness = Witness { events: Vec::new(), stops: stop_at_last_tick.then(|| interrupt.clone()) };
     let interrupt = &interrupt;

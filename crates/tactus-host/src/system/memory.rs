@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tactus_model::CpuSet;
+use tactus_model::threads::Policy;
 
 use super::{Child, Finished, Invocation, System};
 
@@ -26,6 +27,8 @@ struct State {
     calls: Vec<Invocation>,
     placed: Vec<(u32, CpuSet)>,
     fifo: Vec<(u32, u32)>,
+    scheduled: Vec<(u32, Policy, u32)>,
+    locks: Arc<Mutex<BTreeSet<PathBuf>>>,
     root: bool,
 }
 
@@ -102,6 +105,24 @@ impl Memory {
     pub fn fifo(&self) -> Vec<(u32, u32)> {
         self.state().fifo.clone()
     }
+
+    /// The threads that were given a policy, in order.
+    #[must_use]
+    pub fn scheduled(&self) -> Vec<(u32, Policy, u32)> {
+        self.state().scheduled.clone()
+    }
+}
+
+/// A lock that somebody holds.
+struct Held {
+    locks: Arc<Mutex<BTreeSet<PathBuf>>>,
+    path: PathBuf,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.locks.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.path);
+    }
 }
 
 fn missing(path: &Path) -> io::Error {
@@ -120,6 +141,17 @@ impl System for Memory {
 
     fn install(&self, path: &Path, bytes: &[u8], _mode: u32) -> io::Result<()> {
         self.write(path, bytes)
+    }
+
+    fn append(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        self.state().files.entry(path.into()).or_default().extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn Send>>> {
+        let locks = Arc::clone(&self.state().locks);
+        let free = locks.lock().unwrap_or_else(PoisonError::into_inner).insert(path.into());
+        Ok(free.then(|| Box::new(Held { locks, path: path.into() }) as Box<dyn Send>))
     }
 
     fn make_dir(&self, _path: &Path) -> io::Result<()> {
@@ -188,6 +220,11 @@ impl System for Memory {
 
     fn make_fifo(&self, thread: u32, priority: u32) -> io::Result<()> {
         self.state().fifo.push((thread, priority));
+        Ok(())
+    }
+
+    fn schedule(&self, thread: u32, policy: Policy, priority: u32) -> io::Result<()> {
+        self.state().scheduled.push((thread, policy, priority));
         Ok(())
     }
 

@@ -13,11 +13,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tactus_model::CpuSet;
+use tactus_model::threads::Policy;
 
 pub(crate) use command::last_lines;
 pub use command::{Finished, Invocation};
 pub use memory::Memory;
-pub use places::{cache_dir, state_dir};
+pub use places::{cache_dir, lasting_dir, state_dir};
 pub use real::Real;
 
 /// A command that runs.
@@ -57,6 +58,18 @@ pub trait System: Send + Sync {
     /// # Errors
     /// Those of the file system.
     fn install(&self, path: &Path, bytes: &[u8], mode: u32) -> io::Result<()>;
+    /// Adds to the end of a file, which only this user may read, and makes it if needed. It is on
+    /// the disk when this returns.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    fn append(&self, path: &Path, bytes: &[u8]) -> io::Result<()>;
+    /// Locks a file, made if needed, against all others who lock it, as long as the returned value
+    /// lives; `None` when somebody else has it.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn Send>>>;
     /// Makes a directory that only this user may enter, with those above it.
     ///
     /// # Errors
@@ -107,6 +120,11 @@ pub trait System: Send + Sync {
     /// # Errors
     /// Those of sched_setscheduler(2).
     fn make_fifo(&self, thread: u32, priority: u32) -> io::Result<()>;
+    /// Gives a thread a policy, with a priority of 1 to 99 where the policy has one, else 0.
+    ///
+    /// # Errors
+    /// Those of sched_setscheduler(2); `InvalidInput` for SCHED_DEADLINE, which needs more than that.
+    fn schedule(&self, thread: u32, policy: Policy, priority: u32) -> io::Result<()>;
     /// Whether this process is root there.
     fn is_root(&self) -> bool;
     /// A variable of this process's environment.

@@ -34,6 +34,16 @@ pub fn state_dir(system: &dyn System) -> PathBuf {
     cache_dir(system).join("run")
 }
 
+/// What must outlive a reboot: what tuning has changed. `/var/lib/tactus`, else below
+/// `TACTUS_CACHE_DIR` where that is set.
+#[must_use]
+pub fn lasting_dir(system: &dyn System) -> PathBuf {
+    match system.variable("TACTUS_CACHE_DIR").filter(|dir| dir.starts_with('/')) {
+        Some(dir) => PathBuf::from(dir).join("lib"),
+        None => "/var/lib/tactus".into(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -9,10 +9,12 @@ use std::process::{self, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use rustix::fs::{FlockOperation, flock};
 use rustix::mount::{UnmountFlags, unmount};
 use rustix::process::geteuid;
 use rustix::thread::{Pid, sched_setaffinity};
 use tactus_model::CpuSet;
+use tactus_model::threads::Policy;
 
 use super::child::RealChild;
 use super::{Child, Finished, Invocation, System, sys};
@@ -97,7 +99,23 @@ impl System for Real {
         let mut file = tempfile::Builder::new().prefix(".new-").tempfile_in(dir)?;
         file.write_all(bytes)?;
         file.as_file().set_permissions(fs::Permissions::from_mode(mode))?;
+        file.as_file().sync_data()?;
         file.persist(path).map(drop).map_err(|error| error.error)
+    }
+
+    fn append(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        let mut file = fs::OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
+        file.write_all(bytes)?;
+        file.sync_data()
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn Send>>> {
+        let file = fs::OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Some(Box::new(file))),
+            Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
     }
 
     fn make_dir(&self, path: &Path) -> io::Result<()> {
@@ -205,7 +223,13 @@ impl System for Real {
     }
 
     fn make_fifo(&self, thread: u32, priority: u32) -> io::Result<()> {
-        sys::make_fifo(thread, priority)
+        sys::schedule(thread, Policy::Fifo, priority)
+    }
+
+    fn schedule(&self, thread: u32, policy: Policy, priority: u32) -> io::Result<()> {
+        // 0 would be this thread.
+        pid(thread)?;
+        sys::schedule(thread, policy, priority)
     }
 
     fn is_root(&self) -> bool {
@@ -293,10 +317,32 @@ mod tests {
     }
 
     #[test]
+    fn a_lock_is_had_by_one_and_ends_with_its_value() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lock");
+        let held = Real.lock(&path).unwrap();
+        assert!(held.is_some() && Real.lock(&path).unwrap().is_none());
+        drop(held);
+        assert!(Real.lock(&path).unwrap().is_some());
+    }
+
+    #[test]
+    fn what_is_appended_comes_after_what_was_there() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("j");
+        Real.append(&path, b"a\n").unwrap();
+        Real.append(&path, b"b\n").unwrap();
+        assert_eq!(Real.read(&path).unwrap(), b"a\nb\n");
+    }
+
+    #[test]
     fn a_thread_is_placed_only_where_there_are_cpus() {
         let me = process::id();
         assert!(Real.place(me, &CpuSet::one(8000)).is_err());
         assert!(Real.place(0, &CpuSet::one(0)).is_err());
         assert!(Real.make_fifo(u32::MAX, 1).is_err());
+        assert!(Real.schedule(0, Policy::Other, 0).is_err());
+        assert!(Real.schedule(me, Policy::Deadline, 0).is_err());
+        Real.schedule(me, Policy::Other, 0).unwrap();
     }
 }

@@ -42,6 +42,9 @@ pub struct Guest {
     notes: Vec<Note>,
 }
 
+/// How the reason begins when a guest runs and does not speak.
+pub const SILENT: &str = "the guest said nothing";
+
 impl Guest {
     /// Starts QEMU and connects to it. With `patience` the guest's first byte is awaited.
     ///
@@ -91,7 +94,7 @@ impl Guest {
             }
             Ok(0) => "the guest ended before its first word".to_owned(),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                format!("the guest said nothing for {} s", patience.as_secs_f64())
+                format!("{SILENT} for {} s", patience.as_secs_f64())
             }
             Err(error) => format!("the probe's stream broke: {error}"),
         };

@@ -2,8 +2,12 @@
 
 use crate::kernel::{Cpio, Module};
 
-/// The archive that the guest's kernel unpacks.
-pub fn write(probe: &[u8], modules: &[Module]) -> Vec<u8> {
+/// The kernel's configuration: its release, and the text.
+pub type Config = (String, Vec<u8>);
+
+/// The archive that the guest's kernel unpacks. The configuration lies where distributions put it, so
+/// that the probe finds it there as on any other system.
+pub fn write(probe: &[u8], modules: &[Module], config: Option<&Config>) -> Vec<u8> {
     let mut archive = Cpio::new();
     for dir in ["dev", "proc", "sys", "tmp", "modules"] {
         archive.directory(dir);
@@ -19,6 +23,10 @@ pub fn write(probe: &[u8], modules: &[Module]) -> Vec<u8> {
         list.push('\n');
     }
     archive.file("modules.list", 0o644, list.as_bytes());
+    if let Some((release, text)) = config {
+        archive.directory("boot");
+        archive.file(&format!("boot/config-{release}"), 0o644, text);
+    }
     archive.finish()
 }
 
@@ -29,9 +37,16 @@ mod tests {
     #[test]
     fn modules_are_listed_in_the_order_in_which_they_load() {
         let module = |name: &str| Module { name: name.into(), bytes: name.as_bytes().to_owned() };
-        let archive = write(b"PROBE", &[module("virtio_ring"), module("virtio_pci")]);
+        let archive = write(b"PROBE", &[module("virtio_ring"), module("virtio_pci")], None);
         let text = String::from_utf8_lossy(&archive);
         assert!(text.contains("/modules/virtio_ring.ko\n/modules/virtio_pci.ko\n"));
-        assert!(text.contains("PROBE") && text.contains("TRAILER!!!"));
+        assert!(text.contains("PROBE") && text.contains("TRAILER!!!") && !text.contains("boot"));
+    }
+
+    #[test]
+    fn the_kernels_configuration_lies_where_distributions_put_it() {
+        let archive = write(b"PROBE", &[], Some(&("6.1.0-rt".into(), b"CONFIG_SMP=y".to_vec())));
+        let text = String::from_utf8_lossy(&archive);
+        assert!(text.contains("boot/config-6.1.0-rt\0") && text.contains("CONFIG_SMP=y"));
     }
 }

@@ -3,6 +3,7 @@
 mod names;
 mod options;
 mod piped;
+pub mod profiled;
 mod rt_group;
 
 pub use names::container_name;

@@ -1,0 +1,77 @@
+//! A resolved plan as a bundle keeps it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tactus_model::Nanos;
+use tactus_model::cpus::CpuRequest;
+use tactus_model::message::What;
+use tactus_model::plan::{self, Figure, FigureKind, Plan, Scenario};
+
+use super::resolve::{ResolvedActivity, ResolvedEnvironment, ResolvedScenario, RowPlan};
+
+/// The plan with every value filled in: running it again on this machine does the same.
+pub(super) fn written(
+    plan: &Plan,
+    scenarios: &[ResolvedScenario],
+    environments: &BTreeMap<String, ResolvedEnvironment>,
+    rows: &[RowPlan],
+) -> Plan {
+    let scenario = |resolved: &ResolvedScenario| Scenario {
+        name: Some(resolved.name.clone()),
+        duration: Some(Nanos(resolved.duration_ns)),
+        tick: Some(Nanos(resolved.tick_ns)),
+        control: Some(resolved.control),
+        no_side_effects: Some(resolved.no_side_effects),
+        settings: resolved.settings.clone(),
+        require: rows.get(resolved.rows.start).and_then(|row| row.result.require),
+        host: resolved.host.clone(),
+        activity: resolved.activities.iter().map(activity).collect(),
+        ..Scenario::default()
+    };
+    let environment = |(name, resolved): (&String, &ResolvedEnvironment)| {
+        let cpus = Some(CpuRequest::List(resolved.layout.outside()));
+        (name.clone(), plan::Environment { cpus, ..resolved.spec.clone() })
+    };
+    let names: BTreeSet<&str> = scenarios.iter().map(|s| s.name.as_str()).collect();
+    let has = |name: &String| names.contains(name.as_str());
+    Plan {
+        defaults: Scenario::default(),
+        quick: Scenario::default(),
+        environment: environments.iter().map(environment).collect(),
+        scenario: scenarios.iter().map(scenario).collect(),
+        reference: plan.reference.iter().filter(|r| has(&r.scenario)).cloned().collect(),
+        compare: plan.compare.iter().filter(|c| has(&c.base) && has(&c.with)).cloned().collect(),
+        figure: plan.figure.iter().filter_map(|figure| left_of(figure, has)).collect(),
+        ..plan.clone()
+    }
+}
+
+/// What is left of a figure when only some scenarios are: those with a place for each scenario of its own
+/// stand without the others, those that compare several do not.
+fn left_of(figure: &Figure, has: impl Fn(&String) -> bool) -> Option<Figure> {
+    let scenarios: Vec<String> = figure.scenarios.iter().filter(|name| has(name)).cloned().collect();
+    let stands = match figure.kind {
+        FigureKind::LatencyOverTime | FigureKind::Histogram => scenarios.len() == figure.scenarios.len(),
+        FigureKind::PerCore | FigureKind::Matrix | FigureKind::Threads => !scenarios.is_empty(),
+    };
+    stands.then(|| Figure { scenarios, ..figure.clone() })
+}
+
+fn activity(at: &ResolvedActivity) -> plan::Activity {
+    let mut activity = plan::Activity {
+        environment: at.environment.clone(),
+        cpus: Some(CpuRequest::List(at.activity.cpus.clone())),
+        ..plan::Activity::default()
+    };
+    match &at.activity.what {
+        What::Measure { measure, interval_ns, priority, policy } => {
+            activity.measure = Some(measure.clone());
+            activity.interval = Some(Nanos(*interval_ns));
+            activity.priority = Some(*priority);
+            activity.policy = Some(*policy);
+        }
+        What::Load(load) => activity.load = Some(load.clone()),
+        What::Fault(fault) => activity.fault = Some(fault.clone()),
+    }
+    activity
+}
