@@ -5,6 +5,7 @@
 //! them; [`render`] writes them down, one file per format.
 
 pub mod analysis;
+pub mod audit;
 pub mod figure;
 pub mod render;
 pub mod units;

@@ -20,6 +20,9 @@ pub struct Line {
     pub name: String,
     /// The measurement's environment.
     pub environment: String,
+    /// Where it was: the environment, in the state of the machine where the plan declares states. Audits
+    /// and facts are kept by it.
+    pub place: String,
     /// Its kind.
     pub kind: String,
     /// `timer`, `spin`, ...
@@ -132,6 +135,7 @@ pub fn comparison(contents: &Contents) -> Vec<Line> {
         Line {
             name: result.name.clone(),
             environment: result.environment.clone(),
+            place: result.place(),
             kind: result.kind.clone(),
             measurement: result.measurement.kind(),
             evidence: result.evidence,

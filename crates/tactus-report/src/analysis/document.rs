@@ -1,13 +1,17 @@
 //! The document of `tactus show --json`.
 
 use tactus_model::bundle::{Contents, Row, RowResult};
-use tactus_model::document::{Document, Entry, SeriesEntry};
+use tactus_model::document::{AuditEntry, Document, EffectEntry, Entry, FoundEntry, ProofEntry, SeriesEntry};
 use tactus_model::event::{RowStatus, RunStatus};
+use tactus_model::finding::{Audit, State};
 use tactus_model::latency::Summary;
 use tactus_model::number::float;
 
 use super::control::control;
+use super::matrix::matrices;
+use super::proof::{Answer, Proven, Worth, proofs};
 use super::published::published;
+use super::systems::systems;
 use super::verdict::{ended_early, verdict};
 use crate::units::duration;
 
@@ -18,6 +22,10 @@ pub fn document(contents: &Contents) -> Document {
         format: contents.manifest.format,
         status: contents.manifest.status,
         scenarios: contents.rows.iter().map(|row| entry(contents, row)).collect(),
+        proofs: proofs(contents).into_iter().map(proof).collect(),
+        matrices: matrices(contents),
+        systems: systems(contents),
+        audits: contents.audits.iter().map(|(name, audit)| audited(name, audit)).collect(),
     }
 }
 
@@ -26,6 +34,7 @@ fn entry(contents: &Contents, row: &Row) -> Entry {
     Entry {
         name: result.name.clone(),
         environment: result.environment.clone(),
+        host: result.host.clone(),
         kind: result.kind.clone(),
         evidence: result.evidence,
         measurement: result.measurement.kind().into(),
@@ -48,6 +57,46 @@ fn entry(contents: &Contents, row: &Row) -> Entry {
         control: control(result),
         published: published(&contents.plan, &result.name),
         verdict: verdict(row),
+    }
+}
+
+fn proof(proven: Proven) -> ProofEntry {
+    let (reason, effects) = match proven.answer {
+        Answer::None(reason) => (Some(reason), Vec::new()),
+        Answer::Effects(effects) => (None, effects),
+    };
+    let effect = |worth: Worth| EffectEntry {
+        quantity: worth.quantity.into(),
+        without_ns: worth.without_ns,
+        with_ns: worth.with_ns,
+        effect_ns: worth.effect.estimate,
+        low_ns: worth.effect.low,
+        high_ns: worth.effect.high,
+        shown: worth.effect.is_shown(),
+    };
+    ProofEntry {
+        setting: proven.setting,
+        environment: proven.environment,
+        what: proven.what,
+        evidence: proven.evidence,
+        pairs: proven.pairs.0,
+        reason,
+        effects: effects.into_iter().map(effect).collect(),
+    }
+}
+
+fn audited(environment: &str, audit: &Audit) -> AuditEntry {
+    let found = audit.found().map(|finding| FoundEntry {
+        id: finding.id.clone(),
+        severity: finding.severity,
+        said: finding.said.clone(),
+    });
+    AuditEntry {
+        environment: environment.to_owned(),
+        role: audit.role,
+        isolated: audit.isolation.isolated.to_string(),
+        unknown: audit.count(State::Unknowable) + audit.count(State::Unreadable),
+        found: found.collect(),
     }
 }
 

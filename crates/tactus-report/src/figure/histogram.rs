@@ -6,11 +6,11 @@ use tactus_model::number::float;
 use super::axis::{Frame, Swatch};
 use super::canvas::{Canvas, Figure, Hover, Spot, WIDTH, name, tenth};
 use super::scale::{Scale, count_label, us, us_label};
-use super::theme::series;
+use super::theme::{SERIES, dashed, series};
 use crate::analysis::{Bins, distribution};
 use crate::units::{clean, count, latency};
 
-/// Draws the distributions of up to [`super::theme::SERIES`] rows.
+/// Draws the distributions of up to twice [`SERIES`] rows; the second half is dashed.
 #[must_use]
 pub fn histograms(title: &str, rows: &[&Row]) -> Figure {
     let bins = distribution(rows);
@@ -18,7 +18,8 @@ pub fn histograms(title: &str, rows: &[&Row]) -> Figure {
     let legend = rows.iter().enumerate().map(|(n, row)| {
         let maximum = largest(row).map(|max| format!(" (max {})", latency(float(max)))).unwrap_or_default();
         let evidence = row.result.evidence.map(|e| format!(", {e}")).unwrap_or_default();
-        (Swatch::Band(n), format!("{}{evidence}{maximum}", name(row)))
+        let swatch = if n < SERIES { Swatch::Band(n) } else { Swatch::Dashed(n) };
+        (swatch, format!("{}{evidence}{maximum}", name(row)))
     });
     let frame = Frame::new(legend.collect());
     let (low, high) = (bins.edges.first().copied().unwrap_or(1), bins.edges.last().copied().unwrap_or(2));
@@ -38,8 +39,12 @@ pub fn histograms(title: &str, rows: &[&Row]) -> Figure {
         }
         for (n, counts) in bins.counts.iter().enumerate() {
             for outline in outlines(&bins, counts, &x, &y) {
-                canvas.fill(&outline, series(n), 0.12);
-                canvas.path(&outline, series(n), 2);
+                if n < SERIES {
+                    canvas.fill(&outline, series(n), 0.12);
+                    canvas.path(&outline, series(n), 2);
+                } else {
+                    canvas.path(&outline, dashed(n), 2);
+                }
             }
             if let Some(max) = largest(rows[n]).filter(|_| !bins.edges.is_empty()) {
                 frame.pin(canvas, x.px(us(max)), n);
@@ -107,9 +112,11 @@ fn spots(bins: &Bins, rows: &[&Row], x: &Scale) -> Vec<Spot> {
 }
 
 fn about(rows: &[&Row]) -> String {
+    format!("Distribution of latencies of {}; the mark on the axis is the largest value.", name_of_all(rows))
+}
+
+/// The names of rows in one phrase.
+pub(super) fn name_of_all(rows: &[&Row]) -> String {
     let names: Vec<String> = rows.iter().map(|row| clean(&row.result.name)).collect();
-    format!(
-        "Distribution of latencies of {}; the mark on the axis is the largest value.",
-        names.join(" and ")
-    )
+    names.join(" and ")
 }

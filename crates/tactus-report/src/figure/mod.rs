@@ -5,6 +5,7 @@ mod axis;
 mod canvas;
 mod histogram;
 mod over_time;
+mod per_core;
 mod scale;
 mod set;
 mod theme;

@@ -7,6 +7,7 @@ use tactus_model::plan::FigureKind;
 use super::canvas::Figure;
 use super::histogram::histograms;
 use super::over_time::{Lines, Reference, over_time};
+use super::per_core::per_core;
 use super::theme::SERIES;
 use crate::analysis::published;
 use crate::units::{clean, latency};
@@ -31,8 +32,16 @@ fn has_samples(row: &&Row) -> bool {
 pub fn requested(contents: &Contents) -> Vec<Figure> {
     let mut figures = Vec::new();
     for figure in &contents.plan.figure {
+        if matches!(figure.kind, FigureKind::Matrix | FigureKind::Threads) {
+            // Tables, not pictures.
+            continue;
+        }
         let named = |row: &&Row| figure.scenarios.contains(&row.result.name);
         let rows: Vec<&Row> = contents.rows.iter().filter(named).filter(has_samples).collect();
+        if figure.kind == FigureKind::PerCore {
+            figures.extend(per_core(&clean(&figure.title), contents, &rows));
+            continue;
+        }
         let chunks: Vec<&[&Row]> = if rows.is_empty() { vec![&[]] } else { rows.chunks(SERIES).collect() };
         for rows in chunks {
             let title = clean(&figure.title);
@@ -41,6 +50,7 @@ pub fn requested(contents: &Contents) -> Vec<Figure> {
                     over_time(&title, rows, Lines::Band, &references(contents, &figure.scenarios))
                 }
                 FigureKind::Histogram => histograms(&title, rows),
+                FigureKind::PerCore | FigureKind::Matrix | FigureKind::Threads => continue,
             });
         }
     }

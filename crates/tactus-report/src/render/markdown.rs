@@ -8,7 +8,10 @@ use tactus_model::event::RowStatus;
 use tactus_model::message::NoteKind;
 use tactus_model::number::float;
 
-use crate::analysis::{Claim, Figures, Line, claims, comparison, control_sentence, headline, remarks};
+use crate::analysis::{
+    Answer, Claim, Figures, Line, caution, claims, comparison, conditions, control_sentence, headline,
+    proofs, remarks, tables,
+};
 use crate::units::{NONE, clean, column, column_signed, count, latency, places, relative};
 
 /// What a bundle says, to be pasted into a README, an issue or a pull request.
@@ -28,18 +31,88 @@ pub fn render(contents: &Contents) -> String {
         let _ = writeln!(out, "- {}", text(&sentence));
     }
     table(&mut out, &lines);
+    asked_tables(&mut out, contents);
     evidence(&mut out, &lines);
     published(&mut out, &lines);
     verdicts(&mut out, &lines);
     for claim in claims(contents) {
         claimed(&mut out, &claim);
     }
+    proven(&mut out, contents);
     let _ = writeln!(out, "\n### Controls\n");
     for row in contents.rows.iter().filter(|row| row.result.status == RowStatus::Measured) {
         let _ = writeln!(out, "- {}: {}", text(&row.result.name), text(&control_sentence(&row.result)));
     }
+    audited(&mut out, contents);
     notes(&mut out, contents);
     out
+}
+
+/// What each setting under test is worth.
+fn proven(out: &mut String, contents: &Contents) {
+    let proofs = proofs(contents);
+    if proofs.is_empty() {
+        return;
+    }
+    let _ = writeln!(
+        out,
+        "\n### What each setting is worth\n\n| setting | where | pairs | p99 | p99.9 | maximum |\n|---|---|--:|---|---|---|"
+    );
+    for proven in &proofs {
+        let evidence = proven.evidence.map(|evidence| format!(", {evidence}")).unwrap_or_default();
+        let place = format!("{}{evidence}", proven.environment);
+        let _ = write!(out, "| {} | {} | {} ", text(&proven.setting), text(&place), proven.pairs.0);
+        match &proven.answer {
+            Answer::None(reason) => {
+                let _ = writeln!(out, "| not tested: {} | | |", text(reason));
+            }
+            Answer::Effects(effects) => {
+                for worth in effects {
+                    let _ = write!(out, "| {} ", text(&worth.words()));
+                }
+                let _ = writeln!(out, "|");
+            }
+        }
+    }
+    if let Some(caution) = caution(&proofs) {
+        let _ = writeln!(out, "\n{}", text(&caution));
+    }
+}
+
+/// What the audit found where it was measured.
+fn audited(out: &mut String, contents: &Contents) {
+    for (environment, audit) in &contents.audits {
+        let Some(sentence) = conditions(contents, environment) else { continue };
+        let _ = writeln!(out, "\n### Audit of {}\n\nMeasured with {}.", text(environment), text(&sentence));
+        if audit.found().next().is_some() {
+            let _ = writeln!(out, "\n| severity | check | what |\n|---|---|---|");
+        }
+        for finding in audit.found() {
+            let _ =
+                writeln!(out, "| {} | {} | {} |", finding.severity, text(&finding.id), text(&finding.said));
+        }
+    }
+}
+
+/// The tables that the plan asks for.
+fn asked_tables(out: &mut String, contents: &Contents) {
+    for table in tables(contents) {
+        let _ = writeln!(out, "\n### {}", text(&table.title));
+        if !table.rows.is_empty() {
+            let line = |cells: Vec<String>| format!("| {} |", cells.join(" | "));
+            let head = table.head.iter().map(|name| text(name)).collect();
+            let _ = writeln!(out, "\n{}\n|{}", line(head), "---|".repeat(table.head.len()));
+            for cells in &table.rows {
+                let cell = |lines: &Vec<String>| {
+                    lines.iter().map(|line| text(line)).collect::<Vec<_>>().join("<br>")
+                };
+                let _ = writeln!(out, "{}", line(cells.iter().map(cell).collect()));
+            }
+        }
+        for remark in &table.remarks {
+            let _ = writeln!(out, "\n{}", text(remark));
+        }
+    }
 }
 
 fn table(out: &mut String, lines: &[Line]) {
@@ -220,7 +293,7 @@ fn notes(out: &mut String, contents: &Contents) {
 }
 
 /// Text from a bundle as Markdown that shows it as it is.
-fn text(raw: &str) -> String {
+pub(crate) fn text(raw: &str) -> String {
     let mut safe = String::new();
     for c in clean(raw).chars() {
         if matches!(c, '\\' | '|' | '*' | '_' | '`' | '[' | ']' | '#' | '~') {

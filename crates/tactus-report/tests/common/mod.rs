@@ -2,6 +2,8 @@
 //! shape of real runs (skewed latencies, a few late ones under load, emulation a hundred times slower)
 //! and claim nothing about any machine.
 
+pub mod audits;
+
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
@@ -86,6 +88,7 @@ pub fn planned(name: &str, environment: &str, kind: &str, load: Vec<Value>) -> R
         notes: Vec::new(),
         frames_lost: 0,
         require: None,
+        host: None,
     }
 }
 
@@ -219,6 +222,8 @@ pub fn manifest(plan: &str) -> Manifest {
             system: "Debian GNU/Linux 13 (trixie)".into(),
         },
         files: BTreeMap::new(),
+        sittings: Vec::new(),
+        asked: None,
     }
 }
 
@@ -327,6 +332,7 @@ fn make_this_machine() -> Contents {
                 facts("6.12.57+deb13-rt-amd64", "console=ttyS0 quiet isolcpus=managed_irq,domain,1"),
             ),
         ]),
+        audits: BTreeMap::from([("host".into(), audits::audit())]),
         rows,
         notes: vec![
             (None, Note::info("the guest's kernel is linux-image-6.12.57+deb13-rt-amd64")),
@@ -400,7 +406,15 @@ fn make_study() -> Contents {
     }
     let mut manifest = manifest("intel-xeon-2015");
     manifest.started = "2026-11-20T10:00:00Z".into();
-    Contents { manifest, plan, facts: BTreeMap::new(), rows, notes: Vec::new(), damage: Vec::new() }
+    Contents {
+        manifest,
+        plan,
+        facts: BTreeMap::new(),
+        audits: BTreeMap::new(),
+        rows,
+        notes: Vec::new(),
+        damage: Vec::new(),
+    }
 }
 
 /// A bundle of a plan without scenarios.
@@ -409,6 +423,7 @@ pub fn empty() -> Contents {
         manifest: manifest("empty"),
         plan: Plan { name: "empty".into(), ..Plan::default() },
         facts: BTreeMap::new(),
+        audits: BTreeMap::new(),
         rows: Vec::new(),
         notes: Vec::new(),
         damage: Vec::new(),

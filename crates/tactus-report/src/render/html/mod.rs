@@ -3,8 +3,11 @@
 //! Everything that comes from a bundle is hostile input: the template escapes all of it, data for the
 //! script is JSON with `<`, `>` and `&` escaped, and the page forbids itself any connection.
 
+mod audits;
 mod page;
+mod proofs;
 mod sections;
+mod tables;
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;

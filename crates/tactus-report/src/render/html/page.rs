@@ -6,11 +6,16 @@ use tactus_model::bundle::Contents;
 use tactus_model::event::{RowStatus, RunStatus};
 use tactus_model::number::float;
 
+use super::audits::{AuditBox, audit_anchor, audits};
+use super::proofs::ProofRow;
 use super::sections::{
     ControlRow, FactsOf, LargestRow, Notes, Section, SideBySide, controls, facts, largest, notes, sections,
     side_by_side,
 };
-use crate::analysis::{Figures, Line, claims, comparison, headline};
+use super::tables::TableBox;
+use crate::analysis::{
+    Figures, Line, caution, claims, comparison, conditions_by_id, headline, proofs, tables,
+};
 use crate::figure::{Figure, Hover, requested, themed};
 use crate::units::{
     NONE, clean, column, column_signed, count, duration, latency, places, relative, unbroken,
@@ -32,10 +37,14 @@ pub struct Page {
     references: Vec<ReferenceRow>,
     verdicts: Vec<VerdictRow>,
     claims: Vec<ClaimBox>,
+    tables: Vec<TableBox>,
     figures: Vec<Drawn>,
     sections: Vec<Section>,
     controls: Vec<ControlRow>,
     largest: Vec<LargestRow>,
+    proofs: Vec<ProofRow>,
+    proof_caution: Option<String>,
+    audits: Vec<AuditBox>,
     notes: Vec<Notes>,
     side_by_side: SideBySide,
     facts: Vec<FactsOf>,
@@ -71,6 +80,8 @@ impl From<&Figure> for Drawn {
 #[derive(Debug, Serialize)]
 struct TableRow {
     name: String,
+    /// What the audit found there, and where it stands.
+    conditions: Option<(String, String)>,
     load: String,
     duration: String,
     evidence: Option<String>,
@@ -148,6 +159,7 @@ impl Page {
         cautions.sort_unstable();
         cautions.dedup();
         let places = places(lines.iter().filter_map(|line| line.figures.as_ref()?.min_ns.map(float)));
+        let proofs = proofs(contents);
         Self {
             title: clean(contents.plan.title.as_deref().unwrap_or(&manifest.plan)),
             plan: clean(&manifest.plan),
@@ -159,16 +171,20 @@ impl Page {
                 .iter()
                 .map(|kind| (kind.to_string(), class(Some(*kind)), kind.meaning()))
                 .collect(),
-            table: lines.iter().map(|line| table_row(line, places)).collect(),
+            table: lines.iter().map(|line| table_row(contents, line, places)).collect(),
             cautions,
             has_references: lines.iter().any(|line| line.published.is_some()),
             references: lines.iter().flat_map(references).collect(),
             verdicts: lines.iter().filter_map(verdict).collect(),
             claims: claim_boxes(contents),
+            tables: tables(contents).into_iter().map(TableBox::from).collect(),
             figures: requested(contents).iter().map(Drawn::from).collect(),
             sections: sections(contents),
             controls: controls(contents),
             largest: largest(contents),
+            proofs: proofs.iter().map(ProofRow::from).collect(),
+            proof_caution: caution(&proofs),
+            audits: audits(contents),
             notes: notes(contents),
             side_by_side: side_by_side(contents),
             facts: facts(contents),
@@ -218,7 +234,7 @@ fn outcome(line: &Line) -> Option<&'static str> {
     })
 }
 
-fn table_row(line: &Line, places: usize) -> TableRow {
+fn table_row(contents: &Contents, line: &Line, places: usize) -> TableRow {
     let ns = |value: Option<u64>| column(value.map(float), places);
     let values = line.figures.as_ref().map(|all| {
         let six = Figures::from(all).each().map(|ns| column(*ns, places));
@@ -227,6 +243,9 @@ fn table_row(line: &Line, places: usize) -> TableRow {
     let shown = |value: Option<u64>| value.map(|ns| column(Some(float(ns)), places)).unwrap_or_default();
     TableRow {
         name: clean(&line.name),
+        conditions: conditions_by_id(contents, &line.place)
+            .filter(|_| line.figures.is_some())
+            .map(|sentence| (clean(&sentence), audit_anchor(&line.place))),
         load: clean(&line.load),
         duration: if line.measured_ns > 0 { unbroken(&duration(line.measured_ns)) } else { String::new() },
         evidence: line.evidence.map(|evidence| evidence.to_string()),

@@ -1,5 +1,6 @@
 //! The table in the terminal, and what belongs below it.
 
+mod plain;
 mod table;
 
 use tactus_model::bundle::{Contents, RowResult};
@@ -8,7 +9,10 @@ use tactus_model::event::{RowStatus, RunStatus};
 use tactus_model::message::NoteKind;
 use tactus_model::number::float;
 
-use crate::analysis::{Line, claims, comparison, control, control_sentence, remarks, seen};
+use crate::analysis::{
+    Answer, Line, caution, claims, comparison, conditions, control, control_sentence, proofs, remarks, seen,
+    tables,
+};
 use crate::units::{clean, duration, latency, wrapped};
 
 /// How text may look.
@@ -28,7 +32,7 @@ impl Default for Style {
 
 /// What a colour stands for; nothing is said by colour alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Tone {
+pub(crate) enum Tone {
     Heading,
     Quiet,
     Good,
@@ -37,7 +41,7 @@ enum Tone {
 }
 
 impl Style {
-    fn paint(self, tone: Tone, text: &str) -> String {
+    pub(crate) fn paint(self, tone: Tone, text: &str) -> String {
         if !self.colour || text.trim().is_empty() {
             return text.into();
         }
@@ -53,29 +57,29 @@ impl Style {
 }
 
 /// A page under construction.
-struct Page {
-    style: Style,
-    out: String,
+pub(crate) struct Page {
+    pub(crate) style: Style,
+    pub(crate) out: String,
 }
 
 impl Page {
-    fn line(&mut self, text: &str) {
+    pub(crate) fn line(&mut self, text: &str) {
         self.out.push_str(text.trim_end());
         self.out.push('\n');
     }
 
-    fn gap(&mut self) {
+    pub(crate) fn gap(&mut self) {
         self.out.push('\n');
     }
 
-    fn heading(&mut self, text: &str) {
+    pub(crate) fn heading(&mut self, text: &str) {
         self.gap();
         let painted = self.style.paint(Tone::Heading, text);
         self.line(&painted);
     }
 
     /// A paragraph behind `lead`, whose further lines are indented as far.
-    fn item(&mut self, lead: &str, tone: Option<Tone>, text: &str) {
+    pub(crate) fn item(&mut self, lead: &str, tone: Option<Tone>, text: &str) {
         let indent = crate::units::columns(lead);
         let lines = wrapped(&clean(text), self.style.width.saturating_sub(indent).max(24));
         for (n, line) in lines.iter().enumerate() {
@@ -97,9 +101,14 @@ pub fn render(contents: &Contents, style: Style) -> String {
     head(&mut page, contents);
     table::write(&mut page, &lines);
     below_table(&mut page, &lines);
+    for table in tables(contents) {
+        plain::write(&mut page, &table);
+    }
     verdicts(&mut page, &lines);
     claimed(&mut page, contents);
+    proven(&mut page, contents);
     controls(&mut page, contents);
+    audited(&mut page, contents);
     notes(&mut page, contents);
     page.out
 }
@@ -202,6 +211,51 @@ fn claimed(page: &mut Page, contents: &Contents) {
     }
 }
 
+/// What each setting under test is worth, alone: what `tactus prove` prints.
+#[must_use]
+pub fn worth(contents: &Contents, style: Style) -> String {
+    let mut page = Page { style, out: String::new() };
+    proven(&mut page, contents);
+    said(&mut page, contents, OBSTACLES);
+    damage(&mut page, contents);
+    page.out
+}
+
+/// What each setting under test is worth.
+fn proven(page: &mut Page, contents: &Contents) {
+    let proofs = proofs(contents);
+    if proofs.is_empty() {
+        return;
+    }
+    page.heading("What each setting is worth");
+    for proven in &proofs {
+        let evidence = proven.evidence.map(|evidence| format!(", {evidence}")).unwrap_or_default();
+        let (measured, planned) = proven.pairs;
+        let lead = format!("  {} ", clean(&proven.setting));
+        match &proven.answer {
+            Answer::None(reason) => page.item(&lead, Some(Tone::Doubt), &format!("not tested: {reason}")),
+            Answer::Effects(effects) => {
+                let place = format!("({}, {measured} of {planned} pairs{evidence})", proven.environment);
+                page.item(&lead, Some(Tone::Heading), &place);
+                page.item("    ", None, &proven.what);
+                for worth in effects {
+                    let tone = if worth.effect.is_shown() { Tone::Good } else { Tone::Quiet };
+                    let medians =
+                        format!("{} without, {} with", latency(worth.without_ns), latency(worth.with_ns));
+                    let lead = format!("    {:<8} ", worth.quantity);
+                    page.item(&lead, Some(tone), &format!("{medians}: {}", worth.words()));
+                }
+            }
+        }
+    }
+    page.gap();
+    let method = "medians of the pairs; effects by the signed-rank test, the three intervals of a setting hold together at 95 %";
+    page.item("  ", None, method);
+    if let Some(caution) = caution(&proofs) {
+        page.item("  ", None, &caution);
+    }
+}
+
 /// One line for each kind of evidence where every control was seen, one for each row where not.
 fn controls(page: &mut Page, contents: &Contents) {
     let measured = || {
@@ -240,21 +294,55 @@ fn controls(page: &mut Page, contents: &Contents) {
     }
 }
 
-fn notes(page: &mut Page, contents: &Contents) {
-    for (kind, lead, tone) in [
-        (NoteKind::Obstacle, "obstacle: ", Tone::Doubt),
-        (NoteKind::SideEffect, "measuring changed: ", Tone::Quiet),
-        (NoteKind::Info, "note: ", Tone::Quiet),
-    ] {
-        for remark in remarks(contents, kind) {
-            let places = remark.environments.join(", ");
-            let places = if places.is_empty() { String::new() } else { format!(" ({places})") };
-            page.item(lead, Some(tone), &format!("{}{places}", remark.note.text));
-            if let Some(hint) = &remark.note.hint {
-                page.item("  hint: ", Some(Tone::Quiet), hint);
-            }
+/// Under which conditions each environment was measured.
+fn audited(page: &mut Page, contents: &Contents) {
+    for environment in contents.audits.keys() {
+        if let Some(sentence) = conditions(contents, environment) {
+            page.item("measured with: ", Some(Tone::Doubt), &format!("{environment}: {sentence}"));
         }
     }
+    if !contents.audits.is_empty() {
+        let bundle = "`tactus audit --from BUNDLE` says what was read, why it matters and how to mend it";
+        page.item("  hint: ", Some(Tone::Quiet), bundle);
+    }
+}
+
+/// What a reader must know, with the remedy.
+const OBSTACLES: (NoteKind, &str, Tone) = (NoteKind::Obstacle, "obstacle: ", Tone::Doubt);
+
+fn notes(page: &mut Page, contents: &Contents) {
+    said(page, contents, OBSTACLES);
+    said(page, contents, (NoteKind::SideEffect, "measuring changed: ", Tone::Quiet));
+    said(page, contents, (NoteKind::Info, "note: ", Tone::Quiet));
+    damage(page, contents);
+}
+
+/// Longest note that a terminal is given, in characters.
+const NOTE: usize = 420;
+
+/// A note without the end of its list, should that be long.
+fn brief(text: &str) -> String {
+    if text.chars().count() <= NOTE {
+        return text.to_owned();
+    }
+    let cut: String = text.chars().take(NOTE).collect();
+    let end = cut.rfind(", ").unwrap_or(cut.len());
+    format!("{}, ... (the report has all of it)", &cut[..end])
+}
+
+/// The notes of one kind.
+fn said(page: &mut Page, contents: &Contents, (kind, lead, tone): (NoteKind, &str, Tone)) {
+    for remark in remarks(contents, kind) {
+        let places = remark.environments.join(", ");
+        let places = if places.is_empty() { String::new() } else { format!(" ({places})") };
+        page.item(lead, Some(tone), &format!("{}{places}", brief(&remark.note.text)));
+        if let Some(hint) = &remark.note.hint {
+            page.item("  hint: ", Some(Tone::Quiet), hint);
+        }
+    }
+}
+
+fn damage(page: &mut Page, contents: &Contents) {
     for sentence in &contents.damage {
         page.item("damage: ", Some(Tone::Bad), sentence);
     }

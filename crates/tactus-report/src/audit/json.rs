@@ -1,0 +1,58 @@
+//! The document of `tactus audit --json`: a stable contract.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use tactus_model::bundle::{FORMAT, Format};
+use tactus_model::finding::{By, Finding, Role, State};
+
+use super::Audited;
+
+/// Audits as a document.
+#[derive(Debug, Serialize)]
+pub struct AuditDocument<'a> {
+    /// Version of this contract; it follows the bundle's.
+    format: Format,
+    /// One entry per environment.
+    audits: Vec<Entry<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct Entry<'a> {
+    environment: &'a str,
+    role: Role,
+    /// CPUs for real-time work, as a cpulist.
+    isolated: String,
+    housekeeping: String,
+    /// Who says which CPUs are for real-time work.
+    by: By,
+    /// How many findings of each severity, and checks of each other state.
+    summary: BTreeMap<String, usize>,
+    findings: &'a [Finding],
+}
+
+/// The document of audits.
+#[must_use]
+pub fn document<'a>(audits: &[Audited<'a>]) -> AuditDocument<'a> {
+    let entry = |audited: &Audited<'a>| {
+        let audit = audited.audit;
+        let mut summary = BTreeMap::new();
+        for finding in &audit.findings {
+            let word = match finding.state {
+                State::Finding => finding.severity.to_string(),
+                state => state.to_string().replace(' ', "_"),
+            };
+            *summary.entry(word).or_default() += 1;
+        }
+        Entry {
+            environment: audited.environment,
+            role: audit.role,
+            isolated: audit.isolation.isolated.to_string(),
+            housekeeping: audit.isolation.housekeeping.to_string(),
+            by: audit.isolation.by,
+            summary,
+            findings: &audit.findings,
+        }
+    };
+    AuditDocument { format: FORMAT, audits: audits.iter().map(entry).collect() }
+}

@@ -1,0 +1,64 @@
+//! The latency of every measured CPU of a row, on one axis.
+
+use std::collections::BTreeMap;
+
+use tactus_model::bundle::{Contents, Interval, Row};
+
+use super::canvas::Figure;
+use super::histogram::{histograms, name_of_all};
+use crate::analysis::left_out;
+use crate::units::clean;
+
+/// CPUs in one figure: more than colours and dashes tell apart.
+const CORES: usize = 8;
+
+/// A figure per row, and more for one with many CPUs. What was not measured is said in its title.
+pub fn per_core(title: &str, contents: &Contents, rows: &[&Row]) -> Vec<Figure> {
+    rows.iter().flat_map(|row| of_row(title, contents, row)).collect()
+}
+
+fn of_row(title: &str, contents: &Contents, row: &Row) -> Vec<Figure> {
+    let left = match left_out(contents, &row.result) {
+        left if left.is_empty() => String::new(),
+        left => format!(" (CPU {left} keeps house: not measured, not shown)"),
+    };
+    let title = format!("{title}: {}{left}", clean(&row.result.name));
+    let cores = cores(row);
+    let several = cores.len() > CORES;
+    cores
+        .chunks(CORES)
+        .map(|part| {
+            let part: Vec<&Row> = part.iter().collect();
+            let names = if several { format!(", {}", name_of_all(&part)) } else { String::new() };
+            histograms(&format!("{title}{names}"), &part)
+        })
+        .collect()
+}
+
+/// A row for each CPU, with its samples and figures alone.
+fn cores(row: &Row) -> Vec<Row> {
+    let mut series: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+    for (n, one) in row.result.series.iter().enumerate() {
+        series.entry(one.key.cpu).or_default().push(n);
+    }
+    series
+        .into_iter()
+        .filter_map(|(cpu, numbers)| {
+            // Several threads on one CPU have no common figures; the worst one's stand for it.
+            let own: Vec<_> = numbers.iter().map(|n| &row.result.series[*n]).collect();
+            let worst = own.iter().max_by_key(|one| one.summary.max_ns)?;
+            let mine = |interval: &&Interval| {
+                interval.tag == cpu.to_string() || own.iter().any(|one| interval.tag == one.key.to_string())
+            };
+            let mut result = row.result.clone();
+            result.name = format!("CPU {cpu}");
+            result.all = Some(worst.summary.clone());
+            Some(Row {
+                result,
+                ticks: Vec::new(),
+                intervals: row.intervals.iter().filter(mine).cloned().collect(),
+                missed: Vec::new(),
+            })
+        })
+        .collect()
+}

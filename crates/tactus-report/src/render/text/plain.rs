@@ -1,0 +1,71 @@
+//! A table of words: columns as wide as their cells, cells of several lines.
+
+use super::{Page, Tone};
+use crate::analysis::Table;
+use crate::units::{columns, shortened, wrapped};
+
+/// Rows of a long table that a terminal is given; the other formats have all of them.
+const ROWS: usize = 12;
+/// Between two columns.
+const GAP: usize = 2;
+/// A column that must make room is never narrower.
+const NARROWEST: usize = 12;
+
+/// Writes a table.
+pub(super) fn write(page: &mut Page, table: &Table) {
+    page.heading(&table.title);
+    let shown = if table.long { table.rows.len().min(ROWS) } else { table.rows.len() };
+    if !table.rows.is_empty() {
+        let head: Vec<Vec<String>> = table.head.iter().map(|name| vec![name.clone()]).collect();
+        let rows: Vec<&Vec<Vec<String>>> = table.rows.iter().take(shown).collect();
+        let widths = widths(&head, &rows, page.style.width);
+        row(page, &head, &widths, Some(Tone::Quiet));
+        for cells in rows {
+            row(page, cells, &widths, None);
+        }
+    }
+    if table.rows.len() > shown {
+        page.line(&format!("  and {} more; the report has all of them", table.rows.len() - shown));
+    }
+    for remark in &table.remarks {
+        page.item("  ", Some(Tone::Quiet), remark);
+    }
+}
+
+/// As wide as the widest line; where that is too much for the page the widest columns give way.
+fn widths(head: &[Vec<String>], rows: &[&Vec<Vec<String>>], most: usize) -> Vec<usize> {
+    let widest = |n: usize| {
+        let cells = rows.iter().filter_map(|cells| cells.get(n)).chain(head.get(n));
+        cells.flatten().map(|line| columns(line)).max().unwrap_or(0)
+    };
+    let mut widths: Vec<usize> = (0..head.len()).map(widest).collect();
+    let room = most.saturating_sub(GAP * widths.len());
+    while widths.iter().sum::<usize>() > room {
+        let Some(wide) = widths.iter_mut().max() else { break };
+        if *wide <= NARROWEST {
+            break;
+        }
+        *wide -= 1;
+    }
+    widths
+}
+
+fn row(page: &mut Page, cells: &[Vec<String>], widths: &[usize], tone: Option<Tone>) {
+    let cells: Vec<Vec<String>> = cells
+        .iter()
+        .zip(widths)
+        .map(|(lines, width)| lines.iter().flat_map(|line| wrapped(line, *width)).collect())
+        .collect();
+    let height = cells.iter().map(Vec::len).max().unwrap_or(0);
+    for line in 0..height {
+        let mut out = String::new();
+        for (cell, width) in cells.iter().zip(widths) {
+            let text = shortened(cell.get(line).map_or("", String::as_str), *width);
+            out += "  ";
+            out += &text;
+            out += &" ".repeat(width.saturating_sub(columns(&text)));
+        }
+        let out = tone.map_or_else(|| out.clone(), |tone| page.style.paint(tone, &out));
+        page.line(&out);
+    }
+}

@@ -1,0 +1,38 @@
+//! An audit for tests.
+
+use tactus_model::finding::{Audit, By, Finding, Isolation, Read, Role, Severity, State};
+
+/// An audit with a finding of every severity and a check in every other state.
+pub fn audit() -> Audit {
+    let finding = |id: &str, state, severity, said: &str| Finding {
+        id: id.into(),
+        state,
+        severity,
+        family: if id == "smt" { "Platform and firmware" } else { "Kernel and isolation" }.into(),
+        title: format!("what {id} is about"),
+        said: said.into(),
+        read: vec![Read { path: format!("/sys/{id}"), value: "on | <off>".into() }],
+        expected: "off".into(),
+        why: if state == State::Finding { "A sibling steals the pipeline.".into() } else { String::new() },
+        mend: if state == State::Finding { "Write off to it.".into() } else { String::new() },
+        risk: if state == State::Finding { "Fewer CPUs.".into() } else { String::new() },
+    };
+    Audit {
+        role: Role::Host,
+        isolation: Isolation {
+            isolated: "2-3".parse().unwrap(),
+            housekeeping: "0-1".parse().unwrap(),
+            by: By::Boot,
+        },
+        findings: vec![
+            finding("irq-affinity", State::Finding, Severity::Blocker, "3 interrupts may arrive on CPUs 2-3"),
+            finding("smt", State::Finding, Severity::Major, "hardware threads are on"),
+            finding("watchdogs", State::Finding, Severity::Minor, "the NMI watchdog is on"),
+            finding("mitigations", State::Finding, Severity::Info, "mitigations are on"),
+            finding("c1e-package-cstate", State::Unreadable, Severity::Minor, "no MSR device"),
+            finding("smi-count", State::Unknowable, Severity::Blocker, "this system runs on a hypervisor"),
+            finding("thp", State::Ok, Severity::Major, "never"),
+            finding("arm64-kvm", State::NotApplicable, Severity::Minor, "it concerns 64-bit Arm only"),
+        ],
+    }
+}
