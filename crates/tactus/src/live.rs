@@ -20,6 +20,8 @@ pub struct Progress {
     bar: ProgressBar,
     rows: Vec<Row>,
     started: usize,
+    /// Rows that are complete in the bundle that the run goes on with.
+    kept: usize,
     /// Largest latency of the running row, in ns.
     max_ns: u64,
     left: Left,
@@ -56,6 +58,7 @@ impl Progress {
             bar,
             rows,
             started: 0,
+            kept: resolved.scenarios.iter().filter(|s| s.kept).map(|s| s.rows.len()).sum(),
             max_ns: 0,
             left: Left { measuring_ns: resolved.expected_ns(), ..Left::default() },
         }
@@ -66,7 +69,7 @@ impl Progress {
     }
 
     fn time_left(&self, done_ns: u64) -> String {
-        let waiting = self.rows.len().saturating_sub(self.started);
+        let waiting = self.rows.len().saturating_sub(self.started.max(self.kept));
         let per_start = self.left.starting_ns / u64::from(self.left.starts.max(1));
         let rest =
             self.left.measuring_ns.saturating_sub(done_ns) + per_start * u64::try_from(waiting).unwrap_or(0);

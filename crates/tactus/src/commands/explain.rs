@@ -2,10 +2,13 @@
 
 use std::fmt::Write;
 
+use tactus_host::audit::{self, Check};
 use tactus_host::environment::{self, ENVIRONMENTS};
 use tactus_host::plan::{STUDIES, Source, parse, study};
+use tactus_host::tune::generate::{self, GENERATORS};
 use tactus_model::catalogue::{Family, WORDS, word};
 use tactus_report::render::FORMATS;
+use tactus_report::units::wrapped;
 
 use crate::cli::Explain;
 use crate::exit::{Exit, Failure};
@@ -39,12 +42,16 @@ fn all() -> String {
         section(title, words.map(|word| (word.name, word.summary.to_owned())).collect());
     }
     section("Studies", STUDIES.iter().map(|s| (s.name, title(s.name, s.text))).collect());
+    section("Generators", GENERATORS.iter().map(|g| (g.name, first_sentence(g.about))).collect());
     section("Report formats", FORMATS.iter().map(|f| (f.name, f.about.to_owned())).collect());
+    let _ = writeln!(text, "Checks: {} of them; `tactus audit --list` lists them", audit::all().count());
     text
 }
 
 fn one(name: &str) -> Option<String> {
     let mut text = String::new();
+    // qemu and podman are environments too: both are told.
+    let generator = generate::find(name);
     if let Some(environment) = environment::find(name) {
         let _ = writeln!(text, "{name}: an environment\n\n{}", environment.about());
         if !environment.options().is_empty() {
@@ -64,12 +71,29 @@ fn one(name: &str) -> Option<String> {
         let about =
             parse(&Source::new(name, study.text)).ok().and_then(|plan| plan.about).unwrap_or_default();
         let _ = writeln!(text, "{name}: {}\n\n{about}\nIts plan:\n\n{}", title(name, study.text), study.text);
+    } else if let Some(check) = audit::find(name) {
+        text = self::check(check);
     } else if let Some(format) = FORMATS.iter().find(|format| format.name == name) {
         let _ = writeln!(text, "{name}: a report format\n\n{}", format.about);
-    } else {
+    } else if generator.is_none() {
         return None;
     }
+    if let Some(generator) = generator {
+        let gap = if text.is_empty() { "" } else { "\n" };
+        let _ = writeln!(text, "{gap}{name}: a generator, `tactus generate {name}`\n\n{}", generator.about);
+    }
     Some(text)
+}
+
+/// An entry of the audit's catalogue in full.
+fn check(check: &Check) -> String {
+    let mut text = format!("{}: a check, {}\n\n", check.id, check.title);
+    for (name, value) in check.fields() {
+        for (n, line) in wrapped(&value, 84).iter().enumerate() {
+            let _ = writeln!(text, "  {:<12}{line}", if n == 0 { name } else { "" });
+        }
+    }
+    text
 }
 
 fn title(name: &str, text: &str) -> String {

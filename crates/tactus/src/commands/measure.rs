@@ -13,7 +13,7 @@ use tactus_model::plan::{Environment, Placed, Plan, Scenario};
 use tactus_model::{CpuSet, Nanos};
 use tactus_report::analysis::document;
 
-use super::perform::{exit, perform, prepare};
+use super::perform::{Bundle, exit, perform, prepare};
 use crate::cli::{Measure, Policy as Asked};
 use crate::exit::{Exit, Failure};
 use crate::live::Lines;
@@ -39,7 +39,7 @@ pub fn measure(arguments: &Measure) -> Result<Exit, Failure> {
         }
     };
     let mut lines = Lines::new(arguments.quiet || arguments.json, arguments.interval.0);
-    let performed = perform(&resolved, &out, &mut lines)?;
+    let performed = perform(&resolved, &choices, &Bundle::New(&out, &plan), &mut lines)?;
     let contents = performed.contents;
     if arguments.json {
         output::json(&document(&contents))?;

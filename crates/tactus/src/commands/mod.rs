@@ -1,15 +1,20 @@
 //! One file per command.
 
+mod audit;
 mod completions;
 mod environments;
 mod explain;
+mod generate;
 mod kernel;
+mod look;
 mod man;
 mod measure;
 mod perform;
+mod prove;
 mod report;
 mod run;
 mod show;
+mod tune;
 
 use crate::cli::Command;
 use crate::exit::{Exit, Failure};
@@ -19,6 +24,10 @@ pub fn dispatch(command: Command) -> Result<Exit, Failure> {
     match command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Measure(arguments) => measure::measure(&arguments),
+        Command::Prove(arguments) => prove::prove(&arguments),
+        Command::Audit(arguments) => audit::audit(&arguments),
+        Command::Tune(arguments) => tune::tune(&arguments.what),
+        Command::Generate(arguments) => generate::generate(&arguments),
         Command::Show(arguments) => show::show(&arguments),
         Command::Report(arguments) => report::report(&arguments),
         Command::Environments(arguments) => environments::environments(&arguments),

@@ -2,14 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
-use tactus_host::bundle::{self, Trust, Writer};
+use tactus_host::audit;
+use tactus_host::bundle::{self, Resumed, Trust, Writer};
 use tactus_host::guardian::{self, Guardian};
-use tactus_host::plan::{Choices, Resolved, Source, check, resolve, topology};
+use tactus_host::plan::{Choices, Resolved, Source, check, resolve, state, topology};
 use tactus_host::run::{Interrupt, Recorder, Sink, run};
 use tactus_host::system::{Real, System};
-use tactus_model::bundle::{Contents, Machine};
+use tactus_host::tune::profile;
+use tactus_model::bundle::{Asked, Contents, Machine, Present};
 use tactus_model::event::{RowStatus, RunStatus};
-use tactus_model::plan::Plan;
+use tactus_model::plan::{OTHER_STATE, Plan};
 
 use crate::exit::{Exit, Failure};
 
@@ -30,8 +32,21 @@ pub fn prepare(plan: &Plan, source: &Source, choices: &Choices) -> Result<Resolv
     Ok(resolve(plan, source, choices, &topology(&Real), &Real)?)
 }
 
+/// Where the results go.
+pub enum Bundle<'a> {
+    /// A new bundle in this directory, of this plan as the user wrote it.
+    New(&'a Path, &'a Plan),
+    /// On with this bundle, in this directory.
+    Again(&'a Path, &'a Resumed),
+}
+
 /// Performs a resolved plan; `view` sees every event after the recorder.
-pub fn perform(resolved: &Resolved, out: &Path, view: &mut dyn Sink) -> Result<Performed, Failure> {
+pub fn perform(
+    resolved: &Resolved,
+    choices: &Choices,
+    into: &Bundle<'_>,
+    view: &mut dyn Sink,
+) -> Result<Performed, Failure> {
     let interrupt = Interrupt::listen()?;
     let machine = topology(&Real);
     let results: Vec<_> = resolved.rows.iter().map(|row| row.result.clone()).collect();
@@ -43,7 +58,16 @@ pub fn perform(resolved: &Resolved, out: &Path, view: &mut dyn Sink) -> Result<P
     };
     let guardian = Guardian::start(&Real).map_err(unguarded)?;
     let workspace = guardian.workspace().map_err(unguarded)?;
-    let writer = Writer::create(out, &resolved.plan, &results, describe(&Real))?;
+    let here = describe(&Real);
+    let (mut writer, out) = match into {
+        Bundle::New(out, plan) => {
+            let mut writer = Writer::create(out, &resolved.plan, &results, here.clone())?;
+            writer.keep_source(plan, asked(choices))?;
+            (writer, out)
+        }
+        Bundle::Again(out, resumed) => (resumed.writer(resolved)?, out),
+    };
+    writer.sit_down(here, choices.state.clone())?;
     let consoles = out.join("console");
     std::fs::create_dir_all(&consoles)?;
     let mut recorder = Recorder::new(writer, resolved);
@@ -66,6 +90,38 @@ pub fn perform(resolved: &Resolved, out: &Path, view: &mut dyn Sink) -> Result<P
     let dir = recorder.into_writer().finish(status)?;
     let contents = bundle::read(&dir, Trust::Whole)?;
     Ok(Performed { dir, contents })
+}
+
+/// What the user asked for beside the plan, as a bundle keeps it.
+pub fn asked(choices: &Choices) -> Asked {
+    Asked {
+        quick: choices.quick,
+        duration_ns: choices.duration.map(|duration| duration.0),
+        only: choices.only.clone(),
+        no_side_effects: choices.no_side_effects,
+    }
+}
+
+/// The state that this machine is in, where the plan declares states.
+pub fn present(plan: &Plan, said: Option<&str>) -> Result<Option<Present>, Failure> {
+    if plan.host_state.is_empty() {
+        return Ok(None);
+    }
+    if let Some(said) = said
+        && said != OTHER_STATE
+        && !plan.host_state.contains_key(said)
+    {
+        let known: Vec<&str> = plan.host_state.keys().map(String::as_str).collect();
+        return Err(Failure::say(
+            format!("--host-state {said}: the plan has no such state"),
+            format!("use {OTHER_STATE}, {}", known.join(", ")),
+        ));
+    }
+    let mut facts = audit::facts(&Real, &topology(&Real), std::process::id()).map_err(|error| {
+        Failure::new(error, "the probe is put into the cache: set TACTUS_CACHE_DIR to a directory that can be written and allows programs")
+    })?;
+    profile::complete(&mut facts, &Real);
+    Ok(Some(state::present(plan, &facts, said)))
 }
 
 /// How the program ends after a run.
@@ -92,7 +148,7 @@ pub fn exit(contents: &Contents) -> Exit {
 }
 
 /// The machine in one line's worth of facts.
-fn describe(system: &dyn System) -> Machine {
+pub fn describe(system: &dyn System) -> Machine {
     let text = |path: &str| system.text(path).map(|text| text.trim().to_owned()).unwrap_or_default();
     let field = |path: &str, key: &str, separator: char| {
         text(path)

@@ -2,30 +2,61 @@
 
 use std::path::{Path, PathBuf};
 
+use tactus_host::bundle::Resumed;
 use tactus_host::plan::{Choices, STUDIES, Source, parse, study, this_machine};
 use tactus_host::system::Real;
-use tactus_model::plan::Plan;
+use tactus_model::bundle::Present;
+use tactus_model::plan::{OTHER_STATE, Plan};
 use tactus_report::analysis::document;
 use tactus_report::render::text::{Style, render};
 
-use super::perform::{exit, perform, prepare};
+use super::perform::{Bundle, asked, describe, exit, perform, prepare, present};
 use crate::cli::Run;
 use crate::exit::{Exit, Failure};
 use crate::live::Progress;
 use crate::output;
 
 pub fn run(arguments: &Run) -> Result<Exit, Failure> {
-    let (plan, source) = plan(arguments.plan.as_deref())?;
-    let choices = Choices {
+    let resumed = match &arguments.into {
+        Some(dir) if is_filled(dir) => Some(Resumed::open(dir)?),
+        _ => None,
+    };
+    let (plan, source) = match (&arguments.plan, &resumed) {
+        (None, Some(resumed)) => (resumed.plan.clone(), Source::new("source.toml", "")),
+        (name, _) => plan(name.as_deref())?,
+    };
+    let mut choices = Choices {
         quick: arguments.quick,
         duration: arguments.duration,
         only: arguments.only.clone(),
         no_side_effects: arguments.no_side_effects,
+        state: None,
     };
-    let resolved = prepare(&plan, &source, &choices)?;
-    let out = arguments.out.clone().unwrap_or_else(|| default_dir(&plan.name));
+    if let Some(resumed) = &resumed {
+        resumed.same_plan(&plan)?;
+        if !arguments.force {
+            resumed.same_machine(&describe(&Real))?;
+        }
+        choices = as_before(resumed, &choices)?;
+    }
+    choices.state = present(&plan, arguments.host_state.as_deref())?;
+    if let Some(state) = &choices.state {
+        eprintln!("{}", sentence(state));
+    }
+    let mut resolved = prepare(&plan, &source, &choices)?;
+    let new = arguments.into.as_ref().or(arguments.out.as_ref());
+    let out = new.cloned().unwrap_or_else(|| default_dir(&plan.name));
+    let into = match &resumed {
+        Some(resumed) => {
+            let kept = resumed.keep(&mut resolved)?;
+            let of = resolved.scenarios.len();
+            eprintln!("going on with {}: {kept} of {of} scenarios are complete", out.display());
+            Bundle::Again(&out, resumed)
+        }
+        None => Bundle::New(&out, &plan),
+    };
     let mut progress = Progress::new(&resolved);
-    let performed = perform(&resolved, &out, &mut progress)?;
+    let performed = perform(&resolved, &choices, &into, &mut progress)?;
     let report = super::report::html(&performed.dir, &performed.contents)?;
     if arguments.json {
         output::json(&document(&performed.contents))?;
@@ -35,6 +66,48 @@ pub fn run(arguments: &Run) -> Result<Exit, Failure> {
         output::data(&format!("{table}\nreport: {}\n", report.display()))?;
     }
     Ok(exit(&performed.contents))
+}
+
+/// Whether there is something in a directory.
+fn is_filled(dir: &Path) -> bool {
+    std::fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_some())
+}
+
+/// What the bundle was begun with. Options that were given must be the same.
+fn as_before(resumed: &Resumed, given: &Choices) -> Result<Choices, Failure> {
+    let then = resumed.contents.manifest.asked.clone().unwrap_or_default();
+    let now = asked(given);
+    let differs = [
+        ("--quick", now.quick && !then.quick),
+        ("--duration", now.duration_ns.is_some() && now.duration_ns != then.duration_ns),
+        ("--only", !now.only.is_empty() && now.only != then.only),
+        ("--no-side-effects", now.no_side_effects && !then.no_side_effects),
+    ];
+    if let Some((option, _)) = differs.iter().find(|(_, differs)| *differs) {
+        return Err(Failure::say(
+            format!("{option}: the bundle was begun without it, or with another value"),
+            "leave it out: what is missing is measured as the rest was; or begin another bundle with --out DIR",
+        ));
+    }
+    Ok(Choices {
+        quick: then.quick,
+        duration: then.duration_ns.map(tactus_model::Nanos),
+        only: then.only,
+        no_side_effects: then.no_side_effects,
+        state: None,
+    })
+}
+
+/// The state of this machine in a sentence.
+fn sentence(state: &Present) -> String {
+    if state.said {
+        return format!("host state: {}, because --host-state says so", state.name);
+    }
+    let lacks = state.lacks.iter().filter(|(_, lacks)| !lacks.is_empty());
+    let lacks: Vec<String> =
+        lacks.map(|(name, lacks)| format!("for {name} it lacks {}", lacks.join(", "))).collect();
+    let name = if state.name == OTHER_STATE { "none of the plan's" } else { &state.name };
+    format!("host state: {name} ({})", lacks.join("; "))
 }
 
 /// The plan that the user named: none, a study, or a file.
@@ -65,7 +138,7 @@ fn plan(name: Option<&str>) -> Result<(Plan, Source), Failure> {
 }
 
 /// `./tactus-PLAN-TIME`, with the local time.
-fn default_dir(plan: &str) -> PathBuf {
+pub fn default_dir(plan: &str) -> PathBuf {
     let now = jiff::Zoned::now().strftime("%Y%m%d-%H%M%S").to_string();
     PathBuf::from(format!("tactus-{}-{now}", tactus_model::bundle::slug(plan)))
 }

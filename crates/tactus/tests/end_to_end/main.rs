@@ -1,6 +1,11 @@
 //! The command from end to end, on this machine.
 
+mod audit;
 mod command;
 mod common;
 mod endings;
+mod guest;
+mod prove;
 mod run;
+mod study;
+mod tune;

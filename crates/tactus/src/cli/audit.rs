@@ -1,0 +1,89 @@
+//! Arguments of `tactus audit`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use tactus_model::CpuSet;
+
+/// Arguments of `audit`.
+#[derive(Debug, Args)]
+pub struct Audit {
+    /// Audit inside a guest or container of this kind, which is started for it
+    #[arg(long, value_name = "KIND", conflicts_with = "from")]
+    pub on: Option<String>,
+    /// Guest kernel, with --on for kinds that boot one
+    #[arg(long, value_name = "NAME|PATH", requires = "on")]
+    pub kernel: Option<String>,
+    /// Further kernel parameters of the guest, with --on
+    #[arg(long, value_name = "TEXT", requires = "on")]
+    pub cmdline: Option<String>,
+    /// Audit what was recorded: a bundle, or a file of facts
+    #[arg(long, value_name = "BUNDLE|FILE")]
+    pub from: Option<PathBuf>,
+    /// The part that the system plays; default: that of its environment
+    #[arg(long, value_enum, value_name = "ROLE")]
+    pub role: Option<Role>,
+    /// CPUs meant for real-time work; default: those isolated at boot
+    #[arg(long, value_name = "CPUS")]
+    pub isolate: Option<CpuSet>,
+    /// Only these checks; several with commas between them
+    #[arg(long, value_name = "ID,...", value_delimiter = ',')]
+    pub only: Vec<String>,
+    /// List every check instead
+    #[arg(long)]
+    pub list: bool,
+    /// One line for a finding
+    #[arg(long, conflicts_with = "all")]
+    pub brief: bool,
+    /// Also say why each other check is no finding
+    #[arg(long)]
+    pub all: bool,
+    /// The least severity that makes the exit code 1 (and fails a JUnit case)
+    #[arg(long, value_enum, value_name = "SEVERITY", default_value_t = Threshold::Blocker)]
+    pub fail_on: Threshold,
+    /// The format
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+    /// As a JSON document (a stable contract)
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The part that a system plays.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Role {
+    /// The machine itself
+    Host,
+    /// A virtual machine
+    Guest,
+    /// A container
+    Container,
+}
+
+/// Formats of an audit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For a terminal
+    Text,
+    /// A stable contract
+    Json,
+    /// For an issue or a pull request
+    Markdown,
+    /// For a CI server
+    Junit,
+}
+
+/// From which severity on the exit code is 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Threshold {
+    /// Blockers only
+    Blocker,
+    /// Major ones and blockers
+    Major,
+    /// All but remarks
+    Minor,
+    /// Any finding
+    Info,
+    /// Never
+    Never,
+}

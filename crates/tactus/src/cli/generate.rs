@@ -1,0 +1,60 @@
+//! Arguments of `tactus generate`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use tactus_host::tune::generate::{Page, Size};
+use tactus_model::CpuSet;
+
+/// Arguments of `generate`.
+#[derive(Debug, Args)]
+pub struct Generate {
+    /// grub, tuned, libvirt, qemu, docker, podman, nova, kubernetes or kubevirt; `tactus explain` says
+    /// what each writes
+    pub what: String,
+    /// realtime, realtime-virtual-host, realtime-virtual-guest or cpu-partitioning
+    #[arg(long, value_name = "PROFILE", default_value = "realtime-virtual-host")]
+    pub profile: String,
+    /// CPUs for real-time work; default: those isolated at boot, else all but the first core's
+    #[arg(long, value_name = "CPUS")]
+    pub isolate: Option<CpuSet>,
+    /// Virtual CPUs, or a container's CPUs; default: one for each isolated core of one NUMA node
+    #[arg(long, value_name = "N")]
+    pub vcpus: Option<usize>,
+    /// The guest's memory; default: 4G
+    #[arg(long, value_name = "SIZE")]
+    pub memory: Option<Size>,
+    /// Pages of that memory: 1G, 2M or 4K; default: the largest that the machine has and that fit
+    #[arg(long, value_name = "SIZE")]
+    pub pages: Option<Page>,
+    /// What executes the guest: kvm, or tcg (emulation, which cannot have everything)
+    #[arg(long, value_enum, value_name = "ACCEL")]
+    pub accel: Option<Accel>,
+    /// The guest's or container's name
+    #[arg(long, value_name = "NAME", default_value = "rt-guest")]
+    pub name: String,
+    /// Change this libvirt domain instead of making one; only with libvirt
+    #[arg(long, value_name = "FILE")]
+    pub patch: Option<PathBuf>,
+    /// For a machine whose facts were recorded: a bundle, or a file of facts
+    #[arg(long, value_name = "BUNDLE|FILE")]
+    pub from: Option<PathBuf>,
+    /// Where to: a directory, a file (where there is one), or - for stdout
+    #[arg(long, value_name = "FILE|DIR|-", default_value = "-")]
+    pub out: PathBuf,
+    /// Overwrite files that are there
+    #[arg(long)]
+    pub force: bool,
+    /// The list of files with their texts, as a JSON document; nothing is written
+    #[arg(long, conflicts_with = "out")]
+    pub json: bool,
+}
+
+/// What executes a guest.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Accel {
+    /// The processor
+    Kvm,
+    /// QEMU
+    Tcg,
+}

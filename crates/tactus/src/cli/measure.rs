@@ -1,0 +1,83 @@
+//! Arguments of `tactus measure`, with cyclictest's letters.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use tactus_model::Nanos;
+use tactus_model::cpus::CpuRequest;
+
+use super::values::{microseconds, seconds};
+
+/// Arguments of `measure`.
+#[derive(Debug, Args)]
+#[command(disable_help_flag = true)]
+pub struct Measure {
+    /// The kind of environment to measure in
+    #[arg(long = "in", value_name = "KIND", default_value = "host")]
+    pub environment: String,
+    /// What to measure: timer or spin
+    #[arg(long, value_name = "WORD", default_value = "timer")]
+    pub measurement: String,
+    /// Real-time priority of the (first) measuring thread
+    #[arg(short = 'p', long, value_name = "PRIO", default_value_t = 95)]
+    pub priority: u32,
+    /// Time between two wake-ups; a bare number is microseconds
+    #[arg(short = 'i', long, value_name = "US", default_value = "200us", value_parser = microseconds)]
+    pub interval: Nanos,
+    /// CPUs to measure on: a list, `auto`, `isolated`, `all`, `!0`
+    #[arg(short = 'a', long = "affinity", value_name = "CPUS", default_value = "auto")]
+    pub cpus: CpuRequest,
+    /// Measuring threads in all, dealt out over the CPUs; each further one of a CPU is one priority
+    /// lower. Default: one per CPU
+    #[arg(short = 't', long, value_name = "N")]
+    pub threads: Option<u32>,
+    /// How long; a bare number is seconds
+    #[arg(short = 'D', long, value_name = "TIME", default_value = "10s", value_parser = seconds)]
+    pub duration: Nanos,
+    /// Print a histogram up to this many microseconds, as cyclictest -h does
+    #[arg(short = 'h', long = "histogram", value_name = "US")]
+    pub histogram: Option<u32>,
+    /// Stop when a latency exceeds this; a bare number is microseconds
+    #[arg(short = 'b', long = "breaktrace", value_name = "US", value_parser = microseconds)]
+    pub break_at: Option<Nanos>,
+    /// How the measuring threads are scheduled
+    #[arg(long, value_enum, default_value_t = Policy::Fifo)]
+    pub policy: Policy,
+    /// A load beside it, in the same environment: scheduler or cpu
+    #[arg(long, value_name = "WORD")]
+    pub load: Vec<String>,
+    /// Guest kernel, for environments that boot one
+    #[arg(long, value_name = "NAME|PATH")]
+    pub kernel: Option<String>,
+    /// Do not inject the 1 ms fault that proves the instrument
+    #[arg(long)]
+    pub no_control: bool,
+    /// Leave the system as it is while measuring (cpu_dma_latency is not held)
+    #[arg(long)]
+    pub no_side_effects: bool,
+    /// Keep the bundle in this directory
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// No live lines
+    #[arg(short = 'q', long)]
+    pub quiet: bool,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Print help
+    #[arg(long, action = clap::ArgAction::Help)]
+    pub help: Option<bool>,
+}
+
+/// Scheduling policies.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Policy {
+    /// SCHED_FIFO
+    Fifo,
+    /// SCHED_RR
+    Rr,
+    /// SCHED_DEADLINE
+    Deadline,
+    /// SCHED_OTHER
+    Other,
+}

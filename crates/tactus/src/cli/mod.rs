@@ -1,0 +1,83 @@
+//! The command line.
+
+mod audit;
+mod bundle;
+mod generate;
+mod machine;
+mod measure;
+mod prove;
+mod run;
+mod tune;
+mod values;
+mod words;
+
+use clap::{Parser, Subcommand};
+
+pub use audit::{Audit, Format as AuditFormat, Role as AuditRole, Threshold};
+pub use bundle::{Report, Show};
+pub use generate::{Accel as GenerateAccel, Generate};
+pub use machine::{Environments, Kernel, KernelCommand};
+pub use measure::{Measure, Policy};
+pub use prove::Prove;
+pub use run::Run;
+pub use tune::{Choose, Tune, TuneApply, TuneCommand, TuneDiff, TunePlan, TuneRevert, TuneVerify};
+pub use words::{Completions, Explain, Man};
+
+/// Makes a Linux machine keep time, and proves it: on the host, in containers, in virtual machines.
+///
+/// `tactus run --quick` measures this machine in every environment it has and writes a report.
+#[derive(Debug, Parser)]
+#[command(
+    name = "tactus",
+    version,
+    max_term_width = 100,
+    subcommand_required = true,
+    arg_required_else_help = true
+)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Measure this machine in every environment it has, or perform a study or plan
+    Run(Run),
+    /// One measurement in one environment, with cyclictest's habits
+    Measure(Measure),
+    /// Say what spoils the time of a system, and what would mend it
+    Audit(Audit),
+    /// Write files for what is set elsewhere: boot loader, TuneD, libvirt, QEMU, containers, clusters
+    Generate(Generate),
+    /// Find out what each setting is worth on this machine, in pairs with and without it
+    Prove(Prove),
+    /// Plan, apply, verify and take back a tuning profile
+    Tune(Tune),
+    /// Show a bundle in the terminal
+    Show(Show),
+    /// Write a bundle's report
+    Report(Report),
+    /// List the environments: usable or not, and what would make the rest so
+    Environments(Environments),
+    /// Find, fetch and choose guest kernels
+    Kernel(Kernel),
+    /// Explain a word: an environment, measurement, load, fault, study or format
+    Explain(Explain),
+    /// Print the completion script of a shell
+    Completions(Completions),
+    /// Print the manual page, or write one page per command
+    Man(Man),
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}

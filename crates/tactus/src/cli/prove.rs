@@ -1,0 +1,53 @@
+//! Arguments of `tactus prove`.
+
+use std::path::PathBuf;
+
+use clap::{ArgGroup, Args};
+use tactus_model::{CpuSet, Nanos};
+
+use super::values::seconds;
+
+/// Arguments of `prove`.
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("which").required(true).args(["ids", "all"]))]
+pub struct Prove {
+    /// Settings, by the ids of their checks (`tactus audit --list`)
+    #[arg(value_name = "ID")]
+    pub ids: Vec<String>,
+    /// Every setting that can be made here and taken back
+    #[arg(long)]
+    pub all: bool,
+    /// The kind of environment; in one that boots its own kernel, boot parameters are tested too
+    #[arg(long = "in", value_name = "KIND", default_value = "host")]
+    pub environment: String,
+    /// Guest kernel, for environments that boot one
+    #[arg(long, value_name = "NAME|PATH")]
+    pub kernel: Option<String>,
+    /// Further kernel parameters of the guest
+    #[arg(long, value_name = "TEXT")]
+    pub cmdline: Option<String>,
+    /// CPUs to measure on; default: those isolated at boot, else all but the first core's
+    #[arg(long, value_name = "CPUS")]
+    pub cpus: Option<CpuSet>,
+    /// Pairs of each setting
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(10..=1000))]
+    pub pairs: u32,
+    /// How long each half of a pair measures; a bare number is seconds
+    #[arg(short = 'D', long, value_name = "TIME", default_value = "10s", value_parser = seconds)]
+    pub duration: Nanos,
+    /// One second for each half, for a first look
+    #[arg(long, conflicts_with = "duration")]
+    pub quick: bool,
+    /// Without load beside the measurement
+    #[arg(long)]
+    pub idle: bool,
+    /// Print what would be measured, and how long it takes
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Keep the bundle in this directory
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
+}

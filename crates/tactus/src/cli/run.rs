@@ -1,0 +1,43 @@
+//! Arguments of `tactus run`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use tactus_model::Nanos;
+
+use super::values::duration;
+
+/// Arguments of `run`.
+#[derive(Debug, Args)]
+pub struct Run {
+    /// A study by name, or a plan file; without it: this machine, every environment it has
+    pub plan: Option<String>,
+    /// Directory of the bundle; default: ./tactus-PLAN-TIME
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Go on with this bundle: what is complete in it is kept, the rest is measured now; where there is
+    /// none, like --out
+    #[arg(long, value_name = "BUNDLE", conflicts_with = "out")]
+    pub into: Option<PathBuf>,
+    /// Go on with a bundle although it was begun on another machine
+    #[arg(long, requires = "into")]
+    pub force: bool,
+    /// The state that this machine is in, instead of what its facts say
+    #[arg(long, value_name = "STATE")]
+    pub host_state: Option<String>,
+    /// How long every scenario measures
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub duration: Option<Nanos>,
+    /// Short durations, for a first look
+    #[arg(long)]
+    pub quick: bool,
+    /// Only these scenarios or environments; several with commas between them, or --only several times
+    #[arg(long, value_name = "NAME,...")]
+    pub only: Vec<String>,
+    /// Leave the system as it is while measuring (cpu_dma_latency is not held)
+    #[arg(long)]
+    pub no_side_effects: bool,
+    /// Print the result as JSON instead of a table
+    #[arg(long)]
+    pub json: bool,
+}

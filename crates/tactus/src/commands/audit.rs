@@ -1,0 +1,170 @@
+//! `tactus audit`: what spoils the time of a system, and what would mend it.
+
+mod list;
+
+use std::path::Path;
+
+use tactus_host::audit::{self, Intent, Subject};
+use tactus_host::bundle::{self, Trust};
+use tactus_host::environment;
+use tactus_host::system::{Real, System};
+use tactus_model::CpuSet;
+use tactus_model::bundle::place;
+use tactus_model::facts::Facts;
+use tactus_model::finding::{Audit as Audits, Role, Severity};
+use tactus_model::topology::Topology;
+use tactus_report::audit::{Audited, Detail, document, junit, markdown, text};
+use tactus_report::render::text::Style;
+
+use super::look::{self, Seen};
+use crate::cli::{Audit, AuditFormat, AuditRole, Threshold};
+use crate::exit::{Exit, Failure};
+use crate::output;
+
+pub fn audit(arguments: &Audit) -> Result<Exit, Failure> {
+    if arguments.list {
+        return list::list(arguments.json || arguments.format == AuditFormat::Json);
+    }
+    known(&arguments.only)?;
+    let systems = match (&arguments.from, &arguments.on) {
+        (Some(path), _) => recorded(path)?,
+        (None, Some(kind)) => {
+            let spec = look::described(kind, arguments.kernel.as_deref(), arguments.cmdline.as_deref());
+            vec![look::inside(&spec)?]
+        }
+        (None, None) => vec![look::here()?],
+    };
+    let mut audits = Vec::new();
+    for system in systems {
+        audits.push((system.environment.clone(), one(system, arguments)?));
+    }
+    print(&audits, arguments)?;
+    Ok(exit(audits.iter().map(|(_, audit)| audit), arguments.fail_on))
+}
+
+fn known(ids: &[String]) -> Result<(), Failure> {
+    match ids.iter().find(|id| audit::find(id).is_none()) {
+        Some(id) => {
+            Err(Failure::say(format!("there is no check `{id}`"), "`tactus audit --list` lists them all"))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The audit of one system.
+fn one(system: Seen, arguments: &Audit) -> Result<Audits, Failure> {
+    let role = arguments.role.map_or(system.role, |role| match role {
+        AuditRole::Host => Role::Host,
+        AuditRole::Guest => Role::Guest,
+        AuditRole::Container => Role::Container,
+    });
+    if let Some(asked) = &arguments.isolate {
+        possible(asked, &Topology::of(&system.facts))?;
+    }
+    let intent = Intent { isolated: arguments.isolate.clone(), later: system.later, carrier: system.carrier };
+    let mut audit = audit::audit(&Subject::new(&system.facts, role, &intent));
+    if !arguments.only.is_empty() {
+        audit.findings.retain(|finding| arguments.only.contains(&finding.id));
+    }
+    Ok(audit)
+}
+
+/// Whether these CPUs can be meant at all.
+fn possible(asked: &CpuSet, topology: &Topology) -> Result<(), Failure> {
+    let missing = asked.minus(&topology.online);
+    if asked.is_empty() || !missing.is_empty() {
+        return Err(Failure::say(
+            format!("--isolate {asked}: CPU {missing} is not online; this system has {}", topology.online),
+            "name CPUs that are there",
+        ));
+    }
+    if topology.online.minus(asked).is_empty() {
+        return Err(Failure::say(
+            format!("--isolate {asked} leaves no CPU for everything else"),
+            "leave at least one core, best that of CPU 0",
+        ));
+    }
+    Ok(())
+}
+
+/// The systems of a bundle, or of a file of facts.
+pub fn recorded(path: &Path) -> Result<Vec<Seen>, Failure> {
+    if path.is_file() {
+        let bytes = Real.read(path).map_err(|error| {
+            Failure::say(format!("{}: {error}", path.display()), "name a bundle, or a file of facts")
+        })?;
+        let facts: Facts = serde_json::from_slice(&bytes).map_err(|error| {
+            Failure::say(
+                format!("{}: {error}", path.display()),
+                "a file of facts is what a bundle keeps in facts/: an object of readings by name",
+            )
+        })?;
+        let environment =
+            path.file_stem().map_or_else(|| "facts".into(), |name| name.to_string_lossy().into_owned());
+        return Ok(vec![Seen { environment, role: Role::Host, facts, later: None, carrier: None }]);
+    }
+    let contents = bundle::read(path, Trust::Whole)?;
+    let role = |name: &str| {
+        let kind = contents.plan.environment.get(name).map_or(name, |environment| environment.kind.as_str());
+        environment::find(kind).map_or(Role::Host, environment::Environment::role)
+    };
+    let systems: Vec<Seen> = contents
+        .facts
+        .iter()
+        .map(|(at, facts)| {
+            // In a plan with states of the machine `guest@STATE` was carried by `host@STATE`.
+            let (name, state) = at.split_once('@').map_or((at.as_str(), None), |(n, s)| (n, Some(s)));
+            let role = role(name);
+            let carrier = contents.facts.get(&place("host", state)).filter(|_| role != Role::Host).cloned();
+            Seen { environment: at.clone(), role, facts: facts.clone(), later: None, carrier }
+        })
+        .collect();
+    if systems.is_empty() {
+        return Err(Failure::say(
+            format!("{} has no facts of any environment", path.display()),
+            "nothing came up in that run: see `tactus show`",
+        ));
+    }
+    Ok(systems)
+}
+
+fn print(audits: &[(String, Audits)], arguments: &Audit) -> Result<(), Failure> {
+    let audits: Vec<Audited<'_>> =
+        audits.iter().map(|(environment, audit)| Audited { environment, audit }).collect();
+    let format = if arguments.json { AuditFormat::Json } else { arguments.format };
+    match format {
+        AuditFormat::Json => output::json(&document(&audits))?,
+        AuditFormat::Markdown => output::data(&markdown(&audits))?,
+        AuditFormat::Junit => {
+            let xml = junit(&audits, threshold(arguments.fail_on))
+                .map_err(|error| Failure::from(anyhow::Error::from(error)))?;
+            output::data(&xml)?;
+        }
+        AuditFormat::Text => {
+            let detail = match (arguments.brief, arguments.all) {
+                (true, _) => Detail::Brief,
+                (_, true) => Detail::All,
+                _ => Detail::Findings,
+            };
+            let style = Style { colour: output::colour(), width: output::width() };
+            output::data(&text(&audits, detail, style))?;
+        }
+    }
+    Ok(())
+}
+
+fn threshold(threshold: Threshold) -> Option<Severity> {
+    match threshold {
+        Threshold::Blocker => Some(Severity::Blocker),
+        Threshold::Major => Some(Severity::Major),
+        Threshold::Minor => Some(Severity::Minor),
+        Threshold::Info => Some(Severity::Info),
+        Threshold::Never => None,
+    }
+}
+
+fn exit<'a>(mut audits: impl Iterator<Item = &'a Audits>, limit: Threshold) -> Exit {
+    let Some(limit) = threshold(limit) else { return Exit::Good };
+    let fails = |audit: &Audits| audit.worst().is_some_and(|worst| worst >= limit);
+    if audits.any(fails) { Exit::Findings } else { Exit::Good }
+}

@@ -1,0 +1,157 @@
+//! `tactus generate`: files for what is set elsewhere than at run time.
+
+use std::path::{Path, PathBuf};
+
+use tactus_host::audit::{Intent, Subject};
+use tactus_host::system::{Real, System};
+use tactus_host::tune::generate::{self, Accel, File, GENERATORS, Order, Output, Refusal, Wish, libvirt};
+use tactus_host::tune::plan::{Choice, Plan};
+use tactus_host::tune::profile;
+use tactus_model::change::Change;
+use tactus_model::facts::Facts;
+use tactus_model::finding::Role;
+
+use super::{audit, look};
+use crate::cli::{Generate, GenerateAccel};
+use crate::exit::{Exit, Failure};
+use crate::output;
+
+pub fn generate(arguments: &Generate) -> Result<Exit, Failure> {
+    let names: Vec<&str> = GENERATORS.iter().map(|generator| generator.name).collect();
+    let generator = generate::find(&arguments.what).ok_or_else(|| {
+        Failure::say(
+            format!("nothing is generated for `{}`", arguments.what),
+            format!("take one of {}", names.join(", ")),
+        )
+    })?;
+    let profile = profile::find(&arguments.profile)
+        .ok_or_else(|| refused(&Refusal::UnknownProfile(arguments.profile.clone())))?;
+    let own = arguments.patch.as_deref().map(|file| domain(file, generator.name)).transpose()?;
+
+    let facts = facts(arguments)?;
+    let role = if profile.guest { Role::Guest } else { Role::Host };
+    let intent = Intent { isolated: arguments.isolate.clone(), ..Intent::default() };
+    let subject = Subject::new(&facts, role, &intent);
+    let changes: Vec<Change> = Plan::new(&subject, profile, &Choice::default())
+        .entries
+        .into_iter()
+        .map(|step| step.change)
+        .collect();
+    let wish = Wish {
+        name: arguments.name.clone(),
+        vcpus: arguments.vcpus,
+        memory: arguments.memory,
+        page: arguments.pages,
+        accel: arguments.accel.map(|accel| match accel {
+            GenerateAccel::Kvm => Accel::Kvm,
+            GenerateAccel::Tcg => Accel::Tcg,
+        }),
+    };
+    let order = Order {
+        subject: &subject,
+        profile: profile.name,
+        changes: &changes,
+        wish: &wish,
+        says: generate::of_check,
+    };
+    let output = match own {
+        Some((file, text)) => patched(&file, &text, &order),
+        None => (generator.generate)(&order),
+    }
+    .map_err(|refusal| refused(&refusal))?;
+
+    for note in &output.notes {
+        eprintln!("note: {note}");
+    }
+    if arguments.json {
+        output::json(&output.files)?;
+    } else if arguments.out == Path::new("-") {
+        output::data(&joined(&output.files))?;
+    } else {
+        write(&output.files, arguments)?;
+    }
+    Ok(Exit::Good)
+}
+
+fn refused(refusal: &Refusal) -> Failure {
+    Failure::say(refusal.to_string(), refusal.hint())
+}
+
+/// The longest domain that is read: libvirt's own are below 100 KiB.
+const LONGEST: usize = 1 << 20;
+
+/// A user's own domain.
+fn domain(file: &Path, generator: &str) -> Result<(String, String), Failure> {
+    if generator != "libvirt" {
+        return Err(Failure::say(
+            format!("--patch is for libvirt, not for {generator}"),
+            "leave --patch out",
+        ));
+    }
+    let name = file.display().to_string();
+    let hint = "give it the output of `virsh dumpxml --inactive NAME`";
+    let bytes = Real.read(file).map_err(|error| Failure::say(format!("{name}: {error}"), hint))?;
+    if bytes.len() > LONGEST {
+        return Err(Failure::say(format!("{name}: it has {} bytes, and is no domain", bytes.len()), hint));
+    }
+    let text = String::from_utf8(bytes).map_err(|error| Failure::say(format!("{name}: {error}"), hint))?;
+    Ok((name, text))
+}
+
+fn patched(file: &str, text: &str, order: &Order<'_>) -> Result<Output, Refusal> {
+    let (text, mut output) = libvirt::patch(text, file, order)?;
+    let name =
+        Path::new(file).file_name().map_or_else(|| file.to_owned(), |n| n.to_string_lossy().into_owned());
+    output.files = vec![File { belongs: format!("libvirt (virsh define {name})"), name, mode: 0o644, text }];
+    Ok(output)
+}
+
+fn facts(arguments: &Generate) -> Result<Facts, Failure> {
+    let Some(path) = &arguments.from else {
+        let mut facts = look::now()?;
+        profile::complete(&mut facts, &Real);
+        return Ok(facts);
+    };
+    let mut systems = audit::recorded(path)?;
+    // The host is what is tuned; a bundle without it has one environment that is meant.
+    let host = systems.iter().position(|system| system.role == Role::Host).unwrap_or(0);
+    Ok(systems.swap_remove(host).facts)
+}
+
+/// Files as one text; several with a line before each.
+fn joined(files: &[File]) -> String {
+    match files {
+        [only] => only.text.clone(),
+        _ => files
+            .iter()
+            .map(|file| format!("==> {} <== belongs to {}\n{}", file.name, file.belongs, file.text))
+            .collect::<Vec<_>>()
+            .join("\n"),
+    }
+}
+
+fn write(files: &[File], arguments: &Generate) -> Result<(), Failure> {
+    let out = &arguments.out;
+    let text = out.as_os_str().as_encoded_bytes();
+    let directory = out.is_dir() || files.len() > 1 || text.ends_with(b"/");
+    let targets: Vec<PathBuf> =
+        files.iter().map(|file| if directory { out.join(&file.name) } else { out.clone() }).collect();
+    if let Some(there) = targets.iter().find(|target| Real.exists(target))
+        && !arguments.force
+    {
+        return Err(Failure::say(
+            format!("{} is there already", there.display()),
+            "name another place with --out, or overwrite with --force",
+        ));
+    }
+    for (file, target) in files.iter().zip(&targets) {
+        Real.install(target, file.text.as_bytes(), file.mode).map_err(|error| {
+            Failure::say(
+                format!("{}: {error}", target.display()),
+                "name a place that can be written with --out",
+            )
+        })?;
+        eprintln!("wrote {}; it belongs to {}", target.display(), file.belongs);
+    }
+    Ok(())
+}

@@ -1,0 +1,116 @@
+//! `tactus prove`: what is each setting worth on this machine?
+
+use std::fmt::Write;
+
+use tactus_host::audit::{Intent, Subject};
+use tactus_host::environment;
+use tactus_host::plan::{Choices, Source};
+use tactus_host::prove::{Request, plan};
+use tactus_host::system::{Real, System};
+use tactus_model::Nanos;
+use tactus_model::cpus::CpuRequest;
+use tactus_model::plan::Plan;
+use tactus_report::analysis::document;
+use tactus_report::render::text::{Style, worth};
+
+use super::look;
+use super::perform::{Bundle, exit, perform, prepare};
+use super::run::default_dir;
+use crate::cli::Prove;
+use crate::exit::{Exit, Failure};
+use crate::live::Progress;
+use crate::output;
+
+/// What `--quick` measures each time.
+const QUICK: Nanos = Nanos::from_secs(1);
+
+pub fn prove(arguments: &Prove) -> Result<Exit, Failure> {
+    if let Some(id) = arguments.ids.iter().find(|id| tactus_host::audit::find(id).is_none()) {
+        return Err(Failure::say(
+            format!("there is no check `{id}`"),
+            "`tactus audit --list` lists them all",
+        ));
+    }
+    let plan = designed(arguments)?;
+    if plan.scenario.is_empty() {
+        return nothing(&plan);
+    }
+    let resolved = prepare(&plan, &Source::new("tactus prove", ""), &Choices::default())?;
+    let about = tactus_report::units::duration(resolved.expected_ns());
+    if arguments.dry_run {
+        return dry(&plan, &about);
+    }
+    let tested = plan.proof.iter().filter(|proof| proof.reason.is_none()).count();
+    eprintln!("{tested} settings in {} measurements: about {about}, and starting up", plan.scenario.len());
+    let out = arguments.out.clone().unwrap_or_else(|| default_dir(&plan.name));
+    let mut progress = Progress::new(&resolved);
+    let performed = perform(&resolved, &Choices::default(), &Bundle::New(&out, &plan), &mut progress)?;
+    let report = super::report::html(&performed.dir, &performed.contents)?;
+    if arguments.json {
+        output::json(&document(&performed.contents))?;
+        eprintln!("report: {}", report.display());
+    } else {
+        let table = worth(&performed.contents, Style { colour: output::colour(), width: output::width() });
+        output::data(&format!("{table}\nreport: {}\n", report.display()))?;
+    }
+    Ok(exit(&performed.contents))
+}
+
+/// The plan of pairs.
+fn designed(arguments: &Prove) -> Result<Plan, Failure> {
+    let kind = arguments.environment.as_str();
+    let known = environment::find(kind).ok_or_else(|| {
+        Failure::say(format!("there is no kind of environment `{kind}`"), "`tactus environments` lists them")
+    })?;
+    let mut spec = look::described(kind, arguments.kernel.as_deref(), arguments.cmdline.as_deref());
+    spec.cpus = arguments.cpus.clone().map(CpuRequest::List);
+    let seen = look::inside(&spec)?;
+    let isolated = arguments.cpus.clone().filter(|_| !known.numbers_cpus());
+    let intent = Intent { isolated, later: None, carrier: seen.carrier };
+    // Settings are the kernel's, and a container shares its host's.
+    let role = if known.numbers_cpus() { seen.role } else { tactus_model::finding::Role::Host };
+    let subject = Subject::new(&seen.facts, role, &intent);
+    let request = Request {
+        ids: if arguments.all { Vec::new() } else { arguments.ids.clone() },
+        name: kind.into(),
+        environment: spec,
+        pairs: arguments.pairs,
+        duration: if arguments.quick { QUICK } else { arguments.duration },
+        load: !arguments.idle,
+        seed: seed(),
+        boots: known.numbers_cpus(),
+    };
+    Ok(plan(&request, &subject))
+}
+
+/// A number that no other run has.
+fn seed() -> u64 {
+    let text = Real.text("/proc/sys/kernel/random/uuid").unwrap_or_default();
+    let digits: String = text.chars().filter(char::is_ascii_hexdigit).take(16).collect();
+    u64::from_str_radix(&digits, 16).unwrap_or(0)
+}
+
+/// None of the settings can be tested.
+fn nothing(plan: &Plan) -> Result<Exit, Failure> {
+    let mut reasons = String::new();
+    for proof in &plan.proof {
+        let _ = write!(reasons, "\n  {}: {}", proof.setting, proof.reason.as_deref().unwrap_or_default());
+    }
+    Err(Failure::say(
+        format!("nothing can be tested here{reasons}"),
+        "`tactus prove --all --dry-run` lists what can; boot parameters are tested with --in qemu",
+    ))
+}
+
+fn dry(plan: &Plan, about: &str) -> Result<Exit, Failure> {
+    let mut text = String::new();
+    for proof in &plan.proof {
+        let _ = match &proof.reason {
+            Some(reason) => writeln!(text, "{:<24} not tested: {reason}", proof.setting),
+            None => writeln!(text, "{:<24} {}", proof.setting, proof.what),
+        };
+    }
+    let _ = writeln!(text, "\n{} measurements, about {about}, and starting up", plan.scenario.len());
+    output::data(&text)?;
+    Ok(Exit::Good)
+}

@@ -1,0 +1,96 @@
+//! `tactus tune plan|apply|verify|revert|diff`.
+
+mod act;
+mod diff;
+mod table;
+
+use std::path::Path;
+
+use tactus_host::audit::{Intent, Subject};
+use tactus_host::system::{Real, System};
+use tactus_host::tune::plan::{Choice, Plan};
+use tactus_host::tune::profile::{self, Profile};
+use tactus_model::CpuSet;
+use tactus_model::facts::Facts;
+use tactus_model::finding::Role;
+
+use super::look;
+use crate::cli::{AuditRole, Choose, TuneCommand, TunePlan};
+use crate::exit::{Exit, Failure};
+use crate::output;
+
+pub fn tune(what: &TuneCommand) -> Result<Exit, Failure> {
+    match what {
+        TuneCommand::Plan(arguments) => plan(arguments),
+        TuneCommand::Apply(arguments) => act::apply(arguments),
+        TuneCommand::Verify(arguments) => act::verify(arguments),
+        TuneCommand::Revert(arguments) => act::revert(arguments),
+        TuneCommand::Diff(arguments) => diff::diff(arguments),
+    }
+}
+
+fn plan(arguments: &TunePlan) -> Result<Exit, Failure> {
+    let profile = named(&arguments.profile)?;
+    let facts = match &arguments.from {
+        Some(path) => recorded(path)?,
+        None => here()?,
+    };
+    let role = arguments.role.map(|role| match role {
+        AuditRole::Host => Role::Host,
+        AuditRole::Guest => Role::Guest,
+        AuditRole::Container => Role::Container,
+    });
+    let role = role.unwrap_or_else(|| part(&facts, profile));
+    let plan = made(&facts, role, profile, arguments.isolate.clone(), &choice(&arguments.choose));
+    if arguments.json {
+        output::json(&plan)?;
+    } else {
+        output::data(&table::plan(&plan, arguments.all, output::width()))?;
+    }
+    Ok(if plan.refusals.is_empty() { Exit::Good } else { Exit::Unable })
+}
+
+/// The profile of this name.
+fn named(name: &str) -> Result<&'static Profile, Failure> {
+    profile::find(name).ok_or_else(|| {
+        let names: Vec<&str> = profile::PROFILES.iter().map(|profile| profile.name).collect();
+        Failure::say(format!("there is no profile `{name}`"), format!("take one of {}", names.join(", ")))
+    })
+}
+
+fn choice(choose: &Choose) -> Choice {
+    Choice {
+        only: choose.only.clone(),
+        without: choose.without.clone(),
+        with: choose.with.clone(),
+        plain: choose.plain,
+    }
+}
+
+/// The facts of this machine, with what the profiles set and the audit does not look at.
+fn here() -> Result<Facts, Failure> {
+    let mut facts = look::now()?;
+    profile::complete(&mut facts, &Real);
+    Ok(facts)
+}
+
+fn recorded(path: &Path) -> Result<Facts, Failure> {
+    let hint = "a file of facts is what a bundle keeps in facts/: an object of readings by name";
+    let bytes =
+        Real.read(path).map_err(|error| Failure::say(format!("{}: {error}", path.display()), hint))?;
+    serde_json::from_slice(&bytes).map_err(|error| Failure::say(format!("{}: {error}", path.display()), hint))
+}
+
+/// The part that a system plays under a profile, when nobody says.
+fn part(facts: &Facts, profile: &Profile) -> Role {
+    match () {
+        () if facts.text("container:kind").is_some() => Role::Container,
+        () if profile.guest && facts.virtualized() => Role::Guest,
+        () => Role::Host,
+    }
+}
+
+fn made(facts: &Facts, role: Role, profile: &Profile, isolated: Option<CpuSet>, choice: &Choice) -> Plan {
+    let intent = Intent { isolated, ..Intent::default() };
+    Plan::new(&Subject::new(facts, role, &intent), profile, choice)
+}

@@ -1,0 +1,111 @@
+//! `tactus tune` on this machine: what it sets is taken back to the byte, also when it is killed.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::common::{alone, output, skipped, stderr, stdout, tactus};
+
+/// What is set and compared; none of it can harm a machine for a moment.
+const ONLY: &str = "swap,vmstat-interval,dirty-writeback,rt-throttling,timer-migration,hung_task_timeout_secs,thp,\
+                    workqueue-cpumask,irq-default-affinity,irq-affinity";
+const FILES: [&str; 12] = [
+    "/proc/sys/vm/swappiness",
+    "/proc/sys/vm/stat_interval",
+    "/proc/sys/vm/dirty_ratio",
+    "/proc/sys/vm/dirty_bytes",
+    "/proc/sys/vm/dirty_background_ratio",
+    "/proc/sys/vm/dirty_background_bytes",
+    "/proc/sys/kernel/sched_rt_runtime_us",
+    "/proc/sys/kernel/timer_migration",
+    "/proc/sys/kernel/hung_task_timeout_secs",
+    "/sys/kernel/mm/transparent_hugepage/enabled",
+    "/sys/devices/virtual/workqueue/cpumask",
+    "/proc/irq/default_smp_affinity",
+];
+
+fn state() -> BTreeMap<String, String> {
+    let irqs = fs::read_dir("/proc/irq").into_iter().flatten().flatten();
+    let irqs = irqs.map(|entry| entry.path().join("smp_affinity_list").display().to_string());
+    let files = FILES.into_iter().map(str::to_owned).chain(irqs);
+    files.filter_map(|path| Some((path.clone(), fs::read_to_string(&path).ok()?))).collect()
+}
+
+fn tune(dir: &Path, words: &[&str]) -> Command {
+    let mut command = tactus();
+    command.env("TACTUS_CACHE_DIR", dir).arg("tune").args(words);
+    command
+}
+
+fn apply(dir: &Path) -> Command {
+    tune(dir, &["apply", "--profile", "realtime", "--isolate", "1", "--only", ONLY])
+}
+
+/// Root on a machine with a CPU to isolate and no TuneD at work.
+fn possible() -> bool {
+    let root = fs::metadata("/proc/self").is_ok_and(|found| std::os::unix::fs::MetadataExt::uid(&found) == 0);
+    let two = Path::new("/sys/devices/system/cpu/cpu1").exists();
+    let good = root && two && !Path::new("/run/tuned/tuned.pid").exists();
+    if !good {
+        skipped("root, a second CPU and no TuneD are needed");
+    }
+    good
+}
+
+#[test]
+fn what_is_applied_is_verified_and_taken_back_to_the_byte() {
+    let _alone = alone();
+    if !possible() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let before = state();
+    let applied = output(&mut apply(dir.path()));
+    assert_eq!(applied.status.code(), Some(0), "{}{}", stdout(&applied), stderr(&applied));
+    assert_eq!(fs::read_to_string(FILES[0]).unwrap(), "10\n");
+    let other = output(&mut tune(dir.path(), &["apply", "--profile", "cpu-partitioning", "--isolate", "1"]));
+    assert_eq!(other.status.code(), Some(2));
+    assert!(stderr(&other).contains("is in force"), "{}", stderr(&other));
+    let reverted = output(&mut tune(dir.path(), &["revert"]));
+    assert_eq!(reverted.status.code(), Some(0), "{}{}", stdout(&reverted), stderr(&reverted));
+    assert_eq!(state(), before);
+}
+
+#[test]
+fn a_kill_in_the_middle_of_an_apply_is_taken_back_by_the_next_call() {
+    let _alone = alone();
+    if !possible() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let before = state();
+    let journal = dir.path().join("lib/tune/journal.jsonl");
+    for pause in [0, 1, 2, 4, 8] {
+        let mut child = apply(dir.path()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let until = Instant::now() + Duration::from_secs(60);
+        while fs::metadata(&journal).is_ok_and(|found| found.len() == 0) || !journal.exists() {
+            assert!(Instant::now() < until && child.try_wait().unwrap().is_none(), "no journal is written");
+            std::thread::sleep(Duration::from_micros(200));
+        }
+        std::thread::sleep(Duration::from_millis(pause));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let reverted = output(&mut tune(dir.path(), &["revert"]));
+        assert_eq!(reverted.status.code(), Some(0), "{}{}", stdout(&reverted), stderr(&reverted));
+        assert_eq!(state(), before, "{}", stderr(&reverted));
+        assert!(!journal.exists());
+    }
+}
+
+#[test]
+fn isolation_that_is_impossible_is_refused_with_a_hint() {
+    let dir = tempfile::tempdir().unwrap();
+    let plan = output(&mut tune(dir.path(), &["plan", "--profile", "realtime", "--isolate", "0"]));
+    assert_eq!(plan.status.code(), Some(2));
+    assert!(stdout(&plan).contains("refused: ") && stdout(&plan).contains("hint: "), "{}", stdout(&plan));
+    let unknown = output(&mut tune(dir.path(), &["plan", "--profile", "fast"]));
+    assert_eq!(unknown.status.code(), Some(2));
+    assert!(stderr(&unknown).contains("take one of realtime, "), "{}", stderr(&unknown));
+}
