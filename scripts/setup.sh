@@ -5,6 +5,7 @@
 #   scripts/setup.sh test     that, and what the tests need
 #   scripts/setup.sh bench    that, and what the benchmarks compare with
 #   scripts/setup.sh kernel   a guest kernel, fetched by the built tactus (TACTUS=path)
+#   scripts/setup.sh kernels  that, and a standard kernel to compare it with
 #
 # Exit: 0 ready (perhaps without what needs root: it says so), 2 something must be done by hand first.
 set -eu
@@ -56,6 +57,9 @@ need() {
 present() {
   case "$1" in
     fonts) find -L /usr/share/fonts /usr/local/share/fonts -name '*.ttf' 2>/dev/null | grep -q . ;;
+    # The system's own Python: that of the packages.
+    python3-yaml) /usr/bin/python3 -c 'import yaml' 2>/dev/null ;;
+    python3-*) /usr/bin/python3 -c "import ${1#python3-}" 2>/dev/null ;;
     libc) has cc && echo 'int main(void){return 0;}' | cc -x c -o /dev/null - 2>/dev/null ;;
     *) has "$1" ;;
   esac
@@ -72,10 +76,17 @@ collect() {
   [ "$mode" != run ] || return 0
   need c++ g++ gcc-c++ gcc gcc-c++ "the fuzzer's engine"
   need busybox busybox-static busybox busybox busybox-static "reads the archives that guests boot; and the smallest guest, to compare start-up with"
+  need runc runc runc runc runc "runs the generated container scripts where crun refuses the machine's cgroups"
+  need virt-xml-validate libvirt-clients libvirt-client libvirt libvirt-client "checks the generated domains"
+  need xmllint libxml2-utils libxml2 libxml2 libxml2-tools "reads them for it"
+  need python3 python3 python3 python python3 "the generated script that pins virtual CPUs, and checks of generated files"
+  need python3-jsonschema python3-jsonschema python3-jsonschema python-jsonschema python3-jsonschema "checks the generated YAML against its schemas"
+  need python3-yaml python3-yaml python3-pyyaml python-yaml python3-PyYAML "reads it for that"
+  # Where systemd runs, the package would start a daemon that tunes the machine: left to its owner.
+  [ -d /run/systemd/system ] || need tuned-adm tuned tuned tuned tuned "loads the generated TuneD profiles"
   need fonts fonts-dejavu-core dejavu-sans-fonts ttf-dejavu dejavu-fonts "text in PNG figures"
   [ "$mode" != test ] || return 0
   need cyclictest rt-tests realtime-tests rt-tests rt-tests "cyclictest, the instrument to compare with"
-  need python3 python3 python3 python python3 "the benchmark scripts"
 }
 
 install_packages() {
@@ -149,6 +160,15 @@ fetch_kernel() {
   say "To use another: $tactus kernel use NAME|PATH, or \`kernel = \"PATH\"\` in a plan."
 }
 
+# Guests of the study redhat-openstack-2018 boot it beside the PREEMPT_RT one.
+fetch_standard() {
+  if [ "$family" != debian ] || ! present "${qemu%% *}" || has_kernel '"preempt_rt": *false'; then
+    return 0
+  fi
+  say "Fetching a standard kernel for guests (downloaded and unpacked, not installed)."
+  fetch standard || say "It could not be fetched: guests with a standard kernel are skipped."
+}
+
 # The kernels lie in root's cache when root runs tactus, as scripts/run.sh does.
 kernel_command() {
   if [ "$sudo" = sudo ]; then
@@ -178,5 +198,9 @@ case "$mode" in
     install_rust
     ;;
   kernel) fetch_kernel ;;
-  *) fail "unknown mode \`$mode\`" "use run, test, bench or kernel" ;;
+  kernels)
+    fetch_kernel
+    fetch_standard
+    ;;
+  *) fail "unknown mode \`$mode\`" "use run, test, bench, kernel or kernels" ;;
 esac

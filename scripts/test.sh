@@ -98,7 +98,7 @@ export TACTUS_PROBE_DIR="$target/probes"
 step "lints" lints
 if has cargo-deny; then step "licences" licences; else skipped "licences" "cargo-deny is not installed"; fi
 must "the command" cargo build --quiet --locked
-step "a guest kernel" env TACTUS="$target/debug/tactus" scripts/setup.sh kernel
+step "guest kernels" env TACTUS="$target/debug/tactus" scripts/setup.sh kernels
 if has c++; then step "fuzzing" scripts/fuzz.sh "$fuzz_seconds"; else skipped "fuzzing" "no C++ compiler"; fi
 step "the commands of the README and the guide" env TACTUS="$target/debug/tactus" scripts/readme-commands.sh
 step "tests" tests

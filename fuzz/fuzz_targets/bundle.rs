@@ -97,6 +97,7 @@ const TICK_NS: u64 = 1_000_000_000;
 /// A small run as the writer writes it; `end`: whether it could finish.
 fn write(dir: &Path, end: bool) {
     let mut result = RowResult {
+        host: None,
         name: "host, idle".into(),
         environment: "host".into(),
         kind: "host".into(),
