@@ -30,7 +30,8 @@ fn is_whole(entry: &Value) {
         number("cycles") + number("overruns") - number("lost")
     );
     let control = &entry["control"];
-    assert!(control["injected_ns"].as_u64().unwrap() > 0 && control["seen_ns"].as_u64().unwrap() > 0);
+    assert!(control["injected_ns"].as_u64().unwrap() > 0, "{control:#}");
+    assert!(control["seen_ns"].as_u64().unwrap() > 0, "{control:#}");
 }
 
 #[test]
