@@ -98,6 +98,8 @@ const TICK_NS: u64 = 1_000_000_000;
 fn write(dir: &Path, end: bool) {
     let mut result = RowResult {
         host: None,
+        layout: Vec::new(),
+        injected: Vec::new(),
         name: "host, idle".into(),
         environment: "host".into(),
         kind: "host".into(),

@@ -11,6 +11,7 @@ use serde::de::{DeserializeOwned, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::duration::Nanos;
+use crate::size::Bytes;
 
 /// How the measuring threads are scheduled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,6 +80,16 @@ pub enum Load {
     Scheduler(Scheduler),
     /// One busy thread per CPU.
     Cpu(Cpu),
+    /// Allocates, touches and frees, as `stress-ng --malloc`.
+    Cache(Cache),
+    /// Streams through memory.
+    Memory(Memory),
+    /// Writes and reads files.
+    Disk(Disk),
+    /// Sends and receives over the loopback.
+    Network(Network),
+    /// A program of the environment.
+    Command(Command),
 }
 
 /// Parameters of the `scheduler` load.
@@ -109,12 +120,72 @@ pub struct Cpu {
     pub busy: Option<u32>,
 }
 
+/// Parameters of the `cache` load.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cache {
+    /// Workers per CPU. Default 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workers: Option<u32>,
+    /// Largest block. Default 512 KiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<Bytes>,
+    /// Blocks at a time. Default 32.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocks: Option<u32>,
+}
+
+/// Parameters of the `memory` load.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Memory {
+    /// Size of the buffer of each CPU. Default 64 MiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<Bytes>,
+}
+
+/// Parameters of the `disk` load.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Disk {
+    /// Directory of the environment in which the file is made. Default: the first of /var/tmp and /tmp
+    /// that can be written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub directory: Option<String>,
+    /// Size of the file of each CPU. Default 16 MiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<Bytes>,
+}
+
+/// Parameters of the `network` load.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Network {
+    /// Size of a datagram. Default 1 KiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<Bytes>,
+}
+
+/// Parameters of the `command` load.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Command {
+    /// The program and its arguments, as the environment has them. No shell reads them.
+    pub run: Vec<String>,
+}
+
 /// A fault: a disturbance of known size.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Fault {
     /// A SCHED_FIFO task above the measuring threads.
     Hog(Hog),
+    /// Interrupts or preemption off.
+    Block(Block),
+    /// More real-time threads than CPUs.
+    Overcommit(Overcommit),
+    /// One vCPU thread is kept off its CPU from the host side.
+    HoldVcpu(HoldVcpu),
 }
 
 /// Parameters of the `hog` fault.
@@ -125,6 +196,89 @@ pub struct Hog {
     pub length: Nanos,
     /// How often.
     pub every: Nanos,
+}
+
+/// Parameters of the `block` fault.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Block {
+    /// How long each block is.
+    pub length: Nanos,
+    /// How often.
+    pub every: Nanos,
+    /// The length where the processor is emulated: there a short block drowns in the noise. Default:
+    /// `length`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub emulated: Option<Nanos>,
+    /// What is off. Default interrupts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub off: Option<Off>,
+    /// By which part of the kernel. Default: the first that it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub way: Option<BlockWay>,
+}
+
+/// What a block keeps off.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Off {
+    /// Interrupts, and with them preemption.
+    #[default]
+    Interrupts,
+    /// Preemption alone.
+    Preemption,
+}
+
+/// What carries a block out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BlockWay {
+    /// OSADL's module, by its device /dev/blocksys.
+    Blocksys,
+    /// The kernel's hwlat tracer: interrupts are off for `width` of every `window`.
+    Hwlat,
+    /// The kernel's osnoise tracer with OSNOISE_IRQ_DISABLE or OSNOISE_PREEMPT_DISABLE.
+    Osnoise,
+    /// The kernel's preemptirq_delay_test module.
+    PreemptirqDelay,
+}
+
+/// Parameters of the `overcommit` fault.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Overcommit {
+    /// SCHED_FIFO threads per CPU, the first one above the measuring threads, each further one a
+    /// priority lower. Default 12.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threads: Option<u32>,
+    /// How long each holds the CPU each time.
+    pub length: Nanos,
+    /// How often each does.
+    pub every: Nanos,
+}
+
+/// Parameters of the `hold-vcpu` fault. Its CPUs are the vCPUs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HoldVcpu {
+    /// How long the thread is kept off its CPU each time.
+    pub length: Nanos,
+    /// How often.
+    pub every: Nanos,
+    /// By what. Default: a higher task on its CPU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<HoldBy>,
+}
+
+/// What keeps a vCPU thread off its CPU.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum HoldBy {
+    /// A SCHED_FIFO task of priority 99 on the CPU that the thread is pinned to.
+    #[default]
+    Fifo,
+    /// ptrace(2): the thread alone is stopped, wherever it runs.
+    Ptrace,
 }
 
 impl Measure {
@@ -145,6 +299,11 @@ impl Load {
         match self {
             Self::Scheduler(_) => "scheduler",
             Self::Cpu(_) => "cpu",
+            Self::Cache(_) => "cache",
+            Self::Memory(_) => "memory",
+            Self::Disk(_) => "disk",
+            Self::Network(_) => "network",
+            Self::Command(_) => "command",
         }
     }
 }
@@ -155,6 +314,37 @@ impl Fault {
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::Hog(_) => "hog",
+            Self::Block(_) => "block",
+            Self::Overcommit(_) => "overcommit",
+            Self::HoldVcpu(_) => "hold-vcpu",
+        }
+    }
+
+    /// How long it disturbs each time, and how often, in ns.
+    #[must_use]
+    pub const fn size(&self) -> (u64, u64) {
+        match self {
+            Self::Hog(hog) => (hog.length.0, hog.every.0),
+            Self::Block(block) => (block.length.0, block.every.0),
+            Self::Overcommit(over) => (over.length.0, over.every.0),
+            Self::HoldVcpu(hold) => (hold.length.0, hold.every.0),
+        }
+    }
+
+    /// Whether the host side carries it out, and not the probe of its environment.
+    #[must_use]
+    pub const fn from_outside(&self) -> bool {
+        matches!(self, Self::HoldVcpu(_))
+    }
+
+    /// The fault as it is in an environment whose processor is emulated.
+    #[must_use]
+    pub fn emulated(&self) -> Self {
+        match self {
+            Self::Block(block) => {
+                Self::Block(Block { length: block.emulated.unwrap_or(block.length), ..block.clone() })
+            }
+            other => other.clone(),
         }
     }
 }

@@ -19,17 +19,18 @@ use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
 use crate::activity::{Measure, Policy};
+use crate::cpus::CpuSet;
 use crate::event::{RowStatus, RunStatus, Ticked};
 use crate::evidence::Evidence;
 use crate::facts::Facts;
 use crate::finding::Audit;
 use crate::latency::{Sparse, Summary};
-use crate::message::{Control, Note, Outlier, ThreadCounters};
+use crate::message::{Control, Injected, Note, Outlier, ThreadCounters};
 use crate::plan::{Plan, Require};
 use crate::series::SeriesKey;
 
 /// The version of the bundle's format that this program writes. Another major version is refused.
-pub const FORMAT: Format = Format { major: 1, minor: 1 };
+pub const FORMAT: Format = Format { major: 1, minor: 2 };
 
 /// A version of a format: a reader accepts its own major version and any minor one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -173,6 +174,25 @@ pub struct RowResult {
     /// The state of the machine that it was, or is to be, measured in, where the plan declares states.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
+    /// For each CPU of the environment, the CPU of the machine that it runs on. Since format 1.2.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub layout: Vec<(u32, u32)>,
+    /// What the faults of the scenario did, in whichever environment. Since format 1.2.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub injected: Vec<InjectedIn>,
+}
+
+/// What a fault did, and where.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InjectedIn {
+    /// The environment.
+    #[serde(rename = "in")]
+    pub environment: String,
+    /// CPUs of the machine that it was on; empty where that is not known.
+    pub outside: CpuSet,
+    /// What it did.
+    #[serde(flatten)]
+    pub injected: Injected,
 }
 
 /// What a row says whose run died while it was measured.

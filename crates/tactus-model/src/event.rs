@@ -3,10 +3,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::cpus::CpuSet;
 use crate::evidence::Evidence;
 use crate::facts::Facts;
 use crate::latency::{Totals, ratio_mean};
-use crate::message::{Control, Note, Outlier, Tick};
+use crate::message::{Control, Injected, Note, Outlier, Tick};
 use crate::series::SeriesKey;
 
 /// An event with its time.
@@ -74,6 +75,20 @@ pub enum Event {
         row: usize,
         /// How it went.
         control: Control,
+    },
+    /// A fault did this.
+    Injected {
+        /// The environment that it was in.
+        environment: String,
+        /// CPUs of the machine that it was on; empty where that is not known.
+        outside: CpuSet,
+        /// What it did.
+        injected: Injected,
+    },
+    /// An environment of the scenario before is used again.
+    EnvironmentKept {
+        /// Its name.
+        environment: String,
     },
     /// A series reported.
     Ticked(Ticked),

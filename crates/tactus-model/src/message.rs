@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::activity::{Fault, Load, Measure, Policy};
 use crate::change::Change;
+use crate::control::ControlBy;
 use crate::cpus::CpuSet;
 use crate::facts::Facts;
 use crate::latency::{Sparse, Totals};
@@ -65,6 +66,8 @@ pub enum FromProbe {
     Tick(Tick),
     /// One of the largest values of a series.
     Outlier(Outlier),
+    /// What a fault did; before `done`.
+    Injected(Injected),
     /// A side effect, an obstacle, something the reader must know.
     Note(Note),
     /// The job has ended.
@@ -97,8 +100,8 @@ pub struct Job {
     pub duration_ns: u64,
     /// How often to report, in ns.
     pub tick_ns: u64,
-    /// Prove the instrument before measuring (one 1 ms hog per measuring thread).
-    pub control: bool,
+    /// What proves the instrument before measuring.
+    pub control: ControlBy,
     /// Leave the system as it is: do not hold cpu_dma_latency.
     pub no_side_effects: bool,
     /// CPUs for everything but measurements, loads and faults (the probe's session thread).
@@ -172,6 +175,36 @@ pub struct Control {
     pub proven: bool,
     /// How often it had to be tried.
     pub attempts: u32,
+    /// What was injected: the word of the plan.
+    #[serde(default = "hog")]
+    pub by: String,
+}
+
+fn hog() -> String {
+    "hog".into()
+}
+
+/// What a fault did until the job's end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Injected {
+    /// The fault's activity.
+    pub activity: u32,
+    /// The word of the plan.
+    pub kind: String,
+    /// What carried it out: `hwlat tracer`, `SCHED_FIFO 99`, `ptrace`.
+    pub way: String,
+    /// CPUs of the environment that it was on.
+    pub cpus: CpuSet,
+    /// How long each was to be, in ns.
+    pub length_ns: u64,
+    /// How often, in ns.
+    pub every_ns: u64,
+    /// How often it was carried out, on all CPUs together; none: what carries it out does not count.
+    #[serde(default)]
+    pub times: Option<u64>,
+    /// The longest that was really held, in ns; none: what carries it out does not say.
+    #[serde(default)]
+    pub longest_ns: Option<u64>,
 }
 
 /// What one series measured in one tick.

@@ -12,6 +12,7 @@ use serde::de::{DeserializeOwned, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::activity::{Fault, Load, Measure, Policy, optional_word_or_table};
+use crate::control::ControlBy;
 use crate::cpus::CpuRequest;
 use crate::duration::Nanos;
 
@@ -51,6 +52,9 @@ pub struct Plan {
     /// Settings whose worth is under test.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub proof: Vec<Proof>,
+    /// Which environments a disturbance in one of them reaches.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub separation: Option<Separation>,
     /// Figures that the report draws beside its usual ones.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub figure: Vec<Figure>,
@@ -122,9 +126,10 @@ pub struct Scenario {
     /// How often the probe reports; default 1 s, less in short scenarios.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tick: Option<Nanos>,
-    /// Prove the instrument before measuring. Default true.
+    /// What proves the instrument before measuring: `true` (a 1 ms hog on each measuring CPU), `false`,
+    /// or the table of a fault. Default true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub control: Option<bool>,
+    pub control: Option<ControlBy>,
     /// Leave the system as it is while measuring. Default false.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub no_side_effects: Option<bool>,
@@ -362,6 +367,66 @@ pub struct Proof {
     /// Why it is not tested here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+}
+
+/// Which environments a disturbance in one of them reaches: all are measured at once, on the same CPUs of
+/// the machine, at rest and while one of them is disturbed on one of these CPUs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Separation {
+    /// Names of the environments; each is disturbed in turn.
+    pub environments: Vec<String>,
+    /// What disturbs.
+    pub disturb: Vec<Disturbance>,
+    /// Name of the scenario at rest. Filled in, with the scenarios, when the plan is resolved.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rest: Option<String>,
+    /// The scenarios with a disturbance. Filled in.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub disturbed: Vec<Disturbed>,
+    /// Environments that this machine does not have, and why. Filled in.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub absent: BTreeMap<String, String>,
+}
+
+/// A load or fault that disturbs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Disturbance {
+    /// A load.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "optional_word_or_table")]
+    pub load: Option<Load>,
+    /// Or a fault.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "optional_word_or_table")]
+    pub fault: Option<Fault>,
+}
+
+impl Disturbance {
+    /// The word of what disturbs; nothing where neither or both are said.
+    #[must_use]
+    pub const fn kind(&self) -> Option<&'static str> {
+        match (&self.load, &self.fault) {
+            (Some(load), None) => Some(load.kind()),
+            (None, Some(fault)) => Some(fault.kind()),
+            _ => None,
+        }
+    }
+}
+
+/// A scenario in which one environment is disturbed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Disturbed {
+    /// Its name.
+    pub scenario: String,
+    /// The environment that is disturbed.
+    #[serde(rename = "in")]
+    pub environment: String,
+    /// `block`, `cache`, ...
+    pub what: String,
+    /// The CPU of the machine on which it is: series on it are measured on the same CPU, all others on
+    /// another.
+    pub cpu: u32,
 }
 
 /// What a figure shows.

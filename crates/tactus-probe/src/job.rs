@@ -139,7 +139,8 @@ impl Prepared {
         for activity in &job.activities {
             threads.extend(start_threads(activity, &common, &mut notes)?);
         }
-        let controls = if job.control { prepare_controls(&threads, &mut notes) } else { Vec::new() };
+        let controls =
+            if job.control.is_some() { prepare_controls(&threads, &mut notes) } else { Vec::new() };
         let latency =
             if threads.is_empty() || job.no_side_effects { None } else { hold_cpu_latency(&mut notes) };
         // Last of all, so that it covers all of the above.
@@ -482,7 +483,7 @@ mod tests {
         Job {
             duration_ns: 1,
             tick_ns: 1,
-            control: false,
+            control: tactus_model::control::ControlBy::Nothing,
             no_side_effects: true,
             housekeeping: CpuSet::default(),
             activities: vec![Activity { id: 0, cpus: cpus.parse().unwrap(), what }],

@@ -103,7 +103,7 @@ fn a_control_is_seen_at_its_size_by_every_thread() {
     for activity in [timer(0, probe.cpu(), Timer { threads: Some(3), break_at: None }), spin(0, probe.cpu())]
     {
         let threads = if matches!(&activity.what, What::Measure { interval_ns: 0, .. }) { 1 } else { 3 };
-        let job = Job { control: true, ..job(&probe, vec![activity]) };
+        let job = Job { control: tactus_model::control::ControlBy::Hog, ..job(&probe, vec![activity]) };
         let Some((heard, _)) = probe.perform(job) else { return };
         let controls = controls(&heard);
         assert_eq!(controls.len(), threads);

@@ -40,6 +40,8 @@ fn row(ticks: u64) -> RowResult {
         frames_lost: 0,
         require: None,
         host: None,
+        layout: Vec::new(),
+        injected: Vec::new(),
     }
 }
 

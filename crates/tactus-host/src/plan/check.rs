@@ -22,13 +22,13 @@ pub fn check(plan: &Plan, source: &Source, system: &dyn System) -> Result<(), Pl
     states(plan, source)?;
     values(&plan.defaults, "defaults", source)?;
     values(&plan.quick, "quick", source)?;
-    let mut names = BTreeSet::new();
+    let mut names: BTreeSet<String> = BTreeSet::new();
     for (at, scenario) in plan.scenario.iter().enumerate() {
         let path = format!("scenario[{at}]");
         let Some(name) = scenario.name.as_deref().map(str::trim).filter(|name| !name.is_empty()) else {
             return Err(source.error(&path, "a scenario without a name", "add `name = \"...\"`"));
         };
-        if !names.insert(name) {
+        if !names.insert(name.to_owned()) {
             return Err(source.error(
                 &format!("{path}.name"),
                 format!("a second scenario with the name `{name}`"),
@@ -39,7 +39,8 @@ pub fn check(plan: &Plan, source: &Source, system: &dyn System) -> Result<(), Pl
         settings(scenario, &path, source)?;
         shape(plan, scenario, &path, source)?;
     }
-    if plan.scenario.is_empty() {
+    separation(plan, &mut names, source)?;
+    if plan.scenario.is_empty() && plan.separation.is_none() {
         return Err(source.error("scenario", "the plan has no scenario", "add a table `[[scenario]]`"));
     }
     references(plan, &names, source)
@@ -239,7 +240,33 @@ fn shape(plan: &Plan, scenario: &Scenario, path: &str, source: &Source) -> Resul
     Ok(())
 }
 
-fn references(plan: &Plan, names: &BTreeSet<&str>, source: &Source) -> Result<(), PlanError> {
+/// Environments that exist, one load or fault for each disturbance; and the names of the scenarios that
+/// it stands for.
+fn separation(plan: &Plan, names: &mut BTreeSet<String>, source: &Source) -> Result<(), PlanError> {
+    let Some(separation) = &plan.separation else { return Ok(()) };
+    if separation.rest.is_some() {
+        return Ok(());
+    }
+    for name in &separation.environments {
+        if !plan.environment.contains_key(name) {
+            return Err(undefined(plan, source, "separation.environments", name));
+        }
+    }
+    names.insert(super::separation::AT_REST.to_owned());
+    for (at, disturbance) in separation.disturb.iter().enumerate() {
+        let Some(what) = disturbance.kind() else {
+            return Err(source.error(
+                &format!("separation.disturb[{at}]"),
+                "a disturbance is one load or one fault",
+                "write { load = \"cache\" } or { fault = { kind = \"block\", length = \"4ms\", every = \"1s\" } }",
+            ));
+        };
+        names.extend(separation.environments.iter().map(|place| super::separation::name(what, place)));
+    }
+    Ok(())
+}
+
+fn references(plan: &Plan, names: &BTreeSet<String>, source: &Source) -> Result<(), PlanError> {
     let named =
         plan.reference
             .iter()
@@ -251,7 +278,7 @@ fn references(plan: &Plan, names: &BTreeSet<&str>, source: &Source) -> Result<()
                 f.scenarios.iter().map(move |name| (format!("figure[{i}].scenarios"), name))
             }));
     for (key, name) in named {
-        if !names.contains(name.as_str()) {
+        if !names.contains(name) {
             return Err(source.error(
                 &key,
                 format!("there is no scenario `{name}`"),

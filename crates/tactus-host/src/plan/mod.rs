@@ -5,6 +5,7 @@ mod error;
 mod machine;
 mod parse;
 mod resolve;
+mod separation;
 mod source;
 pub mod state;
 mod study;

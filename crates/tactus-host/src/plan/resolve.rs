@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tactus_model::activity::{Measure, Policy, Timer};
 use tactus_model::bundle::{Present, RowResult};
+use tactus_model::control::ControlBy;
 use tactus_model::cpus::CpuRequest;
 use tactus_model::event::RowStatus;
 use tactus_model::message::{Activity, What};
@@ -12,7 +13,7 @@ use tactus_model::topology::Topology;
 use tactus_model::{CpuSet, Nanos};
 
 use super::written::written;
-use super::{PlanError, Source, state};
+use super::{PlanError, Source, separation, state};
 use crate::environment::{self, Environment, Layout, Usable};
 use crate::system::System;
 
@@ -63,8 +64,8 @@ pub struct ResolvedScenario {
     pub duration_ns: u64,
     /// How often probes report, in ns.
     pub tick_ns: u64,
-    /// Whether the instrument is proven first.
-    pub control: bool,
+    /// What proves the instrument first.
+    pub control: ControlBy,
     /// Whether the system is left as it is.
     pub no_side_effects: bool,
     /// Why it is not done.
@@ -141,6 +142,7 @@ pub fn resolve(
     machine: &Topology,
     system: &dyn System,
 ) -> Result<Resolved, PlanError> {
+    let plan = &expand(plan, source, choices, machine, system)?;
     let chosen = chosen(plan, source, choices)?;
     let mut resolver =
         Resolver { plan, source, choices, machine, environments: BTreeMap::new(), rows: Vec::new() };
@@ -223,6 +225,19 @@ fn names_in(text: &str, known: &[String]) -> Result<Vec<String>, String> {
     Ok(names)
 }
 
+/// The plan with the scenarios of its separation.
+fn expand(
+    plan: &Plan,
+    source: &Source,
+    choices: &Choices,
+    machine: &Topology,
+    system: &dyn System,
+) -> Result<Plan, PlanError> {
+    let resolver =
+        Resolver { plan, source, choices, machine, environments: BTreeMap::new(), rows: Vec::new() };
+    separation::expand(plan, machine, |name| resolver.environment(name, system))
+}
+
 struct Resolver<'a> {
     plan: &'a Plan,
     source: &'a Source,
@@ -296,7 +311,7 @@ impl<'a> Resolver<'a> {
             name,
             duration_ns: duration.0,
             tick_ns: tick,
-            control: self.value(scenario, |s| s.control).unwrap_or(true),
+            control: self.value(scenario, |s| s.control.clone()).unwrap_or_default(),
             no_side_effects: self.choices.no_side_effects
                 || self.value(scenario, |s| s.no_side_effects).unwrap_or(false),
             skip: self.host(scenario).and_then(|host| {
@@ -487,6 +502,8 @@ impl<'a> Resolver<'a> {
                     .host(scenario)
                     .or_else(|| Some(self.choices.state.as_ref()?.name.clone()))
                     .filter(|_| !self.plan.host_state.is_empty()),
+                layout: self.environments[&at.environment].layout.cpus.clone(),
+                injected: Vec::new(),
             };
             self.rows.push(RowPlan { activity: at.activity.id, result });
         }

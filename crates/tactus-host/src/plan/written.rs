@@ -20,7 +20,7 @@ pub(super) fn written(
         name: Some(resolved.name.clone()),
         duration: Some(Nanos(resolved.duration_ns)),
         tick: Some(Nanos(resolved.tick_ns)),
-        control: Some(resolved.control),
+        control: Some(resolved.control.clone()),
         no_side_effects: Some(resolved.no_side_effects),
         settings: resolved.settings.clone(),
         require: rows.get(resolved.rows.start).and_then(|row| row.result.require),

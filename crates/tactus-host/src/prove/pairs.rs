@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use tactus_model::Nanos;
 use tactus_model::activity::{Load, Scheduler};
 use tactus_model::change::{Change, Target};
+use tactus_model::control::ControlBy;
 use tactus_model::plan::{Environment, Placed, Plan, Proof, Scenario};
 
 use super::setting::{SettingError, find};
@@ -50,7 +51,7 @@ the wake-up latency is measured {} each time.",
     plan.defaults.duration = Some(request.duration);
     // One control in the first scenario shows that the instrument sees; one in each would be most of a
     // short run.
-    plan.defaults.control = Some(false);
+    plan.defaults.control = Some(ControlBy::Nothing);
     let mut lot = Lot(request.seed);
     let ids: Vec<&str> = if request.ids.is_empty() {
         audit::all().map(|(_, check)| check.id).collect()
@@ -79,7 +80,7 @@ the wake-up latency is measured {} each time.",
         }
     }
     if let Some(first) = plan.scenario.first_mut() {
-        first.control = Some(true);
+        first.control = Some(ControlBy::Hog);
     }
     plan
 }
@@ -218,7 +219,7 @@ mod tests {
         }
         let with = plan.scenario.iter().find(|s| s.name.as_deref() == Some("thp with, 1")).unwrap();
         assert_eq!(with.settings, ["thp"]);
-        assert_eq!(plan.scenario[0].control, Some(true));
+        assert_eq!(plan.scenario[0].control, Some(ControlBy::Hog));
         assert!(
             crate::plan::check(&plan, &crate::plan::Source::new("prove", ""), &crate::system::Real).is_ok()
         );

@@ -1,13 +1,17 @@
 //! A run from its first scenario to its last.
 
 use std::path::Path;
+use std::sync::mpsc::{Receiver, Sender, channel};
 
+use tactus_model::CpuSet;
 use tactus_model::event::{Event, RowStatus, RunStatus, Stamped};
 use tactus_model::topology::Topology;
 
 use super::interrupt::Interrupt;
 use super::scenario;
+use super::session::{Arrival, Session};
 use crate::bundle::BundleError;
+use crate::environment::Running;
 use crate::guardian::Guardian;
 use crate::plan::Resolved;
 use crate::system::System;
@@ -40,6 +44,12 @@ pub(super) struct Context<'a> {
     /// Where consoles are kept.
     pub consoles: &'a Path,
     pub interrupt: &'a Interrupt,
+    /// What the probes of all environments say, with the number of their session.
+    pub arrivals: Receiver<(usize, Arrival)>,
+    sender: Sender<(usize, Arrival)>,
+    /// Environments of the last scenario that are still up: the next one may use them again.
+    pub kept: Vec<Session>,
+    opened: usize,
     sinks: Vec<&'a mut dyn Sink>,
 }
 
@@ -55,7 +65,39 @@ impl<'a> Context<'a> {
         interrupt: &'a Interrupt,
         sinks: Vec<&'a mut dyn Sink>,
     ) -> Self {
-        Self { resolved, system, guardian, machine, workspace, consoles, interrupt, sinks }
+        let (sender, arrivals) = channel();
+        Self {
+            resolved,
+            system,
+            guardian,
+            machine,
+            workspace,
+            consoles,
+            interrupt,
+            arrivals,
+            sender,
+            kept: Vec::new(),
+            opened: 0,
+            sinks,
+        }
+    }
+
+    /// Begins to listen to an environment that has been started.
+    pub fn open(&mut self, name: &str, running: Box<dyn Running>, measured: CpuSet) -> Session {
+        self.opened += 1;
+        Session::open(name, running, measured, self.opened, self.sender.clone())
+    }
+
+    /// Ends the environments that were kept up, but for those that `wanted` says.
+    pub fn close_kept(&mut self, wanted: impl Fn(&Session) -> bool) {
+        let kept = std::mem::take(&mut self.kept);
+        for session in kept {
+            if wanted(&session) {
+                self.kept.push(session);
+            } else {
+                session.close();
+            }
+        }
     }
 
     /// Tells everybody.
@@ -105,6 +147,7 @@ pub fn run<'a>(
             None => scenario::perform(&mut context, number, planned)?,
         }
     }
+    context.close_kept(|_| false);
     let status = if interrupt.asked() { RunStatus::Interrupted } else { RunStatus::Complete };
     context.emit(Event::RunFinished { status })?;
     Ok(status)

@@ -1,7 +1,6 @@
 //! A look at an environment: bring it up, take its facts, end it. Nothing is measured.
 
 use std::path::Path;
-use std::sync::mpsc::channel;
 
 use tactus_model::facts::Facts;
 use tactus_model::topology::Topology;
@@ -47,11 +46,10 @@ pub fn look(
     let name = &planned.activities.first().ok_or_else(nothing)?.environment;
     let mut context =
         Context::new(resolved, system, guardian, machine, workspace, workspace, interrupt, Vec::new());
-    let (sender, receiver) = channel();
-    let mut stage = Stage::new(planned, receiver);
-    let result = stage.bring_up(&mut context, 0, name, &sender);
+    let mut stage = Stage::new(planned);
+    let result = stage.bring_up(&mut context, 0, name);
     let facts = stage.facts(name);
-    stage.close();
+    stage.close(&mut context, false);
     match result {
         Ok(()) => Ok(facts),
         Err(Failure::Run(error)) => Err(error.into()),

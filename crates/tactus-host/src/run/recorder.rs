@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tactus_model::bundle::{RowResult, SeriesResult};
+use tactus_model::bundle::{InjectedIn, RowResult, SeriesResult};
 use tactus_model::event::{Event, RowStatus, Stamped, Ticked};
 use tactus_model::facts::Facts;
 use tactus_model::finding::{Audit, Role};
@@ -219,6 +219,18 @@ impl Sink for Recorder {
                 self.remarks.retain(|(of, _)| of != environment);
                 self.lost.remove(environment);
                 self.up.remove(environment);
+            }
+            Event::EnvironmentKept { environment } => {
+                self.lost.remove(environment);
+            }
+            Event::Injected { environment, outside, injected } => {
+                for row in self.rows.iter_mut().filter(|row| row.running) {
+                    row.result.injected.push(InjectedIn {
+                        environment: environment.clone(),
+                        outside: outside.clone(),
+                        injected: injected.clone(),
+                    });
+                }
             }
             Event::EnvironmentUp { environment, evidence, after_ms } => {
                 self.up.insert(environment.clone(), (*evidence, *after_ms));

@@ -4,16 +4,16 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::ops::Range;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use tactus_model::CpuSet;
 use tactus_model::bundle::{INTERRUPTED, STOPPED};
+use tactus_model::control::ControlBy;
 use tactus_model::event::{Event, RowStatus, Ticked};
 use tactus_model::facts::Facts;
 use tactus_model::latency::histogram;
 use tactus_model::message::{Activity, Done, End, FromProbe, Job, Note, PROTOCOL, Tick, ToProbe, What};
 use tactus_model::wire::Item;
+use tactus_model::{CpuSet, Evidence};
 
 use super::engine::{Context, RunError};
 use super::session::{Arrival, Session};
@@ -40,10 +40,9 @@ pub(super) fn perform(
     number: usize,
     planned: &ResolvedScenario,
 ) -> Result<(), RunError> {
-    let (sender, receiver) = channel();
-    let mut stage = Stage::new(planned, receiver);
-    let result = stage.play(context, number, sender);
-    stage.close();
+    let mut stage = Stage::new(planned);
+    let result = stage.play(context, number);
+    stage.close(context, result.is_ok());
     match result {
         Ok(()) => stage.end(context),
         Err(Failure::Run(error)) => Err(error),
@@ -94,7 +93,6 @@ pub(super) struct Stage<'a> {
     planned: &'a ResolvedScenario,
     rows: Range<usize>,
     sessions: Vec<Session>,
-    receiver: Receiver<(usize, Arrival)>,
     outcome: BTreeMap<usize, Outcome>,
     /// End of the last tick of each row, in ns since it began to measure.
     reached: BTreeMap<usize, u64>,
@@ -104,23 +102,27 @@ pub(super) struct Stage<'a> {
 
 impl<'a> Stage<'a> {
     /// Nothing is on yet.
-    pub(super) fn new(planned: &'a ResolvedScenario, receiver: Receiver<(usize, Arrival)>) -> Self {
+    pub(super) fn new(planned: &'a ResolvedScenario) -> Self {
         Self {
             planned,
             rows: planned.rows.clone(),
             sessions: Vec::new(),
-            receiver,
             outcome: BTreeMap::new(),
             reached: BTreeMap::new(),
             promises: Vec::new(),
         }
     }
 
-    /// Ends every environment.
-    pub(super) fn close(&mut self) {
+    /// Ends every environment; after a scenario that went well those stay up that the next one may use.
+    pub(super) fn close(&mut self, context: &mut Context<'_>, well: bool) {
         let all_done = self.sessions.iter().all(|session| session.done);
+        let keep = well && !context.interrupt.asked();
         for session in self.sessions.drain(..) {
-            session.close();
+            if keep && session.is_reusable() {
+                context.kept.push(session);
+            } else {
+                session.close();
+            }
         }
         for promise in self.promises.drain(..) {
             // A probe that came to its end has put back what it set.
@@ -138,23 +140,26 @@ impl<'a> Stage<'a> {
             .map_or_else(Facts::default, |s| s.facts.clone())
     }
 
-    fn play(
-        &mut self,
-        context: &mut Context<'_>,
-        number: usize,
-        sender: std::sync::mpsc::Sender<(usize, Arrival)>,
-    ) -> Result<(), Failure> {
+    fn play(&mut self, context: &mut Context<'_>, number: usize) -> Result<(), Failure> {
         let mut names: Vec<&str> = self.planned.activities.iter().map(|a| a.environment.as_str()).collect();
         names.sort_unstable();
         names.dedup();
         let names: Vec<String> = names.into_iter().map(str::to_owned).collect();
+        // What this scenario does not use must not disturb it.
+        context.close_kept(|session| {
+            names.contains(&session.name) && session.measured == self.measured(&session.name)
+        });
         for name in names {
             if context.interrupt.asked() {
                 return Err(Failure::Interrupted);
             }
-            self.bring_up(context, number, &name, &sender)?;
+            if let Some(at) = context.kept.iter().position(|session| session.name == name) {
+                self.sessions.push(context.kept.swap_remove(at));
+                context.emit(Event::EnvironmentKept { environment: name })?;
+            } else {
+                self.bring_up(context, number, &name)?;
+            }
         }
-        drop(sender);
         self.prepare(context)?;
         self.start(context)?;
         self.collect(context)
@@ -166,7 +171,6 @@ impl<'a> Stage<'a> {
         context: &mut Context<'_>,
         number: usize,
         name: &str,
-        sender: &std::sync::mpsc::Sender<(usize, Arrival)>,
     ) -> Result<(), Failure> {
         context.emit(Event::EnvironmentStarting { environment: name.to_owned() })?;
         let environment = &context.resolved.environments[name];
@@ -184,13 +188,13 @@ impl<'a> Stage<'a> {
             spec: &environment.spec,
             layout: &environment.layout,
             housekeeping: context.machine.housekeeping(&context.resolved.measured),
-            measured,
+            measured: measured.clone(),
             workspace: &workspace,
             console,
             patience: PATIENCE,
         })?;
         let at = self.sessions.len();
-        self.sessions.push(Session::open(name, running, at, sender.clone()));
+        self.sessions.push(context.open(name, running, measured));
         self.await_all(context, PATIENCE, "to say hello", |session| {
             session.hello.is_some() && session.facts_complete
         })?;
@@ -205,6 +209,7 @@ impl<'a> Stage<'a> {
             )));
         }
         let evidence = session.running.evidence(&session.facts);
+        session.evidence = Some(evidence);
         let facts = Box::new(session.facts.clone());
         let notes = session.running.settle()?;
         context.emit(Event::EnvironmentUp { environment: name.to_owned(), evidence, after_ms })?;
@@ -231,7 +236,9 @@ impl<'a> Stage<'a> {
     fn prepare(&mut self, context: &mut Context<'_>) -> Result<(), Failure> {
         for at in 0..self.sessions.len() {
             let name = self.sessions[at].name.clone();
-            let activities: Vec<Activity> = self.activities(&name).cloned().collect();
+            let emulated = self.sessions[at].evidence == Some(Evidence::Emulated);
+            let own = self.activities(&name).filter(|activity| !from_outside(activity));
+            let activities: Vec<Activity> = own.map(|activity| as_there(activity, emulated)).collect();
             let measures = activities.iter().any(|a| matches!(a.what, What::Measure { .. }));
             let made = settings(context, self.planned, &name, &self.sessions[at].facts);
             let Settings { changes, restore, promises } =
@@ -243,7 +250,7 @@ impl<'a> Stage<'a> {
                 // What only makes load goes on until those that measure are done, and is then told to stop.
                 duration_ns: if measures { self.planned.duration_ns } else { u64::MAX / 4 },
                 tick_ns: self.planned.tick_ns,
-                control: self.planned.control && measures,
+                control: control(&self.planned.control, measures, emulated),
                 no_side_effects: self.planned.no_side_effects,
                 housekeeping: environment.housekeeping.clone(),
                 activities,
@@ -352,16 +359,10 @@ impl<'a> Stage<'a> {
 
     /// Takes in what has arrived, or waits a moment.
     fn hear(&mut self, context: &mut Context<'_>) -> Result<(), Failure> {
-        let (at, arrival) = match self.receiver.recv_timeout(BEAT) {
-            Ok(arrived) => arrived,
-            Err(RecvTimeoutError::Timeout) => return Ok(()),
-            // Every reader has ended, and each said so before.
-            Err(RecvTimeoutError::Disconnected) => {
-                for session in &mut self.sessions {
-                    session.ended = true;
-                }
-                return Ok(());
-            }
+        let Ok((number, arrival)) = context.arrivals.recv_timeout(BEAT) else { return Ok(()) };
+        // The last words of an environment that has been closed.
+        let Some(at) = self.sessions.iter().position(|session| session.number == number) else {
+            return Ok(());
         };
         self.sessions[at].heard = Instant::now();
         match arrival {
@@ -415,6 +416,12 @@ impl<'a> Stage<'a> {
                 if let Some(row) = self.row(context, at, outlier.activity) {
                     context.emit(Event::Outlier { row, outlier })?;
                 }
+            }
+            FromProbe::Injected(injected) => {
+                let layout = &context.resolved.environments[&environment].layout;
+                let outside = layout.cpus.iter().filter(|(inside, _)| injected.cpus.contains(*inside));
+                let outside = outside.map(|(_, outside)| *outside).collect();
+                context.emit(Event::Injected { environment, outside, injected })?;
             }
             FromProbe::Note(note) => context.emit(Event::Noted { environment: Some(environment), note })?,
             FromProbe::Done(done) => {
@@ -496,6 +503,30 @@ impl<'a> Stage<'a> {
             let planned = &context.resolved.rows[*row];
             planned.activity == activity && planned.result.environment == *name
         })
+    }
+}
+
+/// Whether the host side carries an activity out.
+fn from_outside(activity: &Activity) -> bool {
+    matches!(&activity.what, What::Fault(fault) if fault.from_outside())
+}
+
+/// An activity as it is in an environment whose processor is emulated, or is not.
+fn as_there(activity: &Activity, emulated: bool) -> Activity {
+    match &activity.what {
+        What::Fault(fault) if emulated => {
+            Activity { what: What::Fault(fault.emulated()), ..activity.clone() }
+        }
+        _ => activity.clone(),
+    }
+}
+
+/// What proves the instrument of a probe.
+fn control(planned: &ControlBy, measures: bool, emulated: bool) -> ControlBy {
+    match planned {
+        _ if !measures => ControlBy::Nothing,
+        ControlBy::Fault(fault) if emulated => ControlBy::Fault(fault.emulated()),
+        planned => planned.clone(),
     }
 }
 

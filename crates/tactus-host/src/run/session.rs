@@ -8,6 +8,7 @@ use std::time::Instant;
 use tactus_model::facts::Facts;
 use tactus_model::message::{FromProbe, Hello, Job, ToProbe};
 use tactus_model::wire::{Decoder, Encoder, Item};
+use tactus_model::{CpuSet, Evidence};
 
 use crate::environment::{Running, Stream};
 
@@ -26,8 +27,12 @@ pub enum Arrival {
 
 /// An environment that is up, with its probe.
 pub struct Session {
+    /// Its number within the run.
+    pub number: usize,
     /// The plan's name for it.
     pub name: String,
+    /// CPUs inside that it was started to measure on.
+    pub measured: CpuSet,
     /// The environment.
     pub running: Box<dyn Running>,
     /// What the probe said of itself.
@@ -38,6 +43,8 @@ pub struct Session {
     pub facts_complete: bool,
     /// The probe has prepared its job.
     pub ready: bool,
+    /// What its numbers are worth, once that is known.
+    pub evidence: Option<Evidence>,
     /// The job measures something (rather than only making load).
     pub measures: bool,
     /// The job makes settings: its facts come again once they are made.
@@ -62,6 +69,7 @@ impl Session {
     pub fn open(
         name: &str,
         mut running: Box<dyn Running>,
+        measured: CpuSet,
         number: usize,
         to: Sender<(usize, Arrival)>,
     ) -> Self {
@@ -71,12 +79,15 @@ impl Session {
         };
         let reader = reader.map(|reader| std::thread::spawn(move || listen(reader, number, &to)));
         Self {
+            number,
             name: name.to_owned(),
+            measured,
             running,
             hello: None,
             facts: Facts::default(),
             facts_complete: false,
             ready: false,
+            evidence: None,
             measures: false,
             sets: false,
             done: false,
@@ -98,6 +109,11 @@ impl Session {
         let writer = self.writer.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
         writer.write_all(&bytes)?;
         writer.flush()
+    }
+
+    /// Whether the next scenario may use it as it is: its job has ended well and left nothing behind.
+    pub fn is_reusable(&self) -> bool {
+        self.done && !self.ended && !self.sets && self.facts_complete
     }
 
     /// Gives the probe its job.

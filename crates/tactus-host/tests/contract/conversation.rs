@@ -145,7 +145,7 @@ impl Conversation {
         self.say(&ToProbe::Job(Job {
             duration_ns: ns(duration),
             tick_ns: 100_000_000,
-            control: false,
+            control: tactus_model::control::ControlBy::Nothing,
             no_side_effects: false,
             housekeeping: self.housekeeping.clone(),
             activities: vec![Activity { id: 0, cpus: self.measuring.clone(), what }],

@@ -21,7 +21,9 @@ impl Fault for Hog {
     }
 
     fn works(&self, fault: &Table, cpus: &CpuSet, above: u32) -> Result<Vec<Work>, Refusal> {
-        let Table::Hog(hog) = fault;
+        let Table::Hog(hog) = fault else {
+            return Err(Refusal { reason: format!("`{}` is not hog", fault.kind()), hint: None });
+        };
         let (length, every) = check(hog)?;
         // Tried here, where it can still be refused with its reason.
         let before = sys::affinity().unwrap_or_default();

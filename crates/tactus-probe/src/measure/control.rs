@@ -115,6 +115,7 @@ impl CpuControl {
                 noise_ns: 0,
                 proven: false,
                 attempts: 0,
+                by: "hog".into(),
             })
             .collect();
         Ok(Self { lanes, hog, results })

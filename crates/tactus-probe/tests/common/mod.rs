@@ -204,7 +204,7 @@ pub fn job(probe: &Probe, activities: Vec<Activity>) -> Job {
     Job {
         duration_ns: 600_000_000,
         tick_ns: 200_000_000,
-        control: false,
+        control: tactus_model::control::ControlBy::Nothing,
         no_side_effects: false,
         housekeeping: probe.house(),
         activities,

@@ -89,6 +89,8 @@ pub fn planned(name: &str, environment: &str, kind: &str, load: Vec<Value>) -> R
         frames_lost: 0,
         require: None,
         host: None,
+        layout: Vec::new(),
+        injected: Vec::new(),
     }
 }
 
@@ -173,6 +175,7 @@ pub fn measured(mut result: RowResult, evidence: Evidence, shape: Shape, span: S
             noise_ns: whole(shape.base * 2.0),
             proven: true,
             attempts: 1,
+            by: "hog".into(),
         });
         let counters = ThreadCounters {
             minor_faults: Some(0),

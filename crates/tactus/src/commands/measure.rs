@@ -8,6 +8,7 @@ use tactus_host::plan::{Choices, Source, topology};
 use tactus_host::system::Real;
 use tactus_model::activity::{Load, Measure as What, Policy};
 use tactus_model::bundle::Contents;
+use tactus_model::control::ControlBy;
 use tactus_model::cpus::CpuRequest;
 use tactus_model::plan::{Environment, Placed, Plan, Scenario};
 use tactus_model::{CpuSet, Nanos};
@@ -95,7 +96,7 @@ fn plan(arguments: &Measure) -> Result<Plan, Failure> {
             Asked::Other => Policy::Other,
         }),
         tick: Some(Nanos((arguments.duration.0 / 20).clamp(100_000_000, 1_000_000_000))),
-        control: Some(!arguments.no_control),
+        control: Some(if arguments.no_control { ControlBy::Nothing } else { ControlBy::Hog }),
         ..Scenario::default()
     };
     Ok(Plan {

@@ -1,0 +1,109 @@
+//! The scenarios of a plan's separation: every environment is measured at once, at rest and while one
+//! of them is disturbed.
+//!
+//! All are measured on the same CPUs of the machine, and the disturbance is on one of them: the series
+//! on that CPU say what reaches another environment there, all others what reaches it elsewhere. So one
+//! scenario for each environment and disturbance answers for every ordered pair, with and without a
+//! CPU in common (docs/design/separation.md).
+
+use tactus_model::CpuSet;
+use tactus_model::activity::{Measure, Timer};
+use tactus_model::cpus::CpuRequest;
+use tactus_model::plan::{Activity, Disturbed, Plan, Scenario, Separation};
+use tactus_model::topology::Topology;
+
+use super::PlanError;
+use super::resolve::ResolvedEnvironment;
+
+/// Name of the scenario at rest.
+pub const AT_REST: &str = "separation: at rest";
+
+/// Name of the scenario in which `place` is disturbed.
+pub fn name(what: &str, place: &str) -> String {
+    format!("separation: {what} in {place}")
+}
+
+/// Adds the scenarios of the plan's separation, where it has one that is not spelt out yet.
+/// `environment` resolves one by its name.
+///
+/// # Errors
+/// Those of `environment`.
+pub fn expand(
+    plan: &Plan,
+    machine: &Topology,
+    environment: impl Fn(&str) -> Result<ResolvedEnvironment, PlanError>,
+) -> Result<Plan, PlanError> {
+    let mut plan = plan.clone();
+    let Some(mut separation) = plan.separation.clone().filter(|s| s.rest.is_none()) else { return Ok(plan) };
+    let mut present: Vec<(String, ResolvedEnvironment)> = Vec::new();
+    for name in &separation.environments {
+        let resolved = environment(name)?;
+        match &resolved.obstacle {
+            Some(why) => {
+                separation.absent.insert(name.clone(), why.clone());
+            }
+            None => present.push((name.clone(), resolved)),
+        }
+    }
+    let common = common(&present, machine);
+    if let Some(cpu) = common.last() {
+        let scenarios = scenarios(&mut separation, &present, &common, cpu);
+        plan.scenario.extend(scenarios);
+    }
+    plan.separation = Some(separation);
+    Ok(plan)
+}
+
+/// CPUs of the machine that all environments are measured on: those that are best measured on, where
+/// that leaves two, else all that they have in common.
+fn common(present: &[(String, ResolvedEnvironment)], machine: &Topology) -> CpuSet {
+    let outside = present.iter().map(|(_, environment)| environment.layout.outside());
+    let Some(all) = outside.reduce(|all, own| all.and(&own)) else { return CpuSet::default() };
+    let best = all.and(&machine.measuring());
+    if best.len() > 1 { best } else { all }
+}
+
+/// The scenario at rest, and one for each disturbance in each environment.
+fn scenarios(
+    separation: &mut Separation,
+    present: &[(String, ResolvedEnvironment)],
+    common: &CpuSet,
+    cpu: u32,
+) -> Vec<Scenario> {
+    let inside = |environment: &ResolvedEnvironment, cpus: &CpuSet| -> CpuSet {
+        let cpus = environment.layout.cpus.iter().filter(|(_, outside)| cpus.contains(*outside));
+        cpus.map(|(inside, _)| *inside).collect()
+    };
+    let measured = || -> Vec<Activity> {
+        let timer = |(name, environment): &(String, ResolvedEnvironment)| Activity {
+            measure: Some(Measure::Timer(Timer::default())),
+            environment: name.clone(),
+            cpus: Some(CpuRequest::List(inside(environment, common))),
+            ..Activity::default()
+        };
+        present.iter().map(timer).collect()
+    };
+    let scenario =
+        |name: &str, activity| Scenario { name: Some(name.into()), activity, ..Scenario::default() };
+    let mut all = vec![scenario(AT_REST, measured())];
+    separation.rest = Some(AT_REST.into());
+    for disturbance in &separation.disturb {
+        let Some(what) = disturbance.kind() else { continue };
+        for (place, environment) in present {
+            let name = name(what, place);
+            let disturbing = Activity {
+                load: disturbance.load.clone(),
+                fault: disturbance.fault.clone(),
+                environment: place.clone(),
+                cpus: Some(CpuRequest::List(inside(environment, &CpuSet::one(cpu)))),
+                ..Activity::default()
+            };
+            let mut activities = measured();
+            activities.push(disturbing);
+            all.push(scenario(&name, activities));
+            let what = what.to_owned();
+            separation.disturbed.push(Disturbed { scenario: name, environment: place.clone(), what, cpu });
+        }
+    }
+    all
+}
