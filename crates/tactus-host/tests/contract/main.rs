@@ -5,6 +5,7 @@
 
 mod conversation;
 mod leftovers;
+mod places;
 mod pretend;
 
 use std::path::Path;
@@ -59,7 +60,8 @@ fn every_environment_measures_and_leaves_nothing_behind() {
     let _turn = alone();
     for environment in usable() {
         let kind = environment.kind();
-        let mut talk = Conversation::begin(environment, &spec(kind, &[]))
+        let place = places::of(kind);
+        let mut talk = Conversation::begin(environment, &place.spec)
             .unwrap_or_else(|error| panic!("{kind}: {error}"));
         let facts = talk.greet();
         assert!(
@@ -101,7 +103,8 @@ fn an_environment_whose_probe_dies_has_last_words() {
     let _turn = alone();
     for environment in usable() {
         let kind = environment.kind();
-        let mut talk = Conversation::begin(environment, &spec(kind, &[]))
+        let place = places::of(kind);
+        let mut talk = Conversation::begin(environment, &place.spec)
             .unwrap_or_else(|error| panic!("{kind}: {error}"));
         talk.greet();
         let id = talk.id().to_owned();
@@ -163,7 +166,8 @@ fn a_run_that_is_killed_leaves_nothing_behind() {
 fn be_killed(kind_and_note: &str) -> ! {
     let (kind, note) = kind_and_note.split_once('=').unwrap();
     let environment = ENVIRONMENTS.iter().find(|environment| environment.kind() == kind).unwrap();
-    let mut talk = Conversation::begin(*environment, &spec(kind, &[])).unwrap();
+    let place = places::of(kind);
+    let mut talk = Conversation::begin(*environment, &place.spec).unwrap();
     talk.greet();
     talk.measure_for(Duration::from_secs(600));
     loop {
