@@ -61,8 +61,8 @@ fn every_environment_measures_and_leaves_nothing_behind() {
     for environment in usable() {
         let kind = environment.kind();
         let place = places::of(kind);
-        let mut talk = Conversation::begin(environment, &place.spec)
-            .unwrap_or_else(|error| panic!("{kind}: {error}"));
+        let mut talk =
+            Conversation::begin(environment, &place.spec).unwrap_or_else(|error| panic!("{kind}: {error}"));
         let facts = talk.greet();
         assert!(
             facts.text("/proc/version").is_some() || facts.text("/proc/cmdline").is_some(),
@@ -104,8 +104,8 @@ fn an_environment_whose_probe_dies_has_last_words() {
     for environment in usable() {
         let kind = environment.kind();
         let place = places::of(kind);
-        let mut talk = Conversation::begin(environment, &place.spec)
-            .unwrap_or_else(|error| panic!("{kind}: {error}"));
+        let mut talk =
+            Conversation::begin(environment, &place.spec).unwrap_or_else(|error| panic!("{kind}: {error}"));
         talk.greet();
         let id = talk.id().to_owned();
         // The probe itself, or what executes it.

@@ -170,16 +170,19 @@ fn interval(lane: &Lane) -> u64 {
 
 /// Injected, seen and noise of one attempt, in ns; `None` when nothing was due while the hog ran.
 ///
-/// A wake-up at a due time within the hog's time is injected from that due time to the hog's end. A
+/// A wake-up at a due time within the hog's time is injected from that due time to the hog's end; one
+/// that was due before and was kept waiting by the hog, the whole time: what it waited before is noise. A
 /// polled gap (`due_every` is `None`) is injected the whole time.
 fn judge(samples: &[Sample], held: Held, due_every: Option<u64>) -> Option<(u64, u64, u64)> {
     let begin = |sample: &Sample| sample.at - sample.value;
     let before = |sample: &&Sample| sample.at <= held.from;
     let noise = samples.iter().filter(before).map(|sample| sample.value).max().unwrap_or(0);
     if due_every.is_some() {
-        let met =
-            samples.iter().filter(|s| (held.from..held.to).contains(&begin(s))).min_by_key(|s| begin(s))?;
-        return Some((held.to - begin(met), met.value, noise));
+        // Of those that waited for the hog's end the one that was due first after it began; else, where
+        // everything comes late and hog and thread are woken at once, the last that was due before.
+        let waited = samples.iter().filter(|s| begin(s) < held.to && s.at >= held.to);
+        let met = waited.min_by_key(|s| (begin(s) < held.from, begin(s).abs_diff(held.from)))?;
+        return Some((held.to - begin(met).max(held.from), met.value, noise));
     }
     let met = samples.iter().filter(|s| s.at > held.from && begin(s) < held.to).max_by_key(|s| s.value)?;
     Some((held.to - held.from, met.value, noise))
@@ -279,6 +282,17 @@ mod tests {
     #[test]
     fn a_hog_that_met_no_due_time_is_no_attempt() {
         assert_eq!(judge(&[woke(8_000_000, 5), woke(11_000_000, 5)], HELD, Some(3_000_000)), None);
+    }
+
+    #[test]
+    fn a_wake_up_that_was_late_before_the_hog_came_is_injected_the_hogs_time_alone() {
+        let samples = [woke(5_000_000, 3_000_000), woke(8_200_000, 2_705_000)];
+        let outcome = judge(&samples, HELD, Some(200_000)).unwrap();
+        assert_eq!(outcome, (1_000_000, 2_705_000, 3_000_000));
+        assert!(is_proven(outcome), "the place is that loud");
+        assert!(!is_proven((1_000_000, 2_705_000, 100_000)), "and elsewhere it is not believed");
+        let due_within = [woke(9_000_000, 1_905_000), woke(10_000_000, 905_000)];
+        assert_eq!(judge(&due_within, HELD, Some(200_000)).unwrap().0, 900_000);
     }
 
     #[test]
