@@ -26,7 +26,7 @@ use crate::latency::{Sparse, Totals};
 use crate::series::SeriesKey;
 
 /// The version of this protocol. A probe of another one is refused.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = 2;
 
 /// From the host side to the probe.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -43,7 +43,6 @@ pub enum ToProbe {
 }
 
 /// From the probe to the host side.
-#[expect(clippy::large_enum_variant, reason = "one exists at a time, and ticks are what most of them are")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "t", rename_all = "lowercase")]
 pub enum FromProbe {
@@ -101,6 +100,7 @@ pub struct Job {
     /// How often to report, in ns.
     pub tick_ns: u64,
     /// What proves the instrument before measuring.
+    #[serde(with = "crate::activity::words::control")]
     pub control: ControlBy,
     /// Leave the system as it is: do not hold cpu_dma_latency.
     pub no_side_effects: bool,
@@ -125,12 +125,12 @@ pub struct Activity {
     /// CPUs of the environment.
     pub cpus: CpuSet,
     /// What to do.
+    #[serde(with = "crate::activity::words")]
     pub what: What,
 }
 
 /// A measurement, a load or a fault.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Debug, PartialEq)]
 pub enum What {
     /// Measure.
     Measure {

@@ -3,6 +3,8 @@
 //! The same tables stand in a plan and travel in a job. Adding one: a struct here, an entry in
 //! [`crate::catalogue`], a file in the probe.
 
+pub mod words;
+
 use std::fmt;
 use std::marker::PhantomData;
 
