@@ -211,6 +211,28 @@ pub trait Environment {
         Layout { cpus: cpus.iter().map(|cpu| (cpu, cpu)).collect(), measuring }
     }
 
+    /// Whether it can attach to a running one, which the plan's `attach` names.
+    fn can_attach(&self) -> bool {
+        false
+    }
+
+    /// How the CPUs lie of the running one that the plan names: read there, not asked for.
+    ///
+    /// # Errors
+    /// When there is no such one, it does not run, or it cannot be attached to.
+    fn attached(
+        &self,
+        _spec: &plan::Environment,
+        _system: &dyn System,
+        _machine: &Topology,
+    ) -> Result<Layout, StartError> {
+        let can: Vec<&str> = ENVIRONMENTS.iter().filter(|e| e.can_attach()).map(|e| e.kind()).collect();
+        Err(StartError {
+            reason: format!("an environment of kind {} cannot be attached to", self.kind()),
+            hint: Some(format!("leave out `attach`, or use one of {}", can.join(", "))),
+        })
+    }
+
     /// Starts it with the probe in it, or attaches to a running one and puts the probe in. Returns
     /// as soon as the byte stream can be read; the probe's first word is awaited by the caller.
     ///

@@ -169,6 +169,25 @@ pub fn resolve(
     Ok(Resolved { plan, environments, scenarios, rows, measured })
 }
 
+/// The layout of a running environment, with the CPUs to measure on that the plan asks for: it gets no
+/// others than it has.
+fn narrowed(found: Layout, asked: &CpuRequest, running: &str) -> Result<Layout, String> {
+    let inside = found.inside();
+    let own = Topology {
+        online: inside.clone(),
+        allowed: inside.clone(),
+        preferred: found.measuring.clone(),
+        ..Topology::default()
+    };
+    match own.resolve(asked) {
+        Ok(_) if *asked == CpuRequest::Auto => Ok(found),
+        Ok(measuring) => Ok(Layout { measuring, ..found }),
+        Err(_) => Err(format!(
+            "`{running}` runs on CPUs {inside} and the plan asks for {asked}; leave out `cpus`, or name some of these"
+        )),
+    }
+}
+
 /// CPUs inside `environment` that any scenario measures.
 fn measured_in(environment: &str, scenarios: &[ResolvedScenario]) -> CpuSet {
     scenarios
@@ -273,17 +292,30 @@ impl<'a> Resolver<'a> {
             (CpuRequest::Auto, false) => self.machine.allowed.or(&self.machine.isolated),
             (other, _) => self.machine.resolve(other).map_err(|error| wrong(error.to_string()))?,
         };
-        let layout = kind.layout(&cpus, asked != CpuRequest::Auto, self.machine);
+        let mut layout = kind.layout(&cpus, asked != CpuRequest::Auto, self.machine);
+        let usable = match kind.usable_as(&spec, system) {
+            Usable::Yes { .. } => None,
+            Usable::No { reason, remedy } => Some(format!("{reason}; {remedy}")),
+        };
         let obstacle = if spec.inside.is_some() {
             Some("environments inside a guest cannot be started yet; leave out `inside`".to_owned())
-        } else if spec.attach.is_some() {
-            Some(format!("attaching to a running {} is not possible yet; leave out `attach`", spec.kind))
-        } else {
-            match (kind.usable_as(&spec, system), environment::profiled::of(&spec, &layout)) {
-                (Usable::No { reason, remedy }, _) => Some(format!("{reason}; {remedy}")),
-                (_, Err(error)) => Some(format!("{}; {}", error.message, error.hint)),
-                (Usable::Yes { .. }, Ok(_)) => None,
+        } else if usable.is_some() {
+            usable
+        } else if let Some(running) = &spec.attach {
+            match kind.attached(&spec, system, self.machine).map(|found| narrowed(found, &asked, running)) {
+                Ok(Ok(found)) => {
+                    layout = found;
+                    None
+                }
+                Ok(Err(obstacle)) => Some(obstacle),
+                Err(error) => Some(match error.hint {
+                    Some(hint) => format!("{}; {hint}", error.reason),
+                    None => error.reason,
+                }),
             }
+        } else {
+            let profiled = environment::profiled::of(&spec, &layout);
+            profiled.err().map(|error| format!("{}; {}", error.message, error.hint))
         };
         Ok(ResolvedEnvironment { kind, spec, housekeeping: CpuSet::default(), layout, obstacle })
     }

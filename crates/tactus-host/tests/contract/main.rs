@@ -14,6 +14,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use conversation::{Conversation, PATIENCE};
+use places::Place;
 use tactus_host::environment::{ENVIRONMENTS, Environment, Usable};
 use tactus_host::system::Real;
 use tactus_model::Evidence;
@@ -22,6 +23,8 @@ use tactus_model::plan;
 
 /// The variable that makes this program the run that is killed.
 const VICTIM: &str = "TACTUS_CONTRACT_VICTIM";
+/// Its environment's table; the place itself is ours.
+const VICTIMS_PLACE: &str = "TACTUS_CONTRACT_VICTIMS_PLACE";
 
 /// One environment at a time: they measure on the same CPUs.
 fn alone() -> MutexGuard<'static, ()> {
@@ -29,16 +32,18 @@ fn alone() -> MutexGuard<'static, ()> {
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The environments of this machine.
-fn usable() -> Vec<&'static (dyn Environment + Sync)> {
-    let mut usable = Vec::new();
-    for environment in ENVIRONMENTS {
-        match environment.usable(&Real) {
-            Usable::Yes { .. } => usable.push(*environment),
-            Usable::No { reason, remedy } => skipped(&format!("{}: {reason}; {remedy}", environment.kind())),
+/// The environments of this machine, each with its place, which is there as long as it is tried.
+fn usable() -> impl Iterator<Item = (&'static (dyn Environment + Sync), Place)> {
+    ENVIRONMENTS.iter().filter_map(|environment| {
+        let place = places::of(environment.kind());
+        match environment.usable_as(&place.spec, &Real) {
+            Usable::Yes { .. } => Some((*environment, place)),
+            Usable::No { reason, remedy } => {
+                skipped(&format!("{}: {reason}; {remedy}", environment.kind()));
+                None
+            }
         }
-    }
-    usable
+    })
 }
 
 fn skipped(why: &str) {
@@ -47,7 +52,14 @@ fn skipped(why: &str) {
 }
 
 fn qemu() -> Option<&'static (dyn Environment + Sync)> {
-    usable().into_iter().find(|environment| environment.kind() == "qemu")
+    let qemu = ENVIRONMENTS.iter().find(|environment| environment.kind() == "qemu")?;
+    match qemu.usable(&Real) {
+        Usable::Yes { .. } => Some(*qemu),
+        Usable::No { reason, remedy } => {
+            skipped(&format!("qemu: {reason}; {remedy}"));
+            None
+        }
+    }
 }
 
 fn spec(kind: &str, options: &[(&str, &str)]) -> plan::Environment {
@@ -58,9 +70,8 @@ fn spec(kind: &str, options: &[(&str, &str)]) -> plan::Environment {
 #[test]
 fn every_environment_measures_and_leaves_nothing_behind() {
     let _turn = alone();
-    for environment in usable() {
+    for (environment, place) in usable() {
         let kind = environment.kind();
-        let place = places::of(kind);
         let mut talk =
             Conversation::begin(environment, &place.spec).unwrap_or_else(|error| panic!("{kind}: {error}"));
         let facts = talk.greet();
@@ -101,9 +112,8 @@ fn every_environment_measures_and_leaves_nothing_behind() {
 #[test]
 fn an_environment_whose_probe_dies_has_last_words() {
     let _turn = alone();
-    for environment in usable() {
+    for (environment, place) in usable() {
         let kind = environment.kind();
-        let place = places::of(kind);
         let mut talk =
             Conversation::begin(environment, &place.spec).unwrap_or_else(|error| panic!("{kind}: {error}"));
         talk.greet();
@@ -132,13 +142,14 @@ fn a_run_that_is_killed_leaves_nothing_behind() {
         be_killed(&kind);
     }
     let _turn = alone();
-    for environment in usable() {
+    for (environment, place) in usable() {
         let kind = environment.kind();
         let dir = tempfile::tempdir().unwrap();
         let note = dir.path().join("run");
         let mut victim = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "a_run_that_is_killed_leaves_nothing_behind", "--nocapture"])
             .env(VICTIM, format!("{kind}={}", note.display()))
+            .env(VICTIMS_PLACE, serde_json::to_string(&place.spec).unwrap())
             .stdout(Stdio::null())
             .spawn()
             .unwrap();
@@ -166,8 +177,8 @@ fn a_run_that_is_killed_leaves_nothing_behind() {
 fn be_killed(kind_and_note: &str) -> ! {
     let (kind, note) = kind_and_note.split_once('=').unwrap();
     let environment = ENVIRONMENTS.iter().find(|environment| environment.kind() == kind).unwrap();
-    let place = places::of(kind);
-    let mut talk = Conversation::begin(*environment, &place.spec).unwrap();
+    let spec = serde_json::from_str(&std::env::var(VICTIMS_PLACE).unwrap()).unwrap();
+    let mut talk = Conversation::begin(*environment, &spec).unwrap();
     talk.greet();
     talk.measure_for(Duration::from_secs(600));
     loop {
