@@ -60,6 +60,52 @@ Keys: groups = 2, pairs = 10 (senders and receivers per group), size = 100 (byte
         text: "Threads of ordinary priority that compute without end.\n\nKeys: busy = 100 (per cent of the time).",
     },
     Word {
+        name: "cache",
+        family: Family::Load,
+        summary: "random allocation of blocks, as stress-ng --malloc",
+        text: "Processes of ordinary priority, one per CPU, allocate (malloc, calloc), grow and shrink (realloc) \
+and free blocks of random size up to `bytes` and write to every line of them: caches and page tables are used by \
+others than the measurement. `cache` alone is what `stress-ng --malloc 1 --malloc-bytes 512k --malloc-max 32` is. \
+A round is one such step.\n\n\
+Keys: workers = 1 (per CPU), bytes = \"512KiB\" (largest block), blocks = 32 (at a time).",
+    },
+    Word {
+        name: "memory",
+        family: Family::Load,
+        summary: "streams through more memory than any cache holds",
+        text: "A process per CPU copies one half of a buffer to the other and adds it back (the copy and triad of \
+STREAM): the last-level cache is thrown out and the memory controller is busy. A round is a MiB gone through.\n\n\
+Keys: bytes (of each CPU; default \"64MiB\", or twice its largest cache where that is more).",
+    },
+    Word {
+        name: "disk",
+        family: Family::Load,
+        summary: "writes, syncs and reads a file",
+        text: "A process per CPU writes a file without a name, with an fsync every MiB, drops it from the page cache \
+and reads it again: block layer, device interrupts and writeback. Refused where only memory can be written (tmpfs, a \
+guest's initramfs). A round is 64 KiB written or read.\n\n\
+Keys: directory (default: the first of /var/tmp and /tmp that is of use), bytes = \"16MiB\" (of each CPU).",
+    },
+    Word {
+        name: "network",
+        family: Family::Load,
+        summary: "datagrams over the loopback",
+        text: "A sender and a receiver per CPU exchange UDP datagrams over the environment's own loopback: network \
+soft interrupts and wake-ups, no wire. A loopback that is down is brought up where the environment was made for the \
+probe; elsewhere the load is refused. A round is a datagram received.\n\n\
+Keys: bytes = \"1KiB\" (of a datagram, at most 65507B).",
+    },
+    Word {
+        name: "command",
+        family: Family::Load,
+        summary: "a program of the environment (hackbench, stress-ng)",
+        text: "Runs a program that the environment has, on the chosen CPUs unless it sets others itself, without \
+input and without output. It is killed at the end with everything it started; that it ended before is reported. \
+Refused where there is no such program: what tactus starts itself holds the probe alone. A round is a tenth of a \
+second that it ran.\n\n\
+Keys: run = [\"stress-ng\", \"--malloc\", \"1\"] (no shell reads it).",
+    },
+    Word {
         name: "hog",
         family: Family::Fault,
         summary: "a SCHED_FIFO task above the measuring threads",

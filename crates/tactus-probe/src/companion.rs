@@ -109,7 +109,9 @@ impl Companion {
         }
         let status = self.child.try_wait().ok()??;
         self.over = true;
-        Some(format!("`{}` ended before its time ({status})", self.name))
+        let words = self.answer().unwrap_or_default();
+        let reason = words.strip_prefix("over ").map_or_else(|| status.to_string(), str::to_owned);
+        Some(format!("`{}` ended before its time: {reason}", self.name))
     }
 
     /// Ends it with all its workers and returns how many rounds they did, if it still could say.
@@ -206,6 +208,7 @@ fn supervise(works: Vec<Work>) -> io::Result<()> {
             drop(hold.take());
             if die_with(me) && rustix::io::read(&gate, &mut [0; 1]).is_ok() {
                 work(&rounds.0);
+                over("one of its workers could not go on");
             }
         })?;
     }
@@ -229,6 +232,13 @@ fn supervise(works: Vec<Work>) -> io::Result<()> {
     // The session is gone: so is everything here, this process included.
     let _ = rustix::process::kill_current_process_group(Signal::KILL);
     Ok(())
+}
+
+/// Ends the load or fault whose worker calls it, and says why: work is for ever.
+pub fn over(reason: &str) -> ! {
+    println!("over {reason}");
+    let _ = rustix::process::kill_current_process_group(Signal::KILL);
+    std::process::exit(1)
 }
 
 /// Lets the calling worker run on `cpus` with ordinary scheduling.

@@ -394,6 +394,8 @@ impl Running {
         self.end_threads(end == End::Complete);
         self.report(channel, Some(self.began + measured_ns))?;
         let reason = self.reason(end);
+        // One that ended since the last look has not loaded until the end.
+        self.look_after(channel)?;
         let companions = self.job.companions.drain(..);
         let load_rounds =
             companions.filter_map(|companion| Some((companion.activity, companion.stop()?))).collect();

@@ -355,6 +355,44 @@ pub fn fork(work: impl FnOnce()) -> io::Result<i32> {
     }
 }
 
+/// Gives the children forked from now on a process namespace of their own: all of it ends with its
+/// first process. `false` where that is not allowed.
+pub fn separate_processes() -> bool {
+    // SAFETY: changes what later forks of this process do and nothing else; no memory is handed over.
+    unsafe { libc::unshare(libc::CLONE_NEWPID) == 0 }
+}
+
+/// Lets what `process` starts be killed when this process dies.
+pub fn die_with_parent(process: &mut std::process::Command) -> &mut std::process::Command {
+    use std::os::unix::process::CommandExt;
+    let tie = || Ok(rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?);
+    // SAFETY: between fork and exec only a system call is made.
+    unsafe { process.pre_exec(tie) }
+}
+
+/// Brings the loopback up.
+///
+/// # Errors
+/// EPERM without the right to it.
+pub fn raise_loopback() -> io::Result<()> {
+    use std::os::fd::AsRawFd;
+    let socket = std::net::UdpSocket::bind((std::net::Ipv4Addr::UNSPECIFIED, 0))?;
+    // SAFETY: zero is a valid `ifreq`; both requests read and write no more than it has, and its name
+    // ends with a zero.
+    let result = unsafe {
+        let mut request: libc::ifreq = std::mem::zeroed();
+        request.ifr_name[0] = libc::c_char::from_ne_bytes([b'l']);
+        request.ifr_name[1] = libc::c_char::from_ne_bytes([b'o']);
+        let mut result = libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFFLAGS as _, &raw mut request);
+        if result == 0 {
+            request.ifr_ifru.ifru_flags |= libc::IFF_UP as libc::c_short;
+            result = libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS as _, &raw mut request);
+        }
+        result
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 static INTERRUPTED: AtomicU64 = AtomicU64::new(0);
 
 extern "C" fn on_interrupt(_signal: libc::c_int) {

@@ -141,7 +141,7 @@ pub struct Cache {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Memory {
-    /// Size of the buffer of each CPU. Default 64 MiB.
+    /// Size of the buffer of each CPU. Default 64 MiB, or twice its largest cache where that is more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<Bytes>,
 }
@@ -151,7 +151,7 @@ pub struct Memory {
 #[serde(deny_unknown_fields)]
 pub struct Disk {
     /// Directory of the environment in which the file is made. Default: the first of /var/tmp and /tmp
-    /// that can be written.
+    /// that can be written and is no memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub directory: Option<String>,
     /// Size of the file of each CPU. Default 16 MiB.

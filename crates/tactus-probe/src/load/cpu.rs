@@ -6,7 +6,7 @@ use tactus_model::CpuSet;
 use tactus_model::activity::Load as Table;
 use tactus_model::message::Refusal;
 
-use super::Load;
+use super::{Load, next};
 use crate::companion::{Work, settle};
 use crate::sys;
 
@@ -50,11 +50,8 @@ fn compute(busy: u32, rounds: &AtomicU64) {
     let mut state = 1u64;
     loop {
         while sys::now() < begin + on {
-            // xorshift: cannot be computed ahead or left out.
             for _ in 0..ROUND {
-                state ^= state << 13;
-                state ^= state >> 7;
-                state ^= state << 17;
+                next(&mut state);
             }
             std::hint::black_box(state);
             rounds.fetch_add(1, Ordering::Relaxed);

@@ -1,0 +1,101 @@
+//! `cache`: allocates, touches, grows, shrinks and frees blocks of random size, as `stress-ng --malloc`
+//! does. A round is one such step.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tactus_model::CpuSet;
+use tactus_model::activity::Load as Table;
+use tactus_model::message::Refusal;
+use tactus_model::size::Bytes;
+
+use super::{Load, length, next, number, room, stranger};
+use crate::companion::{Work, settle};
+
+/// The load.
+pub struct Cache;
+
+/// A byte is written this often: no processor that Linux runs on has shorter lines.
+const LINE: usize = 64;
+
+impl Load for Cache {
+    fn name(&self) -> &'static str {
+        "cache"
+    }
+
+    fn works(&self, load: &Table, cpus: &CpuSet) -> Result<Vec<Work>, Refusal> {
+        let Table::Cache(table) = load else { return Err(stranger(load)) };
+        let workers = number("cache: workers", table.workers.unwrap_or(1).into(), 64)?;
+        let bytes = number("cache: bytes", table.bytes.unwrap_or(Bytes(512 << 10)).0, 1 << 32)?;
+        let blocks = number("cache: blocks", table.blocks.unwrap_or(32).into(), 1 << 16)?;
+        room("cache", bytes * blocks * workers * cpus.iter().count() as u64)?;
+        let work = |(cpu, worker)| -> Work {
+            Box::new(move |rounds| {
+                settle(&CpuSet::one(cpu));
+                churn(bytes, blocks, worker, rounds, || false);
+            })
+        };
+        Ok(cpus.iter().flat_map(|cpu| (1..=workers).map(move |worker| (cpu, worker))).map(work).collect())
+    }
+}
+
+/// `seed`: so that workers do not take the same steps.
+fn churn(bytes: u64, blocks: u64, seed: u64, rounds: &AtomicU64, enough: impl Fn() -> bool) {
+    let mut kept: Vec<Vec<u8>> = vec![Vec::new(); length(blocks)];
+    let mut state = seed;
+    while !enough() {
+        let block = &mut kept[length(next(&mut state) % blocks)];
+        let size = length(1 + next(&mut state) % bytes);
+        let what = next(&mut state);
+        match block.capacity() {
+            // calloc, once in a while.
+            0 if what.is_multiple_of(32) => {
+                *block = vec![0; size];
+                block.clear();
+            }
+            0 => block.reserve_exact(size),
+            _ if what.is_multiple_of(2) => *block = Vec::new(),
+            now if now < size => block.reserve_exact(size),
+            _ => block.shrink_to(size),
+        }
+        for line in block.spare_capacity_mut().iter_mut().step_by(LINE) {
+            line.write(1);
+        }
+        std::hint::black_box(block);
+        rounds.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tactus_model::activity;
+
+    fn works(cpus: &str, table: activity::Cache) -> Result<usize, Refusal> {
+        Ok(Cache.works(&Table::Cache(table), &cpus.parse().unwrap())?.len())
+    }
+
+    #[test]
+    fn every_cpu_has_its_workers() {
+        let two = activity::Cache { workers: Some(2), ..activity::Cache::default() };
+        assert_eq!(works("0-2", two), Ok(6));
+        assert_eq!(works("0-2", activity::Cache::default()), Ok(3));
+    }
+
+    #[test]
+    fn blocks_of_nothing_or_of_more_than_the_memory_are_refused() {
+        let table = |bytes, blocks| activity::Cache { workers: None, bytes: Some(Bytes(bytes)), blocks };
+        assert!(works("0", table(0, None)).is_err());
+        assert!(works("0", table(1, Some(0))).is_err());
+        assert!(works("0", table(1 << 40, None)).is_err());
+        assert!(works("0", table(1 << 32, Some(1 << 16))).unwrap_err().reason.contains("available"));
+    }
+
+    #[test]
+    fn every_step_is_a_round_and_the_smallest_block_is_one_byte() {
+        for bytes in [1, 4 << 10] {
+            let rounds = AtomicU64::new(0);
+            churn(bytes, 4, 1, &rounds, || rounds.load(Ordering::Relaxed) == 1_000);
+            assert_eq!(rounds.into_inner(), 1_000);
+        }
+    }
+}

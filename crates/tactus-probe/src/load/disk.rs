@@ -1,0 +1,158 @@
+//! `disk`: writes a file, brings it to the disk (fsync) and reads it back from there, for ever. A round
+//! is 64 KiB written or read.
+//!
+//! The file has no name: nothing stays, whatever ends the load.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::fs::{Advice, Mode, OFlags};
+use rustix::io::Errno;
+use tactus_model::CpuSet;
+use tactus_model::activity::Load as Table;
+use tactus_model::message::Refusal;
+use tactus_model::size::Bytes;
+
+use super::{Load, length, next, number, refuse, stranger};
+use crate::companion::{Work, over, settle};
+
+/// The load.
+pub struct Disk;
+
+/// Where a file is made if nobody says.
+const DIRECTORIES: [&str; 2] = ["/var/tmp", "/tmp"];
+/// Bytes of a round.
+const ROUND: u64 = 64 << 10;
+/// Bytes between two fsyncs.
+const SYNC: u64 = 1 << 20;
+/// File systems without a disk (linux/magic.h).
+const IN_MEMORY: [u32; 2] = [0x0102_1994, 0x8584_58f6];
+
+impl Load for Disk {
+    fn name(&self) -> &'static str {
+        "disk"
+    }
+
+    fn works(&self, load: &Table, cpus: &CpuSet) -> Result<Vec<Work>, Refusal> {
+        let Table::Disk(table) = load else { return Err(stranger(load)) };
+        let bytes = number("disk: bytes", table.bytes.unwrap_or(Bytes(16 << 20)).0, 1 << 40)?;
+        let total = bytes * cpus.iter().count() as u64;
+        let directory = match &table.directory {
+            Some(directory) => usable(directory, total).map(|()| directory.as_str()),
+            None => {
+                let mut reasons = Vec::new();
+                let found = DIRECTORIES.iter().find(|directory| {
+                    usable(directory, total).map_err(|reason| reasons.push(reason)).is_ok()
+                });
+                found.copied().ok_or_else(|| reasons.join("; "))
+            }
+        };
+        let directory = directory.map_err(|reason| {
+            let hint = "name a directory of a disk that can be written there (directory = ...)";
+            refuse(format!("disk: no file can be made: {reason}"), hint)
+        })?;
+        let mut works: Vec<Work> = Vec::new();
+        for cpu in cpus.iter() {
+            let file = unnamed(directory).map_err(|error| refuse(format!("{directory}: {error}"), ""))?;
+            works.push(Box::new(move |rounds| {
+                settle(&CpuSet::one(cpu));
+                if let Err(error) = churn(&file, bytes, rounds, || false) {
+                    over(&format!("its file: {error}"));
+                }
+            }));
+        }
+        Ok(works)
+    }
+}
+
+/// Whether `total` bytes of files may be made in a directory; if not: why.
+fn usable(directory: &str, total: u64) -> Result<(), String> {
+    let file = unnamed(directory).map_err(|error| format!("{directory}: {error}"))?;
+    let system = rustix::fs::fstatfs(&file).map_err(|error| format!("{directory}: {error}"))?;
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "magic numbers have 32 bits")]
+    if IN_MEMORY.contains(&(system.f_type as u32)) {
+        return Err(format!("{directory} lies in memory"));
+    }
+    let free = system.f_bavail.saturating_mul(u64::try_from(system.f_bsize).unwrap_or(0));
+    if total > free / 2 {
+        return Err(format!(
+            "{} are more than half of the {} free in {directory}",
+            Bytes(total),
+            Bytes(free)
+        ));
+    }
+    Ok(())
+}
+
+/// A file without a name.
+fn unnamed(directory: &str) -> io::Result<File> {
+    let flags = OFlags::RDWR | OFlags::CLOEXEC;
+    let mode = Mode::RUSR | Mode::WUSR;
+    match rustix::fs::open(directory, flags | OFlags::TMPFILE, mode) {
+        // A file system or kernel without O_TMPFILE.
+        Err(Errno::OPNOTSUPP | Errno::ISDIR) => {
+            let path = format!("{directory}/.tactus-{}", std::process::id());
+            let file = rustix::fs::open(&path, flags | OFlags::CREATE | OFlags::EXCL, mode)?;
+            std::fs::remove_file(path)?;
+            Ok(file.into())
+        }
+        other => Ok(other?.into()),
+    }
+}
+
+fn churn(file: &File, bytes: u64, rounds: &AtomicU64, enough: impl Fn() -> bool) -> io::Result<()> {
+    let mut state = 1;
+    // Without a pattern: a file system may compress.
+    let mut block: Vec<u8> = (0..ROUND).map(|_| next(&mut state).to_le_bytes()[3]).collect();
+    while !enough() {
+        for at in (0..bytes).step_by(length(ROUND)) {
+            file.write_all_at(&block[..length(ROUND.min(bytes - at))], at)?;
+            if (at + ROUND).is_multiple_of(SYNC) || at + ROUND >= bytes {
+                file.sync_all()?;
+            }
+            rounds.fetch_add(1, Ordering::Relaxed);
+        }
+        // What was written is read from the disk, as far as the kernel agrees.
+        let _ = rustix::fs::fadvise(file, 0, None, Advice::DontNeed);
+        for at in (0..bytes).step_by(length(ROUND)) {
+            file.read_exact_at(&mut block[..length(ROUND.min(bytes - at))], at)?;
+            rounds.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tactus_model::activity;
+
+    fn works(directory: Option<&str>, bytes: u64) -> Result<usize, Refusal> {
+        let table = activity::Disk { directory: directory.map(str::to_owned), bytes: Some(Bytes(bytes)) };
+        Ok(Disk.works(&Table::Disk(table), &"0-1".parse().unwrap())?.len())
+    }
+
+    #[test]
+    fn a_place_that_is_absent_in_memory_read_only_or_too_small_is_refused_with_that() {
+        let why = |directory, bytes| works(Some(directory), bytes).unwrap_err().reason;
+        assert!(why("/no/such/place", 1).contains("/no/such/place: No such file"));
+        assert!(why("/dev/shm", 1).contains("/dev/shm lies in memory"));
+        assert!(!why("/proc", 1).is_empty());
+        assert!(why("/var/tmp", 1 << 40).contains("free in /var/tmp"));
+        assert!(why("/var/tmp", 0).contains("bytes = 0"));
+        assert_eq!(works(Some("/var/tmp"), 1), Ok(2));
+    }
+
+    #[test]
+    fn what_is_written_is_read_again_in_rounds_and_has_no_name() {
+        let file = unnamed("/var/tmp").unwrap();
+        let rounds = AtomicU64::new(0);
+        let passes = AtomicU64::new(0);
+        churn(&file, 3 * ROUND + 1, &rounds, || passes.fetch_add(1, Ordering::Relaxed) == 2).unwrap();
+        assert_eq!(rounds.into_inner(), 2 * 2 * 4, "two passes of four pieces, written and read");
+        assert_eq!(file.metadata().unwrap().len(), 3 * ROUND + 1);
+        assert_eq!(std::os::unix::fs::MetadataExt::nlink(&file.metadata().unwrap()), 0);
+    }
+}

@@ -1,0 +1,103 @@
+//! `memory`: streams through a buffer that no cache holds, by copying one half to the other and adding
+//! it back (STREAM's copy and triad). A round is a MiB of the buffer gone through.
+
+use std::fs;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tactus_model::CpuSet;
+use tactus_model::activity::Load as Table;
+use tactus_model::message::Refusal;
+
+use super::{Load, length, number, refuse, room, stranger};
+use crate::companion::{Work, settle};
+
+/// The load.
+pub struct Memory;
+
+/// Words of 64 bits of either half that are one round: together a MiB.
+const ROUND: usize = (1 << 20) / 16;
+/// The size of a buffer where that of the caches is not known.
+const DEFAULT: u64 = 64 << 20;
+
+impl Load for Memory {
+    fn name(&self) -> &'static str {
+        "memory"
+    }
+
+    fn works(&self, load: &Table, cpus: &CpuSet) -> Result<Vec<Work>, Refusal> {
+        let Table::Memory(table) = load else { return Err(stranger(load)) };
+        let caches = cpus.iter().map(largest_cache).max().unwrap_or(0);
+        let bytes = table.bytes.map_or(DEFAULT.max(2 * caches), |bytes| bytes.0);
+        if bytes < 1 << 20 {
+            return Err(refuse(format!("memory: bytes = {bytes} is less than the 1MiB of a round"), ""));
+        }
+        let bytes = number("memory: bytes", bytes, 1 << 40)?;
+        room("memory", bytes * cpus.iter().count() as u64)?;
+        let work = |cpu| -> Work {
+            Box::new(move |rounds| {
+                settle(&CpuSet::one(cpu));
+                stream(bytes, rounds, || false);
+            })
+        };
+        Ok(cpus.iter().map(work).collect())
+    }
+}
+
+/// Size of the largest cache that a CPU has a part in, in bytes; 0: not known.
+fn largest_cache(cpu: u32) -> u64 {
+    let size = |index| {
+        let path = format!("/sys/devices/system/cpu/cpu{cpu}/cache/index{index}/size");
+        let text = fs::read_to_string(path).ok()?;
+        text.trim().strip_suffix('K')?.parse::<u64>().ok()
+    };
+    (0..8).filter_map(size).max().unwrap_or(0).saturating_mul(1024)
+}
+
+fn stream(bytes: u64, rounds: &AtomicU64, enough: impl Fn() -> bool) {
+    let words = length(bytes / 16);
+    // Ones: pages of zeros would all be the same one until they are written.
+    let (mut to, mut from) = (vec![1u64; words], vec![1u64; words]);
+    let factor = std::hint::black_box(3);
+    while !enough() {
+        for (to, from) in to.chunks_mut(ROUND).zip(from.chunks_mut(ROUND)) {
+            to.copy_from_slice(from);
+            std::hint::black_box(&mut *to);
+            rounds.fetch_add(1, Ordering::Relaxed);
+        }
+        for (to, from) in to.chunks_mut(ROUND).zip(from.chunks_mut(ROUND)) {
+            for (to, from) in to.iter_mut().zip(&mut *from) {
+                *from = to.wrapping_add(from.wrapping_mul(factor));
+            }
+            std::hint::black_box(from);
+            rounds.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tactus_model::activity;
+    use tactus_model::size::Bytes;
+
+    fn works(bytes: Option<u64>) -> Result<usize, Refusal> {
+        let table = activity::Memory { bytes: bytes.map(Bytes) };
+        Ok(Memory.works(&Table::Memory(table), &"0".parse().unwrap())?.len())
+    }
+
+    #[test]
+    fn a_buffer_smaller_than_a_round_or_larger_than_the_memory_is_refused() {
+        assert!(works(Some((1 << 20) - 1)).is_err());
+        assert!(works(Some(1 << 41)).is_err());
+        assert!(works(Some(1 << 40)).unwrap_err().reason.contains("available"));
+        assert_eq!(works(Some(2 << 20)), Ok(1));
+    }
+
+    #[test]
+    fn the_whole_buffer_is_gone_through_in_rounds_of_a_mebibyte() {
+        let rounds = AtomicU64::new(0);
+        let passes = AtomicU64::new(0);
+        stream(3 << 20, &rounds, || passes.fetch_add(1, Ordering::Relaxed) == 2);
+        assert_eq!(rounds.into_inner(), 2 * 2 * 3, "two passes of copy and of triad over 3 MiB");
+    }
+}

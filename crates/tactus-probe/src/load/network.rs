@@ -1,0 +1,123 @@
+//! `network`: datagrams over the loopback, a sender and a receiver per CPU. A round is a datagram
+//! received.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tactus_model::CpuSet;
+use tactus_model::activity::Load as Table;
+use tactus_model::message::Refusal;
+use tactus_model::size::Bytes;
+
+use super::{Load, length, number, refuse, stranger};
+use crate::companion::{Work, over, settle};
+use crate::sys;
+
+/// The load.
+pub struct Network;
+
+/// What IPv4 leaves of 64 KiB to a datagram.
+const MOST: u64 = 65_507;
+
+impl Load for Network {
+    fn name(&self) -> &'static str {
+        "network"
+    }
+
+    fn works(&self, load: &Table, cpus: &CpuSet) -> Result<Vec<Work>, Refusal> {
+        let Table::Network(table) = load else { return Err(stranger(load)) };
+        let bytes = length(number("network: bytes", table.bytes.unwrap_or(Bytes(1024)).0, MOST)?);
+        loopback().map_err(|error| {
+            let hint = "bring it up: ip link set lo up";
+            refuse(format!("network: nothing can be sent over the loopback ({error})"), hint)
+        })?;
+        let mut works: Vec<Work> = Vec::new();
+        for cpu in cpus.iter() {
+            let (from, to) = ends().map_err(|error| refuse(format!("network: {error}"), ""))?;
+            works.push(Box::new(move |rounds| {
+                settle(&CpuSet::one(cpu));
+                over(&format!("its receiver: {}", receive(&from, rounds)));
+            }));
+            works.push(Box::new(move |_| {
+                settle(&CpuSet::one(cpu));
+                let datagram = vec![1; bytes];
+                loop {
+                    match to.send(&datagram) {
+                        // Full queues are what a load is for.
+                        Err(error) if error.raw_os_error() != Some(libc::ENOBUFS) => {
+                            over(&format!("its sender: {error}"));
+                        }
+                        _ => {}
+                    }
+                }
+            }));
+        }
+        Ok(works)
+    }
+}
+
+/// Makes sure that the loopback carries something. Where this environment was made for the probe and
+/// ends with it, it is brought up.
+fn loopback() -> io::Result<()> {
+    let carries = || {
+        let (_, to) = ends()?;
+        to.send(&[1]).map(|_| ())
+    };
+    carries().or_else(|error| {
+        // The session is PID 1, and so the whole environment.
+        if std::os::unix::process::parent_id() != 1 {
+            return Err(error);
+        }
+        sys::raise_loopback()?;
+        carries()
+    })
+}
+
+/// A receiving and a sending end.
+fn ends() -> io::Result<(UdpSocket, UdpSocket)> {
+    let any = || UdpSocket::bind(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0));
+    let (from, to) = (any()?, any()?);
+    to.connect(from.local_addr()?)?;
+    Ok((from, to))
+}
+
+fn receive(from: &UdpSocket, rounds: &AtomicU64) -> io::Error {
+    let mut datagram = vec![0; length(MOST)];
+    loop {
+        match from.recv(&mut datagram) {
+            // The end of a test.
+            Ok(0) => return io::ErrorKind::UnexpectedEof.into(),
+            Ok(_) => rounds.fetch_add(1, Ordering::Relaxed),
+            Err(error) => return error,
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tactus_model::activity;
+
+    #[test]
+    fn a_datagram_is_one_that_the_loopback_can_carry() {
+        let works = |bytes| {
+            let table = activity::Network { bytes: Some(Bytes(bytes)) };
+            Network.works(&Table::Network(table), &"0-1".parse().unwrap()).map(|works| works.len())
+        };
+        assert!(works(0).is_err());
+        assert!(works(MOST + 1).is_err());
+        assert_eq!(works(MOST), Ok(4), "a sender and a receiver per CPU");
+    }
+
+    #[test]
+    fn rounds_are_datagrams_received() {
+        let (from, to) = ends().unwrap();
+        for length in [1, 1_000, length(MOST), 0] {
+            to.send(&vec![1; length]).unwrap();
+        }
+        let rounds = AtomicU64::new(0);
+        assert_eq!(receive(&from, &rounds).kind(), io::ErrorKind::UnexpectedEof);
+        assert_eq!(rounds.into_inner(), 3);
+    }
+}
