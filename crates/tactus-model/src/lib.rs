@@ -6,6 +6,7 @@
 
 pub mod activity;
 pub mod bundle;
+pub mod caches;
 pub mod catalogue;
 pub mod change;
 pub mod cmdline;

@@ -376,6 +376,8 @@ pub fn die_with_parent(process: &mut std::process::Command) -> &mut std::process
 /// EPERM without the right to it.
 pub fn raise_loopback() -> io::Result<()> {
     use std::os::fd::AsRawFd;
+    /// IFF_UP, as wide as the field.
+    const UP: libc::c_short = 1;
     let socket = std::net::UdpSocket::bind((std::net::Ipv4Addr::UNSPECIFIED, 0))?;
     // SAFETY: zero is a valid `ifreq`; both requests read and write no more than it has, and its name
     // ends with a zero.
@@ -385,7 +387,7 @@ pub fn raise_loopback() -> io::Result<()> {
         request.ifr_name[1] = libc::c_char::from_ne_bytes([b'o']);
         let mut result = libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFFLAGS as _, &raw mut request);
         if result == 0 {
-            request.ifr_ifru.ifru_flags |= libc::IFF_UP as libc::c_short;
+            request.ifr_ifru.ifru_flags |= UP;
             result = libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS as _, &raw mut request);
         }
         result
