@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tactus_model::message::{FromProbe, Note, ToProbe};
@@ -33,6 +34,8 @@ pub struct Channel {
     encoder: Encoder,
     waiting: VecDeque<ToProbe>,
     complaints: u32,
+    /// Where every frame is a record of the kernel's log: how many bytes of them a second.
+    records: Option<u32>,
 }
 
 impl Channel {
@@ -45,7 +48,15 @@ impl Channel {
             encoder: Encoder::new(),
             waiting: VecDeque::new(),
             complaints: 0,
+            records: None,
         }
+    }
+
+    /// The same into the kernel's log, as records that reach every console, and no more than so many
+    /// bytes a second: whoever reads a small ring must be able to follow.
+    pub fn into_log(mut self, bytes_per_second: u32) -> Self {
+        self.records = Some(bytes_per_second.max(1));
+        self
     }
 
     /// Says something.
@@ -54,7 +65,14 @@ impl Channel {
     /// When the stream is broken.
     pub fn say(&mut self, message: &FromProbe) -> io::Result<()> {
         let bytes = self.encoder.encode(message)?;
-        self.to.write_all(&bytes)
+        let Some(rate) = self.records else { return self.to.write_all(&bytes) };
+        for frame in bytes.split_inclusive(|byte| *byte == b'\n') {
+            // The highest level: it is shown where all others are silenced.
+            self.to.write_all(&[b"<0>", frame].concat())?;
+            let length = u64::try_from(frame.len()).unwrap_or(0);
+            std::thread::sleep(Duration::from_nanos(length * 1_000_000_000 / u64::from(rate)));
+        }
+        Ok(())
     }
 
     /// Says a note.

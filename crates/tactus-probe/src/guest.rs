@@ -1,7 +1,9 @@
 //! The probe as the whole system of a guest: PID 1 of an initramfs.
 //!
 //! It mounts what it needs, loads the modules that the host side put into the initramfs, finds its
-//! virtio port, speaks, and powers off at the end, whatever the end is.
+//! channel, speaks, and powers off at the end, whatever the end is. The channel is a virtio port, or
+//! what the initramfs says: the console, or the kernel's log where the console is no terminal. Where
+//! nothing can be said to this side, the initramfs holds what would have been said.
 
 use std::fs;
 use std::io;
@@ -12,8 +14,10 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::mount::{MountFlags, mount};
+use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::WaitOptions;
 use rustix::system::{RebootCommand, finit_module, reboot};
+use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 use tactus_model::message::Note;
 
 use crate::channel::Channel;
@@ -21,6 +25,10 @@ use crate::{session, sys};
 
 /// Paths of the modules in the initramfs, in the order in which they must be loaded.
 const MODULES: &str = "/modules.list";
+/// Says what the channel is: `console`, or `kmsg` and bytes per second.
+const CHANNEL: &str = "/channel";
+/// What would have been said to this side.
+const INPUT: &str = "/input";
 /// Name of the virtio port.
 const PORT: &str = "org.tactus.probe";
 /// Where the kernel lists the ports.
@@ -72,12 +80,15 @@ fn speak() -> Result<(), String> {
         attach(kind, target).map_err(|error| format!("{target} could not be mounted: {error}"))?;
     }
     let notes = load_modules();
-    let (from, to) = port().map_err(|words| {
+    let found = match fs::read_to_string(CHANNEL) {
+        Ok(words) => console(&words),
+        Err(_) => port().map(|(from, to)| Channel::new(from, to)),
+    };
+    let mut channel = found.map_err(|words| {
         let notes: Vec<_> = notes.iter().map(|note| note.text.as_str()).collect();
         format!("{words}; {}", notes.join("; "))
     })?;
     sys::on_signal(libc::SIGUSR1, sys::OnSignal::Wake);
-    let mut channel = Channel::new(from, to);
     let late = || {
         let mut notes = notes;
         for (kind, target) in LATER {
@@ -119,6 +130,47 @@ fn load_module(path: &str) -> io::Result<()> {
         Ok(()) | Err(rustix::io::Errno::EXIST) => Ok(()),
         Err(error) => Err(error.into()),
     }
+}
+
+/// The channel that the initramfs names.
+fn console(words: &str) -> Result<Channel, String> {
+    let mut words = words.split_whitespace();
+    let rate = match words.next() {
+        Some("kmsg") => words.next().and_then(|rate| rate.parse::<u32>().ok()),
+        _ => None,
+    };
+    // The kernel's own words would cut frames in two. Where this fails they do, and are counted.
+    let _ = fs::write("/proc/sys/kernel/printk", "1");
+    let path = if rate.is_some() { "/dev/kmsg" } else { "/dev/console" };
+    let failed = |error: rustix::io::Errno| format!("{path} could not be opened: {error}");
+    let flags = OFlags::CLOEXEC | OFlags::NOCTTY;
+    if let Some(rate) = rate {
+        // Else only ten records in five seconds get through; and no time before each.
+        let _ = fs::write("/proc/sys/kernel/printk_devkmsg", "on\n");
+        let _ = fs::write("/sys/module/printk/parameters/time", "N");
+        let log = rustix::fs::open(path, flags | OFlags::WRONLY, Mode::empty()).map_err(failed)?;
+        return Ok(Channel::new(said_before()?, log).into_log(rate));
+    }
+    let console = rustix::fs::open(path, flags | OFlags::RDWR, Mode::empty()).map_err(failed)?;
+    if let Ok(mut terminal) = tcgetattr(&console) {
+        terminal.make_raw();
+        let _ = tcsetattr(&console, OptionalActions::Now, &terminal);
+    }
+    let from = match Path::new(INPUT).exists() {
+        true => said_before()?,
+        false => console.try_clone().map_err(|error| format!("{path}: {error}"))?,
+    };
+    Ok(Channel::new(from, console))
+}
+
+/// A stream that holds what the initramfs says, and never ends.
+fn said_before() -> Result<OwnedFd, String> {
+    let said = fs::read(INPUT).unwrap_or_default();
+    let (from, to) = pipe_with(PipeFlags::CLOEXEC).map_err(|error| format!("no pipe: {error}"))?;
+    // A job has some hundred bytes, and a pipe holds 64 KiB.
+    rustix::io::write(&to, &said).map_err(|error| format!("{INPUT}: {error}"))?;
+    std::mem::forget(to);
+    Ok(from)
 }
 
 /// The port's device, opened for reading and for writing, once the host side listens.

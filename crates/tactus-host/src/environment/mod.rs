@@ -37,7 +37,7 @@ pub(crate) use support::profiled;
 
 registry! {
     /// Every kind of environment.
-    ENVIRONMENTS: dyn Environment; host, podman, oci, qemu
+    ENVIRONMENTS: dyn Environment; host, podman, oci, qemu, jailhouse
 }
 
 /// The kind of environment with this name.
@@ -253,6 +253,14 @@ pub trait Running: Send {
     /// When the environment is of no use as it is.
     fn settle(&mut self) -> Result<Vec<Note>, StartError> {
         Ok(Vec::new())
+    }
+
+    /// A measurement is about to begin in it: what is counted outside is read.
+    fn measuring(&mut self) {}
+
+    /// The measurement has ended. The notes say what was counted outside meanwhile.
+    fn measured(&mut self) -> Vec<Note> {
+        Vec::new()
     }
 
     /// What its numbers are worth, given the facts of the environment.

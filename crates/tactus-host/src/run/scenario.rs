@@ -24,8 +24,8 @@ use crate::plan::ResolvedScenario;
 
 /// How long an environment may take until its probe's first word.
 const PATIENCE: Duration = Duration::from_secs(90);
-/// How long a probe may take to prepare a job.
-const PREPARATION: Duration = Duration::from_secs(30);
+/// How long a probe may take to prepare a job; one that hears nothing is booted with it.
+const PREPARATION: Duration = Duration::from_secs(90);
 /// How long a probe may be silent while it measures, beyond its ticks. Generous: an emulated guest
 /// under load on a shared machine may be held up for seconds.
 const SILENCE: Duration = Duration::from_secs(30);
@@ -279,9 +279,13 @@ impl<'a> Stage<'a> {
     fn start(&mut self, context: &mut Context<'_>) -> Result<(), Failure> {
         for measures in [false, true] {
             for at in 0..self.sessions.len() {
-                if self.sessions[at].measures == measures
-                    && let Err(error) = self.sessions[at].say(&ToProbe::Go)
-                {
+                if self.sessions[at].measures != measures {
+                    continue;
+                }
+                if measures {
+                    self.sessions[at].running.measuring();
+                }
+                if let Err(error) = self.sessions[at].say(&ToProbe::Go) {
                     return Err(self.broken(at, &error.to_string()));
                 }
             }
@@ -437,6 +441,12 @@ impl<'a> Stage<'a> {
             let text = format!("the load of activity {activity} did {rounds} rounds");
             let environment = Some(self.sessions[at].name.clone());
             context.emit(Event::Noted { environment, note: Note::info(text) })?;
+        }
+        if self.sessions[at].measures {
+            for note in self.sessions[at].running.measured() {
+                let environment = Some(self.sessions[at].name.clone());
+                context.emit(Event::Noted { environment, note })?;
+            }
         }
         let seconds = tactus_model::Nanos(done.measured_ns).seconds();
         let (status, reason) = match done.end {

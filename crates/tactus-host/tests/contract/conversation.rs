@@ -34,7 +34,7 @@ pub struct Conversation {
 impl Conversation {
     /// Starts an environment.
     pub fn begin(environment: &dyn Environment, spec: &plan::Environment) -> Result<Self, StartError> {
-        Self::begin_on(&Real, environment, spec)
+        Self::begin_on(&*crate::places::system(spec), environment, spec)
     }
 
     /// Starts an environment on a machine that is not quite the real one.

@@ -4,6 +4,7 @@
 #![expect(clippy::disallowed_methods, reason = "these tests look at the machine from outside the door")]
 
 mod conversation;
+mod jailhouse;
 mod leftovers;
 mod places;
 mod pretend;
@@ -36,7 +37,7 @@ fn alone() -> MutexGuard<'static, ()> {
 fn usable() -> impl Iterator<Item = (&'static (dyn Environment + Sync), Place)> {
     ENVIRONMENTS.iter().filter_map(|environment| {
         let place = places::of(environment.kind());
-        match environment.usable_as(&place.spec, &Real) {
+        match environment.usable_as(&place.spec, &*places::system(&place.spec)) {
             Usable::Yes { .. } => Some((*environment, place)),
             Usable::No { reason, remedy } => {
                 skipped(&format!("{}: {reason}; {remedy}", environment.kind()));

@@ -2,8 +2,12 @@
 //! server on the loopback, a stand-in. Most need nothing.
 
 use std::any::Any;
+use std::sync::Arc;
 
+use tactus_host::system::{Real, System};
 use tactus_model::plan;
+
+use super::jailhouse;
 
 /// A place to try a kind of environment in.
 pub struct Place {
@@ -15,5 +19,16 @@ pub struct Place {
 
 /// The place for a kind.
 pub fn of(kind: &str) -> Place {
+    if kind == "jailhouse" {
+        return jailhouse::place();
+    }
     Place { spec: super::spec(kind, &[]), _held: Vec::new() }
+}
+
+/// The machine that a place is on: this one, or one that seems to have what this one has not.
+pub fn system(spec: &plan::Environment) -> Arc<dyn System> {
+    match spec.kind.as_str() {
+        "jailhouse" => jailhouse::system(spec),
+        _ => Arc::new(Real),
+    }
 }

@@ -1,6 +1,5 @@
 //! What several environments have in common.
 
-#[cfg_attr(not(test), expect(dead_code, reason = "kinds that speak over a line come next"))]
 mod line;
 mod names;
 mod options;
@@ -8,7 +7,6 @@ mod piped;
 pub mod profiled;
 mod rt_group;
 
-#[expect(unused_imports, reason = "kinds that speak over a line come next")]
 pub use line::Line;
 pub use names::container_name;
 pub use options::{boolean, duration, text, word};

@@ -1,0 +1,341 @@
+//! The console of a cell as a probe's byte stream: kept in a file, cut off when the cell has failed,
+//! and where it is only read, with a writer that boots the inmate with what it is told.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tactus_model::message::{Done, End, FromProbe, ToProbe};
+use tactus_model::wire::{Decoder, Encoder, Item};
+
+use super::cells::{self, State};
+use super::command::Jailhouse;
+use super::inmate::Inmate;
+
+/// How often the state of the cell is looked at.
+const LOOK: Duration = Duration::from_millis(500);
+/// How often it is looked whether the others have begun.
+const HELD: Duration = Duration::from_millis(2);
+/// How many lines of the console are kept for last words.
+const KEPT: usize = 12;
+/// The longest line that is kept together, in bytes.
+const LONGEST: usize = 64 * 1024;
+/// The first frame of a probe.
+const FIRST: &[u8] = br#"{"q":0,"#;
+
+/// What is known of a console beside the frames on it.
+#[derive(Default)]
+pub struct Heard {
+    lines: Mutex<VecDeque<String>>,
+    /// End of the last tick, in ns since the measurement started.
+    reached: AtomicU64,
+    /// Whether the cell is being booted, so that its state says nothing.
+    pub booting: AtomicBool,
+    /// Whether the inmate began a job by itself that the others have not begun yet.
+    early: AtomicBool,
+    /// Whether a probe speaks: it has said its first frame, and was not stopped since.
+    greeted: AtomicBool,
+}
+
+impl Heard {
+    /// The last lines that were no frames.
+    pub fn last_lines(&self) -> String {
+        let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.iter().cloned().collect::<Vec<_>>().join("\n")
+    }
+
+    fn keep(&self, line: &[u8]) {
+        let text: String = String::from_utf8_lossy(line).chars().filter(|c| !c.is_control()).take(400).collect();
+        if text.trim().is_empty() {
+            return;
+        }
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        if lines.len() == KEPT {
+            lines.pop_front();
+        }
+        lines.push_back(text);
+    }
+}
+
+/// A line that is passed on.
+#[derive(Default)]
+pub struct Piece {
+    /// The line; empty: the console has ended.
+    bytes: Vec<u8>,
+    /// Whether it says that a job is prepared.
+    ready: bool,
+}
+
+/// Reads a console in a thread of its own. Lines that are no frames are kept; nothing is passed on
+/// before the first frame of a probe, since a ring still holds what an earlier one said.
+pub fn listen(mut from: Box<dyn Read + Send>, log: &Path, heard: &Arc<Heard>) -> (Sender<Piece>, Receiver<Piece>) {
+    let (sender, receiver) = channel();
+    let (to, heard) = (sender.clone(), Arc::clone(heard));
+    let mut log = File::create(log).ok();
+    std::thread::spawn(move || {
+        let mut sorter = Sorter::default();
+        let mut buffer = [0; 4096];
+        loop {
+            let length = match from.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(length) => length,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(_) => break,
+            };
+            for piece in sorter.take(&buffer[..length], &heard, log.as_mut()) {
+                if to.send(piece).is_err() {
+                    return;
+                }
+            }
+        }
+        // An empty piece is the end: the other sender keeps the channel open.
+        let _ = to.send(Piece::default());
+    });
+    (sender, receiver)
+}
+
+/// Tells frames from all else.
+#[derive(Default)]
+struct Sorter {
+    line: Vec<u8>,
+    decoder: Decoder,
+}
+
+impl Sorter {
+    /// Takes in bytes and returns those that are to be passed on: whole lines.
+    fn take(&mut self, bytes: &[u8], heard: &Heard, mut log: Option<&mut File>) -> Vec<Piece> {
+        let mut passed = Vec::new();
+        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+            self.line.extend_from_slice(piece);
+            if !piece.ends_with(b"\n") && self.line.len() < LONGEST {
+                continue;
+            }
+            let line = std::mem::take(&mut self.line);
+            let (mut frame, mut ready) = (false, false);
+            for item in self.decoder.feed::<FromProbe>(&line) {
+                frame |= matches!(item, Item::Message(_) | Item::Lost(_));
+                match item {
+                    Item::Message(FromProbe::Tick(tick)) => heard.reached.store(tick.at_ns, Ordering::Release),
+                    Item::Message(FromProbe::Ready) => ready = true,
+                    _ => {}
+                }
+            }
+            // A part of a message is a frame and yields nothing yet.
+            frame |= line.windows(5).any(|window| window == br#"{"q":"#);
+            if !frame {
+                heard.keep(&line);
+                if let Some(log) = &mut log {
+                    // A log that cannot be written must not end a measurement.
+                    let _ = log.write_all(&line);
+                }
+            }
+            if line.windows(FIRST.len()).any(|window| window == FIRST) {
+                heard.greeted.store(true, Ordering::Release);
+            }
+            if heard.greeted.load(Ordering::Acquire) {
+                passed.push(Piece { bytes: line, ready });
+            }
+        }
+        passed
+    }
+}
+
+/// The reader of the stream. It ends when the console does, or the cell no longer runs.
+pub struct Watched {
+    pub pieces: Receiver<Piece>,
+    pub rest: VecDeque<u8>,
+    pub heard: Arc<Heard>,
+    pub cell: String,
+    pub jailhouse: Jailhouse,
+    pub looked: Instant,
+    /// Whether the last that was passed on says that a job is prepared.
+    pub held: bool,
+}
+
+impl Watched {
+    fn over(&mut self) -> bool {
+        if self.looked.elapsed() < LOOK || self.heard.booting.load(Ordering::Acquire) {
+            return false;
+        }
+        self.looked = Instant::now();
+        match cells::named(&self.cell, &*self.jailhouse.system) {
+            Some(cell) => !cell.state.runs() || !cell.failed.is_empty(),
+            None => true,
+        }
+    }
+}
+
+impl Read for Watched {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.rest.is_empty() {
+            if self.held && self.heard.early.load(Ordering::Acquire) {
+                std::thread::sleep(HELD);
+                if self.over() {
+                    return Ok(0);
+                }
+                continue;
+            }
+            self.held = false;
+            match self.pieces.recv_timeout(LOOK) {
+                Ok(piece) if piece.bytes.is_empty() => return Ok(0),
+                Ok(piece) => {
+                    self.held = piece.ready;
+                    self.rest.extend(piece.bytes);
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return Ok(0),
+            }
+            // What was said before is heard first.
+            if self.rest.is_empty() && self.over() {
+                return Ok(0);
+            }
+        }
+        self.rest.read(buffer)
+    }
+}
+
+/// The writer where nothing can be said to the inmate: a job boots it with that job, and it begins by
+/// itself; to stop it is to shut its cell down.
+pub struct Mailbox {
+    pub decoder: Decoder,
+    pub inmate: Inmate,
+    pub cell: String,
+    pub jailhouse: Jailhouse,
+    pub heard: Arc<Heard>,
+    pub into: Sender<Piece>,
+}
+
+impl Mailbox {
+    fn boot(&self, job: &ToProbe) -> io::Result<()> {
+        let mut encoder = Encoder::new();
+        let mut said = encoder.encode(job)?;
+        said.extend(encoder.encode(&ToProbe::Go)?);
+        self.heard.reached.store(0, Ordering::Release);
+        // What it measures before the others begin is heard when they do.
+        self.heard.early.store(true, Ordering::Release);
+        self.heard.booting.store(true, Ordering::Release);
+        let booted = self.inmate.boot(&said);
+        self.heard.booting.store(false, Ordering::Release);
+        booted.map_err(|error| {
+            let hint = error.hint.map(|hint| format!("; {hint}")).unwrap_or_default();
+            io::Error::other(format!("the inmate could not be booted with its job: {}{hint}", error.reason))
+        })
+    }
+
+    fn stop(&self) -> io::Result<()> {
+        self.heard.early.store(false, Ordering::Release);
+        let running = cells::named(&self.cell, &*self.jailhouse.system);
+        if !running.is_some_and(|cell| cell.state != State::ShutDown) {
+            return Ok(());
+        }
+        self.heard.booting.store(true, Ordering::Release);
+        if let Err(refused) = self.jailhouse.run(&["cell", "shutdown", &self.cell]) {
+            self.heard.booting.store(false, Ordering::Release);
+            return Err(io::Error::other(refused.said));
+        }
+        // What its console still holds would be heard after its end.
+        self.heard.greeted.store(false, Ordering::Release);
+        let measured_ns = self.heard.reached.load(Ordering::Acquire);
+        let done = Done { end: End::Stopped, reason: None, measured_ns, load_rounds: Vec::new() };
+        let words = Encoder::new().encode(&FromProbe::Done(done))?;
+        // Nobody listens any more: then nobody waits for it.
+        let _ = self.into.send(Piece { bytes: words, ready: false });
+        Ok(())
+    }
+}
+
+impl Write for Mailbox {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        for item in self.decoder.feed(bytes) {
+            match item {
+                Item::Message(job @ ToProbe::Job(_)) => self.boot(&job)?,
+                Item::Message(ToProbe::Go) => self.heard.early.store(false, Ordering::Release),
+                Item::Message(ToProbe::Stop) => self.stop()?,
+                _ => {}
+            }
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use tactus_model::message::Note;
+
+    use super::*;
+
+    const UART: &str = include_str!("../../../tests/fixtures/jailhouse/uart-linux-inmate.txt");
+
+    fn note(text: &str) -> FromProbe {
+        FromProbe::Note(Note::info(text))
+    }
+
+    fn read(bytes: &[u8]) -> Vec<Item<FromProbe>> {
+        let mut decoder = Decoder::new();
+        let mut items = decoder.feed(bytes);
+        items.extend(decoder.finish());
+        items
+    }
+
+    fn joined(pieces: Vec<Piece>) -> Vec<u8> {
+        pieces.into_iter().flat_map(|piece| piece.bytes).collect()
+    }
+
+    #[test]
+    fn what_a_ring_still_holds_of_an_earlier_probe_is_passed_over() {
+        let mut earlier = Encoder::new();
+        earlier.encode(&note("lost")).unwrap();
+        let mut bytes = earlier.encode(&note("stale")).unwrap();
+        bytes.extend(b"<missed 312 bytes of console log>\r\nStarted cell \"demo\"\r\n");
+        bytes.extend(Encoder::new().encode(&note("fresh")).unwrap());
+        let heard = Heard::default();
+        let passed = Sorter::default().take(&bytes, &heard, None);
+        assert_eq!(read(&joined(passed)), [Item::Message(note("fresh"))]);
+        assert_eq!(heard.last_lines(), "<missed 312 bytes of console log>\nStarted cell \"demo\"");
+    }
+
+    #[test]
+    fn frames_are_found_on_a_uart_that_everybody_writes_to() {
+        let mut encoder = Encoder::new();
+        let mut bytes = Vec::new();
+        let long = "x".repeat(900);
+        for (number, line) in UART.lines().enumerate() {
+            bytes.extend(format!("{line}\r\n").into_bytes());
+            if number % 100 == 0 {
+                bytes.extend(encoder.encode(&note(&format!("{number}"))).unwrap());
+                bytes.extend(encoder.encode(&note(&long)).unwrap());
+            }
+        }
+        let heard = Heard::default();
+        let mut sorter = Sorter::default();
+        let passed = bytes.chunks(61).flat_map(|piece| sorter.take(piece, &heard, None)).collect();
+        let items = read(&joined(passed));
+        let messages = items.iter().filter(|item| matches!(item, Item::Message(_))).count();
+        assert_eq!(messages, 2 * UART.lines().count().div_ceil(100));
+        assert!(!items.iter().any(|item| matches!(item, Item::Lost(_))), "nothing was lost");
+        assert!(heard.last_lines().ends_with("reboot: Power down"));
+    }
+
+    proptest! {
+        #[test]
+        fn no_console_makes_the_reader_panic(bytes in proptest::collection::vec(any::<u8>(), 0..2000), cut in 1usize..50) {
+            let heard = Heard::default();
+            let mut sorter = Sorter::default();
+            for piece in bytes.chunks(cut) {
+                sorter.take(piece, &heard, None);
+            }
+            let clean = heard.last_lines().chars().all(|c| c == '\n' || !c.is_control());
+            prop_assert!(clean);
+        }
+    }
+}

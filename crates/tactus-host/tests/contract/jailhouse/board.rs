@@ -1,0 +1,258 @@
+//! A directory that is a board with Jailhouse: the stand-in, its tree, configurations, an inmate.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::json;
+use tactus_host::kernel;
+use tactus_host::plan::topology;
+use tactus_host::system::{Child, Finished, Invocation, Real, System};
+use tactus_model::CpuSet;
+use tactus_model::plan;
+use tactus_model::threads::Policy;
+
+use super::uart::Uart;
+
+const STAND_IN: &str = include_str!("../../fixtures/jailhouse/stand-in.sh");
+const SYSFS: &str = "/sys/devices/jailhouse";
+/// The name of the cell of a Linux inmate.
+pub const CELL: &str = "linux-demo";
+
+/// A board. Dropping it ends what is left of it.
+pub struct Board {
+    /// Where it lies.
+    pub dir: PathBuf,
+    _tree: tempfile::TempDir,
+    _uart: Uart,
+}
+
+impl Board {
+    /// A board that is off, with a driver, a system configuration for all CPUs and one of a cell for the
+    /// CPUs that this process may use.
+    pub fn new() -> Self {
+        let tree = tempfile::tempdir().unwrap();
+        let dir = tree.path().to_owned();
+        fs::create_dir_all(dir.join("sysfs/cells")).unwrap();
+        fs::create_dir_all(dir.join("cells")).unwrap();
+        for (file, text) in [
+            ("enabled", "0"),
+            ("mem_pool_size", "994"),
+            ("mem_pool_used", "59"),
+            ("remap_pool_size", "131072"),
+            ("remap_pool_used", "144"),
+            ("core", ""),
+            ("console", "Activating hypervisor\r\n"),
+        ] {
+            fs::write(dir.join("sysfs").join(file), format!("{text}\n")).unwrap();
+        }
+        fs::write(dir.join("cpuinfo"), "processor\t: 0\nflags\t\t: fpu vmx\n").unwrap();
+        fs::write(dir.join("iomem"), "00100000-7fbfffff : System RAM\n").unwrap();
+        let board = Self { _uart: Uart::open(&dir), dir, _tree: tree };
+        board.program("jailhouse", STAND_IN);
+        let cpus = topology(&Real).allowed;
+        board.system_config("system.cell", "board", u64::MAX >> 1);
+        board.cell_config("linux.cell", CELL, cpus.iter().fold(0, |mask, cpu| mask | 1 << cpu));
+        board.inmate("-serial unix:$here/uart.inmate");
+        board
+    }
+
+    fn program(&self, name: &str, text: &str) {
+        let path = self.dir.join(name);
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    /// Makes the inmate an emulated machine with these further words of QEMU.
+    pub fn inmate(&self, words: &str) {
+        let cpus = topology(&Real).allowed.len();
+        self.program(
+            "run-inmate",
+            &format!(
+                "#!/bin/sh\nhere=$(cd \"$(dirname \"$0\")\" && pwd)\nexec qemu-system-x86_64 -accel tcg -cpu max -m 256 \
+-smp {cpus} -display none -nodefaults -no-reboot {words} -kernel \"$(cat \"$here/kernel\")\" -initrd \"$(cat \"$here/initrd\")\" \
+-append \"$(cat \"$here/cmdline\")\"\n"
+            ),
+        );
+    }
+
+    /// Makes the inmate a script.
+    pub fn inmate_script(&self, script: &str) {
+        self.program("run-inmate", script);
+    }
+
+    /// Writes the configuration of a cell.
+    pub fn cell_config(&self, file: &str, name: &str, mask: u64) {
+        let mut bytes = b"JHCELL\x0d\0".to_vec();
+        bytes.extend(name.bytes());
+        bytes.resize(128, 0);
+        bytes.extend(mask.to_le_bytes());
+        fs::write(self.dir.join("cells").join(file), bytes).unwrap();
+    }
+
+    /// Writes the configuration of a system; its name and CPUs go into files beside it.
+    pub fn system_config(&self, file: &str, name: &str, mask: u64) {
+        let mut bytes = b"JHSYST\x0d\0\0\0\0\0".to_vec();
+        for word in [0x7fc0_0000u64, 0, 0x40_0000, 3] {
+            bytes.extend(word.to_le_bytes());
+        }
+        let path = self.dir.join("cells").join(file);
+        fs::write(&path, bytes).unwrap();
+        fs::write(format!("{}.name", path.display()), name).unwrap();
+        fs::write(format!("{}.mask", path.display()), mask.to_string()).unwrap();
+    }
+
+    /// The path of a file of the board.
+    pub fn path(&self, file: &str) -> String {
+        self.dir.join(file).display().to_string()
+    }
+
+    /// What sysfs says in a file.
+    pub fn sysfs(&self, file: &str) -> String {
+        fs::read_to_string(self.dir.join("sysfs").join(file)).unwrap_or_default().trim().to_owned()
+    }
+
+    /// The names of the cells that there are.
+    pub fn cells(&self) -> Vec<String> {
+        let dirs = Real.list(&self.dir.join("sysfs/cells")).unwrap();
+        dirs.iter().map(|dir| fs::read_to_string(dir.join("name")).unwrap().trim().to_owned()).collect()
+    }
+
+    /// The plan's table for the cell of a Linux inmate with a UART.
+    pub fn spec(&self) -> plan::Environment {
+        // Any kernel will do where there is none: the trial is then skipped for that.
+        let kernel = kernel::chosen(&Real).map_or_else(|_| "/nowhere/bzImage".into(), |kernel| kernel.path);
+        let options = json!({
+            "command": self.path("jailhouse"),
+            "system": self.path("cells/system.cell"),
+            "cell": self.path("cells/linux.cell"),
+            "kernel": kernel,
+            "cmdline": "console=ttyS0,115200 panic=-1",
+            "console": self.path("uart"),
+        });
+        let options = serde_json::from_value(options).unwrap();
+        plan::Environment { kind: "jailhouse".into(), options, ..plan::Environment::default() }
+    }
+
+    /// The machine with this board in it.
+    pub fn system(&self) -> Overlay {
+        Overlay::new(&self.dir)
+    }
+}
+
+impl Drop for Board {
+    fn drop(&mut self) {
+        let disable = Invocation::new([self.path("jailhouse"), "disable".into()]);
+        for _ in 0..2 {
+            let _ = Real.run(&disable);
+        }
+    }
+}
+
+/// This machine, but Jailhouse's tree and two files of /proc are those of a board.
+#[derive(Clone)]
+pub struct Overlay {
+    dir: PathBuf,
+}
+
+impl Overlay {
+    /// With the board in this directory.
+    pub fn new(dir: &Path) -> Self {
+        Self { dir: dir.to_owned() }
+    }
+
+    fn at(&self, path: &Path) -> PathBuf {
+        if let Ok(rest) = path.strip_prefix(SYSFS) {
+            return self.dir.join("sysfs").join(rest);
+        }
+        match path.to_str() {
+            Some("/proc/cpuinfo") => self.dir.join("cpuinfo"),
+            Some("/proc/iomem") => self.dir.join("iomem"),
+            _ => path.to_owned(),
+        }
+    }
+}
+
+impl System for Overlay {
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        Real.read(&self.at(path))
+    }
+
+    fn exists(&self, path: &Path) -> bool {
+        Real.exists(&self.at(path))
+    }
+
+    fn list(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
+        Real.list(&self.at(path))
+    }
+
+    fn share(&self) -> Arc<dyn System> {
+        Arc::new(self.clone())
+    }
+
+    fn opens(&self, path: &Path) -> bool {
+        Real.opens(path)
+    }
+
+    fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        Real.write(path, bytes)
+    }
+
+    fn install(&self, path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+        Real.install(path, bytes, mode)
+    }
+
+    fn append(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        Real.append(path, bytes)
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn Send>>> {
+        Real.lock(path)
+    }
+
+    fn make_dir(&self, path: &Path) -> io::Result<()> {
+        Real.make_dir(path)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        Real.remove(path)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        Real.rename(from, to)
+    }
+
+    fn find_program(&self, name: &str) -> Option<PathBuf> {
+        Real.find_program(name)
+    }
+
+    fn run(&self, command: &Invocation) -> io::Result<Finished> {
+        Real.run(command)
+    }
+
+    fn spawn(&self, command: &Invocation) -> io::Result<Box<dyn Child>> {
+        Real.spawn(command)
+    }
+
+    fn place(&self, thread: u32, cpus: &CpuSet) -> io::Result<()> {
+        Real.place(thread, cpus)
+    }
+
+    fn make_fifo(&self, thread: u32, priority: u32) -> io::Result<()> {
+        Real.make_fifo(thread, priority)
+    }
+
+    fn schedule(&self, thread: u32, policy: Policy, priority: u32) -> io::Result<()> {
+        Real.schedule(thread, policy, priority)
+    }
+
+    fn is_root(&self) -> bool {
+        Real.is_root()
+    }
+
+    fn variable(&self, name: &str) -> Option<String> {
+        Real.variable(name)
+    }
+}
