@@ -61,6 +61,8 @@ present() {
     python3-yaml) /usr/bin/python3 -c 'import yaml' 2>/dev/null ;;
     python3-*) /usr/bin/python3 -c "import ${1#python3-}" 2>/dev/null ;;
     libc) has cc && echo 'int main(void){return 0;}' | cc -x c -o /dev/null - 2>/dev/null ;;
+    # Not in everybody's PATH.
+    sshd) has sshd || [ -x /usr/sbin/sshd ] ;;
     *) has "$1" ;;
   esac
 }
@@ -74,6 +76,7 @@ collect() {
   need podman podman podman podman podman "containers"
   need crun crun crun crun crun "the container runtime of podman and of the kind \`oci\`"
   [ "$mode" != run ] || return 0
+  need sshd openssh-server openssh-server openssh openssh-server "a private server on the loopback, to try environments of the kind \`ssh\`"
   need c++ g++ gcc-c++ gcc gcc-c++ "the fuzzer's engine"
   need busybox busybox-static busybox busybox busybox-static "reads the archives that guests boot; and the smallest guest, to compare start-up with"
   need runc runc runc runc runc "runs the generated container scripts where crun refuses the machine's cgroups"

@@ -164,7 +164,9 @@ impl Ticked {
     #[must_use]
     pub fn of(row: usize, tick: Tick, p99_ns: Option<u64>) -> Self {
         let Totals { cycles, overruns, min_ns, max_ns, sum_ns } = tick.now;
-        let some = |value| (cycles > 0).then_some(value);
+        // An instrument that tells totals alone has no extremes of one tick, but for a new maximum.
+        let told = min_ns != u64::MAX;
+        let some = |value, known: bool| (cycles > 0 && known).then_some(value);
         Self {
             row,
             series: tick.series.clone(),
@@ -172,10 +174,10 @@ impl Ticked {
             at_ns: tick.at_ns,
             cycles,
             overruns,
-            min_ns: some(min_ns),
-            mean_ns: ratio_mean(sum_ns, cycles),
+            min_ns: some(min_ns, told),
+            mean_ns: if told { ratio_mean(sum_ns, cycles) } else { None },
             p99_ns,
-            max_ns: some(max_ns),
+            max_ns: some(max_ns, told || max_ns > 0),
             whole: Some(Box::new(tick)),
         }
     }

@@ -10,6 +10,7 @@
 //! probe  control*, tick*, outlier*, note*   once a tick, per series
 //! probe  done                    at the end of the duration, after a stop, or at a break
 //! host   job ... or quit
+//! host   greet                   at any time on a line that outlives its users: hello comes again
 //! ```
 //!
 //! All times are nanoseconds of the environment's own CLOCK_MONOTONIC; `at_ns` counts from the
@@ -40,6 +41,8 @@ pub enum ToProbe {
     Stop,
     /// End the probe (as PID 1 of a guest: power off).
     Quit,
+    /// Begin the conversation anew, with hello: somebody else has taken the line. A running job is ended.
+    Greet,
 }
 
 /// From the probe to the host side.
@@ -115,6 +118,15 @@ pub struct Job {
     /// Whether the former values are put back at the job's end, whatever the end is.
     #[serde(default)]
     pub restore: bool,
+    /// Bytes a second that the channel carries; 0: as many as there are. The probe then joins ticks and
+    /// says fewer outliers.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub budget: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's way to ask")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// One thing to do.

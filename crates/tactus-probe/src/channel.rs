@@ -10,8 +10,13 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tactus_model::message::{FromProbe, Note, ToProbe};
 use tactus_model::wire::{Decoder, Encoder, Item};
 
+use crate::sys;
+
 /// The most notes about lines that are no message: a noisy channel must not fill itself.
 const MOST_COMPLAINTS: u32 = 20;
+/// On a narrow channel: how often something is written, in ns, and the most bytes at once.
+const PACE_NS: u64 = 20_000_000;
+const MOST_AT_ONCE: usize = 2048;
 /// Characters of such a line that are shown.
 const SHOWN: usize = 120;
 
@@ -36,6 +41,18 @@ pub struct Channel {
     complaints: u32,
     /// Where every frame is a record of the kernel's log: how many bytes of them a second.
     records: Option<u32>,
+    narrow: Option<Narrow>,
+    /// When anything was last heard, CLOCK_MONOTONIC in ns.
+    heard: u64,
+    /// How long nothing may be heard while a job runs, in ns: where the stream has no end to be noticed.
+    patience: u64,
+}
+
+/// What a channel of few bytes a second is still to carry. Nothing waits for it: who measures goes on.
+struct Narrow {
+    per_second: u64,
+    outbox: VecDeque<u8>,
+    written: u64,
 }
 
 impl Channel {
@@ -49,7 +66,77 @@ impl Channel {
             waiting: VecDeque::new(),
             complaints: 0,
             records: None,
+            narrow: None,
+            heard: sys::now(),
+            patience: u64::MAX,
         }
+    }
+
+    /// Ends jobs when nothing was heard for so long, in ns.
+    pub const fn expect_signs_of_life(&mut self, patience: u64) {
+        self.patience = patience;
+    }
+
+    /// Writes no more than so many bytes a second from now on.
+    pub fn narrow(&mut self, per_second: u64) {
+        let outbox = self.narrow.take().map(|narrow| narrow.outbox).unwrap_or_default();
+        self.narrow = Some(Narrow { per_second, outbox, written: sys::now() });
+    }
+
+    /// Whether it carries few bytes a second.
+    pub const fn is_narrow(&self) -> bool {
+        self.narrow.is_some()
+    }
+
+    /// Whether something waits to be written: more would only wait behind it.
+    pub fn is_busy(&self) -> bool {
+        self.narrow.as_ref().is_some_and(|narrow| !narrow.outbox.is_empty())
+    }
+
+    /// Whether whoever spoke at the other end seems to be gone.
+    pub fn is_deserted(&self) -> bool {
+        sys::now().saturating_sub(self.heard) > self.patience
+    }
+
+    /// Begins anew with frame 0: who listens now did not hear what was said before.
+    pub fn begin_anew(&mut self) -> io::Result<()> {
+        self.encoder = Encoder::new();
+        if let Some(narrow) = &mut self.narrow {
+            narrow.outbox.clear();
+        }
+        // Half a frame may stand there.
+        self.write(b"\n")
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match &mut self.narrow {
+            Some(narrow) => narrow.outbox.extend(bytes),
+            None => return self.to.write_all(bytes),
+        }
+        Ok(())
+    }
+
+    /// Writes what is due of what waits.
+    fn pump(&mut self) -> io::Result<()> {
+        let Some(narrow) = &mut self.narrow else { return Ok(()) };
+        let now = sys::now();
+        let due = narrow.per_second.saturating_mul(now.saturating_sub(narrow.written)) / 1_000_000_000;
+        // Time in which nothing was to be said is not made up for.
+        let due = usize::try_from(due).unwrap_or(MOST_AT_ONCE).min(MOST_AT_ONCE).min(narrow.outbox.len());
+        if narrow.outbox.is_empty() {
+            narrow.written = now;
+            return Ok(());
+        }
+        let limit = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let mut descriptors = [PollFd::from_borrowed_fd(self.to.as_fd(), PollFlags::OUT)];
+        if due == 0 || !matches!(poll(&mut descriptors, Some(&limit)), Ok(1..)) {
+            return Ok(());
+        }
+        narrow.written = now;
+        let bytes = &narrow.outbox.make_contiguous()[..due];
+        self.to.write_all(bytes)?;
+        narrow.outbox.drain(..due);
+        Ok(())
     }
 
     /// The same into the kernel's log, as records that reach every console, and no more than so many
@@ -65,7 +152,7 @@ impl Channel {
     /// When the stream is broken.
     pub fn say(&mut self, message: &FromProbe) -> io::Result<()> {
         let bytes = self.encoder.encode(message)?;
-        let Some(rate) = self.records else { return self.to.write_all(&bytes) };
+        let Some(rate) = self.records else { return self.write(&bytes) };
         for frame in bytes.split_inclusive(|byte| *byte == b'\n') {
             // The highest level: it is shown where all others are silenced.
             self.to.write_all(&[b"<0>", frame].concat())?;
@@ -91,11 +178,19 @@ impl Channel {
         if let Some(message) = self.waiting.pop_front() {
             return Ok(Incoming::Message(message));
         }
-        let mut limit = patience_ns;
+        let mut until = patience_ns.map(|ns| sys::now().saturating_add(ns));
         loop {
+            self.pump()?;
+            let left = until.map(|until| until.saturating_sub(sys::now()));
+            let busy = self.is_busy() && left != Some(0);
+            let limit = if busy { Some(left.unwrap_or(PACE_NS).min(PACE_NS)) } else { left };
             if !self.readable(limit)? {
+                if busy {
+                    continue;
+                }
                 return Ok(Incoming::Nothing);
             }
+            self.heard = sys::now();
             let mut buffer = [0; 4096];
             let length = match self.from.read(&mut buffer) {
                 Ok(0) => return Ok(Incoming::Ended),
@@ -110,7 +205,7 @@ impl Channel {
                 return Ok(Incoming::Message(message));
             }
             // Whoever waits for a time, not for a message, is not kept from it by garbage.
-            limit = patience_ns.map(|_| 0);
+            until = until.map(|_| 0);
         }
     }
 

@@ -8,12 +8,15 @@ use lexopt::ValueExt;
 use lexopt::prelude::{Long, Value};
 
 use crate::channel::Channel;
-use crate::{companion, facts, guardian, session, sys};
+use crate::{companion, facts, guardian, line, session, sys};
 
 const HELP: &str = "tactus-probe: the program that tactus puts into every environment
 
 usage:
   tactus-probe                                  speak with tactus over stdin and stdout
+  tactus-probe fleeting                         the same, after it has removed its own file
+  tactus-probe serve DEVICE [BAUD]              speak over a serial line, whoever comes and goes at its
+                                                other end; for the kind `serial`
   tactus-probe facts                            write the facts of this system as JSON
   tactus-probe guardian --journal FILE --marker ID
                                                 undo what a run changed once stdin closes
@@ -23,6 +26,8 @@ usage:
 
 enum Command {
     Serve,
+    Fleeting,
+    Line { device: PathBuf, baud: Option<u32> },
     Facts,
     Companion(String),
     Guardian { journal: PathBuf, marker: String },
@@ -49,6 +54,16 @@ fn parse() -> Result<Command, lexopt::Error> {
         Long("version") => Ok(Command::Print(format!("tactus-probe {}\n", env!("CARGO_PKG_VERSION")))),
         Long("help") => Ok(Command::Print(HELP.into())),
         Value(word) if word == "facts" => Ok(Command::Facts),
+        Value(word) if word == "fleeting" => Ok(Command::Fleeting),
+        Value(word) if word == "serve" => {
+            let device = PathBuf::from(parser.value()?);
+            let baud = match parser.next()? {
+                Some(Value(baud)) => Some(baud.parse()?),
+                None => None,
+                Some(other) => return Err(other.unexpected()),
+            };
+            Ok(Command::Line { device, baud })
+        }
         Value(word) if word == companion::ARGUMENT => Ok(Command::Companion(parser.value()?.string()?)),
         Value(word) if word == "guardian" => {
             let (journal, marker) = journal_and_marker(&mut parser)?;
@@ -83,8 +98,25 @@ fn perform(command: Command) -> Result<u8, String> {
         Command::Undo { journal } => return Ok(guardian::undo(&journal)),
         Command::Companion(task) => return Ok(companion::main(&task)),
         Command::Serve => serve().map_err(|error| error.to_string())?,
+        Command::Line { device, baud } => {
+            line::serve(&device, baud).map_err(|error| format!("{}: {error}", device.display()))?;
+        }
+        Command::Fleeting => {
+            remove_own_file();
+            serve().map_err(|error| error.to_string())?;
+        }
     }
     Ok(0)
+}
+
+/// Removes this program's file, and its directory if nothing else is in it: whatever ends the connection
+/// to another machine, nothing is left there. /proc/self/exe goes on to name the program.
+fn remove_own_file() {
+    let Ok(path) = std::fs::read_link("/proc/self/exe") else { return };
+    let _ = std::fs::remove_file(&path);
+    if let Some(dir) = path.parent() {
+        let _ = std::fs::remove_dir(dir);
+    }
 }
 
 fn serve() -> io::Result<()> {

@@ -28,6 +28,8 @@ use crate::sys;
 
 /// How often the rings are emptied, in ns; they hold four seconds.
 const DRAIN_NS: u64 = 100_000_000;
+/// Outliers of each series that are said at the end over a narrow channel.
+const FEW_OUTLIERS: usize = 8;
 /// Time between the common beginning's being known and the beginning, in ns: each thread looks for it
 /// once a millisecond.
 const HEAD_START_NS: u64 = 3_000_000;
@@ -362,6 +364,10 @@ impl Running {
             if now >= end_at {
                 break End::Complete;
             }
+            // Nobody would end what was begun over a line that was pulled out.
+            if channel.is_deserted() {
+                break End::Stopped;
+            }
             if now >= next_drain {
                 self.series.iter_mut().for_each(Series::drain);
                 self.look_after(channel)?;
@@ -369,7 +375,10 @@ impl Running {
             }
             // A tick that coincides with the end is the last one, which is sent below.
             if now >= next_tick {
-                self.report(channel, None)?;
+                // What waits for a narrow channel is said first: the next tick is then a longer one.
+                if !channel.is_busy() {
+                    self.report(channel, None)?;
+                }
                 next_tick += self.job.tick_ns * (1 + (now - next_tick) / self.job.tick_ns);
             }
             let until = next_drain.min(next_tick).min(end_at).saturating_sub(sys::now());
@@ -378,6 +387,10 @@ impl Running {
                 Incoming::Message(ToProbe::Stop) => break End::Stopped,
                 Incoming::Message(ToProbe::Quit) => {
                     farewell = Some(Farewell::Quit);
+                    break End::Stopped;
+                }
+                Incoming::Message(ToProbe::Greet) => {
+                    farewell = Some(Farewell::Greeted);
                     break End::Stopped;
                 }
                 Incoming::Ended => return Ok(Some(Farewell::Ended)),
@@ -431,7 +444,8 @@ impl Running {
             let at_ns = end.unwrap_or_else(sys::now).saturating_sub(self.began);
             let (tick, outliers) = series.tick(at_ns, &stat, end.is_some());
             channel.say(&FromProbe::Tick(tick))?;
-            for outlier in outliers {
+            let most = if channel.is_narrow() { FEW_OUTLIERS } else { usize::MAX };
+            for outlier in outliers.into_iter().take(most) {
                 channel.say(&FromProbe::Outlier(outlier))?;
             }
         }
@@ -491,6 +505,7 @@ mod tests {
             activities: vec![Activity { id: 0, cpus: cpus.parse().unwrap(), what }],
             changes: Vec::new(),
             restore: false,
+            budget: 0,
         }
     }
 

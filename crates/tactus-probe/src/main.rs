@@ -11,6 +11,7 @@ mod fault;
 mod guardian;
 mod guest;
 mod job;
+mod line;
 mod load;
 mod measure;
 mod say;

@@ -18,6 +18,8 @@ pub enum Farewell {
     Quit,
     /// The stream ended.
     Ended,
+    /// Somebody else has taken the line.
+    Greeted,
 }
 
 /// Speaks with the host side until it says quit or the stream ends.
@@ -31,14 +33,28 @@ pub fn serve(channel: &mut Channel, late: impl FnOnce() -> Vec<Note>) -> io::Res
         channel.note(note)?;
     }
     say_facts(channel)?;
+    converse(channel)
+}
+
+/// Waits to be greeted or told, until the host side says quit or the stream ends.
+///
+/// # Errors
+/// When the stream breaks.
+pub fn converse(channel: &mut Channel) -> io::Result<Farewell> {
     loop {
         guest::reap();
         match channel.next(None)? {
             Incoming::Message(ToProbe::Job(job)) => {
-                if let Some(farewell) = perform(channel, &job)? {
-                    return Ok(farewell);
+                if job.budget > 0 {
+                    channel.narrow(job.budget);
+                }
+                match perform(channel, &job)? {
+                    None => {}
+                    Some(Farewell::Greeted) => answer(channel)?,
+                    Some(farewell) => return Ok(farewell),
                 }
             }
+            Incoming::Message(ToProbe::Greet) => answer(channel)?,
             Incoming::Message(ToProbe::Quit) => return Ok(Farewell::Quit),
             Incoming::Message(ToProbe::Go | ToProbe::Stop) => {
                 channel.note(Note::info("there is no job to start or to stop"))?;
@@ -47,6 +63,13 @@ pub fn serve(channel: &mut Channel, late: impl FnOnce() -> Vec<Note>) -> io::Res
             Incoming::Ended => return Ok(Farewell::Ended),
         }
     }
+}
+
+/// Answers a greeting.
+fn answer(channel: &mut Channel) -> io::Result<()> {
+    channel.begin_anew()?;
+    channel.say(&FromProbe::Hello(hello()))?;
+    say_facts(channel)
 }
 
 fn hello() -> Hello {
@@ -115,6 +138,7 @@ fn perform(channel: &mut Channel, job: &Job) -> io::Result<Option<Farewell>> {
                 return Ok(None);
             }
             Incoming::Message(ToProbe::Quit) => return Ok(Some(Farewell::Quit)),
+            Incoming::Message(ToProbe::Greet) => return Ok(Some(Farewell::Greeted)),
             Incoming::Ended => return Ok(Some(Farewell::Ended)),
             Incoming::Message(ToProbe::Job(_)) => {
                 let reason = "a job is already prepared; stop it first".to_owned();

@@ -37,7 +37,7 @@ pub(crate) use support::profiled;
 
 registry! {
     /// Every kind of environment.
-    ENVIRONMENTS: dyn Environment; host, podman, oci, qemu, jailhouse
+    ENVIRONMENTS: dyn Environment; host, podman, oci, qemu, jailhouse, ssh, serial
 }
 
 /// The kind of environment with this name.
@@ -190,6 +190,19 @@ pub trait Environment {
         false
     }
 
+    /// Whether it lies on another machine, whose CPUs are none of this one's.
+    fn elsewhere(&self) -> bool {
+        false
+    }
+
+    /// The CPUs of the other machine, for an environment that lies [`Environment::elsewhere`].
+    ///
+    /// # Errors
+    /// When it cannot be asked.
+    fn topology(&self, _spec: &plan::Environment, _system: &dyn System) -> Result<Topology, StartError> {
+        Ok(Topology::default())
+    }
+
     /// The part that it plays in an audit.
     fn role(&self) -> Role {
         if self.numbers_cpus() { Role::Guest } else { Role::Container }
@@ -266,6 +279,11 @@ pub trait Running: Send {
     /// What its numbers are worth, given the facts of the environment.
     fn evidence(&self, facts: &Facts) -> Evidence {
         if facts.virtualized() { Evidence::VirtualHost } else { Evidence::BareMetal }
+    }
+
+    /// How many bytes a second its stream carries, where that is so few that the probe must send less.
+    fn budget(&self) -> Option<u64> {
+        None
     }
 
     /// Why the stream ended when it should not have: exit status, the tool's own words, the last

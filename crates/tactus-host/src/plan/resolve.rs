@@ -40,10 +40,20 @@ pub struct ResolvedEnvironment {
     pub spec: plan::Environment,
     /// Its CPUs.
     pub layout: Layout,
+    /// The machine that it lies on, where that is another one.
+    pub elsewhere: Option<Topology>,
     /// CPUs inside that are not measured in any scenario.
     pub housekeeping: CpuSet,
     /// Why it cannot be used, with the remedy.
     pub obstacle: Option<String>,
+}
+
+impl ResolvedEnvironment {
+    /// For each of its CPUs the one of this machine that it runs on; empty when it lies on another machine.
+    #[must_use]
+    pub fn laid_out(&self) -> &[(u32, u32)] {
+        if self.elsewhere.is_some() { &[] } else { &self.layout.cpus }
+    }
 }
 
 /// An activity and where it runs.
@@ -161,8 +171,8 @@ pub fn resolve(
         let inside = measured_in(name, &scenarios);
         let rest = environment.layout.inside().minus(&inside);
         environment.housekeeping = if rest.is_empty() { environment.layout.inside() } else { rest };
-        let outside =
-            environment.layout.cpus.iter().filter(|(cpu, _)| inside.contains(*cpu)).map(|(_, out)| *out);
+        let laid = environment.laid_out();
+        let outside = laid.iter().filter(|(cpu, _)| inside.contains(*cpu)).map(|(_, out)| *out);
         measured = measured.or(&outside.collect());
     }
     let plan = written(plan, &scenarios, &environments, &rows);
@@ -283,16 +293,18 @@ impl<'a> Resolver<'a> {
         let spec = self.plan.environment.get(name).ok_or_else(|| wrong("it is not defined".into()))?.clone();
         let kind = environment::find(&spec.kind).ok_or_else(|| wrong("its kind is unknown".into()))?;
         let asked = spec.cpus.clone().unwrap_or(CpuRequest::Auto);
+        let (elsewhere, unreachable) = self.elsewhere(kind, &spec, system);
+        let machine = elsewhere.as_ref().unwrap_or(self.machine);
         let cpus = match (&asked, kind.numbers_cpus()) {
             // A machine of its own: one CPU that keeps house, and those to measure on.
             (CpuRequest::Auto, true) => {
-                let measuring = self.machine.measuring();
-                self.machine.housekeeping(&measuring).take(1).or(&measuring)
+                let measuring = machine.measuring();
+                machine.housekeeping(&measuring).take(1).or(&measuring)
             }
-            (CpuRequest::Auto, false) => self.machine.allowed.or(&self.machine.isolated),
-            (other, _) => self.machine.resolve(other).map_err(|error| wrong(error.to_string()))?,
+            (CpuRequest::Auto, false) => machine.allowed.or(&machine.isolated),
+            (other, _) => machine.resolve(other).map_err(|error| wrong(error.to_string()))?,
         };
-        let mut layout = kind.layout(&cpus, asked != CpuRequest::Auto, self.machine);
+        let mut layout = kind.layout(&cpus, asked != CpuRequest::Auto, machine);
         let usable = match kind.usable_as(&spec, system) {
             Usable::Yes { .. } => None,
             Usable::No { reason, remedy } => Some(format!("{reason}; {remedy}")),
@@ -317,7 +329,38 @@ impl<'a> Resolver<'a> {
             let profiled = environment::profiled::of(&spec, &layout);
             profiled.err().map(|error| format!("{}; {}", error.message, error.hint))
         };
-        Ok(ResolvedEnvironment { kind, spec, housekeeping: CpuSet::default(), layout, obstacle })
+        let obstacle = obstacle.or(unreachable);
+        Ok(ResolvedEnvironment { kind, spec, housekeeping: CpuSet::default(), layout, elsewhere, obstacle })
+    }
+
+    /// The other machine that an environment lies on, if it lies on one, and why it cannot be asked for its
+    /// CPUs; then it has those that the plan names.
+    fn elsewhere(
+        &self,
+        kind: &(dyn Environment + Sync),
+        spec: &plan::Environment,
+        system: &dyn System,
+    ) -> (Option<Topology>, Option<String>) {
+        if !kind.elsewhere() {
+            return (None, None);
+        }
+        let named = || {
+            let online = match &spec.cpus {
+                Some(CpuRequest::List(cpus)) => cpus.clone(),
+                _ => CpuSet::one(0),
+            };
+            Topology { allowed: online.clone(), online, ..Topology::default() }
+        };
+        if spec.attach.is_some() || matches!(kind.usable_as(spec, system), Usable::No { .. }) {
+            return (Some(named()), None);
+        }
+        match kind.topology(spec, system) {
+            Ok(there) => (Some(there), None),
+            Err(error) => {
+                let hint = error.hint.map(|hint| format!("; {hint}")).unwrap_or_default();
+                (Some(named()), Some(format!("{}{hint}", error.reason)))
+            }
+        }
     }
 
     /// The value of a scenario key: what was said on the command line has been taken before; then
@@ -469,15 +512,12 @@ impl<'a> Resolver<'a> {
     fn inside(&self, environment: &ResolvedEnvironment) -> Topology {
         let inside = environment.layout.inside();
         let own = environment.kind.numbers_cpus();
+        let machine = environment.elsewhere.as_ref().unwrap_or(self.machine);
         Topology {
             online: inside.clone(),
-            isolated: if own {
-                environment.layout.measuring.clone()
-            } else {
-                self.machine.isolated.and(&inside)
-            },
+            isolated: if own { environment.layout.measuring.clone() } else { machine.isolated.and(&inside) },
             nohz_full: CpuSet::default(),
-            cores: if own { Vec::new() } else { self.machine.cores.clone() },
+            cores: if own { Vec::new() } else { machine.cores.clone() },
             preferred: environment.layout.measuring.clone(),
             allowed: inside,
         }
@@ -534,7 +574,7 @@ impl<'a> Resolver<'a> {
                     .host(scenario)
                     .or_else(|| Some(self.choices.state.as_ref()?.name.clone()))
                     .filter(|_| !self.plan.host_state.is_empty()),
-                layout: self.environments[&at.environment].layout.cpus.clone(),
+                layout: self.environments[&at.environment].laid_out().to_vec(),
                 injected: Vec::new(),
             };
             self.rows.push(RowPlan { activity: at.activity.id, result });

@@ -18,6 +18,9 @@ use super::resolve::ResolvedEnvironment;
 /// Name of the scenario at rest.
 pub const AT_REST: &str = "separation: at rest";
 
+/// Why an environment on another machine is in no separation.
+const ELSEWHERE: &str = "it lies on another machine, which has no CPU in common with this one";
+
 /// Name of the scenario in which `place` is disturbed.
 pub fn name(what: &str, place: &str) -> String {
     format!("separation: {what} in {place}")
@@ -38,9 +41,10 @@ pub fn expand(
     let mut present: Vec<(String, ResolvedEnvironment)> = Vec::new();
     for name in &separation.environments {
         let resolved = environment(name)?;
-        match &resolved.obstacle {
+        let elsewhere = resolved.elsewhere.as_ref().map(|_| ELSEWHERE.to_owned());
+        match resolved.obstacle.clone().or(elsewhere) {
             Some(why) => {
-                separation.absent.insert(name.clone(), why.clone());
+                separation.absent.insert(name.clone(), why);
             }
             None => present.push((name.clone(), resolved)),
         }

@@ -1,6 +1,6 @@
 //! The recorder: folds the events of a run into its bundle.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tactus_model::bundle::{InjectedIn, RowResult, SeriesResult};
 use tactus_model::event::{Event, RowStatus, Stamped, Ticked};
@@ -30,6 +30,8 @@ pub struct Recorder {
     lost: BTreeMap<String, u64>,
     /// What each environment is, and its measured CPUs.
     parts: BTreeMap<String, (Role, CpuSet)>,
+    /// Environments on other machines.
+    elsewhere: BTreeSet<String>,
     /// Facts of the host, once they are known.
     host: Option<Facts>,
 }
@@ -75,6 +77,8 @@ impl Recorder {
             .environments
             .iter()
             .map(|(name, environment)| (name.clone(), (environment.kind.role(), resolved.measured_in(name))));
+        let elsewhere =
+            resolved.environments.iter().filter(|(_, environment)| environment.elsewhere.is_some());
         Self {
             writer,
             rows,
@@ -82,6 +86,7 @@ impl Recorder {
             remarks: Vec::new(),
             lost: BTreeMap::new(),
             parts: parts.collect(),
+            elsewhere: elsewhere.map(|(name, _)| name.clone()).collect(),
             host: None,
         }
     }
@@ -95,10 +100,11 @@ impl Recorder {
     /// The audit of an environment that came up.
     fn audit(&mut self, environment: &str, facts: &Facts) -> Option<Audit> {
         let (role, measured) = self.parts.get(environment)?;
-        let carrier = self.host.clone().filter(|_| *role != Role::Host);
+        let own = !self.elsewhere.contains(environment);
+        let carrier = self.host.clone().filter(|_| own && *role != Role::Host);
         let intent = Intent { carrier, ..Intent::measuring(facts, measured.clone()) };
         let audit = audit(&Subject::new(facts, *role, &intent));
-        if *role == Role::Host {
+        if own && *role == Role::Host {
             self.host = Some(facts.clone());
         }
         Some(audit)

@@ -31,6 +31,8 @@ const PREPARATION: Duration = Duration::from_secs(90);
 const SILENCE: Duration = Duration::from_secs(30);
 /// How long a probe may take to end its job after it was told to stop.
 const FAREWELL: Duration = Duration::from_secs(10);
+/// How many times longer everything may take over a narrow channel: facts are 100 KB or more.
+const NARROW: u32 = 5;
 /// How often the interrupt is looked at.
 const BEAT: Duration = Duration::from_millis(50);
 
@@ -256,6 +258,7 @@ impl<'a> Stage<'a> {
                 activities,
                 changes,
                 restore,
+                budget: self.sessions[at].running.budget().unwrap_or(0),
             };
             self.sessions[at].measures = measures;
             if let Err(error) = self.sessions[at].give(job) {
@@ -317,7 +320,7 @@ impl<'a> Stage<'a> {
                     let _ = session.say(&ToProbe::Stop);
                 }
             }
-            if stopping.is_some_and(|since| since.elapsed() > FAREWELL) {
+            if stopping.is_some_and(|since| since.elapsed() > self.patience(FAREWELL)) {
                 return Err(Failure::Scenario("it did not stop when it was told to, and was ended".into()));
             }
             let quiet =
@@ -330,6 +333,12 @@ impl<'a> Stage<'a> {
         }
     }
 
+    /// A patience, longer where what is waited for passes a narrow channel.
+    fn patience(&self, usual: Duration) -> Duration {
+        let narrow = self.sessions.iter().any(|session| session.running.budget().is_some());
+        if narrow { NARROW * usual } else { usual }
+    }
+
     /// Waits until a condition holds for every session.
     fn await_all(
         &mut self,
@@ -338,6 +347,7 @@ impl<'a> Stage<'a> {
         what: &str,
         holds: impl Fn(&Session) -> bool,
     ) -> Result<(), Failure> {
+        let patience = self.patience(patience);
         let until = Instant::now() + patience;
         while let Some(at) = self.sessions.iter().position(|session| !holds(session)) {
             if context.interrupt.asked() {
@@ -422,8 +432,8 @@ impl<'a> Stage<'a> {
                 }
             }
             FromProbe::Injected(injected) => {
-                let layout = &context.resolved.environments[&environment].layout;
-                let outside = layout.cpus.iter().filter(|(inside, _)| injected.cpus.contains(*inside));
+                let laid_out = context.resolved.environments[&environment].laid_out();
+                let outside = laid_out.iter().filter(|(inside, _)| injected.cpus.contains(*inside));
                 let outside = outside.map(|(_, outside)| *outside).collect();
                 context.emit(Event::Injected { environment, outside, injected })?;
             }

@@ -36,12 +36,15 @@ pub fn settings(
     facts: &Facts,
 ) -> Result<Settings, String> {
     let environment = &context.resolved.environments[name];
-    let restore = !environment.kind.numbers_cpus();
+    // Another machine lives on, too.
+    let elsewhere = environment.kind.elsewhere();
+    let restore = !environment.kind.numbers_cpus() || elsewhere;
     let profiled = profiled::of(&environment.spec, &environment.layout).map_err(|error| error.message)?;
     let mut changes = profiled.map(|profiled| profiled.changes(facts)).unwrap_or_default();
     changes.extend(own(context, planned, name, facts)?);
     let mut promises = Vec::new();
-    if restore {
+    // What is set elsewhere is out of the guardian's reach: the probe there puts it back by itself.
+    if restore && !elsewhere {
         for how in changes.iter().filter_map(|change| former(change, context)) {
             let promise = context.guardian.promise(how);
             promises.push(promise.map_err(|error| format!("the guardian cannot be told: {error}"))?);

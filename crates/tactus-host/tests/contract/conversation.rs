@@ -151,6 +151,7 @@ impl Conversation {
             activities: vec![Activity { id: 0, cpus: self.measuring.clone(), what }],
             changes: Vec::new(),
             restore: false,
+            budget: self.running.budget().unwrap_or(0),
         }));
         loop {
             match self.hear(PATIENCE) {

@@ -8,6 +8,9 @@ mod jailhouse;
 mod leftovers;
 mod places;
 mod pretend;
+mod serial;
+mod ssh;
+mod sshd;
 
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -22,6 +22,19 @@ pub fn of(kind: &str) -> Place {
     if kind == "jailhouse" {
         return jailhouse::place();
     }
+    if kind == "ssh" {
+        match super::sshd::Sshd::start() {
+            Ok(server) => return Place { spec: server.spec(), _held: vec![Box::new(server)] },
+            Err(why) => super::skipped(&why),
+        }
+    }
+    if kind == "serial" {
+        // The simplest line: a probe on a command's stdin and stdout. Others are in `serial.rs`.
+        let probe = tactus_host::probe::installed(&tactus_host::system::Real).unwrap();
+        let command = format!("exec {}", probe.display());
+        let spec = super::spec(kind, &[("command", &command), ("format", "probe")]);
+        return Place { spec, _held: Vec::new() };
+    }
     Place { spec: super::spec(kind, &[]), _held: Vec::new() }
 }
 

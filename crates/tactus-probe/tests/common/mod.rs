@@ -210,6 +210,7 @@ pub fn job(probe: &Probe, activities: Vec<Activity>) -> Job {
         activities,
         changes: Vec::new(),
         restore: false,
+        budget: 0,
     }
 }
 

@@ -61,8 +61,8 @@ fn after_kill_9_the_bundle_opens_and_the_guardian_has_ended_everything() {
     let document = json(&output(tactus().args(["environments", "--json"])));
     for entry in document.as_array().unwrap() {
         let kind = entry["kind"].as_str().unwrap();
-        // In a run without a plan oci stands in for podman.
-        if kind == "oci" {
+        // Those of a run without a plan.
+        if !["host", "podman", "qemu"].contains(&kind) {
             continue;
         }
         if entry["usable"] != true {

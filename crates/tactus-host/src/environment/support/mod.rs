@@ -9,7 +9,7 @@ mod rt_group;
 
 pub use line::Line;
 pub use names::container_name;
-pub use options::{boolean, duration, text, word};
+pub use options::{boolean, duration, list, number, text, word};
 pub use piped::Piped;
 pub use rt_group::RtGroup;
 

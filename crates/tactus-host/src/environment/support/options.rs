@@ -50,6 +50,27 @@ pub fn duration(spec: &plan::Environment, key: &str) -> Result<Option<Duration>,
     Ok(Some(Duration::from_nanos(time.0)))
 }
 
+/// A whole number within a range.
+pub fn number(
+    spec: &plan::Environment,
+    key: &str,
+    range: std::ops::RangeInclusive<u32>,
+) -> Result<Option<u32>, OptionError> {
+    let Some(value) = spec.options.get(key) else { return Ok(None) };
+    let number = value.as_u64().and_then(|number| u32::try_from(number).ok());
+    match number.filter(|number| range.contains(number)) {
+        Some(number) => Ok(Some(number)),
+        None => Err(wrong(key, value, &format!("a number from {} to {}", range.start(), range.end()))),
+    }
+}
+
+/// A list of texts; empty when it is left out.
+pub fn list<'a>(spec: &'a plan::Environment, key: &str, hint: &str) -> Result<Vec<&'a str>, OptionError> {
+    let Some(value) = spec.options.get(key) else { return Ok(Vec::new()) };
+    let texts = value.as_array().and_then(|list| list.iter().map(Value::as_str).collect());
+    texts.ok_or_else(|| wrong(key, value, hint))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -64,6 +85,10 @@ mod tests {
         assert!(word(&spec, "b", &["auto", "kvm"]).unwrap_err().hint.contains("auto, kvm"));
         assert!(boolean(&spec, "b").is_err() && duration(&spec, "b").is_err());
         assert_eq!(duration(&spec, "c").unwrap(), Some(Duration::from_secs(20)));
+        assert_eq!(number(&spec, "a", 1..=3).unwrap(), Some(3));
+        assert!(number(&spec, "a", 4..=9).unwrap_err().hint.contains("4 to 9"));
+        assert!(number(&spec, "b", 1..=3).is_err() && list(&spec, "b", "a list").is_err());
+        assert_eq!(list(&spec, "d", "a list").unwrap(), [""; 0]);
         assert_eq!((text(&spec, "d", "").unwrap(), boolean(&spec, "d").unwrap()), (None, None));
     }
 }
