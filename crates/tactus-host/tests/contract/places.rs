@@ -30,7 +30,7 @@ pub fn of(kind: &str) -> Place {
     }
     if kind == "serial" {
         // The simplest line: a probe on a command's stdin and stdout. Others are in `serial.rs`.
-        let probe = tactus_host::probe::installed(&tactus_host::system::Real).unwrap();
+        let probe = tactus_host::probe::installed(&Real).unwrap();
         let command = format!("exec {}", probe.display());
         let spec = super::spec(kind, &[("command", &command), ("format", "probe")]);
         return Place { spec, _held: Vec::new() };
