@@ -319,6 +319,13 @@ impl Running for Cell {
             true => "the inmate's console is empty".into(),
             false => format!("the last lines of the inmate's console:\n{lines}"),
         });
+        if matches!(self.console, Console::Follower(_)) && !self.heard.speaks() {
+            words.push(
+                "only a kernel with CONFIG_JAILHOUSE_DBGCON writes to the hypervisor's console, and only from a cell with \
+JAILHOUSE_CELL_VIRTUAL_CONSOLE_PERMITTED"
+                    .into(),
+            );
+        }
         Some(words.join("; "))
     }
 

@@ -49,6 +49,11 @@ impl Heard {
         lines.iter().cloned().collect::<Vec<_>>().join("\n")
     }
 
+    /// Whether a probe has said anything.
+    pub fn speaks(&self) -> bool {
+        self.greeted.load(Ordering::Acquire)
+    }
+
     fn keep(&self, line: &[u8]) {
         let text: String = String::from_utf8_lossy(line).chars().filter(|c| !c.is_control()).take(400).collect();
         if text.trim().is_empty() {
@@ -137,7 +142,7 @@ impl Sorter {
             if line.windows(FIRST.len()).any(|window| window == FIRST) {
                 heard.greeted.store(true, Ordering::Release);
             }
-            if heard.greeted.load(Ordering::Acquire) {
+            if heard.speaks() {
                 passed.push(Piece { bytes: line, ready });
             }
         }
