@@ -108,6 +108,8 @@ struct Cell {
     heard: Arc<Heard>,
     /// What carries the console, as long as it is read.
     console: Console,
+    /// Bytes per second of a console that is a terminal.
+    budget: Option<u64>,
     notes: Vec<Note>,
     /// The counters of the cell and of the root cell when the measurement began.
     before: Option<(Exits, Exits)>,
@@ -145,7 +147,7 @@ impl Cell {
         let cell = created(&name, setting, &jailhouse)?;
 
         // Before the inmate boots, so that nothing it says is missed.
-        let (from, to, console) = open(setting, options, &jailhouse)?;
+        let (from, to, console, budget) = open(setting, options, &jailhouse)?;
         let heard = Arc::new(Heard::default());
         let (into, pieces) = stream::listen(from, &setting.console, &heard);
         let inmate = Inmate::new(&jailhouse, options, setting)?;
@@ -176,7 +178,7 @@ impl Cell {
             held: false,
         };
         let stream = Some(Stream { reader: Box::new(reader), writer });
-        Ok(Self { jailhouse, name, id: cell.id, stream, heard, console, notes, before: None, ends })
+        Ok(Self { jailhouse, name, id: cell.id, stream, heard, console, budget, notes, before: None, ends })
     }
 
     fn exits(&self) -> (Exits, Exits) {
@@ -226,7 +228,7 @@ fn created(name: &str, setting: &Setting<'_>, jailhouse: &Jailhouse) -> Result<c
     Ok(cell)
 }
 
-type Ways = (Box<dyn Read + Send>, Option<Box<dyn Write + Send>>, Console);
+type Ways = (Box<dyn Read + Send>, Option<Box<dyn Write + Send>>, Console, Option<u64>);
 
 /// Opens the inmate's console.
 fn open(setting: &Setting<'_>, options: &Options<'_>, jailhouse: &Jailhouse) -> Result<Ways, StartError> {
@@ -235,7 +237,7 @@ fn open(setting: &Setting<'_>, options: &Options<'_>, jailhouse: &Jailhouse) -> 
         let mut follower =
             setting.system.spawn(&command).map_err(|error| cannot("`jailhouse console -f` does not start", error))?;
         let from = follower.take_stdout().ok_or_else(|| cannot("`jailhouse console -f`", "it has no output"))?;
-        return Ok((from, None, Console::Follower(follower)));
+        return Ok((from, None, Console::Follower(follower), None));
     }
     let path = Path::new(options.console);
     let is_socket = !options.console.contains('/')
@@ -245,7 +247,9 @@ fn open(setting: &Setting<'_>, options: &Options<'_>, jailhouse: &Jailhouse) -> 
         false => Line::device(setting, path, Some(options.baud))?,
     };
     let stream = line.take_stream().ok_or_else(|| cannot(options.console, "it has no stream"))?;
-    Ok((stream.reader, Some(stream.writer), Console::Line(line)))
+    // A byte is ten bits on the wire. What a socket leads to is not known.
+    let budget = (!is_socket).then(|| u64::from(options.baud / 10));
+    Ok((stream.reader, Some(stream.writer), Console::Line(line), budget))
 }
 
 fn one_way() -> Note {
@@ -283,6 +287,10 @@ impl Running for Cell {
             true => Evidence::VirtualHost,
             false => Evidence::BareMetal,
         }
+    }
+
+    fn budget(&self) -> Option<u64> {
+        self.budget
     }
 
     fn measuring(&mut self) {
