@@ -88,8 +88,7 @@ collect() {
   # Where systemd runs, the package would start a daemon that tunes the machine: left to its owner.
   [ -d /run/systemd/system ] || need tuned-adm tuned tuned tuned tuned "loads the generated TuneD profiles"
   need fonts fonts-dejavu-core dejavu-sans-fonts ttf-dejavu dejavu-fonts "text in PNG figures"
-  [ "$mode" != test ] || return 0
-  need cyclictest rt-tests realtime-tests rt-tests rt-tests "cyclictest, the instrument to compare with"
+  need cyclictest rt-tests realtime-tests rt-tests rt-tests "cyclictest, the instrument to compare with and to read"
 }
 
 install_packages() {
