@@ -44,7 +44,11 @@ pub(super) fn perform(
 ) -> Result<(), RunError> {
     let mut stage = Stage::new(planned);
     let result = stage.play(context, number);
-    stage.close(context, result.is_ok());
+    let refused = matches!(result, Err(Failure::Refused(_)));
+    if refused {
+        stage.withdraw(context);
+    }
+    stage.close(context, result.is_ok() || refused);
     match result {
         Ok(()) => stage.end(context),
         Err(Failure::Run(error)) => Err(error),
@@ -115,9 +119,32 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// Ends every environment; after a scenario that went well those stay up that the next one may use.
+    /// After a refusal: takes the job back from everybody else, so that the next scenario may use them. What
+    /// is said meanwhile belongs to no measurement.
+    fn withdraw(&mut self, context: &Context<'_>) {
+        for session in self.sessions.iter_mut().filter(|session| !session.done && !session.ended) {
+            // A broken stream shows itself as an end of the stream.
+            let _ = session.say(&ToProbe::Stop);
+        }
+        let until = Instant::now() + FAREWELL;
+        while Instant::now() < until && self.sessions.iter().any(|session| !session.done && !session.ended) {
+            let Ok((number, arrival)) = context.arrivals.recv_timeout(BEAT) else { continue };
+            let Some(session) = self.sessions.iter_mut().find(|session| session.number == number) else {
+                continue;
+            };
+            match arrival {
+                Arrival::Item(Item::Message(FromProbe::Done(_) | FromProbe::Refused(_))) => {
+                    session.done = true
+                }
+                Arrival::Ended => session.ended = true,
+                Arrival::Item(_) => {}
+            }
+        }
+    }
+
+    /// Ends every environment; after a scenario that left nothing behind those stay up that the next one may use.
     pub(super) fn close(&mut self, context: &mut Context<'_>, well: bool) {
-        let all_done = self.sessions.iter().all(|session| session.done);
+        let all_done = self.sessions.iter().all(|session| session.done && !session.refused);
         let keep = well && !context.interrupt.asked();
         for session in self.sessions.drain(..) {
             if keep && session.is_reusable() {
@@ -411,6 +438,7 @@ impl<'a> Stage<'a> {
             }
             FromProbe::Ready => self.sessions[at].ready = true,
             FromProbe::Refused(refusal) => {
+                (self.sessions[at].done, self.sessions[at].refused) = (true, true);
                 let hint = refusal.hint.map(|hint| format!("; {hint}")).unwrap_or_default();
                 return Err(Failure::Refused(format!("{environment}: {}{hint}", refusal.reason)));
             }

@@ -51,6 +51,8 @@ pub struct Session {
     pub sets: bool,
     /// The job has ended.
     pub done: bool,
+    /// The probe could not take its last job.
+    pub refused: bool,
     /// The stream has ended.
     pub ended: bool,
     /// When the probe last said anything.
@@ -91,6 +93,7 @@ impl Session {
             measures: false,
             sets: false,
             done: false,
+            refused: false,
             ended: false,
             heard: Instant::now(),
             foreign: Vec::new(),
@@ -121,7 +124,7 @@ impl Session {
     /// # Errors
     /// When the stream is broken.
     pub fn give(&mut self, job: Job) -> io::Result<()> {
-        (self.ready, self.done) = (false, false);
+        (self.ready, self.done, self.refused) = (false, false, false);
         self.say(&ToProbe::Job(job))
     }
 

@@ -360,6 +360,24 @@ fn several_environments_are_up_at_once_and_a_load_ends_with_the_measurement() {
 }
 
 #[test]
+fn after_a_refusal_the_other_environments_give_their_job_back_and_stay_up() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut resolved = resolved(&[("a", &GOOD), ("b", &REFUSES)]);
+    let load = Activity { id: 1, cpus: CpuSet::one(0), what: What::Load(Load::Cpu(Cpu::default())) };
+    resolved.scenarios[0].activities.push(ResolvedActivity { environment: "b".into(), activity: load });
+    resolved.scenarios[1].activities[0].environment = "a".into();
+    resolved.rows[1].result.environment = "a".into();
+    let (_, contents, events) = perform_resolved(&resolved, dir.path(), false);
+    let row = |n: usize| &contents.rows[n].result;
+    assert_eq!(row(0).status, RowStatus::Skipped);
+    assert!(row(0).reason.as_deref().is_some_and(|why| why.contains("not allowed")), "{:?}", row(0).reason);
+    assert_eq!((row(1).status, row(1).reason.as_deref()), (RowStatus::Measured, None));
+    assert_eq!(row(1).all.as_ref().unwrap().cycles, 9);
+    let kept = |event: &Event| matches!(event, Event::EnvironmentKept { environment } if environment == "a");
+    assert!(events.iter().any(kept), "it is not started again");
+}
+
+#[test]
 fn garbage_between_frames_costs_what_was_garbled_and_says_so() {
     let dir = tempfile::tempdir().unwrap();
     let (_, contents, events) = perform(&[("a", &NOISY)], dir.path(), false);
