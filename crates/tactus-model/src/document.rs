@@ -1,5 +1,8 @@
 //! The document of `tactus show BUNDLE --json`: a stable contract.
 
+use std::collections::BTreeMap;
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -8,6 +11,7 @@ use crate::event::{RowStatus, RunStatus};
 use crate::evidence::Evidence;
 use crate::finding::{Role, Severity};
 use crate::latency::Summary;
+use crate::plan::Trait;
 use crate::series::SeriesKey;
 
 /// A run in numbers. All latencies are in ns.
@@ -29,8 +33,144 @@ pub struct Document {
     /// What interrupts and timers of each environment run on; only where the plan asks for it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub systems: Vec<SystemEntry>,
+    /// Which environments the disturbances reach; only where the plan asks for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub separation: Option<SeparationEntry>,
+    /// The technologies in words; only where the plan compares any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub technologies: Vec<TechnologyEntry>,
     /// What the audit found in each environment; empty for bundles before format 1.1.
     pub audits: Vec<AuditEntry>,
+}
+
+/// Which environments the disturbances reach: a cell for each disturbance, each environment that is
+/// disturbed, each one that is measured, and each set of CPUs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SeparationEntry {
+    /// The environments.
+    pub environments: Vec<String>,
+    /// Those that this machine does not have, and why.
+    pub absent: BTreeMap<String, String>,
+    /// The chance that any cell is called a leak where there is none, over all cells together.
+    pub error: f64,
+    /// The cells.
+    pub cells: Vec<LeakEntry>,
+}
+
+/// Whether a disturbance in one environment is seen in another (or, on the diagonal, where it was made).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LeakEntry {
+    /// `block`, `cache`, ...
+    pub disturbance: String,
+    /// The environment that is disturbed.
+    pub disturbed: String,
+    /// The CPU of the machine on which it is; `null`: it is on none of this machine's.
+    pub disturbed_cpu: Option<u32>,
+    /// The same CPU as that environment numbers it.
+    pub disturbed_inside: Option<u32>,
+    /// The environment that is measured.
+    pub measured: String,
+    /// Whether it is measured on the CPU of the disturbance, or on others.
+    pub same_cpu: bool,
+    /// The CPUs of the machine that it is measured on, as a cpulist; empty where they are not known.
+    pub cpus: String,
+    /// The same CPUs as that environment numbers them.
+    pub inside: String,
+    /// Name of the scenario with the disturbance.
+    pub scenario: String,
+    /// What the numbers are worth: the lesser evidence of the two environments.
+    pub evidence: Option<Evidence>,
+    /// Length of the disturbance, in ns; `null` for a load.
+    pub length_ns: Option<u64>,
+    /// How often it was injected on the CPU while this was measured.
+    pub injected: Option<u64>,
+    /// Largest latency at rest, in ns.
+    pub rest_max_ns: Option<u64>,
+    /// Largest latency with the disturbance, in ns.
+    pub with_max_ns: Option<u64>,
+    /// Latencies of at least half the length at rest, scaled to the same time.
+    pub half_at_rest: Option<f64>,
+    /// The same with the disturbance.
+    pub half: Option<u64>,
+    /// Latencies of at least 90 % of the length with the disturbance.
+    pub full: Option<u64>,
+    /// Typical maximum of a slot of time with the disturbance over that at rest.
+    pub ratio: Option<f64>,
+    /// The ratio is at least this.
+    pub ratio_low: Option<f64>,
+    /// The ratio is at most this; `null`: too few slots to say.
+    pub ratio_high: Option<f64>,
+    /// Slots of time at rest and with the disturbance.
+    pub slots: [usize; 2],
+    /// Whether it is seen.
+    pub leak: Leak,
+    /// Why, in one sentence.
+    pub reason: String,
+}
+
+/// Whether a disturbance reaches an environment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum Leak {
+    /// At its size, as often as it was made.
+    #[serde(rename = "yes")]
+    Yes,
+    /// Smaller or less often.
+    #[serde(rename = "partly")]
+    Partly,
+    /// Not seen, and it would have been.
+    #[serde(rename = "no")]
+    No,
+    /// Not measured, or too little to say.
+    #[serde(rename = "not known")]
+    NotKnown,
+}
+
+impl fmt::Display for Leak {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Yes => "yes",
+            Self::Partly => "partly",
+            Self::No => "no",
+            Self::NotKnown => "not known",
+        })
+    }
+}
+
+/// A technology in words.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TechnologyEntry {
+    /// What it is called.
+    pub name: String,
+    /// The environment that stands for it.
+    pub environment: String,
+    /// What it is here: `docker`, `qemu`, ...
+    pub kind: String,
+    /// What its numbers are worth.
+    pub evidence: Option<Evidence>,
+    /// Its words.
+    pub words: Vec<WordEntry>,
+}
+
+/// A word about a technology.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WordEntry {
+    /// What it is about.
+    pub row: Trait,
+    /// The word that the measurements give.
+    pub word: String,
+    /// The document's word.
+    pub published: Option<String>,
+    /// Whether the two differ; `null` where either is missing or not known.
+    pub differs: Option<bool>,
+    /// The numbers behind it, in sentences.
+    pub reasons: Vec<String>,
+    /// Scenarios that it rests on.
+    pub scenarios: Vec<String>,
 }
 
 /// A setting under test.
@@ -271,6 +411,9 @@ pub struct Published {
     pub mean_ns: Option<u64>,
     /// Maximum, in ns.
     pub max_ns: Option<u64>,
+    /// Minimum, mean and maximum of each thread in the document's order, in ns; only where it has them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub threads_ns: Vec<[u64; 3]>,
     /// Where in the document.
     pub source: String,
 }

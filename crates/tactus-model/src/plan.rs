@@ -58,6 +58,12 @@ pub struct Plan {
     /// Figures that the report draws beside its usual ones.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub figure: Vec<Figure>,
+    /// Technologies that are compared in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub technology: Vec<Technology>,
+    /// The document page by page: what the report shows first, in this order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub page: Vec<Page>,
 }
 
 /// An environment as the plan describes it.
@@ -65,6 +71,9 @@ pub struct Plan {
 pub struct Environment {
     /// `host`, `podman`, `oci`, `qemu`, ...
     pub kind: String,
+    /// Kinds that take its place, in this order, where the one above cannot be used.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub or: Vec<String>,
     /// CPUs of the machine that it runs on: those to measure on, or those for the vCPUs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpus: Option<CpuRequest>,
@@ -329,6 +338,12 @@ pub struct Reference {
     /// Published maximum.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max: Option<Nanos>,
+    /// Published minimum, mean and maximum of each thread, in the document's order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub threads: Vec<[Nanos; 3]>,
+    /// The measurement's environment, where a scenario has several; left out: any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub environment: Option<String>,
     /// Where in the document.
     pub source: String,
 }
@@ -378,6 +393,9 @@ pub struct Separation {
     pub environments: Vec<String>,
     /// What disturbs.
     pub disturb: Vec<Disturbance>,
+    /// Time between two wake-ups in all of its scenarios; left out: as in any other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval: Option<Nanos>,
     /// Name of the scenario at rest. Filled in, with the scenarios, when the plan is resolved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rest: Option<String>,
@@ -425,8 +443,9 @@ pub struct Disturbed {
     /// `block`, `cache`, ...
     pub what: String,
     /// The CPU of the machine on which it is: series on it are measured on the same CPU, all others on
-    /// another.
-    pub cpu: u32,
+    /// another. None for an environment that has no CPU of this machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<u32>,
 }
 
 /// What a figure shows.
@@ -455,4 +474,77 @@ pub struct Figure {
     pub title: String,
     /// Names of the scenarios in it.
     pub scenarios: Vec<String>,
+}
+
+/// A technology, and what a document says of it in words.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Technology {
+    /// What it is called: the head of its column.
+    pub name: String,
+    /// The environment that stands for it.
+    pub environment: String,
+    /// The environment that it lies on: the host, the root cell.
+    pub host: String,
+    /// Pairs of scenarios measured alike: on the host, and in it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub alike: Vec<[String; 2]>,
+    /// The document's word for each row.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub published: BTreeMap<Trait, String>,
+}
+
+/// A row of the comparison of technologies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Trait {
+    /// Real-time inside.
+    RealTime,
+    /// Latencies as on the host.
+    AsOnHost,
+    /// Whether disturbances stay where they are.
+    Separation,
+    /// Independence from the host.
+    Independence,
+}
+
+/// A page of a document: its words, and beside them what was measured.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Page {
+    /// Its heading, as in the document.
+    pub title: String,
+    /// The document's own words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub words: Option<String>,
+    /// What is shown, in this order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub show: Vec<Shown>,
+    /// Names of the scenarios of which it is shown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scenarios: Vec<String>,
+    /// The environment whose disturbance is shown.
+    #[serde(default, rename = "in", skip_serializing_if = "Option::is_none")]
+    pub environment: Option<String>,
+}
+
+/// What a page shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Shown {
+    /// A table of all threads of the scenarios, as cyclictest prints them, with the published values.
+    Threads,
+    /// Histograms of the scenarios on one axis.
+    Histogram,
+    /// Histograms of the CPUs of each scenario.
+    PerCore,
+    /// What a disturbance in one environment does in all of them.
+    Disturbance,
+    /// Which environments disturbances reach.
+    Separation,
+    /// Latencies by what caches a CPU shares with the load.
+    Caches,
+    /// The comparison of technologies.
+    Technologies,
 }

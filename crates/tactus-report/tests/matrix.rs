@@ -114,7 +114,7 @@ fn an_emulated_cell_says_so_and_has_no_verdict() {
     let document = document(&contents());
     assert!(document.scenarios.iter().all(|entry| entry.verdict.is_none()));
     let matrix = &tables(&contents())[0];
-    let emulated = matrix.rows.iter().flatten().filter(|cell| cell.contains(&"emulated".to_owned()));
+    let emulated = matrix.rows.iter().flatten().filter(|cell| cell.lines.contains(&"emulated".to_owned()));
     assert_eq!(emulated.count(), 1);
 }
 

@@ -43,7 +43,26 @@ pub fn check(plan: &Plan, source: &Source, system: &dyn System) -> Result<(), Pl
     if plan.scenario.is_empty() && plan.separation.is_none() {
         return Err(source.error("scenario", "the plan has no scenario", "add a table `[[scenario]]`"));
     }
+    places(plan, source)?;
     references(plan, &names, source)
+}
+
+/// Pages and technologies name environments that exist.
+fn places(plan: &Plan, source: &Source) -> Result<(), PlanError> {
+    let pages = plan.page.iter().enumerate();
+    let pages = pages.filter_map(|(i, page)| Some((format!("page[{i}].in"), page.environment.as_ref()?)));
+    let technologies = plan.technology.iter().enumerate().flat_map(|(i, own)| {
+        [
+            (format!("technology[{i}].environment"), &own.environment),
+            (format!("technology[{i}].host"), &own.host),
+        ]
+    });
+    for (key, name) in pages.chain(technologies) {
+        if !plan.environment.contains_key(name) {
+            return Err(undefined(plan, source, &key, name));
+        }
+    }
+    Ok(())
 }
 
 fn environments(plan: &Plan, source: &Source, system: &dyn System) -> Result<(), PlanError> {
@@ -59,12 +78,32 @@ fn environments(plan: &Plan, source: &Source, system: &dyn System) -> Result<(),
         };
         for key in spec.options.keys() {
             if !kind.options().iter().any(|option| option.name == key) {
-                let mut known = vec!["kind", "cpus", "inside", "attach"];
+                let mut known = vec!["kind", "or", "cpus", "inside", "attach"];
                 known.extend(kind.options().iter().map(|option| option.name));
                 return Err(source.error(
                     &format!("{path}.{key}"),
                     format!("unknown key `{key}` for an environment of kind {}", spec.kind),
                     format!("use one of {}", known.join(", ")),
+                ));
+            }
+        }
+        for (n, word) in spec.or.iter().enumerate() {
+            let key = format!("{path}.or[{n}]");
+            let Some(other) = environment::find(word) else {
+                let known: Vec<&str> = ENVIRONMENTS.iter().map(|e| e.kind()).collect();
+                let hint = format!("use one of {}", known.join(", "));
+                return Err(source.error(&key, format!("`{word}` is not a kind of environment"), hint));
+            };
+            let stranger = spec
+                .options
+                .keys()
+                .find(|key| !other.options().iter().any(|option| option.name == key.as_str()));
+            if let Some(option) = stranger {
+                let message = format!("`{word}` has no key `{option}`");
+                return Err(source.error(
+                    &key,
+                    message,
+                    "alternatives share the table: use keys that all have",
                 ));
             }
         }
@@ -276,6 +315,13 @@ fn references(plan: &Plan, names: &BTreeSet<String>, source: &Source) -> Result<
             .chain(plan.compare.iter().enumerate().map(|(i, c)| (format!("compare[{i}].with"), &c.with)))
             .chain(plan.figure.iter().enumerate().flat_map(|(i, f)| {
                 f.scenarios.iter().map(move |name| (format!("figure[{i}].scenarios"), name))
+            }))
+            .chain(plan.page.iter().enumerate().flat_map(|(i, page)| {
+                page.scenarios.iter().map(move |name| (format!("page[{i}].scenarios"), name))
+            }))
+            .chain(plan.technology.iter().enumerate().flat_map(|(i, technology)| {
+                let both = technology.alike.iter().flatten();
+                both.map(move |name| (format!("technology[{i}].alike"), name))
             }));
     for (key, name) in named {
         if !names.contains(name) {

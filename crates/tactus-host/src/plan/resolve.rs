@@ -254,6 +254,26 @@ fn names_in(text: &str, known: &[String]) -> Result<Vec<String>, String> {
     Ok(names)
 }
 
+/// The plan with one kind for each environment that has several to choose from: the first one that can be
+/// used here, or the first one where none can.
+fn with_kinds(plan: &Plan, system: &dyn System) -> Plan {
+    let mut plan = plan.clone();
+    for spec in plan.environment.values_mut() {
+        let others = std::mem::take(&mut spec.or);
+        let usable = |word: &&String| {
+            let own = plan::Environment { kind: (*word).clone(), ..spec.clone() };
+            let kind = environment::find(word);
+            kind.is_some_and(|kind| matches!(kind.usable_as(&own, system), Usable::Yes { .. }))
+        };
+        if !others.is_empty()
+            && let Some(word) = std::iter::once(&spec.kind).chain(&others).find(usable).cloned()
+        {
+            spec.kind = word;
+        }
+    }
+    plan
+}
+
 /// The plan with the scenarios of its separation.
 fn expand(
     plan: &Plan,
@@ -262,6 +282,7 @@ fn expand(
     machine: &Topology,
     system: &dyn System,
 ) -> Result<Plan, PlanError> {
+    let plan = &with_kinds(plan, system);
     let resolver =
         Resolver { plan, source, choices, machine, environments: BTreeMap::new(), rows: Vec::new() };
     separation::expand(plan, machine, |name| resolver.environment(name, system))

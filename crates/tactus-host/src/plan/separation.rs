@@ -1,16 +1,16 @@
 //! The scenarios of a plan's separation: every environment is measured at once, at rest and while one
 //! of them is disturbed.
 //!
-//! All are measured on the same CPUs of the machine, and the disturbance is on one of them: the series
-//! on that CPU say what reaches another environment there, all others what reaches it elsewhere. So one
-//! scenario for each environment and disturbance answers for every ordered pair, with and without a
-//! CPU in common (docs/design/separation.md).
+//! All are measured on the same CPUs of the machine, as far as they have any in common, and the disturbance
+//! is on one of them: the series on that CPU say what reaches another environment there, all others what
+//! reaches it elsewhere. So one scenario for each environment and disturbance answers for every ordered
+//! pair, with and without a CPU in common (docs/design/separation.md).
 
-use tactus_model::CpuSet;
 use tactus_model::activity::{Measure, Timer};
 use tactus_model::cpus::CpuRequest;
 use tactus_model::plan::{Activity, Disturbed, Plan, Scenario, Separation};
 use tactus_model::topology::Topology;
+use tactus_model::{CpuSet, Nanos};
 
 use super::PlanError;
 use super::resolve::ResolvedEnvironment;
@@ -49,22 +49,46 @@ pub fn expand(
             None => present.push((name.clone(), resolved)),
         }
     }
-    let common = common(&present, machine);
-    if let Some(cpu) = common.last() {
-        let scenarios = scenarios(&mut separation, &present, &common, cpu);
+    if !present.is_empty() {
+        let common = common(&present, machine);
+        let scenarios = scenarios(&mut separation, &present, &common);
         plan.scenario.extend(scenarios);
     }
     plan.separation = Some(separation);
     Ok(plan)
 }
 
-/// CPUs of the machine that all environments are measured on: those that are best measured on, where
-/// that leaves two, else all that they have in common.
+/// CPUs of the machine that the environments are measured on: those that are best measured on, where that
+/// leaves two, else all that they have in common. One that has none of these (a partition, a machine
+/// elsewhere) is measured on its own.
 fn common(present: &[(String, ResolvedEnvironment)], machine: &Topology) -> CpuSet {
     let outside = present.iter().map(|(_, environment)| environment.layout.outside());
-    let Some(all) = outside.reduce(|all, own| all.and(&own)) else { return CpuSet::default() };
+    let all = outside.filter(|own| !own.is_empty()).reduce(|all, own| {
+        let both = all.and(&own);
+        if both.is_empty() { all } else { both }
+    });
+    let Some(all) = all else { return CpuSet::default() };
     let best = all.and(&machine.measuring());
     if best.len() > 1 { best } else { all }
+}
+
+/// CPUs of an environment, as seen inside, that are `cpus` of the machine.
+fn inside(environment: &ResolvedEnvironment, cpus: &CpuSet) -> CpuSet {
+    let cpus = environment.layout.cpus.iter().filter(|(_, outside)| cpus.contains(*outside));
+    cpus.map(|(inside, _)| *inside).collect()
+}
+
+/// The CPU of the machine on which an environment is disturbed: the last one in common, else its own last.
+fn disturbed_cpu(environment: &ResolvedEnvironment, common: &CpuSet) -> Option<u32> {
+    let outside = environment.layout.outside();
+    common.and(&outside).last().or_else(|| outside.last())
+}
+
+/// Time between two reports: a slot of time in which each disturbance comes once, so that its slots can be
+/// told from those at rest.
+fn tick(separation: &Separation) -> Option<Nanos> {
+    let faults = separation.disturb.iter().filter_map(|disturbance| disturbance.fault.as_ref());
+    faults.map(|fault| Nanos(fault.size().1)).max().filter(|every| every.0 >= Nanos::from_secs(1).0)
 }
 
 /// The scenario at rest, and one for each disturbance in each environment.
@@ -72,34 +96,40 @@ fn scenarios(
     separation: &mut Separation,
     present: &[(String, ResolvedEnvironment)],
     common: &CpuSet,
-    cpu: u32,
 ) -> Vec<Scenario> {
-    let inside = |environment: &ResolvedEnvironment, cpus: &CpuSet| -> CpuSet {
-        let cpus = environment.layout.cpus.iter().filter(|(_, outside)| cpus.contains(*outside));
-        cpus.map(|(inside, _)| *inside).collect()
-    };
     let measured = || -> Vec<Activity> {
-        let timer = |(name, environment): &(String, ResolvedEnvironment)| Activity {
-            measure: Some(Measure::Timer(Timer::default())),
-            environment: name.clone(),
-            cpus: Some(CpuRequest::List(inside(environment, common))),
-            ..Activity::default()
+        let timer = |(name, environment): &(String, ResolvedEnvironment)| {
+            let cpus = Some(inside(environment, common)).filter(|cpus| !cpus.is_empty());
+            Activity {
+                measure: Some(Measure::Timer(Timer::default())),
+                environment: name.clone(),
+                cpus: cpus.map(CpuRequest::List),
+                ..Activity::default()
+            }
         };
         present.iter().map(timer).collect()
     };
-    let scenario =
-        |name: &str, activity| Scenario { name: Some(name.into()), activity, ..Scenario::default() };
+    let (tick, interval) = (tick(separation), separation.interval);
+    let scenario = |name: &str, activity| Scenario {
+        name: Some(name.into()),
+        activity,
+        tick,
+        interval,
+        ..Scenario::default()
+    };
     let mut all = vec![scenario(AT_REST, measured())];
     separation.rest = Some(AT_REST.into());
     for disturbance in &separation.disturb {
         let Some(what) = disturbance.kind() else { continue };
         for (place, environment) in present {
             let name = name(what, place);
+            let cpu = disturbed_cpu(environment, common);
+            let own = cpu.map(|cpu| inside(environment, &CpuSet::one(cpu)));
             let disturbing = Activity {
                 load: disturbance.load.clone(),
                 fault: disturbance.fault.clone(),
                 environment: place.clone(),
-                cpus: Some(CpuRequest::List(inside(environment, &CpuSet::one(cpu)))),
+                cpus: own.map(CpuRequest::List).or(Some(CpuRequest::First)),
                 ..Activity::default()
             };
             let mut activities = measured();

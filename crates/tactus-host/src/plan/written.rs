@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tactus_model::Nanos;
 use tactus_model::cpus::CpuRequest;
 use tactus_model::message::What;
-use tactus_model::plan::{self, Figure, FigureKind, Plan, Scenario};
+use tactus_model::plan::{self, Figure, FigureKind, Page, Plan, Scenario, Technology};
 
 use super::resolve::{ResolvedActivity, ResolvedEnvironment, ResolvedScenario, RowPlan};
 
@@ -42,8 +42,32 @@ pub(super) fn written(
         reference: plan.reference.iter().filter(|r| has(&r.scenario)).cloned().collect(),
         compare: plan.compare.iter().filter(|c| has(&c.base) && has(&c.with)).cloned().collect(),
         figure: plan.figure.iter().filter_map(|figure| left_of(figure, has)).collect(),
+        technology: plan.technology.iter().filter_map(|own| technology(own, environments, has)).collect(),
+        page: plan.page.iter().filter_map(|own| page(own, environments, has)).collect(),
         ..plan.clone()
     }
+}
+
+/// What is left of a technology: nothing where its environments are not used.
+fn technology(
+    own: &Technology,
+    environments: &BTreeMap<String, ResolvedEnvironment>,
+    has: impl Fn(&String) -> bool,
+) -> Option<Technology> {
+    let there = environments.contains_key(&own.environment) && environments.contains_key(&own.host);
+    let alike = own.alike.iter().filter(|pair| pair.iter().all(&has)).cloned().collect();
+    there.then(|| Technology { alike, ..own.clone() })
+}
+
+/// What is left of a page: the document's words stay, whatever is measured.
+fn page(
+    own: &Page,
+    environments: &BTreeMap<String, ResolvedEnvironment>,
+    has: impl Fn(&String) -> bool,
+) -> Option<Page> {
+    let there = own.environment.as_ref().is_none_or(|name| environments.contains_key(name));
+    let scenarios = own.scenarios.iter().filter(|name| has(name)).cloned().collect();
+    there.then(|| Page { scenarios, ..own.clone() })
 }
 
 /// What is left of a figure when only some scenarios are: those with a place for each scenario of its own

@@ -16,7 +16,7 @@ use super::verdict::verdict;
 /// One row of the table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
-    /// The scenario's name.
+    /// The scenario's name; with the environment where it has several measurements.
     pub name: String,
     /// The measurement's environment.
     pub environment: String,
@@ -133,7 +133,7 @@ pub fn comparison(contents: &Contents) -> Vec<Line> {
     let lines = contents.rows.iter().map(|row| {
         let result = &row.result;
         Line {
-            name: result.name.clone(),
+            name: title(contents, result),
             environment: result.environment.clone(),
             place: result.place(),
             kind: result.kind.clone(),
@@ -146,11 +146,18 @@ pub fn comparison(contents: &Contents) -> Vec<Line> {
             figures: figures(result).cloned(),
             against: against(contents, result),
             control: control(result),
-            published: published(&contents.plan, &result.name),
+            published: published(&contents.plan, &result.name, &result.environment),
             verdict: verdict(row),
         }
     });
     lines.collect()
+}
+
+/// The name of a measurement: that of its scenario, with the environment where it has several.
+#[must_use]
+pub fn title(contents: &Contents, result: &RowResult) -> String {
+    let same = contents.rows.iter().filter(|row| row.result.name == result.name).count();
+    if same > 1 { format!("{} ({})", result.name, result.environment) } else { result.name.clone() }
 }
 
 fn against(contents: &Contents, result: &RowResult) -> Option<Against> {
@@ -180,7 +187,7 @@ fn against(contents: &Contents, result: &RowResult) -> Option<Against> {
     };
     Some(Against {
         row,
-        name: host.name.clone(),
+        name: title(contents, host),
         figures: Figures::from(own).joined(Figures::from(theirs), delta),
         caution: caution(result.evidence, host.evidence),
     })

@@ -11,7 +11,9 @@ use super::control::control;
 use super::matrix::matrices;
 use super::proof::{Answer, Proven, Worth, proofs};
 use super::published::published;
+use super::separation::separation;
 use super::systems::systems;
+use super::technologies::technologies;
 use super::verdict::{ended_early, verdict};
 use crate::units::duration;
 
@@ -25,6 +27,8 @@ pub fn document(contents: &Contents) -> Document {
         proofs: proofs(contents).into_iter().map(proof).collect(),
         matrices: matrices(contents),
         systems: systems(contents),
+        separation: separation(contents),
+        technologies: technologies(contents),
         audits: contents.audits.iter().map(|(name, audit)| audited(name, audit)).collect(),
     }
 }
@@ -55,7 +59,7 @@ fn entry(contents: &Contents, row: &Row) -> Entry {
         all: figures(result).cloned(),
         values: None,
         control: control(result),
-        published: published(&contents.plan, &result.name),
+        published: published(&contents.plan, &result.name, &result.environment),
         verdict: verdict(row),
     }
 }

@@ -38,7 +38,8 @@ fn cell(contents: &Contents, result: &RowResult) -> CellEntry {
         status: result.status,
         evidence: result.evidence,
         max_ns: figures(result).and_then(|all| all.max_ns),
-        published_max_ns: published(&contents.plan, &result.name).and_then(|published| published.max_ns),
+        published_max_ns: published(&contents.plan, &result.name, &result.environment)
+            .and_then(|published| published.max_ns),
         reason: reason(contents, result),
         left_out: left_out(contents, result),
     }

@@ -1,6 +1,7 @@
 //! What the numbers say: figures, differences, effects, verdicts.
 
 mod bootstrap;
+mod caches;
 mod comparison;
 mod conditions;
 mod control;
@@ -8,18 +9,23 @@ mod distribution;
 mod document;
 mod effect;
 mod headline;
+mod injected;
 mod matrix;
+mod pages;
 mod paired;
 mod proof;
 mod published;
+mod ranks;
 mod remarks;
+mod separation;
 mod systems;
 mod tables;
+mod technologies;
 mod timeline;
 mod verdict;
 
 pub use bootstrap::{ENOUGH, Interval, Slots};
-pub use comparison::{Against, Delta, Figures, Line, comparison, load_words};
+pub use comparison::{Against, Delta, Figures, Line, comparison, load_words, title};
 pub use conditions::{conditions, conditions_by_id};
 pub use control::{control, control_sentence, seen};
 pub use distribution::{Bins, distribution};
@@ -27,11 +33,14 @@ pub use document::document;
 pub use effect::{Change, Claim, Effect, Maximum, Quantity, claims, effect};
 pub use headline::headline;
 pub use matrix::{left_out, matrices};
+pub use pages::{Shows, pages};
 pub use paired::{Paired, paired};
 pub use proof::{Answer, Proven, Worth, caution, proofs};
 pub use published::published;
 pub use remarks::{Remark, remarks};
+pub use separation::separation;
 pub use systems::systems;
-pub use tables::{Table, tables};
+pub use tables::{Cell, Table, tables};
+pub use technologies::{about, technologies};
 pub use timeline::{Bin, Timeline, timeline};
 pub use verdict::{CYCLES_FOR_A_VERDICT, verdict};

@@ -3,9 +3,11 @@
 use tactus_model::bundle::Contents;
 use tactus_model::document::{CellEntry, MatrixEntry, SystemEntry};
 use tactus_model::number::float;
-use tactus_model::plan::FigureKind;
+use tactus_model::plan::{FigureKind, Shown};
 
+use super::injected::injected;
 use super::matrix::{asked, described, matrices, state};
+use super::pages::{reasons_table, separation_tables, technology_table};
 use super::systems::systems;
 use crate::units::{NONE, clean, latency};
 
@@ -16,15 +18,39 @@ pub struct Table {
     pub title: String,
     /// What each column holds.
     pub head: Vec<String>,
-    /// Its cells, row by row, each in lines.
-    pub rows: Vec<Vec<Vec<String>>>,
+    /// Its cells, row by row.
+    pub rows: Vec<Vec<Cell>>,
     /// What a reader must know, a sentence each.
     pub remarks: Vec<String>,
     /// Whether it is long, and only for those who look for something in it.
     pub long: bool,
 }
 
-/// Every table that the plan asks for, in this order: maxima, systems, interrupt threads.
+/// A cell of a table.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cell {
+    /// Its lines; the first one is what it says.
+    pub lines: Vec<String>,
+    /// What a link may lead to it by.
+    pub id: Option<String>,
+    /// What its first line leads to.
+    pub link: Option<String>,
+}
+
+impl From<Vec<String>> for Cell {
+    fn from(lines: Vec<String>) -> Self {
+        Self { lines, id: None, link: None }
+    }
+}
+
+impl From<String> for Cell {
+    fn from(line: String) -> Self {
+        vec![line].into()
+    }
+}
+
+/// Every table that the plan asks for beside its pages, in this order: maxima, systems, interrupt threads,
+/// separation, technologies.
 #[must_use]
 pub fn tables(contents: &Contents) -> Vec<Table> {
     let mut tables: Vec<Table> = matrices(contents).iter().map(|entry| matrix(contents, entry)).collect();
@@ -35,6 +61,15 @@ pub fn tables(contents: &Contents) -> Vec<Table> {
         tables.push(timers(&figure.title, &systems));
         tables.extend(systems.iter().filter(|system| system.threads_known).map(irq_threads));
     }
+    let on_a_page = |shown: Shown| contents.plan.page.iter().any(|page| page.show.contains(&shown));
+    if !on_a_page(Shown::Separation) {
+        tables.extend(separation_tables(contents));
+    }
+    if !on_a_page(Shown::Technologies) {
+        tables.extend(technology_table(contents));
+        tables.extend(reasons_table(contents));
+    }
+    tables.extend(injected(contents));
     tables
 }
 
@@ -64,7 +99,7 @@ fn matrix(contents: &Contents, entry: &MatrixEntry) -> Table {
                 }
             };
             let cells: Vec<Vec<String>> = environments.iter().map(own).collect();
-            std::iter::once(vec![clean(state(*host))]).chain(cells).collect()
+            std::iter::once(vec![clean(state(*host))]).chain(cells).map(Cell::from).collect()
         })
         .collect();
     let name = |environment: &&str| {
@@ -130,7 +165,7 @@ fn timers(title: &str, systems: &[SystemEntry]) -> Table {
         };
         let mut kernel = words(&system.kernel);
         kernel.push(rt.to_owned());
-        vec![
+        [
             place(&system.place),
             kernel,
             words(&system.microcode),
@@ -138,6 +173,8 @@ fn timers(title: &str, systems: &[SystemEntry]) -> Table {
             words(&system.tsc_deadline),
             words(&system.sched_rt_runtime_us),
         ]
+        .map(Cell::from)
+        .to_vec()
     };
     Table {
         title: clean(title),
@@ -172,7 +209,7 @@ fn irq_threads(system: &SystemEntry) -> Table {
             clean(&thread.cpus),
             clean(&thread.name),
         ]
-        .map(|text| vec![text])
+        .map(Cell::from)
         .to_vec()
     };
     let none = "This kernel has no interrupt threads: interrupts are handled where they arrive.".to_owned();

@@ -7,11 +7,12 @@ mod histogram;
 mod over_time;
 mod per_core;
 mod scale;
+mod separation;
 mod set;
 mod theme;
 
 pub use canvas::{Figure, Hover, Spot};
 pub use histogram::histograms;
 pub use over_time::{Lines, Reference, over_time};
-pub use set::{EnvironmentFigures, environments, requested};
+pub use set::{EnvironmentFigures, environments, of_page, requested};
 pub use theme::{standalone, themed};

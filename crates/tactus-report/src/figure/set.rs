@@ -2,12 +2,13 @@
 
 use tactus_model::bundle::{Contents, Row};
 use tactus_model::number::float;
-use tactus_model::plan::FigureKind;
+use tactus_model::plan::{FigureKind, Page, Shown};
 
 use super::canvas::Figure;
 use super::histogram::histograms;
 use super::over_time::{Lines, Reference, over_time};
 use super::per_core::per_core;
+use super::separation::leaks;
 use super::theme::SERIES;
 use crate::analysis::published;
 use crate::units::{clean, latency};
@@ -26,8 +27,23 @@ fn has_samples(row: &&Row) -> bool {
     row.result.all.as_ref().is_some_and(|all| all.cycles > 0)
 }
 
-/// The figures of the plan, drawn from what was measured. One whose rows all have no numbers is drawn
-/// empty: its place in the document stays.
+/// The figures of a page, in its order.
+#[must_use]
+pub fn of_page(contents: &Contents, page: &Page) -> Vec<Figure> {
+    let named = |row: &&Row| page.scenarios.contains(&row.result.name);
+    let rows: Vec<&Row> = contents.rows.iter().filter(named).filter(has_samples).collect();
+    let title = clean(&page.title);
+    let drawn = |shown: &Shown| match shown {
+        Shown::Histogram => rows.chunks(SERIES).map(|rows| histograms(&title, rows)).collect(),
+        Shown::PerCore => per_core(&title, contents, &rows),
+        Shown::Separation => leaks(contents),
+        Shown::Threads | Shown::Disturbance | Shown::Caches | Shown::Technologies => Vec::new(),
+    };
+    page.show.iter().flat_map(drawn).collect()
+}
+
+/// The figures of the plan beside its pages, drawn from what was measured. One whose rows all have no
+/// numbers is drawn empty: its place in the document stays.
 #[must_use]
 pub fn requested(contents: &Contents) -> Vec<Figure> {
     let mut figures = Vec::new();
@@ -54,13 +70,17 @@ pub fn requested(contents: &Contents) -> Vec<Figure> {
             });
         }
     }
+    if !contents.plan.page.iter().any(|page| page.show.contains(&Shown::Separation)) {
+        figures.extend(leaks(contents));
+    }
     figures
 }
 
 /// The published maxima of these scenarios; equal ones are one line.
 fn references(contents: &Contents, scenarios: &[String]) -> Vec<Reference> {
     let mut references: Vec<Reference> = Vec::new();
-    for published in scenarios.iter().filter_map(|name| published(&contents.plan, name)) {
+    let rows = contents.rows.iter().map(|row| &row.result).filter(|row| scenarios.contains(&row.name));
+    for published in rows.filter_map(|row| published(&contents.plan, &row.name, &row.environment)) {
         let Some(ns) = published.max_ns else { continue };
         if references.iter().all(|reference| reference.ns != ns) {
             let text = format!("published maximum {} ({})", latency(float(ns)), clean(&published.source));

@@ -9,8 +9,8 @@ use tactus_model::message::NoteKind;
 use tactus_model::number::float;
 
 use crate::analysis::{
-    Answer, Claim, Figures, Line, caution, claims, comparison, conditions, control_sentence, headline,
-    proofs, remarks, tables,
+    Answer, Cell, Claim, Figures, Line, Table, caution, claims, comparison, conditions, control_sentence,
+    headline, pages, proofs, remarks, tables,
 };
 use crate::units::{NONE, clean, column, column_signed, count, latency, places, relative};
 
@@ -30,6 +30,7 @@ pub fn render(contents: &Contents) -> String {
     for sentence in headline(contents) {
         let _ = writeln!(out, "- {}", text(&sentence));
     }
+    paged(&mut out, contents);
     table(&mut out, &lines);
     asked_tables(&mut out, contents);
     evidence(&mut out, &lines);
@@ -97,15 +98,36 @@ fn audited(out: &mut String, contents: &Contents) {
 /// The tables that the plan asks for.
 fn asked_tables(out: &mut String, contents: &Contents) {
     for table in tables(contents) {
-        let _ = writeln!(out, "\n### {}", text(&table.title));
+        asked_table(out, &table, "###");
+    }
+}
+
+/// The document page by page.
+fn paged(out: &mut String, contents: &Contents) {
+    for shows in pages(contents) {
+        let _ = writeln!(out, "\n### {}", text(&shows.page.title));
+        if let Some(words) = &shows.page.words {
+            let _ = writeln!(out);
+            for line in words.trim().lines() {
+                let _ = writeln!(out, "> {}  ", text(line));
+            }
+        }
+        for table in &shows.tables {
+            asked_table(out, table, "####");
+        }
+    }
+}
+
+fn asked_table(out: &mut String, table: &Table, level: &str) {
+    {
+        let _ = writeln!(out, "\n{level} {}", text(&table.title));
         if !table.rows.is_empty() {
             let line = |cells: Vec<String>| format!("| {} |", cells.join(" | "));
             let head = table.head.iter().map(|name| text(name)).collect();
             let _ = writeln!(out, "\n{}\n|{}", line(head), "---|".repeat(table.head.len()));
             for cells in &table.rows {
-                let cell = |lines: &Vec<String>| {
-                    lines.iter().map(|line| text(line)).collect::<Vec<_>>().join("<br>")
-                };
+                let cell =
+                    |cell: &Cell| cell.lines.iter().map(|line| text(line)).collect::<Vec<_>>().join("<br>");
                 let _ = writeln!(out, "{}", line(cells.iter().map(cell).collect()));
             }
         }

@@ -25,6 +25,7 @@ pub fn render(contents: &Contents) -> Result<String, RenderError> {
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
     environment.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
     environment.add_template("report.html", include_str!("report.html"))?;
+    environment.add_template("table.html", include_str!("table.html"))?;
     environment.add_template("figure.html", include_str!("figure.html"))?;
     let page = page::Page::of(contents);
     Ok(environment.get_template("report.html")?.render(minijinja::context! {

@@ -14,9 +14,9 @@ use super::sections::{
 };
 use super::tables::TableBox;
 use crate::analysis::{
-    Figures, Line, caution, claims, comparison, conditions_by_id, headline, proofs, tables,
+    Figures, Line, caution, claims, comparison, conditions_by_id, headline, pages, proofs, tables,
 };
-use crate::figure::{Figure, Hover, requested, themed};
+use crate::figure::{Figure, Hover, of_page, requested, themed};
 use crate::units::{
     NONE, clean, column, column_signed, count, duration, latency, places, relative, unbroken,
 };
@@ -31,6 +31,7 @@ pub struct Page {
     interrupted: bool,
     headline: Vec<String>,
     evidence: Vec<(String, &'static str, &'static str)>,
+    pages: Vec<PageBox>,
     table: Vec<TableRow>,
     cautions: Vec<&'static str>,
     has_references: bool,
@@ -74,6 +75,15 @@ impl From<&Figure> for Drawn {
             hover: figure.hover.clone(),
         }
     }
+}
+
+/// A page of the document.
+#[derive(Debug, Serialize)]
+struct PageBox {
+    title: String,
+    words: Vec<String>,
+    tables: Vec<TableBox>,
+    figures: Vec<Drawn>,
 }
 
 /// A row of the comparison.
@@ -171,6 +181,7 @@ impl Page {
                 .iter()
                 .map(|kind| (kind.to_string(), class(Some(*kind)), kind.meaning()))
                 .collect(),
+            pages: page_boxes(contents),
             table: lines.iter().map(|line| table_row(contents, line, places)).collect(),
             cautions,
             has_references: lines.iter().any(|line| line.published.is_some()),
@@ -196,6 +207,16 @@ impl Page {
             files: manifest.files.len(),
         }
     }
+}
+
+fn page_boxes(contents: &Contents) -> Vec<PageBox> {
+    let page_box = |shows: crate::analysis::Shows| PageBox {
+        title: clean(&shows.page.title),
+        words: shows.page.words.iter().flat_map(|words| words.trim().lines()).map(clean).collect(),
+        figures: of_page(contents, shows.page).iter().map(Drawn::from).collect(),
+        tables: shows.tables.into_iter().map(TableBox::from).collect(),
+    };
+    pages(contents).into_iter().map(page_box).collect()
 }
 
 fn machine(contents: &Contents) -> Vec<(&'static str, String)> {

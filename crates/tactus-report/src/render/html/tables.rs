@@ -19,13 +19,16 @@ pub struct TableBox {
 struct Cell {
     first: String,
     below: Vec<String>,
+    id: Option<String>,
+    link: Option<String>,
 }
 
 impl From<Table> for TableBox {
     fn from(table: Table) -> Self {
-        let cell = |lines: Vec<String>| {
-            let mut lines = lines.into_iter();
-            Cell { first: lines.next().unwrap_or_default(), below: lines.collect() }
+        let cell = |cell: crate::analysis::Cell| {
+            let mut lines = cell.lines.into_iter();
+            let first = lines.next().unwrap_or_default();
+            Cell { first, below: lines.collect(), id: cell.id, link: cell.link }
         };
         let rows = table.rows.into_iter().map(|cells| cells.into_iter().map(cell).collect()).collect();
         Self { title: table.title, head: table.head, rows, remarks: table.remarks, long: table.long }

@@ -10,8 +10,8 @@ use tactus_model::message::NoteKind;
 use tactus_model::number::float;
 
 use crate::analysis::{
-    Answer, Line, caution, claims, comparison, conditions, control, control_sentence, proofs, remarks, seen,
-    tables,
+    Answer, Line, caution, claims, comparison, conditions, control, control_sentence, pages, proofs, remarks,
+    seen, tables,
 };
 use crate::units::{clean, duration, latency, wrapped};
 
@@ -97,10 +97,30 @@ impl Page {
 #[must_use]
 pub fn render(contents: &Contents, style: Style) -> String {
     let mut page = Page { style, out: String::new() };
-    let lines = comparison(contents);
+    let mut lines = comparison(contents);
+    let separation = contents.plan.separation.as_ref();
+    let apart = |line: &Line, row: &tactus_model::bundle::Row| {
+        line.figures.is_some()
+            && separation.is_some_and(|all| {
+                all.rest.as_ref() == Some(&row.result.name)
+                    || all.disturbed.iter().any(|at| at.scenario == row.result.name)
+            })
+    };
+    // A long list that says nothing which its tables do not.
+    let shown: Vec<bool> = lines.iter().zip(&contents.rows).map(|(line, row)| !apart(line, row)).collect();
+    let left = shown.iter().filter(|shown| !**shown).count();
+    let mut shown = shown.into_iter();
+    lines.retain(|_| shown.next().unwrap_or(true));
     head(&mut page, contents);
+    paged(&mut page, contents);
     table::write(&mut page, &lines);
     below_table(&mut page, &lines);
+    if left > 0 {
+        let more = format!(
+            "{left} measurements of the separation are in its tables above; the other formats list them"
+        );
+        page.item("note: ", Some(Tone::Quiet), &more);
+    }
     for table in tables(contents) {
         plain::write(&mut page, &table);
     }
@@ -145,6 +165,29 @@ fn head(page: &mut Page, contents: &Contents) {
         );
     }
     page.gap();
+}
+
+/// The document page by page: its heading and words, and what was measured here.
+fn paged(page: &mut Page, contents: &Contents) {
+    let pages = pages(contents);
+    for shows in &pages {
+        let rule = "-".repeat(page.style.width.min(60));
+        let painted = page.style.paint(Tone::Quiet, &rule);
+        page.line(&painted);
+        let painted = page.style.paint(Tone::Heading, &clean(&shows.page.title));
+        page.line(&painted);
+        for line in shows.page.words.iter().flat_map(|words| words.trim().lines()) {
+            page.item("  | ", Some(Tone::Quiet), line);
+        }
+        for table in &shows.tables {
+            plain::write(page, table);
+        }
+        page.gap();
+    }
+    if !pages.is_empty() {
+        let painted = page.style.paint(Tone::Heading, "All measurements");
+        page.line(&painted);
+    }
 }
 
 fn below_table(page: &mut Page, lines: &[Line]) {

@@ -1,7 +1,7 @@
 //! A table of words: columns as wide as their cells, cells of several lines.
 
 use super::{Page, Tone};
-use crate::analysis::Table;
+use crate::analysis::{Cell, Table};
 use crate::units::{columns, shortened, wrapped};
 
 /// Rows of a long table that a terminal is given; the other formats have all of them.
@@ -16,8 +16,8 @@ pub(super) fn write(page: &mut Page, table: &Table) {
     page.heading(&table.title);
     let shown = if table.long { table.rows.len().min(ROWS) } else { table.rows.len() };
     if !table.rows.is_empty() {
-        let head: Vec<Vec<String>> = table.head.iter().map(|name| vec![name.clone()]).collect();
-        let rows: Vec<&Vec<Vec<String>>> = table.rows.iter().take(shown).collect();
+        let head: Vec<Cell> = table.head.iter().map(|name| Cell::from(name.clone())).collect();
+        let rows: Vec<&Vec<Cell>> = table.rows.iter().take(shown).collect();
         let widths = widths(&head, &rows, page.style.width);
         row(page, &head, &widths, Some(Tone::Quiet));
         for cells in rows {
@@ -33,10 +33,10 @@ pub(super) fn write(page: &mut Page, table: &Table) {
 }
 
 /// As wide as the widest line; where that is too much for the page the widest columns give way.
-fn widths(head: &[Vec<String>], rows: &[&Vec<Vec<String>>], most: usize) -> Vec<usize> {
+fn widths(head: &[Cell], rows: &[&Vec<Cell>], most: usize) -> Vec<usize> {
     let widest = |n: usize| {
         let cells = rows.iter().filter_map(|cells| cells.get(n)).chain(head.get(n));
-        cells.flatten().map(|line| columns(line)).max().unwrap_or(0)
+        cells.flat_map(|cell| &cell.lines).map(|line| columns(line)).max().unwrap_or(0)
     };
     let mut widths: Vec<usize> = (0..head.len()).map(widest).collect();
     let room = most.saturating_sub(GAP * widths.len());
@@ -50,11 +50,11 @@ fn widths(head: &[Vec<String>], rows: &[&Vec<Vec<String>>], most: usize) -> Vec<
     widths
 }
 
-fn row(page: &mut Page, cells: &[Vec<String>], widths: &[usize], tone: Option<Tone>) {
+fn row(page: &mut Page, cells: &[Cell], widths: &[usize], tone: Option<Tone>) {
     let cells: Vec<Vec<String>> = cells
         .iter()
         .zip(widths)
-        .map(|(lines, width)| lines.iter().flat_map(|line| wrapped(line, *width)).collect())
+        .map(|(cell, width)| cell.lines.iter().flat_map(|line| wrapped(line, *width)).collect())
         .collect();
     let height = cells.iter().map(Vec::len).max().unwrap_or(0);
     for line in 0..height {

@@ -1,0 +1,174 @@
+//! How much larger one set of values typically is than another: the rank-sum test and its interval.
+//!
+//! Exact for any number of values: the number of pairs (one of each set) in which the second is the
+//! smaller has a distribution that does not depend on what is measured (H. B. Mann and D. R. Whitney, "On a
+//! test of whether one of two random variables is stochastically larger than the other", Annals of
+//! Mathematical Statistics 18, 1947). Inverting the test gives the interval of the ratio between the two:
+//! the ordered ratios of all pairs, as many in from either end as the test allows (L. E. Moses, in
+//! Hollander, Wolfe and Chicken, "Nonparametric Statistical Methods", section 4.3). The estimate is their
+//! median (Hodges and Lehmann, 1963).
+//!
+//! It supposes that values of one set do not depend on each other, which is why a value is the maximum of a
+//! whole slot of time and not a single latency.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use tactus_model::number::float;
+
+/// More values than this are joined, neighbour with neighbour: the larger one counts.
+pub const MOST: usize = 40;
+
+/// The ratio of one set to another.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ratio {
+    /// Median of all ratios.
+    pub estimate: f64,
+    /// It is at least this; 0 where there are too few values to say.
+    pub low: f64,
+    /// It is at most this; infinite where there are too few values to say.
+    pub high: f64,
+}
+
+/// The test at one probability of error on either side. It remembers what it has worked out.
+#[derive(Debug)]
+pub struct Test {
+    error: f64,
+    depths: RefCell<BTreeMap<(usize, usize), usize>>,
+}
+
+impl Test {
+    /// A test that errs with this probability on each side.
+    #[must_use]
+    pub const fn new(error: f64) -> Self {
+        Self { error, depths: RefCell::new(BTreeMap::new()) }
+    }
+
+    /// How much larger values of `with` are than those of `without`; `None` where one is empty.
+    #[must_use]
+    pub fn ratio(&self, without: &[u64], with: &[u64]) -> Option<Ratio> {
+        let (without, with) = (joined(without), joined(with));
+        let mut ratios: Vec<f64> = with
+            .iter()
+            .flat_map(|with| without.iter().map(|without| float((*with).max(1)) / float((*without).max(1))))
+            .collect();
+        ratios.sort_by(f64::total_cmp);
+        let middle = ratios.len() / 2;
+        let estimate = match ratios.len() {
+            0 => return None,
+            n if n % 2 == 1 => ratios[middle],
+            _ => (ratios[middle - 1] * ratios[middle]).sqrt(),
+        };
+        let (low, high) = match self.depth(without.len(), with.len()) {
+            0 => (0.0, f64::INFINITY),
+            depth => (ratios[depth - 1], ratios[ratios.len() - depth]),
+        };
+        Some(Ratio { estimate, low, high })
+    }
+
+    /// How many ratios in from an end the interval begins; 0: no interval is possible.
+    fn depth(&self, without: usize, with: usize) -> usize {
+        *self.depths.borrow_mut().entry((without, with)).or_insert_with(|| depth(without, with, self.error))
+    }
+}
+
+/// The largest `d` with P(fewer than `d` pairs are the wrong way round) <= `error` where nothing differs.
+fn depth(m: usize, n: usize, error: f64) -> usize {
+    let below = m * n / 2 + 1;
+    // counts[i][u]: orders of i and j values with u pairs the wrong way round; j grows.
+    let mut counts = vec![vec![0.0_f64; below]; m + 1];
+    for row in &mut counts {
+        row[0] = 1.0;
+    }
+    for j in 1..=n {
+        for i in 1..=m {
+            let (done, rest) = counts.split_at_mut(i);
+            for u in (j..below).rev() {
+                rest[0][u] += done[i - 1][u - j];
+            }
+        }
+    }
+    // Orders of all values: the binomial coefficient.
+    let mut all = 1.0;
+    for i in 1..=m {
+        all *= float((n + i) as u64) / float(i as u64);
+    }
+    let mut sum = 0.0;
+    for (u, count) in counts[m].iter().enumerate() {
+        sum += count;
+        if sum / all > error {
+            return u;
+        }
+    }
+    below - 1
+}
+
+/// At most [`MOST`] values.
+fn joined(values: &[u64]) -> Vec<u64> {
+    let each = values.len().div_ceil(MOST).max(1);
+    values.chunks(each).map(|some| some.iter().copied().max().unwrap_or(0)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_exact_depths_are_those_of_the_tables() {
+        // Mann and Whitney, critical values of U for a one-sided test: 5 % and 1 %.
+        for (m, n, error, critical) in
+            [(5, 5, 0.05, 4), (8, 8, 0.05, 15), (8, 8, 0.01, 9), (10, 12, 0.05, 34), (20, 20, 0.01, 114)]
+        {
+            assert_eq!(depth(m, n, error), critical + 1, "{m} and {n} at {error}");
+        }
+        assert_eq!(depth(3, 3, 0.01), 0, "20 orders cannot be significant at 1 %");
+    }
+
+    #[test]
+    fn a_set_that_lies_apart_is_larger_and_few_values_say_nothing() {
+        let test = Test::new(0.001);
+        let (low, high): (Vec<u64>, Vec<u64>) = ((10..18).collect(), (100..108).collect());
+        let ratio = test.ratio(&low, &high).unwrap();
+        assert!(ratio.low > 5.0 && ratio.high < 11.0, "{ratio:?}");
+        let few = test.ratio(&low[..3], &high[..3]).unwrap();
+        assert!(few.low <= 0.0 && few.high.is_infinite());
+        assert_eq!(test.ratio(&[], &high), None);
+    }
+
+    #[test]
+    fn noise_alone_is_taken_for_a_difference_as_rarely_as_promised() {
+        let mut state = 11u64;
+        let mut next = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            // Heavy in the tail, as maxima of latencies are.
+            let unit = float((state >> 33) + 1) / float(1 << 31);
+            tactus_model::number::whole(1000.0 / unit)
+        };
+        let test = Test::new(0.01);
+        let mut wrong = 0;
+        for _ in 0..4000 {
+            let (a, b): (Vec<u64>, Vec<u64>) =
+                ((0..8).map(|_| next()).collect(), (0..8).map(|_| next()).collect());
+            wrong += i32::from(test.ratio(&a, &b).unwrap().low > 1.0);
+        }
+        // 1 % are 40; 60 is three standard deviations more.
+        assert!(wrong < 60, "{wrong} of 4000");
+    }
+
+    proptest! {
+        #[test]
+        fn the_interval_holds_the_estimate_and_follows_a_factor(
+            a in prop::collection::vec(1_000_u64..1_000_000, 1..60),
+            b in prop::collection::vec(1_000_u64..1_000_000, 1..60),
+        ) {
+            let test = Test::new(0.01);
+            let one = test.ratio(&a, &b).unwrap();
+            prop_assert!(one.low <= one.estimate && one.estimate <= one.high, "{one:?}");
+            let longer: Vec<u64> = b.iter().map(|value| value * 7).collect();
+            let other = test.ratio(&a, &longer).unwrap();
+            prop_assert!((other.estimate / one.estimate - 7.0).abs() < 1e-6);
+        }
+    }
+}
