@@ -19,7 +19,7 @@ macro_rules! studies {
     };
 }
 
-studies!("intel-xeon-2015", "redhat-openstack-2018");
+studies!("intel-xeon-2015", "osadl-2023", "redhat-openstack-2018");
 
 /// The study with this name.
 #[must_use]
