@@ -30,7 +30,7 @@ pub struct Board {
 }
 
 impl Board {
-    /// A board that is off, with a driver, a system configuration for all CPUs and one of a cell for the
+    /// A board that is off, with a driver, a system configuration and one of a cell for the
     /// CPUs that this process may use.
     pub fn new() -> Self {
         let tree = tempfile::tempdir().unwrap();
@@ -53,8 +53,10 @@ impl Board {
         let board = Self { _uart: Uart::open(&dir), dir, _tree: tree };
         board.program("jailhouse", STAND_IN);
         let cpus = topology(&Real).allowed;
-        board.system_config("system.cell", "board", u64::MAX >> 1);
-        board.cell_config("linux.cell", CELL, cpus.iter().fold(0, |mask, cpu| mask | 1 << cpu));
+        let mask: u64 = cpus.iter().fold(0, |mask, cpu| mask | 1 << cpu);
+        // Two more, for the cells of others.
+        board.system_config("system.cell", "board", mask | 3 << 40);
+        board.cell_config("linux.cell", CELL, mask);
         board.inmate("-serial unix:$here/uart.inmate");
         board
     }
