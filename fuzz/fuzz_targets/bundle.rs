@@ -100,6 +100,7 @@ fn write(dir: &Path, end: bool) {
         host: None,
         layout: Vec::new(),
         injected: Vec::new(),
+        waits: None,
         name: "host, idle".into(),
         environment: "host".into(),
         kind: "host".into(),

@@ -180,6 +180,35 @@ pub struct RowResult {
     /// What the faults of the scenario did, in whichever environment. Since format 1.2.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub injected: Vec<InjectedIn>,
+    /// How long the threads of its virtual CPUs waited on the host meanwhile; none: it has none that are
+    /// known. Since format 1.2.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits: Option<Waits>,
+}
+
+/// What the host's scheduling record says of the threads of an environment's virtual CPUs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Waits {
+    /// How often the host looked, in ns: when a wait was is known to this.
+    pub look_ns: u64,
+    /// For each virtual CPU, how long its thread waited for a CPU in all, in ns.
+    pub totals: Vec<(u32, u64)>,
+    /// The longest waits, longest first.
+    pub longest: Vec<Wait>,
+}
+
+/// A time in which the host kept a virtual CPU's thread from running.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Wait {
+    /// The virtual CPU.
+    pub cpu: u32,
+    /// Its end, in ns since the environment began to measure, as well as the host can tell: the clocks are
+    /// compared by the arrival of ticks.
+    pub at_ns: i64,
+    /// How long the thread waited within that look, in ns.
+    pub waited_ns: u64,
+    /// It was stopped by a tracer, rather than waiting for a CPU.
+    pub stopped: bool,
 }
 
 /// What a fault did, and where.

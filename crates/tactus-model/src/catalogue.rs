@@ -112,6 +112,16 @@ Keys: run = [\"stress-ng\", \"--malloc\", \"1\"] (no shell reads it).",
         text: "A task one priority above the measuring threads (99 at most) holds a CPU for `length`, every \
 `every`. Nothing is changed in the kernel; it ends with the probe.\n\nKeys: length = \"1ms\", every = \"100ms\".",
     },
+    Word {
+        name: "hold-vcpu",
+        family: Family::Fault,
+        summary: "one vCPU thread kept off its CPU, from the host side",
+        text: "The thread that runs a virtual CPU is kept off its CPU for `length`, every `every`: by a SCHED_FIFO \
+task of priority 99 on the CPU that it is pinned to, or alone, by ptrace(2). The guest's clock goes on meanwhile: what \
+it measures is what a busy host does to it. The host's scheduling record of the thread says how long it waited, so \
+that the latency is not taken for the guest kernel's.\n\n\
+Keys: length = \"50ms\", every = \"1s\", by = \"fifo\" or \"ptrace\". `cpus` are the guest's.",
+    },
 ];
 
 /// The entry of a word.

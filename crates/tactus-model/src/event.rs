@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::bundle::Waits;
 use crate::cpus::CpuSet;
 use crate::evidence::Evidence;
 use crate::facts::Facts;
@@ -84,6 +85,13 @@ pub enum Event {
         outside: CpuSet,
         /// What it did.
         injected: Injected,
+    },
+    /// How long the threads of an environment's virtual CPUs waited on the host.
+    Waited {
+        /// The environment.
+        environment: String,
+        /// How long.
+        waits: Waits,
     },
     /// An environment of the scenario before is used again.
     EnvironmentKept {

@@ -8,7 +8,7 @@ use lexopt::ValueExt;
 use lexopt::prelude::{Long, Value};
 
 use crate::channel::Channel;
-use crate::{companion, facts, guardian, line, session, sys};
+use crate::{companion, facts, guardian, line, session, sys, watch};
 
 const HELP: &str = "tactus-probe: the program that tactus puts into every environment
 
@@ -30,6 +30,7 @@ enum Command {
     Line { device: PathBuf, baud: Option<u32> },
     Facts,
     Companion(String),
+    Watch(Vec<String>),
     Guardian { journal: PathBuf, marker: String },
     Undo { journal: PathBuf },
     Print(String),
@@ -65,6 +66,10 @@ fn parse() -> Result<Command, lexopt::Error> {
             Ok(Command::Line { device, baud })
         }
         Value(word) if word == companion::ARGUMENT => Ok(Command::Companion(parser.value()?.string()?)),
+        Value(word) if word == watch::ARGUMENT => {
+            let words: Result<Vec<String>, _> = parser.raw_args()?.map(ValueExt::string).collect();
+            Ok(Command::Watch(words?))
+        }
         Value(word) if word == "guardian" => {
             let (journal, marker) = journal_and_marker(&mut parser)?;
             let marker = marker.ok_or("guardian: --marker ID is missing")?;
@@ -96,6 +101,7 @@ fn perform(command: Command) -> Result<u8, String> {
         }
         Command::Guardian { journal, marker } => return Ok(guardian::watch(&journal, &marker)),
         Command::Undo { journal } => return Ok(guardian::undo(&journal)),
+        Command::Watch(words) => return Ok(watch::main(&words)),
         Command::Companion(task) => return Ok(companion::main(&task)),
         Command::Serve => serve().map_err(|error| error.to_string())?,
         Command::Line { device, baud } => {

@@ -17,6 +17,7 @@ mod measure;
 mod say;
 mod session;
 mod sys;
+mod watch;
 
 use std::process::ExitCode;
 
@@ -41,7 +42,9 @@ mod tests {
         };
         let measurements: Vec<_> = super::measure::MEASUREMENTS.iter().map(|entry| entry.name()).collect();
         let loads: Vec<_> = super::load::LOADS.iter().map(|entry| entry.name()).collect();
-        let faults: Vec<_> = super::fault::FAULTS.iter().map(|entry| entry.name()).collect();
+        let mut faults: Vec<_> = super::fault::FAULTS.iter().map(|entry| entry.name()).collect();
+        // What is done to a guest from outside is in the watch.
+        faults.push("hold-vcpu");
         assert_eq!(measurements, names(Family::Measurement));
         assert_eq!(loads, names(Family::Load));
         assert_eq!(faults, names(Family::Fault));

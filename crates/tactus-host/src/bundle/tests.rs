@@ -42,6 +42,7 @@ fn row(ticks: u64) -> RowResult {
         host: None,
         layout: Vec::new(),
         injected: Vec::new(),
+        waits: None,
     }
 }
 

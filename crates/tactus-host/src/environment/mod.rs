@@ -276,6 +276,12 @@ pub trait Running: Send {
         Vec::new()
     }
 
+    /// The threads of this machine that run its virtual CPUs: the CPU's number inside, the thread's id.
+    /// Empty where it has none, or they are not known.
+    fn vcpus(&mut self) -> Vec<(u32, u32)> {
+        Vec::new()
+    }
+
     /// What its numbers are worth, given the facts of the environment.
     fn evidence(&self, facts: &Facts) -> Evidence {
         if facts.virtualized() { Evidence::VirtualHost } else { Evidence::BareMetal }

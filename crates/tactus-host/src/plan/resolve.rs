@@ -597,6 +597,7 @@ impl<'a> Resolver<'a> {
                     .filter(|_| !self.plan.host_state.is_empty()),
                 layout: self.environments[&at.environment].laid_out().to_vec(),
                 injected: Vec::new(),
+                waits: None,
             };
             self.rows.push(RowPlan { activity: at.activity.id, result });
         }

@@ -9,6 +9,7 @@ mod session;
 mod settings;
 #[cfg(test)]
 mod tests;
+mod vcpus;
 
 pub use engine::{RunError, Sink, run};
 pub use interrupt::Interrupt;

@@ -229,6 +229,12 @@ impl Sink for Recorder {
             Event::EnvironmentKept { environment } => {
                 self.lost.remove(environment);
             }
+            Event::Waited { environment, waits } => {
+                let own = |row: &&mut RowState| row.running && row.result.environment == *environment;
+                for row in self.rows.iter_mut().filter(own) {
+                    row.result.waits = Some(waits.clone());
+                }
+            }
             Event::Injected { environment, outside, injected } => {
                 for row in self.rows.iter_mut().filter(|row| row.running) {
                     row.result.injected.push(InjectedIn {

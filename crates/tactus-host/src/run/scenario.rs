@@ -6,6 +6,7 @@ use std::fs;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
+use tactus_model::activity::Fault;
 use tactus_model::bundle::{INTERRUPTED, STOPPED};
 use tactus_model::control::ControlBy;
 use tactus_model::event::{Event, RowStatus, Ticked};
@@ -18,6 +19,7 @@ use tactus_model::{CpuSet, Evidence};
 use super::engine::{Context, RunError};
 use super::session::{Arrival, Session};
 use super::settings::{Settings, settings};
+use super::vcpus::{Hold, Watch};
 use crate::environment::{Setting, StartError};
 use crate::guardian::Promise;
 use crate::plan::ResolvedScenario;
@@ -104,6 +106,8 @@ pub(super) struct Stage<'a> {
     reached: BTreeMap<usize, u64>,
     /// For settings that a probe makes on this machine and puts back itself, if it lives.
     promises: Vec<Promise>,
+    /// Over the virtual CPUs of environments, by their session's number.
+    watches: Vec<(usize, Watch)>,
 }
 
 impl<'a> Stage<'a> {
@@ -116,6 +120,7 @@ impl<'a> Stage<'a> {
             outcome: BTreeMap::new(),
             reached: BTreeMap::new(),
             promises: Vec::new(),
+            watches: Vec::new(),
         }
     }
 
@@ -190,8 +195,11 @@ impl<'a> Stage<'a> {
             }
         }
         self.prepare(context)?;
+        self.watch(context)?;
         self.start(context)?;
-        self.collect(context)
+        let collected = self.collect(context);
+        self.tell_waits(context)?;
+        collected
     }
 
     /// Starts an environment and waits for its probe's hello and facts.
@@ -329,6 +337,51 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
+    /// Watches over the threads that run virtual CPUs, and begins to hold those that are to be held.
+    fn watch(&mut self, context: &Context<'_>) -> Result<(), Failure> {
+        for session in &mut self.sessions {
+            let holds: Vec<Hold> = holds(self.planned, &session.name).collect();
+            let threads = session.running.vcpus();
+            if threads.is_empty() && !holds.is_empty() {
+                let why = "no threads of virtual CPUs are known that could be held";
+                let hint = "`hold-vcpu` is for virtual machines that this tactus starts or attaches to";
+                return Err(Failure::Refused(format!("{}: {why}; {hint}", session.name)));
+            }
+            if threads.is_empty() || (holds.is_empty() && !session.measures) {
+                continue;
+            }
+            let layout = &context.resolved.environments[&session.name].layout;
+            let housekeeping = context.machine.housekeeping(&context.resolved.measured);
+            let asked = !holds.is_empty();
+            match Watch::start(context.system, context.guardian, &threads, layout, &housekeeping, holds) {
+                Ok(watch) => self.watches.push((session.number, watch)),
+                Err(why) if asked => return Err(Failure::Refused(format!("{}: {why}", session.name))),
+                // Without the host's record the guest is measured all the same.
+                Err(error) => tracing::debug!(%error, "no watch over virtual CPUs"),
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the watches and tells what they saw.
+    fn tell_waits(&mut self, context: &mut Context<'_>) -> Result<(), Failure> {
+        for (number, watch) in std::mem::take(&mut self.watches) {
+            let Some(session) = self.sessions.iter().find(|session| session.number == number) else {
+                continue;
+            };
+            let environment = session.name.clone();
+            let (waits, injected) = watch.finish(session.began);
+            if let Some(waits) = waits {
+                context.emit(Event::Waited { environment: environment.clone(), waits })?;
+            }
+            for injected in injected {
+                let outside = outside(context, &environment, &injected.cpus);
+                context.emit(Event::Injected { environment: environment.clone(), outside, injected })?;
+            }
+        }
+        Ok(())
+    }
+
     /// Takes in what the probes measure until all that measure are done, then ends the loads.
     fn collect(&mut self, context: &mut Context<'_>) -> Result<(), Failure> {
         let mut stopping: Option<Instant> = None;
@@ -451,6 +504,7 @@ impl<'a> Stage<'a> {
                 if let Some(row) = self.row(context, at, tick.activity) {
                     let p99_ns = p99(&tick);
                     self.reached.insert(row, tick.at_ns);
+                    self.sessions[at].ticked(tick.at_ns);
                     context.emit(Event::Ticked(Ticked::of(row, tick, p99_ns)))?;
                 }
             }
@@ -460,9 +514,7 @@ impl<'a> Stage<'a> {
                 }
             }
             FromProbe::Injected(injected) => {
-                let laid_out = context.resolved.environments[&environment].laid_out();
-                let outside = laid_out.iter().filter(|(inside, _)| injected.cpus.contains(*inside));
-                let outside = outside.map(|(_, outside)| *outside).collect();
+                let outside = outside(context, &environment, &injected.cpus);
                 context.emit(Event::Injected { environment, outside, injected })?;
             }
             FromProbe::Note(note) => context.emit(Event::Noted { environment: Some(environment), note })?,
@@ -552,6 +604,24 @@ impl<'a> Stage<'a> {
             planned.activity == activity && planned.result.environment == *name
         })
     }
+}
+
+/// What is to be done to the virtual CPUs of an environment.
+fn holds<'a>(planned: &'a ResolvedScenario, name: &'a str) -> impl Iterator<Item = Hold> + 'a {
+    planned.activities.iter().filter(move |at| at.environment == name).filter_map(|at| {
+        match &at.activity.what {
+            What::Fault(Fault::HoldVcpu(table)) => {
+                Some(Hold { activity: at.activity.id, cpus: at.activity.cpus.clone(), table: table.clone() })
+            }
+            _ => None,
+        }
+    })
+}
+
+/// CPUs of the machine that CPUs of an environment run on.
+fn outside(context: &Context<'_>, environment: &str, cpus: &CpuSet) -> CpuSet {
+    let laid_out = context.resolved.environments[environment].laid_out();
+    laid_out.iter().filter(|(inside, _)| cpus.contains(*inside)).map(|(_, outside)| *outside).collect()
 }
 
 /// Whether the host side carries an activity out.

@@ -11,6 +11,7 @@ use tactus_model::wire::{Decoder, Encoder, Item};
 use tactus_model::{CpuSet, Evidence};
 
 use crate::environment::{Running, Stream};
+use crate::system::monotonic_ns;
 
 /// What arrives from an environment.
 #[expect(
@@ -55,6 +56,9 @@ pub struct Session {
     pub refused: bool,
     /// The stream has ended.
     pub ended: bool,
+    /// When it began to measure, CLOCK_MONOTONIC of this machine in ns: the earliest that any of its ticks
+    /// allows. A tick arrives when it has been measured, or later.
+    pub began: Option<u64>,
     /// When the probe last said anything.
     pub heard: Instant,
     /// The last lines that were no frames.
@@ -95,6 +99,7 @@ impl Session {
             done: false,
             refused: false,
             ended: false,
+            began: None,
             heard: Instant::now(),
             foreign: Vec::new(),
             encoder: Encoder::new(),
@@ -124,8 +129,14 @@ impl Session {
     /// # Errors
     /// When the stream is broken.
     pub fn give(&mut self, job: Job) -> io::Result<()> {
-        (self.ready, self.done, self.refused) = (false, false, false);
+        (self.ready, self.done, self.refused, self.began) = (false, false, false, None);
         self.say(&ToProbe::Job(job))
+    }
+
+    /// A tick that ended `at_ns` after the beginning has arrived now.
+    pub fn ticked(&mut self, at_ns: u64) {
+        let began = monotonic_ns().saturating_sub(at_ns);
+        self.began = Some(self.began.map_or(began, |known| known.min(began)));
     }
 
     /// Keeps a line that was no frame, for the case that something goes wrong.

@@ -20,6 +20,7 @@ pub use command::{Finished, Invocation};
 pub use memory::Memory;
 pub use places::{cache_dir, lasting_dir, state_dir};
 pub use real::Real;
+pub use sys::monotonic_ns;
 
 /// A command that runs.
 pub trait Child: Send {

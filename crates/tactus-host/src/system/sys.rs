@@ -1,4 +1,4 @@
-//! The one system call that no safe crate offers.
+//! The one system call that no safe crate offers, and the clock.
 
 use std::io;
 
@@ -23,4 +23,11 @@ pub fn schedule(thread: u32, policy: Policy, priority: u32) -> io::Result<()> {
     // SAFETY: the third argument points to a live int, which is all that the kernel reads.
     let result = unsafe { libc::syscall(libc::SYS_sched_setscheduler, thread, number, parameters.as_ptr()) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// CLOCK_MONOTONIC now, in ns.
+#[must_use]
+pub fn monotonic_ns() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0)
 }

@@ -91,6 +91,7 @@ pub fn planned(name: &str, environment: &str, kind: &str, load: Vec<Value>) -> R
         host: None,
         layout: Vec::new(),
         injected: Vec::new(),
+        waits: None,
     }
 }
 

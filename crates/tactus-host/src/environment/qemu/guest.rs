@@ -40,6 +40,8 @@ pub struct Guest {
     measured: CpuSet,
     housekeeping: CpuSet,
     notes: Vec<Note>,
+    /// Virtual CPUs and their threads, once it has settled.
+    vcpus: Vec<(u32, u32)>,
 }
 
 /// How the reason begins when a guest runs and does not speak.
@@ -75,6 +77,7 @@ impl Guest {
             measured: setting.measured.clone(),
             housekeeping: setting.housekeeping.clone(),
             notes: Vec::new(),
+            vcpus: Vec::new(),
         };
         if let Some(patience) = patience {
             guest.await_first_byte(patience.min(setting.patience))?;
@@ -119,7 +122,7 @@ impl Guest {
         }
     }
 
-    fn vcpus(&self) -> io::Result<Vec<(u32, u32)>> {
+    fn ask_vcpus(&self) -> io::Result<Vec<(u32, u32)>> {
         self.monitor.set_read_timeout(Some(ANSWER))?;
         let mut monitor = Monitor::open(&self.monitor, &self.monitor)?;
         Ok(threads(&monitor.ask("query-cpus-fast")?))
@@ -190,8 +193,9 @@ impl Running for Guest {
 
     fn settle(&mut self) -> Result<Vec<Note>, StartError> {
         let mut notes = std::mem::take(&mut self.notes);
-        match self.vcpus() {
+        match self.ask_vcpus() {
             Ok(vcpus) => {
+                self.vcpus.clone_from(&vcpus);
                 let threads = Threads { process: self.qemu.pid(), vcpus: &vcpus };
                 notes.extend(settle(
                     &threads,
@@ -211,6 +215,10 @@ impl Running for Guest {
             notes.push(Note::info(format!("QEMU said: {words}")));
         }
         Ok(notes)
+    }
+
+    fn vcpus(&mut self) -> Vec<(u32, u32)> {
+        self.vcpus.clone()
     }
 
     fn evidence(&self, _facts: &Facts) -> Evidence {

@@ -1,0 +1,257 @@
+//! `tactus-probe watch`: the host's eye on the threads that run a guest's virtual CPUs, and its hand, the
+//! fault `hold-vcpu`.
+//!
+//! Each thread's scheduling record (`/proc/TID/schedstat`: time on a CPU, time that it waited for one) and
+//! state are read every so often; what it waited since the last look is told. Lines on stdout:
+//!
+//! ```text
+//! watching                   the holds are ready, too; or: refused WHY
+//! waited CPU UNTIL NS        within the look that ended at UNTIL the thread waited for a CPU so long
+//! stopped CPU UNTIL NS       it was stopped (by a tracer) so long until then
+//! held CPU FROM TO           the fault kept it off its CPU
+//! total CPU NS               at the end: all that it waited
+//! ```
+//!
+//! CPU is the guest's number, times are CLOCK_MONOTONIC in ns. The end of stdin ends it. A thread that is
+//! held by ptrace(2) runs on when its tracer is gone, however that went.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::measure::thread::make_fifo;
+use crate::sys;
+
+/// The argument that makes a process a watch.
+pub const ARGUMENT: &str = "watch";
+/// The least time of waiting within a look that is told, in ns.
+const WORTH_TELLING_NS: u64 = 100_000;
+/// Priority of the task that holds a vCPU.
+const ABOVE_ALL: u32 = 99;
+
+/// A thread to watch.
+struct Watched {
+    cpu: u32,
+    schedstat: File,
+    stat: File,
+    first: u64,
+    waited: u64,
+    /// Since when it has been seen stopped.
+    stopped: Option<u64>,
+}
+
+/// A fault to carry out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Hold {
+    cpu: u32,
+    thread: u32,
+    on: u32,
+    traced: bool,
+    length: u64,
+    every: u64,
+}
+
+/// Watches until stdin ends. `words`: `every=NS`, `thread=CPU:TID`, `hold=CPU:TID:ON:fifo|ptrace:LENGTH:EVERY`.
+pub fn main(words: &[String]) -> u8 {
+    match begin(words) {
+        Ok((every, watched)) => {
+            println!("watching");
+            look(every, watched);
+            0
+        }
+        Err(why) => {
+            println!("refused {why}");
+            2
+        }
+    }
+}
+
+fn begin(words: &[String]) -> Result<(u64, Vec<Watched>), String> {
+    let mut every = 10_000_000;
+    let (mut watched, mut holds) = (Vec::new(), Vec::new());
+    for word in words {
+        let wrong = || format!("`{word}` is no word of a watch");
+        let (key, value) = word.split_once('=').ok_or_else(wrong)?;
+        match key {
+            "every" => every = value.parse().ok().filter(|every| *every > 0).ok_or_else(wrong)?,
+            "thread" => {
+                let (cpu, thread) = value.split_once(':').ok_or_else(wrong)?;
+                let (cpu, thread) = (cpu.parse().map_err(|_| wrong())?, thread.parse().map_err(|_| wrong())?);
+                watched
+                    .push(Watched::open(cpu, thread).map_err(|error| format!("thread {thread}: {error}"))?);
+            }
+            "hold" => holds.push(Hold::parse(value).ok_or_else(wrong)?),
+            _ => return Err(wrong()),
+        }
+    }
+    for hold in holds {
+        hold.start()?;
+    }
+    Ok((every, watched))
+}
+
+impl Watched {
+    fn open(cpu: u32, thread: u32) -> io::Result<Self> {
+        let open = |name: &str| File::open(format!("/proc/{thread}/{name}"));
+        let (schedstat, stat) = (open("schedstat")?, open("stat")?);
+        let first = waited(&schedstat).ok_or_else(|| io::Error::other("its schedstat cannot be read"))?;
+        Ok(Self { cpu, schedstat, stat, first, waited: first, stopped: None })
+    }
+
+    fn look(&mut self, last: u64, now: u64) {
+        if let Some(waited) = waited(&self.schedstat) {
+            let since = waited.saturating_sub(self.waited);
+            self.waited = waited;
+            if since >= WORTH_TELLING_NS {
+                println!("waited {} {now} {since}", self.cpu);
+            }
+        }
+        match (is_stopped(&self.stat), self.stopped) {
+            (true, None) => self.stopped = Some(last),
+            (false, Some(since)) => {
+                println!("stopped {} {now} {}", self.cpu, now.saturating_sub(since));
+                self.stopped = None;
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Time that a thread has waited for a CPU, in ns (Documentation/scheduler/sched-stats.rst: the second
+/// number of /proc/PID/schedstat).
+fn waited(schedstat: &File) -> Option<u64> {
+    let mut buffer = [0; 128];
+    let length = schedstat.read_at(&mut buffer, 0).ok()?;
+    let text = std::str::from_utf8(&buffer[..length]).ok()?;
+    text.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
+/// Whether a thread's state is `t`: stopped by a tracer (proc_pid_stat(5)).
+fn is_stopped(stat: &File) -> bool {
+    let mut buffer = [0; 128];
+    let Ok(length) = stat.read_at(&mut buffer, 0) else { return false };
+    let state = buffer[..length].iter().rposition(|byte| *byte == b')').and_then(|at| buffer.get(at + 2));
+    state == Some(&b't')
+}
+
+fn look(every: u64, mut watched: Vec<Watched>) {
+    let stdin = io::stdin();
+    let pause = Timespec {
+        tv_sec: i64::try_from(every / 1_000_000_000).unwrap_or(1),
+        tv_nsec: i64::try_from(every % 1_000_000_000).unwrap_or(0),
+    };
+    let mut last = sys::now();
+    loop {
+        let mut descriptors = [PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::IN)];
+        // Whatever stands there, its end or a word: it is over.
+        if poll(&mut descriptors, Some(&pause)).is_ok_and(|ready| ready > 0) {
+            break;
+        }
+        let now = sys::now();
+        watched.iter_mut().for_each(|thread| thread.look(last, now));
+        last = now;
+    }
+    let now = sys::now();
+    for thread in &mut watched {
+        thread.look(last, now);
+        println!("total {} {}", thread.cpu, thread.waited - thread.first);
+    }
+}
+
+impl Hold {
+    fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.split(':');
+        let mut number = || parts.next()?.parse::<u64>().ok();
+        let (cpu, thread, on) = (number()?, number()?, number()?);
+        let by = parts.next()?;
+        let mut number = || parts.next()?.parse::<u64>().ok();
+        let (length, every) = (number()?, number()?);
+        let small = |n: u64| u32::try_from(n).ok();
+        let traced = match by {
+            "fifo" => false,
+            "ptrace" => true,
+            _ => return None,
+        };
+        let hold = Self { cpu: small(cpu)?, thread: small(thread)?, on: small(on)?, traced, length, every };
+        (length > 0 && every > length && parts.next().is_none()).then_some(hold)
+    }
+
+    /// Starts the thread that carries it out, for as long as this process lives.
+    fn start(self) -> Result<(), String> {
+        let (tell, told) = std::sync::mpsc::channel();
+        let carry = move || {
+            let ready = if self.traced {
+                sys::stop_thread(self.thread).and_then(|stopped| sys::resume_thread(self.thread, stopped))
+            } else {
+                make_fifo(self.on, ABOVE_ALL).map_err(|refusal| io::Error::other(refusal.reason))
+            };
+            let fit = ready.is_ok();
+            let _ = tell.send(ready);
+            if fit {
+                self.carry_out();
+            }
+        };
+        std::thread::Builder::new()
+            .name("hold-vcpu".into())
+            .stack_size(128 * 1024)
+            .spawn(carry)
+            .map_err(|error| format!("no thread could be started: {error}"))?;
+        let ready = told.recv().map_err(|error| error.to_string())?;
+        ready.map_err(|error| error.to_string())
+    }
+
+    fn carry_out(&self) {
+        let mut due = sys::now() + self.every;
+        loop {
+            sys::sleep_until(due);
+            let stopped = self.traced.then(|| sys::stop_thread(self.thread));
+            let from = sys::now();
+            if let Some(stopped) = stopped {
+                // The thread has gone, and so has what it was held for.
+                let Ok(stopped) = stopped else { return };
+                sys::sleep_until(from + self.length);
+                let _ = sys::resume_thread(self.thread, stopped);
+            } else {
+                while sys::now() < from + self.length {}
+            }
+            let to = sys::now();
+            println!("held {} {from} {to}", self.cpu);
+            due = (due + self.every).max(to + self.every - self.length);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hold_is_read_whole_or_not_at_all() {
+        let hold = Hold::parse("1:4242:3:ptrace:50000000:1000000000").unwrap();
+        assert_eq!((hold.cpu, hold.thread, hold.on, hold.traced), (1, 4242, 3, true));
+        for wrong in [
+            "",
+            "1:2:3:fifo:5",
+            "1:2:3:fifo:5:5",
+            "1:2:3:fifo:0:5",
+            "1:2:3:magic:1:5",
+            "1:2:3:fifo:1:5:6",
+            "a:2:3:fifo:1:5",
+        ] {
+            assert_eq!(Hold::parse(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_record_of_this_thread_can_be_read() {
+        let thread = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
+        let mut watched = Watched::open(0, thread).unwrap();
+        assert!(!is_stopped(&watched.stat));
+        watched.look(sys::now(), sys::now());
+        assert!(watched.waited >= watched.first);
+        assert!(Watched::open(0, u32::MAX / 2).is_err());
+    }
+}
