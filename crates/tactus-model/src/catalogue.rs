@@ -116,11 +116,12 @@ Keys: run = [\"stress-ng\", \"--malloc\", \"1\"] (no shell reads it).",
         name: "hold-vcpu",
         family: Family::Fault,
         summary: "one vCPU thread kept off its CPU, from the host side",
-        text: "The thread that runs a virtual CPU is kept off its CPU for `length`, every `every`: by a SCHED_FIFO \
-task of priority 99 on the CPU that it is pinned to, or alone, by ptrace(2). The guest's clock goes on meanwhile: what \
-it measures is what a busy host does to it. The host's scheduling record of the thread says how long it waited, so \
-that the latency is not taken for the guest kernel's.\n\n\
-Keys: length = \"50ms\", every = \"1s\", by = \"fifo\" or \"ptrace\". `cpus` are the guest's.",
+        text: "The thread that runs a virtual CPU is kept off its CPU for `length`, every `every`: alone, by \
+ptrace(2), or by a SCHED_FIFO task of priority 99 on the CPU that it is pinned to (which keeps the hypervisor's other \
+threads off that CPU, too). The guest's clock goes on meanwhile: what it measures is what a busy host does to it. The \
+host's scheduling record of the thread says how long it was kept from running, so that the latency is not taken for \
+the guest kernel's.\n\n\
+Keys: length = \"50ms\", every = \"1s\", by = \"ptrace\" or \"fifo\". `cpus` are the guest's.",
     },
 ];
 

@@ -351,6 +351,9 @@ pub struct Entry {
     pub values: Option<Vec<ValueEntry>>,
     /// The injected fault that proves the instrument; `null` when none was injected.
     pub control: Option<ControlEntry>,
+    /// The host's part in a guest's largest latencies; only where the host has a record of its vCPU threads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attribution: Option<AttributionEntry>,
     /// The figures that the study's document published for this scenario.
     pub published: Option<Published>,
     /// What the plan's requirement says; `null` when it has none.
@@ -399,6 +402,20 @@ pub struct ControlEntry {
     pub seen_ns: u64,
     /// Whether every measuring thread saw it at its size.
     pub proven: bool,
+}
+
+/// Which of the largest latencies are the host's: meanwhile the thread of the virtual CPU was kept from running.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AttributionEntry {
+    /// How many of the largest latencies were looked at.
+    pub of: usize,
+    /// How many of them are the host's.
+    pub host: usize,
+    /// The largest of those, in ns.
+    pub largest_ns: u64,
+    /// How long the thread was kept from running then, in ns.
+    pub waited_ns: u64,
 }
 
 /// Figures of a document.

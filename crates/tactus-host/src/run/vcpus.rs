@@ -258,7 +258,7 @@ mod tests {
         let threads = [(0, 900), (1, 901)];
         assert_eq!(
             word(&hold(None), 1, &threads, &layout()).unwrap(),
-            "hold=1:901:6:fifo:50000000:1000000000"
+            "hold=1:901:6:ptrace:50000000:1000000000"
         );
         assert!(word(&hold(None), 2, &threads, &layout()).unwrap_err().contains("CPU 2"));
     }

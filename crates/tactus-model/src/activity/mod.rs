@@ -267,7 +267,7 @@ pub struct HoldVcpu {
     pub length: Nanos,
     /// How often.
     pub every: Nanos,
-    /// By what. Default: a higher task on its CPU.
+    /// By what. Default: ptrace(2), which stops nothing else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<HoldBy>,
 }
@@ -276,11 +276,12 @@ pub struct HoldVcpu {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum HoldBy {
-    /// A SCHED_FIFO task of priority 99 on the CPU that the thread is pinned to.
-    #[default]
-    Fifo,
     /// ptrace(2): the thread alone is stopped, wherever it runs.
+    #[default]
     Ptrace,
+    /// A SCHED_FIFO task of priority 99 on the CPU that the thread is pinned to. It keeps everything else off
+    /// that CPU, too: the hypervisor's other threads may wait there.
+    Fifo,
 }
 
 impl Measure {

@@ -1,12 +1,15 @@
 //! The document of `tactus show --json`.
 
 use tactus_model::bundle::{Contents, Row, RowResult};
-use tactus_model::document::{AuditEntry, Document, EffectEntry, Entry, FoundEntry, ProofEntry, SeriesEntry};
+use tactus_model::document::{
+    AttributionEntry, AuditEntry, Document, EffectEntry, Entry, FoundEntry, ProofEntry, SeriesEntry,
+};
 use tactus_model::event::{RowStatus, RunStatus};
 use tactus_model::finding::{Audit, State};
 use tactus_model::latency::Summary;
 use tactus_model::number::float;
 
+use super::attribution::attribution;
 use super::control::control;
 use super::matrix::matrices;
 use super::proof::{Answer, Proven, Worth, proofs};
@@ -59,6 +62,12 @@ fn entry(contents: &Contents, row: &Row) -> Entry {
         all: figures(result).cloned(),
         values: None,
         control: control(result),
+        attribution: attribution(result).map(|found| AttributionEntry {
+            of: found.of,
+            host: found.host,
+            largest_ns: found.largest_ns,
+            waited_ns: found.waited_ns,
+        }),
         published: published(&contents.plan, &result.name, &result.environment),
         verdict: verdict(row),
     }

@@ -1,5 +1,6 @@
 //! What the numbers say: figures, differences, effects, verdicts.
 
+mod attribution;
 mod bootstrap;
 mod caches;
 mod comparison;
@@ -24,6 +25,7 @@ mod technologies;
 mod timeline;
 mod verdict;
 
+pub use attribution::{Attribution, attribution};
 pub use bootstrap::{ENOUGH, Interval, Slots};
 pub use comparison::{Against, Delta, Figures, Line, comparison, load_words, title};
 pub use conditions::{conditions, conditions_by_id};

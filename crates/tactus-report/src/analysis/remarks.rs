@@ -3,6 +3,8 @@
 use tactus_model::bundle::Contents;
 use tactus_model::message::{Note, NoteKind};
 
+use super::attribution::attribution_note;
+
 /// A note and the environments that made it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remark {
@@ -12,16 +14,22 @@ pub struct Remark {
     pub environments: Vec<String>,
 }
 
-/// All notes of a kind, in the order in which they were first made.
+/// All notes of a kind, in the order in which they were first made, and then what follows from the results.
 #[must_use]
 pub fn remarks(contents: &Contents, kind: NoteKind) -> Vec<Remark> {
     let of_rows = contents
         .rows
         .iter()
         .flat_map(|row| row.result.notes.iter().map(|note| (Some(row.result.environment.clone()), note)));
+    let derived: Vec<_> = contents
+        .rows
+        .iter()
+        .filter_map(|row| Some((Some(row.result.environment.clone()), attribution_note(&row.result)?)))
+        .collect();
+    let derived = derived.iter().map(|(environment, note)| (environment.clone(), note));
     let of_run = contents.notes.iter().map(|(environment, note)| (environment.clone(), note));
     let mut all: Vec<Remark> = Vec::new();
-    for (environment, note) in of_run.chain(of_rows).filter(|(_, note)| note.kind == kind) {
+    for (environment, note) in of_run.chain(of_rows).chain(derived).filter(|(_, note)| note.kind == kind) {
         let at = all.iter().position(|remark| &remark.note == note).unwrap_or_else(|| {
             all.push(Remark { note: note.clone(), environments: Vec::new() });
             all.len() - 1
