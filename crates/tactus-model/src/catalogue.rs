@@ -113,6 +113,26 @@ Keys: run = [\"stress-ng\", \"--malloc\", \"1\"] (no shell reads it).",
 `every`. Nothing is changed in the kernel; it ends with the probe.\n\nKeys: length = \"1ms\", every = \"100ms\".",
     },
     Word {
+        name: "block",
+        family: Family::Fault,
+        summary: "interrupts or preemption off for a known time",
+        text: "The kernel keeps interrupts off for `length`, every `every`, on exactly the CPUs asked for. It is carried \
+out by the first of these that the kernel has: OSADL's /dev/blocksys, the hwlat tracer, the osnoise tracer with \
+OSNOISE_IRQ_DISABLE (or OSNOISE_PREEMPT_DISABLE), the module preemptirq_delay_test; the result says by which. What was \
+changed is put back at every end. A kernel that has none of them refuses it.\n\n\
+Keys: length = \"4ms\", every = \"1s\", emulated = \"50ms\" (the length where the processor is emulated), off = \
+\"interrupts\" (or \"preemption\"), way = \"blocksys\", \"hwlat\", \"osnoise\" or \"preemptirq-delay\".",
+    },
+    Word {
+        name: "overcommit",
+        family: Family::Fault,
+        summary: "more real-time threads than CPUs",
+        text: "On each CPU `threads` SCHED_FIFO threads, the first above the measuring ones, each further one a priority \
+lower. Each takes `length` of CPU time every `every`, all at the same moments: the lowest waits for the sum of the \
+others. What would leave less than 5 % of a CPU is refused.\n\n\
+Keys: threads = 12 (per CPU), length = \"1ms\", every = \"100ms\".",
+    },
+    Word {
         name: "hold-vcpu",
         family: Family::Fault,
         summary: "one vCPU thread kept off its CPU, from the host side",

@@ -1,7 +1,7 @@
 //! Settings of a job: made before anything of it starts, and put back at its end where the job says so.
 
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Component, Path};
 
 use tactus_model::CpuSet;
@@ -184,9 +184,12 @@ fn can_set(target: &Target) -> bool {
     }
 }
 
-/// The kernel's value without the newline at its end.
-fn read(path: &str) -> io::Result<String> {
-    Ok(String::from_utf8_lossy(&fs::read(path)?).trim().to_owned())
+/// The kernel's value without the newline at its end. It is asked for in one piece: some files
+/// (`osnoise/cpus`) refuse to be read in small ones.
+pub fn read(path: &str) -> io::Result<String> {
+    let mut text = Vec::with_capacity(4096);
+    fs::File::open(path)?.read_to_end(&mut text)?;
+    Ok(String::from_utf8_lossy(&text).trim().to_owned())
 }
 
 /// Whether the number still is that thread.

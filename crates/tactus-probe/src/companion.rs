@@ -3,9 +3,10 @@
 //! everything.
 //!
 //! The session starts `tactus-probe companion JSON` and speaks lines with it: it says `ready` (or
-//! `refused JSON`), is told `go`, says `running`, is told `stop`, says `rounds N`. Its workers are
-//! forked before it says `ready`. They die with it (PR_SET_PDEATHSIG), it dies with the session, and
-//! the end of its stdin ends it, too.
+//! `refused JSON`), is told `go`, says `running`, is told `stop`, says `rounds N LONGEST WAY`. Its
+//! workers are forked before it says `ready`. They die with it (PR_SET_PDEATHSIG), it dies with the
+//! session, and the end of its stdin ends it, too. One that changes the kernel (`block`) does not die
+//! with the session: at the end of its stdin it first puts back what it changed.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -13,19 +14,24 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process_group, waitpgid};
 use serde::{Deserialize, Serialize};
 use tactus_model::CpuSet;
-use tactus_model::message::{Activity, Refusal, What};
+use tactus_model::activity::Fault;
+use tactus_model::message::{Activity, Injected, Refusal, What};
 
+use crate::fault::{Count, Disturbance, Held};
 use crate::{fault, load, sys};
 
 /// The argument that makes a process a companion.
 pub const ARGUMENT: &str = "companion";
 /// How long a companion may take for an answer, in s.
 const PATIENCE_S: i64 = 10;
+/// How long one that changed the kernel may take to put it back.
+const UNDOING: Duration = Duration::from_secs(10);
 
 /// What one worker does, for ever; it counts its rounds.
 pub type Work = Box<dyn FnOnce(&AtomicU64)>;
@@ -42,8 +48,7 @@ struct Task {
 
 /// The session's side of a companion. Dropping it ends it with all its workers.
 pub struct Companion {
-    /// The activity it carries out.
-    pub activity: u32,
+    activity: Activity,
     name: &'static str,
     child: Child,
     say: Option<ChildStdin>,
@@ -77,7 +82,7 @@ impl Companion {
         let say = child.stdin.take();
         let Some(hear) = child.stdout.take() else { return Err(failed("it has no output".into())) };
         let mut companion =
-            Self { activity: activity.id, name, child, say, hear: BufReader::new(hear), over: false };
+            Self { activity: activity.clone(), name, child, say, hear: BufReader::new(hear), over: false };
         match companion.answer() {
             Ok(line) if line == "ready" => Ok(companion),
             Ok(line) => {
@@ -114,9 +119,27 @@ impl Companion {
         Some(format!("`{}` ended before its time: {reason}", self.name))
     }
 
-    /// Ends it with all its workers and returns how many rounds they did, if it still could say.
-    pub fn stop(mut self) -> Option<u64> {
-        self.ask("stop").ok()?.strip_prefix("rounds ")?.parse().ok()
+    /// Ends it with all its workers, has it put back what it changed, and says what it did.
+    ///
+    /// # Errors
+    /// What went wrong, in words: it is then not known what it did.
+    pub fn stop(mut self) -> Result<Ended, String> {
+        if self.over {
+            return Ok(Ended::Before);
+        }
+        let line = self.ask("stop").map_err(|error| format!("`{}` did not stop: {error}", self.name))?;
+        let Some(said) = line.strip_prefix("rounds ") else {
+            return Err(format!("`{}` did not end well: {line}", self.name));
+        };
+        let mut words = said.splitn(3, ' ');
+        let mut number = || words.next().and_then(|word| word.parse().ok());
+        let (times, longest_ns) = (number(), number());
+        let way = words.next().unwrap_or_default().to_owned();
+        let Activity { id, cpus, what } = &self.activity;
+        let What::Fault(fault) = what else { return Ok(Ended::Load(*id, times.unwrap_or(0))) };
+        let (length_ns, every_ns) = fault.size();
+        let (kind, cpus) = (fault.kind().to_owned(), cpus.clone());
+        Ok(Ended::Fault(Injected { activity: *id, kind, way, cpus, length_ns, every_ns, times, longest_ns }))
     }
 
     fn ask(&mut self, word: &str) -> io::Result<String> {
@@ -139,9 +162,28 @@ impl Companion {
     }
 }
 
+/// What a companion did.
+pub enum Ended {
+    /// A load: its activity and its rounds.
+    Load(u32, u64),
+    /// A fault; what it changed is put back.
+    Fault(Injected),
+    /// It ended before its time, which has been said.
+    Before,
+}
+
+/// Whether an activity changes the kernel, and so must not be killed.
+const fn undoes(activity: &Activity) -> bool {
+    matches!(activity.what, What::Fault(Fault::Block(_)))
+}
+
 impl Drop for Companion {
     fn drop(&mut self) {
         drop(self.say.take());
+        let until = Instant::now() + UNDOING;
+        while undoes(&self.activity) && Instant::now() < until && matches!(self.child.try_wait(), Ok(None)) {
+            std::thread::sleep(Duration::from_millis(2));
+        }
         let Some(group) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) else { return };
         let _ = kill_process_group(group, Signal::KILL);
         let _ = self.child.wait();
@@ -162,17 +204,21 @@ pub fn main(task: &str) -> u8 {
         crate::say::say!("tactus-probe: companion: the task cannot be read");
         return 2;
     };
-    if !die_with(task.parent) {
+    if undoes(&task.activity) {
+        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGPIPE] {
+            sys::on_signal(signal, sys::OnSignal::Ignore);
+        }
+    } else if !die_with(task.parent) {
         return 2;
     }
-    let works = match works(&task.activity, task.above) {
-        Ok(works) => works,
+    let disturbance = match disturbance(&task.activity, task.above) {
+        Ok(disturbance) => disturbance,
         Err(refusal) => {
             println!("refused {}", serde_json::to_string(&refusal).unwrap_or_default());
             return 2;
         }
     };
-    match supervise(works) {
+    match supervise(disturbance) {
         Ok(()) => 0,
         Err(error) => {
             crate::say::say!("tactus-probe: companion: {error}");
@@ -181,14 +227,18 @@ pub fn main(task: &str) -> u8 {
     }
 }
 
-fn works(activity: &Activity, above: u32) -> Result<Vec<Work>, Refusal> {
+fn disturbance(activity: &Activity, above: u32) -> Result<Disturbance, Refusal> {
     let cpus = &activity.cpus;
     let unknown = |kind: &str| Refusal { reason: format!("this probe has no `{kind}`"), hint: None };
-    match &activity.what {
-        What::Load(what) => load::find(what).ok_or_else(|| unknown(what.kind()))?.works(what, cpus),
-        What::Fault(what) => fault::find(what).ok_or_else(|| unknown(what.kind()))?.works(what, cpus, above),
-        What::Measure { measure, .. } => Err(unknown(measure.kind())),
-    }
+    let what = match &activity.what {
+        What::Load(what) => what,
+        What::Fault(what) => {
+            return fault::find(what).ok_or_else(|| unknown(what.kind()))?.prepare(what, cpus, above);
+        }
+        What::Measure { measure, .. } => return Err(unknown(measure.kind())),
+    };
+    let works = load::find(what).ok_or_else(|| unknown(what.kind()))?.works(what, cpus)?;
+    Ok(Disturbance { way: String::new(), works, longest: &[], held: None })
 }
 
 /// Ties the life of this process to its parent's; `false` when that one is gone already.
@@ -197,37 +247,62 @@ fn die_with(parent: u32) -> bool {
     std::os::unix::process::parent_id() == parent
 }
 
-fn supervise(works: Vec<Work>) -> io::Result<()> {
+fn supervise(disturbance: Disturbance) -> io::Result<()> {
+    let Disturbance { way, works, longest, mut held } = disturbance;
     let rounds = sys::shared(works.len())?;
     let me = std::process::id();
     // Workers wait for the end of this pipe: it comes when this process closes its last writing end.
     let (gate, hold) = rustix::pipe::pipe()?;
     let mut hold: Option<OwnedFd> = Some(hold);
+    let mut workers = Vec::new();
     for (work, rounds) in works.into_iter().zip(rounds) {
-        sys::fork(|| {
+        workers.push(sys::fork(|| {
             drop(hold.take());
             if die_with(me) && rustix::io::read(&gate, &mut [0; 1]).is_ok() {
                 work(&rounds.0);
                 over("one of its workers could not go on");
             }
-        })?;
+        })?);
     }
-    println!("ready");
+    // A session that has gone shows itself as the end of its orders, not as an error of these answers.
+    let tell = |words: &str| drop(writeln!(io::stdout(), "{words}"));
+    tell("ready");
     let mut orders = BufReader::new(File::from(io::stdin().as_fd().try_clone_to_owned()?));
     let mut line = String::new();
-    while orders.by_ref().take(64).read_line(&mut line)? > 0 {
+    while matches!(orders.by_ref().take(64).read_line(&mut line), Ok(1..)) {
         match line.trim_end() {
             "go" => {
                 drop(hold.take());
-                println!("running");
+                match held.as_mut().map_or(Ok(()), |held| held.begin()) {
+                    Ok(()) => tell("running"),
+                    Err(words) => tell(&words),
+                }
             }
             "stop" => {
+                let count = match &mut held {
+                    Some(held) => end(held.as_mut(), &mut workers),
+                    None => Ok(Count::default()),
+                };
                 let sum: u64 = rounds.iter().map(|rounds| rounds.0.load(Ordering::Relaxed)).sum();
-                println!("rounds {sum}");
+                let most = longest.iter().map(|longest| longest.0.load(Ordering::Relaxed)).max();
+                match count {
+                    Ok(count) => {
+                        let number = |n: Option<u64>| n.map_or("-".to_owned(), |n| n.to_string());
+                        let times = count.times.or((!rounds.is_empty()).then_some(sum));
+                        let most = count.longest_ns.or(most.filter(|most| *most > 0));
+                        tell(&format!("rounds {} {} {way}", number(times), number(most)));
+                    }
+                    Err(words) => tell(&words.replace('\n', " ")),
+                }
             }
             other => crate::say::say!("tactus-probe: companion: `{other}` is no order"),
         }
         line.clear();
+    }
+    if let Some(mut held) = held
+        && let Err(words) = end(held.as_mut(), &mut workers)
+    {
+        crate::say::say!("tactus-probe: companion: {words}");
     }
     // The session is gone: so is everything here, this process included.
     let _ = rustix::process::kill_current_process_group(Signal::KILL);
@@ -239,6 +314,15 @@ pub fn over(reason: &str) -> ! {
     println!("over {reason}");
     let _ = rustix::process::kill_current_process_group(Signal::KILL);
     std::process::exit(1)
+}
+
+/// Ends what disturbs in the kernel, once no worker uses it any more.
+fn end(held: &mut dyn Held, workers: &mut Vec<i32>) -> Result<Count, String> {
+    for pid in workers.drain(..).filter_map(Pid::from_raw) {
+        let _ = rustix::process::kill_process(pid, Signal::KILL);
+        let _ = rustix::process::waitpid(Some(pid), WaitOptions::empty());
+    }
+    held.end()
 }
 
 /// Lets the calling worker run on `cpus` with ordinary scheduling.

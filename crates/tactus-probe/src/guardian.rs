@@ -161,7 +161,7 @@ fn unmounted(path: &Path) -> io::Result<()> {
 }
 
 /// Runs a command, for at most [`COMMAND`]; its outcome does not matter.
-fn run(words: &[String]) {
+pub fn run(words: &[String]) {
     let Some((program, arguments)) = words.split_first() else { return };
     let child = Command::new(program)
         .args(arguments)

@@ -9,20 +9,21 @@ use std::time::Duration;
 
 use rustix::mm::{MlockAllFlags, mlockall, munlockall};
 use tactus_model::CpuSet;
-use tactus_model::activity::Policy;
+use tactus_model::activity::{Fault, Policy};
+use tactus_model::control::ControlBy;
 use tactus_model::message::{Activity, Done, End, FromProbe, Job, Note, Refusal, ToProbe, What};
 use tactus_model::series::SeriesKey;
 
 use crate::apply::Applied;
 use crate::channel::{Channel, Incoming};
 use crate::clock::Source;
-use crate::companion::Companion;
-use crate::measure::control::{self, CpuControl};
+use crate::companion::{Companion, Ended};
+use crate::measure::control::{self, CpuControl, no_control};
 use crate::measure::gaps::Gaps;
 use crate::measure::lane::{Common, Lane, Order, Run, Spec};
 use crate::measure::series::{SMALLEST_GAP, Series};
 use crate::measure::thread::{Measuring, allowed};
-use crate::measure::{self, counters, refuse};
+use crate::measure::{self, control_fault, counters, refuse};
 use crate::session::Farewell;
 use crate::sys;
 
@@ -38,6 +39,8 @@ const HEAD_START_NS: u64 = 3_000_000;
 pub struct Prepared {
     threads: Vec<Measuring>,
     controls: Vec<CpuControl>,
+    /// The fault that is the control, and a priority above the measuring threads.
+    control: Option<(Fault, u32)>,
     companions: Vec<Companion>,
     common: Arc<Common>,
     notes: Vec<Note>,
@@ -141,8 +144,12 @@ impl Prepared {
         for activity in &job.activities {
             threads.extend(start_threads(activity, &common, &mut notes)?);
         }
-        let controls =
-            if job.control.is_some() { prepare_controls(&threads, &mut notes) } else { Vec::new() };
+        let (mut controls, mut control) = (Vec::new(), None);
+        match &job.control {
+            ControlBy::Nothing => {}
+            ControlBy::Hog => controls = prepare_controls(&threads, &mut notes),
+            ControlBy::Fault(fault) => control = Some((fault.clone(), above)),
+        }
         let latency =
             if threads.is_empty() || job.no_side_effects { None } else { hold_cpu_latency(&mut notes) };
         // Last of all, so that it covers all of the above.
@@ -150,6 +157,7 @@ impl Prepared {
         Ok(Self {
             threads,
             controls,
+            control,
             companions,
             common,
             notes,
@@ -173,10 +181,12 @@ impl Prepared {
     /// When the stream breaks.
     pub fn control(&mut self, channel: &mut Channel) -> io::Result<()> {
         let controls = std::mem::take(&mut self.controls);
-        if controls.is_empty() {
-            return Ok(());
-        }
-        let (results, notes) = control::run(controls);
+        let lanes = || self.threads.iter().map(|thread| Arc::clone(&thread.lane)).collect::<Vec<_>>();
+        let (results, notes) = match &self.control {
+            Some((fault, above)) if !self.threads.is_empty() => control_fault::run(fault, &lanes(), *above),
+            _ if !controls.is_empty() => control::run(controls),
+            _ => return Ok(()),
+        };
         for result in results {
             channel.say(&FromProbe::Control(result))?;
         }
@@ -265,14 +275,7 @@ fn prepare_controls(threads: &[Measuring], notes: &mut Vec<Note>) -> Vec<CpuCont
     for (cpu, lanes) in by_cpu {
         match CpuControl::prepare(cpu, lanes) {
             Ok(control) => controls.push(control),
-            Err(refusal) => notes.push(Note {
-                kind: tactus_model::message::NoteKind::Obstacle,
-                text: format!(
-                    "no control on CPU {cpu}, so that nothing proves the instrument there: {}",
-                    refusal.reason
-                ),
-                hint: refusal.hint,
-            }),
+            Err(refusal) => notes.push(no_control(&format!("CPU {cpu}"), refusal)),
         }
     }
     controls
@@ -409,9 +412,15 @@ impl Running {
         let reason = self.reason(end);
         // One that ended since the last look has not loaded until the end.
         self.look_after(channel)?;
-        let companions = self.job.companions.drain(..);
-        let load_rounds =
-            companions.filter_map(|companion| Some((companion.activity, companion.stop()?))).collect();
+        let mut load_rounds = Vec::new();
+        for companion in self.job.companions.drain(..) {
+            match companion.stop() {
+                Ok(Ended::Load(activity, rounds)) => load_rounds.push((activity, rounds)),
+                Ok(Ended::Fault(injected)) => channel.say(&FromProbe::Injected(injected))?,
+                Ok(Ended::Before) => {}
+                Err(words) => channel.note(Note::obstacle(words, "see whether everything is as it was"))?,
+            }
+        }
         // No thread measures and no load runs any more.
         for note in self.job.applied.take_back() {
             channel.note(note)?;
@@ -499,7 +508,7 @@ mod tests {
         Job {
             duration_ns: 1,
             tick_ns: 1,
-            control: tactus_model::control::ControlBy::Nothing,
+            control: ControlBy::Nothing,
             no_side_effects: true,
             housekeeping: CpuSet::default(),
             activities: vec![Activity { id: 0, cpus: cpus.parse().unwrap(), what }],

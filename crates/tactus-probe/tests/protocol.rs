@@ -7,7 +7,9 @@ use tactus_model::Nanos;
 use tactus_model::activity::{Cpu, Fault, Hog, Load, Scheduler, Timer};
 use tactus_model::catalogue::WORDS;
 use tactus_model::latency::Totals;
-use tactus_model::message::{Activity, Control, End, FromProbe, Job, NoteKind, Tick, ToProbe, What};
+use tactus_model::message::{
+    Activity, Control, End, FromProbe, Injected, Job, NoteKind, Tick, ToProbe, What,
+};
 
 fn ticks(heard: &[FromProbe]) -> Vec<&Tick> {
     heard
@@ -21,6 +23,13 @@ fn controls(heard: &[FromProbe]) -> Vec<&Control> {
         .iter()
         .filter_map(|message| if let FromProbe::Control(control) = message { Some(control) } else { None })
         .collect()
+}
+
+fn injected(heard: &[FromProbe]) -> &Injected {
+    heard
+        .iter()
+        .find_map(|message| if let FromProbe::Injected(injected) = message { Some(injected) } else { None })
+        .unwrap()
 }
 
 fn samples(ticks: &[&Tick]) -> u64 {
@@ -124,8 +133,12 @@ fn a_hog_is_seen_by_the_thread_below_it_and_counted() {
     let Some((heard, done)) = probe.perform(job) else { return };
     let total = ticks(&heard).last().unwrap().total;
     assert!(total.max_ns >= 4_000_000 && total.overruns >= 4, "5 ms at an interval of 1 ms: {total:?}");
-    let (_, rounds) = done.load_rounds[0];
-    assert!((1..=12).contains(&rounds), "{rounds} hogs in 600 ms");
+    assert_eq!((done.end, done.load_rounds.len()), (End::Complete, 0), "a fault is no load");
+    let injected = injected(&heard);
+    assert_eq!((&*injected.kind, &*injected.way, injected.activity), ("hog", "SCHED_FIFO 81", 1));
+    assert_eq!((injected.length_ns, injected.every_ns), (5_000_000, 50_000_000));
+    assert!((1..=12).contains(&injected.times.unwrap()), "in 600 ms: {injected:?}");
+    assert!(injected.longest_ns.unwrap() >= 5_000_000, "{injected:?}");
 }
 
 #[test]

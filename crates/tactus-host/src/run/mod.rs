@@ -1,5 +1,6 @@
 //! A run: resolved plan -> scenarios -> events -> bundle.
 
+mod blocks;
 mod engine;
 mod interrupt;
 mod look;

@@ -16,6 +16,7 @@ use tactus_model::message::{Activity, Done, End, FromProbe, Job, Note, PROTOCOL,
 use tactus_model::wire::Item;
 use tactus_model::{CpuSet, Evidence};
 
+use super::blocks::undos;
 use super::engine::{Context, RunError};
 use super::session::{Arrival, Session};
 use super::settings::{Settings, settings};
@@ -104,10 +105,12 @@ pub(super) struct Stage<'a> {
     outcome: BTreeMap<usize, Outcome>,
     /// End of the last tick of each row, in ns since it began to measure.
     reached: BTreeMap<usize, u64>,
-    /// For settings that a probe makes on this machine and puts back itself, if it lives.
+    /// For what a probe changes on this machine and puts back itself, if it lives.
     promises: Vec<Promise>,
     /// Over the virtual CPUs of environments, by their session's number.
     watches: Vec<(usize, Watch)>,
+    /// Blocks on this machine of which nobody has said that they are taken back.
+    blocks: usize,
 }
 
 impl<'a> Stage<'a> {
@@ -121,6 +124,7 @@ impl<'a> Stage<'a> {
             reached: BTreeMap::new(),
             promises: Vec::new(),
             watches: Vec::new(),
+            blocks: 0,
         }
     }
 
@@ -149,7 +153,8 @@ impl<'a> Stage<'a> {
 
     /// Ends every environment; after a scenario that left nothing behind those stay up that the next one may use.
     pub(super) fn close(&mut self, context: &mut Context<'_>, well: bool) {
-        let all_done = self.sessions.iter().all(|session| session.done && !session.refused);
+        let ended = |session: &Session| session.done && !session.refused;
+        let all_done = self.blocks == 0 && self.sessions.iter().all(ended);
         let keep = well && !context.interrupt.asked();
         for session in self.sessions.drain(..) {
             if keep && session.is_reusable() {
@@ -281,13 +286,15 @@ impl<'a> Stage<'a> {
             let Settings { changes, restore, promises } =
                 made.map_err(|reason| Failure::Scenario(format!("{name}: {reason}")))?;
             self.promises.extend(promises);
+            let control = control(&self.planned.control, measures, emulated);
+            self.promise_blocks(context, &name, &activities, &control)?;
             let environment = &context.resolved.environments[&name];
             self.sessions[at].sets = !changes.is_empty();
             let job = Job {
                 // What only makes load goes on until those that measure are done, and is then told to stop.
                 duration_ns: if measures { self.planned.duration_ns } else { u64::MAX / 4 },
                 tick_ns: self.planned.tick_ns,
-                control: control(&self.planned.control, measures, emulated),
+                control,
                 no_side_effects: self.planned.no_side_effects,
                 housekeeping: environment.housekeeping.clone(),
                 activities,
@@ -309,6 +316,31 @@ impl<'a> Stage<'a> {
                 let facts = Some(Box::new(facts));
                 context.emit(Event::FactsCollected { environment, readings, facts })?;
             }
+        }
+        Ok(())
+    }
+
+    /// Promises that what a block changes of this machine's kernel is taken back.
+    fn promise_blocks(
+        &mut self,
+        context: &Context<'_>,
+        name: &str,
+        activities: &[Activity],
+        control: &ControlBy,
+    ) -> Result<(), Failure> {
+        if context.resolved.environments[name].kind.numbers_cpus() {
+            return Ok(());
+        }
+        let faults: Vec<&Fault> = activities
+            .iter()
+            .filter_map(|activity| if let What::Fault(fault) = &activity.what { Some(fault) } else { None })
+            .collect();
+        self.blocks += faults.iter().filter(|fault| matches!(fault, Fault::Block(_))).count();
+        let proving = if let ControlBy::Fault(fault) = control { Some(fault) } else { None };
+        for how in faults.into_iter().chain(proving).flat_map(|fault| undos(fault, context.system)) {
+            let promise = context.guardian.promise(how);
+            let failed = |error| Failure::Scenario(format!("{name}: the guardian cannot be told: {error}"));
+            self.promises.push(promise.map_err(failed)?);
         }
         Ok(())
     }
@@ -515,6 +547,10 @@ impl<'a> Stage<'a> {
             }
             FromProbe::Injected(injected) => {
                 let outside = outside(context, &environment, &injected.cpus);
+                let here = !context.resolved.environments[&environment].kind.numbers_cpus();
+                if here && injected.kind == "block" {
+                    self.blocks = self.blocks.saturating_sub(1);
+                }
                 context.emit(Event::Injected { environment, outside, injected })?;
             }
             FromProbe::Note(note) => context.emit(Event::Noted { environment: Some(environment), note })?,

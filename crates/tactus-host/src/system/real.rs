@@ -86,7 +86,11 @@ fn begin(command: &mut Command) -> io::Result<process::Child> {
 
 impl System for Real {
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
-        fs::read(path)
+        // In one piece where it is a value of the kernel's: some files (tracefs' osnoise/cpus) refuse to
+        // be read in small ones.
+        let mut bytes = Vec::with_capacity(4096);
+        fs::File::open(path)?.read_to_end(&mut bytes)?;
+        Ok(bytes)
     }
 
     fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {

@@ -4,6 +4,7 @@
 #![expect(clippy::disallowed_methods, reason = "these tests look at the machine from outside the door")]
 
 mod conversation;
+mod faults;
 mod jailhouse;
 mod leftovers;
 mod places;

@@ -12,7 +12,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tactus_model::activity::Policy;
-use tactus_model::message::{Control, Note, Refusal};
+use tactus_model::message::{Control, Note, NoteKind, Refusal};
 
 use super::lane::{Lane, Order, Run};
 use super::ring::Sample;
@@ -223,16 +223,31 @@ pub fn run(mut cpus: Vec<CpuControl>) -> (Vec<Control>, Vec<Note>) {
             cpu.take(held);
         }
     }
-    let deadline = cpus.iter().flat_map(|cpu| &cpu.lanes).any(|lane| lane.spec.policy == Policy::Deadline);
-    let mut notes = Vec::new();
-    if deadline {
-        notes.push(Note::info(format!(
-            "the control was seen while the threads were SCHED_FIFO {CONTROL_PRIORITY}: nothing can be above SCHED_DEADLINE"
-        )));
-    }
+    let mut notes: Vec<Note> = deadline_note(cpus.iter().flat_map(|cpu| &cpu.lanes)).into_iter().collect();
     let results: Vec<Control> = cpus.into_iter().flat_map(|cpu| cpu.results).collect();
     notes.extend(results.iter().filter(|result| result.injected_ns == 0).map(never_met));
     (results, notes)
+}
+
+/// What a control cannot show of SCHED_DEADLINE threads.
+pub fn deadline_note<'a>(mut lanes: impl Iterator<Item = &'a Arc<Lane>>) -> Option<Note> {
+    lanes.any(|lane| lane.spec.policy == Policy::Deadline).then(|| {
+        Note::info(format!(
+            "the control was seen while the threads were SCHED_FIFO {CONTROL_PRIORITY}: nothing can be above SCHED_DEADLINE"
+        ))
+    })
+}
+
+/// Nothing could be injected on `place`.
+pub fn no_control(place: &str, refusal: Refusal) -> Note {
+    Note {
+        kind: NoteKind::Obstacle,
+        text: format!(
+            "no control on {place}, so that nothing proves the instrument there: {}",
+            refusal.reason
+        ),
+        hint: refusal.hint,
+    }
 }
 
 /// A control that says nothing of the instrument: the hog itself came too late, every time.

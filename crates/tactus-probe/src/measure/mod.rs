@@ -2,6 +2,7 @@
 //! in common: the thread, its lane and ring, the control, the counters.
 
 pub mod control;
+pub mod control_fault;
 pub mod counters;
 pub mod gaps;
 pub mod lane;

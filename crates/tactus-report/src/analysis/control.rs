@@ -32,9 +32,9 @@ fn unseen(result: &RowResult) -> usize {
 #[must_use]
 pub fn control_sentence(result: &RowResult) -> String {
     let Some(entry) = control(result) else {
-        return "no control was injected: the instrument is not proven here".into();
+        return "no control was injected: instrument not proven here".into();
     };
-    let injected = latency(float(entry.injected_ns));
+    let injected = injected(entry.injected_ns, result.control.iter());
     let threads = result.control.len();
     let unproven = result.control.iter().filter(|control| !control.proven).count();
     if entry.proven {
@@ -43,19 +43,25 @@ pub fn control_sentence(result: &RowResult) -> String {
             2 => " on both threads".into(),
             _ => format!(" on all {threads} threads"),
         };
-        return format!("{injected} hog seen as {}{all}", seen(result.control.iter()));
+        return format!("{injected} seen as {}{all}", seen(result.control.iter()));
     }
     let seen = latency(float(entry.seen_ns));
     if unproven > 0 {
         return format!(
-            "{injected} hog seen as {seen}: not at its size on {unproven} of {threads} threads; the instrument is not proven here"
+            "{injected} seen as {seen}: not at its size on {unproven} of {threads} threads; instrument not proven here"
         );
     }
     format!(
-        "{} of {} threads had no control: the instrument is not proven here",
+        "{} of {} threads had no control: instrument not proven here",
         unseen(result),
         result.series.len()
     )
+}
+
+/// What was injected, in words: its length and what it was.
+pub fn injected<'a>(ns: u64, mut controls: impl Iterator<Item = &'a Control>) -> String {
+    let by = controls.next().map_or("fault", |control| &control.by);
+    format!("{} {}", latency(float(ns)), crate::units::clean(by))
 }
 
 /// What controls were seen as: one latency, or the range of several.

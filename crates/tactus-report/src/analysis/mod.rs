@@ -29,7 +29,7 @@ pub use attribution::{Attribution, attribution};
 pub use bootstrap::{ENOUGH, Interval, Slots};
 pub use comparison::{Against, Delta, Figures, Line, comparison, load_words, title};
 pub use conditions::{conditions, conditions_by_id};
-pub use control::{control, control_sentence, seen};
+pub use control::{control, control_sentence, injected, seen};
 pub use distribution::{Bins, distribution};
 pub use document::document;
 pub use effect::{Change, Claim, Effect, Maximum, Quantity, claims, effect};

@@ -146,15 +146,13 @@ fn summary(contents: &Contents, histogram: Option<u32>) -> String {
         }
         for control in &row.result.control {
             let us = |ns: u64| tactus_model::number::float(ns) / 1e3;
-            let proven = if control.proven {
-                "seen"
-            } else {
-                "NOT seen at its size: the instrument is not proven here"
-            };
+            let proven =
+                if control.proven { "seen" } else { "NOT seen at its size: instrument not proven here" };
             let _ = writeln!(
                 text,
-                "# Control: {:.0} us injected on CPU {}, {:.0} us measured: {proven}",
+                "# Control: {:.0} us {} injected on CPU {}, {:.0} us measured: {proven}",
                 us(control.injected_ns),
+                control.by,
                 control.series.cpu,
                 us(control.seen_ns)
             );

@@ -7,11 +7,10 @@ use tactus_model::bundle::{Contents, RowResult};
 use tactus_model::document::Outcome;
 use tactus_model::event::{RowStatus, RunStatus};
 use tactus_model::message::NoteKind;
-use tactus_model::number::float;
 
 use crate::analysis::{
-    Answer, Line, caution, claims, comparison, conditions, control, control_sentence, pages, proofs, remarks,
-    seen, tables,
+    Answer, Line, caution, claims, comparison, conditions, control, control_sentence, injected, pages, proofs,
+    remarks, seen, tables,
 };
 use crate::units::{clean, duration, latency, wrapped};
 
@@ -310,13 +309,15 @@ fn controls(page: &mut Page, contents: &Contents) {
     }
     page.gap();
     let is_proven = |result: &&RowResult| control(result).is_some_and(|entry| entry.proven);
-    let mut kinds: Vec<_> = measured().filter(is_proven).map(|result| result.evidence).collect();
+    let kind_of = |result: &RowResult| (result.evidence, result.control[0].by.clone());
+    let mut kinds: Vec<_> = measured().filter(is_proven).map(kind_of).collect();
     kinds.dedup();
     for kind in kinds {
         let proven: Vec<&RowResult> =
-            measured().filter(is_proven).filter(|result| result.evidence == kind).collect();
+            measured().filter(is_proven).filter(|result| kind_of(result) == kind).collect();
         let controls = || proven.iter().flat_map(|result| &result.control);
-        let injected = latency(float(controls().map(|control| control.injected_ns).max().unwrap_or(0)));
+        let longest = controls().map(|control| control.injected_ns).max().unwrap_or(0);
+        let injected = injected(longest, controls());
         let threads = match controls().count() {
             1 => "the one thread".into(),
             count => format!("all {count} threads"),
@@ -325,11 +326,10 @@ fn controls(page: &mut Page, contents: &Contents) {
             1 => "1 measurement".into(),
             count => format!("{count} measurements"),
         };
-        let kind = kind.map(|kind| format!(" ({kind})")).unwrap_or_default();
+        let kind = kind.0.map(|kind| format!(" ({kind})")).unwrap_or_default();
         let seen = seen(controls());
-        let text = format!(
-            "{injected} hog seen as {seen} on {threads} of {of}{kind}: the instrument is proven there"
-        );
+        let text =
+            format!("{injected} seen as {seen} on {threads} of {of}{kind}: the instrument is proven there");
         page.item("control: ", Some(Tone::Good), &text);
     }
     for result in measured().filter(|result| !is_proven(result)) {

@@ -1,0 +1,83 @@
+//! A block by the kernel's own test module preemptirq_delay_test: loaded with a length and a CPU, it
+//! blocks once and then each time that something is written to its trigger.
+
+use std::fs;
+use std::path::Path;
+
+use tactus_model::activity::Off;
+
+use super::{No, Wanted, no};
+use crate::fault::{Count, Disturbance, Held, repeat};
+use crate::guardian::run;
+use crate::sys;
+
+const MODULE: &str = "preemptirq_delay_test";
+const TRIGGER: &str = "/sys/kernel/preemptirq_delay_test/trigger";
+const PARAMETERS: &str = "/sys/module/preemptirq_delay_test/parameters/";
+
+/// The module, loaded, until it is told to go.
+struct Loaded;
+
+pub(super) fn prepare(wanted: &Wanted<'_>) -> Result<Disturbance, No> {
+    let (Some(cpu), 1) = (wanted.cpus.first(), wanted.cpus.len()) else {
+        return no(false, &[MODULE, " blocks one CPU and no more"]);
+    };
+    if Path::new(TRIGGER).exists() {
+        return no(true, &[MODULE, " is loaded already, for somebody else"]);
+    }
+    let mode = if wanted.off == Off::Interrupts { "irq" } else { "preempt" };
+    let values = [
+        ("delay=", (wanted.length / 1_000).to_string()),
+        ("test_mode=", mode.to_owned()),
+        ("burst_size=", "1".to_owned()),
+        ("cpu_affinity=", cpu.to_string()),
+    ];
+    let mut words = vec!["modprobe".to_owned(), MODULE.to_owned()];
+    words.extend(values.iter().map(|(name, value)| [*name, value].concat()));
+    run(&words);
+    let loaded = Loaded;
+    // Where it is not there, or is an older one that passes over what it does not know.
+    for (name, value) in &values {
+        let is = fs::read_to_string([PARAMETERS, name.trim_end_matches('=')].concat()).unwrap_or_default();
+        if is.trim() != value {
+            return no(false, &[MODULE, " cannot be loaded with ", name, value]);
+        }
+    }
+    let longest = sys::shared(1).map_err(|error| error.to_string())?;
+    let every = wanted.every;
+    let work = move |rounds: &std::sync::atomic::AtomicU64| {
+        repeat(every, sys::now() + every, &longest[0], rounds, &|| {
+            let _ = fs::write(TRIGGER, "1");
+            0
+        });
+    };
+    Ok(Disturbance {
+        way: MODULE.to_owned(),
+        works: vec![Box::new(work)],
+        longest: &[],
+        held: Some(Box::new(loaded)),
+    })
+}
+
+impl Held for Loaded {
+    fn begin(&mut self) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<Count, String> {
+        if Path::new(PARAMETERS).exists() {
+            run(&["modprobe", "-r", MODULE].map(str::to_owned));
+        }
+        if Path::new(PARAMETERS).exists() {
+            Err([MODULE, " cannot be unloaded"].concat())
+        } else {
+            Ok(Count::default())
+        }
+    }
+}
+
+impl Drop for Loaded {
+    fn drop(&mut self) {
+        let _ = self.end();
+    }
+}

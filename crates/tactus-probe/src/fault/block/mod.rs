@@ -1,0 +1,147 @@
+//! `block`: interrupts or preemption are off for a known time. Only the kernel can do that: the first
+//! of its ways that this one has is used, or the one that the plan names.
+
+mod blocksys;
+mod delay;
+mod tracer;
+
+use tactus_model::CpuSet;
+use tactus_model::activity::{self, BlockWay, Fault as Table, Off};
+use tactus_model::message::Refusal;
+
+use super::{Disturbance, Fault, refused, size};
+
+/// The longest block, in ns: beyond it the kernel's own watchdogs wake up.
+const LONGEST_NS: u64 = 1_000_000_000;
+/// The shortest pause between two blocks, in ns: the tracers know none that is shorter.
+const PAUSE_NS: u64 = 1_000_000;
+/// How often a way that somebody else uses is tried again, and the time between two tries.
+const TRIES: u32 = 70;
+const AGAIN: std::time::Duration = std::time::Duration::from_millis(100);
+
+/// The fault.
+pub struct Block;
+
+/// A block to be prepared.
+struct Wanted<'a> {
+    /// How long each, in ns.
+    length: u64,
+    /// How often, in ns.
+    every: u64,
+    off: Off,
+    cpus: &'a CpuSet,
+    /// A priority above the measuring threads.
+    above: u32,
+}
+
+/// Why a way cannot be gone.
+#[derive(Debug)]
+struct No {
+    /// In words.
+    why: String,
+    /// It could be gone later: somebody else goes it now.
+    busy: bool,
+}
+
+impl From<String> for No {
+    fn from(why: String) -> Self {
+        Self { why, busy: false }
+    }
+}
+
+/// A way that cannot be gone, for a reason in parts: texts are joined in less space than they are
+/// formatted.
+#[cold]
+fn no<T>(busy: bool, why: &[&str]) -> Result<T, No> {
+    Err(No { why: why.concat(), busy })
+}
+
+/// What went wrong with a file.
+#[cold]
+fn wrong(path: &str, error: &std::io::Error) -> String {
+    [path, ": ", &error.to_string()].concat()
+}
+
+impl Fault for Block {
+    fn name(&self) -> &'static str {
+        "block"
+    }
+
+    fn prepare(&self, fault: &Table, cpus: &CpuSet, above: u32) -> Result<Disturbance, Refusal> {
+        let Table::Block(block) = fault else { unreachable!("found by its name") };
+        let (length, every) = size(fault, 1)?;
+        if !(1_000..=LONGEST_NS).contains(&length) || every - length < PAUSE_NS {
+            return Err(refused(
+                format!("block: {} every {} is out of range", block.length, block.every),
+                "use 1us to 1s, with at least 1ms between two blocks",
+            ));
+        }
+        let wanted = Wanted { length, every, off: block.off.unwrap_or_default(), cpus, above };
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            match by_some_way(&wanted, block) {
+                Ok(disturbance) => return Ok(disturbance),
+                Err(no) if !no.busy || tries == TRIES => return Err(refusal(&no)),
+                Err(_) => std::thread::sleep(AGAIN),
+            }
+        }
+    }
+}
+
+fn refusal(no: &No) -> Refusal {
+    let hint = if no.busy {
+        "end it, or remove what a killed one left: rmdir /sys/kernel/tracing/instances/tactus-*"
+    } else {
+        "use a kernel with CONFIG_HWLAT_TRACER or CONFIG_OSNOISE_TRACER (Debian: linux-image-rt-amd64), as root; a \
+container needs CAP_SYS_ADMIN besides"
+    };
+    refused(format!("block: {}", no.why), hint)
+}
+
+fn by_some_way(wanted: &Wanted<'_>, block: &activity::Block) -> Result<Disturbance, No> {
+    let ways = [BlockWay::Blocksys, BlockWay::Hwlat, BlockWay::Osnoise, BlockWay::PreemptirqDelay];
+    let mut all = No { why: String::new(), busy: false };
+    for way in ways.into_iter().filter(|way| block.way.is_none_or(|only| only == *way)) {
+        let result = match way {
+            BlockWay::Blocksys => blocksys::prepare(wanted),
+            BlockWay::Hwlat => tracer::hwlat(wanted),
+            BlockWay::Osnoise => tracer::osnoise(wanted),
+            BlockWay::PreemptirqDelay => delay::prepare(wanted),
+        };
+        match result {
+            Ok(disturbance) => return Ok(disturbance),
+            Err(no) => {
+                if !all.why.is_empty() {
+                    all.why.push_str("; ");
+                }
+                all.why.push_str(&no.why);
+                all.busy |= no.busy;
+            }
+        }
+    }
+    Err(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tactus_model::Nanos;
+
+    #[test]
+    fn blocks_that_the_tracers_or_the_watchdogs_do_not_allow_are_refused() {
+        for (length, every) in
+            [(500, 1_000_000_000), (2_000_000_000, 10_000_000_000), (10_000_000, 10_900_000)]
+        {
+            let block = activity::Block {
+                length: Nanos(length),
+                every: Nanos(every),
+                emulated: None,
+                off: None,
+                way: None,
+            };
+            let refusal = Block.prepare(&Table::Block(block), &CpuSet::one(0), 99).err().unwrap();
+            assert!(refusal.reason.starts_with("block: ") && refusal.hint.is_some(), "{refusal:?}");
+        }
+    }
+}

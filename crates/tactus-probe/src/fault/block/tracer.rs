@@ -1,0 +1,279 @@
+//! A block by one of the kernel's tracers. hwlat looks for what firmware takes from a CPU and for that
+//! keeps interrupts off for `width` of every `window`; osnoise does the same for `runtime` of every
+//! `period`, with interrupts or preemption off where its options say so.
+//!
+//! The tracer runs in an instance of tracefs of its own, which has its own CPUs and is gone at the end;
+//! what is common to all instances is put back. Where another hwlat, osnoise or timerlat runs its
+//! settings are not touched. The kernel's threads are of ordinary priority: they are put above the
+//! measuring ones, else a busy CPU would never be blocked.
+
+use std::fs;
+use std::io::ErrorKind;
+
+use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
+use tactus_model::CpuSet;
+use tactus_model::activity::Off;
+
+use super::{No, Wanted, no, wrong};
+use crate::fault::{Count, Disturbance, Held};
+use crate::sys::{self, SchedAttr};
+
+/// Where tracefs is, or is mounted for this process alone.
+const ROOT: &str = "/sys/kernel/tracing/";
+
+/// A tracer and what it changed.
+struct Tracer {
+    /// `hwlat` or `osnoise`.
+    name: &'static str,
+    /// Its instance, below [`ROOT`]; empty: removed.
+    instance: String,
+    /// What its threads are called before the number of their CPU.
+    comm: &'static str,
+    cpus: CpuSet,
+    above: u32,
+    /// Files below [`ROOT`] and what they said, in the order in which they were written.
+    former: Vec<(&'static str, String)>,
+}
+
+/// By the hwlat tracer, with interrupts off.
+pub(super) fn hwlat(wanted: &Wanted<'_>) -> Result<Disturbance, No> {
+    if wanted.off == Off::Preemption {
+        return no(false, &["the hwlat tracer keeps interrupts off, not preemption alone"]);
+    }
+    let mut tracer = Tracer::claim("hwlat", "hwlatd/", wanted)?;
+    match read("hwlat_detector/mode") {
+        Ok(modes) => {
+            let mode = modes.split(['[', ']']).nth(1).unwrap_or("round-robin").to_owned();
+            tracer.change("hwlat_detector/mode", mode, "per-cpu")?;
+        }
+        // Before Linux 5.15 it goes from one CPU to the next.
+        Err(_) if wanted.cpus.len() == 1 => {}
+        Err(_) => return no(false, &["the hwlat tracer of this kernel blocks one CPU at a time"]),
+    }
+    tracer.pair("hwlat_detector/width", "hwlat_detector/window", wanted)?;
+    tracer.own("tracing_cpumask", &tactus_model::change::to_mask(wanted.cpus))?;
+    tracer.ready()
+}
+
+/// By the osnoise tracer, with interrupts or preemption off.
+pub(super) fn osnoise(wanted: &Wanted<'_>) -> Result<Disturbance, No> {
+    let mut tracer = Tracer::claim("osnoise", "osnoise/", wanted)?;
+    let options = read("osnoise/options").unwrap_or_default();
+    let (irq, preempt) = ("OSNOISE_IRQ_DISABLE", "OSNOISE_PREEMPT_DISABLE");
+    let needed = if wanted.off == Off::Interrupts { irq } else { preempt };
+    for (option, on) in [(irq, needed == irq), (preempt, needed == preempt), ("OSNOISE_WORKLOAD", true)] {
+        let not = ["NO_", option].concat();
+        let (is_on, is_off) = (has(&options, option), has(&options, &not));
+        match (on, is_on, is_off) {
+            (true, false, true) => tracer.change("osnoise/options", not, option)?,
+            (false, true, _) => tracer.change("osnoise/options", option.to_owned(), &not)?,
+            (true, false, false) if option == needed => {
+                return no(false, &["the osnoise tracer of this kernel has no option ", option]);
+            }
+            _ => {}
+        }
+    }
+    // At a limit it would stop.
+    for limit in ["osnoise/stop_tracing_us", "osnoise/stop_tracing_total_us"] {
+        tracer.set(limit, "0")?;
+    }
+    tracer.set("osnoise/cpus", &wanted.cpus.to_string())?;
+    tracer.pair("osnoise/runtime_us", "osnoise/period_us", wanted)?;
+    tracer.ready()
+}
+
+fn has(words: &str, wanted: &str) -> bool {
+    words.split_whitespace().any(|word| word == wanted)
+}
+
+fn at(path: &str) -> String {
+    [ROOT, path].concat()
+}
+
+fn read(path: &str) -> Result<String, String> {
+    let path = at(path);
+    crate::apply::read(&path).map_err(|error| wrong(&path, &error))
+}
+
+fn write(path: &str, value: &str) -> Result<(), String> {
+    let path = at(path);
+    fs::write(&path, value).map_err(|error| wrong(&[&path, ": ", value].concat(), &error))
+}
+
+/// The tracers of this kernel. Where tracefs is not mounted it is, for this process alone.
+fn tracers() -> Result<String, String> {
+    read("available_tracers").or_else(|_| {
+        sys::own_mounts().map_err(|error| wrong("tracefs is not mounted, nor may it be", &error))?;
+        let _ = mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC);
+        mount("tracefs", ROOT, "tracefs", MountFlags::empty(), None)
+            .map_err(|error| wrong("tracefs cannot be mounted", &error.into()))?;
+        read("available_tracers")
+    })
+}
+
+impl Tracer {
+    /// Makes its instance, in which nothing runs yet.
+    fn claim(name: &'static str, comm: &'static str, wanted: &Wanted<'_>) -> Result<Self, No> {
+        let tracers = tracers()?;
+        if !has(&tracers, name) {
+            return no(false, &["this kernel has no ", name, " tracer (it has ", &tracers, ")"]);
+        }
+        let mut places = vec![String::new()];
+        for entry in fs::read_dir(at("instances")).into_iter().flatten().flatten() {
+            places.push(["instances/", &entry.file_name().to_string_lossy(), "/"].concat());
+        }
+        for place in places {
+            let current = read(&[&*place, "current_tracer"].concat()).unwrap_or_default();
+            // hwlat and osnoise get along with each other; timerlat shares its settings with osnoise.
+            if current == name || name == "osnoise" && current == "timerlat" {
+                return no(true, &["the ", &current, " tracer is in use in ", ROOT, &place]);
+            }
+        }
+        let instance = ["instances/tactus-", name].concat();
+        if let Err(error) = fs::create_dir(at(&instance)) {
+            return no(error.kind() == ErrorKind::AlreadyExists, &[&wrong(&at(&instance), &error)]);
+        }
+        let tracer =
+            Self { name, instance, comm, cpus: wanted.cpus.clone(), above: wanted.above, former: Vec::new() };
+        tracer.own("tracing_on", "0")?;
+        Ok(tracer)
+    }
+
+    fn ready(self) -> Result<Disturbance, No> {
+        self.own("current_tracer", self.name)?;
+        Ok(Disturbance {
+            way: [self.name, " tracer"].concat(),
+            works: Vec::new(),
+            longest: &[],
+            held: Some(Box::new(self)),
+        })
+    }
+
+    /// A file of the instance.
+    fn path(&self, file: &str) -> String {
+        [&*self.instance, "/", file].concat()
+    }
+
+    /// Writes a file of the instance.
+    fn own(&self, file: &str, value: &str) -> Result<(), String> {
+        write(&self.path(file), value)
+    }
+
+    /// Writes a file that all instances share; `former` is what puts it back.
+    fn change(&mut self, path: &'static str, former: String, value: &str) -> Result<(), String> {
+        self.former.push((path, former));
+        write(path, value)
+    }
+
+    fn set(&mut self, path: &'static str, value: &str) -> Result<(), String> {
+        let former = read(path)?;
+        if former == value { Ok(()) } else { self.change(path, former, value) }
+    }
+
+    /// Sets a time that must never be above the other one, and that other one.
+    fn pair(&mut self, inner: &'static str, outer: &'static str, wanted: &Wanted<'_>) -> Result<(), String> {
+        let (was_inner, was_outer) = (read(inner)?, read(outer)?);
+        // Put back from the last to the first.
+        self.former.push((inner, was_inner));
+        self.former.push((outer, was_outer));
+        self.change(inner, "1".to_owned(), "1")?;
+        write(outer, &(wanted.every / 1_000).to_string())?;
+        write(inner, &(wanted.length / 1_000).to_string())
+    }
+
+    /// What osnoise wrote down: a line for each time.
+    fn samples(&self) -> Option<Count> {
+        let (mut times, mut lost) = (0, 0);
+        for cpu in self.cpus.iter() {
+            let stats = read(&self.path(&["per_cpu/cpu", &cpu.to_string(), "/stats"].concat())).ok()?;
+            times += number(&stats, "entries:")?;
+            lost += number(&stats, "overrun:")?;
+        }
+        let trace = read(&self.path("trace")).ok()?;
+        let longest = trace.lines().filter_map(runtime).max();
+        // What was overwritten may have been longer.
+        Some(Count { times: Some(times + lost), longest_ns: longest.filter(|_| lost == 0) })
+    }
+}
+
+/// The number after a word at the beginning of a line.
+fn number(text: &str, word: &str) -> Option<u64> {
+    text.lines().find_map(|line| line.trim().strip_prefix(word))?.trim().parse().ok()
+}
+
+/// How long the osnoise tracer ran, in ns, from a line of its trace: the first number after the time
+/// stamp, in us.
+fn runtime(line: &str) -> Option<u64> {
+    if line.starts_with('#') {
+        return None;
+    }
+    let us: u64 = line.split(": ").nth(1)?.split_whitespace().next()?.parse().ok()?;
+    us.checked_mul(1_000)
+}
+
+impl Held for Tracer {
+    fn begin(&mut self) -> Result<(), String> {
+        self.own("tracing_on", "1")?;
+        for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+            let Ok(thread) = entry.file_name().to_string_lossy().parse::<u32>() else { continue };
+            let comm = fs::read_to_string(entry.path().join("comm")).unwrap_or_default();
+            let cpu = comm.trim().strip_prefix(self.comm).and_then(|cpu| cpu.parse::<u32>().ok());
+            if cpu.is_some_and(|cpu| self.cpus.contains(cpu)) {
+                // Where it is refused, blocks come late on a busy CPU, and are blocks all the same.
+                let _ = sys::set_scheduler_of(thread, SchedAttr::fifo(self.above));
+            }
+        }
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<Count, String> {
+        if self.instance.is_empty() {
+            return Ok(Count::default());
+        }
+        // Its threads end here.
+        let stopped = self.own("tracing_on", "0");
+        // hwlat only writes down what it found, and counts nothing.
+        let count = if self.name == "osnoise" { self.samples() } else { None };
+        let path = at(&self.instance);
+        let removed = fs::remove_dir(&path).map_err(|error| wrong(&path, &error));
+        self.instance.clear();
+        let mut result = stopped.and(removed);
+        while let Some((path, former)) = self.former.pop() {
+            result = result.and(write(path, &former));
+        }
+        result.map(|()| count.unwrap_or_default())
+    }
+}
+
+impl Drop for Tracer {
+    fn drop(&mut self) {
+        // Whoever could be told has been.
+        let _ = self.end();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As Linux 6.1 wrote it.
+    const TRACE: &str = include_str!("../../../tests/fixtures/osnoise.trace");
+    const STATS: &str = "entries: 6\noverrun: 0\ncommit overrun: 0\nbytes: 448\n";
+
+    #[test]
+    fn the_longest_run_is_read_from_the_trace() {
+        assert_eq!(TRACE.lines().filter_map(runtime).max(), Some(50_000_000));
+        assert_eq!(TRACE.lines().filter_map(runtime).count(), 6);
+        assert_eq!((number(STATS, "entries:"), number(STATS, "overrun:")), (Some(6), Some(0)));
+        assert_eq!(number(STATS, "missing:"), None);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_line_makes_the_reader_panic(line in ".{0,80}") {
+            let _ = runtime(&line);
+            let _ = runtime(&format!("x-1 [000] ....... 1.0: {line}"));
+            let _ = number(&line, "entries:");
+        }
+    }
+}
