@@ -143,7 +143,7 @@ impl<'a> Stage<'a> {
             };
             match arrival {
                 Arrival::Item(Item::Message(FromProbe::Done(_) | FromProbe::Refused(_))) => {
-                    session.done = true
+                    session.done = true;
                 }
                 Arrival::Ended => session.ended = true,
                 Arrival::Item(_) => {}

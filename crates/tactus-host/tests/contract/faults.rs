@@ -70,6 +70,7 @@ fn job(duration: Duration) -> Job {
         activities: vec![Activity { id: 0, cpus: cpus("0-1"), what }],
         changes: Vec::new(),
         restore: false,
+        budget: 0,
     }
 }
 

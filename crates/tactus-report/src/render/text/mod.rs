@@ -9,8 +9,8 @@ use tactus_model::event::{RowStatus, RunStatus};
 use tactus_model::message::NoteKind;
 
 use crate::analysis::{
-    Answer, Line, caution, claims, comparison, conditions, control, control_sentence, injected, pages, proofs,
-    remarks, seen, tables,
+    Answer, Line, caution, claims, comparison, conditions, control, control_sentence, injected, pages,
+    proofs, remarks, seen, tables,
 };
 use crate::units::{clean, duration, latency, wrapped};
 
