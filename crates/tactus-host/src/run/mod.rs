@@ -3,6 +3,7 @@
 mod engine;
 mod interrupt;
 mod look;
+mod partition;
 mod recorder;
 mod scenario;
 mod session;

@@ -6,6 +6,7 @@
 mod conversation;
 mod jailhouse;
 mod leftovers;
+mod loads;
 mod places;
 mod pretend;
 mod serial;
