@@ -248,6 +248,7 @@ pub const OF_CGROUP: &[&str] = &[
 pub const LISTS: &[&str] = &[
     "/etc/systemd/system/multi-user.target.wants",
     "/etc/systemd/system/timers.target.wants",
+    "/sys/bus/event_source/devices",
     "/sys/bus/pci/drivers/vfio-pci",
     "/sys/bus/usb/devices",
     "/sys/class/iommu",

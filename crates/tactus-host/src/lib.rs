@@ -8,6 +8,7 @@ pub mod kernel;
 pub mod plan;
 pub mod probe;
 pub mod prove;
+mod resctrl;
 pub mod run;
 pub mod system;
 pub mod tune;

@@ -84,7 +84,7 @@ Keys: bytes (of each CPU; default \"64MiB\", or twice its largest cache where th
         text: "A process per CPU writes a file without a name, with an fsync every MiB, drops it from the page cache \
 and reads it again: block layer, device interrupts and writeback. Refused where only memory can be written (tmpfs, a \
 guest's initramfs). A round is 64 KiB written or read.\n\n\
-Keys: directory (default: the first of /var/tmp and /tmp that is of use), bytes = \"16MiB\" (of each CPU).",
+Keys: directory (default: the first of /var/tmp, /tmp and / that is of use), bytes = \"16MiB\" (of each CPU).",
     },
     Word {
         name: "network",

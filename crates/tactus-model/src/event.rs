@@ -9,6 +9,7 @@ use crate::evidence::Evidence;
 use crate::facts::Facts;
 use crate::latency::{Totals, ratio_mean};
 use crate::message::{Control, Injected, Note, Outlier, Tick};
+use crate::partition::CacheUse;
 use crate::series::SeriesKey;
 
 /// An event with its time.
@@ -93,6 +94,8 @@ pub enum Event {
         /// How long.
         waits: Waits,
     },
+    /// What a group of CPUs held of the cache, where a scenario divides it.
+    CacheUsed(CacheUse),
     /// An environment of the scenario before is used again.
     EnvironmentKept {
         /// Its name.

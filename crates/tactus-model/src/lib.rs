@@ -23,6 +23,7 @@ pub mod latency;
 mod mask;
 pub mod message;
 pub mod number;
+pub mod partition;
 pub mod plan;
 pub mod series;
 pub mod size;

@@ -260,6 +260,10 @@ pub struct ThreadCounters {
     pub steal_ns: Option<u64>,
     /// System management interrupts on this CPU.
     pub smi: Option<u64>,
+    /// Misses of the last-level cache on this CPU, by whomever (a hardware counter). Only in the last
+    /// tick: to read it, the kernel interrupts the CPU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub llc_misses: Option<u64>,
 }
 
 /// One of the largest values of a series.

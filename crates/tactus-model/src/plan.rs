@@ -15,6 +15,7 @@ use crate::activity::{Fault, Load, Measure, Policy, optional_word_or_table};
 use crate::control::ControlBy;
 use crate::cpus::CpuRequest;
 use crate::duration::Nanos;
+use crate::partition::Partition;
 
 /// A plan or study.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -142,6 +143,10 @@ pub struct Scenario {
     /// Leave the system as it is while measuring. Default false.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub no_side_effects: Option<bool>,
+    /// Parts of the machine's cache and memory bandwidth that are kept for the measured CPUs while it
+    /// lasts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partition: Option<Partition>,
     /// What the result must satisfy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub require: Option<Require>,

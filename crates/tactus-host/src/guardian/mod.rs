@@ -9,3 +9,5 @@ mod undo;
 
 pub use recover::recover;
 pub use run::{Guardian, Promise, Workspace};
+#[cfg(test)]
+pub(crate) use undo::sentence;

@@ -8,6 +8,7 @@ use tactus_model::control::ControlBy;
 use tactus_model::cpus::CpuRequest;
 use tactus_model::event::RowStatus;
 use tactus_model::message::{Activity, What};
+use tactus_model::partition::Partition;
 use tactus_model::plan::{self, Plan, Scenario};
 use tactus_model::topology::Topology;
 use tactus_model::{CpuSet, Nanos};
@@ -78,6 +79,8 @@ pub struct ResolvedScenario {
     pub control: ControlBy,
     /// Whether the system is left as it is.
     pub no_side_effects: bool,
+    /// How the machine's caches are divided meanwhile.
+    pub partition: Option<Partition>,
     /// Why it is not done.
     pub skip: Option<String>,
     /// The state of the machine that it is for.
@@ -410,6 +413,7 @@ impl<'a> Resolver<'a> {
             control: self.value(scenario, |s| s.control.clone()).unwrap_or_default(),
             no_side_effects: self.choices.no_side_effects
                 || self.value(scenario, |s| s.no_side_effects).unwrap_or(false),
+            partition: self.value(scenario, |s| s.partition),
             skip: self.host(scenario).and_then(|host| {
                 state::obstacle(&host, self.plan, self.choices.state.as_ref(), &self.machine.measuring())
             }),

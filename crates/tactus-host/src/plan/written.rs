@@ -23,6 +23,7 @@ pub(super) fn written(
         control: Some(resolved.control.clone()),
         no_side_effects: Some(resolved.no_side_effects),
         settings: resolved.settings.clone(),
+        partition: resolved.partition,
         require: rows.get(resolved.rows.start).and_then(|row| row.result.require),
         host: resolved.host.clone(),
         activity: resolved.activities.iter().map(activity).collect(),

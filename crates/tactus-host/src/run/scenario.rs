@@ -13,17 +13,19 @@ use tactus_model::event::{Event, RowStatus, Ticked};
 use tactus_model::facts::Facts;
 use tactus_model::latency::histogram;
 use tactus_model::message::{Activity, Done, End, FromProbe, Job, Note, PROTOCOL, Tick, ToProbe, What};
+use tactus_model::partition::CacheUse;
 use tactus_model::wire::Item;
 use tactus_model::{CpuSet, Evidence};
 
 use super::blocks::undos;
 use super::engine::{Context, RunError};
+use super::partition::{self, Divided};
 use super::session::{Arrival, Session};
 use super::settings::{Settings, settings};
 use super::vcpus::{Hold, Watch};
 use crate::environment::{Setting, StartError};
 use crate::guardian::Promise;
-use crate::plan::ResolvedScenario;
+use crate::plan::{ResolvedActivity, ResolvedScenario};
 
 /// How long an environment may take until its probe's first word.
 const PATIENCE: Duration = Duration::from_secs(90);
@@ -36,6 +38,8 @@ const SILENCE: Duration = Duration::from_secs(30);
 const FAREWELL: Duration = Duration::from_secs(10);
 /// How many times longer everything may take over a narrow channel: facts are 100 KB or more.
 const NARROW: u32 = 5;
+/// How often the use of divided caches is read.
+const LOOK: Duration = Duration::from_secs(1);
 /// How often the interrupt is looked at.
 const BEAT: Duration = Duration::from_millis(50);
 
@@ -111,6 +115,10 @@ pub(super) struct Stage<'a> {
     watches: Vec<(usize, Watch)>,
     /// Blocks on this machine of which nobody has said that they are taken back.
     blocks: usize,
+    /// The partition of the caches, while it is on.
+    divided: Option<Divided<Promise>>,
+    /// When the caches' use was last read.
+    looked: Instant,
 }
 
 impl<'a> Stage<'a> {
@@ -125,6 +133,8 @@ impl<'a> Stage<'a> {
             promises: Vec::new(),
             watches: Vec::new(),
             blocks: 0,
+            divided: None,
+            looked: Instant::now(),
         }
     }
 
@@ -163,6 +173,7 @@ impl<'a> Stage<'a> {
                 session.close();
             }
         }
+        drop(self.divided.take());
         for promise in self.promises.drain(..) {
             // A probe that came to its end has put back what it set.
             if all_done {
@@ -200,11 +211,61 @@ impl<'a> Stage<'a> {
             }
         }
         self.prepare(context)?;
+        self.divide(context)?;
         self.watch(context)?;
         self.start(context)?;
         let collected = self.collect(context);
         self.tell_waits(context)?;
-        collected
+        collected?;
+        if let Some(divided) = self.divided.take() {
+            let (after, note) = divided.take_back(context.system);
+            self.tell_uses(context, vec![after])?;
+            self.tell(context, note)?;
+        }
+        Ok(())
+    }
+
+    /// Divides the machine's caches, where the scenario says so.
+    fn divide(&mut self, context: &mut Context<'_>) -> Result<(), Failure> {
+        let Some(wanted) = self.planned.partition else { return Ok(()) };
+        if self.planned.no_side_effects {
+            let reason = "its `partition` changes the machine, which was to be left as it is";
+            return Err(Failure::Refused(reason.into()));
+        }
+        let measuring = |a: &&ResolvedActivity| matches!(a.activity.what, What::Measure { .. });
+        let mut measured = CpuSet::default();
+        for at in self.planned.activities.iter().filter(measuring) {
+            let cpus = &context.resolved.environments[&at.environment].layout.cpus;
+            let outside = cpus.iter().filter(|(inside, _)| at.activity.cpus.contains(*inside));
+            measured = measured.or(&outside.map(|(_, outside)| *outside).collect());
+        }
+        let (id, online) = (context.guardian.id(), &context.machine.online);
+        let promise = |how| context.guardian.promise(how);
+        let divided = partition::make(context.system, id, wanted, &measured, online, promise)
+            .map_err(|reason| Failure::Refused(format!("`partition`: {reason}")))?;
+        self.tell(context, divided.notes())?;
+        self.tell_uses(context, vec![divided.before().clone()])?;
+        self.divided = Some(divided);
+        Ok(())
+    }
+
+    /// Says something of every environment that is measured.
+    fn tell(&self, context: &mut Context<'_>, notes: impl IntoIterator<Item = Note>) -> Result<(), Failure> {
+        for note in notes {
+            for session in self.sessions.iter().filter(|session| session.measures) {
+                let environment = Some(session.name.clone());
+                context.emit(Event::Noted { environment, note: note.clone() })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn tell_uses(&mut self, context: &mut Context<'_>, uses: Vec<CacheUse>) -> Result<(), Failure> {
+        self.looked = Instant::now();
+        for event in partition::seen(uses) {
+            context.emit(event)?;
+        }
+        Ok(())
     }
 
     /// Starts an environment and waits for its probe's hello and facts.
@@ -440,6 +501,12 @@ impl<'a> Stage<'a> {
             if let Some(at) = quiet {
                 let why = format!("said nothing for {} s", silence.as_secs());
                 return Err(self.broken(at, &why));
+            }
+            if self.looked.elapsed() >= LOOK
+                && let Some(divided) = self.divided.as_mut().filter(|divided| divided.is_watched())
+            {
+                let uses = divided.uses(context.system);
+                self.tell_uses(context, uses)?;
             }
             self.hear(context)?;
         }

@@ -9,9 +9,9 @@ use tactus_host::guardian::{Guardian, Workspace};
 use tactus_host::plan::topology;
 use tactus_host::system::{Real, System};
 use tactus_model::CpuSet;
-use tactus_model::activity::{Measure, Policy, Timer};
+use tactus_model::activity::{Load, Measure, Policy, Timer};
 use tactus_model::facts::Facts;
-use tactus_model::message::{Activity, FromProbe, Job, PROTOCOL, ToProbe, What};
+use tactus_model::message::{Activity, FromProbe, Job, PROTOCOL, Refusal, ToProbe, What};
 use tactus_model::plan;
 use tactus_model::wire::{Decoder, Encoder, Item};
 
@@ -135,6 +135,37 @@ impl Conversation {
     pub fn write(&mut self, bytes: &[u8]) {
         let writer = self.writer.as_mut().expect("the stream is open");
         writer.write_all(bytes).and_then(|()| writer.flush()).expect("the probe listens");
+    }
+
+    /// Makes a load on all CPUs for a second; returns its rounds, or why it is refused.
+    pub fn load(&mut self, load: &Load) -> Result<u64, Refusal> {
+        self.say(&ToProbe::Job(Job {
+            duration_ns: 1_000_000_000,
+            tick_ns: 500_000_000,
+            control: tactus_model::control::ControlBy::Nothing,
+            no_side_effects: true,
+            housekeeping: self.housekeeping.clone(),
+            activities: vec![Activity {
+                id: 3,
+                cpus: self.measuring.or(&self.housekeeping),
+                what: What::Load(load.clone()),
+            }],
+            changes: Vec::new(),
+            restore: false,
+            budget: self.running.budget().unwrap_or(0),
+        }));
+        loop {
+            match self.hear(PATIENCE) {
+                FromProbe::Ready => self.say(&ToProbe::Go),
+                FromProbe::Refused(refusal) => return Err(refusal),
+                FromProbe::Note(note) => eprintln!("{}: {}", load.kind(), note.text),
+                FromProbe::Done(done) => {
+                    let rounds = done.load_rounds.iter().find(|(id, _)| *id == 3);
+                    return Ok(rounds.map_or(0, |(_, rounds)| *rounds));
+                }
+                _ => {}
+            }
+        }
     }
 
     /// Has the timer measured, and returns when it has begun.

@@ -7,6 +7,7 @@ mod conversation;
 mod faults;
 mod jailhouse;
 mod leftovers;
+mod loads;
 mod places;
 mod pretend;
 mod serial;

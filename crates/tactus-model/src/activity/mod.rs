@@ -150,8 +150,8 @@ pub struct Memory {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Disk {
-    /// Directory of the environment in which the file is made. Default: the first of /var/tmp and /tmp
-    /// that can be written and is no memory.
+    /// Directory of the environment in which the file is made. Default: the first of /var/tmp, /tmp
+    /// and / that can be written and is no memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub directory: Option<String>,
     /// Size of the file of each CPU. Default 16 MiB.

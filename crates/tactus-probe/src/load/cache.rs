@@ -8,8 +8,8 @@ use tactus_model::activity::Load as Table;
 use tactus_model::message::Refusal;
 use tactus_model::size::Bytes;
 
-use super::{Load, length, next, number, room, stranger};
-use crate::companion::{Work, settle};
+use super::{Load, each, length, next, number, room, stranger};
+use crate::companion::Work;
 
 /// The load.
 pub struct Cache;
@@ -28,13 +28,13 @@ impl Load for Cache {
         let bytes = number("cache: bytes", table.bytes.unwrap_or(Bytes(512 << 10)).0, 1 << 32)?;
         let blocks = number("cache: blocks", table.blocks.unwrap_or(32).into(), 1 << 16)?;
         room("cache", bytes * blocks * workers * cpus.iter().count() as u64)?;
-        let work = |(cpu, worker)| -> Work {
-            Box::new(move |rounds| {
-                settle(&CpuSet::one(cpu));
-                churn(bytes, blocks, worker, rounds, || false);
-            })
-        };
-        Ok(cpus.iter().flat_map(|cpu| (1..=workers).map(move |worker| (cpu, worker))).map(work).collect())
+        let mut works = Vec::new();
+        for worker in 1..=workers {
+            works.append(&mut each(cpus, &|_| {
+                Box::new(move |rounds| churn(bytes, blocks, worker, rounds, || false))
+            }));
+        }
+        Ok(works)
     }
 }
 

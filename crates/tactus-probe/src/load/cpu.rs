@@ -6,8 +6,8 @@ use tactus_model::CpuSet;
 use tactus_model::activity::Load as Table;
 use tactus_model::message::Refusal;
 
-use super::{Load, next};
-use crate::companion::{Work, settle};
+use super::{Load, each, next, refuse, stranger};
+use crate::companion::Work;
 use crate::sys;
 
 /// How often it is busy and idle in turn, in ns.
@@ -24,23 +24,12 @@ impl Load for Cpu {
     }
 
     fn works(&self, load: &Table, cpus: &CpuSet) -> Result<Vec<Work>, Refusal> {
-        let Table::Cpu(table) = load else {
-            return Err(Refusal { reason: format!("`{}` is not cpu", load.kind()), hint: None });
-        };
+        let Table::Cpu(table) = load else { return Err(stranger(load)) };
         let busy = table.busy.unwrap_or(100);
         if !(1..=100).contains(&busy) {
-            return Err(Refusal {
-                reason: format!("cpu: busy = {busy} is no part of the time; use 1 to 100"),
-                hint: None,
-            });
+            return Err(refuse(format!("cpu: busy = {busy} is no part of the time; use 1 to 100"), ""));
         }
-        let work = |cpu| -> Work {
-            Box::new(move |rounds| {
-                settle(&CpuSet::one(cpu));
-                compute(busy, rounds);
-            })
-        };
-        Ok(cpus.iter().map(work).collect())
+        Ok(each(cpus, &|_| Box::new(move |rounds| compute(busy, rounds))))
     }
 }
 

@@ -15,14 +15,14 @@ use tactus_model::activity::Load as Table;
 use tactus_model::message::Refusal;
 use tactus_model::size::Bytes;
 
-use super::{Load, length, next, number, refuse, stranger};
-use crate::companion::{Work, over, settle};
+use super::{Load, length, next, number, pinned, refuse, stranger};
+use crate::companion::{Work, over};
 
 /// The load.
 pub struct Disk;
 
-/// Where a file is made if nobody says.
-const DIRECTORIES: [&str; 2] = ["/var/tmp", "/tmp"];
+/// Where a file is made if nobody says: an image that holds the probe alone has nothing but its root.
+const DIRECTORIES: [&str; 3] = ["/var/tmp", "/tmp", "/"];
 /// Bytes of a round.
 const ROUND: u64 = 64 << 10;
 /// Bytes between two fsyncs.
@@ -55,13 +55,13 @@ impl Load for Disk {
         })?;
         let mut works: Vec<Work> = Vec::new();
         for cpu in cpus.iter() {
-            let file = unnamed(directory).map_err(|error| refuse(format!("{directory}: {error}"), ""))?;
-            works.push(Box::new(move |rounds| {
-                settle(&CpuSet::one(cpu));
+            let file = unnamed(directory).map_err(|reason| refuse(reason, ""))?;
+            let work = move |rounds: &AtomicU64| {
                 if let Err(error) = churn(&file, bytes, rounds, || false) {
                     over(&format!("its file: {error}"));
                 }
-            }));
+            };
+            works.push(pinned(cpu, Box::new(work)));
         }
         Ok(works)
     }
@@ -69,8 +69,8 @@ impl Load for Disk {
 
 /// Whether `total` bytes of files may be made in a directory; if not: why.
 fn usable(directory: &str, total: u64) -> Result<(), String> {
-    let file = unnamed(directory).map_err(|error| format!("{directory}: {error}"))?;
-    let system = rustix::fs::fstatfs(&file).map_err(|error| format!("{directory}: {error}"))?;
+    let file = unnamed(directory)?;
+    let system = rustix::fs::fstatfs(&file).map_err(|error| at(directory, error))?;
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "magic numbers have 32 bits")]
     if IN_MEMORY.contains(&(system.f_type as u32)) {
         return Err(format!("{directory} lies in memory"));
@@ -86,20 +86,26 @@ fn usable(directory: &str, total: u64) -> Result<(), String> {
     Ok(())
 }
 
-/// A file without a name.
-fn unnamed(directory: &str) -> io::Result<File> {
+/// A file without a name; if there can be none: why.
+#[inline(never)]
+fn unnamed(directory: &str) -> Result<File, String> {
     let flags = OFlags::RDWR | OFlags::CLOEXEC;
     let mode = Mode::RUSR | Mode::WUSR;
-    match rustix::fs::open(directory, flags | OFlags::TMPFILE, mode) {
-        // A file system or kernel without O_TMPFILE.
-        Err(Errno::OPNOTSUPP | Errno::ISDIR) => {
-            let path = format!("{directory}/.tactus-{}", std::process::id());
-            let file = rustix::fs::open(&path, flags | OFlags::CREATE | OFlags::EXCL, mode)?;
-            std::fs::remove_file(path)?;
-            Ok(file.into())
+    let mut file = rustix::fs::open(directory, flags | OFlags::TMPFILE, mode);
+    // A file system or kernel without O_TMPFILE.
+    if let Err(Errno::OPNOTSUPP | Errno::ISDIR) = file {
+        let path = format!("{directory}/.tactus-{}", std::process::id());
+        file = rustix::fs::open(&path, flags | OFlags::CREATE | OFlags::EXCL, mode);
+        if file.is_ok() {
+            rustix::fs::unlink(&path).map_err(|error| at(directory, error))?;
         }
-        other => Ok(other?.into()),
     }
+    file.map(File::from).map_err(|error| at(directory, error))
+}
+
+#[inline(never)]
+fn at(directory: &str, error: Errno) -> String {
+    format!("{directory}: {error}")
 }
 
 fn churn(file: &File, bytes: u64, rounds: &AtomicU64, enough: impl Fn() -> bool) -> io::Result<()> {

@@ -8,8 +8,8 @@ use tactus_model::CpuSet;
 use tactus_model::activity::Load as Table;
 use tactus_model::message::Refusal;
 
-use super::{Load, length, number, refuse, room, stranger};
-use crate::companion::{Work, settle};
+use super::{Load, each, length, number, refuse, room, stranger};
+use crate::companion::Work;
 
 /// The load.
 pub struct Memory;
@@ -26,31 +26,30 @@ impl Load for Memory {
 
     fn works(&self, load: &Table, cpus: &CpuSet) -> Result<Vec<Work>, Refusal> {
         let Table::Memory(table) = load else { return Err(stranger(load)) };
-        let caches = cpus.iter().map(largest_cache).max().unwrap_or(0);
+        let mut caches = 0;
+        for cpu in cpus.iter() {
+            caches = largest_cache(cpu).max(caches);
+        }
         let bytes = table.bytes.map_or(DEFAULT.max(2 * caches), |bytes| bytes.0);
         if bytes < 1 << 20 {
             return Err(refuse(format!("memory: bytes = {bytes} is less than the 1MiB of a round"), ""));
         }
         let bytes = number("memory: bytes", bytes, 1 << 40)?;
         room("memory", bytes * cpus.iter().count() as u64)?;
-        let work = |cpu| -> Work {
-            Box::new(move |rounds| {
-                settle(&CpuSet::one(cpu));
-                stream(bytes, rounds, || false);
-            })
-        };
-        Ok(cpus.iter().map(work).collect())
+        Ok(each(cpus, &|_| Box::new(move |rounds| stream(bytes, rounds, || false))))
     }
 }
 
 /// Size of the largest cache that a CPU has a part in, in bytes; 0: not known.
 fn largest_cache(cpu: u32) -> u64 {
-    let size = |index| {
+    let mut largest = 0;
+    for index in 0..8 {
         let path = format!("/sys/devices/system/cpu/cpu{cpu}/cache/index{index}/size");
-        let text = fs::read_to_string(path).ok()?;
-        text.trim().strip_suffix('K')?.parse::<u64>().ok()
-    };
-    (0..8).filter_map(size).max().unwrap_or(0).saturating_mul(1024)
+        let Ok(text) = fs::read_to_string(path) else { break };
+        let size = text.trim().strip_suffix('K').and_then(|size| size.parse::<u64>().ok());
+        largest = size.unwrap_or(0).max(largest);
+    }
+    largest.saturating_mul(1024)
 }
 
 fn stream(bytes: u64, rounds: &AtomicU64, enough: impl Fn() -> bool) {

@@ -15,7 +15,7 @@ use tactus_model::activity;
 use tactus_model::message::Refusal;
 use tactus_model::size::Bytes;
 
-use crate::companion::Work;
+use crate::companion::{Work, settle};
 
 /// A load.
 pub trait Load: Sync {
@@ -45,17 +45,38 @@ pub fn find(load: &activity::Load) -> Option<&'static dyn Load> {
     LOADS.iter().copied().find(|entry| entry.name() == load.kind())
 }
 
+/// A worker for each CPU, pinned to it. Not generic, and the others below not inlined: the probe must
+/// stay small, and nothing here is measured.
+fn each(cpus: &CpuSet, work: &dyn Fn(u32) -> Work) -> Vec<Work> {
+    let mut works = Vec::new();
+    for cpu in cpus.iter() {
+        works.push(pinned(cpu, work(cpu)));
+    }
+    works
+}
+
+/// A worker that runs on one CPU.
+fn pinned(cpu: u32, work: Work) -> Work {
+    Box::new(move |rounds| {
+        settle(&CpuSet::one(cpu));
+        work(rounds);
+    })
+}
+
 /// What a load says to the table of another one.
+#[inline(never)]
 fn stranger(load: &activity::Load) -> Refusal {
     refuse(format!("`{}` is the table of another load", load.kind()), "")
 }
 
 /// A refusal; an empty hint is none.
+#[inline(never)]
 fn refuse(reason: String, hint: &str) -> Refusal {
     Refusal { reason, hint: (!hint.is_empty()).then(|| hint.to_owned()) }
 }
 
 /// A number of the table called `key`, if it lies between 1 and `most`.
+#[inline(never)]
 fn number(key: &str, value: u64, most: u64) -> Result<u64, Refusal> {
     if (1..=most).contains(&value) {
         return Ok(value);
@@ -65,6 +86,7 @@ fn number(key: &str, value: u64, most: u64) -> Result<u64, Refusal> {
 
 /// Whether the workers of `name` may take `total` bytes of memory: half of what is available, so that
 /// a load does not become a fault.
+#[inline(never)]
 fn room(name: &str, total: u64) -> Result<(), Refusal> {
     let info = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let available = info.lines().find_map(|line| line.strip_prefix("MemAvailable:"));

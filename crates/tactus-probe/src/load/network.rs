@@ -10,8 +10,8 @@ use tactus_model::activity::Load as Table;
 use tactus_model::message::Refusal;
 use tactus_model::size::Bytes;
 
-use super::{Load, length, number, refuse, stranger};
-use crate::companion::{Work, over, settle};
+use super::{Load, length, number, pinned, refuse, stranger};
+use crate::companion::{Work, over};
 use crate::sys;
 
 /// The load.
@@ -35,12 +35,9 @@ impl Load for Network {
         let mut works: Vec<Work> = Vec::new();
         for cpu in cpus.iter() {
             let (from, to) = ends().map_err(|error| refuse(format!("network: {error}"), ""))?;
-            works.push(Box::new(move |rounds| {
-                settle(&CpuSet::one(cpu));
-                over(&format!("its receiver: {}", receive(&from, rounds)));
-            }));
-            works.push(Box::new(move |_| {
-                settle(&CpuSet::one(cpu));
+            let receiver: Work =
+                Box::new(move |rounds| over(&format!("its receiver: {}", receive(&from, rounds))));
+            let sender: Work = Box::new(move |_| {
                 let datagram = vec![1; bytes];
                 loop {
                     match to.send(&datagram) {
@@ -51,7 +48,9 @@ impl Load for Network {
                         _ => {}
                     }
                 }
-            }));
+            });
+            works.push(pinned(cpu, receiver));
+            works.push(pinned(cpu, sender));
         }
         Ok(works)
     }
@@ -75,6 +74,7 @@ fn loopback() -> io::Result<()> {
 }
 
 /// A receiving and a sending end.
+#[inline(never)]
 fn ends() -> io::Result<(UdpSocket, UdpSocket)> {
     let any = || UdpSocket::bind(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0));
     let (from, to) = (any()?, any()?);

@@ -2,6 +2,7 @@
 //! never by the measuring one.
 
 use std::fs::{self, File};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 
 use tactus_model::message::ThreadCounters;
@@ -25,6 +26,7 @@ pub fn read(tid: u32, cpu: u32, stat: &str) -> ThreadCounters {
         cpu_ns: text("schedstat").split_whitespace().next().and_then(|ns| ns.parse().ok()),
         steal_ns: steal(stat, cpu),
         smi: smi(cpu),
+        llc_misses: None,
     }
 }
 
@@ -44,7 +46,15 @@ pub fn since(before: &ThreadCounters, now: &ThreadCounters) -> ThreadCounters {
         cpu_ns: less(now.cpu_ns, before.cpu_ns),
         steal_ns: less(now.steal_ns, before.steal_ns),
         smi: less(now.smi, before.smi),
+        llc_misses: less(now.llc_misses, before.llc_misses),
     }
+}
+
+/// A counter of [`sys::count_cache_misses`]; none: it could not count all the time.
+pub fn cache_misses(counter: &OwnedFd) -> Option<u64> {
+    let mut bytes = [0; 8];
+    // A pinned counter that the processor had no room for reads as nothing.
+    (rustix::io::read(counter, &mut bytes) == Ok(8)).then(|| u64::from_ne_bytes(bytes))
 }
 
 /// minflt and majflt of a `stat` line; the name before them may hold anything, spaces and
@@ -100,6 +110,19 @@ mod tests {
         let later = ThreadCounters { cpu_ns: Some(9), minor_faults: Some(1), ..ThreadCounters::default() };
         let since = since(&some, &later);
         assert_eq!((since.cpu_ns, since.minor_faults, since.smi), (Some(4), None, None));
+    }
+
+    #[test]
+    fn cache_misses_are_counted_or_refused_but_never_made_up() {
+        let cpu = crate::sys::affinity().unwrap().first().unwrap();
+        match crate::sys::count_cache_misses(cpu) {
+            Ok(counter) => assert!(cache_misses(&counter) <= cache_misses(&counter)),
+            Err(error) => {
+                let known =
+                    [libc::ENOENT, libc::ENODEV, libc::EOPNOTSUPP, libc::EACCES, libc::EPERM, libc::ENOSYS];
+                assert!(known.contains(&error.raw_os_error().unwrap()), "{error}");
+            }
+        }
     }
 
     #[test]

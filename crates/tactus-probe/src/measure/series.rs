@@ -1,14 +1,17 @@
 //! The session's side of a measuring thread: its samples become histograms, totals and outliers.
 
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use tactus_model::latency::{Latency, Sparse, Totals};
 use tactus_model::message::{Outlier, ThreadCounters, Tick};
+use tactus_model::series::SeriesKey;
 
 use super::counters;
 use super::lane::Lane;
 use crate::clock::{Scale, Source};
+use crate::sys;
 
 /// Largest values kept per series.
 const OUTLIERS: usize = 32;
@@ -57,6 +60,8 @@ pub struct Series {
     largest: Largest,
     polled: Option<Polled>,
     before: ThreadCounters,
+    /// Cache misses of the CPU, where it counts them.
+    misses: Option<OwnedFd>,
     n: u64,
 }
 
@@ -80,7 +85,11 @@ impl Series {
             gaps.floor.store(scale.ticks(SMALLEST_GAP), Ordering::Relaxed);
             Polled { scale, state, sum_before }
         });
-        let before = counters::read(lane.tid.load(Ordering::Acquire), lane.spec.series.cpu, stat);
+        let SeriesKey { cpu, thread, .. } = lane.spec.series;
+        // Once for each CPU: it has few counters.
+        let misses = if thread == 0 { sys::count_cache_misses(cpu).ok() } else { None };
+        let before = counters::read(lane.tid.load(Ordering::Acquire), cpu, stat);
+        let before = ThreadCounters { llc_misses: Some(0), ..before };
         Self {
             lane,
             began,
@@ -89,6 +98,7 @@ impl Series {
             largest: Largest::default(),
             polled,
             before,
+            misses,
             n: 0,
         }
     }
@@ -121,7 +131,10 @@ impl Series {
         self.drain();
         self.take_exact();
         self.total.add(&self.now.totals);
-        let counters = counters::read(self.lane.tid.load(Ordering::Acquire), self.lane.spec.series.cpu, stat);
+        let mut counters =
+            counters::read(self.lane.tid.load(Ordering::Acquire), self.lane.spec.series.cpu, stat);
+        // To read it the kernel interrupts the CPU: not while a thread measures there.
+        counters.llc_misses = self.misses.as_ref().filter(|_| last).and_then(counters::cache_misses);
         let tick = Tick {
             activity: self.lane.spec.activity,
             series: self.lane.spec.series.clone(),
@@ -185,7 +198,6 @@ mod tests {
     use super::super::ring::Sample;
     use super::*;
     use tactus_model::activity::Policy;
-    use tactus_model::series::SeriesKey;
 
     fn lane(gaps: Option<Gaps>) -> Arc<Lane> {
         let series = SeriesKey { cpu: 0, thread: 0, priority: 0, kind: "thread".into() };

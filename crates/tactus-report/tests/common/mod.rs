@@ -186,6 +186,7 @@ pub fn measured(mut result: RowResult, evidence: Evidence, shape: Shape, span: S
             cpu_ns: Some(310_000_000),
             steal_ns: Some(1_200_000),
             smi: None,
+            llc_misses: None,
         };
         result.series.push(SeriesResult { key, summary: own.summary(), counters, outliers });
         all.merge(&own);

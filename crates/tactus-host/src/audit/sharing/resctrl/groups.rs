@@ -6,8 +6,7 @@ use tactus_model::CpuSet;
 use tactus_model::facts::Facts;
 
 use crate::audit::{Judgement, Subject};
-
-const ROOT: &str = "/sys/fs/resctrl/";
+use crate::resctrl::{Entry, ROOT, entries, mask};
 
 /// A control group: what tasks and CPUs in it may use. The name of the root is empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -33,37 +32,25 @@ impl Group {
         let cpus = facts.text(&format!("{dir}cpus_list")).and_then(|text| text.parse().ok());
         let name = name.chars().take(60).collect();
         let mut group = Self { name, cpus: cpus.unwrap_or_default(), ..Self::default() };
-        for line in schemata.lines() {
-            let Some((resource, domains)) = line.trim().split_once(':') else { continue };
-            group.keep(resource.trim(), domains);
+        for entry in entries(schemata) {
+            group.keep(entry);
         }
         Some(group)
     }
 
-    /// One line of `schemata`: `L3:0=fff;1=fff`, `L3CODE:0=3f`, `MB:0=100;1=50`.
-    fn keep(&mut self, resource: &str, domains: &str) {
-        let level = match resource.trim_end_matches("CODE").trim_end_matches("DATA") {
-            "L3" => Some(3),
-            "L2" => Some(2),
-            _ => None,
-        };
-        for domain in domains.split(';') {
-            let Some((id, value)) = domain.split_once('=') else { continue };
-            let Ok(id) = id.trim().parse::<u32>() else { continue };
-            let value = value.trim();
-            match level {
-                Some(level) => {
-                    if let Ok(ways) = u64::from_str_radix(value, 16) {
-                        *self.ways.entry((level, id)).or_default() |= ways;
-                    }
+    fn keep(&mut self, entry: Entry<'_>) {
+        match entry.level() {
+            Some(level) => {
+                if let Some(ways) = mask(entry.value) {
+                    *self.ways.entry((level, entry.domain)).or_default() |= ways;
                 }
-                None if resource == "MB" => {
-                    if let Ok(value) = value.parse() {
-                        self.bandwidth.insert(id, value);
-                    }
-                }
-                None => {}
             }
+            None if entry.resource == "MB" => {
+                if let Ok(value) = entry.value.parse() {
+                    self.bandwidth.insert(entry.domain, value);
+                }
+            }
+            None => {}
         }
     }
 }

@@ -1,0 +1,100 @@
+//! Parts of a shared cache and of memory bandwidth that are kept for the measured CPUs, and what was
+//! seen of them.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::cpus::CpuSet;
+
+/// A part of a whole, as `50%`: 1 to 99 per cent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Percent(pub u32);
+
+impl FromStr for Percent {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = text.trim().strip_suffix('%').and_then(|number| number.trim_end().parse().ok());
+        match number {
+            Some(percent @ 1..=99) => Ok(Self(percent)),
+            _ => Err(format!("`{text}` is no part: write 1% to 99%")),
+        }
+    }
+}
+
+impl fmt::Display for Percent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}%", self.0)
+    }
+}
+
+impl Serialize for Percent {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Percent {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+    }
+}
+
+/// How the machine's caches and memory bandwidth are divided between the measured CPUs and the
+/// others, by resctrl.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Partition {
+    /// The part of the last-level cache that the measured CPUs have to themselves; the others have the
+    /// rest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache: Option<Percent>,
+    /// The part of the memory bandwidth that the others may take.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Percent>,
+}
+
+/// When something was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Phase {
+    /// Before the groups were made.
+    Before,
+    /// While they were there.
+    With,
+    /// After they were removed.
+    After,
+}
+
+/// What a group of CPUs held of the cache and moved to and from memory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CacheUse {
+    /// When.
+    pub phase: Phase,
+    /// Whose: `all`, `measured` or `others`.
+    pub group: String,
+    /// The CPUs.
+    pub cpus: CpuSet,
+    /// Bytes of the cache that it held then (`llc_occupancy`); none: not counted here.
+    pub occupancy_bytes: Option<u64>,
+    /// Bytes moved to and from memory since the group is counted (`mbm_total_bytes`); none: not counted
+    /// here.
+    pub memory_bytes: Option<u64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_is_between_nothing_and_everything() {
+        assert_eq!("50%".parse(), Ok(Percent(50)));
+        assert_eq!(" 1 % ".parse(), Ok(Percent(1)));
+        for wrong in ["", "%", "0%", "100%", "50", "-1%", "1.5%", "99999999999%"] {
+            assert!(wrong.parse::<Percent>().is_err(), "{wrong}");
+        }
+    }
+}
