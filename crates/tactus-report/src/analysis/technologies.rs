@@ -211,11 +211,11 @@ fn as_on_host(contents: &Contents, own: &Technology) -> Said {
 }
 
 /// Whether faults cross from one set of environments to another.
-fn crosses<'a>(
-    separation: Option<&'a SeparationEntry>,
+fn crosses(
+    separation: Option<&SeparationEntry>,
     from: impl Fn(&str) -> bool,
     to: impl Fn(&str) -> bool,
-) -> (Leak, Vec<&'a LeakEntry>) {
+) -> (Leak, Vec<&LeakEntry>) {
     let cells: Vec<&LeakEntry> = separation
         .iter()
         .flat_map(|all| &all.cells)
