@@ -79,6 +79,12 @@ collect() {
   need sshd openssh-server openssh-server openssh openssh-server "a private server on the loopback, to try environments of the kind \`ssh\`"
   need c++ g++ gcc-c++ gcc gcc-c++ "the fuzzer's engine"
   need busybox busybox-static busybox busybox busybox-static "reads the archives that guests boot; and the smallest guest, to compare start-up with"
+  # Where systemd runs, these packages would start a daemon and a bridge: left to their owner.
+  [ -d /run/systemd/system ] || {
+    need dockerd docker.io moby-engine docker docker "containers of Docker, by a daemon of the tests' own"
+    need lxc-execute lxc lxc lxc lxc "containers of LXC"
+  }
+  need systemd-nspawn systemd-container systemd-container systemd systemd-container "containers of systemd-nspawn"
   need runc runc runc runc runc "runs the generated container scripts where crun refuses the machine's cgroups"
   need virt-xml-validate libvirt-clients libvirt-client libvirt libvirt-client "checks the generated domains"
   need xmllint libxml2-utils libxml2 libxml2 libxml2-tools "reads them for it"

@@ -68,6 +68,9 @@ everything_is_here() {
   fi
   has "qemu-system-$(uname -m)" || lacking="$lacking QEMU,"
   has podman || lacking="$lacking podman,"
+  { has docker && has dockerd; } || lacking="$lacking docker,"
+  has lxc-execute || lacking="$lacking lxc,"
+  has systemd-nspawn || lacking="$lacking systemd-nspawn,"
   "$target/debug/tactus" kernel list --json 2>/dev/null | grep -q '"path"' || lacking="$lacking a guest kernel,"
   [ -z "$lacking" ] || {
     say "without${lacking%,}: tests that need them are skipped, and say so"

@@ -1,42 +1,65 @@
 //! Starts an environment and prints what it took: one JSON line per start.
 //!
-//! `cargo run --release --example first-frame -- KIND [key=value]...`, for `scripts/bench/guest-start.py`.
+//! `cargo run --release --example first-frame -- KIND [key=value]... [--twice]`, for
+//! `scripts/bench/guest-start.py` and `container-start.py`.
 
 use std::error::Error;
 use std::io::{Read, Write};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
-use tactus_host::environment::{self, Setting};
+use tactus_host::environment::{self, Environment, Setting};
 use tactus_host::guardian::Guardian;
 use tactus_host::plan::topology;
 use tactus_host::system::Real;
 use tactus_model::message::{FromProbe, ToProbe};
 use tactus_model::plan;
+use tactus_model::topology::Topology;
 use tactus_model::wire::{Decoder, Encoder, Item};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut words = std::env::args().skip(1);
     let kind = words.next().unwrap_or_else(|| "qemu".into());
     let mut spec = plan::Environment { kind: kind.clone(), ..plan::Environment::default() };
+    let mut times = 1;
     for word in words {
+        if word == "--twice" {
+            times = 2;
+            continue;
+        }
         let (key, value) = word.split_once('=').ok_or("key=value")?;
         spec.options.insert(key.into(), value.into());
     }
     let environment = environment::find(&kind).ok_or("no such kind of environment")?;
     let machine = topology(&Real);
-    let layout = environment.layout(&machine.allowed, false, &machine);
     let guardian = Guardian::start(&Real)?;
     let workspace = guardian.workspace()?;
-    let console = workspace.path().join("console.log");
+    for _ in 0..times {
+        start(environment, &spec, &machine, &guardian, workspace.path())?;
+    }
+    drop(workspace);
+    guardian.finish();
+    Ok(())
+}
+
+fn start(
+    environment: &dyn Environment,
+    spec: &plan::Environment,
+    machine: &Topology,
+    guardian: &Guardian,
+    workspace: &Path,
+) -> Result<(), Box<dyn Error>> {
+    let layout = environment.layout(&machine.allowed, false, machine);
+    let console = workspace.join("console.log");
     let setting = Setting {
         system: &Real,
-        guardian: &guardian,
+        guardian,
         name: "bench",
-        spec: &spec,
+        spec,
         layout: &layout,
         housekeeping: machine.housekeeping(&machine.measuring()),
         measured: layout.measuring.clone(),
-        workspace: workspace.path(),
+        workspace,
         console: console.clone(),
         patience: Duration::from_secs(60),
     };
@@ -69,14 +92,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     running.stop();
     let ms = |time: Duration| time.as_secs_f64() * 1e3;
     let line = serde_json::json!({
-        "kind": kind, "spawned_ms": ms(started), "hello_ms": hello.map(ms), "facts_ms": ms(facts), "stopped_ms": ms(ending.elapsed()),
+        "kind": environment.kind(), "spawned_ms": ms(started), "hello_ms": hello.map(ms), "facts_ms": ms(facts), "stopped_ms": ms(ending.elapsed()),
     });
     println!("{line}");
     if std::env::var_os("TACTUS_SHOW_CONSOLE").is_some() {
         std::io::stderr().write_all(&std::fs::read(console).unwrap_or_default())?;
     }
-    drop(running);
-    drop(workspace);
-    guardian.finish();
     Ok(())
 }

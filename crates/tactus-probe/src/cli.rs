@@ -8,7 +8,7 @@ use lexopt::ValueExt;
 use lexopt::prelude::{Long, Value};
 
 use crate::channel::Channel;
-use crate::{companion, facts, guardian, line, session, sys, watch};
+use crate::{companion, confine, facts, guardian, line, session, sys, watch};
 
 const HELP: &str = "tactus-probe: the program that tactus puts into every environment
 
@@ -17,6 +17,7 @@ usage:
   tactus-probe fleeting                         the same, after it has removed its own file
   tactus-probe serve DEVICE [BAUD]              speak over a serial line, whoever comes and goes at its
                                                 other end; for the kind `serial`
+  tactus-probe confined --capabilities MASK     the same, without capabilities beyond these (hexadecimal)
   tactus-probe facts                            write the facts of this system as JSON
   tactus-probe guardian --journal FILE --marker ID
                                                 undo what a run changed once stdin closes
@@ -31,6 +32,7 @@ enum Command {
     Facts,
     Companion(String),
     Watch(Vec<String>),
+    Confined(u64),
     Guardian { journal: PathBuf, marker: String },
     Undo { journal: PathBuf },
     Print(String),
@@ -70,6 +72,13 @@ fn parse() -> Result<Command, lexopt::Error> {
             let words: Result<Vec<String>, _> = parser.raw_args()?.map(ValueExt::string).collect();
             Ok(Command::Watch(words?))
         }
+        Value(word) if word == "confined" => match parser.next()? {
+            Some(Long("capabilities")) => {
+                let text = parser.value()?.string()?;
+                confine::mask(&text).map(Command::Confined).ok_or_else(|| "--capabilities is no mask".into())
+            }
+            _ => Err("confined: --capabilities MASK is missing".into()),
+        },
         Value(word) if word == "guardian" => {
             let (journal, marker) = journal_and_marker(&mut parser)?;
             let marker = marker.ok_or("guardian: --marker ID is missing")?;
@@ -103,6 +112,9 @@ fn perform(command: Command) -> Result<u8, String> {
         Command::Undo { journal } => return Ok(guardian::undo(&journal)),
         Command::Watch(words) => return Ok(watch::main(&words)),
         Command::Companion(task) => return Ok(companion::main(&task)),
+        Command::Confined(mask) => {
+            confine::to(mask).and_then(|()| serve()).map_err(|error| error.to_string())?;
+        }
         Command::Serve => serve().map_err(|error| error.to_string())?,
         Command::Line { device, baud } => {
             line::serve(&device, baud).map_err(|error| format!("{}: {error}", device.display()))?;

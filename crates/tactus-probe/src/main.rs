@@ -6,6 +6,7 @@ mod channel;
 mod cli;
 mod clock;
 mod companion;
+mod confine;
 mod facts;
 mod fault;
 mod guardian;

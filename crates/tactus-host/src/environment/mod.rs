@@ -37,7 +37,7 @@ pub(crate) use support::profiled;
 
 registry! {
     /// Every kind of environment.
-    ENVIRONMENTS: dyn Environment; host, podman, oci, qemu, jailhouse, ssh, serial
+    ENVIRONMENTS: dyn Environment; host, podman, docker, oci, lxc, nspawn, pod, qemu, jailhouse, ssh, serial
 }
 
 /// The kind of environment with this name.

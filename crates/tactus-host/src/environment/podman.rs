@@ -3,9 +3,11 @@
 use std::path::Path;
 
 use tactus_model::message::Note;
+use tactus_model::plan;
+use tactus_model::topology::Topology;
 
-use super::support::{self, DMA_LATENCY, RtGroup, container_name};
-use super::{Environment, Running, Setting, StartError, Usable};
+use super::support::{self, Cgroups, DMA_LATENCY, RtGroup, attach, container_name, engine};
+use super::{Environment, Layout, OptionError, OptionKey, Running, Setting, StartError, Usable};
 use crate::system::{Invocation, System};
 
 /// See [`Environment::about`].
@@ -25,7 +27,32 @@ impl Environment for Podman {
     fn about(&self) -> &'static str {
         "A Podman container whose whole image is the probe, with the capabilities that a real-time container needs \
 (SYS_NICE, IPC_LOCK), its CPUs as a cpuset, no network and no log. Run as root; a rootless container is measured too, \
-as far as the user's own limits allow."
+as far as the user's own limits allow. With `attach` a container that runs: the probe is executed in it as `podman exec` \
+does, on the CPUs of its cpuset."
+    }
+
+    fn options(&self) -> &'static [OptionKey] {
+        const OPTIONS: [OptionKey; 1] = [engine::USER];
+        &OPTIONS
+    }
+
+    fn check(&self, spec: &plan::Environment, _system: &dyn System) -> Result<(), OptionError> {
+        engine::check(spec)
+    }
+
+    fn can_attach(&self) -> bool {
+        true
+    }
+
+    fn attached(
+        &self,
+        spec: &plan::Environment,
+        system: &dyn System,
+        machine: &Topology,
+    ) -> Result<Layout, StartError> {
+        let name = spec.attach.as_deref().unwrap_or_default();
+        let pid = engine::first_process(&["podman".into()], name, system)?;
+        attach::layout(name, pid, system, machine)
     }
 
     fn usable(&self, system: &dyn System) -> Usable {
@@ -48,6 +75,16 @@ run as root for what a real-time container gets"
 
     fn start(&self, setting: &Setting<'_>) -> Result<Box<dyn Running>, StartError> {
         let system = setting.system;
+        if setting.spec.attach.is_some() {
+            return engine::execute(setting, &["podman".into()], |pid, words| {
+                // A container that has no cpu cgroup of its own was started without that hierarchy, and the
+                // runtime finds it again only so.
+                match RtGroup::of(system) {
+                    Some(group) if system.is_root() && has_our_budget(pid, system) => group.wrap(words),
+                    _ => words,
+                }
+            });
+        }
         let name = container_name(setting);
         let root = support::rootfs(setting)?;
         let mut notes = Vec::new();
@@ -98,6 +135,12 @@ run as root for what a real-time container gets"
         let promise = support::promise_run(setting, remove)?;
         support::start(setting, Invocation::new(words), vec![promise], notes)
     }
+}
+
+/// Whether a process is in the same `cpu` cgroup as tactus.
+fn has_our_budget(pid: u32, system: &dyn System) -> bool {
+    let groups = Cgroups::of(system);
+    groups.group(system, pid, "cpu") == groups.group(system, std::process::id(), "cpu")
 }
 
 /// Podman raises the number of files and processes by default, which fails where no limit may be

@@ -181,6 +181,11 @@ impl Promise {
         }
     }
 
+    /// It is taken back when the run has ended, whoever else has gone by then.
+    pub fn at_the_end(mut self) {
+        self.how = None;
+    }
+
     fn take_back(&mut self) -> io::Result<()> {
         let Some(how) = self.how.take() else { return Ok(()) };
         undo(&how, &*self.inner.system)?;

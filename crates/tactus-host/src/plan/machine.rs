@@ -37,7 +37,7 @@ pub fn topology(system: &dyn System) -> Topology {
 }
 
 /// Kinds that stand for the same thing: the first usable one is measured.
-const CONTAINERS: [&str; 2] = ["podman", "oci"];
+const CONTAINERS: [&str; 5] = ["podman", "docker", "oci", "lxc", "nspawn"];
 
 /// The plan of `tactus run` without an argument: every environment that this machine has, idle and
 /// under scheduler load.

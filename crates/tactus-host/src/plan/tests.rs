@@ -7,7 +7,7 @@ use tactus_model::plan::Plan;
 use tactus_model::topology::Topology;
 
 use super::{Choices, Resolved, STUDIES, Source, check, parse, resolve, this_machine};
-use crate::system::Real;
+use crate::system::{Memory, Real};
 
 const PLAN: &str = r#"
 name = "mine"
@@ -198,4 +198,42 @@ fn the_plan_of_this_machine_is_valid_and_measures_every_environment_the_same_way
         .collect();
     assert_eq!(timers.len(), 6);
     assert!(timers.iter().all(|timer| *timer == (200_000, 95, "1-3".into())), "{timers:?}");
+}
+
+/// A plan that attaches, on a machine of eight CPUs whose container `plc` has CPUs 4-5.
+fn attaching(table: &str) -> Resolved {
+    let text = format!(
+        "name = \"mine\"\n[environment.plc]\n{table}\n[[scenario]]\nname = \"plc, idle\"\nenvironment = \"plc\"\n"
+    );
+    let system = Memory::new()
+        .root()
+        .program("podman")
+        .answer(&["podman", "container", "inspect"], 0, "running 7\n", "")
+        .file("/proc/7/status", "Cpus_allowed_list:\t4-5\n");
+    let source = Source::new("plan.toml", &text);
+    let plan = parse(&source).unwrap();
+    check(&plan, &source, &system).unwrap();
+    resolve(&plan, &source, &Choices::default(), &machine("0-7", ""), &system).unwrap()
+}
+
+#[test]
+fn what_runs_is_measured_on_its_own_cpus_and_not_on_those_of_the_machine() {
+    let resolved = attaching("kind = \"podman\"\nattach = \"plc\"");
+    assert_eq!(resolved.environments["plc"].obstacle, None);
+    assert_eq!(resolved.measured_in("plc").to_string(), "4,5");
+    assert_eq!(resolved.rows[0].result.layout, [(4, 4), (5, 5)]);
+    let narrowed = attaching("kind = \"podman\"\nattach = \"plc\"\ncpus = \"5\"");
+    assert_eq!(narrowed.measured_in("plc").to_string(), "5");
+}
+
+#[test]
+fn what_cannot_be_attached_to_keeps_its_row_with_the_reason() {
+    let beyond = attaching("kind = \"podman\"\nattach = \"plc\"\ncpus = \"2\"");
+    let reason = beyond.rows[0].result.reason.clone().unwrap();
+    assert!(reason.contains("`plc` runs on CPUs 4,5") && reason.contains("asks for 2"), "{reason}");
+    let host = attaching("kind = \"host\"\nattach = \"plc\"");
+    let reason = host.rows[0].result.reason.clone().unwrap();
+    assert!(reason.contains("kind host cannot be attached to") && reason.contains("podman"), "{reason}");
+    let missing = attaching("kind = \"docker\"\nattach = \"plc\"");
+    assert!(missing.rows[0].result.reason.as_ref().unwrap().contains("docker is not installed"));
 }

@@ -127,6 +127,19 @@ impl System for Real {
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
+        if path.starts_with("/proc") {
+            // The file system of another process (`/proc/PID/root/...`): its root is a link whose text
+            // is "/", so that what canonicalizes it ends in ours.
+            let gone = |error: io::Error| {
+                let ended = Some(rustix::io::Errno::SRCH.raw_os_error());
+                if error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == ended {
+                    Ok(())
+                } else {
+                    Err(error)
+                }
+            };
+            return fs::remove_file(path).or_else(gone);
+        }
         let path = match fs::canonicalize(path.parent().unwrap_or(path)) {
             Ok(dir) => path.file_name().map_or_else(|| dir.clone(), |name| dir.join(name)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -318,6 +331,18 @@ mod tests {
         Real.install(&dir.path().join("t/u/v"), b"", 0o600).unwrap();
         Real.remove(&dir.path().join("t")).unwrap();
         assert!(Real.list(dir.path()).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_file_of_another_process_is_removed_there_and_not_here() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("f");
+        fs::write(&file, "").unwrap();
+        let through = Path::new("/proc/self/root").join(file.strip_prefix("/").unwrap());
+        Real.remove(&through).unwrap();
+        assert!(!file.exists());
+        Real.remove(&through).unwrap();
+        Real.remove(Path::new("/proc/999999999/root/f")).unwrap();
     }
 
     #[test]

@@ -44,7 +44,10 @@ impl Conversation {
         spec: &plan::Environment,
     ) -> Result<Self, StartError> {
         let machine = topology(&Real);
-        let layout = environment.layout(&machine.allowed, false, &machine);
+        let layout = match spec.attach {
+            Some(_) => environment.attached(spec, system, &machine)?,
+            None => environment.layout(&machine.allowed, false, &machine),
+        };
         let guardian = Guardian::start(&Real).expect("a guardian");
         let workspace = guardian.workspace().expect("a workspace");
         let housekeeping = machine.housekeeping(&machine.measuring());

@@ -19,6 +19,16 @@ pub fn marked(id: &str) -> Vec<u32> {
     .collect()
 }
 
+/// Command lines that contain a word.
+pub fn commands(word: &str) -> Vec<String> {
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let lines = processes.filter_map(|entry| fs::read(entry.path().join("cmdline")).ok());
+    lines
+        .map(|line| String::from_utf8_lossy(&line).replace('\0', " "))
+        .filter(|line| line.contains(word))
+        .collect()
+}
+
 /// Waits until nothing of a run is left; else what is.
 pub fn none_within(id: &str, patience: Duration) -> Result<(), String> {
     let until = Instant::now() + patience;
@@ -41,6 +51,14 @@ fn all(id: &str) -> Vec<String> {
     let names = [state_dir(&Real).join(format!("{id}.jsonl")), cache_dir(&Real).join("work").join(id)];
     left.extend(names.iter().filter(|path| path.exists()).map(|path| path.display().to_string()));
     cgroups(Path::new("/sys/fs/cgroup"), id, &mut left);
+    for place in
+        ["/run/systemd/nspawn/propagate", "/run/systemd/nspawn/locks", "/run/lock/lxc", "/var/lib/lxc"]
+    {
+        let entries = fs::read_dir(place).into_iter().flatten().flatten().map(|entry| entry.path());
+        left.extend(
+            entries.filter(|path| path.to_string_lossy().contains(id)).map(|path| path.display().to_string()),
+        );
+    }
     // Podman is asked last: it takes longest.
     if left.is_empty()
         && let Ok(output) = Command::new("podman").args(["ps", "-a", "--format", "{{.Names}}"]).output()

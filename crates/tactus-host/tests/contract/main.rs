@@ -3,7 +3,9 @@
 //! that is a failure.
 #![expect(clippy::disallowed_methods, reason = "these tests look at the machine from outside the door")]
 
+mod attach;
 mod conversation;
+mod docker;
 mod faults;
 mod jailhouse;
 mod leftovers;
@@ -127,7 +129,8 @@ fn an_environment_whose_probe_dies_has_last_words() {
         // The probe itself, or what executes it.
         for pid in leftovers::marked(&id) {
             let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-            if name.contains("probe") || name.starts_with("qemu") {
+            let program = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
+            if program.to_string_lossy().contains("probe") || name.starts_with("qemu") {
                 let killed = Command::new("kill").args(["-9", &pid.to_string()]).status().unwrap();
                 assert!(killed.success(), "{kind}: {name}");
             }
@@ -186,6 +189,7 @@ fn be_killed(kind_and_note: &str) -> ! {
     let spec = serde_json::from_str(&std::env::var(VICTIMS_PLACE).unwrap()).unwrap();
     let mut talk = Conversation::begin(*environment, &spec).unwrap();
     talk.greet();
+    talk.running.settle().unwrap();
     talk.measure_for(Duration::from_secs(600));
     loop {
         if let FromProbe::Tick(_) = talk.hear(PATIENCE) {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use tactus_host::system::{Real, System};
 use tactus_model::plan;
 
+use super::docker::Daemon;
 use super::jailhouse;
 
 /// A place to try a kind of environment in.
@@ -35,6 +36,15 @@ pub fn of(kind: &str) -> Place {
         let spec = super::spec(kind, &[("command", &command), ("format", "probe")]);
         return Place { spec, _held: Vec::new() };
     }
+    if kind == "docker"
+        && let Some(daemon) = Daemon::start()
+    {
+        let host = daemon.host();
+        return Place { spec: super::spec(kind, &[("host", &host)]), _held: vec![Box::new(daemon)] };
+    }
+    if kind == "pod" {
+        return pod();
+    }
     Place { spec: super::spec(kind, &[]), _held: Vec::new() }
 }
 
@@ -44,4 +54,20 @@ pub fn system(spec: &plan::Environment) -> Arc<dyn System> {
         "jailhouse" => jailhouse::system(spec),
         _ => Arc::new(Real),
     }
+}
+
+/// A stand-in for kubectl, written after its documentation: what is to be executed in the pod is executed
+/// here.
+const KUBECTL: &str = "#!/bin/sh
+while [ $# -gt 0 ] && [ \"$1\" != -- ]; do shift; done
+shift
+exec \"$@\"
+";
+
+fn pod() -> Place {
+    let dir = tempfile::tempdir().expect("a directory");
+    let client = dir.path().join("kubectl");
+    Real.install(&client, KUBECTL.as_bytes(), 0o755).expect("a stand-in");
+    let spec = super::spec("pod", &[("client", &client.display().to_string())]);
+    Place { spec: plan::Environment { attach: Some("plc-0".into()), ..spec }, _held: vec![Box::new(dir)] }
 }

@@ -22,7 +22,8 @@ impl Fault for Hog {
 
     fn prepare(&self, fault: &Table, cpus: &CpuSet, above: u32) -> Result<Disturbance, Refusal> {
         let (length, every) = size(fault, 1)?;
-        fifo(cpus, &[above], every, Rc::new(move || busy(length, sys::now)))
+        let once: Rc<dyn Fn() -> u64> = Rc::new(move || busy(length, sys::now));
+        fifo(cpus, &[above], every, &once)
     }
 }
 
@@ -46,7 +47,7 @@ pub fn fifo(
     cpus: &CpuSet,
     priorities: &[u32],
     every: u64,
-    once: Rc<dyn Fn() -> u64>,
+    once: &Rc<dyn Fn() -> u64>,
 ) -> Result<Disturbance, Refusal> {
     let highest = priorities.first().copied().unwrap_or_default();
     // Tried here, where it can still be refused with its reason.
@@ -60,7 +61,7 @@ pub fn fifo(
     let mut works: Vec<Work> = Vec::new();
     for cpu in cpus.iter() {
         for priority in priorities.iter().copied() {
-            let (once, longest) = (Rc::clone(&once), &longest[works.len()]);
+            let (once, longest) = (Rc::clone(once), &longest[works.len()]);
             works.push(Box::new(move |rounds| {
                 let _ = rustix::mm::mlockall(rustix::mm::MlockAllFlags::CURRENT);
                 if make_fifo(cpu, priority).is_ok() {

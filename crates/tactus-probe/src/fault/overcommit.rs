@@ -38,7 +38,8 @@ impl Fault for Overcommit {
         let (length, every) = size(fault, u64::from(threads))?;
         let priorities: Vec<u32> = (0..threads).map(|thread| above - thread).collect();
         // Its own time: what a higher one took of the stretch does not count.
-        fifo(cpus, &priorities, every, Rc::new(move || busy(length, sys::own_time)))
+        let once: Rc<dyn Fn() -> u64> = Rc::new(move || busy(length, sys::own_time));
+        fifo(cpus, &priorities, every, &once)
     }
 }
 

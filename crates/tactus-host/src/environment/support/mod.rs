@@ -1,12 +1,20 @@
 //! What several environments have in common.
 
+mod around;
+pub mod attach;
+mod cgroups;
+pub mod engine;
+pub mod groups;
 mod line;
 mod names;
 mod options;
 mod piped;
 pub mod profiled;
 mod rt_group;
+pub mod tar;
 
+pub use around::Around;
+pub use cgroups::Cgroups;
 pub use line::Line;
 pub use names::container_name;
 pub use options::{boolean, duration, list, number, text, word};

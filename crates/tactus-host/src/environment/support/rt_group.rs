@@ -48,6 +48,11 @@ impl RtGroup {
 
     /// What the reader of the result must know.
     pub fn note(&self) -> Note {
+        Self::note_of_a_move()
+    }
+
+    /// The same of a container that was moved after its start.
+    pub fn note_of_a_move() -> Note {
         Note::side_effect(
             "this kernel gives every new v1 cpu cgroup a real-time budget of 0 (RT_GROUP_SCHED): the container runs in \
 the cpu cgroup of tactus instead of one of its own, so its CPU shares and quota are not those of a container",
