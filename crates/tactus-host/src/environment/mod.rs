@@ -37,7 +37,7 @@ pub(crate) use support::profiled;
 
 registry! {
     /// Every kind of environment.
-    ENVIRONMENTS: dyn Environment; host, podman, docker, oci, lxc, nspawn, pod, qemu, jailhouse, ssh, serial
+    ENVIRONMENTS: dyn Environment; host, podman, docker, oci, lxc, nspawn, pod, qemu, libvirt, jailhouse, ssh, serial
 }
 
 /// The kind of environment with this name.
@@ -92,6 +92,12 @@ pub struct StartError {
     pub reason: String,
     /// What the user can do.
     pub hint: Option<String>,
+}
+
+impl From<OptionError> for StartError {
+    fn from(error: OptionError) -> Self {
+        Self { reason: error.message, hint: Some(error.hint) }
+    }
 }
 
 /// How the CPUs inside an environment relate to those of the machine.
@@ -273,6 +279,12 @@ pub trait Running: Send {
 
     /// The measurement has ended. The notes say what was counted outside meanwhile.
     fn measured(&mut self) -> Vec<Note> {
+        Vec::new()
+    }
+
+    /// The threads of this machine that run its virtual CPUs: the CPU's number inside, the thread's id.
+    /// Empty where it has none, or they are not known.
+    fn vcpus(&mut self) -> Vec<(u32, u32)> {
         Vec::new()
     }
 

@@ -6,8 +6,10 @@
 mod attach;
 mod conversation;
 mod docker;
+mod domains;
 mod jailhouse;
 mod leftovers;
+mod libvirtd;
 mod loads;
 mod places;
 mod pretend;
