@@ -5,7 +5,7 @@
 #   scripts/setup.sh test     that, and what the tests need
 #   scripts/setup.sh bench    that, and what the benchmarks compare with
 #   scripts/setup.sh kernel   a guest kernel, fetched by the built tactus (TACTUS=path)
-#   scripts/setup.sh kernels  that, and a standard kernel to compare it with
+#   scripts/setup.sh kernels  that, a standard kernel to compare it with, and one for an aarch64 guest
 #
 # Exit: 0 ready (perhaps without what needs root: it says so), 2 something must be done by hand first.
 set -eu
@@ -86,12 +86,14 @@ collect() {
   }
   need systemd-nspawn systemd-container systemd-container systemd systemd-container "containers of systemd-nspawn"
   need runc runc runc runc runc "runs the generated container scripts where crun refuses the machine's cgroups"
-  need virt-xml-validate libvirt-clients libvirt-client libvirt libvirt-client "checks the generated domains"
+  need virt-xml-validate libvirt-clients libvirt-client libvirt libvirt-client "checks the generated domains, and asks libvirt for virtual machines"
+  need qemu-system-aarch64 qemu-system-arm qemu-system-aarch64-core qemu-system-aarch64 qemu-arm "a guest of another architecture"
   need xmllint libxml2-utils libxml2 libxml2 libxml2-tools "reads them for it"
   need python3 python3 python3 python python3 "the generated script that pins virtual CPUs, and checks of generated files"
   need python3-jsonschema python3-jsonschema python3-jsonschema python-jsonschema python3-jsonschema "checks the generated YAML against its schemas"
   need python3-yaml python3-yaml python3-pyyaml python-yaml python3-PyYAML "reads it for that"
-  # Where systemd runs, the package would start a daemon that tunes the machine: left to its owner.
+  # Where systemd runs, these packages would start a daemon, and that of tuned changes the machine: left to its owner.
+  [ -d /run/systemd/system ] || need libvirtd libvirt-daemon-system libvirt-daemon-kvm libvirt libvirt-daemon-qemu "virtual machines of the kind \`libvirt\`; the tests start a private daemon"
   [ -d /run/systemd/system ] || need tuned-adm tuned tuned tuned tuned "loads the generated TuneD profiles"
   need fonts fonts-dejavu-core dejavu-sans-fonts ttf-dejavu dejavu-fonts "text in PNG figures"
   need cyclictest rt-tests realtime-tests rt-tests rt-tests "cyclictest, the instrument to compare with and to read"
@@ -177,6 +179,16 @@ fetch_standard() {
   fetch standard || say "It could not be fetched: guests with a standard kernel are skipped."
 }
 
+# The guest of another architecture: emulated, where QEMU is there for it.
+fetch_foreign() {
+  if [ "$family" != debian ] || [ "$arch" = aarch64 ] || ! present qemu-system-aarch64 ||
+    has_kernel '"path"' aarch64; then
+    return 0
+  fi
+  say "Fetching a PREEMPT_RT kernel for aarch64 guests (downloaded and unpacked, not installed)."
+  kernel_command fetch rt --arch aarch64 || say "It could not be fetched: aarch64 guests are skipped."
+}
+
 # The kernels lie in root's cache when root runs tactus, as scripts/run.sh does.
 kernel_command() {
   if [ "$sudo" = sudo ]; then
@@ -194,9 +206,9 @@ fetch() {
   $sudo apt-get update -q </dev/null >&2 && kernel_command fetch "$1"
 }
 
-# has_kernel PATTERN: whether the list of kernels says this.
+# has_kernel PATTERN [ARCH]: whether the list of kernels for an architecture (this machine's own) says this.
 has_kernel() {
-  kernels=$(kernel_command list --json 2>/dev/null) || return 1
+  kernels=$(kernel_command list --json --arch "${2:-$arch}" 2>/dev/null) || return 1
   printf '%s' "$kernels" | grep -q "$1"
 }
 
@@ -209,6 +221,7 @@ case "$mode" in
   kernels)
     fetch_kernel
     fetch_standard
+    fetch_foreign
     ;;
   *) fail "unknown mode \`$mode\`" "use run, test, bench, kernel or kernels" ;;
 esac

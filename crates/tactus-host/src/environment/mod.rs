@@ -37,7 +37,7 @@ pub(crate) use support::profiled;
 
 registry! {
     /// Every kind of environment.
-    ENVIRONMENTS: dyn Environment; host, podman, docker, oci, lxc, nspawn, pod, qemu, jailhouse, ssh, serial
+    ENVIRONMENTS: dyn Environment; host, podman, docker, oci, lxc, nspawn, pod, qemu, libvirt, jailhouse, ssh, serial
 }
 
 /// The kind of environment with this name.
@@ -92,6 +92,12 @@ pub struct StartError {
     pub reason: String,
     /// What the user can do.
     pub hint: Option<String>,
+}
+
+impl From<OptionError> for StartError {
+    fn from(error: OptionError) -> Self {
+        Self { reason: error.message, hint: Some(error.hint) }
+    }
 }
 
 /// How the CPUs inside an environment relate to those of the machine.

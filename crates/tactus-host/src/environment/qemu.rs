@@ -1,48 +1,24 @@
 //! A virtual machine in QEMU, booted directly from a kernel and an initramfs that tactus writes.
 
-mod accel;
 mod command;
-mod console;
 mod guest;
-mod initramfs;
 mod qmp;
-mod settle;
-
-use std::path::Path;
-use std::time::Duration;
 
 use tactus_model::message::Note;
 use tactus_model::plan;
 
-use super::profiled;
-use super::support::{self, cannot};
+use super::support;
+use super::support::guest::{Accel, KVM_PATIENCE, SILENT, TCG_PATIENCE, accel, arch, check, keys, prepare, wanted_kernel};
 use super::{Environment, OptionError, OptionKey, Running, Setting, StartError, Usable};
-use crate::kernel::{self, Kernel};
-use crate::probe;
 use crate::system::System;
-use accel::Accel;
 use command::Machine;
-use guest::{Guest, SILENT};
+use guest::Guest;
 
 /// See [`Environment::about`].
 pub struct Qemu;
 
 /// The entry of the table.
 pub static ENTRY: Qemu = Qemu;
-
-/// What the guest's architecture is: today that of the machine.
-const ARCH: &str = std::env::consts::ARCH;
-/// The memory of a guest whose plan does not say.
-const MEMORY: &str = "512MiB";
-/// How long a guest under KVM may take to its first word before it is tried without: it needs two
-/// seconds, and where KVM does not work it never speaks.
-const KVM_PATIENCE: Duration = Duration::from_secs(20);
-/// The same for an emulated one, which comes up in five seconds, or in twenty on a loaded machine.
-const TCG_PATIENCE: Duration = Duration::from_secs(45);
-/// Drivers of the channel to the probe.
-const MODULES: [&str; 2] = ["virtio_pci", "virtio_console"];
-
-const ACCELS: [&str; 3] = ["auto", "kvm", "tcg"];
 
 impl Environment for Qemu {
     fn kind(&self) -> &'static str {
@@ -58,37 +34,15 @@ emulated guest shows that the path works and says nothing about hardware."
 
     fn options(&self) -> &'static [OptionKey] {
         &[
-            OptionKey {
-                name: "kernel",
-                about: "rt, standard, a name of `tactus kernel list`, or a path; left out: what `tactus kernel use` \
-chose, else the newest PREEMPT_RT kernel, else the newest",
-            },
-            OptionKey {
-                name: "cmdline",
-                about: "words added to the guest's kernel command line; left out: none",
-            },
-            OptionKey {
-                name: "profile",
-                about: "a tuning profile of `tactus tune`: its kernel parameters go before those of `cmdline`, and what it \
-sets while a system runs is set inside by the probe; left out: none",
-            },
-            OptionKey {
-                name: "isolate",
-                about: "CPUs inside that the profile isolates, as 1-2; left out: those that are measured on, all but CPU 0",
-            },
-            OptionKey { name: "memory", about: "memory of the guest, as 512MiB or 2GiB; left out: 512MiB" },
-            OptionKey {
-                name: "accel",
-                about: "auto, kvm or tcg; left out: auto, which is KVM where it works and TCG where it does not",
-            },
-            OptionKey {
-                name: "lock_memory",
-                about: "true: the guest's memory is allocated and locked before it starts; left out: false",
-            },
-            OptionKey {
-                name: "patience",
-                about: "how long the guest may take to its first word, as 30s; left out: 20s under KVM, then it is tried under TCG; 45s under TCG, then it is started once more",
-            },
+            keys::KERNEL,
+            keys::ARCH,
+            keys::CMDLINE,
+            keys::PROFILE,
+            keys::ISOLATE,
+            keys::MEMORY,
+            keys::ACCEL,
+            keys::LOCK_MEMORY,
+            keys::PATIENCE,
         ]
     }
 
@@ -101,56 +55,49 @@ sets while a system runs is set inside by the probe; left out: none",
     }
 
     fn usable_as(&self, spec: &plan::Environment, system: &dyn System) -> Usable {
-        let program = command::program(ARCH);
+        let arch = match arch(spec) {
+            Ok(arch) => arch,
+            Err(error) => return Usable::No { reason: error.message, remedy: error.hint },
+        };
+        let program = command::program(arch);
         if system.find_program(&program).is_none() {
+            let (debian, fedora) = match arch {
+                "aarch64" => ("qemu-system-arm", "qemu-system-aarch64"),
+                _ => ("qemu-system-x86", "qemu-system-x86"),
+            };
             return Usable::No {
                 reason: format!("{program} is not installed"),
-                remedy:
-                    "install QEMU (Debian, Ubuntu: `apt-get install qemu-system-x86`; Fedora: `dnf install \
-qemu-system-x86-core`; Arch: `pacman -S qemu-system-x86`)"
-                        .into(),
+                remedy: format!(
+                    "install QEMU (Debian, Ubuntu: `apt-get install {debian}`; Fedora: `dnf install {fedora}-core`; \
+Arch: `pacman -S {fedora}`)"
+                ),
             };
         }
         if let Err(error) = wanted_kernel(spec, system) {
             return Usable::No { reason: error.reason, remedy: error.hint.unwrap_or_default() };
         }
-        Usable::Yes { remark: accel::obstacle(system).map(|why| format!("emulated (TCG), because {}", why.reason)) }
+        let why = accel::obstacle_to(arch, system);
+        Usable::Yes { remark: why.map(|why| format!("emulated (TCG), because {}", why.reason)) }
     }
 
     fn check(&self, spec: &plan::Environment, system: &dyn System) -> Result<(), OptionError> {
-        support::text(spec, "cmdline", "a text of kernel parameters")?;
-        support::word(spec, "accel", &ACCELS)?;
-        support::boolean(spec, "lock_memory")?;
-        profiled::written(spec)?;
-        support::duration(spec, "patience")?;
-        if let Some(memory) = support::text(spec, "memory", command::MEMORY_HINT)? {
-            command::mebibytes(memory).ok_or_else(|| OptionError {
-                key: "memory".into(),
-                message: format!("`memory` cannot be {memory:?}"),
-                hint: command::MEMORY_HINT.into(),
-            })?;
-        }
-        // A kernel that is merely not there is this machine's lack, not the plan's fault.
-        if let Some(path) = support::text(spec, "kernel", "a name of `tactus kernel list`, or a path")?
-            && path.contains('/')
-            && system.exists(Path::new(path))
-        {
-            kernel::find(path, system).map_err(|error| OptionError {
-                key: "kernel".into(),
-                message: error.reason,
-                hint: error.hint.unwrap_or_default(),
-            })?;
-        }
-        Ok(())
+        check(spec, system)
     }
 
     fn start(&self, setting: &Setting<'_>) -> Result<Box<dyn Running>, StartError> {
-        let key = |error: OptionError| StartError { reason: error.message, hint: Some(error.hint) };
-        let wanted = support::word(setting.spec, "accel", &ACCELS).map_err(key)?.unwrap_or("auto");
-        let patience = support::duration(setting.spec, "patience").map_err(key)?;
-        let (accel, remark) = accel::choose(wanted, setting.system)?;
+        let wanted = accel::wanted(setting.spec)?;
+        let patience = support::duration(setting.spec, "patience")?;
+        let (accel, remark) = accel::choose(wanted, arch(setting.spec)?, setting.system)?;
         let mut notes: Vec<Note> = remark.into_iter().collect();
-        let machine = machine(setting, accel, &mut notes)?;
+        let machine = Machine {
+            boot: prepare(setting, accel, &mut notes)?,
+            name: support::container_name(setting),
+            accel,
+            cpus: setting.layout.cpus.len(),
+            console: setting.console.clone(),
+            probe: setting.workspace.join("probe.sock"),
+            monitor: setting.workspace.join("qmp.sock"),
+        };
         let waits = |accel| {
             patience.or(Some(if accel == Accel::Kvm { KVM_PATIENCE } else { TCG_PATIENCE }))
         };
@@ -176,111 +123,10 @@ qemu-system-x86-core`; Arch: `pacman -S qemu-system-x86`)"
     }
 }
 
-fn wanted_kernel(spec: &plan::Environment, system: &dyn System) -> Result<Kernel, StartError> {
-    let wanted = support::text(spec, "kernel", "a name or a path");
-    match wanted.map_err(|error| StartError { reason: error.message, hint: Some(error.hint) })? {
-        Some(wanted) => kernel::find(wanted, system),
-        None => kernel::chosen(system),
-    }
-}
-
-/// What QEMU is to run for this setting; the initramfs is written on the way.
-fn machine(setting: &Setting<'_>, accel: Accel, notes: &mut Vec<Note>) -> Result<Machine, StartError> {
-    let system = setting.system;
-    let spec = setting.spec;
-    let key = |error: OptionError| StartError { reason: error.message, hint: Some(error.hint) };
-    let kernel = wanted_kernel(spec, system)?;
-    let probe = probe::bytes(ARCH).ok_or_else(|| cannot("no probe", format!("none was built for {ARCH}")))?;
-    let modules = kernel::needed(kernel.modules_dir.as_deref(), &MODULES, system)
-        .map_err(|error| cannot("kernel module", error))?;
-    let bootable = kernel::bootable(&kernel.path, system)
-        .map_err(|error| cannot(&kernel.path.display().to_string(), error))?;
-    if let Some(why) = &bootable.why_not {
-        notes.push(Note::info(format!("the kernel boots packed, which takes longer: {why}")));
-    }
-    let initrd = setting.workspace.join("initramfs.cpio");
-    let archive = initramfs::write(probe, &modules, kernel.config(system).as_ref());
-    system.write(&initrd, &archive).map_err(|error| cannot(&initrd.display().to_string(), error))?;
-    let memory = support::text(spec, "memory", command::MEMORY_HINT).map_err(key)?.unwrap_or(MEMORY);
-    notes.push(Note::info(format!(
-        "the guest's kernel is {} ({})",
-        kernel.name,
-        if kernel.preempt_rt { "PREEMPT_RT" } else { "not PREEMPT_RT" }
-    )));
-    Ok(Machine {
-        arch: ARCH,
-        name: support::container_name(setting),
-        accel,
-        kernel: bootable.path,
-        initrd,
-        cmdline: kernel_words(setting, accel, notes).map_err(key)?,
-        cpus: setting.layout.cpus.len(),
-        memory_mib: command::mebibytes(memory)
-            .ok_or_else(|| cannot("memory", format!("{memory} is no size")))?,
-        lock_memory: support::boolean(spec, "lock_memory").map_err(key)?.unwrap_or(false),
-        console: setting.console.clone(),
-        probe: setting.workspace.join("probe.sock"),
-        monitor: setting.workspace.join("qmp.sock"),
-    })
-}
-
-/// The profile's words and then the plan's: of two for one parameter the kernel takes the last.
-fn kernel_words(setting: &Setting<'_>, accel: Accel, notes: &mut Vec<Note>) -> Result<String, OptionError> {
-    let own = support::text(setting.spec, "cmdline", "")?.unwrap_or_default();
-    let Some(profiled) = profiled::of(setting.spec, setting.layout)? else { return Ok(own.to_owned()) };
-    let words = profiled.kernel_words(&vendor(accel, setting.system));
-    notes.push(Note::info(format!("profile {} put on the kernel's command line: {words}", profiled.profile.name)));
-    Ok(format!("{words} {own}").trim_end().to_owned())
-}
-
-/// The maker of the guest's processor: KVM shows the machine's own, QEMU's `max` says AuthenticAMD.
-fn vendor(accel: Accel, system: &dyn System) -> String {
-    match accel {
-        _ if ARCH != "x86_64" => String::new(),
-        Accel::Tcg => "AuthenticAMD".into(),
-        Accel::Kvm => {
-            let info = system.text("/proc/cpuinfo").unwrap_or_default();
-            let line = info.lines().find(|line| line.starts_with("vendor_id"));
-            line.and_then(|line| line.split_once(':')).map(|(_, name)| name.trim().to_owned()).unwrap_or_default()
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
     use crate::system::Memory;
-
-    fn spec(key: &str, value: serde_json::Value) -> plan::Environment {
-        let options = [(key.to_owned(), value)].into_iter().collect();
-        plan::Environment { kind: "qemu".into(), options, ..plan::Environment::default() }
-    }
-
-    #[test]
-    fn keys_with_wrong_values_are_refused_before_anything_starts() {
-        let machine = Memory::new().file("/k/no-kernel", "text");
-        for (key, value) in [
-            ("memory", json!("lots")),
-            ("memory", json!("1KiB")),
-            ("accel", json!("hvf")),
-            ("lock_memory", json!("yes")),
-            ("patience", json!(20)),
-            ("kernel", json!("/k/no-kernel")),
-            ("cmdline", json!(["quiet"])),
-            ("profile", json!("fast")),
-            ("isolate", json!("1")),
-        ] {
-            let error = ENTRY.check(&spec(key, value.clone()), &machine).expect_err(key);
-            assert_eq!(error.key, key);
-            assert!(!error.hint.is_empty(), "{key} = {value}");
-        }
-        assert!(
-            ENTRY.check(&spec("kernel", json!("/not/here")), &machine).is_ok(),
-            "that is this machine's lack"
-        );
-    }
 
     #[test]
     fn a_machine_without_kvm_is_usable_and_says_that_it_emulates() {

@@ -4,15 +4,16 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::apt::{Apt, failed};
 use super::find::{Kernel, KernelError, Origin, images, kernels_dir};
-use crate::system::{Finished, Invocation, System};
+use crate::system::{Invocation, System};
 
 /// A kernel with its modules is 70 to 150 MB.
 const DOWNLOAD: Duration = Duration::from_secs(30 * 60);
 const UNPACKING: Duration = Duration::from_secs(10 * 60);
-const QUESTION: Duration = Duration::from_secs(60);
 
-/// Fetches the newest kernel of a sort (`rt`, `standard`) or the kernel of a package. `progress` hears
+/// Fetches the newest kernel of a sort (`rt`, `standard`) or the kernel of a package, for an
+/// architecture (`x86_64`, `aarch64`). `progress` hears
 /// each step. Where a distribution keeps its PREEMPT_RT kernel behind a subscription, `rt` is the
 /// standard kernel, and `progress` hears that too.
 ///
@@ -21,6 +22,7 @@ const QUESTION: Duration = Duration::from_secs(60);
 pub fn fetch(
     system: &dyn System,
     wanted: &str,
+    arch: &str,
     progress: &mut dyn FnMut(&str),
 ) -> Result<Kernel, KernelError> {
     for tool in ["apt-get", "apt-cache", "dpkg-deb", "dpkg"] {
@@ -28,56 +30,36 @@ pub fn fetch(
             return Err(elsewhere(system));
         }
     }
-    let packages = resolve(system, wanted, progress)?;
     let store = kernels_dir(system);
     sweep(&store, system);
     let dir = store.join(format!(".fetch-{}", std::process::id()));
-    let result = unpack(system, &packages, &dir, progress);
+    let result = Apt::new(system, arch, &dir.join("apt"), progress).and_then(|apt| {
+        let packages = resolve(&apt, wanted, progress)?;
+        unpack(&apt, &packages, &dir, progress)
+    });
     let removed = system.remove(&dir);
     let kernel = result?;
     removed.map_err(|error| failed(&format!("{}: {error}", dir.display()), None))?;
     Ok(kernel)
 }
 
-fn failed(reason: &str, hint: Option<&str>) -> KernelError {
-    KernelError { reason: reason.to_owned(), hint: hint.map(str::to_owned) }
-}
-
-fn run(system: &dyn System, command: &Invocation) -> Result<Finished, KernelError> {
-    let finished = system.run(command).map_err(|error| failed(&error.to_string(), None))?;
-    if finished.success() {
-        return Ok(finished);
-    }
-    let reason = format!("`{}` failed: {}", command.argv.join(" "), finished.words());
-    Err(failed(&reason, Some("`apt-get update` brings the lists of packages up to date; then try again")))
-}
-
-fn ask(words: &[&str]) -> Invocation {
-    // What is parsed must be English.
-    Invocation::new(words.iter().copied()).within(QUESTION).with_env(("LC_ALL", "C"))
-}
-
 /// The packages that hold the wanted kernel: the image first.
-fn resolve(
-    system: &dyn System,
-    wanted: &str,
-    progress: &mut dyn FnMut(&str),
-) -> Result<Vec<String>, KernelError> {
-    let arch = run(system, &ask(&["dpkg", "--print-architecture"]))?.text().trim().to_owned();
+fn resolve(apt: &Apt<'_>, wanted: &str, progress: &mut dyn FnMut(&str)) -> Result<Vec<String>, KernelError> {
+    let arch = &apt.arch;
     let rt = [format!("linux-image-rt-{arch}"), "linux-image-realtime".to_owned()];
     let standard =
         [format!("linux-image-{arch}"), "linux-image-virtual".to_owned(), "linux-image-generic".to_owned()];
     let found = match wanted {
-        "rt" => first(system, &rt).or_else(|| {
-            let found = first(system, &standard)?;
+        "rt" => first(apt, &rt).or_else(|| {
+            let found = first(apt, &standard)?;
             progress(
                 "note: this distribution offers no PREEMPT_RT kernel to everybody (Ubuntu: `pro enable \
 realtime-kernel`); taking its standard kernel. Another one is named by its path: kernel = \"/path/to/bzImage\"",
             );
             Some(found)
         }),
-        "standard" => first(system, &standard),
-        package => first(system, &[package.to_owned()]),
+        "standard" => first(apt, &standard),
+        package => first(apt, &[package.to_owned()]),
     };
     found.ok_or_else(|| {
         let hint = "`apt-get update` fetches the lists of packages; `apt-cache search linux-image` shows the kernels";
@@ -87,23 +69,22 @@ realtime-kernel`); taking its standard kernel. Another one is named by its path:
 
 /// The image package, and the one with its modules where that is separate, behind the first of these
 /// names that the package manager can download.
-fn first(system: &dyn System, names: &[String]) -> Option<Vec<String>> {
+fn first(apt: &Apt<'_>, names: &[String]) -> Option<Vec<String>> {
     names.iter().find_map(|name| {
-        let image = concrete(system, name)?;
+        let image = concrete(apt, name)?;
         let mut packages = vec![image.clone()];
-        packages
-            .extend(depends(system, &image).into_iter().filter(|other| other.starts_with("linux-modules-")));
+        packages.extend(depends(apt, &image).into_iter().filter(|other| other.starts_with("linux-modules-")));
         Some(packages)
     })
 }
 
 /// What a package that only stands for the newest kernel stands for.
-fn concrete(system: &dyn System, name: &str) -> Option<String> {
-    let dependencies = depends(system, name);
+fn concrete(apt: &Apt<'_>, name: &str) -> Option<String> {
+    let dependencies = depends(apt, name);
     let image = dependencies.into_iter().find(|other| is_versioned(other));
     match image {
         Some(image) if !is_versioned(name) => Some(image),
-        _ if is_versioned(name) && available(system, name) => Some(name.to_owned()),
+        _ if is_versioned(name) && available(apt, name) => Some(name.to_owned()),
         _ => None,
     }
 }
@@ -115,47 +96,43 @@ fn is_versioned(package: &str) -> bool {
     rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-fn available(system: &dyn System, package: &str) -> bool {
-    let answer = system.run(&ask(&["apt-cache", "show", "--no-all-versions", package]));
-    answer.is_ok_and(|finished| finished.success() && finished.text().contains("Filename:"))
+fn available(apt: &Apt<'_>, package: &str) -> bool {
+    apt.ask(&["show", "--no-all-versions", package]).contains("Filename:")
 }
 
-fn depends(system: &dyn System, package: &str) -> Vec<String> {
-    let answer = system.run(&ask(&["apt-cache", "depends", "--important", package]));
-    let text = answer.ok().filter(Finished::success).map(|finished| finished.text()).unwrap_or_default();
+fn depends(apt: &Apt<'_>, package: &str) -> Vec<String> {
+    let text = apt.ask(&["depends", "--important", package]);
     let lines = text.lines().filter_map(|line| line.trim().trim_start_matches('|').split_once("epends: "));
     lines.map(|(_, name)| name.trim().to_owned()).filter(|name| !name.starts_with('<')).collect()
 }
 
 /// The size of a package for the progress line.
-fn size(system: &dyn System, package: &str) -> String {
-    let answer = system.run(&ask(&["apt-cache", "show", "--no-all-versions", package]));
-    let text = answer.map(|finished| finished.text()).unwrap_or_default();
+fn size(apt: &Apt<'_>, package: &str) -> String {
+    let text = apt.ask(&["show", "--no-all-versions", package]);
     let bytes = text.lines().find_map(|line| line.strip_prefix("Size: ")?.trim().parse::<u64>().ok());
     bytes.map(|bytes| format!(" ({} MB)", bytes.div_ceil(1_000_000))).unwrap_or_default()
 }
 
 fn unpack(
-    system: &dyn System,
+    apt: &Apt<'_>,
     packages: &[String],
     dir: &Path,
     progress: &mut dyn FnMut(&str),
 ) -> Result<Kernel, KernelError> {
+    let system = apt.system;
     let at = |path: &Path, error: &std::io::Error| failed(&format!("{}: {error}", path.display()), None);
     let (downloads, tree) = (dir.join("deb"), dir.join("tree"));
     for dir in [&downloads, &tree] {
         system.make_dir(dir).map_err(|error| at(dir, &error))?;
     }
     for package in packages {
-        progress(&format!("downloading {package}{}", size(system, package)));
-        // As root apt would rather download as another user, who may not enter this directory.
-        let words = ["apt-get", "-q", "-o", "APT::Sandbox::User=root", "download", package];
-        run(system, &Invocation::new(words).within(DOWNLOAD).in_dir(&downloads).with_env(("LC_ALL", "C")))?;
+        progress(&format!("downloading {package}{}", size(apt, package)));
+        apt.run(&apt.get(&["download", package], DOWNLOAD).in_dir(&downloads))?;
     }
     for deb in system.list(&downloads).map_err(|error| at(&downloads, &error))? {
         progress(&format!("unpacking {}", deb.file_name().unwrap_or_default().to_string_lossy()));
         let words = ["dpkg-deb", "-x", &deb.to_string_lossy(), &tree.to_string_lossy()].map(str::to_owned);
-        run(system, &Invocation::new(words).within(UNPACKING))?;
+        apt.run(&Invocation::new(words).within(UNPACKING))?;
     }
     let unpacked = images(&tree.join("boot"), &tree, Origin::Cache, system).into_iter().next();
     let unpacked = unpacked.ok_or_else(|| failed(&format!("{} holds no kernel image", packages[0]), None))?;
@@ -213,7 +190,12 @@ fn elsewhere(system: &dyn System) -> KernelError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernel::OWN;
     use crate::system::Memory;
+
+    fn own(machine: &Memory) -> Apt<'_> {
+        Apt::new(machine, OWN, Path::new("/apt"), &mut |_| ()).unwrap()
+    }
 
     fn debian() -> Memory {
         ["apt-get", "apt-cache", "dpkg-deb", "dpkg"]
@@ -248,10 +230,11 @@ mod tests {
     #[test]
     fn the_meta_package_leads_to_the_newest_kernel() {
         let machine = knows(debian(), "linux-image-rt-amd64", "linux-image-6.1.0-56-rt-amd64", "");
-        let packages = resolve(&machine, "rt", &mut |_| panic!("nothing to say")).unwrap();
+        let apt = own(&machine);
+        let packages = resolve(&apt, "rt", &mut |_| panic!("nothing to say")).unwrap();
         assert_eq!(packages, ["linux-image-6.1.0-56-rt-amd64"]);
-        assert_eq!(resolve(&machine, "linux-image-6.1.0-56-rt-amd64", &mut |_| ()).unwrap(), packages);
-        assert_eq!(size(&machine, &packages[0]), " (71 MB)");
+        assert_eq!(resolve(&apt, "linux-image-6.1.0-56-rt-amd64", &mut |_| ()).unwrap(), packages);
+        assert_eq!(size(&apt, &packages[0]), " (71 MB)");
     }
 
     #[test]
@@ -259,9 +242,22 @@ mod tests {
         let modules = "  Depends: linux-modules-6.8.0-31-generic\n";
         let machine = knows(debian(), "linux-image-generic", "linux-image-6.8.0-31-generic", modules);
         let mut said = Vec::new();
-        let packages = resolve(&machine, "rt", &mut |step| said.push(step.to_owned())).unwrap();
+        let packages = resolve(&own(&machine), "rt", &mut |step| said.push(step.to_owned())).unwrap();
         assert_eq!(packages, ["linux-image-6.8.0-31-generic", "linux-modules-6.8.0-31-generic"]);
         assert!(said[0].contains("standard kernel") && said[0].contains("Ubuntu"), "{said:?}");
+    }
+
+    #[test]
+    fn a_kernel_of_another_architecture_comes_from_lists_of_its_own() {
+        let mut said = Vec::new();
+        let machine = debian().answer(&["apt-get"], 100, "", "E: The repository does not have arm64");
+        let other = if OWN == "x86_64" { "aarch64" } else { "x86_64" };
+        let error = fetch(&machine, "rt", other, &mut |step| said.push(step.to_owned())).unwrap_err();
+        let options = ["APT::Architectures::=", "Dir::State=", "Dir::Cache=", " update"];
+        assert!(options.iter().all(|option| error.reason.contains(option)), "{error}");
+        assert!(error.reason.contains("does not have arm64"), "{error}");
+        assert!(said[0].contains("kept apart"), "{said:?}");
+        assert!(!machine.exists(&kernels_dir(&machine).join(format!(".fetch-{}", std::process::id()))));
     }
 
     #[test]
@@ -272,9 +268,9 @@ mod tests {
             "",
             "E: Failed to fetch http://deb.debian.org/x 404 Not Found",
         );
-        let error = fetch(&machine, "rt", &mut |_| ()).unwrap_err();
+        let error = fetch(&machine, "rt", OWN, &mut |_| ()).unwrap_err();
         assert!(error.reason.contains("404 Not Found"), "{error:?}");
-        let unknown = fetch(&machine, "vmlinux-9", &mut |_| ()).unwrap_err();
+        let unknown = fetch(&machine, "vmlinux-9", OWN, &mut |_| ()).unwrap_err();
         assert!(unknown.reason.contains("vmlinux-9") && unknown.hint.is_some(), "{unknown:?}");
     }
 
@@ -287,7 +283,7 @@ mod tests {
             ("", "install a kernel package"),
         ] {
             let error =
-                fetch(&Memory::new().file("/etc/os-release", release), "rt", &mut |_| ()).unwrap_err();
+                fetch(&Memory::new().file("/etc/os-release", release), "rt", OWN, &mut |_| ()).unwrap_err();
             assert!(error.hint.as_ref().unwrap().contains(says), "{error:?}");
         }
     }

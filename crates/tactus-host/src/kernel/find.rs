@@ -7,6 +7,7 @@ use serde::Serialize;
 
 pub use crate::environment::StartError as KernelError;
 
+use super::arch::OWN;
 use super::image::{Image, identify};
 use crate::system::{System, cache_dir};
 
@@ -37,6 +38,8 @@ pub struct Kernel {
     pub origin: Origin,
     /// Whether it is a PREEMPT_RT kernel.
     pub preempt_rt: bool,
+    /// The architecture that it is for: `x86_64`, `aarch64`.
+    pub arch: &'static str,
 }
 
 impl Kernel {
@@ -79,8 +82,9 @@ pub(super) fn kernels_dir(system: &dyn System) -> PathBuf {
     cache_dir(system).join("kernels")
 }
 
-fn default_file(system: &dyn System) -> PathBuf {
-    kernels_dir(system).join("default")
+fn default_file(arch: &str, system: &dyn System) -> PathBuf {
+    let name = if arch == OWN { "default".to_owned() } else { format!("default-{arch}") };
+    kernels_dir(system).join(name)
 }
 
 /// The images in a directory; their modules lie below `root`.
@@ -99,9 +103,12 @@ fn kernel(path: &Path, root: &Path, origin: Origin, system: &dyn System) -> Resu
         reason: format!("{}: {error}", path.display()),
         hint: Some("name a kernel of `tactus kernel list`, or the path of a bzImage that can be read".into()),
     })?;
-    let version = match identify(&bytes) {
-        Image::BzImage { version, .. } => version,
-        Image::Elf | Image::Arm64 => String::new(),
+    let (version, arch) = match identify(&bytes) {
+        Image::BzImage { version, .. } => (version, "x86_64"),
+        Image::Arm64 => (String::new(), "aarch64"),
+        // EM_AARCH64 of elf(5).
+        Image::Elf if bytes.get(0x12..0x14) == Some(&[183, 0]) => (String::new(), "aarch64"),
+        Image::Elf => (String::new(), "x86_64"),
         Image::Other(found) => {
             return Err(KernelError {
                 reason: format!("{} is no kernel: it is {found}", path.display()),
@@ -127,6 +134,7 @@ fn kernel(path: &Path, root: &Path, origin: Origin, system: &dyn System) -> Resu
         preempt_rt: is_rt(&release, &version),
         release,
         origin,
+        arch,
     })
 }
 
@@ -152,12 +160,23 @@ fn parts(release: &str) -> Vec<(u64, &str)> {
     words.map(|word| word.parse().map_or((0, word), |number| (number, ""))).collect()
 }
 
-/// The kernel that a plan names: `rt` or `standard` (the newest of each), a name of [`list`], or the
-/// path of an image.
+/// The kernel that a plan names for a guest of an architecture: `rt` or `standard` (the newest of
+/// each), a name of [`list`], or the path of an image.
 ///
 /// # Errors
-/// When there is none, or the file is no kernel.
-pub fn find(wanted: &str, system: &dyn System) -> Result<Kernel, KernelError> {
+/// When there is none, or the file is no kernel, or one for another architecture.
+pub fn find(wanted: &str, arch: &str, system: &dyn System) -> Result<Kernel, KernelError> {
+    let found = look(wanted, arch, system)?;
+    if found.arch == arch {
+        return Ok(found);
+    }
+    Err(KernelError {
+        reason: format!("the kernel {} is for {}, and the guest is {arch}", found.name, found.arch),
+        hint: Some(format!("`arch = \"{}\"` makes the guest one, or name a kernel for {arch}", found.arch)),
+    })
+}
+
+fn look(wanted: &str, arch: &str, system: &dyn System) -> Result<Kernel, KernelError> {
     if wanted.contains('/') {
         let path = Path::new(wanted);
         // A kernel that was unpacked somewhere (`X/boot/vmlinuz-1`) has its modules beside it.
@@ -166,17 +185,23 @@ pub fn find(wanted: &str, system: &dyn System) -> Result<Kernel, KernelError> {
         return kernel(path, unpacked.unwrap_or(Path::new("/")), Origin::Path, system);
     }
     let kernels = list(system);
+    let mut fit = kernels.iter().filter(|kernel| kernel.arch == arch);
     let found = match wanted {
-        "rt" => kernels.iter().find(|kernel| kernel.preempt_rt),
-        "standard" => kernels.iter().find(|kernel| !kernel.preempt_rt),
+        "rt" => fit.find(|kernel| kernel.preempt_rt),
+        "standard" => fit.find(|kernel| !kernel.preempt_rt),
         name => kernels.iter().find(|kernel| kernel.name == name),
     };
     found.cloned().ok_or_else(|| {
         let names: Vec<&str> = kernels.iter().map(|kernel| kernel.name.as_str()).collect();
         let have = if names.is_empty() { "none at all".to_owned() } else { names.join(", ") };
+        let (of, option) = if arch == OWN {
+            (String::new(), String::new())
+        } else {
+            (format!(" for {arch}"), format!(" --arch {arch}"))
+        };
         let what = match wanted {
-            "rt" => "no PREEMPT_RT kernel".to_owned(),
-            "standard" => "no standard kernel".to_owned(),
+            "rt" => format!("no PREEMPT_RT kernel{of}"),
+            "standard" => format!("no standard kernel{of}"),
             name => format!("no kernel called `{name}`"),
         };
         let fetch = if ["rt", "standard"].contains(&wanted) || wanted.starts_with("linux-image-") {
@@ -186,30 +211,32 @@ pub fn find(wanted: &str, system: &dyn System) -> Result<Kernel, KernelError> {
         };
         KernelError {
             reason: format!("there is {what} for a guest here; there is {have}"),
-            hint: Some(format!("`tactus kernel fetch {fetch}` downloads one; or name the path of a bzImage")),
+            hint: Some(format!(
+                "`tactus kernel fetch {fetch}{option}` downloads one; or name the path of a bzImage"
+            )),
         }
     })
 }
 
-/// The kernel that guests boot when the plan does not say: the one that `tactus kernel use` named,
+/// The kernel that guests of an architecture boot when the plan does not say: the one that `tactus kernel use` named,
 /// else the newest PREEMPT_RT one, else the newest.
 ///
 /// # Errors
 /// When there is none.
-pub fn chosen(system: &dyn System) -> Result<Kernel, KernelError> {
-    if let Ok(name) = system.read(&default_file(system)) {
-        return find(String::from_utf8_lossy(&name).trim(), system);
+pub fn chosen(arch: &str, system: &dyn System) -> Result<Kernel, KernelError> {
+    if let Ok(name) = system.read(&default_file(arch, system)) {
+        return find(String::from_utf8_lossy(&name).trim(), arch, system);
     }
-    find("rt", system).or_else(|rt| find("standard", system).map_err(|_| rt))
+    find("rt", arch, system).or_else(|rt| find("standard", arch, system).map_err(|_| rt))
 }
 
-/// Makes a kernel the one that guests boot when the plan does not say.
+/// Makes a kernel the one that guests of its architecture boot when the plan does not say.
 ///
 /// # Errors
 /// When there is no such kernel, or the choice cannot be written down.
 pub fn use_(system: &dyn System, wanted: &str) -> Result<Kernel, KernelError> {
-    let kernel = find(wanted, system)?;
-    let file = default_file(system);
+    let kernel = look(wanted, OWN, system)?;
+    let file = default_file(kernel.arch, system);
     // `rt` stays `rt`: the newest of the day.
     let word = if ["rt", "standard"].contains(&wanted) { wanted } else { &kernel.name };
     system.install(&file, format!("{word}\n").as_bytes(), 0o644).map_err(|error| KernelError {
@@ -225,6 +252,8 @@ mod tests {
     use super::*;
     use crate::system::Memory;
 
+    /// Every kernel in these tests is a bzImage but one.
+    const ARCH: &str = "x86_64";
     const RT: &str = "6.1.0-56-rt-amd64 (debian-kernel@lists.debian.org) #1 SMP PREEMPT_RT Debian 6.1.192-2";
 
     fn machine() -> Memory {
@@ -262,13 +291,13 @@ mod tests {
     #[test]
     fn a_plan_names_a_kernel_by_word_name_or_path() {
         let machine = machine();
-        assert_eq!(find("rt", &machine).unwrap().origin, Origin::Cache);
-        assert_eq!(find("standard", &machine).unwrap().name, "6.1.0-13-amd64");
-        assert_eq!(find("6.1.0-9-amd64", &machine).unwrap().modules_dir, None);
-        let by_path = find("/boot/vmlinuz-6.1.0-13-amd64", &machine).unwrap();
+        assert_eq!(find("rt", ARCH, &machine).unwrap().origin, Origin::Cache);
+        assert_eq!(find("standard", ARCH, &machine).unwrap().name, "6.1.0-13-amd64");
+        assert_eq!(find("6.1.0-9-amd64", ARCH, &machine).unwrap().modules_dir, None);
+        let by_path = find("/boot/vmlinuz-6.1.0-13-amd64", ARCH, &machine).unwrap();
         assert_eq!(by_path.modules_dir, Some("/lib/modules/6.1.0-13-amd64".into()));
         assert_eq!(by_path.origin, Origin::Path);
-        let missing = find("7.0", &machine).unwrap_err();
+        let missing = find("7.0", ARCH, &machine).unwrap_err();
         assert!(missing.reason.contains("6.1.0-9-amd64"), "{missing:?}");
     }
 
@@ -278,7 +307,7 @@ mod tests {
             .file("/lib/modules/6.9.0/vmlinuz", bzimage_of("6.9.0 (x) #1", b"xxxxx"))
             .file("/lib/modules/6.9.0/modules.builtin", "");
         let machine = machine.file("/lib/modules/6.9.0/config", "CONFIG_Y=y");
-        let config = |name: &str| find(name, &machine).unwrap().config(&machine);
+        let config = |name: &str| find(name, ARCH, &machine).unwrap().config(&machine);
         let expected = |release: &str, text: &str| Some((release.to_owned(), text.as_bytes().to_owned()));
         assert_eq!(config("6.1.0-13-amd64"), expected("6.1.0-13-amd64", "CONFIG_X=y"));
         assert_eq!(config("6.9.0"), expected("6.9.0", "CONFIG_Y=y"));
@@ -287,26 +316,46 @@ mod tests {
 
     #[test]
     fn a_file_that_is_no_kernel_is_refused_by_what_it_is() {
-        let error = find("/boot/config-6.1.0-13-amd64", &machine()).unwrap_err();
+        let error = find("/boot/config-6.1.0-13-amd64", ARCH, &machine()).unwrap_err();
         assert_eq!(error.reason, "/boot/config-6.1.0-13-amd64 is no kernel: it is a text file");
-        assert!(find("/boot/none", &machine()).unwrap_err().reason.contains("/boot/none"));
+        assert!(find("/boot/none", ARCH, &machine()).unwrap_err().reason.contains("/boot/none"));
     }
 
     #[test]
     fn a_machine_without_kernels_says_how_to_get_one() {
-        let error = chosen(&Memory::new()).unwrap_err();
+        let error = chosen(ARCH, &Memory::new()).unwrap_err();
         assert!(error.reason.contains("none at all"), "{error:?}");
         assert!(error.hint.unwrap().contains("tactus kernel fetch rt"));
     }
 
     #[test]
+    fn kernels_of_another_architecture_are_kept_apart() {
+        let mut arm = vec![0; 0x40];
+        arm[0x38..0x3c].copy_from_slice(b"ARM\x64");
+        let release = "6.1.0-99-rt-arm64";
+        let path = format!("/var/cache/tactus/kernels/{release}/boot/vmlinuz-{release}");
+        let machine = machine().file(&path, arm);
+        assert_eq!(find("rt", ARCH, &machine).unwrap().name, "6.1.0-56-rt-amd64");
+        let found = find("rt", "aarch64", &machine).unwrap();
+        assert_eq!((found.name.as_str(), found.arch, found.preempt_rt), (release, "aarch64", true));
+        let error = find(release, ARCH, &machine).unwrap_err();
+        assert!(error.reason.contains("is for aarch64"), "{error:?}");
+        assert!(error.hint.unwrap().contains("arch = \"aarch64\""));
+        let none = find("standard", "aarch64", &machine).unwrap_err();
+        assert!(none.hint.unwrap().contains("fetch standard --arch aarch64") || OWN == "aarch64");
+        use_(&machine, release).unwrap();
+        assert_eq!(chosen(ARCH, &machine).unwrap().name, "6.1.0-56-rt-amd64");
+        assert_eq!(chosen("aarch64", &machine).unwrap().name, release);
+    }
+
+    #[test]
     fn the_default_is_the_newest_rt_kernel_until_somebody_says_otherwise() {
         let machine = machine();
-        assert!(chosen(&machine).unwrap().preempt_rt);
+        assert!(chosen(ARCH, &machine).unwrap().preempt_rt);
         use_(&machine, "6.1.0-9-amd64").unwrap();
-        assert_eq!(chosen(&machine).unwrap().name, "6.1.0-9-amd64");
+        assert_eq!(chosen(ARCH, &machine).unwrap().name, "6.1.0-9-amd64");
         assert!(use_(&machine, "7.0").is_err());
-        assert_eq!(chosen(&machine).unwrap().name, "6.1.0-9-amd64");
+        assert_eq!(chosen(ARCH, &machine).unwrap().name, "6.1.0-9-amd64");
     }
 
     #[test]

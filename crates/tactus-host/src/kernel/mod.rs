@@ -1,5 +1,7 @@
 //! Guest kernels: where they are, what they are, how they come here, and what a guest needs of them.
 
+mod apt;
+mod arch;
 mod boot;
 mod cpio;
 mod elf;
@@ -10,6 +12,7 @@ mod modinfo;
 mod modules;
 mod unpack;
 
+pub use arch::OWN;
 pub use boot::{Bootable, bootable};
 pub use cpio::Cpio;
 pub use fetch::fetch;

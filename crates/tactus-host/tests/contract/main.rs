@@ -6,9 +6,11 @@
 mod attach;
 mod conversation;
 mod docker;
+mod domains;
 mod faults;
 mod jailhouse;
 mod leftovers;
+mod libvirtd;
 mod loads;
 mod places;
 mod pretend;

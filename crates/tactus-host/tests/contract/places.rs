@@ -9,6 +9,7 @@ use tactus_model::plan;
 
 use super::docker::Daemon;
 use super::jailhouse;
+use super::libvirtd::Libvirtd;
 
 /// A place to try a kind of environment in.
 pub struct Place {
@@ -20,8 +21,10 @@ pub struct Place {
 
 /// The place for a kind.
 pub fn of(kind: &str) -> Place {
-    if kind == "jailhouse" {
-        return jailhouse::place();
+    match kind {
+        "jailhouse" => return jailhouse::place(),
+        "libvirt" => return libvirt(),
+        _ => {}
     }
     if kind == "ssh" {
         match super::sshd::Sshd::start() {
@@ -46,6 +49,17 @@ pub fn of(kind: &str) -> Place {
         return pod();
     }
     Place { spec: super::spec(kind, &[]), _held: Vec::new() }
+}
+
+/// A libvirt of our own, where its daemon is installed.
+fn libvirt() -> Place {
+    match Libvirtd::start() {
+        Some(libvirtd) => Place {
+            spec: super::spec("libvirt", &[("uri", &libvirtd.uri())]),
+            _held: vec![Box::new(libvirtd)],
+        },
+        None => Place { spec: super::spec("libvirt", &[]), _held: Vec::new() },
+    }
 }
 
 /// The machine that a place is on: this one, or one that seems to have what this one has not.

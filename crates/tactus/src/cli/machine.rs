@@ -1,5 +1,7 @@
 //! Arguments of the commands about what this machine has.
 
+use std::path::PathBuf;
+
 use clap::{Args, Subcommand};
 
 /// Arguments of `environments`.
@@ -8,6 +10,17 @@ pub struct Environments {
     /// As a JSON document
     #[arg(long)]
     pub json: bool,
+}
+
+/// Arguments of `probe`.
+#[derive(Debug, Args)]
+pub struct Probe {
+    /// The architecture that it is for; this machine's own when it is not said
+    #[arg(long, value_parser = ["x86_64", "aarch64"], default_value = tactus_host::kernel::OWN)]
+    pub arch: String,
+    /// The file; `-` for stdout
+    #[arg(long)]
+    pub out: PathBuf,
 }
 
 /// Arguments of `kernel`.
@@ -22,6 +35,9 @@ pub struct Kernel {
 pub enum KernelCommand {
     /// List the kernels that a guest can boot
     List {
+        /// Only those for this architecture: `x86_64` or `aarch64`
+        #[arg(long, value_parser = ["x86_64", "aarch64"])]
+        arch: Option<String>,
         /// As a JSON document
         #[arg(long)]
         json: bool,
@@ -31,6 +47,9 @@ pub enum KernelCommand {
         /// `rt`, `standard`, or a package
         #[arg(default_value = "rt")]
         name: String,
+        /// The guest's architecture, `x86_64` or `aarch64`; this machine's own when it is not said
+        #[arg(long, value_parser = ["x86_64", "aarch64"], default_value = tactus_host::kernel::OWN)]
+        arch: String,
     },
     /// Choose the kernel that guests boot when the plan does not say
     Use {

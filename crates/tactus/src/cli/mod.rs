@@ -16,7 +16,7 @@ use clap::{Parser, Subcommand};
 pub use audit::{Audit, Format as AuditFormat, Role as AuditRole, Threshold};
 pub use bundle::{Report, Show};
 pub use generate::{Accel as GenerateAccel, Generate};
-pub use machine::{Environments, Kernel, KernelCommand};
+pub use machine::{Environments, Kernel, KernelCommand, Probe};
 pub use measure::{Measure, Policy};
 pub use prove::Prove;
 pub use run::Run;
@@ -62,6 +62,8 @@ pub enum Command {
     Environments(Environments),
     /// Find, fetch and choose guest kernels
     Kernel(Kernel),
+    /// Write the probe to a file, to put it where tactus cannot
+    Probe(Probe),
     /// Explain a word: an environment, measurement, load, fault, study or format
     Explain(Explain),
     /// Print the completion script of a shell

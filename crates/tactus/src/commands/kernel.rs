@@ -11,22 +11,23 @@ use crate::output;
 
 pub fn kernel(command: KernelCommand) -> Result<Exit, Failure> {
     match command {
-        KernelCommand::List { json } => list(json),
-        KernelCommand::Fetch { name } => {
-            let fetched = kernel::fetch(&Real, &name, &mut |step| eprintln!("{step}"))?;
+        KernelCommand::List { arch, json } => list(arch.as_deref(), json),
+        KernelCommand::Fetch { name, arch } => {
+            let fetched = kernel::fetch(&Real, &name, &arch, &mut |step| eprintln!("{step}"))?;
             output::data(&format!("{}\n", fetched.name))?;
             Ok(Exit::Good)
         }
         KernelCommand::Use { name } => {
             let chosen = kernel::use_(&Real, &name)?;
-            eprintln!("guests boot {} when the plan does not say", chosen.name);
+            eprintln!("guests ({}) boot {} when the plan does not say", chosen.arch, chosen.name);
             Ok(Exit::Good)
         }
     }
 }
 
-fn list(json: bool) -> Result<Exit, Failure> {
-    let kernels = kernel::list(&Real);
+fn list(arch: Option<&str>, json: bool) -> Result<Exit, Failure> {
+    let mut kernels = kernel::list(&Real);
+    kernels.retain(|kernel| arch.is_none_or(|arch| kernel.arch == arch));
     if json {
         output::json(&kernels)?;
         return Ok(Exit::Good);
@@ -34,7 +35,13 @@ fn list(json: bool) -> Result<Exit, Failure> {
     let mut text = String::new();
     for kernel in &kernels {
         let preemption = if kernel.preempt_rt { "PREEMPT_RT" } else { "standard" };
-        let _ = writeln!(text, "{:<32} {preemption:<11} {}", kernel.name, kernel.path.display());
+        let _ = writeln!(
+            text,
+            "{:<32} {preemption:<11} {:<8} {}",
+            kernel.name,
+            kernel.arch,
+            kernel.path.display()
+        );
     }
     if kernels.is_empty() {
         eprintln!("no guest kernel found");

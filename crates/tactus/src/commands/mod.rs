@@ -10,6 +10,7 @@ mod look;
 mod man;
 mod measure;
 mod perform;
+mod probe;
 mod prove;
 mod report;
 mod run;
@@ -32,6 +33,7 @@ pub fn dispatch(command: Command) -> Result<Exit, Failure> {
         Command::Report(arguments) => report::report(&arguments),
         Command::Environments(arguments) => environments::environments(&arguments),
         Command::Kernel(arguments) => kernel::kernel(arguments.what),
+        Command::Probe(arguments) => probe::probe(&arguments),
         Command::Explain(arguments) => explain::explain(&arguments),
         Command::Completions(arguments) => completions::completions(&arguments),
         Command::Man(arguments) => man::man(&arguments),

@@ -90,6 +90,26 @@ fn environments_are_listed_usable_or_with_their_remedy() {
 }
 
 #[test]
+fn the_probe_is_written_as_a_program_for_an_architecture() {
+    let dir = tempfile::tempdir().unwrap();
+    for (arch, machine) in [("x86_64", 62u8), ("aarch64", 183)] {
+        let file = dir.path().join("bin").join(arch);
+        let result = output(tactus().args(["probe", "--arch", arch, "--out"]).arg(&file));
+        assert_eq!(result.status.code(), Some(0), "{}", stderr(&result));
+        let bytes = fs::read(&file).unwrap();
+        assert_eq!((&bytes[..4], bytes[18]), (&b"\x7fELF"[..], machine), "{arch}");
+        let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&file).unwrap().permissions());
+        assert_eq!(mode & 0o777, 0o755);
+    }
+    let own = dir.path().join("bin").join(std::env::consts::ARCH);
+    let version = output(std::process::Command::new(own).arg("--version"));
+    assert!(stdout(&version).starts_with("tactus-probe "), "{}", stderr(&version));
+    let refused = output(tactus().args(["probe", "--out", "/proc/no/such/place"]));
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(stderr(&refused).contains("hint:"));
+}
+
+#[test]
 fn completions_and_manual_pages_are_made_from_the_same_command_line() {
     for shell in ["bash", "zsh", "fish"] {
         assert!(stdout(&output(tactus().args(["completions", shell]))).contains("environments"), "{shell}");

@@ -4,6 +4,7 @@ mod audit;
 mod command;
 mod common;
 mod endings;
+mod foreign;
 mod guest;
 mod hold;
 mod prove;

@@ -35,7 +35,7 @@ impl Inmate {
         let wanted = options.kernel.unwrap_or_default();
         let kernel = match wanted.contains('/') {
             true => PathBuf::from(wanted),
-            false => kernel::find(wanted, setting.system)?.path,
+            false => kernel::find(wanted, ARCH, setting.system)?.path,
         };
         let log = options.console == HYPERVISOR;
         Ok(Self {

@@ -2,7 +2,7 @@
 
 use std::io::{self, Cursor, Read};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -10,11 +10,10 @@ use tactus_model::facts::Facts;
 use tactus_model::message::Note;
 use tactus_model::{CpuSet, Evidence};
 
-use super::accel::Accel;
 use super::command::Machine;
 use super::qmp::{Monitor, threads};
-use super::settle::{Threads, settle};
-use super::{console, support::cannot};
+use super::super::support::cannot;
+use super::super::support::guest::{self, Accel, Threads, first_byte, listen, settle};
 use crate::environment::{Layout, Running, Setting, StartError, Stream};
 use crate::system::{Child, Invocation, System, last_lines};
 
@@ -43,9 +42,6 @@ pub struct Guest {
     /// Virtual CPUs and their threads, once it has settled.
     vcpus: Vec<(u32, u32)>,
 }
-
-/// How the reason begins when a guest runs and does not speak.
-pub const SILENT: &str = "the guest said nothing";
 
 impl Guest {
     /// Starts QEMU and connects to it. With `patience` the guest's first byte is awaited.
@@ -88,19 +84,7 @@ impl Guest {
 
     fn await_first_byte(&mut self, patience: Duration) -> Result<(), StartError> {
         let Some((heard, stream)) = &mut self.stream else { return Ok(()) };
-        let mut byte = [0; 1];
-        let result = stream.set_read_timeout(Some(patience)).and_then(|()| stream.read(&mut byte));
-        let why = match result {
-            Ok(1..) => {
-                heard.extend(byte);
-                return stream.set_read_timeout(None).map_err(|error| cannot("the probe's stream", error));
-            }
-            Ok(0) => "the guest ended before its first word".to_owned(),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                format!("{SILENT} for {} s", patience.as_secs_f64())
-            }
-            Err(error) => format!("the probe's stream broke: {error}"),
-        };
+        let Err(why) = first_byte(heard, stream, patience) else { return Ok(()) };
         let words = self.last_words().unwrap_or_default();
         Err(StartError {
             reason: format!("{why}: {words}"),
@@ -129,21 +113,6 @@ impl Guest {
     }
 }
 
-/// A socket that QEMU will connect to: nothing can be missed that way, and nobody has to wait for a
-/// file to appear.
-fn listen(path: &Path) -> Result<UnixListener, StartError> {
-    // Left by a guest that was tried before in the same workspace.
-    let _ = std::fs::remove_file(path);
-    let listener = UnixListener::bind(path).and_then(|listener| {
-        listener.set_nonblocking(true)?;
-        Ok(listener)
-    });
-    listener.map_err(|error| StartError {
-        reason: format!("{}: {error}", path.display()),
-        hint: Some("the path of a socket has at most 107 bytes: set TACTUS_CACHE_DIR to a short one".into()),
-    })
-}
-
 fn accept(listener: &UnixListener, qemu: &mut dyn Child, until: Instant) -> Result<UnixStream, StartError> {
     loop {
         match listener.accept() {
@@ -169,19 +138,6 @@ fn hint(words: &str) -> Option<String> {
     locks.then(|| {
         "raise the limit of locked memory (`ulimit -l unlimited`), or leave out `lock_memory`".into()
     })
-}
-
-/// What tells whether this machine is itself virtual.
-fn host_facts(system: &dyn System) -> Facts {
-    let mut facts = Facts::default();
-    for path in ["/proc/cpuinfo", "/sys/hypervisor/type", "/proc/device-tree/hypervisor/compatible"] {
-        if let Some(text) = system.text(path) {
-            // The flags stand in the first processor's lines.
-            let first = text.split("\n\n").next().unwrap_or_default().to_owned();
-            facts.keep(path, first);
-        }
-    }
-    facts
 }
 
 impl Running for Guest {
@@ -222,12 +178,7 @@ impl Running for Guest {
     }
 
     fn evidence(&self, _facts: &Facts) -> Evidence {
-        match self.accel {
-            Accel::Tcg => Evidence::Emulated,
-            // The guest's code runs on the machine's own processor: what counts is whether that is real.
-            Accel::Kvm if host_facts(&*self.system).virtualized() => Evidence::VirtualHost,
-            Accel::Kvm => Evidence::BareMetal,
-        }
+        guest::evidence(self.accel, &*self.system)
     }
 
     fn last_words(&mut self) -> Option<String> {
@@ -239,7 +190,7 @@ impl Running for Guest {
         };
         let qemu = last_lines(&self.qemu.stderr(), 8);
         let qemu = if qemu.is_empty() { String::new() } else { format!("; QEMU said: {qemu}") };
-        let console = console::last_words(&self.system.read(&self.console).unwrap_or_default());
+        let console = guest::last_words(&self.system.read(&self.console).unwrap_or_default());
         let console = console.map_or_else(
             || "; its console is empty".to_owned(),
             |lines| format!("; the last lines of its console:\n{lines}"),
@@ -251,21 +202,5 @@ impl Running for Guest {
         if self.wait(FAREWELL).is_none() {
             self.qemu.kill();
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::system::Memory;
-
-    #[test]
-    fn a_guest_stands_on_the_ground_of_its_host() {
-        let of = |flags: &str| {
-            let info = format!("processor\t: 0\nflags\t\t: fpu {flags}\n\nprocessor\t: 1\nflags\t\t: fpu\n");
-            host_facts(&Memory::new().file("/proc/cpuinfo", info)).virtualized()
-        };
-        assert!(of("hypervisor vmx"));
-        assert!(!of("vmx"));
     }
 }

@@ -5,6 +5,7 @@ pub mod attach;
 mod cgroups;
 pub mod engine;
 pub mod groups;
+pub mod guest;
 mod line;
 mod names;
 mod options;

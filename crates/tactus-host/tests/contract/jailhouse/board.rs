@@ -125,7 +125,8 @@ impl Board {
     /// The plan's table for the cell of a Linux inmate with a UART.
     pub fn spec(&self) -> plan::Environment {
         // Any kernel will do where there is none: the trial is then skipped for that.
-        let kernel = kernel::chosen(&Real).map_or_else(|_| "/nowhere/bzImage".into(), |kernel| kernel.path);
+        let kernel = kernel::chosen(kernel::OWN, &Real)
+            .map_or_else(|_| "/nowhere/bzImage".into(), |kernel| kernel.path);
         let options = json!({
             "command": self.path("jailhouse"),
             "system": self.path("cells/system.cell"),

@@ -41,7 +41,8 @@ pub(super) fn prepare(wanted: &Wanted<'_>) -> Result<Disturbance, No> {
     let Some(cycles) = cycles else {
         return no(false, &[DEVICE, " does not block for as long as it is told to"]);
     };
-    let prepared = fifo(wanted.cpus, &[wanted.above], wanted.every, Rc::new(move || block(cycles)));
+    let once: Rc<dyn Fn() -> u64> = Rc::new(move || block(cycles));
+    let prepared = fifo(wanted.cpus, &[wanted.above], wanted.every, &once);
     let prepared = prepared.map_err(|refusal| refusal.reason)?;
     Ok(Disturbance { way: DEVICE.to_owned(), ..prepared })
 }

@@ -2,12 +2,15 @@
 
 mod domain;
 mod edit;
+mod place;
 mod settings;
 #[cfg(test)]
 mod tests;
 mod tree;
 
 pub use domain::patch;
+pub(crate) use place::{Placed, place};
+pub(crate) use tree::Tree;
 
 use super::file::{self, Marks};
 use super::{Accel, File, Generator, Order, Output, Placement, Refusal, guest};

@@ -152,12 +152,7 @@ fn cpus(guest: &Guest<'_>) -> Vec<Setting> {
         all.push(some("iothread-pin", why, pin.with("cpuset", house.clone())));
     }
     let vcpus = if count == 1 { "0".into() } else { format!("0-{}", count - 1) };
-    all.push(some(
-        "vcpu-fifo",
-        "no ordinary thread preempts a vCPU. Safe only with the pins above: what shares a CPU with a busy FIFO vCPU \
-never runs",
-        one(&["cputune"], "vcpusched").with("vcpus", vcpus).with("scheduler", "fifo").with("priority", "1"),
-    ));
+    all.push(fifo(vcpus));
     if let Some(node) = placement.node {
         let memory = one(&["numatune"], "memory").with("mode", "strict").with("nodeset", node.to_string());
         all.push(some(
@@ -167,6 +162,16 @@ never runs",
         ));
     }
     all
+}
+
+/// The vCPUs that get the lowest real-time priority.
+pub fn fifo(vcpus: String) -> Setting {
+    some(
+        "vcpu-fifo",
+        "no ordinary thread preempts a vCPU. Safe only with the pins above: what shares a CPU with a busy FIFO vCPU \
+never runs",
+        one(&["cputune"], "vcpusched").with("vcpus", vcpus).with("scheduler", "fifo").with("priority", "1"),
+    )
 }
 
 fn features(guest: &Guest<'_>) -> Vec<Setting> {

@@ -3,8 +3,11 @@
 use std::path::Path;
 
 use tactus_model::message::Note;
+use tactus_model::plan;
 
-use crate::environment::StartError;
+use super::OWN;
+use crate::environment::support;
+use crate::environment::{OptionError, StartError};
 use crate::system::System;
 
 /// An accelerator.
@@ -16,6 +19,17 @@ pub enum Accel {
     Tcg,
 }
 
+/// Words of the key `accel`.
+const ACCELS: [&str; 3] = ["auto", "kvm", "tcg"];
+
+/// The word of a plan.
+///
+/// # Errors
+/// When it is none of those that there are.
+pub fn wanted(spec: &plan::Environment) -> Result<&str, OptionError> {
+    Ok(support::word(spec, "accel", &ACCELS)?.unwrap_or("auto"))
+}
+
 const DEVICE: &str = "/dev/kvm";
 
 /// What keeps a machine from KVM, and what would mend it.
@@ -25,7 +39,17 @@ pub struct Obstacle {
     pub remedy: &'static str,
 }
 
-const ENABLE: &str = "enable virtualization in the firmware, or nested virtualization in the hypervisor below";
+/// What keeps a guest of this architecture from KVM.
+pub fn obstacle_to(arch: &str, system: &dyn System) -> Option<Obstacle> {
+    if arch == OWN {
+        return obstacle(system);
+    }
+    let reason = format!("KVM runs guests of the machine's own architecture ({OWN}), and this one is {arch}");
+    Some(Obstacle { reason, remedy: "run it on a machine of that architecture" })
+}
+
+const ENABLE: &str =
+    "enable virtualization in the firmware, or nested virtualization in the hypervisor below";
 const ALLOW: &str = "add this user to the group kvm, or run as root";
 
 /// What keeps this machine from KVM, if anything does. That /dev/kvm is there says little: on a
@@ -53,8 +77,8 @@ pub fn obstacle(system: &dyn System) -> Option<Obstacle> {
 ///
 /// # Errors
 /// When the plan wants KVM and this machine has none.
-pub fn choose(wanted: &str, system: &dyn System) -> Result<(Accel, Option<Note>), StartError> {
-    match (wanted, obstacle(system)) {
+pub fn choose(wanted: &str, arch: &str, system: &dyn System) -> Result<(Accel, Option<Note>), StartError> {
+    match (wanted, obstacle_to(arch, system)) {
         ("tcg", _) => Ok((Accel::Tcg, None)),
         (_, None) => Ok((Accel::Kvm, None)),
         ("kvm", Some(why)) => Err(StartError {
@@ -63,10 +87,7 @@ pub fn choose(wanted: &str, system: &dyn System) -> Result<(Accel, Option<Note>)
         }),
         (_, Some(why)) => Ok((
             Accel::Tcg,
-            Some(Note::obstacle(
-                format!("the guest is emulated (TCG), because {}", why.reason),
-                why.remedy,
-            )),
+            Some(Note::obstacle(format!("the guest is emulated (TCG), because {}", why.reason), why.remedy)),
         )),
     }
 }
@@ -85,15 +106,23 @@ mod tests {
         assert!(obstacle(&without).unwrap().reason.contains("neither vmx nor svm"));
         let with = without.file("/proc/cpuinfo", "flags\t\t: fpu svm sse\n");
         assert_eq!(obstacle(&with), None);
-        assert_eq!(choose("auto", &with).unwrap().0, Accel::Kvm);
-        assert_eq!(choose("tcg", &with).unwrap(), (Accel::Tcg, None));
+        assert_eq!(choose("auto", OWN, &with).unwrap().0, Accel::Kvm);
+        assert_eq!(choose("tcg", OWN, &with).unwrap(), (Accel::Tcg, None));
+    }
+
+    #[test]
+    fn a_guest_of_another_architecture_is_emulated_whatever_the_machine_has() {
+        let machine = Memory::new().device("/dev/kvm").file("/proc/cpuinfo", "flags\t\t: fpu svm sse\n");
+        let (accel, note) = choose("auto", "m68k", &machine).unwrap();
+        assert_eq!(accel, Accel::Tcg);
+        assert!(note.unwrap().text.contains("m68k"));
     }
 
     #[test]
     fn kvm_on_request_is_an_error_where_there_is_none() {
-        let (accel, note) = choose("auto", &Memory::new()).unwrap();
+        let (accel, note) = choose("auto", OWN, &Memory::new()).unwrap();
         assert_eq!(accel, Accel::Tcg);
         assert!(note.unwrap().text.contains("/dev/kvm"));
-        assert!(choose("kvm", &Memory::new()).unwrap_err().hint.is_some());
+        assert!(choose("kvm", OWN, &Memory::new()).unwrap_err().hint.is_some());
     }
 }

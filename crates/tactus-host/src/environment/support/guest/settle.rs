@@ -10,7 +10,7 @@ use crate::system::System;
 
 /// The priority of measured vCPUs. The lowest: above everything ordinary, below the kernel's own
 /// real-time threads.
-const PRIORITY: u32 = 1;
+pub const PRIORITY: u32 = 1;
 
 /// What is known of a guest's threads.
 pub struct Threads<'a> {
@@ -23,7 +23,7 @@ pub struct Threads<'a> {
 /// Who gets SCHED_FIFO: the vCPUs that are measured, as long as at least one CPU for housekeeping is
 /// left to everybody else. A vCPU never sleeps while its guest is busy, and one with SCHED_FIFO on
 /// the last CPU would take the machine from its user.
-fn fifo(layout: &Layout, measured: &CpuSet, housekeeping: &CpuSet) -> CpuSet {
+pub fn fifo(layout: &Layout, measured: &CpuSet, housekeeping: &CpuSet) -> CpuSet {
     let inside: CpuSet = layout.inside().and(measured);
     let outside: CpuSet =
         layout.cpus.iter().filter(|(cpu, _)| inside.contains(*cpu)).map(|(_, cpu)| *cpu).collect();

@@ -1,0 +1,35 @@
+//! `tactus probe`.
+
+use std::io::Write;
+use std::path::Path;
+
+use tactus_host::probe;
+use tactus_host::system::{Real, System};
+
+use crate::cli::Probe;
+use crate::exit::{Exit, Failure};
+
+/// What chmod(2) gives a program.
+const PROGRAM: u32 = 0o755;
+
+pub fn probe(arguments: &Probe) -> Result<Exit, Failure> {
+    let arch = &arguments.arch;
+    let bytes = probe::bytes(arch).ok_or_else(|| {
+        Failure::say(
+            format!("this tactus was built without a probe for {arch}"),
+            format!("build it with the Rust target {arch}-unknown-linux-musl (rustup target add)"),
+        )
+    })?;
+    if arguments.out == Path::new("-") {
+        std::io::stdout().write_all(bytes)?;
+        return Ok(Exit::Good);
+    }
+    Real.install(&arguments.out, bytes, PROGRAM).map_err(|error| {
+        Failure::say(
+            format!("{}: {error}", arguments.out.display()),
+            "name a file in a directory that can be written",
+        )
+    })?;
+    eprintln!("the probe for {arch}: {}", arguments.out.display());
+    Ok(Exit::Good)
+}
