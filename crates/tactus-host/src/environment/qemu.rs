@@ -15,7 +15,7 @@ use tactus_model::message::Note;
 use tactus_model::plan;
 
 use super::profiled;
-use super::support::{self, cannot};
+use super::support::{self, cannot, programs};
 use super::{Environment, OptionError, OptionKey, Running, Setting, StartError, Usable};
 use crate::kernel::{self, Kernel};
 use crate::probe;
@@ -86,6 +86,11 @@ sets while a system runs is set inside by the probe; left out: none",
                 about: "true: the guest's memory is allocated and locked before it starts; left out: false",
             },
             OptionKey {
+                name: "programs",
+                about: "programs of this machine that the guest gets with their libraries, as [\"crun\"]; left out: \
+those that environments inside it need",
+            },
+            OptionKey {
                 name: "patience",
                 about: "how long the guest may take to its first word, as 30s; left out: 20s under KVM, then it is tried under TCG; 45s under TCG, then it is started once more",
             },
@@ -93,6 +98,10 @@ sets while a system runs is set inside by the probe; left out: none",
     }
 
     fn numbers_cpus(&self) -> bool {
+        true
+    }
+
+    fn can_nest(&self) -> bool {
         true
     }
 
@@ -122,6 +131,7 @@ qemu-system-x86-core`; Arch: `pacman -S qemu-system-x86`)"
         support::word(spec, "accel", &ACCELS)?;
         support::boolean(spec, "lock_memory")?;
         profiled::written(spec)?;
+        programs::named(spec)?;
         support::duration(spec, "patience")?;
         if let Some(memory) = support::text(spec, "memory", command::MEMORY_HINT)? {
             command::mebibytes(memory).ok_or_else(|| OptionError {
@@ -199,7 +209,9 @@ fn machine(setting: &Setting<'_>, accel: Accel, notes: &mut Vec<Note>) -> Result
         notes.push(Note::info(format!("the kernel boots packed, which takes longer: {why}")));
     }
     let initrd = setting.workspace.join("initramfs.cpio");
-    let archive = initramfs::write(probe, &modules, kernel.config(system).as_ref());
+    let programs = programs::named(spec).map_err(key)?;
+    let programs = programs::collect(&programs, system)?;
+    let archive = initramfs::write(probe, &modules, kernel.config(system).as_ref(), &programs);
     system.write(&initrd, &archive).map_err(|error| cannot(&initrd.display().to_string(), error))?;
     let memory = support::text(spec, "memory", command::MEMORY_HINT).map_err(key)?.unwrap_or(MEMORY);
     notes.push(Note::info(format!(
@@ -271,6 +283,7 @@ mod tests {
             ("cmdline", json!(["quiet"])),
             ("profile", json!("fast")),
             ("isolate", json!("1")),
+            ("programs", json!("crun")),
         ] {
             let error = ENTRY.check(&spec(key, value.clone()), &machine).expect_err(key);
             assert_eq!(error.key, key);

@@ -3,6 +3,7 @@
 mod engine;
 mod interrupt;
 mod look;
+mod nest;
 mod partition;
 mod recorder;
 mod scenario;
