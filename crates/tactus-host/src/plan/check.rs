@@ -113,6 +113,13 @@ fn environments(plan: &Plan, source: &Source, system: &dyn System) -> Result<(),
         let Some(around) = plan.environment.get(outer) else {
             return Err(undefined(plan, source, &format!("{path}.inside"), outer));
         };
+        if outer == name || !environment::find(&around.kind).is_some_and(environment::Environment::can_nest) {
+            return Err(source.error(
+                &format!("{path}.inside"),
+                format!("nothing can lie inside `{outer}` (kind {})", around.kind),
+                "name an environment that is a machine of its own, or leave `inside` out",
+            ));
+        }
         if !kind.can_lie_inside() {
             let able: Vec<&str> =
                 ENVIRONMENTS.iter().filter(|e| e.can_lie_inside()).map(|e| e.kind()).collect();
@@ -120,13 +127,6 @@ fn environments(plan: &Plan, source: &Source, system: &dyn System) -> Result<(),
                 &format!("{path}.inside"),
                 format!("an environment of kind {} cannot lie inside another", spec.kind),
                 format!("these can: {}; or leave `inside` out", able.join(", ")),
-            ));
-        }
-        if outer == name || !environment::find(&around.kind).is_some_and(environment::Environment::can_nest) {
-            return Err(source.error(
-                &format!("{path}.inside"),
-                format!("nothing can lie inside `{outer}` (kind {})", around.kind),
-                "name an environment that is a machine of its own, or leave `inside` out",
             ));
         }
     }

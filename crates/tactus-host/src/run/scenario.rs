@@ -328,7 +328,11 @@ impl<'a> Stage<'a> {
         let evidence = inherited.unwrap_or_else(|| session.running.evidence(&session.facts));
         session.evidence = Some(evidence);
         let facts = Box::new(session.facts.clone());
-        let notes = session.running.settle()?;
+        let mut notes = session.running.settle()?;
+        if let Some(outer) = &session.inside {
+            let cpus = environment.near.outside();
+            notes.insert(0, Note::info(format!("{} in {outer}, on its CPUs {cpus}", environment.spec.kind)));
+        }
         context.emit(Event::EnvironmentUp { environment: name.to_owned(), evidence, after_ms })?;
         let readings = facts.0.len();
         context.emit(Event::FactsCollected { environment: name.to_owned(), readings, facts: Some(facts) })?;

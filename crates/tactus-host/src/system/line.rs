@@ -13,7 +13,7 @@ use tactus_model::wire::Encoder;
 /// runs its control in between.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Bytes that a reader takes before it allows the child as many more.
-const REFILL: u64 = WINDOW / 4;
+const REFILL: usize = 16 * 1024;
 
 /// The line to a probe.
 pub struct Line {
@@ -44,10 +44,17 @@ struct Heard {
 }
 
 /// What a child wrote on one stream and nobody has read.
-#[derive(Default)]
 struct Heap {
     bytes: VecDeque<u8>,
     over: bool,
+    /// How many more bytes the probe may send.
+    allowed: usize,
+}
+
+impl Default for Heap {
+    fn default() -> Self {
+        Self { bytes: VecDeque::new(), over: false, allowed: usize::try_from(WINDOW).unwrap_or(usize::MAX) }
+    }
 }
 
 fn broken() -> io::Error {
@@ -101,13 +108,11 @@ impl Line {
                     let heap = &mut child.streams[stream];
                     match decode(&output.data) {
                         // A probe that sends more than it may is not believed.
-                        Some(bytes)
-                            if !bytes.is_empty()
-                                && heap.bytes.len() as u64 + bytes.len() as u64 <= 2 * WINDOW =>
-                        {
+                        Some(bytes) if !bytes.is_empty() && bytes.len() <= heap.allowed => {
+                            heap.allowed -= bytes.len();
                             heap.bytes.extend(bytes);
                         }
-                        _ => heap.over = true,
+                        _ => (heap.over, heap.allowed) = (true, 0),
                     }
                 }
             }
@@ -242,7 +247,7 @@ pub struct Reader {
     line: Arc<Line>,
     child: u64,
     stream: u64,
-    taken: u64,
+    taken: usize,
 }
 
 impl Reader {
@@ -255,12 +260,17 @@ impl Reader {
 impl Read for Reader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let mut ear = self.line.ear();
-        let length = loop {
+        let (length, refill) = loop {
             let over = ear.over;
             let Some(child) = ear.children.get_mut(&self.child) else { return Ok(0) };
             let heap = &mut child.streams[usize::from(self.stream == 2)];
             if !heap.bytes.is_empty() {
-                break heap.bytes.read(buffer)?;
+                let length = heap.bytes.read(buffer)?;
+                self.taken += length;
+                let refill =
+                    if self.taken >= REFILL && !heap.over { std::mem::take(&mut self.taken) } else { 0 };
+                heap.allowed += refill;
+                break (length, refill);
             }
             if heap.over || over {
                 return Ok(0);
@@ -268,10 +278,8 @@ impl Read for Reader {
             ear = self.line.wait(ear, PATIENCE);
         };
         drop(ear);
-        self.taken += length as u64;
-        if self.taken >= REFILL {
-            self.line.grant(self.child, self.stream, self.taken);
-            self.taken = 0;
+        if refill > 0 {
+            self.line.grant(self.child, self.stream, refill as u64);
         }
         Ok(length)
     }

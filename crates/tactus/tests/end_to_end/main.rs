@@ -5,6 +5,7 @@ mod command;
 mod common;
 mod endings;
 mod guest;
+mod nested;
 mod prove;
 mod run;
 mod study;
