@@ -380,7 +380,15 @@ impl<'a> Resolver<'a> {
         };
         let obstacle = obstacle.or(unreachable);
         let near = if outer.is_some() { near } else { layout.clone() };
-        Ok(ResolvedEnvironment { kind, spec, housekeeping: CpuSet::default(), layout, near, elsewhere, obstacle })
+        Ok(ResolvedEnvironment {
+            kind,
+            spec,
+            housekeeping: CpuSet::default(),
+            layout,
+            near,
+            elsewhere,
+            obstacle,
+        })
     }
 
     /// The other machine that an environment lies on, if it lies on one, and why it cannot be asked for its
