@@ -236,6 +236,8 @@ fn what_cannot_be_attached_to_keeps_its_row_with_the_reason() {
     assert!(reason.contains("kind host cannot be attached to") && reason.contains("podman"), "{reason}");
     let missing = attaching("kind = \"docker\"\nattach = \"plc\"");
     assert!(missing.rows[0].result.reason.as_ref().unwrap().contains("docker is not installed"));
+}
+
 const INSIDE: &str = r#"
 name = "inside"
 [environment.guest]
