@@ -13,6 +13,7 @@ pub mod cmdline;
 pub mod control;
 pub mod cpus;
 pub mod document;
+pub mod door;
 pub mod duration;
 pub mod event;
 pub mod evidence;

@@ -13,6 +13,8 @@
 //! host   greet                   at any time on a line that outlives its users: hello comes again
 //! ```
 //!
+//! At any time the host side may call for files and programs of the environment ([`crate::door`]).
+//!
 //! All times are nanoseconds of the environment's own CLOCK_MONOTONIC; `at_ns` counts from the
 //! moment the measurement started.
 
@@ -22,6 +24,7 @@ use crate::activity::{Fault, Load, Measure, Policy};
 use crate::change::Change;
 use crate::control::ControlBy;
 use crate::cpus::CpuSet;
+use crate::door::{Answer, Call, Exited, Output};
 use crate::facts::Facts;
 use crate::latency::{Sparse, Totals};
 use crate::series::SeriesKey;
@@ -43,6 +46,8 @@ pub enum ToProbe {
     Quit,
     /// Begin the conversation anew, with hello: somebody else has taken the line. A running job is ended.
     Greet,
+    /// Something to do with the system that the probe is on, at any time.
+    Call(Call),
 }
 
 /// From the probe to the host side.
@@ -74,6 +79,12 @@ pub enum FromProbe {
     Note(Note),
     /// The job has ended.
     Done(Done),
+    /// How a call went.
+    Answer(Answer),
+    /// What a child of a call wrote.
+    Output(Output),
+    /// A child of a call has ended.
+    Exited(Exited),
 }
 
 /// Who the probe is.

@@ -10,6 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tactus_model::message::{FromProbe, Note, ToProbe};
 use tactus_model::wire::{Decoder, Encoder, Item};
 
+use crate::door::Door;
 use crate::sys;
 
 /// The most notes about lines that are no message: a noisy channel must not fill itself.
@@ -46,6 +47,7 @@ pub struct Channel {
     heard: u64,
     /// How long nothing may be heard while a job runs, in ns: where the stream has no end to be noticed.
     patience: u64,
+    door: Door,
 }
 
 /// What a channel of few bytes a second is still to carry. Nothing waits for it: who measures goes on.
@@ -69,6 +71,7 @@ impl Channel {
             narrow: None,
             heard: sys::now(),
             patience: u64::MAX,
+            door: Door::default(),
         }
     }
 
@@ -170,60 +173,83 @@ impl Channel {
         self.say(&FromProbe::Note(note))
     }
 
-    /// The next message, waiting at most `patience_ns` (`None`: until there is one).
+    /// The next message, waiting at most `patience_ns` (`None`: until there is one). What the host side
+    /// asks of the system is done on the way.
     ///
     /// # Errors
     /// When the stream is broken.
     pub fn next(&mut self, patience_ns: Option<u64>) -> io::Result<Incoming> {
-        if let Some(message) = self.waiting.pop_front() {
-            return Ok(Incoming::Message(message));
-        }
-        let mut until = patience_ns.map(|ns| sys::now().saturating_add(ns));
+        let until = patience_ns.map(|patience| sys::now().saturating_add(patience));
         loop {
-            self.pump()?;
-            let left = until.map(|until| until.saturating_sub(sys::now()));
-            let busy = self.is_busy() && left != Some(0);
-            let limit = if busy { Some(left.unwrap_or(PACE_NS).min(PACE_NS)) } else { left };
-            if !self.readable(limit)? {
-                if busy {
-                    continue;
-                }
-                return Ok(Incoming::Nothing);
-            }
-            self.heard = sys::now();
-            let mut buffer = [0; 4096];
-            let length = match self.from.read(&mut buffer) {
-                Ok(0) => return Ok(Incoming::Ended),
-                Ok(length) => length,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(error),
-            };
-            for item in self.decoder.feed(&buffer[..length]) {
-                self.take(item)?;
-            }
             if let Some(message) = self.waiting.pop_front() {
                 return Ok(Incoming::Message(message));
             }
-            // Whoever waits for a time, not for a message, is not kept from it by garbage.
-            until = until.map(|_| 0);
+            self.pump()?;
+            // Whoever waits for a time, not for a message, is not kept from it by garbage or by children.
+            let left = until.map(|until| until.saturating_sub(sys::now()));
+            let busy = self.is_busy() && left != Some(0);
+            let limit = if busy { Some(left.unwrap_or(PACE_NS).min(PACE_NS)) } else { left };
+            let (ready, interrupted) = self.wait(limit)?;
+            self.turn()?;
+            if ready {
+                self.heard = sys::now();
+                let mut buffer = [0; 4096];
+                let length = match self.from.read(&mut buffer) {
+                    Ok(0) => return Ok(Incoming::Ended),
+                    Ok(length) => length,
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                    Err(error) => return Err(error),
+                };
+                for item in self.decoder.feed(&buffer[..length]) {
+                    self.take(item)?;
+                }
+            } else if interrupted && !busy {
+                return Ok(Incoming::Nothing);
+            }
+            if left == Some(0) && self.waiting.is_empty() {
+                return Ok(Incoming::Nothing);
+            }
         }
     }
 
-    fn readable(&self, patience_ns: Option<u64>) -> io::Result<bool> {
-        let limit = patience_ns.map(|ns| Timespec {
+    /// Waits until something can be read, a child wants attention, or the time is over. Returns whether
+    /// there is something to read, and whether a signal came.
+    fn wait(&self, patience_ns: Option<u64>) -> io::Result<(bool, bool)> {
+        let limit = patience_ns.into_iter().chain(self.door.patience()).min().map(|ns| Timespec {
             tv_sec: (ns / 1_000_000_000).cast_signed(),
             tv_nsec: (ns % 1_000_000_000).cast_signed(),
         });
-        let mut descriptors = [PollFd::from_borrowed_fd(self.from.as_fd(), PollFlags::IN)];
+        let mut descriptors = vec![PollFd::from_borrowed_fd(self.from.as_fd(), PollFlags::IN)];
+        self.door.descriptors(&mut descriptors);
         match poll(&mut descriptors, limit.as_ref()) {
-            Ok(ready) => Ok(ready > 0),
-            Err(rustix::io::Errno::INTR) => Ok(false),
+            Ok(_) => Ok((!descriptors[0].revents().is_empty(), false)),
+            Err(rustix::io::Errno::INTR) => Ok((false, true)),
             Err(error) => Err(error.into()),
         }
     }
 
+    fn turn(&mut self) -> io::Result<()> {
+        let mut said = Vec::new();
+        self.door.turn(&mut said);
+        said.iter().try_for_each(|message| self.say(message))
+    }
+
+    /// Takes leave of children that nobody waits for: PID 1 inherits them all, and so does a probe that has
+    /// started others'. Not while a job has companions.
+    ///
+    /// # Errors
+    /// When the stream is broken.
+    pub fn reap(&mut self) -> io::Result<()> {
+        let mut said = Vec::new();
+        self.door.reap(&mut said);
+        said.iter().try_for_each(|message| self.say(message))
+    }
+
     fn take(&mut self, item: Item<ToProbe>) -> io::Result<()> {
         let what = match item {
+            Item::Message(ToProbe::Call(call)) => {
+                return self.door.serve(call).map_or(Ok(()), |answer| self.say(&FromProbe::Answer(answer)));
+            }
             Item::Message(message) => {
                 self.waiting.push_back(message);
                 return Ok(());

@@ -8,7 +8,7 @@ use lexopt::ValueExt;
 use lexopt::prelude::{Long, Value};
 
 use crate::channel::Channel;
-use crate::{companion, confine, facts, guardian, line, session, sys, watch};
+use crate::{companion, confine, door, facts, guardian, line, session, sys, watch};
 
 const HELP: &str = "tactus-probe: the program that tactus puts into every environment
 
@@ -33,6 +33,7 @@ enum Command {
     Companion(String),
     Watch(Vec<String>),
     Confined(u64),
+    Child(Vec<std::ffi::OsString>),
     Guardian { journal: PathBuf, marker: String },
     Undo { journal: PathBuf },
     Print(String),
@@ -79,6 +80,7 @@ fn parse() -> Result<Command, lexopt::Error> {
             }
             _ => Err("confined: --capabilities MASK is missing".into()),
         },
+        Value(word) if word == door::ARGUMENT => Ok(Command::Child(parser.raw_args()?.collect())),
         Value(word) if word == "guardian" => {
             let (journal, marker) = journal_and_marker(&mut parser)?;
             let marker = marker.ok_or("guardian: --marker ID is missing")?;
@@ -111,6 +113,7 @@ fn perform(command: Command) -> Result<u8, String> {
         Command::Guardian { journal, marker } => return Ok(guardian::watch(&journal, &marker)),
         Command::Undo { journal } => return Ok(guardian::undo(&journal)),
         Command::Watch(words) => return Ok(watch::main(&words)),
+        Command::Child(words) => return Ok(door::main(&words)),
         Command::Companion(task) => return Ok(companion::main(&task)),
         Command::Confined(mask) => {
             confine::to(mask).and_then(|()| serve()).map_err(|error| error.to_string())?;

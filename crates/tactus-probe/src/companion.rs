@@ -242,7 +242,7 @@ fn disturbance(activity: &Activity, above: u32) -> Result<Disturbance, Refusal> 
 }
 
 /// Ties the life of this process to its parent's; `false` when that one is gone already.
-fn die_with(parent: u32) -> bool {
+pub fn die_with(parent: u32) -> bool {
     let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
     std::os::unix::process::parent_id() == parent
 }

@@ -111,7 +111,11 @@ fn note_done(record: Option<&mut File>, id: u64) {
     }
 }
 
-fn take_back(how: &Undo) -> io::Result<()> {
+/// Takes something back, however long it must be tried.
+///
+/// # Errors
+/// What is left after that.
+pub fn take_back(how: &Undo) -> io::Result<()> {
     match how {
         Undo::KillMarked(marker) => {
             if kill_marked(marker) {
@@ -124,12 +128,21 @@ fn take_back(how: &Undo) -> io::Result<()> {
             run(words);
             Ok(())
         }
-        Undo::Remove(path) => again(|| remove(path)),
-        Undo::RemoveEmpty(path) => again(|| fs::remove_dir(path)),
-        Undo::Unmount(path) => again(|| unmounted(path)),
-        Undo::Write { path, value } => {
-            again(|| OpenOptions::new().write(true).open(path)?.write_all(value.as_bytes()))
-        }
+        _ => again(|| attempt(how)),
+    }
+}
+
+/// Takes back what one attempt can: everything but processes and what a command takes back.
+///
+/// # Errors
+/// Those of the file system.
+pub fn attempt(how: &Undo) -> io::Result<()> {
+    match how {
+        Undo::KillMarked(_) | Undo::Run(_) => Err(io::ErrorKind::InvalidInput.into()),
+        Undo::Remove(path) => remove(path),
+        Undo::RemoveEmpty(path) => fs::remove_dir(path),
+        Undo::Unmount(path) => unmounted(path),
+        Undo::Write { path, value } => OpenOptions::new().write(true).open(path)?.write_all(value.as_bytes()),
     }
 }
 
@@ -149,7 +162,18 @@ fn again(mut attempt: impl FnMut() -> io::Result<()>) -> io::Result<()> {
 
 fn remove(path: &Path) -> io::Result<()> {
     // A link is removed, never what it points to.
-    if fs::symlink_metadata(path)?.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) }
+    if !fs::symlink_metadata(path)?.is_dir() {
+        return fs::remove_file(path);
+    }
+    // What is mounted there is not ours: its mount goes, innermost first.
+    let table = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let place = fs::canonicalize(path)?;
+    for point in table.lines().rev().filter_map(|line| line.split(' ').nth(4)) {
+        if Path::new(point).starts_with(&place) {
+            unmounted(Path::new(point))?;
+        }
+    }
+    fs::remove_dir_all(path)
 }
 
 fn unmounted(path: &Path) -> io::Result<()> {

@@ -15,7 +15,6 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::mount::{MountFlags, mount};
 use rustix::pipe::{PipeFlags, pipe_with};
-use rustix::process::WaitOptions;
 use rustix::system::{RebootCommand, finit_module, reboot};
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 use tactus_model::message::Note;
@@ -29,6 +28,8 @@ const MODULES: &str = "/modules.list";
 const CHANNEL: &str = "/channel";
 /// What would have been said to this side.
 const INPUT: &str = "/input";
+/// Further mounts that the host side asks for: kind and place.
+const MOUNTS: &str = "/mounts.list";
 /// Name of the virtio port.
 const PORT: &str = "org.tactus.probe";
 /// Where the kernel lists the ports.
@@ -91,7 +92,9 @@ fn speak() -> Result<(), String> {
     sys::on_signal(libc::SIGUSR1, sys::OnSignal::Wake);
     let late = || {
         let mut notes = notes;
-        for (kind, target) in LATER {
+        let more = fs::read_to_string(MOUNTS).unwrap_or_default();
+        let more = more.lines().filter_map(|line| line.split_once(' '));
+        for (kind, target) in LATER.iter().copied().chain(more) {
             if let Err(error) = attach(kind, target) {
                 notes.push(Note::info(format!("{target} could not be mounted: {error}")));
             }
@@ -219,11 +222,4 @@ fn find_port() -> Option<String> {
         let name = fs::read_to_string(entry.path().join("name")).ok()?;
         (name.trim() == PORT).then(|| format!("/dev/{}", entry.file_name().to_string_lossy()))
     })
-}
-
-/// Takes leave of children that nobody waits for: PID 1 inherits them all.
-pub fn reap() {
-    if std::process::id() == 1 {
-        while matches!(rustix::process::wait(WaitOptions::NOHANG), Ok(Some(_))) {}
-    }
 }

@@ -386,7 +386,7 @@ impl Running {
             }
             let until = next_drain.min(next_tick).min(end_at).saturating_sub(sys::now());
             match channel.next(Some(until))? {
-                Incoming::Nothing => {}
+                Incoming::Nothing | Incoming::Message(ToProbe::Call(_)) => {}
                 Incoming::Message(ToProbe::Stop) => break End::Stopped,
                 Incoming::Message(ToProbe::Quit) => {
                     farewell = Some(Farewell::Quit);

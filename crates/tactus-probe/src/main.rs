@@ -7,6 +7,7 @@ mod cli;
 mod clock;
 mod companion;
 mod confine;
+mod door;
 mod facts;
 mod fault;
 mod guardian;

@@ -6,7 +6,7 @@ use tactus_model::message::{Done, End, FromProbe, Hello, Job, Note, PROTOCOL, Re
 
 use crate::channel::{Channel, Incoming};
 use crate::job::{Prepared, Running};
-use crate::{facts, fault, guest, load, measure, sys};
+use crate::{facts, fault, load, measure, sys};
 
 /// Bytes of readings that travel in one message: a lost frame then costs few of them.
 const FACTS_PER_MESSAGE: usize = 8 * 1024;
@@ -42,7 +42,7 @@ pub fn serve(channel: &mut Channel, late: impl FnOnce() -> Vec<Note>) -> io::Res
 /// When the stream breaks.
 pub fn converse(channel: &mut Channel) -> io::Result<Farewell> {
     loop {
-        guest::reap();
+        channel.reap()?;
         match channel.next(None)? {
             Incoming::Message(ToProbe::Job(job)) => {
                 if job.budget > 0 {
@@ -59,7 +59,7 @@ pub fn converse(channel: &mut Channel) -> io::Result<Farewell> {
             Incoming::Message(ToProbe::Go | ToProbe::Stop) => {
                 channel.note(Note::info("there is no job to start or to stop"))?;
             }
-            Incoming::Nothing => {}
+            Incoming::Nothing | Incoming::Message(ToProbe::Call(_)) => {}
             Incoming::Ended => return Ok(Farewell::Ended),
         }
     }
@@ -144,7 +144,7 @@ fn perform(channel: &mut Channel, job: &Job) -> io::Result<Option<Farewell>> {
                 let reason = "a job is already prepared; stop it first".to_owned();
                 channel.say(&FromProbe::Refused(Refusal { reason, hint: None }))?;
             }
-            Incoming::Nothing => {}
+            Incoming::Nothing | Incoming::Message(ToProbe::Call(_)) => {}
         }
     }
     prepared.control(channel)?;

@@ -116,6 +116,15 @@ impl Layout {
         self.cpus.iter().map(|(inside, _)| *inside).collect()
     }
 
+    /// The same CPUs on those that the CPUs around it are in turn.
+    #[must_use]
+    pub fn through(&self, around: &Self) -> Self {
+        let outer =
+            |cpu: u32| around.cpus.iter().find(|(inside, _)| *inside == cpu).map(|(_, outside)| *outside);
+        let cpus = self.cpus.iter().filter_map(|(inside, middle)| Some((*inside, outer(*middle)?))).collect();
+        Self { cpus, measuring: self.measuring.clone() }
+    }
+
     /// The machine's CPUs that it uses.
     #[must_use]
     pub fn outside(&self) -> CpuSet {
@@ -171,6 +180,17 @@ pub trait Environment {
     /// Whether another environment can lie inside it.
     fn can_nest(&self) -> bool {
         false
+    }
+
+    /// Whether it can lie inside another one: it starts by its [`Setting`]'s system alone.
+    fn can_lie_inside(&self) -> bool {
+        false
+    }
+
+    /// Programs of this machine that it needs where it lies, as far as they are installed: they are put into
+    /// an outer environment that is made of this machine's files.
+    fn programs(&self, _spec: &plan::Environment, _system: &dyn System) -> Vec<String> {
+        Vec::new()
     }
 
     /// Whether it can be used on this machine now.

@@ -28,11 +28,29 @@ bundle's configuration is written by tactus: own namespaces, a cpuset, the capab
     }
 
     fn options(&self) -> &'static [OptionKey] {
-        &[OptionKey { name: "runtime", about: "crun or runc; left out: crun if it is installed, else runc" }]
+        &[
+            OptionKey { name: "runtime", about: "crun or runc; left out: crun if it is installed, else runc" },
+            OptionKey {
+                name: "tracing",
+                about: "true: the kernel's tracers are mounted in the container, so that it can block its machine; \
+left out: false",
+            },
+        ]
     }
 
     fn check(&self, spec: &plan::Environment, _system: &dyn System) -> Result<(), OptionError> {
+        support::boolean(spec, "tracing")?;
         support::word(spec, "runtime", &RUNTIMES).map(drop)
+    }
+
+    fn can_lie_inside(&self) -> bool {
+        true
+    }
+
+    fn programs(&self, spec: &plan::Environment, system: &dyn System) -> Vec<String> {
+        let wanted = support::word(spec, "runtime", &RUNTIMES).ok().flatten();
+        let mut runtimes = RUNTIMES.into_iter().filter(|runtime| wanted.is_none_or(|wanted| wanted == *runtime));
+        runtimes.find(|runtime| system.find_program(runtime).is_some()).map(str::to_owned).into_iter().collect()
     }
 
     fn usable(&self, system: &dyn System) -> Usable {
@@ -82,7 +100,11 @@ bundle's configuration is written by tactus: own namespaces, a cpuset, the capab
         // By its path: where it is wrapped in a shell, nobody searches the sbin directories.
         let runtime = system.find_program(runtime).map_or_else(|| runtime.into(), |path| path.display().to_string());
         let mut words: Vec<String> =
-            [&*runtime, "--root", &state, "run", "--bundle", &bundle, &name].map(str::to_owned).into();
+            [&*runtime, "--root", &state, "run", "--bundle", &bundle].map(str::to_owned).into();
+        if root_is_initramfs(system) {
+            words.push("--no-pivot".into());
+        }
+        words.push(name.clone());
         let mut delete: Vec<String> =
             [&*runtime, "--root", &state, "delete", "--force", &name].map(str::to_owned).into();
         let mut notes = Vec::new();
@@ -116,6 +138,16 @@ fn config(setting: &Setting<'_>, name: &str) -> Value {
         );
         allowed.push(json!({"allow": true, "type": "c", "major": major, "minor": minor, "access": "rw"}));
     }
+    let mut mounts = vec![
+        mount("/proc", "proc", &[]),
+        mount("/dev", "tmpfs", &["nosuid", "strictatime", "mode=755", "size=65536k"]),
+        mount("/dev/shm", "tmpfs", &[&plain[..], &["mode=1777"]].concat()),
+        mount("/sys", "sysfs", &[&plain[..], &["ro"]].concat()),
+    ];
+    // Checked before anything starts.
+    if support::boolean(setting.spec, "tracing").is_ok_and(|tracing| tracing == Some(true)) {
+        mounts.push(mount("/sys/kernel/tracing", "tracefs", &plain));
+    }
     json!({
         "ociVersion": "1.0.2",
         "process": {
@@ -133,12 +165,7 @@ fn config(setting: &Setting<'_>, name: &str) -> Value {
         },
         "root": {"path": "rootfs", "readonly": false},
         "hostname": "tactus",
-        "mounts": [
-            mount("/proc", "proc", &[]),
-            mount("/dev", "tmpfs", &["nosuid", "strictatime", "mode=755", "size=65536k"]),
-            mount("/dev/shm", "tmpfs", &[&plain[..], &["mode=1777"]].concat()),
-            mount("/sys", "sysfs", &[&plain[..], &["ro"]].concat()),
-        ],
+        "mounts": mounts,
         "linux": {
             "cgroupsPath": format!("/{name}"),
             "namespaces": namespaces,
@@ -146,6 +173,14 @@ fn config(setting: &Setting<'_>, name: &str) -> Value {
             "resources": {"cpu": {"cpus": setting.layout.outside().to_string()}, "devices": allowed},
         },
     })
+}
+
+/// Whether the root file system is the kernel's first one, which nothing can take the place of
+/// (pivot_root(2)).
+fn root_is_initramfs(system: &dyn System) -> bool {
+    let mounts = system.text("/proc/self/mounts").unwrap_or_default();
+    let root = mounts.lines().rev().map(|line| line.split(' ').collect::<Vec<_>>()).find(|mount| mount.get(1) == Some(&"/"));
+    root.is_some_and(|mount| mount.get(2) == Some(&"rootfs"))
 }
 
 /// The numbers of the device that keeps CPUs out of deep sleep.

@@ -42,11 +42,16 @@ emulated guest shows that the path works and says nothing about hardware."
             keys::MEMORY,
             keys::ACCEL,
             keys::LOCK_MEMORY,
+            keys::PROGRAMS,
             keys::PATIENCE,
         ]
     }
 
     fn numbers_cpus(&self) -> bool {
+        true
+    }
+
+    fn can_nest(&self) -> bool {
         true
     }
 

@@ -10,7 +10,7 @@ use tactus_model::undo::{Entry, MARKER, Undo};
 use super::journal::Journal;
 use super::undo::undo;
 use crate::probe;
-use crate::system::{Child, Invocation, System, cache_dir, state_dir};
+use crate::system::{Child, Invocation, Remote, System, cache_dir, state_dir};
 
 /// How long the guardian may take at the end of a run.
 const FAREWELL: Duration = Duration::from_secs(30);
@@ -28,11 +28,19 @@ struct Inner {
 }
 
 struct State {
-    journal: Journal,
+    ledger: Ledger,
     /// The pipe whose end tells the guardian that the run is over.
     pipe: Option<Box<dyn Write + Send>>,
     process: Option<Box<dyn Child>>,
     next: u64,
+}
+
+/// Who remembers what was promised.
+enum Ledger {
+    /// A file of this machine, for its guardian.
+    Journal(Journal),
+    /// The probe of another system, which keeps the promises when its session ends.
+    Probe(Remote),
 }
 
 impl Guardian {
@@ -58,7 +66,22 @@ impl Guardian {
         // The standard library opens pipes close-on-exec: no other child holds this one open.
         let mut process = system.spawn(&Invocation::new(words))?;
         let pipe = process.take_stdin();
-        let state = State { journal, pipe, process: Some(process), next: 0 };
+        let state = State { ledger: Ledger::Journal(journal), pipe, process: Some(process), next: 0 };
+        let guardian =
+            Self { inner: Arc::new(Inner { system: system.share(), id, state: Mutex::new(state) }) };
+        let everybody = Undo::KillMarked(guardian.id().to_owned());
+        guardian.inner.write_down(&everybody)?;
+        Ok(guardian)
+    }
+
+    /// The guardian of what this run makes on the system of one of its environments: that one's probe,
+    /// which takes everything back when its session ends. `place` becomes part of the names.
+    ///
+    /// # Errors
+    /// When the probe cannot be told.
+    pub fn within(&self, system: Remote, place: &str) -> io::Result<Self> {
+        let id = format!("{}-{}", self.id(), tactus_model::bundle::slug(place));
+        let state = State { ledger: Ledger::Probe(system.clone()), pipe: None, process: None, next: 0 };
         let guardian =
             Self { inner: Arc::new(Inner { system: system.share(), id, state: Mutex::new(state) }) };
         let everybody = Undo::KillMarked(guardian.id().to_owned());
@@ -136,7 +159,10 @@ impl Inner {
 
 impl State {
     fn tell(&mut self, entry: &Entry) -> io::Result<()> {
-        let line = self.journal.write(entry)?;
+        let line = match &mut self.ledger {
+            Ledger::Journal(journal) => journal.write(entry)?,
+            Ledger::Probe(system) => return system.tell(entry),
+        };
         let Some(pipe) = &mut self.pipe else { return Ok(()) };
         let told = pipe.write_all(&line).and_then(|()| pipe.flush());
         told.map_err(|error| {
@@ -201,7 +227,10 @@ impl Promise {
 
 impl Drop for Promise {
     fn drop(&mut self) {
-        if let Err(error) = self.take_back() {
+        if let Err(error) = self.take_back()
+            // The probe through which it would have been done has done it, or its system is gone.
+            && error.kind() != io::ErrorKind::BrokenPipe
+        {
             tracing::warn!(%error, "could not be taken back now; the guardian tries again at the end");
         }
     }

@@ -4,7 +4,6 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use rustix::mount::{UnmountFlags, unmount};
 use rustix::process::{Pid, Signal, kill_process};
 use tactus_model::undo::{MARKER, Undo};
 
@@ -24,12 +23,8 @@ pub fn undo(how: &Undo, system: &dyn System) -> io::Result<()> {
         Undo::KillMarked(id) => kill_marked(id, system),
         Undo::Run(words) => system.run(&Invocation::new(words.clone()).within(COMMAND)).map(drop),
         Undo::Remove(path) => system.remove(path),
-        Undo::RemoveEmpty(path) => gone(std::fs::remove_dir(path)),
-        Undo::Unmount(path) => match unmount(path, UnmountFlags::DETACH) {
-            // Not a mount point, or not there.
-            Ok(()) | Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOENT) => Ok(()),
-            Err(error) => Err(error.into()),
-        },
+        Undo::RemoveEmpty(path) => gone(system.remove_empty(path)),
+        Undo::Unmount(path) => system.unmount(path),
         Undo::Write { path, value } => gone(system.write(path, value.as_bytes())),
     }
 }

@@ -120,6 +120,15 @@ fn environments(plan: &Plan, source: &Source, system: &dyn System) -> Result<(),
                 "name an environment that is a machine of its own, or leave `inside` out",
             ));
         }
+        if !kind.can_lie_inside() {
+            let able: Vec<&str> =
+                ENVIRONMENTS.iter().filter(|e| e.can_lie_inside()).map(|e| e.kind()).collect();
+            return Err(source.error(
+                &format!("{path}.inside"),
+                format!("an environment of kind {} cannot lie inside another", spec.kind),
+                format!("these can: {}; or leave `inside` out", able.join(", ")),
+            ));
+        }
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 mod check;
 mod error;
+mod inside;
 mod machine;
 mod parse;
 mod resolve;

@@ -14,7 +14,7 @@ use tactus_model::topology::Topology;
 use tactus_model::{CpuSet, Nanos};
 
 use super::written::written;
-use super::{PlanError, Source, separation, state};
+use super::{PlanError, Source, inside, separation, state};
 use crate::environment::{self, Environment, Layout, Usable};
 use crate::system::System;
 
@@ -39,10 +39,12 @@ pub struct ResolvedEnvironment {
     pub kind: &'static (dyn Environment + Sync),
     /// The plan's table.
     pub spec: plan::Environment,
-    /// Its CPUs.
+    /// Its CPUs, and those of this machine that they are in the end.
     pub layout: Layout,
     /// The machine that it lies on, where that is another one.
     pub elsewhere: Option<Topology>,
+    /// Its CPUs, and those of what is around it: this machine, or the environment that it lies inside.
+    pub near: Layout,
     /// CPUs inside that are not measured in any scenario.
     pub housekeeping: CpuSet,
     /// Why it cannot be used, with the remedy.
@@ -123,10 +125,34 @@ impl Resolved {
     /// CPUs of an environment, as seen inside, on which any scenario measures.
     #[must_use]
     pub fn measured_in(&self, environment: &str) -> CpuSet {
-        let activities = self.scenarios.iter().flat_map(|scenario| &scenario.activities);
-        activities
-            .filter(|a| a.environment == environment && matches!(a.activity.what, What::Measure { .. }))
-            .fold(CpuSet::default(), |all, a| all.or(&a.activity.cpus))
+        let activities: Vec<_> =
+            self.scenarios.iter().flat_map(|scenario| &scenario.activities).cloned().collect();
+        self.measured_by(&activities, environment)
+    }
+
+    /// The same for some activities.
+    #[must_use]
+    pub fn measured_by(&self, activities: &[ResolvedActivity], environment: &str) -> CpuSet {
+        inside::measured_in(environment, activities, &self.environments)
+    }
+
+    /// The environments that a scenario needs up; what is around others comes before them.
+    #[must_use]
+    pub fn environments_of(&self, scenario: &ResolvedScenario) -> Vec<String> {
+        let own: BTreeSet<&str> = scenario.activities.iter().map(|a| a.environment.as_str()).collect();
+        let outer = |name: &&str| self.environments.get(*name)?.spec.inside.as_deref();
+        let around: BTreeSet<&str> = own.iter().filter_map(outer).collect();
+        let all: BTreeSet<&str> = own.union(&around).copied().collect();
+        let (first, then): (Vec<&str>, Vec<&str>) = all.into_iter().partition(|name| outer(name).is_none());
+        first.into_iter().chain(then).map(str::to_owned).collect()
+    }
+
+    /// CPUs for everything but measurements, where the environment lies.
+    #[must_use]
+    pub fn housekeeping_around(&self, environment: &str, machine: &Topology) -> CpuSet {
+        let outer =
+            self.environments.get(environment).and_then(|e| self.environments.get(e.spec.inside.as_ref()?));
+        outer.map_or_else(|| machine.housekeeping(&self.measured), |outer| outer.housekeeping.clone())
     }
 
     /// What all scenarios will take, in ns, without start-up.
@@ -160,7 +186,8 @@ pub fn resolve(
     let mut resolver =
         Resolver { plan, source, choices, machine, environments: BTreeMap::new(), rows: Vec::new() };
     let used: BTreeSet<&str> = chosen.iter().flat_map(|(_, scenario)| resolver.names(scenario)).collect();
-    for name in used {
+    let around = used.iter().filter_map(|name| plan.environment.get(*name)?.inside.as_deref());
+    for name in around.chain(used.iter().copied()) {
         let environment = resolver.environment(name, system)?;
         resolver.environments.insert(name.to_owned(), environment);
     }
@@ -170,8 +197,10 @@ pub fn resolve(
     }
     let Resolver { mut environments, rows, .. } = resolver;
     let mut measured = CpuSet::default();
-    for (name, environment) in &mut environments {
-        let inside = measured_in(name, &scenarios);
+    let activities: Vec<_> = scenarios.iter().flat_map(|scenario| &scenario.activities).cloned().collect();
+    let measuring: Vec<CpuSet> =
+        environments.keys().map(|name| inside::measured_in(name, &activities, &environments)).collect();
+    for (environment, inside) in environments.values_mut().zip(measuring) {
         let rest = environment.layout.inside().minus(&inside);
         environment.housekeeping = if rest.is_empty() { environment.layout.inside() } else { rest };
         let laid = environment.laid_out();
@@ -199,15 +228,6 @@ fn narrowed(found: Layout, asked: &CpuRequest, running: &str) -> Result<Layout, 
             "`{running}` runs on CPUs {inside} and the plan asks for {asked}; leave out `cpus`, or name some of these"
         )),
     }
-}
-
-/// CPUs inside `environment` that any scenario measures.
-fn measured_in(environment: &str, scenarios: &[ResolvedScenario]) -> CpuSet {
-    scenarios
-        .iter()
-        .flat_map(|scenario| &scenario.activities)
-        .filter(|a| a.environment == environment && matches!(a.activity.what, What::Measure { .. }))
-        .fold(CpuSet::default(), |all, a| all.or(&a.activity.cpus))
 }
 
 /// The scenarios that `--only` leaves.
@@ -314,11 +334,15 @@ impl<'a> Resolver<'a> {
     fn environment(&self, name: &str, system: &dyn System) -> Result<ResolvedEnvironment, PlanError> {
         let key = format!("environment.{name}.cpus");
         let wrong = |message: String| self.source.error(&key, message, "use CPUs of this machine, or `auto`");
-        let spec = self.plan.environment.get(name).ok_or_else(|| wrong("it is not defined".into()))?.clone();
+        let mut spec =
+            self.plan.environment.get(name).ok_or_else(|| wrong("it is not defined".into()))?.clone();
         let kind = environment::find(&spec.kind).ok_or_else(|| wrong("its kind is unknown".into()))?;
         let asked = spec.cpus.clone().unwrap_or(CpuRequest::Auto);
+        let outer = spec.inside.as_ref().map(|outer| self.environment(outer, system)).transpose()?;
+        let around = outer.as_ref().map(|outer| self.inside(outer));
         let (elsewhere, unreachable) = self.elsewhere(kind, &spec, system);
-        let machine = elsewhere.as_ref().unwrap_or(self.machine);
+        let machine = around.as_ref().or(elsewhere.as_ref()).unwrap_or(self.machine);
+        inside::add_programs(self.plan, name, kind, &mut spec, system);
         let cpus = match (&asked, kind.numbers_cpus()) {
             // A machine of its own: one CPU that keeps house, and those to measure on.
             (CpuRequest::Auto, true) => {
@@ -328,13 +352,14 @@ impl<'a> Resolver<'a> {
             (CpuRequest::Auto, false) => machine.allowed.or(&machine.isolated),
             (other, _) => machine.resolve(other).map_err(|error| wrong(error.to_string()))?,
         };
-        let mut layout = kind.layout(&cpus, asked != CpuRequest::Auto, machine);
+        let near = kind.layout(&cpus, asked != CpuRequest::Auto, machine);
+        let mut layout = outer.as_ref().map_or_else(|| near.clone(), |outer| near.through(&outer.layout));
         let usable = match kind.usable_as(&spec, system) {
             Usable::Yes { .. } => None,
             Usable::No { reason, remedy } => Some(format!("{reason}; {remedy}")),
         };
-        let obstacle = if spec.inside.is_some() {
-            Some("environments inside a guest cannot be started yet; leave out `inside`".to_owned())
+        let obstacle = if let Some(outer) = &outer {
+            outer.obstacle.clone().or_else(|| inside::missing_program(kind, &spec, outer, system))
         } else if usable.is_some() {
             usable
         } else if let Some(running) = &spec.attach {
@@ -354,7 +379,16 @@ impl<'a> Resolver<'a> {
             profiled.err().map(|error| format!("{}; {}", error.message, error.hint))
         };
         let obstacle = obstacle.or(unreachable);
-        Ok(ResolvedEnvironment { kind, spec, housekeeping: CpuSet::default(), layout, elsewhere, obstacle })
+        let near = if outer.is_some() { near } else { layout.clone() };
+        Ok(ResolvedEnvironment {
+            kind,
+            spec,
+            housekeeping: CpuSet::default(),
+            layout,
+            near,
+            elsewhere,
+            obstacle,
+        })
     }
 
     /// The other machine that an environment lies on, if it lies on one, and why it cannot be asked for its

@@ -7,7 +7,7 @@ use tactus_model::plan::Plan;
 use tactus_model::topology::Topology;
 
 use super::{Choices, Resolved, STUDIES, Source, check, parse, resolve, this_machine};
-use crate::system::{Memory, Real};
+use crate::system::{Memory, Real, System};
 
 const PLAN: &str = r#"
 name = "mine"
@@ -236,4 +236,63 @@ fn what_cannot_be_attached_to_keeps_its_row_with_the_reason() {
     assert!(reason.contains("kind host cannot be attached to") && reason.contains("podman"), "{reason}");
     let missing = attaching("kind = \"docker\"\nattach = \"plc\"");
     assert!(missing.rows[0].result.reason.as_ref().unwrap().contains("docker is not installed"));
+}
+
+const INSIDE: &str = r#"
+name = "inside"
+[environment.guest]
+kind = "qemu"
+cpus = "2-3"
+[environment.box]
+kind = "oci"
+inside = "guest"
+[[scenario]]
+name = "box"
+environment = "box"
+measurement = "timer"
+load = [{ kind = "cpu", in = "guest", cpus = "0" }]
+"#;
+
+#[test]
+fn what_lies_inside_runs_on_the_cpus_of_what_is_around_it() {
+    let resolved = resolved(INSIDE, &Choices::default(), &machine("0-3", "")).unwrap();
+    let inner = &resolved.environments["box"];
+    assert_eq!(inner.near.cpus, [(0, 0), (1, 1)]);
+    assert_eq!(inner.layout.cpus, [(0, 2), (1, 3)]);
+    assert_eq!(resolved.rows[0].result.layout, [(0, 2), (1, 3)]);
+    // What is measured inside is measured in what is around it, and on the machine.
+    assert_eq!(resolved.measured_in("box").to_string(), "1");
+    assert_eq!(resolved.measured_in("guest").to_string(), "1");
+    assert_eq!(resolved.environments["guest"].housekeeping.to_string(), "0");
+    assert_eq!(resolved.measured.to_string(), "3");
+    assert_eq!(resolved.environments_of(&resolved.scenarios[0]), ["guest", "box"]);
+    assert_eq!(resolved.housekeeping_around("box", &machine("0-3", "")).to_string(), "0");
+}
+
+#[test]
+fn a_guest_gets_the_programs_that_what_lies_inside_needs() {
+    let resolved = resolved(INSIDE, &Choices::default(), &machine("0-1,2-3", "")).unwrap();
+    let programs = resolved.environments["guest"].spec.options.get("programs");
+    if Real.find_program("crun").is_some() {
+        assert_eq!(programs, Some(&serde_json::json!(["crun"])));
+        assert!(resolved.plan.environment["guest"].options.contains_key("programs"));
+    } else {
+        let reason = resolved.scenarios[0].skip.clone().unwrap();
+        assert!(reason.contains("crun") || reason.contains("qemu"), "{reason}");
+    }
+    let text = toml::to_string(&resolved.plan).unwrap();
+    assert_eq!(
+        super::tests::resolved(&text, &Choices::default(), &machine("0-3", "")).unwrap().plan,
+        resolved.plan
+    );
+}
+
+#[test]
+fn what_cannot_lie_inside_is_refused_with_what_can() {
+    let podman = complaint(&INSIDE.replace("\"oci\"", "\"podman\""));
+    assert!(podman.contains("kind podman cannot lie inside another") && podman.contains("oci"), "{podman}");
+    let host = complaint(&INSIDE.replace("\"qemu\"\ncpus = \"2-3\"", "\"host\""));
+    assert!(host.contains("nothing can lie inside `guest`"), "{host}");
+    let itself = complaint(&INSIDE.replace("inside = \"guest\"", "inside = \"box\""));
+    assert!(itself.contains("nothing can lie inside `box`"), "{itself}");
 }

@@ -30,7 +30,7 @@ pub(super) fn written(
         ..Scenario::default()
     };
     let environment = |(name, resolved): (&String, &ResolvedEnvironment)| {
-        let cpus = Some(CpuRequest::List(resolved.layout.outside()));
+        let cpus = Some(CpuRequest::List(resolved.near.outside()));
         (name.clone(), plan::Environment { cpus, ..resolved.spec.clone() })
     };
     let names: BTreeSet<&str> = scenarios.iter().map(|s| s.name.as_str()).collect();

@@ -88,16 +88,19 @@ impl<'a> Context<'a> {
         Session::open(name, running, measured, self.opened, self.sender.clone())
     }
 
-    /// Ends the environments that were kept up, but for those that `wanted` says.
+    /// Ends the environments that were kept up, but for those that `wanted` says; what lies inside one that
+    /// ends does so, too.
     pub fn close_kept(&mut self, wanted: impl Fn(&Session) -> bool) {
         let kept = std::mem::take(&mut self.kept);
-        for session in kept {
-            if wanted(&session) {
-                self.kept.push(session);
-            } else {
-                session.close();
-            }
-        }
+        let names: Vec<String> = kept.iter().filter(|s| wanted(s)).map(|s| s.name.clone()).collect();
+        let stays = |session: &Session| {
+            names.contains(&session.name) && session.inside.as_ref().is_none_or(|outer| names.contains(outer))
+        };
+        let (kept, mut ended): (Vec<_>, Vec<_>) = kept.into_iter().partition(stays);
+        self.kept = kept;
+        // What lies inside ends before what is around it.
+        ended.sort_by_key(|session| session.inside.is_none());
+        ended.into_iter().for_each(Session::close);
     }
 
     /// Tells everybody.

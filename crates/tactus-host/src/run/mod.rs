@@ -4,6 +4,7 @@ mod blocks;
 mod engine;
 mod interrupt;
 mod look;
+mod nest;
 mod partition;
 mod recorder;
 mod scenario;

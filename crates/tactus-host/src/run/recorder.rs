@@ -34,6 +34,10 @@ pub struct Recorder {
     elsewhere: BTreeSet<String>,
     /// Facts of the host, once they are known.
     host: Option<Facts>,
+    /// For each environment that lies inside another one: that one.
+    around: BTreeMap<String, String>,
+    /// Facts of environments that others lie inside, once they are known.
+    carriers: BTreeMap<String, Facts>,
 }
 
 struct RowState {
@@ -79,6 +83,10 @@ impl Recorder {
             .map(|(name, environment)| (name.clone(), (environment.kind.role(), resolved.measured_in(name))));
         let elsewhere =
             resolved.environments.iter().filter(|(_, environment)| environment.elsewhere.is_some());
+        let around = resolved
+            .environments
+            .iter()
+            .filter_map(|(name, environment)| Some((name.clone(), environment.spec.inside.clone()?)));
         Self {
             writer,
             rows,
@@ -88,6 +96,8 @@ impl Recorder {
             parts: parts.collect(),
             elsewhere: elsewhere.map(|(name, _)| name.clone()).collect(),
             host: None,
+            around: around.collect(),
+            carriers: BTreeMap::new(),
         }
     }
 
@@ -101,11 +111,15 @@ impl Recorder {
     fn audit(&mut self, environment: &str, facts: &Facts) -> Option<Audit> {
         let (role, measured) = self.parts.get(environment)?;
         let own = !self.elsewhere.contains(environment);
-        let carrier = self.host.clone().filter(|_| own && *role != Role::Host);
+        let around = self.around.get(environment).and_then(|outer| self.carriers.get(outer));
+        let carrier = around.or(self.host.as_ref()).filter(|_| own && *role != Role::Host).cloned();
         let intent = Intent { carrier, ..Intent::measuring(facts, measured.clone()) };
         let audit = audit(&Subject::new(facts, *role, &intent));
         if own && *role == Role::Host {
             self.host = Some(facts.clone());
+        }
+        if self.around.values().any(|outer| outer == environment) {
+            self.carriers.insert(environment.to_owned(), facts.clone());
         }
         Some(audit)
     }

@@ -23,9 +23,10 @@ use super::partition::{self, Divided};
 use super::session::{Arrival, Session};
 use super::settings::{Settings, settings};
 use super::vcpus::{Hold, Watch};
-use crate::environment::{Setting, StartError};
+use crate::environment::{Setting, StartError, Usable};
 use crate::guardian::Promise;
-use crate::plan::{ResolvedActivity, ResolvedScenario};
+use crate::plan::{Resolved, ResolvedActivity, ResolvedScenario};
+use crate::system::System;
 
 /// How long an environment may take until its probe's first word.
 const PATIENCE: Duration = Duration::from_secs(90);
@@ -166,13 +167,10 @@ impl<'a> Stage<'a> {
         let ended = |session: &Session| session.done && !session.refused;
         let all_done = self.blocks == 0 && self.sessions.iter().all(ended);
         let keep = well && !context.interrupt.asked();
-        for session in self.sessions.drain(..) {
-            if keep && session.is_reusable() {
-                context.kept.push(session);
-            } else {
-                session.close();
-            }
-        }
+        context.kept.extend(self.sessions.drain(..));
+        let reusable: Vec<String> =
+            context.kept.iter().filter(|s| keep && s.is_reusable()).map(|s| s.name.clone()).collect();
+        context.close_kept(|session| reusable.contains(&session.name));
         drop(self.divided.take());
         for promise in self.promises.drain(..) {
             // A probe that came to its end has put back what it set.
@@ -191,13 +189,11 @@ impl<'a> Stage<'a> {
     }
 
     fn play(&mut self, context: &mut Context<'_>, number: usize) -> Result<(), Failure> {
-        let mut names: Vec<&str> = self.planned.activities.iter().map(|a| a.environment.as_str()).collect();
-        names.sort_unstable();
-        names.dedup();
-        let names: Vec<String> = names.into_iter().map(str::to_owned).collect();
+        let resolved = context.resolved;
+        let names = resolved.environments_of(self.planned);
         // What this scenario does not use must not disturb it.
         context.close_kept(|session| {
-            names.contains(&session.name) && session.measured == self.measured(&session.name)
+            names.contains(&session.name) && session.measured == self.measured(resolved, &session.name)
         });
         for name in names {
             if context.interrupt.asked() {
@@ -278,26 +274,56 @@ impl<'a> Stage<'a> {
         context.emit(Event::EnvironmentStarting { environment: name.to_owned() })?;
         let environment = &context.resolved.environments[name];
         let began = Instant::now();
-        let workspace = context.workspace.join(format!("{number:02}-{}", tactus_model::bundle::slug(name)));
+        let slug = format!("{number:02}-{}", tactus_model::bundle::slug(name));
         let failed = |what: &str, error: std::io::Error| Failure::Scenario(format!("{what}: {error}"));
-        fs::create_dir_all(&workspace).map_err(|error| failed("no private directory", error))?;
+        let measured = self.measured(context.resolved, name);
+        let housekeeping = context.resolved.housekeeping_around(name, context.machine);
+        let outer = environment.spec.inside.clone();
+        let ground = outer.as_ref().and_then(|outer| self.sessions.iter().position(|s| s.name == *outer));
+        if let (Some(outer), None) = (&outer, ground) {
+            return Err(Failure::Scenario(format!("{name} lies inside {outer}, which is not up")));
+        }
+        let nest = match ground {
+            None => None,
+            Some(at) => {
+                let nest = self.sessions[at].nest(context.guardian);
+                Some(nest.map_err(|error| failed("nothing can be put inside", error))?)
+            }
+        };
+        let workspace = match nest {
+            None => {
+                let dir = context.workspace.join(slug);
+                fs::create_dir_all(&dir).map(|()| dir)
+            }
+            Some(nest) => nest.workspace(&slug),
+        };
+        let workspace = workspace.map_err(|error| failed("no private directory", error))?;
+        let system: &dyn System = nest.map_or(context.system, |nest| &nest.system);
+        if nest.is_some()
+            && let Usable::No { reason, remedy } = environment.kind.usable_as(&environment.spec, system)
+        {
+            let outer = outer.unwrap_or_default();
+            return Err(Failure::Refused(format!("{name}, inside {outer}: {reason}; {remedy}")));
+        }
         let console =
             context.consoles.join(format!("{:02}-{}.log", number + 1, tactus_model::bundle::slug(name)));
-        let measured = self.measured(name);
         let running = environment.kind.start(&Setting {
-            system: context.system,
-            guardian: context.guardian,
+            system,
+            guardian: nest.map_or(context.guardian, |nest| &nest.guardian),
             name,
             spec: &environment.spec,
-            layout: &environment.layout,
-            housekeeping: context.machine.housekeeping(&context.resolved.measured),
+            layout: &environment.near,
+            housekeeping,
             measured: measured.clone(),
             workspace: &workspace,
             console,
             patience: PATIENCE,
         })?;
         let at = self.sessions.len();
-        self.sessions.push(context.open(name, running, measured));
+        let inherited = ground.and_then(|at| self.sessions[at].evidence);
+        let mut opened = context.open(name, running, measured);
+        opened.inside = outer;
+        self.sessions.push(opened);
         self.await_all(context, PATIENCE, "to say hello", |session| {
             session.hello.is_some() && session.facts_complete
         })?;
@@ -311,10 +337,15 @@ impl<'a> Stage<'a> {
                 hello.protocol
             )));
         }
-        let evidence = session.running.evidence(&session.facts);
+        // What lies inside stands on the ground of what is around it.
+        let evidence = inherited.unwrap_or_else(|| session.running.evidence(&session.facts));
         session.evidence = Some(evidence);
         let facts = Box::new(session.facts.clone());
-        let notes = session.running.settle()?;
+        let mut notes = session.running.settle()?;
+        if let Some(outer) = &session.inside {
+            let cpus = environment.near.outside();
+            notes.insert(0, Note::info(format!("{} in {outer}, on its CPUs {cpus}", environment.spec.kind)));
+        }
         context.emit(Event::EnvironmentUp { environment: name.to_owned(), evidence, after_ms })?;
         let readings = facts.0.len();
         context.emit(Event::FactsCollected { environment: name.to_owned(), readings, facts: Some(facts) })?;
@@ -325,10 +356,8 @@ impl<'a> Stage<'a> {
     }
 
     /// CPUs inside an environment that this scenario measures.
-    fn measured(&self, environment: &str) -> CpuSet {
-        self.activities(environment)
-            .filter(|activity| matches!(activity.what, What::Measure { .. }))
-            .fold(CpuSet::default(), |all, activity| all.or(&activity.cpus))
+    fn measured(&self, resolved: &Resolved, environment: &str) -> CpuSet {
+        resolved.measured_by(&self.planned.activities, environment)
     }
 
     fn activities<'s>(&'s self, environment: &'s str) -> impl Iterator<Item = &'s Activity> {
@@ -409,7 +438,8 @@ impl<'a> Stage<'a> {
     /// Loads first, so that they are there when the measurement begins.
     fn start(&mut self, context: &mut Context<'_>) -> Result<(), Failure> {
         for measures in [false, true] {
-            for at in 0..self.sessions.len() {
+            // What lies inside is spoken to through what is around it, which is busy while it proves itself.
+            for at in (0..self.sessions.len()).rev() {
                 if self.sessions[at].measures != measures {
                     continue;
                 }
@@ -620,6 +650,8 @@ impl<'a> Stage<'a> {
                 }
                 context.emit(Event::Injected { environment, outside, injected })?;
             }
+            // The line has taken these.
+            FromProbe::Answer(_) | FromProbe::Output(_) | FromProbe::Exited(_) => {}
             FromProbe::Note(note) => context.emit(Event::Noted { environment: Some(environment), note })?,
             FromProbe::Done(done) => {
                 self.sessions[at].done = true;

@@ -1,17 +1,20 @@
 //! The conversation with the probe of one environment.
 
-use std::io::{self, Write};
+use std::io;
+use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::thread::JoinHandle;
 use std::time::Instant;
 
 use tactus_model::facts::Facts;
 use tactus_model::message::{FromProbe, Hello, Job, ToProbe};
-use tactus_model::wire::{Decoder, Encoder, Item};
+use tactus_model::wire::{Decoder, Item};
 use tactus_model::{CpuSet, Evidence};
 
+use super::nest::Nest;
 use crate::environment::{Running, Stream};
-use crate::system::monotonic_ns;
+use crate::guardian::Guardian;
+use crate::system::{Line, Remote, monotonic_ns};
 
 /// What arrives from an environment.
 #[expect(
@@ -32,6 +35,8 @@ pub struct Session {
     pub number: usize,
     /// The plan's name for it.
     pub name: String,
+    /// The environment that it lies inside.
+    pub inside: Option<String>,
     /// CPUs inside that it was started to measure on.
     pub measured: CpuSet,
     /// The environment.
@@ -63,8 +68,9 @@ pub struct Session {
     pub heard: Instant,
     /// The last lines that were no frames.
     pub foreign: Vec<String>,
-    encoder: Encoder,
-    writer: Option<Box<dyn Write + Send>>,
+    /// What others need that lie inside it.
+    nest: Option<Nest>,
+    line: Arc<Line>,
     reader: Option<JoinHandle<()>>,
 }
 
@@ -83,10 +89,13 @@ impl Session {
             Some(Stream { reader, writer }) => (Some(reader), Some(writer)),
             None => (None, None),
         };
-        let reader = reader.map(|reader| std::thread::spawn(move || listen(reader, number, &to)));
+        let line = Arc::new(Line::new(writer));
+        let heard = Arc::clone(&line);
+        let reader = reader.map(|reader| std::thread::spawn(move || listen(reader, &heard, number, &to)));
         Self {
             number,
             name: name.to_owned(),
+            inside: None,
             measured,
             running,
             hello: None,
@@ -102,8 +111,8 @@ impl Session {
             began: None,
             heard: Instant::now(),
             foreign: Vec::new(),
-            encoder: Encoder::new(),
-            writer,
+            nest: None,
+            line,
             reader,
         }
     }
@@ -113,10 +122,20 @@ impl Session {
     /// # Errors
     /// When the stream is broken.
     pub fn say(&mut self, message: &ToProbe) -> io::Result<()> {
-        let bytes = self.encoder.encode(message)?;
-        let writer = self.writer.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
-        writer.write_all(&bytes)?;
-        writer.flush()
+        self.line.say(message)
+    }
+
+    /// What environments inside this one need; made when the first one comes.
+    ///
+    /// # Errors
+    /// When its probe does not do its part.
+    pub fn nest(&mut self, guardian: &Guardian) -> io::Result<&Nest> {
+        if self.nest.is_none() {
+            let arch = self.hello.as_ref().map_or(std::env::consts::ARCH, |hello| hello.arch.as_str());
+            let system = Remote::new(Arc::clone(&self.line), arch);
+            self.nest = Some(Nest::make(system, guardian, &self.name)?);
+        }
+        self.nest.as_ref().ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
     /// Whether the next scenario may use it as it is: its job has ended well and left nothing behind.
@@ -159,8 +178,10 @@ impl Session {
 
     /// Ends the environment.
     pub fn close(mut self) {
+        drop(self.nest.take());
+        // A refusal shows itself as an end that has to be forced.
         let _ = self.say(&ToProbe::Quit);
-        drop(self.writer.take());
+        self.line.hang_up();
         self.running.stop();
         if let Some(reader) = self.reader.take() {
             let _ = reader.join();
@@ -168,7 +189,7 @@ impl Session {
     }
 }
 
-fn listen(mut reader: Box<dyn io::Read + Send>, number: usize, to: &Sender<(usize, Arrival)>) {
+fn listen(mut reader: Box<dyn io::Read + Send>, line: &Line, number: usize, to: &Sender<(usize, Arrival)>) {
     let mut decoder = Decoder::new();
     let mut buffer = vec![0; 64 * 1024];
     loop {
@@ -179,11 +200,20 @@ fn listen(mut reader: Box<dyn io::Read + Send>, number: usize, to: &Sender<(usiz
             Err(_) => break,
         };
         for item in items {
+            let item = match item {
+                Item::Message(message) => match line.take(message) {
+                    Some(message) => Item::Message(message),
+                    None => continue,
+                },
+                other => other,
+            };
             if to.send((number, Arrival::Item(item))).is_err() {
+                line.ended();
                 return;
             }
         }
     }
+    line.ended();
     for item in decoder.finish() {
         let _ = to.send((number, Arrival::Item(item)));
     }

@@ -39,12 +39,14 @@ pub fn settings(
     // Another machine lives on, too.
     let elsewhere = environment.kind.elsewhere();
     let restore = !environment.kind.numbers_cpus() || elsewhere;
+    // Inside another environment there is no guardian for settings: the probe alone puts them back.
+    let guarded = restore && !elsewhere && environment.spec.inside.is_none();
     let profiled = profiled::of(&environment.spec, &environment.layout).map_err(|error| error.message)?;
     let mut changes = profiled.map(|profiled| profiled.changes(facts)).unwrap_or_default();
     changes.extend(own(context, planned, name, facts)?);
     let mut promises = Vec::new();
     // What is set elsewhere is out of the guardian's reach: the probe there puts it back by itself.
-    if restore && !elsewhere {
+    if guarded {
         for how in changes.iter().filter_map(|change| former(change, context)) {
             let promise = context.guardian.promise(how);
             promises.push(promise.map_err(|error| format!("the guardian cannot be told: {error}"))?);

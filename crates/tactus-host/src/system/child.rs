@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::Child;
 
 /// How much of stderr is kept, in bytes.
-const KEPT: usize = 64 * 1024;
+pub const KEPT: usize = 64 * 1024;
 /// How long the rest of stderr is awaited after the end: somebody else may hold the pipe.
 const REST: Duration = Duration::from_millis(200);
 
@@ -32,7 +32,8 @@ impl RealChild {
     }
 }
 
-fn collect(mut pipe: impl Read, kept: &Mutex<Vec<u8>>) {
+/// Keeps the end of what comes.
+pub fn collect(mut pipe: impl Read, kept: &Mutex<Vec<u8>>) {
     let mut buffer = [0; 4096];
     loop {
         match pipe.read(&mut buffer) {
@@ -46,6 +47,14 @@ fn collect(mut pipe: impl Read, kept: &Mutex<Vec<u8>>) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(_) => return,
         }
+    }
+}
+
+/// Waits a moment for the rest of stderr.
+pub fn await_rest(collector: &JoinHandle<()>) {
+    let until = Instant::now() + REST;
+    while !collector.is_finished() && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(2));
     }
 }
 
@@ -64,10 +73,7 @@ impl Child for RealChild {
 
     fn stderr(&self) -> String {
         if let Some(collector) = self.collector.as_ref().filter(|_| self.ended.is_some()) {
-            let until = Instant::now() + REST;
-            while !collector.is_finished() && Instant::now() < until {
-                std::thread::sleep(Duration::from_millis(2));
-            }
+            await_rest(collector);
         }
         let kept = self.stderr.lock().unwrap_or_else(PoisonError::into_inner);
         String::from_utf8_lossy(&kept).into_owned()

@@ -3,9 +3,11 @@
 
 mod child;
 mod command;
+mod line;
 mod memory;
 mod places;
 mod real;
+mod remote;
 mod sys;
 
 use std::io::{self, Read, Write};
@@ -17,9 +19,11 @@ use tactus_model::threads::Policy;
 
 pub(crate) use command::last_lines;
 pub use command::{Finished, Invocation};
+pub use line::Line;
 pub use memory::Memory;
 pub use places::{cache_dir, lasting_dir, state_dir};
 pub use real::Real;
+pub use remote::Remote;
 pub use sys::monotonic_ns;
 
 /// A command that runs.
@@ -82,6 +86,20 @@ pub trait System: Send + Sync {
     /// # Errors
     /// Those of the file system.
     fn remove(&self, path: &Path) -> io::Result<()>;
+    /// Removes a directory that is empty (a cgroup).
+    ///
+    /// # Errors
+    /// Those of the file system.
+    fn remove_empty(&self, path: &Path) -> io::Result<()> {
+        Err(io::Error::new(io::ErrorKind::Unsupported, format!("{}: not on this system", path.display())))
+    }
+    /// Detaches what is mounted there; nothing is no error.
+    ///
+    /// # Errors
+    /// Those of umount(2).
+    fn unmount(&self, path: &Path) -> io::Result<()> {
+        Err(io::Error::new(io::ErrorKind::Unsupported, format!("{}: not on this system", path.display())))
+    }
     /// Gives a finished file or directory its name, in place of a file that has it.
     ///
     /// # Errors
@@ -130,6 +148,10 @@ pub trait System: Send + Sync {
     fn is_root(&self) -> bool;
     /// A variable of this process's environment.
     fn variable(&self, name: &str) -> Option<String>;
+    /// Its processor: `x86_64` or `aarch64`.
+    fn arch(&self) -> &str {
+        std::env::consts::ARCH
+    }
     /// The same machine, for those who outlive this reference.
     fn share(&self) -> Arc<dyn System>;
 

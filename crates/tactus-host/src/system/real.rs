@@ -156,6 +156,18 @@ impl System for Real {
         found.or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })
     }
 
+    fn remove_empty(&self, path: &Path) -> io::Result<()> {
+        fs::remove_dir(path)
+    }
+
+    fn unmount(&self, path: &Path) -> io::Result<()> {
+        match unmount(path, UnmountFlags::DETACH) {
+            // Not a mount point, or not there.
+            Ok(()) | Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOENT) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         fs::rename(from, to)
     }

@@ -7,6 +7,7 @@ mod endings;
 mod foreign;
 mod guest;
 mod hold;
+mod nested;
 mod prove;
 mod run;
 mod study;

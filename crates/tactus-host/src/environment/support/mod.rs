@@ -11,6 +11,7 @@ mod names;
 mod options;
 mod piped;
 pub mod profiled;
+pub mod programs;
 mod rt_group;
 pub mod tar;
 
@@ -41,7 +42,8 @@ pub fn cannot(what: &str, error: impl std::fmt::Display) -> StartError {
 /// When it cannot be written.
 pub fn rootfs(setting: &Setting<'_>) -> Result<PathBuf, StartError> {
     let root = setting.workspace.join("rootfs");
-    let bytes = probe::own().map_err(|error| cannot("no probe", error))?;
+    let arch = setting.system.arch();
+    let bytes = probe::bytes(arch).ok_or_else(|| cannot("no probe", format!("none was built for {arch}")))?;
     let installed = setting.system.install(&root.join("probe"), bytes, 0o755);
     installed.map_err(|error| cannot(&root.display().to_string(), error))?;
     Ok(root)

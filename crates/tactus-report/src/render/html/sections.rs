@@ -93,7 +93,7 @@ pub fn sections(contents: &Contents) -> Vec<Section> {
             let start_up: Vec<u64> = rows.iter().filter_map(|row| row.result.start_up_ms).collect();
             let threads: Vec<ThreadRow> = rows.iter().flat_map(|row| threads(row)).collect();
             Section {
-                name: clean(&own.environment),
+                name: clean(&place(contents, &own.environment)),
                 kinds,
                 start_up: start_up.iter().max().map(|ms| duration(ms * 1_000_000)),
                 figures: own.figures.iter().map(Drawn::from).collect(),
@@ -104,6 +104,15 @@ pub fn sections(contents: &Contents) -> Vec<Section> {
             }
         })
         .collect()
+}
+
+/// The name of an environment, and what it lies inside.
+fn place(contents: &Contents, environment: &str) -> String {
+    let of = contents.plan.environment.get(environment);
+    match of.and_then(|of| Some((&of.kind, of.inside.as_ref()?))) {
+        Some((kind, outer)) => format!("{environment} ({kind} in {outer})"),
+        None => environment.to_owned(),
+    }
 }
 
 fn threads(row: &Row) -> Vec<ThreadRow> {

@@ -7,7 +7,7 @@ use tactus_model::message::Note;
 use tactus_model::plan;
 
 use super::{Accel, initramfs};
-use crate::environment::support::{self, cannot, profiled};
+use crate::environment::support::{self, cannot, profiled, programs};
 use crate::environment::{OptionError, Setting, StartError};
 use crate::kernel::{self, Kernel};
 use crate::probe;
@@ -114,6 +114,15 @@ pub fn check(spec: &plan::Environment, system: &dyn System) -> Result<(), Option
     }
     support::boolean(spec, "lock_memory")?;
     profiled::written(spec)?;
+    if !programs::named(spec)?.is_empty() && arch != OWN {
+        return Err(OptionError {
+            key: "programs".into(),
+            message: format!(
+                "programs of this machine ({OWN}) do not run in a guest of another architecture ({arch})"
+            ),
+            hint: "leave out `programs` or `arch`".into(),
+        });
+    }
     support::duration(spec, "patience")?;
     memory(spec)?;
     // A kernel that is merely not there is this machine's lack, not the plan's fault.
@@ -159,7 +168,8 @@ pub fn prepare(setting: &Setting<'_>, accel: Accel, notes: &mut Vec<Note>) -> Re
         notes.push(Note::info(format!("the kernel boots packed, which takes longer: {why}")));
     }
     let initrd = setting.workspace.join("initramfs.cpio");
-    let archive = initramfs::write(probe, &modules, kernel.config(system).as_ref());
+    let programs = programs::collect(&programs::named(spec)?, system)?;
+    let archive = initramfs::write(probe, &modules, kernel.config(system).as_ref(), &programs);
     system.write(&initrd, &archive).map_err(|error| cannot(&initrd.display().to_string(), error))?;
     notes.push(Note::info(format!(
         "the guest's kernel is {} ({})",

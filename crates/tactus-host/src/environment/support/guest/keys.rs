@@ -33,6 +33,11 @@ pub const LOCK_MEMORY: OptionKey = OptionKey {
     name: "lock_memory",
     about: "true: the guest's memory is allocated and locked before it starts; left out: false",
 };
+pub const PROGRAMS: OptionKey = OptionKey {
+    name: "programs",
+    about: "programs of this machine that the guest gets with their libraries, as [\"crun\"]; left out: those that \
+environments inside it need",
+};
 pub const PATIENCE: OptionKey = OptionKey {
     name: "patience",
     about: "how long the guest may take to its first word, as 30s; left out: 20s under KVM, then it is tried under TCG; 45s under TCG, then it is started once more",
