@@ -101,7 +101,7 @@ impl Door {
             Verb::Exists => answer.number = path.exists().into(),
             Verb::Opens => answer.number = open_both(path).is_ok().into(),
             Verb::Find => {
-                answer.words.extend(find(&call.path).map(|path| path.to_string_lossy().into_owned()))
+                answer.words.extend(find(&call.path).map(|path| path.to_string_lossy().into_owned()));
             }
             Verb::Spawn => answer.number = self.spawn(&call)?,
             Verb::Input => return self.input(&call),

@@ -79,7 +79,7 @@ impl Guardian {
     ///
     /// # Errors
     /// When the probe cannot be told.
-    pub fn within(&self, system: Remote, place: &str) -> io::Result<Self> {
+    pub fn within(&self, system: &Remote, place: &str) -> io::Result<Self> {
         let id = format!("{}-{}", self.id(), tactus_model::bundle::slug(place));
         let state = State { ledger: Ledger::Probe(system.clone()), pipe: None, process: None, next: 0 };
         let guardian =

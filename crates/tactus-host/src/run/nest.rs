@@ -22,7 +22,7 @@ impl Nest {
     /// # Errors
     /// When the probe there does not do its part.
     pub fn make(system: Remote, guardian: &Guardian, name: &str) -> io::Result<Self> {
-        let guardian = guardian.within(system.clone(), name)?;
+        let guardian = guardian.within(&system, name)?;
         let workspace = guardian.workspace()?;
         Ok(Self { system, guardian, workspace })
     }

@@ -167,7 +167,7 @@ impl<'a> Stage<'a> {
         let ended = |session: &Session| session.done && !session.refused;
         let all_done = self.blocks == 0 && self.sessions.iter().all(ended);
         let keep = well && !context.interrupt.asked();
-        context.kept.extend(self.sessions.drain(..));
+        context.kept.append(&mut self.sessions);
         let reusable: Vec<String> =
             context.kept.iter().filter(|s| keep && s.is_reusable()).map(|s| s.name.clone()).collect();
         context.close_kept(|session| reusable.contains(&session.name));

@@ -31,7 +31,7 @@ fn the_end_of_the_session_ends_its_children_and_keeps_its_promises() {
     let (made, noted) = (dir.path().join("made"), dir.path().join("noted"));
     let mut far = Far::begin();
     let guardian = Guardian::start(&Real).unwrap();
-    let within = guardian.within(far.system.clone(), "a place").unwrap();
+    let within = guardian.within(&far.system, "a place").unwrap();
     assert_eq!(within.id(), format!("{}-a-place", guardian.id()));
     let workspace = within.workspace().unwrap();
     let place = workspace.path().to_owned();
