@@ -1,6 +1,7 @@
 //! The command from end to end, on this machine.
 
 mod audit;
+mod blocked;
 mod command;
 mod common;
 mod endings;
