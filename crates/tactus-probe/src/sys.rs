@@ -411,6 +411,16 @@ pub fn count_cache_misses(cpu: u32) -> io::Result<std::os::fd::OwnedFd> {
     }
 }
 
+/// What the C library calls the number of an ioctl(2).
+#[cfg(target_env = "musl")]
+type Request = libc::c_int;
+#[cfg(not(target_env = "musl"))]
+type Request = libc::c_ulong;
+/// SIOCGIFFLAGS (linux/sockios.h).
+const GET_FLAGS: Request = 0x8913;
+/// SIOCSIFFLAGS.
+const SET_FLAGS: Request = 0x8914;
+
 /// Brings the loopback up.
 ///
 /// # Errors
@@ -426,10 +436,10 @@ pub fn raise_loopback() -> io::Result<()> {
         let mut request: libc::ifreq = std::mem::zeroed();
         request.ifr_name[0] = libc::c_char::from_ne_bytes([b'l']);
         request.ifr_name[1] = libc::c_char::from_ne_bytes([b'o']);
-        let mut result = libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFFLAGS as _, &raw mut request);
+        let mut result = libc::ioctl(socket.as_raw_fd(), GET_FLAGS, &raw mut request);
         if result == 0 {
             request.ifr_ifru.ifru_flags |= UP;
-            result = libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS as _, &raw mut request);
+            result = libc::ioctl(socket.as_raw_fd(), SET_FLAGS, &raw mut request);
         }
         result
     };
