@@ -71,7 +71,7 @@ everything_is_here() {
   { has docker && has dockerd; } || lacking="$lacking docker,"
   has lxc-execute || lacking="$lacking lxc,"
   has systemd-nspawn || lacking="$lacking systemd-nspawn,"
-  "$target/debug/tactus" kernel list --json 2>/dev/null | grep -q '"path"' || lacking="$lacking a guest kernel,"
+  "$target/debug/tactus" kernel list --arch "$(uname -m)" --json 2>/dev/null | grep -q '"path"' || lacking="$lacking a guest kernel,"
   [ -z "$lacking" ] || {
     say "without${lacking%,}: tests that need them are skipped, and say so"
     return 1

@@ -40,7 +40,8 @@ pub fn parts(dir: &Path) -> Result<Parts, String> {
     if !libraries(Path::new(BUSYBOX)).is_empty() {
         return Err(format!("{BUSYBOX} needs libraries: busybox-static is wanted"));
     }
-    let kernels = json(&output(tactus().args(["kernel", "list", "--json"])));
+    let kernels =
+        json(&output(tactus().args(["kernel", "list", "--arch", std::env::consts::ARCH, "--json"])));
     let kernel = kernels.as_array().into_iter().flatten().find(|kernel| kernel["preempt_rt"] == true);
     let kernel = kernel.and_then(|kernel| kernel["path"].as_str());
     let kernel = kernel.ok_or("there is no PREEMPT_RT kernel: `tactus kernel fetch` gets one")?;
