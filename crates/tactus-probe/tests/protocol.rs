@@ -48,7 +48,9 @@ fn small() -> Load {
 fn hello_and_facts_come_without_being_asked_for() {
     let probe = Probe::start();
     let hello = probe.hello.clone().unwrap();
-    assert_eq!(hello.can, WORDS.iter().map(|word| word.name).collect::<Vec<_>>());
+    // What is done to a guest from outside is no work of a probe inside.
+    let inside = WORDS.iter().map(|word| word.name).filter(|name| *name != "hold-vcpu");
+    assert_eq!(hello.can, inside.collect::<Vec<_>>());
     assert_eq!(hello.pid, probe.child.id());
     assert!(probe.facts.text("/proc/cmdline").is_some() && probe.facts.text("uname:release").is_some());
     assert_eq!(probe.quit(), Some(0));
