@@ -231,9 +231,7 @@ impl<'a> Stage<'a> {
         let measuring = |a: &&ResolvedActivity| matches!(a.activity.what, What::Measure { .. });
         let mut measured = CpuSet::default();
         for at in self.planned.activities.iter().filter(measuring) {
-            let cpus = &context.resolved.environments[&at.environment].layout.cpus;
-            let outside = cpus.iter().filter(|(inside, _)| at.activity.cpus.contains(*inside));
-            measured = measured.or(&outside.map(|(_, outside)| *outside).collect());
+            measured = measured.or(&outside(context, &at.environment, &at.activity.cpus));
         }
         let (id, online) = (context.guardian.id(), &context.machine.online);
         let promise = |how| context.guardian.promise(how);
