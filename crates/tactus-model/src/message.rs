@@ -6,8 +6,10 @@
 //! host   job                     what to do
 //! probe  note*, facts*, ready    threads are up, memory is locked (facts: again, where the job made settings);
 //!                                or refused
+//! host   prove                   to one probe after the other: hogs of two at once would be seen by both
+//! probe  control*, note*, proven
 //! host   go                      to all probes of a scenario at once
-//! probe  control*, tick*, outlier*, note*   once a tick, per series
+//! probe  tick*, outlier*, note*  once a tick, per series (control*: before, where nobody said prove)
 //! probe  done                    at the end of the duration, after a stop, or at a break
 //! host   job ... or quit
 //! host   greet                   at any time on a line that outlives its users: hello comes again
@@ -30,7 +32,7 @@ use crate::latency::{Sparse, Totals};
 use crate::series::SeriesKey;
 
 /// The version of this protocol. A probe of another one is refused.
-pub const PROTOCOL: u32 = 2;
+pub const PROTOCOL: u32 = 3;
 
 /// From the host side to the probe.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -38,6 +40,8 @@ pub const PROTOCOL: u32 = 2;
 pub enum ToProbe {
     /// What to do next.
     Job(Job),
+    /// Prove the instrument as the job says, and wait.
+    Prove,
     /// Start what the job says.
     Go,
     /// End the running job now and keep what it measured.
@@ -63,8 +67,10 @@ pub enum FromProbe {
         /// Whether these are the last ones.
         last: bool,
     },
-    /// The job is prepared and waits for `go`.
+    /// The job is prepared and waits for `prove` or `go`.
     Ready,
+    /// The control is over; the job waits for `go`.
+    Proven,
     /// The job cannot be done here.
     Refused(Refusal),
     /// How the default control went on one measuring thread.

@@ -175,15 +175,15 @@ impl Prepared {
         std::mem::take(&mut self.notes)
     }
 
-    /// Runs the control, if the job has one, and says how it went.
+    /// Runs the control, if the job has one that was not run yet, and says how it went.
     ///
     /// # Errors
     /// When the stream breaks.
     pub fn control(&mut self, channel: &mut Channel) -> io::Result<()> {
         let controls = std::mem::take(&mut self.controls);
         let lanes = || self.threads.iter().map(|thread| Arc::clone(&thread.lane)).collect::<Vec<_>>();
-        let (results, notes) = match &self.control {
-            Some((fault, above)) if !self.threads.is_empty() => control_fault::run(fault, &lanes(), *above),
+        let (results, notes) = match self.control.take() {
+            Some((fault, above)) if !self.threads.is_empty() => control_fault::run(&fault, &lanes(), above),
             _ if !controls.is_empty() => control::run(controls),
             _ => return Ok(()),
         };
@@ -397,7 +397,9 @@ impl Running {
                     break End::Stopped;
                 }
                 Incoming::Ended => return Ok(Some(Farewell::Ended)),
-                Incoming::Message(ToProbe::Go) => channel.note(Note::info("the job already runs"))?,
+                Incoming::Message(ToProbe::Prove | ToProbe::Go) => {
+                    channel.note(Note::info("the job already runs"))?
+                }
                 Incoming::Message(ToProbe::Job(_)) => {
                     let reason = "a job already runs; stop it first".to_owned();
                     channel.say(&FromProbe::Refused(Refusal { reason, hint: None }))?;

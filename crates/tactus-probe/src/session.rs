@@ -56,7 +56,7 @@ pub fn converse(channel: &mut Channel) -> io::Result<Farewell> {
             }
             Incoming::Message(ToProbe::Greet) => answer(channel)?,
             Incoming::Message(ToProbe::Quit) => return Ok(Farewell::Quit),
-            Incoming::Message(ToProbe::Go | ToProbe::Stop) => {
+            Incoming::Message(ToProbe::Prove | ToProbe::Go | ToProbe::Stop) => {
                 channel.note(Note::info("there is no job to start or to stop"))?;
             }
             Incoming::Nothing | Incoming::Message(ToProbe::Call(_)) => {}
@@ -130,6 +130,10 @@ fn perform(channel: &mut Channel, job: &Job) -> io::Result<Option<Farewell>> {
     channel.say(&FromProbe::Ready)?;
     loop {
         match channel.next(None)? {
+            Incoming::Message(ToProbe::Prove) => {
+                prepared.control(channel)?;
+                channel.say(&FromProbe::Proven)?;
+            }
             Incoming::Message(ToProbe::Go) => break,
             Incoming::Message(ToProbe::Stop) => {
                 drop(prepared);

@@ -208,6 +208,7 @@ impl<'a> Stage<'a> {
         }
         self.prepare(context)?;
         self.divide(context)?;
+        self.prove(context)?;
         self.watch(context)?;
         self.start(context)?;
         let collected = self.collect(context);
@@ -433,10 +434,27 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
+    /// Lets one instrument after the other prove itself. Environments share CPUs: what two of them hold them
+    /// for at once would be seen at the size of both.
+    fn prove(&mut self, context: &mut Context<'_>) -> Result<(), Failure> {
+        for at in 0..self.sessions.len() {
+            if self.sessions[at].proven {
+                continue;
+            }
+            if let Err(error) = self.sessions[at].say(&ToProbe::Prove) {
+                return Err(self.broken(at, &error.to_string()));
+            }
+            let number = self.sessions[at].number;
+            let proven = |session: &Session| session.number != number || session.proven;
+            self.await_all(context, PREPARATION, "to prove its instrument", proven)?;
+        }
+        Ok(())
+    }
+
     /// Loads first, so that they are there when the measurement begins.
     fn start(&mut self, context: &mut Context<'_>) -> Result<(), Failure> {
         for measures in [false, true] {
-            // What lies inside is spoken to through what is around it, which is busy while it proves itself.
+            // What lies inside is spoken to through what is around it, which is busy once it has begun.
             for at in (0..self.sessions.len()).rev() {
                 if self.sessions[at].measures != measures {
                     continue;
@@ -617,6 +635,7 @@ impl<'a> Stage<'a> {
                 self.sessions[at].facts_complete |= last;
             }
             FromProbe::Ready => self.sessions[at].ready = true,
+            FromProbe::Proven => self.sessions[at].proven = true,
             FromProbe::Refused(refusal) => {
                 (self.sessions[at].done, self.sessions[at].refused) = (true, true);
                 let hint = refusal.hint.map(|hint| format!("; {hint}")).unwrap_or_default();

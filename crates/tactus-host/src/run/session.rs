@@ -6,6 +6,7 @@ use std::sync::mpsc::Sender;
 use std::thread::JoinHandle;
 use std::time::Instant;
 
+use tactus_model::control::ControlBy;
 use tactus_model::facts::Facts;
 use tactus_model::message::{FromProbe, Hello, Job, ToProbe};
 use tactus_model::wire::{Decoder, Item};
@@ -49,6 +50,8 @@ pub struct Session {
     pub facts_complete: bool,
     /// The probe has prepared its job.
     pub ready: bool,
+    /// The control of its job is over, or there is none.
+    pub proven: bool,
     /// What its numbers are worth, once that is known.
     pub evidence: Option<Evidence>,
     /// The job measures something (rather than only making load).
@@ -102,6 +105,7 @@ impl Session {
             facts: Facts::default(),
             facts_complete: false,
             ready: false,
+            proven: false,
             evidence: None,
             measures: false,
             sets: false,
@@ -149,6 +153,7 @@ impl Session {
     /// When the stream is broken.
     pub fn give(&mut self, job: Job) -> io::Result<()> {
         (self.ready, self.done, self.refused, self.began) = (false, false, false, None);
+        self.proven = job.control == ControlBy::Nothing;
         self.say(&ToProbe::Job(job))
     }
 

@@ -6,7 +6,9 @@ mod resume;
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
 
 use tactus_model::CpuSet;
 use tactus_model::activity::{Cpu, Load, Measure, Policy, Timer};
@@ -15,7 +17,7 @@ use tactus_model::event::{Event, RowStatus, RunStatus, Stamped};
 use tactus_model::facts::Facts;
 use tactus_model::latency::{Latency, Sparse};
 use tactus_model::message::{
-    Activity, Done, End, FromProbe, Hello, PROTOCOL, Refusal, ThreadCounters, Tick, ToProbe, What,
+    Activity, Control, Done, End, FromProbe, Hello, PROTOCOL, Refusal, ThreadCounters, Tick, ToProbe, What,
 };
 use tactus_model::plan::{self, Plan};
 use tactus_model::series::SeriesKey;
@@ -149,6 +151,25 @@ impl Probe {
         self.say(&FromProbe::Done(Done { end, reason: None, measured_ns: 3_000_000_000, load_rounds }));
     }
 
+    /// Two probes that prove themselves at once disturb each other: it is then not proven.
+    fn prove(&mut self) {
+        static PROVING: AtomicU32 = AtomicU32::new(0);
+        let alone = PROVING.fetch_add(1, Ordering::SeqCst) == 0;
+        std::thread::sleep(Duration::from_millis(30));
+        PROVING.fetch_sub(1, Ordering::SeqCst);
+        self.say(&FromProbe::Control(Control {
+            activity: 0,
+            series: SeriesKey { cpu: 0, thread: 0, priority: 95, kind: "thread".into() },
+            injected_ns: 1_000_000,
+            seen_ns: 1_000_000,
+            noise_ns: 10_000,
+            proven: alone,
+            attempts: 1,
+            by: "hog".into(),
+        }));
+        self.say(&FromProbe::Proven);
+    }
+
     fn measure(&mut self) {
         let ticks = if matches!(self.script, Script::Dies) { 2 } else { 3 };
         for n in 0..ticks {
@@ -193,6 +214,7 @@ fn play(script: Script, from: &Receiver<Vec<u8>>, to: &Sender<Vec<u8>>) {
                     }));
                 }
                 (Item::Message(ToProbe::Job(_)), _) => probe.say(&FromProbe::Ready),
+                (Item::Message(ToProbe::Prove), _) => probe.prove(),
                 (Item::Message(ToProbe::Go), _) => {
                     probe.measure();
                     match script {
@@ -357,6 +379,29 @@ fn several_environments_are_up_at_once_and_a_load_ends_with_the_measurement() {
     };
     let started = at(&|e| matches!(e, Event::RowStarted { .. }));
     assert!(up("a") < started && up("b") < started, "both are up before anything is measured");
+}
+
+#[test]
+fn environments_that_share_cpus_prove_their_instruments_one_after_the_other() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut resolved = resolved(&[("a", &GOOD), ("b", &GOOD)]);
+    // One scenario that measures in both.
+    let beside = resolved.scenarios.pop().expect("two");
+    resolved.scenarios[0].activities.extend(beside.activities);
+    resolved.scenarios[0].rows = 0..2;
+    let (status, contents, events) = perform_resolved(&resolved, dir.path(), false);
+    assert_eq!(status, RunStatus::Complete);
+    let controls: Vec<(usize, bool)> = events
+        .iter()
+        .filter_map(|event| {
+            if let Event::Controlled { row, control } = event { Some((*row, control.proven)) } else { None }
+        })
+        .collect();
+    assert_eq!(controls, [(0, true), (1, true)]);
+    let place = |wanted: &dyn Fn(&Event) -> bool| events.iter().position(wanted).expect("it happened");
+    let last = events.iter().rposition(|event| matches!(event, Event::Controlled { .. })).expect("controls");
+    assert!(last < place(&|event| matches!(event, Event::Ticked(_))), "nothing is measured before");
+    assert_eq!(contents.rows.len(), 2);
 }
 
 #[test]

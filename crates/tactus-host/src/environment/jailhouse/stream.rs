@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -36,8 +36,8 @@ pub struct Heard {
     reached: AtomicU64,
     /// Whether the cell is being booted, so that its state says nothing.
     pub booting: AtomicBool,
-    /// Whether the inmate began a job by itself that the others have not begun yet.
-    early: AtomicBool,
+    /// How far the inmate's job is heard: it does by itself what the others are told to do later.
+    stage: AtomicU8,
     /// Whether a probe speaks: it has said its first frame, and was not stopped since.
     greeted: AtomicBool,
 }
@@ -72,9 +72,16 @@ impl Heard {
 pub struct Piece {
     /// The line; empty: the console has ended.
     bytes: Vec<u8>,
-    /// Whether it says that a job is prepared.
-    ready: bool,
+    /// The stage that must be reached before what follows is passed on.
+    before: u8,
 }
+
+/// All of the inmate's job is heard that does not wait for others.
+const PREPARED: u8 = 0;
+/// Its control is heard.
+const PROVING: u8 = 1;
+/// All of it is heard.
+const GOING: u8 = 2;
 
 /// Reads a console in a thread of its own. Lines that are no frames are kept; nothing is passed on
 /// before the first frame of a probe, since a ring still holds what an earlier one said.
@@ -121,12 +128,13 @@ impl Sorter {
                 continue;
             }
             let line = std::mem::take(&mut self.line);
-            let (mut frame, mut ready) = (false, false);
+            let (mut frame, mut before) = (false, PREPARED);
             for item in self.decoder.feed::<FromProbe>(&line) {
                 frame |= matches!(item, Item::Message(_) | Item::Lost(_));
                 match item {
                     Item::Message(FromProbe::Tick(tick)) => heard.reached.store(tick.at_ns, Ordering::Release),
-                    Item::Message(FromProbe::Ready) => ready = true,
+                    Item::Message(FromProbe::Ready) => before = PROVING,
+                    Item::Message(FromProbe::Proven) => before = GOING,
                     _ => {}
                 }
             }
@@ -143,7 +151,7 @@ impl Sorter {
                 heard.greeted.store(true, Ordering::Release);
             }
             if heard.speaks() {
-                passed.push(Piece { bytes: line, ready });
+                passed.push(Piece { bytes: line, before });
             }
         }
         passed
@@ -158,8 +166,8 @@ pub struct Watched {
     pub cell: String,
     pub jailhouse: Jailhouse,
     pub looked: Instant,
-    /// Whether the last that was passed on says that a job is prepared.
-    pub held: bool,
+    /// The stage that must be reached before anything more is passed on.
+    pub before: u8,
 }
 
 impl Watched {
@@ -178,18 +186,17 @@ impl Watched {
 impl Read for Watched {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while self.rest.is_empty() {
-            if self.held && self.heard.early.load(Ordering::Acquire) {
+            if self.heard.stage.load(Ordering::Acquire) < self.before {
                 std::thread::sleep(HELD);
                 if self.over() {
                     return Ok(0);
                 }
                 continue;
             }
-            self.held = false;
             match self.pieces.recv_timeout(LOOK) {
                 Ok(piece) if piece.bytes.is_empty() => return Ok(0),
                 Ok(piece) => {
-                    self.held = piece.ready;
+                    self.before = piece.before;
                     self.rest.extend(piece.bytes);
                 }
                 Err(RecvTimeoutError::Timeout) => {}
@@ -219,10 +226,11 @@ impl Mailbox {
     fn boot(&self, job: &ToProbe) -> io::Result<()> {
         let mut encoder = Encoder::new();
         let mut said = encoder.encode(job)?;
+        said.extend(encoder.encode(&ToProbe::Prove)?);
         said.extend(encoder.encode(&ToProbe::Go)?);
         self.heard.reached.store(0, Ordering::Release);
-        // What it measures before the others begin is heard when they do.
-        self.heard.early.store(true, Ordering::Release);
+        // What it does before the others are told to is heard when they are.
+        self.heard.stage.store(PREPARED, Ordering::Release);
         self.heard.booting.store(true, Ordering::Release);
         let booted = self.inmate.boot(&said);
         self.heard.booting.store(false, Ordering::Release);
@@ -233,7 +241,7 @@ impl Mailbox {
     }
 
     fn stop(&self) -> io::Result<()> {
-        self.heard.early.store(false, Ordering::Release);
+        self.heard.stage.store(GOING, Ordering::Release);
         let running = cells::named(&self.cell, &*self.jailhouse.system);
         if !running.is_some_and(|cell| cell.state != State::ShutDown) {
             return Ok(());
@@ -249,7 +257,7 @@ impl Mailbox {
         let done = Done { end: End::Stopped, reason: None, measured_ns, load_rounds: Vec::new() };
         let words = Encoder::new().encode(&FromProbe::Done(done))?;
         // Nobody listens any more: then nobody waits for it.
-        let _ = self.into.send(Piece { bytes: words, ready: false });
+        let _ = self.into.send(Piece { bytes: words, before: PREPARED });
         Ok(())
     }
 }
@@ -259,7 +267,8 @@ impl Write for Mailbox {
         for item in self.decoder.feed(bytes) {
             match item {
                 Item::Message(job @ ToProbe::Job(_)) => self.boot(&job)?,
-                Item::Message(ToProbe::Go) => self.heard.early.store(false, Ordering::Release),
+                Item::Message(ToProbe::Prove) => self.heard.stage.store(PROVING, Ordering::Release),
+                Item::Message(ToProbe::Go) => self.heard.stage.store(GOING, Ordering::Release),
                 Item::Message(ToProbe::Stop) => self.stop()?,
                 _ => {}
             }

