@@ -127,6 +127,31 @@ fn a_control_is_seen_at_its_size_by_every_thread() {
 }
 
 #[test]
+fn a_probe_that_has_proven_itself_waits_and_does_not_do_it_again() {
+    let mut probe = Probe::start();
+    let activity = timer(0, probe.cpu(), Timer { threads: Some(1), break_at: None });
+    let job = Job { control: tactus_model::control::ControlBy::Hog, ..job(&probe, vec![activity]) };
+    if let Err(refusal) = probe.prepare(job) {
+        return skipped(&refusal.reason);
+    }
+    probe.say(&ToProbe::Prove);
+    let mut heard = Vec::new();
+    loop {
+        match probe.hear() {
+            FromProbe::Proven => break,
+            FromProbe::Note(_) => {}
+            other => heard.push(other),
+        }
+    }
+    assert_eq!(controls(&heard).len(), heard.len(), "nothing is measured yet: {heard:?}");
+    assert_eq!(heard.len(), 1);
+    probe.say(&ToProbe::Go);
+    let (heard, done) = probe.finish();
+    assert_eq!(done.end, End::Complete);
+    assert!(controls(&heard).is_empty() && !ticks(&heard).is_empty());
+}
+
+#[test]
 fn a_hog_is_seen_by_the_thread_below_it_and_counted() {
     let mut probe = Probe::start();
     let hog = Fault::Hog(Hog { length: Nanos::from_ms(5), every: Nanos::from_ms(50) });
