@@ -6,7 +6,7 @@ use tactus_model::CpuSet;
 use tactus_model::message::What;
 use tactus_model::plan::{self, Plan};
 
-use super::resolve::{ResolvedActivity, ResolvedEnvironment};
+use super::resolved::{ResolvedActivity, ResolvedEnvironment};
 use crate::environment::{self, Environment, Usable};
 use crate::system::System;
 

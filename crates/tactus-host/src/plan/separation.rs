@@ -13,7 +13,7 @@ use tactus_model::topology::Topology;
 use tactus_model::{CpuSet, Nanos};
 
 use super::PlanError;
-use super::resolve::ResolvedEnvironment;
+use super::resolved::ResolvedEnvironment;
 
 /// Name of the scenario at rest.
 pub const AT_REST: &str = "separation: at rest";

@@ -7,7 +7,7 @@ use tactus_model::cpus::CpuRequest;
 use tactus_model::message::What;
 use tactus_model::plan::{self, Figure, FigureKind, Page, Plan, Scenario, Technology};
 
-use super::resolve::{ResolvedActivity, ResolvedEnvironment, ResolvedScenario, RowPlan};
+use super::resolved::{ResolvedActivity, ResolvedEnvironment, ResolvedScenario, RowPlan};
 
 /// The plan with every value filled in: running it again on this machine does the same.
 pub(super) fn written(

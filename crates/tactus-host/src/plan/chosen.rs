@@ -1,0 +1,53 @@
+//! The scenarios that `--only` leaves.
+
+use tactus_model::plan::{Plan, Scenario};
+
+use super::resolved::Choices;
+use super::{PlanError, Source};
+
+/// The scenarios that `--only` leaves.
+pub fn chosen<'p>(
+    plan: &'p Plan,
+    source: &Source,
+    choices: &Choices,
+) -> Result<Vec<(usize, &'p Scenario)>, PlanError> {
+    let name = |scenario: &Scenario| scenario.name.clone().unwrap_or_default();
+    let known: Vec<String> = plan.scenario.iter().map(name).chain(plan.environment.keys().cloned()).collect();
+    let mut only = Vec::new();
+    for text in &choices.only {
+        only.extend(names_in(text, &known).map_err(|stranger| PlanError {
+            file: source.file.clone(),
+            line: None,
+            key: None,
+            message: format!("--only {stranger}: no scenario or environment of this plan has that name"),
+            hint: Some(format!("use one of `{}`", known.join("`, `"))),
+        })?);
+    }
+    let wanted = |scenario: &Scenario| {
+        only.is_empty()
+            || only.iter().any(|only| {
+                name(scenario) == *only
+                    || scenario.environment.as_ref().or(plan.defaults.environment.as_ref()) == Some(only)
+                    || scenario.activity.iter().any(|a| a.measure.is_some() && a.environment == *only)
+            })
+    };
+    Ok(plan.scenario.iter().enumerate().filter(|(_, scenario)| wanted(scenario)).collect())
+}
+
+/// The names in a list with commas between them. Names may have commas of their own: the longest
+/// known name counts. What is no name comes back as the error.
+fn names_in(text: &str, known: &[String]) -> Result<Vec<String>, String> {
+    let mut names = Vec::new();
+    let mut rest = text.trim();
+    while !rest.is_empty() {
+        let ends = |name: &&String| {
+            rest.strip_prefix(name.as_str()).is_some_and(|r| r.is_empty() || r.trim_start().starts_with(','))
+        };
+        let Some(name) = known.iter().filter(ends).max_by_key(|name| name.len()) else {
+            return Err(rest.split(',').next().unwrap_or(rest).trim().to_owned());
+        };
+        rest = rest[name.len()..].trim_start().trim_start_matches(',').trim_start();
+        names.push(name.clone());
+    }
+    Ok(names)
+}

@@ -1,0 +1,239 @@
+//! A scenario of a plan, and its rows.
+
+use tactus_model::activity::{Measure, Policy, Timer};
+use tactus_model::bundle::RowResult;
+use tactus_model::cpus::CpuRequest;
+use tactus_model::event::RowStatus;
+use tactus_model::message::{Activity, What};
+use tactus_model::plan::{self, Scenario};
+use tactus_model::{CpuSet, Nanos};
+
+use super::Resolver;
+use crate::plan::resolved::{ResolvedActivity, ResolvedScenario, RowPlan};
+use crate::plan::{PlanError, state};
+
+const DEFAULT_DURATION: Nanos = Nanos::from_secs(600);
+const DEFAULT_INTERVAL: Nanos = Nanos::from_us(200);
+const DEFAULT_PRIORITY: u32 = 95;
+/// Reports per scenario that a short one is cut into, so that its spread over time can be judged.
+const TICKS_OF_A_SHORT_SCENARIO: u64 = 20;
+const SHORTEST_TICK_NS: u64 = 100_000_000;
+const LONGEST_TICK_NS: u64 = 1_000_000_000;
+
+impl<'a> Resolver<'a> {
+    /// The environments that a scenario needs up.
+    pub(super) fn names(&self, scenario: &'a Scenario) -> Vec<&'a str> {
+        let shorthand = scenario.environment.as_ref().or(self.plan.defaults.environment.as_ref());
+        let placed = scenario.load.iter().filter_map(|l| l.environment.as_ref());
+        let faults = scenario.fault.iter().filter_map(|f| f.environment.as_ref());
+        let full = scenario.activity.iter().map(|a| &a.environment);
+        let shorthand = shorthand.filter(|_| scenario.activity.is_empty());
+        shorthand.into_iter().chain(placed).chain(faults).chain(full).map(String::as_str).collect()
+    }
+
+    /// The value of a scenario key: what was said on the command line has been taken before; then
+    /// `[quick]` if asked for, the scenario, `[defaults]`.
+    pub(super) fn value<T>(&self, scenario: &Scenario, key: impl Fn(&Scenario) -> Option<T>) -> Option<T> {
+        let quick = self.choices.quick.then(|| key(&self.plan.quick)).flatten();
+        quick.or_else(|| key(scenario)).or_else(|| key(&self.plan.defaults))
+    }
+
+    pub(super) fn scenario(&mut self, at: usize, scenario: &Scenario) -> Result<ResolvedScenario, PlanError> {
+        let path = format!("scenario[{at}]");
+        let name = scenario.name.clone().unwrap_or_default();
+        let duration = self
+            .choices
+            .duration
+            .or_else(|| self.value(scenario, |s| s.duration))
+            .unwrap_or(DEFAULT_DURATION);
+        let tick = self.value(scenario, |s| s.tick).map_or_else(
+            || (duration.0 / TICKS_OF_A_SHORT_SCENARIO).clamp(SHORTEST_TICK_NS, LONGEST_TICK_NS),
+            |tick| tick.0,
+        );
+        let mut resolved = ResolvedScenario {
+            name,
+            duration_ns: duration.0,
+            tick_ns: tick,
+            control: self.value(scenario, |s| s.control.clone()).unwrap_or_default(),
+            no_side_effects: self.choices.no_side_effects
+                || self.value(scenario, |s| s.no_side_effects).unwrap_or(false),
+            partition: self.value(scenario, |s| s.partition),
+            skip: self.host(scenario).and_then(|host| {
+                state::obstacle(&host, self.plan, self.choices.state.as_ref(), &self.machine.measuring())
+            }),
+            host: self.host(scenario),
+            kept: false,
+            activities: Vec::new(),
+            settings: scenario.settings.clone(),
+            rows: self.rows.len()..self.rows.len(),
+        };
+        let written =
+            if scenario.activity.is_empty() { self.expand(scenario) } else { scenario.activity.clone() };
+        for (number, activity) in (0..).zip(&written) {
+            self.activity(&path, number, activity, scenario, &mut resolved)?;
+        }
+        self.add_rows(scenario, &mut resolved);
+        Ok(resolved)
+    }
+
+    /// The state of the machine that a scenario is for.
+    pub(super) fn host(&self, scenario: &Scenario) -> Option<String> {
+        scenario.host.clone().or_else(|| self.plan.defaults.host.clone())
+    }
+
+    /// The shorthand as a list of activities.
+    pub(super) fn expand(&self, scenario: &Scenario) -> Vec<plan::Activity> {
+        let place = scenario
+            .environment
+            .clone()
+            .or_else(|| self.plan.defaults.environment.clone())
+            .unwrap_or_default();
+        let measure = self
+            .value(scenario, |s| s.measurement.clone())
+            .unwrap_or_else(|| Measure::Timer(Timer::default()));
+        let cpus = self.value(scenario, |s| s.cpus.clone());
+        let measure = plan::Activity {
+            measure: Some(measure),
+            environment: place.clone(),
+            cpus,
+            ..plan::Activity::default()
+        };
+        let loads = scenario.load.iter().map(|load| plan::Activity {
+            load: Some(load.what.clone()),
+            environment: load.environment.clone().unwrap_or_else(|| place.clone()),
+            cpus: load.cpus.clone(),
+            ..plan::Activity::default()
+        });
+        let faults = scenario.fault.iter().map(|fault| plan::Activity {
+            fault: Some(fault.what.clone()),
+            environment: fault.environment.clone().unwrap_or_else(|| place.clone()),
+            cpus: fault.cpus.clone(),
+            ..plan::Activity::default()
+        });
+        std::iter::once(measure).chain(loads).chain(faults).collect()
+    }
+
+    pub(super) fn activity(
+        &self,
+        path: &str,
+        number: u32,
+        activity: &plan::Activity,
+        scenario: &Scenario,
+        resolved: &mut ResolvedScenario,
+    ) -> Result<(), PlanError> {
+        let Some(environment) = self.environments.get(&activity.environment) else { return Ok(()) };
+        let what = if let Some(measure) = &activity.measure {
+            let interval = activity
+                .interval
+                .or_else(|| self.value(scenario, |s| s.interval))
+                .unwrap_or(DEFAULT_INTERVAL);
+            What::Measure {
+                measure: measure.clone(),
+                interval_ns: interval.0,
+                priority: activity
+                    .priority
+                    .or_else(|| self.value(scenario, |s| s.priority))
+                    .unwrap_or(DEFAULT_PRIORITY),
+                policy: activity
+                    .policy
+                    .or_else(|| self.value(scenario, |s| s.policy))
+                    .unwrap_or(Policy::Fifo),
+            }
+        } else if let Some(load) = &activity.load {
+            What::Load(load.clone())
+        } else if let Some(fault) = &activity.fault {
+            What::Fault(fault.clone())
+        } else {
+            return Ok(());
+        };
+        // Loads run everywhere unless told otherwise; measurements and faults where it is measured.
+        let asked = activity.cpus.clone().unwrap_or(match what {
+            What::Load(_) => CpuRequest::All,
+            What::Measure { .. } | What::Fault(_) => CpuRequest::Auto,
+        });
+        let place = self.inside(environment);
+        let cpus = match place.resolve(&asked) {
+            Ok(cpus) => cpus,
+            // What a study asks for may exceed a machine; what a plan names must be there.
+            Err(error) if matches!(asked, CpuRequest::List(_) | CpuRequest::Not(_)) => {
+                return Err(self.source.error(
+                    &format!("{path}.activity[{number}].cpus"),
+                    format!("in `{}`: {error}", activity.environment),
+                    format!("`{}` has CPUs {}", activity.environment, environment.layout.inside()),
+                ));
+            }
+            Err(error) => {
+                resolved.skip.get_or_insert(format!("in `{}`: {error}", activity.environment));
+                CpuSet::default()
+            }
+        };
+        if let Some(obstacle) = &environment.obstacle {
+            resolved.skip.get_or_insert(obstacle.clone());
+        }
+        resolved.activities.push(ResolvedActivity {
+            environment: activity.environment.clone(),
+            activity: Activity { id: number, cpus, what },
+        });
+        Ok(())
+    }
+
+    pub(super) fn add_rows(&mut self, scenario: &Scenario, resolved: &mut ResolvedScenario) {
+        let table = |what: &What, at: &ResolvedActivity| {
+            let mut value = match what {
+                What::Load(load) => serde_json::to_value(load),
+                What::Fault(fault) => serde_json::to_value(fault),
+                What::Measure { .. } => return None,
+            }
+            .ok()?;
+            let map = value.as_object_mut()?;
+            map.insert("in".into(), at.environment.clone().into());
+            map.insert("cpus".into(), at.activity.cpus.to_string().into());
+            Some(value)
+        };
+        let of = |load: bool| -> Vec<serde_json::Value> {
+            let kept =
+                resolved.activities.iter().filter(|a| matches!(a.activity.what, What::Load(_)) == load);
+            kept.filter_map(|a| table(&a.activity.what, a)).collect()
+        };
+        let (loads, faults) = (of(true), of(false));
+        let start = self.rows.len();
+        for at in &resolved.activities {
+            let What::Measure { measure, interval_ns, priority, policy } = &at.activity.what else {
+                continue;
+            };
+            let result = RowResult {
+                name: resolved.name.clone(),
+                environment: at.environment.clone(),
+                kind: self.environments[&at.environment].kind.kind().to_owned(),
+                evidence: None,
+                measurement: measure.clone(),
+                interval_ns: *interval_ns,
+                priority: *priority,
+                policy: *policy,
+                load: loads.clone(),
+                fault: faults.clone(),
+                status: RowStatus::Skipped,
+                reason: resolved.skip.clone(),
+                started: None,
+                planned_ns: resolved.duration_ns,
+                measured_ns: 0,
+                start_up_ms: None,
+                series: Vec::new(),
+                all: None,
+                control: Vec::new(),
+                notes: Vec::new(),
+                frames_lost: 0,
+                require: self.value(scenario, |s| s.require),
+                host: self
+                    .host(scenario)
+                    .or_else(|| Some(self.choices.state.as_ref()?.name.clone()))
+                    .filter(|_| !self.plan.host_state.is_empty()),
+                layout: self.environments[&at.environment].laid_out().to_vec(),
+                injected: Vec::new(),
+                waits: None,
+            };
+            self.rows.push(RowPlan { activity: at.activity.id, result });
+        }
+        resolved.rows = start..self.rows.len();
+    }
+}
