@@ -5,8 +5,12 @@
 //! The session starts `tactus-probe companion JSON` and speaks lines with it: it says `ready` (or
 //! `refused JSON`), is told `go`, says `running`, is told `stop`, says `rounds N LONGEST WAY`. Its
 //! workers are forked before it says `ready`. They die with it (PR_SET_PDEATHSIG), it dies with the
-//! session, and the end of its stdin ends it, too. One that changes the kernel (`block`) does not die
-//! with the session: at the end of its stdin it first puts back what it changed.
+//! session, and the end of its stdin ends it, too.
+//!
+//! One that changes the kernel (`block`) does not die with the session: at the end of its stdin it first
+//! puts back what it changed. And whatever it changes it says before, as `undo JSON`: should it be killed,
+//! the session has another companion put it back. Where both are killed at once, the guardian of the run
+//! does, or the guest ends whose kernel it is.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -22,6 +26,7 @@ use serde::{Deserialize, Serialize};
 use tactus_model::CpuSet;
 use tactus_model::activity::Fault;
 use tactus_model::message::{Activity, Injected, Refusal, What};
+use tactus_model::undo::Undo;
 
 use crate::fault::{Count, Disturbance, Held};
 use crate::{fault, load, sys};
@@ -44,6 +49,9 @@ struct Task {
     above: u32,
     /// Process id of the session.
     parent: u32,
+    /// What a killed one changed, in the order in which it did: that is to be put back, and nothing else.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    back: Vec<Undo>,
 }
 
 /// The session's side of a companion. Dropping it ends it with all its workers.
@@ -54,6 +62,8 @@ pub struct Companion {
     say: Option<ChildStdin>,
     hear: BufReader<ChildStdout>,
     over: bool,
+    /// How others would put back what it has changed and has not said to be put back.
+    undos: Vec<Undo>,
 }
 
 impl Companion {
@@ -69,29 +79,29 @@ impl Companion {
         };
         let failed =
             |what: String| Refusal { reason: format!("`{name}` could not be started: {what}"), hint: None };
-        let task = Task { activity: activity.clone(), above, parent: std::process::id() };
-        let task = serde_json::to_string(&task).map_err(|error| failed(error.to_string()))?;
-        let mut child = Command::new("/proc/self/exe")
-            .arg0("tactus-probe")
-            .args([ARGUMENT, &task])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .process_group(0)
-            .spawn()
-            .map_err(|error| failed(format!("/proc/self/exe: {error}")))?;
+        let task = Task { activity: activity.clone(), above, parent: std::process::id(), back: Vec::new() };
+        let mut child = task.start().map_err(|error| failed(format!("/proc/self/exe: {error}")))?;
         let say = child.stdin.take();
         let Some(hear) = child.stdout.take() else { return Err(failed("it has no output".into())) };
-        let mut companion =
-            Self { activity: activity.clone(), name, child, say, hear: BufReader::new(hear), over: false };
-        match companion.answer() {
-            Ok(line) if line == "ready" => Ok(companion),
-            Ok(line) => {
-                match line.strip_prefix("refused ").and_then(|json| serde_json::from_str(json).ok()) {
-                    Some(refusal) => Err(refusal),
-                    None => Err(failed(format!("it said `{line}`"))),
-                }
+        let hear = BufReader::new(hear);
+        let activity = activity.clone();
+        let mut companion = Self { activity, name, child, say, hear, over: false, undos: Vec::new() };
+        loop {
+            let line = companion.answer().map_err(|error| failed(error.to_string()))?;
+            if line == "ready" {
+                return Ok(companion);
             }
-            Err(error) => Err(failed(error.to_string())),
+            if let Some(undo) = line.strip_prefix("undo ").and_then(|json| serde_json::from_str(json).ok()) {
+                companion.undos.push(undo);
+                continue;
+            }
+            return match line.strip_prefix("refused ").and_then(|json| serde_json::from_str(json).ok()) {
+                Some(refusal) => {
+                    companion.undos.clear();
+                    Err(refusal)
+                }
+                None => Err(failed(format!("it said `{line}`"))),
+            };
         }
     }
 
@@ -116,7 +126,27 @@ impl Companion {
         self.over = true;
         let words = self.answer().unwrap_or_default();
         let reason = words.strip_prefix("over ").map_or_else(|| status.to_string(), str::to_owned);
-        Some(format!("`{}` ended before its time: {reason}", self.name))
+        // The kernel would go on with it.
+        let back = match self.put_back() {
+            None => "",
+            Some(true) => "; what it changed is put back",
+            Some(false) => "; NOT EVERYTHING THAT IT CHANGED COULD BE PUT BACK",
+        };
+        Some(["`", self.name, "` ended before its time: ", &reason, back].concat())
+    }
+
+    /// Has what it changed put back by another one, now that it is gone and has not done so. Whether that
+    /// went well; `None` when there was nothing.
+    fn put_back(&mut self) -> Option<bool> {
+        if self.undos.is_empty() {
+            return None;
+        }
+        let back = std::mem::take(&mut self.undos);
+        let task = Task { activity: self.activity.clone(), above: 0, parent: 0, back };
+        let Ok(mut child) = task.start() else { return Some(false) };
+        // What it says is of no interest, and must not keep it waiting.
+        drop((child.stdin.take(), child.stdout.take()));
+        Some(child.wait().is_ok_and(|status| status.success()))
     }
 
     /// Ends it with all its workers, has it put back what it changed, and says what it did.
@@ -131,6 +161,7 @@ impl Companion {
         let Some(said) = line.strip_prefix("rounds ") else {
             return Err(format!("`{}` did not end well: {line}", self.name));
         };
+        self.undos.clear();
         let mut words = said.splitn(3, ' ');
         let mut number = || words.next().and_then(|word| word.parse().ok());
         let (times, longest_ns) = (number(), number());
@@ -184,12 +215,37 @@ impl Drop for Companion {
         while undoes(&self.activity) && Instant::now() < until && matches!(self.child.try_wait(), Ok(None)) {
             std::thread::sleep(Duration::from_millis(2));
         }
+        let ended = self.child.try_wait();
         let Some(group) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) else { return };
         let _ = kill_process_group(group, Signal::KILL);
         let _ = self.child.wait();
         // Workers whose parent has died are this process's children now (it is a subreaper): waiting
         // until there are none proves that nothing is left.
         while waitpgid(group, WaitOptions::empty()).is_ok() {}
+        // One that came to its end by itself has put back what it changed.
+        if !matches!(ended, Ok(Some(status)) if status.success()) {
+            self.put_back();
+        }
+    }
+}
+
+impl Task {
+    fn start(&self) -> io::Result<Child> {
+        Command::new("/proc/self/exe")
+            .arg0("tactus-probe")
+            .args([ARGUMENT, &serde_json::to_string(self)?])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .process_group(0)
+            .spawn()
+    }
+}
+
+/// The companion's side: says how what it is about to change is put back by others.
+pub fn promise(how: &Undo) {
+    if let Ok(json) = serde_json::to_string(how) {
+        // Where nobody hears it, nobody is there to do it.
+        let _ = writeln!(io::stdout(), "undo {json}");
     }
 }
 
@@ -207,6 +263,9 @@ pub fn main(task: &str) -> u8 {
     if undoes(&task.activity) {
         for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGPIPE] {
             sys::on_signal(signal, sys::OnSignal::Ignore);
+        }
+        if !task.back.is_empty() {
+            return fault::block::put_back(&task.back);
         }
     } else if !die_with(task.parent) {
         return 2;
@@ -299,10 +358,9 @@ fn supervise(disturbance: Disturbance) -> io::Result<()> {
         }
         line.clear();
     }
-    if let Some(mut held) = held
-        && let Err(words) = end(held.as_mut(), &mut workers)
-    {
-        crate::say::say!("tactus-probe: companion: {words}");
+    if let Some(mut held) = held {
+        // With it ended its workers. Its own end says that everything is as it was.
+        return end(held.as_mut(), &mut workers).map(drop).map_err(io::Error::other);
     }
     // The session is gone: so is everything here, this process included.
     let _ = rustix::process::kill_current_process_group(Signal::KILL);

@@ -14,6 +14,7 @@ mod settings;
 mod tests;
 mod vcpus;
 
+pub use blocks::undos;
 pub use engine::{RunError, Sink, run};
 pub use interrupt::Interrupt;
 pub use look::{LookError, look};

@@ -1,29 +1,77 @@
 //! A conversation with the probe of one environment.
 
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tactus_host::environment::{Environment, Running, Setting, StartError, Stream};
 use tactus_host::guardian::{Guardian, Workspace};
 use tactus_host::plan::topology;
-use tactus_host::system::{Real, System};
+use tactus_host::system::{Line, Real, Remote, System};
 use tactus_model::CpuSet;
 use tactus_model::activity::{Load, Measure, Policy, Timer};
 use tactus_model::facts::Facts;
 use tactus_model::message::{Activity, FromProbe, Job, PROTOCOL, Refusal, ToProbe, What};
 use tactus_model::plan;
-use tactus_model::wire::{Decoder, Encoder, Item};
+use tactus_model::wire::{Decoder, Item};
 
 /// Longer than anything takes on a machine that is shared and emulates.
 pub const PATIENCE: Duration = Duration::from_secs(120);
+
+/// The writing end of a stream: for messages, and for what is none.
+#[derive(Clone)]
+struct Mouth(Arc<Mutex<Box<dyn Write + Send>>>);
+
+impl Write for Mouth {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.lock().unwrap().flush()
+    }
+}
+
+/// Speaks with a probe: messages to it and from it.
+pub trait Speaks {
+    /// Says something to the probe.
+    fn say(&mut self, message: &ToProbe);
+
+    /// The next message.
+    fn hear(&mut self, patience: Duration) -> FromProbe;
+}
+
+/// Listens to a probe until its stream ends: what is no answer to a call can be heard.
+pub fn listen(mut reader: Box<dyn Read + Send>, line: Arc<Line>) -> Receiver<FromProbe> {
+    let (sender, heard) = channel();
+    std::thread::spawn(move || {
+        let mut decoder = Decoder::new();
+        let mut buffer = [0; 4096];
+        while let Ok(read @ 1..) = reader.read(&mut buffer) {
+            for item in decoder.feed(&buffer[..read]) {
+                match item {
+                    Item::Message(message) => {
+                        if let Some(message) = line.take(message) {
+                            let _ = sender.send(message);
+                        }
+                    }
+                    other => eprintln!("{other:?}"),
+                }
+            }
+        }
+        line.ended();
+    });
+    heard
+}
 
 /// An environment that is up, and both ends of its stream.
 pub struct Conversation {
     /// The environment.
     pub running: Box<dyn Running>,
-    writer: Option<Box<dyn Write + Send>>,
-    encoder: Encoder,
+    /// What is said to the probe, and asked of its system.
+    pub line: Arc<Line>,
+    mouth: Option<Mouth>,
     heard: Receiver<FromProbe>,
     measuring: CpuSet,
     housekeeping: CpuSet,
@@ -63,25 +111,15 @@ impl Conversation {
             console: workspace.path().join("console.log"),
             patience: PATIENCE,
         })?;
-        let Stream { mut reader, writer } = running.take_stream().expect("a stream");
+        let Stream { reader, writer } = running.take_stream().expect("a stream");
         assert!(running.take_stream().is_none(), "a stream is given once");
-        let (sender, heard) = channel();
-        std::thread::spawn(move || {
-            let mut decoder = Decoder::new();
-            let mut buffer = [0; 4096];
-            while let Ok(read @ 1..) = reader.read(&mut buffer) {
-                for item in decoder.feed(&buffer[..read]) {
-                    match item {
-                        Item::Message(message) => drop(sender.send(message)),
-                        other => eprintln!("{other:?}"),
-                    }
-                }
-            }
-        });
+        let mouth = Mouth(Arc::new(Mutex::new(writer)));
+        let line = Arc::new(Line::new(Some(Box::new(mouth.clone()))));
+        let heard = listen(reader, Arc::clone(&line));
         Ok(Self {
             running,
-            writer: Some(writer),
-            encoder: Encoder::new(),
+            line,
+            mouth: Some(mouth),
             heard,
             housekeeping: layout.inside().minus(&layout.measuring),
             measuring: layout.measuring,
@@ -95,11 +133,14 @@ impl Conversation {
         self.guardian.id()
     }
 
-    /// The next message.
-    pub fn hear(&mut self, patience: Duration) -> FromProbe {
-        self.heard.recv_timeout(patience).unwrap_or_else(|error| {
-            panic!("the probe is silent ({error}): {}", self.running.last_words().unwrap_or_default())
-        })
+    /// The guardian of the run.
+    pub fn guardian(&self) -> &Guardian {
+        &self.guardian
+    }
+
+    /// The system of the environment, through its probe.
+    pub fn system(&self) -> Remote {
+        Remote::new(Arc::clone(&self.line), std::env::consts::ARCH)
     }
 
     /// Whether the stream ends.
@@ -128,16 +169,22 @@ impl Conversation {
         }
     }
 
+    /// The next message.
+    pub fn hear(&mut self, patience: Duration) -> FromProbe {
+        self.heard.recv_timeout(patience).unwrap_or_else(|error| {
+            panic!("the probe is silent ({error}): {}", self.running.last_words().unwrap_or_default())
+        })
+    }
+
     /// Says something to the probe.
     pub fn say(&mut self, message: &ToProbe) {
-        let bytes = self.encoder.encode(message).unwrap();
-        self.write(&bytes);
+        self.line.say(message).expect("the probe listens");
     }
 
     /// Writes bytes to the probe.
     pub fn write(&mut self, bytes: &[u8]) {
-        let writer = self.writer.as_mut().expect("the stream is open");
-        writer.write_all(bytes).and_then(|()| writer.flush()).expect("the probe listens");
+        let mouth = self.mouth.as_mut().expect("the stream is open");
+        mouth.write_all(bytes).and_then(|()| mouth.flush()).expect("the probe listens");
     }
 
     /// Makes a load on all CPUs for a second; returns its rounds, or why it is refused.
@@ -199,13 +246,23 @@ impl Conversation {
 
     /// Tells the probe to quit and ends everything.
     pub fn end(mut self) {
-        if let Some(mut writer) = self.writer.take() {
-            // The probe may have gone already.
-            let _ = writer.write_all(&self.encoder.encode(&ToProbe::Quit).unwrap());
-        }
+        // The probe may have gone already.
+        let _ = self.line.say(&ToProbe::Quit);
+        self.line.hang_up();
+        drop(self.mouth.take());
         self.running.stop();
         drop(self.running);
         drop(self.workspace);
         self.guardian.finish();
+    }
+}
+
+impl Speaks for Conversation {
+    fn say(&mut self, message: &ToProbe) {
+        self.say(message);
+    }
+
+    fn hear(&mut self, patience: Duration) -> FromProbe {
+        self.hear(patience)
     }
 }

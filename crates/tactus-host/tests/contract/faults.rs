@@ -1,5 +1,5 @@
 //! Faults where the kernel has what they need: in a guest with a PREEMPT_RT kernel, whose tracers keep
-//! interrupts off. A guest on a shared machine wakes up to some ten milliseconds late by itself, so that
+//! interrupts off. What becomes of a block when those who injected it are killed is in `killed.rs`. A guest on a shared machine wakes up to some ten milliseconds late by itself, so that
 //! blocks of 50 ms are counted, and nothing else is asserted of its latency.
 
 use std::time::Duration;
@@ -12,7 +12,7 @@ use tactus_model::message::{
 };
 use tactus_model::{CpuSet, Nanos};
 
-use super::conversation::{Conversation, PATIENCE};
+use super::conversation::{Conversation, PATIENCE, Speaks};
 use super::{alone, leftovers, qemu, skipped, spec};
 
 const MS: u64 = 1_000_000;
@@ -20,11 +20,13 @@ const LENGTH: Nanos = Nanos(50 * MS);
 const EVERY: Nanos = Nanos(500 * MS);
 /// A value that is a block and no noise, in ns.
 const SEEN: u64 = 45 * MS;
+/// How often a block is tried: other work of a shared machine may keep the guest waiting as long as one.
+const TRIES: usize = 4;
 /// What a block may look like at most: its size, a tenth, and what the guest may be late by itself.
 const AT_MOST: u64 = 75 * MS;
 
 /// Every file that a block changes, and what Linux says in it after boot.
-const FILES: [(&str, Form, &str); 10] = [
+const FILES: [(&str, Form, &str); 11] = [
     ("hwlat_detector/mode", Form::Choice, "round-robin"),
     ("hwlat_detector/width", Form::Plain, "500000"),
     ("hwlat_detector/window", Form::Plain, "1000000"),
@@ -39,7 +41,11 @@ const FILES: [(&str, Form, &str); 10] = [
     ),
     ("current_tracer", Form::Plain, "nop"),
     ("tracing_on", Form::Plain, "1"),
+    ("tracing_cpumask", Form::Mask, "3"),
 ];
+
+/// The tracers' instances, which are gone after a block.
+const INSTANCES: [&str; 2] = ["hwlat", "osnoise"];
 
 /// What a job brought.
 struct Heard {
@@ -50,7 +56,8 @@ struct Heard {
     notes: Vec<Note>,
 }
 
-fn block(off: Off, way: Option<BlockWay>) -> Fault {
+/// A block of 50 ms.
+pub fn block(off: Off, way: Option<BlockWay>) -> Fault {
     Fault::Block(Block { length: LENGTH, every: EVERY, emulated: None, off: Some(off), way })
 }
 
@@ -58,7 +65,8 @@ fn cpus(list: &str) -> CpuSet {
     list.parse().unwrap()
 }
 
-fn job(duration: Duration) -> Job {
+/// A timer on both CPUs.
+pub fn job(duration: Duration) -> Job {
     let measure = Measure::Timer(Timer::default());
     let what = What::Measure { measure, interval_ns: MS, priority: 80, policy: Policy::Fifo };
     Job {
@@ -74,12 +82,14 @@ fn job(duration: Duration) -> Job {
     }
 }
 
-fn with(fault: Fault, on: &str, mut job: Job) -> Job {
+/// A job with a fault besides.
+pub fn with(fault: Fault, on: &str, mut job: Job) -> Job {
     job.activities.push(Activity { id: 1, cpus: cpus(on), what: What::Fault(fault) });
     job
 }
 
-fn prepare(talk: &mut Conversation, job: Job) -> Result<Vec<Note>, Refusal> {
+/// Gives a job and waits until it is prepared; what was noted meanwhile.
+pub fn prepare(talk: &mut impl Speaks, job: Job) -> Result<Vec<Note>, Refusal> {
     talk.say(&ToProbe::Job(job));
     let mut notes = Vec::new();
     loop {
@@ -118,7 +128,7 @@ fn perform(talk: &mut Conversation, job: Job) -> Result<Heard, Refusal> {
 }
 
 /// Has the probe set every file to what it says after boot: what it says already is as it was.
-fn assert_undone(talk: &mut Conversation) {
+pub fn assert_undone(talk: &mut Conversation) {
     let change = |path: String, form, then: &str| Change {
         check: "a-check".into(),
         target: Target::File { path, form },
@@ -129,7 +139,7 @@ fn assert_undone(talk: &mut Conversation) {
     let changes: Vec<Change> = FILES
         .iter()
         .map(|(path, form, then)| change(format!("/sys/kernel/tracing/{path}"), *form, then))
-        .chain(["hwlat", "osnoise"].map(|name| {
+        .chain(INSTANCES.map(|name| {
             change(format!("/sys/kernel/tracing/instances/tactus-{name}/tracing_on"), Form::Plain, "0")
         }))
         .collect();
@@ -137,9 +147,14 @@ fn assert_undone(talk: &mut Conversation) {
     talk.say(&ToProbe::Stop);
     while !matches!(talk.hear(PATIENCE), FromProbe::Done(_)) {}
     let texts: Vec<&str> = notes.iter().map(|note| note.text.as_str()).collect();
-    let all = format!("0 of 12 settings were made; {} were so already", FILES.len());
+    let all =
+        format!("0 of {} settings were made; {} were so already", FILES.len() + INSTANCES.len(), FILES.len());
     assert!(texts.iter().any(|text| text.starts_with(&all)), "{texts:#?}");
-    assert_eq!(texts.iter().filter(|text| text.contains("No such file")).count(), 2, "{texts:#?}");
+    assert_eq!(
+        texts.iter().filter(|text| text.contains("No such file")).count(),
+        INSTANCES.len(),
+        "{texts:#?}"
+    );
 }
 
 #[test]
@@ -155,28 +170,12 @@ fn a_block_is_seen_at_its_size_on_the_cpu_it_was_asked_for_and_everything_is_put
         (Off::Interrupts, Some(BlockWay::Osnoise), "osnoise tracer", "0"),
         (Off::Preemption, None, "osnoise tracer", "1"),
     ] {
-        let heard = perform(&mut talk, with(block(off, way), on, job(Duration::from_secs(6)))).unwrap();
-        eprintln!("{name} on CPU {on}: {:?} {:?}", heard.blocks, heard.injected);
-        let [injected] = &heard.injected[..] else { panic!("{:?}", heard.injected) };
-        assert_eq!((&*injected.kind, &*injected.way, injected.activity), ("block", name, 1));
-        assert_eq!((&injected.cpus, injected.length_ns), (&cpus(on), LENGTH.0));
-        let mut times = 12;
-        if name == "osnoise tracer" {
-            times = usize::try_from(injected.times.unwrap()).unwrap();
-            assert!((6..=13).contains(&times), "every 500 ms for 6 s: {injected:?}");
-            assert!(injected.longest_ns.unwrap() >= LENGTH.0, "{injected:?}");
-        } else {
-            assert_eq!((injected.times, injected.longest_ns), (None, None), "nobody counts them");
+        let mut noise = Vec::new();
+        while let Err(words) = is_seen(&mut talk, off, way, name, on) {
+            eprintln!("{words}");
+            noise.push(words);
+            assert!(noise.len() < TRIES, "{noise:#?}");
         }
-        let [there, elsewhere] = if on == "0" { [0, 1] } else { [1, 0] };
-        let mut seen = heard.blocks[there].clone();
-        // Where the guest was kept waiting meanwhile, a block looks longer, and two may look as one.
-        assert!(seen.len() * 10 >= times * 7, "{name}: {times} times, seen {seen:?}");
-        seen.sort_unstable();
-        let middle = seen[seen.len() / 2];
-        assert!((SEEN..AT_MOST).contains(&middle), "{name}: {seen:?}");
-        assert!(heard.blocks[elsewhere].len() * 10 <= times * 3, "{name}: {:?}", heard.blocks);
-        assert_undone(&mut talk);
     }
     the_control_may_be_a_block(&mut talk);
     what_this_kernel_lacks_is_refused(&mut talk);
@@ -187,11 +186,56 @@ fn a_block_is_seen_at_its_size_on_the_cpu_it_was_asked_for_and_everything_is_put
     leftovers::none_within(&id, Duration::from_secs(5)).unwrap_or_else(|left| panic!("qemu leaves {left}"));
 }
 
+/// Blocks a CPU. What the machine may do to the guest meanwhile is an error in words, all else is asserted.
+fn is_seen(
+    talk: &mut Conversation,
+    off: Off,
+    way: Option<BlockWay>,
+    name: &str,
+    on: &str,
+) -> Result<(), String> {
+    let heard = perform(talk, with(block(off, way), on, job(Duration::from_secs(6)))).unwrap();
+    eprintln!("{name} on CPU {on}: {:?} {:?}", heard.blocks, heard.injected);
+    let [injected] = &heard.injected[..] else { panic!("{:?}", heard.injected) };
+    assert_eq!((&*injected.kind, &*injected.way, injected.activity), ("block", name, 1));
+    assert_eq!((&injected.cpus, injected.length_ns), (&cpus(on), LENGTH.0));
+    let mut times = 12;
+    if name == "osnoise tracer" {
+        times = usize::try_from(injected.times.unwrap()).unwrap();
+        assert!((6..=13).contains(&times), "every 500 ms for 6 s: {injected:?}");
+        assert!(injected.longest_ns.unwrap() >= LENGTH.0, "{injected:?}");
+    } else {
+        assert_eq!((injected.times, injected.longest_ns), (None, None), "nobody counts them");
+    }
+    assert_undone(talk);
+    let [there, elsewhere] = if on == "0" { [0, 1] } else { [1, 0] };
+    let mut seen = heard.blocks[there].clone();
+    seen.sort_unstable();
+    // Where the guest was kept waiting meanwhile, a block looks longer, and two may look as one.
+    if seen.len() * 10 < times * 7 {
+        return Err(format!("{name}: {times} times, seen {seen:?}"));
+    }
+    if !(SEEN..AT_MOST).contains(&seen[seen.len() / 2]) {
+        return Err(format!("{name}: not at its size: {seen:?}"));
+    }
+    if heard.blocks[elsewhere].len() * 10 > times * 3 {
+        return Err(format!("{name}: on the other CPU, too: {:?}", heard.blocks));
+    }
+    Ok(())
+}
+
 fn the_control_may_be_a_block(talk: &mut Conversation) {
     let controlled =
         Job { control: ControlBy::Fault(block(Off::Interrupts, None)), ..job(Duration::from_secs(1)) };
-    let heard = perform(talk, controlled).unwrap();
-    eprintln!("{:#?}", heard.controls);
+    let mut tries = 0;
+    let heard = loop {
+        tries += 1;
+        let heard = perform(talk, controlled.clone()).unwrap();
+        if tries == TRIES || heard.controls.iter().any(|control| control.proven) {
+            break heard;
+        }
+    };
+    eprintln!("after {tries}: {:#?}", heard.controls);
     assert_eq!(heard.controls.len(), 2, "one for each thread");
     for control in &heard.controls {
         assert_eq!((&*control.by, control.injected_ns), ("block", LENGTH.0));

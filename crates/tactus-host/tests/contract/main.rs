@@ -9,6 +9,7 @@ mod docker;
 mod domains;
 mod faults;
 mod jailhouse;
+mod killed;
 mod leftovers;
 mod libvirtd;
 mod loads;

@@ -84,6 +84,87 @@ fn after_kill_9_the_bundle_opens_and_the_guardian_has_ended_everything() {
     }
 }
 
+/// Threads of a probe with a real-time policy: `comm` and its `stat`.
+fn real_time_threads() -> Vec<String> {
+    let processes = fs::read_dir("/proc").expect("/proc").flatten();
+    let tasks = processes.filter_map(|process| fs::read_dir(process.path().join("task")).ok());
+    let stats = tasks.flatten().flatten().filter_map(|task| {
+        let stat = fs::read_to_string(task.path().join("stat")).ok()?;
+        let command = fs::read_to_string(task.path().join("cmdline")).unwrap_or_default();
+        // The policy is the 41st field, the third the first after the name (proc_pid_stat(5)).
+        let policy = stat.rsplit(')').next()?.split_ascii_whitespace().nth(41 - 3)?;
+        (command.contains("tactus-probe") && matches!(policy, "1" | "2" | "6")).then_some(stat)
+    });
+    stats.collect()
+}
+
+/// A run on this machine with both faults of SCHED_FIFO tasks, once it measures.
+fn disturbed(dir: &Path) -> Child {
+    let text = r#"
+name = "disturbed"
+[environment.host]
+kind = "host"
+[[scenario]]
+name = "disturbed"
+environment = "host"
+interval = "1ms"
+duration = "60s"
+fault = [
+    { kind = "hog", length = "2ms", every = "50ms" },
+    { kind = "overcommit", threads = 3, length = "1ms", every = "50ms" },
+]
+"#;
+    let plan = dir.join("plan.toml");
+    fs::write(&plan, text).unwrap();
+    let out = dir.join("bundle");
+    let child = tactus()
+        .arg("run")
+        .arg(&plan)
+        .arg("--out")
+        .arg(&out)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("tactus starts");
+    await_text(&out.join("events.jsonl"), "\"event\":\"ticked\"");
+    // A hog and three threads on each CPU, beside those that measure.
+    assert!(real_time_threads().len() >= 5, "{:#?}", real_time_threads());
+    child
+}
+
+#[test]
+fn after_kill_9_no_thread_of_a_hog_or_of_an_overcommit_is_left() {
+    let Some(_alone) = alone() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let mut child = disturbed(dir.path());
+    signal(&child, Signal::KILL);
+    ends(&mut child, Duration::from_secs(5));
+    nothing_is_left();
+    assert_eq!(real_time_threads(), [] as [String; 0]);
+}
+
+#[test]
+fn a_probe_that_is_killed_takes_its_hogs_along_and_the_run_says_so() {
+    let Some(_alone) = alone() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let mut child = disturbed(dir.path());
+    // The session, whose name stands alone on its command line; not its companions.
+    let marked = crate::common::marked();
+    let session = |line: &&String| {
+        line.contains("tactus-probe") && !["companion", "watch"].iter().any(|word| line.contains(word))
+    };
+    let line = marked.iter().find(session).unwrap_or_else(|| panic!("no session: {marked:#?}"));
+    let pid: i32 = line.split(' ').next().unwrap().parse().unwrap();
+    kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).expect("the probe is there");
+    ends(&mut child, Duration::from_secs(30));
+    nothing_is_left();
+    assert_eq!(real_time_threads(), [] as [String; 0]);
+    let shown = json(&output(tactus().arg("show").arg(dir.path().join("bundle")).arg("--json")));
+    let entry = &shown["scenarios"][0];
+    assert_eq!(entry["status"], "failed", "{entry:#}");
+    assert!(entry["reason"].as_str().unwrap().contains("killed"), "{entry:#}");
+}
+
 #[test]
 fn a_full_disk_ends_the_run_by_name_and_what_was_written_opens() {
     let Some(_alone) = alone() else { return };

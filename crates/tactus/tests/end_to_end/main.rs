@@ -13,3 +13,5 @@ mod prove;
 mod run;
 mod study;
 mod tune;
+mod twelve;
+mod unproven;

@@ -5,8 +5,10 @@ use std::fs;
 use std::path::Path;
 
 use tactus_model::activity::Off;
+use tactus_model::undo::Undo;
 
 use super::{No, Wanted, no};
+use crate::companion::promise;
 use crate::fault::{Count, Disturbance, Held, repeat};
 use crate::guardian::run;
 use crate::sys;
@@ -32,6 +34,7 @@ pub(super) fn prepare(wanted: &Wanted<'_>) -> Result<Disturbance, No> {
         ("burst_size=", "1".to_owned()),
         ("cpu_affinity=", cpu.to_string()),
     ];
+    promise(&Undo::Run(["modprobe", "-r", MODULE].map(str::to_owned).into()));
     let mut words = vec!["modprobe".to_owned(), MODULE.to_owned()];
     words.extend(values.iter().map(|(name, value)| [*name, value].concat()));
     run(&words);

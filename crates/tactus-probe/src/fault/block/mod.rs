@@ -8,8 +8,10 @@ mod tracer;
 use tactus_model::CpuSet;
 use tactus_model::activity::{self, BlockWay, Fault as Table, Off};
 use tactus_model::message::Refusal;
+use tactus_model::undo::Undo;
 
 use super::{Disturbance, Fault, refused, size};
+use crate::guardian::take_back;
 
 /// The longest block, in ns: beyond it the kernel's own watchdogs wake up.
 const LONGEST_NS: u64 = 1_000_000_000;
@@ -87,6 +89,23 @@ impl Fault for Block {
             }
         }
     }
+}
+
+/// Puts back what a killed companion changed: what it made goes first, then former values come back, the
+/// last that was changed first. Returns the exit code.
+pub fn put_back(changed: &[Undo]) -> u8 {
+    // Where the killed one had mounted it for itself.
+    let _ = tracer::tracers();
+    let is_value = |how: &&Undo| matches!(how, Undo::Write { .. });
+    let newest = || changed.iter().rev();
+    let mut left = 0;
+    for how in newest().filter(|how| !is_value(how)).chain(newest().filter(is_value)) {
+        if let Err(error) = take_back(how) {
+            left += 1;
+            crate::say::say!("tactus-probe: not put back: {how:?}: {error}");
+        }
+    }
+    if left > 0 { 2 } else { 0 }
 }
 
 fn refusal(no: &No) -> Refusal {

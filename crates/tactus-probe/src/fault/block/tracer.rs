@@ -13,8 +13,10 @@ use std::io::ErrorKind;
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use tactus_model::CpuSet;
 use tactus_model::activity::Off;
+use tactus_model::undo::Undo;
 
 use super::{No, Wanted, no, wrong};
+use crate::companion::promise;
 use crate::fault::{Count, Disturbance, Held};
 use crate::sys::{self, SchedAttr};
 
@@ -101,7 +103,7 @@ fn write(path: &str, value: &str) -> Result<(), String> {
 }
 
 /// The tracers of this kernel. Where tracefs is not mounted it is, for this process alone.
-fn tracers() -> Result<String, String> {
+pub(super) fn tracers() -> Result<String, String> {
     read("available_tracers").or_else(|_| {
         sys::own_mounts().map_err(|error| wrong("tracefs is not mounted, nor may it be", &error))?;
         let _ = mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC);
@@ -133,6 +135,7 @@ impl Tracer {
         if let Err(error) = fs::create_dir(at(&instance)) {
             return no(error.kind() == ErrorKind::AlreadyExists, &[&wrong(&at(&instance), &error)]);
         }
+        promise(&Undo::RemoveEmpty(at(&instance).into()));
         let tracer =
             Self { name, instance, comm, cpus: wanted.cpus.clone(), above: wanted.above, former: Vec::new() };
         tracer.own("tracing_on", "0")?;
@@ -161,8 +164,14 @@ impl Tracer {
 
     /// Writes a file that all instances share; `former` is what puts it back.
     fn change(&mut self, path: &'static str, former: String, value: &str) -> Result<(), String> {
-        self.former.push((path, former));
+        self.keep(path, former);
         write(path, value)
+    }
+
+    /// Keeps what puts a file back, here and with whoever outlives this process.
+    fn keep(&mut self, path: &'static str, former: String) {
+        promise(&Undo::Write { path: at(path).into(), value: former.clone() });
+        self.former.push((path, former));
     }
 
     fn set(&mut self, path: &'static str, value: &str) -> Result<(), String> {
@@ -174,8 +183,8 @@ impl Tracer {
     fn pair(&mut self, inner: &'static str, outer: &'static str, wanted: &Wanted<'_>) -> Result<(), String> {
         let (was_inner, was_outer) = (read(inner)?, read(outer)?);
         // Put back from the last to the first.
-        self.former.push((inner, was_inner));
-        self.former.push((outer, was_outer));
+        self.keep(inner, was_inner);
+        self.keep(outer, was_outer);
         self.change(inner, "1".to_owned(), "1")?;
         write(outer, &(wanted.every / 1_000).to_string())?;
         write(inner, &(wanted.length / 1_000).to_string())

@@ -1,0 +1,90 @@
+//! A run whose control was not seen: the instrument is not proven there, and its verdicts say nothing.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::common::{alone, json, nothing_is_left, output, stderr, stdout, tactus};
+
+/// A requirement that this machine keeps, and a control.
+fn plan(control: &str) -> String {
+    format!(
+        r#"
+name = "unproven"
+[environment.host]
+kind = "host"
+[[scenario]]
+name = "required"
+environment = "host"
+cpus = "first"
+interval = "1ms"
+duration = "1s"
+{control}
+require = {{ max = "60s", cycles = 100 }}
+"#
+    )
+}
+
+/// Runs it; the exit code, the scenario's entry, what `show` says and the report.
+fn perform(control: &str) -> (Option<i32>, Value, String, String) {
+    let dir = tempfile::tempdir().unwrap();
+    let (written, out) = (dir.path().join("plan.toml"), dir.path().join("bundle"));
+    fs::write(&written, plan(control)).unwrap();
+    let result = output(tactus().arg("run").arg(&written).args(["--json", "--out"]).arg(&out));
+    let entry = json(&result)["scenarios"][0].clone();
+    assert_eq!(entry["status"], "measured", "{}", stderr(&result));
+    assert!(entry["all"]["cycles"].as_u64().unwrap() >= 100, "{entry:#}");
+    // However the lines are broken.
+    let flat = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let shown = flat(&stdout(&output(tactus().arg("show").arg(&out))));
+    let report = flat(&fs::read_to_string(out.join("report.html")).unwrap());
+    nothing_is_left();
+    (result.status.code(), entry, shown, report)
+}
+
+#[test]
+fn a_control_that_cannot_be_told_from_the_noise_makes_the_verdict_inconclusive() {
+    let Some(_alone) = alone() else { return };
+    // No Linux wakes its threads in less than 100 ns for as long as the noise is measured.
+    let control = r#"control = { kind = "hog", length = "100ns", every = "20ms" }"#;
+    let (code, entry, shown, report) = perform(control);
+    assert_eq!(entry["control"]["proven"], false, "{entry:#}");
+    assert_eq!(entry["control"]["injected_ns"], 100, "{entry:#}");
+    assert_eq!(entry["verdict"]["outcome"], "inconclusive", "{entry:#}");
+    let reason = entry["verdict"]["reason"].as_str().unwrap();
+    assert!(reason.contains("instrument not proven here"), "{reason}");
+    assert_eq!(code, Some(3));
+    for told in [&shown, &report] {
+        assert!(told.contains("instrument not proven here"), "{told}");
+        assert!(told.contains("cannot be told from the noise"), "{told}");
+    }
+}
+
+#[test]
+fn a_control_that_the_kernel_refuses_makes_the_verdict_inconclusive_and_says_why() {
+    let Some(_alone) = alone() else { return };
+    // OSADL's module, which no distribution has.
+    let control = r#"control = { kind = "block", length = "1ms", every = "1s", way = "blocksys" }"#;
+    if std::path::Path::new("/dev/blocksys").exists() {
+        return crate::common::skipped("this kernel has /dev/blocksys");
+    }
+    let (code, entry, shown, report) = perform(control);
+    assert!(entry["control"].is_null(), "{entry:#}");
+    assert_eq!(entry["verdict"]["outcome"], "inconclusive", "{entry:#}");
+    assert_eq!(code, Some(3));
+    for told in [&shown, &report] {
+        assert!(told.contains("instrument not proven here"), "{told}");
+        assert!(told.contains("/dev/blocksys: No such file"), "{told}");
+    }
+}
+
+#[test]
+fn the_same_requirement_is_judged_where_the_control_was_seen() {
+    let Some(_alone) = alone() else { return };
+    let (code, entry, shown, _) = perform("");
+    // A shared machine may hide one control; that the others' verdict comes of theirs shows here.
+    let proven = entry["control"]["proven"] == true;
+    let (outcome, expected) = if proven { ("pass", 0) } else { ("inconclusive", 3) };
+    assert_eq!((entry["verdict"]["outcome"].as_str(), code), (Some(outcome), Some(expected)), "{entry:#}");
+    assert_eq!(shown.contains("instrument not proven here"), !proven, "{shown}");
+}
