@@ -3,6 +3,7 @@
 //! that is a failure.
 #![expect(clippy::disallowed_methods, reason = "these tests look at the machine from outside the door")]
 
+mod altered;
 mod attach;
 mod conversation;
 mod docker;
@@ -14,7 +15,6 @@ mod leftovers;
 mod libvirtd;
 mod loads;
 mod places;
-mod pretend;
 mod serial;
 mod ssh;
 mod sshd;
@@ -233,7 +233,7 @@ fn a_guest_that_is_silent_under_kvm_is_started_again_under_emulation() {
     let Some(qemu) = qemu() else { return };
     // So short that no guest has spoken yet, whether KVM works here, hangs or is not there.
     let spec = spec("qemu", &[("patience", "1ms")]);
-    let mut talk = Conversation::begin_on(&pretend::ClaimsKvm, qemu, &spec).unwrap();
+    let mut talk = Conversation::begin_on(&altered::Altered::claims_kvm(), qemu, &spec).unwrap();
     let facts = talk.greet();
     assert_eq!(talk.running.evidence(&facts), Evidence::Emulated);
     let notes = talk.running.settle().unwrap();

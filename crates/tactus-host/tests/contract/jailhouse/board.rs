@@ -1,20 +1,17 @@
 //! A directory that is a board with Jailhouse: the stand-in, its tree, configurations, an inmate.
 
 use std::fs;
-use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use serde_json::json;
 use tactus_host::kernel;
 use tactus_host::plan::topology;
-use tactus_host::system::{Child, Finished, Invocation, Real, System};
-use tactus_model::CpuSet;
+use tactus_host::system::{Invocation, Real, System};
 use tactus_model::plan;
-use tactus_model::threads::Policy;
 
 use super::uart::Uart;
+use crate::altered::Altered;
 
 const STAND_IN: &str = include_str!("../../fixtures/jailhouse/stand-in.sh");
 const SYSFS: &str = "/sys/devices/jailhouse";
@@ -140,8 +137,8 @@ impl Board {
     }
 
     /// The machine with this board in it.
-    pub fn system(&self) -> Overlay {
-        Overlay::new(&self.dir)
+    pub fn system(&self) -> Altered {
+        overlay(&self.dir)
     }
 }
 
@@ -154,108 +151,17 @@ impl Drop for Board {
     }
 }
 
-/// This machine, but Jailhouse's tree and two files of /proc are those of a board.
-#[derive(Clone)]
-pub struct Overlay {
-    dir: PathBuf,
-}
-
-impl Overlay {
-    /// With the board in this directory.
-    pub fn new(dir: &Path) -> Self {
-        Self { dir: dir.to_owned() }
-    }
-
-    fn at(&self, path: &Path) -> PathBuf {
+/// This machine with the board's files in place of its own.
+pub fn overlay(dir: &Path) -> Altered {
+    let dir = dir.to_owned();
+    Altered::new(move |path| {
         if let Ok(rest) = path.strip_prefix(SYSFS) {
-            return self.dir.join("sysfs").join(rest);
+            return dir.join("sysfs").join(rest);
         }
         match path.to_str() {
-            Some("/proc/cpuinfo") => self.dir.join("cpuinfo"),
-            Some("/proc/iomem") => self.dir.join("iomem"),
+            Some("/proc/cpuinfo") => dir.join("cpuinfo"),
+            Some("/proc/iomem") => dir.join("iomem"),
             _ => path.to_owned(),
         }
-    }
-}
-
-impl System for Overlay {
-    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
-        Real.read(&self.at(path))
-    }
-
-    fn exists(&self, path: &Path) -> bool {
-        Real.exists(&self.at(path))
-    }
-
-    fn list(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
-        Real.list(&self.at(path))
-    }
-
-    fn share(&self) -> Arc<dyn System> {
-        Arc::new(self.clone())
-    }
-
-    fn opens(&self, path: &Path) -> bool {
-        Real.opens(path)
-    }
-
-    fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
-        Real.write(path, bytes)
-    }
-
-    fn install(&self, path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
-        Real.install(path, bytes, mode)
-    }
-
-    fn append(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
-        Real.append(path, bytes)
-    }
-
-    fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn Send>>> {
-        Real.lock(path)
-    }
-
-    fn make_dir(&self, path: &Path) -> io::Result<()> {
-        Real.make_dir(path)
-    }
-
-    fn remove(&self, path: &Path) -> io::Result<()> {
-        Real.remove(path)
-    }
-
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        Real.rename(from, to)
-    }
-
-    fn find_program(&self, name: &str) -> Option<PathBuf> {
-        Real.find_program(name)
-    }
-
-    fn run(&self, command: &Invocation) -> io::Result<Finished> {
-        Real.run(command)
-    }
-
-    fn spawn(&self, command: &Invocation) -> io::Result<Box<dyn Child>> {
-        Real.spawn(command)
-    }
-
-    fn place(&self, thread: u32, cpus: &CpuSet) -> io::Result<()> {
-        Real.place(thread, cpus)
-    }
-
-    fn make_fifo(&self, thread: u32, priority: u32) -> io::Result<()> {
-        Real.make_fifo(thread, priority)
-    }
-
-    fn schedule(&self, thread: u32, policy: Policy, priority: u32) -> io::Result<()> {
-        Real.schedule(thread, policy, priority)
-    }
-
-    fn is_root(&self) -> bool {
-        Real.is_root()
-    }
-
-    fn variable(&self, name: &str) -> Option<String> {
-        Real.variable(name)
-    }
+    })
 }

@@ -13,7 +13,7 @@ use tactus_host::system::System;
 use tactus_model::plan;
 
 use super::places::Place;
-use board::{Board, Overlay};
+use board::{Board, overlay};
 
 /// A board whose inmate is an emulated machine with a UART.
 pub fn place() -> Place {
@@ -25,5 +25,5 @@ pub fn place() -> Place {
 /// The machine that the stand-in makes of this one: the command lies beside its tree.
 pub fn system(spec: &plan::Environment) -> Arc<dyn System> {
     let command = spec.options.get("command").and_then(|command| command.as_str()).unwrap_or_default();
-    Arc::new(Overlay::new(Path::new(command).parent().unwrap_or(Path::new("/"))))
+    Arc::new(overlay(Path::new(command).parent().unwrap_or(Path::new("/"))))
 }

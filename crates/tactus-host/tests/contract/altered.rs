@@ -1,4 +1,4 @@
-//! A machine that claims to have KVM.
+//! This machine, but some of its files are others.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,30 +8,48 @@ use tactus_host::system::{Child, Finished, Invocation, Real, System};
 use tactus_model::CpuSet;
 use tactus_model::threads::Policy;
 
-/// This machine, but its processor claims virtualization and /dev/kvm seems to open.
-pub struct ClaimsKvm;
+/// This machine with other files to look at. Whatever is done is done to the machine.
+#[derive(Clone)]
+pub struct Altered {
+    at: Arc<dyn Fn(&Path) -> PathBuf + Send + Sync>,
+}
 
-const DEVICE: &str = "/dev/kvm";
+impl Altered {
+    /// With the file that `at` says in place of each one.
+    pub fn new(at: impl Fn(&Path) -> PathBuf + Send + Sync + 'static) -> Self {
+        Self { at: Arc::new(at) }
+    }
 
-impl System for ClaimsKvm {
+    /// Its processor claims virtualization and /dev/kvm seems to open.
+    pub fn claims_kvm() -> Self {
+        let cpuinfo = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/cpuinfo-vmx.txt");
+        Self::new(move |path| match path.to_str() {
+            Some("/proc/cpuinfo") => cpuinfo.into(),
+            Some("/dev/kvm") => "/dev/null".into(),
+            _ => path.to_owned(),
+        })
+    }
+}
+
+impl System for Altered {
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
-        if path == Path::new("/proc/cpuinfo") {
-            Ok(b"flags\t\t: fpu vmx\n".to_vec())
-        } else {
-            Real.read(path)
-        }
+        Real.read(&(self.at)(path))
     }
 
     fn exists(&self, path: &Path) -> bool {
-        path == Path::new(DEVICE) || Real.exists(path)
+        Real.exists(&(self.at)(path))
     }
 
     fn opens(&self, path: &Path) -> bool {
-        path == Path::new(DEVICE) || Real.opens(path)
+        Real.opens(&(self.at)(path))
+    }
+
+    fn list(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
+        Real.list(&(self.at)(path))
     }
 
     fn share(&self) -> Arc<dyn System> {
-        Arc::new(Self)
+        Arc::new(self.clone())
     }
 
     fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
@@ -45,9 +63,11 @@ impl System for ClaimsKvm {
     fn append(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         Real.append(path, bytes)
     }
+
     fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn Send>>> {
         Real.lock(path)
     }
+
     fn make_dir(&self, path: &Path) -> io::Result<()> {
         Real.make_dir(path)
     }
@@ -58,10 +78,6 @@ impl System for ClaimsKvm {
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         Real.rename(from, to)
-    }
-
-    fn list(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
-        Real.list(path)
     }
 
     fn find_program(&self, name: &str) -> Option<PathBuf> {
@@ -87,6 +103,7 @@ impl System for ClaimsKvm {
     fn schedule(&self, thread: u32, policy: Policy, priority: u32) -> io::Result<()> {
         Real.schedule(thread, policy, priority)
     }
+
     fn is_root(&self) -> bool {
         Real.is_root()
     }
