@@ -63,6 +63,7 @@ present() {
     libc) has cc && echo 'int main(void){return 0;}' | cc -x c -o /dev/null - 2>/dev/null ;;
     # Not in everybody's PATH.
     sshd) has sshd || [ -x /usr/sbin/sshd ] ;;
+    qemu-ga) has qemu-ga || [ -x /usr/sbin/qemu-ga ] ;;
     *) has "$1" ;;
   esac
 }
@@ -94,6 +95,8 @@ collect() {
   need python3-yaml python3-yaml python3-pyyaml python-yaml python3-PyYAML "reads it for that"
   # Where systemd runs, these packages would start a daemon, and that of tuned changes the machine: left to its owner.
   [ -d /run/systemd/system ] || need libvirtd libvirt-daemon-system libvirt-daemon-kvm libvirt libvirt-daemon-qemu "virtual machines of the kind \`libvirt\`; the tests start a private daemon"
+  # In a virtual machine it would answer the machine's own host: left to its owner, too.
+  [ -d /run/systemd/system ] || need qemu-ga qemu-guest-agent qemu-guest-agent qemu-guest-agent qemu-guest-agent "runs in a guest of the tests, to which tactus attaches"
   [ -d /run/systemd/system ] || need tuned-adm tuned tuned tuned tuned "loads the generated TuneD profiles"
   need fonts fonts-dejavu-core dejavu-sans-fonts ttf-dejavu dejavu-fonts "text in PNG figures"
   need cyclictest rt-tests realtime-tests rt-tests rt-tests "cyclictest, the instrument to compare with and to read"

@@ -1,5 +1,7 @@
-//! A libvirt domain that tactus creates.
+//! A libvirt domain: one that tactus creates, or one that runs.
 
+mod agent;
+mod attach;
 mod document;
 mod domain;
 mod threads;
@@ -7,12 +9,13 @@ mod virsh;
 
 use tactus_model::message::Note;
 use tactus_model::plan;
+use tactus_model::topology::Topology;
 
 use super::support;
 use super::support::guest::{
     Accel, KVM_PATIENCE, OWN, SILENT, TCG_PATIENCE, accel, check, keys, prepare, wanted_kernel,
 };
-use super::{Environment, OptionError, OptionKey, Running, Setting, StartError, Usable};
+use super::{Environment, Layout, OptionError, OptionKey, Running, Setting, StartError, Usable};
 use crate::system::System;
 use domain::Domain;
 use virsh::Virsh;
@@ -23,6 +26,9 @@ pub struct Libvirt;
 /// The entry of the table.
 pub static ENTRY: Libvirt = Libvirt;
 
+/// The key that a domain of anybody's has.
+const URI: &str = "uri";
+
 impl Environment for Libvirt {
     fn kind(&self) -> &'static str {
         "libvirt"
@@ -31,13 +37,15 @@ impl Environment for Libvirt {
     fn about(&self) -> &'static str {
         "A libvirt domain. tactus creates a transient one with what `generate libvirt` says (vCPUs pinned, those that \
 are measured with SCHED_FIFO 1, its other threads on the housekeeping CPUs), booted as a guest of the kind qemu, and \
-reads back from the threads that all of it holds."
+reads back from the threads that all of it holds. With `attach` a domain that runs: it gets a virtio-serial port for as \
+long as the run takes, and its guest agent starts the probe there; which CPUs it has is read from its threads, and nothing \
+of it is changed."
     }
 
     fn options(&self) -> &'static [OptionKey] {
         &[
             OptionKey {
-                name: "uri",
+                name: URI,
                 about: "which libvirt of this machine is asked, as virsh takes it; left out: qemu:///system",
             },
             keys::KERNEL,
@@ -47,12 +55,30 @@ reads back from the threads that all of it holds."
             keys::MEMORY,
             keys::ACCEL,
             keys::LOCK_MEMORY,
+            keys::PROGRAMS,
             keys::PATIENCE,
         ]
     }
 
+    fn can_nest(&self) -> bool {
+        true
+    }
+
     fn numbers_cpus(&self) -> bool {
         true
+    }
+
+    fn can_attach(&self) -> bool {
+        true
+    }
+
+    fn attached(
+        &self,
+        spec: &plan::Environment,
+        system: &dyn System,
+        machine: &Topology,
+    ) -> Result<Layout, StartError> {
+        attach::attached(spec, system, machine)
     }
 
     fn usable(&self, system: &dyn System) -> Usable {
@@ -72,6 +98,9 @@ Fedora: `dnf install libvirt-client libvirt-daemon-kvm`; Arch: `pacman -S libvir
         if let Err(error) = answer {
             return Usable::No { reason: error.reason, remedy: error.hint.unwrap_or_default() };
         }
+        if spec.attach.is_some() {
+            return Usable::Yes { remark: None };
+        }
         if let Err(error) = wanted_kernel(spec, system) {
             return Usable::No { reason: error.reason, remedy: error.hint.unwrap_or_default() };
         }
@@ -81,10 +110,21 @@ Fedora: `dnf install libvirt-client libvirt-daemon-kvm`; Arch: `pacman -S libvir
 
     fn check(&self, spec: &plan::Environment, system: &dyn System) -> Result<(), OptionError> {
         virsh::uri(spec)?;
+        let given = self.options().iter().find(|key| key.name != URI && spec.options.contains_key(key.name));
+        if let (Some(key), Some(name)) = (given, &spec.attach) {
+            return Err(OptionError {
+                key: key.name.into(),
+                message: format!("`{}` is for a domain that tactus creates, and `{name}` is there already", key.name),
+                hint: "leave it out, or leave out `attach`".into(),
+            });
+        }
         check(spec, system)
     }
 
     fn start(&self, setting: &Setting<'_>) -> Result<Box<dyn Running>, StartError> {
+        if let Some(name) = &setting.spec.attach {
+            return Ok(Box::new(attach::enter(setting, name)?));
+        }
         let wanted = accel::wanted(setting.spec)?;
         let patience = support::duration(setting.spec, "patience")?;
         let (accel, remark) = accel::choose(wanted, OWN, setting.system)?;

@@ -42,6 +42,10 @@ does, on the CPUs of its cpuset. Run as root."
         support::text(spec, "path", "a directory").map(drop)
     }
 
+    fn can_lie_inside(&self) -> bool {
+        true
+    }
+
     fn can_attach(&self) -> bool {
         true
     }

@@ -37,6 +37,10 @@ back; where nothing better can be had the report says so. With `attach` a contai
 namespaces and cgroups with its capabilities. Run as root."
     }
 
+    fn can_lie_inside(&self) -> bool {
+        true
+    }
+
     fn can_attach(&self) -> bool {
         true
     }

@@ -40,6 +40,10 @@ does, on the CPUs of its cpuset."
         engine::check(spec)
     }
 
+    fn can_lie_inside(&self) -> bool {
+        true
+    }
+
     fn can_attach(&self) -> bool {
         true
     }

@@ -7,7 +7,7 @@ use tactus_model::finding::Role;
 use tactus_model::plan;
 use tactus_model::topology::Topology;
 
-use super::support::{self, cannot};
+use super::support::{self, cannot, shell};
 use super::{Environment, OptionError, OptionKey, Running, Setting, StartError, Usable};
 use crate::system::{Invocation, System};
 use remote::Remote;
@@ -86,13 +86,17 @@ openssh-clients`; Arch: `pacman -S openssh`)"
         support::boolean(spec, "sudo").map(drop)
     }
 
+    fn can_nest(&self) -> bool {
+        true
+    }
+
     fn elsewhere(&self) -> bool {
         true
     }
 
     fn topology(&self, spec: &plan::Environment, system: &dyn System) -> Result<Topology, StartError> {
         let words = words(spec, script::TOPOLOGY).map_err(key)?;
-        let asked = Invocation::new(words).within(remote::PATIENCE);
+        let asked = Invocation::new(words).within(shell::PATIENCE);
         let finished = system.run(&asked).map_err(|error| cannot("ssh", error))?;
         let said = script::topology(&finished.text());
         said.filter(|_| finished.success()).ok_or_else(|| {
@@ -103,7 +107,7 @@ openssh-clients`; Arch: `pacman -S openssh`)"
 
     fn start(&self, setting: &Setting<'_>) -> Result<Box<dyn Running>, StartError> {
         let sudo = support::boolean(setting.spec, "sudo").map_err(key)?.unwrap_or(false);
-        let words = words(setting.spec, &script::run(setting.guardian.marker(), sudo)).map_err(key)?;
+        let words = words(setting.spec, &shell::run(setting.guardian.marker(), sudo)).map_err(key)?;
         Ok(Box::new(Remote::start(setting, words)?))
     }
 }

@@ -117,7 +117,14 @@ fn environments(plan: &Plan, source: &Source, system: &dyn System) -> Result<(),
             return Err(source.error(
                 &format!("{path}.inside"),
                 format!("nothing can lie inside `{outer}` (kind {})", around.kind),
-                "name an environment that is a machine of its own, or leave `inside` out",
+                "name an environment that is a machine of its own (qemu, libvirt, ssh), or leave `inside` out",
+            ));
+        }
+        if let Some(running) = &spec.attach {
+            return Err(source.error(
+                &format!("{path}.attach"),
+                format!("`{running}` would have to be looked for in `{outer}` before that is up"),
+                "leave out `attach` or `inside`; on a machine that `ssh` reaches, run tactus there",
             ));
         }
         if !kind.can_lie_inside() {

@@ -7,7 +7,7 @@ use tactus_model::message::What;
 use tactus_model::plan::{self, Plan};
 
 use super::resolved::{ResolvedActivity, ResolvedEnvironment};
-use crate::environment::{self, Environment, Usable};
+use crate::environment::{self, ENVIRONMENTS, Environment, Usable};
 use crate::system::System;
 
 /// CPUs inside `environment` that the activities measure, in it or in what lies inside it.
@@ -31,8 +31,9 @@ pub(super) fn measured_in(
 /// The option of an environment that is made of files of this machine.
 const PROGRAMS: &str = "programs";
 
-fn takes_programs(kind: &dyn Environment) -> bool {
-    kind.options().iter().any(|option| option.name == PROGRAMS)
+/// A running one that is attached to has programs of its own.
+fn takes_programs(kind: &dyn Environment, spec: &plan::Environment) -> bool {
+    spec.attach.is_none() && kind.options().iter().any(|option| option.name == PROGRAMS)
 }
 
 /// Why an environment cannot be put into one that is made of files of this machine.
@@ -43,10 +44,19 @@ pub(super) fn missing_program(
     system: &dyn System,
 ) -> Option<String> {
     // Any other outer environment is asked when it is up.
-    (takes_programs(outer.kind) && kind.programs(spec, system).is_empty()).then(|| {
+    (takes_programs(outer.kind, &outer.spec) && kind.programs(spec, system).is_empty()).then(|| {
         match kind.usable(system) {
             Usable::No { reason, remedy } => format!("{reason}; {remedy}"),
-            Usable::Yes { .. } => format!("a {} environment cannot be put into a guest", spec.kind),
+            Usable::Yes { .. } => {
+                let can = ENVIRONMENTS.iter().filter(|kind| !kind.programs(spec, system).is_empty());
+                let can: Vec<&str> = can.map(|kind| kind.kind()).collect();
+                format!(
+                    "a {} environment needs a whole system around it, and this guest is made of single files; put \
+one of the kind {} into it, or use a machine that `ssh` reaches",
+                    spec.kind,
+                    can.join(" or ")
+                )
+            }
         }
     })
 }
@@ -59,7 +69,7 @@ pub(super) fn add_programs(
     spec: &mut plan::Environment,
     system: &dyn System,
 ) {
-    if !takes_programs(kind) {
+    if !takes_programs(kind, spec) {
         return;
     }
     let within = plan.environment.values().filter(|inner| inner.inside.as_deref() == Some(name));

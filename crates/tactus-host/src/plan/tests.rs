@@ -287,10 +287,57 @@ fn a_guest_gets_the_programs_that_what_lies_inside_needs() {
     );
 }
 
+/// A container on a machine of four CPUs that is reached by ssh, and asked from one of eight.
+#[test]
+fn what_lies_inside_another_machine_has_that_ones_cpus() {
+    let text = INSIDE
+        .replace("kind = \"qemu\"\ncpus = \"2-3\"", "kind = \"ssh\"\nto = \"plc-7\"")
+        .replace("\"oci\"", "\"podman\"");
+    let system = Memory::new().root().program("ssh").answer(
+        &["ssh"],
+        0,
+        "tactus finds x86_64\nonline:0-3\nisolated:2-3\nCpus_allowed_list:\t0-3\n",
+        "",
+    );
+    let source = Source::new("plan.toml", &text);
+    let plan = parse(&source).unwrap();
+    check(&plan, &source, &system).unwrap();
+    let resolved = resolve(&plan, &source, &Choices::default(), &machine("0-7", "6-7"), &system).unwrap();
+    // Whether podman is there is asked when that machine is up, not of this one.
+    let inner = &resolved.environments["box"];
+    assert_eq!((&inner.obstacle, inner.elsewhere.is_some()), (&None, true));
+    assert_eq!(inner.layout.cpus, [(0, 0), (1, 1), (2, 2), (3, 3)]);
+    assert_eq!(resolved.measured_in("box").to_string(), "2,3");
+    assert_eq!(resolved.environments["guest"].housekeeping.to_string(), "0,1");
+    assert_eq!(resolved.measured.to_string(), "", "none of this machine's");
+}
+
+#[test]
+fn what_needs_a_whole_system_is_not_put_into_a_guest_of_single_files() {
+    let text = INSIDE.replace("\"qemu\"\ncpus = \"2-3\"", "\"libvirt\"").replace("\"oci\"", "\"podman\"");
+    let system = Memory::new().root().program("podman").program("crun").program("virsh");
+    let source = Source::new("plan.toml", &text);
+    let plan = parse(&source).unwrap();
+    check(&plan, &source, &system).unwrap();
+    let of = |plan: &Plan| resolve(plan, &source, &Choices::default(), &machine("0-3", ""), &system).unwrap();
+    let guest = of(&plan).environments["guest"].obstacle.clone().unwrap();
+    // What is around it comes first: there is no kernel here.
+    assert_eq!(of(&plan).environments["box"].obstacle, Some(guest));
+    let mut outer = of(&plan).environments.remove("guest").unwrap();
+    outer.obstacle = None;
+    let (kind, spec) = (crate::environment::find("podman").unwrap(), &plan.environment["box"]);
+    let why = super::inside::missing_program(kind, spec, &outer, &system).unwrap();
+    assert!(why.contains("whole system") && why.contains("oci"), "{why}");
+    outer.spec.attach = Some("plc".into());
+    assert_eq!(super::inside::missing_program(kind, spec, &outer, &system), None, "that one is whole");
+}
+
 #[test]
 fn what_cannot_lie_inside_is_refused_with_what_can() {
-    let podman = complaint(&INSIDE.replace("\"oci\"", "\"podman\""));
-    assert!(podman.contains("kind podman cannot lie inside another") && podman.contains("oci"), "{podman}");
+    let docker = complaint(&INSIDE.replace("\"oci\"", "\"docker\""));
+    assert!(docker.contains("kind docker cannot lie inside another") && docker.contains("oci"), "{docker}");
+    let running = complaint(&INSIDE.replace("inside =", "attach = \"plc\"\ninside ="));
+    assert!(running.contains("environment.box.attach") && running.contains("`plc`"), "{running}");
     let host = complaint(&INSIDE.replace("\"qemu\"\ncpus = \"2-3\"", "\"host\""));
     assert!(host.contains("nothing can lie inside `guest`"), "{host}");
     let itself = complaint(&INSIDE.replace("inside = \"guest\"", "inside = \"box\""));

@@ -15,14 +15,15 @@ mod leftovers;
 mod libvirtd;
 mod loads;
 mod places;
+mod running;
 mod serial;
 mod ssh;
 mod sshd;
+mod victim;
 
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use conversation::{Conversation, PATIENCE};
 use places::Place;
@@ -31,11 +32,6 @@ use tactus_host::system::Real;
 use tactus_model::Evidence;
 use tactus_model::message::{End, FromProbe, ToProbe};
 use tactus_model::plan;
-
-/// The variable that makes this program the run that is killed.
-const VICTIM: &str = "TACTUS_CONTRACT_VICTIM";
-/// Its environment's table; the place itself is ours.
-const VICTIMS_PLACE: &str = "TACTUS_CONTRACT_VICTIMS_PLACE";
 
 /// One environment at a time: they measure on the same CPUs.
 fn alone() -> MutexGuard<'static, ()> {
@@ -150,57 +146,15 @@ fn an_environment_whose_probe_dies_has_last_words() {
 
 #[test]
 fn a_run_that_is_killed_leaves_nothing_behind() {
-    if let Ok(kind) = std::env::var(VICTIM) {
-        be_killed(&kind);
+    if let Ok(kind) = std::env::var(victim::VICTIM) {
+        victim::be_killed(&kind);
     }
     let _turn = alone();
     for (environment, place) in usable() {
         let kind = environment.kind();
-        let dir = tempfile::tempdir().unwrap();
-        let note = dir.path().join("run");
-        let mut victim = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "a_run_that_is_killed_leaves_nothing_behind", "--nocapture"])
-            .env(VICTIM, format!("{kind}={}", note.display()))
-            .env(VICTIMS_PLACE, serde_json::to_string(&place.spec).unwrap())
-            .stdout(Stdio::null())
-            .spawn()
-            .unwrap();
-        let until = Instant::now() + PATIENCE;
-        let id = loop {
-            match std::fs::read_to_string(&note) {
-                Ok(text) if text.ends_with('\n') => break text.trim().to_owned(),
-                _ => assert!(
-                    victim.try_wait().unwrap().is_none(),
-                    "{kind}: the victim ended before it was killed"
-                ),
-            }
-            assert!(Instant::now() < until, "{kind}: the victim does not measure");
-            std::thread::sleep(Duration::from_millis(10));
-        };
-        assert!(!leftovers::marked(&id).is_empty(), "{kind}: nothing carries the marker");
-        victim.kill().unwrap();
-        victim.wait().unwrap();
+        let id = victim::is_killed(kind, &place.spec, |id| !leftovers::marked(id).is_empty());
         leftovers::none_within(&id, Duration::from_secs(25))
             .unwrap_or_else(|left| panic!("{kind} leaves {left}"));
-    }
-}
-
-/// Measures until it is killed; tells the run's name when the first tick has arrived.
-fn be_killed(kind_and_note: &str) -> ! {
-    let (kind, note) = kind_and_note.split_once('=').unwrap();
-    let environment = ENVIRONMENTS.iter().find(|environment| environment.kind() == kind).unwrap();
-    let spec = serde_json::from_str(&std::env::var(VICTIMS_PLACE).unwrap()).unwrap();
-    let mut talk = Conversation::begin(*environment, &spec).unwrap();
-    talk.greet();
-    talk.running.settle().unwrap();
-    talk.measure_for(Duration::from_secs(600));
-    loop {
-        if let FromProbe::Tick(_) = talk.hear(PATIENCE) {
-            // In one step: the reader must not see half a name.
-            let part = Path::new(note).with_extension("part");
-            std::fs::write(&part, format!("{}\n", talk.id())).unwrap();
-            std::fs::rename(&part, note).unwrap();
-        }
     }
 }
 

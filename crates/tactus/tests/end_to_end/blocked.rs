@@ -10,7 +10,7 @@ use crate::common::{alone, json, nothing_is_left, output, skipped, stderr, tactu
 const LENGTH_NS: u64 = 50_000_000;
 
 /// How many of the largest values of a series are about as long as a block.
-fn large(row: &Value, cpu: u64) -> u64 {
+pub fn large(row: &Value, cpu: u64) -> u64 {
     let series = row["series"].as_array().unwrap().iter().find(|series| series["cpu"] == cpu);
     let outliers = series.unwrap_or_else(|| panic!("no CPU {cpu}: {row:#}"))["outliers"].as_array().unwrap();
     outliers.iter().filter(|outlier| outlier["value_ns"].as_u64().unwrap() >= LENGTH_NS * 9 / 10).count()

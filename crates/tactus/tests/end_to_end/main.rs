@@ -11,7 +11,15 @@ mod hold;
 mod nested;
 mod prove;
 mod run;
+#[path = "../../../tactus-host/tests/contract/sshd.rs"]
+mod sshd;
 mod study;
 mod tune;
 mod twelve;
 mod unproven;
+
+/// A plan's table for an environment.
+fn spec(kind: &str, options: &[(&str, &str)]) -> tactus_model::plan::Environment {
+    let options = options.iter().map(|(key, value)| ((*key).to_owned(), (*value).into())).collect();
+    tactus_model::plan::Environment { kind: kind.into(), options, ..Default::default() }
+}

@@ -1,8 +1,14 @@
-//! A container in a guest, measured while the guest is at rest and while it is loaded.
+//! Containers in a guest, at rest, loaded and blocked, and on a machine that ssh reaches.
 
+use std::fmt::Write as _;
 use std::fs;
+use std::path::Path;
 
+use serde_json::Value;
+
+use crate::blocked::large;
 use crate::common::{alone, json, nothing_is_left, output, skipped, stderr, tactus};
+use crate::sshd::Sshd;
 
 /// As in the guide.
 const PLAN: &str = r#"
@@ -16,6 +22,8 @@ kernel = "rt"
 [environment.container]
 kind = "oci"
 inside = "guest"
+cpus = "0-1"
+tracing = true
 [[scenario]]
 name = "container in the guest"
 environment = "container"
@@ -33,7 +41,38 @@ in = "guest"
 [[scenario.activity]]
 measure = "timer"
 in = "container"
+[[scenario]]
+name = "the guest blocked"
+duration = "6s"
+[[scenario.activity]]
+measure = "timer"
+in = "container"
+cpus = "0-1"
+[[scenario.activity]]
+fault = { kind = "block", length = "50ms", every = "1s" }
+in = "guest"
+cpus = "1"
+[[scenario]]
+name = "the container blocks"
+duration = "6s"
+[[scenario.activity]]
+measure = "timer"
+in = "guest"
+cpus = "0-1"
+[[scenario.activity]]
+fault = { kind = "block", length = "50ms", every = "1s" }
+in = "container"
+cpus = "1"
 "#;
+
+/// The row of a scenario.
+fn row(bundle: &Path, name: &str) -> Value {
+    let dirs = fs::read_dir(bundle.join("scenarios")).unwrap().flatten();
+    let mut rows = dirs.map(|dir| {
+        serde_json::from_slice::<Value>(&fs::read(dir.path().join("result.json")).unwrap()).unwrap()
+    });
+    rows.find(|row| row["name"] == name).unwrap_or_else(|| panic!("no row {name}"))
+}
 
 #[test]
 fn a_container_in_a_guest_is_measured_through_the_guests_probe_and_is_gone_with_it() {
@@ -44,7 +83,7 @@ fn a_container_in_a_guest_is_measured_through_the_guests_probe_and_is_gone_with_
     let result = output(tactus().arg("run").arg(&plan).args(["--json", "--out"]).arg(&out));
     let document = json(&result);
     let entries = document["scenarios"].as_array().unwrap();
-    assert_eq!(entries.len(), 4, "{document:#}");
+    assert_eq!(entries.len(), 6, "{document:#}");
     if entries.iter().all(|entry| entry["status"] == "skipped") {
         return skipped(&format!("{}", entries[0]["reason"]));
     }
@@ -60,7 +99,59 @@ fn a_container_in_a_guest_is_measured_through_the_guests_probe_and_is_gone_with_
     let events = fs::read_to_string(out.join("events.jsonl")).unwrap();
     assert!(events.contains("oci in guest, on its CPUs"), "the report says where it lies");
     assert!(events.contains("environment_kept"), "one guest carries all of it");
+    for (scenario, where_injected) in [("the guest blocked", "guest"), ("the container blocks", "container")]
+    {
+        let row = row(&out, scenario);
+        let injected = &row["injected"][0];
+        assert_eq!(
+            (&injected["in"], &injected["kind"]),
+            (&where_injected.into(), &"block".into()),
+            "{row:#}"
+        );
+        // Some five blocks; the machine is shared, so that some may be hidden in others.
+        let there = large(&row, 1);
+        assert!(there >= 3, "{scenario}: seen {there} times where it was: {row:#}");
+        assert!(large(&row, 0) < there, "{scenario}: as often on the other CPU");
+    }
     let report = fs::read_to_string(out.join("report.html")).unwrap();
     assert!(report.contains("container (oci in guest)"));
+    nothing_is_left();
+}
+
+#[test]
+fn containers_on_a_machine_that_ssh_reaches_are_measured_through_its_probe_and_are_gone_with_it() {
+    let Some(_alone) = alone() else { return };
+    let server = match Sshd::start() {
+        Ok(server) => server,
+        Err(why) => return skipped(&why),
+    };
+    let mut text = "name = \"there\"\n[defaults]\nduration = \"1s\"\ninterval = \"2ms\"\n[environment.board]\nkind = \"ssh\"\n"
+        .to_owned();
+    for (key, value) in server.spec().options {
+        writeln!(text, "{key} = {value}").unwrap();
+    }
+    let kinds = ["podman", "oci", "lxc", "nspawn"];
+    for kind in kinds {
+        write!(
+            text,
+            "[environment.{kind}]\nkind = \"{kind}\"\ninside = \"board\"\n[[scenario]]\nname = \"{kind}\"\nenvironment = \"{kind}\"\n"
+        )
+        .unwrap();
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let (plan, out) = (dir.path().join("plan.toml"), dir.path().join("bundle"));
+    fs::write(&plan, text).unwrap();
+    let result = output(tactus().arg("run").arg(&plan).args(["--json", "--out"]).arg(&out));
+    let document = json(&result);
+    let entries = document["scenarios"].as_array().unwrap();
+    assert_eq!(entries.len(), kinds.len(), "{document:#}");
+    for entry in entries {
+        if entry["status"] == "skipped" {
+            skipped(&entry["reason"].to_string());
+            continue;
+        }
+        assert_eq!(entry["status"], "measured", "{entry:#}\n{}\n{}", stderr(&result), server.log());
+        assert!(entry["all"]["cycles"].as_u64().unwrap() > 100, "{entry:#}");
+    }
     nothing_is_left();
 }

@@ -19,6 +19,8 @@ pub struct Thread {
     pub id: u32,
     /// The vCPU that it executes, if it does.
     pub vcpu: Option<u32>,
+    /// Whether it executes the vCPU by emulation (TCG).
+    pub emulated: bool,
     /// CPUs that it may run on.
     pub allowed: CpuSet,
     /// Its policy, by its number in sched.h.
@@ -67,6 +69,7 @@ fn read(dir: &str, id: u32, system: &dyn System) -> Option<Thread> {
     Some(Thread {
         id,
         // QEMU names them so (debug-threads=on, which libvirt always sets).
+        emulated: name.starts_with("CPU ") && name.ends_with("/TCG"),
         vcpu: name.strip_prefix("CPU ").and_then(|rest| rest.split_once('/')?.0.parse().ok()),
         allowed: allowed.trim().parse().ok()?,
         priority: field(40)?,
@@ -115,6 +118,41 @@ pub fn compare(threads: &[Thread], layout: &Layout, fifo: &CpuSet, housekeeping:
         ));
     }
     notes.insert(0, Note::info(format!("read from the domain's threads: {}", holds.join(", "))));
+    notes
+}
+
+/// How the threads of a domain stand that others have made, and what that means for those that are measured.
+pub fn stand(threads: &[Thread], measured: &CpuSet) -> Vec<Note> {
+    let mut vcpus: Vec<&Thread> = threads.iter().filter(|thread| thread.vcpu.is_some()).collect();
+    vcpus.sort_unstable_by_key(|thread| thread.vcpu);
+    let number = |thread: &Thread| thread.vcpu.unwrap_or_default();
+    let of = |thread: &&Thread| {
+        let right = match (thread.policy, thread.priority) {
+            (FIFO, priority) => format!(" with SCHED_FIFO {priority}"),
+            (_, 0) => String::new(),
+            (_, priority) => format!(" with SCHED_RR {priority}"),
+        };
+        format!("vCPU {} on CPU {}{right}", number(thread), thread.allowed)
+    };
+    let mut said: Vec<String> = vcpus.iter().map(of).collect();
+    let others = threads.iter().filter(|thread| thread.vcpu.is_none());
+    let near: CpuSet = others.clone().fold(CpuSet::default(), |all, thread| all.or(&thread.allowed));
+    said.push(format!("its {} other threads on CPU {near}", others.count()));
+    let mut notes = vec![Note::info(format!("read from the domain's threads: {}", said.join(", ")))];
+    for thread in vcpus.into_iter().filter(|thread| measured.contains(number(thread))) {
+        if thread.priority == 0 {
+            notes.push(Note::obstacle(
+                format!("vCPU {} is measured and has no real-time priority: anything may keep it off its CPU", number(thread)),
+                "give it one in the domain's document: <vcpusched vcpus='...' scheduler='fifo' priority='1'/>",
+            ));
+        }
+        if !near.and(&thread.allowed).is_empty() {
+            notes.push(Note::obstacle(
+                format!("other threads of the domain may run on the CPU of vCPU {}, which is measured", number(thread)),
+                "keep them off in the domain's document: <emulatorpin cpuset='...'/>",
+            ));
+        }
+    }
     notes
 }
 
@@ -180,6 +218,22 @@ mod tests {
         );
         let strays = compare(&of(100, &machine()), &layout, &set(""), &set("1"));
         assert!(strays.iter().any(|note| note.text.contains("may leave CPU 1")), "{strays:?}");
+    }
+
+    #[test]
+    fn a_domain_of_others_is_described_as_it_stands() {
+        let notes = stand(&of(100, &machine()), &"0-1".parse().unwrap());
+        let texts: Vec<&str> = notes.iter().map(|note| note.text.as_str()).collect();
+        assert_eq!(
+            texts,
+            [
+                "read from the domain's threads: vCPU 0 on CPU 0,1, vCPU 1 on CPU 2 with SCHED_FIFO 1, its 1 other threads \
+on CPU 0",
+                "vCPU 0 is measured and has no real-time priority: anything may keep it off its CPU",
+                "other threads of the domain may run on the CPU of vCPU 0, which is measured",
+            ]
+        );
+        assert!(of(100, &machine()).iter().all(|thread| thread.emulated == thread.vcpu.is_some()));
     }
 
     proptest! {

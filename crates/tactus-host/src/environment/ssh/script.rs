@@ -1,12 +1,9 @@
-//! What is said to the other machine's shell, and what it answers. Each script is one line without single
-//! quotes: it passes through the user's login shell, whichever that is, and is read by `sh`.
+//! What is asked of the other machine's shell, and what it answers.
 
 use tactus_model::facts::Facts;
 use tactus_model::topology::Topology;
 
-/// How the line begins in which the other machine names its architecture. Lines before it are those of
-/// the user's own start-up files.
-const GREETING: &str = "tactus finds ";
+use crate::environment::support::shell::architecture;
 
 /// Asks for the CPUs.
 pub const TOPOLOGY: &str = "exec sh -c 'echo tactus finds $(uname -m); cd /sys/devices/system/cpu && \
@@ -26,29 +23,6 @@ pub fn topology(answer: &str) -> Option<Topology> {
         }
     }
     Some(Topology::of(&facts))
-}
-
-/// The architecture that a greeting names.
-pub fn architecture(line: &str) -> Option<&str> {
-    line.trim_end().strip_prefix(GREETING).filter(|name| !name.is_empty() && !name.contains(' '))
-}
-
-/// Takes the probe in and runs it. It says its architecture, reads a line with the number of bytes and
-/// then these bytes. The probe lies in a directory of its own where programs may be executed, until it
-/// removes both; whatever ends this shell before that removes them, too.
-pub fn run((marker, id): (&str, &str), sudo: bool) -> String {
-    let sudo = if sudo { "sudo -n " } else { "" };
-    format!(
-        "exec sh -c 'umask 077; d=; trap \"rm -rf \\\"\\$d\\\"\" EXIT; trap \"exit 1\" HUP INT TERM; \
-for b in \"$XDG_RUNTIME_DIR\" /dev/shm /run /var/tmp /tmp \"$HOME\"; do [ -d \"$b\" ] || continue; \
-d=$(mktemp -d \"$b/tactus-{id}.XXXXXX\" 2>/dev/null) || continue; \
-printf \"#\\041/bin/sh\\n\" >\"$d/probe\" && chmod 700 \"$d/probe\" && \"$d/probe\" 2>/dev/null && break; \
-rm -rf \"$d\"; d=; done; \
-[ -n \"$d\" ] || {{ echo no directory there can hold a program: each is missing, full, read-only or noexec >&2; exit 126; }}; \
-echo tactus finds $(uname -m); read n; head -c \"$n\" >\"$d/probe\"; \
-[ \"$(wc -c <\"$d/probe\")\" -eq \"$n\" ] || {{ echo the probe arrived cut >&2; exit 125; }}; \
-{sudo}env {marker}={id} \"$d/probe\" fleeting'"
-    )
 }
 
 /// What helps against a failure that ssh or the other machine tells in these words.
@@ -77,11 +51,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn scripts_pass_through_any_login_shell() {
-        for script in [TOPOLOGY.to_owned(), run(("TACTUS_RUN", "1-a"), true)] {
-            let inner = script.strip_prefix("exec sh -c '").and_then(|s| s.strip_suffix('\'')).unwrap();
-            assert!(!inner.contains(['\'', '\n', '!', '`']), "{inner}");
-        }
+    fn the_question_passes_through_any_login_shell() {
+        let inner = TOPOLOGY.strip_prefix("exec sh -c '").and_then(|s| s.strip_suffix('\'')).unwrap();
+        assert!(!inner.contains(['\'', '\n', '!', '`']), "{inner}");
     }
 
     #[test]
@@ -93,8 +65,6 @@ cpu0/topology/thread_siblings_list:0-1\ncpu1/topology/thread_siblings_list:0-1\n
         assert_eq!(topology.measuring().to_string(), "2,3");
         assert_eq!(topology.core_of(0).to_string(), "0,1");
         assert_eq!(super::topology("Welcome!\nonline:0-3\n"), None);
-        assert_eq!(architecture("tactus finds x86_64\r"), Some("x86_64"));
-        assert_eq!(architecture("tactus finds what it wants"), None);
     }
 
     #[test]

@@ -13,6 +13,7 @@ mod piped;
 pub mod profiled;
 pub mod programs;
 mod rt_group;
+pub mod shell;
 pub mod tar;
 
 pub use around::Around;

@@ -64,6 +64,8 @@ impl Resolver<'_> {
             profiled.err().map(|error| format!("{}; {}", error.message, error.hint))
         };
         let obstacle = obstacle.or(unreachable);
+        // What lies inside another machine has that one's CPUs.
+        let elsewhere = elsewhere.or_else(|| outer.as_ref()?.elsewhere.clone());
         let near = if outer.is_some() { near } else { layout.clone() };
         Ok(ResolvedEnvironment {
             kind,
