@@ -106,6 +106,8 @@ class Probe:
         for message in self.messages():
             if message["t"] == "refused":
                 sys.exit(f"the probe refused: {message['reason']}")
+            if message["t"] == "note" and "not understood" in message["text"]:
+                sys.exit(f"this script speaks another protocol than the probe: {message['text']}")
             if message["t"] in kinds and message.get("last", True):
                 return message
 
@@ -113,10 +115,10 @@ class Probe:
 def probe(path, cpu, seconds):
     # All other CPUs keep house, as the kernel arranges it for cyclictest's main thread.
     house = ",".join(str(other) for other in sorted(os.sched_getaffinity(0) - {cpu})) or str(cpu)
-    measure = {"measure": {"kind": "timer"}, "interval_ns": INTERVAL_US * 1000, "priority": PRIORITY, "policy": "fifo"}
+    what = ["measure", "timer", f"interval_ns={INTERVAL_US * 1000}", f"priority={PRIORITY}", "policy=fifo"]
     job = {
-        "t": "job", "duration_ns": seconds * 10**9, "tick_ns": 10**9, "control": False, "no_side_effects": False,
-        "housekeeping": house, "activities": [{"id": 0, "cpus": str(cpu), "what": {"measure": measure}}],
+        "t": "job", "duration_ns": seconds * 10**9, "tick_ns": 10**9, "control": ["nothing"], "no_side_effects": False,
+        "housekeeping": house, "activities": [{"id": 0, "cpus": str(cpu), "what": what}],
     }
     session = Probe(path)
     session.wait("facts")
