@@ -26,6 +26,7 @@ use crate::facts::Facts;
 use crate::finding::Audit;
 use crate::latency::{Sparse, Summary};
 use crate::message::{Control, Injected, Note, Outlier, ThreadCounters};
+use crate::partition::CacheUse;
 use crate::plan::{Plan, Require};
 use crate::series::SeriesKey;
 
@@ -295,6 +296,8 @@ pub struct Row {
     pub intervals: Vec<Interval>,
     /// Histograms of the swallowed periods over time.
     pub missed: Vec<Interval>,
+    /// What groups of CPUs held of the cache before, during and after it, where its scenario divides the cache.
+    pub uses: Vec<CacheUse>,
 }
 
 impl Row {

@@ -11,6 +11,7 @@ use crate::event::{RowStatus, RunStatus};
 use crate::evidence::Evidence;
 use crate::finding::{Role, Severity};
 use crate::latency::Summary;
+use crate::partition::Phase;
 use crate::plan::Trait;
 use crate::series::SeriesKey;
 
@@ -39,6 +40,12 @@ pub struct Document {
     /// The technologies in words; only where the plan compares any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub technologies: Vec<TechnologyEntry>,
+    /// What groups of CPUs held of the cache; only where a scenario divides it and the processor counts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub partitions: Vec<CacheHeldEntry>,
+    /// Latencies by shared cache; only where the plan asks for them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub caches: Vec<CachesEntry>,
     /// What the audit found in each environment; empty for bundles before format 1.1.
     pub audits: Vec<AuditEntry>,
 }
@@ -106,8 +113,66 @@ pub struct LeakEntry {
     pub slots: [usize; 2],
     /// Whether it is seen.
     pub leak: Leak,
+    /// What it is for that it is not known; `null`: it is known.
+    #[serde(default)]
+    pub doubt: Option<Doubt>,
     /// Why, in one sentence.
     pub reason: String,
+}
+
+/// Why it is not known whether a disturbance reaches an environment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Doubt {
+    /// It was not measured: refused, skipped, failed or not asked for.
+    NotMeasured,
+    /// It is not measured on such a CPU.
+    NoSuchCpu,
+    /// The measurement was too short for the test.
+    TooShort,
+    /// The noise of the place could hide it.
+    Noise,
+    /// It was seen, too rarely to tell it from noise.
+    TooFew,
+    /// It was not seen, but nor (as far as is known) was it where it was made.
+    Source,
+    /// It was not seen, but nor was the control: the instrument is not proven there.
+    Control,
+}
+
+impl Doubt {
+    /// In a word or two.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::NotMeasured => "not measured",
+            Self::NoSuchCpu => "no such CPU",
+            Self::TooShort => "too short",
+            Self::Noise => "noise",
+            Self::TooFew => "too few",
+            Self::Source => "source",
+            Self::Control => "control",
+        }
+    }
+
+    /// In a sentence.
+    #[must_use]
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::NotMeasured => "refused, skipped or failed; the reason stands below",
+            Self::NoSuchCpu => "the two have no such CPU in common",
+            Self::TooShort => "measured too briefly for the test: measure longer",
+            Self::Noise => "the place's own noise at rest could hide it",
+            Self::TooFew => "it may have been seen, too rarely to tell it from noise",
+            Self::Source => {
+                "not seen, but it is not certain that it was there: it was not surely seen where it was made"
+            }
+            Self::Control => {
+                "not seen, but the control was not seen at its size either: the instrument is not proven there"
+            }
+        }
+    }
 }
 
 /// Whether a disturbance reaches an environment.
@@ -137,6 +202,70 @@ impl fmt::Display for Leak {
             Self::NotKnown => "not known",
         })
     }
+}
+
+/// Latencies of the CPUs of one environment, with a load on some of them and without, by the caches that they share.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CachesEntry {
+    /// The environment.
+    pub environment: String,
+    /// Name of the scenario without the load.
+    pub rest: String,
+    /// Name of the scenario with it.
+    pub with: String,
+    /// CPUs that carry the load, as a cpulist.
+    pub loaded: String,
+    /// What the numbers are worth.
+    pub evidence: Option<Evidence>,
+    /// Why CPUs that share a cache cannot be held against CPUs that do not; `null`: they can.
+    pub obstacle: Option<String>,
+    /// Why there are no numbers, in sentences.
+    pub reasons: Vec<String>,
+    /// The CPUs.
+    pub cpus: Vec<CacheCpuEntry>,
+}
+
+/// What a group of CPUs held of the cache before, with or after a partition.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CacheHeldEntry {
+    /// Name of the scenario.
+    pub scenario: String,
+    /// When.
+    pub phase: Phase,
+    /// Whose: `all`, `measured`, `others`.
+    pub group: String,
+    /// The CPUs, as a cpulist.
+    pub cpus: String,
+    /// How often it was looked at.
+    pub looks: usize,
+    /// The least that it held, in bytes; `null`: not counted here.
+    pub least_bytes: Option<u64>,
+    /// The most.
+    pub most_bytes: Option<u64>,
+    /// Bytes moved to and from memory meanwhile; `null`: not counted here, or looked at once.
+    pub memory_bytes: Option<u64>,
+}
+
+/// One CPU of a study of shared caches.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CacheCpuEntry {
+    /// Its number.
+    pub cpu: u32,
+    /// What it shares with the load, in words; `null`: not known.
+    pub shares: Option<String>,
+    /// Largest latency without the load, in ns.
+    pub rest_max_ns: Option<u64>,
+    /// Largest latency with it, in ns.
+    pub with_max_ns: Option<u64>,
+    /// Misses of the last-level cache on this CPU without the load, per second; `null`: not counted here.
+    pub rest_misses_per_s: Option<u64>,
+    /// The same with it.
+    pub with_misses_per_s: Option<u64>,
+    /// The document's largest latency with the load, in ns.
+    pub published_max_ns: Option<u64>,
 }
 
 /// A technology in words.
@@ -328,6 +457,9 @@ pub struct Entry {
     pub host: Option<String>,
     /// Kind of that environment.
     pub kind: String,
+    /// The environment that it lies inside, where it is not on the machine itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inside: Option<String>,
     /// What the numbers are worth; `null` when the environment never came up.
     pub evidence: Option<Evidence>,
     /// `timer`, `spin`, ...
@@ -396,6 +528,9 @@ pub struct ValueEntry {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ControlEntry {
+    /// What was injected: `hog`, `block`.
+    #[serde(default)]
+    pub by: String,
     /// How long the CPU was really held, in ns.
     pub injected_ns: u64,
     /// The latency that was measured, in ns.

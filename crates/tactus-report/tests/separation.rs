@@ -9,13 +9,13 @@ use common::{Shape, Span, environment, manifest, measured, planned, unmeasured};
 use serde_json::json;
 use tactus_model::activity::{Fault, Hog, Load};
 use tactus_model::bundle::{Contents, InjectedIn, Interval, Row};
-use tactus_model::document::{Leak, LeakEntry};
+use tactus_model::document::{Doubt, Leak, LeakEntry};
 use tactus_model::event::RowStatus;
 use tactus_model::latency::{Sparse, histogram};
 use tactus_model::message::Injected;
 use tactus_model::plan::{Disturbance, Disturbed, Page, Plan, Separation, Shown, Technology, Trait};
 use tactus_model::{CpuSet, Evidence, Nanos};
-use tactus_report::analysis::{document, separation, technologies};
+use tactus_report::analysis::{controls, document, headline, separation, technologies};
 use tactus_report::figure::{requested, standalone, themed};
 use tactus_report::render::text::{Style, render};
 use tactus_report::render::{html, markdown};
@@ -208,6 +208,7 @@ fn a_disturbance_that_was_not_there_proves_nothing() {
     let host = cell(&contents, "hog", "guest", "host", true);
     assert_eq!(host.leak, Leak::NotKnown);
     assert!(host.reason.contains("not seen in guest itself"), "{}", host.reason);
+    assert_eq!(host.doubt, Some(Doubt::Source));
     let kvm = &technologies(&contents)[1];
     assert_eq!(kvm.words[2].word, "not known", "{:?}", kvm.words[2].reasons);
 }
@@ -221,6 +222,7 @@ fn too_few_slots_of_time_say_nothing() {
     let short = cell(&contents, "hog", "host", "container", true);
     assert_eq!(short.leak, Leak::NotKnown);
     assert!(short.reason.starts_with("too short to tell: 4 slots"), "{}", short.reason);
+    assert_eq!(short.doubt, Some(Doubt::TooShort));
 }
 
 #[test]
@@ -233,6 +235,7 @@ fn noise_that_could_hide_it_is_no_proof_of_separation() {
     let noisy = cell(&contents, "hog", "host", "container", false);
     assert_eq!(noisy.leak, Leak::NotKnown, "{}", noisy.reason);
     assert!(noisy.reason.contains("could hide it"), "{}", noisy.reason);
+    assert_eq!(noisy.doubt, Some(Doubt::Noise));
 }
 
 #[test]
@@ -244,6 +247,7 @@ fn a_no_needs_an_instrument_that_is_proven() {
     let host = cell(&contents, "hog", "guest", "host", true);
     assert_eq!(host.leak, Leak::NotKnown);
     assert!(host.reason.starts_with("instrument not proven here"), "{}", host.reason);
+    assert_eq!(host.doubt, Some(Doubt::Control));
     assert_eq!(cell(&contents, "hog", "host", "container", true).leak, Leak::Yes, "what is seen is seen");
 }
 
@@ -257,8 +261,57 @@ fn a_cell_that_was_not_measured_says_why() {
         row.result.all = None;
     }
     let cell = cell(&contents, "hog", "host", "guest", true);
-    assert_eq!(cell.leak, Leak::NotKnown);
+    assert_eq!((cell.leak, cell.doubt), (Leak::NotKnown, Some(Doubt::NotMeasured)));
     assert!(cell.reason.contains(refused), "{}", cell.reason);
+    let text = render(&contents, Style::default());
+    assert_eq!(text.replace("\n  ", " ").matches(refused).count(), 1, "said once:\n{text}");
+    let said = headline(&contents).join("\n");
+    assert!(said.contains("Whom hog in host reaches is not known (not measured)."), "{said}");
+    let figures = requested(&contents);
+    let grid = figures.iter().find(|figure| figure.title == "Whom does hog reach?").unwrap();
+    assert_eq!(grid.svg().matches("\nnot measured\n").count(), 1, "one field for the whole row");
+}
+
+#[test]
+fn the_summary_says_whom_a_disturbance_reaches_and_only_what_is_proven() {
+    let mut contents = contents();
+    let said = |contents: &Contents| headline(contents).join("\n");
+    let all = said(&contents);
+    for sentence in [
+        "hog of 50 ms in host is seen there; reaches container (on the same CPU), guest (on the same CPU)",
+        "hog of 50 ms in guest is seen there; does not reach host, container (some of it emulated).",
+    ] {
+        assert!(all.contains(sentence), "{sentence}:\n{all}");
+    }
+    for row in contents.rows.iter_mut().filter(|row| row.result.environment == "host") {
+        row.result.control.clear();
+    }
+    let without = said(&contents);
+    assert!(
+        without.contains("does not reach container; not known for host (control)"),
+        "no word without an instrument:\n{without}"
+    );
+}
+
+#[test]
+fn a_fault_counts_as_made_when_nearly_every_slot_of_time_has_it_and_none_at_rest() {
+    let mut contents = contents();
+    for row in contents.rows.iter_mut() {
+        row.ticks.retain(|tick| tick.n < 8);
+    }
+    let late = Late { cpu: CPU, ticks: 1..8, ns: LENGTH - 90_000 };
+    let there = |row: &&mut Row| row.result.name == "hog in guest" && row.result.environment == "guest";
+    let result = contents.rows.iter_mut().find(there).unwrap();
+    let mut one = row("hog in guest", "guest", 77, &[late]);
+    one.ticks.retain(|tick| tick.n < 8);
+    one.result.fault = result.result.fault.clone();
+    one.result.injected = result.result.injected.clone();
+    one.result.injected[0].injected.times = Some(8);
+    *result = one;
+    let made = cell(&contents, "hog", "guest", "guest", true);
+    assert_eq!(made.leak, Leak::Yes, "{}", made.reason);
+    let reached = cell(&contents, "hog", "guest", "host", true);
+    assert_eq!(reached.leak, Leak::No, "{}", reached.reason);
 }
 
 #[test]
@@ -361,6 +414,10 @@ fn the_json_has_every_cell() {
     assert_eq!(document.technologies.len(), 2);
     let json = serde_json::to_value(&separation.cells[0]).unwrap();
     assert_eq!(json["leak"], "yes");
+    let open = separation.cells.iter().filter(|cell| cell.leak == Leak::NotKnown);
+    assert!(open.clone().all(|cell| cell.doubt.is_some() && !cell.reason.is_empty()));
+    assert!(separation.cells.iter().all(|cell| cell.doubt.is_none() || cell.leak == Leak::NotKnown));
+    assert_eq!(document.scenarios[0].control.as_ref().unwrap().by, "hog");
 }
 
 #[test]
@@ -372,4 +429,31 @@ fn hostile_names_stay_in_their_cells() {
     let page = html::render(&contents).unwrap();
     assert!(!page.contains("<script>x") && !page.contains("<script>y") && !page.contains("<b onload"));
     assert!(!markdown::render(&contents).contains('\u{1b}'));
+}
+
+#[test]
+fn controls_are_told_of_once_and_failures_together() {
+    let mut contents = contents();
+    let proven = controls(&contents);
+    assert_eq!(proven.len(), 2, "one for each kind of evidence: {proven:?}");
+    assert!(proven.iter().all(|(good, _)| *good));
+    for row in contents.rows.iter_mut().filter(|row| row.result.environment == "container") {
+        row.result.control.iter_mut().for_each(|control| control.proven = false);
+    }
+    let said = controls(&contents);
+    let bad: Vec<&String> = said.iter().filter(|(good, _)| !good).map(|(_, said)| said).collect();
+    assert_eq!(bad.len(), 1, "one line for the environment: {bad:?}");
+    assert!(bad[0].starts_with("container: ") && bad[0].contains("in 7 of 7 measurements"), "{}", bad[0]);
+}
+
+#[test]
+fn what_lies_inside_a_guest_is_called_so() {
+    let mut contents = contents();
+    contents.plan.environment.get_mut("container").unwrap().inside = Some("guest".into());
+    assert!(render(&contents, Style::default()).contains("container: podman in guest"));
+    let document = document(&contents);
+    let entry = document.scenarios.iter().find(|entry| entry.environment == "container").unwrap();
+    assert_eq!(entry.inside.as_deref(), Some("guest"));
+    contents.plan.separation = None;
+    assert!(markdown::render(&contents).contains("rest (container, podman in guest)"));
 }

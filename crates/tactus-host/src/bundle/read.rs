@@ -9,6 +9,7 @@ use tactus_model::bundle::{Contents, FORMAT, Manifest, Row, RowResult};
 use tactus_model::event::{Event, RowStatus, Stamped, Ticked};
 use tactus_model::facts::Facts;
 use tactus_model::message::Note;
+use tactus_model::partition::{CacheUse, Phase};
 use tactus_model::plan::Plan;
 
 use super::{BundleError, files, hlog, recover, write};
@@ -43,11 +44,10 @@ pub fn read(dir: &Path, trust: Trust) -> Result<Contents, BundleError> {
         damage.push("the run died before it could end the bundle: up to one tick may be missing".into());
     }
     let plan = plan(dir, &mut damage);
-    let (ticks, notes) = events(dir, &mut damage);
-    let mut ticks = ticks;
+    let Happened { mut rows_of, notes } = events(dir, &mut damage);
     let mut rows = Vec::new();
     for (number, path) in row_dirs(dir)? {
-        let own = ticks.remove(&number).unwrap_or_default();
+        let own = rows_of.remove(&number).unwrap_or_default();
         if let Some(row) = row(&path, own, &mut damage) {
             rows.push(row);
         }
@@ -100,27 +100,72 @@ fn plan(dir: &Path, damage: &mut Vec<String>) -> Plan {
     )
 }
 
-type Notes = Vec<(Option<String>, Note)>;
+/// What the events of a run say.
+#[derive(Default)]
+struct Happened {
+    rows_of: BTreeMap<usize, Told>,
+    notes: Vec<(Option<String>, Note)>,
+}
 
-fn events(dir: &Path, damage: &mut Vec<String>) -> (BTreeMap<usize, Vec<Ticked>>, Notes) {
-    let mut ticks: BTreeMap<usize, Vec<Ticked>> = BTreeMap::new();
-    let mut notes = Vec::new();
+/// What the events say of one row.
+#[derive(Default)]
+struct Told {
+    ticks: Vec<Ticked>,
+    uses: Vec<CacheUse>,
+}
+
+/// To which rows what is said of the cache belongs: it is looked at before the rows of a scenario start, while
+/// they run and after they ended.
+#[derive(Default)]
+struct Looks {
+    before: Vec<CacheUse>,
+    running: Vec<usize>,
+    finished: Vec<usize>,
+}
+
+impl Looks {
+    fn started(&mut self, row: usize, rows: &mut BTreeMap<usize, Told>) {
+        self.finished.clear();
+        self.running.push(row);
+        // A row that was done again has nothing of the first time.
+        rows.insert(row, Told { uses: self.before.clone(), ..Told::default() });
+    }
+
+    fn finished(&mut self, row: usize) {
+        self.before.clear();
+        self.running.retain(|running| *running != row);
+        self.finished.push(row);
+    }
+
+    fn saw(&mut self, one: &CacheUse, rows: &mut BTreeMap<usize, Told>) {
+        let of = match one.phase {
+            Phase::Before => return self.before.push(one.clone()),
+            Phase::With => &self.running,
+            Phase::After => &self.finished,
+        };
+        for row in of {
+            rows.entry(*row).or_default().uses.push(one.clone());
+        }
+    }
+}
+
+fn events(dir: &Path, damage: &mut Vec<String>) -> Happened {
+    let (mut all, mut looks) = (Happened::default(), Looks::default());
     let bytes = match fs::read(dir.join("events.jsonl")) {
         Ok(bytes) => bytes,
         Err(error) => {
             damage.push(format!("events.jsonl cannot be read: {error}"));
-            return (ticks, notes);
+            return all;
         }
     };
     let mut bad = 0;
     for line in bytes.split(|b| *b == b'\n').filter(|line| !line.trim_ascii().is_empty()) {
         match serde_json::from_slice::<Stamped>(line).map(|stamped| stamped.event) {
-            // A row that was done again has nothing of the first time.
-            Ok(Event::RowStarted { row, .. }) => {
-                ticks.remove(&row);
-            }
-            Ok(Event::Ticked(tick)) => ticks.entry(tick.row).or_default().push(tick),
-            Ok(Event::Noted { environment, note }) => notes.push((environment, note)),
+            Ok(Event::RowStarted { row, .. }) => looks.started(row, &mut all.rows_of),
+            Ok(Event::RowFinished { row, .. }) => looks.finished(row),
+            Ok(Event::CacheUsed(one)) => looks.saw(&one, &mut all.rows_of),
+            Ok(Event::Ticked(tick)) => all.rows_of.entry(tick.row).or_default().ticks.push(tick),
+            Ok(Event::Noted { environment, note }) => all.notes.push((environment, note)),
             Ok(_) => {}
             Err(_) => bad += 1,
         }
@@ -128,7 +173,7 @@ fn events(dir: &Path, damage: &mut Vec<String>) -> (BTreeMap<usize, Vec<Ticked>>
     if bad > 0 {
         damage.push(format!("events.jsonl: {bad} lines cannot be read"));
     }
-    (ticks, notes)
+    all
 }
 
 /// The directories of the rows by their number, from 0.
@@ -151,7 +196,7 @@ fn row_dirs(dir: &Path) -> Result<BTreeMap<usize, PathBuf>, BundleError> {
     Ok(rows)
 }
 
-fn row(path: &Path, ticks: Vec<Ticked>, damage: &mut Vec<String>) -> Option<Row> {
+fn row(path: &Path, Told { ticks, uses }: Told, damage: &mut Vec<String>) -> Option<Row> {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let result: RowResult = match fs::read(path.join("result.json"))
         .map_err(|error| error.to_string())
@@ -174,7 +219,7 @@ fn row(path: &Path, ticks: Vec<Ticked>, damage: &mut Vec<String>) -> Option<Row>
         Err(_) => Vec::new(),
     };
     let (intervals, missed) = (log("latency.hlog"), log("missed.hlog"));
-    let mut row = Row { result, ticks, intervals, missed };
+    let mut row = Row { result, ticks, intervals, missed, uses };
     if let Ok(pending) = fs::read(path.join("pending.jsonl")) {
         recover::pending(&pending, &mut row);
     }

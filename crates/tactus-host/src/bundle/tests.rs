@@ -194,3 +194,45 @@ fn a_directory_with_something_in_it_is_not_written_over() {
     let error = Writer::create(dir.path(), &Plan::default(), &[], Machine::default()).unwrap_err();
     assert!(matches!(error, BundleError::Exists(_)));
 }
+
+#[test]
+fn what_is_said_of_the_cache_belongs_to_the_rows_of_its_scenario() {
+    use tactus_model::partition::{CacheUse, Phase};
+    let home = tempfile::tempdir().unwrap();
+    let dir = home.path().join("bundle");
+    let rows = [row(1), row(1)];
+    let mut writer = Writer::create(&dir, &Plan::default(), &rows, Machine::default()).unwrap();
+    let used = |phase, group: &str| {
+        Event::CacheUsed(CacheUse {
+            phase,
+            group: group.into(),
+            cpus: "1".parse().unwrap(),
+            occupancy_bytes: Some(4096),
+            memory_bytes: None,
+        })
+    };
+    let started = |row| Event::RowStarted {
+        row,
+        name: "host, idle".into(),
+        environment: "host".into(),
+        duration_ns: TICK_NS,
+    };
+    let ended =
+        |row| Event::RowFinished { row, status: RowStatus::Measured, reason: None, measured_ns: TICK_NS };
+    for event in [
+        used(Phase::Before, "all"),
+        started(0),
+        used(Phase::With, "measured"),
+        ended(0),
+        used(Phase::After, "all"),
+        started(1),
+        ended(1),
+    ] {
+        writer.event(&Stamped { at_ms: 0, event }).unwrap();
+    }
+    writer.finish(RunStatus::Complete).unwrap();
+    let contents = read(&dir, Trust::Whole).unwrap();
+    let phases: Vec<Phase> = contents.rows[0].uses.iter().map(|one| one.phase).collect();
+    assert_eq!(phases, [Phase::Before, Phase::With, Phase::After]);
+    assert!(contents.rows[1].uses.is_empty(), "the next scenario divides nothing");
+}

@@ -1,7 +1,7 @@
 //! Which of a guest's largest latencies are the host's: times in which the thread of the virtual CPU was kept
 //! from running, by the host's own scheduling record of it.
 
-use tactus_model::bundle::{RowResult, Wait, Waits};
+use tactus_model::bundle::{Contents, RowResult, Wait, Waits};
 use tactus_model::message::{Note, Outlier};
 
 use crate::units::latency_or_none;
@@ -61,24 +61,66 @@ fn explanation(outlier: &Outlier, waits: &Waits) -> Option<u64> {
     (longest >= outlier.value_ns / 2).then_some(longest)
 }
 
-/// The same in a sentence.
+/// The same in sentences: one for the single measurement of an environment, one for all where it has several.
 #[must_use]
-pub fn attribution_note(result: &RowResult) -> Option<Note> {
-    let Attribution { of, host, largest_ns, waited_ns } = attribution(result)?;
-    let record = "the host's scheduling record of its vCPU threads";
-    if host == 0 {
-        return Some(Note::info(format!(
-            "{}: {record} explains none of the {of} largest latencies: they are the guest's own, or its hypervisor's",
-            result.name
-        )));
+pub fn attribution_notes(contents: &Contents) -> Vec<(String, Note)> {
+    let mut places: Vec<(&str, Vec<(&str, Attribution)>)> = Vec::new();
+    for result in contents.rows.iter().map(|row| &row.result) {
+        let Some(found) = attribution(result) else { continue };
+        match places.iter_mut().find(|(place, _)| *place == result.environment) {
+            Some((_, known)) => known.push((&result.name, found)),
+            None => places.push((&result.environment, vec![(&result.name, found)])),
+        }
     }
-    Some(Note::info(format!(
-        "{}: {host} of the {of} largest latencies are the host's, and not the guest kernel's: by {record} the thread was \
-         kept from running meanwhile (of the largest of them, {}, for {})",
-        result.name,
+    let note = |(place, found): (&str, Vec<(&str, Attribution)>)| {
+        let text = match found.as_slice() {
+            [(name, one)] => single(name, *one),
+            all => several(all),
+        };
+        (place.to_owned(), Note::info(text))
+    };
+    places.into_iter().map(note).collect()
+}
+
+const RECORD: &str = "the host's scheduling record of its vCPU threads";
+
+fn single(name: &str, Attribution { of, host, largest_ns, waited_ns }: Attribution) -> String {
+    if host == 0 {
+        return format!(
+            "{name}: {RECORD} explains none of the {of} largest latencies: they are the guest's own, or its hypervisor's"
+        );
+    }
+    format!(
+        "{name}: {host} of the {of} largest latencies are the host's, and not the guest kernel's: by {RECORD} the \
+         thread was kept from running meanwhile (of the largest of them, {}, for {})",
         latency_or_none(Some(largest_ns)),
         latency_or_none(Some(waited_ns)),
-    )))
+    )
+}
+
+fn several(all: &[(&str, Attribution)]) -> String {
+    let (of, host) = all.iter().fold((0, 0), |(of, host), (_, one)| (of + one.of, host + one.host));
+    let each: Vec<String> = all
+        .iter()
+        .filter(|(_, one)| one.host > 0)
+        .map(|(name, one)| format!("{} in {name}", one.host))
+        .collect();
+    let Some((_, largest)) = all.iter().filter(|(_, one)| one.host > 0).max_by_key(|(_, one)| one.largest_ns)
+    else {
+        return format!(
+            "{RECORD} explains none of the {of} largest latencies ({} measurements): they are the guest's own, or \
+             its hypervisor's",
+            all.len()
+        );
+    };
+    format!(
+        "{host} of the {of} largest latencies of its {} measurements are the host's, and not the guest kernel's: by \
+         {RECORD} the thread was kept from running meanwhile (of the largest of them, {}, for {}): {}",
+        all.len(),
+        latency_or_none(Some(largest.largest_ns)),
+        latency_or_none(Some(largest.waited_ns)),
+        each.join(", "),
+    )
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use tactus_model::latency::{Corrected, Summary};
 use tactus_model::number::float;
 
 use super::control::control;
-use super::document::{figures, reason};
+use super::document::{figures, inside, reason};
 use super::published::published;
 use super::verdict::verdict;
 
@@ -153,11 +153,15 @@ pub fn comparison(contents: &Contents) -> Vec<Line> {
     lines.collect()
 }
 
-/// The name of a measurement: that of its scenario, with the environment where it has several.
+/// The name of a measurement: that of its scenario, with the environment where it has several, and with what that
+/// lies inside.
 #[must_use]
 pub fn title(contents: &Contents, result: &RowResult) -> String {
     let same = contents.rows.iter().filter(|row| row.result.name == result.name).count();
-    if same > 1 { format!("{} ({})", result.name, result.environment) } else { result.name.clone() }
+    let outer = inside(contents, &result.environment).map(|outer| format!("{} in {outer}", result.kind));
+    let place = (same > 1).then(|| result.environment.clone());
+    let words: Vec<String> = place.into_iter().chain(outer).collect();
+    if words.is_empty() { result.name.clone() } else { format!("{} ({})", result.name, words.join(", ")) }
 }
 
 fn against(contents: &Contents, result: &RowResult) -> Option<Against> {

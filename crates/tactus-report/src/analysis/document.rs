@@ -10,8 +10,10 @@ use tactus_model::latency::Summary;
 use tactus_model::number::float;
 
 use super::attribution::attribution;
+use super::caches::caches;
 use super::control::control;
 use super::matrix::matrices;
+use super::partitions::partitions;
 use super::proof::{Answer, Proven, Worth, proofs};
 use super::published::published;
 use super::separation::separation;
@@ -32,6 +34,8 @@ pub fn document(contents: &Contents) -> Document {
         systems: systems(contents),
         separation: separation(contents),
         technologies: technologies(contents),
+        partitions: partitions(contents),
+        caches: caches(contents),
         audits: contents.audits.iter().map(|(name, audit)| audited(name, audit)).collect(),
     }
 }
@@ -43,6 +47,7 @@ fn entry(contents: &Contents, row: &Row) -> Entry {
         environment: result.environment.clone(),
         host: result.host.clone(),
         kind: result.kind.clone(),
+        inside: inside(contents, &result.environment),
         evidence: result.evidence,
         measurement: result.measurement.kind().into(),
         load: result.load.clone(),
@@ -111,6 +116,11 @@ fn audited(environment: &str, audit: &Audit) -> AuditEntry {
         unknown: audit.count(State::Unknowable) + audit.count(State::Unreadable),
         found: found.collect(),
     }
+}
+
+/// The environment that one lies inside.
+pub(crate) fn inside(contents: &Contents, environment: &str) -> Option<String> {
+    contents.plan.environment.get(environment)?.inside.clone()
 }
 
 /// The figures of a row that measured something.

@@ -8,6 +8,7 @@ use tactus_model::number::float;
 
 use super::control::control;
 use super::document::figures;
+use super::reach::reach;
 use super::verdict::verdict;
 use crate::units::{duration, latency};
 
@@ -21,6 +22,7 @@ pub fn headline(contents: &Contents) -> Vec<String> {
     }
     said.extend(instrument(contents));
     said.extend(requirements(contents));
+    said.extend(reach(contents));
     if contents.manifest.status == RunStatus::Interrupted {
         said.push("The run was interrupted: what had been measured is shown.".into());
     }

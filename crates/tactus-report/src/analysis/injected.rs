@@ -3,7 +3,7 @@
 use tactus_model::bundle::{Contents, InjectedIn};
 use tactus_model::number::float;
 
-use super::tables::{Cell, Table};
+use super::tables::{Cell, Length, Table};
 use crate::units::{NONE, clean, count, duration, latency, latency_or_none};
 
 /// A table of every fault of every scenario; `None` where none was injected.
@@ -48,6 +48,6 @@ pub fn injected(contents: &Contents) -> Option<Table> {
         head: ["scenario", "fault", "by", "asked for", "times", "longest held"].map(str::to_owned).to_vec(),
         rows,
         remarks: vec![format!("{NONE}: what carries it out does not say.")],
-        long: false,
+        length: Length::Whole,
     })
 }

@@ -3,7 +3,7 @@
 use tactus_model::bundle::Contents;
 use tactus_model::message::{Note, NoteKind};
 
-use super::attribution::attribution_note;
+use super::attribution::attribution_notes;
 
 /// A note and the environments that made it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,12 +21,8 @@ pub fn remarks(contents: &Contents, kind: NoteKind) -> Vec<Remark> {
         .rows
         .iter()
         .flat_map(|row| row.result.notes.iter().map(|note| (Some(row.result.environment.clone()), note)));
-    let derived: Vec<_> = contents
-        .rows
-        .iter()
-        .filter_map(|row| Some((Some(row.result.environment.clone()), attribution_note(&row.result)?)))
-        .collect();
-    let derived = derived.iter().map(|(environment, note)| (environment.clone(), note));
+    let derived = attribution_notes(contents);
+    let derived = derived.iter().map(|(environment, note)| (Some(environment.clone()), note));
     let of_run = contents.notes.iter().map(|(environment, note)| (environment.clone(), note));
     let mut all: Vec<Remark> = Vec::new();
     for (environment, note) in of_run.chain(of_rows).chain(derived).filter(|(_, note)| note.kind == kind) {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tactus_model::bundle::{Contents, Row, RowResult};
-use tactus_model::document::{Leak, LeakEntry, SeparationEntry};
+use tactus_model::document::{Doubt, Leak, LeakEntry, SeparationEntry};
 use tactus_model::event::RowStatus;
 use tactus_model::number::float;
 use tactus_model::plan::{Disturbed, Separation};
@@ -12,7 +12,7 @@ use tactus_model::{CpuSet, Evidence};
 
 use super::control::control;
 use super::document::reason;
-use super::ranks::{Ratio, Test};
+use super::ranks::{Ratio, Test, more};
 use crate::units::{clean, count, latency};
 
 /// The chance that any cell of a bundle is called a leak where there is none (Bonferroni).
@@ -29,19 +29,30 @@ const SIZE: f64 = 0.9;
 /// Slots of time are at least this long, in ns.
 const SLOT_NS: u64 = 1_000_000_000;
 
+/// How surely something must be seen.
+struct Tests {
+    /// In another environment, or on another CPU than it was made on.
+    cells: Test,
+    /// Where it was made: the chance that any disturbance is thought to be there that was not is [`ERROR`].
+    made: f64,
+}
+
 /// The cells of a bundle; `None` where its plan asks for no separation.
 #[must_use]
 pub fn separation(contents: &Contents) -> Option<SeparationEntry> {
     let plan = contents.plan.separation.as_ref()?;
     let others = plan.environments.len().saturating_sub(plan.absent.len()).saturating_sub(1);
     let tested = (plan.disturbed.len() * others * 2).max(1);
-    let test = Test::new(ERROR / float(tested as u64));
+    let tests = Tests {
+        cells: Test::new(ERROR / float(tested as u64)),
+        made: ERROR / float(plan.disturbed.len().max(1) as u64),
+    };
     let mut cells = Vec::new();
     for disturbed in &plan.disturbed {
         let mut own: Vec<LeakEntry> = Vec::new();
         for measured in plan.environments.iter().filter(|name| !plan.absent.contains_key(*name)) {
             for same_cpu in [true, false] {
-                own.push(cell(contents, plan, disturbed, measured, same_cpu, &test));
+                own.push(cell(contents, plan, disturbed, measured, same_cpu, &tests));
             }
         }
         let made = made(&own);
@@ -65,7 +76,9 @@ fn made(cells: &[LeakEntry]) -> Option<String> {
     match at.leak {
         Leak::Yes | Leak::Partly => None,
         Leak::No => Some(format!("the disturbance was not seen in {place} itself, where it was made")),
-        Leak::NotKnown => Some(format!("it is not known whether it was there: {}", at.reason)),
+        Leak::NotKnown => {
+            Some(format!("it is not known whether {place} itself, where it was made, saw it ({})", at.reason))
+        }
     }
 }
 
@@ -75,7 +88,7 @@ fn doubted(cell: &mut LeakEntry, made: Option<&str>) {
         && cell.disturbed != cell.measured
         && let Some(why) = made
     {
-        cell.leak = Leak::NotKnown;
+        (cell.leak, cell.doubt) = (Leak::NotKnown, Some(Doubt::Source));
         cell.reason = format!("this proves nothing: {why}");
     }
 }
@@ -107,6 +120,7 @@ fn empty(plan: &Separation, disturbed: &Disturbed, measured: &str, same_cpu: boo
         ratio_high: None,
         slots: [0, 0],
         leak: Leak::NotKnown,
+        doubt: Some(Doubt::NotMeasured),
         reason: String::new(),
     }
 }
@@ -117,7 +131,7 @@ fn cell(
     disturbed: &Disturbed,
     measured: &str,
     same_cpu: bool,
-    test: &Test,
+    tests: &Tests,
 ) -> LeakEntry {
     let mut cell = empty(plan, disturbed, measured, same_cpu);
     let row = |name: &str, environment: &str| {
@@ -152,13 +166,14 @@ fn cell(
     cell.cpus = layout.map(|(_, outside)| *outside).collect::<CpuSet>().to_string();
     cell.inside = inside.to_string();
     if keys.is_empty() {
+        cell.doubt = Some(Doubt::NoSuchCpu);
         cell.reason = match disturbed.cpu {
             Some(cpu) if same_cpu => format!("it is not measured on CPU {cpu} of the machine"),
             _ => "it is measured on no other CPU".into(),
         };
         return cell;
     }
-    judge(&mut cell, disturbed, [rest, with], |result, key| here(result, key), test);
+    judge(&mut cell, disturbed, [rest, with], |result, key| here(result, key), tests);
     cell
 }
 
@@ -168,7 +183,7 @@ fn judge(
     disturbed: &Disturbed,
     [rest, with]: [&Row; 2],
     here: impl Fn(&RowResult, &SeriesKey) -> bool,
-    test: &Test,
+    tests: &Tests,
 ) {
     let injected = with
         .result
@@ -188,7 +203,7 @@ fn judge(
         own.filter_map(|series| series.summary.max_ns).max()
     };
     (cell.rest_max_ns, cell.with_max_ns) = (max(rest), max(with));
-    let ratio = test.ratio(&slots[0], &slots[1]);
+    let ratio = tests.cells.ratio(&slots[0], &slots[1]);
     if let Some(ratio) = ratio {
         cell.ratio = Some(ratio.estimate);
         cell.ratio_low = Some(ratio.low);
@@ -215,11 +230,14 @@ fn judge(
             cell.half_at_rest = Some(float(own(rest, length / 2)) * scale);
             cell.full = Some(own(with, full).saturating_sub(own(rest, full)));
             let typical = median(&slots[0]);
-            sized_leak(cell, length, ratio, typical);
+            let reached = slots.each_ref().map(|of| of.iter().filter(|ns| **ns >= length / 2).count());
+            let made =
+                cell.disturbed == cell.measured && cell.same_cpu && more(reached, cell.slots) <= tests.made;
+            sized_leak(cell, length, ratio, (typical, made));
         }
     }
     if cell.leak == Leak::No && !proven && cell.disturbed != cell.measured {
-        cell.leak = Leak::NotKnown;
+        (cell.leak, cell.doubt) = (Leak::NotKnown, Some(Doubt::Control));
         cell.reason = format!("instrument not proven here: {}", cell.reason);
     }
 }
@@ -231,61 +249,82 @@ fn whole_size(length: u64, interval: u64) -> u64 {
 }
 
 /// A disturbance of known size.
-fn sized_leak(cell: &mut LeakEntry, length: u64, ratio: Ratio, typical: f64) {
+/// `typical` is the typical maximum at rest, in ns; `made`: it is certain, by how many slots of time have
+/// it, that it was there.
+fn sized_leak(cell: &mut LeakEntry, length: u64, ratio: Ratio, (typical, made): (f64, bool)) {
     let (full, half) = (cell.full.unwrap_or(0), cell.half.unwrap_or(0));
     let rest = cell.half_at_rest.unwrap_or(0.0);
     let injected = cell.injected.unwrap_or(0);
     let often = |count: u64| float(count) >= OFTEN * float(injected.max(1));
     let size = latency(float(length));
-    let shown = ratio.low > 1.0;
+    let shown = ratio.low > 1.0 || made;
     let of = format!("{} of {} injections", count(full.min(injected.max(full))), count(injected));
-    let (leak, reason) = if cell.slots.contains(&0) || ratio.low <= 0.0 {
+    let (leak, doubt, reason) = if cell.slots.contains(&0) || ratio.low <= 0.0 {
         let [rest, with] = cell.slots;
-        (Leak::NotKnown, format!("too short to tell: {rest} slots of time at rest, {with} with it"))
+        (
+            Leak::NotKnown,
+            Some(Doubt::TooShort),
+            format!("too short to tell: {rest} slots of time at rest, {with} with it"),
+        )
     } else if shown && often(full) {
-        (Leak::Yes, format!("seen at its size ({size}) as often as it was made ({of})"))
+        (Leak::Yes, None, format!("seen at its size ({size}) as often as it was made ({of})"))
     } else if shown && full > 0 {
-        (Leak::Partly, format!("seen at its size ({size}), but not each time ({of})"))
+        (Leak::Partly, None, format!("seen at its size ({size}), but not each time ({of})"))
     } else if ratio.low > SLACK {
         (
             Leak::Partly,
+            None,
             format!("typical maxima are {} those at rest, below the size of it ({size})", factor(ratio)),
         )
     } else if float(half) > rest {
         let times = if rest > 0.0 { format!(" ({rest:.0} at rest)") } else { String::new() };
         (
             Leak::NotKnown,
+            Some(Doubt::TooFew),
             format!("{half} latencies of half its size or more{times}: too few to tell from noise"),
         )
     } else if !ratio.high.is_finite() || ratio.high * typical >= float(length / 2) {
         let noise = latency(typical);
-        (Leak::NotKnown, format!("its own noise (typical maximum {noise}) could hide it ({size})"))
+        (
+            Leak::NotKnown,
+            Some(Doubt::Noise),
+            format!("its own noise (typical maximum {noise}) could hide it ({size})"),
+        )
     } else {
         let least = latency(ratio.high * typical);
-        (Leak::No, format!("not seen in {injected} injections; typical maxima above {least} are excluded"))
+        (
+            Leak::No,
+            None,
+            format!("not seen in {injected} injections; typical maxima above {least} are excluded"),
+        )
     };
-    (cell.leak, cell.reason) = (leak, reason);
+    (cell.leak, cell.doubt, cell.reason) = (leak, doubt, reason);
 }
 
 /// A disturbance that has no size of its own: a load.
 fn unsized_leak(cell: &mut LeakEntry, ratio: Ratio) {
     let seen = factor(ratio);
-    let (leak, reason) = if ratio.low <= 0.0 {
+    let (leak, doubt, reason) = if ratio.low <= 0.0 {
         let [rest, with] = cell.slots;
-        (Leak::NotKnown, format!("too short to tell: {rest} slots of time at rest, {with} with it"))
+        (
+            Leak::NotKnown,
+            Some(Doubt::TooShort),
+            format!("too short to tell: {rest} slots of time at rest, {with} with it"),
+        )
     } else if ratio.low > SLACK && ratio.estimate >= FACTOR {
-        (Leak::Yes, format!("typical maxima are {seen} those at rest"))
+        (Leak::Yes, None, format!("typical maxima are {seen} those at rest"))
     } else if ratio.low > SLACK {
-        (Leak::Partly, format!("typical maxima are {seen} those at rest"))
+        (Leak::Partly, None, format!("typical maxima are {seen} those at rest"))
     } else if ratio.high < FACTOR {
-        (Leak::No, format!("typical maxima are at most {:.2} times those at rest", ratio.high))
+        (Leak::No, None, format!("typical maxima are at most {:.2} times those at rest", ratio.high))
     } else {
         (
             Leak::NotKnown,
+            Some(Doubt::Noise),
             format!("typical maxima may be up to {:.1} times those at rest: measure longer", ratio.high),
         )
     };
-    (cell.leak, cell.reason) = (leak, reason);
+    (cell.leak, cell.doubt, cell.reason) = (leak, doubt, reason);
 }
 
 /// "3.1 times (2.0 to 4.4)".

@@ -6,9 +6,11 @@ use tactus_model::number::float;
 use tactus_model::plan::{FigureKind, Shown};
 
 use super::injected::injected;
+use super::leaks::separation_tables;
 use super::matrix::{asked, described, matrices, state};
-use super::pages::{reasons_table, separation_tables, technology_table};
+use super::partitions::partition_table;
 use super::systems::systems;
+use super::words::{reasons_table, technology_table};
 use crate::units::{NONE, clean, latency};
 
 /// A table.
@@ -22,8 +24,19 @@ pub struct Table {
     pub rows: Vec<Vec<Cell>>,
     /// What a reader must know, a sentence each.
     pub remarks: Vec<String>,
-    /// Whether it is long, and only for those who look for something in it.
-    pub long: bool,
+    /// How much of it a terminal is given.
+    pub length: Length,
+}
+
+/// How long a table is, and for whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Length {
+    /// It is read from its beginning to its end.
+    Whole,
+    /// It is long, and only for those who look for something in it.
+    Long,
+    /// What stands behind a table that a terminal has: there it is only named.
+    Behind,
 }
 
 /// A cell of a table.
@@ -69,6 +82,7 @@ pub fn tables(contents: &Contents) -> Vec<Table> {
         tables.extend(technology_table(contents));
         tables.extend(reasons_table(contents));
     }
+    tables.extend(partition_table(contents));
     tables.extend(injected(contents));
     tables
 }
@@ -120,7 +134,7 @@ fn matrix(contents: &Contents, entry: &MatrixEntry) -> Table {
         head: std::iter::once("host profile".to_owned()).chain(environments.iter().map(name)).collect(),
         rows,
         remarks,
-        long: false,
+        length: Length::Whole,
     }
 }
 
@@ -188,7 +202,7 @@ In a guest the microcode is what the hypervisor says. RT runtime is sched_rt_run
 second that real-time threads may run; -1: all."
                 .into(),
         ],
-        long: false,
+        length: Length::Whole,
     }
 }
 
@@ -218,6 +232,6 @@ fn irq_threads(system: &SystemEntry) -> Table {
         head: ["tid", "policy", "priority", "CPUs", "name"].map(str::to_owned).to_vec(),
         rows: system.irq_threads.iter().map(row).collect(),
         remarks: if system.irq_threads.is_empty() { vec![none] } else { Vec::new() },
-        long: true,
+        length: Length::Long,
     }
 }

@@ -2,7 +2,7 @@
 
 use tactus_model::Evidence;
 use tactus_model::bundle::{Contents, Row, RowResult};
-use tactus_model::document::{Leak, LeakEntry, SeparationEntry, TechnologyEntry, WordEntry};
+use tactus_model::document::{Doubt, Leak, LeakEntry, SeparationEntry, TechnologyEntry, WordEntry};
 use tactus_model::number::float;
 use tactus_model::plan::{Technology, Trait};
 
@@ -245,6 +245,11 @@ fn way(from: &str, to: &str, (leak, cells): &(Leak, Vec<&LeakEntry>)) -> String 
     let at = |cell: &LeakEntry| if cell.same_cpu { "on the same CPU" } else { "on other CPUs" };
     let telling = cells.iter().find(|cell| cell.leak == *leak);
     let why = telling.map(|cell| format!(" {}: {}", at(cell), cell.reason)).unwrap_or_default();
+    if telling.is_some_and(|cell| cell.doubt == Some(Doubt::NotMeasured)) {
+        return format!(
+            "whether {what} in {from} reaches {to} is not known: not measured, for the reason below the matrix"
+        );
+    }
     match leak {
         Leak::Yes => format!("{what} in {from} reaches {to}{why}"),
         Leak::Partly => format!("{what} in {from} reaches {to} in part{why}"),

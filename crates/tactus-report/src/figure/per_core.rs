@@ -58,6 +58,7 @@ fn cores(row: &Row) -> Vec<Row> {
                 ticks: Vec::new(),
                 intervals: row.intervals.iter().filter(mine).cloned().collect(),
                 missed: Vec::new(),
+                uses: Vec::new(),
             })
         })
         .collect()

@@ -2,12 +2,12 @@
 //! each one that is measured. Every field says its word; its shade only repeats it.
 
 use tactus_model::bundle::Contents;
-use tactus_model::document::{Leak, LeakEntry, SeparationEntry};
+use tactus_model::document::{Doubt, Leak, LeakEntry, SeparationEntry};
 use tactus_model::number::float;
 
 use super::canvas::{Anchor, Canvas, Figure, Hover, WIDTH};
 use super::theme::{MUTED, series};
-use crate::analysis::separation;
+use crate::analysis::{known, separation};
 use crate::units::{clean, latency, shortened};
 
 /// Room for the names of the rows.
@@ -16,6 +16,8 @@ const NAMES: f64 = 130.0;
 const HEAD: f64 = 50.0;
 /// Height of a field: the same CPU and the others, two lines each.
 const FIELD: f64 = 92.0;
+/// Height of a row in which nothing was measured.
+const EMPTY: f64 = 52.0;
 /// Room for the legend.
 const FOOT: f64 = 42.0;
 /// Width of a letter, at most.
@@ -40,51 +42,43 @@ fn grid(entry: &SeparationEntry, kind: &str) -> Figure {
     let wide = across / float(names.len().max(1) as u64);
     let letters = tactus_model::number::whole((wide - 12.0) / LETTER);
     let most = usize::try_from(letters).unwrap_or(12);
-    let total = HEAD + FIELD * float(names.len() as u64) + FOOT;
+    let own = |name: &str| {
+        let own = |cell: &&LeakEntry| cell.disturbance == kind && cell.disturbed == name;
+        entry.cells.iter().filter(own).collect::<Vec<_>>()
+    };
+    let empty = |name: &str| own(name).iter().all(|cell| cell.doubt == Some(Doubt::NotMeasured));
+    let heights: Vec<f64> = names.iter().map(|name| if empty(name) { EMPTY } else { FIELD }).collect();
+    let total = HEAD + heights.iter().sum::<f64>() + FOOT;
     let height = u32::try_from(tactus_model::number::whole(total)).unwrap_or(400);
     let elements = Canvas::draw(height, |canvas| {
         canvas.quiet("measured in", (NAMES, 12.0), Anchor::Start);
         for (n, name) in (0_u32..).zip(&names) {
-            let at = f64::from(n);
-            let middle = NAMES + wide * (at + 0.5);
+            let middle = NAMES + wide * (f64::from(n) + 0.5);
             canvas.text(&shortened(&clean(name), most), (middle, 26.0), Anchor::Below);
-            let y = HEAD + FIELD * at;
+        }
+        let mut y = HEAD;
+        for (name, height) in names.iter().zip(&heights) {
+            let cells = own(name);
             canvas.text(&shortened(&clean(name), 17), (4.0, y + 22.0), Anchor::Start);
-            let own = entry.cells.iter().find(|cell| cell.disturbance == kind && cell.disturbed == **name);
-            if let Some(cell) = own {
-                let place = cell.disturbed_cpu.map_or_else(|| "own CPU".into(), |cpu| format!("CPU {cpu}"));
-                let place = match cell.disturbed_inside {
-                    Some(inside) if Some(inside) != cell.disturbed_cpu => {
-                        format!("{place} ({inside} inside)")
+            let about = cells.first().map(|cell| about(cell)).unwrap_or_default();
+            if empty(name) {
+                canvas.quiet(&about.join(", "), (4.0, y + 42.0), Anchor::Start);
+                let [x, wide] = [NAMES + 2.0, across - 4.0];
+                border(canvas, [x, y + 2.0, wide, height - 4.0], 1);
+                canvas.quiet(Doubt::NotMeasured.word(), (x + wide / 2.0, y + 16.0), Anchor::Below);
+            } else {
+                for (line, text) in (0_u32..).zip(&about) {
+                    canvas.quiet(text, (4.0, y + 42.0 + 20.0 * f64::from(line)), Anchor::Start);
+                }
+                for (m, measured) in (0_u32..).zip(&names) {
+                    let x = NAMES + wide * f64::from(m);
+                    for cell in cells.iter().filter(|cell| cell.measured == **measured) {
+                        let y = if cell.same_cpu { y } else { y + FIELD / 2.0 };
+                        field(canvas, cell, [x + 2.0, y + 2.0, wide - 4.0, FIELD / 2.0 - 4.0], most);
                     }
-                    _ => place,
-                };
-                canvas.quiet(&place, (4.0, y + 42.0), Anchor::Start);
-                if let Some(ns) = cell.length_ns {
-                    canvas.quiet(&latency(float(ns)), (4.0, y + 62.0), Anchor::Start);
                 }
             }
-            for (m, measured) in (0_u32..).zip(&names) {
-                let x = NAMES + wide * f64::from(m);
-                let pair: Vec<&LeakEntry> = entry
-                    .cells
-                    .iter()
-                    .filter(|cell| {
-                        cell.disturbance == kind && cell.disturbed == **name && cell.measured == **measured
-                    })
-                    .collect();
-                let measured_at_all = pair.iter().any(|cell| !cell.inside.is_empty());
-                for cell in pair {
-                    let y = if cell.same_cpu { y } else { y + FIELD / 2.0 };
-                    field(
-                        canvas,
-                        cell,
-                        [x + 2.0, y + 2.0, wide - 4.0, FIELD / 2.0 - 4.0],
-                        most,
-                        measured_at_all,
-                    );
-                }
-            }
+            y += height;
         }
         let legend = "In each field: the same CPU above, other CPUs below; largest latency with the disturbance / at rest.";
         canvas.quiet(legend, (4.0, total - 16.0), Anchor::Start);
@@ -95,7 +89,7 @@ fn grid(entry: &SeparationEntry, kind: &str) -> Figure {
         .filter(|cell| cell.disturbance == kind && cell.disturbed != cell.measured)
         .map(|cell| {
             let at = if cell.same_cpu { "same CPU" } else { "other CPUs" };
-            format!("{} to {}, {at}: {}", clean(&cell.disturbed), clean(&cell.measured), cell.leak)
+            format!("{} to {}, {at}: {}", clean(&cell.disturbed), clean(&cell.measured), known(cell))
         })
         .collect();
     Figure {
@@ -108,14 +102,23 @@ fn grid(entry: &SeparationEntry, kind: &str) -> Figure {
     }
 }
 
+/// Where a disturbance is, and how long.
+fn about(cell: &LeakEntry) -> Vec<String> {
+    let place = cell.disturbed_cpu.map_or_else(|| "own CPU".into(), |cpu| format!("CPU {cpu}"));
+    let place = match cell.disturbed_inside {
+        Some(inside) if Some(inside) != cell.disturbed_cpu => format!("{place} ({inside} inside)"),
+        _ => place,
+    };
+    std::iter::once(place).chain(cell.length_ns.map(|ns| latency(float(ns)))).collect()
+}
+
+/// The border of a field: its corner, its width and its height.
+fn border(canvas: &Canvas, [x, y, wide, high]: [f64; 4], width: u32) {
+    canvas.path(&[(x, y), (x + wide, y), (x + wide, y + high), (x, y + high), (x, y)], MUTED, width);
+}
+
 /// One field: a shade, a border, the word and the maxima.
-fn field(
-    canvas: &Canvas,
-    cell: &LeakEntry,
-    [x, y, wide, high]: [f64; 4],
-    most: usize,
-    measured_at_all: bool,
-) {
+fn field(canvas: &Canvas, cell: &LeakEntry, [x, y, wide, high]: [f64; 4], most: usize) {
     let corners = [(x, y), (x + wide, y), (x + wide, y + high), (x, y + high)];
     let shade = match cell.leak {
         Leak::Yes => Some((series(1), 0.42)),
@@ -126,16 +129,19 @@ fn field(
     if let Some((colour, opacity)) = shade {
         canvas.fill(&corners, colour, opacity);
     }
-    let border: Vec<(f64, f64)> = corners.into_iter().chain([corners[0]]).collect();
-    let width = if cell.disturbed == cell.measured { 2 } else { 1 };
-    canvas.path(&border, MUTED, width);
+    border(canvas, [x, y, wide, high], if cell.disturbed == cell.measured { 2 } else { 1 });
     let middle = x + wide / 2.0;
-    canvas.text(&shortened(&cell.leak.to_string(), most), (middle, y + 5.0), Anchor::Below);
+    let word = shortened(&known(cell), most);
+    // What is known stands out.
+    if cell.leak == Leak::NotKnown {
+        canvas.quiet(&word, (middle, y + 5.0), Anchor::Below);
+    } else {
+        canvas.text(&word, (middle, y + 5.0), Anchor::Below);
+    }
     let short = |ns: u64| latency(float(ns));
     let below = match (cell.with_max_ns, cell.rest_max_ns) {
         (Some(with), Some(rest)) => format!("{} / {}", short(with), short(rest)),
-        _ if measured_at_all => "no such CPU".into(),
-        _ => "not measured".into(),
+        _ => String::new(),
     };
     canvas.text(&shortened(&below, most), (middle, y + 23.0), Anchor::Below);
 }

@@ -9,8 +9,8 @@ use tactus_model::message::NoteKind;
 use tactus_model::number::float;
 
 use crate::analysis::{
-    Answer, Cell, Claim, Figures, Line, Table, caution, claims, comparison, conditions, control_sentence,
-    headline, pages, proofs, remarks, tables,
+    Answer, Cell, Claim, Figures, Line, Table, caution, claims, comparison, conditions, controls, headline,
+    pages, proofs, remarks, tables,
 };
 use crate::units::{NONE, clean, column, column_signed, count, latency, places, relative};
 
@@ -41,8 +41,8 @@ pub fn render(contents: &Contents) -> String {
     }
     proven(&mut out, contents);
     let _ = writeln!(out, "\n### Controls\n");
-    for row in contents.rows.iter().filter(|row| row.result.status == RowStatus::Measured) {
-        let _ = writeln!(out, "- {}: {}", text(&row.result.name), text(&control_sentence(&row.result)));
+    for (_, sentence) in controls(contents) {
+        let _ = writeln!(out, "- {}", text(&sentence));
     }
     audited(&mut out, contents);
     notes(&mut out, contents);
@@ -120,7 +120,9 @@ fn paged(out: &mut String, contents: &Contents) {
 
 fn asked_table(out: &mut String, table: &Table, level: &str) {
     {
-        let _ = writeln!(out, "\n{level} {}", text(&table.title));
+        if !table.title.is_empty() {
+            let _ = writeln!(out, "\n{level} {}", text(&table.title));
+        }
         if !table.rows.is_empty() {
             let line = |cells: Vec<String>| format!("| {} |", cells.join(" | "));
             let head = table.head.iter().map(|name| text(name)).collect();

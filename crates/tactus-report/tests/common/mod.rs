@@ -198,13 +198,13 @@ pub fn measured(mut result: RowResult, evidence: Evidence, shape: Shape, span: S
     result.start_up_ms = Some(if result.kind == "qemu" { 1_912 } else { 148 });
     result.all = Some(all.summary());
     result.notes.push(Note::side_effect("/dev/cpu_dma_latency was held at 0 us while measuring"));
-    Row { result, ticks, intervals, missed }
+    Row { result, ticks, intervals, missed, uses: Vec::new() }
 }
 
 pub fn unmeasured(mut result: RowResult, status: RowStatus, reason: &str) -> Row {
     result.status = status;
     result.reason = Some(reason.into());
-    Row { result, ticks: Vec::new(), intervals: Vec::new(), missed: Vec::new() }
+    Row { result, ticks: Vec::new(), intervals: Vec::new(), missed: Vec::new(), uses: Vec::new() }
 }
 
 pub fn scheduler(environment: &str) -> Vec<Value> {

@@ -8,7 +8,7 @@ use tactus_model::message::NoteKind;
 use tactus_model::number::float;
 
 use super::page::{Drawn, class};
-use crate::analysis::{control, control_sentence, remarks};
+use crate::analysis::{control, control_sentence, remarks, title};
 use crate::figure::environments;
 use crate::units::{NONE, clean, count, duration, latency, latency_or_none};
 
@@ -158,7 +158,7 @@ pub fn controls(contents: &Contents) -> Vec<ControlRow> {
                 .control
                 .iter()
                 .map(|control| ControlRow {
-                    name: clean(&result.name),
+                    name: clean(&title(contents, result)),
                     thread: clean(&control.series.to_string()),
                     injected: latency(float(control.injected_ns)),
                     seen: latency(float(control.seen_ns)),
@@ -169,7 +169,7 @@ pub fn controls(contents: &Contents) -> Vec<ControlRow> {
                 .collect();
             if !proven {
                 rows.push(ControlRow {
-                    name: clean(&result.name),
+                    name: clean(&title(contents, result)),
                     thread: String::new(),
                     injected: String::new(),
                     seen: String::new(),

@@ -31,6 +31,12 @@ impl From<Table> for TableBox {
             Cell { first, below: lines.collect(), id: cell.id, link: cell.link }
         };
         let rows = table.rows.into_iter().map(|cells| cells.into_iter().map(cell).collect()).collect();
-        Self { title: table.title, head: table.head, rows, remarks: table.remarks, long: table.long }
+        Self {
+            title: table.title,
+            head: table.head,
+            rows,
+            remarks: table.remarks,
+            long: table.length != crate::analysis::Length::Whole,
+        }
     }
 }

@@ -3,14 +3,14 @@
 mod plain;
 mod table;
 
-use tactus_model::bundle::{Contents, RowResult};
+use tactus_model::bundle::Contents;
 use tactus_model::document::Outcome;
-use tactus_model::event::{RowStatus, RunStatus};
+use tactus_model::event::RunStatus;
 use tactus_model::message::NoteKind;
 
 use crate::analysis::{
-    Answer, Line, caution, claims, comparison, conditions, control, control_sentence, injected, pages,
-    proofs, remarks, seen, tables,
+    Answer, Line, Remark, caution, claims, comparison, conditions, controls, headline, pages, proofs,
+    remarks, tables,
 };
 use crate::units::{clean, duration, latency, wrapped};
 
@@ -98,18 +98,17 @@ pub fn render(contents: &Contents, style: Style) -> String {
     let mut page = Page { style, out: String::new() };
     let mut lines = comparison(contents);
     let separation = contents.plan.separation.as_ref();
-    let apart = |line: &Line, row: &tactus_model::bundle::Row| {
-        line.figures.is_some()
-            && separation.is_some_and(|all| {
-                all.rest.as_ref() == Some(&row.result.name)
-                    || all.disturbed.iter().any(|at| at.scenario == row.result.name)
-            })
+    let apart = |row: &tactus_model::bundle::Row| {
+        separation.is_some_and(|all| {
+            all.rest.as_ref() == Some(&row.result.name)
+                || all.disturbed.iter().any(|at| at.scenario == row.result.name)
+        })
     };
     // A long list that says nothing which its tables do not.
-    let shown: Vec<bool> = lines.iter().zip(&contents.rows).map(|(line, row)| !apart(line, row)).collect();
-    let left = shown.iter().filter(|shown| !**shown).count();
-    let mut shown = shown.into_iter();
+    let mut shown = contents.rows.iter().map(|row| !apart(row));
+    let all = lines.len();
     lines.retain(|_| shown.next().unwrap_or(true));
+    let left = all - lines.len();
     head(&mut page, contents);
     paged(&mut page, contents);
     table::write(&mut page, &lines);
@@ -126,7 +125,7 @@ pub fn render(contents: &Contents, style: Style) -> String {
     verdicts(&mut page, &lines);
     claimed(&mut page, contents);
     proven(&mut page, contents);
-    controls(&mut page, contents);
+    controlled(&mut page, contents);
     audited(&mut page, contents);
     notes(&mut page, contents);
     page.out
@@ -166,9 +165,20 @@ fn head(page: &mut Page, contents: &Contents) {
     page.gap();
 }
 
+/// What a study of many pages found, before its pages.
+fn found(page: &mut Page, contents: &Contents) {
+    for sentence in headline(contents) {
+        page.item("- ", Some(Tone::Quiet), &sentence);
+    }
+    page.gap();
+}
+
 /// The document page by page: its heading and words, and what was measured here.
 fn paged(page: &mut Page, contents: &Contents) {
     let pages = pages(contents);
+    if !pages.is_empty() {
+        found(page, contents);
+    }
     for shows in &pages {
         let rule = "-".repeat(page.style.width.min(60));
         let painted = page.style.paint(Tone::Quiet, &rule);
@@ -298,42 +308,14 @@ fn proven(page: &mut Page, contents: &Contents) {
     }
 }
 
-/// One line for each kind of evidence where every control was seen, one for each row where not.
-fn controls(page: &mut Page, contents: &Contents) {
-    let measured = || {
-        let results = contents.rows.iter().map(|row| &row.result);
-        results.filter(|result| result.status == RowStatus::Measured && result.all.is_some())
-    };
-    if measured().next().is_none() {
-        return;
+/// Where the instrument is proven, and where not.
+fn controlled(page: &mut Page, contents: &Contents) {
+    let said = controls(contents);
+    if !said.is_empty() {
+        page.gap();
     }
-    page.gap();
-    let is_proven = |result: &&RowResult| control(result).is_some_and(|entry| entry.proven);
-    let kind_of = |result: &RowResult| (result.evidence, result.control[0].by.clone());
-    let mut kinds: Vec<_> = measured().filter(is_proven).map(kind_of).collect();
-    kinds.dedup();
-    for kind in kinds {
-        let proven: Vec<&RowResult> =
-            measured().filter(is_proven).filter(|result| kind_of(result) == kind).collect();
-        let controls = || proven.iter().flat_map(|result| &result.control);
-        let longest = controls().map(|control| control.injected_ns).max().unwrap_or(0);
-        let injected = injected(longest, controls());
-        let threads = match controls().count() {
-            1 => "the one thread".into(),
-            count => format!("all {count} threads"),
-        };
-        let of = match proven.len() {
-            1 => "1 measurement".into(),
-            count => format!("{count} measurements"),
-        };
-        let kind = kind.0.map(|kind| format!(" ({kind})")).unwrap_or_default();
-        let seen = seen(controls());
-        let text =
-            format!("{injected} seen as {seen} on {threads} of {of}{kind}: the instrument is proven there");
-        page.item("control: ", Some(Tone::Good), &text);
-    }
-    for result in measured().filter(|result| !is_proven(result)) {
-        page.item("control: ", Some(Tone::Bad), &format!("{}: {}", result.name, control_sentence(result)));
+    for (proven, sentence) in said {
+        page.item("control: ", Some(if proven { Tone::Good } else { Tone::Bad }), &sentence);
     }
 }
 
@@ -375,7 +357,9 @@ fn brief(text: &str) -> String {
 
 /// The notes of one kind.
 fn said(page: &mut Page, contents: &Contents, (kind, lead, tone): (NoteKind, &str, Tone)) {
-    for remark in remarks(contents, kind) {
+    // Which activity of a plan it was means nothing without the plan: the other formats keep it.
+    let telling = |remark: &Remark| !remark.note.text.starts_with("the load of activity ");
+    for remark in remarks(contents, kind).into_iter().filter(telling) {
         let places = remark.environments.join(", ");
         let places = if places.is_empty() { String::new() } else { format!(" ({places})") };
         page.item(lead, Some(tone), &format!("{}{places}", brief(&remark.note.text)));

@@ -1,7 +1,7 @@
 //! A table of words: columns as wide as their cells, cells of several lines.
 
 use super::{Page, Tone};
-use crate::analysis::{Cell, Table};
+use crate::analysis::{Cell, Length, Table};
 use crate::units::{columns, shortened, wrapped};
 
 /// Rows of a long table that a terminal is given; the other formats have all of them.
@@ -13,9 +13,17 @@ const NARROWEST: usize = 12;
 
 /// Writes a table.
 pub(super) fn write(page: &mut Page, table: &Table) {
-    page.heading(&table.title);
-    let shown = if table.long { table.rows.len().min(ROWS) } else { table.rows.len() };
-    if !table.rows.is_empty() {
+    if table.title.is_empty() {
+        page.gap();
+    } else {
+        page.heading(&table.title);
+    }
+    let shown = match table.length {
+        Length::Whole => table.rows.len(),
+        Length::Long => table.rows.len().min(ROWS),
+        Length::Behind => 0,
+    };
+    if shown > 0 {
         let head: Vec<Cell> = table.head.iter().map(|name| Cell::from(name.clone())).collect();
         let rows: Vec<&Vec<Cell>> = table.rows.iter().take(shown).collect();
         let widths = widths(&head, &rows, page.style.width);
@@ -24,8 +32,13 @@ pub(super) fn write(page: &mut Page, table: &Table) {
             row(page, cells, &widths, None);
         }
     }
-    if table.rows.len() > shown {
-        page.line(&format!("  and {} more; the report has all of them", table.rows.len() - shown));
+    match table.rows.len() - shown {
+        0 => {}
+        all if shown == 0 => {
+            page.item("  ", Some(Tone::Quiet), &format!("{all} rows, which the report and the JSON have"));
+            return;
+        }
+        more => page.line(&format!("  and {more} more; the report has all of them")),
     }
     for remark in &table.remarks {
         page.item("  ", Some(Tone::Quiet), remark);
