@@ -18,6 +18,15 @@ const SHARE: u64 = 80;
 /// How long nothing may be heard while a job runs, in ns: the host side gives a sign of life every few seconds.
 const DESERTED_NS: u64 = 60_000_000_000;
 
+/// The speed of what is no terminal and whose speed nobody says: a port between two machines, in baud. What is
+/// written stays narrow, for a line that nobody reads would hold a writer up for ever.
+const PORT: u32 = 1_000_000;
+
+/// How many bytes a second may be written on a line of this speed.
+fn per_second(speed: Option<u32>) -> u64 {
+    (u64::from(speed.unwrap_or(PORT)) / BITS * SHARE / 100).max(1)
+}
+
 /// Serves until the line ends.
 ///
 /// # Errors
@@ -43,8 +52,20 @@ pub fn serve(device: &Path, baud: Option<u32>) -> io::Result<()> {
     companion::adopt_orphans();
     let to = from.try_clone()?;
     let mut channel = Channel::new(from, to);
-    channel.narrow((u64::from(speed.unwrap_or(0)) / BITS * SHARE / 100).max(1));
+    channel.narrow(per_second(speed));
     channel.expect_signs_of_life(DESERTED_NS);
     while converse(&mut channel)? != Farewell::Ended {}
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_never_filled_and_one_without_a_speed_is_not_starved() {
+        assert_eq!(per_second(Some(115_200)), 9216);
+        assert_eq!(per_second(Some(0)), 1);
+        assert_eq!(per_second(None), 80_000);
+    }
 }
