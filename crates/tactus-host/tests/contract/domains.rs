@@ -4,7 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use tactus_host::environment::{ENVIRONMENTS, Environment, Usable};
-use tactus_host::system::Real;
+use tactus_host::system::{Real, System};
 use tactus_model::plan;
 
 use super::conversation::Conversation;
@@ -38,9 +38,17 @@ fn notes(talk: &mut Conversation) -> Vec<String> {
 #[test]
 fn a_domain_stands_where_it_was_asked_to_and_is_gone_afterwards() {
     let _turn = alone();
-    let Some((libvirtd, spec)) = usable(Libvirtd::start()) else { return };
+    let Some((libvirtd, mut spec)) = usable(Libvirtd::start()) else { return };
+    // What a container in it would need.
+    let program = Real.find_program("crun").or_else(|| Real.find_program("runc"));
+    if let Some(program) = &program {
+        spec.options.insert("programs".into(), serde_json::json!([program]));
+    }
     let mut talk = Conversation::begin(kind(), &spec).unwrap();
     talk.greet();
+    if let Some(program) = &program {
+        assert!(talk.system().exists(program), "{} is in the guest", program.display());
+    }
     let notes = notes(&mut talk);
     let placed = notes.iter().find(|note| note.starts_with("read from the domain's threads")).unwrap();
     let cpus = fs::read_to_string("/sys/devices/system/cpu/online").unwrap();

@@ -177,8 +177,10 @@ impl Domain {
 
     /// What is in the guest and in the domain that can be of ours.
     fn holds(&self) -> Vec<String> {
-        let said = self.says("ls -d /run/tactus* /tmp/tactus* /dev/shm/tactus* 2>/dev/null; cat /sys/class/virtio-ports/*/name; \
-for p in /proc/[0-9]*; do tr '\\0' '\\n' <$p/environ | grep TACTUS && tr '\\0' ' ' <$p/cmdline; done 2>/dev/null");
+        let said = self.says(
+            "ls -d /run/tactus* /tmp/tactus* /dev/shm/tactus* 2>/dev/null; cat /sys/class/virtio-ports/*/name; \
+for f in $(grep -l TACTUS_RUN= /proc/[0-9]*/environ 2>/dev/null); do echo tactus runs: $f; done",
+        );
         let (_, document) = self.libvirtd.virsh(&["dumpxml", self.name]);
         let devices =
             document.lines().filter(|line| line.contains("org.tactus") || line.contains("ua-tactus"));
