@@ -65,6 +65,27 @@ pub struct SeparationEntry {
     pub cells: Vec<LeakEntry>,
 }
 
+impl SeparationEntry {
+    /// The kinds of disturbances, in their order.
+    #[must_use]
+    pub fn disturbances(&self) -> Vec<&str> {
+        let mut kinds: Vec<&str> = Vec::new();
+        for cell in &self.cells {
+            if !kinds.contains(&cell.disturbance.as_str()) {
+                kinds.push(&cell.disturbance);
+            }
+        }
+        kinds
+    }
+
+    /// The environments that this machine has.
+    #[must_use]
+    pub fn present(&self) -> Vec<&str> {
+        let there = self.environments.iter().filter(|name| !self.absent.contains_key(*name));
+        there.map(String::as_str).collect()
+    }
+}
+
 /// Whether a disturbance in one environment is seen in another (or, on the diagonal, where it was made).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

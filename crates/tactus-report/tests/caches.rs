@@ -55,6 +55,8 @@ fn misses_stand_beside_the_latencies_where_they_are_counted() {
     let contents = contents(Some(1_000));
     let text = render(&contents, Style::default());
     assert!(text.contains("misses/s without"), "{text}");
+    let page = html::render(&contents).unwrap();
+    assert!(page.contains(">cache misses</th>") && page.contains("<td>200 000</td>"), "each thread's own");
     let entry = &document(&contents).caches[0];
     assert_eq!((entry.rest.as_str(), entry.loaded.as_str()), ("no load", "1"));
     assert_eq!(entry.cpus[1].cpu, 2);
@@ -67,6 +69,7 @@ fn misses_stand_beside_the_latencies_where_they_are_counted() {
 fn a_machine_without_counters_says_so() {
     let text = render(&contents(None), Style::default());
     assert!(text.contains("no performance counters here") && !text.contains("misses/s"), "{text}");
+    assert!(!html::render(&contents(None)).unwrap().contains("cache misses</th>"));
     assert_eq!(document(&contents(None)).caches[0].cpus[0].with_misses_per_s, None);
 }
 

@@ -296,7 +296,7 @@ fn the_summary_says_whom_a_disturbance_reaches_and_only_what_is_proven() {
 #[test]
 fn a_fault_counts_as_made_when_nearly_every_slot_of_time_has_it_and_none_at_rest() {
     let mut contents = contents();
-    for row in contents.rows.iter_mut() {
+    for row in &mut contents.rows {
         row.ticks.retain(|tick| tick.n < 8);
     }
     let late = Late { cpu: CPU, ticks: 1..8, ns: LENGTH - 90_000 };

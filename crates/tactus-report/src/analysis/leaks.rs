@@ -37,19 +37,17 @@ fn place(cell: &LeakEntry) -> String {
 pub fn disturbance(contents: &Contents, page: &Page) -> Vec<Table> {
     let Some(entry) = separation(contents) else { return Vec::new() };
     let wanted = page.environment.as_deref().unwrap_or_default();
-    let mut kinds: Vec<&str> = Vec::new();
-    for cell in entry.cells.iter().filter(|cell| cell.disturbed == wanted) {
-        if !kinds.contains(&cell.disturbance.as_str()) {
-            kinds.push(&cell.disturbance);
-        }
-    }
     if let Some(why) = entry.absent.get(wanted) {
         let remarks = vec![format!("{} is not on this machine: {}", clean(wanted), clean(why))];
         let title = format!("Disturbance in {}", clean(wanted));
         return vec![Table { title, head: Vec::new(), rows: Vec::new(), remarks, length: Length::Whole }];
     }
-    kinds
+    let asked =
+        |kind: &&str| entry.cells.iter().any(|cell| cell.disturbed == wanted && cell.disturbance == **kind);
+    entry
+        .disturbances()
         .into_iter()
+        .filter(asked)
         .map(|kind| {
             let own =
                 || entry.cells.iter().filter(|cell| cell.disturbed == wanted && cell.disturbance == kind);
@@ -96,7 +94,7 @@ pub fn disturbance(contents: &Contents, page: &Page) -> Vec<Table> {
             } else {
                 rows.iter_mut().for_each(|cells| cells.truncate(last));
             }
-            let remarks = refusals(own());
+            let remarks = refusals(&own().collect::<Vec<_>>());
             Table {
                 title,
                 head: head.into_iter().map(str::to_owned).collect(),
@@ -118,13 +116,13 @@ pub fn known(cell: &LeakEntry) -> String {
 }
 
 /// Why disturbances were not measured, each reason once.
-fn refusals<'a>(cells: impl Iterator<Item = &'a LeakEntry> + Clone) -> Vec<String> {
+fn refusals(cells: &[&LeakEntry]) -> Vec<String> {
     let all = |of: &LeakEntry| {
         let own = |cell: &&LeakEntry| cell.disturbance == of.disturbance && cell.disturbed == of.disturbed;
-        cells.clone().filter(own).all(|cell| cell.reason == of.reason)
+        cells.iter().copied().filter(own).all(|cell| cell.reason == of.reason)
     };
     let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
-    for cell in cells.clone().filter(|cell| cell.doubt == Some(Doubt::NotMeasured)) {
+    for cell in cells.iter().filter(|cell| cell.doubt == Some(Doubt::NotMeasured)) {
         let why = clean(&cell.reason).replacen(&format!(": {}: ", clean(&cell.disturbed)), ": ", 1);
         let mut place = format!("{} in {}", clean(&cell.disturbance), clean(&cell.disturbed));
         if !all(cell) {
@@ -148,13 +146,7 @@ pub fn anchor(cell: &LeakEntry) -> String {
 #[must_use]
 pub fn separation_tables(contents: &Contents) -> Vec<Table> {
     let Some(entry) = separation(contents) else { return Vec::new() };
-    let mut kinds: Vec<&str> = Vec::new();
-    for cell in &entry.cells {
-        if !kinds.contains(&cell.disturbance.as_str()) {
-            kinds.push(&cell.disturbance);
-        }
-    }
-    let mut tables: Vec<Table> = kinds.iter().map(|kind| words(&entry, kind)).collect();
+    let mut tables: Vec<Table> = entry.disturbances().iter().map(|kind| words(&entry, kind)).collect();
     if tables.is_empty() {
         let title = "Separation".to_owned();
         tables.push(Table {
@@ -176,12 +168,6 @@ pub fn separation_tables(contents: &Contents) -> Vec<Table> {
 
 fn absent(entry: &SeparationEntry) -> Vec<String> {
     entry.absent.iter().map(|(name, why)| format!("{}: not here: {}", clean(name), clean(why))).collect()
-}
-
-/// The environments of a separation that were there.
-fn present(entry: &SeparationEntry) -> Vec<&str> {
-    let there = entry.environments.iter().filter(|name| !entry.absent.contains_key(*name));
-    there.map(String::as_str).collect()
 }
 
 /// Two latencies, the unit once where both have it: `50.1/38.1 ms`.
@@ -217,7 +203,8 @@ fn legend(contents: &Contents, entry: &SeparationEntry) -> Vec<String> {
         );
     }
     let environments = &contents.plan.environment;
-    let kinds: Vec<String> = present(entry)
+    let kinds: Vec<String> = entry
+        .present()
         .into_iter()
         .filter_map(|name| Some((name, environments.get(name)?)))
         .filter(|(name, of)| of.kind != *name)
@@ -235,7 +222,7 @@ fn legend(contents: &Contents, entry: &SeparationEntry) -> Vec<String> {
 
 /// Who is reached by a disturbance: the matrix in words.
 fn words(entry: &SeparationEntry, kind: &str) -> Table {
-    let names = present(entry);
+    let names = entry.present();
     let of = |disturbed: &str, measured: &str, same: bool| {
         entry.cells.iter().find(|cell| {
             cell.disturbance == kind
@@ -284,7 +271,7 @@ fn words(entry: &SeparationEntry, kind: &str) -> Table {
          Maximum with/at rest. On the diagonal it is seen where it is made: without that the others of its row \
          prove nothing."
     )];
-    remarks.extend(refusals(entry.cells.iter().filter(|cell| cell.disturbance == kind)));
+    remarks.extend(refusals(&entry.cells.iter().filter(|cell| cell.disturbance == kind).collect::<Vec<_>>()));
     Table {
         title: format!("Whom does {kind} reach?"),
         head: std::iter::once(format!("{kind} in")).chain(names.iter().map(|name| clean(name))).collect(),

@@ -16,9 +16,9 @@ use crate::units::{clean, latency};
 pub fn reach(contents: &Contents) -> Vec<String> {
     let Some(entry) = separation(contents) else { return Vec::new() };
     let mut said = Vec::new();
-    for kind in kinds(&entry) {
+    for kind in entry.disturbances() {
         let mut unknown: Vec<(String, Vec<String>)> = Vec::new();
-        for disturbed in places(&entry) {
+        for disturbed in entry.environments.iter().map(String::as_str) {
             let own = |cell: &&LeakEntry| cell.disturbance == kind && cell.disturbed == disturbed;
             let cells: Vec<&LeakEntry> = entry.cells.iter().filter(own).collect();
             match sentence(&named(&entry, kind), disturbed, &cells) {
@@ -40,20 +40,6 @@ pub fn reach(contents: &Contents) -> Vec<String> {
 fn named(entry: &SeparationEntry, kind: &str) -> String {
     let fault = entry.cells.iter().any(|cell| cell.disturbance == kind && cell.length_ns.is_some());
     if fault { clean(kind) } else { format!("{} load", clean(kind)) }
-}
-
-fn kinds(entry: &SeparationEntry) -> Vec<&str> {
-    let mut kinds: Vec<&str> = Vec::new();
-    for cell in &entry.cells {
-        if !kinds.contains(&cell.disturbance.as_str()) {
-            kinds.push(&cell.disturbance);
-        }
-    }
-    kinds
-}
-
-fn places(entry: &SeparationEntry) -> Vec<&str> {
-    entry.environments.iter().map(String::as_str).collect()
 }
 
 /// What is known of one disturbed environment; nothing: what it is for, or an empty word where it was not asked.
@@ -79,7 +65,7 @@ fn sentence(kind: &str, disturbed: &str, cells: &[&LeakEntry]) -> Result<String,
             (true, false) => reached.push(format!("{name} (on the same CPU)")),
             (false, true) => reached.push(format!("{name} (on other CPUs)")),
             (false, false) if doubt.is_empty() && own.iter().any(|cell| cell.leak == Leak::No) => {
-                spared.push(name)
+                spared.push(name);
             }
             (false, false) => {
                 open.push(format!("{name} ({})", words(&doubt)));

@@ -26,18 +26,11 @@ const LETTER: f64 = 7.2;
 /// A figure for each disturbance.
 pub fn leaks(contents: &Contents) -> Vec<Figure> {
     let Some(entry) = separation(contents) else { return Vec::new() };
-    let mut kinds: Vec<&str> = Vec::new();
-    for cell in &entry.cells {
-        if !kinds.contains(&cell.disturbance.as_str()) {
-            kinds.push(&cell.disturbance);
-        }
-    }
-    kinds.into_iter().map(|kind| grid(&entry, kind)).collect()
+    entry.disturbances().into_iter().map(|kind| grid(&entry, kind)).collect()
 }
 
 fn grid(entry: &SeparationEntry, kind: &str) -> Figure {
-    let there = entry.environments.iter().filter(|name| !entry.absent.contains_key(*name));
-    let names: Vec<&String> = there.collect();
+    let names = entry.present();
     let across = f64::from(WIDTH) - NAMES;
     let wide = across / float(names.len().max(1) as u64);
     let letters = tactus_model::number::whole((wide - 12.0) / LETTER);
@@ -72,7 +65,7 @@ fn grid(entry: &SeparationEntry, kind: &str) -> Figure {
                 }
                 for (m, measured) in (0_u32..).zip(&names) {
                     let x = NAMES + wide * f64::from(m);
-                    for cell in cells.iter().filter(|cell| cell.measured == **measured) {
+                    for cell in cells.iter().filter(|cell| cell.measured == *measured) {
                         let y = if cell.same_cpu { y } else { y + FIELD / 2.0 };
                         field(canvas, cell, [x + 2.0, y + 2.0, wide - 4.0, FIELD / 2.0 - 4.0], most);
                     }

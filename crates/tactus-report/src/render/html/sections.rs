@@ -21,6 +21,8 @@ pub struct Section {
     figures: Vec<Drawn>,
     threads: Vec<ThreadRow>,
     has_thread_counters: bool,
+    /// Whether misses of the last-level cache were counted: seldom, so that the column would be empty.
+    has_misses: bool,
 }
 
 /// A measuring thread.
@@ -31,6 +33,7 @@ struct ThreadRow {
     priority: String,
     values: Vec<String>,
     counters: Vec<String>,
+    misses: String,
 }
 
 /// How the control of a row went.
@@ -91,7 +94,7 @@ pub fn sections(contents: &Contents) -> Vec<Section> {
                 .collect();
             kinds.dedup();
             let start_up: Vec<u64> = rows.iter().filter_map(|row| row.result.start_up_ms).collect();
-            let threads: Vec<ThreadRow> = rows.iter().flat_map(|row| threads(row)).collect();
+            let threads: Vec<ThreadRow> = rows.iter().flat_map(|row| threads(contents, row)).collect();
             Section {
                 name: clean(&place(contents, &own.environment)),
                 kinds,
@@ -100,6 +103,7 @@ pub fn sections(contents: &Contents) -> Vec<Section> {
                 has_thread_counters: threads
                     .iter()
                     .any(|thread| thread.counters.iter().any(|value| value != NONE)),
+                has_misses: threads.iter().any(|thread| thread.misses != NONE),
                 threads,
             }
         })
@@ -115,14 +119,15 @@ fn place(contents: &Contents, environment: &str) -> String {
     }
 }
 
-fn threads(row: &Row) -> Vec<ThreadRow> {
+fn threads(contents: &Contents, row: &Row) -> Vec<ThreadRow> {
     let result = &row.result;
+    let scenario = title(contents, result);
     let thread = |series: &tactus_model::bundle::SeriesResult| {
         let all = &series.summary;
         let number = |value: Option<u64>| value.map_or_else(|| NONE.into(), count);
         let thread = &series.counters;
         ThreadRow {
-            scenario: clean(&result.name),
+            scenario: clean(&scenario),
             id: clean(&series.key.to_string()),
             priority: format!("{} {}", result.policy, series.key.priority),
             values: vec![
@@ -142,6 +147,7 @@ fn threads(row: &Row) -> Vec<ThreadRow> {
                 thread.steal_ns.map_or_else(|| NONE.into(), |ns| latency(float(ns))),
                 number(thread.smi),
             ],
+            misses: number(thread.llc_misses),
         }
     };
     result.series.iter().map(thread).collect()
@@ -193,7 +199,7 @@ pub fn largest(contents: &Contents) -> Vec<LargestRow> {
         let mut values: Vec<_> = result.series.iter().flat_map(|series| &series.outliers).collect();
         values.sort_by_key(|outlier| std::cmp::Reverse(outlier.value_ns));
         LargestRow {
-            name: clean(&result.name),
+            name: clean(&title(contents, result)),
             kind: class(result.evidence),
             evidence: result.evidence.map(|evidence| evidence.to_string()),
             values: values
