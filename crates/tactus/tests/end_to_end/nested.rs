@@ -10,11 +10,11 @@ use crate::blocked::large;
 use crate::common::{alone, json, nothing_is_left, output, skipped, stderr, tactus};
 use crate::sshd::Sshd;
 
-/// As in the guide.
+/// As in the guide, shorter, and blocked.
 const PLAN: &str = r#"
 name = "container in a guest"
 [defaults]
-duration = "4s"
+duration = "2s"
 interval = "2ms"
 [environment.guest]
 kind = "qemu"
