@@ -21,6 +21,8 @@ use crate::sys;
 const COMMAND: Duration = Duration::from_secs(20);
 /// How long processes may take to die.
 const DYING: Duration = Duration::from_secs(10);
+/// How long those who undo something themselves, once they hear of the end, may take for it.
+const UNDOING: Duration = Duration::from_secs(3);
 /// How often a removal is tried: what a dead process held is freed a little later.
 const TRIES: u32 = 20;
 /// Time between two tries.
@@ -206,15 +208,17 @@ pub fn run(words: &[String]) {
     }
 }
 
-/// Kills every process that carries the mark, until there is none; `false` when some do not die.
+/// Kills every process that carries the mark, until there is none; `false` when some do not die. Companions
+/// end with their session by themselves, and some know best what they changed: they are killed last.
 fn kill_marked(marker: &str) -> bool {
-    let until = Instant::now() + DYING;
+    let (spared, until) = (Instant::now() + UNDOING, Instant::now() + DYING);
     loop {
         let alive = marked(marker);
         if alive.is_empty() {
             return true;
         }
-        for pid in &alive {
+        let all = Instant::now() >= spared;
+        for pid in alive.iter().filter(|pid| all || !is_companion(**pid)) {
             let _ = kill_process(*pid, Signal::KILL);
         }
         if Instant::now() >= until {
@@ -222,6 +226,12 @@ fn kill_marked(marker: &str) -> bool {
         }
         std::thread::sleep(Duration::from_millis(5));
     }
+}
+
+fn is_companion(pid: Pid) -> bool {
+    let path = format!("/proc/{}/cmdline", pid.as_raw_nonzero());
+    let line = fs::read(path).unwrap_or_default();
+    line.split(|byte| *byte == 0).nth(1) == Some(crate::companion::ARGUMENT.as_bytes())
 }
 
 /// Processes whose environment has the mark; never this one. A zombie has no environment.
