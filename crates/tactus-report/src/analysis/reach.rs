@@ -57,13 +57,14 @@ fn sentence(kind: &str, disturbed: &str, cells: &[&LeakEntry]) -> Result<String,
         let leaks = |same: bool| {
             own.iter().any(|cell| cell.same_cpu == same && matches!(cell.leak, Leak::Yes | Leak::Partly))
         };
+        let part = if own.iter().any(|cell| cell.leak == Leak::Yes) { "" } else { "in part, " };
         let doubt: BTreeSet<Doubt> =
             own.iter().filter_map(|cell| cell.doubt).filter(|doubt| *doubt != Doubt::NoSuchCpu).collect();
         let name = clean(place);
         match (leaks(true), leaks(false)) {
-            (true, true) => reached.push(format!("{name} (on every CPU)")),
-            (true, false) => reached.push(format!("{name} (on the same CPU)")),
-            (false, true) => reached.push(format!("{name} (on other CPUs)")),
+            (true, true) => reached.push(format!("{name} ({part}on every CPU)")),
+            (true, false) => reached.push(format!("{name} ({part}on the same CPU)")),
+            (false, true) => reached.push(format!("{name} ({part}on other CPUs)")),
             (false, false) if doubt.is_empty() && own.iter().any(|cell| cell.leak == Leak::No) => {
                 spared.push(name);
             }
