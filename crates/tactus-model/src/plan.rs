@@ -401,9 +401,10 @@ pub struct Separation {
     /// Time between two wake-ups in all of its scenarios; left out: as in any other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<Nanos>,
-    /// Name of the scenario at rest. Filled in, with the scenarios, when the plan is resolved.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rest: Option<String>,
+    /// Names of the scenarios at rest, before and after all others. Filled in, with the scenarios, when the
+    /// plan is resolved.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rest: Vec<String>,
     /// The scenarios with a disturbance. Filled in.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub disturbed: Vec<Disturbed>,

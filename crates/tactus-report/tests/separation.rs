@@ -93,7 +93,7 @@ fn contents() -> Contents {
             what(None, Some(Load::Cpu(tactus_model::activity::Cpu::default()))),
         ],
         interval: None,
-        rest: Some("rest".into()),
+        rest: vec!["rest".into()],
         disturbed: places
             .iter()
             .flat_map(|place| {
@@ -195,6 +195,44 @@ fn what_arrives_smaller_leaks_in_part() {
     let part = cell(&contents(), "hog", "container", "guest", true);
     assert_eq!((part.leak, part.full), (Leak::Partly, Some(0)), "{}", part.reason);
     assert_eq!(part.evidence, Some(Evidence::Emulated), "the lesser evidence of the two");
+}
+
+/// The same rows at rest once more, after all others.
+fn rest_again(contents: &mut Contents, late: &[Late]) {
+    contents.plan.separation.as_mut().unwrap().rest.push("again".into());
+    for (seed, place) in (60_u64..).zip(["host", "container", "guest"]) {
+        contents.rows.push(row("again", place, seed, late));
+    }
+}
+
+#[test]
+fn what_exceeds_one_rest_alone_is_the_machines_drift() {
+    let mut contents = contents();
+    rest_again(&mut contents, &[]);
+    assert_eq!(cell(&contents, "hog", "container", "guest", true).leak, Leak::Partly, "it exceeds both");
+    let mut contents = self::contents();
+    rest_again(&mut contents, &on(CPU, 6 * MS));
+    let drift = cell(&contents, "hog", "container", "guest", true);
+    assert_eq!(drift.leak, Leak::No, "{}", drift.reason);
+    assert_eq!((drift.slots, drift.rest_max_ns), ([20, 10], Some(6 * MS)));
+    assert_eq!(cell(&contents, "hog", "host", "guest", true).leak, Leak::Yes, "50 ms exceed 6 ms, too");
+}
+
+#[test]
+fn a_rest_that_was_not_reached_is_left_out() {
+    let mut contents = contents();
+    rest_again(&mut contents, &[]);
+    for row in contents.rows.iter_mut().filter(|row| row.result.name == "again") {
+        *row = unmeasured(row.result.clone(), RowStatus::Skipped, "interrupted");
+    }
+    let one = cell(&contents, "hog", "host", "guest", true);
+    assert_eq!((one.leak, one.slots), (Leak::Yes, [10, 10]), "{}", one.reason);
+    for row in contents.rows.iter_mut().filter(|row| row.result.name == "rest") {
+        *row = unmeasured(row.result.clone(), RowStatus::Skipped, "interrupted");
+    }
+    let none = cell(&contents, "hog", "host", "guest", true);
+    assert_eq!(none.leak, Leak::NotKnown);
+    assert!(none.reason.starts_with("not measured at rest: interrupted"), "{}", none.reason);
 }
 
 #[test]

@@ -299,7 +299,7 @@ fn shape(plan: &Plan, scenario: &Scenario, path: &str, source: &Source) -> Resul
 /// it stands for.
 fn separation(plan: &Plan, names: &mut BTreeSet<String>, source: &Source) -> Result<(), PlanError> {
     let Some(separation) = &plan.separation else { return Ok(()) };
-    if separation.rest.is_some() {
+    if !separation.rest.is_empty() {
         return Ok(());
     }
     for name in &separation.environments {
@@ -307,7 +307,7 @@ fn separation(plan: &Plan, names: &mut BTreeSet<String>, source: &Source) -> Res
             return Err(undefined(plan, source, "separation.environments", name));
         }
     }
-    names.insert(super::separation::AT_REST.to_owned());
+    names.extend(super::separation::AT_REST.map(str::to_owned));
     for (at, disturbance) in separation.disturb.iter().enumerate() {
         let Some(what) = disturbance.kind() else {
             return Err(source.error(

@@ -15,8 +15,8 @@ use tactus_model::{CpuSet, Nanos};
 use super::PlanError;
 use super::resolved::ResolvedEnvironment;
 
-/// Name of the scenario at rest.
-pub const AT_REST: &str = "separation: at rest";
+/// Names of the scenarios at rest: a machine drifts, and what differs between these two is no disturbance's.
+pub const AT_REST: [&str; 2] = ["separation: at rest", "separation: at rest, again"];
 
 /// Why an environment on another machine is in no separation.
 const ELSEWHERE: &str = "it lies on another machine, which has no CPU in common with this one";
@@ -37,7 +37,7 @@ pub fn expand(
     environment: impl Fn(&str) -> Result<ResolvedEnvironment, PlanError>,
 ) -> Result<Plan, PlanError> {
     let mut plan = plan.clone();
-    let Some(mut separation) = plan.separation.clone().filter(|s| s.rest.is_none()) else { return Ok(plan) };
+    let Some(mut separation) = plan.separation.clone().filter(|s| s.rest.is_empty()) else { return Ok(plan) };
     let mut present: Vec<(String, ResolvedEnvironment)> = Vec::new();
     for name in &separation.environments {
         let resolved = environment(name)?;
@@ -91,7 +91,7 @@ fn tick(separation: &Separation) -> Option<Nanos> {
     faults.map(|fault| Nanos(fault.size().1)).max().filter(|every| every.0 >= Nanos::from_secs(1).0)
 }
 
-/// The scenario at rest, and one for each disturbance in each environment.
+/// The scenario at rest, one for each disturbance in each environment, and at rest again.
 fn scenarios(
     separation: &mut Separation,
     present: &[(String, ResolvedEnvironment)],
@@ -117,8 +117,9 @@ fn scenarios(
         interval,
         ..Scenario::default()
     };
-    let mut all = vec![scenario(AT_REST, measured())];
-    separation.rest = Some(AT_REST.into());
+    let [before, after] = AT_REST.map(|name| scenario(name, measured()));
+    let mut all = vec![before];
+    separation.rest = AT_REST.map(str::to_owned).to_vec();
     for disturbance in &separation.disturb {
         let Some(what) = disturbance.kind() else { continue };
         for (place, environment) in present {
@@ -139,5 +140,6 @@ fn scenarios(
             separation.disturbed.push(Disturbed { scenario: name, environment: place.clone(), what, cpu });
         }
     }
+    all.push(after);
     all
 }

@@ -30,6 +30,18 @@ pub struct Ratio {
     pub high: f64,
 }
 
+impl Ratio {
+    /// What holds for both: as little as the one allows, and as much as the other does.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            estimate: (self.estimate * other.estimate).sqrt(),
+            low: self.low.min(other.low),
+            high: self.high.max(other.high),
+        }
+    }
+}
+
 /// The test at one probability of error on either side. It remembers what it has worked out.
 #[derive(Debug)]
 pub struct Test {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tactus_model::bundle::{Contents, Row, RowResult};
 use tactus_model::document::{Doubt, Leak, LeakEntry, SeparationEntry};
 use tactus_model::event::RowStatus;
-use tactus_model::number::float;
+use tactus_model::number::{float, whole};
 use tactus_model::plan::{Disturbed, Separation};
 use tactus_model::series::SeriesKey;
 use tactus_model::{CpuSet, Evidence};
@@ -139,21 +139,28 @@ fn cell(
         contents.rows.iter().find(own)
     };
     let with = row(&disturbed.scenario, measured);
-    let rest = plan.rest.as_deref().and_then(|name| row(name, measured));
-    let (Some(with), Some(rest)) = (with, rest) else {
+    let rests: Vec<&Row> = plan.rest.iter().filter_map(|name| row(name, measured)).collect();
+    let (Some(with), false) = (with, rests.is_empty()) else {
         cell.reason = "it was not asked for in this run".into();
         return cell;
     };
     let at = row(&disturbed.scenario, &disturbed.environment);
     cell.disturbed_inside = at.and_then(|at| inside(&at.result, disturbed.cpu?));
     cell.evidence = lesser(with.result.evidence, at.and_then(|at| at.result.evidence));
-    for (row, what) in [(with, "with it"), (rest, "at rest")] {
-        if row.result.status != RowStatus::Measured {
-            let why = reason(contents, &row.result).unwrap_or_default();
-            cell.reason = format!("not measured {what}: {}", clean(&why));
-            return cell;
-        }
+    let measured = |row: &&Row| row.result.status == RowStatus::Measured;
+    // The last rest is missing where a run was interrupted.
+    let tried = [
+        (Some(with), "with it"),
+        (rests.iter().find(|row| measured(row)).or(rests.first()).copied(), "at rest"),
+    ];
+    for (row, what) in
+        tried.into_iter().filter_map(|(row, what)| Some((row.filter(|row| !measured(row))?, what)))
+    {
+        let why = reason(contents, &row.result).unwrap_or_default();
+        cell.reason = format!("not measured {what}: {}", clean(&why));
+        return cell;
     }
+    let rests: Vec<&Row> = rests.into_iter().filter(measured).collect();
     let here = |result: &RowResult, key: &SeriesKey| {
         let outside =
             result.layout.iter().find(|(inside, _)| *inside == key.cpu).map(|(_, outside)| *outside);
@@ -173,7 +180,7 @@ fn cell(
         };
         return cell;
     }
-    judge(&mut cell, disturbed, [rest, with], |result, key| here(result, key), tests);
+    judge(&mut cell, disturbed, (&rests, with), |result, key| here(result, key), tests);
     cell
 }
 
@@ -181,7 +188,7 @@ fn cell(
 fn judge(
     cell: &mut LeakEntry,
     disturbed: &Disturbed,
-    [rest, with]: [&Row; 2],
+    (rests, with): (&[&Row], &Row),
     here: impl Fn(&RowResult, &SeriesKey) -> bool,
     tests: &Tests,
 ) {
@@ -196,14 +203,22 @@ fn judge(
     cell.length_ns = length;
     let every = every.or_else(|| every_of(&with.result, disturbed));
     let slot = every.unwrap_or(0).max(SLOT_NS);
-    let slots = [rest, with].map(|row| slots(row, slot, |key| here(&row.result, key)));
-    cell.slots = [slots[0].len(), slots[1].len()];
+    let slots = |row: &Row| slots(row, slot, |key| here(&row.result, key));
+    let (at_rest, with_it): (Vec<Vec<u64>>, _) =
+        (rests.iter().map(|rest| slots(rest)).collect(), slots(with));
+    // It is held against each rest by itself: what exceeds one alone is the machine's own drift.
+    let ratios: Option<Vec<Ratio>> = at_rest.iter().map(|rest| tests.cells.ratio(rest, &with_it)).collect();
+    let ratios = ratios.unwrap_or_default();
+    let ratio = ratios.iter().copied().reduce(Ratio::and);
+    let most = ratios.iter().zip(&at_rest).map(|(ratio, rest)| ratio.high * median(rest));
+    let most = most.fold(0.0, f64::max);
+    let at_rest = at_rest.concat();
+    cell.slots = [at_rest.len(), with_it.len()];
     let max = |row: &Row| {
         let own = row.result.series.iter().filter(|series| here(&row.result, &series.key));
         own.filter_map(|series| series.summary.max_ns).max()
     };
-    (cell.rest_max_ns, cell.with_max_ns) = (max(rest), max(with));
-    let ratio = tests.cells.ratio(&slots[0], &slots[1]);
+    (cell.rest_max_ns, cell.with_max_ns) = (rests.iter().filter_map(|rest| max(rest)).max(), max(with));
     if let Some(ratio) = ratio {
         cell.ratio = Some(ratio.estimate);
         cell.ratio_low = Some(ratio.low);
@@ -225,15 +240,20 @@ fn judge(
             };
             let own = |row: &Row, least| seen(row, least, |key| here(&row.result, key));
             let full = whole_size(length, with.result.interval_ns);
-            let scale = float(with.result.measured_ns) / float(rest.result.measured_ns.max(1));
+            let rested: u64 = rests.iter().map(|rest| rest.result.measured_ns).sum();
+            let scale = float(with.result.measured_ns) / float(rested.max(1));
+            let at_rest_at_least = |least| {
+                let all: u64 = rests.iter().map(|rest| own(rest, least)).sum();
+                float(all) * scale
+            };
             cell.half = Some(own(with, length / 2));
-            cell.half_at_rest = Some(float(own(rest, length / 2)) * scale);
-            cell.full = Some(own(with, full).saturating_sub(own(rest, full)));
-            let typical = median(&slots[0]);
-            let reached = slots.each_ref().map(|of| of.iter().filter(|ns| **ns >= length / 2).count());
+            cell.half_at_rest = Some(at_rest_at_least(length / 2));
+            cell.full = Some(own(with, full).saturating_sub(whole(at_rest_at_least(full).ceil())));
+            let typical = median(&at_rest);
+            let reached = [&at_rest, &with_it].map(|of| of.iter().filter(|ns| **ns >= length / 2).count());
             let made =
                 cell.disturbed == cell.measured && cell.same_cpu && more(reached, cell.slots) <= tests.made;
-            sized_leak(cell, length, ratio, (typical, made));
+            sized_leak(cell, length, ratio, &Seen { typical, most, made });
         }
     }
     if cell.leak == Leak::No && !proven && cell.disturbed != cell.measured {
@@ -244,20 +264,28 @@ fn judge(
 
 /// A late wake-up shows the length of a block less the part that was over when it fell due.
 fn whole_size(length: u64, interval: u64) -> u64 {
-    let size = tactus_model::number::whole(float(length) * SIZE);
+    let size = whole(float(length) * SIZE);
     size.min(length.saturating_sub(interval)).max(length / 2)
 }
 
+/// What was seen of a disturbance of known size, beside the ratio.
+struct Seen {
+    /// The typical maximum at rest, in ns.
+    typical: f64,
+    /// Typical maxima above this are excluded, in ns.
+    most: f64,
+    /// It is certain, by how many slots of time have it, that it was there.
+    made: bool,
+}
+
 /// A disturbance of known size.
-/// `typical` is the typical maximum at rest, in ns; `made`: it is certain, by how many slots of time have
-/// it, that it was there.
-fn sized_leak(cell: &mut LeakEntry, length: u64, ratio: Ratio, (typical, made): (f64, bool)) {
+fn sized_leak(cell: &mut LeakEntry, length: u64, ratio: Ratio, seen: &Seen) {
     let (full, half) = (cell.full.unwrap_or(0), cell.half.unwrap_or(0));
     let rest = cell.half_at_rest.unwrap_or(0.0);
     let injected = cell.injected.unwrap_or(0);
     let often = |count: u64| float(count) >= OFTEN * float(injected.max(1));
     let size = latency(float(length));
-    let shown = ratio.low > 1.0 || made;
+    let shown = ratio.low > 1.0 || seen.made;
     let of = format!("{} of {} injections", count(full.min(injected.max(full))), count(injected));
     let (leak, doubt, reason) = if cell.slots.contains(&0) || ratio.low <= 0.0 {
         let [rest, with] = cell.slots;
@@ -283,15 +311,15 @@ fn sized_leak(cell: &mut LeakEntry, length: u64, ratio: Ratio, (typical, made): 
             Some(Doubt::TooFew),
             format!("{half} latencies of half its size or more{times}: too few to tell from noise"),
         )
-    } else if !ratio.high.is_finite() || ratio.high * typical >= float(length / 2) {
-        let noise = latency(typical);
+    } else if !seen.most.is_finite() || seen.most >= float(length / 2) {
+        let noise = latency(seen.typical);
         (
             Leak::NotKnown,
             Some(Doubt::Noise),
             format!("its own noise (typical maximum {noise}) could hide it ({size})"),
         )
     } else {
-        let least = latency(ratio.high * typical);
+        let least = latency(seen.most);
         (
             Leak::No,
             None,

@@ -100,7 +100,7 @@ pub fn render(contents: &Contents, style: Style) -> String {
     let separation = contents.plan.separation.as_ref();
     let apart = |row: &tactus_model::bundle::Row| {
         separation.is_some_and(|all| {
-            all.rest.as_ref() == Some(&row.result.name)
+            all.rest.contains(&row.result.name)
                 || all.disturbed.iter().any(|at| at.scenario == row.result.name)
         })
     };
