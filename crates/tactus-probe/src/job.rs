@@ -398,7 +398,7 @@ impl Running {
                 }
                 Incoming::Ended => return Ok(Some(Farewell::Ended)),
                 Incoming::Message(ToProbe::Prove | ToProbe::Go) => {
-                    channel.note(Note::info("the job already runs"))?
+                    channel.note(Note::info("the job already runs"))?;
                 }
                 Incoming::Message(ToProbe::Job(_)) => {
                     let reason = "a job already runs; stop it first".to_owned();

@@ -153,7 +153,8 @@ impl Stage<'_> {
             context.kept.iter().filter(|s| keep && s.is_reusable()).map(|s| s.name.clone()).collect();
         context.close_kept(|session| reusable.contains(&session.name));
         drop(self.divided.take());
-        for promise in self.promises.drain(..) {
+        // The last that was changed is put back first.
+        for promise in self.promises.drain(..).rev() {
             // A probe that came to its end has put back what it set.
             if all_done {
                 promise.settled();

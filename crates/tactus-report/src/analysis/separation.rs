@@ -149,13 +149,11 @@ fn cell(
     cell.evidence = lesser(with.result.evidence, at.and_then(|at| at.result.evidence));
     let measured = |row: &&Row| row.result.status == RowStatus::Measured;
     // The last rest is missing where a run was interrupted.
-    let tried = [
-        (Some(with), "with it"),
-        (rests.iter().find(|row| measured(row)).or(rests.first()).copied(), "at rest"),
-    ];
-    for (row, what) in
-        tried.into_iter().filter_map(|(row, what)| Some((row.filter(|row| !measured(row))?, what)))
-    {
+    let rested = rests.iter().find(|row| measured(row)).or(rests.first()).copied();
+    let unmeasured = [(Some(with), "with it"), (rested, "at rest")]
+        .into_iter()
+        .find_map(|(row, what)| Some((row.filter(|row| !measured(row))?, what)));
+    if let Some((row, what)) = unmeasured {
         let why = reason(contents, &row.result).unwrap_or_default();
         cell.reason = format!("not measured {what}: {}", clean(&why));
         return cell;

@@ -9,10 +9,12 @@ use tactus_model::event::Event;
 use tactus_model::message::{Activity, Job, ToProbe, What};
 
 use super::{Failure, Stage};
+use crate::guardian::Guardian;
 use crate::run::blocks::undos;
 use crate::run::engine::Context;
 use crate::run::session::Session;
 use crate::run::settings::{Settings, settings};
+use crate::system::System;
 
 /// How long a probe may take to prepare a job; one that hears nothing is booted with it.
 const PREPARATION: Duration = Duration::from_secs(90);
@@ -64,7 +66,7 @@ impl Stage<'_> {
         Ok(())
     }
 
-    /// Promises that what a block changes of this machine's kernel is taken back.
+    /// Promises that what a block changes of a kernel that lives on is taken back.
     pub(super) fn promise_blocks(
         &mut self,
         context: &Context<'_>,
@@ -81,10 +83,19 @@ impl Stage<'_> {
             .collect();
         self.blocks += faults.iter().filter(|fault| matches!(fault, Fault::Block(_))).count();
         let proving = if let ControlBy::Fault(fault) = control { Some(fault) } else { None };
-        for how in faults.into_iter().chain(proving).flat_map(|fault| undos(fault, context.system)) {
-            let promise = context.guardian.promise(how);
-            let failed = |error| Failure::Scenario(format!("{name}: the guardian cannot be told: {error}"));
-            self.promises.push(promise.map_err(failed)?);
+        let failed = |error| Failure::Scenario(format!("{name}: the guardian cannot be told: {error}"));
+        // A container inside another machine has that one's kernel.
+        let outer = context.resolved.environments[name].spec.inside.as_ref();
+        let outer = outer.and_then(|outer| self.sessions.iter().position(|session| session.name == *outer));
+        let (guardian, system): (&Guardian, &dyn System) = match outer {
+            Some(at) => {
+                let nest = self.sessions[at].nest(context.guardian).map_err(failed)?;
+                (&nest.guardian, &nest.system)
+            }
+            None => (context.guardian, context.system),
+        };
+        for how in faults.into_iter().chain(proving).flat_map(|fault| undos(fault, system)) {
+            self.promises.push(guardian.promise(how).map_err(failed)?);
         }
         Ok(())
     }
