@@ -175,7 +175,7 @@ impl Cell {
             cell: name.clone(),
             jailhouse: jailhouse.clone(),
             looked: Instant::now(),
-            before: 0,
+            ended: 0,
         };
         let stream = Some(Stream { reader: Box::new(reader), writer });
         Ok(Self { jailhouse, name, id: cell.id, stream, heard, console, budget, notes, before: None, ends })

@@ -236,7 +236,8 @@ impl Conversation {
         }));
         loop {
             match self.hear(PATIENCE) {
-                FromProbe::Ready => break,
+                FromProbe::Ready => self.say(&ToProbe::Prove),
+                FromProbe::Proven => break,
                 FromProbe::Refused(refusal) => panic!("refused: {refusal:?}"),
                 _ => {}
             }

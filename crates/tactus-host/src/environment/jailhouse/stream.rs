@@ -36,8 +36,9 @@ pub struct Heard {
     reached: AtomicU64,
     /// Whether the cell is being booted, so that its state says nothing.
     pub booting: AtomicBool,
-    /// How far the inmate's job is heard: it does by itself what the others are told to do later.
-    stage: AtomicU8,
+    /// From where on the inmate's job is not heard yet: it does by itself what the others are told to do
+    /// later.
+    held: AtomicU8,
     /// Whether a probe speaks: it has said its first frame, and was not stopped since.
     greeted: AtomicBool,
 }
@@ -72,16 +73,16 @@ impl Heard {
 pub struct Piece {
     /// The line; empty: the console has ended.
     bytes: Vec<u8>,
-    /// The stage that must be reached before what follows is passed on.
-    before: u8,
+    /// What has come to its end with it.
+    ends: u8,
 }
 
-/// All of the inmate's job is heard that does not wait for others.
-const PREPARED: u8 = 0;
-/// Its control is heard.
-const PROVING: u8 = 1;
-/// All of it is heard.
-const GOING: u8 = 2;
+/// No part of a job; nothing is held.
+const NOTHING: u8 = 0;
+/// The preparation of a job; it is heard to here.
+const PREPARATION: u8 = 1;
+/// The control of a job; it is heard to here.
+const CONTROL: u8 = 2;
 
 /// Reads a console in a thread of its own. Lines that are no frames are kept; nothing is passed on
 /// before the first frame of a probe, since a ring still holds what an earlier one said.
@@ -128,13 +129,13 @@ impl Sorter {
                 continue;
             }
             let line = std::mem::take(&mut self.line);
-            let (mut frame, mut before) = (false, PREPARED);
+            let (mut frame, mut ends) = (false, NOTHING);
             for item in self.decoder.feed::<FromProbe>(&line) {
                 frame |= matches!(item, Item::Message(_) | Item::Lost(_));
                 match item {
                     Item::Message(FromProbe::Tick(tick)) => heard.reached.store(tick.at_ns, Ordering::Release),
-                    Item::Message(FromProbe::Ready) => before = PROVING,
-                    Item::Message(FromProbe::Proven) => before = GOING,
+                    Item::Message(FromProbe::Ready) => ends = PREPARATION,
+                    Item::Message(FromProbe::Proven) => ends = CONTROL,
                     _ => {}
                 }
             }
@@ -151,7 +152,7 @@ impl Sorter {
                 heard.greeted.store(true, Ordering::Release);
             }
             if heard.speaks() {
-                passed.push(Piece { bytes: line, before });
+                passed.push(Piece { bytes: line, ends });
             }
         }
         passed
@@ -166,8 +167,8 @@ pub struct Watched {
     pub cell: String,
     pub jailhouse: Jailhouse,
     pub looked: Instant,
-    /// The stage that must be reached before anything more is passed on.
-    pub before: u8,
+    /// What the last that was passed on has brought to its end.
+    pub ended: u8,
 }
 
 impl Watched {
@@ -186,7 +187,8 @@ impl Watched {
 impl Read for Watched {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while self.rest.is_empty() {
-            if self.heard.stage.load(Ordering::Acquire) < self.before {
+            let held = self.heard.held.load(Ordering::Acquire);
+            if held != NOTHING && self.ended >= held {
                 std::thread::sleep(HELD);
                 if self.over() {
                     return Ok(0);
@@ -196,7 +198,7 @@ impl Read for Watched {
             match self.pieces.recv_timeout(LOOK) {
                 Ok(piece) if piece.bytes.is_empty() => return Ok(0),
                 Ok(piece) => {
-                    self.before = piece.before;
+                    self.ended = piece.ends;
                     self.rest.extend(piece.bytes);
                 }
                 Err(RecvTimeoutError::Timeout) => {}
@@ -230,7 +232,7 @@ impl Mailbox {
         said.extend(encoder.encode(&ToProbe::Go)?);
         self.heard.reached.store(0, Ordering::Release);
         // What it does before the others are told to is heard when they are.
-        self.heard.stage.store(PREPARED, Ordering::Release);
+        self.heard.held.store(PREPARATION, Ordering::Release);
         self.heard.booting.store(true, Ordering::Release);
         let booted = self.inmate.boot(&said);
         self.heard.booting.store(false, Ordering::Release);
@@ -241,7 +243,7 @@ impl Mailbox {
     }
 
     fn stop(&self) -> io::Result<()> {
-        self.heard.stage.store(GOING, Ordering::Release);
+        self.heard.held.store(NOTHING, Ordering::Release);
         let running = cells::named(&self.cell, &*self.jailhouse.system);
         if !running.is_some_and(|cell| cell.state != State::ShutDown) {
             return Ok(());
@@ -257,7 +259,7 @@ impl Mailbox {
         let done = Done { end: End::Stopped, reason: None, measured_ns, load_rounds: Vec::new() };
         let words = Encoder::new().encode(&FromProbe::Done(done))?;
         // Nobody listens any more: then nobody waits for it.
-        let _ = self.into.send(Piece { bytes: words, before: PREPARED });
+        let _ = self.into.send(Piece { bytes: words, ends: NOTHING });
         Ok(())
     }
 }
@@ -267,8 +269,8 @@ impl Write for Mailbox {
         for item in self.decoder.feed(bytes) {
             match item {
                 Item::Message(job @ ToProbe::Job(_)) => self.boot(&job)?,
-                Item::Message(ToProbe::Prove) => self.heard.stage.store(PROVING, Ordering::Release),
-                Item::Message(ToProbe::Go) => self.heard.stage.store(GOING, Ordering::Release),
+                Item::Message(ToProbe::Prove) => self.heard.held.store(CONTROL, Ordering::Release),
+                Item::Message(ToProbe::Go) => self.heard.held.store(NOTHING, Ordering::Release),
                 Item::Message(ToProbe::Stop) => self.stop()?,
                 _ => {}
             }
