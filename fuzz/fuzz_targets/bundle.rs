@@ -8,7 +8,6 @@ use std::sync::OnceLock;
 
 use libfuzzer_sys::fuzz_target;
 use tactus_host::bundle::{Trust, Writer, read};
-use tactus_model::activity::{Measure, Policy, Timer};
 use tactus_model::bundle::{Machine, RowResult};
 use tactus_model::event::{Event, RowStatus, RunStatus, Stamped, Ticked};
 use tactus_model::facts::Facts;
@@ -97,32 +96,9 @@ const TICK_NS: u64 = 1_000_000_000;
 /// A small run as the writer writes it; `end`: whether it could finish.
 fn write(dir: &Path, end: bool) {
     let mut result = RowResult {
-        host: None,
-        layout: Vec::new(),
-        injected: Vec::new(),
-        waits: None,
-        name: "host, idle".into(),
-        environment: "host".into(),
-        kind: "host".into(),
-        evidence: None,
-        measurement: Measure::Timer(Timer::default()),
-        interval_ns: 200_000,
-        priority: 95,
-        policy: Policy::Fifo,
-        load: Vec::new(),
-        fault: Vec::new(),
-        status: RowStatus::Skipped,
-        reason: None,
-        started: None,
         planned_ns: 4 * 1440 * TICK_NS,
-        measured_ns: 0,
         start_up_ms: Some(12),
-        series: Vec::new(),
-        all: None,
-        control: Vec::new(),
-        notes: Vec::new(),
-        frames_lost: 0,
-        require: None,
+        ..RowResult::unmeasured("host, idle", "host", "host")
     };
     let mut plan = Plan { name: "sample".into(), ..Plan::default() };
     plan.environment.insert("host".into(), Environment { kind: "host".into(), ..Environment::default() });

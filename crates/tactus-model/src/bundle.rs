@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-use crate::activity::{Measure, Policy};
+use crate::activity::{Measure, Policy, Timer};
 use crate::cpus::CpuSet;
 use crate::event::{RowStatus, RunStatus, Ticked};
 use crate::evidence::Evidence;
@@ -233,6 +233,44 @@ pub const INTERRUPTED: &str = "interrupted after ";
 pub const STOPPED: &str = "stopped after ";
 
 impl RowResult {
+    /// A row of which nothing is known yet but where it belongs: a timer every 200 us at SCHED_FIFO 95, for no
+    /// time, skipped.
+    #[must_use]
+    pub fn unmeasured(
+        name: impl Into<String>,
+        environment: impl Into<String>,
+        kind: impl Into<String>,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            environment: environment.into(),
+            kind: kind.into(),
+            evidence: None,
+            measurement: Measure::Timer(Timer::default()),
+            interval_ns: 200_000,
+            priority: 95,
+            policy: Policy::Fifo,
+            load: Vec::new(),
+            fault: Vec::new(),
+            status: RowStatus::Skipped,
+            reason: None,
+            started: None,
+            planned_ns: 0,
+            measured_ns: 0,
+            start_up_ms: None,
+            series: Vec::new(),
+            all: None,
+            control: Vec::new(),
+            notes: Vec::new(),
+            frames_lost: 0,
+            require: None,
+            host: None,
+            layout: Vec::new(),
+            injected: Vec::new(),
+            waits: None,
+        }
+    }
+
     /// Its environment as the name of a place: with the state of the machine, where it has one. Facts are
     /// kept by it: after a reboot an environment is another place.
     #[must_use]

@@ -3,7 +3,6 @@
 use std::fs;
 use std::path::Path;
 
-use tactus_model::activity::{Measure, Policy, Timer};
 use tactus_model::bundle::{Machine, RowResult, SeriesResult};
 use tactus_model::event::{Event, RowStatus, RunStatus, Stamped, Ticked};
 use tactus_model::latency::{Latency, Sparse};
@@ -16,34 +15,7 @@ use super::{BundleError, Trust, Writer, read};
 const TICK_NS: u64 = 1_000_000_000;
 
 fn row(ticks: u64) -> RowResult {
-    RowResult {
-        name: "host, idle".into(),
-        environment: "host".into(),
-        kind: "host".into(),
-        evidence: None,
-        measurement: Measure::Timer(Timer::default()),
-        interval_ns: 200_000,
-        priority: 95,
-        policy: Policy::Fifo,
-        load: Vec::new(),
-        fault: Vec::new(),
-        status: RowStatus::Skipped,
-        reason: None,
-        started: None,
-        planned_ns: ticks * TICK_NS,
-        measured_ns: 0,
-        start_up_ms: None,
-        series: Vec::new(),
-        all: None,
-        control: Vec::new(),
-        notes: Vec::new(),
-        frames_lost: 0,
-        require: None,
-        host: None,
-        layout: Vec::new(),
-        injected: Vec::new(),
-        waits: None,
-    }
+    RowResult { planned_ns: ticks * TICK_NS, ..RowResult::unmeasured("host, idle", "host", "host") }
 }
 
 fn tick(n: u64, total: &mut Latency) -> Tick {

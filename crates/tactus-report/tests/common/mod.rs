@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use serde_json::{Value, json};
-use tactus_model::activity::{Measure, Policy, Timer};
 use tactus_model::bundle::{Contents, FORMAT, Interval, Machine, Manifest, Row, RowResult, SeriesResult};
 use tactus_model::event::{RowStatus, RunStatus, Ticked};
 use tactus_model::facts::Facts;
@@ -65,34 +64,7 @@ pub const MACHINE: &str = "bench-07";
 
 /// A row as it would have been planned.
 pub fn planned(name: &str, environment: &str, kind: &str, load: Vec<Value>) -> RowResult {
-    RowResult {
-        name: name.into(),
-        environment: environment.into(),
-        kind: kind.into(),
-        evidence: None,
-        measurement: Measure::Timer(Timer::default()),
-        interval_ns: 200_000,
-        priority: 95,
-        policy: Policy::Fifo,
-        load,
-        fault: Vec::new(),
-        status: RowStatus::Skipped,
-        reason: None,
-        started: None,
-        planned_ns: 10_000_000_000,
-        measured_ns: 0,
-        start_up_ms: None,
-        series: Vec::new(),
-        all: None,
-        control: Vec::new(),
-        notes: Vec::new(),
-        frames_lost: 0,
-        require: None,
-        host: None,
-        layout: Vec::new(),
-        injected: Vec::new(),
-        waits: None,
-    }
+    RowResult { load, planned_ns: 10_000_000_000, ..RowResult::unmeasured(name, environment, kind) }
 }
 
 /// Ticks, samples per tick and series, ticks per interval of the log.

@@ -3,6 +3,7 @@
 
 use std::fs;
 
+use crate::blocked::large;
 use crate::common::{alone, json, nothing_is_left, output, skipped, stderr, stdout, tactus};
 
 /// How long the vCPU is held each time, in ns.
@@ -51,12 +52,7 @@ cpus = "1"
     assert!((3..=5).contains(&times), "{injected}");
     assert!(injected["longest_ns"].as_u64().unwrap() >= LENGTH_NS);
     // On the virtual CPU that was held, as often as it was, and at its size or more: the machine is shared.
-    let large = |cpu: u64| {
-        let series = row["series"].as_array().unwrap().iter().find(|series| series["cpu"] == cpu).unwrap();
-        let outliers = series["outliers"].as_array().unwrap().iter();
-        outliers.filter(|outlier| outlier["value_ns"].as_u64().unwrap() >= LENGTH_NS * 9 / 10).count() as u64
-    };
-    assert!(large(1) >= times - 1, "{row:#}");
+    assert!(large(&row, 1, LENGTH_NS) >= times - 1, "{row:#}");
     // By the host's record of that thread.
     let stopped = |wait: &&serde_json::Value| {
         wait["cpu"] == 1

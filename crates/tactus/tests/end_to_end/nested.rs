@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::blocked::large;
+use crate::blocked::{LENGTH_NS, large};
 use crate::common::{alone, json, nothing_is_left, output, skipped, stderr, tactus};
 use crate::sshd::Sshd;
 
@@ -109,9 +109,9 @@ fn a_container_in_a_guest_is_measured_through_the_guests_probe_and_is_gone_with_
             "{row:#}"
         );
         // Some five blocks; the machine is shared, so that some may be hidden in others.
-        let there = large(&row, 1);
+        let there = large(&row, 1, LENGTH_NS);
         assert!(there >= 3, "{scenario}: seen {there} times where it was: {row:#}");
-        assert!(large(&row, 0) < there, "{scenario}: as often on the other CPU");
+        assert!(large(&row, 0, LENGTH_NS) < there, "{scenario}: as often on the other CPU");
     }
     let report = fs::read_to_string(out.join("report.html")).unwrap();
     assert!(report.contains("container (oci in guest)"));

@@ -3,7 +3,6 @@
 use tactus_model::activity::{Measure, Policy, Timer};
 use tactus_model::bundle::RowResult;
 use tactus_model::cpus::CpuRequest;
-use tactus_model::event::RowStatus;
 use tactus_model::message::{Activity, What};
 use tactus_model::plan::{self, Scenario};
 use tactus_model::{CpuSet, Nanos};
@@ -201,36 +200,23 @@ impl<'a> Resolver<'a> {
             let What::Measure { measure, interval_ns, priority, policy } = &at.activity.what else {
                 continue;
             };
+            let environment = &self.environments[&at.environment];
             let result = RowResult {
-                name: resolved.name.clone(),
-                environment: at.environment.clone(),
-                kind: self.environments[&at.environment].kind.kind().to_owned(),
-                evidence: None,
                 measurement: measure.clone(),
                 interval_ns: *interval_ns,
                 priority: *priority,
                 policy: *policy,
                 load: loads.clone(),
                 fault: faults.clone(),
-                status: RowStatus::Skipped,
                 reason: resolved.skip.clone(),
-                started: None,
                 planned_ns: resolved.duration_ns,
-                measured_ns: 0,
-                start_up_ms: None,
-                series: Vec::new(),
-                all: None,
-                control: Vec::new(),
-                notes: Vec::new(),
-                frames_lost: 0,
                 require: self.value(scenario, |s| s.require),
                 host: self
                     .host(scenario)
                     .or_else(|| Some(self.choices.state.as_ref()?.name.clone()))
                     .filter(|_| !self.plan.host_state.is_empty()),
-                layout: self.environments[&at.environment].laid_out().to_vec(),
-                injected: Vec::new(),
-                waits: None,
+                layout: environment.laid_out().to_vec(),
+                ..RowResult::unmeasured(&resolved.name, &at.environment, environment.kind.kind())
             };
             self.rows.push(RowPlan { activity: at.activity.id, result });
         }
