@@ -2,7 +2,7 @@
 
 use tactus_audit::{Arch, Subject};
 
-use super::file::{self, Marks, comment};
+use super::comment::{Marks, comment, header};
 use super::{File, Generator, GenerateRequest, Output, Page, Placement, GenerateError, placement};
 
 /// The entry of the table.
@@ -63,7 +63,7 @@ const VERIFY: &str = "After the reboot `cat /proc/cmdline /sys/devices/system/cp
 
 fn drop_in(request: &GenerateRequest<'_>, parameters: &[Parameter], line: &str) -> File {
     let any = format!("With another boot loader, append this to the kernel's command line: {line}");
-    let mut text = file::header(
+    let mut text = header(
         request,
         Marks::Hash,
         "grub",
@@ -92,7 +92,7 @@ fn drop_in(request: &GenerateRequest<'_>, parameters: &[Parameter], line: &str) 
 
 fn with_grubby(request: &GenerateRequest<'_>, parameters: &[Parameter]) -> File {
     let mut text = "#!/bin/sh\n".to_owned();
-    text += &file::header(
+    text += &header(
         request,
         Marks::Hash,
         "grub",

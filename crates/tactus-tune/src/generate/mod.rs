@@ -15,11 +15,12 @@ macro_rules! generators {
     };
 }
 
+mod comment;
 mod container;
 mod error;
-mod file;
 mod guest;
 mod memory;
+mod output;
 mod placement;
 mod request;
 #[cfg(test)]
@@ -27,11 +28,12 @@ mod testing;
 
 generators! { grub, tuned, libvirt, qemu, docker, podman, nova, kubernetes, kubevirt }
 
+pub use comment::of_check;
 pub use error::GenerateError;
-pub use file::{File, of_check};
 pub use memory::{Page, Size};
+pub use output::{File, Output};
 pub use placement::Placement;
-pub use request::{Accel, GenerateRequest, GuestOptions, Output};
+pub use request::{Accel, GenerateRequest, GuestOptions};
 
 /// A generator.
 pub struct Generator {
