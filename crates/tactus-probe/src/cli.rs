@@ -111,7 +111,7 @@ fn perform(command: Command) -> Result<u8, String> {
             println!("{json}");
         }
         Command::Guardian { journal, marker } => return Ok(guardian::watch(&journal, &marker)),
-        Command::Undo { journal } => return Ok(guardian::undo(&journal)),
+        Command::Undo { journal } => return Ok(guardian::recover(&journal)),
         Command::Watch(words) => return Ok(watch::main(&words)),
         Command::Child(words) => return Ok(door::main(&words)),
         Command::Companion(task) => return Ok(companion::main(&task)),

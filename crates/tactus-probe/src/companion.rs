@@ -32,7 +32,7 @@ use crate::fault::{Count, Disturbance, Held};
 use crate::{fault, load, sys};
 
 /// The argument that makes a process a companion.
-pub const ARGUMENT: &str = "companion";
+pub const ARGUMENT: &str = tactus_model::undo::SELF_UNDOING;
 /// How long a companion may take for an answer, in s.
 const PATIENCE_S: i64 = 10;
 /// How long one that changed the kernel may take to put it back.

@@ -19,6 +19,7 @@ mod measure;
 mod say;
 mod session;
 mod sys;
+mod undo;
 mod watch;
 
 use std::process::ExitCode;
