@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::Command;
 
 use rustix::process::setsid;
-use tactus_model::undo::{Entry, MARKER, Undo, kill_marked, outstanding, undo};
+use tactus_model::undo::{Entry, MARKER, kill_marked, outstanding, undo};
 
 use crate::sys;
 use crate::undo::Here;
@@ -97,6 +97,8 @@ fn note_done(record: Option<&mut File>, id: u64) {
 #[cfg(test)]
 mod tests {
     use std::path::PathBuf;
+
+    use tactus_model::undo::Undo;
 
     use super::*;
 

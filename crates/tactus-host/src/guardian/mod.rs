@@ -6,8 +6,8 @@ mod journal;
 mod recover;
 mod run;
 mod undo;
+mod warnings;
 
 pub use recover::recover;
 pub use run::{Guardian, Promise, Workspace};
-#[cfg(test)]
-pub(crate) use undo::sentence;
+pub use warnings::Warnings;

@@ -49,7 +49,7 @@ pub fn look(
     let mut stage = Stage::new(planned);
     let result = stage.bring_up(&mut context, 0, name);
     let facts = stage.facts(name);
-    stage.close(&mut context, false);
+    stage.close(&mut context, false)?;
     match result {
         Ok(()) => Ok(facts),
         Err(Failure::Run(error)) => Err(error.into()),

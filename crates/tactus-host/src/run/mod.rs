@@ -1,6 +1,5 @@
 //! A run: resolved plan -> scenarios -> events -> bundle.
 
-mod blocks;
 mod engine;
 mod interrupt;
 mod look;
@@ -14,7 +13,6 @@ mod settings;
 mod tests;
 mod vcpus;
 
-pub use blocks::undos;
 pub use engine::{RunError, Sink, run};
 pub use interrupt::Interrupt;
 pub use look::{LookError, look};

@@ -43,7 +43,10 @@ pub(super) fn perform(
     if refused {
         stage.withdraw(context);
     }
-    stage.close(context, result.is_ok() || refused);
+    let closed = stage.close(context, result.is_ok() || refused);
+    if !matches!(result, Err(Failure::Run(_))) {
+        closed?;
+    }
     match result {
         Ok(()) => stage.end(context),
         Err(Failure::Run(error)) => Err(error),
@@ -144,14 +147,17 @@ impl Stage<'_> {
     }
 
     /// Ends every environment; after a scenario that left nothing behind those stay up that the next one may use.
-    pub(super) fn close(&mut self, context: &mut Context<'_>, well: bool) {
+    ///
+    /// # Errors
+    /// When what they say at their end cannot be told; they have been ended then.
+    pub(super) fn close(&mut self, context: &mut Context<'_>, well: bool) -> Result<(), RunError> {
         let ended = |session: &Session| session.done && !session.refused;
         let all_done = self.blocks == 0 && self.sessions.iter().all(ended);
         let keep = well && !context.interrupt.asked();
         context.kept.append(&mut self.sessions);
         let reusable: Vec<String> =
             context.kept.iter().filter(|s| keep && s.is_reusable()).map(|s| s.name.clone()).collect();
-        context.close_kept(|session| reusable.contains(&session.name));
+        let closed = context.close_kept(|session| reusable.contains(&session.name));
         drop(self.divided.take());
         // The last that was changed is put back first.
         for promise in self.promises.drain(..).rev() {
@@ -160,6 +166,7 @@ impl Stage<'_> {
                 promise.settled();
             }
         }
+        closed.and(context.tell_warnings(None))
     }
 
     /// What the probe of an environment has read so far.
@@ -176,7 +183,7 @@ impl Stage<'_> {
         // What this scenario does not use must not disturb it.
         context.close_kept(|session| {
             names.contains(&session.name) && session.measured == self.measured(resolved, &session.name)
-        });
+        })?;
         for name in names {
             if context.interrupt.asked() {
                 return Err(Failure::Interrupted);

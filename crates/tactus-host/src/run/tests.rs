@@ -338,8 +338,8 @@ fn perform_into(
     let guardian = Guardian::start(&Real).expect("a guardian");
     let machine = Topology::of(&Facts::default());
     let sinks: Vec<&mut dyn Sink> = vec![&mut recorder, &mut witness];
-    let status = run(resolved, &Real, &guardian, &machine, dir, dir, interrupt, sinks).expect("a run");
-    guardian.finish();
+    let workspace = guardian.workspace().expect("a directory");
+    let status = run(resolved, &Real, guardian, &machine, workspace, dir, interrupt, sinks).expect("a run");
     recorder.into_writer().finish(status).expect("an end");
     (status, bundle::read(&bundle, Trust::Whole).expect("a whole bundle"), witness.events)
 }

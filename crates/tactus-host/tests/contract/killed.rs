@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
-use tactus_host::run::undos;
 use tactus_host::system::{Child, Invocation, Line, Remote, System};
 use tactus_model::activity::Off;
 use tactus_model::message::{End, FromProbe, NoteKind, ToProbe};
+use tactus_model::undo::block::undos;
 
 use super::conversation::{Conversation, PATIENCE, Speaks, listen};
 use super::faults::{assert_undone, block, job, prepare, with};
@@ -156,8 +156,10 @@ fn the_companion_alone(guest: &Remote, first: &mut Conversation) {
 fn both(guest: &Remote, first: &mut Conversation) {
     let guardian = first.guardian().within(guest, "guest").unwrap();
     let fault = block(Off::Interrupts, None);
-    let promises: Vec<_> =
-        undos(&fault, guest).into_iter().map(|how| guardian.promise(how).unwrap()).collect();
+    let promises: Vec<_> = undos(&fault, |path| guest.text(path))
+        .into_iter()
+        .map(|how| guardian.promise(how).unwrap())
+        .collect();
     let mut second = Second::start(guest);
     // Prepared, and waiting for its orders: it does not look after its companion meanwhile.
     second.block(false);

@@ -55,7 +55,7 @@ impl Drop for Promised {
 
 fn made(machine: &Memory, wanted: Partition, measured: &str) -> (Result<Divided<Promised>, String>, Kept) {
     let kept = Kept::default();
-    let promise = |how: Undo| Ok(Promised(crate::guardian::sentence(&how), Rc::clone(&kept)));
+    let promise = |how: Undo| Ok(Promised(how.to_string(), Rc::clone(&kept)));
     let divided = make(machine, "1", wanted, &set(measured), &set("0-3"), promise);
     (divided, Rc::clone(&kept))
 }
@@ -84,8 +84,8 @@ fn intel_ways_are_taken_from_the_end_that_devices_leave_alone() {
     assert_eq!(
         *kept.borrow(),
         [
-            "removed the empty directory /sys/fs/resctrl/tactus-1-others",
-            "removed the empty directory /sys/fs/resctrl/tactus-1-measured",
+            "removing the empty directory /sys/fs/resctrl/tactus-1-others",
+            "removing the empty directory /sys/fs/resctrl/tactus-1-measured",
         ],
         "newest first"
     );

@@ -7,10 +7,10 @@ use tactus_model::activity::Fault;
 use tactus_model::control::ControlBy;
 use tactus_model::event::Event;
 use tactus_model::message::{Activity, Job, ToProbe, What};
+use tactus_model::undo::block::undos;
 
 use super::{Failure, Stage};
 use crate::guardian::Guardian;
-use crate::run::blocks::undos;
 use crate::run::engine::Context;
 use crate::run::session::Session;
 use crate::run::settings::{Settings, settings};
@@ -94,7 +94,8 @@ impl Stage<'_> {
             }
             None => (context.guardian, context.system),
         };
-        for how in faults.into_iter().chain(proving).flat_map(|fault| undos(fault, system)) {
+        for how in faults.into_iter().chain(proving).flat_map(|fault| undos(fault, |path| system.text(path)))
+        {
             self.promises.push(guardian.promise(how).map_err(failed)?);
         }
         Ok(())
