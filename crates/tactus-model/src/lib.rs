@@ -26,6 +26,7 @@ pub mod message;
 pub mod number;
 pub mod partition;
 pub mod plan;
+pub mod resctrl;
 pub mod series;
 pub mod size;
 pub mod threads;

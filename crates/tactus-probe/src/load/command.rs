@@ -116,8 +116,9 @@ fn watch(words: &[String], rounds: &AtomicU64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use tactus_model::activity;
+
+    use super::*;
 
     fn works(run: &[&str]) -> Result<usize, Refusal> {
         let run = run.iter().map(|word| (*word).to_owned()).collect();

@@ -75,9 +75,10 @@ fn stream(bytes: u64, rounds: &AtomicU64, enough: impl Fn() -> bool) {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use tactus_model::activity;
     use tactus_model::size::Bytes;
+
+    use super::*;
 
     fn works(bytes: Option<u64>) -> Result<usize, Refusal> {
         let table = activity::Memory { bytes: bytes.map(Bytes) };

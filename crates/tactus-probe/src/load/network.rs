@@ -96,8 +96,9 @@ fn receive(from: &UdpSocket, rounds: &AtomicU64) -> io::Error {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use tactus_model::activity;
+
+    use super::*;
 
     #[test]
     fn a_datagram_is_one_that_the_loopback_can_carry() {

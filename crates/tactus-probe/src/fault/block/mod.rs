@@ -144,8 +144,9 @@ fn by_some_way(wanted: &Wanted<'_>, block: &activity::Block) -> Result<Disturban
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use tactus_model::Nanos;
+
+    use super::*;
 
     #[test]
     fn blocks_that_the_tracers_or_the_watchdogs_do_not_allow_are_refused() {

@@ -1,0 +1,121 @@
+//! What is promised before it is done, and how it is taken back: the cell destroyed, Jailhouse disabled.
+//! A cell may refuse its end once, or for good: then it stays, and what is left is said.
+
+use std::time::Duration;
+
+use tactus_model::message::Note;
+use tactus_model::undo::Undo;
+use tactus_system::guardian::{Promise, Warnings};
+
+use super::cells::{self, Cell};
+use super::command::Jailhouse;
+use crate::support::cannot;
+use crate::{Setting, StartError};
+
+/// How often a cell is asked to end.
+const TRIES: u32 = 3;
+/// How long it is left alone in between.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// What is to be taken back.
+pub struct Ends {
+    jailhouse: Jailhouse,
+    cell: Option<(String, Promise)>,
+    hypervisor: Option<Promise>,
+    warnings: Warnings,
+}
+
+impl Ends {
+    /// Nothing yet.
+    pub fn new(jailhouse: &Jailhouse, setting: &Setting<'_>) -> Self {
+        let warnings = setting.guardian.warnings().clone();
+        Self { jailhouse: jailhouse.clone(), cell: None, hypervisor: None, warnings }
+    }
+
+    /// Promises that Jailhouse is disabled; to be called before it is enabled.
+    ///
+    /// # Errors
+    /// When that cannot be written down.
+    pub fn promise_disable(&mut self, setting: &Setting<'_>) -> Result<(), StartError> {
+        self.hypervisor = Some(promise(setting, self.jailhouse.words_twice(&["disable"]))?);
+        Ok(())
+    }
+
+    /// Promises that the cell is destroyed; to be called before it is made.
+    ///
+    /// # Errors
+    /// When that cannot be written down.
+    pub fn promise_destroy(&mut self, setting: &Setting<'_>, name: &str) -> Result<(), StartError> {
+        let words = self.jailhouse.words_twice(&["cell", "destroy", "--name", name]);
+        self.cell = Some((name.to_owned(), promise(setting, words)?));
+        Ok(())
+    }
+
+    /// Takes everything back. What is left is a warning, and is tried once more at the end of the run.
+    pub fn take_back(&mut self) {
+        if let Some((name, promise)) = self.cell.take() {
+            self.settle(promise, self.destroy(&name));
+        }
+        if let Some(promise) = self.hypervisor.take() {
+            self.settle(promise, self.disable());
+        }
+    }
+
+    fn settle(&self, promise: Promise, ended: Result<(), String>) {
+        match ended {
+            Ok(()) => promise.settled(),
+            Err(words) => {
+                self.warnings.add(Note::obstacle(words, "the guardian asks once more at the end of the run"));
+                promise.at_the_end();
+            }
+        }
+    }
+
+    fn destroy(&self, name: &str) -> Result<(), String> {
+        let Some(cell) = cells::named(name, &*self.jailhouse.system) else { return Ok(()) };
+        if cell.state.runs() {
+            // What destroys it is what counts.
+            let _ = self.insist(&["cell", "shutdown", "--name", name]);
+        }
+        self.insist(&["cell", "destroy", "--name", name]).map_err(|said| {
+            let now = cells::named(name, &*self.jailhouse.system).map_or_else(|| name.to_owned(), |c| c.to_string());
+            format!("{now} refuses to be destroyed ({said}): it is left; `jailhouse cell destroy {name}` asks again")
+        })
+    }
+
+    fn disable(&self) -> Result<(), String> {
+        let system = &*self.jailhouse.system;
+        if cells::enabled(system) != Some(true) {
+            return Ok(());
+        }
+        let others: Vec<String> = cells::all(system).iter().filter(|c| c.id != 0).map(Cell::to_string).collect();
+        if !others.is_empty() {
+            return Err(format!("Jailhouse is left enabled as long as there is {}", others.join("; ")));
+        }
+        self.insist(&["disable"]).map_err(|said| format!("Jailhouse is left enabled ({said}): `jailhouse disable`"))
+    }
+
+    fn insist(&self, arguments: &[&str]) -> Result<(), String> {
+        let mut said = String::new();
+        for attempt in 0..TRIES {
+            if attempt > 0 {
+                std::thread::sleep(PAUSE);
+            }
+            match self.jailhouse.run(arguments) {
+                Ok(_) => return Ok(()),
+                Err(refused) => said = refused.said,
+            }
+        }
+        Err(said)
+    }
+}
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        self.take_back();
+    }
+}
+
+fn promise(setting: &Setting<'_>, words: Vec<String>) -> Result<Promise, StartError> {
+    setting.guardian.promise(Undo::Run(words)).map_err(|error| cannot("the guardian cannot be told", error))
+}
