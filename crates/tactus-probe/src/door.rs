@@ -22,7 +22,7 @@ use tactus_model::door::{Answer, Call, Exited, Output, READ, Verb, WINDOW, decod
 use tactus_model::message::FromProbe;
 use tactus_model::undo::{Undo, attempt, in_order, undo};
 
-use crate::undo::Here;
+use crate::actions::LocalSystem;
 
 /// The argument that makes a process a child of a door.
 pub const ARGUMENT: &str = "child";
@@ -115,7 +115,7 @@ impl Door {
             }
             Verb::Promise => self.promises.extend(call.undo.map(|undo| (call.child, undo))),
             Verb::Settle => self.promises.retain(|(number, _)| *number != call.child),
-            Verb::Undo => attempt(&call.undo.ok_or_else(|| errno(libc::EINVAL))?, &Here)?,
+            Verb::Undo => attempt(&call.undo.ok_or_else(|| errno(libc::EINVAL))?, &LocalSystem)?,
         }
         Ok(Some(answer))
     }
@@ -287,7 +287,7 @@ impl Drop for Door {
             return;
         }
         for (_, how) in in_order(std::mem::take(&mut self.promises)) {
-            if let Err(error) = undo(&how, &Here) {
+            if let Err(error) = undo(&how, &LocalSystem) {
                 crate::say::say!("tactus-probe: not undone: {how}: {error}");
             }
         }

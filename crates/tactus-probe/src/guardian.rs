@@ -13,8 +13,8 @@ use std::process::Command;
 use rustix::process::setsid;
 use tactus_model::undo::{Entry, MARKER, kill_marked, outstanding, undo};
 
+use crate::actions::LocalSystem;
 use crate::sys;
-use crate::undo::Here;
 
 /// Watches over a run until its pipe closes, and then undoes. Returns the exit code: 0 when
 /// everything is undone.
@@ -32,7 +32,7 @@ pub fn watch(journal: &Path, marker: &str) -> u8 {
     // An error is an end, too: what was told until then counts.
     let _ = io::stdin().read_to_end(&mut told);
     // Should the journal not be readable, this much is known.
-    let _ = kill_marked(marker, &Here);
+    let _ = kill_marked(marker, &LocalSystem);
     finish(journal, &String::from_utf8_lossy(&told))
 }
 
@@ -67,7 +67,7 @@ fn finish(journal: &Path, told: &str) -> u8 {
     }
     let mut left = 0;
     for (id, how) in open {
-        match undo(&how, &Here) {
+        match undo(&how, &LocalSystem) {
             Ok(()) => note_done(record.as_mut(), id),
             Err(error) => {
                 left += 1;

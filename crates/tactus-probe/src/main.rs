@@ -1,6 +1,7 @@
 //! The probe: one static program that is put into every environment. It collects facts, measures,
 //! makes load, injects faults, and guards what a run must take back.
 
+mod actions;
 mod apply;
 mod channel;
 mod cli;
@@ -19,7 +20,6 @@ mod measure;
 mod say;
 mod session;
 mod sys;
-mod undo;
 mod watch;
 
 use std::process::ExitCode;

@@ -2,10 +2,10 @@
 //! back when the run ends in any way. A small process holds the other end of a pipe and takes back
 //! what a dead run could not; the next command takes back what even the guardian could not.
 
+mod actions;
 mod journal;
 mod recover;
 mod run;
-mod undo;
 mod warnings;
 
 pub use recover::recover;

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use tactus_model::message::Note;
 use tactus_model::undo::{Entry, MARKER, Undo, undo};
 
+use super::actions::SystemActions;
 use super::journal::Journal;
-use super::undo::ThroughTheDoor;
 use super::warnings::Warnings;
 use crate::probe;
 use crate::{Child, Invocation, Remote, System, cache_dir, state_dir};
@@ -247,7 +247,7 @@ impl Promise {
     }
 
     fn take_back(&self, how: &Undo) -> io::Result<()> {
-        undo(how, &ThroughTheDoor(&*self.inner.system))?;
+        undo(how, &SystemActions(&*self.inner.system))?;
         self.done();
         Ok(())
     }

@@ -10,10 +10,10 @@ use tactus_model::undo::block::{MODULE, PARAMETERS, unload};
 use tactus_model::undo::{Actions, undo};
 
 use super::{No, Wanted, no};
+use crate::actions::LocalSystem;
 use crate::companion::promise;
 use crate::fault::{Count, Disturbance, Held, repeat};
 use crate::sys;
-use crate::undo::Here;
 
 const TRIGGER: &str = "/sys/kernel/preemptirq_delay_test/trigger";
 
@@ -41,7 +41,7 @@ pub(super) fn prepare(wanted: &Wanted<'_>) -> Result<Disturbance, No> {
     let mut words = vec!["modprobe".to_owned(), MODULE.to_owned()];
     words.extend(values.iter().map(|(name, value)| [*name, value].concat()));
     // What has come of it is seen below.
-    let _ = Here.run(&words, LOADING);
+    let _ = LocalSystem.run(&words, LOADING);
     let loaded = Loaded;
     // Where it is not there, or is an older one that passes over what it does not know.
     for (name, value) in &values {
@@ -73,7 +73,7 @@ impl Held for Loaded {
 
     fn end(&mut self) -> Result<Count, String> {
         if Path::new(PARAMETERS).exists() {
-            let _ = undo(&unload(), &Here);
+            let _ = undo(&unload(), &LocalSystem);
         }
         if Path::new(PARAMETERS).exists() {
             Err([MODULE, " cannot be unloaded"].concat())

@@ -11,7 +11,7 @@ use tactus_model::message::Refusal;
 use tactus_model::undo::{Undo, undo};
 
 use super::{Disturbance, Fault, refused, size};
-use crate::undo::Here;
+use crate::actions::LocalSystem;
 
 /// The longest block, in ns: beyond it the kernel's own watchdogs wake up.
 const LONGEST_NS: u64 = 1_000_000_000;
@@ -100,7 +100,7 @@ pub fn put_back(changed: &[Undo]) -> u8 {
     let newest = || changed.iter().rev();
     let mut left = 0;
     for how in newest().filter(|how| !is_value(how)).chain(newest().filter(is_value)) {
-        if let Err(error) = undo(how, &Here) {
+        if let Err(error) = undo(how, &LocalSystem) {
             left += 1;
             crate::say::say!("tactus-probe: not put back: {how}: {error}");
         }

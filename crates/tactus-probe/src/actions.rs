@@ -16,9 +16,9 @@ use crate::sys;
 const POLL: Duration = Duration::from_millis(10);
 
 /// The system that this process is on.
-pub struct Here;
+pub struct LocalSystem;
 
-impl Files for Here {
+impl Files for LocalSystem {
     fn canonical(&self, path: &Path) -> io::Result<PathBuf> {
         fs::canonicalize(path)
     }
@@ -44,7 +44,7 @@ impl Files for Here {
     }
 }
 
-impl Actions for Here {
+impl Actions for LocalSystem {
     fn remove(&self, path: &Path) -> io::Result<()> {
         remove(path, self)
     }
@@ -108,8 +108,8 @@ impl Actions for Here {
 }
 
 #[cfg(test)]
-const fn here() -> Here {
-    Here
+const fn here() -> LocalSystem {
+    LocalSystem
 }
 
 #[cfg(test)]

@@ -9,9 +9,9 @@ use tactus_model::undo::Actions;
 use crate::{Invocation, System, monotonic_ns};
 
 /// The machine behind the door.
-pub struct ThroughTheDoor<'a>(pub &'a dyn System);
+pub struct SystemActions<'a>(pub &'a dyn System);
 
-impl Actions for ThroughTheDoor<'_> {
+impl Actions for SystemActions<'_> {
     fn remove(&self, path: &Path) -> io::Result<()> {
         self.0.remove(path)
     }
@@ -57,8 +57,8 @@ impl Actions for ThroughTheDoor<'_> {
 }
 
 #[cfg(test)]
-const fn here() -> ThroughTheDoor<'static> {
-    ThroughTheDoor(&crate::Real)
+const fn here() -> SystemActions<'static> {
+    SystemActions(&crate::Real)
 }
 
 #[cfg(test)]
