@@ -2,6 +2,7 @@
 //! by word, so that every way of going wrong can be played.
 
 mod resume;
+mod warnings;
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
@@ -318,13 +319,25 @@ fn perform_resolved(
     dir: &Path,
     stop_at_last_tick: bool,
 ) -> (RunStatus, Contents, Vec<Event>) {
+    perform_into(writer(resolved, dir), resolved, dir, stop_at_last_tick)
+}
+
+fn writer(resolved: &Resolved, dir: &Path) -> Writer {
     let results: Vec<_> = resolved.rows.iter().map(|row| row.result.clone()).collect();
-    let bundle = dir.join("bundle");
-    let writer = Writer::create(&bundle, &resolved.plan, &results, Machine::default()).expect("a bundle");
-    perform_into(writer, resolved, dir, stop_at_last_tick)
+    Writer::create(&dir.join("bundle"), &resolved.plan, &results, Machine::default()).expect("a bundle")
 }
 
 fn perform_into(
+    writer: Writer,
+    resolved: &Resolved,
+    dir: &Path,
+    stop_at_last_tick: bool,
+) -> (RunStatus, Contents, Vec<Event>) {
+    perform_guarded(Guardian::start(&Real).expect("a guardian"), writer, resolved, dir, stop_at_last_tick)
+}
+
+fn perform_guarded(
+    guardian: Guardian,
     writer: Writer,
     resolved: &Resolved,
     dir: &Path,
@@ -335,7 +348,6 @@ fn perform_into(
     let mut recorder = Recorder::new(writer, resolved);
     let mut witness = Witness { events: Vec::new(), stops: stop_at_last_tick.then(|| interrupt.clone()) };
     let interrupt = &interrupt;
-    let guardian = Guardian::start(&Real).expect("a guardian");
     let machine = Topology::of(&Facts::default());
     let sinks: Vec<&mut dyn Sink> = vec![&mut recorder, &mut witness];
     let workspace = guardian.workspace().expect("a directory");

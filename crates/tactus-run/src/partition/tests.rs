@@ -168,7 +168,7 @@ fn resctrl_is_mounted_where_the_kernel_has_it_and_unmounted_again() {
     let busy = with.answer(&["mount"], 32, "", "mount: permission denied\n");
     let (refused, kept) = made(&busy, parts(Some(50), None), "2-3");
     assert_eq!(refused.err().unwrap(), "resctrl cannot be mounted: mount: permission denied");
-    assert_eq!(*kept.borrow(), ["detached the mount /sys/fs/resctrl"]);
+    assert_eq!(*kept.borrow(), ["detaching the mount /sys/fs/resctrl"]);
     assert_eq!(busy.calls(), [["mount", "-t", "resctrl", "resctrl", "/sys/fs/resctrl"]]);
 }
 
