@@ -39,7 +39,7 @@ pub fn watch(journal: &Path, marker: &str) -> u8 {
 /// Undoes the journal that a power cut or a killed guardian left. Returns the exit code.
 pub fn recover(journal: &Path) -> u8 {
     if !journal.exists() {
-        crate::say::say!("tactus-probe: there is no journal {}", journal.display());
+        crate::stderr::say!("tactus-probe: there is no journal {}", journal.display());
         return 2;
     }
     finish(journal, "")
@@ -49,7 +49,7 @@ pub fn recover(journal: &Path) -> u8 {
 fn without_mark() -> u8 {
     use std::os::unix::process::CommandExt;
     let error = Command::new("/proc/self/exe").args(std::env::args_os().skip(1)).env_remove(MARKER).exec();
-    crate::say::say!("tactus-probe: guardian: /proc/self/exe: {error}");
+    crate::stderr::say!("tactus-probe: guardian: /proc/self/exe: {error}");
     2
 }
 
@@ -71,7 +71,7 @@ fn finish(journal: &Path, told: &str) -> u8 {
             Ok(()) => note_done(record.as_mut(), id),
             Err(error) => {
                 left += 1;
-                crate::say::say!("tactus-probe: guardian: not undone: {how}: {error}");
+                crate::stderr::say!("tactus-probe: guardian: not undone: {how}: {error}");
             }
         }
     }
@@ -80,7 +80,7 @@ fn finish(journal: &Path, told: &str) -> u8 {
     }
     match fs::remove_file(journal) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            crate::say::say!("tactus-probe: guardian: {}: {error}", journal.display());
+            crate::stderr::say!("tactus-probe: guardian: {}: {error}", journal.display());
             2
         }
         _ => 0,

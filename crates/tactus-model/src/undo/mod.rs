@@ -18,5 +18,5 @@ mod tests;
 
 pub use execute::{Actions, attempt, undo};
 pub use journal::{Entry, MARKER, Undo, in_order, outstanding};
-pub use processes::{SELF_UNDOING, kill_marked, marked};
+pub use processes::{WORKER, kill_marked, marked};
 pub use remove::{Files, remove};

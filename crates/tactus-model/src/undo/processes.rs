@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::{Actions, MARKER};
 
 /// The argument of a probe's process that undoes what it changed, once its session has gone.
-pub const SELF_UNDOING: &str = "companion";
+pub const WORKER: &str = "worker";
 /// How long processes may take to die.
 pub(super) const DYING: Duration = Duration::from_secs(10);
 /// How long those who undo something themselves, once they hear of the end, may take for it.
@@ -53,7 +53,7 @@ pub fn marked(marker: &str, actions: &impl Actions) -> io::Result<Vec<u32>> {
 }
 
 fn undoes(pid: u32, actions: &impl Actions) -> bool {
-    words(&read(pid, "cmdline", actions)).nth(1) == Some(SELF_UNDOING.as_bytes())
+    words(&read(pid, "cmdline", actions)).nth(1) == Some(WORKER.as_bytes())
 }
 
 fn read(pid: u32, file: &str, actions: &impl Actions) -> Vec<u8> {

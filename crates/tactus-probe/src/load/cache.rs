@@ -9,7 +9,7 @@ use tactus_model::message::Refusal;
 use tactus_model::size::Bytes;
 
 use super::{Load, each, length, next, number, room, stranger};
-use crate::companion::Work;
+use crate::worker::Work;
 
 /// The load.
 pub struct Cache;

@@ -16,7 +16,7 @@ use tactus_model::message::Refusal;
 use tactus_model::size::Bytes;
 
 use super::{Load, length, next, number, pinned, refuse, stranger};
-use crate::companion::{Work, over};
+use crate::worker::{Work, over};
 
 /// The load.
 pub struct Disk;

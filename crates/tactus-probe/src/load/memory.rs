@@ -9,7 +9,7 @@ use tactus_model::activity::Load as Table;
 use tactus_model::message::Refusal;
 
 use super::{Load, each, length, number, refuse, room, stranger};
-use crate::companion::Work;
+use crate::worker::Work;
 
 /// The load.
 pub struct Memory;

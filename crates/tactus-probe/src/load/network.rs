@@ -11,8 +11,8 @@ use tactus_model::message::Refusal;
 use tactus_model::size::Bytes;
 
 use super::{Load, length, number, pinned, refuse, stranger};
-use crate::companion::{Work, over};
 use crate::sys;
+use crate::worker::{Work, over};
 
 /// The load.
 pub struct Network;

@@ -63,10 +63,10 @@ impl Ends {
 
     fn settle(&self, promise: Promise, ended: Result<(), String>) {
         match ended {
-            Ok(()) => promise.settled(),
+            Ok(()) => promise.forget(),
             Err(words) => {
                 self.warnings.add(Note::obstacle(words, "the guardian asks once more at the end of the run"));
-                promise.at_the_end();
+                promise.defer();
             }
         }
     }

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 use crate::undo::execute::{PAUSE, TRIES};
 use crate::undo::processes::{DYING, SPARED};
-use crate::undo::{Actions, MARKER, SELF_UNDOING, Undo, attempt, in_order, undo};
+use crate::undo::{Actions, MARKER, Undo, WORKER, attempt, in_order, undo};
 
 /// A process and how it takes being killed.
 #[derive(Clone)]
@@ -214,7 +214,7 @@ fn processes_of_a_run_are_killed_with_what_they_fork_and_no_other() {
 
 #[test]
 fn who_undoes_something_himself_is_given_time_and_is_killed_when_he_takes_more() {
-    let worker = Process { argument: SELF_UNDOING, ..OURS };
+    let worker = Process { argument: WORKER, ..OURS };
     let quick = Process { ends: Some(SPARED / 2), ..worker.clone() };
     let system = Recorded::default().process(7, &OURS).process(8, &quick).process(9, &worker);
     undo(&Undo::KillMarked("ours".into()), &system).unwrap();

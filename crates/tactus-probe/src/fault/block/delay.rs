@@ -11,9 +11,9 @@ use tactus_model::undo::{Actions, undo};
 
 use super::{No, Wanted, no};
 use crate::actions::LocalSystem;
-use crate::companion::promise;
 use crate::fault::{Count, Disturbance, Held, repeat};
 use crate::sys;
+use crate::worker::promise;
 
 const TRIGGER: &str = "/sys/kernel/preemptirq_delay_test/trigger";
 
