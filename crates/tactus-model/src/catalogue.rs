@@ -58,15 +58,8 @@ pub enum PeerKey {
 }
 
 /// A load or a fault, without a peer: what most entries say no more of.
-const PLAIN: Word = Word {
-    name: "",
-    family: Family::Load,
-    summary: "",
-    text: "",
-    yields: None,
-    items: &[],
-    peer: None,
-};
+const PLAIN: Word =
+    Word { name: "", family: Family::Load, summary: "", text: "", yields: None, items: &[], peer: None };
 
 /// Everything a probe can be told to do. A test in the probe holds its files against this table.
 pub static WORDS: &[Word] = &[

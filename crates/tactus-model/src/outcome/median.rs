@@ -73,7 +73,9 @@ mod tests {
     #[test]
     fn ranks_are_those_of_the_published_tables() {
         // Le Boudec, appendix A: n, j of the 95 % interval.
-        for (n, j) in [(6, 1), (8, 1), (9, 2), (12, 3), (15, 4), (20, 6), (25, 8), (30, 10), (50, 18), (70, 27)] {
+        for (n, j) in
+            [(6, 1), (8, 1), (9, 2), (12, 3), (15, 4), (20, 6), (25, 8), (30, 10), (50, 18), (70, 27)]
+        {
             assert_eq!(rank(n), Some(j), "{n}");
         }
         assert!((0..6).all(|n| rank(n).is_none()));

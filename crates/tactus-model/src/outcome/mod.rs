@@ -115,6 +115,14 @@ impl Outcome {
         }
     }
 
+    /// The latencies, to be changed; none for values.
+    pub const fn latency_mut(&mut self) -> Option<&mut LatencyOutcome> {
+        match self {
+            Self::Latency(latency) => Some(latency),
+            Self::Values(_) => None,
+        }
+    }
+
     /// The values; nothing for latencies.
     #[must_use]
     pub fn values(&self) -> &[ValueResult] {
@@ -170,7 +178,8 @@ mod tests {
     use super::*;
 
     fn value(item: &str, samples: u64) -> ValueResult {
-        let mut repeats = Repeats { kept: vec![1.0; usize::try_from(samples).unwrap()], dropped: 2, batch: 10 };
+        let mut repeats =
+            Repeats { kept: vec![1.0; usize::try_from(samples).unwrap()], dropped: 2, batch: 10 };
         let (unit, better) = (Unit::Us, Better::Lower);
         let known = ValueResult::of(&crate::catalogue::os::SYSTEM_CALL, &mut repeats).unwrap();
         ValueResult { item: item.into(), unit, better, ..known }

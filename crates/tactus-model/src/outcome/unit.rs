@@ -177,7 +177,13 @@ mod tests {
 
     #[test]
     fn a_bound_is_kept_from_its_good_side() {
-        assert!(Better::Lower.keeps(4.0, 4.0) && Better::Lower.keeps(3.0, 4.0) && !Better::Lower.keeps(5.0, 4.0));
-        assert!(Better::Higher.keeps(4.0, 4.0) && Better::Higher.keeps(5.0, 4.0) && !Better::Higher.keeps(3.0, 4.0));
+        assert!(
+            Better::Lower.keeps(4.0, 4.0) && Better::Lower.keeps(3.0, 4.0) && !Better::Lower.keeps(5.0, 4.0)
+        );
+        assert!(
+            Better::Higher.keeps(4.0, 4.0)
+                && Better::Higher.keeps(5.0, 4.0)
+                && !Better::Higher.keeps(3.0, 4.0)
+        );
     }
 }
