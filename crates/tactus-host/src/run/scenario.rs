@@ -6,15 +6,17 @@ mod collect;
 mod prepare;
 mod raise;
 mod rows;
+mod values;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use tactus_model::CpuSet;
-use tactus_model::event::{Event, RowStatus};
+use tactus_model::event::Event;
 use tactus_model::facts::Facts;
 use tactus_model::message::{FromProbe, Note, ToProbe};
+use tactus_model::outcome::{Ending, RowEnd};
 use tactus_model::wire::Item;
 
 use super::engine::{Context, RunError};
@@ -24,7 +26,8 @@ use super::vcpus::Watch;
 use crate::environment::StartError;
 use crate::guardian::Promise;
 use crate::plan::{Resolved, ResolvedScenario};
-use rows::Outcome;
+use rows::Ended;
+use values::Values;
 
 /// How long a probe may take to end its job after it was told to stop.
 const FAREWELL: Duration = Duration::from_secs(10);
@@ -47,11 +50,12 @@ pub(super) fn perform(
     match result {
         Ok(()) => stage.end(context),
         Err(Failure::Run(error)) => Err(error),
-        Err(Failure::Scenario(reason)) => stage.end_all(context, RowStatus::Failed, &reason),
+        Err(Failure::Scenario(reason)) => stage.end_all(context, &Ending::because(RowEnd::Failed, reason)),
         // What the place does not allow was not tried: it is skipped, with the remedy.
-        Err(Failure::Refused(reason)) => stage.end_all(context, RowStatus::Skipped, &reason),
+        Err(Failure::Refused(reason)) => stage.end_all(context, &Ending::because(RowEnd::Refused, reason)),
         Err(Failure::Interrupted) => {
-            stage.end_all(context, RowStatus::Skipped, "the run was interrupted before this was measured")
+            let reason = "the run was interrupted before this was measured";
+            stage.end_all(context, &Ending::because(RowEnd::Waiting, reason))
         }
     }
 }
@@ -86,7 +90,9 @@ pub(super) struct Stage<'a> {
     planned: &'a ResolvedScenario,
     rows: Range<usize>,
     sessions: Vec<Session>,
-    outcome: BTreeMap<usize, Outcome>,
+    ended: BTreeMap<usize, Ended>,
+    /// What the items of rows of values came to so far.
+    values: Values,
     /// End of the last tick of each row, in ns since it began to measure.
     reached: BTreeMap<usize, u64>,
     /// For what a probe changes on this machine and puts back itself, if it lives.
@@ -108,7 +114,8 @@ impl<'a> Stage<'a> {
             planned,
             rows: planned.rows.clone(),
             sessions: Vec::new(),
-            outcome: BTreeMap::new(),
+            ended: BTreeMap::new(),
+            values: Values::default(),
             reached: BTreeMap::new(),
             promises: Vec::new(),
             watches: Vec::new(),

@@ -105,7 +105,7 @@ fn start(fault: &Fault, cpus: &CpuSet, above: u32) -> Result<Companion, Refusal>
         return Err(Refusal { reason, hint: Some("use block or hog as the control".into()) });
     }
     let what = What::Fault(fault.clone());
-    let mut companion = Companion::start(&Activity { id: 0, cpus: cpus.clone(), what }, above)?;
+    let mut companion = Companion::start(&Activity::new(0, cpus.clone(), what), above)?;
     companion.go().map_err(|reason| Refusal { reason, hint: None })?;
     Ok(companion)
 }
