@@ -1,0 +1,59 @@
+//! How each row of a scenario ends.
+
+use tactus_model::event::Event;
+use tactus_model::outcome::Ending;
+
+use super::ScenarioRun;
+use crate::engine::{Context, RunError};
+
+/// How a row ended, and after how long; where the probe could not say that, none: as far as its ticks came.
+pub(super) struct Ended {
+    ending: Ending,
+    measured_ns: Option<u64>,
+}
+
+impl ScenarioRun<'_> {
+    /// Notes how the rows of a session ended; the first word counts.
+    pub(super) fn finish(
+        &mut self,
+        context: &Context<'_>,
+        at: usize,
+        ending: &Ending,
+        measured_ns: Option<u64>,
+    ) {
+        for row in self.rows.clone() {
+            if context.resolved.rows[row].result.environment == self.sessions[at].name {
+                self.ended.entry(row).or_insert_with(|| Ended { ending: ending.clone(), measured_ns });
+            }
+        }
+    }
+
+    /// Tells what is left to tell of values, and how every row ended of which that is known.
+    pub(super) fn end(&mut self, context: &mut Context<'_>) -> Result<(), RunError> {
+        for (row, value) in self.values.untold() {
+            context.emit(Event::ValueMeasured { row, value })?;
+        }
+        for (row, Ended { ending, measured_ns }) in std::mem::take(&mut self.ended) {
+            let measured_ns = measured_ns.or_else(|| self.reached.get(&row).copied()).unwrap_or(0);
+            context.emit(Event::RowFinished { row, ending, measured_ns })?;
+        }
+        Ok(())
+    }
+
+    /// Ends every row; those of which it is not known yet end like this.
+    pub(super) fn end_all(&mut self, context: &mut Context<'_>, ending: &Ending) -> Result<(), RunError> {
+        for row in self.rows.clone() {
+            self.ended.entry(row).or_insert_with(|| Ended { ending: ending.clone(), measured_ns: None });
+        }
+        self.end(context)
+    }
+
+    /// The row of an activity of a session.
+    pub(super) fn row(&self, context: &Context<'_>, at: usize, activity: u32) -> Option<usize> {
+        let name = &self.sessions.get(at)?.name;
+        self.rows.clone().find(|row| {
+            let planned = &context.resolved.rows[*row];
+            planned.activity == activity && planned.result.environment == *name
+        })
+    }
+}
