@@ -2,8 +2,8 @@
 //! and end them.
 
 mod collect;
-mod host_side;
 mod ending;
+mod host_side;
 mod prepare;
 mod start;
 mod values;
