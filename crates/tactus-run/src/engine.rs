@@ -6,10 +6,11 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use tactus_bundle::BundleError;
 use tactus_environment::Running;
 use tactus_model::CpuSet;
-use tactus_model::event::{Event, RowStatus, RunStatus, Stamped};
+use tactus_model::event::{Event, RunStatus, Stamped};
+use tactus_model::outcome::{Ending, RowEnd};
 use tactus_model::topology::Topology;
 use tactus_system::System;
-use tactus_system::guardian::Guardian;
+use tactus_system::guardian::{Guardian, Workspace};
 
 use super::interrupt::Interrupt;
 use super::scenario;
@@ -90,7 +91,10 @@ impl<'a> Context<'a> {
 
     /// Ends the environments that were kept up, but for those that `wanted` says; what lies inside one that
     /// ends does so, too.
-    pub fn close_kept(&mut self, wanted: impl Fn(&Session) -> bool) {
+    ///
+    /// # Errors
+    /// When what it says at its end cannot be told; all have been ended then.
+    pub fn close_kept(&mut self, wanted: impl Fn(&Session) -> bool) -> Result<(), RunError> {
         let kept = std::mem::take(&mut self.kept);
         let names: Vec<String> = kept.iter().filter(|s| wanted(s)).map(|s| s.name.clone()).collect();
         let stays = |session: &Session| {
@@ -100,37 +104,72 @@ impl<'a> Context<'a> {
         self.kept = kept;
         // What lies inside ends before what is around it.
         ended.sort_by_key(|session| session.inside.is_none());
-        ended.into_iter().for_each(Session::close);
+        let mut result = self.tell_warnings(None);
+        for session in ended {
+            let name = session.name.clone();
+            session.close();
+            result = result.and(self.tell_warnings(Some(&name)));
+        }
+        result
+    }
+
+    /// Tells what has been collected of warnings, as said of an environment or of the run.
+    pub fn tell_warnings(&mut self, environment: Option<&str>) -> Result<(), RunError> {
+        // Where nobody listens they are left to whoever ends the guardian.
+        let notes = if self.sinks.is_empty() { Vec::new() } else { self.guardian.warnings().take() };
+        notes.into_iter().try_for_each(|note| {
+            self.emit(Event::Noted { environment: environment.map(str::to_owned), note })
+        })
     }
 
     /// Tells everybody.
     pub fn emit(&mut self, event: Event) -> Result<(), RunError> {
-        let stamped = Stamped { at_ms: jiff::Timestamp::now().as_millisecond(), event };
-        for sink in &mut self.sinks {
-            sink.take(&stamped)?;
-        }
-        Ok(())
+        tell(&mut self.sinks, event)
     }
 }
 
+fn tell(sinks: &mut [&mut dyn Sink], event: Event) -> Result<(), RunError> {
+    let stamped = Stamped { at_ms: jiff::Timestamp::now().as_millisecond(), event };
+    for sink in sinks {
+        sink.take(&stamped)?;
+    }
+    Ok(())
+}
+
 /// Performs every scenario of a resolved plan. A scenario that breaks ends with its reason, and the
-/// run goes on; an interrupt ends the scenario and the run, and keeps what was measured.
+/// run goes on; an interrupt ends the scenario and the run, and keeps what was measured. When this
+/// returns, what the run changed has been taken back, and what could not be has been told.
 ///
 /// # Errors
 /// When a sink says that the run should end; environments have then been stopped.
 #[expect(clippy::too_many_arguments, reason = "what Context::new takes, for those outside")]
-pub fn run<'a>(
-    resolved: &'a Resolved,
-    system: &'a dyn System,
-    guardian: &'a Guardian,
-    machine: &'a Topology,
-    workspace: &'a Path,
-    consoles: &'a Path,
-    interrupt: &'a Interrupt,
-    sinks: Vec<&'a mut dyn Sink>,
+pub fn run(
+    resolved: &Resolved,
+    system: &dyn System,
+    guardian: Guardian,
+    machine: &Topology,
+    workspace: Workspace,
+    consoles: &Path,
+    interrupt: &Interrupt,
+    mut sinks: Vec<&mut dyn Sink>,
 ) -> Result<RunStatus, RunError> {
-    let mut context =
-        Context::new(resolved, system, guardian, machine, workspace, consoles, interrupt, sinks);
+    let ended = {
+        let sinks = sinks.iter_mut().map(|sink| &mut **sink as &mut dyn Sink).collect();
+        let dir = workspace.path();
+        scenarios(&mut Context::new(resolved, system, &guardian, machine, dir, consoles, interrupt, sinks))
+    };
+    drop(workspace);
+    let left = guardian.finish().into_iter();
+    let told =
+        left.map(|note| Event::Noted { environment: None, note }).try_for_each(|e| tell(&mut sinks, e));
+    let status = ended?;
+    told?;
+    tell(&mut sinks, Event::RunFinished { status })?;
+    Ok(status)
+}
+
+fn scenarios(context: &mut Context<'_>) -> Result<RunStatus, RunError> {
+    let (resolved, interrupt) = (context.resolved, context.interrupt);
     context.emit(Event::RunStarted {
         plan: resolved.plan.name.clone(),
         rows: resolved.rows.len(),
@@ -142,29 +181,29 @@ pub fn run<'a>(
         }
         if interrupt.asked() {
             let reason = "the run was interrupted before its turn";
-            finish_rows(&mut context, planned.rows.clone(), RowStatus::Skipped, reason)?;
+            finish_rows(context, planned.rows.clone(), &Ending::because(RowEnd::Waiting, reason))?;
             continue;
         }
         match &planned.skip {
-            Some(reason) => finish_rows(&mut context, planned.rows.clone(), RowStatus::Skipped, reason)?,
-            None => scenario::perform(&mut context, number, planned)?,
+            Some(reason) => {
+                let ending = Ending::because(RowEnd::Unavailable, reason.as_str());
+                finish_rows(context, planned.rows.clone(), &ending)?;
+            }
+            None => scenario::perform(context, number, planned)?,
         }
     }
-    context.close_kept(|_| false);
-    let status = if interrupt.asked() { RunStatus::Interrupted } else { RunStatus::Complete };
-    context.emit(Event::RunFinished { status })?;
-    Ok(status)
+    context.close_kept(|_| false)?;
+    Ok(if interrupt.asked() { RunStatus::Interrupted } else { RunStatus::Complete })
 }
 
 /// Ends rows that have nothing more to say than a reason.
 fn finish_rows(
     context: &mut Context<'_>,
     rows: std::ops::Range<usize>,
-    status: RowStatus,
-    reason: &str,
+    ending: &Ending,
 ) -> Result<(), RunError> {
     for row in rows {
-        context.emit(Event::RowFinished { row, status, reason: Some(reason.to_owned()), measured_ns: 0 })?;
+        context.emit(Event::RowFinished { row, ending: ending.clone(), measured_ns: 0 })?;
     }
     Ok(())
 }

@@ -49,7 +49,7 @@ pub fn probe_facts(
     let mut scenario = ScenarioRun::new(planned);
     let result = scenario.bring_up(&mut context, 0, name);
     let facts = scenario.facts(name);
-    scenario.close(&mut context, false);
+    scenario.close(&mut context, false)?;
     match result {
         Ok(()) => Ok(facts),
         Err(Failure::Run(error)) => Err(error.into()),

@@ -76,7 +76,12 @@ pub fn inside(spec: &Environment) -> Result<Seen, Failure> {
     eprintln!("starting {kind} ...");
     let looked = probe_facts(&resolved, &Real, &guardian, &topology(&Real), workspace.path(), &interrupt);
     drop(workspace);
-    guardian.finish();
+    for note in guardian.finish() {
+        eprintln!("note: {kind}: {}", note.text);
+        if let Some(hint) = &note.hint {
+            eprintln!("hint: {hint}");
+        }
+    }
     let facts = looked.map_err(|error| {
         let hint = match &error {
             ProbeFactsError::NotUp(_) => {

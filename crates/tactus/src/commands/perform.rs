@@ -70,18 +70,8 @@ pub fn perform(
     let consoles = out.join("console");
     std::fs::create_dir_all(&consoles)?;
     let mut recorder = Recorder::new(writer, resolved);
-    let ended = run(
-        resolved,
-        &Real,
-        &guardian,
-        &machine,
-        workspace.path(),
-        &consoles,
-        &interrupt,
-        vec![&mut recorder, view],
-    );
-    drop(workspace);
-    guardian.finish();
+    let ended =
+        run(resolved, &Real, guardian, &machine, workspace, &consoles, &interrupt, vec![&mut recorder, view]);
     let status = match ended {
         Ok(status) => status,
         Err(tactus_run::RunError::Record(error)) => return Err(error.into()),
