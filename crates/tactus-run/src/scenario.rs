@@ -21,7 +21,7 @@ use tactus_model::outcome::{Ending, RowEnd};
 use tactus_model::wire::Item;
 use tactus_system::guardian::Promise;
 
-use super::engine::{Context, RunError};
+use super::context::{Context, RunError};
 use super::partition::Divided;
 use super::session::{Arrival, Session};
 use super::vcpu_watch::Watch;

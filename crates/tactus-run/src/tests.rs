@@ -4,9 +4,11 @@
 mod resume;
 mod warnings;
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::path::Path;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
@@ -32,7 +34,9 @@ use tactus_model::wire::{Decoder, Encoder, Item};
 use tactus_system::guardian::Guardian;
 use tactus_system::{Real, System};
 
-use super::{Interrupt, Recorder, Sink, run};
+use super::execute::{Ended, run};
+use super::sink::{Emitter, Record};
+use super::{Interrupt, Recorder};
 use crate::plan::{Choices, Resolved, ResolvedActivity, Source, resolve};
 
 /// What a scripted probe does when it is told to go.
@@ -314,21 +318,26 @@ fn resolved_as(plan: &Plan, choices: &Choices, scripts: &[(&str, &'static Script
 }
 
 /// Every event of a run, for a look at what happened; it may ask for the end at the last tick.
-#[derive(Default)]
 struct Witness {
-    events: Vec<Event>,
+    recorder: Box<Recorder>,
+    events: Rc<RefCell<Vec<Event>>>,
     stops: Option<Interrupt>,
 }
 
-impl Sink for Witness {
-    fn take(&mut self, event: &Stamped) -> Result<(), BundleError> {
+impl Record for Witness {
+    fn record(&mut self, event: &Stamped) -> Result<(), BundleError> {
+        self.recorder.record(event)?;
         if let (Event::Ticked(ticked), Some(interrupt)) = (&event.event, &self.stops)
             && ticked.n == 2
         {
             interrupt.ask();
         }
-        self.events.push(event.event.clone());
+        self.events.borrow_mut().push(event.event.clone());
         Ok(())
+    }
+
+    fn finish(self: Box<Self>, status: RunStatus) -> Result<(), BundleError> {
+        self.recorder.finish(status)
     }
 }
 
@@ -371,15 +380,15 @@ fn perform_guarded(
 ) -> (RunStatus, Contents, Vec<Event>) {
     let interrupt = Interrupt::default();
     let bundle = dir.join("bundle");
-    let mut recorder = Recorder::new(writer, resolved);
-    let mut witness = Witness { events: Vec::new(), stops: stop_at_last_tick.then(|| interrupt.clone()) };
-    let interrupt = &interrupt;
-    let machine = Topology::of(&Facts::default());
-    let sinks: Vec<&mut dyn Sink> = vec![&mut recorder, &mut witness];
+    let stops = stop_at_last_tick.then(|| interrupt.clone());
+    let events = Rc::new(RefCell::new(Vec::new()));
+    let recorder = Box::new(Recorder::new(writer, resolved));
+    let witness = Witness { recorder, events: Rc::clone(&events), stops };
     let workspace = guardian.workspace().expect("a directory");
-    let status = run(resolved, &Real, guardian, &machine, workspace, dir, interrupt, sinks).expect("a run");
-    recorder.into_writer().finish(status).expect("an end");
-    (status, bundle::read(&bundle, Trust::Whole).expect("a whole bundle"), witness.events)
+    let emitter = Emitter::new(Box::new(witness), Vec::new());
+    let Ended { status, .. } =
+        run(resolved, &Real, guardian, workspace, dir, &interrupt, emitter).expect("a run");
+    (status, bundle::read(&bundle, Trust::Whole).expect("a whole bundle"), events.take())
 }
 
 #[test]
@@ -556,9 +565,9 @@ fn a_bundle_follows_from_the_events_of_its_run() {
     let mut recorder = Recorder::new(writer, &resolved);
     for event in events {
         let line = serde_json::to_string(&Stamped { at_ms: 0, event }).unwrap();
-        recorder.take(&serde_json::from_str(&line).unwrap()).unwrap();
+        recorder.record(&serde_json::from_str(&line).unwrap()).unwrap();
     }
-    recorder.into_writer().finish(RunStatus::Complete).unwrap();
+    Box::new(recorder).finish(RunStatus::Complete).unwrap();
     for (then, now) in contents.rows.iter().zip(bundle::read(&again, Trust::Whole).unwrap().rows) {
         let started = then.result.started.clone();
         assert_eq!(then.result, tactus_model::bundle::RowResult { started, ..now.result });

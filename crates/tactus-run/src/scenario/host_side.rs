@@ -10,7 +10,7 @@ use tactus_model::message::{Note, What};
 use tactus_model::partition::CacheUse;
 
 use super::{Failure, ScenarioRun};
-use crate::engine::Context;
+use crate::context::Context;
 use crate::partition;
 use crate::plan::{ResolvedActivity, ResolvedScenario};
 use crate::vcpu_watch::{Hold, Watch};

@@ -13,7 +13,7 @@ use tactus_system::System;
 use tactus_system::guardian::Guardian;
 
 use super::{Failure, ScenarioRun};
-use crate::engine::Context;
+use crate::context::Context;
 use crate::session::Session;
 use crate::settings::{Settings, settings};
 
