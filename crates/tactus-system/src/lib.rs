@@ -81,7 +81,9 @@ pub trait System: Send + Sync {
     ///
     /// # Errors
     /// Those of the file system.
-    fn writer(&self, path: &Path) -> io::Result<Box<dyn Write + Send>>;
+    fn writer(&self, path: &Path) -> io::Result<Box<dyn Write + Send>> {
+        Err(not_here(path))
+    }
     /// Locks a file, made if needed, against all others who lock it, as long as the returned value
     /// lives; `None` when somebody else has it.
     ///

@@ -14,8 +14,8 @@ use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::termios::{ControlModes, InputModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use tactus_model::undo::Undo;
-use tactus_system::{Invocation, System};
 use tactus_system::guardian::Promise;
+use tactus_system::{Invocation, System};
 
 use super::cannot;
 use crate::{Setting, StartError, Stream};

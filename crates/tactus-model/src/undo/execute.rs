@@ -1,11 +1,11 @@
 //! How each kind of change is taken back: what is tried, how often, and what counts as done.
 
 use std::io::{self, ErrorKind};
-use std::path::{Component, Path};
+use std::path::Component;
 use std::time::Duration;
 
-use super::actions::{Actions, gone, no_mount};
 use super::Undo;
+use super::actions::{Actions, gone, no_mount};
 use super::processes::kill_marked;
 
 /// How long a command that takes something back may take.

@@ -55,6 +55,8 @@ pub fn find(name: &str) -> Option<&'static Generator> {
 mod tests {
     use std::path::Path;
 
+    use tactus_system::{Real, System};
+
     use super::*;
 
     #[test]
@@ -66,10 +68,9 @@ mod tests {
         }
         // A file with an entry is in the table.
         let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/generate");
-        for entry in std::fs::read_dir(dir).unwrap() {
-            let path = entry.unwrap().path();
+        for path in Real.list(&dir).unwrap() {
             let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
-            let text = std::fs::read_to_string(&path).unwrap_or_default();
+            let text = Real.text(path.to_str().unwrap()).unwrap_or_default();
             let has = text.contains("\npub static ENTRY: Generator");
             assert!(!has || MODULES.contains(&name.as_str()), "{name}");
         }

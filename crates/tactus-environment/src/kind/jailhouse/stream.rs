@@ -3,7 +3,6 @@
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
