@@ -18,7 +18,8 @@ use std::collections::BTreeMap;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-use crate::activity::{Measure, Policy, Timer};
+use crate::catalogue::Measure;
+use crate::catalogue::measure::Timer;
 use crate::cpus::CpuSet;
 use crate::event::{RowStatus, RunStatus, Ticked};
 use crate::evidence::Evidence;
@@ -28,6 +29,7 @@ use crate::latency::{Sparse, Summary};
 use crate::message::{Control, Injected, Note, Outlier, ThreadCounters};
 use crate::partition::CacheUse;
 use crate::plan::{Plan, Require};
+use crate::scheduling::Policy;
 use crate::series::SeriesKey;
 
 /// The version of the bundle's format that this program writes. Another major version is refused.

@@ -4,7 +4,6 @@
 //! reads a [`plan`], writes [`event`]s and a [`bundle`], and the report turns a bundle into a
 //! [`document`].
 
-pub mod activity;
 pub mod bundle;
 pub mod caches;
 pub mod catalogue;
@@ -26,6 +25,7 @@ pub mod message;
 pub mod number;
 pub mod partition;
 pub mod plan;
+pub mod scheduling;
 pub mod series;
 pub mod size;
 pub mod threads;

@@ -3,7 +3,8 @@
 
 use std::path::Path;
 
-use tactus_model::activity::{BlockWay, Fault};
+use tactus_model::catalogue::Fault;
+use tactus_model::catalogue::fault::BlockWay;
 use tactus_model::undo::Undo;
 
 use crate::system::System;
@@ -57,7 +58,7 @@ mod tests {
     use super::*;
     use crate::system::Memory;
     use tactus_model::Nanos;
-    use tactus_model::activity::{Block, Hog};
+    use tactus_model::catalogue::fault::{Block, Hog};
 
     fn block(way: Option<BlockWay>) -> Fault {
         let (length, every) = (Nanos::from_ms(4), Nanos::from_ms(100));

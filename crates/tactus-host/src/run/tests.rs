@@ -11,8 +11,10 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use tactus_model::CpuSet;
-use tactus_model::activity::{Cpu, Load, Measure, Policy, Timer};
 use tactus_model::bundle::{Contents, Machine};
+use tactus_model::catalogue::load::Cpu;
+use tactus_model::catalogue::measure::Timer;
+use tactus_model::catalogue::{Load, Measure};
 use tactus_model::event::{Event, RowStatus, RunStatus, Stamped};
 use tactus_model::facts::Facts;
 use tactus_model::latency::{Latency, Sparse};
@@ -20,6 +22,7 @@ use tactus_model::message::{
     Activity, Control, Done, End, FromProbe, Hello, PROTOCOL, Refusal, ThreadCounters, Tick, ToProbe, What,
 };
 use tactus_model::plan::{self, Plan};
+use tactus_model::scheduling::Policy;
 use tactus_model::series::SeriesKey;
 use tactus_model::topology::Topology;
 use tactus_model::wire::{Decoder, Encoder, Item};

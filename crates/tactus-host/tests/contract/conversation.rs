@@ -10,10 +10,12 @@ use tactus_host::guardian::{Guardian, Workspace};
 use tactus_host::plan::topology;
 use tactus_host::system::{Line, Real, Remote, System};
 use tactus_model::CpuSet;
-use tactus_model::activity::{Load, Measure, Policy, Timer};
+use tactus_model::catalogue::measure::Timer;
+use tactus_model::catalogue::{Load, Measure};
 use tactus_model::facts::Facts;
 use tactus_model::message::{Activity, FromProbe, Job, PROTOCOL, Refusal, ToProbe, What};
 use tactus_model::plan;
+use tactus_model::scheduling::Policy;
 use tactus_model::wire::{Decoder, Item};
 
 /// Longer than anything takes on a machine that is shared and emulates.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use tactus_host::run::undos;
 use tactus_host::system::{Child, Invocation, Line, Remote, System};
-use tactus_model::activity::Off;
+use tactus_model::catalogue::fault::Off;
 use tactus_model::message::{End, FromProbe, NoteKind, ToProbe};
 
 use super::conversation::{Conversation, PATIENCE, Speaks, listen};

@@ -197,7 +197,7 @@ mod tests {
     use super::super::lane::Spec;
     use super::super::ring::Sample;
     use super::*;
-    use tactus_model::activity::Policy;
+    use tactus_model::scheduling::Policy;
 
     fn lane(gaps: Option<Gaps>) -> Arc<Lane> {
         let series = SeriesKey { cpu: 0, thread: 0, priority: 0, kind: "thread".into() };

@@ -6,7 +6,7 @@ use tactus_host::audit::{self, Check};
 use tactus_host::environment::{self, ENVIRONMENTS};
 use tactus_host::plan::{STUDIES, Source, parse, study};
 use tactus_host::tune::generate::{self, GENERATORS};
-use tactus_model::catalogue::{Family, WORDS, word};
+use tactus_model::catalogue::{self, Entry, fault, load, measure};
 use tactus_report::render::FORMATS;
 use tactus_report::units::wrapped;
 
@@ -35,11 +35,10 @@ fn all() -> String {
         let _ = writeln!(text);
     };
     section("Environments", ENVIRONMENTS.iter().map(|e| (e.kind(), first_sentence(e.about()))).collect());
-    for (family, title) in
-        [(Family::Measurement, "Measurements"), (Family::Load, "Loads"), (Family::Fault, "Faults")]
+    for (title, family) in
+        [("Measurements", measure::MEASURES), ("Loads", load::LOADS), ("Faults", fault::FAULTS)]
     {
-        let words = WORDS.iter().filter(|word| word.family == family);
-        section(title, words.map(|word| (word.name, word.summary.to_owned())).collect());
+        section(title, family.iter().map(|entry| (entry.name, entry.summary.to_owned())).collect());
     }
     section("Studies", STUDIES.iter().map(|s| (s.name, title(s.name, s.text))).collect());
     section("Generators", GENERATORS.iter().map(|g| (g.name, first_sentence(g.about))).collect());
@@ -60,13 +59,9 @@ fn one(name: &str) -> Option<String> {
                 let _ = writeln!(text, "  {:<14} {}", option.name, option.about);
             }
         }
-    } else if let Some(word) = word(name) {
-        let family = match word.family {
-            Family::Measurement => "a measurement",
-            Family::Load => "a load",
-            Family::Fault => "a fault",
-        };
-        let _ = writeln!(text, "{name}: {family}, {}\n\n{}", word.summary, word.text);
+    } else if catalogue::find(name).next().is_some() {
+        // A measurement and a load may share a word.
+        text = catalogue::find(name).map(word).collect::<Vec<_>>().join("\n");
     } else if let Some(study) = study(name) {
         let about =
             parse(&Source::new(name, study.text)).ok().and_then(|plan| plan.about).unwrap_or_default();
@@ -83,6 +78,22 @@ fn one(name: &str) -> Option<String> {
         let _ = writeln!(text, "{gap}{name}: a generator, `tactus generate {name}`\n\n{}", generator.about);
     }
     Some(text)
+}
+
+/// A measurement, load or fault in full.
+fn word(entry: &Entry) -> String {
+    let mut text = format!("{}: {}, {}\n", entry.name, entry.family.title(), entry.summary);
+    for paragraph in entry.text() {
+        let _ = writeln!(text, "\n{}", wrapped(&paragraph, 96).join("\n"));
+    }
+    let _ = writeln!(text, "\nKeys of its table in a plan:");
+    for parameter in entry.parameters {
+        let _ = writeln!(text, "  {:<11} {}", parameter.key, parameter.takes());
+        for line in wrapped(&parameter.about(), 82) {
+            let _ = writeln!(text, "  {:<11} {line}", "");
+        }
+    }
+    text
 }
 
 /// An entry of the audit's catalogue in full.

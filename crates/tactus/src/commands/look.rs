@@ -11,7 +11,7 @@ use tactus_host::plan::{Choices, Source, topology};
 use tactus_host::run::{Interrupt, LookError, look};
 use tactus_host::system::Real;
 use tactus_model::Nanos;
-use tactus_model::activity::Measure;
+use tactus_model::catalogue::Measure;
 use tactus_model::facts::Facts;
 use tactus_model::finding::Role;
 use tactus_model::plan::{Environment, Plan, Scenario};
@@ -107,7 +107,7 @@ fn plan(spec: &Environment) -> Plan {
     let scenario = Scenario {
         name: Some(format!("a look at {}", spec.kind)),
         environment: Some(spec.kind.clone()),
-        measurement: Some(Measure::Timer(tactus_model::activity::Timer::default())),
+        measurement: Some(Measure::Timer(tactus_model::catalogue::measure::Timer::default())),
         duration: Some(Nanos::from_secs(1)),
         ..Scenario::default()
     };

@@ -6,11 +6,12 @@ use std::fmt::Write;
 use serde_json::{Value, json};
 use tactus_host::plan::{Choices, Source, topology};
 use tactus_host::system::Real;
-use tactus_model::activity::{Load, Measure as What, Policy};
 use tactus_model::bundle::Contents;
+use tactus_model::catalogue::{Load, Measure as What};
 use tactus_model::control::ControlBy;
 use tactus_model::cpus::CpuRequest;
 use tactus_model::plan::{Environment, Placed, Plan, Scenario};
+use tactus_model::scheduling::Policy;
 use tactus_model::{CpuSet, Nanos};
 use tactus_report::analysis::document;
 

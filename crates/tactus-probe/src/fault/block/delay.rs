@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use tactus_model::activity::Off;
+use tactus_model::catalogue::fault::Off;
 use tactus_model::undo::Undo;
 
 use super::{No, Wanted, no};

@@ -12,7 +12,7 @@ use std::io::ErrorKind;
 
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use tactus_model::CpuSet;
-use tactus_model::activity::Off;
+use tactus_model::catalogue::fault::Off;
 use tactus_model::undo::Undo;
 
 use super::{No, Wanted, no, wrong};
