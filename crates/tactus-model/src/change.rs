@@ -203,8 +203,9 @@ impl Change {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::wire::row::testing::{is_known, returns};
+
+    use super::*;
 
     #[test]
     fn a_file_says_its_value_in_its_own_form() {

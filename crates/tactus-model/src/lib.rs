@@ -25,6 +25,7 @@ pub mod message;
 pub mod number;
 pub mod partition;
 pub mod plan;
+pub mod resctrl;
 pub mod scheduling;
 pub mod series;
 pub mod size;

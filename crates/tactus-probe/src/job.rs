@@ -503,9 +503,10 @@ impl Running {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use tactus_model::catalogue::Measure;
     use tactus_model::catalogue::measure::Timer;
+
+    use super::*;
 
     fn job(cpus: &str, interval_ns: u64, priority: u32, threads: u32) -> Job {
         let measure = Measure::Timer(Timer { threads: Some(threads), break_at: None });

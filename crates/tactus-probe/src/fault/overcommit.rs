@@ -32,9 +32,10 @@ pub fn prepare(table: &Overcommit, cpus: &CpuSet, above: u32) -> Result<Disturba
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use tactus_model::Nanos;
     use tactus_model::catalogue::Fault;
+
+    use super::*;
 
     fn why(threads: u32, length: u64, above: u32) -> String {
         let table = Overcommit { threads: Some(threads), length: Nanos(length), every: Nanos(12_000) };

@@ -54,8 +54,9 @@ fn churn(bytes: u64, blocks: u64, seed: u64, rounds: &AtomicU64, enough: impl Fn
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use tactus_model::size::Bytes;
+
+    use super::*;
 
     fn count(cpus: &str, table: &Cache) -> Result<usize, Refusal> {
         Ok(works(table, &cpus.parse().unwrap())?.len())

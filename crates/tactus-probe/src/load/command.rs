@@ -106,10 +106,11 @@ fn watch(words: &[String], rounds: &AtomicU64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use tactus_model::catalogue::Load;
 
     use crate::load;
+
+    use super::*;
 
     fn count(run: &[&str]) -> Result<usize, Refusal> {
         let run = run.iter().map(|word| (*word).to_owned()).collect();

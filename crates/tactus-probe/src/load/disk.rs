@@ -122,10 +122,11 @@ fn churn(file: &File, bytes: u64, rounds: &AtomicU64, enough: impl Fn() -> bool)
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use tactus_model::catalogue::Load;
 
     use crate::load;
+
+    use super::*;
 
     fn count(directory: Option<&str>, bytes: u64) -> Result<usize, Refusal> {
         let table = Disk { directory: directory.map(str::to_owned), bytes: Some(Bytes(bytes)) };

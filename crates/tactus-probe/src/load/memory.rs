@@ -61,11 +61,12 @@ fn stream(bytes: u64, rounds: &AtomicU64, enough: impl Fn() -> bool) {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use tactus_model::catalogue::Load;
     use tactus_model::size::Bytes;
 
     use crate::load;
+
+    use super::*;
 
     fn count(bytes: Option<u64>) -> Result<usize, Refusal> {
         let table = Memory { bytes: bytes.map(Bytes) };

@@ -85,11 +85,12 @@ fn receive(from: &UdpSocket, rounds: &AtomicU64) -> io::Error {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use tactus_model::catalogue::Load;
     use tactus_model::size::Bytes;
 
     use crate::load;
+
+    use super::*;
 
     #[test]
     fn a_datagram_is_one_that_the_loopback_can_carry() {

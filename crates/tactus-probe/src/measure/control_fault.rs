@@ -143,9 +143,10 @@ const fn is_proven(injected: u64, seen: u64, noise: u64) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use tactus_model::catalogue::fault::{Hog, Overcommit};
     use tactus_model::message::NoteKind;
+
+    use super::*;
 
     const MS: u64 = 1_000_000;
 

@@ -193,11 +193,12 @@ impl Series {
 
 #[cfg(test)]
 mod tests {
+    use tactus_model::scheduling::Policy;
+
     use super::super::gaps::Gaps;
     use super::super::lane::Spec;
     use super::super::ring::Sample;
     use super::*;
-    use tactus_model::scheduling::Policy;
 
     fn lane(gaps: Option<Gaps>) -> Arc<Lane> {
         let series = SeriesKey { cpu: 0, thread: 0, priority: 0, kind: "thread".into() };

@@ -4,10 +4,9 @@ mod list;
 
 use std::path::Path;
 
-use tactus_host::audit::{self, Intent, Subject};
-use tactus_host::bundle::{self, Trust};
-use tactus_host::environment;
-use tactus_host::system::{Real, System};
+use tactus_audit::{self as audit, Intent, Subject};
+use tactus_bundle::{self as bundle, Trust};
+use tactus_environment as environment;
 use tactus_model::CpuSet;
 use tactus_model::bundle::place;
 use tactus_model::facts::Facts;
@@ -15,6 +14,7 @@ use tactus_model::finding::{Audit as Audits, Role, Severity};
 use tactus_model::topology::Topology;
 use tactus_report::audit::{Audited, Detail, document, junit, markdown, text};
 use tactus_report::render::text::Style;
+use tactus_system::{Real, System};
 
 use super::look::{self, Seen};
 use crate::cli::{Audit, AuditFormat, AuditRole, Threshold};

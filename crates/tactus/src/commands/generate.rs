@@ -2,14 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use tactus_host::audit::{Intent, Subject};
-use tactus_host::system::{Real, System};
-use tactus_host::tune::generate::{self, Accel, File, GENERATORS, Order, Output, Refusal, Wish, libvirt};
-use tactus_host::tune::plan::{Choice, Plan};
-use tactus_host::tune::profile;
+use tactus_audit::{Intent, Subject};
 use tactus_model::change::Change;
 use tactus_model::facts::Facts;
 use tactus_model::finding::Role;
+use tactus_system::{Real, System};
+use tactus_tune::generate::{self, Accel, File, GENERATORS, Order, Output, Refusal, Wish, libvirt};
+use tactus_tune::plan::{Choice, Plan};
+use tactus_tune::profile;
 
 use super::{audit, look};
 use crate::cli::{Generate, GenerateAccel};

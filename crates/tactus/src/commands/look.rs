@@ -4,17 +4,16 @@ use std::collections::BTreeMap;
 use std::io;
 use std::time::Duration;
 
-use tactus_host::audit;
-use tactus_host::environment;
-use tactus_host::guardian::Guardian;
-use tactus_host::plan::{Choices, Source, topology};
-use tactus_host::run::{Interrupt, LookError, look};
-use tactus_host::system::Real;
+use tactus_environment as environment;
 use tactus_model::Nanos;
 use tactus_model::catalogue::Measure;
 use tactus_model::facts::Facts;
 use tactus_model::finding::Role;
 use tactus_model::plan::{Environment, Plan, Scenario};
+use tactus_run::plan::{Choices, Source};
+use tactus_run::{Interrupt, LookError, look};
+use tactus_system::guardian::Guardian;
+use tactus_system::{Real, topology};
 
 use super::perform::prepare;
 use crate::exit::Failure;
@@ -43,7 +42,7 @@ pub fn now() -> Result<Facts, Failure> {
 }
 
 fn facts() -> Result<Facts, Failure> {
-    audit::facts(&Real, &topology(&Real), std::process::id()).map_err(|error: io::Error| {
+    tactus_system::facts(&Real, &topology(&Real), std::process::id()).map_err(|error: io::Error| {
         Failure::new(error, "the probe is put into the cache: set TACTUS_CACHE_DIR to a directory that can be written and allows programs")
     })
 }

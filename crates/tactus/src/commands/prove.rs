@@ -2,16 +2,16 @@
 
 use std::fmt::Write;
 
-use tactus_host::audit::{Intent, Subject};
-use tactus_host::environment;
-use tactus_host::plan::{Choices, Source};
-use tactus_host::prove::{Request, plan};
-use tactus_host::system::{Real, System};
+use tactus_audit::{Intent, Subject};
+use tactus_environment as environment;
 use tactus_model::Nanos;
 use tactus_model::cpus::CpuRequest;
 use tactus_model::plan::Plan;
 use tactus_report::analysis::document;
 use tactus_report::render::text::{Style, worth};
+use tactus_run::plan::{Choices, Source};
+use tactus_run::prove::{Request, plan};
+use tactus_system::{Real, System};
 
 use super::look;
 use super::perform::{Bundle, exit, perform, prepare};
@@ -25,7 +25,7 @@ use crate::output;
 const QUICK: Nanos = Nanos::from_secs(1);
 
 pub fn prove(arguments: &Prove) -> Result<Exit, Failure> {
-    if let Some(id) = arguments.ids.iter().find(|id| tactus_host::audit::find(id).is_none()) {
+    if let Some(id) = arguments.ids.iter().find(|id| tactus_audit::find(id).is_none()) {
         return Err(Failure::say(
             format!("there is no check `{id}`"),
             "`tactus audit --list` lists them all",

@@ -6,13 +6,13 @@ mod table;
 
 use std::path::Path;
 
-use tactus_host::audit::{Intent, Subject};
-use tactus_host::system::{Real, System};
-use tactus_host::tune::plan::{Choice, Plan};
-use tactus_host::tune::profile::{self, Profile};
+use tactus_audit::{Intent, Subject};
 use tactus_model::CpuSet;
 use tactus_model::facts::Facts;
 use tactus_model::finding::Role;
+use tactus_system::{Real, System};
+use tactus_tune::plan::{Choice, Plan};
+use tactus_tune::profile::{self, Profile};
 
 use super::look;
 use crate::cli::{AuditRole, Choose, TuneCommand, TunePlan};

@@ -132,11 +132,12 @@ fn by_some_way(wanted: &Wanted<'_>, block: &Block) -> Result<Disturbance, No> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use tactus_model::Nanos;
     use tactus_model::catalogue::Fault;
 
     use crate::fault;
+
+    use super::*;
 
     #[test]
     fn blocks_that_the_tracers_or_the_watchdogs_do_not_allow_are_refused() {

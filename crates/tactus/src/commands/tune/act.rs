@@ -2,13 +2,13 @@
 
 use std::fmt::Write;
 
-use tactus_host::audit::{Intent, Subject};
-use tactus_host::system::Real;
-use tactus_host::tune::act::{Begin, Outcome, Phase, Recovered, Undone};
-use tactus_host::tune::apply::{self, Applied, Order, TuneError};
-use tactus_host::tune::plan::Plan;
-use tactus_host::tune::revert::{self, Back};
-use tactus_host::tune::verify::{self, Difference};
+use tactus_audit::{Intent, Subject};
+use tactus_system::Real;
+use tactus_tune::act::{Begin, Outcome, Phase, Recovered, Undone};
+use tactus_tune::apply::{self, Applied, Order, TuneError};
+use tactus_tune::plan::Plan;
+use tactus_tune::revert::{self, Back};
+use tactus_tune::verify::{self, Difference};
 
 use super::{choice, here, named, part};
 use crate::cli::{TuneApply, TuneRevert, TuneVerify};
@@ -156,7 +156,7 @@ pub fn revert(arguments: &TuneRevert) -> Result<Exit, Failure> {
     Ok(if reverted.left.is_empty() { Exit::Good } else { Exit::Findings })
 }
 
-fn left(left: &[(tactus_host::tune::act::Entry, Undone)]) -> String {
+fn left(left: &[(tactus_tune::act::Entry, Undone)]) -> String {
     let mut text = String::new();
     for (entry, undone) in left {
         let subject = entry.action.subject();

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use tactus_host::tune::plan::{Layer, Plan, Step};
 use tactus_model::change::{Change, Effect, Target};
+use tactus_tune::plan::{Layer, Plan, Step};
 
 /// Several changes of one kind and value, on one line.
 struct Line<'a> {
@@ -190,11 +190,11 @@ pub fn wrapped(text: &str, width: usize) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use tactus_host::audit::{Intent, Subject};
-    use tactus_host::tune::plan::{Choice, Plan};
-    use tactus_host::tune::profile;
+    use tactus_audit::{Intent, Subject};
     use tactus_model::facts::Facts;
     use tactus_model::finding::Role;
+    use tactus_tune::plan::{Choice, Plan};
+    use tactus_tune::profile;
 
     use super::*;
 
