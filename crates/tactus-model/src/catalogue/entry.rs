@@ -59,7 +59,7 @@ pub struct Parameter {
     pub default: Option<fn() -> String>,
     /// Least and most, in the unit of what it takes.
     pub bounds: Option<RangeInclusive<u64>>,
-    /// A number as a plan writes it.
+    /// A number with its unit.
     pub shown: fn(u64) -> String,
 }
 

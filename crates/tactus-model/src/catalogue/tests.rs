@@ -1,6 +1,7 @@
 //! The catalogue against its files, and every word against what is made from it.
 
 use std::collections::BTreeSet;
+use std::fmt::Write;
 use std::path::Path;
 
 use serde::Serialize;
@@ -160,12 +161,12 @@ fn what_is_beyond_its_bounds_is_named_with_them() {
     let error = why(r#"{"kind":"network","bytes":"64KiB"}"#);
     assert_eq!(
         (error.to_string(), error.hint()),
-        (r#"bytes = "64KiB" is out of range"#.into(), r#"use "1B" to "65507B""#.into())
+        ("bytes = 64KiB is out of range".into(), "use 1B to 65507B".into())
     );
     assert_eq!(why(r#"{"kind":"cache","blocks":0}"#).to_string(), "blocks = 0 is out of range");
     assert_eq!(load::Cache::default().check(), Ok(()), "what is left out has no bounds");
     let block = fault::Block { length: Nanos(1), every: Nanos(9), emulated: None, off: None, way: None };
-    assert_eq!(Fault::Block(block).check().unwrap_err().hint(), r#"use "1us" to "1s""#);
+    assert_eq!(Fault::Block(block).check().unwrap_err().hint(), "use 1us to 1s");
 }
 
 #[test]
@@ -177,7 +178,57 @@ fn the_bounds_and_defaults_of_a_parameter_are_shown_as_a_plan_writes_them() {
     assert_eq!(takes("timer", "threads"), "a number, 1 to 64; default 1");
     assert_eq!(takes("timer", "break"), "a time");
     assert_eq!(takes("scheduler", "pipes"), "true or false; default false");
-    assert_eq!(takes("cache", "bytes"), r#"a size, "1B" to "4GiB"; default "512KiB""#);
+    assert_eq!(takes("cache", "bytes"), r#"a size, 1B to 4GiB; default "512KiB""#);
     assert_eq!(takes("command", "run"), "a list of words; must be given");
     assert_eq!(takes("hold-vcpu", "by"), r#""ptrace" or "fifo"; default "ptrace""#);
+}
+
+/// The reference in the book is made from the catalogue; `UPDATE_DOCS=1` writes it anew.
+#[test]
+fn the_reference_of_words_is_that_of_the_catalogue() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/activities.md");
+    let made = reference();
+    if std::env::var_os("UPDATE_DOCS").is_some_and(|value| value == "1") {
+        std::fs::write(path, &made).expect("docs/reference can be written");
+    }
+    let published = std::fs::read_to_string(path).unwrap_or_default();
+    // Not assert_eq!: two copies of the page would be printed.
+    assert!(published == made, "docs/reference/activities.md is out of date: run with UPDATE_DOCS=1");
+}
+
+fn reference() -> String {
+    let mut text = "# Measurements, loads and faults\n\n\
+        What an activity of a plan can be, with the keys of its table. `tactus explain WORD` prints an entry.\n\n\
+        This page is made from the catalogue (`UPDATE_DOCS=1 cargo test -p tactus-model catalogue`).\n"
+        .to_owned();
+    for (title, table) in
+        [("Measurements", measure::MEASURES), ("Loads", load::LOADS), ("Faults", fault::FAULTS)]
+    {
+        let _ = writeln!(text, "\n## {title}");
+        for entry in table {
+            let _ = writeln!(text, "\n### {}\n\n{}.", entry.name, escaped(&capital(entry.summary)));
+            for paragraph in entry.text() {
+                let _ = writeln!(text, "\n{}", escaped(&paragraph));
+            }
+            text.push('\n');
+            for parameter in entry.parameters {
+                let (takes, about) = (parameter.takes(), parameter.about());
+                let _ = writeln!(text, "- `{}` ({}): {}", parameter.key, escaped(&takes), escaped(&about));
+            }
+        }
+    }
+    text
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
+
+/// Names of the kernel stand in these texts as they are: Markdown must not take them for its own. What
+/// stands between backticks is code for both.
+fn escaped(text: &str) -> String {
+    let parts = text.split('`').enumerate();
+    let parts = parts.map(|(n, part)| if n % 2 == 0 { part.replace('_', "\\_") } else { part.to_owned() });
+    parts.collect::<Vec<_>>().join("`")
 }

@@ -30,7 +30,7 @@ pub trait Value: Row + Clone {
         None
     }
 
-    /// Such a number as a plan writes it.
+    /// Such a number with its unit.
     #[must_use]
     fn shown(number: u64) -> String {
         number.to_string()
@@ -106,8 +106,8 @@ macro_rules! values {
 
 values! {
     u32: "a number", u64::from, |number: u64| number.to_string();
-    Nanos: "a time", |ns: Nanos| ns.0, |ns| written(&Nanos(ns));
-    Bytes: "a size", |bytes: Bytes| bytes.0, |bytes| written(&Bytes(bytes));
+    Nanos: "a time", |ns: Nanos| ns.0, |ns| Nanos(ns).to_string();
+    Bytes: "a size", |bytes: Bytes| bytes.0, |bytes| Bytes(bytes).to_string();
     bool: "true or false";
     String: "a text";
     Vec<String>: "a list of words";
