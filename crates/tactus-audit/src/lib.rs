@@ -16,14 +16,14 @@ macro_rules! room {
 
 mod catalogue;
 mod check;
+mod evaluate;
 mod fields;
 mod judgement;
-mod perform;
+mod sentence;
 mod subject;
 #[cfg(test)]
 mod testing;
 mod vm;
-mod words;
 
 mod hypervisor;
 mod kernel;
@@ -33,6 +33,6 @@ mod sharing;
 
 pub use catalogue::{FAMILIES, Family, all, find};
 pub use check::{Applies, Arch, Check, Reversible, SetBy, Source, no_change};
+pub use evaluate::audit;
 pub use judgement::{Judgement, Verdict};
-pub use perform::audit;
 pub use subject::{Intent, Kernel, Subject};

@@ -12,7 +12,7 @@ use tactus_model::threads::{Thread, Threads};
 use tactus_model::topology::Topology;
 
 use super::vm::Vm;
-use super::{Arch, Judgement, Verdict, words};
+use super::{Arch, Judgement, Verdict, sentence};
 
 /// What the user has in mind with a system.
 #[derive(Clone, Debug, Default)]
@@ -256,8 +256,8 @@ impl<'a> Subject<'a> {
         self.parted().ok_or_else(|| {
             Judgement::not_applicable(format!(
                 "no CPU is set apart: {} for real-time work, {} for the rest",
-                words::cpus_or_none(self.isolated()),
-                words::cpus_or_none(self.housekeeping())
+                sentence::cpus_or_none(self.isolated()),
+                sentence::cpus_or_none(self.housekeeping())
             ))
         })
     }

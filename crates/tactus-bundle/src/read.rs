@@ -237,7 +237,7 @@ fn by_environment<T: DeserializeOwned>(
     damage: &mut Vec<String>,
 ) -> BTreeMap<String, T> {
     let mut all = BTreeMap::new();
-    let mut names: Vec<String> = rows.iter().map(|row| row.result.place()).collect();
+    let mut names: Vec<String> = rows.iter().map(|row| row.result.environment_key()).collect();
     names.sort();
     names.dedup();
     for name in names {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use tactus_model::bundle::{
-    Asked, FORMAT, Interval, Machine, Manifest, Present, RowResult, Sitting, place, slug,
+    Asked, FORMAT, Interval, Machine, Manifest, Present, RowResult, Session, environment_key, slug,
 };
 use tactus_model::event::{RunStatus, Stamped};
 use tactus_model::facts::Facts;
@@ -76,7 +76,7 @@ impl Writer {
             status: RunStatus::Interrupted,
             machine,
             files: std::collections::BTreeMap::new(),
-            sittings: Vec::new(),
+            sessions: Vec::new(),
             asked: None,
         };
         let path = dir.join("events.jsonl");
@@ -112,10 +112,10 @@ impl Writer {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn sit_down(&mut self, machine: Machine, state: Option<Present>) -> Result<(), BundleError> {
+    pub fn begin_session(&mut self, machine: Machine, state: Option<Present>) -> Result<(), BundleError> {
         self.state = state.as_ref().map(|state| state.name.clone());
         let started = jiff::Timestamp::now().to_string();
-        self.manifest.sittings.push(Sitting { started, finished: None, machine, state });
+        self.manifest.sessions.push(Session { started, finished: None, machine, state });
         self.manifest()
     }
 
@@ -160,7 +160,7 @@ impl Writer {
 
     /// The file of an environment, in the state that the machine is in now.
     fn of_place(&self, sub: &str, environment: &str) -> PathBuf {
-        let place = place(environment, self.state.as_deref());
+        let place = environment_key(environment, self.state.as_deref());
         self.dir.join(sub).join(format!("{}.json", file_name(&place)))
     }
 
@@ -200,8 +200,8 @@ impl Writer {
         self.manifest.status = status;
         let now = jiff::Timestamp::now().to_string();
         self.manifest.finished = Some(now.clone());
-        if let Some(sitting) = self.manifest.sittings.last_mut() {
-            sitting.finished = Some(now);
+        if let Some(session) = self.manifest.sessions.last_mut() {
+            session.finished = Some(now);
         }
         self.manifest.files = files::checksums(&self.dir)?;
         self.manifest()?;

@@ -83,7 +83,7 @@ fn start(
             break began.elapsed();
         }
     };
-    for note in running.settle()? {
+    for note in running.after_hello()? {
         eprintln!("{:?}: {}", note.kind, note.text);
     }
     let ending = Instant::now();

@@ -259,7 +259,7 @@ pub trait Running: Send {
     ///
     /// # Errors
     /// When the environment is of no use as it is.
-    fn settle(&mut self) -> Result<Vec<Note>, StartError> {
+    fn after_hello(&mut self) -> Result<Vec<Note>, StartError> {
         Ok(Vec::new())
     }
 

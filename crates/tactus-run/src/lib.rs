@@ -3,10 +3,10 @@
 
 mod engine;
 mod interrupt;
-mod look;
-mod nest;
+mod nested;
 mod partition;
 pub mod plan;
+mod probe_facts;
 pub mod prove;
 mod recorder;
 mod resume;
@@ -15,10 +15,10 @@ mod session;
 mod settings;
 #[cfg(test)]
 mod tests;
-mod vcpus;
+mod vcpu_watch;
 
 pub use engine::{RunError, Sink, run};
 pub use interrupt::Interrupt;
-pub use look::{LookError, look};
+pub use probe_facts::{ProbeFactsError, probe_facts};
 pub use recorder::Recorder;
 pub use resume::{keep_complete, resumed_writer};

@@ -1,11 +1,11 @@
 //! One scenario: bring its environments up, give every probe its job, collect what they measure,
 //! and end them.
 
-mod around;
 mod collect;
+mod host_side;
+mod outcome;
 mod prepare;
-mod raise;
-mod rows;
+mod start;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -22,14 +22,14 @@ use tactus_system::guardian::Promise;
 use super::engine::{Context, RunError};
 use super::partition::Divided;
 use super::session::{Arrival, Session};
-use super::vcpus::Watch;
+use super::vcpu_watch::Watch;
 use crate::plan::{Resolved, ResolvedScenario};
-use rows::Outcome;
+use outcome::Outcome;
 
 /// How long a probe may take to end its job after it was told to stop.
-const FAREWELL: Duration = Duration::from_secs(10);
+const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 /// How often the interrupt is looked at.
-const BEAT: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Performs a scenario. Whatever goes wrong in it ends its rows with the reason.
 pub(super) fn perform(
@@ -37,21 +37,21 @@ pub(super) fn perform(
     number: usize,
     planned: &ResolvedScenario,
 ) -> Result<(), RunError> {
-    let mut stage = Stage::new(planned);
-    let result = stage.play(context, number);
+    let mut scenario = ScenarioRun::new(planned);
+    let result = scenario.run(context, number);
     let refused = matches!(result, Err(Failure::Refused(_)));
     if refused {
-        stage.withdraw(context);
+        scenario.withdraw(context);
     }
-    stage.close(context, result.is_ok() || refused);
+    scenario.close(context, result.is_ok() || refused);
     match result {
-        Ok(()) => stage.end(context),
+        Ok(()) => scenario.end(context),
         Err(Failure::Run(error)) => Err(error),
-        Err(Failure::Scenario(reason)) => stage.end_all(context, RowStatus::Failed, &reason),
+        Err(Failure::Scenario(reason)) => scenario.end_all(context, RowStatus::Failed, &reason),
         // What the place does not allow was not tried: it is skipped, with the remedy.
-        Err(Failure::Refused(reason)) => stage.end_all(context, RowStatus::Skipped, &reason),
+        Err(Failure::Refused(reason)) => scenario.end_all(context, RowStatus::Skipped, &reason),
         Err(Failure::Interrupted) => {
-            stage.end_all(context, RowStatus::Skipped, "the run was interrupted before this was measured")
+            scenario.end_all(context, RowStatus::Skipped, "the run was interrupted before this was measured")
         }
     }
 }
@@ -82,7 +82,7 @@ impl From<StartError> for Failure {
 }
 
 /// What is on while a scenario is performed.
-pub(super) struct Stage<'a> {
+pub(super) struct ScenarioRun<'a> {
     planned: &'a ResolvedScenario,
     rows: Range<usize>,
     sessions: Vec<Session>,
@@ -101,7 +101,7 @@ pub(super) struct Stage<'a> {
     looked: Instant,
 }
 
-impl<'a> Stage<'a> {
+impl<'a> ScenarioRun<'a> {
     /// Nothing is on yet.
     pub(super) fn new(planned: &'a ResolvedScenario) -> Self {
         Self {
@@ -119,7 +119,7 @@ impl<'a> Stage<'a> {
     }
 }
 
-impl Stage<'_> {
+impl ScenarioRun<'_> {
     /// After a refusal: takes the job back from everybody else, so that the next scenario may use them. What
     /// is said meanwhile belongs to no measurement.
     fn withdraw(&mut self, context: &Context<'_>) {
@@ -127,9 +127,9 @@ impl Stage<'_> {
             // A broken stream shows itself as an end of the stream.
             let _ = session.say(&ToProbe::Stop);
         }
-        let until = Instant::now() + FAREWELL;
+        let until = Instant::now() + STOP_TIMEOUT;
         while Instant::now() < until && self.sessions.iter().any(|session| !session.done && !session.ended) {
-            let Ok((number, arrival)) = context.arrivals.recv_timeout(BEAT) else { continue };
+            let Ok((number, arrival)) = context.arrivals.recv_timeout(POLL_INTERVAL) else { continue };
             let Some(session) = self.sessions.iter_mut().find(|session| session.number == number) else {
                 continue;
             };
@@ -157,7 +157,7 @@ impl Stage<'_> {
         for promise in self.promises.drain(..).rev() {
             // A probe that came to its end has put back what it set.
             if all_done {
-                promise.settled();
+                promise.forget();
             }
         }
     }
@@ -170,7 +170,7 @@ impl Stage<'_> {
             .map_or_else(Facts::default, |s| s.facts.clone())
     }
 
-    fn play(&mut self, context: &mut Context<'_>, number: usize) -> Result<(), Failure> {
+    fn run(&mut self, context: &mut Context<'_>, number: usize) -> Result<(), Failure> {
         let resolved = context.resolved;
         let names = resolved.environments_of(self.planned);
         // What this scenario does not use must not disturb it.

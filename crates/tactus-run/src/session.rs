@@ -13,9 +13,9 @@ use tactus_model::message::{FromProbe, Hello, Job, ToProbe};
 use tactus_model::wire::{Decoder, Item};
 use tactus_model::{CpuSet, Evidence};
 use tactus_system::guardian::Guardian;
-use tactus_system::{Line, Remote, monotonic_ns};
+use tactus_system::{Connection, Remote, monotonic_ns};
 
-use super::nest::Nest;
+use super::nested::Nest;
 
 /// What arrives from an environment.
 #[expect(
@@ -73,7 +73,7 @@ pub struct Session {
     pub foreign: Vec<String>,
     /// What others need that lie inside it.
     nest: Option<Nest>,
-    line: Arc<Line>,
+    connection: Arc<Connection>,
     reader: Option<JoinHandle<()>>,
 }
 
@@ -92,8 +92,8 @@ impl Session {
             Some(Stream { reader, writer }) => (Some(reader), Some(writer)),
             None => (None, None),
         };
-        let line = Arc::new(Line::new(writer));
-        let heard = Arc::clone(&line);
+        let connection = Arc::new(Connection::new(writer));
+        let heard = Arc::clone(&connection);
         let reader = reader.map(|reader| std::thread::spawn(move || listen(reader, &heard, number, &to)));
         Self {
             number,
@@ -116,7 +116,7 @@ impl Session {
             heard: Instant::now(),
             foreign: Vec::new(),
             nest: None,
-            line,
+            connection,
             reader,
         }
     }
@@ -126,7 +126,7 @@ impl Session {
     /// # Errors
     /// When the stream is broken.
     pub fn say(&mut self, message: &ToProbe) -> io::Result<()> {
-        self.line.say(message)
+        self.connection.say(message)
     }
 
     /// What environments inside this one need; made when the first one comes.
@@ -136,7 +136,7 @@ impl Session {
     pub fn nest(&mut self, guardian: &Guardian) -> io::Result<&Nest> {
         if self.nest.is_none() {
             let arch = self.hello.as_ref().map_or(std::env::consts::ARCH, |hello| hello.arch.as_str());
-            let system = Remote::new(Arc::clone(&self.line), arch);
+            let system = Remote::new(Arc::clone(&self.connection), arch);
             self.nest = Some(Nest::make(system, guardian, &self.name)?);
         }
         self.nest.as_ref().ok_or_else(|| io::ErrorKind::NotFound.into())
@@ -186,7 +186,7 @@ impl Session {
         drop(self.nest.take());
         // A refusal shows itself as an end that has to be forced.
         let _ = self.say(&ToProbe::Quit);
-        self.line.hang_up();
+        self.connection.hang_up();
         self.running.stop();
         if let Some(reader) = self.reader.take() {
             let _ = reader.join();
@@ -194,7 +194,12 @@ impl Session {
     }
 }
 
-fn listen(mut reader: Box<dyn io::Read + Send>, line: &Line, number: usize, to: &Sender<(usize, Arrival)>) {
+fn listen(
+    mut reader: Box<dyn io::Read + Send>,
+    connection: &Connection,
+    number: usize,
+    to: &Sender<(usize, Arrival)>,
+) {
     let mut decoder = Decoder::new();
     let mut buffer = vec![0; 64 * 1024];
     loop {
@@ -206,19 +211,19 @@ fn listen(mut reader: Box<dyn io::Read + Send>, line: &Line, number: usize, to: 
         };
         for item in items {
             let item = match item {
-                Item::Message(message) => match line.take(message) {
+                Item::Message(message) => match connection.take(message) {
                     Some(message) => Item::Message(message),
                     None => continue,
                 },
                 other => other,
             };
             if to.send((number, Arrival::Item(item))).is_err() {
-                line.ended();
+                connection.ended();
                 return;
             }
         }
     }
-    line.ended();
+    connection.ended();
     for item in decoder.finish() {
         let _ = to.send((number, Arrival::Item(item)));
     }

@@ -4,9 +4,9 @@
 
 mod child;
 mod command;
+mod connection;
 mod facts;
 pub mod guardian;
-mod line;
 mod memory;
 mod places;
 pub mod probe;
@@ -23,8 +23,8 @@ use tactus_model::CpuSet;
 use tactus_model::threads::Policy;
 
 pub use command::{Finished, Invocation, last_lines};
+pub use connection::Connection;
 pub use facts::facts;
-pub use line::Line;
 pub use memory::Memory;
 pub use places::{cache_dir, lasting_dir, state_dir};
 pub use real::Real;

@@ -22,7 +22,7 @@ use super::{Child, Finished, Invocation, System, sys};
 /// Directories that hold system programs and are missing from many users' PATH.
 const SBIN: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
 /// How often a command with limited patience is looked at.
-const BEAT: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// The machine we are on.
 #[derive(Clone, Copy, Debug, Default)]
@@ -220,7 +220,7 @@ impl System for Real {
                         let words = format!("{} took more than {patience:?}", invocation.argv.join(" "));
                         return Err(io::Error::new(io::ErrorKind::TimedOut, words));
                     }
-                    std::thread::sleep(BEAT);
+                    std::thread::sleep(POLL_INTERVAL);
                 }
             }
         };
@@ -306,7 +306,7 @@ mod tests {
             if let Some(code) = child.try_wait().unwrap() {
                 break code;
             }
-            std::thread::sleep(BEAT);
+            std::thread::sleep(POLL_INTERVAL);
         };
         assert_eq!(code, Some(3));
         assert!(child.stderr().ends_with("line number 8999\n"));

@@ -8,41 +8,41 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tactus_model::CpuSet;
-use tactus_model::door::{Answer, Call, PIECE, Verb, encode};
+use tactus_model::rpc::{Answer, Call, PIECE, Verb, encode};
 use tactus_model::threads::Policy;
 use tactus_model::undo::{Entry, Undo};
 
 use super::child::{KEPT, collect};
-use super::line::{Line, Reader, Writer};
+use super::connection::{Connection, Reader, Writer};
 use super::{Child, Finished, Invocation, System};
 use crate::probe;
 
 /// How long a killed child may take to end.
 const DEATH: Duration = Duration::from_secs(10);
 /// How often a command with limited patience is looked at.
-const BEAT: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// The system that a probe is on.
 #[derive(Clone)]
 pub struct Remote {
-    line: Arc<Line>,
+    connection: Arc<Connection>,
     arch: String,
 }
 
 impl Remote {
-    /// The system at the other end of a line, whose processor is `arch`.
+    /// The system at the other end of a connection, whose processor is `arch`.
     #[must_use]
-    pub fn new(line: Arc<Line>, arch: &str) -> Self {
-        Self { line, arch: arch.into() }
+    pub fn new(connection: Arc<Connection>, arch: &str) -> Self {
+        Self { connection, arch: arch.into() }
     }
 
     fn ask(&self, verb: Verb, path: &Path) -> io::Result<Answer> {
-        self.line.call(Call::new(verb, word(path)?)).map_err(|error| named(&error, path))
+        self.connection.call(Call::new(verb, word(path)?)).map_err(|error| named(&error, path))
     }
 
     fn ask_with(&self, verb: Verb, path: &Path, number: u64, data: &[u8]) -> io::Result<Answer> {
         let call = Call { number, data: encode(data), ..Call::new(verb, word(path)?) };
-        self.line.call(call).map_err(|error| named(&error, path))
+        self.connection.call(call).map_err(|error| named(&error, path))
     }
 
     /// Makes a file of these bytes, in pieces.
@@ -54,7 +54,7 @@ impl Remote {
 
     fn undo(&self, how: Undo, path: &Path) -> io::Result<()> {
         let call = Call { undo: Some(how), ..Call::new(Verb::Undo, "") };
-        self.line.call(call).map(drop).map_err(|error| named(&error, path))
+        self.connection.call(call).map(drop).map_err(|error| named(&error, path))
     }
 
     /// Tells the probe what it is to take back when its session ends, or needs not any more.
@@ -66,7 +66,7 @@ impl Remote {
             Entry::Undo { id, how } => Call { child: id, undo: Some(how), ..Call::new(Verb::Promise, "") },
             Entry::Done { id } => Call { child: id, ..Call::new(Verb::Settle, "") },
         };
-        self.line.call(call).map(drop)
+        self.connection.call(call).map(drop)
     }
 
     fn start(&self, command: &Invocation) -> io::Result<RemoteChild> {
@@ -77,10 +77,10 @@ impl Remote {
         let variables = command.env.iter().map(|(name, value)| format!("{name}={value}"));
         let words: Vec<String> = variables.chain(command.argv.iter().cloned()).collect();
         let (number, pid) = self
-            .line
+            .connection
             .spawn(words, command.env.len() as u64)
             .map_err(|error| named(&error, Path::new(program)))?;
-        Ok(RemoteChild::new(Arc::clone(&self.line), number, pid))
+        Ok(RemoteChild::new(Arc::clone(&self.connection), number, pid))
     }
 }
 
@@ -98,7 +98,7 @@ impl System for Remote {
         let mut bytes = Vec::new();
         loop {
             let answer = self.ask_with(Verb::Read, path, bytes.len() as u64, &[])?;
-            let piece = tactus_model::door::decode(&answer.data).ok_or_else(|| {
+            let piece = tactus_model::rpc::decode(&answer.data).ok_or_else(|| {
                 io::Error::new(io::ErrorKind::InvalidData, "the probe's answer is no bytes")
             })?;
             let more = answer.number == 1 && !piece.is_empty();
@@ -117,7 +117,7 @@ impl System for Remote {
         let dir = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
         self.ask_with(Verb::MakeDir, dir, 0o755, &[])?;
         let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy();
-        let part = dir.join(format!(".new-{}-{name}", self.line.number()));
+        let part = dir.join(format!(".new-{}-{name}", self.connection.number()));
         let is_probe = probe::bytes(&self.arch).is_some_and(|probe| std::ptr::eq(probe, bytes));
         let written = if is_probe {
             // What is there already needs not travel.
@@ -162,7 +162,7 @@ impl System for Remote {
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         let call = Call { words: vec![word(to)?.to_owned()], ..Call::new(Verb::Rename, word(from)?) };
-        self.line.call(call).map(drop).map_err(|error| named(&error, from))
+        self.connection.call(call).map(drop).map_err(|error| named(&error, from))
     }
 
     fn list(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
@@ -197,7 +197,7 @@ impl System for Remote {
         });
         let until = command.patience.map(|patience| std::time::Instant::now() + patience);
         let code = loop {
-            if let Some(code) = self.line.await_end(child.number, BEAT) {
+            if let Some(code) = self.connection.await_end(child.number, POLL_INTERVAL) {
                 break code;
             }
             if until.is_some_and(|until| std::time::Instant::now() > until) {
@@ -255,7 +255,7 @@ impl System for Remote {
 
 /// A program that runs on the system of a probe. Dropping it kills it.
 struct RemoteChild {
-    line: Arc<Line>,
+    connection: Arc<Connection>,
     number: u64,
     pid: u32,
     stdout: Option<Reader>,
@@ -265,13 +265,13 @@ struct RemoteChild {
 }
 
 impl RemoteChild {
-    fn new(line: Arc<Line>, number: u64, pid: u32) -> Self {
+    fn new(connection: Arc<Connection>, number: u64, pid: u32) -> Self {
         let stderr = Arc::new(Mutex::new(Vec::new()));
-        let (kept, pipe) = (Arc::clone(&stderr), Reader::new(&line, number, 2));
+        let (kept, pipe) = (Arc::clone(&stderr), Reader::new(&connection, number, 2));
         let collector = Some(std::thread::spawn(move || collect(pipe, &kept)));
-        let stdout = Some(Reader::new(&line, number, 1));
-        let stdin = Some(Writer::new(&line, number));
-        Self { line, number, pid, stdout, stdin, stderr, collector }
+        let stdout = Some(Reader::new(&connection, number, 1));
+        let stdin = Some(Writer::new(&connection, number));
+        Self { connection, number, pid, stdout, stdin, stderr, collector }
     }
 
     /// All that it wrote to stderr (the last 64 KiB), once that has ended.
@@ -297,7 +297,9 @@ impl Child for RemoteChild {
     }
 
     fn stderr(&self) -> String {
-        if let Some(collector) = self.collector.as_ref().filter(|_| self.line.end_of(self.number).is_some()) {
+        if let Some(collector) =
+            self.collector.as_ref().filter(|_| self.connection.end_of(self.number).is_some())
+        {
             super::child::await_rest(collector);
         }
         let kept = self.stderr.lock().unwrap_or_else(PoisonError::into_inner);
@@ -305,15 +307,15 @@ impl Child for RemoteChild {
     }
 
     fn try_wait(&mut self) -> io::Result<Option<Option<i32>>> {
-        Ok(self.line.end_of(self.number))
+        Ok(self.connection.end_of(self.number))
     }
 
     fn kill(&mut self) {
-        if self.line.end_of(self.number).is_none() {
+        if self.connection.end_of(self.number).is_none() {
             let kill = Call { verb: Verb::Kill, child: self.number, ..Call::default() };
             // A probe that has gone has taken its children along.
-            let _ = self.line.call(kill);
-            self.line.await_end(self.number, DEATH);
+            let _ = self.connection.call(kill);
+            self.connection.await_end(self.number, DEATH);
         }
     }
 }
@@ -322,6 +324,6 @@ impl Drop for RemoteChild {
     fn drop(&mut self) {
         self.kill();
         drop((self.stdin.take(), self.stdout.take()));
-        self.line.forget(self.number);
+        self.connection.forget(self.number);
     }
 }

@@ -6,16 +6,16 @@ use std::path::PathBuf;
 use tactus_model::change::{Change, Effect, Target};
 use tactus_system::{System, lasting_dir};
 
-use super::act::{
-    Action, Begin, Broken, Deed, Journal, Log, Outcome, Phase, Recovered, boot_id, carry, current, recover,
+use super::plan::{Plan, PlanRefusal};
+use super::transaction::{
+    Action, Begin, Broken, Journal, Log, Outcome, Phase, Recovered, Step, boot_id, commit, current, recover,
     task,
 };
-use super::plan::{Plan, Refusal};
 use super::{persist, tuned};
 
 /// How a plan is to be carried out.
 #[derive(Clone, Debug, Default)]
-pub struct Order {
+pub struct ApplyOptions {
     /// What was asked for, for `verify` and `apply --again`.
     pub begin: Begin,
     /// Overwrite what another tool has set since.
@@ -29,10 +29,10 @@ pub struct Order {
 pub struct Applied {
     /// What an earlier call had left unfinished.
     pub recovered: Option<Recovered>,
-    /// Each deed and what became of it.
-    pub deeds: Vec<(Deed, Outcome)>,
+    /// Each step and what became of it.
+    pub steps: Vec<(Step, Outcome)>,
     /// What another tool has set since, and what it is now: left alone.
-    pub foreign: Vec<(Deed, String)>,
+    pub foreign: Vec<(Step, String)>,
     /// Changes that wait for --persist and a boot, or for a restart.
     pub waiting: Vec<Change>,
     /// Whether it went through TuneD.
@@ -43,7 +43,7 @@ pub struct Applied {
 #[derive(Debug)]
 pub enum TuneError {
     /// The plan must not be carried out.
-    Refused(Vec<Refusal>),
+    Refused(Vec<PlanRefusal>),
     /// Another call is at work.
     Busy,
     /// This user may not.
@@ -52,7 +52,7 @@ pub enum TuneError {
     InForce(Box<Begin>),
     /// Nothing is in force.
     Nothing,
-    /// A deed failed; everything was taken back.
+    /// A step failed; everything was taken back.
     Broken(Box<Broken>),
     /// The journal, or its directory.
     Journal(io::Error),
@@ -94,7 +94,7 @@ pub fn settle(system: &dyn System) -> Result<Option<Recovered>, TuneError> {
 ///
 /// # Errors
 /// When it must not be done or could not: then the system is as it was.
-pub fn apply(system: &dyn System, plan: &Plan, order: &Order) -> Result<Applied, TuneError> {
+pub fn apply(system: &dyn System, plan: &Plan, order: &ApplyOptions) -> Result<Applied, TuneError> {
     if !plan.refusals.is_empty() {
         return Err(TuneError::Refused(plan.refusals.clone()));
     }
@@ -113,7 +113,7 @@ pub fn apply(system: &dyn System, plan: &Plan, order: &Order) -> Result<Applied,
     }
     let mut prepared = prepare(system, plan, order, &log)?;
     prepared.recovered = recovered;
-    if prepared.deeds.is_empty() && log.phase == Phase::Applied {
+    if prepared.steps.is_empty() && log.phase == Phase::Applied {
         return Ok(prepared);
     }
     // What was set in an earlier boot went with it.
@@ -129,11 +129,11 @@ pub fn apply(system: &dyn System, plan: &Plan, order: &Order) -> Result<Applied,
         journal.undone(&gone)?;
     }
     journal.begin(order.begin.clone())?;
-    let deeds: Vec<Deed> = prepared.deeds.iter().map(|(deed, _)| deed.clone()).collect();
-    match carry(system, &mut journal, &boot, &deeds) {
+    let steps: Vec<Step> = prepared.steps.iter().map(|(step, _)| step.clone()).collect();
+    match commit(system, &mut journal, &boot, &steps) {
         Ok(outcomes) => {
             journal.commit()?;
-            prepared.deeds = deeds.into_iter().zip(outcomes).collect();
+            prepared.steps = steps.into_iter().zip(outcomes).collect();
             Ok(prepared)
         }
         Err(broken) => {
@@ -152,18 +152,18 @@ fn differs(one: &Begin, other: &Begin) -> bool {
 }
 
 fn dry(mut prepared: Applied) -> Applied {
-    prepared.deeds.iter_mut().for_each(|(_, outcome)| *outcome = Outcome::Done);
+    prepared.steps.iter_mut().for_each(|(_, outcome)| *outcome = Outcome::Done);
     prepared
 }
 
-/// The deeds of a plan on the system as it is now.
-fn prepare(system: &dyn System, plan: &Plan, order: &Order, log: &Log) -> Result<Applied, TuneError> {
+/// The steps of a plan on the system as it is now.
+fn prepare(system: &dyn System, plan: &Plan, order: &ApplyOptions, log: &Log) -> Result<Applied, TuneError> {
     let boot = boot_id(system);
     let mut applied = Applied::default();
     if tuned::is_active(system) {
         applied.tuned = true;
-        let deeds = tuned::deeds(system, plan, order.begin.persist).map_err(TuneError::Refused)?;
-        applied.deeds = deeds.into_iter().map(|deed| (deed, Outcome::Done)).collect();
+        let steps = tuned::steps(system, plan, order.begin.persist).map_err(TuneError::Refused)?;
+        applied.steps = steps.into_iter().map(|step| (step, Outcome::Done)).collect();
         return Ok(applied);
     }
     for step in &plan.entries {
@@ -187,18 +187,18 @@ fn prepare(system: &dyn System, plan: &Plan, order: &Order, log: &Log) -> Result
             let reads = earlier.reads.as_deref().unwrap_or_default();
             let untouched = action.same(&now, reads) || earlier.action.former() == Some(now.as_str());
             if !untouched && !order.force {
-                let deed = Deed { check: change.check.clone(), action };
-                applied.foreign.push((deed, now.trim().to_owned()));
+                let step = Step { check: change.check.clone(), action };
+                applied.foreign.push((step, now.trim().to_owned()));
                 continue;
             }
             // What is taken back to is what was there before we came.
             keep_former(&mut action, &earlier.action);
         }
-        applied.deeds.push((Deed { check: change.check.clone(), action }, Outcome::Done));
+        applied.steps.push((Step { check: change.check.clone(), action }, Outcome::Done));
     }
     if order.begin.persist {
-        let deeds = persist::deeds(system, plan).map_err(TuneError::Refused)?;
-        applied.deeds.extend(deeds.into_iter().map(|deed| (deed, Outcome::Done)));
+        let steps = persist::steps(system, plan).map_err(TuneError::Refused)?;
+        applied.steps.extend(steps.into_iter().map(|step| (step, Outcome::Done)));
     }
     Ok(applied)
 }
@@ -216,7 +216,7 @@ fn keep_former(action: &mut Action, earlier: &Action) {
     }
 }
 
-/// The deed that a change at run time is, with what is there now; `None` when that has gone.
+/// The step that a change at run time is, with what is there now; `None` when that has gone.
 fn action(system: &dyn System, change: &Change) -> Option<Action> {
     let then = change.then.clone();
     let former = String::new();

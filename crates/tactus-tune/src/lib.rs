@@ -3,7 +3,6 @@
 //! A [`plan::Plan`] is made from a subject and a profile and touches nothing. What acts goes through
 //! the [`System`](tactus_system::System) door and writes a journal before it acts.
 
-pub mod act;
 pub mod apply;
 pub mod generate;
 mod persist;
@@ -11,6 +10,7 @@ pub mod pitfall;
 pub mod plan;
 pub mod profile;
 pub mod revert;
+pub mod transaction;
 pub mod tuned;
 pub mod verify;
 

@@ -2,8 +2,8 @@
 
 use tactus_system::System;
 
-use super::act::{Begin, Entry, Journal, Phase, Recovered, Undone, boot_id, recover, undo_all};
 use super::apply::{TuneError, dir, locked};
+use super::transaction::{Begin, Entry, Journal, Phase, Recovered, Undone, boot_id, recover, undo_all};
 
 /// How a plan is to be taken back.
 #[derive(Clone, Copy, Debug, Default)]

@@ -6,9 +6,9 @@ use std::path::Path;
 use tactus_model::change::{Effect, Target};
 use tactus_system::System;
 
-use super::act::{Action, Deed};
 use super::persist::MARK;
-use super::plan::{Plan, Refusal};
+use super::plan::{Plan, PlanRefusal};
+use super::transaction::{Action, Step};
 
 /// The name of our profile.
 const NAME: &str = "tactus";
@@ -31,13 +31,13 @@ fn dir(system: &dyn System) -> &'static str {
     if system.exists(Path::new("/usr/lib/tuned/profiles")) { "/etc/tuned/profiles" } else { "/etc/tuned" }
 }
 
-/// The deeds: our profile, then TuneD's choice of it.
-pub(super) fn deeds(system: &dyn System, plan: &Plan, persist: bool) -> Result<Vec<Deed>, Vec<Refusal>> {
+/// The steps: our profile, then TuneD's choice of it.
+pub(super) fn steps(system: &dyn System, plan: &Plan, persist: bool) -> Result<Vec<Step>, Vec<PlanRefusal>> {
     let path = format!("{}/{NAME}/tuned.conf", dir(system));
     let then = conf(plan, persist);
     let former = match system.text(&path) {
         Some(text) if !text.starts_with(MARK) => {
-            return Err(vec![Refusal {
+            return Err(vec![PlanRefusal {
                 what: format!("{path} is there and not ours"),
                 hint: "give that profile another name".into(),
             }]);
@@ -46,7 +46,7 @@ pub(super) fn deeds(system: &dyn System, plan: &Plan, persist: bool) -> Result<V
     };
     let chosen = system.text("/etc/tuned/active_profile").unwrap_or_default().trim().to_owned();
     let automatic = system.text("/etc/tuned/profile_mode").is_some_and(|mode| mode.trim() == "auto");
-    let deed = |action| Deed { check: "tuned".into(), action };
+    let step = |action| Step { check: "tuned".into(), action };
     if chosen == NAME {
         // Ours is in force: only what is new is done.
         return Ok(match former.as_deref() == Some(then.as_str()) {
@@ -54,15 +54,15 @@ pub(super) fn deeds(system: &dyn System, plan: &Plan, persist: bool) -> Result<V
             false => {
                 let again = Some(vec!["tuned-adm".into(), "profile".into(), NAME.into()]);
                 vec![
-                    deed(Action::Install { path, former, then }),
-                    deed(Action::Run { now: again, back: None }),
+                    step(Action::Install { path, former, then }),
+                    step(Action::Run { now: again, back: None }),
                 ]
             }
         });
     }
     Ok(vec![
-        deed(Action::Install { path, former, then }),
-        deed(Action::TunedProfile { former: chosen, automatic, then: NAME.into() }),
+        step(Action::Install { path, former, then }),
+        step(Action::TunedProfile { former: chosen, automatic, then: NAME.into() }),
     ])
 }
 

@@ -5,9 +5,9 @@ use tactus_model::CpuSet;
 use tactus_model::change::{Change, Effect, Target};
 use tactus_system::System;
 
-use super::act::{Begin, Journal, Phase};
 use super::apply::{TuneError, dir};
 use super::plan::{Choice, Plan};
+use super::transaction::{Begin, Journal, Phase};
 use super::{persist, tuned};
 
 /// A setting that is not as planned.

@@ -4,7 +4,7 @@ use tactus_model::CpuSet;
 use tactus_model::finding::Severity;
 use tactus_model::threads::Thread;
 
-use crate::words::{count, cpus_or_none, few, meet, read_places, within};
+use crate::sentence::{count, cpus_or_none, few, meet, read_places, within};
 use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject, Verdict};
 
 pub static CHECKS: &[Check] = &[

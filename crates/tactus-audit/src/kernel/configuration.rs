@@ -3,7 +3,7 @@
 use tactus_model::facts::Reading;
 use tactus_model::finding::{Role, Severity};
 
-use crate::words::{few, within};
+use crate::sentence::{few, within};
 use crate::{Applies, Arch, Check, Judgement, Kernel, Reversible, SetBy, Source, Subject, Verdict, no_change};
 
 const SOURCE: &str = "config:source";

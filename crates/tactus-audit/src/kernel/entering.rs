@@ -4,7 +4,7 @@ use tactus_model::change::Form;
 use tactus_model::facts::Reading;
 use tactus_model::finding::Severity;
 
-use crate::words::{count, few};
+use crate::sentence::{count, few};
 use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject, Verdict, no_change};
 
 const AUDIT: &str = "audit:enabled";

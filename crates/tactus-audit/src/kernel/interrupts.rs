@@ -6,7 +6,7 @@ use tactus_model::finding::Severity;
 use tactus_model::interrupts::Interrupt;
 
 use super::isolation::isolate;
-use crate::words::{count, cpus_or_none, few, meet, within};
+use crate::sentence::{count, cpus_or_none, few, meet, within};
 use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject, Verdict};
 
 const DEFAULT: &str = "/proc/irq/default_smp_affinity";

@@ -7,7 +7,7 @@ use tactus_model::change::Change;
 use tactus_model::facts::Reading;
 use tactus_model::finding::{By, Severity};
 
-use crate::words::{cpus_or_none, few, meet, within};
+use crate::sentence::{cpus_or_none, few, meet, within};
 use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject, Verdict, no_change};
 
 const ISOLATED: &str = "/sys/devices/system/cpu/isolated";

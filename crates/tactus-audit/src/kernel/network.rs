@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tactus_model::change::{self, Form};
 use tactus_model::finding::Severity;
 
-use crate::words::{cpus_or_none, few, meet};
+use crate::sentence::{cpus_or_none, few, meet};
 use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject, Verdict};
 
 const NET: &str = "/sys/class/net/";

@@ -4,7 +4,7 @@ use tactus_model::CpuSet;
 use tactus_model::facts::Reading;
 use tactus_model::finding::Severity;
 
-use crate::words::{cpus_or_none, few, within};
+use crate::sentence::{cpus_or_none, few, within};
 use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject, Verdict, no_change};
 
 const ROOT: &str = "/sys/fs/cgroup/";

@@ -8,7 +8,7 @@ use tactus_model::change::{self, Change, Effect, Form, Target};
 use tactus_model::finding::Severity;
 use tactus_model::threads::Thread;
 
-use crate::words::{count, cpus_or_none, few, few_threads, meet, read_places, within};
+use crate::sentence::{count, cpus_or_none, few, few_threads, meet, read_places, within};
 use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject, Verdict};
 
 const WORK: &str = "/sys/devices/virtual/workqueue/";

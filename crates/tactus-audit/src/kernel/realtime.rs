@@ -7,7 +7,7 @@ use tactus_model::CpuSet;
 use tactus_model::finding::Severity;
 use tactus_model::threads::{Policy, Thread};
 
-use crate::words::{
+use crate::sentence::{
     count, cpus_or_none, few, meet, read_places, read_threads, scheduling, within,
 };
 use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject, Verdict, no_change};

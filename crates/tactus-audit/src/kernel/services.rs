@@ -5,7 +5,7 @@ use tactus_model::change::{self, Change, Effect, Form, Target};
 use tactus_model::finding::{Severity, State};
 use tactus_model::threads::Thread;
 
-use crate::words::{cpus_or_none, few};
+use crate::sentence::{cpus_or_none, few};
 use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject, Verdict, no_change};
 
 const TRACER: &str = "/sys/kernel/tracing/current_tracer";

@@ -5,7 +5,7 @@ use tactus_model::finding::Severity;
 use tactus_model::threads::{Policy, Thread};
 
 use super::realtime;
-use crate::words::{count, cpus_or_none, few, meet, read_threads, scheduling};
+use crate::sentence::{count, cpus_or_none, few, meet, read_threads, scheduling};
 use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject, Verdict};
 
 /// What the kernel gives to every threaded handler (`sched_set_fifo`, kernel/sched/syscalls.c).

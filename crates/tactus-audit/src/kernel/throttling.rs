@@ -5,7 +5,7 @@ use tactus_model::change::{Change, Effect, Form, Target};
 use tactus_model::facts::Reading;
 use tactus_model::finding::{Severity, State};
 
-use crate::words::cpus_or_none;
+use crate::sentence::cpus_or_none;
 use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject, Verdict};
 
 const RUNTIME: &str = "/proc/sys/kernel/sched_rt_runtime_us";

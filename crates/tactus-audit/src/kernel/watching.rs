@@ -4,7 +4,7 @@ use tactus_model::CpuSet;
 use tactus_model::change::Form;
 use tactus_model::finding::Severity;
 
-use crate::words::{cpus_or_none, meet};
+use crate::sentence::{cpus_or_none, meet};
 use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject, Verdict};
 
 const HARD: &str = "/proc/sys/kernel/nmi_watchdog";

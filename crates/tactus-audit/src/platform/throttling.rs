@@ -6,7 +6,7 @@ use tactus_model::CpuSet;
 use tactus_model::facts::Facts;
 use tactus_model::finding::Severity;
 
-use crate::{Applies, Arch, Check, Judgement, Reversible, Source, Subject, Verdict, no_change, words};
+use crate::{Applies, Arch, Check, Judgement, Reversible, Source, Subject, Verdict, no_change, sentence};
 
 const ID: &str = "thermal-throttle";
 const COUNTS: [&str; 2] = ["core_throttle_count", "package_throttle_count"];
@@ -71,15 +71,15 @@ fn throttle(subject: &Subject<'_>) -> Verdict {
         .collect();
     let since: CpuSet = now.iter().filter(|(_, count)| **count > 0).map(|((_, cpu), _)| *cpu).collect();
     let judgement = if !grown.is_empty() {
-        Judgement::finding(format!("the processor is too warm and slows down: {}", words::cpus_or_none(&grown)))
+        Judgement::finding(format!("the processor is too warm and slows down: {}", sentence::cpus_or_none(&grown)))
     } else if !untold.is_empty() {
         Judgement::unreadable(format!("whether CPUs {untold} were slowed down is not told"))
     } else if since.is_empty() {
         Judgement::ok("no CPU has been slowed down for its temperature since boot")
     } else if later.is_some() {
-        Judgement::ok(format!("no CPU was slowed down between two looks; before, up to {total} times: {}", words::cpus_or_none(&since)))
+        Judgement::ok(format!("no CPU was slowed down between two looks; before, up to {total} times: {}", sentence::cpus_or_none(&since)))
     } else {
-        Judgement::finding(format!("slowed down for its temperature since boot, up to {total} times: {}", words::cpus_or_none(&since)))
+        Judgement::finding(format!("slowed down for its temperature since boot, up to {total} times: {}", sentence::cpus_or_none(&since)))
             .at(Severity::Minor)
     };
     let mut judgement = COUNTS.iter().fold(judgement, |judgement, name| {

@@ -12,7 +12,7 @@ use tactus_model::undo::Undo;
 use tactus_system::probe;
 use tactus_system::{Invocation, System};
 
-use crate::support::{self, Around, Cgroups, DMA_LATENCY, attach, cannot, container_name, engine, tar};
+use crate::support::{self, Hooks, Cgroups, DMA_LATENCY, attach, cannot, container_name, engine, tar};
 use crate::{Environment, Layout, OptionError, OptionKey, Running, Setting, StartError, Usable};
 
 /// See [`Environment::about`].
@@ -142,7 +142,7 @@ daemon of the system",
             let pid = engine::first_process(&client, &name, &*system);
             pid.map_or_else(|_| Vec::new(), |pid| with_budget(pid, &*system))
         };
-        Ok(Around::new(running, settle, Vec::new()))
+        Ok(Hooks::new(running, settle, Vec::new()))
     }
 }
 
@@ -172,7 +172,7 @@ impl Docker {
         if !done.success() {
             return Err(cannot("the probe cannot be imported as an image", done.words()));
         }
-        promise.at_the_end();
+        promise.defer();
         imported.insert(key);
         Ok(image)
     }

@@ -27,7 +27,7 @@ use tactus_model::plan;
 use tactus_model::wire::Decoder;
 use tactus_system::{Child, Invocation, System};
 
-use crate::support::{Line, cannot};
+use crate::support::{Tty, cannot};
 use crate::{Environment, OptionError, OptionKey, Running, Setting, StartError, Stream, Usable};
 use cells::SYSFS;
 use command::Jailhouse;
@@ -119,7 +119,7 @@ struct Cell {
 
 /// What the console is read from.
 enum Console {
-    Line(#[expect(dead_code, reason = "it is held open, and closed when dropped")] Line),
+    Tty(#[expect(dead_code, reason = "it is held open, and closed when dropped")] Tty),
     Follower(Box<dyn Child>),
     Closed,
 }
@@ -243,13 +243,13 @@ fn open(setting: &Setting<'_>, options: &Options<'_>, jailhouse: &Jailhouse) -> 
     let is_socket = !options.console.contains('/')
         || std::fs::metadata(path).is_ok_and(|found| std::os::unix::fs::FileTypeExt::is_socket(&found.file_type()));
     let mut line = match is_socket {
-        true => Line::socket(options.console)?,
-        false => Line::device(setting, path, Some(options.baud))?,
+        true => Tty::socket(options.console)?,
+        false => Tty::device(setting, path, Some(options.baud))?,
     };
     let stream = line.take_stream().ok_or_else(|| cannot(options.console, "it has no stream"))?;
     // A byte is ten bits on the wire. What a socket leads to is not known.
     let budget = (!is_socket).then(|| u64::from(options.baud / 10));
-    Ok((stream.reader, Some(stream.writer), Console::Line(line), budget))
+    Ok((stream.reader, Some(stream.writer), Console::Tty(line), budget))
 }
 
 fn one_way() -> Note {
@@ -275,7 +275,7 @@ impl Running for Cell {
         self.stream.take()
     }
 
-    fn settle(&mut self) -> Result<Vec<Note>, StartError> {
+    fn after_hello(&mut self) -> Result<Vec<Note>, StartError> {
         let mut notes = std::mem::take(&mut self.notes);
         let all: Vec<String> = cells::all(&*self.jailhouse.system).iter().map(cells::Cell::to_string).collect();
         notes.push(Note::info(format!("cells of Jailhouse: {}", all.join("; "))));

@@ -10,7 +10,7 @@ use tactus_system::guardian::Promise;
 use tactus_system::{Invocation, System};
 use tactus_model::undo::Undo;
 
-use crate::support::{self, Around, Cgroups, DMA_LATENCY, attach, cannot, container_name, groups};
+use crate::support::{self, Hooks, Cgroups, DMA_LATENCY, attach, cannot, container_name, groups};
 use crate::{Environment, Layout, Running, Setting, StartError, Usable};
 
 /// See [`Environment::about`].
@@ -130,7 +130,7 @@ namespaces and cgroups with its capabilities. Run as root."
         // The lock is against a second container in the same directory, and stays behind after a kill.
         let command = Invocation::new(words).with_env(("SYSTEMD_NSPAWN_LOCK", "0"));
         let running = support::start(setting, command, vec![promise], notes)?;
-        Ok(Around::new(running, Vec::new, own.promises))
+        Ok(Hooks::new(running, Vec::new, own.promises))
     }
 }
 

@@ -229,8 +229,8 @@ impl Running for Executed {
         self.stream.take()
     }
 
-    fn settle(&mut self) -> Result<Vec<Note>, StartError> {
-        self.client.settle()
+    fn after_hello(&mut self) -> Result<Vec<Note>, StartError> {
+        self.client.after_hello()
     }
 
     fn evidence(&self, facts: &Facts) -> Evidence {

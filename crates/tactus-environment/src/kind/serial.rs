@@ -1,7 +1,7 @@
 //! A line to a place that tactus does not start: a probe at its other end, or another instrument.
 
 mod collect;
-mod far;
+mod transport;
 mod local;
 mod source;
 mod translator;
@@ -18,7 +18,7 @@ use tactus_model::topology::Topology;
 use tactus_system::System;
 use tactus_format::lines::Format;
 
-use crate::support::{self, Line};
+use crate::support::{self, Tty};
 use crate::{Environment, OptionError, OptionKey, Running, Setting, StartError, Usable};
 
 /// See [`Environment::about`].
@@ -147,7 +147,7 @@ and never answered; their numbers are `imported` evidence, which gets no verdict
         match (spec.carries, &spec.way) {
             // It begins with the measurement, and not before.
             (Carries::Lines(format), Way::Command(_)) => local::later(setting, &spec, format),
-            _ => far::open(setting, &spec),
+            _ => transport::open(setting, &spec),
         }
     }
 }
@@ -221,10 +221,10 @@ impl Spec {
         self.patience.unwrap_or(PATIENCE)
     }
 
-    fn open(&self, setting: &Setting<'_>) -> Result<Option<Line>, StartError> {
+    fn open(&self, setting: &Setting<'_>) -> Result<Option<Tty>, StartError> {
         match &self.way {
-            Way::Device { path, baud } => Line::device(setting, Path::new(path), *baud).map(Some),
-            Way::Socket(address) => Line::socket(address).map(Some),
+            Way::Device { path, baud } => Tty::device(setting, Path::new(path), *baud).map(Some),
+            Way::Socket(address) => Tty::socket(address).map(Some),
             Way::Command(_) => Ok(None),
         }
     }

@@ -13,7 +13,7 @@ use tactus_system::System;
 use tactus_system::guardian::Promise;
 use tactus_system::probe;
 
-use super::{Around, Cgroups, cannot, container_name};
+use super::{Cgroups, Hooks, cannot, container_name};
 use crate::{Layout, Running, Setting, StartError};
 
 /// How long the probe is looked for among the processes.
@@ -129,7 +129,7 @@ pub fn watched(
     let settle = move || {
         let mut notes = look(&delivered.inside, pid, &*system);
         // It runs: its file is no longer needed, and need not be found if the container ends first.
-        if let Err(error) = delivered.promise.keep() {
+        if let Err(error) = delivered.promise.revert() {
             notes.push(Note::obstacle(
                 format!("{} could not be removed from the container: {error}", delivered.inside),
                 "it is tried again at the end of the run",
@@ -137,7 +137,7 @@ pub fn watched(
         }
         notes
     };
-    Around::new(running, settle, promises)
+    Hooks::new(running, settle, promises)
 }
 
 /// What the reader must know of where a probe has come to lie.

@@ -1,12 +1,11 @@
 //! What several environments have in common.
 
-mod around;
 pub mod attach;
 mod cgroups;
 pub mod engine;
 pub mod groups;
 pub mod guest;
-mod line;
+mod hooks;
 mod names;
 mod options;
 mod piped;
@@ -15,14 +14,15 @@ pub mod programs;
 mod rt_group;
 pub mod shell;
 pub mod tar;
+mod tty;
 
-pub use around::Around;
 pub use cgroups::Cgroups;
-pub use line::Line;
+pub use hooks::Hooks;
 pub use names::container_name;
 pub use options::{boolean, duration, list, number, text, word};
 pub use piped::Piped;
 pub use rt_group::RtGroup;
+pub use tty::Tty;
 
 use std::path::{Path, PathBuf};
 

@@ -9,7 +9,7 @@ use tactus_system::{Child, last_lines};
 use crate::{Running, StartError, Stream};
 
 /// How long a probe may take to quit after it was told to.
-const FAREWELL: Duration = Duration::from_secs(3);
+const STOP_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long the end of the child is awaited when its stream has ended.
 const END: Duration = Duration::from_secs(1);
 
@@ -46,7 +46,7 @@ impl Running for Piped {
         Some(Stream { reader: self.child.take_stdout()?, writer: self.child.take_stdin()? })
     }
 
-    fn settle(&mut self) -> Result<Vec<Note>, StartError> {
+    fn after_hello(&mut self) -> Result<Vec<Note>, StartError> {
         Ok(std::mem::take(&mut self.notes))
     }
 
@@ -63,7 +63,7 @@ impl Running for Piped {
     }
 
     fn stop(&mut self) {
-        let code = self.wait(FAREWELL);
+        let code = self.wait(STOP_TIMEOUT);
         if code.is_none() {
             self.child.kill();
         }
@@ -71,7 +71,7 @@ impl Running for Piped {
         let clean = code == Some(Some(0));
         for promise in self.promises.drain(..).rev() {
             if clean {
-                promise.settled();
+                promise.forget();
             } else {
                 drop(promise);
             }

@@ -254,7 +254,7 @@ fn a_probe_that_attaches_measures_in_the_container_and_leaves_it_as_it_was() {
         let init = fs::read_to_string(format!("/proc/{}/status", container.pid)).unwrap();
         let bounding = |text: &str| text.lines().find(|l| l.starts_with("CapBnd")).map(str::to_owned);
         assert_eq!(bounding(status), bounding(&init), "{kind}: other capabilities than the container's");
-        let notes = talk.running.settle().unwrap();
+        let notes = talk.running.after_hello().unwrap();
         for note in &notes {
             eprintln!("attached to {kind}: {:?}: {}", note.kind, note.text);
             let strange = ["own cgroup", "not found", "could not be removed", "budget of 0"];

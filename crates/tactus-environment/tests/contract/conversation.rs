@@ -16,7 +16,7 @@ use tactus_model::scheduling::Policy;
 use tactus_model::wire::{Decoder, Item};
 use tactus_system::guardian::{Guardian, Workspace};
 use tactus_system::topology;
-use tactus_system::{Line, Real, Remote, System};
+use tactus_system::{Connection, Real, Remote, System};
 
 /// Longer than anything takes on a machine that is shared and emulates.
 pub const PATIENCE: Duration = Duration::from_secs(120);
@@ -45,7 +45,7 @@ pub trait Speaks {
 }
 
 /// Listens to a probe until its stream ends: what is no answer to a call can be heard.
-pub fn listen(mut reader: Box<dyn Read + Send>, line: Arc<Line>) -> Receiver<FromProbe> {
+pub fn listen(mut reader: Box<dyn Read + Send>, connection: Arc<Connection>) -> Receiver<FromProbe> {
     let (sender, heard) = channel();
     std::thread::spawn(move || {
         let mut decoder = Decoder::new();
@@ -54,7 +54,7 @@ pub fn listen(mut reader: Box<dyn Read + Send>, line: Arc<Line>) -> Receiver<Fro
             for item in decoder.feed(&buffer[..read]) {
                 match item {
                     Item::Message(message) => {
-                        if let Some(message) = line.take(message) {
+                        if let Some(message) = connection.take(message) {
                             let _ = sender.send(message);
                         }
                     }
@@ -62,7 +62,7 @@ pub fn listen(mut reader: Box<dyn Read + Send>, line: Arc<Line>) -> Receiver<Fro
                 }
             }
         }
-        line.ended();
+        connection.ended();
     });
     heard
 }
@@ -72,7 +72,7 @@ pub struct Conversation {
     /// The environment.
     pub running: Box<dyn Running>,
     /// What is said to the probe, and asked of its system.
-    pub line: Arc<Line>,
+    pub connection: Arc<Connection>,
     mouth: Option<Mouth>,
     heard: Receiver<FromProbe>,
     measuring: CpuSet,
@@ -116,11 +116,11 @@ impl Conversation {
         let Stream { reader, writer } = running.take_stream().expect("a stream");
         assert!(running.take_stream().is_none(), "a stream is given once");
         let mouth = Mouth(Arc::new(Mutex::new(writer)));
-        let line = Arc::new(Line::new(Some(Box::new(mouth.clone()))));
-        let heard = listen(reader, Arc::clone(&line));
+        let connection = Arc::new(Connection::new(Some(Box::new(mouth.clone()))));
+        let heard = listen(reader, Arc::clone(&connection));
         Ok(Self {
             running,
-            line,
+            connection,
             mouth: Some(mouth),
             heard,
             housekeeping: layout.inside().minus(&layout.measuring),
@@ -142,7 +142,7 @@ impl Conversation {
 
     /// The system of the environment, through its probe.
     pub fn system(&self) -> Remote {
-        Remote::new(Arc::clone(&self.line), std::env::consts::ARCH)
+        Remote::new(Arc::clone(&self.connection), std::env::consts::ARCH)
     }
 
     /// Whether the stream ends.
@@ -180,7 +180,7 @@ impl Conversation {
 
     /// Says something to the probe.
     pub fn say(&mut self, message: &ToProbe) {
-        self.line.say(message).expect("the probe listens");
+        self.connection.say(message).expect("the probe listens");
     }
 
     /// Writes bytes to the probe.
@@ -250,8 +250,8 @@ impl Conversation {
     /// Tells the probe to quit and ends everything.
     pub fn end(mut self) {
         // The probe may have gone already.
-        let _ = self.line.say(&ToProbe::Quit);
-        self.line.hang_up();
+        let _ = self.connection.say(&ToProbe::Quit);
+        self.connection.hang_up();
         drop(self.mouth.take());
         self.running.stop();
         drop(self.running);

@@ -32,7 +32,7 @@ fn usable(libvirtd: Option<Libvirtd>) -> Option<(Libvirtd, plan::Environment)> {
 }
 
 fn notes(talk: &mut Conversation) -> Vec<String> {
-    talk.running.settle().unwrap().into_iter().map(|note| note.text).collect()
+    talk.running.after_hello().unwrap().into_iter().map(|note| note.text).collect()
 }
 
 #[test]

@@ -167,7 +167,7 @@ fn a_block_is_seen_at_its_size_on_the_cpu_it_was_asked_for_and_everything_is_put
     let mut talk = Conversation::begin(qemu, &spec("qemu", &[("kernel", "rt"), ("accel", "tcg")]))
         .unwrap_or_else(|error| panic!("{error}"));
     talk.greet();
-    drop(talk.running.settle().unwrap());
+    drop(talk.running.after_hello().unwrap());
     for (off, way, name, on) in [
         (Off::Interrupts, None, "hwlat tracer", "1"),
         (Off::Interrupts, Some(BlockWay::Osnoise), "osnoise tracer", "0"),

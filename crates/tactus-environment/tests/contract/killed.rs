@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use tactus_model::catalogue::fault::Off;
 use tactus_model::message::{End, FromProbe, NoteKind, ToProbe};
 use tactus_system::guardian::block_undos;
-use tactus_system::{Child, Invocation, Line, Remote, System};
+use tactus_system::{Child, Connection, Invocation, Remote, System};
 
 use super::conversation::{Conversation, PATIENCE, Speaks, listen};
 use super::faults::{assert_undone, block, job, prepare, with};
@@ -21,16 +21,16 @@ const TRACING: &str = "/sys/kernel/tracing";
 /// A second probe in the guest.
 struct Second {
     child: Box<dyn Child>,
-    line: Arc<Line>,
+    connection: Arc<Connection>,
     heard: Receiver<FromProbe>,
 }
 
 impl Second {
     fn start(guest: &Remote) -> Self {
         let mut child = guest.spawn(&Invocation::new(["/init"])).unwrap();
-        let line = Arc::new(Line::new(child.take_stdin()));
-        let heard = listen(child.take_stdout().unwrap(), Arc::clone(&line));
-        let mut second = Self { child, line, heard };
+        let connection = Arc::new(Connection::new(child.take_stdin()));
+        let heard = listen(child.take_stdout().unwrap(), Arc::clone(&connection));
+        let mut second = Self { child, connection, heard };
         while !matches!(second.hear(PATIENCE), FromProbe::Facts { last: true, .. }) {}
         second
     }
@@ -48,7 +48,7 @@ impl Second {
 
 impl Speaks for Second {
     fn say(&mut self, message: &ToProbe) {
-        self.line.say(message).expect("the probe listens");
+        self.connection.say(message).expect("the probe listens");
     }
 
     fn hear(&mut self, patience: Duration) -> FromProbe {
@@ -57,22 +57,22 @@ impl Speaks for Second {
     }
 }
 
-/// Companions in the guest, by their directories in `/proc`.
-fn companions(guest: &Remote) -> Vec<PathBuf> {
+/// Workers in the guest, by their directories in `/proc`.
+fn workers(guest: &Remote) -> Vec<PathBuf> {
     let is_number =
         |path: &PathBuf| path.file_name().is_some_and(|n| n.as_encoded_bytes()[0].is_ascii_digit());
     let processes = guest.list("/proc".as_ref()).unwrap().into_iter().filter(is_number);
-    let is_companion = |path: &PathBuf| {
+    let is_worker = |path: &PathBuf| {
         let line = guest.read(&path.join("cmdline")).unwrap_or_default();
-        line.split(|byte| *byte == 0).nth(1) == Some(b"companion")
+        line.split(|byte| *byte == 0).nth(1) == Some(b"worker")
     };
-    processes.filter(is_companion).collect()
+    processes.filter(is_worker).collect()
 }
 
-fn await_companions(guest: &Remote, wanted: usize) -> Vec<PathBuf> {
+fn await_workers(guest: &Remote, wanted: usize) -> Vec<PathBuf> {
     let until = Instant::now() + PATIENCE;
     loop {
-        let found = companions(guest);
+        let found = workers(guest);
         if found.len() == wanted {
             return found;
         }
@@ -81,11 +81,11 @@ fn await_companions(guest: &Remote, wanted: usize) -> Vec<PathBuf> {
     }
 }
 
-/// Has the guest's kernel kill its only companion: it kills whom it would rather lose when it is told that
+/// Has the guest's kernel kill its only worker: it kills whom it would rather lose when it is told that
 /// memory is short (Documentation/admin-guide/sysrq.rst, `f`). No program in the guest could.
-fn kill_companion(guest: &Remote) {
-    let [companion] = &await_companions(guest, 1)[..] else { unreachable!("one was waited for") };
-    guest.write(&companion.join("oom_score_adj"), b"1000").unwrap();
+fn kill_worker(guest: &Remote) {
+    let [worker] = &await_workers(guest, 1)[..] else { unreachable!("one was waited for") };
+    guest.write(&worker.join("oom_score_adj"), b"1000").unwrap();
     guest.write("/proc/sysrq-trigger".as_ref(), b"f").unwrap();
 }
 
@@ -102,14 +102,14 @@ fn a_block_is_put_back_whoever_injected_it_is_killed() {
     first.greet();
     let guest = first.system();
     the_probe_alone(&guest, &mut first);
-    the_companion_alone(&guest, &mut first);
+    the_worker_alone(&guest, &mut first);
     both(&guest, &mut first);
     let id = first.id().to_owned();
     first.end();
     leftovers::none_within(&id, Duration::from_secs(5)).unwrap_or_else(|left| panic!("qemu leaves {left}"));
 }
 
-/// The companion hears the end of its orders and puts everything back.
+/// The worker hears the end of its orders and puts everything back.
 fn the_probe_alone(guest: &Remote, first: &mut Conversation) {
     let mut second = Second::start(guest);
     second.block(true);
@@ -117,15 +117,15 @@ fn the_probe_alone(guest: &Remote, first: &mut Conversation) {
     assert_eq!(says(guest, "hwlat_detector/width"), "50000");
     second.child.kill();
     assert!(matches!(second.child.try_wait(), Ok(Some(None))), "a signal ended it");
-    await_companions(guest, 0);
+    await_workers(guest, 0);
     assert_undone(first);
 }
 
 /// The probe sees it die, has another one put everything back at once, says so, and goes on measuring.
-fn the_companion_alone(guest: &Remote, first: &mut Conversation) {
+fn the_worker_alone(guest: &Remote, first: &mut Conversation) {
     let mut second = Second::start(guest);
     second.block(true);
-    kill_companion(guest);
+    kill_worker(guest);
     let note = loop {
         match second.hear(PATIENCE) {
             FromProbe::Note(note) if note.text.contains("ended before its time") => break note,
@@ -147,8 +147,8 @@ fn the_companion_alone(guest: &Remote, first: &mut Conversation) {
         }
     };
     assert_eq!(done.end, End::Stopped, "{:?}", done.reason);
-    second.line.say(&ToProbe::Quit).unwrap();
-    assert_eq!(await_companions(guest, 0).len(), 0);
+    second.connection.say(&ToProbe::Quit).unwrap();
+    assert_eq!(await_workers(guest, 0).len(), 0);
 }
 
 /// Nobody of them can: what the run's guardian has promised is kept. Here it is the first probe, as for
@@ -159,10 +159,10 @@ fn both(guest: &Remote, first: &mut Conversation) {
     let promises: Vec<_> =
         block_undos(&fault, guest).into_iter().map(|how| guardian.promise(how).unwrap()).collect();
     let mut second = Second::start(guest);
-    // Prepared, and waiting for its orders: it does not look after its companion meanwhile.
+    // Prepared, and waiting for its orders: it does not look after its worker meanwhile.
     second.block(false);
-    kill_companion(guest);
-    await_companions(guest, 0);
+    kill_worker(guest);
+    await_workers(guest, 0);
     second.child.kill();
     assert_eq!(says(guest, "hwlat_detector/width"), "50000", "nobody is left who could have put it back");
     assert!(guest.exists(format!("{TRACING}/instances/tactus-hwlat").as_ref()));

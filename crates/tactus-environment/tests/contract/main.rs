@@ -88,7 +88,7 @@ fn every_environment_measures_and_leaves_nothing_behind() {
         );
         let evidence = talk.running.evidence(&facts);
         assert_ne!(evidence, Evidence::Imported, "{kind}");
-        for note in talk.running.settle().unwrap() {
+        for note in talk.running.after_hello().unwrap() {
             eprintln!("{kind}: {:?}: {}", note.kind, note.text);
         }
         talk.measure_for(Duration::from_millis(300));
@@ -190,7 +190,7 @@ fn a_guest_that_is_silent_under_kvm_is_started_again_under_emulation() {
     let mut talk = Conversation::begin_on(&altered::Altered::claims_kvm(), qemu, &spec).unwrap();
     let facts = talk.greet();
     assert_eq!(talk.running.evidence(&facts), Evidence::Emulated);
-    let notes = talk.running.settle().unwrap();
+    let notes = talk.running.after_hello().unwrap();
     assert!(notes.iter().any(|note| note.text.contains("did not come up under KVM")), "{notes:?}");
     let id = talk.id().to_owned();
     talk.end();

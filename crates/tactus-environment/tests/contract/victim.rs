@@ -55,7 +55,7 @@ pub fn be_killed(kind_and_note: &str) -> ! {
     let spec = serde_json::from_str(&std::env::var(VICTIMS_PLACE).unwrap()).unwrap();
     let mut talk = Conversation::begin(*environment, &spec).unwrap();
     talk.greet();
-    talk.running.settle().unwrap();
+    talk.running.after_hello().unwrap();
     talk.measure_for(Duration::from_secs(600));
     loop {
         if let FromProbe::Tick(_) = talk.hear(PATIENCE) {

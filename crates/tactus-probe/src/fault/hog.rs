@@ -8,7 +8,7 @@ use tactus_model::catalogue::fault::Hog;
 use tactus_model::message::Refusal;
 
 use super::{Disturbance, repeat, size};
-use crate::companion::{Work, settle};
+use crate::worker::{Work, reset_scheduling};
 use crate::measure::thread::make_fifo;
 use crate::sys;
 
@@ -46,7 +46,7 @@ pub fn fifo(
     for cpu in cpus.iter() {
         make_fifo(cpu, highest)?;
     }
-    settle(&before);
+    reset_scheduling(&before);
     let longest = sys::shared(cpus.len() * priorities.len())
         .map_err(|error| Refusal { reason: error.to_string(), hint: None })?;
     let mut works: Vec<Work> = Vec::new();

@@ -1,4 +1,4 @@
-//! Faults: one file each, one line in the table. They run in a [`crate::companion`].
+//! Faults: one file each, one line in the table. They run in a [`crate::worker`].
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -6,9 +6,9 @@ use tactus_model::catalogue::{Fault, fault};
 use tactus_model::message::Refusal;
 use tactus_model::{CpuSet, Nanos};
 
-use crate::companion::Work;
 use crate::measure::out_of_range;
 use crate::sys::{self, Shared};
+use crate::worker::Work;
 
 /// The files of this directory, each with its word.
 macro_rules! faults {

@@ -8,7 +8,7 @@ use tactus_model::catalogue::load::Cache;
 use tactus_model::message::Refusal;
 
 use super::{each, length, next, room};
-use crate::companion::Work;
+use crate::worker::Work;
 
 /// A byte is written this often: no processor that Linux runs on has shorter lines.
 const LINE: usize = 64;

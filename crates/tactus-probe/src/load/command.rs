@@ -18,7 +18,7 @@ use tactus_model::catalogue::load::Command;
 use tactus_model::message::Refusal;
 
 use super::refuse;
-use crate::companion::{Work, over, settle};
+use crate::worker::{Work, over, reset_scheduling};
 use crate::sys;
 
 /// The length of a round.
@@ -41,7 +41,7 @@ pub fn works(table: &Command, cpus: &CpuSet) -> Result<Vec<Work>, Refusal> {
     }
     let (words, cpus) = (table.run.clone(), cpus.clone());
     Ok(vec![Box::new(move |rounds| {
-        settle(&cpus);
+        reset_scheduling(&cpus);
         let Ok((alive, hold)) = rustix::pipe::pipe() else { return };
         sys::separate_processes();
         // From here on this process holds `hold`, and the end of it is the end of the program.

@@ -1,4 +1,4 @@
-//! Loads: one file each, one line in the table. They run in a [`crate::companion`].
+//! Loads: one file each, one line in the table. They run in a [`crate::worker`].
 
 use std::fs;
 
@@ -7,8 +7,8 @@ use tactus_model::catalogue::{Load, load};
 use tactus_model::message::Refusal;
 use tactus_model::size::Bytes;
 
-use crate::companion::{Work, settle};
 use crate::measure::out_of_range;
+use crate::worker::{Work, reset_scheduling};
 
 /// The files of this directory, each with its word.
 macro_rules! loads {
@@ -48,7 +48,7 @@ fn each(cpus: &CpuSet, work: &dyn Fn(u32) -> Work) -> Vec<Work> {
 /// A worker that runs on one CPU.
 fn pinned(cpu: u32, work: Work) -> Work {
     Box::new(move |rounds| {
-        settle(&CpuSet::one(cpu));
+        reset_scheduling(&CpuSet::one(cpu));
         work(rounds);
     })
 }

@@ -14,7 +14,7 @@ use tactus_model::catalogue::load::Scheduler;
 use tactus_model::message::Refusal;
 
 use super::{length, refuse};
-use crate::companion::{Work, settle};
+use crate::worker::{Work, reset_scheduling};
 
 /// The most processes of one load.
 const MOST_PROCESSES: u32 = 4_000;
@@ -32,14 +32,14 @@ pub fn works(table: &Scheduler, cpus: &CpuSet) -> Result<Vec<Work>, Refusal> {
         for input in inputs {
             let cpus = cpus.clone();
             works.push(Box::new(move |rounds| {
-                settle(&cpus);
+                reset_scheduling(&cpus);
                 receive(&input, shape.size, rounds);
             }));
         }
         for _ in 0..shape.pairs {
             let (cpus, outputs) = (cpus.clone(), Rc::clone(&outputs));
             works.push(Box::new(move |_| {
-                settle(&cpus);
+                reset_scheduling(&cpus);
                 send(&outputs, shape.size);
             }));
         }

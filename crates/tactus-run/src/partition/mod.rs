@@ -2,8 +2,8 @@
 //! others for as long as a scenario lasts (resctrl). Two groups are made and removed: the CPUs of a
 //! group that is removed are the default group's again, so that nothing else has to be put back.
 
-mod divide;
-mod offer;
+mod allocate;
+mod resctrl_info;
 #[cfg(test)]
 mod tests;
 
@@ -20,8 +20,8 @@ use tactus_model::size::Bytes;
 use tactus_model::undo::Undo;
 use tactus_system::{Invocation, System};
 
-use self::divide::{Division, divide};
-use self::offer::Offer;
+use self::allocate::{Division, divide};
+use self::resctrl_info::Offer;
 
 /// How long mounting may take.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);

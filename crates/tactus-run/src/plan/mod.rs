@@ -2,24 +2,24 @@
 
 mod bounds;
 mod check;
-mod chosen;
+mod default_plan;
 mod error;
-mod inside;
-mod machine;
+mod filter;
+mod nesting;
 mod parse;
 mod resolve;
 mod resolved;
 mod separation;
+mod serialize;
 mod source;
 pub mod state;
 mod study;
 #[cfg(test)]
 mod tests;
-mod written;
 
 pub use check::check;
+pub use default_plan::{QUICK_DURATION, this_machine};
 pub use error::PlanError;
-pub use machine::{QUICK_DURATION, this_machine};
 pub use parse::parse;
 pub use resolve::resolve;
 pub use resolved::{Choices, Resolved, ResolvedActivity, ResolvedEnvironment, ResolvedScenario, RowPlan};

@@ -11,7 +11,7 @@ use tactus_model::plan::{self, Plan};
 use tactus_model::topology::Topology;
 use tactus_model::{CpuSet, Nanos};
 
-use super::inside;
+use super::nesting;
 
 /// What the user said on the command line.
 #[derive(Clone, Debug, Default)]
@@ -128,7 +128,7 @@ impl Resolved {
     /// The same for some activities.
     #[must_use]
     pub fn measured_by(&self, activities: &[ResolvedActivity], environment: &str) -> CpuSet {
-        inside::measured_in(environment, activities, &self.environments)
+        nesting::measured_in(environment, activities, &self.environments)
     }
 
     /// The environments that a scenario needs up; what is around others comes before them.

@@ -338,10 +338,10 @@ fn what_needs_a_whole_system_is_not_put_into_a_guest_of_single_files() {
     let mut outer = of(&plan).environments.remove("guest").unwrap();
     outer.obstacle = None;
     let (kind, spec) = (tactus_environment::find("podman").unwrap(), &plan.environment["box"]);
-    let why = super::inside::missing_program(kind, spec, &outer, &system).unwrap();
+    let why = super::nesting::missing_program(kind, spec, &outer, &system).unwrap();
     assert!(why.contains("whole system") && why.contains("oci"), "{why}");
     outer.spec.attach = Some("plc".into());
-    assert_eq!(super::inside::missing_program(kind, spec, &outer, &system), None, "that one is whole");
+    assert_eq!(super::nesting::missing_program(kind, spec, &outer, &system), None, "that one is whole");
 }
 
 #[test]

@@ -2,9 +2,9 @@
 //! setting and without it, in an order drawn by lot. The run is a run like any other, and the report
 //! judges the pairs.
 
-mod contrary;
-mod pairs;
+mod ab_plan;
+mod default_value;
 mod setting;
 
-pub use pairs::{Request, plan};
+pub use ab_plan::{Request, plan};
 pub use setting::{Found, SettingError, changes, find};

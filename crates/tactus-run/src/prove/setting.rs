@@ -3,7 +3,7 @@
 use tactus_audit::{self as audit, Check, Subject};
 use tactus_model::change::{Change, Effect, Target};
 
-use super::contrary::contrary;
+use super::default_value::default_value;
 
 /// A setting that can be made and taken back while the system runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub enum SettingError {
     TakesCpus,
     /// It is made, and what it would be otherwise is not known.
     #[error("it is made here already, and what it is otherwise is not known: take it back and prove again")]
-    NoContrary,
+    NoDefault,
 }
 
 /// Changes a probe can make and take back.
@@ -62,13 +62,13 @@ pub fn find(id: &str, subject: &Subject<'_>) -> Result<Found, SettingError> {
     }
     let holds = with.iter().all(Change::holds);
     let back = |change: &Change| {
-        let then = if holds { contrary(&change.target).map(str::to_owned) } else { change.now.clone() };
+        let then = if holds { default_value(&change.target).map(str::to_owned) } else { change.now.clone() };
         then.map(|then| Change { now: Some(change.then.clone()), then, ..change.clone() })
     };
     let without: Option<Vec<Change>> = with.iter().map(back).collect();
-    let without = without.ok_or(SettingError::NoContrary)?;
+    let without = without.ok_or(SettingError::NoDefault)?;
     if holds && without.iter().all(Change::holds) {
-        return Err(SettingError::NoContrary);
+        return Err(SettingError::NoDefault);
     }
     Ok(Found { with, without, holds })
 }

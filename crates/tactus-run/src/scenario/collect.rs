@@ -8,8 +8,8 @@ use tactus_model::latency::histogram;
 use tactus_model::message::{Done, End, FromProbe, Note, Tick, ToProbe};
 use tactus_model::wire::Item;
 
-use super::around::outside;
-use super::{BEAT, FAREWELL, Failure, Stage};
+use super::host_side::outside;
+use super::{Failure, POLL_INTERVAL, STOP_TIMEOUT, ScenarioRun};
 use crate::engine::Context;
 use crate::session::{Arrival, Session};
 
@@ -21,7 +21,7 @@ const NARROW: u32 = 5;
 /// How often the use of divided caches is read.
 const LOOK: Duration = Duration::from_secs(1);
 
-impl Stage<'_> {
+impl ScenarioRun<'_> {
     /// Loads first, so that they are there when the measurement begins.
     pub(super) fn start(&mut self, context: &mut Context<'_>) -> Result<(), Failure> {
         for measures in [false, true] {
@@ -65,7 +65,7 @@ impl Stage<'_> {
                     let _ = session.say(&ToProbe::Stop);
                 }
             }
-            if stopping.is_some_and(|since| since.elapsed() > self.patience(FAREWELL)) {
+            if stopping.is_some_and(|since| since.elapsed() > self.patience(STOP_TIMEOUT)) {
                 return Err(Failure::Scenario("it did not stop when it was told to, and was ended".into()));
             }
             let quiet =
@@ -80,7 +80,7 @@ impl Stage<'_> {
                 let uses = divided.uses(context.system);
                 self.tell_uses(context, uses)?;
             }
-            self.hear(context)?;
+            self.receive(context)?;
         }
     }
 
@@ -110,7 +110,7 @@ impl Stage<'_> {
             if Instant::now() > until {
                 return Err(self.broken(at, &format!("took more than {} s {what}", patience.as_secs())));
             }
-            self.hear(context)?;
+            self.receive(context)?;
         }
         Ok(())
     }
@@ -123,8 +123,8 @@ impl Stage<'_> {
     }
 
     /// Takes in what has arrived, or waits a moment.
-    pub(super) fn hear(&mut self, context: &mut Context<'_>) -> Result<(), Failure> {
-        let Ok((number, arrival)) = context.arrivals.recv_timeout(BEAT) else { return Ok(()) };
+    pub(super) fn receive(&mut self, context: &mut Context<'_>) -> Result<(), Failure> {
+        let Ok((number, arrival)) = context.arrivals.recv_timeout(POLL_INTERVAL) else { return Ok(()) };
         // The last words of an environment that has been closed.
         let Some(at) = self.sessions.iter().position(|session| session.number == number) else {
             return Ok(());

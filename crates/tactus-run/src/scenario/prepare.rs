@@ -11,7 +11,7 @@ use tactus_system::System;
 use tactus_system::guardian::Guardian;
 use tactus_system::guardian::block_undos;
 
-use super::{Failure, Stage};
+use super::{Failure, ScenarioRun};
 use crate::engine::Context;
 use crate::session::Session;
 use crate::settings::{Settings, settings};
@@ -19,7 +19,7 @@ use crate::settings::{Settings, settings};
 /// How long a probe may take to prepare a job; one that hears nothing is booted with it.
 const PREPARATION: Duration = Duration::from_secs(90);
 
-impl Stage<'_> {
+impl ScenarioRun<'_> {
     /// Gives every probe its job and waits until all are ready.
     pub(super) fn prepare(&mut self, context: &mut Context<'_>) -> Result<(), Failure> {
         for at in 0..self.sessions.len() {

@@ -38,7 +38,7 @@ impl Bench {
         let machine = Machine { name: "here".into(), ..Machine::default() };
         let mut writer = Writer::create(&self.bundle(), &resolved.plan, &results, machine.clone()).unwrap();
         writer.keep_source(&self.plan, Asked::default()).unwrap();
-        writer.sit_down(machine, choices.state).unwrap();
+        writer.begin_session(machine, choices.state).unwrap();
         perform_into(writer, &resolved, self.place.path(), stop).1
     }
 
@@ -50,7 +50,7 @@ impl Bench {
         let mut resolved = resolved_as(&self.plan, &choices, scripts);
         let kept = keep_complete(&resumed, &mut resolved).unwrap();
         let mut writer = resumed_writer(&resumed, &resolved).unwrap();
-        writer.sit_down(Machine::default(), choices.state).unwrap();
+        writer.begin_session(Machine::default(), choices.state).unwrap();
         (writer, resolved, kept)
     }
 
@@ -98,8 +98,8 @@ fn an_interrupted_run_is_gone_on_with_and_what_is_complete_stays_as_it_is() {
     assert_eq!(contents.rows[1].histogram().len(), 9);
     assert!(events.iter().all(|event| !matches!(event, Event::RowStarted { row: 0 | 2, .. })));
     assert_eq!(contents.manifest.status, RunStatus::Complete);
-    assert_eq!(contents.manifest.sittings.len(), 2);
-    assert!(contents.manifest.sittings.iter().all(|sitting| sitting.finished.is_some()));
+    assert_eq!(contents.manifest.sessions.len(), 2);
+    assert!(contents.manifest.sessions.iter().all(|session| session.finished.is_some()));
 }
 
 #[test]
@@ -129,9 +129,9 @@ fn a_state_fills_its_own_rows_and_has_facts_of_its_own() {
     assert_eq!(contents.facts.keys().collect::<Vec<_>>(), ["a@other", "a@tuned"]);
     let names: Vec<_> = contents
         .manifest
-        .sittings
+        .sessions
         .iter()
-        .map(|sitting| sitting.state.as_ref().unwrap().name.as_str())
+        .map(|session| session.state.as_ref().unwrap().name.as_str())
         .collect();
     assert_eq!(names, ["other", "tuned"]);
 }

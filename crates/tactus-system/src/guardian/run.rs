@@ -13,7 +13,7 @@ use crate::probe;
 use crate::{Child, Invocation, Remote, System, cache_dir, state_dir};
 
 /// How long the guardian may take at the end of a run.
-const FAREWELL: Duration = Duration::from_secs(30);
+const STOP_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The run's end of the guardian. Clones are the same run.
 #[derive(Clone)]
@@ -131,7 +131,7 @@ impl Guardian {
         };
         drop(pipe);
         let Some(mut process) = process else { return };
-        let until = Instant::now() + FAREWELL;
+        let until = Instant::now() + STOP_TIMEOUT;
         while matches!(process.try_wait(), Ok(None)) {
             if Instant::now() > until {
                 // It goes on without us rather than dying with its work half done.
@@ -196,19 +196,19 @@ impl Promise {
     ///
     /// # Errors
     /// When something is left; the guardian will try again at the end of the run.
-    pub fn keep(mut self) -> io::Result<()> {
+    pub fn revert(mut self) -> io::Result<()> {
         self.take_back()
     }
 
     /// Nothing is left to take back: what it is about has gone by itself.
-    pub fn settled(mut self) {
+    pub fn forget(mut self) {
         if self.how.take().is_some() {
             self.done();
         }
     }
 
     /// It is taken back when the run has ended, whoever else has gone by then.
-    pub fn at_the_end(mut self) {
+    pub fn defer(mut self) {
         self.how = None;
     }
 

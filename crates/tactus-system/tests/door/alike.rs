@@ -8,16 +8,16 @@ use tactus_model::CpuSet;
 use tactus_model::threads::Policy;
 use tactus_system::{Invocation, Real, System};
 
-use super::far::{Far, lives};
+use super::remote_probe::{RemoteProbe, lives};
 
 /// Does the same on this machine and through a probe.
 fn on_both(what: fn(&dyn System, &Path)) {
     let dir = tempfile::tempdir().unwrap();
     what(&Real, dir.path());
     let dir = tempfile::tempdir().unwrap();
-    let far = Far::begin();
-    what(&far.system, dir.path());
-    far.end();
+    let remote = RemoteProbe::begin();
+    what(&remote.system, dir.path());
+    remote.end();
 }
 
 #[test]

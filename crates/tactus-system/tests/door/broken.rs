@@ -7,14 +7,14 @@ use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
-use tactus_model::door::{Answer, Exited, Output, encode};
 use tactus_model::message::{FromProbe, ToProbe};
+use tactus_model::rpc::{Answer, Exited, Output, encode};
 use tactus_model::undo::{Entry, Undo};
 use tactus_model::wire::{Decoder, Item};
 use tactus_system::guardian::Guardian;
-use tactus_system::{Invocation, Line, Real, Remote, System};
+use tactus_system::{Connection, Invocation, Real, Remote, System};
 
-use super::far::{Far, lives};
+use super::remote_probe::{RemoteProbe, lives};
 
 fn gone(pid: u32) -> bool {
     (0..2_000).any(|_| {
@@ -29,9 +29,9 @@ fn gone(pid: u32) -> bool {
 fn the_end_of_the_session_ends_its_children_and_keeps_its_promises() {
     let dir = tempfile::tempdir().unwrap();
     let (made, noted) = (dir.path().join("made"), dir.path().join("noted"));
-    let mut far = Far::begin();
+    let mut remote = RemoteProbe::begin();
     let guardian = Guardian::start(&Real).unwrap();
-    let within = guardian.within(&far.system, "a place").unwrap();
+    let within = guardian.within(&remote.system, "a place").unwrap();
     assert_eq!(within.id(), format!("{}-a-place", guardian.id()));
     let workspace = within.workspace().unwrap();
     let place = workspace.path().to_owned();
@@ -41,11 +41,11 @@ fn the_end_of_the_session_ends_its_children_and_keeps_its_promises() {
         within.promise(run(&["touch", noted.to_str().unwrap()])).unwrap(),
     ];
     let kept = within.promise(run(&["touch", dir.path().join("not").to_str().unwrap()])).unwrap();
-    kept.settled();
-    far.system.install(&made.join("x/y"), b"", 0o600).unwrap();
+    kept.forget();
+    remote.system.install(&made.join("x/y"), b"", 0o600).unwrap();
     // A grandchild in a group of its own, which only its mark betrays.
     let words = ["sh", "-c", "setsid sleep 61 & echo $!; exec sleep 62"];
-    let mut child = far.system.spawn(&Invocation::new(words).with_env(within.marker())).unwrap();
+    let mut child = remote.system.spawn(&Invocation::new(words).with_env(within.marker())).unwrap();
     let mut line = String::new();
     let mut stdout = child.take_stdout().unwrap();
     while !line.ends_with('\n') {
@@ -56,8 +56,8 @@ fn the_end_of_the_session_ends_its_children_and_keeps_its_promises() {
     let grandchild: u32 = line.trim().parse().unwrap();
     assert!(lives(child.pid()) && lives(grandchild) && place.exists());
     // No farewell: the stream just ends.
-    far.line.hang_up();
-    far.wait();
+    remote.connection.hang_up();
+    remote.wait();
     assert!(gone(child.pid()) && gone(grandchild));
     assert!(!made.exists() && !place.exists() && noted.exists() && !dir.path().join("not").exists());
     for promise in promises {
@@ -69,30 +69,33 @@ fn the_end_of_the_session_ends_its_children_and_keeps_its_promises() {
 
 #[test]
 fn a_killed_probe_takes_its_children_along_and_nobody_waits_for_it() {
-    let mut far = Far::begin();
-    let mut child = far.system.spawn(&Invocation::new(["sleep", "60"])).unwrap();
+    let mut remote = RemoteProbe::begin();
+    let mut child = remote.system.spawn(&Invocation::new(["sleep", "60"])).unwrap();
     let mut stdout = child.take_stdout().unwrap();
-    far.probe.kill();
-    far.wait();
+    remote.probe.kill();
+    remote.wait();
     assert!(gone(child.pid()));
     assert_eq!(stdout.read(&mut [0; 8]).unwrap(), 0);
     assert_eq!(child.try_wait().unwrap(), Some(None));
-    let error = far.system.read(Path::new("/proc/version")).unwrap_err();
+    let error = remote.system.read(Path::new("/proc/version")).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::BrokenPipe, "{error}");
-    assert!(far.system.spawn(&Invocation::new(["true"])).is_err() && far.system.find_program("sh").is_none());
+    assert!(
+        remote.system.spawn(&Invocation::new(["true"])).is_err()
+            && remote.system.find_program("sh").is_none()
+    );
 }
 
 #[test]
 fn a_flood_that_nobody_reads_holds_up_nobody_but_itself() {
-    let far = Far::begin();
-    let mut flood = far.system.spawn(&Invocation::new(["yes"])).unwrap();
+    let remote = RemoteProbe::begin();
+    let mut flood = remote.system.spawn(&Invocation::new(["yes"])).unwrap();
     std::thread::sleep(Duration::from_millis(100));
     let began = Instant::now();
-    assert!(far.system.text("/proc/version").is_some());
+    assert!(remote.system.text("/proc/version").is_some());
     assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
     assert!(flood.try_wait().unwrap().is_none());
     drop(flood);
-    far.end();
+    remote.end();
 }
 
 /// A line whose other end answers by a script.
@@ -108,8 +111,8 @@ fn scripted(answer: impl Fn(u64) -> Vec<FromProbe> + Send + 'static) -> Remote {
         }
     }
     let (to, from) = channel();
-    let line = Arc::new(Line::new(Some(Box::new(Wire(to)))));
-    let ear = Arc::clone(&line);
+    let connection = Arc::new(Connection::new(Some(Box::new(Wire(to)))));
+    let ear = Arc::clone(&connection);
     std::thread::spawn(move || {
         let mut decoder = Decoder::new();
         while let Ok(bytes) = from.recv() {
@@ -121,7 +124,7 @@ fn scripted(answer: impl Fn(u64) -> Vec<FromProbe> + Send + 'static) -> Remote {
             }
         }
     });
-    Remote::new(line, "x86_64")
+    Remote::new(connection, "x86_64")
 }
 
 #[test]

@@ -3,4 +3,4 @@
 
 mod alike;
 mod broken;
-mod far;
+mod remote_probe;

@@ -3,7 +3,7 @@
 use tactus_audit::Subject;
 
 use super::file::{self, Marks, comment, quoted};
-use super::{File, Order, Output, Placement, Refusal};
+use super::{File, GenerateError, GenerateRequest, Output, Placement};
 
 /// A flag with its check and its reason.
 struct Flag {
@@ -15,12 +15,12 @@ struct Flag {
 /// The script by which `program` runs a container.
 ///
 /// # Errors
-/// As [`Order::placement`].
-pub fn generate(order: &Order<'_>, program: &str) -> Result<Output, Refusal> {
-    let placement = order.placement(1)?;
-    let name = &order.wish.name;
+/// As [`GenerateRequest::placement`].
+pub fn generate(request: &GenerateRequest<'_>, program: &str) -> Result<Output, GenerateError> {
+    let placement = request.placement(1)?;
+    let name = &request.options.name;
     let file = format!("{name}-{program}.sh");
-    let group = Group::of(order.subject);
+    let group = Group::of(request.subject);
     let mut notes = Vec::new();
     if !placement.idle.is_empty() {
         notes.push(format!(
@@ -45,11 +45,11 @@ pile up on one.",
         }
     );
     let mut text = "#!/bin/sh\n".to_owned();
-    text += &file::header(order, Marks::Hash, program, &install, &undo, &more);
+    text += &file::header(request, Marks::Hash, program, &install, &undo, &more);
     text += "set -eu\n[ $# -gt 0 ] || { echo \"usage: $0 [OPTION...] IMAGE [COMMAND...]\" >&2; exit 2; }\n\n";
     text += &group.before();
     // One line each, so that each has its comment and can be taken out. Each comes to stand in front of
-    // what the user says, which therefore wins; their order says nothing.
+    // what the user says, which therefore wins; their request says nothing.
     for flag in &flags(&placement, group) {
         text += &comment("", &format!("{}: {}", flag.check, flag.why));
         text += &format!("set -- {} \"$@\"\n", quoted(&flag.flag));

@@ -3,7 +3,7 @@
 use tactus_audit::{Arch, Subject};
 
 use super::file::{self, Marks, comment};
-use super::{File, Generator, Order, Output, Page, Placement, Refusal, placement};
+use super::{File, Generator, GenerateRequest, Output, Page, Placement, GenerateError, placement};
 
 /// The entry of the table.
 pub static ENTRY: Generator = Generator {
@@ -22,10 +22,10 @@ struct Parameter {
     caution: String,
 }
 
-fn generate(order: &Order<'_>) -> Result<Output, Refusal> {
-    placement::check(order.subject)?;
+fn generate(request: &GenerateRequest<'_>) -> Result<Output, GenerateError> {
+    placement::check(request.subject)?;
     let mut parameters: Vec<Parameter> = Vec::new();
-    for (name, value, check) in order.kernel_parameters() {
+    for (name, value, check) in request.kernel_parameters() {
         let caution = caution(name).to_owned();
         let new = Parameter { name: name.into(), value: value.into(), check: check.into(), caution };
         match parameters.iter_mut().find(|other| other.name == name) {
@@ -33,17 +33,17 @@ fn generate(order: &Order<'_>) -> Result<Output, Refusal> {
             None => parameters.push(new),
         }
     }
-    let (pages, notes) = pages(order)?;
+    let (pages, notes) = pages(request)?;
     if !parameters.iter().any(|parameter| parameter.name == "hugepages") {
         parameters.extend(pages);
     }
     if parameters.is_empty() {
-        return Err(Refusal::Nothing { profile: order.profile.to_owned(), what: "a command line" });
+        return Err(GenerateError::Nothing { profile: request.profile.to_owned(), what: "a command line" });
     }
     let line = parameters.iter().map(Parameter::word).collect::<Vec<_>>().join(" ");
-    let there = |program: &str| order.subject.facts.text(&format!("program:{program}")).is_some();
+    let there = |program: &str| request.subject.facts.text(&format!("program:{program}")).is_some();
     let grubby = there("grubby") && !there("update-grub");
-    let file = if grubby { with_grubby(order, &parameters) } else { drop_in(order, &parameters, &line) };
+    let file = if grubby { with_grubby(request, &parameters) } else { drop_in(request, &parameters, &line) };
     Ok(Output { files: vec![file], notes })
 }
 
@@ -52,8 +52,8 @@ impl Parameter {
         if self.value.is_empty() { self.name.clone() } else { format!("{}={}", self.name, self.value) }
     }
 
-    fn comment(&self, order: &Order<'_>) -> String {
-        let of = (order.says)(&self.check);
+    fn comment(&self, request: &GenerateRequest<'_>) -> String {
+        let of = (request.says)(&self.check);
         comment("", &if self.caution.is_empty() { of } else { format!("{of} {}", self.caution) })
     }
 }
@@ -61,10 +61,10 @@ impl Parameter {
 const VERIFY: &str = "After the reboot `cat /proc/cmdline /sys/devices/system/cpu/isolated` shows what the kernel took; \
 `dmesg` names parameters that it does not know.";
 
-fn drop_in(order: &Order<'_>, parameters: &[Parameter], line: &str) -> File {
+fn drop_in(request: &GenerateRequest<'_>, parameters: &[Parameter], line: &str) -> File {
     let any = format!("With another boot loader, append this to the kernel's command line: {line}");
     let mut text = file::header(
-        order,
+        request,
         Marks::Hash,
         "grub",
         "put it to /etc/default/grub.d/50-tactus.cfg, run update-grub (or grub-mkconfig -o /boot/grub/grub.cfg), reboot",
@@ -73,9 +73,9 @@ fn drop_in(order: &Order<'_>, parameters: &[Parameter], line: &str) -> File {
     );
     let entry = |word: &str| format!("GRUB_CMDLINE_LINUX=\"$GRUB_CMDLINE_LINUX {}\"\n", escaped(word));
     for parameter in parameters {
-        text += &format!("\n{}{}", parameter.comment(order), entry(&parameter.word()));
+        text += &format!("\n{}{}", parameter.comment(request), entry(&parameter.word()));
     }
-    let contested = contested(order.subject, parameters);
+    let contested = contested(request.subject, parameters);
     if !contested.is_empty() {
         text += "\n# Contested, and so not set. Measure before (tactus prove), and take the # away.\n";
     }
@@ -90,10 +90,10 @@ fn drop_in(order: &Order<'_>, parameters: &[Parameter], line: &str) -> File {
     }
 }
 
-fn with_grubby(order: &Order<'_>, parameters: &[Parameter]) -> File {
+fn with_grubby(request: &GenerateRequest<'_>, parameters: &[Parameter]) -> File {
     let mut text = "#!/bin/sh\n".to_owned();
     text += &file::header(
-        order,
+        request,
         Marks::Hash,
         "grub",
         "as root: ./tactus-grubby.sh install, then reboot",
@@ -102,9 +102,9 @@ fn with_grubby(order: &Order<'_>, parameters: &[Parameter]) -> File {
     );
     text += "set -eu\narguments=\n";
     for parameter in parameters {
-        text += &format!("\n{}arguments=\"$arguments {}\"\n", parameter.comment(order), escaped(&parameter.word()));
+        text += &format!("\n{}arguments=\"$arguments {}\"\n", parameter.comment(request), escaped(&parameter.word()));
     }
-    let contested = contested(order.subject, parameters);
+    let contested = contested(request.subject, parameters);
     if !contested.is_empty() {
         text += "\n# Contested, and so not set. Measure before (tactus prove), and take the # away.\n";
     }
@@ -144,19 +144,19 @@ fn caution(name: &str) -> &'static str {
 }
 
 /// The guest's memory as huge pages, where there is to be a guest.
-fn pages(order: &Order<'_>) -> Result<(Vec<Parameter>, Vec<String>), Refusal> {
-    if order.profile != "realtime-virtual-host" && order.wish.memory.is_none() {
+fn pages(request: &GenerateRequest<'_>) -> Result<(Vec<Parameter>, Vec<String>), GenerateError> {
+    if request.profile != "realtime-virtual-host" && request.options.memory.is_none() {
         return Ok((Vec::new(), Vec::new()));
     }
-    let (memory, page) = order.memory()?;
+    let (memory, page) = request.memory()?;
     if page == Page::Base {
         return Ok((Vec::new(), Vec::new()));
     }
     let count = memory.0 / page.bytes();
-    let placement = Placement::of(order.subject, order.wish.vcpus, 1)?;
+    let placement = Placement::of(request.subject, request.options.vcpus, 1)?;
     // Without a node the kernel spreads the pages over all of them.
     let (value, why) = match placement.node.filter(|_| placement.nodes > 1) {
-        Some(node) if knows_nodes(order.subject) => (
+        Some(node) if knows_nodes(request.subject) => (
             format!("{node}:{count}"),
             format!("{memory} for the guest, on node {node} beside its CPUs; naming a node needs Linux 5.16."),
         ),
@@ -177,7 +177,7 @@ times as many are reserved.",
         check: check.into(),
         caution: caution.into(),
     };
-    let said = order.wish.memory.is_none().then(|| {
+    let said = request.options.memory.is_none().then(|| {
         format!("hugepages-1g: {memory} of memory are reserved for one guest; say --memory for more, or --pages 4K for none")
     });
     Ok((
@@ -250,7 +250,7 @@ mod tests {
     use std::process::Command;
 
     use super::super::testing::{Machine, shown, three};
-    use super::super::{Output, Refusal};
+    use super::super::{Output, GenerateError};
     use super::ENTRY;
     use crate::profile;
 
@@ -314,7 +314,7 @@ mod tests {
     #[test]
     fn a_plan_without_boot_parameters_is_refused() {
         let [(_, machine), ..] = three();
-        let machine = machine.wish(|wish| wish.page = Some(super::Page::Base));
-        assert!(matches!(machine.generate(&ENTRY).unwrap_err(), Refusal::Nothing { .. }));
+        let machine = machine.options(|options| options.page = Some(super::Page::Base));
+        assert!(matches!(machine.generate(&ENTRY).unwrap_err(), GenerateError::Nothing { .. }));
     }
 }

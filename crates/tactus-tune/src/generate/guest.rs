@@ -3,20 +3,20 @@
 use tactus_audit::Arch;
 use tactus_model::finding::Role;
 
-use super::{Order, Placement};
+use super::{GenerateRequest, Placement};
 use crate::profile;
 
-/// The command line of the guest's kernel: that of the profile which is the inside of the order's,
+/// The command line of the guest's kernel: that of the profile which is the inside of the request's,
 /// and what tactus adds to it.
 #[must_use]
-pub fn kernel_line(order: &Order<'_>, placement: &Placement) -> String {
-    let inside = if order.profile.starts_with("cpu-partitioning") {
+pub fn kernel_line(request: &GenerateRequest<'_>, placement: &Placement) -> String {
+    let inside = if request.profile.starts_with("cpu-partitioning") {
         "cpu-partitioning"
     } else {
         "realtime-virtual-guest"
     };
-    let x86 = order.subject.is(Arch::X86);
-    let vendor = if x86 { order.subject.vendor.as_str() } else { "" };
+    let x86 = request.subject.is(Arch::X86);
+    let vendor = if x86 { request.subject.vendor.as_str() } else { "" };
     let (realtime, house) = (placement.realtime(), placement.keeps_house());
     let boot = profile::find(inside).map(|profile| profile.boot(Role::Guest, &realtime, &house, vendor));
     let more = [("rcu_nocb_poll", ""), ("nmi_watchdog", "0"), ("audit", "0")];

@@ -1,7 +1,7 @@
 //! Kubernetes: the kubelet's configuration, OpenShift's profile, and a pod.
 
 use super::file::{self, Marks, comment};
-use super::{File, Generator, Order, Output, Page, Placement, Refusal, Size};
+use super::{File, Generator, GenerateRequest, Output, Page, Placement, GenerateError, Size};
 
 /// The entry of the table.
 pub static ENTRY: Generator = Generator {
@@ -17,16 +17,16 @@ pod that asks for such CPUs. Use the first or the second, never both.",
 const SYSTEM: u64 = 1024;
 const EVICTION: u64 = 100;
 
-fn generate(order: &Order<'_>) -> Result<Output, Refusal> {
-    let placement = order.placement(1)?;
-    let (memory, page) = order.memory()?;
+fn generate(request: &GenerateRequest<'_>) -> Result<Output, GenerateError> {
+    let placement = request.placement(1)?;
+    let (memory, page) = request.memory()?;
     let file = |name: &str, belongs: &str, text| File { name: name.into(), belongs: belongs.into(), mode: 0o644, text };
-    let pod = format!("{}-pod.yaml", order.wish.name);
+    let pod = format!("{}-pod.yaml", request.options.name);
     Ok(Output {
         files: vec![
-            file("50-tactus-kubelet.conf", "/etc/kubernetes/kubelet.conf.d/50-tactus-kubelet.conf (kubelet --config-dir)", kubelet(order, &placement)),
-            file("tactus-performance-profile.yaml", "OpenShift: oc apply -f tactus-performance-profile.yaml", profile(order, &placement, memory, page)),
-            file(&pod, &format!("kubectl apply -f {pod}"), pod_of(order, &placement, memory, page)),
+            file("50-tactus-kubelet.conf", "/etc/kubernetes/kubelet.conf.d/50-tactus-kubelet.conf (kubelet --config-dir)", kubelet(request, &placement)),
+            file("tactus-performance-profile.yaml", "OpenShift: oc apply -f tactus-performance-profile.yaml", profile(request, &placement, memory, page)),
+            file(&pod, &format!("kubectl apply -f {pod}"), pod_of(request, &placement, memory, page)),
         ],
         notes: vec![
             "the first two files say the same to two kinds of cluster: the kubelet's for plain Kubernetes, the \
@@ -41,9 +41,9 @@ fn line(indent: &str, check: &str, why: &str, text: &str) -> String {
     comment(indent, &format!("{check}: {why}")) + indent + text + "\n"
 }
 
-fn kubelet(order: &Order<'_>, placement: &Placement) -> String {
+fn kubelet(request: &GenerateRequest<'_>, placement: &Placement) -> String {
     let mut text = file::header(
-        order,
+        request,
         Marks::Hash,
         "kubernetes",
         "merge it into the kubelet's configuration, or put it into its --config-dir (as ...conf); drain the node, stop the \
@@ -70,9 +70,9 @@ kubelet, remove /var/lib/kubelet/cpu_manager_state and memory_manager_state, sta
     text
 }
 
-fn profile(order: &Order<'_>, placement: &Placement, memory: Size, page: Page) -> String {
+fn profile(request: &GenerateRequest<'_>, placement: &Placement, memory: Size, page: Page) -> String {
     let mut text = file::header(
-        order,
+        request,
         Marks::Hash,
         "kubernetes",
         "oc apply -f tactus-performance-profile.yaml: the nodes of the pool reboot one after the other",
@@ -98,7 +98,7 @@ fn profile(order: &Order<'_>, placement: &Placement, memory: Size, page: Page) -
     text += "    topologyPolicy: single-numa-node\n";
     text += &line("  ", "rt-throttling", "no throttling of real-time threads; no deep idle states (c-states) at the cost of power", "workloadHints:");
     text += "    realTime: true\n    highPowerConsumption: true\n";
-    let own: Vec<_> = order.kernel_parameters().into_iter().filter(|(name, ..)| !SET_BY_OPERATOR.contains(name)).collect();
+    let own: Vec<_> = request.kernel_parameters().into_iter().filter(|(name, ..)| !SET_BY_OPERATOR.contains(name)).collect();
     if !own.is_empty() {
         text += "  # Boot parameters of the plan that the operator does not set by itself.\n  additionalKernelArgs:\n";
         let mut seen = Vec::new();
@@ -108,7 +108,7 @@ fn profile(order: &Order<'_>, placement: &Placement, memory: Size, page: Page) -
             }
             seen.push(name);
             let word = if value.is_empty() { name.to_owned() } else { format!("{name}={value}") };
-            text += &comment("    ", &(order.says)(check));
+            text += &comment("    ", &(request.says)(check));
             text += &format!("    - \"{}\"\n", word.replace('\\', "\\\\").replace('"', "\\\""));
         }
     }
@@ -121,10 +121,10 @@ const SET_BY_OPERATOR: [&str; 14] = [
     "amd_pstate", "nosoftlockup", "nohz", "nohz_full", "rcu_nocbs", "irqaffinity", "systemd.cpu_affinity", "tuned.non_isolcpus",
 ];
 
-fn pod_of(order: &Order<'_>, placement: &Placement, memory: Size, page: Page) -> String {
-    let name = &order.wish.name;
+fn pod_of(request: &GenerateRequest<'_>, placement: &Placement, memory: Size, page: Page) -> String {
+    let name = &request.options.name;
     let mut text = file::header(
-        order,
+        request,
         Marks::Hash,
         "kubernetes",
         &format!("put in your image, then kubectl apply -f {name}-pod.yaml"),

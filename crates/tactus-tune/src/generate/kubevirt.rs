@@ -3,7 +3,7 @@
 use tactus_audit::Arch;
 
 use super::file::{self, Marks, comment};
-use super::{File, Generator, Order, Output, Page, Refusal, guest};
+use super::{File, Generator, GenerateRequest, Output, Page, GenerateError, guest};
 
 /// The entry of the table.
 pub static ENTRY: Generator = Generator {
@@ -14,21 +14,21 @@ kubernetes).",
     generate,
 };
 
-fn generate(order: &Order<'_>) -> Result<Output, Refusal> {
-    let placement = order.placement(2)?;
-    let (memory, page) = order.memory()?;
-    let name = &order.wish.name;
+fn generate(request: &GenerateRequest<'_>) -> Result<Output, GenerateError> {
+    let placement = request.placement(2)?;
+    let (memory, page) = request.memory()?;
+    let name = &request.options.name;
     let mut notes = vec![format!(
         "emulator-pin: isolateEmulatorThread takes one CPU more than the {} vCPUs: the node must have {} free in one NUMA node",
         placement.count(),
         placement.count() + 1
     )];
-    if order.wish.accel == Some(super::Accel::Tcg) {
+    if request.options.accel == Some(super::Accel::Tcg) {
         notes.push("real-time machines need KVM: KubeVirt's emulation (useEmulation) knows no realtime".into());
     }
-    let inside = format!("guest-isolation: the guest's kernel wants on its command line: {}", guest::kernel_line(order, &placement));
+    let inside = format!("guest-isolation: the guest's kernel wants on its command line: {}", guest::kernel_line(request, &placement));
     let mut text = file::header(
-        order,
+        request,
         Marks::Hash,
         "kubevirt",
         &format!("put in your disk, then kubectl apply -f {name}-vm.yaml"),
@@ -54,7 +54,7 @@ cpumanager=true and kubevirt.io/realtime.",
     }
     text += &line(i, "vcpu-fifo", "FIFO vCPUs, all but those that keep house inside", "realtime:");
     text += &format!("            mask: \"{}\"\n", placement.realtime());
-    if order.subject.is(Arch::X86) {
+    if request.subject.is(Arch::X86) {
         text += &line(i, "guest-tsc-deadline", "a timer is one write of a register", "features:");
         text += "            - name: tsc-deadline\n              policy: require\n";
         text += &line("        ", "hpet", "the guest cannot fall back to a slow clock", "clock:");

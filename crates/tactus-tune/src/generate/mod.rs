@@ -16,22 +16,22 @@ macro_rules! generators {
 }
 
 mod container;
+mod error;
 mod file;
 mod guest;
-mod order;
+mod memory;
 mod placement;
-mod refusal;
-mod size;
+mod request;
 #[cfg(test)]
 mod testing;
 
 generators! { grub, tuned, libvirt, qemu, docker, podman, nova, kubernetes, kubevirt }
 
+pub use error::GenerateError;
 pub use file::{File, of_check};
-pub use order::{Accel, Order, Output, Wish};
+pub use memory::{Page, Size};
 pub use placement::Placement;
-pub use refusal::Refusal;
-pub use size::{Page, Size};
+pub use request::{Accel, GenerateRequest, GuestOptions, Output};
 
 /// A generator.
 pub struct Generator {
@@ -40,7 +40,7 @@ pub struct Generator {
     /// What it writes, in a paragraph, for `tactus explain`.
     pub about: &'static str,
     /// Writes it.
-    pub generate: fn(&Order<'_>) -> Result<Output, Refusal>,
+    pub generate: fn(&GenerateRequest<'_>) -> Result<Output, GenerateError>,
 }
 
 /// The generator of this name.

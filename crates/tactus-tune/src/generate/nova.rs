@@ -3,7 +3,7 @@
 use tactus_audit::Arch;
 
 use super::file::{self, Marks, comment, quoted};
-use super::{File, Generator, Order, Output, Page, Placement, Refusal, guest};
+use super::{File, Generator, GenerateRequest, Output, Page, Placement, GenerateError, guest};
 
 /// The entry of the table.
 pub static ENTRY: Generator = Generator {
@@ -14,29 +14,29 @@ dedicated and shared CPUs.",
     generate,
 };
 
-fn generate(order: &Order<'_>) -> Result<Output, Refusal> {
-    let placement = order.placement(2)?;
-    let (memory, page) = order.memory()?;
-    let name = &order.wish.name;
+fn generate(request: &GenerateRequest<'_>) -> Result<Output, GenerateError> {
+    let placement = request.placement(2)?;
+    let (memory, page) = request.memory()?;
+    let name = &request.options.name;
     // cpu_thread_policy=isolate: each vCPU has a core, however the CPUs lie.
     let placement = Placement { threads: 1, ..placement };
-    let line = guest::kernel_line(order, &placement);
+    let line = guest::kernel_line(request, &placement);
     let mut notes = Vec::new();
-    if order.subject.topology.cores.iter().any(|core| core.len() > 1) {
+    if request.subject.topology.cores.iter().any(|core| core.len() > 1) {
         notes.push(
             "smt: with hardware threads on, hw:cpu_thread_policy=isolate leaves each sibling idle, so that a flavor takes \
 twice as many CPUs as it has vCPUs; better turn SMT off"
                 .to_owned(),
         );
     }
-    if order.wish.accel == Some(super::Accel::Tcg) {
+    if request.options.accel == Some(super::Accel::Tcg) {
         notes.push("real-time instances need KVM: virt_type stays kvm here".into());
     }
 
     let inside = format!("guest-isolation: the image's kernel wants on its command line: {line}");
     let mut flavor = "#!/bin/sh\n".to_owned();
     flavor += &file::header(
-        order,
+        request,
         Marks::Hash,
         "nova",
         &format!("with an administrator's credentials: ./{name}-flavor.sh"),
@@ -69,7 +69,7 @@ twice as many CPUs as it has vCPUs; better turn SMT off"
         ("hw:numa_nodes", "1".to_owned(), "numa-locality", "CPUs and memory of one node"),
         ("hw:pci_numa_affinity_policy", "required".to_owned(), "numa-locality", "passed-through devices of the same node"),
     ];
-    if order.subject.is(Arch::X86) || order.subject.is(Arch::Arm64) {
+    if request.subject.is(Arch::X86) || request.subject.is(Arch::Arm64) {
         specs.push(("hw:pmu", "false".to_owned(), "vpmu-off", "no counters to switch; no perf inside"));
     }
     for (key, value, check, why) in specs {
@@ -78,7 +78,7 @@ twice as many CPUs as it has vCPUs; better turn SMT off"
     }
 
     let mut conf = file::header(
-        order,
+        request,
         Marks::Hash,
         "nova",
         "put it to /etc/nova/nova.conf.d/50-tactus.conf on the compute host (empty of instances), restart nova-compute",
@@ -87,7 +87,7 @@ twice as many CPUs as it has vCPUs; better turn SMT off"
     );
     conf += "\n[compute]\n";
     conf += &comment("", "vcpu-pin: the isolated CPUs. It cannot be changed while instances run on this host");
-    conf += &format!("cpu_dedicated_set = {}\n", order.subject.isolated());
+    conf += &format!("cpu_dedicated_set = {}\n", request.subject.isolated());
     conf += &comment("", "emulator-pin: for emulator threads, and for vCPUs of instances without dedicated CPUs");
     conf += &format!("cpu_shared_set = {}\n\n[libvirt]\n", placement.housekeeping);
     conf += "virt_type = kvm\n";

@@ -7,7 +7,7 @@ use tactus_audit::Subject;
 use tactus_model::CpuSet;
 use tactus_model::facts::{Facts, Reading};
 
-use super::Refusal;
+use super::GenerateError;
 
 /// Where a guest stands. The number of a vCPU is its place in `cpus`; vCPU 0 keeps house inside.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ impl Placement {
     ///
     /// # Errors
     /// When the isolation is of no use, or the vCPUs do not fit into it.
-    pub fn of(subject: &Subject<'_>, wanted: Option<usize>, least: usize) -> Result<Self, Refusal> {
+    pub fn of(subject: &Subject<'_>, wanted: Option<usize>, least: usize) -> Result<Self, GenerateError> {
         check(subject)?;
         let (isolated, housekeeping) = (subject.isolated(), subject.housekeeping());
         let nodes = nodes(subject.facts);
@@ -60,27 +60,27 @@ impl Placement {
             nodes.iter().map(|(node, cpus)| (Some(*node), of_node(Some(cpus)))).collect()
         };
         seats.sort_by_key(|(_, cores)| std::cmp::Reverse(cores.len()));
-        let Some((node, cores)) = seats.first() else { return Err(Refusal::NothingIsolated) };
+        let Some((node, cores)) = seats.first() else { return Err(GenerateError::NothingIsolated) };
 
         let online = |core: &CpuSet| core.and(isolated);
         let wanted = wanted.unwrap_or(cores.len());
         if wanted < least {
-            return Err(Refusal::TooFew { wanted, least });
+            return Err(GenerateError::TooFew { wanted, least });
         }
         let capacity: usize = cores.iter().map(|core| online(core).len()).sum();
         if wanted > capacity {
             let total = isolated.len();
-            return Err(Refusal::TooMany { wanted, isolated: isolated.clone(), capacity, total });
+            return Err(GenerateError::TooMany { wanted, isolated: isolated.clone(), capacity, total });
         }
         let (cpus, threads): (Vec<u32>, usize) = if wanted <= cores.len() {
             (cores.iter().take(wanted).filter_map(|core| online(core).first()).collect(), 1)
         } else {
             let threads = cores.first().map_or(1, |core| online(core).len());
             if cores.iter().any(|core| online(core).len() != threads) {
-                return Err(Refusal::UnlikeCores { wanted, cores: cores.len() });
+                return Err(GenerateError::UnlikeCores { wanted, cores: cores.len() });
             }
             if !wanted.is_multiple_of(threads) {
-                return Err(Refusal::HalfACore { wanted, threads, cores: cores.len() });
+                return Err(GenerateError::HalfACore { wanted, threads, cores: cores.len() });
             }
             let all =
                 cores.iter().take(wanted / threads).flat_map(|core| online(core).iter().collect::<Vec<_>>());
@@ -133,26 +133,26 @@ impl Placement {
 ///
 /// # Errors
 /// The first thing that is wrong with it.
-pub fn check(subject: &Subject<'_>) -> Result<(), Refusal> {
+pub fn check(subject: &Subject<'_>) -> Result<(), GenerateError> {
     let (isolated, housekeeping) = (subject.isolated(), subject.housekeeping());
     let online = &subject.topology.online;
     if isolated.is_empty() {
-        return Err(Refusal::NothingIsolated);
+        return Err(GenerateError::NothingIsolated);
     }
     let missing = isolated.minus(online);
     if !missing.is_empty() {
-        return Err(Refusal::NotOnline { missing, online: online.clone() });
+        return Err(GenerateError::NotOnline { missing, online: online.clone() });
     }
     if housekeeping.is_empty() {
-        return Err(Refusal::NoHousekeeping { isolated: isolated.clone() });
+        return Err(GenerateError::NoHousekeeping { isolated: isolated.clone() });
     }
     if isolated.contains(0) {
-        return Err(Refusal::CpuZero { isolated: isolated.clone() });
+        return Err(GenerateError::CpuZero { isolated: isolated.clone() });
     }
     for core in &subject.topology.cores {
         let (inside, outside) = (core.and(isolated), core.and(housekeeping));
         if !inside.is_empty() && !outside.is_empty() {
-            return Err(Refusal::SplitCore { inside, outside });
+            return Err(GenerateError::SplitCore { inside, outside });
         }
     }
     Ok(())
@@ -184,7 +184,7 @@ mod tests {
         nodes: u32,
         isolate: &str,
         wanted: Option<usize>,
-    ) -> Result<Placement, Refusal> {
+    ) -> Result<Placement, GenerateError> {
         let machine = machine("x86_64", "GenuineIntel").cpus(cpus, smt, nodes);
         machine.isolate(isolate).with(|subject| Placement::of(subject, wanted, 2))
     }
@@ -212,19 +212,19 @@ mod tests {
         );
         assert_eq!((here.keeps_house(), here.realtime()), ("0-1".parse().unwrap(), "2-3".parse().unwrap()));
         let refused = placed(8, true, 1, "1-3,5-7", Some(5)).unwrap_err();
-        assert_eq!(refused, Refusal::HalfACore { wanted: 5, threads: 2, cores: 3 });
+        assert_eq!(refused, GenerateError::HalfACore { wanted: 5, threads: 2, cores: 3 });
     }
 
     #[test]
     fn an_isolation_of_no_use_is_refused_and_the_reason_is_told() {
         let refused = |cpus, smt, isolate: &str, wanted| placed(cpus, smt, 1, isolate, wanted).unwrap_err();
-        assert_eq!(refused(4, false, "", None), Refusal::NothingIsolated);
-        assert!(matches!(refused(4, false, "2-9", None), Refusal::NotOnline { .. }));
-        assert!(matches!(refused(4, false, "0-3", None), Refusal::NoHousekeeping { .. }));
-        assert!(matches!(refused(4, false, "0-2", None), Refusal::CpuZero { .. }));
-        assert!(matches!(refused(8, true, "2-3", None), Refusal::SplitCore { .. }));
-        assert!(matches!(refused(4, false, "1-3", Some(4)), Refusal::TooMany { .. }));
-        assert!(matches!(refused(4, false, "3", None), Refusal::TooFew { .. }));
+        assert_eq!(refused(4, false, "", None), GenerateError::NothingIsolated);
+        assert!(matches!(refused(4, false, "2-9", None), GenerateError::NotOnline { .. }));
+        assert!(matches!(refused(4, false, "0-3", None), GenerateError::NoHousekeeping { .. }));
+        assert!(matches!(refused(4, false, "0-2", None), GenerateError::CpuZero { .. }));
+        assert!(matches!(refused(8, true, "2-3", None), GenerateError::SplitCore { .. }));
+        assert!(matches!(refused(4, false, "1-3", Some(4)), GenerateError::TooMany { .. }));
+        assert!(matches!(refused(4, false, "3", None), GenerateError::TooFew { .. }));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use tactus_audit::Arch;
 
 use super::file::{self, Marks, comment, quoted};
 use super::libvirt::placement_notes;
-use super::{Accel, File, Generator, Order, Output, Page, Placement, Refusal, guest};
+use super::{Accel, File, Generator, GenerateRequest, Output, Page, Placement, GenerateError, guest};
 
 /// The entry of the table.
 pub static ENTRY: Generator = Generator {
@@ -19,16 +19,16 @@ emulate is left out.",
 /// An argument, its value, its check, and why.
 type Argument = (&'static str, String, &'static str, &'static str);
 
-fn generate(order: &Order<'_>) -> Result<Output, Refusal> {
-    let placement = order.placement(2)?;
-    let program = match order.subject.machine.as_str() {
+fn generate(request: &GenerateRequest<'_>) -> Result<Output, GenerateError> {
+    let placement = request.placement(2)?;
+    let program = match request.subject.machine.as_str() {
         machine @ ("x86_64" | "aarch64") => format!("qemu-system-{machine}"),
-        machine => return Err(Refusal::Machine { what: "a QEMU command line", machine: machine.to_owned() }),
+        machine => return Err(GenerateError::Machine { what: "a QEMU command line", machine: machine.to_owned() }),
     };
-    let name = &order.wish.name;
+    let name = &request.options.name;
     let mut notes = placement_notes(&placement);
-    if order.accel() == Accel::Tcg {
-        let x86 = order.subject.is(Arch::X86);
+    if request.accel() == Accel::Tcg {
+        let x86 = request.subject.is(Arch::X86);
         let dropped: &[&str] = if x86 {
             &["cpu-passthrough: the guest gets all that QEMU can emulate (-cpu max)", "kvm-hint-dedicated", "guest-tsc-deadline", "vpmu-off", "irqchip-in-kernel"]
         } else {
@@ -36,16 +36,16 @@ fn generate(order: &Order<'_>) -> Result<Output, Refusal> {
         };
         notes.extend(dropped.iter().map(|what| format!("dropped, because QEMU emulates the processor (TCG): {what}")));
     }
-    let inside = format!("guest-isolation: the guest's kernel wants on its command line: {}", guest::kernel_line(order, &placement));
+    let inside = format!("guest-isolation: the guest's kernel wants on its command line: {}", guest::kernel_line(request, &placement));
     let mut more: Vec<&str> = vec![&inside];
     more.extend(notes.iter().map(String::as_str));
     let install = format!("keep both scripts in one directory; as root: ./{name}-qemu.sh -drive file=...,format=raw,cache=none,aio=native,if=virtio (or -kernel ...)");
     let undo = format!("end the guest, or kill QEMU; nothing else is changed. Sockets: /run/{name}.qmp");
 
     let mut text = "#!/bin/sh\n".to_owned();
-    text += &file::header(order, Marks::Hash, "qemu", &install, &undo, &more);
+    text += &file::header(request, Marks::Hash, "qemu", &install, &undo, &more);
     text += "set -eu\nhere=$(dirname \"$0\")\n\n";
-    for (argument, value, check, why) in arguments(order, &placement)? {
+    for (argument, value, check, why) in arguments(request, &placement)? {
         text += &comment("", &format!("{check}: {why}"));
         text += &if value.is_empty() { format!("set -- {argument} \"$@\"\n") } else { format!("set -- {argument} {} \"$@\"\n", quoted(&value)) };
     }
@@ -57,15 +57,15 @@ fn generate(order: &Order<'_>) -> Result<Output, Refusal> {
     text += &comment("", "vcpu-pin, vcpu-fifo: the vCPUs go to their CPUs while the guest stands still; then it runs.");
     text += &format!("if ! python3 \"$here/{name}-pin.py\" \"$qmp\"; then\n  kill \"$qemu\"\n  wait \"$qemu\" || :\n  exit 1\nfi\nwait \"$qemu\"\n");
 
-    let pin = pin(order, &placement);
+    let pin = pin(request, &placement);
     let file = |name: String, text| File { belongs: format!("anywhere, together: ./{name}"), name, mode: 0o755, text };
     Ok(Output { files: vec![file(format!("{name}-qemu.sh"), text), file(format!("{name}-pin.py"), pin)], notes })
 }
 
-fn arguments(order: &Order<'_>, placement: &Placement) -> Result<Vec<Argument>, Refusal> {
-    let (memory, page) = order.memory()?;
-    let x86 = order.subject.is(Arch::X86);
-    let kvm = order.accel() == Accel::Kvm;
+fn arguments(request: &GenerateRequest<'_>, placement: &Placement) -> Result<Vec<Argument>, GenerateError> {
+    let (memory, page) = request.memory()?;
+    let x86 = request.subject.is(Arch::X86);
+    let kvm = request.accel() == Accel::Kvm;
     let machine = match (x86, kvm) {
         (true, true) => "q35,accel=kvm,kernel-irqchip=on,hpet=off",
         (true, false) => "q35,accel=tcg,hpet=off",
@@ -96,7 +96,7 @@ reserved at boot (generate grub)",
     let topology = format!("{count},sockets=1,cores={},threads={threads}", count / threads);
     Ok(vec![
         ("-S", String::new(), "vcpu-pin", "it stands still until its vCPUs are where they belong"),
-        ("-name", format!("{},debug-threads=on", order.wish.name), "vcpu-pin", "the threads have names that tools show"),
+        ("-name", format!("{},debug-threads=on", request.options.name), "vcpu-pin", "the threads have names that tools show"),
         ("-machine", format!("{machine},mem-merge=off,memory-backend=m0"), if kvm { "irqchip-in-kernel" } else { "hpet" }, if kvm { "interrupts do not leave the kernel; no slow clock, no merged memory" } else { "no slow clock, no merged memory" }),
         ("-cpu", cpu.into(), "cpu-passthrough", if kvm { "the processor as it is, its deadline timer, no counters to switch; the hint (kvm-hint-dedicated) is wrong where CPUs are shared. Risk: no migration to other models" } else { "all that QEMU can emulate" }),
         ("-smp", topology, "llc-sharing", "the guest knows which of its CPUs share a core"),
@@ -108,10 +108,10 @@ reserved at boot (generate grub)",
     ])
 }
 
-fn pin(order: &Order<'_>, placement: &Placement) -> String {
+fn pin(request: &GenerateRequest<'_>, placement: &Placement) -> String {
     let pins = placement.cpus.iter().enumerate().map(|(vcpu, cpu)| format!("{vcpu}: {cpu}")).collect::<Vec<_>>().join(", ");
     let undo = "nothing: the threads end with the guest";
-    let head = file::header(order, Marks::Hash, "qemu", "the other script calls it", undo, &[]);
+    let head = file::header(request, Marks::Hash, "qemu", "the other script calls it", undo, &[]);
     format!(
         r#"#!/usr/bin/env python3
 {head}"""Pins the vCPUs of a stopped guest, makes them FIFO, and lets the guest run: pin.py SOCKET."""
@@ -177,7 +177,7 @@ main()
 #[cfg(test)]
 mod tests {
     use super::super::testing::{shown, three};
-    use super::super::{Accel, Refusal};
+    use super::super::{Accel, GenerateError};
     use super::ENTRY;
 
     #[test]
@@ -190,7 +190,7 @@ mod tests {
     #[test]
     fn an_emulated_guest_says_what_it_lost() {
         let [(_, machine), ..] = three();
-        let output = machine.wish(|wish| wish.accel = Some(Accel::Tcg)).generate(&ENTRY).unwrap();
+        let output = machine.options(|options| options.accel = Some(Accel::Tcg)).generate(&ENTRY).unwrap();
         let text = &output.files[0].text;
         assert!(text.contains("\nset -- -cpu max ") && !text.contains("set -- -cpu host"));
         assert!(output.notes.iter().filter(|note| note.contains("dropped")).count() >= 4);
@@ -199,14 +199,14 @@ mod tests {
     #[test]
     fn uneven_memory_and_unfit_names_are_refused() {
         let [(_, machine), ..] = three();
-        let uneven = machine.clone().wish(|wish| {
-            wish.memory = Some("1025M".parse().unwrap());
-            wish.page = Some(super::Page::G1);
+        let uneven = machine.clone().options(|options| {
+            options.memory = Some("1025M".parse().unwrap());
+            options.page = Some(super::Page::G1);
         });
-        assert!(matches!(uneven.generate(&ENTRY).unwrap_err(), Refusal::UnevenMemory { .. }));
+        assert!(matches!(uneven.generate(&ENTRY).unwrap_err(), GenerateError::UnevenMemory { .. }));
         for bad in ["", "-a", "A", "a b", "a;b", "a'", "é", "../a", &"a".repeat(41)] {
-            let named = machine.clone().wish(|wish| wish.name = bad.to_owned());
-            assert!(matches!(named.generate(&ENTRY).unwrap_err(), Refusal::BadName(_)), "{bad}");
+            let named = machine.clone().options(|options| options.name = bad.to_owned());
+            assert!(matches!(named.generate(&ENTRY).unwrap_err(), GenerateError::BadName(_)), "{bad}");
         }
     }
 }

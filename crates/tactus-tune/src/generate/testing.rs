@@ -5,7 +5,7 @@ use tactus_model::change::{Change, Effect, Target};
 use tactus_model::facts::Facts;
 use tactus_model::finding::Role;
 
-use super::{Generator, Order, Output, Refusal, Wish};
+use super::{GenerateError, GenerateRequest, Generator, GuestOptions, Output};
 
 /// A machine.
 #[derive(Clone)]
@@ -15,7 +15,7 @@ pub struct Machine {
     /// What the plan would change.
     pub changes: Vec<Change>,
     /// What the user wants.
-    pub wish: Wish,
+    pub options: GuestOptions,
     profile: &'static str,
 }
 
@@ -34,7 +34,7 @@ pub fn machine(machine: &str, vendor: &str) -> Machine {
         facts,
         intent: Intent::default(),
         changes: Vec::new(),
-        wish: Wish::default(),
+        options: GuestOptions::default(),
         profile: "realtime-virtual-host",
     }
 }
@@ -45,14 +45,14 @@ pub fn three() -> [(&'static str, Machine); 3] {
     [
         (
             "intel",
-            machine("x86_64", "GenuineIntel").cpus(8, false, 1).isolate("2-7").wish(|w| w.vcpus = Some(3)),
+            machine("x86_64", "GenuineIntel").cpus(8, false, 1).isolate("2-7").options(|w| w.vcpus = Some(3)),
         ),
         (
             "amd",
             machine("x86_64", "AuthenticAMD")
                 .cpus(16, true, 2)
                 .isolate("2-3,5-7,10-11,13-15")
-                .wish(|w| w.vcpus = Some(4)),
+                .options(|w| w.vcpus = Some(4)),
         ),
         ("arm64", machine("aarch64", "").cpus(8, false, 1).isolate("4-7")),
     ]
@@ -83,8 +83,8 @@ impl Machine {
         self
     }
 
-    pub fn wish(mut self, change: impl FnOnce(&mut Wish)) -> Self {
-        change(&mut self.wish);
+    pub fn options(mut self, change: impl FnOnce(&mut GuestOptions)) -> Self {
+        change(&mut self.options);
         self
     }
 
@@ -109,11 +109,16 @@ impl Machine {
         ask(&Subject::new(&self.facts, Role::Host, &self.intent))
     }
 
-    pub fn generate(&self, generator: &Generator) -> Result<Output, Refusal> {
+    pub fn generate(&self, generator: &Generator) -> Result<Output, GenerateError> {
         self.with(|subject| {
-            let order =
-                Order { subject, profile: self.profile, changes: &self.changes, wish: &self.wish, says };
-            (generator.generate)(&order)
+            let request = GenerateRequest {
+                subject,
+                profile: self.profile,
+                changes: &self.changes,
+                options: &self.options,
+                says,
+            };
+            (generator.generate)(&request)
         })
     }
 }

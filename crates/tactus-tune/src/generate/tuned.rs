@@ -6,7 +6,7 @@ use std::fmt::Write;
 use tactus_model::change::{Change, Target};
 
 use super::file::{self, Marks, comment};
-use super::{File, Generator, Order, Output, Refusal, placement};
+use super::{File, Generator, GenerateRequest, Output, GenerateError, placement};
 use crate::profile;
 
 /// The entry of the table.
@@ -21,17 +21,17 @@ hardware thread of each socket, also halves of cores.",
 /// Sections of a profile, each with its lines: the check, and the line.
 type Sections = BTreeMap<&'static str, Vec<(String, String)>>;
 
-fn generate(order: &Order<'_>) -> Result<Output, Refusal> {
-    placement::check(order.subject)?;
-    let known = profile::PROFILES.iter().find(|known| known.name == order.profile);
-    let stock = known.ok_or_else(|| Refusal::UnknownProfile(order.profile.to_owned()))?;
-    let own = stock.changes(order.subject);
+fn generate(request: &GenerateRequest<'_>) -> Result<Output, GenerateError> {
+    placement::check(request.subject)?;
+    let known = profile::PROFILES.iter().find(|known| known.name == request.profile);
+    let stock = known.ok_or_else(|| GenerateError::UnknownProfile(request.profile.to_owned()))?;
+    let own = stock.changes(request.subject);
     let same = |change: &&Change| !own.iter().any(|o| o.target == change.target && o.then == change.then);
-    let (sections, notes) = sections(order.changes.iter().filter(same));
+    let (sections, notes) = sections(request.changes.iter().filter(same));
     let name = format!("tactus-{}", stock.name);
     let where_ = "Where TuneD is 2.24 or newer, /etc/tuned/profiles may hold the profile instead of /etc/tuned.";
     let mut text = file::header(
-        order,
+        request,
         Marks::Hash,
         "tuned",
         &format!(
@@ -54,7 +54,7 @@ then tuned-adm verify"
         let mut last = "";
         for (check, line) in &lines {
             if check != last {
-                text += &comment("", &(order.says)(check));
+                text += &comment("", &(request.says)(check));
             }
             last = check;
             text += line;
@@ -73,7 +73,7 @@ then tuned-adm verify"
             File {
                 belongs: format!("/etc/tuned/{variables}"),
                 mode: 0o644,
-                text: variables_of(order, stock.name, &variables),
+                text: variables_of(request, stock.name, &variables),
                 name: variables,
             },
         ],
@@ -81,10 +81,10 @@ then tuned-adm verify"
     })
 }
 
-fn variables_of(order: &Order<'_>, stock: &str, name: &str) -> String {
-    let isolated = order.subject.isolated();
+fn variables_of(request: &GenerateRequest<'_>, stock: &str, name: &str) -> String {
+    let isolated = request.subject.isolated();
     let mut text = file::header(
-        order,
+        request,
         Marks::Hash,
         "tuned",
         &format!("in place of /etc/tuned/{name}, which comes with TuneD's profile"),
@@ -173,7 +173,7 @@ fn sections<'a>(changes: impl Iterator<Item = &'a Change>) -> (Sections, Vec<Str
 mod tests {
     use tactus_model::change::{Form, Target};
 
-    use super::super::Refusal;
+    use super::super::GenerateError;
     use super::super::testing::{Machine, shown, three};
     use super::ENTRY;
 
@@ -208,6 +208,6 @@ mod tests {
             assert_eq!(managed, stock.name != "cpu-partitioning");
         }
         let refusal = planned().profile("balanced").generate(&ENTRY).unwrap_err();
-        assert_eq!(refusal, Refusal::UnknownProfile("balanced".into()));
+        assert_eq!(refusal, GenerateError::UnknownProfile("balanced".into()));
     }
 }

@@ -4,15 +4,15 @@ use tactus_model::change::{Change, Effect, Target};
 use tactus_system::System;
 
 use super::{install, with_command};
-use crate::act::{Action, Deed};
-use crate::plan::{Plan, Refusal};
+use crate::plan::{Plan, PlanRefusal};
+use crate::transaction::{Action, Step};
 
 /// Parameters of which the kernel takes the first, not the last: a second one with other CPUs is
 /// refused ("Housekeeping: nohz_full= must match isolcpus=", kernel/sched/isolation.c).
 const FIRST_COUNTS: [&str; 2] = ["isolcpus", "nohz_full"];
 
-/// The deeds.
-pub(super) fn deeds(system: &dyn System, plan: &Plan) -> Result<Vec<Deed>, Vec<Refusal>> {
+/// The steps.
+pub(super) fn steps(system: &dyn System, plan: &Plan) -> Result<Vec<Step>, Vec<PlanRefusal>> {
     let all: Vec<&Change> = plan
         .entries
         .iter()
@@ -23,7 +23,7 @@ pub(super) fn deeds(system: &dyn System, plan: &Plan) -> Result<Vec<Deed>, Vec<R
         return Ok(Vec::new());
     }
     let words: Vec<String> = all.iter().filter_map(|change| word(change, &change.then)).collect();
-    let foreign: Vec<Refusal> = all.iter().filter_map(|change| twice(change)).collect();
+    let foreign: Vec<PlanRefusal> = all.iter().filter_map(|change| twice(change)).collect();
     if !foreign.is_empty() {
         return Err(foreign);
     }
@@ -47,7 +47,7 @@ pub(super) fn deeds(system: &dyn System, plan: &Plan) -> Result<Vec<Deed>, Vec<R
         let file = install("boot", "/etc/default/grub.d/50-tactus.cfg", &[names.join("\n"), line]);
         return Ok(with_command(&[file], &["update-grub"]));
     }
-    Err(vec![Refusal {
+    Err(vec![PlanRefusal {
         what:
             "no boot loader that tactus knows: there is neither grubby nor update-grub with /etc/default/grub"
                 .into(),
@@ -69,10 +69,10 @@ fn word(change: &Change, value: &str) -> Option<String> {
 }
 
 /// A parameter that is on the command line with another value already, and of which the first counts.
-fn twice(change: &Change) -> Option<Refusal> {
+fn twice(change: &Change) -> Option<PlanRefusal> {
     let Target::Kernel { parameter } = &change.target else { return None };
     let now = change.now.as_deref().filter(|now| *now != change.then)?;
-    FIRST_COUNTS.contains(&parameter.as_str()).then(|| Refusal {
+    FIRST_COUNTS.contains(&parameter.as_str()).then(|| PlanRefusal {
         what: format!("{parameter}={now} is on the command line already, and of two the kernel takes the first"),
         hint: format!(
             "take it from where it comes (/etc/default/grub, or `tactus tune revert`), reboot, then come again; or \
@@ -84,7 +84,7 @@ fn twice(change: &Change) -> Option<Refusal> {
 
 /// Fedora and RHEL: grubby changes every installed kernel's entry, and replaces a value of the same
 /// name.
-fn grubby(all: &[&Change], words: &[String]) -> Vec<Deed> {
+fn grubby(all: &[&Change], words: &[String]) -> Vec<Step> {
     let call = |option: &str, words: &[String]| -> Vec<String> {
         vec!["grubby".into(), "--update-kernel=ALL".into(), format!("{option}={}", words.join(" "))]
     };
@@ -95,14 +95,14 @@ fn grubby(all: &[&Change], words: &[String]) -> Vec<Deed> {
             Some(now) => replaced.extend(word(change, now)),
         }
     }
-    let deed = |now, back| Deed { check: "boot".into(), action: Action::Run { now, back } };
-    let mut deeds = Vec::new();
+    let step = |now, back| Step { check: "boot".into(), action: Action::Run { now, back } };
+    let mut steps = Vec::new();
     if !replaced.is_empty() {
-        deeds.push(deed(None, Some(call("--args", &replaced))));
+        steps.push(step(None, Some(call("--args", &replaced))));
     }
     if !added.is_empty() {
-        deeds.push(deed(None, Some(call("--remove-args", &added))));
+        steps.push(step(None, Some(call("--remove-args", &added))));
     }
-    deeds.push(deed(Some(call("--args", words)), None));
-    deeds
+    steps.push(step(Some(call("--args", words)), None));
+    steps
 }

@@ -5,21 +5,21 @@ use std::collections::BTreeMap;
 use tactus_model::change::{Effect, Target};
 
 use super::{install, with_command};
-use crate::act::Deed;
-use crate::plan::{Plan, Step};
+use crate::plan::{Plan, PlannedChange};
+use crate::transaction::Step;
 
-/// The deeds, in the order of their files.
-pub(super) fn deeds(plan: &Plan) -> Vec<Deed> {
-    let mut deeds = Vec::new();
-    deeds.extend(file(plan, "/etc/modprobe.d/tactus.conf", modprobe));
-    deeds.extend(file(plan, "/etc/sysctl.d/90-tactus.conf", sysctl));
-    deeds.extend(file(plan, "/etc/tmpfiles.d/tactus.conf", tmpfiles));
-    deeds.extend(systemd(plan));
-    deeds
+/// The steps, in the order of their files.
+pub(super) fn steps(plan: &Plan) -> Vec<Step> {
+    let mut steps = Vec::new();
+    steps.extend(file(plan, "/etc/modprobe.d/tactus.conf", modprobe));
+    steps.extend(file(plan, "/etc/sysctl.d/90-tactus.conf", sysctl));
+    steps.extend(file(plan, "/etc/tmpfiles.d/tactus.conf", tmpfiles));
+    steps.extend(systemd(plan));
+    steps
 }
 
 /// A file with a line for each change that it is for, under the check that the line answers.
-fn file(plan: &Plan, path: &str, line: fn(&Step) -> Option<String>) -> Option<Deed> {
+fn file(plan: &Plan, path: &str, line: fn(&PlannedChange) -> Option<String>) -> Option<Step> {
     let mut lines: Vec<String> = Vec::new();
     let mut last = "";
     for step in &plan.entries {
@@ -34,13 +34,13 @@ fn file(plan: &Plan, path: &str, line: fn(&Step) -> Option<String>) -> Option<De
 }
 
 /// modprobe.d(5).
-fn modprobe(step: &Step) -> Option<String> {
+fn modprobe(step: &PlannedChange) -> Option<String> {
     let Target::Module { module, parameter } = &step.change.target else { return None };
     Some(format!("options {module} {parameter}={}", step.change.then))
 }
 
 /// sysctl.d(5): with slashes, since names of network devices may have dots.
-fn sysctl(step: &Step) -> Option<String> {
+fn sysctl(step: &PlannedChange) -> Option<String> {
     let Target::File { path, .. } = &step.change.target else { return None };
     let name = path.strip_prefix("/proc/sys/")?;
     (step.change.effect == Effect::Runtime).then(|| format!("{name} = {}", step.change.then))
@@ -48,7 +48,7 @@ fn sysctl(step: &Step) -> Option<String> {
 
 /// tmpfiles.d(5): `w` writes to a file that is there. Interrupts have other numbers after the next
 /// boot; `irqaffinity=` is for them.
-fn tmpfiles(step: &Step) -> Option<String> {
+fn tmpfiles(step: &PlannedChange) -> Option<String> {
     let Target::File { path, .. } = &step.change.target else { return None };
     let plain = path.starts_with("/sys/") && !path.contains(char::is_whitespace);
     // `%` begins a specifier, and `\` an escape.
@@ -57,19 +57,19 @@ fn tmpfiles(step: &Step) -> Option<String> {
 }
 
 /// Drop-ins by unit.
-pub(super) fn systemd(plan: &Plan) -> Vec<Deed> {
-    let mut units: BTreeMap<&str, Vec<&Step>> = BTreeMap::new();
+pub(super) fn systemd(plan: &Plan) -> Vec<Step> {
+    let mut units: BTreeMap<&str, Vec<&PlannedChange>> = BTreeMap::new();
     for step in &plan.entries {
         if let Target::DropIn { unit, .. } = &step.change.target {
             units.entry(unit).or_default().push(step);
         }
     }
-    let mut deeds = Vec::new();
-    for (unit, steps) in units {
+    let mut steps = Vec::new();
+    for (unit, changes) in units {
         let dir = format!("/etc/systemd/system/{unit}.d");
         let dir = if unit == "system.conf" { "/etc/systemd/system.conf.d".to_owned() } else { dir };
         let (mut lines, mut section, mut environment) = (Vec::new(), "", Vec::new());
-        for step in steps {
+        for step in changes {
             let Target::DropIn { section: own, key, .. } = &step.change.target else { continue };
             lines.push(format!("# {}", step.change.check));
             if section != own {
@@ -90,11 +90,11 @@ pub(super) fn systemd(plan: &Plan) -> Vec<Deed> {
             files.insert(0, install(unit, &format!("{dir}/50-tactus.env"), &environment));
         }
         if unit == "system.conf" {
-            deeds.extend(files);
+            steps.extend(files);
         } else {
             let restarted = with_command(&files, &["systemctl", "try-restart", unit]);
-            deeds.extend(with_command(&restarted, &["systemctl", "daemon-reload"]));
+            steps.extend(with_command(&restarted, &["systemctl", "daemon-reload"]));
         }
     }
-    deeds
+    steps
 }

@@ -1,6 +1,6 @@
 //! Pitfalls of the kernel's command line and of isolation.
 
-use super::look::Look;
+use super::context::Look;
 use super::{Pitfall, Scope};
 
 pub static PITFALLS: &[Pitfall] = &[

@@ -2,7 +2,7 @@
 
 use tactus_model::threads::{Policy, Thread};
 
-use super::look::Look;
+use super::context::Look;
 use super::{Pitfall, Scope};
 
 pub static PITFALLS: &[Pitfall] = &[

@@ -1,9 +1,9 @@
 //! What goes wrong with tuning again and again, and whether it lies on this system's way.
 
 mod boot;
+mod context;
 mod elsewhere;
 mod guests;
-mod look;
 mod runtime;
 #[cfg(test)]
 mod tests;
@@ -11,7 +11,7 @@ mod tests;
 use serde::Serialize;
 use tactus_model::change::{Change, Target};
 
-use look::Look;
+use context::Look;
 use tactus_audit::Subject;
 
 /// A known pitfall.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use tactus_model::change::{Change, Form, Target};
 use tactus_model::finding::Role;
 
-use super::{Contradiction, Layer, Refusal, Step};
+use super::{Contradiction, Layer, PlanRefusal, PlannedChange};
 use tactus_audit::{self as audit, Applies, Check, Subject};
 
 use crate::profile::Profile;
@@ -25,14 +25,14 @@ pub struct Choice {
 
 /// What came of it.
 pub(super) struct Chosen {
-    pub steps: Vec<Step>,
+    pub steps: Vec<PlannedChange>,
     pub contradictions: Vec<Contradiction>,
-    pub unknown: Vec<Refusal>,
+    pub unknown: Vec<PlanRefusal>,
 }
 
 /// Makes the steps in the order of the profile, what is beyond it after them.
 pub(super) fn steps(subject: &Subject<'_>, profile: &Profile, choice: &Choice) -> Chosen {
-    let mut steps: Vec<Step> =
+    let mut steps: Vec<PlannedChange> =
         profile.changes(subject).into_iter().map(|change| step(change, Layer::Profile)).collect();
     let own: BTreeSet<String> = steps.iter().map(|step| step.change.check.clone()).collect();
     let mut contradictions = Vec::new();
@@ -90,13 +90,13 @@ fn same(one: &Change, other: &Change) -> bool {
     }
 }
 
-fn step(change: Change, layer: Layer) -> Step {
+fn step(change: Change, layer: Layer) -> PlannedChange {
     let risk = match audit::find(&change.check) {
         Some(check) => check.risk.to_owned(),
         None => risk(&change.check).to_owned(),
     };
     let holds = change.holds();
-    Step { change, layer, risk, pitfalls: Vec::new(), holds }
+    PlannedChange { change, layer, risk, pitfalls: Vec::new(), holds }
 }
 
 /// What a setting risks that no check answers for.
@@ -114,14 +114,14 @@ fn risk(word: &str) -> &'static str {
 }
 
 /// Ids that name nothing here.
-fn unknown(steps: &[Step], choice: &Choice) -> Vec<Refusal> {
+fn unknown(steps: &[PlannedChange], choice: &Choice) -> Vec<PlanRefusal> {
     let known = |id: &String| audit::find(id).is_some() || steps.iter().any(|s| s.change.check == *id);
     let named = [("--only", &choice.only), ("--without", &choice.without), ("--with", &choice.with)];
     named
         .iter()
         .flat_map(|(option, ids)| ids.iter().map(move |id| (option, id)))
         .filter(|(_, id)| !known(id))
-        .map(|(option, id)| Refusal {
+        .map(|(option, id)| PlanRefusal {
             what: format!("{option} {id}: there is no such setting"),
             hint: "`tactus audit --list` and the first column of the plan have the names".into(),
         })

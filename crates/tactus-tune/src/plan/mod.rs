@@ -15,7 +15,7 @@ use super::pitfall::{self, Warning};
 use super::profile::Profile;
 
 pub use choose::Choice;
-pub use refuse::Refusal;
+pub use refuse::PlanRefusal;
 
 /// What `tune plan` says: a stable contract.
 #[derive(Clone, Debug, Serialize)]
@@ -27,9 +27,9 @@ pub struct Plan {
     /// Whose CPUs are whose.
     pub isolation: Isolation,
     /// The changes, at run time first, then those that need a restart or a boot.
-    pub entries: Vec<Step>,
+    pub entries: Vec<PlannedChange>,
     /// Why it must not be carried out. Empty: it may.
-    pub refusals: Vec<Refusal>,
+    pub refusals: Vec<PlanRefusal>,
     /// Pitfalls that lie on this system's way.
     pub pitfalls: Vec<Warning>,
     /// Where the profile and an audit check want different things; the profile's value is planned.
@@ -40,7 +40,7 @@ pub struct Plan {
 
 /// One change of a plan.
 #[derive(Clone, Debug, Serialize)]
-pub struct Step {
+pub struct PlannedChange {
     /// The change.
     pub change: Change,
     /// Who wants it.
@@ -105,7 +105,7 @@ impl Plan {
     }
 
     /// The steps that change something.
-    pub fn open(&self) -> impl Iterator<Item = &Step> {
+    pub fn open(&self) -> impl Iterator<Item = &PlannedChange> {
         self.entries.iter().filter(|step| !step.holds)
     }
 }

@@ -10,26 +10,26 @@ use crate::profile::Profile;
 
 /// Why a plan is not carried out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Refusal {
+pub struct PlanRefusal {
     /// What is wrong.
     pub what: String,
     /// What would help.
     pub hint: String,
 }
 
-pub(super) fn refusals(subject: &Subject<'_>, profile: &Profile, changes: &[&Change]) -> Vec<Refusal> {
-    let mut refusals: Vec<Refusal> = role(subject, profile).into_iter().collect();
+pub(super) fn refusals(subject: &Subject<'_>, profile: &Profile, changes: &[&Change]) -> Vec<PlanRefusal> {
+    let mut refusals: Vec<PlanRefusal> = role(subject, profile).into_iter().collect();
     refusals.extend(isolation(subject));
     refusals.extend(owned(subject, changes));
     refusals
 }
 
-fn refuse(what: String, hint: impl Into<String>) -> Refusal {
-    Refusal { what, hint: hint.into() }
+fn refuse(what: String, hint: impl Into<String>) -> PlanRefusal {
+    PlanRefusal { what, hint: hint.into() }
 }
 
 /// A profile for another kind of system.
-fn role(subject: &Subject<'_>, profile: &Profile) -> Option<Refusal> {
+fn role(subject: &Subject<'_>, profile: &Profile) -> Option<PlanRefusal> {
     let name = profile.name;
     if subject.role == Role::Container {
         return Some(refuse(
@@ -55,7 +55,7 @@ fn role(subject: &Subject<'_>, profile: &Profile) -> Option<Refusal> {
 }
 
 /// Isolation that would leave the system nowhere to live, or split a core.
-fn isolation(subject: &Subject<'_>) -> Vec<Refusal> {
+fn isolation(subject: &Subject<'_>) -> Vec<PlanRefusal> {
     let (isolated, online) = (subject.isolated(), &subject.topology.online);
     let mut refusals = Vec::new();
     if isolated.is_empty() {
@@ -107,7 +107,7 @@ fn halves(subject: &Subject<'_>) -> Vec<String> {
 }
 
 /// Interrupts that somebody put on isolated CPUs for a virtual machine.
-fn owned(subject: &Subject<'_>, changes: &[&Change]) -> Vec<Refusal> {
+fn owned(subject: &Subject<'_>, changes: &[&Change]) -> Vec<PlanRefusal> {
     let moves = |irq: u32| {
         let path = format!("/proc/irq/{irq}/smp_affinity_list");
         changes.iter().any(|c| matches!(&c.target, Target::File { path: p, .. } if *p == path) && !c.holds())

@@ -8,7 +8,7 @@
 //! `[scheduler]`, in whose place threads that are pinned to isolated CPUs are left alone.
 
 mod base;
-mod beyond;
+mod extra_checks;
 mod files;
 mod partitioning;
 mod realtime;

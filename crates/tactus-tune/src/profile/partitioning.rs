@@ -1,7 +1,7 @@
 //! TuneD's `cpu-partitioning`.
 
 use super::base::{INTERRUPTS, IRQBALANCE, NETWORK_LATENCY, THREADS, WORKQUEUES};
-use super::beyond;
+use super::extra_checks;
 use super::realtime::{KSM, KVM};
 use super::setting::{Profile, Setting, Value, What, kernel};
 
@@ -35,7 +35,7 @@ pub static CPU_PARTITIONING: Profile = Profile {
         KVM[1],
         KVM[2],
     ],
-    beyond: beyond::PARTITIONING,
+    beyond: extra_checks::PARTITIONING,
     guest: false,
     host: false,
 };
@@ -47,7 +47,7 @@ pub static WITH_ISOLCPUS: Profile = Profile {
     summary: "cpu-partitioning whose isolated CPUs are not balanced (no_balance_cores)",
     parent: Some(&CPU_PARTITIONING),
     settings: &[kernel("isolcpus", Value::Isolated("{}"), "isolcpus")],
-    beyond: beyond::PARTITIONING,
+    beyond: extra_checks::PARTITIONING,
     guest: false,
     host: false,
 };

@@ -3,7 +3,7 @@
 use tactus_model::change::Form::Plain;
 
 use super::base::{INTERRUPTS, IRQBALANCE, NETWORK_LATENCY, THREADS, WORKQUEUES};
-use super::beyond;
+use super::extra_checks;
 use super::setting::{Profile, Setting, Value, What, file, kernel};
 
 /// TuneD's `realtime`.
@@ -25,7 +25,7 @@ pub static REALTIME: Profile = Profile {
         INTERRUPTS,
         THREADS,
     ],
-    beyond: beyond::REALTIME,
+    beyond: extra_checks::REALTIME,
     guest: false,
     host: false,
 };
@@ -68,7 +68,7 @@ pub static VIRTUAL_HOST: Profile = Profile {
         NOHZ[0], NOHZ[1], NOHZ[2], NOHZ[3], GROUPS[0], GROUPS[1], GROUPS[2], GROUPS[3], GROUPS[4], KSM,
         KVM[0], KVM[1], KVM[2],
     ],
-    beyond: beyond::VIRTUAL_HOST,
+    beyond: extra_checks::VIRTUAL_HOST,
     guest: false,
     host: true,
 };
@@ -79,7 +79,7 @@ pub static VIRTUAL_GUEST: Profile = Profile {
     summary: "real-time work on isolated CPUs of a virtual machine",
     parent: Some(&REALTIME),
     settings: &[NOHZ[0], NOHZ[1], NOHZ[2], NOHZ[3], GROUPS[0], GROUPS[1], GROUPS[2], GROUPS[3], GROUPS[4]],
-    beyond: beyond::VIRTUAL_GUEST,
+    beyond: extra_checks::VIRTUAL_GUEST,
     guest: true,
     host: false,
 };

@@ -7,10 +7,10 @@ use tactus_model::finding::{Isolation, Role};
 use tactus_system::{Memory, System};
 
 use super::kernel::{Fate, Kernel};
-use crate::act::{Begin, Outcome, Undone};
-use crate::apply::{Order, TuneError, apply, settle};
-use crate::plan::{Layer, Plan, Step};
+use crate::apply::{ApplyOptions, TuneError, apply, settle};
+use crate::plan::{Layer, Plan, PlannedChange};
 use crate::revert::{Back, revert};
+use crate::transaction::{Begin, Outcome, Undone};
 
 const SWAPPINESS: &str = "/proc/sys/vm/swappiness";
 const THP: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
@@ -85,7 +85,7 @@ fn plan() -> Plan {
 }
 
 fn planned(changes: Vec<Change>) -> Plan {
-    let step = |change: Change| Step {
+    let step = |change: Change| PlannedChange {
         holds: change.holds(),
         change,
         layer: Layer::Profile,
@@ -104,10 +104,10 @@ fn planned(changes: Vec<Change>) -> Plan {
     }
 }
 
-fn order(persist: bool) -> Order {
+fn order(persist: bool) -> ApplyOptions {
     let begin =
         Begin { profile: "realtime".into(), isolated: "2-7".parse().unwrap(), persist, ..Begin::default() };
-    Order { begin, ..Order::default() }
+    ApplyOptions { begin, ..ApplyOptions::default() }
 }
 
 /// Every file that is not tactus's own record.
@@ -147,10 +147,10 @@ fn a_plan_is_carried_out_and_taken_back_byte_for_byte() {
         );
         assert_eq!(applied.waiting.is_empty(), persist);
         let refused: Vec<&str> = applied
-            .deeds
+            .steps
             .iter()
             .filter(|(_, outcome)| matches!(outcome, Outcome::Refused(_)))
-            .filter_map(|(deed, _)| deed.action.then())
+            .filter_map(|(step, _)| step.action.then())
             .collect();
         assert_eq!(refused, ["0,1"], "the interrupt that cannot be moved, and nothing else");
         let reverted = revert(&machine, Back::default()).unwrap();
@@ -185,7 +185,7 @@ fn whatever_step_fails_or_is_the_last_the_system_is_as_it_was() {
 fn a_refused_step_takes_everything_back_at_once() {
     let machine = machine();
     let before = files(&machine);
-    // Step 0 begins the journal, 1 writes the deeds down, 2 is the first of them.
+    // Step 0 begins the journal, 1 writes the steps down, 2 is the first of them.
     let error = apply(&machine.with_fate(4, Fate::Refused), &plan(), &order(false)).unwrap_err();
     let TuneError::Broken(broken) = error else { panic!("{error:?}") };
     assert_eq!(broken.failed.what, "write 10 to /proc/sys/vm/dirty_ratio");
@@ -248,7 +248,7 @@ fn a_forced_apply_still_goes_back_to_what_was_first() {
     let before = files(&machine);
     apply(&machine, &plan(), &order(false)).unwrap();
     machine.memory.write(Path::new(SWAPPINESS), b"33\n").unwrap();
-    let forced = Order { force: true, ..order(false) };
+    let forced = ApplyOptions { force: true, ..order(false) };
     apply(&machine, &plan(), &forced).unwrap();
     assert_eq!(text(&machine, SWAPPINESS), "10\n");
     revert(&machine, Back::default()).unwrap();
@@ -341,9 +341,9 @@ fn another_profile_does_not_go_on_top() {
 fn a_dry_run_touches_nothing() {
     let machine = machine();
     let before = files(&machine);
-    let dry = Order { dry_run: true, ..order(true) };
+    let dry = ApplyOptions { dry_run: true, ..order(true) };
     let applied = apply(&machine, &plan(), &dry).unwrap();
-    assert!(applied.deeds.len() > 10);
+    assert!(applied.steps.len() > 10);
     assert_eq!((files(&machine), machine.steps()), (before, 0));
 }
 
@@ -392,7 +392,7 @@ proptest! {
 fn what_a_killed_call_has_moved_is_back_before_the_next_plan_is_made() {
     let machine = machine();
     let before = files(&machine);
-    // The last step of the batch of quick deeds: all threads are moved, and none is noted as done.
+    // The last step of the batch of quick steps: all threads are moved, and none is noted as done.
     let dry = Kernel::new(machine.memory.clone());
     apply(&dry, &plan(), &order(false)).unwrap();
     let steps = dry.steps();

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use tactus_tune::generate::{Page, Wish};
+use tactus_tune::generate::{GuestOptions, Page};
 
 use crate::common::{generated, machine, run, skipped, words};
 
@@ -43,9 +43,9 @@ fn every_document_keeps_to_its_schema() {
         ("x86_64", "AuthenticAMD", Page::M2, "2,3,5"),
         ("aarch64", "", Page::Base, "6,7"),
     ] {
-        let wish = Wish { page: Some(page), ..Wish::default() };
+        let options = GuestOptions { page: Some(page), ..GuestOptions::default() };
         for (kind, file, schema) in FILES {
-            let dir = generated(kind, &machine(name, vendor, 8), isolate, &wish);
+            let dir = generated(kind, &machine(name, vendor, 8), isolate, &options);
             let output = checked(schema, &dir.path().join(file));
             assert!(output.status.success(), "{file}, isolated {isolate}: {}", words(&output));
         }
@@ -64,7 +64,7 @@ fn a_schema_refuses_a_field_that_nobody_knows_and_a_number_for_a_text() {
         ("dedicatedCpuPlacement: true", "dedicatedCPUPlacement: true"),
     ];
     for ((kind, file, schema), (right, wrong)) in FILES.into_iter().zip(mistakes) {
-        let dir = generated(kind, &machine("x86_64", "GenuineIntel", 8), "2-7", &Wish::default());
+        let dir = generated(kind, &machine("x86_64", "GenuineIntel", 8), "2-7", &GuestOptions::default());
         let path = dir.path().join(file);
         let text = std::fs::read_to_string(&path).unwrap();
         assert!(text.contains(right), "{file}: {right}");

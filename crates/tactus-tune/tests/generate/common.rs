@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 use tactus_audit::{Intent, Subject};
 use tactus_model::facts::Facts;
 use tactus_model::finding::Role;
-use tactus_tune::generate::{self, Order, Wish};
+use tactus_tune::generate::{self, GenerateRequest, GuestOptions};
 
 pub fn skipped(why: &str) {
     assert!(std::env::var_os("TACTUS_TEST_ALL").is_none(), "skipped, and TACTUS_TEST_ALL is set: {why}");
@@ -35,18 +35,18 @@ pub fn machine(name: &str, vendor: &str, cpus: u32) -> Facts {
 }
 
 /// Generates into a directory.
-pub fn generated(kind: &str, facts: &Facts, isolate: &str, wish: &Wish) -> tempfile::TempDir {
+pub fn generated(kind: &str, facts: &Facts, isolate: &str, options: &GuestOptions) -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     let intent = Intent { isolated: Some(isolate.parse().unwrap()), ..Intent::default() };
     let subject = Subject::new(facts, Role::Host, &intent);
-    let order = Order {
+    let request = GenerateRequest {
         subject: &subject,
         profile: "realtime-virtual-host",
         changes: &[],
-        wish,
+        options,
         says: generate::of_check,
     };
-    let output = (generate::find(kind).unwrap().generate)(&order).unwrap();
+    let output = (generate::find(kind).unwrap().generate)(&request).unwrap();
     for file in output.files {
         let path = dir.path().join(&file.name);
         std::fs::write(&path, &file.text).unwrap();

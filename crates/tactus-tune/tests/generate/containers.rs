@@ -6,7 +6,7 @@ use std::process::Command;
 
 use tactus_system::Real;
 use tactus_system::topology;
-use tactus_tune::generate::Wish;
+use tactus_tune::generate::GuestOptions;
 
 use crate::common::{generated, has, run, skipped, words};
 
@@ -43,7 +43,7 @@ fn podman_runs_with_the_flags_and_fifo_is_allowed_inside() {
         "podman",
         &facts,
         &cpu.to_string(),
-        &Wish { name: "tactus-test".into(), ..Wish::default() },
+        &GuestOptions { name: "tactus-test".into(), ..GuestOptions::default() },
     );
     let script = dir.path().join("tactus-test-podman.sh");
     let mut text = std::fs::read_to_string(&script).unwrap();

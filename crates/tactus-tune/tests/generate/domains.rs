@@ -5,7 +5,7 @@ use std::process::Command;
 
 use tactus_audit::{Intent, Subject};
 use tactus_model::finding::Role;
-use tactus_tune::generate::{self, Accel, Order, Page, Wish, libvirt};
+use tactus_tune::generate::{self, Accel, GenerateRequest, GuestOptions, Page, libvirt};
 
 use crate::common::{generated, has, machine, only_file, run, words};
 
@@ -22,8 +22,8 @@ fn libvirts_schema_accepts_every_domain() {
     for (name, vendor) in [("x86_64", "GenuineIntel"), ("x86_64", "AuthenticAMD"), ("aarch64", "")] {
         let facts = machine(name, vendor, 8);
         for (accel, page) in [(Accel::Kvm, Page::G1), (Accel::Kvm, Page::Base), (Accel::Tcg, Page::M2)] {
-            let wish = Wish { accel: Some(accel), page: Some(page), ..Wish::default() };
-            let dir = generated("libvirt", &facts, "2-7", &wish);
+            let options = GuestOptions { accel: Some(accel), page: Some(page), ..GuestOptions::default() };
+            let dir = generated("libvirt", &facts, "2-7", &options);
             validated(&only_file(dir.path()));
         }
     }
@@ -43,15 +43,15 @@ fn libvirts_schema_accepts_a_users_own_domain_afterwards() {
     std::fs::write(&file, own).unwrap();
     validated(&file);
     for accel in [Accel::Kvm, Accel::Tcg] {
-        let wish = Wish { accel: Some(accel), ..Wish::default() };
-        let order = Order {
+        let options = GuestOptions { accel: Some(accel), ..GuestOptions::default() };
+        let request = GenerateRequest {
             subject: &subject,
             profile: "realtime-virtual-host",
             changes: &[],
-            wish: &wish,
+            options: &options,
             says: generate::of_check,
         };
-        let (text, _) = libvirt::patch(own, "own.xml", &order).unwrap();
+        let (text, _) = libvirt::patch(own, "own.xml", &request).unwrap();
         std::fs::write(&file, text).unwrap();
         validated(&file);
     }
@@ -62,7 +62,7 @@ fn the_schema_refuses_what_is_wrong() {
     if !has("virt-xml-validate") || !has("xmllint") {
         return;
     }
-    let dir = generated("libvirt", &machine("x86_64", "GenuineIntel", 8), "2-7", &Wish::default());
+    let dir = generated("libvirt", &machine("x86_64", "GenuineIntel", 8), "2-7", &GuestOptions::default());
     let file = only_file(dir.path());
     let text = std::fs::read_to_string(&file).unwrap().replace("scheduler='fifo'", "scheduler='soon'");
     std::fs::write(&file, text).unwrap();

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use tactus_tune::generate::{Accel, Page, Wish};
+use tactus_tune::generate::{Accel, GuestOptions, Page};
 
 use crate::common::{generated, has, machine};
 
@@ -44,14 +44,14 @@ fn qemu_starts_with_the_arguments_and_its_vcpus_are_placed() {
     if !["qemu-system-x86_64", "python3", "taskset"].into_iter().all(has) {
         return;
     }
-    let wish = Wish {
+    let options = GuestOptions {
         memory: Some("64M".parse().unwrap()),
         page: Some(Page::Base),
         accel: Some(Accel::Tcg),
         vcpus: Some(2),
-        ..Wish::default()
+        ..GuestOptions::default()
     };
-    let dir = generated("qemu", &machine("x86_64", "GenuineIntel", 4), "2-3", &wish);
+    let dir = generated("qemu", &machine("x86_64", "GenuineIntel", 4), "2-3", &options);
     // This machine may have fewer CPUs than the one that the files are for.
     let last = std::thread::available_parallelism().unwrap().get() - 1;
     let pin = dir.path().join("rt-guest-pin.py");

@@ -8,7 +8,7 @@ use tactus_audit::{Intent, Subject};
 use tactus_model::finding::Role;
 use tactus_system::Real;
 use tactus_system::topology;
-use tactus_tune::generate::{self, Order, Wish};
+use tactus_tune::generate::{self, GenerateRequest, GuestOptions};
 use tactus_tune::plan::{Choice, Plan};
 use tactus_tune::profile;
 
@@ -47,14 +47,14 @@ fn tuned_finds_each_profile_and_loads_it_with_its_includes_and_variables() {
         }
         let plan = Plan::new(&subject, stock, &Choice::default());
         let changes: Vec<_> = plan.entries.into_iter().map(|step| step.change).collect();
-        let order = Order {
+        let request = GenerateRequest {
             subject: &subject,
             profile: stock.name,
             changes: &changes,
-            wish: &Wish::default(),
+            options: &GuestOptions::default(),
             says: generate::of_check,
         };
-        let output = (generate::find("tuned").unwrap().generate)(&order).unwrap();
+        let output = (generate::find("tuned").unwrap().generate)(&request).unwrap();
         let etc = tempfile::tempdir().unwrap();
         assert!(run(Command::new("cp").args(["-a", "/etc/tuned/."]).arg(etc.path())).status.success());
         for file in &output.files {

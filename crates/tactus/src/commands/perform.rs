@@ -66,7 +66,7 @@ pub fn perform(
         }
         Bundle::Again(out, resumed) => (tactus_run::resumed_writer(resumed, resolved)?, out),
     };
-    writer.sit_down(here, choices.state.clone())?;
+    writer.begin_session(here, choices.state.clone())?;
     let consoles = out.join("console");
     std::fs::create_dir_all(&consoles)?;
     let mut recorder = Recorder::new(writer, resolved);

@@ -13,7 +13,7 @@ use tactus_run::plan::{Choices, Source};
 use tactus_run::prove::{Request, plan};
 use tactus_system::{Real, System};
 
-use super::look;
+use super::facts;
 use super::perform::{Bundle, exit, perform, prepare};
 use super::run::default_dir;
 use crate::cli::Prove;
@@ -62,9 +62,9 @@ fn designed(arguments: &Prove) -> Result<Plan, Failure> {
     let known = environment::find(kind).ok_or_else(|| {
         Failure::say(format!("there is no kind of environment `{kind}`"), "`tactus environments` lists them")
     })?;
-    let mut spec = look::described(kind, arguments.kernel.as_deref(), arguments.cmdline.as_deref());
+    let mut spec = facts::described(kind, arguments.kernel.as_deref(), arguments.cmdline.as_deref());
     spec.cpus = arguments.cpus.clone().map(CpuRequest::List);
-    let seen = look::inside(&spec)?;
+    let seen = facts::inside(&spec)?;
     let isolated = arguments.cpus.clone().filter(|_| !known.numbers_cpus());
     let intent = Intent { isolated, later: None, carrier: seen.carrier };
     // Settings are the kernel's, and a container shares its host's.

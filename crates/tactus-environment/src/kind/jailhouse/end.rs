@@ -53,7 +53,7 @@ impl Ends {
         let mut left = Vec::new();
         if let Some((name, promise)) = self.cell.take() {
             match self.destroy(&name) {
-                Ok(()) => promise.settled(),
+                Ok(()) => promise.forget(),
                 Err(words) => {
                     left.push(words);
                     keep_for_the_guardian(promise);
@@ -62,7 +62,7 @@ impl Ends {
         }
         if let Some(promise) = self.hypervisor.take() {
             match self.disable() {
-                Ok(()) => promise.settled(),
+                Ok(()) => promise.forget(),
                 Err(words) => {
                     left.push(words);
                     keep_for_the_guardian(promise);

@@ -28,7 +28,7 @@ use crate::support::{self, cannot};
 use crate::{Layout, Running, Setting, StartError, Stream};
 
 /// How long the probe may take to end after it was told to quit, or after its stream has ended.
-const FAREWELL: Duration = Duration::from_secs(3);
+const STOP_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long nothing may be heard before the agent is asked whether the probe still runs: of a guest that
 /// closes its end of a port this end hears nothing.
 const SILENCE: Duration = Duration::from_secs(3);
@@ -202,7 +202,7 @@ impl Inside {
 
     /// Waits for its end; what is known of it then.
     fn words(&self) -> String {
-        let until = Instant::now() + FAREWELL;
+        let until = Instant::now() + STOP_TIMEOUT;
         loop {
             match self.end() {
                 Ok(Some(end)) => return end.to_string(),
@@ -253,7 +253,7 @@ impl Running for Attached {
         self.stream.take()
     }
 
-    fn settle(&mut self) -> Result<Vec<Note>, StartError> {
+    fn after_hello(&mut self) -> Result<Vec<Note>, StartError> {
         Ok(threads::stand(&threads::of(self.process, &*self.inside.system), &self.measured))
     }
 

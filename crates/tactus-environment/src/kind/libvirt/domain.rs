@@ -24,7 +24,7 @@ use crate::{Layout, Running, Setting, StartError, Stream};
 /// How long QEMU may take to connect once libvirt says that it runs.
 const CONNECTION: Duration = Duration::from_secs(5);
 /// How long a domain may take to end after its probe was told to quit.
-const FAREWELL: Duration = Duration::from_millis(1500);
+const STOP_TIMEOUT: Duration = Duration::from_millis(1500);
 /// How long the domain's own end is awaited when its stream has ended.
 const END: Duration = Duration::from_secs(2);
 /// Where libvirt of the machine keeps what QEMU wrote, one file for each domain that there ever was.
@@ -203,7 +203,7 @@ impl Running for Domain {
         Some(Stream { reader: Box::new(Cursor::new(heard).chain(stream)), writer: Box::new(writer) })
     }
 
-    fn settle(&mut self) -> Result<Vec<Note>, StartError> {
+    fn after_hello(&mut self) -> Result<Vec<Note>, StartError> {
         let mut notes = std::mem::take(&mut self.notes);
         match self.process {
             Some(process) => {
@@ -240,7 +240,7 @@ impl Running for Domain {
     }
 
     fn stop(&mut self) {
-        self.ends_within(FAREWELL);
+        self.ends_within(STOP_TIMEOUT);
         // Destroying what has ended is no error, and waits until libvirt has cleaned up behind it.
         while let Some(promise) = self.promises.pop() {
             drop(promise);

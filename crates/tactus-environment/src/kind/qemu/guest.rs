@@ -23,7 +23,7 @@ const CONNECTION: Duration = Duration::from_secs(15);
 const ANSWER: Duration = Duration::from_secs(5);
 /// How long a guest may take to power off after its probe was told to quit. There is nothing in it
 /// to lose: what it had to say has been heard.
-const FAREWELL: Duration = Duration::from_millis(1500);
+const STOP_TIMEOUT: Duration = Duration::from_millis(1500);
 /// How long QEMU's own end is awaited when its stream has ended.
 const END: Duration = Duration::from_secs(2);
 
@@ -147,7 +147,7 @@ impl Running for Guest {
         Some(Stream { reader: Box::new(Cursor::new(heard).chain(stream)), writer: Box::new(writer) })
     }
 
-    fn settle(&mut self) -> Result<Vec<Note>, StartError> {
+    fn after_hello(&mut self) -> Result<Vec<Note>, StartError> {
         let mut notes = std::mem::take(&mut self.notes);
         match self.ask_vcpus() {
             Ok(vcpus) => {
@@ -199,7 +199,7 @@ impl Running for Guest {
     }
 
     fn stop(&mut self) {
-        if self.wait(FAREWELL).is_none() {
+        if self.wait(STOP_TIMEOUT).is_none() {
             self.qemu.kill();
         }
     }

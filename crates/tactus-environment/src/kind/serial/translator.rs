@@ -21,7 +21,7 @@ use crate::Stream;
 /// How long an instrument may take to its last words after it was told to end.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 /// How often the line is looked at when nothing else is due.
-const BEAT: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Lines that are kept to say what came instead.
 const KEPT: usize = 8;
 
@@ -246,7 +246,7 @@ impl Translator {
                 next_tick = at - at % job.tick_ns + job.tick_ns;
             }
             let due = next_tick.min(job.duration_ns).saturating_sub(at);
-            match source.next(Duration::from_nanos(due).min(BEAT)) {
+            match source.next(Duration::from_nanos(due).min(POLL_INTERVAL)) {
                 Ok(Some(bytes)) => {
                     let at = ns(began.elapsed());
                     for line in splitter.feed(&bytes) {

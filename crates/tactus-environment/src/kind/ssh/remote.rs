@@ -45,8 +45,8 @@ impl Running for Remote {
         self.stream.take()
     }
 
-    fn settle(&mut self) -> Result<Vec<Note>, StartError> {
-        self.ssh.settle()
+    fn after_hello(&mut self) -> Result<Vec<Note>, StartError> {
+        self.ssh.after_hello()
     }
 
     fn evidence(&self, facts: &Facts) -> Evidence {

@@ -4,17 +4,17 @@
 pub mod accel;
 mod boot;
 mod console;
-mod ground;
+mod evidence;
 mod initramfs;
 pub mod keys;
-mod settle;
+mod pinning;
 mod stream;
 
 pub use accel::Accel;
 pub use boot::{Boot, KVM_PATIENCE, OWN, TCG_PATIENCE, arch, check, prepare, wanted_kernel};
 pub use console::last_words;
-pub use ground::evidence;
-pub use settle::{PRIORITY, Threads, fifo, settle};
+pub use evidence::evidence;
+pub use pinning::{PRIORITY, Threads, fifo, settle};
 pub use stream::{SILENT, first_byte, listen};
 
 /// Name of the channel to a guest's probe.

@@ -80,7 +80,7 @@ fn a_jailhouse_that_was_enabled_is_left_enabled_with_the_cells_of_others() {
 
     let mut talk = begin(&board, &spec).unwrap();
     assert_eq!(board.cells(), ["board", "theirs", CELL]);
-    let notes = talk.running.settle().unwrap();
+    let notes = talk.running.after_hello().unwrap();
     assert!(notes.iter().any(|note| note.text.contains("left so")), "{notes:?}");
     assert!(talk.running.last_words().unwrap().contains("running"));
     talk.end();
@@ -157,7 +157,7 @@ fn an_inmate_that_hears_nothing_is_booted_with_its_job() {
     let mut talk = begin(&board, &spec).unwrap_or_else(|error| panic!("{error}"));
     let id = talk.id().to_owned();
     talk.greet();
-    let notes = talk.running.settle().unwrap();
+    let notes = talk.running.after_hello().unwrap();
     assert!(notes.iter().any(|note| note.text.contains("carries nothing to the inmate")), "{notes:?}");
     talk.measure_for(Duration::from_secs(600));
     talk.running.measuring();

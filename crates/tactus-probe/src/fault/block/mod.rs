@@ -79,7 +79,7 @@ pub fn prepare(table: &Block, cpus: &CpuSet, above: u32) -> Result<Disturbance, 
     }
 }
 
-/// Puts back what a killed companion changed: what it made goes first, then former values come back, the
+/// Puts back what a killed worker changed: what it made goes first, then former values come back, the
 /// last that was changed first. Returns the exit code.
 pub fn put_back(changed: &[Undo]) -> u8 {
     // Where the killed one had mounted it for itself.
@@ -90,7 +90,7 @@ pub fn put_back(changed: &[Undo]) -> u8 {
     for how in newest().filter(|how| !is_value(how)).chain(newest().filter(is_value)) {
         if let Err(error) = take_back(how) {
             left += 1;
-            crate::say::say!("tactus-probe: not put back: {how:?}: {error}");
+            crate::stderr::say!("tactus-probe: not put back: {how:?}: {error}");
         }
     }
     if left > 0 { 2 } else { 0 }

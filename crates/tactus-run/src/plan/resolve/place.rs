@@ -9,7 +9,7 @@ use tactus_system::System;
 
 use super::Resolver;
 use crate::plan::resolved::ResolvedEnvironment;
-use crate::plan::{PlanError, inside};
+use crate::plan::{PlanError, nesting};
 
 impl Resolver<'_> {
     pub(super) fn environment(
@@ -27,7 +27,7 @@ impl Resolver<'_> {
         let around = outer.as_ref().map(|outer| self.inside(outer));
         let (elsewhere, unreachable) = self.elsewhere(kind, &spec, system);
         let machine = around.as_ref().or(elsewhere.as_ref()).unwrap_or(self.machine);
-        inside::add_programs(self.plan, name, kind, &mut spec, system);
+        nesting::add_programs(self.plan, name, kind, &mut spec, system);
         let cpus = match (&asked, kind.numbers_cpus()) {
             // A machine of its own: one CPU that keeps house, and those to measure on.
             (CpuRequest::Auto, true) => {
@@ -44,7 +44,7 @@ impl Resolver<'_> {
             Usable::No { reason, remedy } => Some(format!("{reason}; {remedy}")),
         };
         let obstacle = if let Some(outer) = &outer {
-            outer.obstacle.clone().or_else(|| inside::missing_program(kind, &spec, outer, system))
+            outer.obstacle.clone().or_else(|| nesting::missing_program(kind, &spec, outer, system))
         } else if usable.is_some() {
             usable
         } else if let Some(running) = &spec.attach {

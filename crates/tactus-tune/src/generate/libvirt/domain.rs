@@ -3,16 +3,16 @@
 use super::edit::{Setting, What, apply};
 use super::settings::{Guest, drops, settings};
 use super::tree::{Element, Tree};
-use crate::generate::{Accel, Order, Output, Refusal, Size, Wish};
+use crate::generate::{Accel, GenerateRequest, Output, GenerateError, Size, GuestOptions};
 
 /// Changes a domain so that it is a real-time guest: in place, and nothing but what must be.
-/// What the order does not say is taken from the domain: its name, vCPUs, memory and accelerator.
+/// What the request does not say is taken from the domain: its name, vCPUs, memory and accelerator.
 /// `file` is the name that errors call it by.
 ///
 /// # Errors
 /// When it is no domain that can be changed, or does not fit on the machine.
-pub fn patch(text: &str, file: &str, order: &Order<'_>) -> Result<(String, Output), Refusal> {
-    let refuse = |reason: String, hint: &str| Refusal::Domain { file: file.to_owned(), reason, hint: hint.to_owned() };
+pub fn patch(text: &str, file: &str, request: &GenerateRequest<'_>) -> Result<(String, Output), GenerateError> {
+    let refuse = |reason: String, hint: &str| GenerateError::Domain { file: file.to_owned(), reason, hint: hint.to_owned() };
     const DUMP: &str = "give it the output of `virsh dumpxml --inactive NAME`";
     let tree = Tree::parse(text).map_err(|reason| refuse(reason, DUMP))?;
     let root = tree.root();
@@ -30,30 +30,30 @@ pub fn patch(text: &str, file: &str, order: &Order<'_>) -> Result<(String, Outpu
             ));
         }
     };
-    let accel = order.wish.accel.unwrap_or(own);
-    let wish = Wish {
-        vcpus: Some(match order.wish.vcpus {
+    let accel = request.options.accel.unwrap_or(own);
+    let options = GuestOptions {
+        vcpus: Some(match request.options.vcpus {
             Some(count) => count,
             None => number(&tree, "vcpu").ok_or_else(|| refuse("it does not say its number of vCPUs".into(), DUMP))?,
         }),
-        memory: Some(match order.wish.memory {
+        memory: Some(match request.options.memory {
             Some(memory) => memory,
             None => memory(&tree, "memory").ok_or_else(|| refuse("it does not say its memory".into(), DUMP))?,
         }),
         accel: Some(accel),
-        ..order.wish.clone()
+        ..request.options.clone()
     };
-    let order = Order { wish: &wish, ..*order };
-    let placement = order.placement(2)?;
-    let (memory, page) = order.memory()?;
+    let request = GenerateRequest { options: &options, ..*request };
+    let placement = request.placement(2)?;
+    let (memory, page) = request.memory()?;
     let iothreads = number(&tree, "iothreads").unwrap_or(0).clamp(1, 64);
     let said = ["memory", "currentMemory"].into_iter().filter(|name| self::memory(&tree, name) == Some(memory)).collect();
     let usb = plugged(&tree);
-    let guest = Guest { order: &order, placement, memory, page, accel, iothreads, said, usb };
+    let guest = Guest { request: &request, placement, memory, page, accel, iothreads, said, usb };
 
     let mut output = Output { notes: notes(&tree, &guest), ..Output::default() };
     if accel == Accel::Tcg {
-        output.notes.extend(drops(&order));
+        output.notes.extend(drops(&request));
     }
     let mut new = text.to_owned();
     for setting in strangers(&tree, &guest).into_iter().chain(settings(&guest)) {

@@ -45,7 +45,7 @@ pub struct Wanted {
     pub anew: bool,
 }
 
-/// The order in which libvirt itself writes the elements of a domain. Any order is good to it; people
+/// The request in which libvirt itself writes the elements of a domain. Any request is good to it; people
 /// look for things where they are used to find them.
 const ORDER: [&str; 26] = [
     "name", "uuid", "genid", "title", "description", "metadata", "maxMemory", "memory", "currentMemory",

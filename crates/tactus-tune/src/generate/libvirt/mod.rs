@@ -14,7 +14,7 @@ pub use tree::Tree;
 use tactus_audit::Arch;
 
 use super::file::{self, Marks};
-use super::{Accel, File, Generator, Order, Output, Placement, Refusal, guest};
+use super::{Accel, File, Generator, GenerateRequest, Output, Placement, GenerateError, guest};
 
 /// The entry of the table.
 pub static ENTRY: Generator = Generator {
@@ -26,19 +26,19 @@ everything else in it stays byte for byte as it is. With --accel tcg what QEMU c
     generate,
 };
 
-fn generate(order: &Order<'_>) -> Result<Output, Refusal> {
-    let guest = settings::guest(order)?;
-    let (arch, machine) = match order.subject.machine.as_str() {
+fn generate(request: &GenerateRequest<'_>) -> Result<Output, GenerateError> {
+    let guest = settings::guest(request)?;
+    let (arch, machine) = match request.subject.machine.as_str() {
         "x86_64" => ("x86_64", "q35"),
         "aarch64" => ("aarch64", "virt"),
-        machine => return Err(Refusal::Machine { what: "a domain", machine: machine.to_owned() }),
+        machine => return Err(GenerateError::Machine { what: "a domain", machine: machine.to_owned() }),
     };
-    let name = &order.wish.name;
+    let name = &request.options.name;
     let mut notes = placement_notes(&guest.placement);
     if guest.accel == Accel::Tcg {
-        notes.extend(settings::drops(order));
+        notes.extend(settings::drops(request));
     }
-    let line = guest::kernel_line(order, &guest.placement);
+    let line = guest::kernel_line(request, &guest.placement);
     let inside = format!("Inside the guest (guest-isolation), its kernel's command line: {line}");
     let slice = format!(
         "slice-cpus: where systemd limits machine.slice (AllowedCPUs=), it must allow {} and {}.",
@@ -49,16 +49,16 @@ fn generate(order: &Order<'_>) -> Result<Output, Refusal> {
     more.extend(notes.iter().cloned());
     let more: Vec<&str> = more.iter().map(String::as_str).collect();
     let mut text = file::header(
-        order,
+        request,
         Marks::Xml,
         "libvirt",
         &format!("edit the disk and the network, then virsh define {name}.xml and virsh start {name}"),
         &format!("virsh destroy {name}; virsh undefine {name}"),
         &more,
     );
-    text += &skeleton(order, arch, machine, guest.placement.count());
+    text += &skeleton(request, arch, machine, guest.placement.count());
     for setting in settings::settings(&guest) {
-        edit::apply(&mut text, &setting).map_err(|reason| Refusal::Domain {
+        edit::apply(&mut text, &setting).map_err(|reason| GenerateError::Domain {
             file: format!("{name}.xml"),
             reason,
             hint: "this is a mistake in tactus".into(),
@@ -68,10 +68,10 @@ fn generate(order: &Order<'_>) -> Result<Output, Refusal> {
     Ok(Output { files: vec![File { name: format!("{name}.xml"), belongs, mode: 0o644, text }], notes })
 }
 
-/// What any guest has, in the order in which libvirt writes it.
-fn skeleton(order: &Order<'_>, arch: &str, machine: &str, vcpus: usize) -> String {
-    let name = &order.wish.name;
-    let x86 = order.subject.is(Arch::X86);
+/// What any guest has, in the request in which libvirt writes it.
+fn skeleton(request: &GenerateRequest<'_>, arch: &str, machine: &str, vcpus: usize) -> String {
+    let name = &request.options.name;
+    let x86 = request.subject.is(Arch::X86);
     // arm64's `virt` boots a disk by UEFI.
     let os = if x86 { "<os>" } else { "<os firmware='efi'>" };
     let apic = if x86 { "<apic/>" } else { "<gic version='3'/>" };

@@ -7,7 +7,7 @@ use tactus_audit::{Intent, Subject};
 
 use super::edit::apply;
 use super::settings::{Guest, fifo, settings};
-use crate::generate::{Accel, Order, Page, Placement, Size, Wish, of_check};
+use crate::generate::{Accel, GenerateRequest, Page, Placement, Size, GuestOptions, of_check};
 
 /// Where a domain stands and what it gets.
 pub struct Placed<'a> {
@@ -41,10 +41,10 @@ pub fn place(text: &mut String, placed: &Placed<'_>) -> Result<(), String> {
     facts.keep("uname:machine", placed.arch);
     let intent = Intent::default();
     let subject = Subject::new(&facts, Role::Host, &intent);
-    let wish = Wish { accel: Some(placed.accel), ..Wish::default() };
-    let order = Order { subject: &subject, profile: "", changes: &[], wish: &wish, says: of_check };
+    let options = GuestOptions { accel: Some(placed.accel), ..GuestOptions::default() };
+    let request = GenerateRequest { subject: &subject, profile: "", changes: &[], options: &options, says: of_check };
     let guest = Guest {
-        order: &order,
+        request: &request,
         placement: Placement {
             cpus: placed.cpus.clone(),
             threads: 1,

@@ -4,7 +4,7 @@
 use tactus_audit::Arch;
 
 use super::edit::{Setting, Wanted, What};
-use crate::generate::{Accel, Order, Page, Placement, Refusal, Size};
+use crate::generate::{Accel, GenerateRequest, Page, Placement, GenerateError, Size};
 
 /// Memory beside the guest's own that QEMU may lock: 2 GiB. Too little of it ends the guest at start or
 /// in the middle of its life.
@@ -12,7 +12,7 @@ const OVERHEAD: u64 = 2 << 30;
 
 /// What is known before the elements are written.
 pub struct Guest<'a> {
-    pub order: &'a Order<'a>,
+    pub request: &'a GenerateRequest<'a>,
     pub placement: Placement,
     pub memory: Size,
     pub page: Page,
@@ -25,7 +25,7 @@ pub struct Guest<'a> {
     pub usb: bool,
 }
 
-/// Everything that the domain should say, in the order in which it is read.
+/// Everything that the domain should say, in the request in which it is read.
 pub fn settings(guest: &Guest<'_>) -> Vec<Setting> {
     let mut all = memory(guest);
     all.extend(cpus(guest));
@@ -35,12 +35,12 @@ pub fn settings(guest: &Guest<'_>) -> Vec<Setting> {
 }
 
 /// What an emulated guest cannot have, a sentence each.
-pub fn drops(order: &Order<'_>) -> Vec<String> {
+pub fn drops(request: &GenerateRequest<'_>) -> Vec<String> {
     let mut dropped = vec![
         "cpu-passthrough: TCG has no host-passthrough; the guest gets all that QEMU can emulate (mode maximum)",
         "vpmu-off: an emulated processor has no performance counters to turn off",
     ];
-    if order.subject.is(Arch::X86) {
+    if request.subject.is(Arch::X86) {
         dropped.insert(1, "guest-tsc-deadline: QEMU emulates no TSC-deadline timer");
         dropped.insert(1, "kvm-hint-dedicated: only KVM gives the guest hints");
     }
@@ -176,8 +176,8 @@ never runs",
 }
 
 fn features(guest: &Guest<'_>) -> Vec<Setting> {
-    let Guest { placement, accel, order, .. } = guest;
-    let x86 = order.subject.is(Arch::X86);
+    let Guest { placement, accel, request, .. } = guest;
+    let x86 = request.subject.is(Arch::X86);
     let no = |path| Setting { check: "", why: String::new(), what: What::No(path, Vec::new()) };
     let kind = if *accel == Accel::Kvm { "kvm" } else { "qemu" };
     let mut all = vec![some("", "", Wanted::default().with("type", kind))];
@@ -251,9 +251,9 @@ fn devices(guest: &Guest<'_>) -> Vec<Setting> {
 }
 
 /// # Errors
-/// As [`Order::placement`] and [`Order::memory`].
-pub fn guest<'a>(order: &'a Order<'a>) -> Result<Guest<'a>, Refusal> {
-    let placement = order.placement(2)?;
-    let (memory, page) = order.memory()?;
-    Ok(Guest { order, placement, memory, page, accel: order.accel(), iothreads: 1, said: Vec::new(), usb: false })
+/// As [`GenerateRequest::placement`] and [`GenerateRequest::memory`].
+pub fn guest<'a>(request: &'a GenerateRequest<'a>) -> Result<Guest<'a>, GenerateError> {
+    let placement = request.placement(2)?;
+    let (memory, page) = request.memory()?;
+    Ok(Guest { request, placement, memory, page, accel: request.accel(), iothreads: 1, said: Vec::new(), usb: false })
 }

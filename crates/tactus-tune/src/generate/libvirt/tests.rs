@@ -1,5 +1,5 @@
 use super::super::testing::{Machine, says, shown, three};
-use super::super::{Accel, Refusal};
+use super::super::{Accel, GenerateError};
 use super::tree::Tree;
 use super::{ENTRY, patch};
 
@@ -13,7 +13,7 @@ fn the_domain_of_each_machine() {
 #[test]
 fn an_emulated_domain_says_what_it_lost() {
     let [(_, machine), ..] = three();
-    let output = machine.wish(|wish| wish.accel = Some(Accel::Tcg)).generate(&ENTRY).unwrap();
+    let output = machine.options(|options| options.accel = Some(Accel::Tcg)).generate(&ENTRY).unwrap();
     let text = &output.files[0].text;
     let tree = Tree::parse(text).unwrap();
     assert_eq!(tree.root().attribute("type"), Some("qemu"));
@@ -30,16 +30,16 @@ fn an_emulated_domain_says_what_it_lost() {
 /// A domain as virt-manager leaves it and an administrator annotates it.
 const OWN: &str = include_str!("../../../tests/fixtures/domain.xml");
 
-fn patched(machine: &Machine, text: &str) -> Result<(String, Vec<String>), Refusal> {
+fn patched(machine: &Machine, text: &str) -> Result<(String, Vec<String>), GenerateError> {
     machine.with(|subject| {
-        let order = super::Order { subject, profile: "realtime-virtual-host", changes: &[], wish: &machine.wish, says };
-        patch(text, "own.xml", &order).map(|(text, output)| (text, output.notes))
+        let request = super::GenerateRequest { subject, profile: "realtime-virtual-host", changes: &[], options: &machine.options, says };
+        patch(text, "own.xml", &request).map(|(text, output)| (text, output.notes))
     })
 }
 
 fn own() -> Machine {
     let [(_, machine), ..] = three();
-    machine.wish(|wish| wish.vcpus = None)
+    machine.options(|options| options.vcpus = None)
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn a_users_domain_keeps_what_is_not_ours_byte_for_byte() {
 #[test]
 fn a_domain_that_was_changed_already_stays_as_it_is() {
     for accel in [None, Some(Accel::Tcg), Some(Accel::Kvm)] {
-        let machine = own().wish(|wish| wish.accel = accel);
+        let machine = own().options(|options| options.accel = accel);
         let (once, _) = patched(&machine, OWN).unwrap();
         let (twice, notes) = patched(&machine, &once).unwrap();
         assert_eq!(once, twice);
@@ -82,13 +82,13 @@ fn what_is_no_domain_is_refused_by_name() {
         (&OWN[..OWN.len() / 2], "cut"),
     ] {
         let refusal = patched(&own(), text).unwrap_err();
-        assert!(matches!(refusal, Refusal::Domain { .. }), "{refusal}");
+        assert!(matches!(refusal, GenerateError::Domain { .. }), "{refusal}");
         let said = refusal.to_string();
         assert!(said.starts_with("own.xml: ") && said.contains(word), "{said}");
         assert!(!refusal.hint().is_empty());
     }
     let many = "<domain type='kvm'><vcpu>7</vcpu><memory>4194304</memory></domain>";
-    assert!(matches!(patched(&own(), many).unwrap_err(), Refusal::TooMany { .. }));
+    assert!(matches!(patched(&own(), many).unwrap_err(), GenerateError::TooMany { .. }));
 }
 
 #[test]

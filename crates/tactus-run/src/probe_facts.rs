@@ -9,12 +9,12 @@ use tactus_system::guardian::Guardian;
 
 use super::engine::{Context, RunError};
 use super::interrupt::Interrupt;
-use super::scenario::{Failure, Stage};
+use super::scenario::{Failure, ScenarioRun};
 use crate::plan::Resolved;
 
 /// Why an environment could not be looked at.
 #[derive(Debug, thiserror::Error)]
-pub enum LookError {
+pub enum ProbeFactsError {
     /// What happens cannot be told.
     #[error(transparent)]
     Run(#[from] RunError),
@@ -30,30 +30,30 @@ pub enum LookError {
 ///
 /// # Errors
 /// When it does not come up, with its last words.
-pub fn look(
+pub fn probe_facts(
     resolved: &Resolved,
     system: &dyn System,
     guardian: &Guardian,
     machine: &Topology,
     workspace: &Path,
     interrupt: &Interrupt,
-) -> Result<Facts, LookError> {
-    let nothing = || LookError::NotUp("the plan names no environment".into());
+) -> Result<Facts, ProbeFactsError> {
+    let nothing = || ProbeFactsError::NotUp("the plan names no environment".into());
     let planned = resolved.scenarios.first().ok_or_else(nothing)?;
     if let Some(reason) = &planned.skip {
-        return Err(LookError::NotUp(reason.clone()));
+        return Err(ProbeFactsError::NotUp(reason.clone()));
     }
     let name = &planned.activities.first().ok_or_else(nothing)?.environment;
     let mut context =
         Context::new(resolved, system, guardian, machine, workspace, workspace, interrupt, Vec::new());
-    let mut stage = Stage::new(planned);
-    let result = stage.bring_up(&mut context, 0, name);
-    let facts = stage.facts(name);
-    stage.close(&mut context, false);
+    let mut scenario = ScenarioRun::new(planned);
+    let result = scenario.bring_up(&mut context, 0, name);
+    let facts = scenario.facts(name);
+    scenario.close(&mut context, false);
     match result {
         Ok(()) => Ok(facts),
         Err(Failure::Run(error)) => Err(error.into()),
-        Err(Failure::Scenario(reason) | Failure::Refused(reason)) => Err(LookError::NotUp(reason)),
-        Err(Failure::Interrupted) => Err(LookError::Interrupted),
+        Err(Failure::Scenario(reason) | Failure::Refused(reason)) => Err(ProbeFactsError::NotUp(reason)),
+        Err(Failure::Interrupted) => Err(ProbeFactsError::Interrupted),
     }
 }

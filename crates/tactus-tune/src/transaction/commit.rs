@@ -4,23 +4,23 @@ use std::io;
 
 use tactus_system::System;
 
-use super::look::current;
+use super::state::current;
 use super::undo::{Undone, undo_all};
 use super::{Action, Entry, Failed, Journal};
 
-/// How many quick deeds are written down at once: a sync of the disk takes milliseconds.
+/// How many quick steps are written down at once: a sync of the disk takes milliseconds.
 const TOGETHER: usize = 256;
 
-/// A deed, and the check that it answers.
+/// A step, and the check that it answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Deed {
+pub struct Step {
     /// Id of the check, or the profile's word.
     pub check: String,
     /// What is done.
     pub action: Action,
 }
 
-/// What became of a deed.
+/// What became of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It was done, and the system says what was asked for.
@@ -34,7 +34,7 @@ pub enum Outcome {
 /// Why a transaction was taken back, and what became of that.
 #[derive(Debug)]
 pub struct Broken {
-    /// The deed that failed; its check and why.
+    /// The step that failed; its check and why.
     pub check: String,
     /// Why.
     pub failed: Failed,
@@ -42,20 +42,20 @@ pub struct Broken {
     pub left: Vec<(Entry, Undone)>,
 }
 
-/// Does everything in order, each deed written down before. When one fails, all are taken back,
+/// Does everything in order, each step written down before. When one fails, all are taken back,
 /// newest first.
 ///
 /// # Errors
-/// The first deed that failed.
-pub fn carry(
+/// The first step that failed.
+pub fn commit(
     system: &dyn System,
     journal: &mut Journal<'_>,
     boot: &str,
-    deeds: &[Deed],
+    steps: &[Step],
 ) -> Result<Vec<Outcome>, Box<Broken>> {
     let mut did: Vec<Entry> = Vec::new();
     let mut outcomes = Vec::new();
-    for batch in batches(deeds) {
+    for batch in batches(steps) {
         if let Err((check, failed)) = together(system, journal, boot, batch, &mut did, &mut outcomes) {
             let (_, left) = undo_all(system, journal, &did, boot, false);
             return Err(Box::new(Broken { check, failed, left }));
@@ -64,9 +64,9 @@ pub fn carry(
     Ok(outcomes)
 }
 
-/// Quick deeds in groups, others alone.
-fn batches(deeds: &[Deed]) -> impl Iterator<Item = &[Deed]> {
-    deeds
+/// Quick steps in groups, others alone.
+fn batches(steps: &[Step]) -> impl Iterator<Item = &[Step]> {
+    steps
         .chunk_by(|one, other| one.action.is_quick() && other.action.is_quick())
         .flat_map(|quick| quick.chunks(TOGETHER))
 }
@@ -75,17 +75,17 @@ fn together(
     system: &dyn System,
     journal: &mut Journal<'_>,
     boot: &str,
-    batch: &[Deed],
+    batch: &[Step],
     did: &mut Vec<Entry>,
     outcomes: &mut Vec<Outcome>,
 ) -> Result<(), (String, Failed)> {
-    let whose = || batch.first().map(|deed| deed.check.clone()).unwrap_or_default();
-    let actions: Vec<&Action> = batch.iter().map(|deed| &deed.action).collect();
+    let whose = || batch.first().map(|step| step.check.clone()).unwrap_or_default();
+    let actions: Vec<&Action> = batch.iter().map(|step| &step.action).collect();
     let first = journal.intend(boot, &actions).map_err(|error| (whose(), unwritten(&error)))?;
     let (mut done, mut refused) = (Vec::new(), Vec::new());
     let mut broken = None;
-    for (id, deed) in (first..).zip(batch) {
-        let action = deed.action.clone();
+    for (id, step) in (first..).zip(batch) {
+        let action = step.action.clone();
         match action.act(system) {
             Ok(()) => {
                 let reads = current(system, &action).unwrap_or_default();
@@ -101,7 +101,7 @@ fn together(
             Err(failed) => {
                 // It may have done half of what it does.
                 did.push(Entry { id, boot: boot.to_owned(), action, reads: None, unfinished: true });
-                broken = Some((deed.check.clone(), failed));
+                broken = Some((step.check.clone(), failed));
                 break;
             }
         }

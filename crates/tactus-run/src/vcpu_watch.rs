@@ -23,7 +23,7 @@ const KEPT: usize = 64;
 /// How long the watch may take to begin.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long it may take to end.
-const FAREWELL: Duration = Duration::from_secs(2);
+const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A `hold-vcpu` of a scenario.
 pub struct Hold {
@@ -163,7 +163,7 @@ impl Watch {
     /// that is known. Returns what the threads waited, and what each hold did.
     pub fn finish(mut self, began: Option<u64>) -> (Option<Waits>, Vec<Injected>) {
         drop(self.child.take_stdin());
-        let until = Instant::now() + FAREWELL;
+        let until = Instant::now() + STOP_TIMEOUT;
         while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(2));
         }

@@ -7,8 +7,8 @@ use rustix::fs::{Mode, OFlags, fcntl_getfl, fcntl_setfl, open};
 use rustix::termios::{ControlModes, OptionalActions, isatty, tcgetattr, tcsetattr};
 
 use crate::channel::Channel;
-use crate::session::{Farewell, converse};
-use crate::{companion, sys};
+use crate::session::{SessionEnd, converse};
+use crate::{sys, worker};
 
 /// Bits on the line for one byte.
 const BITS: u64 = 10;
@@ -49,12 +49,12 @@ pub fn serve(device: &Path, baud: Option<u32>) -> io::Result<()> {
         speed = Some(settings.output_speed());
     }
     sys::on_signal(libc::SIGUSR1, sys::OnSignal::Wake);
-    companion::adopt_orphans();
+    worker::adopt_orphans();
     let to = from.try_clone()?;
     let mut channel = Channel::new(from, to);
     channel.narrow(per_second(speed));
     channel.expect_signs_of_life(DESERTED_NS);
-    while converse(&mut channel)? != Farewell::Ended {}
+    while converse(&mut channel)? != SessionEnd::Ended {}
     Ok(())
 }
 

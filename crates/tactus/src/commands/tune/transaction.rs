@@ -4,10 +4,10 @@ use std::fmt::Write;
 
 use tactus_audit::{Intent, Subject};
 use tactus_system::Real;
-use tactus_tune::act::{Begin, Outcome, Phase, Recovered, Undone};
-use tactus_tune::apply::{self, Applied, Order, TuneError};
+use tactus_tune::apply::{self, Applied, ApplyOptions, TuneError};
 use tactus_tune::plan::Plan;
 use tactus_tune::revert::{self, Back};
+use tactus_tune::transaction::{Begin, Outcome, Phase, Recovered, Undone};
 use tactus_tune::verify::{self, Difference};
 
 use super::{choice, here, named, part};
@@ -39,7 +39,7 @@ pub fn apply(arguments: &TuneApply) -> Result<Exit, Failure> {
         told(apply::settle(&Real).map_err(failure)?.as_ref());
     }
     let (_, _, plan) = planned(&begin)?;
-    let order = Order { begin, force: arguments.force, dry_run: arguments.dry_run };
+    let order = ApplyOptions { begin, force: arguments.force, dry_run: arguments.dry_run };
     let applied = apply::apply(&Real, &plan, &order).map_err(failure)?;
     told(applied.recovered.as_ref());
     output::data(&sentences(&applied, arguments.dry_run))?;
@@ -58,35 +58,35 @@ fn planned(begin: &Begin) -> Result<(tactus_model::facts::Facts, Intent, Plan), 
 
 fn sentences(applied: &Applied, dry: bool) -> String {
     let mut text = String::new();
-    let refused = applied.deeds.iter().filter(|(_, outcome)| matches!(outcome, Outcome::Refused(_))).count();
+    let refused = applied.steps.iter().filter(|(_, outcome)| matches!(outcome, Outcome::Refused(_))).count();
     let through = if applied.tuned { " through TuneD" } else { "" };
     let _ = writeln!(
         text,
         "{} {}{through}",
         if dry { "would be done:" } else { "done:" },
-        match (applied.deeds.len(), refused) {
+        match (applied.steps.len(), refused) {
             (0, _) => "nothing, it is as it should be".to_owned(),
-            (n, 0) => format!("{n} deeds"),
-            (n, refused) => format!("{} deeds; the system refused {refused}", n - refused),
+            (n, 0) => format!("{n} steps"),
+            (n, refused) => format!("{} steps; the system refused {refused}", n - refused),
         }
     );
-    for (deed, outcome) in &applied.deeds {
+    for (step, outcome) in &applied.steps {
         match outcome {
-            Outcome::Done if dry => drop(writeln!(text, "  {:<24} {}", deed.check, deed.action)),
+            Outcome::Done if dry => drop(writeln!(text, "  {:<24} {}", step.check, step.action)),
             Outcome::Done => {}
             Outcome::Says(says) => {
-                let _ = writeln!(text, "  {:<24} {}: taken, and it says {says} now", deed.check, deed.action);
+                let _ = writeln!(text, "  {:<24} {}: taken, and it says {says} now", step.check, step.action);
             }
             Outcome::Refused(failed) => {
-                let _ = writeln!(text, "  {:<24} {}: refused: {}", deed.check, failed.what, failed.word);
+                let _ = writeln!(text, "  {:<24} {}: refused: {}", step.check, failed.what, failed.word);
             }
         }
     }
-    for (deed, now) in &applied.foreign {
+    for (step, now) in &applied.foreign {
         let _ = writeln!(
             text,
             "left alone: {} is {now} now, set by something else since; --force overwrites it",
-            deed.action.subject()
+            step.action.subject()
         );
     }
     if !applied.waiting.is_empty() {
@@ -138,7 +138,7 @@ pub fn revert(arguments: &TuneRevert) -> Result<Exit, Failure> {
     let verb = if arguments.dry_run { "would be taken back" } else { "taken back" };
     let _ = writeln!(
         text,
-        "{verb}: {} deeds; {} were so already, {} had gone (a reboot, or a thread that ended)",
+        "{verb}: {} steps; {} were so already, {} had gone (a reboot, or a thread that ended)",
         count(Undone::Restored),
         count(Undone::Held),
         count(Undone::Gone)
@@ -156,7 +156,7 @@ pub fn revert(arguments: &TuneRevert) -> Result<Exit, Failure> {
     Ok(if reverted.left.is_empty() { Exit::Good } else { Exit::Findings })
 }
 
-fn left(left: &[(tactus_tune::act::Entry, Undone)]) -> String {
+fn left(left: &[(tactus_tune::transaction::Entry, Undone)]) -> String {
     let mut text = String::new();
     for (entry, undone) in left {
         let subject = entry.action.subject();
@@ -181,7 +181,7 @@ fn told(recovered: Option<&Recovered>) {
         Phase::Reverting => "an earlier `tune revert` was cut short, and has been completed",
         _ => "an earlier `tune apply` was cut short, and has been taken back",
     };
-    eprintln!("note: {what} ({} deeds)", recovered.undone.len());
+    eprintln!("note: {what} ({} steps)", recovered.undone.len());
     eprint!("{}", left(&recovered.left));
 }
 

@@ -6,23 +6,23 @@ use std::sync::Arc;
 
 use tactus_model::message::{FromProbe, ToProbe};
 use tactus_model::wire::{Decoder, Item};
-use tactus_system::{Child, Invocation, Line, Real, Remote, System};
+use tactus_system::{Child, Connection, Invocation, Real, Remote, System};
 
 /// A probe on this machine, and the system as it is through it.
-pub struct Far {
+pub struct RemoteProbe {
     pub system: Remote,
-    pub line: Arc<Line>,
+    pub connection: Arc<Connection>,
     pub probe: Box<dyn Child>,
     listener: Option<std::thread::JoinHandle<()>>,
 }
 
-impl Far {
+impl RemoteProbe {
     pub fn begin() -> Self {
         let program = tactus_system::probe::installed(&Real).expect("a probe");
         let mut probe = Real.spawn(&Invocation::new([program.display().to_string()])).expect("a process");
         let mut stdout = probe.take_stdout().expect("a stream");
-        let line = Arc::new(Line::new(probe.take_stdin()));
-        let heard = Arc::clone(&line);
+        let connection = Arc::new(Connection::new(probe.take_stdin()));
+        let heard = Arc::clone(&connection);
         let (greeted, greeting) = std::sync::mpsc::channel();
         let listener = std::thread::spawn(move || {
             let mut decoder = Decoder::new();
@@ -42,13 +42,13 @@ impl Far {
             heard.ended();
         });
         greeting.recv().expect("the probe says its facts");
-        let system = Remote::new(Arc::clone(&line), std::env::consts::ARCH);
-        Self { system, line, probe, listener: Some(listener) }
+        let system = Remote::new(Arc::clone(&connection), std::env::consts::ARCH);
+        Self { system, connection, probe, listener: Some(listener) }
     }
 
     /// Ends the session in order.
     pub fn end(mut self) {
-        self.line.say(&ToProbe::Quit).expect("the probe listens");
+        self.connection.say(&ToProbe::Quit).expect("the probe listens");
         self.wait();
     }
 

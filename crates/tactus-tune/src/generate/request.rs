@@ -3,7 +3,7 @@
 use tactus_audit::Subject;
 use tactus_model::change::{Change, Target};
 
-use super::{File, Page, Placement, Refusal, Size};
+use super::{File, GenerateError, Page, Placement, Size};
 
 /// What executes a guest's code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub enum Accel {
 
 /// What the user wants of a guest or a container.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wish {
+pub struct GuestOptions {
     /// Its name.
     pub name: String,
     /// vCPUs, or a container's CPUs; `None`: one for each isolated core of one NUMA node.
@@ -32,22 +32,22 @@ pub struct Wish {
 /// A guest's memory when nobody says: 4 GiB.
 const MEMORY: Size = Size(4 << 30);
 
-impl Default for Wish {
+impl Default for GuestOptions {
     fn default() -> Self {
         Self { name: "rt-guest".into(), vcpus: None, memory: None, page: None, accel: None }
     }
 }
 
 /// What a generator is given.
-pub struct Order<'a> {
+pub struct GenerateRequest<'a> {
     /// The system that it is for.
     pub subject: &'a Subject<'a>,
     /// The profile's name.
     pub profile: &'a str,
-    /// What the plan would change, in its order.
+    /// What the plan would change, in its request.
     pub changes: &'a [Change],
     /// What the user wants.
-    pub wish: &'a Wish,
+    pub options: &'a GuestOptions,
     /// What is said of a check by its id: [`super::of_check`].
     pub says: fn(&str) -> String,
 }
@@ -61,38 +61,38 @@ pub struct Output {
     pub notes: Vec<String>,
 }
 
-impl Order<'_> {
+impl GenerateRequest<'_> {
     /// What executes the guest's code.
     #[must_use]
     pub fn accel(&self) -> Accel {
-        self.wish.accel.unwrap_or(Accel::Kvm)
+        self.options.accel.unwrap_or(Accel::Kvm)
     }
 
     /// Where a guest with at least `least` vCPUs stands.
     ///
     /// # Errors
     /// As [`Placement::of`], and when the guest's name is of no use.
-    pub fn placement(&self, least: usize) -> Result<Placement, Refusal> {
-        let name = &self.wish.name;
+    pub fn placement(&self, least: usize) -> Result<Placement, GenerateError> {
+        let name = &self.options.name;
         let good = name.len() <= 40
             && name.starts_with(|c: char| c.is_ascii_lowercase())
             && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
             && !name.ends_with('-');
         if !good {
-            return Err(Refusal::BadName(name.chars().take(60).collect()));
+            return Err(GenerateError::BadName(name.chars().take(60).collect()));
         }
-        Placement::of(self.subject, self.wish.vcpus, least)
+        Placement::of(self.subject, self.options.vcpus, least)
     }
 
     /// The guest's memory and its pages.
     ///
     /// # Errors
     /// When the one is no multiple of the other.
-    pub fn memory(&self) -> Result<(Size, Page), Refusal> {
-        let memory = self.wish.memory.unwrap_or(MEMORY);
-        let page = self.wish.page.unwrap_or_else(|| Page::choose(self.subject.facts, memory));
+    pub fn memory(&self) -> Result<(Size, Page), GenerateError> {
+        let memory = self.options.memory.unwrap_or(MEMORY);
+        let page = self.options.page.unwrap_or_else(|| Page::choose(self.subject.facts, memory));
         if !memory.0.is_multiple_of(page.bytes()) {
-            return Err(Refusal::UnevenMemory { memory: memory.to_string(), page: page.word() });
+            return Err(GenerateError::UnevenMemory { memory: memory.to_string(), page: page.word() });
         }
         Ok((memory, page))
     }

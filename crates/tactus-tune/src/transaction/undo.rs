@@ -2,7 +2,7 @@
 
 use tactus_system::System;
 
-use super::look::current;
+use super::state::current;
 use super::{Action, Entry, Failed, Journal};
 
 /// What became of taking something back.
@@ -30,7 +30,7 @@ impl Undone {
     }
 }
 
-/// Takes one deed back, unless somebody else has changed the same since (`force`: even then).
+/// Takes one step back, unless somebody else has changed the same since (`force`: even then).
 #[must_use]
 pub fn undo(system: &dyn System, entry: &Entry, boot: &str, force: bool) -> Undone {
     let action = &entry.action;
@@ -61,7 +61,7 @@ pub fn undo(system: &dyn System, entry: &Entry, boot: &str, force: bool) -> Undo
 fn restored(system: &dyn System, action: &Action) -> Undone {
     match action.restore(system) {
         Ok(()) => {}
-        // A thread may end between the look and the deed.
+        // A thread may end between the look and the step.
         Err(failed) if failed.bearable && current(system, action).is_none() => return Undone::Gone,
         Err(failed) => return Undone::Failed(failed),
     }
@@ -80,7 +80,7 @@ fn restored(system: &dyn System, action: &Action) -> Undone {
 /// Deeds, and what became of each.
 pub type Fates = Vec<(Entry, Undone)>;
 
-/// Takes deeds back, newest first, and writes it down. Returns what became of each, and those that
+/// Takes steps back, newest first, and writes it down. Returns what became of each, and those that
 /// are left.
 pub fn undo_all(
     system: &dyn System,

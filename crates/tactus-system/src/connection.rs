@@ -1,12 +1,12 @@
-//! The line to a probe: messages to it from several threads, and what it answers to calls.
+//! The connection to a probe: messages to it from several threads, and what it answers to calls.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Read, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use tactus_model::door::{Answer, Call, PIECE, Verb, WINDOW, decode, encode};
 use tactus_model::message::{FromProbe, ToProbe};
+use tactus_model::rpc::{Answer, Call, PIECE, Verb, WINDOW, decode, encode};
 use tactus_model::wire::Encoder;
 
 /// How long a probe may take to answer. Generous: an emulated guest may be held up for seconds, and
@@ -15,8 +15,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Bytes that a reader takes before it allows the child as many more.
 const REFILL: usize = 16 * 1024;
 
-/// The line to a probe.
-pub struct Line {
+/// The connection to a probe.
+pub struct Connection {
     tongue: Mutex<Tongue>,
     ear: Mutex<Ear>,
     changed: Condvar,
@@ -61,8 +61,8 @@ fn broken() -> io::Error {
     io::Error::new(io::ErrorKind::BrokenPipe, "the probe it goes through has gone")
 }
 
-impl Line {
-    /// A line on which messages go to `writer`.
+impl Connection {
+    /// A connection on which messages go to `writer`.
     pub fn new(writer: Option<Box<dyn Write + Send>>) -> Self {
         Self {
             tongue: Mutex::new(Tongue { encoder: Encoder::new(), writer }),
@@ -182,7 +182,7 @@ impl Line {
         self.changed.wait_timeout(ear, at_most).unwrap_or_else(PoisonError::into_inner).0
     }
 
-    /// Starts a program there; `words` begin with `variables` variables. Returns its number on this line
+    /// Starts a program there; `words` begin with `variables` variables. Returns its number on this connection
     /// and its process id.
     ///
     /// # Errors
@@ -244,7 +244,7 @@ impl Line {
 
 /// The reading end of a child's stdout (1) or stderr (2). Dropping it closes the stream.
 pub struct Reader {
-    line: Arc<Line>,
+    connection: Arc<Connection>,
     child: u64,
     stream: u64,
     taken: usize,
@@ -252,14 +252,14 @@ pub struct Reader {
 
 impl Reader {
     /// That of a child.
-    pub fn new(line: &Arc<Line>, child: u64, stream: u64) -> Self {
-        Self { line: Arc::clone(line), child, stream, taken: 0 }
+    pub fn new(connection: &Arc<Connection>, child: u64, stream: u64) -> Self {
+        Self { connection: Arc::clone(connection), child, stream, taken: 0 }
     }
 }
 
 impl Read for Reader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let mut ear = self.line.ear();
+        let mut ear = self.connection.ear();
         let (length, refill) = loop {
             let over = ear.over;
             let Some(child) = ear.children.get_mut(&self.child) else { return Ok(0) };
@@ -275,11 +275,11 @@ impl Read for Reader {
             if heap.over || over {
                 return Ok(0);
             }
-            ear = self.line.wait(ear, PATIENCE);
+            ear = self.connection.wait(ear, PATIENCE);
         };
         drop(ear);
         if refill > 0 {
-            self.line.grant(self.child, self.stream, refill as u64);
+            self.connection.grant(self.child, self.stream, refill as u64);
         }
         Ok(length)
     }
@@ -287,20 +287,20 @@ impl Read for Reader {
 
 impl Drop for Reader {
     fn drop(&mut self) {
-        self.line.grant(self.child, self.stream, 0);
+        self.connection.grant(self.child, self.stream, 0);
     }
 }
 
 /// The writing end of a child's stdin. Dropping it closes the stream.
 pub struct Writer {
-    line: Arc<Line>,
+    connection: Arc<Connection>,
     child: u64,
 }
 
 impl Writer {
     /// That of a child.
-    pub fn new(line: &Arc<Line>, child: u64) -> Self {
-        Self { line: Arc::clone(line), child }
+    pub fn new(connection: &Arc<Connection>, child: u64) -> Self {
+        Self { connection: Arc::clone(connection), child }
     }
 }
 
@@ -311,7 +311,7 @@ impl Write for Writer {
         }
         let piece = &bytes[..bytes.len().min(PIECE)];
         let call = Call { verb: Verb::Input, child: self.child, data: encode(piece), ..Call::default() };
-        self.line.call(call).map(|_| piece.len())
+        self.connection.call(call).map(|_| piece.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -321,8 +321,8 @@ impl Write for Writer {
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        let id = self.line.number();
+        let id = self.connection.number();
         let close = Call { id, verb: Verb::Input, child: self.child, ..Call::default() };
-        let _ = self.line.say(&ToProbe::Call(close));
+        let _ = self.connection.say(&ToProbe::Call(close));
     }
 }

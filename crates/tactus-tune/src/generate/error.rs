@@ -4,7 +4,7 @@ use tactus_model::CpuSet;
 
 /// Why nothing is generated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum GenerateError {
     /// There are no CPUs for real-time work.
     #[error("no CPU is isolated, and none is asked for")]
     NothingIsolated,
@@ -125,7 +125,7 @@ pub enum Refusal {
     },
 }
 
-impl Refusal {
+impl GenerateError {
     /// What the user can do.
     #[must_use]
     pub fn hint(&self) -> String {

@@ -1,7 +1,7 @@
 //! The journal: what is about to be done is written down before it is done, with what was there.
 //!
-//! JSON lines, each on the disk before the next deed. A line that is cut at the end was followed by no
-//! deed. What is in force is what the journal says that was done and not undone.
+//! JSON lines, each on the disk before the next step. A line that is cut at the end was followed by no
+//! step. What is in force is what the journal says that was done and not undone.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -78,7 +78,7 @@ pub struct Begin {
     pub plain: bool,
 }
 
-/// A deed of the journal.
+/// A step of the journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// Its number.

@@ -1,4 +1,4 @@
-//! One deed: what it does, and what was there before.
+//! One step: what it does, and what was there before.
 
 use std::fmt;
 use std::io;
@@ -11,12 +11,12 @@ use tactus_model::change::{Form, Thread};
 use tactus_model::threads::Policy;
 use tactus_system::{Invocation, System};
 
-use super::look::task;
+use super::state::task;
 
 /// How long a command may take. Making a boot menu looks at every disk.
 const COMMAND: Duration = Duration::from_secs(180);
 
-/// A deed. All texts are as they were read, byte for byte, or as they are written.
+/// A step. All texts are as they were read, byte for byte, or as they are written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
@@ -88,7 +88,7 @@ pub enum Action {
     },
 }
 
-/// Why a deed could not be done, or undone.
+/// Why a step could not be done, or undone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failed {
     /// What was to be done.

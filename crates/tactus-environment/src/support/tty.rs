@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const CONNECTION: Duration = Duration::from_secs(10);
 
 /// A line that is open. Dropping it ends its stream and gives a terminal its former settings back.
-pub struct Line {
+pub struct Tty {
     stream: Option<Stream>,
     /// The writing end of a pipe: once it is closed, whoever reads or writes finds the end.
     open: Option<OwnedFd>,
@@ -41,7 +41,7 @@ struct Terminal {
     promise: Option<Promise>,
 }
 
-impl Line {
+impl Tty {
     /// Opens a terminal device as a raw line of 8 bits without parity and flow control. `baud`: its speed,
     /// or none to leave it; a pseudo-terminal has one and does not care.
     ///
@@ -131,7 +131,7 @@ impl Line {
     }
 }
 
-impl Drop for Line {
+impl Drop for Tty {
     fn drop(&mut self) {
         self.close();
     }
@@ -144,7 +144,7 @@ impl Drop for Terminal {
         if let Some(promise) = self.promise.take()
             && matches!(given, Ok(()) | Err(Errno::IO))
         {
-            promise.settled();
+            promise.forget();
         }
     }
 }
@@ -297,7 +297,7 @@ mod tests {
         let former = tcgetattr(&kept).unwrap();
         assert!(former.local_modes.contains(LocalModes::ECHO | LocalModes::ICANON));
         with_setting(|setting| {
-            let mut line = Line::device(setting, Path::new(&name), Some(115_200)).unwrap();
+            let mut line = Tty::device(setting, Path::new(&name), Some(115_200)).unwrap();
             let Stream { mut reader, mut writer } = line.take_stream().unwrap();
             assert!(line.take_stream().is_none());
             let every: Vec<u8> = (0..=255).collect();
@@ -325,7 +325,7 @@ mod tests {
     fn a_line_whose_other_side_goes_ends() {
         let (master, name) = pty();
         with_setting(|setting| {
-            let mut line = Line::device(setting, Path::new(&name), None).unwrap();
+            let mut line = Tty::device(setting, Path::new(&name), None).unwrap();
             drop(master);
             assert_eq!(line.take_stream().unwrap().reader.read(&mut [0; 8]).unwrap(), 0);
         });
@@ -335,8 +335,8 @@ mod tests {
     fn a_terminal_that_another_holds_and_what_is_none_are_refused_by_name() {
         let (_master, name) = pty();
         with_setting(|setting| {
-            let open = |path: &str| Line::device(setting, Path::new(path), None).map(|_| ());
-            let held = Line::device(setting, Path::new(&name), None).unwrap();
+            let open = |path: &str| Tty::device(setting, Path::new(path), None).map(|_| ());
+            let held = Tty::device(setting, Path::new(&name), None).unwrap();
             let error = open(&name).unwrap_err();
             assert!(error.reason.contains("another program uses it") && error.hint.is_some(), "{error}");
             drop(held);
@@ -353,7 +353,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("s");
         let listener = UnixListener::bind(&path).unwrap();
-        let mut line = Line::socket(path.to_str().unwrap()).unwrap();
+        let mut line = Tty::socket(path.to_str().unwrap()).unwrap();
         let (mut other, _) = listener.accept().unwrap();
         other.write_all(b"hello").unwrap();
         drop(other);
@@ -361,7 +361,7 @@ mod tests {
         line.take_stream().unwrap().reader.read_to_string(&mut heard).unwrap();
         assert_eq!(heard, "hello");
         for nobody in ["/no/such/socket", "127.0.0.1:1", "no address"] {
-            let error = Line::socket(nobody).map(|_| ()).unwrap_err();
+            let error = Tty::socket(nobody).map(|_| ()).unwrap_err();
             assert!(error.reason.starts_with(nobody) && error.hint.is_some(), "{error}");
         }
     }

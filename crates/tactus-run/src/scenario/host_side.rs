@@ -9,13 +9,13 @@ use tactus_model::event::Event;
 use tactus_model::message::What;
 use tactus_model::partition::CacheUse;
 
-use super::{Failure, Stage};
+use super::{Failure, ScenarioRun};
 use crate::engine::Context;
 use crate::partition;
 use crate::plan::{ResolvedActivity, ResolvedScenario};
-use crate::vcpus::{Hold, Watch};
+use crate::vcpu_watch::{Hold, Watch};
 
-impl Stage<'_> {
+impl ScenarioRun<'_> {
     /// Divides the machine's caches, where the scenario says so.
     pub(super) fn divide(&mut self, context: &mut Context<'_>) -> Result<(), Failure> {
         let Some(wanted) = self.planned.partition else { return Ok(()) };

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use tactus_model::CpuSet;
 use tactus_model::partition::{Partition, Percent};
 
-use super::offer::{Cache, Memory, Offer};
+use super::resctrl_info::{Cache, Memory, Offer};
 
 /// What is written into the two groups.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

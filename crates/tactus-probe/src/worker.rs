@@ -2,14 +2,14 @@
 //! memory and no signal of theirs can reach the measuring threads, and the end of one process ends
 //! everything.
 //!
-//! The session starts `tactus-probe companion JSON` and speaks lines with it: it says `ready` (or
+//! The session starts `tactus-probe worker JSON` and speaks lines with it: it says `ready` (or
 //! `refused JSON`), is told `go`, says `running`, is told `stop`, says `rounds N LONGEST WAY`. Its
 //! workers are forked before it says `ready`. They die with it (PR_SET_PDEATHSIG), it dies with the
 //! session, and the end of its stdin ends it, too.
 //!
 //! One that changes the kernel (`block`) does not die with the session: at the end of its stdin it first
 //! puts back what it changed. And whatever it changes it says before, as `undo JSON`: should it be killed,
-//! the session has another companion put it back. Where both are killed at once, the guardian of the run
+//! the session has another worker put it back. Where both are killed at once, the guardian of the run
 //! does, or the guest ends whose kernel it is.
 
 use std::fs::File;
@@ -31,9 +31,9 @@ use tactus_model::undo::Undo;
 use crate::fault::{Count, Disturbance, Held};
 use crate::{fault, load, sys};
 
-/// The argument that makes a process a companion.
-pub const ARGUMENT: &str = "companion";
-/// How long a companion may take for an answer, in s.
+/// The argument that makes a process a worker.
+pub const ARGUMENT: &str = "worker";
+/// How long a worker may take for an answer, in s.
 const PATIENCE_S: i64 = 10;
 /// How long one that changed the kernel may take to put it back.
 const UNDOING: Duration = Duration::from_secs(10);
@@ -41,7 +41,7 @@ const UNDOING: Duration = Duration::from_secs(10);
 /// What one worker does, for ever; it counts its rounds.
 pub type Work = Box<dyn FnOnce(&AtomicU64)>;
 
-/// What a companion is started with.
+/// What a worker is started with.
 #[derive(Debug, Serialize, Deserialize)]
 struct Task {
     activity: Activity,
@@ -54,8 +54,8 @@ struct Task {
     back: Vec<Undo>,
 }
 
-/// The session's side of a companion. Dropping it ends it with all its workers.
-pub struct Companion {
+/// The session's side of a worker. Dropping it ends it with all its workers.
+pub struct Worker {
     activity: Activity,
     name: &'static str,
     child: Child,
@@ -66,8 +66,8 @@ pub struct Companion {
     undos: Vec<Undo>,
 }
 
-impl Companion {
-    /// Starts the companion of a load or fault; its workers then wait.
+impl Worker {
+    /// Starts the worker of a load or fault; its workers then wait.
     ///
     /// # Errors
     /// Why it cannot be done here.
@@ -85,19 +85,19 @@ impl Companion {
         let Some(hear) = child.stdout.take() else { return Err(failed("it has no output".into())) };
         let hear = BufReader::new(hear);
         let activity = activity.clone();
-        let mut companion = Self { activity, name, child, say, hear, over: false, undos: Vec::new() };
+        let mut worker = Self { activity, name, child, say, hear, over: false, undos: Vec::new() };
         loop {
-            let line = companion.answer().map_err(|error| failed(error.to_string()))?;
+            let line = worker.answer().map_err(|error| failed(error.to_string()))?;
             if line == "ready" {
-                return Ok(companion);
+                return Ok(worker);
             }
             if let Some(undo) = line.strip_prefix("undo ").and_then(|json| serde_json::from_str(json).ok()) {
-                companion.undos.push(undo);
+                worker.undos.push(undo);
                 continue;
             }
             return match line.strip_prefix("refused ").and_then(|json| serde_json::from_str(json).ok()) {
                 Some(refusal) => {
-                    companion.undos.clear();
+                    worker.undos.clear();
                     Err(refusal)
                 }
                 None => Err(failed(format!("it said `{line}`"))),
@@ -193,7 +193,7 @@ impl Companion {
     }
 }
 
-/// What a companion did.
+/// What a worker did.
 pub enum Ended {
     /// A load: its activity and its rounds.
     Load(u32, u64),
@@ -208,7 +208,7 @@ const fn undoes(activity: &Activity) -> bool {
     matches!(activity.what, What::Fault(Fault::Block(_)))
 }
 
-impl Drop for Companion {
+impl Drop for Worker {
     fn drop(&mut self) {
         drop(self.say.take());
         let until = Instant::now() + UNDOING;
@@ -241,7 +241,7 @@ impl Task {
     }
 }
 
-/// The companion's side: says how what it is about to change is put back by others.
+/// The worker's side: says how what it is about to change is put back by others.
 pub fn promise(how: &Undo) {
     if let Ok(json) = serde_json::to_string(how) {
         // Where nobody hears it, nobody is there to do it.
@@ -254,10 +254,10 @@ pub fn adopt_orphans() {
     let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
 }
 
-/// The companion's side: what `tactus-probe companion JSON` does. Returns its exit code.
+/// The worker's side: what `tactus-probe worker JSON` does. Returns its exit code.
 pub fn main(task: &str) -> u8 {
     let Ok(task) = serde_json::from_str::<Task>(task) else {
-        crate::say::say!("tactus-probe: companion: the task cannot be read");
+        crate::stderr::say!("tactus-probe: worker: the task cannot be read");
         return 2;
     };
     if undoes(&task.activity) {
@@ -280,7 +280,7 @@ pub fn main(task: &str) -> u8 {
     match supervise(disturbance) {
         Ok(()) => 0,
         Err(error) => {
-            crate::say::say!("tactus-probe: companion: {error}");
+            crate::stderr::say!("tactus-probe: worker: {error}");
             2
         }
     }
@@ -356,7 +356,7 @@ fn supervise(disturbance: Disturbance) -> io::Result<()> {
                     Err(words) => tell(&words.replace('\n', " ")),
                 }
             }
-            other => crate::say::say!("tactus-probe: companion: `{other}` is no order"),
+            other => crate::stderr::say!("tactus-probe: worker: `{other}` is no order"),
         }
         line.clear();
     }
@@ -386,7 +386,7 @@ fn end(held: &mut dyn Held, workers: &mut Vec<i32>) -> Result<Count, String> {
 }
 
 /// Lets the calling worker run on `cpus` with ordinary scheduling.
-pub fn settle(cpus: &CpuSet) {
+pub fn reset_scheduling(cpus: &CpuSet) {
     let _ = sys::set_affinity(cpus);
     let _ = sys::set_scheduler(sys::SchedAttr::other());
 }

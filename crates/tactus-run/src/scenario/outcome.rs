@@ -2,7 +2,7 @@
 
 use tactus_model::event::{Event, RowStatus};
 
-use super::Stage;
+use super::ScenarioRun;
 use crate::engine::{Context, RunError};
 
 /// How a row ended.
@@ -13,7 +13,7 @@ pub(super) struct Outcome {
     measured_ns: Option<u64>,
 }
 
-impl Stage<'_> {
+impl ScenarioRun<'_> {
     /// Notes how the rows of a session ended; the first word counts.
     pub(super) fn finish(
         &mut self,

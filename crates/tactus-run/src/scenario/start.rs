@@ -8,13 +8,13 @@ use tactus_model::event::Event;
 use tactus_model::message::{Note, PROTOCOL};
 use tactus_system::System;
 
-use super::{Failure, Stage};
+use super::{Failure, ScenarioRun};
 use crate::engine::Context;
 
 /// How long an environment may take until its probe's first word.
 const PATIENCE: Duration = Duration::from_secs(90);
 
-impl Stage<'_> {
+impl ScenarioRun<'_> {
     /// Starts an environment and waits for its probe's hello and facts.
     pub(crate) fn bring_up(
         &mut self,
@@ -92,7 +92,7 @@ impl Stage<'_> {
         let evidence = inherited.unwrap_or_else(|| session.running.evidence(&session.facts));
         session.evidence = Some(evidence);
         let facts = Box::new(session.facts.clone());
-        let mut notes = session.running.settle()?;
+        let mut notes = session.running.after_hello()?;
         if let Some(outer) = &session.inside {
             let cpus = environment.near.outside();
             notes.insert(0, Note::info(format!("{} in {outer}, on its CPUs {cpus}", environment.spec.kind)));

@@ -1,8 +1,8 @@
-//! The door to the system that the probe is on, for the host side: files, programs, promises. An
+//! Calls of the host side for the system that the probe is on: files, programs, promises. An
 //! environment that lies inside this one is started through it.
 //!
 //! All of it is served by the session's thread between its other duties. What waits for somebody (a
-//! child's output, its appetite for input, its end) waits in [`Door::turn`]; no call waits.
+//! child's output, its appetite for input, its end) waits in [`RpcServer::turn`]; no call waits.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -18,13 +18,13 @@ use rustix::fs::OFlags;
 use rustix::process::{
     Pid, Signal, WaitOptions, WaitStatus, kill_process, kill_process_group, waitpgid, waitpid,
 };
-use tactus_model::door::{Answer, Call, Exited, Output, READ, Verb, WINDOW, decode, encode};
 use tactus_model::message::FromProbe;
+use tactus_model::rpc::{Answer, Call, Exited, Output, READ, Verb, WINDOW, decode, encode};
 use tactus_model::undo::Undo;
 
 use crate::guardian;
 
-/// The argument that makes a process a child of a door.
+/// The argument that makes a process a child of a call.
 pub const ARGUMENT: &str = "child";
 /// Most bytes that are taken from one stream of a child in one turn: its flood must not keep ticks
 /// waiting.
@@ -46,7 +46,7 @@ struct Child {
 
 /// What the host side has made on this system. Dropping it ends its children and keeps its promises.
 #[derive(Default)]
-pub struct Door {
+pub struct RpcServer {
     children: Vec<Child>,
     promises: Vec<(u64, Undo)>,
 }
@@ -64,7 +64,7 @@ fn errno(number: i32) -> io::Error {
     io::Error::from_raw_os_error(number)
 }
 
-impl Door {
+impl RpcServer {
     /// Does what a call asks for. `None`: it is answered later.
     pub fn serve(&mut self, call: Call) -> Option<Answer> {
         let id = call.id;
@@ -277,7 +277,7 @@ impl Child {
     }
 }
 
-impl Drop for Door {
+impl Drop for RpcServer {
     fn drop(&mut self) {
         for child in &self.children {
             if !child.over {
@@ -294,7 +294,7 @@ impl Drop for Door {
             self.promises.drain(..).rev().partition(|(_, how)| matches!(how, Undo::KillMarked(_)));
         for (_, how) in marks.into_iter().chain(rest) {
             if let Err(error) = guardian::take_back(&how) {
-                crate::say::say!("tactus-probe: not undone: {how:?}: {error}");
+                crate::stderr::say!("tactus-probe: not undone: {how:?}: {error}");
             }
         }
     }
@@ -303,11 +303,10 @@ impl Drop for Door {
 /// What `tactus-probe child PARENT PROGRAM ...` does: ends with its parent, and is that program.
 pub fn main(words: &[OsString]) -> u8 {
     let [parent, program, arguments @ ..] = words else { return 2 };
-    let alive =
-        parent.to_str().and_then(|parent| parent.parse().ok()).is_some_and(crate::companion::die_with);
+    let alive = parent.to_str().and_then(|parent| parent.parse().ok()).is_some_and(crate::worker::die_with);
     if alive {
         let error = Command::new(program).args(arguments).exec();
-        crate::say::say!("{}: {error}", program.to_string_lossy());
+        crate::stderr::say!("{}: {error}", program.to_string_lossy());
     }
     127
 }

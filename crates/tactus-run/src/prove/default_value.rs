@@ -33,7 +33,7 @@ const PATTERNS: &[(&str, &str, &str)] = &[
 ];
 
 /// The default of a setting; `None` where it is not known.
-pub fn contrary(target: &Target) -> Option<&'static str> {
+pub fn default_value(target: &Target) -> Option<&'static str> {
     let Target::File { path, .. } = target else { return None };
     let exact = DEFAULTS.iter().find(|(known, _)| known == path).map(|(_, value)| *value);
     exact.or_else(|| {
@@ -51,9 +51,9 @@ mod tests {
     #[test]
     fn a_default_is_known_by_its_path_and_otherwise_unknown() {
         let file = |path: &str| Target::File { path: path.into(), form: Form::Plain };
-        assert_eq!(contrary(&file("/proc/sys/kernel/timer_migration")), Some("1"));
-        assert_eq!(contrary(&file("/sys/devices/system/cpu/cpu3/cpuidle/state2/disable")), Some("0"));
-        assert_eq!(contrary(&file("/sys/devices/system/cpu/cpu3/cpufreq/scaling_governor")), None);
-        assert_eq!(contrary(&Target::Kernel { parameter: "isolcpus".into() }), None);
+        assert_eq!(default_value(&file("/proc/sys/kernel/timer_migration")), Some("1"));
+        assert_eq!(default_value(&file("/sys/devices/system/cpu/cpu3/cpuidle/state2/disable")), Some("0"));
+        assert_eq!(default_value(&file("/sys/devices/system/cpu/cpu3/cpufreq/scaling_governor")), None);
+        assert_eq!(default_value(&Target::Kernel { parameter: "isolcpus".into() }), None);
     }
 }

@@ -11,7 +11,7 @@ use tactus_model::facts::Facts;
 use tactus_model::finding::Role;
 use tactus_model::plan::{Environment, Plan, Scenario};
 use tactus_run::plan::{Choices, Source};
-use tactus_run::{Interrupt, LookError, look};
+use tactus_run::{Interrupt, ProbeFactsError, probe_facts};
 use tactus_system::guardian::Guardian;
 use tactus_system::{Real, topology};
 
@@ -74,15 +74,15 @@ pub fn inside(spec: &Environment) -> Result<Seen, Failure> {
     let guardian = Guardian::start(&Real).map_err(failed)?;
     let workspace = guardian.workspace().map_err(failed)?;
     eprintln!("starting {kind} ...");
-    let looked = look(&resolved, &Real, &guardian, &topology(&Real), workspace.path(), &interrupt);
+    let looked = probe_facts(&resolved, &Real, &guardian, &topology(&Real), workspace.path(), &interrupt);
     drop(workspace);
     guardian.finish();
     let facts = looked.map_err(|error| {
         let hint = match &error {
-            LookError::NotUp(_) => {
+            ProbeFactsError::NotUp(_) => {
                 "`tactus environments` says what is usable here and what would make the rest so"
             }
-            LookError::Run(_) | LookError::Interrupted => "nothing was changed",
+            ProbeFactsError::Run(_) | ProbeFactsError::Interrupted => "nothing was changed",
         };
         Failure::new(anyhow::anyhow!("{kind} could not be looked at: {error}"), hint)
     })?;

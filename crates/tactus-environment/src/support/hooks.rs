@@ -10,13 +10,13 @@ use crate::{Running, StartError, Stream};
 type Settle = Box<dyn FnOnce() -> Vec<Note> + Send>;
 
 /// Another environment; the promises are kept after its end, however it ends.
-pub struct Around {
+pub struct Hooks {
     running: Box<dyn Running>,
     settle: Option<Settle>,
     promises: Vec<Promise>,
 }
 
-impl Around {
+impl Hooks {
     /// `settle` is done after the probe's first word.
     #[expect(clippy::new_ret_no_self, reason = "what is around an environment is one")]
     pub fn new(
@@ -28,13 +28,13 @@ impl Around {
     }
 }
 
-impl Running for Around {
+impl Running for Hooks {
     fn take_stream(&mut self) -> Option<Stream> {
         self.running.take_stream()
     }
 
-    fn settle(&mut self) -> Result<Vec<Note>, StartError> {
-        let mut notes = self.running.settle()?;
+    fn after_hello(&mut self) -> Result<Vec<Note>, StartError> {
+        let mut notes = self.running.after_hello()?;
         if let Some(settle) = self.settle.take() {
             notes.extend(settle());
         }

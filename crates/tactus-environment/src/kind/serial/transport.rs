@@ -15,7 +15,7 @@ use super::local::{invocation, kill};
 use super::source::{self, Source};
 use super::translator::{About, Instrument, Words, translate};
 use super::{Carries, Spec, Way};
-use crate::support::{Line, cannot};
+use crate::support::{Tty, cannot};
 use crate::{Running, Setting, StartError, Stream};
 
 /// How long a probe that speaks by itself is listened to before it is greeted.
@@ -34,7 +34,7 @@ const BITS: u64 = 10;
 /// A line and what is behind it. Dropping it closes the line.
 struct Far {
     system: Arc<dyn System>,
-    line: Option<Line>,
+    line: Option<Tty>,
     child: Option<Box<dyn Child>>,
     stream: Option<Stream>,
     imported: bool,
