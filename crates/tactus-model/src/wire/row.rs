@@ -92,24 +92,37 @@ impl Word for String {
 }
 
 macro_rules! numbers {
-    ($($name:ident: $to:expr, $from:expr;)+) => { $(impl Word for $name {
+    ($($name:ident)+) => { $(impl Word for $name {
         fn word(&self) -> String {
-            let number: u64 = $to(*self);
-            number.to_string()
+            self.to_string()
         }
 
         fn of(word: &str) -> Option<Self> {
-            $from(word.parse::<u64>().ok()?)
+            word.parse().ok()
         }
     })+ };
 }
 
-numbers! {
-    u64: |n| n, Some;
-    u32: u64::from, |n| u32::try_from(n).ok();
-    bool: u64::from, |n| (n <= 1).then_some(n == 1);
-    Nanos: |ns: Nanos| ns.0, |n| Some(Nanos(n));
-    Bytes: |bytes: Bytes| bytes.0, |n| Some(Bytes(n));
+numbers! { u32 u64 bool }
+
+impl Word for Nanos {
+    fn word(&self) -> String {
+        self.0.word()
+    }
+
+    fn of(word: &str) -> Option<Self> {
+        u64::of(word).map(Self)
+    }
+}
+
+impl Word for Bytes {
+    fn word(&self) -> String {
+        self.0.word()
+    }
+
+    fn of(word: &str) -> Option<Self> {
+        u64::of(word).map(Self)
+    }
 }
 
 /// Declares a struct, or an enum of several kinds, that travels in rows. The word of a kind is its name.
