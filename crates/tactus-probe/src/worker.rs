@@ -32,7 +32,7 @@ use crate::fault::{Count, Disturbance, Held};
 use crate::{fault, load, sys};
 
 /// The argument that makes a process a worker.
-pub const ARGUMENT: &str = "worker";
+pub const ARGUMENT: &str = tactus_model::undo::WORKER;
 /// How long a worker may take for an answer, in s.
 const PATIENCE_S: i64 = 10;
 /// How long one that changed the kernel may take to put it back.
@@ -166,7 +166,7 @@ impl Worker {
         let mut number = || words.next().and_then(|word| word.parse().ok());
         let (times, longest_ns) = (number(), number());
         let way = words.next().unwrap_or_default().to_owned();
-        let Activity { id, cpus, what } = &self.activity;
+        let Activity { id, cpus, what, .. } = &self.activity;
         let What::Fault(fault) = what else { return Ok(Ended::Load(*id, times.unwrap_or(0))) };
         let (length_ns, every_ns) = fault.size();
         let (kind, cpus) = (fault.kind().to_owned(), cpus.clone());

@@ -1,7 +1,8 @@
 //! The macros by which words and their families are declared.
 
 /// Declares a word. For each parameter: its documentation, its name (`as` the plan's key, where that is
-/// another), its type, `= what it is when left out`, and the bounds of what is given.
+/// another), its type, `= what it is when left out`, and the bounds of what is given. Behind it the items of a
+/// measurement that `yields` values, and the key by which a plan names its `peer`.
 macro_rules! word {
     (
         $(#[doc = $text:literal])+
@@ -12,6 +13,8 @@ macro_rules! word {
                 pub $field:ident $(as $key:literal)?: $type:ty $(= $default:expr)? $(, $bounds:expr)?;
             )*
         }
+        $(yields $items:expr;)?
+        $(peer $peer:ident;)?
     ) => {
         $(#[doc = $text])+
         #[derive(Clone, Debug, $($($derive,)+)? PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -29,6 +32,8 @@ macro_rules! word {
         impl $name {
             /// The word of the plan.
             pub const NAME: &'static str = $word;
+            /// The values that it yields, in their order.
+            pub const ITEMS: &'static [$crate::catalogue::Item] = $crate::catalogue::declare::list!($($items)?);
 
             $($(
                 #[doc = concat!("Its `", stringify!($field), "`, whether given or not.")]
@@ -54,6 +59,8 @@ macro_rules! word {
 
         impl $crate::wire::row::Row for $name {
             fn put(&self, _: &str, row: &mut Vec<String>) {
+                // A word may have no parameters.
+                let _ = &row;
                 $($crate::wire::row::Row::put(
                     &self.$field,
                     $crate::catalogue::declare::key!($field $($key)?),
@@ -62,6 +69,7 @@ macro_rules! word {
             }
 
             fn take(_: &str, row: &[String]) -> Option<Self> {
+                let _ = row;
                 Some(Self { $($field: $crate::wire::row::Row::take(
                     $crate::catalogue::declare::key!($field $($key)?),
                     row,
@@ -84,6 +92,8 @@ macro_rules! word {
                 bounds: $crate::catalogue::declare::given!($($bounds)?),
                 shown: <$type as $crate::catalogue::Value>::shown,
             }),*],
+            items: $name::ITEMS,
+            peer: $crate::catalogue::declare::given!($($crate::catalogue::PeerKey::$peer)?),
         };
     };
 }
@@ -105,6 +115,16 @@ macro_rules! given {
     };
     ($value:expr) => {
         Some($value)
+    };
+}
+
+/// What may be listed.
+macro_rules! list {
+    () => {
+        &[]
+    };
+    ($items:expr) => {
+        &$items
     };
 }
 
@@ -151,6 +171,14 @@ macro_rules! family {
                 }
             }
 
+            /// Its entry in the catalogue.
+            #[must_use]
+            pub fn entry(&self) -> &'static $crate::catalogue::Entry {
+                match self {
+                    $(Self::$word(_) => &$file::ENTRY),+
+                }
+            }
+
             /// Whether what is given lies within its bounds.
             ///
             /// # Errors
@@ -180,4 +208,4 @@ macro_rules! family {
     };
 }
 
-pub(crate) use {family, given, key, word, written};
+pub(crate) use {family, given, key, list, word, written};

@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 
 use super::value::Value;
 use super::{fault, load, measure};
+use crate::outcome::{Better, Unit};
 
 /// What a word names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +43,32 @@ pub struct Entry {
     pub text: &'static str,
     /// The keys of its table.
     pub parameters: &'static [Parameter],
+    /// The values of a measurement that yields some, in their order.
+    pub items: &'static [Item],
+    /// How a plan names its peer in another environment; none: it has no peer.
+    pub peer: Option<PeerKey>,
+}
+
+/// A value that a measurement yields.
+#[derive(Debug)]
+pub struct Item {
+    /// What is measured.
+    pub name: &'static str,
+    /// In which unit.
+    pub unit: Unit,
+    /// Which of two values is the better one.
+    pub better: Better,
+    /// What one operation of it is.
+    pub about: &'static str,
+}
+
+/// The key by which an activity names its peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PeerKey {
+    /// `to`: where it sends.
+    To,
+    /// `from`: where that comes from which it measures.
+    From,
 }
 
 /// A key of a word's table.

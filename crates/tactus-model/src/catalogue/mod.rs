@@ -15,7 +15,7 @@ mod table;
 mod tests;
 mod value;
 
-pub use entry::{Entry, Family, OutOfRange, Parameter, entries, find};
+pub use entry::{Entry, Family, Item, OutOfRange, Parameter, PeerKey, entries, find};
 pub use fault::Fault;
 pub use load::Load;
 pub use measure::Measure;

@@ -215,6 +215,12 @@ fn reference() -> String {
                 let (takes, about) = (parameter.takes(), parameter.about());
                 let _ = writeln!(text, "- `{}` ({}): {}", parameter.key, escaped(&takes), escaped(&about));
             }
+            if !entry.items.is_empty() {
+                text.push_str("It yields:\n\n");
+            }
+            for item in entry.items {
+                let _ = writeln!(text, "- {} ({}): {}.", escaped(item.name), item.unit, escaped(item.about));
+            }
         }
     }
     text

@@ -86,7 +86,18 @@ fn word(entry: &Entry) -> String {
     for paragraph in entry.text() {
         let _ = writeln!(text, "\n{}", wrapped(&paragraph, 96).join("\n"));
     }
-    let _ = writeln!(text, "\nKeys of its table in a plan:");
+    if !entry.items.is_empty() {
+        let _ = writeln!(text, "\nIts values:");
+    }
+    for item in entry.items {
+        let _ = writeln!(text, "  {}, in {}", item.name, item.unit);
+        for line in wrapped(item.about, 90) {
+            let _ = writeln!(text, "    {line}");
+        }
+    }
+    let keys =
+        if entry.parameters.is_empty() { "Its table has no keys." } else { "Keys of its table in a plan:" };
+    let _ = writeln!(text, "\n{keys}");
     for parameter in entry.parameters {
         let _ = writeln!(text, "  {:<11} {}", parameter.key, parameter.takes());
         for line in wrapped(&parameter.about(), 82) {
