@@ -18,7 +18,8 @@ use std::collections::BTreeMap;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-use crate::activity::{Measure, Policy, Timer};
+use crate::catalogue::Measure;
+use crate::catalogue::measure::Timer;
 use crate::cpus::CpuSet;
 use crate::event::{RunStatus, Ticked};
 use crate::evidence::Evidence;
@@ -29,6 +30,7 @@ use crate::message::{Control, Injected, Note};
 use crate::outcome::{Ending, Outcome, RowEnd, RowStatus, SeriesResult, ValueResult};
 use crate::partition::CacheUse;
 use crate::plan::{Plan, Require};
+use crate::scheduling::Policy;
 
 /// The version of the bundle's format that this program writes. Another major version is refused.
 pub const FORMAT: Format = Format { major: 1, minor: 3 };

@@ -4,7 +4,6 @@
 //! reads a [`plan`], writes [`event`]s and a [`bundle`], and the report turns a bundle into a
 //! [`document`].
 
-pub mod activity;
 pub mod bundle;
 pub mod caches;
 pub mod catalogue;
@@ -28,6 +27,7 @@ pub mod partition;
 pub mod plan;
 pub mod resctrl;
 pub mod rpc;
+pub mod scheduling;
 pub mod series;
 pub mod size;
 pub mod threads;

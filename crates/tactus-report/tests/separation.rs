@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 
 use common::{Shape, Span, environment, latency, manifest, measured, planned, unmeasured};
 use serde_json::json;
-use tactus_model::activity::{Fault, Hog, Load};
 use tactus_model::bundle::{Contents, InjectedIn, Interval, Row};
+use tactus_model::catalogue::fault::Hog;
+use tactus_model::catalogue::{Fault, Load};
 use tactus_model::document::{Doubt, Leak, LeakEntry};
 use tactus_model::latency::{Sparse, histogram};
 use tactus_model::message::Injected;
@@ -90,7 +91,7 @@ fn contents() -> Contents {
         environments: places.map(str::to_owned).to_vec(),
         disturb: vec![
             what(Some(Fault::Hog(hog)), None),
-            what(None, Some(Load::Cpu(tactus_model::activity::Cpu::default()))),
+            what(None, Some(Load::Cpu(tactus_model::catalogue::load::Cpu::default()))),
         ],
         interval: None,
         rest: vec!["rest".into()],

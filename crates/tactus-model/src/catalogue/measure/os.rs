@@ -1,7 +1,19 @@
 //! `os`: what elementary services of the operating system cost.
 
-use super::{Family, Item, PLAIN, Word};
-use crate::outcome::{Better, Unit, Yields};
+use crate::catalogue::Item;
+use crate::catalogue::declare::word;
+use crate::outcome::{Better, Unit};
+
+word! {
+    /// A worker process on the first CPU of the activity does each operation in batches of about a
+    /// millisecond, one item after the other, again and again until the duration is over. A value is the median
+    /// of the repeats, with the interval that holds it with 95 % certainty whatever their distribution. A
+    /// repeat during which something else had the CPU for more than a fiftieth of it is dropped and counted. It
+    /// runs with ordinary scheduling unless the plan names a `policy`, and rests a tenth of the time.
+    #[derive(Default)]
+    pub struct Os = Measure "os": "what system calls, signals, select, context switches and UNIX sockets cost" {}
+    yields [SYSTEM_CALL, SIGNAL_HANDLER, SELECT, CONTEXT_SWITCH, UNIX_BANDWIDTH];
+}
 
 /// A system call.
 pub const SYSTEM_CALL: Item = Item {
@@ -43,21 +55,4 @@ pub const UNIX_BANDWIDTH: Item = Item {
     better: Better::Higher,
     about: "a thread writes 64 KiB at a time into a UNIX stream socket and another one reads them (`bw_unix` of \
 lmbench)",
-};
-
-/// The entry.
-pub(super) const WORD: Word = Word {
-    name: "os",
-    family: Family::Measurement,
-    summary: "what system calls, signals, select, context switches and UNIX sockets cost",
-    text: "A worker process on the first CPU of the activity does each operation in batches of about a millisecond, \
-one item after the other, again and again until the duration is over. A value is the median of the repeats, with the \
-interval that holds it with 95 % certainty whatever their distribution. A repeat during which something else had the \
-CPU for more than a fiftieth of it is dropped and counted. It runs with ordinary scheduling unless the plan names a \
-`policy`, and rests a tenth of the time. The values: `system call` (ns), `signal handler` (us), `select on 100 TCP \
-fds` (us), `context switch` (ns), `AF_UNIX bandwidth` (MB/s).\n\n\
-Keys: none.",
-    yields: Some(Yields::Values),
-    items: &[SYSTEM_CALL, SIGNAL_HANDLER, SELECT, CONTEXT_SWITCH, UNIX_BANDWIDTH],
-    ..PLAIN
 };
