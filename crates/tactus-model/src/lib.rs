@@ -5,6 +5,7 @@
 //! [`document`].
 
 pub mod activity;
+pub mod buckets;
 pub mod bundle;
 pub mod caches;
 pub mod catalogue;
@@ -19,6 +20,7 @@ pub mod event;
 pub mod evidence;
 pub mod facts;
 pub mod finding;
+pub mod histograms;
 pub mod interrupts;
 pub mod latency;
 mod mask;
@@ -29,6 +31,7 @@ pub mod plan;
 pub mod series;
 pub mod size;
 pub mod threads;
+pub mod ticks;
 pub mod topology;
 pub mod undo;
 pub mod wire;

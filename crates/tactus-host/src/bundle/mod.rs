@@ -3,11 +3,13 @@
 mod error;
 mod files;
 mod hlog;
+mod lines;
 mod read;
 mod recover;
 mod resume;
 #[cfg(test)]
 mod tests;
+mod ticks;
 mod write;
 
 pub use error::BundleError;

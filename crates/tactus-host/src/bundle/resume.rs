@@ -8,7 +8,7 @@ use tactus_model::event::RunStatus;
 use tactus_model::plan::Plan;
 
 use super::write::{SOURCE, Writer, append, row_dir};
-use super::{BundleError, Trust, files, read};
+use super::{BundleError, Trust, files, read, ticks};
 use crate::plan::Resolved;
 
 /// A bundle to go on with, read and checked.
@@ -148,7 +148,7 @@ impl Resumed {
             fs::create_dir_all(path).map_err(BundleError::io(path))?;
             // First what says that there is nothing, then what there was.
             writer.result(row, result)?;
-            for log in ["latency.hlog", "missed.hlog", "pending.jsonl"] {
+            for log in [ticks::PLAIN, ticks::COMPRESSED, "latency.hlog", "missed.hlog", "pending.jsonl"] {
                 let log = path.join(log);
                 match fs::remove_file(&log) {
                     Err(error) if error.kind() != std::io::ErrorKind::NotFound => {

@@ -155,7 +155,7 @@ impl Recorder {
         }
         state.series.entry(tick.series.clone()).or_default().take(tick);
         match &mut state.log {
-            Some(log) => log.tick(tick),
+            Some(log) => log.tick(ticked),
             None => Ok(()),
         }
     }
@@ -232,7 +232,10 @@ impl SeriesState {
 
 impl Sink for Recorder {
     fn take(&mut self, stamped: &Stamped) -> Result<(), BundleError> {
-        self.writer.event(stamped)?;
+        // A tick is kept with its row.
+        if !matches!(stamped.event, Event::Ticked(_)) {
+            self.writer.event(stamped)?;
+        }
         match &stamped.event {
             Event::EnvironmentStarting { environment } => {
                 // A new start of an environment has its own remarks and losses.
