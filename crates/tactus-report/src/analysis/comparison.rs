@@ -135,7 +135,7 @@ pub fn comparison(contents: &Contents) -> Vec<Line> {
         Line {
             name: title(contents, result),
             environment: result.environment.clone(),
-            place: result.place(),
+            place: result.environment_key(),
             kind: result.kind.clone(),
             measurement: result.measurement.kind(),
             evidence: result.evidence,

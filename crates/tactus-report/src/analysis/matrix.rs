@@ -48,7 +48,7 @@ fn cell(contents: &Contents, result: &RowResult) -> CellEntry {
 /// The CPUs of a row's environment that were not measured, as a cpulist; empty where it is not known.
 #[must_use]
 pub fn left_out(contents: &Contents, result: &RowResult) -> String {
-    let Some(facts) = contents.facts.get(&result.place()) else { return String::new() };
+    let Some(facts) = contents.facts.get(&result.environment_key()) else { return String::new() };
     if result.series.is_empty() {
         return String::new();
     }

@@ -15,7 +15,7 @@ use super::matrix::{asked, rows};
 pub fn systems(contents: &Contents) -> Vec<SystemEntry> {
     let places: BTreeSet<String> = asked(contents, FigureKind::Threads)
         .flat_map(|figure| rows(contents, figure))
-        .map(|row| row.result.place())
+        .map(|row| row.result.environment_key())
         .collect();
     places.into_iter().filter_map(|place| Some(entry(&place, contents.facts.get(&place)?))).collect()
 }
