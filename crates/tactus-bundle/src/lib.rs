@@ -5,6 +5,7 @@ mod error;
 mod files;
 mod hlog;
 mod lines;
+mod older;
 mod read;
 mod recover;
 mod resume;

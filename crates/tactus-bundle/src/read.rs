@@ -7,16 +7,17 @@ use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 use tactus_model::bundle::{Contents, FORMAT, Manifest, Row, RowResult};
-use tactus_model::event::{Event, RowStatus, Stamped};
+use tactus_model::event::{Event, Stamped};
 use tactus_model::facts::Facts;
 use tactus_model::histograms::{Folding, Histograms};
 use tactus_model::message::Note;
+use tactus_model::outcome::{Outcome, RowStatus, ValueResult, take_value};
 use tactus_model::partition::{CacheUse, Phase};
 use tactus_model::plan::Plan;
 use tactus_model::ticks::{TickScalars, Ticks};
 
 use super::lines::{Line, Lines};
-use super::{BundleError, files, hlog, recover, ticks, write};
+use super::{BundleError, files, hlog, older, recover, ticks, write};
 
 /// How much a reader puts up with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,6 +123,7 @@ struct Happened {
 struct Told {
     /// Up to format 1.2.
     ticks: Ticks,
+    values: Vec<ValueResult>,
     uses: Vec<CacheUse>,
 }
 
@@ -140,7 +142,7 @@ impl Looks {
         self.running.push(row);
         // A row that was done again has nothing of the first time.
         if let Some(told) = rows.get_mut(&row) {
-            *told = Told { ticks: told.ticks.emptied(), uses: self.before.clone() };
+            *told = Told { ticks: told.ticks.emptied(), uses: self.before.clone(), ..Told::default() };
         }
     }
 
@@ -199,6 +201,11 @@ impl Happened {
                         told.ticks.add(&tick.series, &TickScalars::from(&tick));
                     }
                 }
+                Ok(Event::ValueMeasured { row, value }) => {
+                    if let Some(told) = self.rows_of.get_mut(&row) {
+                        take_value(&mut told.values, value);
+                    }
+                }
                 Ok(Event::Noted { environment, note }) => self.notes.push((environment, note)),
                 Ok(_) => {}
                 Err(_) => bad += 1,
@@ -231,7 +238,7 @@ fn row_dirs(dir: &Path) -> Result<BTreeMap<usize, PathBuf>, BundleError> {
 fn result(path: &Path, damage: &mut Vec<String>) -> Option<RowResult> {
     let found = fs::read(path.join("result.json"))
         .map_err(|error| error.to_string())
-        .and_then(|bytes| serde_json::from_slice(&bytes).map_err(|error| error.to_string()));
+        .and_then(|bytes| older::result(&bytes).map_err(|error| error.to_string()));
     found
         .map_err(|error| damage.push(format!("scenarios/{}/result.json cannot be read: {error}", name(path))))
         .ok()
@@ -241,12 +248,16 @@ fn name(path: &Path) -> String {
     path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-fn row(path: &Path, result: RowResult, Told { mut ticks, uses }: Told, damage: &mut Vec<String>) -> Row {
+fn row(path: &Path, result: RowResult, told: Told, damage: &mut Vec<String>) -> Row {
+    let Told { mut ticks, values, uses } = told;
     ticks::read(path, &name(path), &mut ticks, damage);
     let (histograms, missed) = histograms(path, &result, damage);
     let mut row = Row { result, ticks, histograms, missed: missed.series, uses };
-    if row.result.status == RowStatus::Measured && row.result.all.is_none() {
-        recover::result(&mut row);
+    if row.result.status == RowStatus::Measured && row.result.outcome.is_empty() {
+        match &mut row.result.outcome {
+            Outcome::Latency(_) => recover::result(&mut row),
+            Outcome::Values(own) => *own = values,
+        }
     }
     row
 }

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use tactus_model::bundle::{Row, SeriesResult};
+use tactus_model::bundle::Row;
 use tactus_model::histograms::{Folding, Place};
 use tactus_model::latency::Latency;
 use tactus_model::message::{ThreadCounters, Tick};
+use tactus_model::outcome::{LatencyOutcome, Outcome, SeriesResult};
 
 use super::lines::{Line, Lines};
 
@@ -79,6 +80,6 @@ pub fn result(row: &mut Row) {
             outliers: Vec::new(),
         });
     }
-    row.result.all = (all.totals.cycles > 0).then(|| all.summary());
-    row.result.series = series;
+    let all = (all.totals.cycles > 0).then(|| all.summary());
+    row.result.outcome = Outcome::Latency(LatencyOutcome { series, all });
 }

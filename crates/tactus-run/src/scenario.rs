@@ -2,10 +2,11 @@
 //! and end them.
 
 mod collect;
+mod ending;
 mod host_side;
-mod outcome;
 mod prepare;
 mod start;
+mod values;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -13,18 +14,20 @@ use std::time::{Duration, Instant};
 
 use tactus_environment::StartError;
 use tactus_model::CpuSet;
-use tactus_model::event::{Event, RowStatus};
+use tactus_model::event::Event;
 use tactus_model::facts::Facts;
 use tactus_model::message::{FromProbe, Note, ToProbe};
+use tactus_model::outcome::{Ending, RowEnd};
 use tactus_model::wire::Item;
 use tactus_system::guardian::Promise;
 
-use super::engine::{Context, RunError};
+use super::context::{Context, RunError};
 use super::partition::Divided;
 use super::session::{Arrival, Session};
 use super::vcpu_watch::Watch;
 use crate::plan::{Resolved, ResolvedScenario};
-use outcome::Outcome;
+use ending::Ended;
+use values::Values;
 
 /// How long a probe may take to end its job after it was told to stop.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
@@ -43,15 +46,19 @@ pub(super) fn perform(
     if refused {
         scenario.withdraw(context);
     }
-    scenario.close(context, result.is_ok() || refused);
+    let closed = scenario.close(context, result.is_ok() || refused);
+    if !matches!(result, Err(Failure::Run(_))) {
+        closed?;
+    }
     match result {
         Ok(()) => scenario.end(context),
         Err(Failure::Run(error)) => Err(error),
-        Err(Failure::Scenario(reason)) => scenario.end_all(context, RowStatus::Failed, &reason),
+        Err(Failure::Scenario(reason)) => scenario.end_all(context, &Ending::because(RowEnd::Failed, reason)),
         // What the place does not allow was not tried: it is skipped, with the remedy.
-        Err(Failure::Refused(reason)) => scenario.end_all(context, RowStatus::Skipped, &reason),
+        Err(Failure::Refused(reason)) => scenario.end_all(context, &Ending::because(RowEnd::Refused, reason)),
         Err(Failure::Interrupted) => {
-            scenario.end_all(context, RowStatus::Skipped, "the run was interrupted before this was measured")
+            let reason = "the run was interrupted before this was measured";
+            scenario.end_all(context, &Ending::because(RowEnd::Waiting, reason))
         }
     }
 }
@@ -86,7 +93,9 @@ pub(super) struct ScenarioRun<'a> {
     planned: &'a ResolvedScenario,
     rows: Range<usize>,
     sessions: Vec<Session>,
-    outcome: BTreeMap<usize, Outcome>,
+    ended: BTreeMap<usize, Ended>,
+    /// What the items of rows of values came to so far.
+    values: Values,
     /// End of the last tick of each row, in ns since it began to measure.
     reached: BTreeMap<usize, u64>,
     /// For what a probe changes on this machine and puts back itself, if it lives.
@@ -108,7 +117,8 @@ impl<'a> ScenarioRun<'a> {
             planned,
             rows: planned.rows.clone(),
             sessions: Vec::new(),
-            outcome: BTreeMap::new(),
+            ended: BTreeMap::new(),
+            values: Values::default(),
             reached: BTreeMap::new(),
             promises: Vec::new(),
             watches: Vec::new(),
@@ -144,14 +154,17 @@ impl ScenarioRun<'_> {
     }
 
     /// Ends every environment; after a scenario that left nothing behind those stay up that the next one may use.
-    pub(super) fn close(&mut self, context: &mut Context<'_>, well: bool) {
+    ///
+    /// # Errors
+    /// When what they say at their end cannot be told; they have been ended then.
+    pub(super) fn close(&mut self, context: &mut Context<'_>, well: bool) -> Result<(), RunError> {
         let ended = |session: &Session| session.done && !session.refused;
         let all_done = self.blocks == 0 && self.sessions.iter().all(ended);
         let keep = well && !context.interrupt.asked();
         context.kept.append(&mut self.sessions);
         let reusable: Vec<String> =
             context.kept.iter().filter(|s| keep && s.is_reusable()).map(|s| s.name.clone()).collect();
-        context.close_kept(|session| reusable.contains(&session.name));
+        let closed = context.close_kept(|session| reusable.contains(&session.name));
         drop(self.divided.take());
         // The last that was changed is put back first.
         for promise in self.promises.drain(..).rev() {
@@ -160,6 +173,7 @@ impl ScenarioRun<'_> {
                 promise.forget();
             }
         }
+        closed.and(context.tell_warnings(None))
     }
 
     /// What the probe of an environment has read so far.
@@ -176,7 +190,7 @@ impl ScenarioRun<'_> {
         // What this scenario does not use must not disturb it.
         context.close_kept(|session| {
             names.contains(&session.name) && session.measured == self.measured(resolved, &session.name)
-        });
+        })?;
         for name in names {
             if context.interrupt.asked() {
                 return Err(Failure::Interrupted);

@@ -53,10 +53,11 @@ fn entry(contents: &Contents, row: &Row) -> Entry {
         load: result.load.clone(),
         fault: result.fault.clone(),
         status: result.status,
+        ended: result.ended,
         reason: reason(contents, result),
         duration_s: float(result.measured_ns) / 1e9,
         series: result
-            .series
+            .series()
             .iter()
             .map(|series| SeriesEntry {
                 id: series.key.id(&result.environment),
@@ -125,7 +126,7 @@ pub(crate) fn inside(contents: &Contents, environment: &str) -> Option<String> {
 
 /// The figures of a row that measured something.
 pub(super) fn figures(result: &RowResult) -> Option<&Summary> {
-    result.all.as_ref().filter(|all| all.cycles > 0)
+    result.all().filter(|all| all.cycles > 0)
 }
 
 /// Why a row has no numbers, or fewer than planned; an interrupted one says so in any case.

@@ -49,10 +49,10 @@ fn cell(contents: &Contents, result: &RowResult) -> CellEntry {
 #[must_use]
 pub fn left_out(contents: &Contents, result: &RowResult) -> String {
     let Some(facts) = contents.facts.get(&result.environment_key()) else { return String::new() };
-    if result.series.is_empty() {
+    if result.series().is_empty() {
         return String::new();
     }
-    let measured = result.series.iter().map(|series| series.key.cpu).collect();
+    let measured = result.series().iter().map(|series| series.key.cpu).collect();
     Topology::of(facts).online.minus(&measured).to_string()
 }
 

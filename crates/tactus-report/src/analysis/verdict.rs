@@ -35,7 +35,7 @@ fn ground<'a>(result: &'a RowResult, require: &Require) -> Result<&'a Summary, S
         let word = if result.status == RowStatus::Skipped { "skipped" } else { "failed" };
         return Err(format!("{word}: {}", result.reason.as_deref().unwrap_or("no reason was kept")));
     }
-    let summary = result.all.as_ref().filter(|all| all.cycles > 0).ok_or("nothing was measured")?;
+    let summary = result.all().filter(|all| all.cycles > 0).ok_or("nothing was measured")?;
     match result.evidence {
         Some(Evidence::BareMetal | Evidence::VirtualHost) => {}
         Some(Evidence::Emulated) => return Err("emulated: this says nothing about hardware".into()),

@@ -24,7 +24,7 @@ pub struct EnvironmentFigures {
 }
 
 fn has_samples(row: &&Row) -> bool {
-    row.result.all.as_ref().is_some_and(|all| all.cycles > 0)
+    row.result.all().is_some_and(|all| all.cycles > 0)
 }
 
 /// The figures of a page, in its order.
@@ -117,7 +117,7 @@ pub fn environments(contents: &Contents) -> Vec<EnvironmentFigures> {
 fn pair(name: &str, rows: &[&Row]) -> [Figure; 2] {
     let name = clean(name);
     let mut limits: Vec<u64> =
-        rows.iter().filter_map(|row| row.result.require?.max).map(|limit| limit.0).collect();
+        rows.iter().filter_map(|row| row.result.require.as_ref()?.max).map(|limit| limit.0).collect();
     limits.sort_unstable();
     limits.dedup();
     let limits: Vec<Reference> = limits

@@ -8,13 +8,14 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use serde_json::{Value, json};
-use tactus_model::bundle::{Contents, FORMAT, Machine, Manifest, Row, RowResult, SeriesResult};
-use tactus_model::event::{RowStatus, RunStatus};
+use tactus_model::bundle::{Contents, FORMAT, Machine, Manifest, Row, RowResult};
+use tactus_model::event::RunStatus;
 use tactus_model::facts::Facts;
 use tactus_model::histograms::{Folding, Place};
 use tactus_model::latency::{Latency, Totals, swallowed};
 use tactus_model::message::{Control, Note, Outlier, ThreadCounters};
 use tactus_model::number::{float, whole};
+use tactus_model::outcome::{Ending, LatencyOutcome, Outcome, RowEnd, SeriesResult};
 use tactus_model::plan::{Compare, Environment, Figure, FigureKind, Plan, Reference, Require, Scenario};
 use tactus_model::series::SeriesKey;
 use tactus_model::ticks::{TickScalars, Ticks};
@@ -86,7 +87,8 @@ impl Span {
 pub fn measured(mut result: RowResult, evidence: Evidence, shape: Shape, span: Span, seed: u64) -> Row {
     let mut random = Random(seed * 7_919 + 12_345);
     let tick_ns = result.planned_ns / span.ticks;
-    let (mut ticks, mut all) = (Ticks::planned(result.planned_ns), Latency::new());
+    let (mut ticks, mut series) = (Ticks::planned(result.planned_ns), Vec::new());
+    let mut all = Latency::new();
     let lengths = vec![tick_ns * span.per_interval];
     let (mut intervals, mut missed) = (Folding::new(lengths.clone()), Folding::new(lengths));
     for cpu in 1..=span.series {
@@ -156,22 +158,26 @@ pub fn measured(mut result: RowResult, evidence: Evidence, shape: Shape, span: S
             smi: None,
             llc_misses: None,
         };
-        result.series.push(SeriesResult { key, summary: own.summary(), counters, outliers });
+        series.push(SeriesResult { key, summary: own.summary(), counters, outliers });
         all.merge(&own);
     }
     result.evidence = Some(evidence);
-    result.status = RowStatus::Measured;
+    result.end(Ending::complete());
     result.started = Some("2026-11-20T09:14:03Z".into());
     result.measured_ns = result.planned_ns;
     result.start_up_ms = Some(if result.kind == "qemu" { 1_912 } else { 148 });
-    result.all = Some(all.summary());
+    result.outcome = Outcome::Latency(LatencyOutcome { series, all: Some(all.summary()) });
     result.notes.push(Note::side_effect("/dev/cpu_dma_latency was held at 0 us while measuring"));
     Row { ticks, histograms: intervals.finish(), missed: missed.finish().series, ..Row::of(result) }
 }
 
-pub fn unmeasured(mut result: RowResult, status: RowStatus, reason: &str) -> Row {
-    result.status = status;
-    result.reason = Some(reason.into());
+/// The latencies of a row, to be changed.
+pub fn latency(row: &mut Row) -> &mut LatencyOutcome {
+    row.result.outcome.latency_mut().expect("it has latencies")
+}
+
+pub fn unmeasured(mut result: RowResult, ended: RowEnd, reason: &str) -> Row {
+    result.end(Ending::because(ended, reason));
     Row::of(result)
 }
 
@@ -279,7 +285,7 @@ fn make_this_machine() -> Contents {
     let skipped = planned("oci, idle", "oci", "oci", Vec::new());
     rows.push(unmeasured(
         skipped,
-        RowStatus::Skipped,
+        RowEnd::Unavailable,
         "neither crun nor runc is installed; install crun (apt install crun)",
     ));
     Contents {
@@ -419,6 +425,7 @@ fn make_interrupted() -> Contents {
         9,
     );
     row.result.planned_ns = 86_400_000_000_000;
+    row.result.end(Ending { ended: RowEnd::Died, reason: None });
     contents.rows.push(row);
     contents.manifest.status = RunStatus::Interrupted;
     contents.manifest.finished = None;
@@ -473,7 +480,7 @@ fn make_day() -> Contents {
             let mut stretches = row.ticks.series.values_mut().flat_map(|series| &mut series.stretches);
             let late = stretches.find(|one| (one.first..=one.last).contains(&50_000)).unwrap();
             late.max_ns = Some(777_000);
-            if let Some(all) = &mut row.result.all {
+            if let Some(all) = &mut latency(&mut row).all {
                 all.max_ns = Some(777_000);
             }
         }

@@ -7,12 +7,13 @@ use tactus_model::activity::Fault;
 use tactus_model::control::ControlBy;
 use tactus_model::event::Event;
 use tactus_model::message::{Activity, Job, ToProbe, What};
+use tactus_model::outcome::Yields;
+use tactus_model::undo::block::undos;
 use tactus_system::System;
 use tactus_system::guardian::Guardian;
-use tactus_system::guardian::block_undos;
 
 use super::{Failure, ScenarioRun};
-use crate::engine::Context;
+use crate::context::Context;
 use crate::session::Session;
 use crate::settings::{Settings, settings};
 
@@ -32,7 +33,9 @@ impl ScenarioRun<'_> {
             let Settings { changes, restore, promises } =
                 made.map_err(|reason| Failure::Scenario(format!("{name}: {reason}")))?;
             self.promises.extend(promises);
-            let control = control(&self.planned.control, measures, emulated);
+            // A value is an average over much that disturbs it: nothing known would be seen at its size.
+            let latency = activities.iter().any(|a| a.what.yields() == Some(Yields::Latency));
+            let control = control(&self.planned.control, latency, emulated);
             self.promise_blocks(context, &name, &activities, &control)?;
             let environment = &context.resolved.environments[&name];
             self.sessions[at].sets = !changes.is_empty();
@@ -94,7 +97,8 @@ impl ScenarioRun<'_> {
             }
             None => (context.guardian, context.system),
         };
-        for how in faults.into_iter().chain(proving).flat_map(|fault| block_undos(fault, system)) {
+        for how in faults.into_iter().chain(proving).flat_map(|fault| undos(fault, |path| system.text(path)))
+        {
             self.promises.push(guardian.promise(how).map_err(failed)?);
         }
         Ok(())
@@ -138,9 +142,9 @@ fn as_there(activity: &Activity, emulated: bool) -> Activity {
 }
 
 /// What proves the instrument of a probe.
-fn control(planned: &ControlBy, measures: bool, emulated: bool) -> ControlBy {
+fn control(planned: &ControlBy, latency: bool, emulated: bool) -> ControlBy {
     match planned {
-        _ if !measures => ControlBy::Nothing,
+        _ if !latency => ControlBy::Nothing,
         ControlBy::Fault(fault) if emulated => ControlBy::Fault(fault.emulated()),
         planned => planned.clone(),
     }

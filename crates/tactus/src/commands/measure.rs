@@ -8,13 +8,15 @@ use tactus_model::activity::{Load, Measure as What, Policy};
 use tactus_model::bundle::Contents;
 use tactus_model::control::ControlBy;
 use tactus_model::cpus::CpuRequest;
+use tactus_model::outcome::Yields;
 use tactus_model::plan::{Environment, Placed, Plan, Scenario};
 use tactus_model::{CpuSet, Nanos};
 use tactus_report::analysis::document;
+use tactus_run::Destination;
 use tactus_run::plan::{Choices, Source};
 use tactus_system::{Real, topology};
 
-use super::perform::{Bundle, exit, perform, prepare};
+use super::execute::{prepare, run as execute};
 use crate::cli::{Measure, Policy as Asked};
 use crate::exit::{Exit, Failure};
 use crate::live::Lines;
@@ -39,18 +41,18 @@ pub fn measure(arguments: &Measure) -> Result<Exit, Failure> {
             scratch.path().join("bundle")
         }
     };
-    let mut lines = Lines::new(arguments.quiet || arguments.json, arguments.interval.0);
-    let performed = perform(&resolved, &choices, &Bundle::New(&out, &plan), &mut lines)?;
-    let contents = performed.contents;
+    let lines = Lines::new(arguments.quiet || arguments.json, arguments.interval.0);
+    let executed = execute(&resolved, &choices, Destination::New(&out, &plan), lines)?;
+    let contents = executed.contents;
     if arguments.json {
         output::json(&document(&contents))?;
     } else {
         output::data(&summary(&contents, arguments.histogram))?;
     }
     if arguments.out.is_some() {
-        eprintln!("bundle: {}", performed.dir.display());
+        eprintln!("bundle: {}", executed.dir.display());
     }
-    Ok(exit(&contents))
+    Ok(Exit::of(&contents))
 }
 
 /// The plan that the options describe.
@@ -89,7 +91,7 @@ fn plan(arguments: &Measure) -> Result<Plan, Failure> {
         duration: Some(arguments.duration),
         interval: Some(arguments.interval),
         priority: Some(arguments.priority),
-        policy: Some(match arguments.policy {
+        policy: arguments.policy.map(|policy| match policy {
             Asked::Fifo => Policy::Fifo,
             Asked::Rr => Policy::Rr,
             Asked::Deadline => Policy::Deadline,
@@ -134,11 +136,15 @@ fn deal(arguments: &Measure) -> Result<(Option<u32>, CpuRequest), Failure> {
 fn summary(contents: &Contents, histogram: Option<u32>) -> String {
     let mut text = String::new();
     for row in &contents.rows {
-        for (number, series) in row.result.series.iter().enumerate() {
+        for (number, series) in row.result.series().iter().enumerate() {
             text += &crate::live::line(number, &series.key, row.result.interval_ns, &series.summary);
             text.push('\n');
         }
-        if let Some(limit) = histogram {
+        for value in row.result.values() {
+            text += &crate::live::value_line(value);
+            text.push('\n');
+        }
+        if let Some(limit) = histogram.filter(|_| row.result.outcome.yields() == Yields::Latency) {
             text += &histogram_text(row, limit);
         }
         if let Some(reason) = &row.result.reason {
@@ -171,7 +177,7 @@ fn summary(contents: &Contents, histogram: Option<u32>) -> String {
 fn histogram_text(row: &tactus_model::bundle::Row, limit: u32) -> String {
     let mut text = String::from("# Histogram\n");
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    let own = |series: &tactus_model::bundle::SeriesResult| {
+    let own = |series: &tactus_model::outcome::SeriesResult| {
         let (full, cpu) = (series.key.to_string(), series.key.cpu.to_string());
         let mut counts = vec![0u64; limit];
         let mut overflows = 0;
@@ -186,7 +192,7 @@ fn histogram_text(row: &tactus_model::bundle::Row, limit: u32) -> String {
         }
         (counts, overflows)
     };
-    let columns: Vec<(Vec<u64>, u64)> = row.result.series.iter().map(own).collect();
+    let columns: Vec<(Vec<u64>, u64)> = row.result.series().iter().map(own).collect();
     for us in 0..limit {
         if columns.iter().all(|(counts, _)| counts[us] == 0) {
             continue;
@@ -200,7 +206,7 @@ fn histogram_text(row: &tactus_model::bundle::Row, limit: u32) -> String {
         let _ = writeln!(text, "# {name}: {}", cells.join(" "));
     };
     let of = |figure: fn(&tactus_model::latency::Summary) -> Option<u64>| -> Vec<Option<u64>> {
-        row.result.series.iter().map(|series| figure(&series.summary)).collect()
+        row.result.series().iter().map(|series| figure(&series.summary)).collect()
     };
     last("Min Latencies", of(|s| s.min_ns));
     last("Avg Latencies", of(tactus_model::latency::Summary::mean_rounded));

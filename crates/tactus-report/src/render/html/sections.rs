@@ -122,7 +122,7 @@ fn place(contents: &Contents, environment: &str) -> String {
 fn threads(contents: &Contents, row: &Row) -> Vec<ThreadRow> {
     let result = &row.result;
     let scenario = title(contents, result);
-    let thread = |series: &tactus_model::bundle::SeriesResult| {
+    let thread = |series: &tactus_model::outcome::SeriesResult| {
         let all = &series.summary;
         let number = |value: Option<u64>| value.map_or_else(|| NONE.into(), count);
         let thread = &series.counters;
@@ -150,7 +150,7 @@ fn threads(contents: &Contents, row: &Row) -> Vec<ThreadRow> {
             misses: number(thread.llc_misses),
         }
     };
-    result.series.iter().map(thread).collect()
+    result.series().iter().map(thread).collect()
 }
 
 /// A line for every control, and one for a row without.
@@ -196,7 +196,7 @@ const LARGEST: usize = 8;
 pub fn largest(contents: &Contents) -> Vec<LargestRow> {
     let row = |row: &Row| {
         let result = &row.result;
-        let mut values: Vec<_> = result.series.iter().flat_map(|series| &series.outliers).collect();
+        let mut values: Vec<_> = result.series().iter().flat_map(|series| &series.outliers).collect();
         values.sort_by_key(|outlier| std::cmp::Reverse(outlier.value_ns));
         LargestRow {
             name: clean(&title(contents, result)),
