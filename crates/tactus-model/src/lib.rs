@@ -4,6 +4,7 @@
 //! reads a [`plan`], writes [`event`]s and a [`bundle`], and the report turns a bundle into a
 //! [`document`].
 
+pub mod buckets;
 pub mod bundle;
 pub mod caches;
 pub mod catalogue;
@@ -17,6 +18,7 @@ pub mod event;
 pub mod evidence;
 pub mod facts;
 pub mod finding;
+pub mod histograms;
 pub mod interrupts;
 pub mod latency;
 mod mask;
@@ -31,6 +33,7 @@ pub mod scheduling;
 pub mod series;
 pub mod size;
 pub mod threads;
+pub mod ticks;
 pub mod topology;
 pub mod undo;
 pub mod wire;

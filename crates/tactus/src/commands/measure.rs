@@ -182,8 +182,8 @@ fn histogram_text(row: &tactus_model::bundle::Row, limit: u32) -> String {
         let (full, cpu) = (series.key.to_string(), series.key.cpu.to_string());
         let mut counts = vec![0u64; limit];
         let mut overflows = 0;
-        for interval in row.intervals.iter().filter(|i| i.tag == full || i.tag == cpu) {
-            for (value, count) in interval.counts.buckets().unwrap_or_default() {
+        for (_, counted) in row.histograms.series.iter().filter(|(tag, _)| **tag == full || **tag == cpu) {
+            for (value, count) in counted.buckets() {
                 let us = usize::try_from(value / 1_000).unwrap_or(usize::MAX);
                 match counts.get_mut(us) {
                     Some(at) => *at += count,
