@@ -123,7 +123,7 @@ pub fn read(dir: &Path, name: &str, ticks: &mut Ticks, damage: &mut Vec<String>)
             damage.push(format!("scenarios/{name}/{file}: {bad} lines cannot be read"));
         }
     };
-    let compressed = files::open(dir.join(COMPRESSED)).and_then(|from| {
+    let compressed = files::open(&dir.join(COMPRESSED)).and_then(|from| {
         let from = MultiGzDecoder::new(BufReader::with_capacity(64 * 1024, from));
         reader.lines(Lines::of(BufReader::with_capacity(64 * 1024, from)))
     });
