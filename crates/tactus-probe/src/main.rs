@@ -18,6 +18,7 @@ mod session;
 mod settings;
 mod stderr;
 mod sys;
+mod values;
 mod vcpu_watch;
 mod worker;
 
@@ -35,14 +36,23 @@ fn main() -> ExitCode {
 
 #[cfg(test)]
 mod tests {
-    use tactus_model::catalogue::{Family, WORDS};
+    use tactus_model::catalogue::{Family, WORDS, measurement};
+    use tactus_model::outcome::Yields;
 
     #[test]
     fn every_word_of_the_catalogue_has_its_file_in_its_table() {
         let names = |family| {
             WORDS.iter().filter(move |word| word.family == family).map(|word| word.name).collect::<Vec<_>>()
         };
-        let measurements: Vec<_> = super::measure::MEASUREMENTS.iter().map(|entry| entry.name()).collect();
+        let latencies = super::measure::MEASUREMENTS.iter().map(|entry| entry.name());
+        let values = super::values::MEASUREMENTS.iter().map(|entry| entry.name());
+        for name in latencies.clone() {
+            assert_eq!(measurement(name).unwrap().yields, Some(Yields::Latency), "{name}");
+        }
+        for name in values.clone() {
+            assert_eq!(measurement(name).unwrap().yields, Some(Yields::Values), "{name}");
+        }
+        let measurements: Vec<_> = latencies.chain(values).collect();
         let loads: Vec<_> = super::load::LOADS.iter().map(|entry| entry.name()).collect();
         let mut faults: Vec<_> = super::fault::FAULTS.iter().map(|entry| entry.name()).collect();
         // What is done to a guest from outside is in the watch.
