@@ -147,3 +147,8 @@ fn a_hostile_name_in_the_facts_does_not_leave_its_cell() {
     assert!(!page.contains("<script>x"));
     assert!(!markdown::render(&contents).contains('\u{1b}'));
 }
+
+#[test]
+fn the_json_of_matrices_and_systems() {
+    insta::assert_snapshot!(common::sections(&document(&contents())));
+}

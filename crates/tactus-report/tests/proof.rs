@@ -100,3 +100,8 @@ fn every_format_shows_the_answers() {
     assert_eq!(document.proofs.len(), 3);
     assert!(document.proofs[1].effects[0].shown && document.proofs[1].effects[0].high_ns < 0.0);
 }
+
+#[test]
+fn the_json_of_proofs() {
+    insta::assert_snapshot!(common::sections(&document(&contents())));
+}

@@ -495,3 +495,8 @@ fn what_lies_inside_a_guest_is_called_so() {
     contents.plan.separation = None;
     assert!(markdown::render(&contents).contains("rest (container, podman in guest)"));
 }
+
+#[test]
+fn the_json_of_separation_and_technologies() {
+    insta::assert_snapshot!(common::sections(&document(&contents())));
+}
