@@ -12,7 +12,7 @@ use tactus_model::Evidence;
 use tactus_model::bundle::{Contents, Row};
 use tactus_model::partition::{CacheUse, Phase};
 use tactus_model::plan::{Page, Plan, Shown};
-use tactus_report::analysis::document;
+use tactus_report::document;
 use tactus_report::render::text::{Style, render};
 use tactus_report::render::{html, markdown};
 

@@ -8,8 +8,9 @@ use tactus_model::Evidence;
 use tactus_model::bundle::Contents;
 use tactus_model::event::RowStatus;
 use tactus_model::plan::Proof;
-use tactus_report::analysis::{Answer, caution, document, proofs};
+use tactus_report::document;
 use tactus_report::render::{html, markdown, text};
+use tactus_report::section::proofs::{Answer, caution, proofs};
 
 const SPAN: Span = Span { ticks: 4, samples: 1_000, per_interval: 1, series: 1 };
 

@@ -12,7 +12,7 @@ use tactus_model::control::ControlBy;
 use tactus_model::cpus::CpuRequest;
 use tactus_model::plan::{Environment, Placed, Plan, Scenario};
 use tactus_model::{CpuSet, Nanos};
-use tactus_report::analysis::document;
+use tactus_report::document;
 
 use super::perform::{Bundle, exit, perform, prepare};
 use crate::cli::{Measure, Policy as Asked};

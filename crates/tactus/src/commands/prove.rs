@@ -10,7 +10,7 @@ use tactus_host::system::{Real, System};
 use tactus_model::Nanos;
 use tactus_model::cpus::CpuRequest;
 use tactus_model::plan::Plan;
-use tactus_report::analysis::document;
+use tactus_report::document;
 use tactus_report::render::text::{Style, worth};
 
 use super::look;

@@ -7,7 +7,7 @@ use tactus_host::plan::{Choices, STUDIES, Source, parse, study, this_machine};
 use tactus_host::system::Real;
 use tactus_model::bundle::Present;
 use tactus_model::plan::{OTHER_STATE, Plan};
-use tactus_report::analysis::document;
+use tactus_report::document;
 use tactus_report::render::text::{Style, render};
 
 use super::perform::{Bundle, asked, describe, exit, perform, prepare, present};

@@ -1,0 +1,52 @@
+//! A row in the JSON document.
+
+use tactus_model::bundle::{Contents, Row};
+use tactus_model::document::{AttributionEntry, Entry, SeriesEntry};
+use tactus_model::number::float;
+
+use super::attribution::attribution;
+use super::control::control;
+use super::name::inside;
+use super::published::published;
+use super::summary::{figures, reason};
+use super::verdict::verdict;
+
+/// The entry of a row.
+#[must_use]
+pub fn entry(contents: &Contents, row: &Row) -> Entry {
+    let result = &row.result;
+    Entry {
+        name: result.name.clone(),
+        environment: result.environment.clone(),
+        host: result.host.clone(),
+        kind: result.kind.clone(),
+        inside: inside(contents, &result.environment),
+        evidence: result.evidence,
+        measurement: result.measurement.kind().into(),
+        load: result.load.clone(),
+        fault: result.fault.clone(),
+        status: result.status,
+        reason: reason(contents, result),
+        duration_s: float(result.measured_ns) / 1e9,
+        series: result
+            .series
+            .iter()
+            .map(|series| SeriesEntry {
+                id: series.key.id(&result.environment),
+                key: series.key.clone(),
+                summary: series.summary.clone(),
+            })
+            .collect(),
+        all: figures(result).cloned(),
+        values: None,
+        control: control(result),
+        attribution: attribution(result).map(|found| AttributionEntry {
+            of: found.of,
+            host: found.host,
+            largest_ns: found.largest_ns,
+            waited_ns: found.waited_ns,
+        }),
+        published: published(&contents.plan, &result.name, &result.environment),
+        verdict: verdict(row),
+    }
+}
