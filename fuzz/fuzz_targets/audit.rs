@@ -6,17 +6,17 @@
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
-use tactus_host::audit::{Intent, Subject, all, audit};
+use tactus_audit::{Intent, Subject, all, audit};
 use tactus_model::facts::{Facts, Reading};
 use tactus_model::finding::Role;
 
 static MACHINES: LazyLock<Vec<Facts>> = LazyLock::new(|| {
     [
-        include_str!("../../crates/tactus-host/tests/machines/this-vm.json"),
-        include_str!("../../crates/tactus-host/tests/machines/debian-rt.json"),
-        include_str!("../../crates/tactus-host/tests/machines/debian-arm64.json"),
-        include_str!("../../crates/tactus-host/tests/machines/hwloc-xeon-smt.json"),
-        include_str!("../../crates/tactus-host/tests/machines/container-cgroup2.json"),
+        include_str!("../../crates/tactus-audit/tests/machines/this-vm.json"),
+        include_str!("../../crates/tactus-audit/tests/machines/debian-rt.json"),
+        include_str!("../../crates/tactus-audit/tests/machines/debian-arm64.json"),
+        include_str!("../../crates/tactus-audit/tests/machines/hwloc-xeon-smt.json"),
+        include_str!("../../crates/tactus-audit/tests/machines/container-cgroup2.json"),
     ]
     .iter()
     .map(|text| serde_json::from_str(text).expect("a recorded machine"))

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use libfuzzer_sys::fuzz_target;
-use tactus_host::bundle::{Trust, Writer, read};
+use tactus_bundle::{Trust, Writer, read};
 use tactus_model::bundle::{Machine, RowResult};
 use tactus_model::event::{Event, RowStatus, RunStatus, Stamped, Ticked};
 use tactus_model::facts::Facts;

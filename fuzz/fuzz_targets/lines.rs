@@ -4,8 +4,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tactus_host::environment::serial::lines::Format;
-use tactus_host::environment::serial::read_all;
+use tactus_environment::kind::serial::read_all;
+use tactus_format::lines::Format;
 use tactus_model::latency::histogram;
 
 fuzz_target!(|data: &[u8]| {

@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::{Corpus, fuzz_target};
-use tactus_host::plan::{Source, parse};
+use tactus_run::plan::{Source, parse};
 
 fuzz_target!(|text: &str| -> Corpus {
     let source = Source::new("plan.toml", text);

@@ -21,9 +21,9 @@ def cpu_ms():
 
 
 def main():
-    example = ["cargo", "run", "--quiet", "--release", "-p", "tactus-host", "--example", "audit-speed", "--"]
+    example = ["cargo", "run", "--quiet", "--release", "-p", "tactus-audit", "--example", "audit-speed", "--"]
     recorded = json.loads(
-        subprocess.check_output([*example, "crates/tactus-host/tests/machines/host-128.json.gz"])
+        subprocess.check_output([*example, "crates/tactus-audit/tests/machines/host-128.json.gz"])
     )
     times = []
     for _ in range(ROUNDS):

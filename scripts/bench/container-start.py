@@ -27,7 +27,7 @@ def example():
     """The program that starts one environment the way tactus does."""
     root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
     subprocess.run(
-        ["cargo", "build", "--quiet", "--release", "-p", "tactus-host", "--example", "first-frame"], cwd=root, check=True
+        ["cargo", "build", "--quiet", "--release", "-p", "tactus-environment", "--example", "first-frame"], cwd=root, check=True
     )
     target = os.environ.get("CARGO_TARGET_DIR", os.path.join(root, "target"))
     return os.path.join(target, "release", "examples", "first-frame")

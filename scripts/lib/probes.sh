@@ -1,5 +1,5 @@
-# Sourced by the scripts: the probes that tactus-host embeds, built once for every profile
-# (crates/tactus-host/build.rs reads TACTUS_PROBE_DIR).
+# Sourced by the scripts: the probes that tactus-probe-image embeds, built once for every profile
+# (crates/tactus-probe-image/build.rs reads TACTUS_PROBE_DIR).
 
 PROBE_TARGETS="x86_64-unknown-linux-musl aarch64-unknown-linux-musl"
 

@@ -64,7 +64,8 @@ pub struct Manifest {
     pub files: BTreeMap<String, String>,
     /// Each time that somebody sat down to this run, the first one first. Since format 1.1.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub sittings: Vec<Sitting>,
+    #[serde(rename = "sittings")]
+    pub sessions: Vec<Session>,
     /// What the user asked for beside the plan. Since format 1.1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<Asked>,
@@ -72,7 +73,7 @@ pub struct Manifest {
 
 /// One time at which a run was begun or continued.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Sitting {
+pub struct Session {
     /// When it began, RFC 3339.
     pub started: String,
     /// When it ended; `null` while it runs, or after it died.
@@ -274,8 +275,8 @@ impl RowResult {
     /// Its environment as the name of a place: with the state of the machine, where it has one. Facts are
     /// kept by it: after a reboot an environment is another place.
     #[must_use]
-    pub fn place(&self) -> String {
-        place(&self.environment, self.host.as_deref())
+    pub fn environment_key(&self) -> String {
+        environment_key(&self.environment, self.host.as_deref())
     }
 
     /// Whether there is nothing more to measure.
@@ -372,7 +373,7 @@ pub struct Contents {
 
 /// An environment in a state of the machine.
 #[must_use]
-pub fn place(environment: &str, state: Option<&str>) -> String {
+pub fn environment_key(environment: &str, state: Option<&str>) -> String {
     state.map_or_else(|| environment.to_owned(), |state| format!("{environment}@{state}"))
 }
 

@@ -15,7 +15,7 @@
 //! host   greet                   at any time on a line that outlives its users: hello comes again
 //! ```
 //!
-//! At any time the host side may call for files and programs of the environment ([`crate::door`]).
+//! At any time the host side may call for files and programs of the environment ([`crate::rpc`]).
 //!
 //! All times are nanoseconds of the environment's own CLOCK_MONOTONIC; `at_ns` counts from the
 //! moment the measurement started.
@@ -26,9 +26,9 @@ use crate::activity::{Fault, Load, Measure, Policy};
 use crate::change::Change;
 use crate::control::ControlBy;
 use crate::cpus::CpuSet;
-use crate::door::{Answer, Call, Exited, Output};
 use crate::facts::Facts;
 use crate::latency::{Sparse, Totals};
+use crate::rpc::{Answer, Call, Exited, Output};
 use crate::series::SeriesKey;
 
 /// The version of this protocol. A probe of another one is refused.

@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tactus_model::message::{FromProbe, Note, ToProbe};
 use tactus_model::wire::{Decoder, Encoder, Item};
 
-use crate::door::Door;
+use crate::rpc::RpcServer;
 use crate::sys;
 
 /// The most notes about lines that are no message: a noisy channel must not fill itself.
@@ -47,7 +47,7 @@ pub struct Channel {
     heard: u64,
     /// How long nothing may be heard while a job runs, in ns: where the stream has no end to be noticed.
     patience: u64,
-    door: Door,
+    rpc: RpcServer,
 }
 
 /// What a channel of few bytes a second is still to carry. Nothing waits for it: who measures goes on.
@@ -71,7 +71,7 @@ impl Channel {
             narrow: None,
             heard: sys::now(),
             patience: u64::MAX,
-            door: Door::default(),
+            rpc: RpcServer::default(),
         }
     }
 
@@ -215,12 +215,12 @@ impl Channel {
     /// Waits until something can be read, a child wants attention, or the time is over. Returns whether
     /// there is something to read, and whether a signal came.
     fn wait(&self, patience_ns: Option<u64>) -> io::Result<(bool, bool)> {
-        let limit = patience_ns.into_iter().chain(self.door.patience()).min().map(|ns| Timespec {
+        let limit = patience_ns.into_iter().chain(self.rpc.patience()).min().map(|ns| Timespec {
             tv_sec: (ns / 1_000_000_000).cast_signed(),
             tv_nsec: (ns % 1_000_000_000).cast_signed(),
         });
         let mut descriptors = vec![PollFd::from_borrowed_fd(self.from.as_fd(), PollFlags::IN)];
-        self.door.descriptors(&mut descriptors);
+        self.rpc.descriptors(&mut descriptors);
         match poll(&mut descriptors, limit.as_ref()) {
             Ok(_) => Ok((!descriptors[0].revents().is_empty(), false)),
             Err(rustix::io::Errno::INTR) => Ok((false, true)),
@@ -230,25 +230,25 @@ impl Channel {
 
     fn turn(&mut self) -> io::Result<()> {
         let mut said = Vec::new();
-        self.door.turn(&mut said);
+        self.rpc.turn(&mut said);
         said.iter().try_for_each(|message| self.say(message))
     }
 
     /// Takes leave of children that nobody waits for: PID 1 inherits them all, and so does a probe that has
-    /// started others'. Not while a job has companions.
+    /// started others'. Not while a job has workers.
     ///
     /// # Errors
     /// When the stream is broken.
     pub fn reap(&mut self) -> io::Result<()> {
         let mut said = Vec::new();
-        self.door.reap(&mut said);
+        self.rpc.reap(&mut said);
         said.iter().try_for_each(|message| self.say(message))
     }
 
     fn take(&mut self, item: Item<ToProbe>) -> io::Result<()> {
         let what = match item {
             Item::Message(ToProbe::Call(call)) => {
-                return self.door.serve(call).map_or(Ok(()), |answer| self.say(&FromProbe::Answer(answer)));
+                return self.rpc.serve(call).map_or(Ok(()), |answer| self.say(&FromProbe::Answer(answer)));
             }
             Item::Message(message) => {
                 self.waiting.push_back(message);

@@ -8,7 +8,7 @@ use lexopt::ValueExt;
 use lexopt::prelude::{Long, Value};
 
 use crate::channel::Channel;
-use crate::{companion, confine, door, facts, guardian, line, session, sys, watch};
+use crate::{capabilities, facts, guardian, rpc, serial, session, sys, vcpu_watch, worker};
 
 const HELP: &str = "tactus-probe: the program that tactus puts into every environment
 
@@ -28,9 +28,9 @@ usage:
 enum Command {
     Serve,
     Fleeting,
-    Line { device: PathBuf, baud: Option<u32> },
+    Serial { device: PathBuf, baud: Option<u32> },
     Facts,
-    Companion(String),
+    Worker(String),
     Watch(Vec<String>),
     Confined(u64),
     Child(Vec<std::ffi::OsString>),
@@ -46,7 +46,7 @@ pub fn run() -> u8 {
         Err(error) => Err(format!("{error}\nhint: tactus-probe --help")),
     };
     outcome.unwrap_or_else(|words| {
-        crate::say::say!("tactus-probe: {words}");
+        crate::stderr::say!("tactus-probe: {words}");
         2
     })
 }
@@ -66,21 +66,23 @@ fn parse() -> Result<Command, lexopt::Error> {
                 None => None,
                 Some(other) => return Err(other.unexpected()),
             };
-            Ok(Command::Line { device, baud })
+            Ok(Command::Serial { device, baud })
         }
-        Value(word) if word == companion::ARGUMENT => Ok(Command::Companion(parser.value()?.string()?)),
-        Value(word) if word == watch::ARGUMENT => {
+        Value(word) if word == worker::ARGUMENT => Ok(Command::Worker(parser.value()?.string()?)),
+        Value(word) if word == vcpu_watch::ARGUMENT => {
             let words: Result<Vec<String>, _> = parser.raw_args()?.map(ValueExt::string).collect();
             Ok(Command::Watch(words?))
         }
         Value(word) if word == "confined" => match parser.next()? {
             Some(Long("capabilities")) => {
                 let text = parser.value()?.string()?;
-                confine::mask(&text).map(Command::Confined).ok_or_else(|| "--capabilities is no mask".into())
+                capabilities::mask(&text)
+                    .map(Command::Confined)
+                    .ok_or_else(|| "--capabilities is no mask".into())
             }
             _ => Err("confined: --capabilities MASK is missing".into()),
         },
-        Value(word) if word == door::ARGUMENT => Ok(Command::Child(parser.raw_args()?.collect())),
+        Value(word) if word == rpc::ARGUMENT => Ok(Command::Child(parser.raw_args()?.collect())),
         Value(word) if word == "guardian" => {
             let (journal, marker) = journal_and_marker(&mut parser)?;
             let marker = marker.ok_or("guardian: --marker ID is missing")?;
@@ -112,15 +114,15 @@ fn perform(command: Command) -> Result<u8, String> {
         }
         Command::Guardian { journal, marker } => return Ok(guardian::watch(&journal, &marker)),
         Command::Undo { journal } => return Ok(guardian::undo(&journal)),
-        Command::Watch(words) => return Ok(watch::main(&words)),
-        Command::Child(words) => return Ok(door::main(&words)),
-        Command::Companion(task) => return Ok(companion::main(&task)),
+        Command::Watch(words) => return Ok(vcpu_watch::main(&words)),
+        Command::Child(words) => return Ok(rpc::main(&words)),
+        Command::Worker(task) => return Ok(worker::main(&task)),
         Command::Confined(mask) => {
-            confine::to(mask).and_then(|()| serve()).map_err(|error| error.to_string())?;
+            capabilities::to(mask).and_then(|()| serve()).map_err(|error| error.to_string())?;
         }
         Command::Serve => serve().map_err(|error| error.to_string())?,
-        Command::Line { device, baud } => {
-            line::serve(&device, baud).map_err(|error| format!("{}: {error}", device.display()))?;
+        Command::Serial { device, baud } => {
+            serial::serve(&device, baud).map_err(|error| format!("{}: {error}", device.display()))?;
         }
         Command::Fleeting => {
             remove_own_file();
@@ -150,7 +152,7 @@ fn serve() -> io::Result<()> {
         sys::on_signal(libc::SIGTERM, sys::OnSignal::Exit);
     }
     sys::on_signal(libc::SIGUSR1, sys::OnSignal::Wake);
-    companion::adopt_orphans();
+    worker::adopt_orphans();
     let mut channel = Channel::new(stdin.as_fd().try_clone_to_owned()?, stdout.as_fd().try_clone_to_owned()?);
     session::serve(&mut channel, Vec::new).map(|_| ())
 }

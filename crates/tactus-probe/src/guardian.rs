@@ -50,7 +50,7 @@ pub fn watch(journal: &Path, marker: &str) -> u8 {
 /// Undoes the journal that a power cut or a killed guardian left. Returns the exit code.
 pub fn undo(journal: &Path) -> u8 {
     if !journal.exists() {
-        crate::say::say!("tactus-probe: there is no journal {}", journal.display());
+        crate::stderr::say!("tactus-probe: there is no journal {}", journal.display());
         return 2;
     }
     finish(journal, "")
@@ -60,7 +60,7 @@ pub fn undo(journal: &Path) -> u8 {
 fn without_mark() -> u8 {
     use std::os::unix::process::CommandExt;
     let error = Command::new("/proc/self/exe").args(std::env::args_os().skip(1)).env_remove(MARKER).exec();
-    crate::say::say!("tactus-probe: guardian: /proc/self/exe: {error}");
+    crate::stderr::say!("tactus-probe: guardian: /proc/self/exe: {error}");
     2
 }
 
@@ -90,7 +90,7 @@ fn finish(journal: &Path, told: &str) -> u8 {
             Ok(()) => note_done(record.as_mut(), id),
             Err(error) => {
                 left += 1;
-                crate::say::say!("tactus-probe: guardian: not undone: {how:?}: {error}");
+                crate::stderr::say!("tactus-probe: guardian: not undone: {how:?}: {error}");
             }
         }
     }
@@ -99,7 +99,7 @@ fn finish(journal: &Path, told: &str) -> u8 {
     }
     match fs::remove_file(journal) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            crate::say::say!("tactus-probe: guardian: {}: {error}", journal.display());
+            crate::stderr::say!("tactus-probe: guardian: {}: {error}", journal.display());
             2
         }
         _ => 0,
@@ -208,7 +208,7 @@ pub fn run(words: &[String]) {
     }
 }
 
-/// Kills every process that carries the mark, until there is none; `false` when some do not die. Companions
+/// Kills every process that carries the mark, until there is none; `false` when some do not die. Workers
 /// end with their session by themselves, and some know best what they changed: they are killed last.
 fn kill_marked(marker: &str) -> bool {
     let (spared, until) = (Instant::now() + UNDOING, Instant::now() + DYING);
@@ -218,7 +218,7 @@ fn kill_marked(marker: &str) -> bool {
             return true;
         }
         let all = Instant::now() >= spared;
-        for pid in alive.iter().filter(|pid| all || !is_companion(**pid)) {
+        for pid in alive.iter().filter(|pid| all || !is_worker(**pid)) {
             let _ = kill_process(*pid, Signal::KILL);
         }
         if Instant::now() >= until {
@@ -228,10 +228,10 @@ fn kill_marked(marker: &str) -> bool {
     }
 }
 
-fn is_companion(pid: Pid) -> bool {
+fn is_worker(pid: Pid) -> bool {
     let path = format!("/proc/{}/cmdline", pid.as_raw_nonzero());
     let line = fs::read(path).unwrap_or_default();
-    line.split(|byte| *byte == 0).nth(1) == Some(crate::companion::ARGUMENT.as_bytes())
+    line.split(|byte| *byte == 0).nth(1) == Some(crate::worker::ARGUMENT.as_bytes())
 }
 
 /// Processes whose environment has the mark; never this one. A zombie has no environment.

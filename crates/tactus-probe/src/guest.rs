@@ -59,14 +59,14 @@ pub fn is_whole_system() -> bool {
 pub fn run() -> ! {
     // Not even a fault of the probe may leave a guest standing.
     std::panic::set_hook(Box::new(|fault| {
-        crate::say::say!("tactus-probe: {fault}; powering off");
+        crate::stderr::say!("tactus-probe: {fault}; powering off");
         rustix::fs::sync();
         let _ = reboot(RebootCommand::PowerOff);
     }));
     match speak() {
         Ok(()) => {}
         // The console is the last thing a guest can speak to.
-        Err(words) => crate::say::say!("tactus-probe: {words}; powering off"),
+        Err(words) => crate::stderr::say!("tactus-probe: {words}; powering off"),
     }
     rustix::fs::sync();
     let _ = reboot(RebootCommand::PowerOff);

@@ -1,4 +1,4 @@
-//! A job: its threads and companions are prepared, proven, run, and gone at the end.
+//! A job: its threads and workers are prepared, proven, run, and gone at the end.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -14,18 +14,18 @@ use tactus_model::control::ControlBy;
 use tactus_model::message::{Activity, Done, End, FromProbe, Job, Note, Refusal, ToProbe, What};
 use tactus_model::series::SeriesKey;
 
-use crate::apply::Applied;
 use crate::channel::{Channel, Incoming};
 use crate::clock::Source;
-use crate::companion::{Companion, Ended};
 use crate::measure::control::{self, CpuControl, no_control};
-use crate::measure::gaps::Gaps;
+use crate::measure::gaps::GapHistogram;
 use crate::measure::lane::{Common, Lane, Order, Run, Spec};
 use crate::measure::series::{SMALLEST_GAP, Series};
 use crate::measure::thread::{Measuring, allowed};
 use crate::measure::{self, control_fault, counters, refuse};
-use crate::session::Farewell;
+use crate::session::SessionEnd;
+use crate::settings::Applied;
 use crate::sys;
+use crate::worker::{Ended, Worker};
 
 /// How often the rings are emptied, in ns; they hold four seconds.
 const DRAIN_NS: u64 = 100_000_000;
@@ -41,7 +41,7 @@ pub struct Prepared {
     controls: Vec<CpuControl>,
     /// The fault that is the control, and a priority above the measuring threads.
     control: Option<(Fault, u32)>,
-    companions: Vec<Companion>,
+    workers: Vec<Worker>,
     common: Arc<Common>,
     notes: Vec<Note>,
     duration_ns: u64,
@@ -133,10 +133,10 @@ impl Prepared {
         let applied = Applied::new(&job.changes, job.restore, &mut notes)?;
         let house = House::enter(&job.housekeeping, &mut notes);
         let above = highest_priority(job).map_or(99, |priority| (priority + 1).min(99));
-        let mut companions = Vec::new();
+        let mut workers = Vec::new();
         for activity in &job.activities {
             if !matches!(activity.what, What::Measure { .. }) {
-                companions.push(Companion::start(activity, above)?);
+                workers.push(Worker::start(activity, above)?);
             }
         }
         let common = Arc::<Common>::default();
@@ -158,7 +158,7 @@ impl Prepared {
             threads,
             controls,
             control,
-            companions,
+            workers,
             common,
             notes,
             duration_ns: job.duration_ns,
@@ -258,7 +258,8 @@ fn start_threads(
                 limit_ns: wanted.limit_ns.unwrap_or(u64::MAX),
                 busy: wanted.busy,
             };
-            let gaps = entry.counts_gaps().then(|| Gaps::new(Source::find().scale().ticks(SMALLEST_GAP)));
+            let gaps =
+                entry.counts_gaps().then(|| GapHistogram::new(Source::find().scale().ticks(SMALLEST_GAP)));
             let lane = Arc::new(Lane::new(spec, gaps, Arc::clone(common)));
             threads.push(Measuring::start(lane, entry)?);
         }
@@ -320,7 +321,7 @@ impl Running {
     /// interval after the first one's, so that their wake-ups do not disturb each other by being one
     /// event (cyclictest spreads its threads by different intervals instead).
     pub fn start(mut job: Prepared) -> Self {
-        let failed = job.companions.iter_mut().find_map(|companion| companion.go().err());
+        let failed = job.workers.iter_mut().find_map(|worker| worker.go().err());
         let mut failed = failed;
         let lanes: Vec<_> = job.threads.iter().map(|thread| Arc::clone(&thread.lane)).collect();
         for (index, lane) in lanes.iter().enumerate() {
@@ -346,16 +347,16 @@ impl Running {
         Self { job, series, began, failed }
     }
 
-    /// Measures until the end; returns a farewell when the conversation ended with it.
+    /// Measures until the end; returns a end_of_session when the conversation ended with it.
     ///
     /// # Errors
     /// When the stream breaks.
-    pub fn perform(mut self, channel: &mut Channel) -> io::Result<Option<Farewell>> {
+    pub fn perform(mut self, channel: &mut Channel) -> io::Result<Option<SessionEnd>> {
         let end_at = self.began.saturating_add(self.job.duration_ns);
         let drain_ns = DRAIN_NS.min(self.job.tick_ns);
         let mut next_tick = self.began + self.job.tick_ns;
         let mut next_drain = self.began + drain_ns;
-        let mut farewell = None;
+        let mut end_of_session = None;
         let end = loop {
             let now = sys::now();
             if self.failed.is_some() {
@@ -389,14 +390,14 @@ impl Running {
                 Incoming::Nothing | Incoming::Message(ToProbe::Call(_)) => {}
                 Incoming::Message(ToProbe::Stop) => break End::Stopped,
                 Incoming::Message(ToProbe::Quit) => {
-                    farewell = Some(Farewell::Quit);
+                    end_of_session = Some(SessionEnd::Quit);
                     break End::Stopped;
                 }
                 Incoming::Message(ToProbe::Greet) => {
-                    farewell = Some(Farewell::Greeted);
+                    end_of_session = Some(SessionEnd::Greeted);
                     break End::Stopped;
                 }
-                Incoming::Ended => return Ok(Some(Farewell::Ended)),
+                Incoming::Ended => return Ok(Some(SessionEnd::Ended)),
                 Incoming::Message(ToProbe::Prove | ToProbe::Go) => {
                     channel.note(Note::info("the job already runs"))?;
                 }
@@ -415,8 +416,8 @@ impl Running {
         // One that ended since the last look has not loaded until the end.
         self.look_after(channel)?;
         let mut load_rounds = Vec::new();
-        for companion in self.job.companions.drain(..) {
-            match companion.stop() {
+        for worker in self.job.workers.drain(..) {
+            match worker.stop() {
                 Ok(Ended::Load(activity, rounds)) => load_rounds.push((activity, rounds)),
                 Ok(Ended::Fault(injected)) => channel.say(&FromProbe::Injected(injected))?,
                 Ok(Ended::Before) => {}
@@ -428,7 +429,7 @@ impl Running {
             channel.note(note)?;
         }
         channel.say(&FromProbe::Done(Done { end, reason, measured_ns, load_rounds }))?;
-        Ok(farewell)
+        Ok(end_of_session)
     }
 
     /// At the end of the duration the threads end by themselves; else they are told to.
@@ -464,8 +465,8 @@ impl Running {
     }
 
     fn look_after(&mut self, channel: &mut Channel) -> io::Result<()> {
-        for companion in &mut self.job.companions {
-            if let Some(words) = companion.ended() {
+        for worker in &mut self.job.workers {
+            if let Some(words) = worker.ended() {
                 channel.note(Note::obstacle(words, "the measurement goes on without it"))?;
             }
         }
@@ -501,8 +502,9 @@ impl Running {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use tactus_model::activity::{Measure, Timer};
+
+    use super::*;
 
     fn job(cpus: &str, interval_ns: u64, priority: u32, threads: u32) -> Job {
         let measure = Measure::Timer(Timer { threads: Some(threads), break_at: None });

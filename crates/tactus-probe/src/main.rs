@@ -1,25 +1,25 @@
 //! The probe: one static program that is put into every environment. It collects facts, measures,
 //! makes load, injects faults, and guards what a run must take back.
 
-mod apply;
+mod capabilities;
 mod channel;
 mod cli;
 mod clock;
-mod companion;
-mod confine;
-mod door;
 mod facts;
 mod fault;
 mod guardian;
 mod guest;
 mod job;
-mod line;
 mod load;
 mod measure;
-mod say;
+mod rpc;
+mod serial;
 mod session;
+mod settings;
+mod stderr;
 mod sys;
-mod watch;
+mod vcpu_watch;
+mod worker;
 
 use std::process::ExitCode;
 

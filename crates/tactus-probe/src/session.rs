@@ -13,7 +13,7 @@ const FACTS_PER_MESSAGE: usize = 8 * 1024;
 
 /// Why the conversation ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Farewell {
+pub enum SessionEnd {
     /// The host side said so.
     Quit,
     /// The stream ended.
@@ -26,7 +26,7 @@ pub enum Farewell {
 ///
 /// # Errors
 /// When the stream breaks.
-pub fn serve(channel: &mut Channel, late: impl FnOnce() -> Vec<Note>) -> io::Result<Farewell> {
+pub fn serve(channel: &mut Channel, late: impl FnOnce() -> Vec<Note>) -> io::Result<SessionEnd> {
     channel.say(&FromProbe::Hello(hello()))?;
     // Everything that the first word does not need comes after it.
     for note in late() {
@@ -40,7 +40,7 @@ pub fn serve(channel: &mut Channel, late: impl FnOnce() -> Vec<Note>) -> io::Res
 ///
 /// # Errors
 /// When the stream breaks.
-pub fn converse(channel: &mut Channel) -> io::Result<Farewell> {
+pub fn converse(channel: &mut Channel) -> io::Result<SessionEnd> {
     loop {
         channel.reap()?;
         match channel.next(None)? {
@@ -50,17 +50,17 @@ pub fn converse(channel: &mut Channel) -> io::Result<Farewell> {
                 }
                 match perform(channel, &job)? {
                     None => {}
-                    Some(Farewell::Greeted) => answer(channel)?,
-                    Some(farewell) => return Ok(farewell),
+                    Some(SessionEnd::Greeted) => answer(channel)?,
+                    Some(end_of_session) => return Ok(end_of_session),
                 }
             }
             Incoming::Message(ToProbe::Greet) => answer(channel)?,
-            Incoming::Message(ToProbe::Quit) => return Ok(Farewell::Quit),
+            Incoming::Message(ToProbe::Quit) => return Ok(SessionEnd::Quit),
             Incoming::Message(ToProbe::Prove | ToProbe::Go | ToProbe::Stop) => {
                 channel.note(Note::info("there is no job to start or to stop"))?;
             }
             Incoming::Nothing | Incoming::Message(ToProbe::Call(_)) => {}
-            Incoming::Ended => return Ok(Farewell::Ended),
+            Incoming::Ended => return Ok(SessionEnd::Ended),
         }
     }
 }
@@ -111,8 +111,8 @@ fn say_facts(channel: &mut Channel) -> io::Result<()> {
     }
 }
 
-/// One job from its preparation to `done`. Returns a farewell when the conversation ended with it.
-fn perform(channel: &mut Channel, job: &Job) -> io::Result<Option<Farewell>> {
+/// One job from its preparation to `done`. Returns a end_of_session when the conversation ended with it.
+fn perform(channel: &mut Channel, job: &Job) -> io::Result<Option<SessionEnd>> {
     let mut prepared = match Prepared::new(job) {
         Ok(prepared) => prepared,
         Err(refusal) => {
@@ -141,9 +141,9 @@ fn perform(channel: &mut Channel, job: &Job) -> io::Result<Option<Farewell>> {
                 channel.say(&FromProbe::Done(done))?;
                 return Ok(None);
             }
-            Incoming::Message(ToProbe::Quit) => return Ok(Some(Farewell::Quit)),
-            Incoming::Message(ToProbe::Greet) => return Ok(Some(Farewell::Greeted)),
-            Incoming::Ended => return Ok(Some(Farewell::Ended)),
+            Incoming::Message(ToProbe::Quit) => return Ok(Some(SessionEnd::Quit)),
+            Incoming::Message(ToProbe::Greet) => return Ok(Some(SessionEnd::Greeted)),
+            Incoming::Ended => return Ok(Some(SessionEnd::Ended)),
             Incoming::Message(ToProbe::Job(_)) => {
                 let reason = "a job is already prepared; stop it first".to_owned();
                 channel.say(&FromProbe::Refused(Refusal { reason, hint: None }))?;

@@ -347,7 +347,7 @@ pub fn shared(count: usize) -> io::Result<&'static [Shared]> {
 /// # Errors
 /// Those of fork(2).
 pub fn fork(work: impl FnOnce()) -> io::Result<i32> {
-    // SAFETY: the process has one thread (`companion` is a program of its own), so that no lock can
+    // SAFETY: the process has one thread (`worker` is a program of its own), so that no lock can
     // be held by a thread that the child does not have.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),

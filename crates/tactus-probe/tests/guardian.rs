@@ -80,28 +80,24 @@ fn when_the_pipe_closes_children_end_and_everything_is_undone() {
 }
 
 #[test]
-fn a_companion_is_given_time_to_undo_and_is_killed_when_it_takes_more() {
-    let place = Place::new("companion");
+fn a_worker_is_given_time_to_undo_and_is_killed_when_it_takes_more() {
+    let place = Place::new("worker");
     let (journal, undone) = (place.file("journal"), place.file("undone"));
     let script = "n=0; while [ $n -lt 60000 ]; do n=$((n+1)); done; echo > undone; while :; do :; done";
-    fs::write(place.file("companion"), script).unwrap();
+    fs::write(place.file("worker"), script).unwrap();
     fs::write(&journal, "").unwrap();
-    let mut session = sleeper("companion-run");
-    // Its second word is what a companion's is.
-    let mut companion = Command::new("sh")
-        .arg("companion")
-        .current_dir(&place.0)
-        .env(MARKER, "companion-run")
-        .spawn()
-        .unwrap();
-    let mut guardian = guardian(&journal, "companion-run");
+    let mut session = sleeper("worker-run");
+    // Its second word is what a worker's is.
+    let mut worker =
+        Command::new("sh").arg("worker").current_dir(&place.0).env(MARKER, "worker-run").spawn().unwrap();
+    let mut guardian = guardian(&journal, "worker-run");
     drop(guardian.stdin.take());
     assert!(!session.wait().unwrap().success());
     while !undone.exists() {
-        assert!(companion.try_wait().unwrap().is_none(), "it was killed before it had undone everything");
+        assert!(worker.try_wait().unwrap().is_none(), "it was killed before it had undone everything");
         std::thread::sleep(std::time::Duration::from_millis(1));
     }
-    assert!(!companion.wait().unwrap().success());
+    assert!(!worker.wait().unwrap().success());
     assert_eq!(guardian.wait().unwrap().code(), Some(0));
 }
 

@@ -255,7 +255,7 @@ fn the_end_of_the_stream_ends_everything_at_once() {
     let long = Job { duration_ns: 3_600_000_000_000, ..job(&probe, vec![load(0, &probe, small())]) };
     probe.prepare(long).unwrap();
     probe.say(&ToProbe::Go);
-    assert!(eventually(|| marked("stream").len() == 8), "the probe, its companion and six workers");
+    assert!(eventually(|| marked("stream").len() == 8), "the probe, its worker and six workers");
     drop(probe.stdin.take());
     assert!(probe.ends());
     assert_eq!(probe.child.wait().unwrap().code(), Some(0));

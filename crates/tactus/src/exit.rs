@@ -3,9 +3,9 @@
 use std::io;
 use std::process::ExitCode;
 
-use tactus_host::bundle::BundleError;
-use tactus_host::kernel::KernelError;
-use tactus_host::plan::PlanError;
+use tactus_bundle::BundleError;
+use tactus_environment::kernel::KernelError;
+use tactus_run::plan::PlanError;
 
 /// How the program ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,14 +5,14 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
-use tactus_host::bundle::BundleError;
-use tactus_host::plan::Resolved;
-use tactus_host::run::Sink;
+use tactus_bundle::BundleError;
 use tactus_model::event::{Event, RowStatus, Stamped, Ticked};
 use tactus_model::latency::{Summary, Totals};
 use tactus_model::message::NoteKind;
 use tactus_model::number::{float, whole};
 use tactus_model::series::SeriesKey;
+use tactus_run::Sink;
+use tactus_run::plan::Resolved;
 
 /// A progress line per scenario, with the time left of the whole run.
 pub struct Progress {

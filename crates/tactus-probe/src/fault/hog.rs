@@ -8,9 +8,9 @@ use tactus_model::activity::Fault as Table;
 use tactus_model::message::Refusal;
 
 use super::{Disturbance, Fault, repeat, size};
-use crate::companion::{Work, settle};
 use crate::measure::thread::make_fifo;
 use crate::sys;
+use crate::worker::{Work, reset_scheduling};
 
 /// The fault.
 pub struct Hog;
@@ -55,7 +55,7 @@ pub fn fifo(
     for cpu in cpus.iter() {
         make_fifo(cpu, highest)?;
     }
-    settle(&before);
+    reset_scheduling(&before);
     let longest = sys::shared(cpus.len() * priorities.len())
         .map_err(|error| Refusal { reason: error.to_string(), hint: None })?;
     let mut works: Vec<Work> = Vec::new();

@@ -1,4 +1,4 @@
-//! Faults: one file each, one line in the table. They run in a [`crate::companion`].
+//! Faults: one file each, one line in the table. They run in a [`crate::worker`].
 
 pub mod block;
 pub mod hog;
@@ -10,8 +10,8 @@ use tactus_model::activity;
 use tactus_model::message::Refusal;
 use tactus_model::{CpuSet, Nanos};
 
-use crate::companion::Work;
 use crate::sys::{self, Shared};
+use crate::worker::Work;
 
 /// A fault.
 pub trait Fault: Sync {

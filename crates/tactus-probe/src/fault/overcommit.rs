@@ -45,9 +45,10 @@ impl Fault for Overcommit {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use tactus_model::Nanos;
     use tactus_model::activity;
+
+    use super::*;
 
     fn why(threads: u32, length: u64, above: u32) -> String {
         let table =

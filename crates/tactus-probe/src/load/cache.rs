@@ -9,7 +9,7 @@ use tactus_model::message::Refusal;
 use tactus_model::size::Bytes;
 
 use super::{Load, each, length, next, number, room, stranger};
-use crate::companion::Work;
+use crate::worker::Work;
 
 /// The load.
 pub struct Cache;
@@ -67,8 +67,9 @@ fn churn(bytes: u64, blocks: u64, seed: u64, rounds: &AtomicU64, enough: impl Fn
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use tactus_model::activity;
+
+    use super::*;
 
     fn works(cpus: &str, table: activity::Cache) -> Result<usize, Refusal> {
         Ok(Cache.works(&Table::Cache(table), &cpus.parse().unwrap())?.len())

@@ -18,8 +18,8 @@ use tactus_model::activity::Load as Table;
 use tactus_model::message::Refusal;
 
 use super::{Load, refuse, stranger};
-use crate::companion::{Work, over, settle};
 use crate::sys;
+use crate::worker::{Work, over, reset_scheduling};
 
 /// The load.
 pub struct Command;
@@ -50,7 +50,7 @@ impl Load for Command {
         }
         let (words, cpus) = (table.run.clone(), cpus.clone());
         Ok(vec![Box::new(move |rounds| {
-            settle(&cpus);
+            reset_scheduling(&cpus);
             let Ok((alive, hold)) = rustix::pipe::pipe() else { return };
             sys::separate_processes();
             // From here on this process holds `hold`, and the end of it is the end of the program.
@@ -116,8 +116,9 @@ fn watch(words: &[String], rounds: &AtomicU64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use tactus_model::activity;
+
+    use super::*;
 
     fn works(run: &[&str]) -> Result<usize, Refusal> {
         let run = run.iter().map(|word| (*word).to_owned()).collect();

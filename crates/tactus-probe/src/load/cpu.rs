@@ -7,8 +7,8 @@ use tactus_model::activity::Load as Table;
 use tactus_model::message::Refusal;
 
 use super::{Load, each, next, refuse, stranger};
-use crate::companion::Work;
 use crate::sys;
+use crate::worker::Work;
 
 /// How often it is busy and idle in turn, in ns.
 const PERIOD_NS: u64 = 10_000_000;

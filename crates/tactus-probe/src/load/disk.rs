@@ -16,7 +16,7 @@ use tactus_model::message::Refusal;
 use tactus_model::size::Bytes;
 
 use super::{Load, length, next, number, pinned, refuse, stranger};
-use crate::companion::{Work, over};
+use crate::worker::{Work, over};
 
 /// The load.
 pub struct Disk;
@@ -132,8 +132,9 @@ fn churn(file: &File, bytes: u64, rounds: &AtomicU64, enough: impl Fn() -> bool)
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use tactus_model::activity;
+
+    use super::*;
 
     fn works(directory: Option<&str>, bytes: u64) -> Result<usize, Refusal> {
         let table = activity::Disk { directory: directory.map(str::to_owned), bytes: Some(Bytes(bytes)) };

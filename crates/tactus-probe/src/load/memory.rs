@@ -9,7 +9,7 @@ use tactus_model::activity::Load as Table;
 use tactus_model::message::Refusal;
 
 use super::{Load, each, length, number, refuse, room, stranger};
-use crate::companion::Work;
+use crate::worker::Work;
 
 /// The load.
 pub struct Memory;
@@ -75,9 +75,10 @@ fn stream(bytes: u64, rounds: &AtomicU64, enough: impl Fn() -> bool) {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use tactus_model::activity;
     use tactus_model::size::Bytes;
+
+    use super::*;
 
     fn works(bytes: Option<u64>) -> Result<usize, Refusal> {
         let table = activity::Memory { bytes: bytes.map(Bytes) };

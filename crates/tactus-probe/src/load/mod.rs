@@ -1,4 +1,4 @@
-//! Loads: one file each, one line in the table. They run in a [`crate::companion`].
+//! Loads: one file each, one line in the table. They run in a [`crate::worker`].
 
 pub mod cache;
 pub mod command;
@@ -15,7 +15,7 @@ use tactus_model::activity;
 use tactus_model::message::Refusal;
 use tactus_model::size::Bytes;
 
-use crate::companion::{Work, settle};
+use crate::worker::{Work, reset_scheduling};
 
 /// A load.
 pub trait Load: Sync {
@@ -58,7 +58,7 @@ fn each(cpus: &CpuSet, work: &dyn Fn(u32) -> Work) -> Vec<Work> {
 /// A worker that runs on one CPU.
 fn pinned(cpu: u32, work: Work) -> Work {
     Box::new(move |rounds| {
-        settle(&CpuSet::one(cpu));
+        reset_scheduling(&CpuSet::one(cpu));
         work(rounds);
     })
 }

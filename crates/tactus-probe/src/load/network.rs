@@ -11,8 +11,8 @@ use tactus_model::message::Refusal;
 use tactus_model::size::Bytes;
 
 use super::{Load, length, number, pinned, refuse, stranger};
-use crate::companion::{Work, over};
 use crate::sys;
+use crate::worker::{Work, over};
 
 /// The load.
 pub struct Network;
@@ -96,8 +96,9 @@ fn receive(from: &UdpSocket, rounds: &AtomicU64) -> io::Error {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use tactus_model::activity;
+
+    use super::*;
 
     #[test]
     fn a_datagram_is_one_that_the_loopback_can_carry() {

@@ -14,7 +14,7 @@ use tactus_model::activity::{self, Load as Table};
 use tactus_model::message::Refusal;
 
 use super::Load;
-use crate::companion::{Work, settle};
+use crate::worker::{Work, reset_scheduling};
 
 /// The load.
 pub struct Scheduler;
@@ -43,14 +43,14 @@ impl Load for Scheduler {
             for input in inputs {
                 let cpus = cpus.clone();
                 works.push(Box::new(move |rounds| {
-                    settle(&cpus);
+                    reset_scheduling(&cpus);
                     receive(&input, shape.size, rounds);
                 }));
             }
             for _ in 0..shape.pairs {
                 let (cpus, outputs) = (cpus.clone(), Rc::clone(&outputs));
                 works.push(Box::new(move |_| {
-                    settle(&cpus);
+                    reset_scheduling(&cpus);
                     send(&outputs, shape.size);
                 }));
             }

@@ -14,8 +14,8 @@ use tactus_model::{CpuSet, Nanos};
 
 use super::control::{deadline_note, no_control};
 use super::lane::{Lane, Order, Run};
-use crate::companion::{Companion, Ended};
 use crate::sys;
+use crate::worker::{Ended, Worker};
 
 /// Rounds until a thread is said not to have seen it: others disturb, too.
 const ATTEMPTS: u32 = 4;
@@ -33,8 +33,8 @@ pub fn run(fault: &Fault, lanes: &[Arc<Lane>], above: u32) -> (Vec<Control>, Vec
     let window = every + 2 * length + LEAST_EVERY_NS;
     let noise = measure(lanes, length, window);
     let cpus: CpuSet = lanes.iter().map(|lane| lane.spec.series.cpu).collect();
-    let companion = match start(fault, &cpus, above) {
-        Ok(companion) => companion,
+    let worker = match start(fault, &cpus, above) {
+        Ok(worker) => worker,
         Err(refusal) => return (Vec::new(), vec![no_control(&format!("CPUs {cpus}"), refusal)]),
     };
     let control = |(lane, noise_ns): (&Arc<Lane>, &u64)| Control {
@@ -61,7 +61,7 @@ pub fn run(fault: &Fault, lanes: &[Arc<Lane>], above: u32) -> (Vec<Control>, Vec
         }
     }
     let mut notes = Vec::new();
-    match companion.stop() {
+    match worker.stop() {
         Ok(Ended::Fault(injected)) => notes.push(Note::info(format!(
             "the control was {} of {} by {}",
             fault.kind(),
@@ -99,15 +99,15 @@ fn often(fault: &Fault) -> Fault {
     fault
 }
 
-fn start(fault: &Fault, cpus: &CpuSet, above: u32) -> Result<Companion, Refusal> {
+fn start(fault: &Fault, cpus: &CpuSet, above: u32) -> Result<Worker, Refusal> {
     if !matches!(fault, Fault::Block(_) | Fault::Hog(_)) {
         let reason = format!("`{}` has no size at which every thread would see it", fault.kind());
         return Err(Refusal { reason, hint: Some("use block or hog as the control".into()) });
     }
     let what = What::Fault(fault.clone());
-    let mut companion = Companion::start(&Activity { id: 0, cpus: cpus.clone(), what }, above)?;
-    companion.go().map_err(|reason| Refusal { reason, hint: None })?;
-    Ok(companion)
+    let mut worker = Worker::start(&Activity { id: 0, cpus: cpus.clone(), what }, above)?;
+    worker.go().map_err(|reason| Refusal { reason, hint: None })?;
+    Ok(worker)
 }
 
 /// Lets all lanes measure for `window` ns and returns the largest value of each, in ns.
@@ -143,9 +143,10 @@ const fn is_proven(injected: u64, seen: u64, noise: u64) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use tactus_model::activity::{Hog, Overcommit};
     use tactus_model::message::NoteKind;
+
+    use super::*;
 
     const MS: u64 = 1_000_000;
 

@@ -14,7 +14,7 @@ const MOST_BITS: u32 = 44;
 const BUCKETS: usize = (LINEAR + (MOST_BITS - LINEAR_BITS) as u64 * HALF) as usize;
 
 /// The counts, in ticks of the polled clock.
-pub struct Gaps {
+pub struct GapHistogram {
     counts: Box<[AtomicU64]>,
     min: AtomicU64,
     max: AtomicU64,
@@ -38,8 +38,8 @@ pub struct Counted {
     pub sum: u64,
 }
 
-impl Gaps {
-    /// No counts; the memory is already touched. `floor`: the first value of [`Gaps::floor`].
+impl GapHistogram {
+    /// No counts; the memory is already touched. `floor`: the first value of [`GapHistogram::floor`].
     pub fn new(floor: u64) -> Self {
         let gaps = Self {
             counts: (0..BUCKETS).map(|_| AtomicU64::new(1)).collect(),
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn differences_are_what_was_counted_between_two_looks() {
-        let gaps = Gaps::new(0);
+        let gaps = GapHistogram::new(0);
         let mut state = Vec::new();
         [5, 5, 9].into_iter().for_each(|ticks| gaps.count(ticks));
         let first = gaps.since(&mut state);

@@ -8,7 +8,7 @@ use rustix::thread::futex;
 use tactus_model::activity::Policy;
 use tactus_model::series::SeriesKey;
 
-use super::gaps::Gaps;
+use super::gaps::GapHistogram;
 use super::ring::Ring;
 use crate::sys;
 
@@ -74,7 +74,7 @@ pub struct Lane {
     /// Its samples.
     pub ring: Ring,
     /// Counts of `spin`.
-    pub gaps: Option<Gaps>,
+    pub gaps: Option<GapHistogram>,
     /// Its thread id.
     pub tid: AtomicU32,
     /// What all lanes of a job share.
@@ -102,7 +102,7 @@ struct Mailbox {
 
 impl Lane {
     /// A lane whose thread does not run yet.
-    pub fn new(spec: Spec, gaps: Option<Gaps>, common: Arc<Common>) -> Self {
+    pub fn new(spec: Spec, gaps: Option<GapHistogram>, common: Arc<Common>) -> Self {
         let ring_interval = if gaps.is_some() { u64::MAX } else { spec.interval_ns };
         Self {
             ring: Ring::new(ring_interval),

@@ -23,13 +23,13 @@ pub struct Sample {
 
 /// Keeps what one side writes away from the cache line of the other.
 #[repr(align(128))]
-struct Line<T>(T);
+struct CachePadded<T>(T);
 
 /// The ring. A full one never blocks the writer: the sample is then counted in the totals alone.
 pub struct Ring {
-    head: Line<AtomicU64>,
-    tail: Line<AtomicU64>,
-    full: Line<Full>,
+    head: CachePadded<AtomicU64>,
+    tail: CachePadded<AtomicU64>,
+    full: CachePadded<Full>,
     slots: Box<[[AtomicU64; 2]]>,
     mask: usize,
 }
@@ -50,9 +50,9 @@ impl Ring {
         // Writing every slot makes its page real now: the allocator's zero pages are not.
         let slots: Box<[_]> = (0..size).map(|_| [AtomicU64::new(1), AtomicU64::new(1)]).collect();
         Self {
-            head: Line(AtomicU64::new(0)),
-            tail: Line(AtomicU64::new(0)),
-            full: Line(Full {
+            head: CachePadded(AtomicU64::new(0)),
+            tail: CachePadded(AtomicU64::new(0)),
+            full: CachePadded(Full {
                 cycles: AtomicU64::new(0),
                 overruns: AtomicU64::new(0),
                 min: AtomicU64::new(u64::MAX),

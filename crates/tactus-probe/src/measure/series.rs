@@ -22,12 +22,12 @@ pub const SMALLEST_GAP: u64 = 1_000;
 
 /// The largest values of a series with their times.
 #[derive(Debug, Default)]
-struct Largest {
+struct TopN {
     /// (value, at, sent), largest first.
     kept: Vec<(u64, u64, bool)>,
 }
 
-impl Largest {
+impl TopN {
     /// Values up to this one are not among the largest.
     fn floor(&self) -> u64 {
         if self.kept.len() < OUTLIERS { 0 } else { self.kept.last().map_or(0, |(value, ..)| *value) }
@@ -57,7 +57,7 @@ pub struct Series {
     began: u64,
     now: Latency,
     total: Totals,
-    largest: Largest,
+    largest: TopN,
     polled: Option<Polled>,
     before: ThreadCounters,
     /// Cache misses of the CPU, where it counts them.
@@ -95,7 +95,7 @@ impl Series {
             began,
             now: Latency::new(),
             total: Totals::default(),
-            largest: Largest::default(),
+            largest: TopN::default(),
             polled,
             before,
             misses,
@@ -193,13 +193,14 @@ impl Series {
 
 #[cfg(test)]
 mod tests {
-    use super::super::gaps::Gaps;
+    use tactus_model::activity::Policy;
+
+    use super::super::gaps::GapHistogram;
     use super::super::lane::Spec;
     use super::super::ring::Sample;
     use super::*;
-    use tactus_model::activity::Policy;
 
-    fn lane(gaps: Option<Gaps>) -> Arc<Lane> {
+    fn lane(gaps: Option<GapHistogram>) -> Arc<Lane> {
         let series = SeriesKey { cpu: 0, thread: 0, priority: 0, kind: "thread".into() };
         let interval_ns = if gaps.is_some() { 0 } else { 1_000 };
         let spec =
@@ -239,7 +240,7 @@ mod tests {
 
     #[test]
     fn the_largest_values_are_sent_once_and_at_most_four_a_tick() {
-        let mut largest = Largest::default();
+        let mut largest = TopN::default();
         (1..=100).for_each(|value| largest.offer(value, value));
         assert_eq!(largest.floor(), 69);
         assert_eq!(largest.unsent(PER_TICK).map(|(value, _)| value).collect::<Vec<_>>(), [100, 99, 98, 97]);
@@ -251,7 +252,7 @@ mod tests {
 
     #[test]
     fn gaps_of_a_tick_have_exact_extremes_and_a_sum() {
-        let lane = lane(Some(Gaps::new(0)));
+        let lane = lane(Some(GapHistogram::new(0)));
         let gaps = lane.gaps.as_ref().unwrap();
         gaps.count(1_000_000);
         let mut series = Series::begin(Arc::clone(&lane), 0, "");

@@ -118,8 +118,9 @@ fn poll(lane: &Lane, run: Run, scale: Scale, read: impl Fn() -> u64) {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use tactus_model::activity;
+
+    use super::*;
 
     #[test]
     fn a_part_of_a_second_that_is_none_is_refused() {

@@ -41,7 +41,7 @@ pub(super) fn ended_early(result: &RowResult) -> bool {
 /// The CPUs of a row's environment that were not measured, as a cpulist; empty where it is not known.
 #[must_use]
 pub fn left_out(contents: &Contents, result: &RowResult) -> String {
-    let Some(facts) = contents.facts.get(&result.place()) else { return String::new() };
+    let Some(facts) = contents.facts.get(&result.environment_key()) else { return String::new() };
     if result.series.is_empty() {
         return String::new();
     }

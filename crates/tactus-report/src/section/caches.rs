@@ -65,7 +65,7 @@ fn pair<'a>(contents: &'a Contents, scenarios: &[String]) -> Option<[&'a Row; 2]
 fn entry(contents: &Contents, scenarios: &[String]) -> Option<CachesEntry> {
     let [rest, with] = pair(contents, scenarios)?;
     let loaded = loaded(with);
-    let groups = contents.facts.get(&with.result.place()).map(|facts| groups(facts, &loaded));
+    let groups = contents.facts.get(&with.result.environment_key()).map(|facts| groups(facts, &loaded));
     let published = published(&contents.plan, &with.result.name, &with.result.environment);
     let unmeasured = [rest, with].into_iter().filter(|row| figures(&row.result).is_none());
     let cpus: CpuSet = with.result.series.iter().map(|series| series.key.cpu).collect();

@@ -55,7 +55,7 @@ impl Section for Systems {
 pub fn systems(contents: &Contents) -> Vec<SystemEntry> {
     let places: BTreeSet<String> = asked(contents, FigureKind::Threads)
         .flat_map(|figure| rows_of(contents, figure))
-        .map(|row| row.result.place())
+        .map(|row| row.result.environment_key())
         .collect();
     places.into_iter().filter_map(|place| Some(entry(&place, contents.facts.get(&place)?))).collect()
 }

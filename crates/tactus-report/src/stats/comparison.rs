@@ -93,7 +93,7 @@ pub fn comparison(contents: &Contents) -> Vec<Line> {
             name: title(contents, result),
             apart: apart(contents, &result.name),
             environment: result.environment.clone(),
-            place: result.place(),
+            place: result.environment_key(),
             kind: result.kind.clone(),
             measurement: result.measurement.kind(),
             evidence: result.evidence,

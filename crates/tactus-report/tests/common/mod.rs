@@ -199,7 +199,7 @@ pub fn manifest(plan: &str) -> Manifest {
             system: "Debian GNU/Linux 13 (trixie)".into(),
         },
         files: BTreeMap::new(),
-        sittings: Vec::new(),
+        sessions: Vec::new(),
         asked: None,
     }
 }

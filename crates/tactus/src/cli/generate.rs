@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use tactus_host::tune::generate::{Page, Size};
 use tactus_model::CpuSet;
+use tactus_tune::generate::{Page, Size};
 
 /// Arguments of `generate`.
 #[derive(Debug, Args)]

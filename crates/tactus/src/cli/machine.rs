@@ -16,7 +16,7 @@ pub struct Environments {
 #[derive(Debug, Args)]
 pub struct Probe {
     /// The architecture that it is for; this machine's own when it is not said
-    #[arg(long, value_parser = ["x86_64", "aarch64"], default_value = tactus_host::kernel::OWN)]
+    #[arg(long, value_parser = ["x86_64", "aarch64"], default_value = tactus_environment::kernel::OWN)]
     pub arch: String,
     /// The file; `-` for stdout
     #[arg(long)]
@@ -48,7 +48,7 @@ pub enum KernelCommand {
         #[arg(default_value = "rt")]
         name: String,
         /// The guest's architecture, `x86_64` or `aarch64`; this machine's own when it is not said
-        #[arg(long, value_parser = ["x86_64", "aarch64"], default_value = tactus_host::kernel::OWN)]
+        #[arg(long, value_parser = ["x86_64", "aarch64"], default_value = tactus_environment::kernel::OWN)]
         arch: String,
     },
     /// Choose the kernel that guests boot when the plan does not say

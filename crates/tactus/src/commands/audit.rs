@@ -4,19 +4,19 @@ mod list;
 
 use std::path::Path;
 
-use tactus_host::audit::{self, Intent, Subject};
-use tactus_host::bundle::{self, Trust};
-use tactus_host::environment;
-use tactus_host::system::{Real, System};
+use tactus_audit::{self as audit, Intent, Subject};
+use tactus_bundle::{self as bundle, Trust};
+use tactus_environment as environment;
 use tactus_model::CpuSet;
-use tactus_model::bundle::place;
+use tactus_model::bundle::environment_key;
 use tactus_model::facts::Facts;
 use tactus_model::finding::{Audit as Audits, Role, Severity};
 use tactus_model::topology::Topology;
 use tactus_report::audit::{Audited, Detail, document, junit, markdown, text};
 use tactus_report::render::text::Style;
+use tactus_system::{Real, System};
 
-use super::look::{self, Seen};
+use super::facts::{self, Seen};
 use crate::cli::{Audit, AuditFormat, AuditRole, Threshold};
 use crate::exit::{Exit, Failure};
 use crate::output;
@@ -29,10 +29,10 @@ pub fn audit(arguments: &Audit) -> Result<Exit, Failure> {
     let systems = match (&arguments.from, &arguments.on) {
         (Some(path), _) => recorded(path)?,
         (None, Some(kind)) => {
-            let spec = look::described(kind, arguments.kernel.as_deref(), arguments.cmdline.as_deref());
-            vec![look::inside(&spec)?]
+            let spec = facts::described(kind, arguments.kernel.as_deref(), arguments.cmdline.as_deref());
+            vec![facts::inside(&spec)?]
         }
-        (None, None) => vec![look::here()?],
+        (None, None) => vec![facts::here()?],
     };
     let mut audits = Vec::new();
     for system in systems {
@@ -115,7 +115,8 @@ pub fn recorded(path: &Path) -> Result<Vec<Seen>, Failure> {
             // In a plan with states of the machine `guest@STATE` was carried by `host@STATE`.
             let (name, state) = at.split_once('@').map_or((at.as_str(), None), |(n, s)| (n, Some(s)));
             let role = role(name);
-            let carrier = contents.facts.get(&place("host", state)).filter(|_| role != Role::Host).cloned();
+            let carrier =
+                contents.facts.get(&environment_key("host", state)).filter(|_| role != Role::Host).cloned();
             Seen { environment: at.clone(), role, facts: facts.clone(), later: None, carrier }
         })
         .collect();

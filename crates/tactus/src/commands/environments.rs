@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use serde::Serialize;
-use tactus_host::environment::{ENVIRONMENTS, Usable};
-use tactus_host::system::Real;
+use tactus_environment::{ENVIRONMENTS, Usable};
+use tactus_system::Real;
 
 use crate::cli::Environments;
 use crate::exit::{Exit, Failure};

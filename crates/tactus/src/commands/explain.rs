@@ -2,13 +2,13 @@
 
 use std::fmt::Write;
 
-use tactus_host::audit::{self, Check};
-use tactus_host::environment::{self, ENVIRONMENTS};
-use tactus_host::plan::{STUDIES, Source, parse, study};
-use tactus_host::tune::generate::{self, GENERATORS};
+use tactus_audit::{self as audit, Check};
+use tactus_environment::{self as environment, ENVIRONMENTS};
 use tactus_model::catalogue::{Family, WORDS, word};
 use tactus_report::render::FORMATS;
 use tactus_report::units::wrapped;
+use tactus_run::plan::{STUDIES, Source, parse, study};
+use tactus_tune::generate::{self, GENERATORS};
 
 use crate::cli::Explain;
 use crate::exit::{Exit, Failure};

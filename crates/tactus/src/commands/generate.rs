@@ -2,16 +2,18 @@
 
 use std::path::{Path, PathBuf};
 
-use tactus_host::audit::{Intent, Subject};
-use tactus_host::system::{Real, System};
-use tactus_host::tune::generate::{self, Accel, File, GENERATORS, Order, Output, Refusal, Wish, libvirt};
-use tactus_host::tune::plan::{Choice, Plan};
-use tactus_host::tune::profile;
+use tactus_audit::{Intent, Subject};
 use tactus_model::change::Change;
 use tactus_model::facts::Facts;
 use tactus_model::finding::Role;
+use tactus_system::{Real, System};
+use tactus_tune::generate::{
+    self, Accel, File, GENERATORS, GenerateError, GenerateRequest, GuestOptions, Output, libvirt,
+};
+use tactus_tune::plan::{Choice, Plan};
+use tactus_tune::profile;
 
-use super::{audit, look};
+use super::{audit, facts};
 use crate::cli::{Generate, GenerateAccel};
 use crate::exit::{Exit, Failure};
 use crate::output;
@@ -25,7 +27,7 @@ pub fn generate(arguments: &Generate) -> Result<Exit, Failure> {
         )
     })?;
     let profile = profile::find(&arguments.profile)
-        .ok_or_else(|| refused(&Refusal::UnknownProfile(arguments.profile.clone())))?;
+        .ok_or_else(|| refused(&GenerateError::UnknownProfile(arguments.profile.clone())))?;
     let own = arguments.patch.as_deref().map(|file| domain(file, generator.name)).transpose()?;
 
     let facts = facts(arguments)?;
@@ -37,7 +39,7 @@ pub fn generate(arguments: &Generate) -> Result<Exit, Failure> {
         .into_iter()
         .map(|step| step.change)
         .collect();
-    let wish = Wish {
+    let options = GuestOptions {
         name: arguments.name.clone(),
         vcpus: arguments.vcpus,
         memory: arguments.memory,
@@ -47,16 +49,16 @@ pub fn generate(arguments: &Generate) -> Result<Exit, Failure> {
             GenerateAccel::Tcg => Accel::Tcg,
         }),
     };
-    let order = Order {
+    let request = GenerateRequest {
         subject: &subject,
         profile: profile.name,
         changes: &changes,
-        wish: &wish,
+        options: &options,
         says: generate::of_check,
     };
     let output = match own {
-        Some((file, text)) => patched(&file, &text, &order),
-        None => (generator.generate)(&order),
+        Some((file, text)) => patched(&file, &text, &request),
+        None => (generator.generate)(&request),
     }
     .map_err(|refusal| refused(&refusal))?;
 
@@ -73,7 +75,7 @@ pub fn generate(arguments: &Generate) -> Result<Exit, Failure> {
     Ok(Exit::Good)
 }
 
-fn refused(refusal: &Refusal) -> Failure {
+fn refused(refusal: &GenerateError) -> Failure {
     Failure::say(refusal.to_string(), refusal.hint())
 }
 
@@ -98,8 +100,8 @@ fn domain(file: &Path, generator: &str) -> Result<(String, String), Failure> {
     Ok((name, text))
 }
 
-fn patched(file: &str, text: &str, order: &Order<'_>) -> Result<Output, Refusal> {
-    let (text, mut output) = libvirt::patch(text, file, order)?;
+fn patched(file: &str, text: &str, request: &GenerateRequest<'_>) -> Result<Output, GenerateError> {
+    let (text, mut output) = libvirt::patch(text, file, request)?;
     let name =
         Path::new(file).file_name().map_or_else(|| file.to_owned(), |n| n.to_string_lossy().into_owned());
     output.files = vec![File { belongs: format!("libvirt (virsh define {name})"), name, mode: 0o644, text }];
@@ -108,7 +110,7 @@ fn patched(file: &str, text: &str, order: &Order<'_>) -> Result<Output, Refusal>
 
 fn facts(arguments: &Generate) -> Result<Facts, Failure> {
     let Some(path) = &arguments.from else {
-        let mut facts = look::now()?;
+        let mut facts = facts::now()?;
         profile::complete(&mut facts, &Real);
         return Ok(facts);
     };

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use tactus_host::kernel;
-use tactus_host::system::Real;
+use tactus_environment::kernel;
+use tactus_system::Real;
 
 use crate::cli::KernelCommand;
 use crate::exit::{Exit, Failure};

@@ -4,8 +4,6 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use serde_json::{Value, json};
-use tactus_host::plan::{Choices, Source, topology};
-use tactus_host::system::Real;
 use tactus_model::activity::{Load, Measure as What, Policy};
 use tactus_model::bundle::Contents;
 use tactus_model::control::ControlBy;
@@ -13,6 +11,8 @@ use tactus_model::cpus::CpuRequest;
 use tactus_model::plan::{Environment, Placed, Plan, Scenario};
 use tactus_model::{CpuSet, Nanos};
 use tactus_report::document;
+use tactus_run::plan::{Choices, Source};
+use tactus_system::{Real, topology};
 
 use super::perform::{Bundle, exit, perform, prepare};
 use crate::cli::{Measure, Policy as Asked};

@@ -2,16 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use tactus_host::audit;
-use tactus_host::bundle::{self, Resumed, Trust, Writer};
-use tactus_host::guardian::{self, Guardian};
-use tactus_host::plan::{Choices, Resolved, Source, check, resolve, state, topology};
-use tactus_host::run::{Interrupt, Recorder, Sink, run};
-use tactus_host::system::{Real, System};
-use tactus_host::tune::profile;
+use tactus_bundle::{self as bundle, Resumed, Trust, Writer};
 use tactus_model::bundle::{Asked, Contents, Machine, Present};
 use tactus_model::event::{RowStatus, RunStatus};
 use tactus_model::plan::{OTHER_STATE, Plan};
+use tactus_run::plan::{Choices, Resolved, Source, check, resolve, state};
+use tactus_run::{Interrupt, Recorder, Sink, run};
+use tactus_system::guardian::{self, Guardian};
+use tactus_system::{Real, System, topology};
+use tactus_tune::profile;
 
 use crate::exit::{Exit, Failure};
 
@@ -65,9 +64,9 @@ pub fn perform(
             writer.keep_source(plan, asked(choices))?;
             (writer, out)
         }
-        Bundle::Again(out, resumed) => (resumed.writer(resolved)?, out),
+        Bundle::Again(out, resumed) => (tactus_run::resumed_writer(resumed, resolved)?, out),
     };
-    writer.sit_down(here, choices.state.clone())?;
+    writer.begin_session(here, choices.state.clone())?;
     let consoles = out.join("console");
     std::fs::create_dir_all(&consoles)?;
     let mut recorder = Recorder::new(writer, resolved);
@@ -85,7 +84,7 @@ pub fn perform(
     guardian.finish();
     let status = match ended {
         Ok(status) => status,
-        Err(tactus_host::run::RunError::Record(error)) => return Err(error.into()),
+        Err(tactus_run::RunError::Record(error)) => return Err(error.into()),
     };
     let dir = recorder.into_writer().finish(status)?;
     let contents = bundle::read(&dir, Trust::Whole)?;
@@ -117,7 +116,7 @@ pub fn present(plan: &Plan, said: Option<&str>) -> Result<Option<Present>, Failu
             format!("use {OTHER_STATE}, {}", known.join(", ")),
         ));
     }
-    let mut facts = audit::facts(&Real, &topology(&Real), std::process::id()).map_err(|error| {
+    let mut facts = tactus_system::facts(&Real, &topology(&Real), std::process::id()).map_err(|error| {
         Failure::new(error, "the probe is put into the cache: set TACTUS_CACHE_DIR to a directory that can be written and allows programs")
     })?;
     profile::complete(&mut facts, &Real);

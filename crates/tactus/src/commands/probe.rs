@@ -3,8 +3,8 @@
 use std::io::Write;
 use std::path::Path;
 
-use tactus_host::probe;
-use tactus_host::system::{Real, System};
+use tactus_system::probe;
+use tactus_system::{Real, System};
 
 use crate::cli::Probe;
 use crate::exit::{Exit, Failure};

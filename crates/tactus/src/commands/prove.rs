@@ -2,18 +2,18 @@
 
 use std::fmt::Write;
 
-use tactus_host::audit::{Intent, Subject};
-use tactus_host::environment;
-use tactus_host::plan::{Choices, Source};
-use tactus_host::prove::{Request, plan};
-use tactus_host::system::{Real, System};
+use tactus_audit::{Intent, Subject};
+use tactus_environment as environment;
 use tactus_model::Nanos;
 use tactus_model::cpus::CpuRequest;
 use tactus_model::plan::Plan;
 use tactus_report::document;
 use tactus_report::render::text::{Style, worth};
+use tactus_run::plan::{Choices, Source};
+use tactus_run::prove::{Request, plan};
+use tactus_system::{Real, System};
 
-use super::look;
+use super::facts;
 use super::perform::{Bundle, exit, perform, prepare};
 use super::run::default_dir;
 use crate::cli::Prove;
@@ -25,7 +25,7 @@ use crate::output;
 const QUICK: Nanos = Nanos::from_secs(1);
 
 pub fn prove(arguments: &Prove) -> Result<Exit, Failure> {
-    if let Some(id) = arguments.ids.iter().find(|id| tactus_host::audit::find(id).is_none()) {
+    if let Some(id) = arguments.ids.iter().find(|id| tactus_audit::find(id).is_none()) {
         return Err(Failure::say(
             format!("there is no check `{id}`"),
             "`tactus audit --list` lists them all",
@@ -62,9 +62,9 @@ fn designed(arguments: &Prove) -> Result<Plan, Failure> {
     let known = environment::find(kind).ok_or_else(|| {
         Failure::say(format!("there is no kind of environment `{kind}`"), "`tactus environments` lists them")
     })?;
-    let mut spec = look::described(kind, arguments.kernel.as_deref(), arguments.cmdline.as_deref());
+    let mut spec = facts::described(kind, arguments.kernel.as_deref(), arguments.cmdline.as_deref());
     spec.cpus = arguments.cpus.clone().map(CpuRequest::List);
-    let seen = look::inside(&spec)?;
+    let seen = facts::inside(&spec)?;
     let isolated = arguments.cpus.clone().filter(|_| !known.numbers_cpus());
     let intent = Intent { isolated, later: None, carrier: seen.carrier };
     // Settings are the kernel's, and a container shares its host's.

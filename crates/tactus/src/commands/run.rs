@@ -2,13 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use tactus_host::bundle::Resumed;
-use tactus_host::plan::{Choices, STUDIES, Source, parse, study, this_machine};
-use tactus_host::system::Real;
+use tactus_bundle::Resumed;
 use tactus_model::bundle::Present;
 use tactus_model::plan::{OTHER_STATE, Plan};
 use tactus_report::document;
 use tactus_report::render::text::{Style, render};
+use tactus_run::keep_complete;
+use tactus_run::plan::{Choices, STUDIES, Source, parse, study, this_machine};
+use tactus_system::Real;
 
 use super::perform::{Bundle, asked, describe, exit, perform, prepare, present};
 use crate::cli::Run;
@@ -48,7 +49,7 @@ pub fn run(arguments: &Run) -> Result<Exit, Failure> {
     let out = new.cloned().unwrap_or_else(|| default_dir(&plan.name));
     let into = match &resumed {
         Some(resumed) => {
-            let kept = resumed.keep(&mut resolved)?;
+            let kept = keep_complete(resumed, &mut resolved)?;
             let of = resolved.scenarios.len();
             eprintln!("going on with {}: {kept} of {of} scenarios are complete", out.display());
             Bundle::Again(&out, resumed)

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use tactus_host::bundle::{self, Trust};
+use tactus_bundle::{self as bundle, Trust};
 use tactus_model::bundle::Contents;
 use tactus_report::document;
 use tactus_report::render::text::{Style, render};

@@ -1,20 +1,20 @@
 //! `tactus tune plan|apply|verify|revert|diff`.
 
-mod act;
 mod diff;
 mod table;
+mod transaction;
 
 use std::path::Path;
 
-use tactus_host::audit::{Intent, Subject};
-use tactus_host::system::{Real, System};
-use tactus_host::tune::plan::{Choice, Plan};
-use tactus_host::tune::profile::{self, Profile};
+use tactus_audit::{Intent, Subject};
 use tactus_model::CpuSet;
 use tactus_model::facts::Facts;
 use tactus_model::finding::Role;
+use tactus_system::{Real, System};
+use tactus_tune::plan::{Choice, Plan};
+use tactus_tune::profile::{self, Profile};
 
-use super::look;
+use super::facts;
 use crate::cli::{AuditRole, Choose, TuneCommand, TunePlan};
 use crate::exit::{Exit, Failure};
 use crate::output;
@@ -22,9 +22,9 @@ use crate::output;
 pub fn tune(what: &TuneCommand) -> Result<Exit, Failure> {
     match what {
         TuneCommand::Plan(arguments) => plan(arguments),
-        TuneCommand::Apply(arguments) => act::apply(arguments),
-        TuneCommand::Verify(arguments) => act::verify(arguments),
-        TuneCommand::Revert(arguments) => act::revert(arguments),
+        TuneCommand::Apply(arguments) => transaction::apply(arguments),
+        TuneCommand::Verify(arguments) => transaction::verify(arguments),
+        TuneCommand::Revert(arguments) => transaction::revert(arguments),
         TuneCommand::Diff(arguments) => diff::diff(arguments),
     }
 }
@@ -69,7 +69,7 @@ fn choice(choose: &Choose) -> Choice {
 
 /// The facts of this machine, with what the profiles set and the audit does not look at.
 fn here() -> Result<Facts, Failure> {
-    let mut facts = look::now()?;
+    let mut facts = facts::now()?;
     profile::complete(&mut facts, &Real);
     Ok(facts)
 }

@@ -67,7 +67,7 @@ fn a_reader_that_has_enough_is_no_error() {
 fn environments_are_listed_usable_or_with_their_remedy() {
     let document = json(&output(tactus().args(["environments", "--json"])));
     let kinds: Vec<&str> = document.as_array().unwrap().iter().map(|e| e["kind"].as_str().unwrap()).collect();
-    let known: Vec<&str> = tactus_host::environment::ENVIRONMENTS.iter().map(|kind| kind.kind()).collect();
+    let known: Vec<&str> = tactus_environment::ENVIRONMENTS.iter().map(|kind| kind.kind()).collect();
     assert_eq!(kinds, known);
     assert_eq!(kinds[0], "host");
     let nothing = tempfile::tempdir().unwrap();

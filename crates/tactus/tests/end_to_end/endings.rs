@@ -148,10 +148,10 @@ fn a_probe_that_is_killed_takes_its_hogs_along_and_the_run_says_so() {
     let Some(_alone) = alone() else { return };
     let dir = tempfile::tempdir().unwrap();
     let mut child = disturbed(dir.path());
-    // The session, whose name stands alone on its command line; not its companions.
+    // The session, whose name stands alone on its command line; not its workers.
     let marked = crate::common::marked();
     let session = |line: &&String| {
-        line.contains("tactus-probe") && !["companion", "watch"].iter().any(|word| line.contains(word))
+        line.contains("tactus-probe") && !["worker", "watch"].iter().any(|word| line.contains(word))
     };
     let line = marked.iter().find(session).unwrap_or_else(|| panic!("no session: {marked:#?}"));
     let pid: i32 = line.split(' ').next().unwrap().parse().unwrap();

@@ -11,7 +11,7 @@ mod hold;
 mod nested;
 mod prove;
 mod run;
-#[path = "../../../tactus-host/tests/contract/sshd.rs"]
+#[path = "../../../tactus-environment/tests/contract/sshd.rs"]
 mod sshd;
 mod study;
 mod tune;

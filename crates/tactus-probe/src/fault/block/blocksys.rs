@@ -9,11 +9,11 @@ use std::rc::Rc;
 use tactus_model::activity::Off;
 
 use super::{No, Wanted, no, wrong};
-use crate::companion::settle;
 use crate::fault::Disturbance;
 use crate::fault::hog::fifo;
 use crate::measure::thread::make_fifo;
 use crate::sys;
+use crate::worker::reset_scheduling;
 
 const DEVICE: &str = "/dev/blocksys";
 /// More cycles than any block has.
@@ -37,7 +37,7 @@ pub(super) fn prepare(wanted: &Wanted<'_>) -> Result<Disturbance, No> {
         make_fifo(cpu, wanted.above).map_err(|refusal| refusal.reason)?;
     }
     let cycles = calibrate(wanted.length, &block);
-    settle(&before);
+    reset_scheduling(&before);
     let Some(cycles) = cycles else {
         return no(false, &[DEVICE, " does not block for as long as it is told to"]);
     };

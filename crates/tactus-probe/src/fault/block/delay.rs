@@ -8,10 +8,10 @@ use tactus_model::activity::Off;
 use tactus_model::undo::Undo;
 
 use super::{No, Wanted, no};
-use crate::companion::promise;
 use crate::fault::{Count, Disturbance, Held, repeat};
 use crate::guardian::run;
 use crate::sys;
+use crate::worker::promise;
 
 const MODULE: &str = "preemptirq_delay_test";
 const TRIGGER: &str = "/sys/kernel/preemptirq_delay_test/trigger";

@@ -91,7 +91,7 @@ impl Fault for Block {
     }
 }
 
-/// Puts back what a killed companion changed: what it made goes first, then former values come back, the
+/// Puts back what a killed worker changed: what it made goes first, then former values come back, the
 /// last that was changed first. Returns the exit code.
 pub fn put_back(changed: &[Undo]) -> u8 {
     // Where the killed one had mounted it for itself.
@@ -102,7 +102,7 @@ pub fn put_back(changed: &[Undo]) -> u8 {
     for how in newest().filter(|how| !is_value(how)).chain(newest().filter(is_value)) {
         if let Err(error) = take_back(how) {
             left += 1;
-            crate::say::say!("tactus-probe: not put back: {how:?}: {error}");
+            crate::stderr::say!("tactus-probe: not put back: {how:?}: {error}");
         }
     }
     if left > 0 { 2 } else { 0 }
@@ -144,8 +144,9 @@ fn by_some_way(wanted: &Wanted<'_>, block: &activity::Block) -> Result<Disturban
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use tactus_model::Nanos;
+
+    use super::*;
 
     #[test]
     fn blocks_that_the_tracers_or_the_watchdogs_do_not_allow_are_refused() {

@@ -16,9 +16,9 @@ use tactus_model::activity::Off;
 use tactus_model::undo::Undo;
 
 use super::{No, Wanted, no, wrong};
-use crate::companion::promise;
 use crate::fault::{Count, Disturbance, Held};
 use crate::sys::{self, SchedAttr};
+use crate::worker::promise;
 
 /// Where tracefs is, or is mounted for this process alone.
 const ROOT: &str = "/sys/kernel/tracing/";
@@ -94,7 +94,7 @@ fn at(path: &str) -> String {
 
 fn read(path: &str) -> Result<String, String> {
     let path = at(path);
-    crate::apply::read(&path).map_err(|error| wrong(&path, &error))
+    crate::settings::read(&path).map_err(|error| wrong(&path, &error))
 }
 
 fn write(path: &str, value: &str) -> Result<(), String> {

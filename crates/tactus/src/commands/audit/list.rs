@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use serde::Serialize;
-use tactus_host::audit::{Applies, Check, FAMILIES, Reversible, SetBy, Source, all};
+use tactus_audit::{Applies, Check, FAMILIES, Reversible, SetBy, Source, all};
 use tactus_model::finding::Severity;
 
 use crate::exit::{Exit, Failure};
@@ -18,7 +18,7 @@ struct Entry {
     source: &'static [Source],
     severity: Severity,
     applies: &'static [Applies],
-    arch: tactus_host::audit::Arch,
+    arch: tactus_audit::Arch,
     set: &'static [SetBy],
     reversible: Reversible,
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use serde::Serialize;
-use tactus_host::tune::plan::Choice;
 use tactus_model::change::Change;
+use tactus_tune::plan::Choice;
 
 use super::{here, made, named, part};
 use crate::cli::TuneDiff;

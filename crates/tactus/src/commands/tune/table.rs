@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use tactus_host::tune::plan::{Layer, Plan, Step};
 use tactus_model::change::{Change, Effect, Target};
+use tactus_tune::plan::{Layer, Plan, PlannedChange};
 
 /// Several changes of one kind and value, on one line.
 struct Line<'a> {
-    step: &'a Step,
+    step: &'a PlannedChange,
     what: String,
     count: usize,
     now: Vec<String>,
@@ -36,7 +36,7 @@ pub fn plan(plan: &Plan, all: bool, width: usize) -> String {
         (Effect::Boot, "With --persist, from the next boot on"),
         (Effect::Restart, "With --persist, when the module or service is loaded again"),
     ] {
-        let steps: Vec<&Step> =
+        let steps: Vec<&PlannedChange> =
             plan.entries.iter().filter(|s| s.change.effect == effect && (all || !s.holds)).collect();
         if !steps.is_empty() {
             let _ = writeln!(text, "{title}");
@@ -55,7 +55,7 @@ pub fn plan(plan: &Plan, all: bool, width: usize) -> String {
 }
 
 /// Threads, and files of each CPU or interrupt, with the same new value are one line.
-fn folded<'a>(steps: &[&'a Step], all: bool) -> Vec<Line<'a>> {
+fn folded<'a>(steps: &[&'a PlannedChange], all: bool) -> Vec<Line<'a>> {
     let mut lines: Vec<Line<'a>> = Vec::new();
     let mut places: BTreeMap<(String, String, String), usize> = BTreeMap::new();
     for step in steps {
@@ -107,7 +107,7 @@ fn starred(part: &str) -> String {
 }
 
 fn write_line(text: &mut String, line: &Line<'_>, again: bool, width: usize) {
-    let Step { change, layer, risk, pitfalls, holds } = line.step;
+    let PlannedChange { change, layer, risk, pitfalls, holds } = line.step;
     let count = if line.count > 1 { format!(" ({})", line.count) } else { String::new() };
     let mut now = line.now.iter().take(3).cloned().collect::<Vec<_>>().join(" | ");
     if line.now.len() > 3 {
@@ -190,11 +190,11 @@ pub fn wrapped(text: &str, width: usize) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use tactus_host::audit::{Intent, Subject};
-    use tactus_host::tune::plan::{Choice, Plan};
-    use tactus_host::tune::profile;
+    use tactus_audit::{Intent, Subject};
     use tactus_model::facts::Facts;
     use tactus_model::finding::Role;
+    use tactus_tune::plan::{Choice, Plan};
+    use tactus_tune::profile;
 
     use super::*;
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use tactus_host::kernel::Cpio;
+use tactus_environment::kernel::Cpio;
 
 use crate::common::{json, output, tactus};
 

@@ -1,0 +1,84 @@
+//! The table of all checks.
+
+use super::{Check, hypervisor, kernel, memory, platform, sharing};
+
+/// Checks that are shown together.
+pub struct Family {
+    /// Its heading.
+    pub title: &'static str,
+    /// Its checks, by file.
+    pub files: &'static [&'static [Check]],
+}
+
+/// Every check, by family.
+pub static FAMILIES: &[Family] = &[
+    Family { title: "Platform and firmware", files: platform::FILES },
+    Family { title: "Kernel and isolation", files: kernel::FILES },
+    Family { title: "Memory and time", files: memory::FILES },
+    Family { title: "Hypervisor", files: hypervisor::FILES },
+    Family { title: "Cache and containers", files: sharing::FILES },
+];
+
+/// Every check with the title of its family.
+pub fn all() -> impl Iterator<Item = (&'static str, &'static Check)> {
+    FAMILIES
+        .iter()
+        .flat_map(|family| family.files.iter().copied().flatten().map(move |check| (family.title, check)))
+}
+
+/// The check of this name.
+#[must_use]
+pub fn find(id: &str) -> Option<&'static Check> {
+    all().map(|(_, check)| check).find(|check| check.id == id)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn no_two_checks_have_one_name() {
+        let mut seen = BTreeSet::new();
+        for (_, check) in all() {
+            assert!(seen.insert(check.id), "{} is there twice", check.id);
+        }
+    }
+
+    #[test]
+    fn every_file_of_a_room_is_in_its_table() {
+        let rooms: [(&str, &[&str]); 5] = [
+            ("platform", platform::MODULES),
+            ("kernel", kernel::MODULES),
+            ("memory", memory::MODULES),
+            ("hypervisor", hypervisor::MODULES),
+            ("sharing", sharing::MODULES),
+        ];
+        for (room, modules) in rooms {
+            let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(room);
+            for entry in std::fs::read_dir(dir).unwrap() {
+                let name = entry.unwrap().file_name().into_string().unwrap();
+                let name = name.trim_end_matches(".rs");
+                assert!(name == "mod" || name == "tests" || modules.contains(&name), "{room}/{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_check_says_everything_that_a_reader_needs() {
+        for (_, check) in all() {
+            for (name, text) in [
+                ("title", check.title),
+                ("reads", check.reads),
+                ("expected", check.expected),
+                ("why", check.why),
+                ("mend", check.mend),
+            ] {
+                assert!(!text.trim().is_empty(), "{}: {name} is empty", check.id);
+            }
+            assert!(!check.sources.is_empty() && !check.applies.is_empty(), "{}", check.id);
+        }
+    }
+}

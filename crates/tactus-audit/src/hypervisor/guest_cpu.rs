@@ -1,0 +1,275 @@
+//! What QEMU's command line says of the guest's processor.
+
+use tactus_model::change::flag;
+use tactus_model::finding::Severity;
+
+use crate::vm::{Arguments, Vm, each};
+use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject, Verdict, no_change};
+
+const ENABLE_PMU: &str = "/sys/module/kvm/parameters/enable_pmu";
+
+pub static CHECKS: &[Check] = &[
+    Check {
+        id: "cpu-passthrough",
+        title: "the guest has another processor than the host",
+        sources: &[Source::Beyond],
+        applies: &[Applies::Hypervisor],
+        severity: Severity::Major,
+        arch: Arch::Any,
+        set: &[SetBy::Libvirt],
+        reversible: Reversible::Restart,
+        hardware: false,
+        reads: "-cpu of QEMU's command line",
+        expected: "host",
+        why: "A model hides what the host's processor can do: the guest takes slower ways (no TSC deadline, no \
+invariant TSC, no x2APIC, older string and vector instructions), each of which costs exits or cycles.",
+        mend: "libvirt: <cpu mode='host-passthrough'/>. QEMU: -cpu host.",
+        risk: "The guest cannot be migrated to a host with another processor.",
+        judge: |subject| each(subject, passthrough),
+        changes: no_change,
+    },
+    Check {
+        id: "vpmu-off",
+        title: "the guest has a virtual performance counter unit",
+        sources: &[Source::Beyond],
+        applies: &[Applies::Hypervisor],
+        severity: Severity::Major,
+        arch: Arch::X86,
+        set: &[SetBy::Libvirt],
+        reversible: Reversible::Restart,
+        hardware: false,
+        reads: "-cpu of QEMU's command line; /sys/module/kvm/parameters/enable_pmu. In the guest: CPUID 0xA, EAX bits 0 \
+to 7 are 0",
+        expected: "pmu=off",
+        why: "With it KVM saves and loads the counters' registers at exits and entries, and a guest whose watchdog \
+counts cycles takes NMIs.",
+        mend: "libvirt: <features><pmu state='off'/></features>. QEMU: -cpu host,pmu=off.",
+        risk: "No perf with hardware counters inside the guest.",
+        judge: |subject| each(subject, |vm| counters(subject, vm)),
+        changes: no_change,
+    },
+    Check {
+        id: "kvm-hint-dedicated",
+        title: "the guest does not know that its CPUs are its own",
+        sources: &[Source::Beyond],
+        applies: &[Applies::Hypervisor],
+        severity: Severity::Minor,
+        arch: Arch::X86,
+        set: &[SetBy::Libvirt],
+        reversible: Reversible::Restart,
+        hardware: false,
+        reads: "-cpu of QEMU's command line. In the guest: CPUID 0x40000001, EDX bit 0",
+        expected: "kvm-hint-dedicated=on, and a CPU for each vCPU",
+        why: "A Linux guest that has the hint spins on its locks as on hardware, flushes TLBs with plain IPIs and loads \
+the haltpoll idle driver; without it locks halt the vCPU and are kicked awake, with an exit each time.",
+        mend: "libvirt: <features><kvm><hint-dedicated state='on'/></kvm></features>. QEMU: -cpu \
+host,kvm-hint-dedicated=on.",
+        risk: "Where vCPUs do share CPUs, the guest spins for a lock whose holder does not run.",
+        judge: |subject| each(subject, |vm| dedicated(subject, vm)),
+        changes: no_change,
+    },
+    Check {
+        id: "guest-idle-ownership",
+        title: "an idle guest leaves its CPU to the host",
+        sources: &[Source::Beyond],
+        applies: &[Applies::Hypervisor],
+        severity: Severity::Minor,
+        arch: Arch::X86,
+        set: &[SetBy::Qemu],
+        reversible: Reversible::Restart,
+        hardware: false,
+        reads: "-overcommit of QEMU's command line",
+        expected: "cpu-pm=on",
+        why: "With it HLT and MWAIT of the guest do not exit: the vCPU stays in the guest and wakes by the interrupt \
+itself, which saves an exit, the host's scheduler and an entry at each wake-up, several microseconds.",
+        mend: "QEMU: -overcommit cpu-pm=on. libvirt has no element for it: <qemu:commandline \
+xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'><qemu:arg value='-overcommit'/><qemu:arg value='cpu-pm=on'/></qemu:commandline>.",
+        risk: "The host sees its CPU busy at 100 %, and nothing else gets it while the guest is idle. The guest may choose \
+deep C-states: limit them on the host.",
+        judge: |subject| each(subject, own_idle),
+        changes: no_change,
+    },
+    Check {
+        id: "irqchip-in-kernel",
+        title: "QEMU itself plays the guest's interrupt controller",
+        sources: &[Source::Qoriq],
+        applies: &[Applies::Hypervisor],
+        severity: Severity::Major,
+        arch: Arch::Any,
+        set: &[SetBy::Qemu],
+        reversible: Reversible::Restart,
+        hardware: false,
+        reads: "kernel-irqchip of -machine or -accel of QEMU's command line",
+        expected: "on (the default) or split, not off",
+        why: "Without the kernel's interrupt controller each interrupt, each end of interrupt and each timer goes through \
+QEMU's main loop: several system calls and a lock where hardware posts a bit.",
+        mend: "QEMU: -machine kernel-irqchip=on, or leave it out.",
+        risk: "None. PowerPC kernels with real-time patches disable the kernel's MPIC: there it cannot be had.",
+        judge: |subject| each(subject, irqchip),
+        changes: no_change,
+    },
+];
+
+/// The value of a key of `-cpu`, as it was given.
+fn shown(arguments: &Arguments, key: &str) -> String {
+    arguments.last(&["cpu"], key).unwrap_or("not given").to_owned()
+}
+
+fn on(arguments: &Arguments, option: &str, key: &str) -> Option<bool> {
+    arguments.all(option).rev().find_map(|parameter| parameter.flag(key))
+}
+
+/// `max` is what `host` is, where KVM runs the guest.
+fn is_host(model: &str) -> bool {
+    matches!(model, "host" | "max")
+}
+
+fn passthrough(vm: &Vm) -> Verdict {
+    let arguments = vm.kvm()?;
+    Ok(match arguments.kind("cpu") {
+        Some(model) => Judgement::when(
+            is_host(model),
+            "it has the host's processor",
+            format!("its processor is the model {model}"),
+        )
+        .read("-cpu", model),
+        None => arguments.without(
+            Judgement::finding("its processor is QEMU's default model").read("-cpu", "not given"),
+        ),
+    })
+}
+
+fn counters(subject: &Subject<'_>, vm: &Vm) -> Verdict {
+    let off = subject.facts.text(ENABLE_PMU).filter(|text| flag(text) == Some(false));
+    if let Some(text) = off.filter(|_| vm.emulated != Some(true)) {
+        return Ok(Judgement::ok("KVM gives no guest performance counters").read(ENABLE_PMU, text));
+    }
+    let arguments = vm.kvm()?;
+    let judgement = match (on(arguments, "cpu", "pmu"), arguments.kind("cpu")) {
+        (Some(false), _) => Judgement::ok("it has no performance counters"),
+        (Some(true), _) => Judgement::finding("it has performance counters, as it was asked"),
+        (None, Some(model)) if is_host(model) => {
+            arguments.without(Judgement::finding("it has performance counters, as -cpu host has by default"))
+        }
+        // Named models of x86 have none unless it is asked for.
+        (None, Some(_)) => Judgement::ok("its processor model has no performance counters"),
+        (None, None) => arguments.without(Judgement::ok("QEMU's default model has no performance counters")),
+    };
+    Ok(judgement.read("-cpu pmu", shown(arguments, "pmu")))
+}
+
+fn dedicated(subject: &Subject<'_>, vm: &Vm) -> Verdict {
+    let arguments = vm.kvm()?;
+    let judgement = match on(arguments, "cpu", "kvm-hint-dedicated") {
+        Some(true) => {
+            let shared = shares(subject, vm);
+            match shared {
+                _ if vm.vcpus.is_empty() => Judgement::unreadable("it has the hint; where its vCPUs run is not known"),
+                None => Judgement::ok("it knows that its CPUs are its own"),
+                Some(why) => Judgement::finding(format!("it is told that its CPUs are its own, but {why}")),
+            }
+        }
+        Some(false) => Judgement::finding("it is told that its CPUs are not its own"),
+        None => arguments.without(Judgement::finding("it is not told that its CPUs are its own")),
+    };
+    Ok(judgement.read("-cpu kvm-hint-dedicated", shown(arguments, "kvm-hint-dedicated")))
+}
+
+/// Why the CPUs of a machine are not its own.
+fn shares(subject: &Subject<'_>, vm: &Vm) -> Option<&'static str> {
+    if vm.vcpus.iter().any(|vcpu| vcpu.thread.cpus.len() != 1) {
+        return Some("not every vCPU is bound to one CPU");
+    }
+    if vm.cpus().len() < vm.vcpus.len() {
+        return Some("some of its vCPUs share one");
+    }
+    let own = vm.cpus();
+    let others = subject.vms.iter().filter(|other| other.pid != vm.pid);
+    let met = others.flat_map(|other| &other.vcpus).any(|vcpu| !vcpu.thread.cpus.and(&own).is_empty());
+    met.then_some("another machine may run on them")
+}
+
+fn own_idle(vm: &Vm) -> Verdict {
+    let arguments = vm.kvm()?;
+    let judgement = match on(arguments, "overcommit", "cpu-pm") {
+        Some(true) => Judgement::ok("its vCPUs stay in the guest when they are idle"),
+        Some(false) => Judgement::finding("each time a vCPU is idle it leaves the guest"),
+        None => arguments.without(Judgement::finding("each time a vCPU is idle it leaves the guest, as by default")),
+    };
+    Ok(judgement.read("-overcommit cpu-pm", arguments.last(&["overcommit"], "cpu-pm").unwrap_or("not given")))
+}
+
+fn irqchip(vm: &Vm) -> Verdict {
+    let arguments = vm.kvm()?;
+    let value = arguments.last(&["machine", "M", "accel"], "kernel-irqchip");
+    let judgement = match value {
+        Some("off") => Judgement::finding("QEMU plays its interrupt controller"),
+        Some("split") => Judgement::ok("the kernel has its local interrupt controllers, QEMU the I/O APIC"),
+        Some(_) => Judgement::ok("the kernel has its interrupt controller"),
+        None => arguments.without(Judgement::ok("the kernel has its interrupt controller, as by default")),
+    };
+    Ok(judgement.read("kernel-irqchip", value.unwrap_or("not given")))
+}
+
+#[cfg(test)]
+mod tests {
+    use tactus_model::finding::State;
+
+    use super::*;
+    use crate::testing::arm;
+    use crate::vm::testing::{THREADS, arguments, beside, host, threads};
+
+    const ALL: [&str; 5] =
+        ["cpu-passthrough", "vpmu-off", "kvm-hint-dedicated", "guest-idle-ownership", "irqchip-in-kernel"];
+
+    #[test]
+    fn a_tuned_machine_passes_and_each_option_can_fail() {
+        for id in ALL {
+            assert_eq!(host().state(id), State::Ok, "{id}: {}", host().said(id));
+        }
+        for (id, of, instead) in [
+            ("cpu-passthrough", "-cpu host,", "-cpu Skylake-Server-IBRS,"),
+            ("cpu-passthrough", "-cpu host,", "-smp "),
+            ("vpmu-off", ",pmu=off", ""),
+            ("vpmu-off", ",pmu=off", ",pmu=on"),
+            ("kvm-hint-dedicated", ",kvm-hint-dedicated=on", ""),
+            ("guest-idle-ownership", ",cpu-pm=on", ""),
+            ("guest-idle-ownership", ",cpu-pm=on", ",cpu-pm=off"),
+            ("irqchip-in-kernel", "-accel kvm", "-accel kvm,kernel-irqchip=off"),
+            ("irqchip-in-kernel", "mem-merge=off", "kernel_irqchip=off"),
+        ] {
+            assert_eq!(arguments(of, instead).state(id), State::Finding, "{id} {instead}");
+        }
+        assert_eq!(arguments("-accel kvm", "-accel kvm,kernel-irqchip=split").state("irqchip-in-kernel"), State::Ok);
+        assert_eq!(arguments("host,migratable=on", "EPYC").and("vm:812:cmdline", "qemu-kvm -cpu EPYC").state("vpmu-off"), State::Ok);
+        assert_eq!(arguments(",pmu=off", "").and(ENABLE_PMU, "N").state("vpmu-off"), State::Ok);
+    }
+
+    #[test]
+    fn the_hint_is_wrong_where_cpus_are_shared() {
+        let id = "kvm-hint-dedicated";
+        let wrong = [threads("3\tCPU 1", "2,3\tCPU 1"), threads("3\tCPU 1", "2\tCPU 1"), beside(host(), "2")];
+        for system in wrong {
+            let finding = system.finding(id);
+            assert!(finding.state == State::Finding && finding.said.contains("its own, but"), "{}", finding.said);
+        }
+        let nameless = host().and("threads:0", &THREADS.replace("CPU ", "qemu"));
+        assert_eq!(nameless.state(id), State::Unreadable);
+    }
+
+    #[test]
+    fn an_emulated_or_foreign_machine_is_not_judged_by_kvm() {
+        for id in ALL {
+            let emulated = host()
+                .and(ENABLE_PMU, "N")
+                .and("vm:812:cmdline", "qemu-system-x86_64 -accel tcg")
+                .and("threads:0", &THREADS.replace("/KVM", "/TCG"));
+            assert!(matches!(emulated.state(id), State::NotApplicable), "{id}");
+            let foreign = host().and("vm:812:cmdline", "/usr/bin/cloud-hypervisor --cpus boot=2");
+            assert_eq!(foreign.state(id), State::Unreadable, "{id}");
+            let cut = format!("qemu-system-x86_64 -append {}", "x".repeat(20_000));
+            assert_eq!(host().and("vm:812:cmdline", &cut).state(id), State::Unreadable, "{id}");
+        }
+        assert_eq!(arm(&[("threads:0", THREADS)]).state("vpmu-off"), State::NotApplicable);
+    }
+}

@@ -1,0 +1,292 @@
+//! Whether a guest has vCPUs for real-time work alone, and whether the host leaves them to it.
+
+use std::collections::BTreeMap;
+
+use tactus_model::CpuSet;
+use tactus_model::change::Change;
+use tactus_model::facts::Facts;
+use tactus_model::finding::{By, Severity};
+
+use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject, Verdict, no_change};
+
+const ISOLATED: &str = "/sys/devices/system/cpu/isolated";
+const NOHZ_FULL: &str = "/sys/devices/system/cpu/nohz_full";
+const STAT: &str = "/proc/stat";
+/// Bit of CPUID 0x40000001, EAX, by which KVM says that it tells stolen time
+/// (`KVM_FEATURE_STEAL_TIME`, Documentation/virt/kvm/x86/cpuid.rst).
+const KVM_STEAL_TIME: u32 = 5;
+
+pub static CHECKS: &[Check] = &[
+    Check {
+        id: "guest-isolation",
+        title: "the guest has no vCPU for real-time work alone",
+        sources: &[Source::Xeon, Source::RedHat, Source::Osadl],
+        applies: &[Applies::Guest],
+        severity: Severity::Blocker,
+        arch: Arch::Any,
+        set: &[SetBy::KernelCommandLine],
+        reversible: Reversible::Reboot,
+        hardware: false,
+        reads: "/sys/devices/system/cpu/{online,isolated,nohz_full}; rcu_nocbs= and irqaffinity= of /proc/cmdline",
+        expected: "at least two vCPUs; vCPU 0 keeps house, {isolated} are isolated in the guest too, without its tick, RCU \
+callbacks and interrupts",
+        why: "What the host keeps away from its CPUs the guest's own kernel puts back on its vCPUs: daemons, kernel threads, \
+the tick, interrupts. redhat-openstack-2018 measured 126 us where the guest was only partitioned, 22 us where its kernel \
+and isolation were those of the host.",
+        mend: "Boot the guest with isolcpus=managed_irq,domain,{isolated} nohz=on nohz_full={isolated} \
+rcu_nocbs={isolated} irqaffinity={housekeeping}. A guest with one vCPU needs a second one.",
+        risk: "The isolated vCPUs do nothing that is not put on them.",
+        judge: isolation,
+        changes,
+    },
+    Check {
+        id: "steal-time",
+        title: "the host takes the CPU away from the guest",
+        sources: &[Source::Beyond],
+        applies: &[Applies::Guest],
+        severity: Severity::Major,
+        arch: Arch::Any,
+        set: &[],
+        reversible: Reversible::Nothing,
+        hardware: false,
+        reads: "steal of each CPU in /proc/stat, twice",
+        expected: "no steal on {isolated}",
+        why: "Stolen time is time in which the vCPU wanted to run and the host ran something else on its CPU. No setting of \
+the guest helps against it.",
+        mend: "On the host: a CPU of its own and FIFO for each vCPU, QEMU's other threads elsewhere (vcpu-pin, vcpu-fifo, \
+emulator-pin).",
+        risk: "None in the guest.",
+        judge: steal,
+        changes: no_change,
+    },
+];
+
+fn isolation(subject: &Subject<'_>) -> Verdict {
+    let online = &subject.topology.online;
+    if !subject.facts.0.contains_key("/sys/devices/system/cpu/online") {
+        return Err(Judgement::unreadable("the facts do not say how many vCPUs the guest has"));
+    }
+    let shown = |judgement: Judgement| {
+        [ISOLATED, NOHZ_FULL].into_iter().fold(
+            judgement.read("/sys/devices/system/cpu/online", online.to_string()),
+            |judgement, path| judgement.read(path, subject.facts.text(path).unwrap_or("not there")),
+        )
+    };
+    if online.len() < 2 {
+        return Ok(shown(Judgement::finding("the guest has one vCPU: house-keeping and real-time work share it")));
+    }
+    let text = subject.facts.text(ISOLATED);
+    if text.is_none() {
+        return Err(match subject.value(ISOLATED) {
+            Err(judgement) if subject.facts.0.contains_key(ISOLATED) => judgement,
+            _ => Judgement::unreadable("the facts do not say which vCPUs are isolated"),
+        });
+    }
+    let wanted = subject.isolated();
+    let by_boot = &subject.topology.isolated;
+    if by_boot.is_empty() && subject.isolation.by == By::Assumed {
+        return Ok(shown(Judgement::finding(format!("none of the vCPUs {online} is isolated in the guest"))));
+    }
+    if wanted.contains(0) {
+        return Ok(shown(Judgement::finding("vCPU 0 is meant for real-time work, but the guest's kernel keeps house there")));
+    }
+    let missing = wanted.minus(by_boot);
+    if !missing.is_empty() {
+        let those = if missing.len() == 1 { "vCPU {} is" } else { "vCPUs {} are" };
+        let those = those.replace("{}", &missing.to_string());
+        return Ok(shown(Judgement::finding(format!("{those} not isolated in the guest"))));
+    }
+    let lacks = lacks(subject, wanted);
+    let those = if wanted.len() == 1 { format!("vCPU {wanted} is") } else { format!("vCPUs {wanted} are") };
+    Ok(shown(match lacks.is_empty() {
+        true => Judgement::ok(format!("{those} isolated, without tick, RCU callbacks and interrupts")),
+        false => Judgement::finding(format!("{those} isolated, but {}", lacks.join(", ")))
+            .at(Severity::Major),
+    }))
+}
+
+/// What else an isolated vCPU should be spared.
+fn lacks(subject: &Subject<'_>, wanted: &CpuSet) -> Vec<String> {
+    let mut lacks = Vec::new();
+    let ticking = wanted.minus(&subject.topology.nohz_full);
+    // A kernel without nohz_full cannot have it: that is for the check of that name.
+    if subject.facts.text(NOHZ_FULL).is_some() && !ticking.is_empty() {
+        lacks.push(format!("{ticking} have the tick"));
+    }
+    let listed = |parameter: &str| -> Option<CpuSet> { subject.cmdline.get(parameter)?.parse().ok() };
+    let everywhere = subject.cmdline.get("rcu_nocbs") == Some("all");
+    let offloaded = listed("rcu_nocbs").unwrap_or_default().or(&subject.topology.nohz_full);
+    let calling = wanted.minus(&offloaded);
+    if !everywhere && !calling.is_empty() {
+        lacks.push(format!("{calling} run RCU callbacks"));
+    }
+    let default = subject.interrupts.default.as_ref().map(|default| default.and(wanted));
+    if let Some(default) = default.filter(|default| !default.is_empty()) {
+        lacks.push(format!("new interrupts may come to {default}"));
+    }
+    lacks
+}
+
+fn changes(subject: &Subject<'_>) -> Vec<Change> {
+    let (isolated, house) = (subject.isolated(), subject.housekeeping());
+    if isolated.is_empty() || house.is_empty() || isolated.contains(0) {
+        return Vec::new();
+    }
+    [
+        ("isolcpus", format!("managed_irq,domain,{isolated}")),
+        ("nohz_full", isolated.to_string()),
+        ("rcu_nocbs", isolated.to_string()),
+        ("irqaffinity", house.to_string()),
+    ]
+    .into_iter()
+    .map(|(parameter, then)| subject.boot("guest-isolation", parameter, then))
+    .collect()
+}
+
+/// Stolen ticks by CPU: the eighth figure of its line (Documentation/filesystems/proc.rst).
+fn stolen(facts: &Facts) -> Option<BTreeMap<u32, u64>> {
+    let line = |line: &str| {
+        let mut words = line.split_whitespace();
+        let cpu = words.next()?.strip_prefix("cpu")?.parse().ok()?;
+        Some((cpu, words.nth(7)?.parse().ok()?))
+    };
+    let all: BTreeMap<u32, u64> = facts.text(STAT)?.lines().filter_map(line).collect();
+    (!all.is_empty()).then_some(all)
+}
+
+/// Whether this hypervisor tells a guest what it takes from it; `None`: not known.
+fn told(subject: &Subject<'_>) -> Option<bool> {
+    if subject.cmdline.has("no-steal-acc") {
+        return Some(false);
+    }
+    if subject.facts.text("/sys/hypervisor/type") == Some("xen") {
+        return Some(true);
+    }
+    // `KVMK` of the signature.
+    (subject.cpuid("0x40000000:0", "ebx")? == 0x4b4d_564b)
+        .then(|| subject.cpuid("0x40000001:0", "eax").map(|eax| eax >> KVM_STEAL_TIME & 1 == 1))?
+}
+
+fn steal(subject: &Subject<'_>) -> Verdict {
+    let Some(before) = stolen(subject.facts) else {
+        return Err(match subject.value(STAT) {
+            Err(judgement) if subject.facts.0.contains_key(STAT) => judgement,
+            _ => Judgement::unreadable("the facts do not say what was stolen"),
+        });
+    };
+    let later = subject.later.and_then(stolen);
+    let unseen = subject.isolated().minus(&before.keys().copied().collect());
+    if !unseen.is_empty() {
+        return Err(Judgement::unreadable(format!("/proc/stat says nothing of CPUs {unseen}")));
+    }
+    let ever = before.values().any(|ticks| *ticks > 0);
+    if !ever && told(subject) != Some(true) {
+        return Err(Judgement::unknowable(
+            "nothing was stolen as far as the guest knows, but nothing says that the hypervisor would tell it",
+        )
+        .read("steal of /proc/stat", "0 on every CPU"));
+    }
+    let moved: BTreeMap<u32, u64> = match &later {
+        Some(later) => {
+            let gone = |(cpu, ticks): (&u32, &u64)| Some((*cpu, later.get(cpu)?.checked_sub(*ticks)?));
+            before.iter().filter_map(gone).collect()
+        }
+        None => before.clone(),
+    };
+    let robbed: CpuSet = moved.iter().filter(|(_, ticks)| **ticks > 0).map(|(cpu, _)| *cpu).collect();
+    let ticks = moved.values().fold(0_u64, |sum, ticks| sum.saturating_add(*ticks));
+    let judgement = match (robbed.is_empty(), &later) {
+        (true, Some(_)) => Judgement::ok("nothing was stolen between two looks"),
+        (true, None) => Judgement::ok("nothing was stolen since the guest was started"),
+        (false, Some(_)) => Judgement::finding(format!("{ticks} ticks of 10 ms were stolen from CPUs {robbed} between two looks")),
+        // It may have been at its start only.
+        (false, None) => {
+            Judgement::finding(format!("{ticks} ticks of 10 ms were stolen from CPUs {robbed} since the guest was started"))
+                .at(Severity::Minor)
+        }
+    };
+    let house = !robbed.is_empty() && robbed.and(subject.isolated()).is_empty();
+    let judgement = if house { judgement.at(Severity::Minor) } else { judgement };
+    Ok(moved.iter().filter(|(_, ticks)| **ticks > 0).take(8).fold(judgement, |judgement, (cpu, ticks)| {
+        judgement.read(format!("steal of cpu{cpu} in /proc/stat"), ticks.to_string())
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use tactus_model::finding::State;
+
+    use super::*;
+    use crate::testing::{arm, guest, intel};
+
+    const DONE: &[(&str, &str)] = &[
+        (NOHZ_FULL, "2-3"),
+        ("/proc/cmdline", "isolcpus=managed_irq,domain,2-3 nohz_full=2-3 rcu_nocbs=2-3 irqaffinity=0-1"),
+        ("/proc/irq/default_smp_affinity", "3"),
+    ];
+
+    #[test]
+    fn a_guest_isolates_its_own_vcpus() {
+        let id = "guest-isolation";
+        let good = guest(DONE);
+        assert_eq!(good.state(id), State::Ok, "{}", good.said(id));
+        assert!(good.changes(id).len() == 4);
+        for (readings, severity, says) in [
+            (&[("/sys/devices/system/cpu/online", "0"), (ISOLATED, "")][..], Severity::Blocker, "one vCPU"),
+            (&[(ISOLATED, "")][..], Severity::Blocker, "none of the vCPUs 0-3"),
+            (&[(ISOLATED, "0,2")][..], Severity::Blocker, "keeps house there"),
+            (&[(NOHZ_FULL, "3"), ("/proc/cmdline", "rcu_nocbs=2-3")][..], Severity::Major, "2 have the tick"),
+            (&[(NOHZ_FULL, ""), ("/proc/cmdline", "")][..], Severity::Major, "2,3 run RCU callbacks"),
+            (&[("/proc/irq/default_smp_affinity", "f")][..], Severity::Major, "interrupts may come to 2,3"),
+        ] {
+            let finding = guest(DONE).with(readings).finding(id);
+            assert_eq!((finding.state, finding.severity), (State::Finding, severity), "{}", finding.said);
+            assert!(finding.said.contains(says), "{}", finding.said);
+        }
+        let other = guest(DONE).isolate("1-3");
+        assert!(other.said(id).contains("vCPU 1 is not isolated"), "{}", other.said(id));
+        assert!(other.wanted(id).contains(&"kernel parameter isolcpus = managed_irq,domain,1-3".to_owned()));
+        assert_eq!(guest(DONE).without(ISOLATED).state(id), State::Unreadable);
+        assert_eq!(guest(DONE).unreadable(ISOLATED, "denied").state(id), State::Unreadable);
+        assert_eq!(intel(DONE).state(id), State::NotApplicable);
+    }
+
+    const KVM: &[(&str, &str)] = &[
+        ("cpuid:0x40000000:0", "eax=0x40000001 ebx=0x4b4d564b ecx=0x564b4d56 edx=0x4d"),
+        ("cpuid:0x40000001:0", "eax=0x1007afb ebx=0x0 ecx=0x0 edx=0x0"),
+    ];
+
+    fn stat(steal: [u64; 4]) -> String {
+        let lines = steal.iter().enumerate().map(|(cpu, steal)| format!("cpu{cpu} 1 0 2 900 0 0 0 {steal} 0 0\n"));
+        format!("cpu  4 0 8 3600 0 0 0 0 0 0\n{}intr 5 0\n", lines.collect::<String>())
+    }
+
+    #[test]
+    fn what_the_host_takes_is_seen_where_it_tells() {
+        let id = "steal-time";
+        let with = |steal| guest(KVM).and(STAT, &stat(steal));
+        assert_eq!(with([0; 4]).state(id), State::Ok);
+        let since = with([0, 0, 7, 0]).finding(id);
+        assert_eq!((since.state, since.severity), (State::Finding, Severity::Minor));
+        let now = with([0, 0, 7, 0]).later(&[(STAT, &stat([0, 0, 9, 1]))]).finding(id);
+        assert_eq!((now.state, now.severity), (State::Finding, Severity::Major));
+        assert!(now.said.starts_with("3 ticks of 10 ms were stolen from CPUs 2,3"), "{}", now.said);
+        let house = with([0, 0, 7, 0]).later(&[(STAT, &stat([4, 0, 7, 0]))]).finding(id);
+        assert_eq!((house.state, house.severity), (State::Finding, Severity::Minor));
+        assert_eq!(with([0, 0, 7, 0]).later(&[(STAT, &stat([0, 0, 7, 0]))]).state(id), State::Ok);
+    }
+
+    #[test]
+    fn silence_proves_nothing_where_the_host_does_not_tell() {
+        let id = "steal-time";
+        assert_eq!(guest(&[(STAT, &stat([0; 4]))]).state(id), State::Unknowable);
+        assert_eq!(arm(&[(STAT, &stat([0; 4]))]).role(tactus_model::finding::Role::Guest).state(id), State::Unknowable);
+        let deaf = guest(KVM).with(&[(STAT, &stat([0; 4])), ("/proc/cmdline", "no-steal-acc")]);
+        assert_eq!(deaf.state(id), State::Unknowable);
+        assert_eq!(guest(KVM).state(id), State::Unreadable);
+        assert_eq!(guest(KVM).and(STAT, "cpu0 1 0").state(id), State::Unreadable);
+        assert_eq!(guest(KVM).and(STAT, "cpu0 1 0 2 900 0 0 0 0 0 0\n").state(id), State::Unreadable);
+        assert_eq!(guest(KVM).and(STAT, &stat([u64::MAX, u64::MAX, 1, 1])).state(id), State::Finding);
+        assert_eq!(intel(KVM).and(STAT, &stat([9; 4])).state(id), State::NotApplicable);
+    }
+}

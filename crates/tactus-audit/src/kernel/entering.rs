@@ -1,0 +1,338 @@
+//! What each entry into the kernel costs, and what is written while real-time work runs.
+
+use tactus_model::change::Form;
+use tactus_model::facts::Reading;
+use tactus_model::finding::Severity;
+
+use crate::sentence::{count, few};
+use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject, Verdict, no_change};
+
+const AUDIT: &str = "audit:enabled";
+const SELINUX: &str = "/sys/fs/selinux/enforce";
+const PRINTK: &str = "/proc/sys/kernel/printk";
+const CONSOLE: &str = "/sys/class/tty/console/active";
+const SPLIT_LOCK: &str = "/proc/sys/kernel/split_lock_mitigate";
+const VULNERABILITIES: &str = "/sys/devices/system/cpu/vulnerabilities/";
+
+pub static CHECKS: &[Check] = &[
+    Check {
+        id: "audit",
+        title: "the kernel audits system calls",
+        sources: &[Source::Beyond],
+        applies: &[Applies::Host, Applies::Guest],
+        severity: Severity::Minor,
+        arch: Arch::Any,
+        set: &[SetBy::KernelCommandLine],
+        reversible: Reversible::Reboot,
+        hardware: false,
+        reads: "the audit subsystem's own answer (auditctl -s); audit= in /proc/cmdline",
+        expected: "enabled 0",
+        why: "Once auditing was on, every system call takes the slow path on its way in and out, with or without \
+rules; records are written by kauditd, and a full backlog makes callers wait.",
+        mend: "Boot with audit=0.",
+        risk: "Nothing is recorded: often a matter of compliance. Ask who needs it.",
+        judge: auditing,
+        changes: |subject| vec![subject.boot("audit", "audit", "0")],
+    },
+    Check {
+        id: "selinux",
+        title: "SELinux checks each access",
+        sources: &[Source::Xeon],
+        applies: &[Applies::Host, Applies::Guest],
+        severity: Severity::Info,
+        arch: Arch::Any,
+        set: &[SetBy::KernelCommandLine],
+        reversible: Reversible::Reboot,
+        hardware: false,
+        reads: SELINUX,
+        expected: "a decision: intel-xeon-2015 turns it off for real-time work",
+        why: "Hooks are called at each access to files, sockets and tasks; decisions are cached, and a miss \
+costs more than a hit. Real-time work that makes no system calls pays nothing.",
+        mend: "None by tactus: it is the machine's protection. Who must may boot with selinux=0.",
+        risk: "Without it a break-in into one service is one into the machine.",
+        judge: selinux,
+        changes: no_change,
+    },
+    Check {
+        id: "console-logging",
+        title: "kernel messages are written to a console",
+        sources: &[Source::Industrial],
+        applies: &[Applies::Host, Applies::Guest],
+        severity: Severity::Minor,
+        arch: Arch::Any,
+        set: &[SetBy::RunTime],
+        reversible: Reversible::Yes,
+        hardware: false,
+        reads: "/proc/sys/kernel/printk; /sys/class/tty/console/active",
+        expected: "first value 3 at most; no serial console",
+        why: "A serial port of 115200 baud takes 87 us for each character, in a guest an exit each, and standard \
+kernels write whole messages with interrupts off. intel-industrial-2014 measured about 5 us more with its development \
+console.",
+        mend: "sysctl kernel.printk=\"3 4 1 3\" (the first value counts), and no console=ttyS0 on the command line \
+where it is not needed.",
+        risk: "Messages are in the log (dmesg), not on the console: a machine that dies says nothing there.",
+        judge: console,
+        changes: |subject| {
+            let quiet = |text: &str| -> Option<String> {
+                let (level, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+                let level = level.parse::<u64>().ok()?.min(3);
+                Some(Form::Words.value(&format!("{level} {rest}")))
+            };
+            let then = subject.facts.text(PRINTK).and_then(quiet);
+            then.and_then(|then| subject.set("console-logging", PRINTK, Form::Words, then)).into_iter().collect()
+        },
+    },
+    Check {
+        id: "split-lock",
+        title: "split locks are punished",
+        sources: &[Source::Beyond],
+        applies: &[Applies::Host],
+        severity: Severity::Minor,
+        arch: Arch::Intel,
+        set: &[SetBy::RunTime, SetBy::KernelCommandLine],
+        reversible: Reversible::Yes,
+        hardware: false,
+        reads: "/proc/sys/kernel/split_lock_mitigate; split_lock_detect= in /proc/cmdline; flags in /proc/cpuinfo",
+        expected: "0, where the processor detects split locks",
+        why: "An atomic access across two cache lines locks the bus for all CPUs. The kernel makes a thread that does \
+so sleep for 10 ms and lets one such thread run at a time: a guest whose code has one stands still that long.",
+        mend: "sysctl kernel.split_lock_mitigate=0, or boot with split_lock_detect=off; better, mend the code: the \
+kernel's log names it.",
+        risk: "Any program can slow down the whole machine with split locks.",
+        judge: split_lock,
+        changes: |subject| {
+            if !detects_split_locks(subject) {
+                return Vec::new();
+            }
+            subject.set("split-lock", SPLIT_LOCK, Form::Plain, "0").into_iter().collect()
+        },
+    },
+    Check {
+        id: "mitigations",
+        title: "mitigations make each entry into the kernel slower",
+        sources: &[Source::Beyond],
+        applies: &[Applies::Host, Applies::Guest],
+        severity: Severity::Info,
+        arch: Arch::Any,
+        set: &[SetBy::KernelCommandLine],
+        reversible: Reversible::Reboot,
+        hardware: false,
+        reads: "/sys/devices/system/cpu/vulnerabilities/*",
+        expected: "a decision: all that the machine's use needs",
+        why: "Buffers and predictors are flushed or fenced at each system call, interrupt or exit of a guest, about the \
+same each time: it shifts latencies more than it spreads them.",
+        mend: "None by tactus: they protect the machine. Who runs only code of his own may boot with mitigations=off.",
+        risk: "Any program, also in a guest, may read memory that is not its own.",
+        judge: mitigations,
+        changes: no_change,
+    },
+];
+
+fn auditing(subject: &Subject<'_>) -> Verdict {
+    let told = subject.cmdline.get("audit");
+    let off = matches!(told, Some("0" | "off"));
+    match subject.facts.0.get(AUDIT) {
+        Some(Reading::Text(text) | Reading::Cut(text)) => match text.trim() {
+            "0" => Ok(Judgement::ok("auditing is off").read("auditctl -s: enabled", "0")),
+            "1" | "2" => Ok(Judgement::finding("the kernel audits").read("auditctl -s: enabled", text.trim())),
+            _ => Err(Judgement::unreadable("the audit subsystem's answer cannot be understood").read(AUDIT, text)),
+        },
+        _ if off => Ok(Judgement::ok("auditing was turned off at boot").read("/proc/cmdline", "audit=0")),
+        Some(Reading::Absent) => Err(Judgement::not_applicable("this kernel has no audit subsystem")),
+        Some(Reading::Unreadable(why)) => {
+            Err(Judgement::unreadable(format!("the audit subsystem does not answer: {why}")).read(AUDIT, why))
+        }
+        None => Err(Judgement::unreadable("whether the kernel audits is not among the facts")),
+    }
+}
+
+fn selinux(subject: &Subject<'_>) -> Verdict {
+    let text = subject.value(SELINUX)?;
+    let mode = match text {
+        "1" => "SELinux is on and enforces its policy",
+        "0" => "SELinux is on, and permissive: it checks and only reports",
+        _ => "SELinux is on",
+    };
+    Ok(Judgement::finding(mode).read(SELINUX, text))
+}
+
+/// `ttyS0`, `ttyAMA0`, `ttyUSB0`: a letter behind `tty`; `tty0` is the screen.
+fn is_serial(console: &str) -> bool {
+    console.strip_prefix("tty").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_alphabetic()))
+}
+
+fn console(subject: &Subject<'_>) -> Verdict {
+    let text = subject.value(PRINTK)?;
+    let Some(level) = text.split_whitespace().next().and_then(|word| word.parse::<u64>().ok()) else {
+        return Err(Judgement::unreadable(format!("{PRINTK} has no level")).read(PRINTK, text));
+    };
+    let consoles = subject.facts.text(CONSOLE);
+    let serial: Vec<&str> = consoles.unwrap_or_default().split_whitespace().filter(|name| is_serial(name)).collect();
+    let shown = few(consoles.unwrap_or_default().split_whitespace());
+    let said = match (level > 3, serial.is_empty()) {
+        (true, true) => format!("messages below level {level} are written to the console {shown}"),
+        (true, false) => format!("messages below level {level} are written to the serial console {}", few(&serial)),
+        (false, false) => format!("{} is a console; only messages below level {level} are written to it", few(&serial)),
+        (false, true) => format!("only messages below level {level} are written to a console, and none is serial"),
+    };
+    let good = level <= 3 && serial.is_empty();
+    // What is as bad as level 2 is rarely written.
+    let severity = if level > 3 { Severity::Minor } else { Severity::Info };
+    if good && consoles.is_none() {
+        return Err(Judgement::unreadable("which consoles are active is not known").read(PRINTK, text));
+    }
+    let judgement = if good { Judgement::ok(said) } else { Judgement::finding(said).at(severity) };
+    let judgement = judgement.read(PRINTK, text);
+    Ok(match consoles {
+        Some(consoles) => judgement.read(CONSOLE, consoles),
+        None => judgement,
+    })
+}
+
+/// By the flags that the kernel gives to processors that can.
+fn detects_split_locks(subject: &Subject<'_>) -> bool {
+    let flags = subject.facts.field("/proc/cpuinfo", "flags", ':').unwrap_or_default();
+    flags.split(' ').any(|flag| matches!(flag, "split_lock_detect" | "bus_lock_detect"))
+}
+
+fn split_lock(subject: &Subject<'_>) -> Verdict {
+    if !detects_split_locks(subject) {
+        return Err(Judgement::not_applicable("this processor does not detect split locks"));
+    }
+    if subject.cmdline.get("split_lock_detect") == Some("off") {
+        return Ok(Judgement::ok("split locks are not detected").read("/proc/cmdline", "split_lock_detect=off"));
+    }
+    if subject.cmdline.get("split_lock_detect") == Some("fatal") {
+        let said = "a thread with a split lock is killed (SIGBUS), and so is a guest";
+        return Ok(Judgement::finding(said).read("/proc/cmdline", "split_lock_detect=fatal"));
+    }
+    // The punishment is of 5.19 (b041b525dab9), the setting of 6.2 (727209376f49, x86/split_lock).
+    let unset = matches!(subject.facts.0.get(SPLIT_LOCK), Some(Reading::Absent));
+    if unset && subject.kernel.since(5, 19) {
+        let said = "a thread or guest with a split lock is made to wait, and this kernel has no setting for it";
+        return Ok(Judgement::finding(said).read(SPLIT_LOCK, "not there"));
+    }
+    let text = subject.value(SPLIT_LOCK)?;
+    let good = "split locks are reported and not punished";
+    Ok(Judgement::when(text == "0", good, "a thread or guest with a split lock is made to wait").read(SPLIT_LOCK, text))
+}
+
+fn mitigations(subject: &Subject<'_>) -> Verdict {
+    let (mut active, mut open, mut hidden) = (Vec::new(), Vec::new(), Vec::new());
+    let mut seen = 0usize;
+    for (path, reading) in subject.facts.under(VULNERABILITIES) {
+        let name = path.trim_start_matches(VULNERABILITIES);
+        let (Reading::Text(text) | Reading::Cut(text)) = reading else {
+            hidden.push(name);
+            continue;
+        };
+        seen += 1;
+        if text.contains("Mitigation") {
+            active.push((name, text.trim()));
+        } else if text.contains("Vulnerable") {
+            open.push(name);
+        }
+    }
+    if seen == 0 {
+        return Err(match hidden.is_empty() {
+            true => Judgement::not_applicable("this kernel says nothing of vulnerabilities"),
+            false => Judgement::unreadable(format!("{VULNERABILITIES} could not be read")),
+        });
+    }
+    let names = few(active.iter().map(|(name, _)| name));
+    let mut said = if active.is_empty() {
+        "no mitigation is active".to_owned()
+    } else {
+        format!("{} active: {names}", if active.len() == 1 { "1 mitigation is".into() } else { count(active.len(), "mitigation") + " are" })
+    };
+    if !open.is_empty() {
+        said += &format!("; vulnerable: {}", few(&open));
+    }
+    if active.is_empty() && !hidden.is_empty() {
+        return Err(Judgement::unreadable(format!("{} could not be read; {said}", few(&hidden))));
+    }
+    let judgement = if active.is_empty() { Judgement::ok(said) } else { Judgement::finding(said) };
+    let read = if active.is_empty() { "none of them mitigated".to_owned() } else { few(active.iter().map(|(name, text)| format!("{name}: {text}"))) };
+    Ok(judgement.read(VULNERABILITIES, read))
+}
+
+#[cfg(test)]
+mod tests {
+    use tactus_model::finding::State;
+
+    use super::*;
+    use crate::testing::{HOSTILE, System, amd, guest, intel};
+
+    #[test]
+    fn the_audit_subsystem_is_asked_itself() {
+        assert_eq!(intel(&[(AUDIT, "0")]).state("audit"), State::Ok);
+        assert_eq!(intel(&[(AUDIT, "1")]).wanted("audit"), ["kernel parameter audit = 0"]);
+        assert_eq!(intel(&[(AUDIT, "2")]).state("audit"), State::Finding);
+        let silent = || intel(&[]).unreadable(AUDIT, "Operation not permitted");
+        assert_eq!(silent().state("audit"), State::Unreadable);
+        assert_eq!(silent().and("/proc/cmdline", "audit=0").state("audit"), State::Ok);
+        assert_eq!(intel(&[]).absent(AUDIT).state("audit"), State::NotApplicable);
+        assert_eq!(intel(&[]).state("audit"), State::Unreadable, "an older probe did not ask");
+    }
+
+    #[test]
+    fn selinux_and_mitigations_are_reported_and_never_changed() {
+        assert_eq!(intel(&[(SELINUX, "1")]).finding("selinux").severity, Severity::Info);
+        assert_eq!(intel(&[(SELINUX, "0")]).said("selinux"), "SELinux is on, and permissive: it checks and only reports");
+        assert_eq!(intel(&[]).absent(SELINUX).state("selinux"), State::NotApplicable);
+        assert_eq!(intel(&[]).unreadable(SELINUX, "denied").state("selinux"), State::Unreadable);
+        let of = |texts: &[(&str, &str)]| {
+            texts.iter().fold(guest(&[]), |system: System, (name, text)| system.and(&format!("{VULNERABILITIES}{name}"), text))
+        };
+        let some = of(&[("mds", "Mitigation: Clear CPU buffers; SMT disabled"), ("l1tf", "Not affected"), ("srbds", "Vulnerable: No microcode")]);
+        assert_eq!(some.said("mitigations"), "1 mitigation is active: mds; vulnerable: srbds");
+        assert!(some.changes("mitigations").is_empty() && some.changes("selinux").is_empty());
+        assert_eq!(of(&[("mds", "Not affected")]).state("mitigations"), State::Ok);
+        assert_eq!(of(&[("mds", "Vulnerable")]).said("mitigations"), "no mitigation is active; vulnerable: mds");
+        assert_eq!(of(&[]).state("mitigations"), State::NotApplicable);
+        assert_eq!(of(&[]).unreadable(&format!("{VULNERABILITIES}mds"), "denied").state("mitigations"), State::Unreadable);
+    }
+
+    #[test]
+    fn a_quiet_kernel_without_a_serial_console_is_good() {
+        let id = "console-logging";
+        let of = |printk: &str, console: &str| intel(&[(PRINTK, printk), (CONSOLE, console)]);
+        assert_eq!(of("3\t4\t1\t7", "tty0").state(id), State::Ok);
+        let loud = of("7\t4\t1\t7", "tty0 ttyS0");
+        assert_eq!(loud.said(id), "messages below level 7 are written to the serial console ttyS0");
+        assert_eq!(loud.wanted(id), [format!("{PRINTK} = 3 4 1 7")]);
+        assert_eq!(of("1\t4\t1\t7", "ttyAMA0").finding(id).severity, Severity::Info);
+        assert!(of("1\t4\t1\t7", "ttyAMA0").wanted(id).is_empty());
+        assert_eq!(intel(&[(PRINTK, "3 4 1 7")]).state(id), State::Unreadable);
+        assert_eq!(intel(&[]).absent(PRINTK).state(id), State::NotApplicable);
+    }
+
+    #[test]
+    fn split_locks_matter_where_they_are_detected() {
+        let id = "split-lock";
+        let cpu = ("/proc/cpuinfo", "processor\t: 0\nvendor_id\t: GenuineIntel\nflags\t\t: fpu split_lock_detect\n");
+        assert_eq!(intel(&[cpu, (SPLIT_LOCK, "0")]).state(id), State::Ok);
+        assert_eq!(intel(&[cpu, (SPLIT_LOCK, "1")]).wanted(id), [format!("{SPLIT_LOCK} = 0")]);
+        assert_eq!(intel(&[cpu, (SPLIT_LOCK, "1"), ("/proc/cmdline", "split_lock_detect=off")]).state(id), State::Ok);
+        assert_eq!(intel(&[(SPLIT_LOCK, "1")]).state(id), State::NotApplicable);
+        assert!(intel(&[(SPLIT_LOCK, "1")]).changes(id).is_empty());
+        assert_eq!(intel(&[cpu]).state(id), State::NotApplicable, "kernels before 5.19 punish nobody");
+        let middle = intel(&[cpu, ("uname:release", "5.19.0")]).absent(SPLIT_LOCK);
+        assert!(middle.said(id).ends_with("has no setting for it"), "{}", middle.said(id));
+        let fatal = intel(&[cpu, (SPLIT_LOCK, "0"), ("/proc/cmdline", "split_lock_detect=fatal")]);
+        assert!(fatal.said(id).contains("SIGBUS"), "{}", fatal.said(id));
+        assert_eq!(intel(&[cpu]).unreadable(SPLIT_LOCK, "denied").state(id), State::Unreadable);
+        assert_eq!(amd(&[(SPLIT_LOCK, "1")]).state(id), State::NotApplicable);
+        assert_eq!(guest(&[(SPLIT_LOCK, "1")]).state(id), State::NotApplicable);
+    }
+
+    #[test]
+    fn rubbish_is_not_good() {
+        for text in HOSTILE {
+            let subject = intel(&[(AUDIT, text), (PRINTK, text), (CONSOLE, text), (SELINUX, text)]);
+            assert_ne!(subject.state("audit"), State::Ok, "{text}");
+            let _ = (subject.finding("console-logging"), subject.finding("selinux"));
+            let _ = intel(&[(&format!("{VULNERABILITIES}mds"), text)]).finding("mitigations");
+        }
+    }
+}

@@ -1,0 +1,314 @@
+//! Where interrupts arrive.
+
+use tactus_model::CpuSet;
+use tactus_model::change::{self, Change, Form};
+use tactus_model::finding::Severity;
+use tactus_model::interrupts::Interrupt;
+
+use super::isolation::isolate;
+use crate::sentence::{count, cpus_or_none, few, meet, within};
+use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject, Verdict};
+
+const DEFAULT: &str = "/proc/irq/default_smp_affinity";
+
+pub static CHECKS: &[Check] = &[
+    Check {
+        id: "managed-irq",
+        title: "interrupts that user space cannot move may arrive on isolated CPUs",
+        sources: &[Source::Beyond],
+        applies: &[Applies::Host, Applies::Guest],
+        severity: Severity::Major,
+        arch: Arch::Any,
+        set: &[SetBy::KernelCommandLine],
+        reversible: Reversible::Reboot,
+        hardware: false,
+        reads: "isolcpus= in /proc/cmdline; /proc/irq/*/effective_affinity_list of storage queues",
+        expected: "isolcpus=managed_irq,... with {isolated}; queues arrive on {housekeeping}",
+        why: "Drivers with one queue for each CPU (NVMe, virtio-blk, SAS) have the kernel spread their interrupts over \
+all CPUs. These are managed: writing their smp_affinity is refused. Only isolcpus=managed_irq keeps them away, as far \
+as a queue has a housekeeping CPU.",
+        mend: "Boot with isolcpus=managed_irq,domain,{isolated}. A queue whose CPUs are all isolated still arrives \
+there when something uses it from there: keep I/O off these CPUs, or give the device fewer queues.",
+        risk: "Little: it is best effort.",
+        judge: managed,
+        changes: |subject| isolate("managed-irq", subject),
+    },
+    Check {
+        id: "irq-default-affinity",
+        title: "new interrupts may arrive on isolated CPUs",
+        sources: &[Source::Xeon, Source::Osadl],
+        applies: &[Applies::Host, Applies::Guest],
+        severity: Severity::Major,
+        arch: Arch::Any,
+        set: &[SetBy::KernelCommandLine, SetBy::RunTime],
+        reversible: Reversible::Yes,
+        hardware: false,
+        reads: DEFAULT,
+        expected: "{housekeeping}",
+        why: "Interrupts that are requested later, by a driver that is loaded or a network interface that is brought \
+up, get this mask. Otherwise each such event puts new interrupts onto isolated CPUs.",
+        mend: "Boot with irqaffinity={housekeeping}, or write the mask of these CPUs to /proc/irq/default_smp_affinity.",
+        risk: "Little.",
+        judge: default_affinity,
+        changes: |subject| {
+            let Some((_, keeping)) = subject.parted() else { return Vec::new() };
+            let mask = subject.set("irq-default-affinity", DEFAULT, Form::Mask, change::to_mask(keeping));
+            let boot = subject.boot("irq-default-affinity", "irqaffinity", keeping.to_string());
+            mask.into_iter().chain([boot]).collect()
+        },
+    },
+    Check {
+        id: "irq-affinity",
+        title: "device interrupts arrive on isolated CPUs",
+        sources: &[Source::Xeon, Source::Industrial],
+        applies: &[Applies::Host, Applies::Guest],
+        severity: Severity::Blocker,
+        arch: Arch::Any,
+        set: &[SetBy::RunTime],
+        reversible: Reversible::Yes,
+        hardware: false,
+        reads: "/proc/interrupts; /proc/irq/*/smp_affinity_list; /proc/irq/*/effective_affinity_list",
+        expected: "no interrupt on {isolated} but those of devices that are passed through (vfio)",
+        why: "A handler goes before every thread, and on a PREEMPT_RT kernel its thread has FIFO 50. With it come \
+softirqs of any length: a network card's receive handler may run for milliseconds.",
+        mend: "for irq in /proc/irq/[0-9]*; do echo {housekeeping} > $irq/smp_affinity_list; done (managed ones refuse \
+it with an I/O error; so do those that belong to one CPU)",
+        risk: "Devices have fewer CPUs to arrive on, and may become slower.",
+        judge: affinity,
+        changes: |subject| {
+            let Some((isolated, keeping)) = subject.parted() else { return Vec::new() };
+            movable(subject).filter_map(|interrupt| moved(subject, interrupt, isolated, keeping)).collect()
+        },
+    },
+];
+
+/// Queues whose interrupts the kernel itself spreads (`IRQ_AFFINITY_MANAGED`), told by the names that
+/// their drivers give them. `nvme0q0` is the admin queue, which is not managed.
+fn is_managed(interrupt: &Interrupt) -> bool {
+    interrupt.actions.iter().any(|name| {
+        let nvme = name.strip_prefix("nvme").and_then(|rest| rest.split_once('q'));
+        nvme.is_some_and(|(_, queue)| queue.parse::<u32>().is_ok_and(|number| number > 0))
+            || (name.starts_with("virtio") && (name.contains("-req.") || name.ends_with("-request")))
+            || ["megasas", "mpt3sas", "mpt2sas", "mpi3mr", "smartpqi", "hisi_sas"].iter().any(|d| name.starts_with(d))
+    })
+}
+
+/// Interrupts that each CPU has for itself, and the timer that was there at boot: none can be moved.
+fn is_fixed(interrupt: &Interrupt) -> bool {
+    interrupt.actions.iter().any(|name| {
+        matches!(name.as_str(), "timer" | "cascade" | "arch_timer" | "IPI")
+            || (name.starts_with("kvm guest") && name.ends_with("timer"))
+            || name.starts_with("arm-pmu")
+            || name.starts_with("armv8")
+    })
+}
+
+/// Whether the device belongs to somebody else: passed through to a guest.
+fn is_owned(interrupt: &Interrupt) -> bool {
+    interrupt.actions.iter().any(|name| name.starts_with("vfio-"))
+}
+
+fn movable<'a>(subject: &'a Subject<'_>) -> impl Iterator<Item = &'a Interrupt> {
+    subject.interrupts.active().filter(|one| !is_fixed(one) && !is_owned(one) && !is_managed(one))
+}
+
+fn moved(subject: &Subject<'_>, interrupt: &Interrupt, isolated: &CpuSet, keeping: &CpuSet) -> Option<Change> {
+    let rest = interrupt.affinity.as_deref()?.minus(isolated);
+    let then = if rest.is_empty() { keeping } else { &rest };
+    let path = format!("/proc/irq/{}/smp_affinity_list", interrupt.irq);
+    subject.set("irq-affinity", &path, Form::List, then.to_string())
+}
+
+fn name(interrupt: &&Interrupt) -> String {
+    format!("{} ({})", interrupt.irq, interrupt.actions.first().map_or("", String::as_str))
+}
+
+fn read(judgement: Judgement, shown: &[&Interrupt]) -> Judgement {
+    let list = |set: Option<&CpuSet>| set.map_or("unknown".to_owned(), ToString::to_string);
+    shown.iter().take(4).fold(judgement, |judgement, one| {
+        let may = list(one.affinity.as_deref());
+        let does = list(one.effective.as_deref());
+        judgement.read(format!("/proc/irq/{}/{{smp,effective}}_affinity_list", one.irq), format!("{may}; {does}"))
+    })
+}
+
+/// The words and the CPUs of `isolcpus=managed_irq,domain,2-7`.
+fn isolcpus(value: &str) -> (Vec<&str>, CpuSet) {
+    let is_list = |word: &&str| word.starts_with(|c: char| c.is_ascii_digit());
+    let words: Vec<&str> = value.split(',').map(str::trim).take_while(|word| !is_list(word)).collect();
+    let at = words.iter().map(|word| word.len() + 1).sum::<usize>();
+    let cpus = value.get(at..).and_then(|list| list.parse().ok()).unwrap_or_default();
+    (words, cpus)
+}
+
+fn managed(subject: &Subject<'_>) -> Verdict {
+    let (isolated, _) = subject.need_parted()?;
+    let told = subject.told()?;
+    // Of several with other CPUs the kernel keeps the first (`housekeeping_setup`, kernel/sched/isolation.c).
+    let asked_for = told.all("isolcpus").flatten().map(isolcpus).find(|(words, _)| words.contains(&"managed_irq"));
+    let kept = asked_for.map(|(_, cpus)| cpus).unwrap_or_default();
+    let value = told.get("isolcpus").map_or("no isolcpus".to_owned(), |value| format!("isolcpus={value}"));
+    let queues: Vec<&Interrupt> = subject.interrupts.active().filter(|one| is_managed(one)).collect();
+    let arrive = |one: &&Interrupt| one.effective.as_deref().is_some_and(|cpus| meet(cpus, isolated));
+    let stray: Vec<&Interrupt> = queues.iter().copied().filter(arrive).collect();
+    let asked = within(isolated, &kept);
+    let found = few(stray.iter().map(name));
+    let said = match (asked, stray.is_empty()) {
+        (true, true) => {
+            let what = count(queues.len(), "queue interrupt");
+            format!("the kernel keeps managed interrupts away from {}: none of {what} is there", cpus_or_none(isolated))
+        }
+        (true, false) => format!("managed_irq is on, and yet these arrive on {}: {found}", cpus_or_none(isolated)),
+        (false, true) => format!("the kernel may put managed interrupts onto {}", cpus_or_none(isolated)),
+        (false, false) => format!("managed interrupts arrive on {}: {found}", cpus_or_none(isolated)),
+    };
+    if asked && !subject.interrupts.known {
+        let why = "managed_irq is on; whether a queue arrives there all the same the facts do not say";
+        return Err(Judgement::unreadable(why).read("/proc/cmdline", value));
+    }
+    let judgement = if asked && stray.is_empty() { Judgement::ok(said) } else { Judgement::finding(said) };
+    // Without such a queue it is a matter of devices that may come; with managed_irq it is the queues
+    // all of whose CPUs are isolated, and only when something there uses them.
+    let severity = if asked || queues.is_empty() { Severity::Minor } else { Severity::Major };
+    let judgement = read(judgement.read("/proc/cmdline", value), &stray);
+    Ok(if asked && stray.is_empty() { judgement } else { judgement.at(severity) })
+}
+
+fn default_affinity(subject: &Subject<'_>) -> Verdict {
+    let text = subject.value(DEFAULT)?;
+    let (isolated, _) = subject.need_parted()?;
+    let Some(cpus) = change::mask(text) else {
+        return Err(Judgement::unreadable(format!("{DEFAULT} is not a mask of CPUs")).read(DEFAULT, text));
+    };
+    let bad = format!("new interrupts may arrive on {}", cpus_or_none(&cpus.and(isolated)));
+    Ok(Judgement::when(!meet(&cpus, isolated), format!("new interrupts arrive on {}", cpus_or_none(&cpus)), bad)
+        .read(DEFAULT, text))
+}
+
+fn affinity(subject: &Subject<'_>) -> Verdict {
+    let (isolated, _) = subject.need_parted()?;
+    if !subject.interrupts.known {
+        subject.need("/proc/interrupts")?;
+    }
+    let used: Vec<&Interrupt> = subject.interrupts.active().filter(|one| !is_fixed(one)).collect();
+    let owned = used.iter().filter(|one| is_owned(one)).count();
+    let foreign = || used.iter().copied().filter(|one| !is_owned(one));
+    let reaches = |cpus: Option<&CpuSet>| cpus.is_some_and(|cpus| meet(cpus, isolated));
+    let stray: Vec<&Interrupt> = foreign().filter(|one| reaches(one.arrives())).collect();
+    let place = cpus_or_none(isolated);
+    if !stray.is_empty() {
+        let said = format!("device interrupts arrive on {place}: {}", few(stray.iter().map(name)));
+        return Ok(read(Judgement::finding(said), &stray));
+    }
+    let loose: Vec<&Interrupt> =
+        foreign().filter(|one| !is_managed(one) && reaches(one.affinity.as_deref())).collect();
+    if !loose.is_empty() {
+        let names = few(loose.iter().map(name));
+        let said = format!("{} may be moved to {place}, although none is there now: {names}", count(loose.len(), "interrupt"));
+        return Ok(read(Judgement::finding(said), &loose).at(Severity::Minor));
+    }
+    let hidden: Vec<&Interrupt> = foreign().filter(|one| one.arrives().is_none_or(CpuSet::is_empty)).collect();
+    if !hidden.is_empty() {
+        let said = format!("nothing says where {} arrive: {}", count(hidden.len(), "interrupt"), few(hidden.iter().map(name)));
+        return Err(Judgement::unreadable(said));
+    }
+    let mut said = format!("none of {} arrives on {place}", count(used.len() - owned, "interrupt"));
+    if owned > 0 {
+        said += &format!(", but those of devices that are passed through ({owned})");
+    }
+    Ok(Judgement::ok(said).read("/proc/irq/*/effective_affinity_list", "housekeeping CPUs"))
+}
+
+#[cfg(test)]
+mod tests {
+    use tactus_model::finding::State;
+
+    use super::*;
+    use crate::testing::{HOSTILE, System, intel};
+
+    const INTERRUPTS: &str = "            CPU0       CPU1       CPU2       CPU3
+  0:         44          0          0          0  IO-APIC   2-edge      timer
+ 24:          1          0          0          0 PCI-MSIX-0000:00:02.0   0-edge      nvme0q0
+ 25:          1          0          0          0 PCI-MSIX-0000:00:02.0   1-edge      nvme0q1
+ 26:          1          0          0          0 PCI-MSIX-0000:00:03.0   0-edge      eth0-rx-0
+ 27:          1          0          0          0 PCI-MSIX-0000:00:04.0   0-edge      vfio-msix[0](0000:00:04.0)
+LOC:          9          9          9          9   Local timer interrupts";
+
+    /// IRQ, allowed CPUs, effective CPUs.
+    fn machine(places: &[(u32, &str, &str)]) -> System {
+        let machine = intel(&[("/proc/interrupts", INTERRUPTS), ("/proc/cmdline", "isolcpus=managed_irq,domain,2-3")]);
+        let all = [(0, "0-3", "0"), (24, "0,1", "0"), (25, "0,1", "0"), (26, "0,1", "1"), (27, "3", "3")];
+        all.iter().chain(places).fold(machine, |machine, (irq, may, does)| {
+            machine
+                .and(&format!("/proc/irq/{irq}/smp_affinity_list"), may)
+                .and(&format!("/proc/irq/{irq}/effective_affinity_list"), does)
+        })
+    }
+
+    #[test]
+    fn interrupts_keep_house_but_for_those_that_are_passed_through() {
+        let good = machine(&[]);
+        assert_eq!(good.state("irq-affinity"), State::Ok);
+        assert!(good.said("irq-affinity").contains("passed through (1)"));
+        assert!(good.wanted("irq-affinity").is_empty());
+        let bad = machine(&[(26, "0-3", "2")]);
+        assert_eq!(bad.said("irq-affinity"), "device interrupts arrive on CPUs 2,3: 26 (eth0-rx-0)");
+        assert_eq!(bad.wanted("irq-affinity"), ["/proc/irq/26/smp_affinity_list = 0,1"]);
+        assert_eq!(machine(&[(26, "2-3", "2")]).wanted("irq-affinity"), ["/proc/irq/26/smp_affinity_list = 0,1"]);
+    }
+
+    #[test]
+    fn an_interrupt_that_may_move_is_less_than_one_that_is_there() {
+        let found = machine(&[(26, "0-3", "1")]).finding("irq-affinity");
+        assert_eq!((found.state, found.severity), (State::Finding, Severity::Minor));
+        assert_eq!(machine(&[(25, "0-3", "1")]).state("irq-affinity"), State::Ok, "a managed queue cannot be moved");
+    }
+
+    #[test]
+    fn what_cannot_be_seen_is_not_good() {
+        assert_eq!(intel(&[]).state("irq-affinity"), State::Unreadable);
+        assert_eq!(intel(&[("/proc/interrupts", INTERRUPTS)]).state("irq-affinity"), State::Unreadable);
+        assert_eq!(intel(&[]).unreadable("/proc/interrupts", "denied").state("irq-affinity"), State::Unreadable);
+        assert_eq!(machine(&[]).isolate("0-3").state("irq-affinity"), State::NotApplicable);
+    }
+
+    #[test]
+    fn managed_interrupts_need_the_word_on_the_command_line() {
+        assert_eq!(machine(&[]).state("managed-irq"), State::Ok);
+        let plain = |machine: System| machine.and("/proc/cmdline", "isolcpus=2-3").finding("managed-irq");
+        assert_eq!((plain(machine(&[])).state, plain(machine(&[])).severity), (State::Finding, Severity::Major));
+        assert_eq!(plain(intel(&[("/proc/interrupts", "")])).severity, Severity::Minor);
+        let full = machine(&[(25, "2", "2")]).finding("managed-irq");
+        assert_eq!((full.state, full.severity), (State::Finding, Severity::Minor));
+        assert_eq!(machine(&[]).and("/proc/cmdline", "isolcpus=managed_irq,3").state("managed-irq"), State::Finding);
+        let twice = machine(&[]).and("/proc/cmdline", "isolcpus=managed_irq,3 isolcpus=managed_irq,2");
+        assert_eq!(twice.state("managed-irq"), State::Finding, "the second is refused");
+        assert_eq!(intel(&[("/proc/cmdline", "isolcpus=managed_irq,2-3")]).state("managed-irq"), State::Unreadable);
+        assert_eq!(intel(&[]).state("managed-irq"), State::Unreadable);
+        assert_eq!(isolcpus("managed_irq,domain,2,4-5").1.to_string(), "2,4,5");
+        assert_eq!(isolcpus("2-3"), (vec![], "2-3".parse().unwrap()));
+    }
+
+    #[test]
+    fn new_interrupts_go_where_the_mask_says() {
+        assert_eq!(intel(&[(DEFAULT, "3")]).state("irq-default-affinity"), State::Ok);
+        assert_eq!(intel(&[(DEFAULT, "f")]).said("irq-default-affinity"), "new interrupts may arrive on CPUs 2,3");
+        let wanted = intel(&[(DEFAULT, "f")]).wanted("irq-default-affinity");
+        assert_eq!(wanted, ["/proc/irq/default_smp_affinity = 3", "kernel parameter irqaffinity = 0,1"]);
+        assert_eq!(intel(&[]).absent(DEFAULT).state("irq-default-affinity"), State::NotApplicable);
+        assert_eq!(intel(&[]).unreadable(DEFAULT, "denied").state("irq-default-affinity"), State::Unreadable);
+        for text in ["rubbish", "", "0-3"] {
+            assert_eq!(intel(&[(DEFAULT, text)]).state("irq-default-affinity"), State::Unreadable, "{text}");
+        }
+    }
+
+    #[test]
+    fn rubbish_is_not_good() {
+        for text in HOSTILE {
+            let subject = machine(&[(26, text, text)]).and("/proc/cmdline", text).and(DEFAULT, text);
+            for id in ["managed-irq", "irq-affinity"] {
+                assert_ne!(subject.state(id), State::Ok, "{id}: {text}");
+            }
+        }
+    }
+}

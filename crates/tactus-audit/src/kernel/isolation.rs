@@ -1,0 +1,242 @@
+//! Which CPUs are set apart at boot, and what is left for the rest of the system.
+
+use std::collections::BTreeMap;
+
+use tactus_model::CpuSet;
+use tactus_model::change::Change;
+use tactus_model::facts::Reading;
+use tactus_model::finding::{By, Severity};
+
+use crate::sentence::{cpus_or_none, few, meet, within};
+use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject, Verdict, no_change};
+
+const ISOLATED: &str = "/sys/devices/system/cpu/isolated";
+const AT_RUN_TIME: &str = "/sys/fs/cgroup/cpuset.cpus.isolated";
+const NOHZ_FULL: &str = "/sys/devices/system/cpu/nohz_full";
+
+pub static CHECKS: &[Check] = &[
+    Check {
+        id: "housekeeping",
+        title: "the rest of the system has no CPU of its own",
+        sources: &[Source::Xeon, Source::RedHat, Source::Osadl],
+        applies: &[Applies::Host, Applies::Guest],
+        severity: Severity::Blocker,
+        arch: Arch::Any,
+        set: &[SetBy::KernelCommandLine],
+        reversible: Reversible::Reboot,
+        hardware: false,
+        reads: "the intended isolation; /sys/devices/system/node/node*/cpulist; thread_siblings_list",
+        expected: "CPU 0 and at least one whole core of each NUMA node keep house",
+        why: "Timekeeping, RCU, kernel threads, interrupts and services must run somewhere. CPU 0 is the kernel's own \
+choice for many of them. A core of which one hardware thread keeps house is shared with all that runs there, and work \
+for a NUMA node without a housekeeping CPU crosses to another.",
+        mend: "Isolate other CPUs: leave CPU 0, whole cores, and one core of each NUMA node out of isolcpus, nohz_full \
+and rcu_nocbs.",
+        risk: "Fewer CPUs for real-time work.",
+        judge: housekeeping,
+        changes: no_change,
+    },
+    Check {
+        id: "isolcpus",
+        title: "the scheduler moves tasks onto CPUs that are meant for real-time work",
+        sources: &[Source::Xeon, Source::RedHat, Source::Osadl],
+        applies: &[Applies::Host, Applies::Guest],
+        severity: Severity::Blocker,
+        arch: Arch::Any,
+        set: &[SetBy::KernelCommandLine],
+        reversible: Reversible::Reboot,
+        hardware: false,
+        reads: "/sys/devices/system/cpu/isolated; /sys/fs/cgroup/cpuset.cpus.isolated",
+        expected: "{isolated}",
+        why: "Load balancing puts any task on any CPU that it may use, and looks at the run queues of all CPUs of a \
+domain to do so. An isolated CPU is in no domain: nothing comes there that is not placed there.",
+        mend: "Boot with isolcpus=managed_irq,domain,{isolated}; or, on a kernel of 6.1 or later, put the CPUs into an \
+isolated cpuset partition.",
+        risk: "Tasks on isolated CPUs are not balanced among them: threads of a program that is not pinned thread by \
+thread pile up on one CPU.",
+        judge: isolcpus,
+        changes: |subject| isolate("isolcpus", subject),
+    },
+    Check {
+        id: "nohz-full",
+        title: "the periodic tick interrupts real-time work",
+        sources: &[Source::RedHat, Source::Osadl],
+        applies: &[Applies::Host, Applies::Guest],
+        severity: Severity::Major,
+        arch: Arch::Any,
+        set: &[SetBy::KernelCommandLine],
+        reversible: Reversible::Reboot,
+        hardware: false,
+        reads: "/sys/devices/system/cpu/nohz_full",
+        expected: "{isolated}",
+        why: "The tick interrupts a CPU HZ times a second (100 to 1000) although there is nothing to decide when one \
+task runs. With nohz_full it stops as long as one task is runnable there; RCU callbacks, unbound timers, kernel \
+threads and unbound work stay away from these CPUs as well.",
+        mend: "Boot with nohz=on nohz_full={isolated}. One runnable task for each of these CPUs; no POSIX CPU timers, \
+which keep the tick.",
+        risk: "System calls and interrupts cost more on these CPUs, since each entry accounts its time.",
+        judge: nohz_full,
+        changes: |subject| match subject.parted() {
+            Some((isolated, _)) if subject.facts.text(NOHZ_FULL).is_some() => {
+                vec![subject.boot("nohz-full", "nohz_full", isolated.to_string())]
+            }
+            _ => Vec::new(),
+        },
+    },
+];
+
+/// The one parameter that [`isolcpus`] and managed interrupts need.
+pub fn isolate(check: &str, subject: &Subject<'_>) -> Vec<Change> {
+    let parameter = |(isolated, _)| subject.boot(check, "isolcpus", format!("managed_irq,domain,{isolated}"));
+    subject.parted().map(parameter).into_iter().collect()
+}
+
+fn whose(subject: &Subject<'_>) -> &'static str {
+    match subject.isolation.by {
+        By::Asked => "as asked for",
+        By::Boot => "as booted",
+        By::Assumed => "as tactus would choose: nothing is isolated yet",
+    }
+}
+
+fn nodes(subject: &Subject<'_>) -> BTreeMap<String, CpuSet> {
+    let dir = "/sys/devices/system/node/node";
+    subject
+        .facts
+        .under(dir)
+        .filter_map(|(name, reading)| {
+            let node = name.strip_prefix(dir)?.strip_suffix("/cpulist")?;
+            let Reading::Text(text) = reading else { return None };
+            let cpus = text.parse::<CpuSet>().ok()?.and(&subject.topology.online);
+            (!cpus.is_empty()).then(|| (node.to_owned(), cpus))
+        })
+        .collect()
+}
+
+fn housekeeping(subject: &Subject<'_>) -> Verdict {
+    let (isolated, keeping) = (subject.isolated(), subject.housekeeping());
+    let online = subject.need("/sys/devices/system/cpu/online")?;
+    if isolated.is_empty() {
+        return Err(Judgement::not_applicable("no CPU is set apart, so all of them keep house"));
+    }
+    let (mut bad, mut severity) = (Vec::new(), Severity::Major);
+    if keeping.is_empty() {
+        bad.push("no CPU is left for it".to_owned());
+        severity = Severity::Blocker;
+    } else if isolated.contains(0) {
+        bad.push("CPU 0 is among the isolated ones".to_owned());
+        severity = Severity::Blocker;
+    }
+    let without: Vec<String> = nodes(subject)
+        .into_iter()
+        .filter(|(_, cpus)| !keeping.is_empty() && !meet(cpus, keeping))
+        .map(|(node, cpus)| format!("NUMA node {node} ({})", cpus_or_none(&cpus)))
+        .collect();
+    if !without.is_empty() {
+        bad.push(format!("{} has none", few(&without)));
+        severity = Severity::Blocker;
+    }
+    let halves = subject.topology.cores.iter().filter(|core| meet(core, isolated) && meet(core, keeping));
+    let halves: Vec<String> = halves.map(|core| format!("CPUs {core}")).collect();
+    if !halves.is_empty() {
+        bad.push(format!("cores are shared between both sorts: {}", few(&halves)));
+    }
+    let parts = format!("{} for real-time work, {} for the rest", cpus_or_none(isolated), cpus_or_none(keeping));
+    Ok(Judgement::when(
+        bad.is_empty(),
+        format!("{parts} ({})", whose(subject)),
+        format!("{parts} ({}): {}", whose(subject), bad.join("; ")),
+    )
+    .at(severity.max(if bad.is_empty() { Severity::Blocker } else { severity }))
+    .read("/sys/devices/system/cpu/online", online))
+}
+
+fn isolcpus(subject: &Subject<'_>) -> Verdict {
+    let booted = subject.need(ISOLATED)?;
+    let later = subject.facts.text(AT_RUN_TIME);
+    let (isolated, _) = subject.need_parted()?;
+    let at_run_time: CpuSet = later.and_then(|text| text.parse().ok()).unwrap_or_default();
+    let covered = subject.topology.isolated.or(&at_run_time);
+    let missing = isolated.minus(&covered);
+    let mut good = format!("the scheduler leaves {} out of its balancing", cpus_or_none(isolated));
+    let spare = covered.minus(isolated);
+    if !spare.is_empty() {
+        good += &format!("; {} as well, although not meant for real-time work", cpus_or_none(&spare));
+    }
+    let bad = format!("the scheduler balances {} like all others", cpus_or_none(&missing));
+    let judgement = Judgement::when(missing.is_empty(), good, bad).read(ISOLATED, booted);
+    Ok(match later {
+        Some(text) => judgement.read(AT_RUN_TIME, text),
+        None => judgement,
+    })
+}
+
+fn nohz_full(subject: &Subject<'_>) -> Verdict {
+    let text = subject.value(NOHZ_FULL)?;
+    let (isolated, _) = subject.need_parted()?;
+    // Without the parameter the kernel prints `(null)`, the mask that it has not made.
+    let tickless: CpuSet = text.parse().unwrap_or_default();
+    let good = format!("no tick interrupts {} while one task runs there", cpus_or_none(isolated));
+    let bad = format!("the tick interrupts {}", cpus_or_none(&isolated.minus(&tickless)));
+    Ok(Judgement::when(within(isolated, &tickless), good, bad).read(NOHZ_FULL, text))
+}
+
+#[cfg(test)]
+mod tests {
+    use tactus_model::finding::{Severity, State};
+
+    use super::*;
+    use crate::testing::{HOSTILE, intel};
+
+    #[test]
+    fn cpu_0_and_a_cpu_of_each_node_keep_house() {
+        let good = intel(&[]);
+        assert_eq!(good.state("housekeeping"), State::Ok);
+        assert_eq!(good.said("housekeeping"), "CPUs 2,3 for real-time work, CPUs 0,1 for the rest (as booted)");
+        let first = intel(&[]).isolate("0-1").finding("housekeeping");
+        assert_eq!((first.state, first.severity), (State::Finding, Severity::Blocker));
+        assert!(first.said.ends_with("CPU 0 is among the isolated ones"), "{}", first.said);
+        assert!(intel(&[]).isolate("0-3").said("housekeeping").ends_with("no CPU is left for it"));
+        let node = |n: u32| format!("/sys/devices/system/node/node{n}/cpulist");
+        let two = intel(&[(&node(0), "0-1"), (&node(1), "2-3"), (&node(2), "")]);
+        assert!(two.said("housekeeping").ends_with("NUMA node 1 (CPUs 2,3) has none"), "{}", two.said("housekeeping"));
+        assert_eq!(two.isolate("1,3").state("housekeeping"), State::Ok);
+    }
+
+    #[test]
+    fn half_a_core_is_no_core() {
+        let siblings = |cpu: u32| format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");
+        let smt = [(siblings(0), "0,2"), (siblings(1), "1,3"), (siblings(2), "0,2"), (siblings(3), "1,3")];
+        let smt: Vec<(&str, &str)> = smt.iter().map(|(name, text)| (name.as_str(), *text)).collect();
+        let found = intel(&smt).finding("housekeeping");
+        assert_eq!((found.state, found.severity), (State::Finding, Severity::Major));
+        assert!(found.said.ends_with("cores are shared between both sorts: CPUs 0,2, CPUs 1,3"), "{}", found.said);
+        assert_eq!(intel(&smt).isolate("1,3").state("housekeeping"), State::Ok);
+    }
+
+    #[test]
+    fn isolated_cpus_are_those_of_the_boot_or_of_a_partition() {
+        assert_eq!(intel(&[]).state("isolcpus"), State::Ok);
+        assert_eq!(intel(&[]).isolate("1-3").said("isolcpus"), "the scheduler balances CPU 1 like all others");
+        assert_eq!(intel(&[(AT_RUN_TIME, "1")]).isolate("1-3").state("isolcpus"), State::Ok);
+        assert_eq!(intel(&[(ISOLATED, "")]).state("isolcpus"), State::Finding);
+        assert_eq!(intel(&[("/sys/devices/system/cpu/online", "0"), (ISOLATED, "")]).state("isolcpus"), State::NotApplicable);
+        assert_eq!(intel(&[]).without(ISOLATED).state("isolcpus"), State::Unreadable);
+        let wanted = intel(&[("/proc/cmdline", "isolcpus=2-3")]).wanted("isolcpus");
+        assert_eq!(wanted, ["kernel parameter isolcpus = managed_irq,domain,2,3"]);
+        assert!(intel(&[]).isolate("0-3").wanted("isolcpus").is_empty(), "no CPU would be left");
+    }
+
+    #[test]
+    fn the_tick_is_off_where_the_kernel_says_so() {
+        assert_eq!(intel(&[(NOHZ_FULL, "2-3")]).state("nohz-full"), State::Ok);
+        assert_eq!(intel(&[(NOHZ_FULL, "3")]).said("nohz-full"), "the tick interrupts CPU 2");
+        assert_eq!(intel(&[(NOHZ_FULL, "(null)")]).state("nohz-full"), State::Finding);
+        assert_eq!(intel(&[]).absent(NOHZ_FULL).state("nohz-full"), State::NotApplicable);
+        assert!(intel(&[]).absent(NOHZ_FULL).changes("nohz-full").is_empty());
+        assert_eq!(intel(&[]).unreadable(NOHZ_FULL, "denied").state("nohz-full"), State::Unreadable);
+        for text in HOSTILE {
+            assert_ne!(intel(&[(NOHZ_FULL, text)]).state("nohz-full"), State::Ok, "{text}");
+        }
+    }
+}

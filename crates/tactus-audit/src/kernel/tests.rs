@@ -1,0 +1,62 @@
+//! What no text under any name may do to the checks of this room.
+
+use crate::testing::survives;
+
+const NAMES: &[&str] = &[
+    "/etc/default/irqbalance",
+    "/etc/sysconfig/irqbalance",
+    "/etc/tuned/active_profile",
+    "/proc/cmdline",
+    "/proc/cpuinfo",
+    "/proc/interrupts",
+    "/proc/irq/24/effective_affinity_list",
+    "/proc/irq/24/smp_affinity_list",
+    "/proc/irq/default_smp_affinity",
+    "/proc/sys/kernel/nmi_watchdog",
+    "/proc/sys/kernel/printk",
+    "/proc/sys/kernel/sched_rt_period_us",
+    "/proc/sys/kernel/sched_rt_runtime_us",
+    "/proc/sys/kernel/soft_watchdog",
+    "/proc/sys/kernel/split_lock_mitigate",
+    "/proc/sys/kernel/timer_migration",
+    "/proc/sys/kernel/watchdog_cpumask",
+    "/sys/class/net/eth0/queues/rx-0/rps_cpus",
+    "/sys/class/tty/console/active",
+    "/sys/devices/system/cpu/cpu0/topology/thread_siblings_list",
+    "/sys/devices/system/cpu/isolated",
+    "/sys/devices/system/cpu/nohz_full",
+    "/sys/devices/system/cpu/online",
+    "/sys/devices/system/cpu/vulnerabilities/mds",
+    "/sys/devices/system/machinecheck/machinecheck0/check_interval",
+    "/sys/devices/system/machinecheck/machinecheck0/ignore_ce",
+    "/sys/devices/system/node/node0/cpulist",
+    "/sys/devices/virtual/workqueue/cpumask",
+    "/sys/devices/virtual/workqueue/writeback/cpumask",
+    "/sys/fs/cgroup/cpu/cpu.rt_runtime_us",
+    "/sys/fs/cgroup/cpuset.cpus.isolated",
+    "/sys/fs/cgroup/rt.slice/cpuset.cpus.effective",
+    "/sys/fs/cgroup/rt.slice/cpuset.cpus.partition",
+    "/sys/fs/selinux/enforce",
+    "/sys/kernel/debug/sched/fair_server/cpu1/runtime",
+    "/sys/kernel/realtime",
+    "/sys/kernel/tracing/current_tracer",
+    "audit:enabled",
+    "config:CONFIG_PREEMPT_RT",
+    "config:CONFIG_RCU_NOCB_CPU",
+    "config:CONFIG_RT_GROUP_SCHED",
+    "config:source",
+    "dmesg:rcu-offload",
+    "interrupts:0",
+    "list:/etc/systemd/system/multi-user.target.wants",
+    "net:eth0:queues",
+    "program:stalld",
+    "threads:0",
+    "threads:cut",
+    "uname:release",
+    "uname:version",
+];
+
+#[test]
+fn no_text_makes_a_check_of_kernel_and_isolation_panic() {
+    survives(NAMES);
+}

@@ -1,0 +1,290 @@
+//! What takes time from real-time threads so that others get some, and what rescues the others when
+//! nothing does.
+
+use tactus_model::change::{Change, Effect, Form, Target};
+use tactus_model::facts::Reading;
+use tactus_model::finding::{Severity, State};
+
+use crate::sentence::cpus_or_none;
+use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject, Verdict};
+
+const RUNTIME: &str = "/proc/sys/kernel/sched_rt_runtime_us";
+const PERIOD: &str = "/proc/sys/kernel/sched_rt_period_us";
+const SERVER: &str = "/sys/kernel/debug/sched/fair_server/cpu{cpu}/runtime";
+
+pub static CHECKS: &[Check] = &[
+    Check {
+        id: "rt-throttling",
+        title: "the kernel takes time from real-time threads",
+        sources: &[Source::RedHat],
+        applies: &[Applies::Host, Applies::Guest],
+        severity: Severity::Major,
+        arch: Arch::Any,
+        set: &[SetBy::RunTime],
+        reversible: Reversible::Yes,
+        hardware: false,
+        reads: RUNTIME,
+        expected: "-1",
+        why: "When FIFO and RR threads of a CPU have used sched_rt_runtime_us within sched_rt_period_us (950 of 1000 \
+ms by default) the kernel stops them for the rest of the period: 50 ms for a thread that spins. Since Linux 6.12, \
+without RT_GROUP_SCHED, the value only limits what SCHED_DEADLINE may be promised.",
+        mend: "sysctl kernel.sched_rt_runtime_us=-1",
+        risk: "A real-time thread that never sleeps keeps everything else off its CPU, kernel threads included, and \
+the system may lock up: the documentation of the profiles calls it extremely dangerous. Leave such a CPU idle time, or \
+run stalld.",
+        judge: throttling,
+        changes: |subject| subject.set("rt-throttling", RUNTIME, Form::Plain, "-1").into_iter().collect(),
+    },
+    Check {
+        id: "fair-server",
+        title: "the fair server takes time from real-time threads",
+        sources: &[Source::Beyond],
+        applies: &[Applies::Host, Applies::Guest],
+        severity: Severity::Major,
+        arch: Arch::Any,
+        set: &[SetBy::RunTime],
+        reversible: Reversible::Yes,
+        hardware: false,
+        reads: "/sys/kernel/debug/sched/fair_server/cpu*/runtime",
+        expected: "0 on {isolated}",
+        why: "Since Linux 6.12 a deadline server of 50 ms a second runs ordinary threads that real-time threads keep \
+off a CPU. It goes before every FIFO thread, and while it is armed it keeps the tick on a nohz_full CPU.",
+        mend: "echo 0 > /sys/kernel/debug/sched/fair_server/cpuN/runtime, for each CPU N of {isolated}",
+        risk: "Ordinary and kernel threads on these CPUs starve beside a real-time thread that never sleeps; the \
+kernel warns of it. stalld can take its place.",
+        judge: fair_server,
+        changes: |subject| {
+            let path = |cpu: u32| SERVER.replace("{cpu}", &cpu.to_string());
+            let zero = |cpu| subject.set("fair-server", &path(cpu), Form::Plain, "0");
+            subject.isolated().iter().filter_map(zero).collect()
+        },
+    },
+    Check {
+        id: "stalld",
+        title: "nothing rescues threads that real-time threads starve",
+        sources: &[Source::Beyond],
+        applies: &[Applies::Host, Applies::Guest],
+        severity: Severity::Minor,
+        arch: Arch::Any,
+        set: &[SetBy::Service],
+        reversible: Reversible::Yes,
+        hardware: false,
+        reads: "kernel.sched_rt_runtime_us; fair_server runtime; whether stalld runs",
+        expected: "stalld runs where throttling is off",
+        why: "With throttling off, a kernel thread that is bound to a CPU (a kworker, RCU, the vmstat worker) waits \
+for ever behind a real-time thread that spins there, and others wait for it: the machine hangs in places that have \
+nothing to do with real time. stalld boosts a thread that has starved too long for some microseconds.",
+        mend: "Install stalld and run it on housekeeping CPUs: systemctl enable --now stalld",
+        risk: "When it boosts, it takes about 20 us from the real-time thread.",
+        judge: stalld,
+        changes: |subject| {
+            if subject.facts.text("program:stalld").is_none_or(|path| path == "absent") {
+                return Vec::new();
+            }
+            let now = if rescued(subject) { "active" } else { "inactive" };
+            vec![Change {
+                check: "stalld".to_owned(),
+                target: Target::Service { unit: "stalld.service".to_owned() },
+                now: subject.threads.known.then(|| now.to_owned()),
+                then: "active".to_owned(),
+                effect: Effect::Runtime,
+            }]
+        },
+    },
+];
+
+/// Whether a kernel that has RT_GROUP_SCHED does not use it: so it is told at boot, or built since 6.16
+/// (`rt_group_sched=` of kernel-parameters.txt).
+pub(super) fn groups_are_off(subject: &Subject<'_>) -> bool {
+    if subject.cmdline.has("rt_group_sched") {
+        return !subject.cmdline.flag("rt_group_sched");
+    }
+    subject.facts.text("config:CONFIG_RT_GROUP_SCHED_DEFAULT_DISABLED") == Some("y")
+}
+
+/// Whether real-time threads are accounted by group; `None`: nothing tells.
+fn by_group(subject: &Subject<'_>) -> Option<bool> {
+    if groups_are_off(subject) {
+        return Some(false);
+    }
+    match subject.facts.0.get("config:CONFIG_RT_GROUP_SCHED") {
+        Some(Reading::Text(value)) => Some(value.trim() == "y"),
+        Some(Reading::Absent) => Some(false),
+        _ => subject.facts.text("/sys/fs/cgroup/cpu/cpu.rt_runtime_us").map(|_| true),
+    }
+}
+
+/// Runtime and period of throttling, in microseconds.
+fn budget(subject: &Subject<'_>) -> Result<(i64, i64), Judgement> {
+    let text = subject.value(RUNTIME)?;
+    let runtime = text.parse::<i64>().map_err(|_| {
+        Judgement::unreadable(format!("{RUNTIME} is not a number")).read(RUNTIME, text)
+    })?;
+    let period = subject.facts.text(PERIOD).and_then(|text| text.parse().ok()).unwrap_or(1_000_000);
+    Ok((runtime, period))
+}
+
+/// A runtime of the whole period throttles nobody (`sched_rt_runtime_exceeded` in kernel/sched/rt.c).
+fn unlimited((runtime, period): (i64, i64)) -> bool {
+    runtime < 0 || runtime >= period
+}
+
+fn throttling(subject: &Subject<'_>) -> Verdict {
+    let (runtime, period) = budget(subject)?;
+    let read = |judgement: Judgement| judgement.read(RUNTIME, runtime.to_string());
+    if unlimited((runtime, period)) {
+        return Ok(read(Judgement::ok("real-time threads are not throttled")));
+    }
+    let stops = format!("real-time threads of a CPU get {runtime} of every {period} us");
+    if !subject.kernel.since(6, 12) {
+        return Ok(read(Judgement::finding(stops)));
+    }
+    match by_group(subject) {
+        Some(true) => Ok(read(Judgement::finding(format!("{stops}, by group")))),
+        Some(false) => Err(read(Judgement::not_applicable(
+            "since Linux 6.12 this value limits SCHED_DEADLINE only: the fair server has taken its place",
+        ))),
+        None => Ok(read(
+            Judgement::finding(format!("{stops}, if this kernel has RT_GROUP_SCHED: its configuration is not known"))
+                .at(Severity::Minor),
+        )),
+    }
+}
+
+/// Whether a fair server may exist, and if so whether it can be seen.
+fn server_is_there(subject: &Subject<'_>) -> Result<(), Judgement> {
+    if subject.facts.under("/sys/kernel/debug/sched/fair_server/").next().is_some() {
+        return Ok(());
+    }
+    if subject.kernel.before(6, 12) {
+        return Err(Judgement::not_applicable("kernels before 6.12 have no fair server"));
+    }
+    Err(Judgement::unreadable(
+        "/sys/kernel/debug/sched/fair_server cannot be seen: debugfs is not mounted, or only root may look",
+    ))
+}
+
+fn fair_server(subject: &Subject<'_>) -> Verdict {
+    let (isolated, _) = subject.need_parted()?;
+    server_is_there(subject)?;
+    let judgement = subject.expect_per_cpu(isolated, SERVER, "0", |text| text == "0")?;
+    let on = |cpu: &u32| subject.facts.number(&SERVER.replace("{cpu}", &cpu.to_string())) != Some(0);
+    let said = match judgement.state {
+        State::Ok => format!("the fair server is off on {}", cpus_or_none(isolated)),
+        State::Finding => {
+            let cpus = isolated.iter().filter(on).collect();
+            format!("the fair server takes its time from real-time threads on {}", cpus_or_none(&cpus))
+        }
+        _ => judgement.said,
+    };
+    Ok(Judgement { said, ..judgement })
+}
+
+fn rescued(subject: &Subject<'_>) -> bool {
+    subject.threads.user().any(|thread| thread.name == "stalld")
+}
+
+fn stalld(subject: &Subject<'_>) -> Verdict {
+    let (isolated, _) = subject.need_parted()?;
+    if subject.kernel.since(6, 12) {
+        server_is_there(subject)?;
+        let served = subject.expect_per_cpu(isolated, SERVER, "on", |text| {
+            text.parse::<u64>().is_ok_and(|runtime| runtime > 0)
+        })?;
+        match served.state {
+            State::Ok => return Err(Judgement::not_applicable("the fair server rescues starved threads on these CPUs")),
+            State::Unreadable => return Err(served),
+            _ => {}
+        }
+    } else {
+        let budget = budget(subject)?;
+        if !unlimited(budget) {
+            return Err(Judgement::not_applicable("throttling leaves time for other threads")
+                .read(RUNTIME, budget.0.to_string()));
+        }
+    }
+    subject.running()?;
+    let bad = format!("throttling is off, and stalld does not run: what starves on {} stays so", cpus_or_none(isolated));
+    let judgement = Judgement::when(rescued(subject), "stalld runs", bad);
+    // A stalld among the threads that were left out cannot be seen.
+    if judgement.state == State::Finding && subject.threads.left_out > 0 {
+        return Err(Judgement::unreadable("not all threads are among the facts, and stalld is not among those that are"));
+    }
+    Ok(judgement.read("threads", if rescued(subject) { "stalld" } else { "no stalld" }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{HOSTILE, System, intel};
+
+    fn on(release: &str, runtime: &str) -> System {
+        intel(&[("uname:release", release), (RUNTIME, runtime), (PERIOD, "1000000")])
+    }
+
+    fn server(system: System, first: &str, second: &str) -> System {
+        system.and(&SERVER.replace("{cpu}", "2"), first).and(&SERVER.replace("{cpu}", "3"), second)
+    }
+
+    #[test]
+    fn throttling_is_off_at_minus_one_or_at_the_whole_period() {
+        assert_eq!(on("6.1.0", "-1").state("rt-throttling"), State::Ok);
+        assert_eq!(on("6.1.0", "1000000").state("rt-throttling"), State::Ok);
+        assert_eq!(on("6.1.0", "950000").said("rt-throttling"), "real-time threads of a CPU get 950000 of every 1000000 us");
+        assert_eq!(on("6.1.0", "950000").wanted("rt-throttling"), [format!("{RUNTIME} = -1")]);
+        assert_eq!(intel(&[]).absent(RUNTIME).state("rt-throttling"), State::NotApplicable);
+        assert_eq!(intel(&[]).unreadable(RUNTIME, "denied").state("rt-throttling"), State::Unreadable);
+    }
+
+    #[test]
+    fn since_6_12_the_sysctl_throttles_groups_only() {
+        let option = |value: &str| on("6.12.43", "950000").and("config:CONFIG_RT_GROUP_SCHED", value);
+        assert_eq!(option("y").state("rt-throttling"), State::Finding);
+        assert_eq!(option("n").state("rt-throttling"), State::NotApplicable);
+        assert_eq!(on("6.12.43", "950000").absent("config:CONFIG_RT_GROUP_SCHED").state("rt-throttling"), State::NotApplicable);
+        assert_eq!(on("6.12.43", "950000").finding("rt-throttling").severity, Severity::Minor);
+        assert_eq!(option("y").and("/proc/cmdline", "rt_group_sched=0").state("rt-throttling"), State::NotApplicable);
+        let built_off = || option("y").and("config:CONFIG_RT_GROUP_SCHED_DEFAULT_DISABLED", "y");
+        assert_eq!(built_off().state("rt-throttling"), State::NotApplicable);
+        assert_eq!(built_off().and("/proc/cmdline", "rt_group_sched=1").state("rt-throttling"), State::Finding);
+    }
+
+    #[test]
+    fn the_fair_server_is_judged_where_it_can_be_seen() {
+        let new = || on("6.12.43", "-1");
+        assert_eq!(server(new(), "0", "0").state("fair-server"), State::Ok);
+        let bad = server(new(), "0", "50000000");
+        assert_eq!(bad.said("fair-server"), "the fair server takes its time from real-time threads on CPU 3");
+        assert_eq!(bad.wanted("fair-server"), ["/sys/kernel/debug/sched/fair_server/cpu3/runtime = 0"]);
+        assert_eq!(new().state("fair-server"), State::Unreadable);
+        assert_eq!(on("6.1.0", "-1").state("fair-server"), State::NotApplicable);
+        let closed = new().unreadable(&SERVER.replace("{cpu}", "2"), "Permission denied");
+        assert_eq!(closed.state("fair-server"), State::Unreadable);
+    }
+
+    #[test]
+    fn starved_threads_are_rescued_by_one_or_the_other() {
+        let stalld = ("threads:0", "700\t700\t1\t400100\tFIFO\t10\t0-1\tstalld");
+        let none = ("threads:0", "1\t1\t0\t400100\tOTHER\t0\t0-1\tsystemd");
+        assert_eq!(on("6.1.0", "-1").with(&[stalld]).state("stalld"), State::Ok);
+        assert_eq!(on("6.1.0", "-1").with(&[none]).state("stalld"), State::Finding);
+        assert_eq!(on("6.1.0", "950000").with(&[none]).state("stalld"), State::NotApplicable);
+        assert_eq!(on("6.1.0", "-1").state("stalld"), State::Unreadable);
+        assert_eq!(on("6.1.0", "-1").with(&[none, ("threads:cut", "5")]).state("stalld"), State::Unreadable);
+        let new = || on("6.12.43", "-1").with(&[none]);
+        assert_eq!(server(new(), "50000000", "50000000").state("stalld"), State::NotApplicable);
+        assert_eq!(server(new(), "0", "50000000").state("stalld"), State::Finding);
+        assert_eq!(new().state("stalld"), State::Unreadable);
+        assert!(new().changes("stalld").is_empty(), "it is not installed");
+        let installed = new().and("program:stalld", "/usr/bin/stalld");
+        assert_eq!(installed.wanted("stalld"), ["service stalld.service = active"]);
+    }
+
+    #[test]
+    fn rubbish_is_not_good() {
+        for text in HOSTILE.iter().filter(|text| text.trim() != "-1") {
+            assert_ne!(on("6.1.0", text).state("rt-throttling"), State::Ok, "{text}");
+            assert_ne!(server(on("6.12.43", text), text, text).state("fair-server"), State::Ok, "{text}");
+        }
+    }
+}

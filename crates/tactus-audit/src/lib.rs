@@ -1,0 +1,38 @@
+//! The audit: rules over facts. Pure: a check reads nothing but a [`Subject`] and says what it thinks of
+//! it; `tactus-tune` carries out the changes that a check proposes, and only it does.
+//!
+//! One file per check or family of like checks; one line in the table of its room.
+
+/// Declares the modules of a room and the one table of their checks. Each module has a
+/// `pub static CHECKS: &[Check]`.
+macro_rules! room {
+    ($($module:ident),+ $(,)?) => {
+        $(mod $module;)+
+        pub static FILES: &[&[crate::Check]] = &[$($module::CHECKS),+];
+        #[cfg(test)]
+        pub const MODULES: &[&str] = &[$(stringify!($module)),+];
+    };
+}
+
+mod catalogue;
+mod check;
+mod evaluate;
+mod fields;
+mod judgement;
+mod sentence;
+mod subject;
+#[cfg(test)]
+mod testing;
+mod vm;
+
+mod hypervisor;
+mod kernel;
+mod memory;
+mod platform;
+mod sharing;
+
+pub use catalogue::{FAMILIES, Family, all, find};
+pub use check::{Applies, Arch, Check, Reversible, SetBy, Source, no_change};
+pub use evaluate::audit;
+pub use judgement::{Judgement, Verdict};
+pub use subject::{Intent, Kernel, Subject};

@@ -1,0 +1,108 @@
+//! Swap.
+
+use tactus_model::change::Form;
+use tactus_model::finding::Severity;
+
+use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject, Verdict};
+
+const SWAPS: &str = "/proc/swaps";
+const SWAPPINESS: &str = "/proc/sys/vm/swappiness";
+
+pub static CHECKS: &[Check] = &[Check {
+    id: "swap",
+    title: "memory may be swapped out",
+    sources: &[Source::Xeon],
+    applies: &[Applies::Host, Applies::Guest],
+    severity: Severity::Major,
+    arch: Arch::Any,
+    set: &[SetBy::RunTime],
+    reversible: Reversible::Yes,
+    hardware: false,
+    reads: "/proc/swaps, /proc/sys/vm/swappiness",
+    expected: "no swap area; where there must be one, a swappiness of 10 or less and locked memory",
+    why: "A page that was swapped out comes back from the disk when it is touched: a major fault of \
+milliseconds. What is not locked may go, also the memory of a virtual machine and the host's own programs \
+that serve it.",
+    mend: "swapoff -a, take the swap lines out of /etc/fstab and mask the swap units (systemctl mask \
+swap.target; zram-generator where it is used). Where swap must stay: vm.swappiness = 10, and lock what must \
+not wait.",
+    risk: "When memory runs out, the OOM killer ends processes sooner.",
+    judge,
+    changes: |subject| subject.set("swap", SWAPPINESS, Form::Plain, "10").filter(|change| {
+        // A lower one is better still.
+        change.now.as_deref().and_then(|now| now.parse().ok()).is_none_or(|now: u64| now > 10)
+    }).into_iter().collect(),
+}];
+
+fn judge(subject: &Subject<'_>) -> Verdict {
+    let text = subject.value(SWAPS)?;
+    let mut lines = text.lines();
+    if !lines.next().is_some_and(|heading| heading.starts_with("Filename")) {
+        return Err(Judgement::unreadable(format!("{SWAPS} does not begin with its heading")));
+    }
+    let areas: Vec<&str> = lines.filter_map(|line| line.split_whitespace().next()).collect();
+    if areas.is_empty() {
+        return Ok(Judgement::ok("there is no swap area").read(SWAPS, "no area"));
+    }
+    let shown = listed(&areas);
+    let swappiness = subject.facts.number(SWAPPINESS);
+    let judgement = match swappiness {
+        Some(now @ ..=10) => Judgement::finding(format!(
+            "memory may be swapped out to {shown}, seldom (swappiness {now})"
+        )),
+        Some(now) => Judgement::finding(format!("memory may be swapped out to {shown} (swappiness {now})")),
+        None => Judgement::finding(format!("memory may be swapped out to {shown}")),
+    };
+    let judgement = judgement.read(SWAPS, shown);
+    Ok(match swappiness {
+        Some(now) => judgement.read(SWAPPINESS, now.to_string()),
+        None => judgement,
+    })
+}
+
+/// At most three names.
+fn listed(areas: &[&str]) -> String {
+    let shown: Vec<String> = areas.iter().take(3).map(|area| area.chars().take(80).collect()).collect();
+    let more = areas.len().saturating_sub(shown.len());
+    if more == 0 { shown.join(", ") } else { format!("{} ({more} more)", shown.join(", ")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use tactus_model::finding::State;
+
+    use super::*;
+    use crate::testing::{HOSTILE, blank, intel};
+
+    const HEADING: &str = "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority";
+
+    fn areas(lines: &[&str]) -> String {
+        [&[HEADING], lines].concat().join("\n")
+    }
+
+    #[test]
+    fn a_swap_area_is_a_finding_and_none_is_good() {
+        assert_eq!(intel(&[(SWAPS, HEADING)]).state("swap"), State::Ok);
+        let text = areas(&["/dev/sda2 partition\t8388604\t0\t-2", "/dev/zram0 partition 1 0 100"]);
+        let system = intel(&[(SWAPS, &text), (SWAPPINESS, "60")]);
+        assert_eq!(system.state("swap"), State::Finding);
+        assert_eq!(
+            system.said("swap"),
+            "memory may be swapped out to /dev/sda2, /dev/zram0 (swappiness 60)"
+        );
+        assert_eq!(system.wanted("swap"), [format!("{SWAPPINESS} = 10")]);
+        assert_eq!(system.and(SWAPPINESS, "1").wanted("swap"), [""; 0]);
+    }
+
+    #[test]
+    fn many_areas_are_not_all_named() {
+        let text = areas(&["/a f 1 0 0", "/b f 1 0 0", "/c f 1 0 0", "/d f 1 0 0", "/e f 1 0 0"]);
+        assert!(intel(&[(SWAPS, &text)]).said("swap").ends_with("/a, /b, /c (2 more)"));
+    }
+
+    #[test]
+    fn what_is_no_table_is_not_taken_for_an_empty_one() {
+        assert!(HOSTILE.iter().all(|text| intel(&[(SWAPS, text)]).state("swap") == State::Unreadable));
+        assert_eq!(blank(&[]).state("swap"), State::NotApplicable);
+    }
+}

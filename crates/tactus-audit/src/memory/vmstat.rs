@@ -1,0 +1,92 @@
+//! The worker that folds per-CPU counters.
+
+use tactus_model::change::{Change, Form};
+use tactus_model::finding::Severity;
+
+use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject, Verdict};
+
+const INTERVAL: &str = "/proc/sys/vm/stat_interval";
+
+pub static CHECKS: &[Check] = &[Check {
+    id: "vmstat-interval",
+    title: "a worker on every CPU folds memory statistics each second",
+    sources: &[Source::Beyond],
+    applies: &[Applies::Host, Applies::Guest],
+    severity: Severity::Minor,
+    arch: Arch::Any,
+    set: &[SetBy::RunTime],
+    reversible: Reversible::Yes,
+    hardware: false,
+    reads: INTERVAL,
+    expected: "10 or more (seconds), or a kernel since 6.5 and CPUs that are isolated at boot",
+    why: "Where per-CPU memory counters have changed, the kernel queues vmstat_update on that very CPU: a \
+switch to a kworker and back. Kernels since 6.5 leave CPUs alone that are isolated at boot (isolcpus=domain or nohz_full).",
+    mend: "Write 10 to /proc/sys/vm/stat_interval (vm.stat_interval = 10 in /etc/sysctl.d).",
+    risk: "Memory statistics lag by up to that many seconds.",
+    judge,
+    changes,
+}];
+
+fn judge(subject: &Subject<'_>) -> Verdict {
+    let seconds = subject.number(INTERVAL)?;
+    if seconds < 10 && spared(subject) {
+        return Ok(Judgement::ok(format!(
+            "memory statistics are folded every {seconds} s, but not on CPUs {}, which are isolated at boot",
+            subject.isolated()
+        ))
+        .read(INTERVAL, seconds.to_string()));
+    }
+    Ok(Judgement::when(
+        seconds >= 10,
+        format!("memory statistics are folded every {seconds} s"),
+        format!("memory statistics are folded every {seconds} s on each CPU, not every 10 s or less often"),
+    )
+    .read(INTERVAL, seconds.to_string()))
+}
+
+/// Whether the kernel leaves the CPUs for real-time work out: `cpu_is_isolated()` in `vmstat_shepherd()`.
+fn spared(subject: &Subject<'_>) -> bool {
+    let isolated = subject.isolated();
+    let quiet = subject.topology.isolated.or(&subject.topology.nohz_full);
+    subject.kernel.since(6, 5) && !isolated.is_empty() && isolated.minus(&quiet).is_empty()
+}
+
+/// A longer interval than ten seconds stays.
+fn changes(subject: &Subject<'_>) -> Vec<Change> {
+    let then = subject.facts.number(INTERVAL).unwrap_or(0).max(10);
+    subject.set("vmstat-interval", INTERVAL, Form::Plain, then.to_string()).into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use tactus_model::finding::State;
+
+    use super::*;
+    use crate::testing::{HOSTILE, blank, intel};
+
+    #[test]
+    fn ten_seconds_and_more_are_good() {
+        let state = |text| intel(&[(INTERVAL, text)]).state("vmstat-interval");
+        assert_eq!((state("10"), state("120")), (State::Ok, State::Ok));
+        assert_eq!((state("1"), state("0")), (State::Finding, State::Finding));
+        assert!(HOSTILE.iter().all(|text| state(text) == State::Unreadable));
+        assert_eq!(blank(&[]).state("vmstat-interval"), State::NotApplicable);
+    }
+
+    #[test]
+    fn kernels_since_6_5_leave_cpus_alone_that_were_isolated_at_boot() {
+        let on = |release| intel(&[(INTERVAL, "1"), ("uname:release", release)]);
+        assert_eq!(on("6.5.0").state("vmstat-interval"), State::Ok);
+        assert_eq!(on("6.4.0").state("vmstat-interval"), State::Finding);
+        // What is only meant to be isolated is not.
+        assert_eq!(on("6.12.1").isolate("1-3").state("vmstat-interval"), State::Finding);
+        assert_eq!(on("6.12.1").and("/sys/devices/system/cpu/nohz_full", "1-3").isolate("1-3").state("vmstat-interval"), State::Ok);
+    }
+
+    #[test]
+    fn a_longer_interval_is_not_made_shorter() {
+        let wanted = |text| intel(&[(INTERVAL, text)]).wanted("vmstat-interval");
+        assert_eq!(wanted("1"), [format!("{INTERVAL} = 10")]);
+        assert_eq!(wanted("120"), [""; 0]);
+    }
+}

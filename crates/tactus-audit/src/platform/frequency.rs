@@ -1,0 +1,190 @@
+//! The clock of the CPUs: who chooses it, and within which bounds.
+
+use tactus_model::CpuSet;
+use tactus_model::change::{Change, Form};
+use tactus_model::finding::Severity;
+
+use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject, Verdict};
+
+const GOVERNOR: &str = "/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor";
+
+pub static CHECKS: &[Check] = &[
+    Check {
+        id: "cpufreq-governor",
+        title: "the clock follows the load",
+        sources: &[Source::Xeon],
+        applies: &[Applies::Host],
+        severity: Severity::Major,
+        arch: Arch::Any,
+        set: &[SetBy::RunTime],
+        reversible: Reversible::Yes,
+        hardware: true,
+        reads: "/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor",
+        expected: "performance",
+        why: "Any other governor lowers the clock of a CPU that has little to do, as a control loop that wakes up once a \
+millisecond has. It then starts its work at a low clock, and slower than when it was tried under load.",
+        mend: "Write performance to /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor, or: cpupower frequency-set -g \
+performance.",
+        risk: "Power.",
+        judge: |subject| {
+            subject.expect_per_cpu(&subject.topology.online, GOVERNOR, "performance", |text| text == "performance")
+        },
+        changes: |subject| {
+            let online = &subject.topology.online;
+            subject.set_per_cpu("cpufreq-governor", online, GOVERNOR, Form::Plain, "performance")
+        },
+    },
+    Check {
+        id: "cpufreq-pinned",
+        title: "the clock has room to change",
+        sources: &[Source::Xeon],
+        applies: &[Applies::Host],
+        severity: Severity::Minor,
+        arch: Arch::Any,
+        set: &[SetBy::RunTime],
+        reversible: Reversible::Yes,
+        hardware: true,
+        reads: "/sys/devices/system/cpu/cpu*/cpufreq/{scaling_min_freq,scaling_max_freq,scaling_governor,scaling_driver}",
+        expected: "scaling_min_freq equal to scaling_max_freq, or the governor performance, which asks for the upper one alone",
+        why: "Within the bounds the governor, the driver or the processor itself may choose any clock. Equal bounds leave no \
+choice but turbo's. The governor performance does the same: it asks for the upper bound at all times, and intel_pstate then \
+keeps the processor from going below; amd-pstate-epp leaves it room.",
+        mend: "Write the value of scaling_max_freq to scaling_min_freq of each CPU; where turbo is to be turned off too, turn it off \
+first, as the upper bound may fall with it.",
+        risk: "Power. On a processor that has no room to cool, a high minimum brings throttling.",
+        judge: pinned,
+        changes: pin,
+    },
+];
+
+fn bound(cpu: u32, which: &str) -> String {
+    format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_{which}_freq")
+}
+
+fn pinned(subject: &Subject<'_>) -> Verdict {
+    let mut bounds: std::collections::BTreeMap<(u64, u64), CpuSet> = std::collections::BTreeMap::new();
+    let (mut unread, mut refused) = (CpuSet::default(), None);
+    for cpu in subject.topology.online.iter() {
+        let pair = subject.number(&bound(cpu, "min")).and_then(|min| Ok((min, subject.number(&bound(cpu, "max"))?)));
+        match pair {
+            Ok(pair) => bounds.entry(pair).or_default().insert(cpu),
+            Err(judgement) => {
+                unread.insert(cpu);
+                refused = Some(judgement.or_refused(refused));
+            }
+        }
+    }
+    let loose: Vec<_> = bounds.iter().filter(|((min, max), _)| min != max).collect();
+    let driven = loose.iter().all(|(_, cpus)| cpus.iter().all(|cpu| at_the_upper_bound(subject, cpu)));
+    let judgement = if !loose.is_empty() && !driven {
+        let words: Vec<String> = loose
+            .iter()
+            .map(|((min, max), cpus)| format!("{} to {} MHz on CPUs {cpus}", min / 1000, max / 1000))
+            .collect();
+        Judgement::finding(format!("the clock may be {}", words.join(", ")))
+    } else if bounds.is_empty() {
+        return Err(refused.unwrap_or_else(|| Judgement::not_applicable("no CPU is on")));
+    } else if !unread.is_empty() {
+        Judgement::unreadable(format!("the bounds of CPUs {unread} could not be read"))
+    } else if !loose.is_empty() {
+        Judgement::ok("the clock has room, but the governor performance asks for the highest one alone")
+    } else {
+        Judgement::ok("the lowest and the highest clock of each CPU are the same")
+    };
+    Ok(bounds.into_iter().fold(judgement, |judgement, ((min, max), cpus)| {
+        let path = format!("/sys/devices/system/cpu/cpu{{{cpus}}}/cpufreq/scaling_{{min,max}}_freq");
+        judgement.read(path, format!("{min}, {max}"))
+    }))
+}
+
+/// Whether the governor leaves nothing but the upper bound: `performance` asks for it alone, and intel_pstate
+/// restricts even the processor's own choice to it (Documentation/admin-guide/pm/{cpufreq,intel_pstate}.rst).
+/// amd-pstate-epp does not.
+fn at_the_upper_bound(subject: &Subject<'_>, cpu: u32) -> bool {
+    let says = |file: &str| subject.facts.text(&format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/{file}"));
+    says("scaling_governor") == Some("performance") && says("scaling_driver").is_some_and(|name| name != "amd-pstate-epp")
+}
+
+fn pin(subject: &Subject<'_>) -> Vec<Change> {
+    let mut changes = Vec::new();
+    for cpu in subject.topology.online.iter() {
+        if let Some(max) = subject.facts.number(&bound(cpu, "max")) {
+            changes.extend(subject.set("cpufreq-pinned", &bound(cpu, "min"), Form::Plain, max.to_string()));
+        }
+    }
+    changes
+}
+
+#[cfg(test)]
+mod tests {
+    use tactus_model::finding::{Role, State};
+
+    use super::*;
+    use crate::testing::{HOSTILE, System, arm, guest, intel};
+
+    fn governors(values: [&str; 4]) -> System {
+        (0u32..).zip(values).fold(intel(&[]), |system, (cpu, value)| {
+            system.and(&GOVERNOR.replace("{cpu}", &cpu.to_string()), value)
+        })
+    }
+
+    fn clocks(values: [(&str, &str); 4]) -> System {
+        (0u32..).zip(values).fold(arm(&[]), |system, (cpu, (min, max))| {
+            system.and(&bound(cpu, "min"), min).and(&bound(cpu, "max"), max)
+        })
+    }
+
+    #[test]
+    fn every_cpu_wants_the_governor_performance() {
+        assert_eq!(governors(["performance"; 4]).state("cpufreq-governor"), State::Ok);
+        let bad = governors(["performance", "powersave", "schedutil", "performance"]);
+        assert_eq!(bad.said("cpufreq-governor"), "scaling_governor is not performance on CPUs 1,2");
+        assert_eq!(
+            bad.wanted("cpufreq-governor"),
+            [1, 2].map(|cpu| format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor = performance"))
+        );
+        assert_eq!(bad.changes("cpufreq-governor").len(), 4);
+        assert_eq!(intel(&[]).state("cpufreq-governor"), State::NotApplicable);
+        assert_eq!(guest(&[]).role(Role::Host).state("cpufreq-governor"), State::Unknowable);
+        let path = GOVERNOR.replace("{cpu}", "1");
+        assert_eq!(governors(["performance"; 4]).without(&path).state("cpufreq-governor"), State::Unreadable);
+    }
+
+    #[test]
+    fn equal_bounds_leave_no_choice() {
+        let tight = ("2100000", "2100000");
+        assert_eq!(clocks([tight; 4]).state("cpufreq-pinned"), State::Ok);
+        let loose = clocks([tight, tight, ("800000", "2100000"), ("800000", "2100000")]);
+        assert_eq!(loose.said("cpufreq-pinned"), "the clock may be 800 to 2100 MHz on CPUs 2,3");
+        let path = |cpu: u32| format!("{} = 2100000", bound(cpu, "min"));
+        assert_eq!(loose.wanted("cpufreq-pinned"), [path(2), path(3)]);
+        assert_eq!(arm(&[]).state("cpufreq-pinned"), State::NotApplicable);
+    }
+
+    #[test]
+    fn the_governor_performance_leaves_the_upper_bound_alone() {
+        let driven = |driver: &str, governor: &str| {
+            (0u32..4).fold(clocks([("800000", "2100000"); 4]), |system, cpu| {
+                let directory = format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq");
+                system
+                    .and(&format!("{directory}/scaling_governor"), governor)
+                    .and(&format!("{directory}/scaling_driver"), driver)
+            })
+        };
+        assert_eq!(driven("intel_pstate", "performance").state("cpufreq-pinned"), State::Ok);
+        assert_eq!(driven("acpi-cpufreq", "performance").state("cpufreq-pinned"), State::Ok);
+        assert_eq!(driven("amd-pstate-epp", "performance").state("cpufreq-pinned"), State::Finding);
+        assert_eq!(driven("intel_pstate", "powersave").state("cpufreq-pinned"), State::Finding);
+        let one = driven("acpi-cpufreq", "performance").and("/sys/devices/system/cpu/cpu2/cpufreq/scaling_governor", "schedutil");
+        assert_eq!(one.state("cpufreq-pinned"), State::Finding);
+    }
+
+    #[test]
+    fn clocks_that_are_no_numbers_are_not_good() {
+        for text in HOSTILE {
+            let bad = clocks([(text, text), ("1", "1"), ("1", "1"), ("1", "1")]);
+            assert_eq!(bad.state("cpufreq-pinned"), State::Unreadable, "{text}");
+            assert_ne!(governors([text; 4]).state("cpufreq-governor"), State::Ok);
+        }
+    }
+}

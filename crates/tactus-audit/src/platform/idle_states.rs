@@ -1,0 +1,321 @@
+//! What idle CPUs do: how deep they sleep.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+use tactus_model::CpuSet;
+use tactus_model::change::{Change, Form};
+use tactus_model::facts::Reading;
+use tactus_model::finding::Severity;
+
+use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject, Verdict};
+
+/// Exit latency in microseconds up to which a state counts as shallow: C1 and WFI have 1 or 2, and 3 is
+/// where TuneD's latency-performance draws the line (`force_latency=cstate.id_no_zero:1|3`).
+pub const SHALLOW_US: u64 = 3;
+
+const DRIVER: &str = "/sys/devices/system/cpu/cpuidle/current_driver";
+
+pub static CHECKS: &[Check] = &[
+    Check {
+        id: "c-states",
+        title: "idle CPUs sleep deeply",
+        sources: &[Source::Xeon],
+        applies: &[Applies::Host],
+        severity: Severity::Major,
+        arch: Arch::X86,
+        set: &[SetBy::Firmware, SetBy::KernelCommandLine],
+        reversible: Reversible::Reboot,
+        hardware: true,
+        reads: "/sys/devices/system/cpu/cpuidle/current_driver, cpu*/cpuidle/state*/{name,latency,disable,usage}",
+        expected: "no state deeper than C1 (exit latency up to 3 us) that isolated CPUs may enter",
+        why: "A CPU in C6 runs its interrupt handler late, and then finds its caches empty. The exit latency that the driver \
+states is what a wake-up from there may take: 133 us for C6 of a Xeon Scalable of 2017, 170 us of one of 2021, 290 us of one \
+of 2023 (the tables of the kernel's intel_idle).",
+        mend: "Boot with intel_idle.max_cstate=0 processor.max_cstate=1, always both: the first alone hands over to \
+acpi_idle, which has deep states of its own. Or limit C-states in the firmware's setup.",
+        risk: "Heat and power, and turbo has less room. Without intel_idle the kernel no longer turns C1E promotion off: look at \
+c1e-package-cstate afterwards.",
+        judge: states,
+        changes: boot_changes,
+    },
+    Check {
+        id: "c-state-per-cpu",
+        title: "deep idle states are open to isolated CPUs",
+        sources: &[Source::Beyond],
+        applies: &[Applies::Host],
+        severity: Severity::Major,
+        arch: Arch::Any,
+        set: &[SetBy::RunTime],
+        reversible: Reversible::Yes,
+        hardware: true,
+        reads: "cpu*/cpuidle/state*/{latency,disable} of the isolated CPUs",
+        expected: "disable 1 for each state with an exit latency above 3 us",
+        why: "As c-states; this way only CPUs {isolated} pay with power, and the others may sleep.",
+        mend: "Write 1 to /sys/devices/system/cpu/cpuN/cpuidle/stateM/disable for the deep states of CPUs {isolated}, at \
+each boot.",
+        risk: "Low: heat on these CPUs.",
+        judge: per_cpu,
+        changes: per_cpu_changes,
+    },
+];
+
+/// One idle state of one CPU.
+pub struct Idle<'a> {
+    /// The CPU.
+    pub cpu: u32,
+    /// Its number.
+    pub state: u32,
+    /// `C6`, `POLL`.
+    pub name: &'a str,
+    /// What it takes to leave it, in microseconds; `None`: not told.
+    pub latency: Option<u64>,
+    /// Whether it may not be entered; `None`: not told.
+    pub disabled: Option<bool>,
+    /// How often it was entered.
+    pub usage: Option<u64>,
+}
+
+impl Idle<'_> {
+    /// Whether it is deeper than C1. What is not told is taken for deep.
+    pub fn is_deep(&self) -> bool {
+        self.latency.is_none_or(|latency| latency > SHALLOW_US)
+    }
+
+    /// Whether the CPU may sleep deeply there.
+    pub fn is_open(&self) -> bool {
+        self.is_deep() && self.disabled != Some(true)
+    }
+}
+
+/// The idle states of a CPU, by number.
+pub fn of<'a>(subject: &Subject<'a>, cpu: u32) -> Vec<Idle<'a>> {
+    let beginning = format!("/sys/devices/system/cpu/cpu{cpu}/cpuidle/state");
+    let mut states: BTreeMap<u32, Idle<'a>> = BTreeMap::new();
+    // Not Facts::under: what it gives lives no longer than the beginning of the names.
+    let names = (Bound::Included(beginning.as_str()), Bound::Unbounded);
+    for (path, reading) in subject.facts.0.range::<str, _>(names) {
+        let Some(rest) = path.strip_prefix(&beginning) else { break };
+        let Some((state, file)) = rest.split_once('/') else { continue };
+        let Ok(state) = state.parse::<u32>() else { continue };
+        let idle = states.entry(state).or_insert(Idle {
+            cpu,
+            state,
+            name: "a state without a name",
+            latency: None,
+            disabled: None,
+            usage: None,
+        });
+        let (Reading::Text(text) | Reading::Cut(text)) = reading else { continue };
+        let text = text.trim();
+        match file {
+            "name" if !text.is_empty() => idle.name = text,
+            "latency" => idle.latency = text.parse().ok(),
+            // Bit 0 is the user's; a driver's own refusal is another bit and holds as well.
+            "disable" => idle.disabled = text.parse().ok().map(|flags: u64| flags != 0),
+            "usage" => idle.usage = text.parse().ok(),
+            _ => {}
+        }
+    }
+    states.into_values().collect()
+}
+
+/// What the isolated CPUs may do when they are idle.
+pub enum Depth<'a> {
+    /// No driver offers states: idle CPUs halt in C1 or WFI, or poll.
+    NoDriver,
+    /// CPUs of which no state is told.
+    Untold(CpuSet),
+    /// All states are shallow: the driver's name, the deepest of them.
+    Shallow(u64),
+    /// Deep ones are there, and each is disabled.
+    Closed(String),
+    /// Deep ones are open.
+    Open(Vec<Idle<'a>>),
+}
+
+/// How deep the isolated CPUs may sleep.
+///
+/// # Errors
+/// When the driver is not told.
+pub fn depth<'a>(subject: &Subject<'a>) -> Result<Depth<'a>, Judgement> {
+    if matches!(subject.value(DRIVER)?, "none" | "") {
+        return Ok(Depth::NoDriver);
+    }
+    let (mut open, mut closed, mut untold, mut deepest) = (Vec::new(), BTreeMap::new(), CpuSet::default(), 0);
+    for cpu in subject.isolated().iter() {
+        let states = of(subject, cpu);
+        if states.is_empty() {
+            untold.insert(cpu);
+        }
+        for idle in states {
+            if idle.is_open() {
+                open.push(idle);
+            } else if idle.is_deep() {
+                closed.insert(idle.state, idle.name);
+            } else {
+                deepest = deepest.max(idle.latency.unwrap_or(0));
+            }
+        }
+    }
+    Ok(if !open.is_empty() {
+        Depth::Open(open)
+    } else if !untold.is_empty() {
+        Depth::Untold(untold)
+    } else if closed.is_empty() {
+        Depth::Shallow(deepest)
+    } else {
+        Depth::Closed(closed.into_values().collect::<Vec<_>>().join(", "))
+    })
+}
+
+fn untold(cpus: &CpuSet) -> Judgement {
+    Judgement::unreadable(format!("a driver for idle states is there, and none of the states of CPUs {cpus} is told"))
+}
+
+/// `C6 (133 us) on CPUs 2-7`, for each state.
+fn told(open: &[Idle<'_>], mut judgement: Judgement) -> (String, Judgement) {
+    let mut kinds: BTreeMap<(u32, &str, Option<u64>), CpuSet> = BTreeMap::new();
+    for idle in open {
+        kinds.entry((idle.state, idle.name, idle.latency)).or_default().insert(idle.cpu);
+    }
+    let mut words = Vec::new();
+    for ((state, name, latency), cpus) in kinds {
+        let latency = latency.map_or("latency not told".to_owned(), |us| format!("{us} us"));
+        words.push(format!("{name} ({latency}) on CPUs {cpus}"));
+        let path = format!("/sys/devices/system/cpu/cpu{{{cpus}}}/cpuidle/state{state}");
+        judgement = judgement.read(path, format!("{name}, latency {latency}, not disabled"));
+    }
+    (words.join(", "), judgement)
+}
+
+fn states(subject: &Subject<'_>) -> Verdict {
+    let driver = subject.facts.text(DRIVER).unwrap_or_default();
+    let judgement = match depth(subject)? {
+        Depth::NoDriver => Judgement::ok("no driver offers idle states: idle CPUs halt in C1, or poll"),
+        Depth::Untold(cpus) => untold(&cpus),
+        Depth::Shallow(us) => {
+            Judgement::ok(format!("the deepest idle state of the isolated CPUs takes {us} us to leave"))
+        }
+        Depth::Closed(names) => Judgement::ok(format!("{names} is disabled on the isolated CPUs until the next boot")),
+        Depth::Open(open) => {
+            let (words, judgement) = told(&open, Judgement::finding(""));
+            let entered: u64 = open.iter().filter_map(|idle| idle.usage).fold(0, u64::saturating_add);
+            let said = format!("isolated CPUs may sleep in {words}, and did so {entered} times since boot");
+            Judgement { said, ..judgement }
+        }
+    };
+    Ok(judgement.read(DRIVER, driver))
+}
+
+fn per_cpu(subject: &Subject<'_>) -> Verdict {
+    Ok(match depth(subject)? {
+        Depth::NoDriver => return Err(Judgement::not_applicable("no driver offers idle states")),
+        Depth::Untold(cpus) => untold(&cpus),
+        Depth::Shallow(us) => {
+            return Err(Judgement::not_applicable(format!(
+                "isolated CPUs have no idle state that takes longer than {us} us to leave"
+            )));
+        }
+        Depth::Closed(names) => Judgement::ok(format!("{names} is disabled on CPUs {}", subject.isolated())),
+        Depth::Open(open) => {
+            let (words, judgement) = told(&open, Judgement::finding(""));
+            Judgement { said: format!("deep idle states are open: {words}"), ..judgement }
+        }
+    })
+}
+
+fn boot_changes(subject: &Subject<'_>) -> Vec<Change> {
+    // intel_idle.max_cstate=0 without processor.max_cstate=1 is no mend: both, or neither.
+    let mut changes = Vec::new();
+    if subject.is(Arch::Intel) {
+        changes.push(subject.boot("c-states", "intel_idle.max_cstate", "0"));
+    }
+    changes.push(subject.boot("c-states", "processor.max_cstate", "1"));
+    changes
+}
+
+fn per_cpu_changes(subject: &Subject<'_>) -> Vec<Change> {
+    let mut changes = Vec::new();
+    for cpu in subject.isolated().iter() {
+        for idle in of(subject, cpu).into_iter().filter(Idle::is_deep) {
+            let path = format!("/sys/devices/system/cpu/cpu{cpu}/cpuidle/state{}/disable", idle.state);
+            changes.extend(subject.set("c-state-per-cpu", &path, Form::Plain, "1"));
+        }
+    }
+    changes
+}
+
+#[cfg(test)]
+mod tests {
+    use tactus_model::finding::{Role, State};
+
+    use super::*;
+    use crate::testing::{HOSTILE, System, arm, guest, intel};
+
+    fn machine(states: &[(&str, &str, &str)]) -> System {
+        let mut system = intel(&[(DRIVER, "intel_idle")]);
+        for cpu in 0..4 {
+            for (n, (name, latency, disable)) in states.iter().enumerate() {
+                let path = |file| format!("/sys/devices/system/cpu/cpu{cpu}/cpuidle/state{n}/{file}");
+                system = system
+                    .and(&path("name"), name)
+                    .and(&path("latency"), latency)
+                    .and(&path("disable"), disable)
+                    .and(&path("usage"), "10");
+            }
+        }
+        system
+    }
+
+    const POLL: (&str, &str, &str) = ("POLL", "0", "0");
+    const C1: (&str, &str, &str) = ("C1", "2", "0");
+
+    #[test]
+    fn shallow_states_are_good_and_leave_nothing_to_disable() {
+        let shallow = machine(&[POLL, C1]);
+        assert_eq!(shallow.state("c-states"), State::Ok);
+        assert_eq!(shallow.state("c-state-per-cpu"), State::NotApplicable);
+        assert_eq!(intel(&[(DRIVER, "none")]).state("c-states"), State::Ok);
+        assert_eq!(intel(&[(DRIVER, "none")]).state("c-state-per-cpu"), State::NotApplicable);
+    }
+
+    #[test]
+    fn a_deep_state_is_found_until_it_is_disabled_on_the_isolated_cpus() {
+        let deep = machine(&[POLL, C1, ("C6", "133", "0")]);
+        let said = deep.said("c-states");
+        assert_eq!(said, "isolated CPUs may sleep in C6 (133 us) on CPUs 2,3, and did so 20 times since boot");
+        assert_eq!(deep.state("c-state-per-cpu"), State::Finding);
+        assert_eq!(
+            deep.wanted("c-state-per-cpu"),
+            [2, 3].map(|cpu| format!("/sys/devices/system/cpu/cpu{cpu}/cpuidle/state2/disable = 1"))
+        );
+        assert_eq!(
+            deep.wanted("c-states"),
+            ["kernel parameter intel_idle.max_cstate = 0", "kernel parameter processor.max_cstate = 1"]
+        );
+        let closed = machine(&[POLL, C1, ("C6", "133", "1")]);
+        assert_eq!((closed.state("c-states"), closed.state("c-state-per-cpu")), (State::Ok, State::Ok));
+        assert_eq!(closed.changes("c-state-per-cpu").len(), 2);
+    }
+
+    #[test]
+    fn other_processors_have_states_too() {
+        let path = "/sys/devices/system/cpu/cpu2/cpuidle/state1/latency";
+        let arm = arm(&[(DRIVER, "psci_idle"), (path, "250")]).isolate("2");
+        assert_eq!(arm.state("c-states"), State::NotApplicable);
+        assert_eq!(arm.state("c-state-per-cpu"), State::Finding);
+    }
+
+    #[test]
+    fn states_that_are_not_told_are_not_good() {
+        assert_eq!(intel(&[(DRIVER, "intel_idle")]).state("c-states"), State::Unreadable);
+        assert_eq!(intel(&[]).state("c-states"), State::NotApplicable);
+        assert_eq!(intel(&[]).unreadable(DRIVER, "denied").state("c-states"), State::Unreadable);
+        assert_eq!(guest(&[(DRIVER, "none")]).role(Role::Host).state("c-states"), State::Unknowable);
+        for text in HOSTILE {
+            assert_eq!(machine(&[POLL, ("C6", text, text)]).state("c-states"), State::Finding, "{text}");
+            assert_ne!(machine(&[POLL, ("C6", "133", text)]).state("c-state-per-cpu"), State::Ok, "{text}");
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! Whether a hypervisor lies below this system.
+
+use tactus_model::facts::Reading;
+use tactus_model::finding::{Role, Severity};
+
+use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject, Verdict, no_change};
+
+const VENDOR: &str = "/sys/class/dmi/id/sys_vendor";
+
+pub static CHECKS: &[Check] = &[
+    Check {
+        id: "hypervisor-presence",
+        title: "it is not what it was called, a host or a guest",
+        sources: &[Source::Qoriq, Source::Industrial, Source::Osadl],
+        applies: &[Applies::Host, Applies::Guest],
+        severity: Severity::Info,
+        arch: Arch::Any,
+        set: &[],
+        reversible: Reversible::Nothing,
+        hardware: false,
+        reads: "CPUID leaf 1 ECX bit 31 (the flag hypervisor of /proc/cpuinfo) and leaf 0x40000000, \
+/sys/hypervisor/type, the device tree, devices that only QEMU has, the maker's name in /sys/class/dmi/id/sys_vendor",
+        expected: "a hypervisor below a guest, and none below a host",
+        why: "It selects the rules. A guest does not see SMIs, C-states and clock speeds of the machine below, \
+and settings that are right on a host are useless or harmful in a guest.",
+        mend: "Say which it is: --role host or --role guest.",
+        risk: "none",
+        judge: presence,
+        changes: no_change,
+    },
+    Check {
+        id: "nested-host",
+        title: "the host is itself a virtual machine",
+        sources: &[Source::Beyond],
+        applies: &[Applies::Host],
+        severity: Severity::Major,
+        arch: Arch::Any,
+        set: &[SetBy::Placement],
+        reversible: Reversible::Nothing,
+        hardware: false,
+        reads: "as hypervisor-presence",
+        expected: "no hypervisor below the host",
+        why: "Another system's scheduler, timers and interrupts lie below this one, and it can stop any CPU at any \
+time. What is measured here says nothing about the hardware, and guests that run here are nested: their exits \
+are handled twice.",
+        mend: "Measure on the machine itself, or judge this system as a guest (--role guest) and tune the machine \
+below as its host.",
+        risk: "none",
+        judge: nested,
+        changes: no_change,
+    },
+];
+
+/// What the readings say of a hypervisor below.
+enum Below {
+    Hypervisor(String),
+    Nothing(&'static str),
+    Untold,
+}
+
+fn below(subject: &Subject<'_>) -> Below {
+    let dmi = subject.facts.text(VENDOR).filter(|vendor| {
+        ["QEMU", "KVM", "VMware", "innotek", "Xen", "Parallels", "Bochs"]
+            .iter()
+            .any(|name| vendor.starts_with(name))
+    });
+    if subject.virtualized {
+        let name = signature(subject)
+            .or_else(|| subject.facts.text("/sys/hypervisor/type").map(str::to_owned))
+            .or_else(|| dmi.map(str::to_owned));
+        return Below::Hypervisor(name.unwrap_or_else(|| "of unknown make".into()));
+    }
+    match (dmi.or_else(|| virtual_board(subject)), subject.flag("hypervisor")) {
+        (Some(vendor), _) => Below::Hypervisor(vendor.to_owned()),
+        (None, Some(false)) => Below::Nothing("the processor does not set the bit of a hypervisor"),
+        // Processors without such a bit: their silence proves nothing.
+        (None, _) => Below::Untold,
+    }
+}
+
+/// A board that only exists in QEMU: by its device tree, or by a device that QEMU makes up (Red Hat's
+/// second PCI vendor id, docs/specs/pci-ids of QEMU).
+fn virtual_board(subject: &Subject<'_>) -> Option<&'static str> {
+    let tree = ["/proc/device-tree/model", "/sys/firmware/devicetree/base/model"]
+        .iter()
+        .any(|path| subject.facts.text(path) == Some("linux,dummy-virt"));
+    let device = || {
+        subject.facts.under("pci:").any(|(_, reading)| {
+            matches!(reading, Reading::Text(text)
+                if text.split_ascii_whitespace().nth(1).is_some_and(|id| id.starts_with("1b36:")))
+        })
+    };
+    (tree || device()).then_some("QEMU")
+}
+
+/// The twelve letters with which a hypervisor signs leaf 0x40000000: `KVMKVMKVM`, `Microsoft Hv`.
+fn signature(subject: &Subject<'_>) -> Option<String> {
+    let bytes = ["ebx", "ecx", "edx"]
+        .into_iter()
+        .map(|register| subject.cpuid("0x40000000:0", register).map(u32::to_le_bytes))
+        .collect::<Option<Vec<_>>>()?;
+    let text: String =
+        bytes.concat().into_iter().filter(|byte| (0x20..0x7f).contains(byte)).map(char::from).collect();
+    let text = text.trim();
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+fn read(judgement: Judgement, subject: &Subject<'_>) -> Judgement {
+    let flag = match subject.flag("hypervisor") {
+        Some(true) => "set",
+        Some(false) => "not set",
+        None => "this processor's flags are not told",
+    };
+    let judgement = judgement.read("/proc/cpuinfo, flag hypervisor", flag);
+    match subject.facts.text(VENDOR) {
+        Some(vendor) => judgement.read(VENDOR, vendor),
+        None => judgement,
+    }
+}
+
+fn presence(subject: &Subject<'_>) -> Verdict {
+    let judgement = match (below(subject), subject.role) {
+        (Below::Hypervisor(name), Role::Host) => {
+            Judgement::finding(format!("this system is called a host and runs on a hypervisor ({name})"))
+        }
+        (Below::Hypervisor(name), _) => Judgement::ok(format!("this guest runs on a hypervisor ({name})")),
+        (Below::Nothing(why), Role::Host) => Judgement::ok(format!("no hypervisor lies below: {why}")),
+        (Below::Nothing(why), _) => {
+            Judgement::finding(format!("this system is called a guest and no hypervisor is seen: {why}"))
+        }
+        (Below::Untold, _) => untold(),
+    };
+    Ok(read(judgement, subject))
+}
+
+fn nested(subject: &Subject<'_>) -> Verdict {
+    let judgement = match below(subject) {
+        Below::Hypervisor(name) => {
+            Judgement::finding(format!("this host runs on a hypervisor ({name}), as a virtual machine"))
+        }
+        Below::Nothing(why) => Judgement::ok(format!("this host runs on the hardware: {why}")),
+        Below::Untold => untold(),
+    };
+    Ok(read(judgement, subject))
+}
+
+fn untold() -> Judgement {
+    Judgement::unknowable("nothing that was read tells whether a hypervisor lies below: no bit of the processor, no name")
+}
+
+#[cfg(test)]
+mod tests {
+    use tactus_model::finding::State;
+
+    use super::*;
+    use crate::testing::{HOSTILE, arm, blank, guest, intel};
+
+    const KVM: (&str, &str) = ("cpuid:0x40000000:0", "eax=0x40000001 ebx=0x4b4d564b ecx=0x564b4d56 edx=0x4d");
+
+    #[test]
+    fn a_host_on_the_metal_and_a_guest_on_a_hypervisor_are_what_they_are_called() {
+        assert_eq!(intel(&[]).state("hypervisor-presence"), State::Ok);
+        assert_eq!(intel(&[]).state("nested-host"), State::Ok);
+        assert_eq!(guest(&[KVM]).said("hypervisor-presence"), "this guest runs on a hypervisor (KVMKVMKVM)");
+        assert_eq!(guest(&[]).state("nested-host"), State::NotApplicable);
+    }
+
+    #[test]
+    fn a_host_in_a_virtual_machine_and_a_guest_without_a_hypervisor_are_found() {
+        let host = guest(&[KVM]).role(Role::Host);
+        assert_eq!(host.state("hypervisor-presence"), State::Finding);
+        assert_eq!(host.said("nested-host"), "this host runs on a hypervisor (KVMKVMKVM), as a virtual machine");
+        assert_eq!(intel(&[]).role(Role::Guest).state("hypervisor-presence"), State::Finding);
+        assert_eq!(arm(&[(VENDOR, "QEMU")]).state("nested-host"), State::Finding);
+        assert_eq!(arm(&[("/proc/device-tree/model", "linux,dummy-virt")]).state("nested-host"), State::Finding);
+        assert_eq!(
+            arm(&[("pci:0000:00:00.0", "0x060000 1b36:0008 - - -")]).state("nested-host"),
+            State::Finding
+        );
+    }
+
+    #[test]
+    fn the_silence_of_a_processor_without_such_a_bit_proves_nothing() {
+        assert_eq!(arm(&[]).state("nested-host"), State::Unknowable);
+        assert_eq!(blank(&[]).state("nested-host"), State::Unknowable);
+    }
+
+    #[test]
+    fn a_hostile_signature_is_no_name() {
+        for text in HOSTILE {
+            let system = guest(&[(KVM.0, text)]);
+            assert_eq!(system.said("hypervisor-presence"), "this guest runs on a hypervisor (of unknown make)");
+        }
+    }
+}

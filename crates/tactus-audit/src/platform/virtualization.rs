@@ -1,0 +1,249 @@
+//! What the processor does for virtual machines.
+
+use tactus_model::change::{Change, Effect, Form, Target, flag};
+use tactus_model::facts::Reading;
+use tactus_model::finding::Severity;
+
+use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject, Verdict, no_change};
+
+pub static CHECKS: &[Check] = &[
+    Check {
+        id: "virt-extensions",
+        title: "the processor's virtualization cannot be used",
+        sources: &[Source::Xeon, Source::Industrial],
+        applies: &[Applies::Host],
+        severity: Severity::Blocker,
+        arch: Arch::X86,
+        set: &[SetBy::Firmware],
+        reversible: Reversible::Reboot,
+        hardware: false,
+        reads: "/dev/kvm, the flags vmx and svm of /proc/cpuinfo, MSR 0x3A (Intel) and 0xC0010114 (AMD)",
+        expected: "vmx or svm, not forbidden by the firmware, and /dev/kvm",
+        why: "Without it there is no KVM: guests are emulated, many times slower and without any promise about \
+time. Firmware may lock it off (MSR 0x3A with bit 0 and without bit 2, VM_CR bit 4), and the kernel \
+then hides the flag.",
+        mend: "Enable VT-x (Intel Virtualization Technology) or SVM in the firmware's setup, then load the module: \
+modprobe kvm_intel or modprobe kvm_amd.",
+        risk: "none",
+        judge: extensions,
+        changes: no_change,
+    },
+    Check {
+        id: "virt-hw-assists",
+        title: "KVM does in software what the processor could do",
+        sources: &[Source::Industrial],
+        applies: &[Applies::Host],
+        severity: Severity::Major,
+        arch: Arch::X86,
+        set: &[SetBy::ModuleParameter],
+        reversible: Reversible::Restart,
+        hardware: false,
+        reads: "/sys/module/kvm_intel/parameters/{ept,enable_apicv}, /sys/module/kvm_amd/parameters/{npt,avic}; the flags of \
+/proc/cpuinfo (npt, avic) and its line vmx flags (ept, apicv)",
+        expected: "Y, for each that the processor has",
+        why: "Without EPT or NPT every page fault of a guest and every write of its page tables leaves it; without APICv or \
+AVIC every interrupt does.",
+        mend: "Write to /etc/modprobe.d: options kvm_intel ept=1 enable_apicv=1, or options kvm_amd npt=1 avic=1, and load \
+the module again when no guest runs. The module keeps N where the processor has no such help.",
+        risk: "Low. KVM itself turns AVIC off for guests with features that it does not go with (nested guests, \
+x2APIC on older processors).",
+        judge: assists,
+        changes: assist_changes,
+    },
+];
+
+fn extensions(subject: &Subject<'_>) -> Verdict {
+    let kvm = match subject.facts.0.get("device:kvm") {
+        Some(Reading::Text(text)) => Some(text.trim() == "present"),
+        Some(Reading::Absent) => Some(false),
+        _ => None,
+    };
+    let flag = match (subject.flag("vmx"), subject.flag("svm")) {
+        (Some(true), _) => Some("vmx"),
+        (_, Some(true)) => Some("svm"),
+        (None, None) => {
+            return Err(Judgement::unreadable("/proc/cpuinfo does not tell the processor's flags"));
+        }
+        _ => None,
+    };
+    let judgement = match (flag, kvm, forbidden(subject)) {
+        (_, _, Some(register)) => {
+            Judgement::finding(format!("the firmware forbids virtualization ({register})"))
+        }
+        (None, ..) if subject.virtualized => Judgement::finding(
+            "neither vmx nor svm: the hypervisor below does not let this system run guests of its own",
+        )
+        .mend("Let the machine below allow nested virtualization (kvm_intel or kvm_amd nested=1, and a CPU model with \
+vmx or svm), or run the guests there."),
+        (None, ..) => Judgement::finding("neither vmx nor svm: the processor has no virtualization, or the firmware turned it off"),
+        (Some(flag), Some(true), _) => Judgement::ok(format!("the processor has {flag} and /dev/kvm is there")),
+        (Some(flag), Some(false), _) => {
+            Judgement::finding(format!("the processor has {flag}, but there is no /dev/kvm: the module is not loaded"))
+                .mend("modprobe kvm_intel or modprobe kvm_amd; the kernel's log says why when it refuses.")
+        }
+        (Some(flag), None, _) => {
+            Judgement::unreadable(format!("the processor has {flag}; whether /dev/kvm is there was not read"))
+        }
+    };
+    let judgement = judgement.read("/proc/cpuinfo, flags vmx and svm", flag.unwrap_or("neither"));
+    Ok(match kvm {
+        Some(there) => judgement.read("/dev/kvm", if there { "there" } else { "not there" }),
+        None => judgement,
+    })
+}
+
+/// The register with which the firmware forbids it. IA32_FEATURE_CONTROL: bit 0 locks it, bit 2 allows
+/// VMX outside SMX. VM_CR: bit 4 turns SVM off.
+fn forbidden(subject: &Subject<'_>) -> Option<String> {
+    for (name, reading) in subject.facts.under("msr:") {
+        let Reading::Text(text) = reading else { continue };
+        let Some(value) = text.trim().strip_prefix("0x").and_then(|hex| u64::from_str_radix(hex, 16).ok()) else {
+            continue;
+        };
+        let off = (name.ends_with(":0x3a") && value & 1 == 1 && value & 4 == 0)
+            || (name.ends_with(":0xc0010114") && value & 0x10 != 0);
+        if off {
+            return Some(format!("{name} is {value:#x}"));
+        }
+    }
+    None
+}
+
+const ASSISTS: [(&str, [&str; 2]); 2] =
+    [("kvm_intel", ["ept", "enable_apicv"]), ("kvm_amd", ["npt", "avic"])];
+
+fn path(module: &str, parameter: &str) -> String {
+    format!("/sys/module/{module}/parameters/{parameter}")
+}
+
+/// Whether the processor is known not to have it. Intel's are on a line of their own, since Linux 5.7.
+fn lacks(subject: &Subject<'_>, parameter: &str) -> bool {
+    let (line, name) = match parameter {
+        "ept" => ("vmx flags", "ept"),
+        "enable_apicv" => ("vmx flags", "apicv"),
+        other => ("flags", other),
+    };
+    let flags = subject.facts.field("/proc/cpuinfo", line, ':').unwrap_or_default();
+    !flags.is_empty() && !flags.split_ascii_whitespace().any(|flag| flag == name)
+}
+
+fn assists(subject: &Subject<'_>) -> Verdict {
+    let (mut read, mut off, mut dark, mut damaged) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut lacking = Vec::new();
+    for (module, parameters) in ASSISTS {
+        for parameter in parameters {
+            let path = path(module, parameter);
+            match subject.facts.0.get(&path) {
+                Some(Reading::Text(text) | Reading::Cut(text)) => {
+                    match flag(text) {
+                        Some(true) => {}
+                        Some(false) if lacks(subject, parameter) => lacking.push(format!("{module}.{parameter}")),
+                        Some(false) => off.push(format!("{module}.{parameter}")),
+                        None => damaged.push(format!("{module}.{parameter}")),
+                    }
+                    read.push((path, text.trim().to_owned()));
+                }
+                Some(Reading::Unreadable(reason)) => dark.push((path, reason.clone())),
+                Some(Reading::Absent) | None => {}
+            }
+        }
+    }
+    let judgement = if !off.is_empty() {
+        Judgement::finding(format!("{} is off: KVM does its work in software", off.join(", ")))
+    } else if let Some((path, reason)) = dark.first() {
+        Judgement::unreadable(format!("{path} could not be read: {reason}"))
+    } else if !damaged.is_empty() {
+        Judgement::unreadable(format!("{} is neither on nor off", damaged.join(", ")))
+    } else if read.is_empty() {
+        return Err(Judgement::not_applicable("neither kvm_intel nor kvm_amd is loaded"));
+    } else if !lacking.is_empty() {
+        Judgement::ok(format!("KVM uses what the processor has; it has nothing for {}", lacking.join(", ")))
+    } else {
+        Judgement::ok("KVM uses the processor's page tables and interrupt controllers for guests")
+    };
+    Ok(read.into_iter().fold(judgement, |judgement, (path, value)| judgement.read(path, value)))
+}
+
+fn assist_changes(subject: &Subject<'_>) -> Vec<Change> {
+    let mut changes = Vec::new();
+    for (module, parameters) in ASSISTS {
+        for parameter in parameters {
+            let Some(text) = subject.facts.text(&path(module, parameter)) else { continue };
+            if lacks(subject, parameter) {
+                continue;
+            }
+            // Older modules have numbers here: what is on stays as it is written.
+            let on = if matches!(Form::Flag.value(text).as_str(), "1" | "0") { "1" } else { "Y" };
+            changes.push(Change {
+                check: "virt-hw-assists".into(),
+                target: Target::Module { module: module.into(), parameter: parameter.into() },
+                now: Some(text.to_owned()),
+                then: on.into(),
+                effect: Effect::Restart,
+            });
+        }
+    }
+    changes
+}
+
+#[cfg(test)]
+mod tests {
+    use tactus_model::finding::{Role, State};
+
+    use super::*;
+    use crate::testing::{HOSTILE, amd, arm, guest, intel};
+
+    const KVM: (&str, &str) = ("device:kvm", "present");
+    const EPT: &str = "/sys/module/kvm_intel/parameters/ept";
+    const APICV: &str = "/sys/module/kvm_intel/parameters/enable_apicv";
+
+    #[test]
+    fn a_processor_with_virtualization_and_its_device_are_good() {
+        assert_eq!(intel(&[KVM, ("msr:0:0x3a", "0x5")]).state("virt-extensions"), State::Ok);
+        assert_eq!(amd(&[KVM, ("msr:0:0xc0010114", "0x8")]).state("virt-extensions"), State::Ok);
+        assert_eq!(arm(&[KVM]).state("virt-extensions"), State::NotApplicable);
+    }
+
+    #[test]
+    fn what_the_firmware_forbids_or_nobody_loads_is_found() {
+        for (system, said) in [
+            (intel(&[KVM, ("msr:0:0x3a", "0x1")]), "msr:0:0x3a is 0x1"),
+            (amd(&[KVM, ("msr:0:0xc0010114", "0x18")]), "msr:0:0xc0010114 is 0x18"),
+            (intel(&[("device:kvm", "absent")]), "the module is not loaded"),
+            (intel(&[KVM, ("/proc/cpuinfo", "vendor_id : GenuineIntel\nflags : fpu\n")]), "neither vmx nor svm"),
+            (guest(&[KVM]).role(Role::Host), "the hypervisor below"),
+        ] {
+            let finding = system.finding("virt-extensions");
+            assert_eq!((finding.state, finding.severity), (State::Finding, Severity::Blocker));
+            assert!(finding.said.contains(said), "{}", finding.said);
+        }
+    }
+
+    #[test]
+    fn what_was_not_read_is_not_good() {
+        assert_eq!(intel(&[]).state("virt-extensions"), State::Unreadable);
+        let dark = intel(&[KVM, ("/proc/cpuinfo", "vendor_id : GenuineIntel")]);
+        assert_eq!(dark.state("virt-extensions"), State::Unreadable);
+    }
+
+    #[test]
+    fn each_help_of_the_processor_is_wanted() {
+        assert_eq!(intel(&[(EPT, "Y"), (APICV, "Y")]).state("virt-hw-assists"), State::Ok);
+        let bad = intel(&[(EPT, "Y"), (APICV, "N")]);
+        assert_eq!(bad.said("virt-hw-assists"), "kvm_intel.enable_apicv is off: KVM does its work in software");
+        assert_eq!(bad.wanted("virt-hw-assists"), ["module kvm_intel, enable_apicv = Y"]);
+        let off = ("/sys/module/kvm_amd/parameters/avic", "0");
+        assert_eq!(amd(&[off]).state("virt-hw-assists"), State::Ok, "the processor has no AVIC");
+        let old = amd(&[off, ("/proc/cpuinfo", "vendor_id : AuthenticAMD\nflags : svm npt avic\n")]);
+        assert_eq!(old.wanted("virt-hw-assists"), ["module kvm_amd, avic = 1"]);
+        assert_eq!(intel(&[]).state("virt-hw-assists"), State::NotApplicable);
+        let client = "vendor_id : GenuineIntel\nflags : vmx\nvmx flags : vnmi preemption_timer ept vpid\n";
+        let client = intel(&[("/proc/cpuinfo", client), (EPT, "Y"), (APICV, "N")]);
+        assert_eq!(client.said("virt-hw-assists"), "KVM uses what the processor has; it has nothing for kvm_intel.enable_apicv");
+        assert_eq!(client.wanted("virt-hw-assists"), Vec::<String>::new());
+        assert_eq!(intel(&[(APICV, "Y")]).unreadable(EPT, "denied").state("virt-hw-assists"), State::Unreadable);
+        for text in HOSTILE.iter().filter(|text| flag(text).is_none()) {
+            assert_eq!(intel(&[(EPT, text)]).state("virt-hw-assists"), State::Unreadable, "{text}");
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! A graphics unit within the processor.
+
+use tactus_model::facts::Reading;
+use tactus_model::finding::Severity;
+
+use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject, Verdict, no_change};
+
+pub static CHECKS: &[Check] = &[Check {
+    id: "igpu",
+    title: "a graphics unit within the processor shares the last-level cache",
+    sources: &[Source::Beyond],
+    applies: &[Applies::Host],
+    severity: Severity::Minor,
+    arch: Arch::X86,
+    set: &[SetBy::Firmware],
+    reversible: Reversible::Reboot,
+    hardware: true,
+    reads: "class, vendor and driver of the PCI devices on the root bus",
+    expected: "no Intel display device on bus 0",
+    why: "Intel's integrated graphics keeps its data in the last-level cache and reads the screen from memory: \
+drawing takes cache ways, bandwidth and power budget from all cores.",
+    mend: "Disable the integrated graphics in the firmware's setup, or run without a desktop on it; where \
+shareable_bits of resctrl tells which cache ways it fills, keep real-time work to the others (resctrl-cat).",
+    risk: "No screen, unless another graphics card is there; no hardware video decoding.",
+    judge,
+    changes: no_change,
+}];
+
+fn judge(subject: &Subject<'_>) -> Verdict {
+    let mut devices = 0;
+    let mut found = None;
+    for (name, reading) in subject.facts.under("pci:") {
+        let (Some(address), Reading::Text(text)) = (name.strip_prefix("pci:"), reading) else { continue };
+        devices += 1;
+        let mut fields = text.split_whitespace();
+        let (class, ids, driver) = (fields.next().unwrap_or(""), fields.next().unwrap_or(""), fields.next());
+        let on_root_bus = address.split(':').nth(1) == Some("00");
+        if on_root_bus && class.trim_start_matches("0x").starts_with("03") && ids.starts_with("8086:") {
+            found = Some((address, text, driver.unwrap_or("-")));
+        }
+    }
+    if devices == 0 {
+        return Err(Judgement::unreadable("these facts list no PCI devices"));
+    }
+    Ok(match found {
+        None => Judgement::ok("there is no integrated graphics unit on the root bus"),
+        Some((address, text, driver)) => {
+            let address: String = address.chars().take(20).collect();
+            let driver: String = driver.chars().take(20).collect();
+            let said = match driver.as_str() {
+                "-" => format!("the integrated graphics at {address} is on, without a driver"),
+                driver => format!("the integrated graphics at {address} is on (driver {driver})"),
+            };
+            Judgement::finding(said).read(format!("pci:{address}"), text.chars().take(80).collect::<String>())
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use tactus_model::finding::{Role, State};
+
+    use crate::testing::{HOSTILE, arm, blank, guest, intel};
+
+    const BRIDGE: (&str, &str) = ("pci:0000:00:00.0", "0x060000 8086:3e30 - -1 -");
+
+    #[test]
+    fn only_graphics_of_the_processor_itself_counts() {
+        let with = |address: &str, text: &str| intel(&[BRIDGE, (address, text)]);
+        let inside = with("pci:0000:00:02.0", "0x030000 8086:3e98 i915 -1 0");
+        assert_eq!(inside.said("igpu"), "the integrated graphics at 0000:00:02.0 is on (driver i915)");
+        assert_eq!(with("pci:0000:01:00.0", "0x030000 10de:1eb8 nvidia 0 1").state("igpu"), State::Ok);
+        assert_eq!(with("pci:0000:04:00.0", "0x030000 1a03:2000 ast 0 -").state("igpu"), State::Ok);
+        assert_eq!(with("pci:0000:00:1f.3", "0x040300 8086:a348 snd 0 -").state("igpu"), State::Ok);
+    }
+
+    #[test]
+    fn a_list_of_devices_must_be_there() {
+        assert_eq!(intel(&[]).state("igpu"), State::Unreadable);
+        assert_eq!(arm(&[BRIDGE]).state("igpu"), State::NotApplicable);
+        assert_eq!(guest(&[BRIDGE]).role(Role::Host).state("igpu"), State::Unknowable);
+        assert_eq!(blank(&[BRIDGE]).state("igpu"), State::NotApplicable, "no processor is known");
+        assert!(HOSTILE.iter().all(|text| intel(&[("pci:", text), ("pci:x", text)]).state("igpu") == State::Ok));
+    }
+}

@@ -1,0 +1,64 @@
+//! What a rule asks of QEMU's arguments, and what it says when it cannot know.
+
+use super::{Arguments, Monitor, Vm};
+use crate::{Judgement, Subject};
+
+impl Vm {
+    /// The arguments.
+    ///
+    /// # Errors
+    /// Unreadable, when it is not QEMU or its arguments are not known.
+    pub fn qemu(&self) -> Result<&Arguments, Judgement> {
+        self.arguments.as_ref().ok_or_else(|| {
+            Judgement::unreadable(match self.monitor {
+                Monitor::Qemu => "its command line is not among the facts",
+                Monitor::CloudHypervisor => {
+                    "the command line of Cloud Hypervisor is not understood, only QEMU's"
+                }
+                Monitor::Firecracker => "the configuration of Firecracker is not on its command line",
+                Monitor::Other => "its command line is not QEMU's, or is not among the facts",
+            })
+        })
+    }
+
+    /// The arguments of a machine that runs on KVM.
+    ///
+    /// # Errors
+    /// As [`Vm::qemu`]; not applicable when its processor is emulated.
+    pub fn kvm(&self) -> Result<&Arguments, Judgement> {
+        if self.emulated == Some(true) {
+            return Err(Judgement::not_applicable("its processor is emulated (TCG)"));
+        }
+        self.qemu()
+    }
+
+    /// The text of one of its readings: `VmLck`.
+    ///
+    /// # Errors
+    /// Unreadable, when there is none.
+    pub fn reading<'a>(&self, subject: &Subject<'a>, key: &str) -> Result<&'a str, Judgement> {
+        let name = format!("vm:{}:{key}", self.pid);
+        subject.facts.text(&name).ok_or_else(|| {
+            let why = match subject.value(&name) {
+                Err(judgement) if judgement.state == tactus_model::finding::State::Unreadable => {
+                    judgement.said
+                }
+                _ => format!("{key} of it is not among the facts"),
+            };
+            Judgement::unreadable(why)
+        })
+    }
+}
+
+impl Arguments {
+    /// What follows from something not being among the arguments: nothing, when their end is missing.
+    #[must_use]
+    pub fn without(&self, judgement: Judgement) -> Judgement {
+        if self.cut {
+            return Judgement::unreadable(
+                "its command line is cut in the facts, and what was looked for is not in the part that is there",
+            );
+        }
+        judgement
+    }
+}

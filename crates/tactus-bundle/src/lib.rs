@@ -1,0 +1,17 @@
+//! Bundles on disk: written as a run goes, read back whole, cut or altered. Touches the directory of its bundle
+//! and nothing else.
+
+mod error;
+mod files;
+mod hlog;
+mod read;
+mod recover;
+mod resume;
+#[cfg(test)]
+mod tests;
+mod write;
+
+pub use error::BundleError;
+pub use read::{Trust, read};
+pub use resume::Resumed;
+pub use write::{RowLog, Writer};

@@ -1,0 +1,130 @@
+//! A bundle that a run goes on with: its complete rows are kept as they are, the others are done again.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tactus_model::bundle::{Contents, FORMAT, Machine, RowResult};
+use tactus_model::event::RunStatus;
+use tactus_model::plan::Plan;
+
+use crate::write::{SOURCE, Writer, append, row_dir};
+use crate::{BundleError, Trust, files, read};
+
+/// A bundle to go on with, read and checked.
+#[derive(Debug)]
+pub struct Resumed {
+    dir: PathBuf,
+    /// What is in it.
+    pub contents: Contents,
+    /// The plan as the user wrote it.
+    pub plan: Plan,
+}
+
+impl Resumed {
+    /// Opens the bundle in `dir`.
+    ///
+    /// # Errors
+    /// When it is no bundle, was altered, or was begun by a tactus that did not keep the plan as it was
+    /// written.
+    pub fn open(dir: &Path) -> Result<Self, BundleError> {
+        let contents = read(dir, Trust::Whole)?;
+        let path = dir.join(SOURCE);
+        let not = |reason: String| BundleError::CannotResume { path: dir.to_owned(), reason };
+        let text = fs::read_to_string(&path).map_err(|error| {
+            not(format!(
+                "tactus {} did not keep the plan as it was written ({SOURCE}: {error})",
+                contents.manifest.tactus
+            ))
+        })?;
+        let plan = toml::from_str(&text).map_err(|error| not(format!("{SOURCE}: {}", error.message())))?;
+        Ok(Self { dir: dir.to_owned(), contents, plan })
+    }
+
+    /// Refuses another plan than the one that was begun with, and says where it differs.
+    ///
+    /// # Errors
+    /// Where they differ.
+    pub fn same_plan(&self, plan: &Plan) -> Result<(), BundleError> {
+        let table = |plan: &Plan| toml::Table::try_from(plan).unwrap_or_default();
+        let (then, now) = (table(&self.plan), table(plan));
+        let differs = then.keys().chain(now.keys()).find(|key| then.get(*key) != now.get(*key));
+        match differs {
+            None => Ok(()),
+            Some(_) if self.plan.name != plan.name => {
+                Err(self
+                    .refuses(format!("it holds a run of the plan {}, not of {}", self.plan.name, plan.name)))
+            }
+            Some(key) => {
+                Err(self.refuses(format!("it holds a run of another {}: `{key}` differs", plan.name)))
+            }
+        }
+    }
+
+    /// Refuses another machine, and says which.
+    ///
+    /// # Errors
+    /// When name or processor differ. The kernel and the CPUs that are on may: that is what a reboot is for.
+    pub fn same_machine(&self, machine: &Machine) -> Result<(), BundleError> {
+        let then = &self.contents.manifest.machine;
+        for (what, then, now) in
+            [("machine", &then.name, &machine.name), ("processor", &then.processor, &machine.processor)]
+        {
+            if then != now {
+                return Err(self.refuses(format!("it was begun on the {what} {then:?}, and this is {now:?}")));
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses to go on, for this reason.
+    #[must_use]
+    pub fn refuses(&self, reason: String) -> BundleError {
+        BundleError::CannotResume { path: self.dir.clone(), reason }
+    }
+
+    /// Goes on with the bundle, with this plan as it is resolved now and these rows, each with whether it is
+    /// kept. From here on it is an interrupted run, whose kept rows are still held by their checksums; those
+    /// that are done again are emptied.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn writer(&self, plan: &Plan, results: &[RowResult], kept: &[bool]) -> Result<Writer, BundleError> {
+        let dir = &self.dir;
+        let rows: Vec<PathBuf> =
+            results.iter().enumerate().map(|(n, row)| row_dir(dir, n, &row.name)).collect();
+        let mut manifest = self.contents.manifest.clone();
+        manifest.format = FORMAT;
+        (manifest.finished, manifest.status) = (None, RunStatus::Interrupted);
+        let names = rows.iter().zip(kept).filter(|(_, kept)| **kept);
+        let prefixes: Vec<String> = names
+            .map(|(path, _)| format!("{}/", path.strip_prefix(dir).unwrap_or(path).to_string_lossy()))
+            .collect();
+        manifest
+            .files
+            .retain(|name, _| name == SOURCE || prefixes.iter().any(|prefix| name.starts_with(prefix)));
+        for sub in ["facts", "audit"] {
+            let path = dir.join(sub);
+            fs::create_dir_all(&path).map_err(BundleError::io(&path))?;
+        }
+        let events = append(&dir.join("events.jsonl"))?;
+        let writer = Writer::of(dir, events, manifest, rows);
+        writer.manifest()?;
+        for (row, result) in results.iter().enumerate().filter(|(row, _)| !kept[*row]) {
+            let path = writer.row(row);
+            fs::create_dir_all(path).map_err(BundleError::io(path))?;
+            // First what says that there is nothing, then what there was.
+            writer.result(row, result)?;
+            for log in ["latency.hlog", "missed.hlog", "pending.jsonl"] {
+                let log = path.join(log);
+                match fs::remove_file(&log) {
+                    Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                        return Err(BundleError::Io { path: log, error });
+                    }
+                    _ => {}
+                }
+            }
+        }
+        files::replace(&dir.join("plan.toml"), &crate::write::plan_text(dir, plan)?)?;
+        Ok(writer)
+    }
+}

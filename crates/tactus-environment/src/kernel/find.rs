@@ -1,0 +1,374 @@
+//! Guest kernels on this machine: in /boot, in the cache, by path.
+
+use std::cmp::Ordering;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+pub use crate::StartError as KernelError;
+use tactus_system::{System, cache_dir};
+
+use super::arch::OWN;
+use super::image::{Image, identify};
+
+/// Where a kernel was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Origin {
+    /// Installed on this machine.
+    Boot,
+    /// Fetched by `tactus kernel fetch`.
+    Cache,
+    /// Named by its path.
+    Path,
+}
+
+/// A kernel that a guest can boot.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Kernel {
+    /// What a plan calls it: its release, or its path.
+    pub name: String,
+    /// The image.
+    pub path: PathBuf,
+    /// The directory of its modules, if it has one.
+    pub modules_dir: Option<PathBuf>,
+    /// Its release, as `uname -r` in the guest will say; empty when the image does not tell.
+    pub release: String,
+    /// Where it was found.
+    pub origin: Origin,
+    /// Whether it is a PREEMPT_RT kernel.
+    pub preempt_rt: bool,
+    /// The architecture that it is for: `x86_64`, `aarch64`.
+    pub arch: &'static str,
+}
+
+impl Kernel {
+    /// The kernel's configuration with its release, where it lies beside the image (Debian, Ubuntu,
+    /// SUSE) or beside the modules (Fedora).
+    #[must_use]
+    pub fn config(&self, system: &dyn System) -> Option<(String, Vec<u8>)> {
+        if self.release.is_empty() {
+            return None;
+        }
+        let beside = self.path.parent().map(|dir| dir.join(format!("config-{}", self.release)));
+        let modules = self.modules_dir.as_ref().map(|dir| dir.join("config"));
+        let text = beside.into_iter().chain(modules).find_map(|path| system.read(&path).ok())?;
+        Some((self.release.clone(), text))
+    }
+}
+
+/// All kernels of this machine, newest first.
+#[must_use]
+pub fn list(system: &dyn System) -> Vec<Kernel> {
+    let root = Path::new("/");
+    let mut kernels = images(&root.join("boot"), root, Origin::Boot, system);
+    // Fedora and Arch keep a kernel beside its modules.
+    for dir in ["/lib/modules", "/usr/lib/modules"] {
+        for dir in system.list(Path::new(dir)).unwrap_or_default() {
+            kernels.extend(kernel(&dir.join("vmlinuz"), root, Origin::Boot, system).ok());
+        }
+    }
+    for dir in system.list(&kernels_dir(system)).unwrap_or_default() {
+        kernels.extend(images(&dir.join("boot"), &dir, Origin::Cache, system));
+    }
+    // The sort is stable: of two with one name the installed one stays.
+    kernels.sort_by(|a, b| newer(&b.release, &a.release));
+    kernels.dedup_by(|a, b| a.name == b.name);
+    kernels
+}
+
+/// The directory of fetched kernels.
+pub(super) fn kernels_dir(system: &dyn System) -> PathBuf {
+    cache_dir(system).join("kernels")
+}
+
+fn default_file(arch: &str, system: &dyn System) -> PathBuf {
+    let name = if arch == OWN { "default".to_owned() } else { format!("default-{arch}") };
+    kernels_dir(system).join(name)
+}
+
+/// The images in a directory; their modules lie below `root`.
+pub(super) fn images(dir: &Path, root: &Path, origin: Origin, system: &dyn System) -> Vec<Kernel> {
+    let files = system.list(dir).unwrap_or_default();
+    let named = files.into_iter().filter(|path| {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        // Rescue images have an initramfs of their own in them, and no modules.
+        name.starts_with("vmlinuz-") && !name.contains("rescue")
+    });
+    named.filter_map(|path| kernel(&path, root, origin, system).ok()).collect()
+}
+
+fn kernel(path: &Path, root: &Path, origin: Origin, system: &dyn System) -> Result<Kernel, KernelError> {
+    let bytes = system.read(path).map_err(|error| KernelError {
+        reason: format!("{}: {error}", path.display()),
+        hint: Some("name a kernel of `tactus kernel list`, or the path of a bzImage that can be read".into()),
+    })?;
+    let (version, arch) = match identify(&bytes) {
+        Image::BzImage { version, .. } => (version, "x86_64"),
+        Image::Arm64 => (String::new(), "aarch64"),
+        // EM_AARCH64 of elf(5).
+        Image::Elf if bytes.get(0x12..0x14) == Some(&[183, 0]) => (String::new(), "aarch64"),
+        Image::Elf => (String::new(), "x86_64"),
+        Image::Other(found) => {
+            return Err(KernelError {
+                reason: format!("{} is no kernel: it is {found}", path.display()),
+                hint: Some("a guest boots a bzImage, as in /boot/vmlinuz-*, or a vmlinux".into()),
+            });
+        }
+    };
+    let file = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let said = version.split_whitespace().next().map(str::to_owned);
+    let release = said.or_else(|| file.strip_prefix("vmlinuz-").map(str::to_owned)).unwrap_or_default();
+    let trees = ["lib/modules", "usr/lib/modules"].map(|dir| root.join(dir).join(&release));
+    let beside = path.parent().filter(|dir| system.exists(&dir.join("modules.builtin"))).map(Path::to_owned);
+    let modules_dir =
+        trees.into_iter().filter(|dir| !release.is_empty() && system.exists(dir)).chain(beside).next();
+    Ok(Kernel {
+        name: if origin == Origin::Path || release.is_empty() {
+            path.display().to_string()
+        } else {
+            release.clone()
+        },
+        path: path.into(),
+        modules_dir,
+        preempt_rt: is_rt(&release, &version),
+        release,
+        origin,
+        arch,
+    })
+}
+
+/// Whether a kernel is PREEMPT_RT, from its release (`6.1.0-56-rt-amd64`, `5.15.0-1032-realtime`,
+/// `5.10.0-rt17`) or its version string.
+fn is_rt(release: &str, version: &str) -> bool {
+    let word = |part: &str| {
+        part == "realtime"
+            || part.strip_prefix("rt").is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    version.contains("PREEMPT_RT")
+        || version.contains("PREEMPT RT")
+        || release.split(['-', '.', '_', '+']).any(word)
+}
+
+/// Compares releases as people do: numbers as numbers.
+fn newer(a: &str, b: &str) -> Ordering {
+    parts(a).cmp(&parts(b))
+}
+
+fn parts(release: &str) -> Vec<(u64, &str)> {
+    let words = release.split(|c: char| !c.is_ascii_alphanumeric());
+    words.map(|word| word.parse().map_or((0, word), |number| (number, ""))).collect()
+}
+
+/// The kernel that a plan names for a guest of an architecture: `rt` or `standard` (the newest of
+/// each), a name of [`list`], or the path of an image.
+///
+/// # Errors
+/// When there is none, or the file is no kernel, or one for another architecture.
+pub fn find(wanted: &str, arch: &str, system: &dyn System) -> Result<Kernel, KernelError> {
+    let found = look(wanted, arch, system)?;
+    if found.arch == arch {
+        return Ok(found);
+    }
+    Err(KernelError {
+        reason: format!("the kernel {} is for {}, and the guest is {arch}", found.name, found.arch),
+        hint: Some(format!("`arch = \"{}\"` makes the guest one, or name a kernel for {arch}", found.arch)),
+    })
+}
+
+fn look(wanted: &str, arch: &str, system: &dyn System) -> Result<Kernel, KernelError> {
+    if wanted.contains('/') {
+        let path = Path::new(wanted);
+        // A kernel that was unpacked somewhere (`X/boot/vmlinuz-1`) has its modules beside it.
+        let unpacked =
+            path.parent().and_then(Path::parent).filter(|root| system.exists(&root.join("lib/modules")));
+        return kernel(path, unpacked.unwrap_or(Path::new("/")), Origin::Path, system);
+    }
+    let kernels = list(system);
+    let mut fit = kernels.iter().filter(|kernel| kernel.arch == arch);
+    let found = match wanted {
+        "rt" => fit.find(|kernel| kernel.preempt_rt),
+        "standard" => fit.find(|kernel| !kernel.preempt_rt),
+        name => kernels.iter().find(|kernel| kernel.name == name),
+    };
+    found.cloned().ok_or_else(|| {
+        let names: Vec<&str> = kernels.iter().map(|kernel| kernel.name.as_str()).collect();
+        let have = if names.is_empty() { "none at all".to_owned() } else { names.join(", ") };
+        let (of, option) = if arch == OWN {
+            (String::new(), String::new())
+        } else {
+            (format!(" for {arch}"), format!(" --arch {arch}"))
+        };
+        let what = match wanted {
+            "rt" => format!("no PREEMPT_RT kernel{of}"),
+            "standard" => format!("no standard kernel{of}"),
+            name => format!("no kernel called `{name}`"),
+        };
+        let fetch = if ["rt", "standard"].contains(&wanted) || wanted.starts_with("linux-image-") {
+            wanted
+        } else {
+            "rt"
+        };
+        KernelError {
+            reason: format!("there is {what} for a guest here; there is {have}"),
+            hint: Some(format!(
+                "`tactus kernel fetch {fetch}{option}` downloads one; or name the path of a bzImage"
+            )),
+        }
+    })
+}
+
+/// The kernel that guests of an architecture boot when the plan does not say: the one that `tactus kernel use` named,
+/// else the newest PREEMPT_RT one, else the newest.
+///
+/// # Errors
+/// When there is none.
+pub fn chosen(arch: &str, system: &dyn System) -> Result<Kernel, KernelError> {
+    if let Ok(name) = system.read(&default_file(arch, system)) {
+        return find(String::from_utf8_lossy(&name).trim(), arch, system);
+    }
+    find("rt", arch, system).or_else(|rt| find("standard", arch, system).map_err(|_| rt))
+}
+
+/// Makes a kernel the one that guests of its architecture boot when the plan does not say.
+///
+/// # Errors
+/// When there is no such kernel, or the choice cannot be written down.
+pub fn use_(system: &dyn System, wanted: &str) -> Result<Kernel, KernelError> {
+    let kernel = look(wanted, OWN, system)?;
+    let file = default_file(kernel.arch, system);
+    // `rt` stays `rt`: the newest of the day.
+    let word = if ["rt", "standard"].contains(&wanted) { wanted } else { &kernel.name };
+    system.install(&file, format!("{word}\n").as_bytes(), 0o644).map_err(|error| KernelError {
+        reason: format!("{}: {error}", file.display()),
+        hint: Some("name the kernel in the plan instead: `kernel = \"...\"`".into()),
+    })?;
+    Ok(kernel)
+}
+
+#[cfg(test)]
+mod tests {
+    use tactus_system::Memory;
+
+    use super::super::image::tests::bzimage_of;
+    use super::*;
+
+    /// Every kernel in these tests is a bzImage but one.
+    const ARCH: &str = "x86_64";
+    const RT: &str = "6.1.0-56-rt-amd64 (debian-kernel@lists.debian.org) #1 SMP PREEMPT_RT Debian 6.1.192-2";
+
+    fn machine() -> Memory {
+        Memory::new()
+            .root()
+            .file(
+                "/boot/vmlinuz-6.1.0-9-amd64",
+                bzimage_of("6.1.0-9-amd64 (x) #1 SMP PREEMPT_DYNAMIC", b"xxxxx"),
+            )
+            .file(
+                "/boot/vmlinuz-6.1.0-13-amd64",
+                bzimage_of("6.1.0-13-amd64 (x) #1 SMP PREEMPT_DYNAMIC", b"xxxxx"),
+            )
+            .file("/boot/vmlinuz-broken", "not a kernel")
+            .file("/boot/config-6.1.0-13-amd64", "CONFIG_X=y")
+            .file("/lib/modules/6.1.0-13-amd64/modules.builtin", "")
+            .file(
+                "/var/cache/tactus/kernels/6.1.0-56-rt-amd64/boot/vmlinuz-6.1.0-56-rt-amd64",
+                bzimage_of(RT, b"xxxxx"),
+            )
+            .file(
+                "/var/cache/tactus/kernels/6.1.0-56-rt-amd64/lib/modules/6.1.0-56-rt-amd64/modules.builtin",
+                "",
+            )
+    }
+
+    #[test]
+    fn kernels_are_found_in_boot_and_in_the_cache_newest_first() {
+        let names: Vec<(String, bool)> =
+            list(&machine()).into_iter().map(|k| (k.name, k.preempt_rt)).collect();
+        let expected = [("6.1.0-56-rt-amd64", true), ("6.1.0-13-amd64", false), ("6.1.0-9-amd64", false)];
+        assert_eq!(names, expected.map(|(name, rt)| (name.to_owned(), rt)));
+    }
+
+    #[test]
+    fn a_plan_names_a_kernel_by_word_name_or_path() {
+        let machine = machine();
+        assert_eq!(find("rt", ARCH, &machine).unwrap().origin, Origin::Cache);
+        assert_eq!(find("standard", ARCH, &machine).unwrap().name, "6.1.0-13-amd64");
+        assert_eq!(find("6.1.0-9-amd64", ARCH, &machine).unwrap().modules_dir, None);
+        let by_path = find("/boot/vmlinuz-6.1.0-13-amd64", ARCH, &machine).unwrap();
+        assert_eq!(by_path.modules_dir, Some("/lib/modules/6.1.0-13-amd64".into()));
+        assert_eq!(by_path.origin, Origin::Path);
+        let missing = find("7.0", ARCH, &machine).unwrap_err();
+        assert!(missing.reason.contains("6.1.0-9-amd64"), "{missing:?}");
+    }
+
+    #[test]
+    fn a_kernels_configuration_lies_beside_it_or_beside_its_modules() {
+        let machine = machine()
+            .file("/lib/modules/6.9.0/vmlinuz", bzimage_of("6.9.0 (x) #1", b"xxxxx"))
+            .file("/lib/modules/6.9.0/modules.builtin", "");
+        let machine = machine.file("/lib/modules/6.9.0/config", "CONFIG_Y=y");
+        let config = |name: &str| find(name, ARCH, &machine).unwrap().config(&machine);
+        let expected = |release: &str, text: &str| Some((release.to_owned(), text.as_bytes().to_owned()));
+        assert_eq!(config("6.1.0-13-amd64"), expected("6.1.0-13-amd64", "CONFIG_X=y"));
+        assert_eq!(config("6.9.0"), expected("6.9.0", "CONFIG_Y=y"));
+        assert_eq!(config("6.1.0-9-amd64"), None);
+    }
+
+    #[test]
+    fn a_file_that_is_no_kernel_is_refused_by_what_it_is() {
+        let error = find("/boot/config-6.1.0-13-amd64", ARCH, &machine()).unwrap_err();
+        assert_eq!(error.reason, "/boot/config-6.1.0-13-amd64 is no kernel: it is a text file");
+        assert!(find("/boot/none", ARCH, &machine()).unwrap_err().reason.contains("/boot/none"));
+    }
+
+    #[test]
+    fn a_machine_without_kernels_says_how_to_get_one() {
+        let error = chosen(ARCH, &Memory::new()).unwrap_err();
+        assert!(error.reason.contains("none at all"), "{error:?}");
+        assert!(error.hint.unwrap().contains("tactus kernel fetch rt"));
+    }
+
+    #[test]
+    fn kernels_of_another_architecture_are_kept_apart() {
+        let mut arm = vec![0; 0x40];
+        arm[0x38..0x3c].copy_from_slice(b"ARM\x64");
+        let release = "6.1.0-99-rt-arm64";
+        let path = format!("/var/cache/tactus/kernels/{release}/boot/vmlinuz-{release}");
+        let machine = machine().file(&path, arm);
+        assert_eq!(find("rt", ARCH, &machine).unwrap().name, "6.1.0-56-rt-amd64");
+        let found = find("rt", "aarch64", &machine).unwrap();
+        assert_eq!((found.name.as_str(), found.arch, found.preempt_rt), (release, "aarch64", true));
+        let error = find(release, ARCH, &machine).unwrap_err();
+        assert!(error.reason.contains("is for aarch64"), "{error:?}");
+        assert!(error.hint.unwrap().contains("arch = \"aarch64\""));
+        let none = find("standard", "aarch64", &machine).unwrap_err();
+        assert!(none.hint.unwrap().contains("fetch standard --arch aarch64") || OWN == "aarch64");
+        use_(&machine, release).unwrap();
+        assert_eq!(chosen(ARCH, &machine).unwrap().name, "6.1.0-56-rt-amd64");
+        assert_eq!(chosen("aarch64", &machine).unwrap().name, release);
+    }
+
+    #[test]
+    fn the_default_is_the_newest_rt_kernel_until_somebody_says_otherwise() {
+        let machine = machine();
+        assert!(chosen(ARCH, &machine).unwrap().preempt_rt);
+        use_(&machine, "6.1.0-9-amd64").unwrap();
+        assert_eq!(chosen(ARCH, &machine).unwrap().name, "6.1.0-9-amd64");
+        assert!(use_(&machine, "7.0").is_err());
+        assert_eq!(chosen(ARCH, &machine).unwrap().name, "6.1.0-9-amd64");
+    }
+
+    #[test]
+    fn rt_is_told_from_the_release_or_the_version() {
+        for release in
+            ["6.1.0-56-rt-amd64", "5.15.0-1032-realtime", "5.10.0-rt17", "4.18.0-193.rt13.51.el8.x86_64"]
+        {
+            assert!(is_rt(release, ""), "{release}");
+        }
+        assert!(is_rt("6.12.1", "6.12.1 (x) #1 SMP PREEMPT_RT Thu"));
+        for release in ["6.1.0-13-amd64", "6.1.0-start", "5.4.0-rtl8", "6.1-virt"] {
+            assert!(!is_rt(release, "#1 SMP PREEMPT_DYNAMIC"), "{release}");
+        }
+    }
+}

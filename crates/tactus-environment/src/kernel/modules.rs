@@ -1,0 +1,153 @@
+//! Which modules of a kernel a guest needs, out of that kernel's own tree.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use tactus_system::System;
+
+use super::{modinfo, unpack};
+
+/// Where the wanted modules and what they depend on usually lie; the whole tree is only searched when
+/// something is missing here.
+const LIKELY: [&str; 4] =
+    ["kernel/drivers/virtio", "kernel/drivers/char", "kernel/drivers/char/hw_random", "kernel/lib"];
+/// How deep a tree of modules is searched.
+const DEPTH: usize = 12;
+
+/// A module, ready to be loaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Module {
+    /// Its name.
+    pub name: String,
+    /// Its file, unpacked.
+    pub bytes: Vec<u8>,
+}
+
+/// The wanted modules and all that they depend on, in the order in which they load. What is built
+/// into the kernel is left out, and so is what is nowhere: a kernel that was built without modules
+/// has no tree, and one that lacks the driver says so itself.
+///
+/// # Errors
+/// When a module is there and cannot be read.
+pub fn needed(tree: Option<&Path>, wanted: &[&str], system: &dyn System) -> io::Result<Vec<Module>> {
+    let Some(tree) = tree else { return Ok(Vec::new()) };
+    let builtin = builtin(tree, system);
+    let mut search = Search { system, builtin, files: BTreeMap::new(), tree, whole: false };
+    for dir in LIKELY {
+        search.add(&tree.join(dir), 0);
+    }
+    let mut order = Vec::new();
+    for name in wanted {
+        search.load(name, &mut order, 0)?;
+    }
+    Ok(order)
+}
+
+struct Search<'a> {
+    system: &'a dyn System,
+    builtin: Vec<String>,
+    files: BTreeMap<String, PathBuf>,
+    tree: &'a Path,
+    whole: bool,
+}
+
+impl Search<'_> {
+    fn add(&mut self, dir: &Path, depth: usize) {
+        for path in self.system.list(dir).unwrap_or_default() {
+            let Some(file) = path.file_name().and_then(|name| name.to_str()) else { continue };
+            if let Some(name) = modinfo::of_file(file) {
+                self.files.insert(name, path);
+            } else if depth > 0 && !file.contains('.') {
+                self.add(&path, depth - 1);
+            }
+        }
+    }
+
+    fn find(&mut self, name: &str) -> Option<PathBuf> {
+        if !self.files.contains_key(name) && !self.whole {
+            self.whole = true;
+            self.add(&self.tree.join("kernel"), DEPTH);
+            self.add(&self.tree.join("updates"), DEPTH);
+        }
+        self.files.get(name).cloned()
+    }
+
+    fn load(&mut self, name: &str, order: &mut Vec<Module>, depth: usize) -> io::Result<()> {
+        let name = modinfo::canonical(name);
+        // The depth ends a circle of dependencies, which only a hostile tree has.
+        if depth > DEPTH || self.builtin.contains(&name) || order.iter().any(|module| module.name == name) {
+            return Ok(());
+        }
+        let Some(path) = self.find(&name) else { return Ok(()) };
+        let failed = |error: &io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
+        let packed = self.system.read(&path).map_err(|error| failed(&error))?;
+        let bytes = unpack::module(&path.to_string_lossy(), &packed).map_err(|error| failed(&error))?;
+        for other in modinfo::depends(&bytes) {
+            self.load(&other, order, depth + 1)?;
+        }
+        if !order.iter().any(|module| module.name == name) {
+            order.push(Module { name, bytes });
+        }
+        Ok(())
+    }
+}
+
+/// Names of the modules that are part of the kernel itself.
+fn builtin(tree: &Path, system: &dyn System) -> Vec<String> {
+    let list = system.read(&tree.join("modules.builtin")).unwrap_or_default();
+    let list = String::from_utf8_lossy(&list).into_owned();
+    list.lines().filter_map(|line| modinfo::of_file(line.rsplit('/').next()?)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use tactus_system::Memory;
+
+    use super::super::modinfo::tests::module_with;
+    use super::*;
+
+    fn names(modules: &[Module]) -> Vec<&str> {
+        modules.iter().map(|module| module.name.as_str()).collect()
+    }
+
+    fn tree() -> Memory {
+        Memory::new()
+            .file("/m/modules.builtin", "kernel/drivers/virtio/virtio.ko\n")
+            .file("/m/kernel/drivers/virtio/virtio_ring.ko", module_with(b"depends=\0"))
+            .file(
+                "/m/kernel/drivers/virtio/virtio_pci.ko",
+                module_with(b"depends=virtio_ring,virtio,virtio-far\0"),
+            )
+            .file("/m/kernel/a/b/virtio-far.ko", module_with(b"depends=\0"))
+            .file("/m/kernel/drivers/char/virtio_console.ko", module_with(b"depends=virtio_ring,virtio\0"))
+    }
+
+    #[test]
+    fn modules_come_in_the_order_in_which_they_load_and_builtin_ones_are_left_out() {
+        let modules = needed(Some(Path::new("/m")), &["virtio_pci", "virtio_console"], &tree()).unwrap();
+        assert_eq!(names(&modules), ["virtio_ring", "virtio_far", "virtio_pci", "virtio_console"]);
+    }
+
+    #[test]
+    fn a_kernel_without_a_tree_has_everything_built_in() {
+        assert!(needed(None, &["virtio_pci"], &tree()).unwrap().is_empty());
+        assert!(needed(Some(Path::new("/nowhere")), &["virtio_pci"], &tree()).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_circle_of_dependencies_ends() {
+        let circle = Memory::new()
+            .file("/m/kernel/drivers/virtio/a.ko", module_with(b"depends=b\0"))
+            .file("/m/kernel/drivers/virtio/b.ko", module_with(b"depends=a\0"));
+        let modules = needed(Some(Path::new("/m")), &["a"], &circle).unwrap();
+        assert_eq!(modules.iter().filter(|module| module.name == "a").count(), 1);
+    }
+
+    #[test]
+    fn a_damaged_module_is_named() {
+        let damaged = Memory::new().file("/m/kernel/drivers/virtio/virtio_pci.ko.xz", "no xz");
+        let error = needed(Some(Path::new("/m")), &["virtio_pci"], &damaged).unwrap_err();
+        assert!(error.to_string().contains("virtio_pci.ko.xz"), "{error}");
+    }
+}

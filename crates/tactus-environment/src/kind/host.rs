@@ -1,0 +1,39 @@
+//! The machine itself.
+
+use tactus_model::finding::Role;
+use tactus_system::probe;
+use tactus_system::{Invocation, System};
+
+use crate::support;
+use crate::{Environment, Running, Setting, StartError, Usable};
+
+/// See [`Environment::about`].
+pub struct Host;
+
+/// The entry of the table.
+pub static ENTRY: Host = Host;
+
+impl Environment for Host {
+    fn kind(&self) -> &'static str {
+        "host"
+    }
+
+    fn role(&self) -> Role {
+        Role::Host
+    }
+
+    fn about(&self) -> &'static str {
+        "The machine itself: the probe runs as a plain process, beside everything else that runs there. What every \
+other environment is compared with. When this machine is itself virtual, its numbers hold as seen inside it."
+    }
+
+    fn usable(&self, _system: &dyn System) -> Usable {
+        Usable::Yes { remark: None }
+    }
+
+    fn start(&self, setting: &Setting<'_>) -> Result<Box<dyn Running>, StartError> {
+        let program = probe::installed(setting.system).map_err(|error| support::cannot("no probe", error))?;
+        let command = Invocation::new([program.display().to_string()]);
+        support::start(setting, command, Vec::new(), Vec::new())
+    }
+}

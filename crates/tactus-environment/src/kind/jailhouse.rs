@@ -1,0 +1,349 @@
+//! A cell of the partitioning hypervisor Jailhouse, with a Linux whose whole system is the probe.
+//!
+//! Written and tried against what a real Jailhouse v0.12 said and did (an emulated arm64 board, recorded),
+//! not on hardware here.
+
+mod cells;
+mod command;
+mod config;
+mod end;
+mod exits;
+mod inmate;
+mod options;
+mod preconditions;
+mod stream;
+
+use std::collections::VecDeque;
+use std::io::{Read, Write};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use tactus_model::Evidence;
+use tactus_model::facts::Facts;
+use tactus_model::message::Note;
+use tactus_model::plan;
+use tactus_model::wire::Decoder;
+use tactus_system::{Child, Invocation, System};
+
+use crate::support::{Tty, cannot};
+use crate::{Environment, OptionError, OptionKey, Running, Setting, StartError, Stream, Usable};
+use cells::SYSFS;
+use command::Jailhouse;
+use config::Config;
+use end::Ends;
+use exits::Exits;
+use inmate::Inmate;
+use options::{HYPERVISOR, KEYS, Options};
+use stream::{Heard, Mailbox, Watched};
+
+/// See [`Environment::about`].
+pub struct Partition;
+
+/// The entry of the table.
+pub static ENTRY: Partition = Partition;
+
+/// How much of the hypervisor's console is quoted, in lines.
+const LINES: usize = 8;
+
+impl Environment for Partition {
+    fn kind(&self) -> &'static str {
+        "jailhouse"
+    }
+
+    fn about(&self) -> &'static str {
+        "A cell of the partitioning hypervisor Jailhouse, with a Linux inmate whose initramfs is the probe. tactus \
+checks what must hold, enables Jailhouse with the given system configuration, makes the cell, boots the inmate, reads its \
+console (a UART, or the hypervisor's own), counts how often its CPUs enter the hypervisor, and takes everything back. The \
+root cell is the environment `host`. Tried against recorded behaviour of Jailhouse v0.12, not on hardware."
+    }
+
+    fn options(&self) -> &'static [OptionKey] {
+        KEYS
+    }
+
+    fn numbers_cpus(&self) -> bool {
+        true
+    }
+
+    fn usable(&self, system: &dyn System) -> Usable {
+        match preconditions::machine("jailhouse", system) {
+            Ok(()) => Usable::Yes { remark: Some("a plan must name the configurations and the kernel".into()) },
+            Err(obstacle) => obstacle.into(),
+        }
+    }
+
+    fn usable_as(&self, spec: &plan::Environment, system: &dyn System) -> Usable {
+        let options = match Options::of(spec) {
+            Ok(options) => options,
+            Err(error) => return Usable::No { reason: error.message, remedy: error.hint },
+        };
+        match preconditions::machine(options.command, system).and_then(|()| preconditions::plan(&options, system)) {
+            Ok(()) => Usable::Yes { remark: None },
+            Err(obstacle) => obstacle.into(),
+        }
+    }
+
+    fn check(&self, spec: &plan::Environment, _system: &dyn System) -> Result<(), OptionError> {
+        Options::of(spec).map(drop)
+    }
+
+    fn start(&self, setting: &Setting<'_>) -> Result<Box<dyn Running>, StartError> {
+        let options = Options::of(setting.spec)
+            .map_err(|error| StartError { reason: error.message, hint: Some(error.hint) })?;
+        preconditions::machine(options.command, setting.system)
+            .and_then(|()| preconditions::plan(&options, setting.system))
+            .map_err(|obstacle| StartError { reason: obstacle.reason, hint: Some(obstacle.remedy) })?;
+        Ok(Box::new(Cell::start(setting, &options)?))
+    }
+}
+
+/// A cell that runs. Dropping it takes it back.
+struct Cell {
+    jailhouse: Jailhouse,
+    name: String,
+    id: u32,
+    stream: Option<Stream>,
+    heard: Arc<Heard>,
+    /// What carries the console, as long as it is read.
+    console: Console,
+    /// Bytes per second of a console that is a terminal.
+    budget: Option<u64>,
+    notes: Vec<Note>,
+    /// The counters of the cell and of the root cell when the measurement began.
+    before: Option<(Exits, Exits)>,
+    /// The last to be dropped.
+    ends: Ends,
+}
+
+/// What the console is read from.
+enum Console {
+    Tty(#[expect(dead_code, reason = "it is held open, and closed when dropped")] Tty),
+    Follower(Box<dyn Child>),
+    Closed,
+}
+
+impl Cell {
+    fn start(setting: &Setting<'_>, options: &Options<'_>) -> Result<Self, StartError> {
+        let system = setting.system;
+        let jailhouse = Jailhouse::new(system, options.command).of_run(setting.guardian);
+        let mut ends = Ends::new(&jailhouse);
+        let mut notes = Vec::new();
+        let config = options.cell.unwrap_or_default();
+        let bytes = system.read(Path::new(config)).map_err(|error| cannot(config, error))?;
+        let Some(Config::Cell { name }) = config::parse(&bytes) else {
+            return Err(cannot(config, "it is no cell configuration"));
+        };
+        enable(setting, options, &jailhouse, &mut ends, &mut notes)?;
+        if let Some(cell) = cells::named(&name, system) {
+            return Err(StartError {
+                reason: format!("{cell} exists already, and is not this run's"),
+                hint: Some(format!("end it (jailhouse cell destroy {name}), or give another configuration")),
+            });
+        }
+        ends.promise_destroy(setting, &name)?;
+        jailhouse.run(&["cell", "create", config]).map_err(|refused| jailhouse.explain(&refused))?;
+        let cell = created(&name, setting, &jailhouse)?;
+
+        // Before the inmate boots, so that nothing it says is missed.
+        let (from, to, console, budget) = open(setting, options, &jailhouse)?;
+        let heard = Arc::new(Heard::default());
+        let (into, pieces) = stream::listen(from, &setting.console, &heard);
+        let inmate = Inmate::new(&jailhouse, options, setting)?;
+        heard.booting.store(true, Ordering::Release);
+        inmate.boot(b"")?;
+        heard.booting.store(false, Ordering::Release);
+        let writer: Box<dyn Write + Send> = match (options.input, to) {
+            (true, Some(writer)) => writer,
+            _ => {
+                notes.push(one_way());
+                Box::new(Mailbox {
+                    decoder: Decoder::new(),
+                    inmate,
+                    cell: name.clone(),
+                    jailhouse: jailhouse.clone(),
+                    heard: Arc::clone(&heard),
+                    into,
+                })
+            }
+        };
+        let reader = Watched {
+            pieces,
+            rest: VecDeque::new(),
+            heard: Arc::clone(&heard),
+            cell: name.clone(),
+            jailhouse: jailhouse.clone(),
+            looked: Instant::now(),
+            ended: 0,
+        };
+        let stream = Some(Stream { reader: Box::new(reader), writer });
+        Ok(Self { jailhouse, name, id: cell.id, stream, heard, console, budget, notes, before: None, ends })
+    }
+
+    fn exits(&self) -> (Exits, Exits) {
+        let system = &*self.jailhouse.system;
+        (Exits::read(self.id, system), Exits::read(0, system))
+    }
+}
+
+/// Enables Jailhouse where it is not, and promises to disable it.
+fn enable(
+    setting: &Setting<'_>,
+    options: &Options<'_>,
+    jailhouse: &Jailhouse,
+    ends: &mut Ends,
+    notes: &mut Vec<Note>,
+) -> Result<(), StartError> {
+    if cells::enabled(setting.system) == Some(true) {
+        notes.push(Note::info("Jailhouse was enabled already, and is left so"));
+        return Ok(());
+    }
+    let path = options.system.unwrap_or_default();
+    ends.promise_disable(setting)?;
+    jailhouse.run(&["enable", path]).map_err(|refused| jailhouse.explain(&refused))?;
+    if cells::enabled(setting.system) != Some(true) {
+        return Err(cannot("jailhouse enable", format!("it succeeded, but {SYSFS}/enabled does not say so")));
+    }
+    notes.push(Note::side_effect(format!(
+        "Jailhouse is enabled with {path}: this system is its root cell until the environment has ended"
+    )));
+    Ok(())
+}
+
+/// The cell that was made, when it has the CPUs that the plan says.
+fn created(name: &str, setting: &Setting<'_>, jailhouse: &Jailhouse) -> Result<cells::Cell, StartError> {
+    let cell = cells::named(name, setting.system).or_else(|| {
+        let list = jailhouse.run(&["cell", "list"]).unwrap_or_default();
+        cells::parse_list(&list).into_iter().find(|cell| cell.name == name)
+    });
+    let cell = cell.ok_or_else(|| cannot("jailhouse cell create", format!("it succeeded, but there is no cell {name}")))?;
+    let planned = setting.layout.outside();
+    if cell.assigned != planned {
+        return Err(StartError {
+            reason: format!("the cell {name} has CPUs {} by its configuration, and {planned} by the plan", cell.assigned),
+            hint: Some(format!("say cpus = \"{}\" in the environment's table", cell.assigned)),
+        });
+    }
+    Ok(cell)
+}
+
+type Ways = (Box<dyn Read + Send>, Option<Box<dyn Write + Send>>, Console, Option<u64>);
+
+/// Opens the inmate's console.
+fn open(setting: &Setting<'_>, options: &Options<'_>, jailhouse: &Jailhouse) -> Result<Ways, StartError> {
+    if options.console == HYPERVISOR {
+        let command = Invocation::new(jailhouse.words(&["console", "-f"])).with_env(setting.guardian.marker());
+        let mut follower =
+            setting.system.spawn(&command).map_err(|error| cannot("`jailhouse console -f` does not start", error))?;
+        let from = follower.take_stdout().ok_or_else(|| cannot("`jailhouse console -f`", "it has no output"))?;
+        return Ok((from, None, Console::Follower(follower), None));
+    }
+    let path = Path::new(options.console);
+    let is_socket = !options.console.contains('/')
+        || std::fs::metadata(path).is_ok_and(|found| std::os::unix::fs::FileTypeExt::is_socket(&found.file_type()));
+    let mut line = match is_socket {
+        true => Tty::socket(options.console)?,
+        false => Tty::device(setting, path, Some(options.baud))?,
+    };
+    let stream = line.take_stream().ok_or_else(|| cannot(options.console, "it has no stream"))?;
+    // A byte is ten bits on the wire. What a socket leads to is not known.
+    let budget = (!is_socket).then(|| u64::from(options.baud / 10));
+    Ok((stream.reader, Some(stream.writer), Console::Tty(line), budget))
+}
+
+fn one_way() -> Note {
+    Note::info(
+        "the console carries nothing to the inmate: it is booted once for its facts and once for each job, which begins \
+by itself and waits for no other environment",
+    )
+}
+
+/// What tells whether this machine is itself virtual. The inmate's own facts always say so.
+fn root_facts(system: &dyn System) -> Facts {
+    let mut facts = Facts::default();
+    for path in ["/proc/cpuinfo", "/sys/hypervisor/type", "/proc/device-tree/hypervisor/compatible"] {
+        if let Some(text) = system.text(path) {
+            facts.keep(path, text.split("\n\n").next().unwrap_or_default().to_owned());
+        }
+    }
+    facts
+}
+
+impl Running for Cell {
+    fn take_stream(&mut self) -> Option<Stream> {
+        self.stream.take()
+    }
+
+    fn after_hello(&mut self) -> Result<Vec<Note>, StartError> {
+        let mut notes = std::mem::take(&mut self.notes);
+        let all: Vec<String> = cells::all(&*self.jailhouse.system).iter().map(cells::Cell::to_string).collect();
+        notes.push(Note::info(format!("cells of Jailhouse: {}", all.join("; "))));
+        Ok(notes)
+    }
+
+    fn evidence(&self, _facts: &Facts) -> Evidence {
+        match root_facts(&*self.jailhouse.system).virtualized() {
+            true => Evidence::VirtualHost,
+            false => Evidence::BareMetal,
+        }
+    }
+
+    fn budget(&self) -> Option<u64> {
+        self.budget
+    }
+
+    fn measuring(&mut self) {
+        self.before = Some(self.exits());
+    }
+
+    fn measured(&mut self) -> Vec<Note> {
+        let Some((before, root_before)) = self.before.take() else { return Vec::new() };
+        let (now, root_now) = self.exits();
+        let of = |cell: &str, sentences: Vec<String>| {
+            sentences.into_iter().map(move |words| Note::info(format!("{cell}: {words}"))).collect::<Vec<_>>()
+        };
+        let mut notes = of(&format!("cell {}", self.name), now.since(&before));
+        notes.extend(of("root cell", root_now.since(&root_before)));
+        notes
+    }
+
+    fn last_words(&mut self) -> Option<String> {
+        let system = &*self.jailhouse.system;
+        let state = match cells::named(&self.name, system) {
+            Some(cell) => cell.to_string(),
+            None => format!("the cell {} is gone", self.name),
+        };
+        let mut words = vec![state];
+        let ring = system.text(&format!("{SYSFS}/console")).unwrap_or_default();
+        let clean: String = ring.chars().filter(|c| *c == '\n' || !c.is_control()).collect();
+        let lines: Vec<&str> = clean.lines().filter(|line| !line.contains("{\"q\":")).collect();
+        let said = tactus_system::last_lines(&lines.join("\n"), LINES);
+        if !said.is_empty() {
+            words.push(format!("the hypervisor's console:\n{said}"));
+        }
+        let lines = self.heard.last_lines();
+        words.push(match lines.is_empty() {
+            true => "the inmate's console is empty".into(),
+            false => format!("the last lines of the inmate's console:\n{lines}"),
+        });
+        if matches!(self.console, Console::Follower(_)) && !self.heard.speaks() {
+            words.push(
+                "only a kernel with CONFIG_JAILHOUSE_DBGCON writes to the hypervisor's console, and only from a cell with \
+JAILHOUSE_CELL_VIRTUAL_CONSOLE_PERMITTED"
+                    .into(),
+            );
+        }
+        Some(words.join("; "))
+    }
+
+    fn stop(&mut self) {
+        for words in self.ends.take_back() {
+            tracing::warn!("{words}");
+        }
+        if let Console::Follower(child) = &mut self.console {
+            child.kill();
+        }
+        self.console = Console::Closed;
+    }
+}

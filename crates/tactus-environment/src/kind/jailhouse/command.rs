@@ -1,0 +1,239 @@
+//! The jailhouse command: what it is told, and what its refusals mean.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tactus_system::guardian::Guardian;
+use tactus_system::{Invocation, System};
+
+use super::cells;
+use super::preconditions::mapping_remark;
+use crate::StartError;
+
+/// How long a command may take; `cell linux` reads and copies a kernel.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The command on this machine.
+#[derive(Clone)]
+pub struct Jailhouse {
+    /// The machine.
+    pub system: Arc<dyn System>,
+    program: String,
+    /// What every process of the run carries.
+    marker: Option<(&'static str, String)>,
+}
+
+/// What the command said instead of doing it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// The words that it was given.
+    pub words: Vec<String>,
+    /// Its own words.
+    pub said: String,
+}
+
+impl Jailhouse {
+    /// `program`: a name or a path that has been found.
+    pub fn new(system: &dyn System, program: &str) -> Self {
+        let found = system.find_program(program).map(|path| path.display().to_string());
+        Self { system: system.share(), program: found.unwrap_or_else(|| program.to_owned()), marker: None }
+    }
+
+    /// The same for a run.
+    pub fn of_run(mut self, guardian: &Guardian) -> Self {
+        let (name, id) = guardian.marker();
+        self.marker = Some((name, id.to_owned()));
+        self
+    }
+
+    /// The whole command line.
+    pub fn words(&self, arguments: &[&str]) -> Vec<String> {
+        std::iter::once(self.program.as_str()).chain(arguments.iter().copied()).map(str::to_owned).collect()
+    }
+
+    /// The command line that tries twice: a cell may refuse to be ended once and agree when it is asked
+    /// again.
+    pub fn words_twice(&self, arguments: &[&str]) -> Vec<String> {
+        let script = r#""$0" "$@" 2>/dev/null || { sleep 0.2; "$0" "$@"; }"#;
+        ["sh", "-c", script].map(str::to_owned).into_iter().chain(self.words(arguments)).collect()
+    }
+
+    /// Runs it.
+    ///
+    /// # Errors
+    /// When it could not be run, or did not do what it was told.
+    pub fn run(&self, arguments: &[&str]) -> Result<String, Refused> {
+        let words = self.words(arguments);
+        let mut command = Invocation::new(words.clone()).within(PATIENCE);
+        if let Some((name, id)) = &self.marker {
+            command = command.with_env((name, id));
+        }
+        match self.system.run(&command) {
+            Ok(finished) if finished.success() => Ok(finished.text()),
+            Ok(finished) => {
+                let said = finished.words();
+                let code = finished.code.map_or("a signal".to_owned(), |code| format!("exit code {code}"));
+                Err(Refused { words, said: if said.is_empty() { format!("it ended with {code}") } else { said } })
+            }
+            Err(error) => Err(Refused { words, said: error.to_string() }),
+        }
+    }
+
+    /// A refusal with what can be done about it.
+    pub fn explain(&self, refused: &Refused) -> StartError {
+        let said = &refused.said;
+        let hint = meaning(said).map(str::to_owned).or_else(|| {
+            said.contains("Operation not permitted").then(|| self.locked())
+        });
+        let mut hint = hint.unwrap_or_else(|| {
+            "look at the kernel's messages (dmesg) and at the hypervisor's (jailhouse console)".into()
+        });
+        if said.contains("JAILHOUSE_ENABLE")
+            && !said.contains("resource busy")
+            && let Some(remark) = mapping_remark(&*self.system)
+        {
+            hint = format!("{hint}; {remark}");
+        }
+        if said.contains("Cannot allocate memory") {
+            hint = format!("{hint}; {}", pools(&*self.system));
+        }
+        let words = &refused.words[1..];
+        StartError { reason: format!("`jailhouse {}` said: {said}", words.join(" ")), hint: Some(hint) }
+    }
+
+    /// Who does not permit it.
+    fn locked(&self) -> String {
+        let all = cells::all(&*self.system);
+        let locked: Vec<String> =
+            all.iter().filter(|cell| cell.state == cells::State::Locked).map(cells::Cell::to_string).collect();
+        if locked.is_empty() {
+            return "a cell refused: ask again, or stop its program (jailhouse cell shutdown NAME) first".into();
+        }
+        format!(
+            "{} lets no cell be made or ended: `jailhouse cell shutdown` it, once more where it refuses the first time",
+            locked.join("; ")
+        )
+    }
+}
+
+/// What is known of an error's words.
+fn meaning(said: &str) -> Option<&'static str> {
+    let known: &[(&str, &str)] = &[
+        (
+            "opening /dev/jailhouse",
+            "load Jailhouse's driver: modprobe jailhouse (insmod jailhouse.ko)",
+        ),
+        ("opening ", "give the path of a file that is there"),
+        (
+            "JAILHOUSE_ENABLE: Device or resource busy",
+            "Jailhouse is enabled already, or something else (KVM with a running machine, an IOMMU in use) has what it needs",
+        ),
+        (
+            "JAILHOUSE_ENABLE: Invalid argument",
+            "it is no system configuration (the root cell's, not an inmate's), or of another revision of Jailhouse, or for other CPUs than this machine has",
+        ),
+        (
+            "JAILHOUSE_ENABLE: Cannot allocate memory",
+            "the memory of the hypervisor is not set aside: boot with mem= or memmap=, or a reserved-memory node",
+        ),
+        ("JAILHOUSE_ENABLE: No such device", "the processor has not what Jailhouse needs: jailhouse hardware check"),
+        ("JAILHOUSE_ENABLE: No such file", "the hypervisor's image is missing: /lib/firmware/jailhouse*.bin"),
+        ("JAILHOUSE_DISABLE: Invalid argument", "Jailhouse is not enabled"),
+        (
+            "JAILHOUSE_CELL_CREATE: Invalid argument",
+            "Jailhouse is not enabled, or it is no cell configuration of this revision of Jailhouse",
+        ),
+        ("JAILHOUSE_CELL_CREATE: File exists", "a cell of that name exists: jailhouse cell list, jailhouse cell destroy"),
+        (
+            "JAILHOUSE_CELL_CREATE: Device or resource busy",
+            "another cell, or no root cell, has a CPU that it asks for: jailhouse cell list",
+        ),
+        ("JAILHOUSE_CELL_CREATE: Cannot allocate memory", "Jailhouse's page pool is used up"),
+        ("No such file or directory", "there is no cell of that name: jailhouse cell list"),
+    ];
+    known.iter().find(|(words, _)| said.contains(words)).map(|(_, meaning)| *meaning)
+}
+
+/// How much of Jailhouse's two pools of pages is used.
+fn pools(system: &dyn System) -> String {
+    let of = |file: &str| system.text(&format!("{}/{file}", cells::SYSFS)).unwrap_or_else(|| "?".into());
+    let pool = |name: &str| {
+        format!("{name} {} of {} pages", of(&format!("{name}_pool_used")).trim(), of(&format!("{name}_pool_size")).trim())
+    };
+    format!("used: {}, {}", pool("mem"), pool("remap"))
+}
+
+#[cfg(test)]
+mod tests {
+    use tactus_system::Memory;
+
+    use super::*;
+
+    /// Every refusal in the transcripts: the command and what it said.
+    fn refusals() -> Vec<(Vec<String>, String)> {
+        let texts = [
+            include_str!("../../../tests/fixtures/jailhouse/root-cell-shell.txt"),
+            include_str!("../../../tests/fixtures/jailhouse/root-cell-shell-locked-and-linux.txt"),
+        ];
+        let mut found = Vec::new();
+        for text in texts {
+            let lines: Vec<&str> = text.lines().collect();
+            for three in lines.windows(3).filter(|three| three[2] == "[rc=1]") {
+                if let Some(words) = three[0].strip_prefix("# jailhouse ") {
+                    found.push((words.split(' ').map(str::to_owned).collect(), three[1].to_owned()));
+                }
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn every_refusal_of_a_real_one_is_told_with_its_remedy() {
+        let refusals = refusals();
+        assert!(refusals.len() >= 12, "{refusals:?}");
+        for (words, said) in refusals {
+            let machine = Memory::new().program("jailhouse").answer(&["/usr/bin/jailhouse"], 1, "", &format!("{said}\n"));
+            let jailhouse = Jailhouse::new(&machine, "jailhouse");
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            let error = jailhouse.explain(&jailhouse.run(&words).unwrap_err());
+            assert_eq!(error.reason, format!("`jailhouse {}` said: {said}", words.join(" ")));
+            let hint = error.hint.unwrap();
+            let ordinary = hint.starts_with("look at the kernel's messages");
+            // Tools beside the driver: nothing of theirs is used.
+            assert_eq!(ordinary, said.starts_with("read(console)") || said.starts_with("Unsupported"), "{said}: {hint}");
+        }
+    }
+
+    #[test]
+    fn the_cell_that_forbids_it_is_named() {
+        let machine = Memory::new()
+            .file("/sys/devices/jailhouse/cells/1/name", "inmate-active")
+            .file("/sys/devices/jailhouse/cells/1/state", "running/locked")
+            .file("/sys/devices/jailhouse/cells/1/cpus_assigned_list", "1");
+        let jailhouse = Jailhouse::new(&machine, "jailhouse");
+        let refused = Refused {
+            words: jailhouse.words(&["cell", "create", "x.cell"]),
+            said: "JAILHOUSE_CELL_CREATE: Operation not permitted".into(),
+        };
+        let hint = jailhouse.explain(&refused).hint.unwrap();
+        assert!(hint.starts_with("cell 1 (inmate-active): running/locked, CPUs 1 lets no cell"), "{hint}");
+        let refused = Refused { said: "JAILHOUSE_CELL_CREATE: Cannot allocate memory".into(), ..refused };
+        let machine = machine
+            .file("/sys/devices/jailhouse/mem_pool_used", "990")
+            .file("/sys/devices/jailhouse/mem_pool_size", "994")
+            .file("/sys/devices/jailhouse/remap_pool_used", "144")
+            .file("/sys/devices/jailhouse/remap_pool_size", "131072");
+        let hint = Jailhouse::new(&machine, "jailhouse").explain(&refused).hint.unwrap();
+        assert!(hint.contains("mem 990 of 994 pages, remap 144 of 131072 pages"), "{hint}");
+    }
+
+    #[test]
+    fn a_refusal_to_enable_on_a_newer_kernel_names_the_mapping() {
+        let refused = |said: &str| Refused { words: vec!["jailhouse".into()], said: said.into() };
+        let machine = Memory::new().file("/proc/sys/kernel/osrelease", "6.1.0-56-arm64\n");
+        let jailhouse = Jailhouse::new(&machine, "jailhouse");
+        let hint = |said: &str| jailhouse.explain(&refused(said)).hint.unwrap();
+        assert!(hint("JAILHOUSE_ENABLE: Cannot allocate memory").contains("8491502f787c"));
+        assert!(!hint("JAILHOUSE_CELL_CREATE: File exists").contains("8491502f787c"));
+    }
+}

@@ -1,0 +1,154 @@
+//! A libvirt domain: one that tactus creates, or one that runs.
+
+mod agent;
+mod attach;
+mod document;
+mod domain;
+mod threads;
+mod virsh;
+
+use tactus_model::message::Note;
+use tactus_model::plan;
+use tactus_model::topology::Topology;
+use tactus_system::System;
+
+use crate::support;
+use crate::support::guest::{
+    Accel, KVM_PATIENCE, OWN, SILENT, TCG_PATIENCE, accel, check, keys, prepare, wanted_kernel,
+};
+use crate::{Environment, Layout, OptionError, OptionKey, Running, Setting, StartError, Usable};
+use domain::Domain;
+use virsh::Virsh;
+
+/// See [`Environment::about`].
+pub struct Libvirt;
+
+/// The entry of the table.
+pub static ENTRY: Libvirt = Libvirt;
+
+/// The key that a domain of anybody's has.
+const URI: &str = "uri";
+
+impl Environment for Libvirt {
+    fn kind(&self) -> &'static str {
+        "libvirt"
+    }
+
+    fn about(&self) -> &'static str {
+        "A libvirt domain. tactus creates a transient one with what `generate libvirt` says (vCPUs pinned, those that \
+are measured with SCHED_FIFO 1, its other threads on the housekeeping CPUs), booted as a guest of the kind qemu, and \
+reads back from the threads that all of it holds. With `attach` a domain that runs: it gets a virtio-serial port for as \
+long as the run takes, and its guest agent starts the probe there; which CPUs it has is read from its threads, and nothing \
+of it is changed."
+    }
+
+    fn options(&self) -> &'static [OptionKey] {
+        &[
+            OptionKey {
+                name: URI,
+                about: "which libvirt of this machine is asked, as virsh takes it; left out: qemu:///system",
+            },
+            keys::KERNEL,
+            keys::CMDLINE,
+            keys::PROFILE,
+            keys::ISOLATE,
+            keys::MEMORY,
+            keys::ACCEL,
+            keys::LOCK_MEMORY,
+            keys::PROGRAMS,
+            keys::PATIENCE,
+        ]
+    }
+
+    fn can_nest(&self) -> bool {
+        true
+    }
+
+    fn numbers_cpus(&self) -> bool {
+        true
+    }
+
+    fn can_attach(&self) -> bool {
+        true
+    }
+
+    fn attached(
+        &self,
+        spec: &plan::Environment,
+        system: &dyn System,
+        machine: &Topology,
+    ) -> Result<Layout, StartError> {
+        attach::attached(spec, system, machine)
+    }
+
+    fn usable(&self, system: &dyn System) -> Usable {
+        self.usable_as(&plan::Environment::default(), system)
+    }
+
+    fn usable_as(&self, spec: &plan::Environment, system: &dyn System) -> Usable {
+        if system.find_program("virsh").is_none() {
+            return Usable::No {
+                reason: "virsh is not installed".into(),
+                remedy: "install libvirt (Debian, Ubuntu: `apt-get install libvirt-clients libvirt-daemon-system`; \
+Fedora: `dnf install libvirt-client libvirt-daemon-kvm`; Arch: `pacman -S libvirt qemu-base`)"
+                    .into(),
+            };
+        }
+        let answer = Virsh::of(spec, system).map_err(StartError::from).and_then(|virsh| virsh.answers());
+        if let Err(error) = answer {
+            return Usable::No { reason: error.reason, remedy: error.hint.unwrap_or_default() };
+        }
+        if spec.attach.is_some() {
+            return Usable::Yes { remark: None };
+        }
+        if let Err(error) = wanted_kernel(spec, system) {
+            return Usable::No { reason: error.reason, remedy: error.hint.unwrap_or_default() };
+        }
+        let why = accel::obstacle(system);
+        Usable::Yes { remark: why.map(|why| format!("emulated (TCG), because {}", why.reason)) }
+    }
+
+    fn check(&self, spec: &plan::Environment, system: &dyn System) -> Result<(), OptionError> {
+        virsh::uri(spec)?;
+        let given = self.options().iter().find(|key| key.name != URI && spec.options.contains_key(key.name));
+        if let (Some(key), Some(name)) = (given, &spec.attach) {
+            return Err(OptionError {
+                key: key.name.into(),
+                message: format!("`{}` is for a domain that tactus creates, and `{name}` is there already", key.name),
+                hint: "leave it out, or leave out `attach`".into(),
+            });
+        }
+        check(spec, system)
+    }
+
+    fn start(&self, setting: &Setting<'_>) -> Result<Box<dyn Running>, StartError> {
+        if let Some(name) = &setting.spec.attach {
+            return Ok(Box::new(attach::enter(setting, name)?));
+        }
+        let wanted = accel::wanted(setting.spec)?;
+        let patience = support::duration(setting.spec, "patience")?;
+        let (accel, remark) = accel::choose(wanted, OWN, setting.system)?;
+        let mut notes: Vec<Note> = remark.into_iter().collect();
+        let boot = prepare(setting, accel, &mut notes)?;
+        let waits = patience.unwrap_or(if accel == Accel::Kvm { KVM_PATIENCE } else { TCG_PATIENCE });
+        let why = match Domain::create(setting, &boot, accel, Some(waits), &mut notes) {
+            Err(error) if accel == Accel::Kvm && wanted == "auto" => Note::obstacle(
+                format!(
+                    "the domain did not come up under KVM and was created again under emulation (TCG): {}",
+                    error.reason
+                ),
+                "look at the host kernel's messages (dmesg) for kvm; `accel = \"kvm\"` makes this an error",
+            ),
+            // As a guest of the kind qemu: one emulated boot in some fifty stops before its init.
+            Err(error) if accel == Accel::Tcg && patience.is_none() && error.reason.starts_with(SILENT) => {
+                Note::obstacle(
+                    format!("the emulated domain did not come up and was created once more: {}", error.reason),
+                    "`patience` in its table sets how long its first word is awaited, without a second try",
+                )
+            }
+            other => return Ok(Box::new(other?)),
+        };
+        notes.push(why);
+        Ok(Box::new(Domain::create(setting, &boot, Accel::Tcg, None, &mut notes)?))
+    }
+}

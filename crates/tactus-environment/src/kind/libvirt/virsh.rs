@@ -1,0 +1,117 @@
+//! libvirt's command.
+
+use std::time::Duration;
+
+use tactus_model::plan;
+use tactus_system::{Invocation, System};
+
+use crate::support::{cannot, text};
+use crate::{OptionError, StartError};
+
+/// The libvirt of the machine.
+const SYSTEM: &str = "qemu:///system";
+/// How long an answer may take: a daemon that a socket starts first asks every QEMU what it can.
+const ANSWER: Duration = Duration::from_secs(30);
+
+/// Where the plan's libvirt is.
+///
+/// # Errors
+/// When that is none of this machine's: a domain elsewhere has its threads elsewhere.
+pub fn uri(spec: &plan::Environment) -> Result<&str, OptionError> {
+    let hint = "a libvirt of this machine, as qemu:///system or qemu:///session";
+    let uri = text(spec, "uri", hint)?.unwrap_or(SYSTEM);
+    let wrong = |message: String| OptionError { key: "uri".into(), message, hint: hint.into() };
+    let (driver, rest) =
+        uri.split_once("://").ok_or_else(|| wrong(format!("`uri` cannot be {uri:?}: it has no ://")))?;
+    if !matches!(driver, "qemu" | "qemu+unix") {
+        return Err(wrong(format!("`uri` cannot be {uri:?}: {driver} is no QEMU of this machine")));
+    }
+    if !rest.starts_with('/') {
+        return Err(wrong(format!("`uri` cannot be {uri:?}: it names another machine")));
+    }
+    Ok(uri)
+}
+
+/// libvirt's command, and the libvirt that it asks.
+pub struct Virsh<'a> {
+    system: &'a dyn System,
+    uri: String,
+}
+
+impl<'a> Virsh<'a> {
+    /// For a plan's environment.
+    ///
+    /// # Errors
+    /// When its `uri` is wrong.
+    pub fn of(spec: &plan::Environment, system: &'a dyn System) -> Result<Self, OptionError> {
+        Ok(Self { system, uri: uri(spec)?.to_owned() })
+    }
+
+    /// The words of a call.
+    pub fn words(&self, words: &[&str]) -> Vec<String> {
+        ["virsh", "-q", "-c", &self.uri].iter().chain(words).map(|word| (*word).to_owned()).collect()
+    }
+
+    /// What libvirt answers.
+    ///
+    /// # Errors
+    /// When it refuses, in its own words.
+    pub fn ask(&self, words: &[&str]) -> Result<String, StartError> {
+        // What is parsed must be English.
+        let command = Invocation::new(self.words(words)).within(ANSWER).with_env(("LC_ALL", "C"));
+        let what = format!("virsh {}", words.first().unwrap_or(&""));
+        let finished = self.system.run(&command).map_err(|error| cannot(&what, error))?;
+        if finished.success() {
+            return Ok(finished.text().trim().to_owned());
+        }
+        Err(cannot(&what, finished.words()))
+    }
+
+    /// Whether libvirt answers at all.
+    ///
+    /// # Errors
+    /// When it does not, with what would mend it.
+    pub fn answers(&self) -> Result<(), StartError> {
+        self.ask(&["uri"]).map(drop).map_err(|error| StartError {
+            reason: format!("libvirt does not answer at {}: {}", self.uri, error.reason),
+            hint: Some(
+                "start its daemon (`systemctl start virtqemud.socket`, older ones `systemctl start libvirtd`), run as \
+root or a member of the group libvirt, or install libvirt-daemon-system"
+                    .into(),
+            ),
+        })
+    }
+
+    /// A domain's UUID.
+    ///
+    /// # Errors
+    /// When there is no such domain.
+    pub fn uuid(&self, name: &str) -> Result<String, StartError> {
+        self.ask(&["domuuid", "--", name]).map_err(|error| StartError {
+            reason: format!("there is no domain `{name}`: {}", error.reason),
+            hint: Some(format!("`virsh -c {} list --all` shows those that there are", self.uri)),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(uri: &str) -> plan::Environment {
+        let options = [("uri".to_owned(), uri.into())].into_iter().collect();
+        plan::Environment { kind: "libvirt".into(), options, ..plan::Environment::default() }
+    }
+
+    #[test]
+    fn only_a_libvirt_of_this_machine_is_asked() {
+        assert_eq!(uri(&plan::Environment::default()), Ok(SYSTEM));
+        for good in ["qemu:///session", "qemu+unix:///system?socket=/run/x/libvirt-sock"] {
+            assert_eq!(uri(&with(good)), Ok(good));
+        }
+        for bad in ["", "system", "qemu+ssh://lab/system", "qemu://lab/system", "xen:///system", "test:///default"] {
+            let error = uri(&with(bad)).unwrap_err();
+            assert!(error.key == "uri" && error.message.contains(bad) && !error.hint.is_empty(), "{error:?}");
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! A guest that runs.
+
+use std::io::{self, Cursor, Read};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tactus_model::facts::Facts;
+use tactus_model::message::Note;
+use tactus_model::{CpuSet, Evidence};
+use tactus_system::{Child, Invocation, System, last_lines};
+
+use super::command::Machine;
+use super::qmp::{Monitor, threads};
+use crate::support::cannot;
+use crate::support::guest::{self, Accel, Threads, first_byte, listen, settle};
+use crate::{Layout, Running, Setting, StartError, Stream};
+
+/// How long QEMU may take to open its sockets; it does so before the guest runs.
+const CONNECTION: Duration = Duration::from_secs(15);
+/// How long the monitor may take to answer.
+const ANSWER: Duration = Duration::from_secs(5);
+/// How long a guest may take to power off after its probe was told to quit. There is nothing in it
+/// to lose: what it had to say has been heard.
+const STOP_TIMEOUT: Duration = Duration::from_millis(1500);
+/// How long QEMU's own end is awaited when its stream has ended.
+const END: Duration = Duration::from_secs(2);
+
+/// A guest that runs. Dropping it ends QEMU.
+pub struct Guest {
+    system: Arc<dyn System>,
+    qemu: Box<dyn Child>,
+    stream: Option<(Vec<u8>, UnixStream)>,
+    monitor: UnixStream,
+    accel: Accel,
+    console: PathBuf,
+    layout: Layout,
+    measured: CpuSet,
+    housekeeping: CpuSet,
+    notes: Vec<Note>,
+    /// Virtual CPUs and their threads, once it has settled.
+    vcpus: Vec<(u32, u32)>,
+}
+
+impl Guest {
+    /// Starts QEMU and connects to it. With `patience` the guest's first byte is awaited.
+    ///
+    /// # Errors
+    /// When QEMU does not start, or the guest stays silent; with the words of both.
+    pub fn boot(
+        setting: &Setting<'_>,
+        machine: &Machine,
+        patience: Option<Duration>,
+        notes: &mut Vec<Note>,
+    ) -> Result<Self, StartError> {
+        let probe = listen(&machine.probe)?;
+        let monitor = listen(&machine.monitor)?;
+        let command = Invocation::new(machine.words()).with_env(setting.guardian.marker());
+        let mut qemu =
+            setting.system.spawn(&command).map_err(|error| cannot("QEMU does not start", error))?;
+        let until = Instant::now() + CONNECTION;
+        let stream = accept(&probe, &mut *qemu, until)?;
+        let monitor = accept(&monitor, &mut *qemu, until)?;
+        let mut guest = Self {
+            system: setting.system.share(),
+            qemu,
+            stream: Some((Vec::new(), stream)),
+            monitor,
+            accel: machine.accel,
+            console: machine.console.clone(),
+            layout: setting.layout.clone(),
+            measured: setting.measured.clone(),
+            housekeeping: setting.housekeeping.clone(),
+            notes: Vec::new(),
+            vcpus: Vec::new(),
+        };
+        if let Some(patience) = patience {
+            guest.await_first_byte(patience.min(setting.patience))?;
+        }
+        guest.notes = std::mem::take(notes);
+        Ok(guest)
+    }
+
+    fn await_first_byte(&mut self, patience: Duration) -> Result<(), StartError> {
+        let Some((heard, stream)) = &mut self.stream else { return Ok(()) };
+        let Err(why) = first_byte(heard, stream, patience) else { return Ok(()) };
+        let words = self.last_words().unwrap_or_default();
+        Err(StartError {
+            reason: format!("{why}: {words}"),
+            hint: Some("`patience` gives the guest more time; its console is kept with the results".into()),
+        })
+    }
+
+    /// Waits for QEMU's own end.
+    fn wait(&mut self, patience: Duration) -> Option<Option<i32>> {
+        let until = Instant::now() + patience;
+        loop {
+            if let Ok(Some(code)) = self.qemu.try_wait() {
+                return Some(code);
+            }
+            if Instant::now() > until {
+                return None;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    fn ask_vcpus(&self) -> io::Result<Vec<(u32, u32)>> {
+        self.monitor.set_read_timeout(Some(ANSWER))?;
+        let mut monitor = Monitor::open(&self.monitor, &self.monitor)?;
+        Ok(threads(&monitor.ask("query-cpus-fast")?))
+    }
+}
+
+fn accept(listener: &UnixListener, qemu: &mut dyn Child, until: Instant) -> Result<UnixStream, StartError> {
+    loop {
+        match listener.accept() {
+            Ok((stream, _)) => {
+                stream.set_nonblocking(false).map_err(|error| cannot("QEMU's socket", error))?;
+                return Ok(stream);
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(cannot("QEMU's socket", error)),
+        }
+        let ended = qemu.try_wait().map_err(|error| cannot("QEMU", error))?.is_some();
+        if ended || Instant::now() > until {
+            let what = if ended { "QEMU ended at once" } else { "QEMU did not open its sockets" };
+            let words = last_lines(&qemu.stderr(), 8);
+            return Err(StartError { reason: format!("{what}: {words}"), hint: hint(&words) });
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn hint(words: &str) -> Option<String> {
+    let locks = words.contains("mlockall") || words.contains("lock memory");
+    locks.then(|| {
+        "raise the limit of locked memory (`ulimit -l unlimited`), or leave out `lock_memory`".into()
+    })
+}
+
+impl Running for Guest {
+    fn take_stream(&mut self) -> Option<Stream> {
+        let (heard, stream) = self.stream.take()?;
+        let writer = stream.try_clone().ok()?;
+        Some(Stream { reader: Box::new(Cursor::new(heard).chain(stream)), writer: Box::new(writer) })
+    }
+
+    fn after_hello(&mut self) -> Result<Vec<Note>, StartError> {
+        let mut notes = std::mem::take(&mut self.notes);
+        match self.ask_vcpus() {
+            Ok(vcpus) => {
+                self.vcpus.clone_from(&vcpus);
+                let threads = Threads { process: self.qemu.pid(), vcpus: &vcpus };
+                notes.extend(settle(
+                    &threads,
+                    &self.layout,
+                    &self.measured,
+                    &self.housekeeping,
+                    &*self.system,
+                ));
+            }
+            Err(error) => notes.push(Note::obstacle(
+                format!("the threads of the vCPUs are not known, so that none is pinned: {error}"),
+                "report this with QEMU's version",
+            )),
+        }
+        let words = last_lines(&self.qemu.stderr(), 8);
+        if !words.is_empty() {
+            notes.push(Note::info(format!("QEMU said: {words}")));
+        }
+        Ok(notes)
+    }
+
+    fn vcpus(&mut self) -> Vec<(u32, u32)> {
+        self.vcpus.clone()
+    }
+
+    fn evidence(&self, _facts: &Facts) -> Evidence {
+        guest::evidence(self.accel, &*self.system)
+    }
+
+    fn last_words(&mut self) -> Option<String> {
+        let end = match self.wait(END) {
+            None => "the guest is still running".to_owned(),
+            Some(Some(0)) => "the guest ended".to_owned(),
+            Some(Some(code)) => format!("QEMU ended with exit code {code}"),
+            Some(None) => "QEMU was killed by a signal".to_owned(),
+        };
+        let qemu = last_lines(&self.qemu.stderr(), 8);
+        let qemu = if qemu.is_empty() { String::new() } else { format!("; QEMU said: {qemu}") };
+        let console = guest::last_words(&self.system.read(&self.console).unwrap_or_default());
+        let console = console.map_or_else(
+            || "; its console is empty".to_owned(),
+            |lines| format!("; the last lines of its console:\n{lines}"),
+        );
+        Some(format!("{end}{qemu}{console}"))
+    }
+
+    fn stop(&mut self) {
+        if self.wait(STOP_TIMEOUT).is_none() {
+            self.qemu.kill();
+        }
+    }
+}

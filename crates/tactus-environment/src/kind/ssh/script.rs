@@ -1,0 +1,82 @@
+//! What is asked of the other machine's shell, and what it answers.
+
+use tactus_model::facts::Facts;
+use tactus_model::topology::Topology;
+
+use crate::support::shell::architecture;
+
+/// Asks for the CPUs.
+pub const TOPOLOGY: &str = "exec sh -c 'echo tactus finds $(uname -m); cd /sys/devices/system/cpu && \
+grep -H . online isolated nohz_full cpu*/topology/thread_siblings_list 2>/dev/null; \
+grep Cpus_allowed_list /proc/self/status'";
+
+/// The CPUs of the other machine, from its answer.
+pub fn topology(answer: &str) -> Option<Topology> {
+    let mut lines = answer.lines().skip_while(|line| architecture(line).is_none());
+    lines.next()?;
+    let mut facts = Facts::default();
+    for line in lines {
+        match line.split_once(':') {
+            Some(("Cpus_allowed_list", cpus)) => facts.keep("sched:affinity", cpus.trim()),
+            Some((file, text)) => facts.keep(format!("/sys/devices/system/cpu/{file}"), text),
+            None => {}
+        }
+    }
+    Some(Topology::of(&facts))
+}
+
+/// What helps against a failure that ssh or the other machine tells in these words.
+pub fn hint(words: &str) -> Option<String> {
+    let hints = [
+        (
+            "Host key verification failed",
+            "its key is not known here: connect once by hand and compare it, or add \
+`options = [\"StrictHostKeyChecking=accept-new\"]`",
+        ),
+        ("Permission denied", "tactus gives no password: put a key there (`ssh-copy-id`), and name it with `identity`"),
+        ("Could not resolve", "is the name in `to` right?"),
+        ("Connection refused", "does its sshd run, and at this `port`?"),
+        ("timed out", "is it on, and does a firewall let ssh pass?"),
+        ("No route to host", "is it on, and in reach of this machine?"),
+        ("password is required", "let that user run it without a password (sudoers: NOPASSWD), or leave out `sudo`"),
+        ("can hold a program", "mount one of /dev/shm, /run, /var/tmp, /tmp or the user's home without noexec there"),
+    ];
+    hints.iter().find(|(word, _)| words.contains(word)).map(|(_, hint)| (*hint).to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_question_passes_through_any_login_shell() {
+        let inner = TOPOLOGY.strip_prefix("exec sh -c '").and_then(|s| s.strip_suffix('\'')).unwrap();
+        assert!(!inner.contains(['\'', '\n', '!', '`']), "{inner}");
+    }
+
+    #[test]
+    fn the_cpus_of_the_other_machine_are_read_behind_its_own_greetings() {
+        let answer = "Welcome!\nisolated:9\ntactus finds aarch64\nonline:0-3\nisolated:2-3\n\
+cpu0/topology/thread_siblings_list:0-1\ncpu1/topology/thread_siblings_list:0-1\nCpus_allowed_list:\t0-3\n";
+        let topology = topology(answer).unwrap();
+        assert_eq!((topology.online.to_string(), topology.isolated.to_string()), ("0-3".into(), "2,3".into()));
+        assert_eq!(topology.measuring().to_string(), "2,3");
+        assert_eq!(topology.core_of(0).to_string(), "0,1");
+        assert_eq!(super::topology("Welcome!\nonline:0-3\n"), None);
+    }
+
+    #[test]
+    fn known_failures_have_a_remedy() {
+        assert!(hint("root@plc: Permission denied (publickey).").unwrap().contains("ssh-copy-id"));
+        assert_eq!(hint("something else"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn no_answer_makes_the_reader_panic(answer in "(tactus finds x\n)?.{0,300}") {
+            let _ = topology(&answer);
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! Environments: places where code runs. An environment is anything that can start the probe and carry its byte
+//! stream; measuring, loading and recording know nothing of its kind. Starts containers, virtual machines and
+//! partitions by their own tools, through the door of `tactus-system`, and fetches kernels for guests.
+//!
+//! One file per kind in [`kind`], one word in its table.
+
+mod environment;
+pub mod kernel;
+pub mod kind;
+mod support;
+
+pub use environment::{
+    Environment, Layout, OptionError, OptionKey, Running, Setting, StartError, Stream, Usable,
+};
+pub use kind::{ENVIRONMENTS, find};
+pub use support::profiled;

@@ -1,0 +1,63 @@
+//! Cgroups of our own: a command that starts in them, and what removes them.
+
+use std::path::PathBuf;
+
+/// A command that first enters these groups, and so is in them before it does anything.
+pub fn within(groups: &[PathBuf], command: Vec<String>) -> Vec<String> {
+    if groups.is_empty() {
+        return command;
+    }
+    let script = "while [ \"$1\" != -- ]; do echo $$ >\"$1/cgroup.procs\" || exit 125; shift; done; shift; exec \"$@\"";
+    let mut words: Vec<String> = ["sh", "-c", script, "sh"].map(str::to_owned).into();
+    words.extend(groups.iter().map(|group| group.display().to_string()));
+    words.push("--".into());
+    words.extend(command);
+    words
+}
+
+/// The command that removes groups, in this order, as soon as the last process has left them: for at
+/// most a second.
+pub fn removal(groups: impl IntoIterator<Item = PathBuf>) -> Vec<String> {
+    let script = "try=0; while [ $try -lt 20 ]; do left=; for dir; do [ ! -d \"$dir\" ] || rmdir \"$dir\" || left=1; \
+done; [ -n \"$left\" ] || exit 0; sleep 0.05; try=$((try + 1)); done; exit 1";
+    let mut words: Vec<String> = ["sh", "-c", script, "sh"].map(str::to_owned).into();
+    words.extend(groups.into_iter().map(|group| group.display().to_string()));
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use tactus_system::{Invocation, Real, System};
+
+    use super::*;
+
+    #[test]
+    fn a_command_enters_its_groups_and_goes_on_with_its_own_words() {
+        let dir = tempfile::tempdir().unwrap();
+        let group = dir.path().join("a group");
+        std::fs::create_dir(&group).unwrap();
+        let words = ["echo", "one two", "--"].map(str::to_owned);
+        let done = Real.run(&Invocation::new(within(std::slice::from_ref(&group), words.into()))).unwrap();
+        assert_eq!(done.text(), "one two --\n", "{}", done.words());
+        let pid = std::fs::read_to_string(group.join("cgroup.procs")).unwrap();
+        assert!(pid.trim().parse::<u32>().is_ok(), "{pid}");
+        assert_eq!(within(&[], vec!["x".into()]), ["x"]);
+    }
+
+    #[test]
+    fn what_cannot_be_entered_is_not_passed_over() {
+        let words = within(&["/no/such/group".into()], vec!["true".into()]);
+        assert_eq!(Real.run(&Invocation::new(words)).unwrap().code, Some(125));
+    }
+
+    #[test]
+    fn groups_are_removed_innermost_first_and_missing_ones_are_no_failure() {
+        let dir = tempfile::tempdir().unwrap();
+        let outer = dir.path().join("outer");
+        std::fs::create_dir_all(outer.join("inner")).unwrap();
+        let words = removal([outer.join("inner"), outer.clone(), dir.path().join("never there")]);
+        let done = Real.run(&Invocation::new(words)).unwrap();
+        assert!(done.success(), "{}", done.words());
+        assert!(!outer.exists());
+    }
+}

@@ -1,0 +1,65 @@
+//! What a guest's console says about its end. Pure.
+
+use tactus_system::last_lines;
+
+/// How many of the last lines are quoted.
+const LINES: usize = 12;
+
+/// The reason that the console gives, and its last lines.
+pub fn last_words(console: &[u8]) -> Option<String> {
+    let text = clean(console);
+    let panic = text.lines().find(|line| line.contains("Kernel panic")).map(|line| line.trim().to_owned());
+    let tail = last_lines(&text, LINES);
+    match panic {
+        Some(panic) if !tail.contains(&panic) => Some(format!("{panic}\n[...]\n{tail}")),
+        _ if tail.is_empty() => None,
+        _ => Some(tail),
+    }
+}
+
+/// The text without carriage returns and terminal sequences.
+fn clean(console: &[u8]) -> String {
+    let text = String::from_utf8_lossy(console);
+    let mut clean = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\x1b' => {
+                if chars.next_if_eq(&'[').is_some() {
+                    while chars.next().is_some_and(|c| !c.is_ascii_alphabetic()) {}
+                }
+            }
+            '\n' => clean.push(c),
+            c if c.is_control() => {}
+            c => clean.push(c),
+        }
+    }
+    clean
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_panic_is_quoted_even_when_a_long_trace_follows() {
+        let trace: String = (0..40).map(|n| format!("[    1.{n}]  call_{n}+0x1/0x2\r\n")).collect();
+        let console = format!(
+            "booting\r\n[    1.2] Kernel panic - not syncing: VFS\r\n{trace}\x1b[0m---[ end ]---\r\n"
+        );
+        let words = last_words(console.as_bytes()).unwrap();
+        assert!(words.starts_with("[    1.2] Kernel panic - not syncing: VFS\n[...]\n"), "{words}");
+        assert!(words.ends_with("---[ end ]---"), "{words}");
+        assert_eq!(last_words(b"\r\n\x1b[2J"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn no_console_makes_the_reader_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+            let words = last_words(&bytes).unwrap_or_default();
+            prop_assert!(!words.contains('\r') && !words.contains('\x1b'));
+        }
+    }
+}

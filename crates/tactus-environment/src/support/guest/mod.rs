@@ -1,0 +1,21 @@
+//! What kinds of virtual machine have in common: what a guest boots, what executes it, where its threads
+//! stand, what its console says of its end.
+
+pub mod accel;
+mod boot;
+mod console;
+mod evidence;
+mod initramfs;
+pub mod keys;
+mod pinning;
+mod stream;
+
+pub use accel::Accel;
+pub use boot::{Boot, KVM_PATIENCE, OWN, TCG_PATIENCE, arch, check, prepare, wanted_kernel};
+pub use console::last_words;
+pub use evidence::evidence;
+pub use pinning::{PRIORITY, Threads, fifo, settle};
+pub use stream::{SILENT, first_byte, listen};
+
+/// Name of the channel to a guest's probe.
+pub const CHANNEL: &str = "org.tactus.probe";

@@ -1,0 +1,328 @@
+//! Faults where the kernel has what they need: in a guest with a PREEMPT_RT kernel, whose tracers keep
+//! interrupts off. What becomes of a block when those who injected it are killed is in `killed.rs`. A guest on a shared machine wakes up to some ten milliseconds late by itself, so that
+//! blocks of 50 ms are counted, and nothing else is asserted of its latency.
+
+use std::time::Duration;
+
+use tactus_model::activity::{Block, BlockWay, Fault, Measure, Off, Overcommit, Policy, Timer};
+use tactus_model::change::{Change, Effect, Form, Target};
+use tactus_model::control::ControlBy;
+use tactus_model::message::{
+    Activity, Control, End, FromProbe, Injected, Job, Note, NoteKind, Refusal, ToProbe, What,
+};
+use tactus_model::{CpuSet, Nanos};
+
+use super::conversation::{Conversation, PATIENCE, Speaks};
+use super::{alone, leftovers, qemu, skipped, spec};
+
+const MS: u64 = 1_000_000;
+const LENGTH: Nanos = Nanos(50 * MS);
+const EVERY: Nanos = Nanos(500 * MS);
+/// A value that is a block and no noise, in ns.
+const SEEN: u64 = 45 * MS;
+/// How often a block is tried: other work of a shared machine may keep the guest waiting as long as one.
+const TRIES: usize = 4;
+/// What a block may look like at most: its size, a tenth, and what the guest may be late by itself.
+const AT_MOST: u64 = 75 * MS;
+
+/// Every file that a block changes, and what Linux says in it after boot.
+const FILES: [(&str, Form, &str); 11] = [
+    ("hwlat_detector/mode", Form::Choice, "round-robin"),
+    ("hwlat_detector/width", Form::Plain, "500000"),
+    ("hwlat_detector/window", Form::Plain, "1000000"),
+    ("osnoise/cpus", Form::List, "0-1"),
+    ("osnoise/runtime_us", Form::Plain, "1000000"),
+    ("osnoise/period_us", Form::Plain, "1000000"),
+    ("osnoise/stop_tracing_us", Form::Plain, "0"),
+    (
+        "osnoise/options",
+        Form::Plain,
+        "DEFAULTS OSNOISE_WORKLOAD NO_PANIC_ON_STOP NO_OSNOISE_PREEMPT_DISABLE NO_OSNOISE_IRQ_DISABLE",
+    ),
+    ("current_tracer", Form::Plain, "nop"),
+    ("tracing_on", Form::Plain, "1"),
+    ("tracing_cpumask", Form::Mask, "3"),
+];
+
+/// The tracers' instances, which are gone after a block.
+const INSTANCES: [&str; 2] = ["hwlat", "osnoise"];
+
+/// What a job brought.
+struct Heard {
+    /// Values of at least [`SEEN`], by CPU, in ns.
+    blocks: [Vec<u64>; 2],
+    controls: Vec<Control>,
+    injected: Vec<Injected>,
+    notes: Vec<Note>,
+}
+
+/// A block of 50 ms.
+pub fn block(off: Off, way: Option<BlockWay>) -> Fault {
+    Fault::Block(Block { length: LENGTH, every: EVERY, emulated: None, off: Some(off), way })
+}
+
+fn cpus(list: &str) -> CpuSet {
+    list.parse().unwrap()
+}
+
+/// A timer on both CPUs.
+pub fn job(duration: Duration) -> Job {
+    let measure = Measure::Timer(Timer::default());
+    let what = What::Measure { measure, interval_ns: MS, priority: 80, policy: Policy::Fifo };
+    Job {
+        duration_ns: u64::try_from(duration.as_nanos()).unwrap(),
+        tick_ns: 1_000 * MS,
+        control: ControlBy::Nothing,
+        no_side_effects: true,
+        housekeeping: CpuSet::default(),
+        activities: vec![Activity { id: 0, cpus: cpus("0-1"), what }],
+        changes: Vec::new(),
+        restore: false,
+        budget: 0,
+    }
+}
+
+/// A job with a fault besides.
+pub fn with(fault: Fault, on: &str, mut job: Job) -> Job {
+    job.activities.push(Activity { id: 1, cpus: cpus(on), what: What::Fault(fault) });
+    job
+}
+
+/// Gives a job and waits until it is prepared; what was noted meanwhile.
+pub fn prepare(talk: &mut impl Speaks, job: Job) -> Result<Vec<Note>, Refusal> {
+    talk.say(&ToProbe::Job(job));
+    let mut notes = Vec::new();
+    loop {
+        match talk.hear(PATIENCE) {
+            FromProbe::Ready => return Ok(notes),
+            FromProbe::Refused(refusal) => return Err(refusal),
+            FromProbe::Note(note) => notes.push(note),
+            _ => {}
+        }
+    }
+}
+
+fn perform(talk: &mut Conversation, job: Job) -> Result<Heard, Refusal> {
+    let notes = prepare(talk, job)?;
+    talk.say(&ToProbe::Go);
+    let mut heard =
+        Heard { blocks: [Vec::new(), Vec::new()], controls: Vec::new(), injected: Vec::new(), notes };
+    loop {
+        match talk.hear(PATIENCE) {
+            FromProbe::Tick(tick) => {
+                let values = tick.counts.buckets().unwrap();
+                let large = values.into_iter().filter(|(value, _)| *value >= SEEN);
+                let cpu = usize::try_from(tick.series.cpu).unwrap();
+                heard.blocks[cpu].extend(large.flat_map(|(value, count)| (0..count).map(move |_| value)));
+            }
+            FromProbe::Control(control) => heard.controls.push(control),
+            FromProbe::Injected(injected) => heard.injected.push(injected),
+            FromProbe::Note(note) => heard.notes.push(note),
+            FromProbe::Done(done) => {
+                assert_eq!(done.end, End::Complete, "{:?}", done.reason);
+                return Ok(heard);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Has the probe set every file to what it says after boot: what it says already is as it was.
+pub fn assert_undone(talk: &mut Conversation) {
+    let change = |path: String, form, then: &str| Change {
+        check: "a-check".into(),
+        target: Target::File { path, form },
+        now: None,
+        then: then.into(),
+        effect: Effect::Runtime,
+    };
+    let changes: Vec<Change> = FILES
+        .iter()
+        .map(|(path, form, then)| change(format!("/sys/kernel/tracing/{path}"), *form, then))
+        .chain(INSTANCES.map(|name| {
+            change(format!("/sys/kernel/tracing/instances/tactus-{name}/tracing_on"), Form::Plain, "0")
+        }))
+        .collect();
+    let notes = prepare(talk, Job { changes, ..job(Duration::from_secs(1)) }).unwrap();
+    talk.say(&ToProbe::Stop);
+    while !matches!(talk.hear(PATIENCE), FromProbe::Done(_)) {}
+    let texts: Vec<&str> = notes.iter().map(|note| note.text.as_str()).collect();
+    let all =
+        format!("0 of {} settings were made; {} were so already", FILES.len() + INSTANCES.len(), FILES.len());
+    assert!(texts.iter().any(|text| text.starts_with(&all)), "{texts:#?}");
+    assert_eq!(
+        texts.iter().filter(|text| text.contains("No such file")).count(),
+        INSTANCES.len(),
+        "{texts:#?}"
+    );
+}
+
+#[test]
+fn a_block_is_seen_at_its_size_on_the_cpu_it_was_asked_for_and_everything_is_put_back() {
+    let _turn = alone();
+    let Some(qemu) = qemu() else { return };
+    let mut talk = Conversation::begin(qemu, &spec("qemu", &[("kernel", "rt"), ("accel", "tcg")]))
+        .unwrap_or_else(|error| panic!("{error}"));
+    talk.greet();
+    drop(talk.running.after_hello().unwrap());
+    for (off, way, name, on) in [
+        (Off::Interrupts, None, "hwlat tracer", "1"),
+        (Off::Interrupts, Some(BlockWay::Osnoise), "osnoise tracer", "0"),
+        (Off::Preemption, None, "osnoise tracer", "1"),
+    ] {
+        let mut noise = Vec::new();
+        while let Err(words) = is_seen(&mut talk, off, way, name, on) {
+            eprintln!("{words}");
+            noise.push(words);
+            assert!(noise.len() < TRIES, "{noise:#?}");
+        }
+    }
+    the_control_may_be_a_block(&mut talk);
+    what_this_kernel_lacks_is_refused(&mut talk);
+    a_job_that_is_stopped_or_never_begins_leaves_nothing(&mut talk);
+    threads_beyond_the_cpus_wait_for_each_other(&mut talk);
+    let id = talk.id().to_owned();
+    talk.end();
+    leftovers::none_within(&id, Duration::from_secs(5)).unwrap_or_else(|left| panic!("qemu leaves {left}"));
+}
+
+/// Blocks a CPU. What the machine may do to the guest meanwhile is an error in words, all else is asserted.
+fn is_seen(
+    talk: &mut Conversation,
+    off: Off,
+    way: Option<BlockWay>,
+    name: &str,
+    on: &str,
+) -> Result<(), String> {
+    let heard = perform(talk, with(block(off, way), on, job(Duration::from_secs(6)))).unwrap();
+    eprintln!("{name} on CPU {on}: {:?} {:?}", heard.blocks, heard.injected);
+    let [injected] = &heard.injected[..] else { panic!("{:?}", heard.injected) };
+    assert_eq!((&*injected.kind, &*injected.way, injected.activity), ("block", name, 1));
+    assert_eq!((&injected.cpus, injected.length_ns), (&cpus(on), LENGTH.0));
+    let mut times = 12;
+    if name == "osnoise tracer" {
+        times = usize::try_from(injected.times.unwrap()).unwrap();
+        assert!((6..=13).contains(&times), "every 500 ms for 6 s: {injected:?}");
+        assert!(injected.longest_ns.unwrap() >= LENGTH.0, "{injected:?}");
+    } else {
+        assert_eq!((injected.times, injected.longest_ns), (None, None), "nobody counts them");
+    }
+    assert_undone(talk);
+    let [there, elsewhere] = if on == "0" { [0, 1] } else { [1, 0] };
+    let mut seen = heard.blocks[there].clone();
+    seen.sort_unstable();
+    // Where the guest was kept waiting meanwhile, a block looks longer, and two may look as one.
+    if seen.len() * 10 < times * 7 {
+        return Err(format!("{name}: {times} times, seen {seen:?}"));
+    }
+    if !(SEEN..AT_MOST).contains(&seen[seen.len() / 2]) {
+        return Err(format!("{name}: not at its size: {seen:?}"));
+    }
+    if heard.blocks[elsewhere].len() * 10 > times * 3 {
+        return Err(format!("{name}: on the other CPU, too: {:?}", heard.blocks));
+    }
+    Ok(())
+}
+
+fn the_control_may_be_a_block(talk: &mut Conversation) {
+    let controlled =
+        Job { control: ControlBy::Fault(block(Off::Interrupts, None)), ..job(Duration::from_secs(1)) };
+    let mut tries = 0;
+    let heard = loop {
+        tries += 1;
+        let heard = perform(talk, controlled.clone()).unwrap();
+        if tries == TRIES || heard.controls.iter().any(|control| control.proven) {
+            break heard;
+        }
+    };
+    eprintln!("after {tries}: {:#?}", heard.controls);
+    assert_eq!(heard.controls.len(), 2, "one for each thread");
+    for control in &heard.controls {
+        assert_eq!((&*control.by, control.injected_ns), ("block", LENGTH.0));
+        assert!(control.seen_ns >= SEEN && (1..=4).contains(&control.attempts), "{control:?}");
+        // The rule, whatever the place is like just now.
+        let above = (LENGTH.0 / 10).max(control.noise_ns);
+        let told_apart = control.noise_ns < SEEN;
+        assert_eq!(control.proven, told_apart && control.seen_ns <= LENGTH.0 + above, "{control:?}");
+    }
+    assert!(heard.controls.iter().any(|control| control.proven), "{:?}", heard.controls);
+    let how = "the control was block of 50ms by hwlat tracer";
+    assert!(heard.notes.iter().any(|note| note.text == how), "{:?}", heard.notes);
+    assert!(heard.injected.is_empty(), "a control is no fault of the plan");
+    assert_undone(talk);
+}
+
+fn what_this_kernel_lacks_is_refused(talk: &mut Conversation) {
+    for (off, way, why) in [
+        (
+            Off::Interrupts,
+            BlockWay::PreemptirqDelay,
+            "preemptirq_delay_test cannot be loaded with delay=50000",
+        ),
+        (Off::Interrupts, BlockWay::Blocksys, "/dev/blocksys: No such file"),
+        (Off::Preemption, BlockWay::Hwlat, "not preemption alone"),
+    ] {
+        let fault = block(off, Some(way));
+        let refusal = prepare(talk, with(fault.clone(), "1", job(Duration::from_secs(1)))).unwrap_err();
+        assert!(refusal.reason.contains(why) && refusal.hint.is_some(), "{refusal:?}");
+        // As a control it is no obstacle to measuring, but proves nothing.
+        let job = Job { control: ControlBy::Fault(fault), ..job(Duration::from_secs(1)) };
+        let heard = perform(talk, job).unwrap();
+        assert!(heard.controls.is_empty());
+        let note = heard.notes.iter().find(|note| note.text.starts_with("no control on CPUs 0,1, so that"));
+        assert!(note.is_some_and(|note| note.kind == NoteKind::Obstacle), "{:?}", heard.notes);
+    }
+    assert_undone(talk);
+}
+
+fn a_job_that_is_stopped_or_never_begins_leaves_nothing(talk: &mut Conversation) {
+    for begins in [false, true] {
+        let fault = block(Off::Interrupts, None);
+        prepare(talk, with(fault, "0-1", job(Duration::from_secs(600)))).unwrap();
+        if begins {
+            talk.say(&ToProbe::Go);
+            while !matches!(talk.hear(PATIENCE), FromProbe::Tick(_)) {}
+        }
+        talk.say(&ToProbe::Stop);
+        while !matches!(talk.hear(PATIENCE), FromProbe::Done(_)) {}
+        assert_undone(talk);
+    }
+}
+
+fn threads_beyond_the_cpus_wait_for_each_other(talk: &mut Conversation) {
+    let over = Fault::Overcommit(Overcommit { threads: Some(4), length: Nanos(10 * MS), every: EVERY });
+    let heard = perform(talk, with(over, "1", job(Duration::from_secs(3)))).unwrap();
+    let [injected] = &heard.injected[..] else { panic!("{:?}", heard.injected) };
+    eprintln!("{injected:?}");
+    assert_eq!((&*injected.kind, &*injected.way), ("overcommit", "SCHED_FIFO 81 to 78"));
+    assert!((8..=28).contains(&injected.times.unwrap()), "four threads, every 500 ms for 3 s: {injected:?}");
+    assert!(injected.longest_ns.unwrap() >= 10 * MS, "{injected:?}");
+}
+
+#[test]
+fn a_block_is_refused_where_the_kernel_has_no_way_to_it() {
+    let _turn = alone();
+    let tracers = std::process::Command::new("unshare")
+        .args(["-m", "sh", "-c"])
+        .arg("mount -t tracefs x /sys/kernel/tracing && cat /sys/kernel/tracing/available_tracers")
+        .output()
+        .map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
+        .unwrap_or_default();
+    if tracers.contains("hwlat") || tracers.contains("osnoise") {
+        return skipped(&format!("this kernel can: it has {tracers}"));
+    }
+    let host = tactus_environment::find("host").unwrap();
+    let mut talk = Conversation::begin(host, &spec("host", &[])).unwrap();
+    talk.greet();
+    let mounts = || std::fs::read_to_string("/proc/self/mounts").unwrap();
+    let before = mounts();
+    let job = job(Duration::from_secs(1));
+    let refusal = prepare(&mut talk, with(block(Off::Interrupts, None), "0", job)).unwrap_err();
+    eprintln!("{refusal:?}");
+    for word in ["/dev/blocksys", "hwlat tracer", "osnoise tracer", "preemptirq_delay_test"] {
+        assert!(refusal.reason.contains(word), "{refusal:?}");
+    }
+    assert!(refusal.hint.unwrap().contains("CONFIG_HWLAT_TRACER"));
+    assert_eq!(mounts(), before, "what was mounted to look was mounted for the fault's process alone");
+    talk.end();
+}

@@ -1,0 +1,190 @@
+//! What a cell does when things go wrong.
+
+use super::super::conversation::Conversation;
+use super::super::{alone, leftovers};
+use super::board::{Board, CELL};
+use std::time::Duration;
+use tactus_environment::{ENVIRONMENTS, Environment, StartError};
+use tactus_model::message::{End, FromProbe, NoteKind, ToProbe};
+use tactus_model::plan;
+use tactus_system::{Invocation, Real, System};
+
+fn jailhouse() -> &'static (dyn Environment + Sync) {
+    *ENVIRONMENTS.iter().find(|environment| environment.kind() == "jailhouse").unwrap()
+}
+
+fn begin(board: &Board, spec: &plan::Environment) -> Result<Conversation, StartError> {
+    Conversation::begin_on(&board.system(), jailhouse(), spec)
+}
+
+fn refused(board: &Board, spec: &plan::Environment) -> String {
+    let Err(error) = begin(board, spec) else { panic!("it started") };
+    assert!(error.hint.as_ref().is_some_and(|hint| !hint.is_empty()), "{error}");
+    format!("{}; {}", error.reason, error.hint.unwrap())
+}
+
+/// Does to the board what somebody else would.
+fn told(board: &Board, words: &[&str]) {
+    let words = std::iter::once(board.path("jailhouse")).chain(words.iter().map(|word| (*word).to_owned()));
+    let finished = Real.run(&Invocation::new(words.collect::<Vec<_>>())).unwrap();
+    assert!(finished.success(), "{}", finished.words());
+}
+
+fn off(board: &Board) {
+    assert_eq!((board.sysfs("enabled"), board.cells()), ("0".into(), Vec::new()));
+}
+
+/// Without an inmate that could speak.
+fn silent() -> Board {
+    let board = Board::new();
+    board.inmate_script("#!/bin/sh\nexec sleep 600\n");
+    board
+}
+
+#[test]
+fn what_jailhouse_refuses_is_told_and_taken_back() {
+    let board = silent();
+    let spec = board.spec();
+    // Memory that cannot be mapped.
+    std::fs::write(board.dir.join("no-mapping"), "").unwrap();
+    let said = refused(&board, &spec);
+    assert!(said.contains("JAILHOUSE_ENABLE: Cannot allocate memory") && said.contains("mem="), "{said}");
+    off(&board);
+    std::fs::remove_file(board.dir.join("no-mapping")).unwrap();
+
+    // CPUs of its own configuration, which are not those of the plan.
+    board.cell_config("other.cell", "other", 1 << 40);
+    let mut other = spec.clone();
+    other.options.insert("cell".into(), board.path("cells/other.cell").into());
+    let said = refused(&board, &other);
+    assert!(
+        said.contains("the cell other has CPUs 40 by its configuration") && said.contains("cpus = \"40\""),
+        "{said}"
+    );
+    off(&board);
+
+    // A console at which nobody listens.
+    let mut nobody = spec;
+    nobody.options.insert("console".into(), board.path("nosuch").into());
+    assert!(refused(&board, &nobody).contains("nosuch"));
+    off(&board);
+}
+
+#[test]
+fn a_jailhouse_that_was_enabled_is_left_enabled_with_the_cells_of_others() {
+    let board = silent();
+    let spec = board.spec();
+    told(&board, &["enable", &board.path("cells/system.cell")]);
+    board.cell_config("theirs.cell", "theirs", 1 << 41);
+    told(&board, &["cell", "create", &board.path("cells/theirs.cell")]);
+
+    let mut talk = begin(&board, &spec).unwrap();
+    assert_eq!(board.cells(), ["board", "theirs", CELL]);
+    let notes = talk.running.after_hello().unwrap();
+    assert!(notes.iter().any(|note| note.text.contains("left so")), "{notes:?}");
+    assert!(talk.running.last_words().unwrap().contains("running"));
+    talk.end();
+    assert_eq!((board.sysfs("enabled"), board.cells()), ("1".into(), vec!["board".into(), "theirs".into()]));
+
+    // One that has taken the CPUs, and one of the same name.
+    board.cell_config("greedy.cell", "greedy", 1);
+    told(&board, &["cell", "create", &board.path("cells/greedy.cell")]);
+    let said = refused(&board, &spec);
+    assert!(
+        said.contains("JAILHOUSE_CELL_CREATE: Device or resource busy") && said.contains("has a CPU"),
+        "{said}"
+    );
+    told(&board, &["cell", "destroy", "greedy"]);
+    told(&board, &["cell", "create", &board.path("cells/linux.cell")]);
+    let said = refused(&board, &spec);
+    assert!(said.contains("exists already, and is not this run's") && board.cells().len() == 3, "{said}");
+    told(&board, &["cell", "destroy", CELL]);
+
+    // One that locks the others out.
+    told(&board, &["cell", "load", "theirs", "lock-demo.bin"]);
+    told(&board, &["cell", "start", "theirs"]);
+    let said = refused(&board, &spec);
+    assert!(said.contains("Operation not permitted") && said.contains("(theirs): running/locked"), "{said}");
+    assert_eq!(board.cells(), ["board", "theirs"]);
+}
+
+#[test]
+fn a_cell_that_refuses_its_end_once_is_asked_again() {
+    let board = silent();
+    let talk = begin(&board, &board.spec()).unwrap();
+    std::fs::write(board.dir.join("refuse"), format!("{CELL}\n")).unwrap();
+    talk.end();
+    off(&board);
+}
+
+#[test]
+fn a_cell_that_refuses_its_end_for_good_is_left_and_named() {
+    let board = silent();
+    let talk = begin(&board, &board.spec()).unwrap();
+    std::fs::write(board.dir.join("refuse"), format!("{CELL}\n")).unwrap();
+    std::fs::write(board.dir.join("stubborn"), "").unwrap();
+    talk.end();
+    assert_eq!((board.sysfs("enabled"), board.cells()), ("1".into(), vec!["board".into(), CELL.into()]));
+    std::fs::remove_file(board.dir.join("stubborn")).unwrap();
+    std::fs::remove_file(board.dir.join("refuse")).unwrap();
+}
+
+#[test]
+fn a_crashed_cell_ends_the_stream_and_is_reported_as_what_it_is() {
+    let board = Board::new();
+    board.inmate_script("#!/bin/sh\nsleep 1\nexit 3\n");
+    let mut talk = begin(&board, &board.spec()).unwrap();
+    assert!(talk.hears_the_end());
+    let cpus = board.sysfs("cells/1/cpus_assigned_list");
+    let words = talk.running.last_words().unwrap();
+    assert!(words.contains("(linux-demo): failed") && words.contains("stopped CPUs"), "{words} ({cpus})");
+    talk.end();
+    off(&board);
+}
+
+#[test]
+fn an_inmate_that_hears_nothing_is_booted_with_its_job() {
+    let _turn = alone();
+    let board = Board::new();
+    // Its log goes to the ring that `console -f` follows.
+    board.inmate("-chardev file,id=ring,path=$here/ring,append=on -serial chardev:ring");
+    let mut spec = board.spec();
+    spec.options.insert("console".into(), "hypervisor".into());
+    if let tactus_environment::Usable::No { reason, remedy } = jailhouse().usable_as(&spec, &board.system()) {
+        super::super::skipped(&format!("{reason}; {remedy}"));
+        return;
+    }
+    let mut talk = begin(&board, &spec).unwrap_or_else(|error| panic!("{error}"));
+    let id = talk.id().to_owned();
+    talk.greet();
+    let notes = talk.running.after_hello().unwrap();
+    assert!(notes.iter().any(|note| note.text.contains("carries nothing to the inmate")), "{notes:?}");
+    talk.measure_for(Duration::from_secs(600));
+    talk.running.measuring();
+    let mut ticks = 0;
+    while ticks < 3 {
+        match talk.hear(super::super::conversation::PATIENCE) {
+            FromProbe::Tick(tick) => ticks += u32::from(tick.now.cycles > 0),
+            FromProbe::Note(note) if note.kind == NoteKind::Obstacle => eprintln!("{}", note.text),
+            FromProbe::Done(done) => panic!("{done:?}"),
+            _ => {}
+        }
+    }
+    let counted = talk.running.measured();
+    assert!(
+        counted.iter().any(|note| note.text.starts_with("cell linux-demo: CPU 0 entered")),
+        "{counted:?}"
+    );
+    // To stop it is to shut its cell down; what it had measured stays.
+    talk.say(&ToProbe::Stop);
+    let done = loop {
+        if let FromProbe::Done(done) = talk.hear(super::super::conversation::PATIENCE) {
+            break done;
+        }
+    };
+    assert!(done.end == End::Stopped && done.measured_ns >= 100_000_000, "{done:?}");
+    assert_eq!(board.sysfs("cells/1/state"), "shut down");
+    talk.end();
+    off(&board);
+    leftovers::none_within(&id, Duration::from_secs(5)).unwrap_or_else(|left| panic!("left: {left}"));
+}

@@ -1,0 +1,172 @@
+//! A block is taken back whoever of those who injected it is killed with -9. The first probe of a guest is
+//! its PID 1, with which the whole guest ends; so a second one is started in the guest, through the first
+//! one's door, and that is the one who injects and is killed.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+use std::time::{Duration, Instant};
+
+use tactus_model::activity::Off;
+use tactus_model::message::{End, FromProbe, NoteKind, ToProbe};
+use tactus_system::guardian::block_undos;
+use tactus_system::{Child, Connection, Invocation, Remote, System};
+
+use super::conversation::{Conversation, PATIENCE, Speaks, listen};
+use super::faults::{assert_undone, block, job, prepare, with};
+use super::{alone, leftovers, qemu, spec};
+
+const TRACING: &str = "/sys/kernel/tracing";
+
+/// A second probe in the guest.
+struct Second {
+    child: Box<dyn Child>,
+    connection: Arc<Connection>,
+    heard: Receiver<FromProbe>,
+}
+
+impl Second {
+    fn start(guest: &Remote) -> Self {
+        let mut child = guest.spawn(&Invocation::new(["/init"])).unwrap();
+        let connection = Arc::new(Connection::new(child.take_stdin()));
+        let heard = listen(child.take_stdout().unwrap(), Arc::clone(&connection));
+        let mut second = Self { child, connection, heard };
+        while !matches!(second.hear(PATIENCE), FromProbe::Facts { last: true, .. }) {}
+        second
+    }
+
+    /// Has it block CPU 1, and returns when it is prepared (`begins`: measures meanwhile).
+    fn block(&mut self, begins: bool) {
+        let fault = block(Off::Interrupts, None);
+        prepare(self, with(fault, "1", job(Duration::from_secs(600)))).unwrap();
+        if begins {
+            self.say(&ToProbe::Go);
+            while !matches!(self.hear(PATIENCE), FromProbe::Tick(_)) {}
+        }
+    }
+}
+
+impl Speaks for Second {
+    fn say(&mut self, message: &ToProbe) {
+        self.connection.say(message).expect("the probe listens");
+    }
+
+    fn hear(&mut self, patience: Duration) -> FromProbe {
+        let heard = self.heard.recv_timeout(patience);
+        heard.unwrap_or_else(|error| panic!("the second probe is silent ({error}): {}", self.child.stderr()))
+    }
+}
+
+/// Workers in the guest, by their directories in `/proc`.
+fn workers(guest: &Remote) -> Vec<PathBuf> {
+    let is_number =
+        |path: &PathBuf| path.file_name().is_some_and(|n| n.as_encoded_bytes()[0].is_ascii_digit());
+    let processes = guest.list("/proc".as_ref()).unwrap().into_iter().filter(is_number);
+    let is_worker = |path: &PathBuf| {
+        let line = guest.read(&path.join("cmdline")).unwrap_or_default();
+        line.split(|byte| *byte == 0).nth(1) == Some(b"worker")
+    };
+    processes.filter(is_worker).collect()
+}
+
+fn await_workers(guest: &Remote, wanted: usize) -> Vec<PathBuf> {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let found = workers(guest);
+        if found.len() == wanted {
+            return found;
+        }
+        assert!(Instant::now() < until, "{found:?} instead of {wanted}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// Has the guest's kernel kill its only worker: it kills whom it would rather lose when it is told that
+/// memory is short (Documentation/admin-guide/sysrq.rst, `f`). No program in the guest could.
+fn kill_worker(guest: &Remote) {
+    let [worker] = &await_workers(guest, 1)[..] else { unreachable!("one was waited for") };
+    guest.write(&worker.join("oom_score_adj"), b"1000").unwrap();
+    guest.write("/proc/sysrq-trigger".as_ref(), b"f").unwrap();
+}
+
+fn says(guest: &Remote, file: &str) -> String {
+    guest.text(&format!("{TRACING}/{file}")).unwrap_or_default().trim().to_owned()
+}
+
+#[test]
+fn a_block_is_put_back_whoever_injected_it_is_killed() {
+    let _turn = alone();
+    let Some(qemu) = qemu() else { return };
+    let mut first = Conversation::begin(qemu, &spec("qemu", &[("kernel", "rt"), ("accel", "tcg")]))
+        .unwrap_or_else(|error| panic!("{error}"));
+    first.greet();
+    let guest = first.system();
+    the_probe_alone(&guest, &mut first);
+    the_worker_alone(&guest, &mut first);
+    both(&guest, &mut first);
+    let id = first.id().to_owned();
+    first.end();
+    leftovers::none_within(&id, Duration::from_secs(5)).unwrap_or_else(|left| panic!("qemu leaves {left}"));
+}
+
+/// The worker hears the end of its orders and puts everything back.
+fn the_probe_alone(guest: &Remote, first: &mut Conversation) {
+    let mut second = Second::start(guest);
+    second.block(true);
+    assert_eq!(says(guest, "instances/tactus-hwlat/current_tracer"), "hwlat");
+    assert_eq!(says(guest, "hwlat_detector/width"), "50000");
+    second.child.kill();
+    assert!(matches!(second.child.try_wait(), Ok(Some(None))), "a signal ended it");
+    await_workers(guest, 0);
+    assert_undone(first);
+}
+
+/// The probe sees it die, has another one put everything back at once, says so, and goes on measuring.
+fn the_worker_alone(guest: &Remote, first: &mut Conversation) {
+    let mut second = Second::start(guest);
+    second.block(true);
+    kill_worker(guest);
+    let note = loop {
+        match second.hear(PATIENCE) {
+            FromProbe::Note(note) if note.text.contains("ended before its time") => break note,
+            FromProbe::Done(done) => panic!("{done:?}"),
+            _ => {}
+        }
+    };
+    assert_eq!(note.kind, NoteKind::Obstacle);
+    assert!(note.text.contains("`block`") && note.text.contains("SIGKILL"), "{}", note.text);
+    assert!(note.text.ends_with("what it changed is put back"), "{}", note.text);
+    assert_undone(first);
+    while !matches!(second.hear(PATIENCE), FromProbe::Tick(_)) {}
+    second.say(&ToProbe::Stop);
+    let done = loop {
+        match second.hear(PATIENCE) {
+            FromProbe::Done(done) => break done,
+            FromProbe::Injected(injected) => panic!("what it did is not known: {injected:?}"),
+            _ => {}
+        }
+    };
+    assert_eq!(done.end, End::Stopped, "{:?}", done.reason);
+    second.connection.say(&ToProbe::Quit).unwrap();
+    assert_eq!(await_workers(guest, 0).len(), 0);
+}
+
+/// Nobody of them can: what the run's guardian has promised is kept. Here it is the first probe, as for
+/// everything that is made inside a guest.
+fn both(guest: &Remote, first: &mut Conversation) {
+    let guardian = first.guardian().within(guest, "guest").unwrap();
+    let fault = block(Off::Interrupts, None);
+    let promises: Vec<_> =
+        block_undos(&fault, guest).into_iter().map(|how| guardian.promise(how).unwrap()).collect();
+    let mut second = Second::start(guest);
+    // Prepared, and waiting for its orders: it does not look after its worker meanwhile.
+    second.block(false);
+    kill_worker(guest);
+    await_workers(guest, 0);
+    second.child.kill();
+    assert_eq!(says(guest, "hwlat_detector/width"), "50000", "nobody is left who could have put it back");
+    assert!(guest.exists(format!("{TRACING}/instances/tactus-hwlat").as_ref()));
+    // The newest first.
+    promises.into_iter().rev().for_each(drop);
+    assert_undone(first);
+}

@@ -1,0 +1,221 @@
+//! What every kind of environment must keep, on this machine: with the real Podman, crun and QEMU. An
+//! environment that cannot be used here is skipped aloud; where `TACTUS_TEST_ALL` is set (as CI does)
+//! that is a failure.
+#![expect(clippy::disallowed_methods, reason = "these tests look at the machine from outside the door")]
+
+mod altered;
+mod attach;
+mod conversation;
+mod docker;
+mod domains;
+mod faults;
+mod jailhouse;
+mod killed;
+mod leftovers;
+mod libvirtd;
+mod loads;
+mod places;
+mod running;
+mod serial;
+mod ssh;
+mod sshd;
+mod victim;
+
+use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use conversation::{Conversation, PATIENCE};
+use places::Place;
+use tactus_environment::{ENVIRONMENTS, Environment, Usable};
+use tactus_model::Evidence;
+use tactus_model::message::{End, FromProbe, ToProbe};
+use tactus_model::plan;
+use tactus_system::Real;
+
+/// One environment at a time: they measure on the same CPUs.
+fn alone() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The environments of this machine, each with its place, which is there as long as it is tried.
+fn usable() -> impl Iterator<Item = (&'static (dyn Environment + Sync), Place)> {
+    ENVIRONMENTS.iter().filter_map(|environment| {
+        let place = places::of(environment.kind());
+        match environment.usable_as(&place.spec, &*places::system(&place.spec)) {
+            Usable::Yes { .. } => Some((*environment, place)),
+            Usable::No { reason, remedy } => {
+                skipped(&format!("{}: {reason}; {remedy}", environment.kind()));
+                None
+            }
+        }
+    })
+}
+
+fn skipped(why: &str) {
+    assert!(std::env::var_os("TACTUS_TEST_ALL").is_none(), "skipped, and TACTUS_TEST_ALL is set: {why}");
+    eprintln!("skipped: {why}");
+}
+
+fn qemu() -> Option<&'static (dyn Environment + Sync)> {
+    let qemu = ENVIRONMENTS.iter().find(|environment| environment.kind() == "qemu")?;
+    match qemu.usable(&Real) {
+        Usable::Yes { .. } => Some(*qemu),
+        Usable::No { reason, remedy } => {
+            skipped(&format!("qemu: {reason}; {remedy}"));
+            None
+        }
+    }
+}
+
+fn spec(kind: &str, options: &[(&str, &str)]) -> plan::Environment {
+    let options = options.iter().map(|(key, value)| ((*key).to_owned(), (*value).into())).collect();
+    plan::Environment { kind: kind.into(), options, ..plan::Environment::default() }
+}
+
+#[test]
+fn every_environment_measures_and_leaves_nothing_behind() {
+    let _turn = alone();
+    for (environment, place) in usable() {
+        let kind = environment.kind();
+        let mut talk =
+            Conversation::begin(environment, &place.spec).unwrap_or_else(|error| panic!("{kind}: {error}"));
+        let facts = talk.greet();
+        assert!(
+            facts.text("/proc/version").is_some() || facts.text("/proc/cmdline").is_some(),
+            "{kind}: {facts:?}"
+        );
+        let evidence = talk.running.evidence(&facts);
+        assert_ne!(evidence, Evidence::Imported, "{kind}");
+        for note in talk.running.after_hello().unwrap() {
+            eprintln!("{kind}: {:?}: {}", note.kind, note.text);
+        }
+        talk.measure_for(Duration::from_millis(300));
+        let (mut ticks, mut cycles) = (0, 0);
+        loop {
+            match talk.hear(PATIENCE) {
+                FromProbe::Tick(tick) => {
+                    ticks += 1;
+                    cycles += tick.now.cycles;
+                    assert!(tick.now.min_ns <= tick.now.max_ns, "{kind}");
+                }
+                FromProbe::Done(done) => {
+                    assert_eq!(done.end, End::Complete, "{kind}: {:?}", done.reason);
+                    break;
+                }
+                FromProbe::Note(note) => eprintln!("{kind}: {:?}: {}", note.kind, note.text),
+                _ => {}
+            }
+        }
+        assert!(ticks >= 2 && cycles >= 10, "{kind}: {ticks} ticks, {cycles} cycles");
+        let id = talk.id().to_owned();
+        talk.end();
+        leftovers::none_within(&id, Duration::from_secs(5))
+            .unwrap_or_else(|left| panic!("{kind} leaves {left}"));
+    }
+}
+
+#[test]
+fn an_environment_whose_probe_dies_has_last_words() {
+    let _turn = alone();
+    for (environment, place) in usable() {
+        let kind = environment.kind();
+        let mut talk =
+            Conversation::begin(environment, &place.spec).unwrap_or_else(|error| panic!("{kind}: {error}"));
+        talk.greet();
+        let id = talk.id().to_owned();
+        // The probe itself, or what executes it.
+        for pid in leftovers::marked(&id) {
+            let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+            let program = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
+            if program.to_string_lossy().contains("probe") || name.starts_with("qemu") {
+                let killed = Command::new("kill").args(["-9", &pid.to_string()]).status().unwrap();
+                assert!(killed.success(), "{kind}: {name}");
+            }
+        }
+        assert!(talk.hears_the_end(), "{kind}: the stream goes on");
+        let words = talk.running.last_words().unwrap_or_default();
+        eprintln!("{kind}: {words}");
+        assert!(words.len() > 8, "{kind}: {words:?}");
+        talk.end();
+        leftovers::none_within(&id, Duration::from_secs(5))
+            .unwrap_or_else(|left| panic!("{kind} leaves {left}"));
+    }
+}
+
+#[test]
+fn a_run_that_is_killed_leaves_nothing_behind() {
+    if let Ok(kind) = std::env::var(victim::VICTIM) {
+        victim::be_killed(&kind);
+    }
+    let _turn = alone();
+    for (environment, place) in usable() {
+        let kind = environment.kind();
+        let id = victim::is_killed(kind, &place.spec, |id| !leftovers::marked(id).is_empty());
+        leftovers::none_within(&id, Duration::from_secs(25))
+            .unwrap_or_else(|left| panic!("{kind} leaves {left}"));
+    }
+}
+
+#[test]
+fn a_guest_that_panics_ends_with_the_panic() {
+    let _turn = alone();
+    let Some(qemu) = qemu() else { return };
+    let spec = spec("qemu", &[("cmdline", "rdinit=/nowhere root=/dev/none")]);
+    let Err(error) = Conversation::begin(qemu, &spec) else { panic!("there is no init to boot into") };
+    assert!(error.reason.contains("ended before its first word"), "{error}");
+    assert!(error.reason.contains("Kernel panic"), "{error}");
+}
+
+#[test]
+fn a_guest_that_says_nothing_is_given_up_with_its_console() {
+    let _turn = alone();
+    let Some(qemu) = qemu() else { return };
+    let Err(error) = Conversation::begin(qemu, &spec("qemu", &[("accel", "tcg"), ("patience", "300ms")]))
+    else {
+        panic!("no guest boots that fast")
+    };
+    assert!(error.reason.contains("said nothing for 0.3 s"), "{error}");
+    assert!(error.reason.contains("console"), "{error}");
+    assert!(error.hint.is_some());
+}
+
+#[test]
+fn a_guest_that_is_silent_under_kvm_is_started_again_under_emulation() {
+    let _turn = alone();
+    let Some(qemu) = qemu() else { return };
+    // So short that no guest has spoken yet, whether KVM works here, hangs or is not there.
+    let spec = spec("qemu", &[("patience", "1ms")]);
+    let mut talk = Conversation::begin_on(&altered::Altered::claims_kvm(), qemu, &spec).unwrap();
+    let facts = talk.greet();
+    assert_eq!(talk.running.evidence(&facts), Evidence::Emulated);
+    let notes = talk.running.after_hello().unwrap();
+    assert!(notes.iter().any(|note| note.text.contains("did not come up under KVM")), "{notes:?}");
+    let id = talk.id().to_owned();
+    talk.end();
+    leftovers::none_within(&id, Duration::from_secs(5)).unwrap_or_else(|left| panic!("qemu leaves {left}"));
+}
+
+#[test]
+fn what_qemu_refuses_is_told_in_its_words() {
+    let _turn = alone();
+    let Some(qemu) = qemu() else { return };
+    let Err(error) = Conversation::begin(qemu, &spec("qemu", &[("memory", "16777215GiB")])) else {
+        panic!("no machine has that much")
+    };
+    assert!(error.reason.contains("memory"), "{error}");
+}
+
+#[test]
+fn garbage_to_the_probe_does_not_end_it() {
+    let _turn = alone();
+    let host = ENVIRONMENTS.iter().find(|environment| environment.kind() == "host").unwrap();
+    let mut talk = Conversation::begin(*host, &spec("host", &[])).unwrap();
+    talk.greet();
+    talk.write(b"\x00\xffnot a frame\n{\"q\":1}\n");
+    talk.say(&ToProbe::Stop);
+    talk.measure_for(Duration::from_millis(50));
+    while !matches!(talk.hear(PATIENCE), FromProbe::Done(_)) {}
+    talk.end();
+}

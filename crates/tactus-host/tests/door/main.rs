@@ -1,6 +1,0 @@
-//! A system through a probe is a system: the same tests hold for this machine itself and for this
-//! machine through a probe that runs on it. And what only the way through a probe can go wrong in.
-
-mod alike;
-mod broken;
-mod far;

@@ -1,0 +1,44 @@
+//! The lines of resctrl's files, as the kernel writes them.
+
+/// Where the kernel's own tools mount it.
+pub const ROOT: &str = "/sys/fs/resctrl/";
+
+/// What a group may use of a resource in one domain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry<'a> {
+    /// `L3`, `L2CODE`, `MB`, ...
+    pub resource: &'a str,
+    /// The cache or memory controller.
+    pub domain: u32,
+    /// A mask or a number.
+    pub value: &'a str,
+}
+
+impl Entry<'_> {
+    /// The level of a cache; none: it is no cache.
+    #[must_use]
+    pub fn level(&self) -> Option<u32> {
+        match self.resource.trim_end_matches("CODE").trim_end_matches("DATA") {
+            "L3" => Some(3),
+            "L2" => Some(2),
+            _ => None,
+        }
+    }
+}
+
+/// The entries of `schemata`: `L3:0=fff;1=fff`, `L3CODE:0=3f`, `MB:0= 100;1=  50`. What cannot be read
+/// is left out.
+pub fn entries(schemata: &str) -> impl Iterator<Item = Entry<'_>> {
+    schemata.lines().filter_map(|line| line.trim().split_once(':')).flat_map(|(resource, domains)| {
+        domains.split(';').filter_map(move |domain| {
+            let (id, value) = domain.split_once('=')?;
+            Some(Entry { resource: resource.trim(), domain: id.trim().parse().ok()?, value: value.trim() })
+        })
+    })
+}
+
+/// A mask of ways, in hexadecimal digits.
+#[must_use]
+pub fn mask(text: &str) -> Option<u64> {
+    u64::from_str_radix(text.trim(), 16).ok()
+}

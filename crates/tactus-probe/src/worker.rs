@@ -1,0 +1,390 @@
+//! Loads and faults run in a process of their own, beside the one that measures: no fork, no new
+//! memory and no signal of theirs can reach the measuring threads, and the end of one process ends
+//! everything.
+//!
+//! The session starts `tactus-probe worker JSON` and speaks lines with it: it says `ready` (or
+//! `refused JSON`), is told `go`, says `running`, is told `stop`, says `rounds N LONGEST WAY`. Its
+//! workers are forked before it says `ready`. They die with it (PR_SET_PDEATHSIG), it dies with the
+//! session, and the end of its stdin ends it, too.
+//!
+//! One that changes the kernel (`block`) does not die with the session: at the end of its stdin it first
+//! puts back what it changed. And whatever it changes it says before, as `undo JSON`: should it be killed,
+//! the session has another worker put it back. Where both are killed at once, the guardian of the run
+//! does, or the guest ends whose kernel it is.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process_group, waitpgid};
+use serde::{Deserialize, Serialize};
+use tactus_model::CpuSet;
+use tactus_model::activity::Fault;
+use tactus_model::message::{Activity, Injected, Refusal, What};
+use tactus_model::undo::Undo;
+
+use crate::fault::{Count, Disturbance, Held};
+use crate::{fault, load, sys};
+
+/// The argument that makes a process a worker.
+pub const ARGUMENT: &str = "worker";
+/// How long a worker may take for an answer, in s.
+const PATIENCE_S: i64 = 10;
+/// How long one that changed the kernel may take to put it back.
+const UNDOING: Duration = Duration::from_secs(10);
+
+/// What one worker does, for ever; it counts its rounds.
+pub type Work = Box<dyn FnOnce(&AtomicU64)>;
+
+/// What a worker is started with.
+#[derive(Debug, Serialize, Deserialize)]
+struct Task {
+    activity: Activity,
+    /// Priority above the measuring threads.
+    above: u32,
+    /// Process id of the session.
+    parent: u32,
+    /// What a killed one changed, in the order in which it did: that is to be put back, and nothing else.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    back: Vec<Undo>,
+}
+
+/// The session's side of a worker. Dropping it ends it with all its workers.
+pub struct Worker {
+    activity: Activity,
+    name: &'static str,
+    child: Child,
+    say: Option<ChildStdin>,
+    hear: BufReader<ChildStdout>,
+    over: bool,
+    /// How others would put back what it has changed and has not said to be put back.
+    undos: Vec<Undo>,
+}
+
+impl Worker {
+    /// Starts the worker of a load or fault; its workers then wait.
+    ///
+    /// # Errors
+    /// Why it cannot be done here.
+    pub fn start(activity: &Activity, above: u32) -> Result<Self, Refusal> {
+        let name = match &activity.what {
+            What::Load(load) => load.kind(),
+            What::Fault(fault) => fault.kind(),
+            What::Measure { measure, .. } => measure.kind(),
+        };
+        let failed =
+            |what: String| Refusal { reason: format!("`{name}` could not be started: {what}"), hint: None };
+        let task = Task { activity: activity.clone(), above, parent: std::process::id(), back: Vec::new() };
+        let mut child = task.start().map_err(|error| failed(format!("/proc/self/exe: {error}")))?;
+        let say = child.stdin.take();
+        let Some(hear) = child.stdout.take() else { return Err(failed("it has no output".into())) };
+        let hear = BufReader::new(hear);
+        let activity = activity.clone();
+        let mut worker = Self { activity, name, child, say, hear, over: false, undos: Vec::new() };
+        loop {
+            let line = worker.answer().map_err(|error| failed(error.to_string()))?;
+            if line == "ready" {
+                return Ok(worker);
+            }
+            if let Some(undo) = line.strip_prefix("undo ").and_then(|json| serde_json::from_str(json).ok()) {
+                worker.undos.push(undo);
+                continue;
+            }
+            return match line.strip_prefix("refused ").and_then(|json| serde_json::from_str(json).ok()) {
+                Some(refusal) => {
+                    worker.undos.clear();
+                    Err(refusal)
+                }
+                None => Err(failed(format!("it said `{line}`"))),
+            };
+        }
+    }
+
+    /// Lets the workers begin and waits until they have.
+    ///
+    /// # Errors
+    /// What went wrong, in words.
+    pub fn go(&mut self) -> Result<(), String> {
+        match self.ask("go") {
+            Ok(line) if line == "running" => Ok(()),
+            Ok(line) => Err(format!("`{}` did not begin: it said `{line}`", self.name)),
+            Err(error) => Err(format!("`{}` did not begin: {error}", self.name)),
+        }
+    }
+
+    /// If it has ended by itself: that, in words, once.
+    pub fn ended(&mut self) -> Option<String> {
+        if self.over {
+            return None;
+        }
+        let status = self.child.try_wait().ok()??;
+        self.over = true;
+        let words = self.answer().unwrap_or_default();
+        let reason = words.strip_prefix("over ").map_or_else(|| status.to_string(), str::to_owned);
+        // The kernel would go on with it.
+        let back = match self.put_back() {
+            None => "",
+            Some(true) => "; what it changed is put back",
+            Some(false) => "; NOT EVERYTHING THAT IT CHANGED COULD BE PUT BACK",
+        };
+        Some(["`", self.name, "` ended before its time: ", &reason, back].concat())
+    }
+
+    /// Has what it changed put back by another one, now that it is gone and has not done so. Whether that
+    /// went well; `None` when there was nothing.
+    fn put_back(&mut self) -> Option<bool> {
+        if self.undos.is_empty() {
+            return None;
+        }
+        let back = std::mem::take(&mut self.undos);
+        let task = Task { activity: self.activity.clone(), above: 0, parent: 0, back };
+        let Ok(mut child) = task.start() else { return Some(false) };
+        // What it says is of no interest, and must not keep it waiting.
+        drop((child.stdin.take(), child.stdout.take()));
+        Some(child.wait().is_ok_and(|status| status.success()))
+    }
+
+    /// Ends it with all its workers, has it put back what it changed, and says what it did.
+    ///
+    /// # Errors
+    /// What went wrong, in words: it is then not known what it did.
+    pub fn stop(mut self) -> Result<Ended, String> {
+        if self.over {
+            return Ok(Ended::Before);
+        }
+        let line = self.ask("stop").map_err(|error| format!("`{}` did not stop: {error}", self.name))?;
+        let Some(said) = line.strip_prefix("rounds ") else {
+            return Err(format!("`{}` did not end well: {line}", self.name));
+        };
+        self.undos.clear();
+        let mut words = said.splitn(3, ' ');
+        let mut number = || words.next().and_then(|word| word.parse().ok());
+        let (times, longest_ns) = (number(), number());
+        let way = words.next().unwrap_or_default().to_owned();
+        let Activity { id, cpus, what } = &self.activity;
+        let What::Fault(fault) = what else { return Ok(Ended::Load(*id, times.unwrap_or(0))) };
+        let (length_ns, every_ns) = fault.size();
+        let (kind, cpus) = (fault.kind().to_owned(), cpus.clone());
+        Ok(Ended::Fault(Injected { activity: *id, kind, way, cpus, length_ns, every_ns, times, longest_ns }))
+    }
+
+    fn ask(&mut self, word: &str) -> io::Result<String> {
+        let say = self.say.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
+        writeln!(say, "{word}")?;
+        self.answer()
+    }
+
+    fn answer(&mut self) -> io::Result<String> {
+        let limit = Timespec { tv_sec: PATIENCE_S, tv_nsec: 0 };
+        let mut descriptors = [PollFd::from_borrowed_fd(self.hear.get_ref().as_fd(), PollFlags::IN)];
+        if self.hear.buffer().is_empty() && poll(&mut descriptors, Some(&limit))? == 0 {
+            return Err(io::Error::new(io::ErrorKind::TimedOut, format!("no answer within {PATIENCE_S} s")));
+        }
+        let mut line = String::new();
+        if self.hear.read_line(&mut line)? == 0 {
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it ended without a word"));
+        }
+        Ok(line.trim_end().to_owned())
+    }
+}
+
+/// What a worker did.
+pub enum Ended {
+    /// A load: its activity and its rounds.
+    Load(u32, u64),
+    /// A fault; what it changed is put back.
+    Fault(Injected),
+    /// It ended before its time, which has been said.
+    Before,
+}
+
+/// Whether an activity changes the kernel, and so must not be killed.
+const fn undoes(activity: &Activity) -> bool {
+    matches!(activity.what, What::Fault(Fault::Block(_)))
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        drop(self.say.take());
+        let until = Instant::now() + UNDOING;
+        while undoes(&self.activity) && Instant::now() < until && matches!(self.child.try_wait(), Ok(None)) {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        let ended = self.child.try_wait();
+        let Some(group) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) else { return };
+        let _ = kill_process_group(group, Signal::KILL);
+        let _ = self.child.wait();
+        // Workers whose parent has died are this process's children now (it is a subreaper): waiting
+        // until there are none proves that nothing is left.
+        while waitpgid(group, WaitOptions::empty()).is_ok() {}
+        // One that came to its end by itself has put back what it changed.
+        if !matches!(ended, Ok(Some(status)) if status.success()) {
+            self.put_back();
+        }
+    }
+}
+
+impl Task {
+    fn start(&self) -> io::Result<Child> {
+        Command::new("/proc/self/exe")
+            .arg0("tactus-probe")
+            .args([ARGUMENT, &serde_json::to_string(self)?])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .process_group(0)
+            .spawn()
+    }
+}
+
+/// The worker's side: says how what it is about to change is put back by others.
+pub fn promise(how: &Undo) {
+    if let Ok(json) = serde_json::to_string(how) {
+        // Where nobody hears it, nobody is there to do it.
+        let _ = writeln!(io::stdout(), "undo {json}");
+    }
+}
+
+/// Makes this process the one that inherits the orphans below it.
+pub fn adopt_orphans() {
+    let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+}
+
+/// The worker's side: what `tactus-probe worker JSON` does. Returns its exit code.
+pub fn main(task: &str) -> u8 {
+    let Ok(task) = serde_json::from_str::<Task>(task) else {
+        crate::stderr::say!("tactus-probe: worker: the task cannot be read");
+        return 2;
+    };
+    if undoes(&task.activity) {
+        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGPIPE] {
+            sys::on_signal(signal, sys::OnSignal::Ignore);
+        }
+        if !task.back.is_empty() {
+            return fault::block::put_back(&task.back);
+        }
+    } else if !die_with(task.parent) {
+        return 2;
+    }
+    let disturbance = match disturbance(&task.activity, task.above) {
+        Ok(disturbance) => disturbance,
+        Err(refusal) => {
+            println!("refused {}", serde_json::to_string(&refusal).unwrap_or_default());
+            return 2;
+        }
+    };
+    match supervise(disturbance) {
+        Ok(()) => 0,
+        Err(error) => {
+            crate::stderr::say!("tactus-probe: worker: {error}");
+            2
+        }
+    }
+}
+
+fn disturbance(activity: &Activity, above: u32) -> Result<Disturbance, Refusal> {
+    let cpus = &activity.cpus;
+    let unknown = |kind: &str| Refusal { reason: format!("this probe has no `{kind}`"), hint: None };
+    let what = match &activity.what {
+        What::Load(what) => what,
+        What::Fault(what) => {
+            return fault::find(what).ok_or_else(|| unknown(what.kind()))?.prepare(what, cpus, above);
+        }
+        What::Measure { measure, .. } => return Err(unknown(measure.kind())),
+    };
+    let works = load::find(what).ok_or_else(|| unknown(what.kind()))?.works(what, cpus)?;
+    Ok(Disturbance { way: String::new(), works, longest: &[], held: None })
+}
+
+/// Ties the life of this process to its parent's; `false` when that one is gone already.
+pub fn die_with(parent: u32) -> bool {
+    let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
+    std::os::unix::process::parent_id() == parent
+}
+
+fn supervise(disturbance: Disturbance) -> io::Result<()> {
+    let Disturbance { way, works, longest, mut held } = disturbance;
+    let rounds = sys::shared(works.len())?;
+    let me = std::process::id();
+    // Workers wait for the end of this pipe: it comes when this process closes its last writing end.
+    let (gate, hold) = rustix::pipe::pipe()?;
+    let mut hold: Option<OwnedFd> = Some(hold);
+    let mut workers = Vec::new();
+    for (work, rounds) in works.into_iter().zip(rounds) {
+        workers.push(sys::fork(|| {
+            drop(hold.take());
+            if die_with(me) && rustix::io::read(&gate, &mut [0; 1]).is_ok() {
+                work(&rounds.0);
+                over("one of its workers could not go on");
+            }
+        })?);
+    }
+    // A session that has gone shows itself as the end of its orders, not as an error of these answers.
+    let tell = |words: &str| drop(writeln!(io::stdout(), "{words}"));
+    tell("ready");
+    let mut orders = BufReader::new(File::from(io::stdin().as_fd().try_clone_to_owned()?));
+    let mut line = String::new();
+    while matches!(orders.by_ref().take(64).read_line(&mut line), Ok(1..)) {
+        match line.trim_end() {
+            "go" => {
+                drop(hold.take());
+                match held.as_mut().map_or(Ok(()), |held| held.begin()) {
+                    Ok(()) => tell("running"),
+                    Err(words) => tell(&words),
+                }
+            }
+            "stop" => {
+                let count = match &mut held {
+                    Some(held) => end(held.as_mut(), &mut workers),
+                    None => Ok(Count::default()),
+                };
+                let sum: u64 = rounds.iter().map(|rounds| rounds.0.load(Ordering::Relaxed)).sum();
+                let most = longest.iter().map(|longest| longest.0.load(Ordering::Relaxed)).max();
+                match count {
+                    Ok(count) => {
+                        let number = |n: Option<u64>| n.map_or("-".to_owned(), |n| n.to_string());
+                        let times = count.times.or((!rounds.is_empty()).then_some(sum));
+                        let most = count.longest_ns.or(most.filter(|most| *most > 0));
+                        tell(&format!("rounds {} {} {way}", number(times), number(most)));
+                    }
+                    Err(words) => tell(&words.replace('\n', " ")),
+                }
+            }
+            other => crate::stderr::say!("tactus-probe: worker: `{other}` is no order"),
+        }
+        line.clear();
+    }
+    if let Some(mut held) = held {
+        // With it ended its workers. Its own end says that everything is as it was.
+        return end(held.as_mut(), &mut workers).map(drop).map_err(io::Error::other);
+    }
+    // The session is gone: so is everything here, this process included.
+    let _ = rustix::process::kill_current_process_group(Signal::KILL);
+    Ok(())
+}
+
+/// Ends the load or fault whose worker calls it, and says why: work is for ever.
+pub fn over(reason: &str) -> ! {
+    println!("over {reason}");
+    let _ = rustix::process::kill_current_process_group(Signal::KILL);
+    std::process::exit(1)
+}
+
+/// Ends what disturbs in the kernel, once no worker uses it any more.
+fn end(held: &mut dyn Held, workers: &mut Vec<i32>) -> Result<Count, String> {
+    for pid in workers.drain(..).filter_map(Pid::from_raw) {
+        let _ = rustix::process::kill_process(pid, Signal::KILL);
+        let _ = rustix::process::waitpid(Some(pid), WaitOptions::empty());
+    }
+    held.end()
+}
+
+/// Lets the calling worker run on `cpus` with ordinary scheduling.
+pub fn reset_scheduling(cpus: &CpuSet) {
+    let _ = sys::set_affinity(cpus);
+    let _ = sys::set_scheduler(sys::SchedAttr::other());
+}

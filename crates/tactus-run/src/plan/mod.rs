@@ -1,0 +1,26 @@
+//! From what the user wrote to what this machine can do: parse, check, resolve.
+
+mod check;
+mod default_plan;
+mod error;
+mod filter;
+mod nesting;
+mod parse;
+mod resolve;
+mod resolved;
+mod separation;
+mod serialize;
+mod source;
+pub mod state;
+mod study;
+#[cfg(test)]
+mod tests;
+
+pub use check::check;
+pub use default_plan::{QUICK_DURATION, this_machine};
+pub use error::PlanError;
+pub use parse::parse;
+pub use resolve::resolve;
+pub use resolved::{Choices, Resolved, ResolvedActivity, ResolvedEnvironment, ResolvedScenario, RowPlan};
+pub use source::Source;
+pub use study::{STUDIES, Study, study};

@@ -1,0 +1,101 @@
+//! From a plan to what this machine can do of it. What it cannot do keeps its row, with the reason.
+
+mod place;
+mod scenario;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tactus_environment::{self as environment, Usable};
+use tactus_model::CpuSet;
+use tactus_model::plan::{self, Plan};
+use tactus_model::topology::Topology;
+use tactus_system::System;
+
+use super::filter::chosen;
+use super::resolved::{Choices, Resolved, ResolvedEnvironment, RowPlan};
+use super::serialize::written;
+use super::{PlanError, Source, nesting, separation};
+
+/// Resolves a checked plan.
+///
+/// # Errors
+/// A CPU that the machine does not have, a name in `--only` that the plan does not have.
+pub fn resolve(
+    plan: &Plan,
+    source: &Source,
+    choices: &Choices,
+    machine: &Topology,
+    system: &dyn System,
+) -> Result<Resolved, PlanError> {
+    let plan = &expand(plan, source, choices, machine, system)?;
+    let chosen = chosen(plan, source, choices)?;
+    let mut resolver =
+        Resolver { plan, source, choices, machine, environments: BTreeMap::new(), rows: Vec::new() };
+    let used: BTreeSet<&str> = chosen.iter().flat_map(|(_, scenario)| resolver.names(scenario)).collect();
+    let around = used.iter().filter_map(|name| plan.environment.get(*name)?.inside.as_deref());
+    for name in around.chain(used.iter().copied()) {
+        let environment = resolver.environment(name, system)?;
+        resolver.environments.insert(name.to_owned(), environment);
+    }
+    let mut scenarios = Vec::new();
+    for (at, scenario) in chosen {
+        scenarios.push(resolver.scenario(at, scenario)?);
+    }
+    let Resolver { mut environments, rows, .. } = resolver;
+    let mut measured = CpuSet::default();
+    let activities: Vec<_> = scenarios.iter().flat_map(|scenario| &scenario.activities).cloned().collect();
+    let measuring: Vec<CpuSet> =
+        environments.keys().map(|name| nesting::measured_in(name, &activities, &environments)).collect();
+    for (environment, inside) in environments.values_mut().zip(measuring) {
+        let rest = environment.layout.inside().minus(&inside);
+        environment.housekeeping = if rest.is_empty() { environment.layout.inside() } else { rest };
+        let laid = environment.laid_out();
+        let outside = laid.iter().filter(|(cpu, _)| inside.contains(*cpu)).map(|(_, out)| *out);
+        measured = measured.or(&outside.collect());
+    }
+    let plan = written(plan, &scenarios, &environments, &rows);
+    Ok(Resolved { plan, environments, scenarios, rows, measured })
+}
+
+/// The plan with one kind for each environment that has several to choose from: the first one that can be
+/// used here, or the first one where none can.
+fn with_kinds(plan: &Plan, system: &dyn System) -> Plan {
+    let mut plan = plan.clone();
+    for spec in plan.environment.values_mut() {
+        let others = std::mem::take(&mut spec.or);
+        let usable = |word: &&String| {
+            let own = plan::Environment { kind: (*word).clone(), ..spec.clone() };
+            let kind = environment::find(word);
+            kind.is_some_and(|kind| matches!(kind.usable_as(&own, system), Usable::Yes { .. }))
+        };
+        if !others.is_empty()
+            && let Some(word) = std::iter::once(&spec.kind).chain(&others).find(usable).cloned()
+        {
+            spec.kind = word;
+        }
+    }
+    plan
+}
+
+/// The plan with the scenarios of its separation.
+fn expand(
+    plan: &Plan,
+    source: &Source,
+    choices: &Choices,
+    machine: &Topology,
+    system: &dyn System,
+) -> Result<Plan, PlanError> {
+    let plan = &with_kinds(plan, system);
+    let resolver =
+        Resolver { plan, source, choices, machine, environments: BTreeMap::new(), rows: Vec::new() };
+    separation::expand(plan, machine, |name| resolver.environment(name, system))
+}
+
+struct Resolver<'a> {
+    plan: &'a Plan,
+    source: &'a Source,
+    choices: &'a Choices,
+    machine: &'a Topology,
+    environments: BTreeMap<String, ResolvedEnvironment>,
+    rows: Vec<RowPlan>,
+}

@@ -1,0 +1,144 @@
+//! An environment of a plan, as this machine can have it.
+
+use tactus_environment::{self as environment, Environment, Layout, Usable};
+use tactus_model::CpuSet;
+use tactus_model::cpus::CpuRequest;
+use tactus_model::plan;
+use tactus_model::topology::Topology;
+use tactus_system::System;
+
+use super::Resolver;
+use crate::plan::resolved::ResolvedEnvironment;
+use crate::plan::{PlanError, nesting};
+
+impl Resolver<'_> {
+    pub(super) fn environment(
+        &self,
+        name: &str,
+        system: &dyn System,
+    ) -> Result<ResolvedEnvironment, PlanError> {
+        let key = format!("environment.{name}.cpus");
+        let wrong = |message: String| self.source.error(&key, message, "use CPUs of this machine, or `auto`");
+        let mut spec =
+            self.plan.environment.get(name).ok_or_else(|| wrong("it is not defined".into()))?.clone();
+        let kind = environment::find(&spec.kind).ok_or_else(|| wrong("its kind is unknown".into()))?;
+        let asked = spec.cpus.clone().unwrap_or(CpuRequest::Auto);
+        let outer = spec.inside.as_ref().map(|outer| self.environment(outer, system)).transpose()?;
+        let around = outer.as_ref().map(|outer| self.inside(outer));
+        let (elsewhere, unreachable) = self.elsewhere(kind, &spec, system);
+        let machine = around.as_ref().or(elsewhere.as_ref()).unwrap_or(self.machine);
+        nesting::add_programs(self.plan, name, kind, &mut spec, system);
+        let cpus = match (&asked, kind.numbers_cpus()) {
+            // A machine of its own: one CPU that keeps house, and those to measure on.
+            (CpuRequest::Auto, true) => {
+                let measuring = machine.measuring();
+                machine.housekeeping(&measuring).take(1).or(&measuring)
+            }
+            (CpuRequest::Auto, false) => machine.allowed.or(&machine.isolated),
+            (other, _) => machine.resolve(other).map_err(|error| wrong(error.to_string()))?,
+        };
+        let near = kind.layout(&cpus, asked != CpuRequest::Auto, machine);
+        let mut layout = outer.as_ref().map_or_else(|| near.clone(), |outer| near.through(&outer.layout));
+        let usable = match kind.usable_as(&spec, system) {
+            Usable::Yes { .. } => None,
+            Usable::No { reason, remedy } => Some(format!("{reason}; {remedy}")),
+        };
+        let obstacle = if let Some(outer) = &outer {
+            outer.obstacle.clone().or_else(|| nesting::missing_program(kind, &spec, outer, system))
+        } else if usable.is_some() {
+            usable
+        } else if let Some(running) = &spec.attach {
+            match kind.attached(&spec, system, self.machine).map(|found| narrowed(found, &asked, running)) {
+                Ok(Ok(found)) => {
+                    layout = found;
+                    None
+                }
+                Ok(Err(obstacle)) => Some(obstacle),
+                Err(error) => Some(match error.hint {
+                    Some(hint) => format!("{}; {hint}", error.reason),
+                    None => error.reason,
+                }),
+            }
+        } else {
+            let profiled = environment::profiled::of(&spec, &layout);
+            profiled.err().map(|error| format!("{}; {}", error.message, error.hint))
+        };
+        let obstacle = obstacle.or(unreachable);
+        // What lies inside another machine has that one's CPUs.
+        let elsewhere = elsewhere.or_else(|| outer.as_ref()?.elsewhere.clone());
+        let near = if outer.is_some() { near } else { layout.clone() };
+        Ok(ResolvedEnvironment {
+            kind,
+            spec,
+            housekeeping: CpuSet::default(),
+            layout,
+            near,
+            elsewhere,
+            obstacle,
+        })
+    }
+
+    /// The other machine that an environment lies on, if it lies on one, and why it cannot be asked for its
+    /// CPUs; then it has those that the plan names.
+    pub(super) fn elsewhere(
+        &self,
+        kind: &(dyn Environment + Sync),
+        spec: &plan::Environment,
+        system: &dyn System,
+    ) -> (Option<Topology>, Option<String>) {
+        if !kind.elsewhere() {
+            return (None, None);
+        }
+        let named = || {
+            let online = match &spec.cpus {
+                Some(CpuRequest::List(cpus)) => cpus.clone(),
+                _ => CpuSet::one(0),
+            };
+            Topology { allowed: online.clone(), online, ..Topology::default() }
+        };
+        if spec.attach.is_some() || matches!(kind.usable_as(spec, system), Usable::No { .. }) {
+            return (Some(named()), None);
+        }
+        match kind.topology(spec, system) {
+            Ok(there) => (Some(there), None),
+            Err(error) => {
+                let hint = error.hint.map(|hint| format!("; {hint}")).unwrap_or_default();
+                (Some(named()), Some(format!("{}{hint}", error.reason)))
+            }
+        }
+    }
+
+    /// The CPUs of an environment as its own small machine.
+    pub(super) fn inside(&self, environment: &ResolvedEnvironment) -> Topology {
+        let inside = environment.layout.inside();
+        let own = environment.kind.numbers_cpus();
+        let machine = environment.elsewhere.as_ref().unwrap_or(self.machine);
+        Topology {
+            online: inside.clone(),
+            isolated: if own { environment.layout.measuring.clone() } else { machine.isolated.and(&inside) },
+            nohz_full: CpuSet::default(),
+            cores: if own { Vec::new() } else { machine.cores.clone() },
+            preferred: environment.layout.measuring.clone(),
+            allowed: inside,
+        }
+    }
+}
+
+/// The layout of a running environment, with the CPUs to measure on that the plan asks for: it gets no
+/// others than it has.
+fn narrowed(found: Layout, asked: &CpuRequest, running: &str) -> Result<Layout, String> {
+    let inside = found.inside();
+    let own = Topology {
+        online: inside.clone(),
+        allowed: inside.clone(),
+        preferred: found.measuring.clone(),
+        ..Topology::default()
+    };
+    match own.resolve(asked) {
+        Ok(_) if *asked == CpuRequest::Auto => Ok(found),
+        Ok(measuring) => Ok(Layout { measuring, ..found }),
+        Err(_) => Err(format!(
+            "`{running}` runs on CPUs {inside} and the plan asks for {asked}; leave out `cpus`, or name some of these"
+        )),
+    }
+}

@@ -1,0 +1,158 @@
+//! What this machine can do of a plan.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tactus_environment::{Environment, Layout};
+use tactus_model::bundle::{Present, RowResult};
+use tactus_model::control::ControlBy;
+use tactus_model::message::Activity;
+use tactus_model::partition::Partition;
+use tactus_model::plan::{self, Plan};
+use tactus_model::topology::Topology;
+use tactus_model::{CpuSet, Nanos};
+
+use super::nesting;
+
+/// What the user said on the command line.
+#[derive(Clone, Debug, Default)]
+pub struct Choices {
+    /// The plan's `[quick]` values.
+    pub quick: bool,
+    /// A duration for every scenario.
+    pub duration: Option<Nanos>,
+    /// Scenarios or environments, by name; empty: all.
+    pub only: Vec<String>,
+    /// Leave the system as it is.
+    pub no_side_effects: bool,
+    /// The state that the machine is in, where the plan declares states.
+    pub state: Option<Present>,
+}
+
+/// An environment on this machine.
+pub struct ResolvedEnvironment {
+    /// Its kind.
+    pub kind: &'static (dyn Environment + Sync),
+    /// The plan's table.
+    pub spec: plan::Environment,
+    /// Its CPUs, and those of this machine that they are in the end.
+    pub layout: Layout,
+    /// The machine that it lies on, where that is another one.
+    pub elsewhere: Option<Topology>,
+    /// Its CPUs, and those of what is around it: this machine, or the environment that it lies inside.
+    pub near: Layout,
+    /// CPUs inside that are not measured in any scenario.
+    pub housekeeping: CpuSet,
+    /// Why it cannot be used, with the remedy.
+    pub obstacle: Option<String>,
+}
+
+impl ResolvedEnvironment {
+    /// For each of its CPUs the one of this machine that it runs on; empty when it lies on another machine.
+    #[must_use]
+    pub fn laid_out(&self) -> &[(u32, u32)] {
+        if self.elsewhere.is_some() { &[] } else { &self.layout.cpus }
+    }
+}
+
+/// An activity and where it runs.
+#[derive(Clone, Debug)]
+pub struct ResolvedActivity {
+    /// Name of the environment.
+    pub environment: String,
+    /// What the probe there is told.
+    pub activity: Activity,
+}
+
+/// A scenario on this machine.
+#[derive(Clone, Debug)]
+pub struct ResolvedScenario {
+    /// Its name.
+    pub name: String,
+    /// How long it measures, in ns.
+    pub duration_ns: u64,
+    /// How often probes report, in ns.
+    pub tick_ns: u64,
+    /// What proves the instrument first.
+    pub control: ControlBy,
+    /// Whether the system is left as it is.
+    pub no_side_effects: bool,
+    /// How the machine's caches are divided meanwhile.
+    pub partition: Option<Partition>,
+    /// Why it is not done.
+    pub skip: Option<String>,
+    /// The state of the machine that it is for.
+    pub host: Option<String>,
+    /// It is complete in the bundle that the run goes on with, and is left alone.
+    pub kept: bool,
+    /// What runs together.
+    pub activities: Vec<ResolvedActivity>,
+    /// Settings that are made where it measures, for as long as it lasts, beside those of a profile:
+    /// ids of checks, with `!` before those that are taken back.
+    pub settings: Vec<String>,
+    /// Its measurements: indices into [`Resolved::rows`].
+    pub rows: std::ops::Range<usize>,
+}
+
+/// One measurement of one scenario.
+#[derive(Clone, Debug)]
+pub struct RowPlan {
+    /// The activity's number within its scenario.
+    pub activity: u32,
+    /// What the result will say, filled in as far as it is known.
+    pub result: RowResult,
+}
+
+/// A plan on this machine.
+pub struct Resolved {
+    /// The plan with every value filled in, as the bundle keeps it.
+    pub plan: Plan,
+    /// Its environments, by name.
+    pub environments: BTreeMap<String, ResolvedEnvironment>,
+    /// Its scenarios, in order.
+    pub scenarios: Vec<ResolvedScenario>,
+    /// Its measurements, in order.
+    pub rows: Vec<RowPlan>,
+    /// Every CPU of the machine that something is measured on.
+    pub measured: CpuSet,
+}
+
+impl Resolved {
+    /// CPUs of an environment, as seen inside, on which any scenario measures.
+    #[must_use]
+    pub fn measured_in(&self, environment: &str) -> CpuSet {
+        let activities: Vec<_> =
+            self.scenarios.iter().flat_map(|scenario| &scenario.activities).cloned().collect();
+        self.measured_by(&activities, environment)
+    }
+
+    /// The same for some activities.
+    #[must_use]
+    pub fn measured_by(&self, activities: &[ResolvedActivity], environment: &str) -> CpuSet {
+        nesting::measured_in(environment, activities, &self.environments)
+    }
+
+    /// The environments that a scenario needs up; what is around others comes before them.
+    #[must_use]
+    pub fn environments_of(&self, scenario: &ResolvedScenario) -> Vec<String> {
+        let own: BTreeSet<&str> = scenario.activities.iter().map(|a| a.environment.as_str()).collect();
+        let outer = |name: &&str| self.environments.get(*name)?.spec.inside.as_deref();
+        let around: BTreeSet<&str> = own.iter().filter_map(outer).collect();
+        let all: BTreeSet<&str> = own.union(&around).copied().collect();
+        let (first, then): (Vec<&str>, Vec<&str>) = all.into_iter().partition(|name| outer(name).is_none());
+        first.into_iter().chain(then).map(str::to_owned).collect()
+    }
+
+    /// CPUs for everything but measurements, where the environment lies.
+    #[must_use]
+    pub fn housekeeping_around(&self, environment: &str, machine: &Topology) -> CpuSet {
+        let outer =
+            self.environments.get(environment).and_then(|e| self.environments.get(e.spec.inside.as_ref()?));
+        outer.map_or_else(|| machine.housekeeping(&self.measured), |outer| outer.housekeeping.clone())
+    }
+
+    /// What all scenarios will take, in ns, without start-up.
+    #[must_use]
+    pub fn expected_ns(&self) -> u64 {
+        self.scenarios.iter().filter(|s| s.skip.is_none() && !s.kept).map(|s| s.duration_ns).sum()
+    }
+}

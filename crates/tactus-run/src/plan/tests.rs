@@ -1,0 +1,345 @@
+//! A plan from its text to what a machine can do of it.
+
+use tactus_model::Nanos;
+use tactus_model::facts::Facts;
+use tactus_model::message::What;
+use tactus_model::plan::Plan;
+use tactus_model::topology::Topology;
+use tactus_system::{Memory, Real, System};
+
+use super::{Choices, Resolved, STUDIES, Source, check, parse, resolve, this_machine};
+
+const PLAN: &str = r#"
+name = "mine"
+[defaults]
+interval = "200us"
+duration = "1min"
+[environment.host]
+kind = "host"
+[environment.guest]
+kind = "qemu"
+cpus = "0-1"
+[[scenario]]
+name = "guest, neighbour loaded"
+[[scenario.activity]]
+measure = "timer"
+in = "guest"
+cpus = "1"
+[[scenario.activity]]
+load = { kind = "scheduler" }
+in = "guest"
+cpus = "0"
+[[scenario]]
+name = "host, idle"
+environment = "host"
+measurement = "timer"
+load = ["cpu", { kind = "scheduler", groups = 1, in = "guest" }]
+require = { max = "40us" }
+"#;
+
+fn machine(online: &str, isolated: &str) -> Topology {
+    let mut facts = Facts::default();
+    facts.keep("/sys/devices/system/cpu/online", online);
+    facts.keep("/sys/devices/system/cpu/isolated", isolated);
+    facts.keep("sched:affinity", online);
+    Topology::of(&facts)
+}
+
+fn resolved(text: &str, choices: &Choices, machine: &Topology) -> Result<Resolved, super::PlanError> {
+    let source = Source::new("plan.toml", text);
+    let plan = parse(&source)?;
+    check(&plan, &source, &Real)?;
+    resolve(&plan, &source, choices, machine, &Real)
+}
+
+/// The error of a plan that is wrong, as a user sees it.
+fn complaint(text: &str) -> String {
+    let Err(error) = resolved(text, &Choices::default(), &machine("0-1", "")) else {
+        panic!("accepted: {text}")
+    };
+    format!("{error}\nhint: {}", error.hint.clone().unwrap_or_default())
+}
+
+#[test]
+fn a_plan_is_resolved_with_every_value_filled_in() {
+    let resolved = resolved(PLAN, &Choices::default(), &machine("0-1", "")).unwrap();
+    assert_eq!(resolved.rows.len(), 2);
+    let row = &resolved.rows[0].result;
+    assert_eq!((row.environment.as_str(), row.interval_ns, row.priority), ("guest", 200_000, 95));
+    assert_eq!(row.planned_ns, 60_000_000_000);
+    assert_eq!(row.load, [serde_json::json!({"kind":"scheduler","pipes":false,"in":"guest","cpus":"0"})]);
+    assert_eq!(resolved.rows[1].result.load.len(), 2);
+    assert_eq!(resolved.scenarios[1].activities.len(), 3);
+    assert_eq!(resolved.measured.to_string(), "1");
+}
+
+#[test]
+fn what_a_bundle_keeps_of_a_plan_resolves_to_the_same() {
+    let first = resolved(PLAN, &Choices::default(), &machine("0-1", "")).unwrap();
+    let text = toml::to_string(&first.plan).unwrap();
+    let again = resolved(&text, &Choices::default(), &machine("0-1", "")).unwrap();
+    assert_eq!(first.plan, again.plan, "{text}");
+}
+
+#[test]
+fn quick_and_duration_replace_what_the_plan_says() {
+    let text = PLAN.replace("[environment.host]", "[quick]\nduration = \"5s\"\n[environment.host]");
+    let quick = Choices { quick: true, ..Choices::default() };
+    assert_eq!(
+        resolved(&text, &quick, &machine("0-1", "")).unwrap().rows[0].result.planned_ns,
+        5_000_000_000
+    );
+    let short = Choices { quick: true, duration: Some(Nanos::from_secs(2)), ..Choices::default() };
+    assert_eq!(
+        resolved(&text, &short, &machine("0-1", "")).unwrap().rows[0].result.planned_ns,
+        2_000_000_000
+    );
+}
+
+#[test]
+fn only_takes_scenarios_and_environments_and_refuses_others() {
+    let only = |name: &str| Choices { only: vec![name.into()], ..Choices::default() };
+    let names = |choices: &Choices| -> Vec<String> {
+        let resolved = resolved(PLAN, choices, &machine("0-1", "")).unwrap();
+        resolved.scenarios.iter().map(|s| s.name.clone()).collect()
+    };
+    assert_eq!(names(&only("guest")), ["guest, neighbour loaded"]);
+    assert_eq!(names(&only("host, idle")), ["host, idle"]);
+    assert_eq!(names(&only("host, idle,guest")), ["guest, neighbour loaded", "host, idle"]);
+    let Err(error) = resolved(PLAN, &only("hots"), &machine("0-1", "")) else { panic!("accepted") };
+    assert!(error.to_string().contains("hots"), "{error}");
+}
+
+#[test]
+fn mistakes_are_named_with_file_line_key_and_remedy() {
+    let cases = [
+        ("an unknown key", PLAN.replace("interval =", "intervall =")),
+        ("a wrong unit", PLAN.replace("200us", "200uz")),
+        ("a number without a unit", PLAN.replace("\"1min\"", "60")),
+        ("a CPU that does not exist", PLAN.replace("\"0-1\"", "\"0-7\"")),
+        ("a CPU that the guest does not have", PLAN.replace("cpus = \"1\"", "cpus = \"5\"")),
+        (
+            "an environment that is not defined",
+            PLAN.replace("environment = \"host\"", "environment = \"hosst\""),
+        ),
+        ("a kind that does not exist", PLAN.replace("kind = \"qemu\"", "kind = \"vbox\"")),
+        ("a key of another kind", PLAN.replace("kind = \"host\"", "kind = \"host\"\nkernel = \"rt\"")),
+        ("a duplicate scenario", PLAN.replace("host, idle", "guest, neighbour loaded")),
+        ("an unknown measurement", PLAN.replace("measurement = \"timer\"", "measurement = \"tmier\"")),
+        ("a parameter that a load does not have", PLAN.replace("groups = 1", "gropus = 1")),
+        ("a priority out of range", PLAN.replace("interval = \"200us\"", "priority = 100")),
+        ("an interval that cannot be kept", PLAN.replace("200us", "1us")),
+        ("text that is not TOML", PLAN.replace("[defaults]", "[defaults")),
+        ("no scenario", "name = \"x\"\n".to_owned()),
+        ("no name", PLAN.replace("name = \"mine\"", "")),
+        ("both forms at once", PLAN.replace("measure = \"timer\"", "measure = \"timer\"\nload = \"cpu\"")),
+        (
+            "a figure of a scenario that is not there",
+            format!("{PLAN}\n[[figure]]\nkind = \"histogram\"\ntitle = \"x\"\nscenarios = [\"y\"]"),
+        ),
+        ("an activity inside nothing", PLAN.replace("cpus = \"0-1\"", "inside = \"host\"")),
+    ];
+    let all: Vec<String> =
+        cases.iter().map(|(name, text)| format!("## {name}\n{}\n", complaint(text))).collect();
+    insta::assert_snapshot!(all.join("\n"));
+}
+
+#[test]
+fn a_study_for_many_cores_runs_reduced_on_two_and_not_at_all_on_one() {
+    let text = STUDIES.iter().find(|s| s.name == "intel-xeon-2015").unwrap().text;
+    let cpus = |resolved: &Resolved, scenario: usize| -> Vec<String> {
+        resolved.scenarios[scenario].activities.iter().map(|a| a.activity.cpus.to_string()).collect()
+    };
+    let many = resolved(text, &Choices::default(), &machine("0-17", "1-17")).unwrap();
+    assert_eq!(cpus(&many, 1), ["1", "2"]);
+    let two = resolved(text, &Choices::default(), &machine("0-1", "")).unwrap();
+    assert_eq!(cpus(&two, 1), ["1", "0"]);
+    assert_eq!(cpus(&two, 3), ["1", "0"]);
+    let one = resolved(text, &Choices::default(), &machine("0", "")).unwrap();
+    assert!(one.scenarios[1].skip.as_deref().is_some_and(|why| why.contains("no CPU beside")));
+    assert_eq!(one.rows.len(), 4, "a skipped scenario keeps its row");
+}
+
+#[test]
+fn every_study_is_a_valid_plan_with_a_title_and_references() {
+    let mut files: Vec<String> = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../studies"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned())
+        .collect();
+    files.sort();
+    let mut names: Vec<&str> = STUDIES.iter().map(|s| s.name).collect();
+    names.sort_unstable();
+    assert_eq!(files, names, "every file of studies/ is in the table");
+    for study in STUDIES {
+        let source = Source::new(study.name, study.text);
+        let plan = parse(&source).unwrap();
+        check(&plan, &source, &Real).unwrap();
+        assert_eq!(plan.name, study.name);
+        assert!(plan.title.is_some() && !plan.reference.is_empty() && plan.quick.duration.is_some());
+    }
+}
+
+#[test]
+fn the_plan_of_this_machine_is_valid_and_measures_every_environment_the_same_way() {
+    let plan: Plan = this_machine(&Real);
+    let source = Source::new("this machine", "");
+    check(&plan, &source, &Real).unwrap();
+    let resolved = resolve(&plan, &source, &Choices::default(), &machine("0-3", ""), &Real).unwrap();
+    let timers: Vec<_> = resolved
+        .scenarios
+        .iter()
+        .flat_map(|s| &s.activities)
+        .filter_map(|a| match &a.activity.what {
+            What::Measure { interval_ns, priority, .. } => {
+                Some((*interval_ns, *priority, a.activity.cpus.to_string()))
+            }
+            _ => None,
+        })
+        .collect();
+    assert_eq!(timers.len(), 6);
+    assert!(timers.iter().all(|timer| *timer == (200_000, 95, "1-3".into())), "{timers:?}");
+}
+
+/// A plan that attaches, on a machine of eight CPUs whose container `plc` has CPUs 4-5.
+fn attaching(table: &str) -> Resolved {
+    let text = format!(
+        "name = \"mine\"\n[environment.plc]\n{table}\n[[scenario]]\nname = \"plc, idle\"\nenvironment = \"plc\"\n"
+    );
+    let system = Memory::new()
+        .root()
+        .program("podman")
+        .answer(&["podman", "container", "inspect"], 0, "running 7\n", "")
+        .file("/proc/7/status", "Cpus_allowed_list:\t4-5\n");
+    let source = Source::new("plan.toml", &text);
+    let plan = parse(&source).unwrap();
+    check(&plan, &source, &system).unwrap();
+    resolve(&plan, &source, &Choices::default(), &machine("0-7", ""), &system).unwrap()
+}
+
+#[test]
+fn what_runs_is_measured_on_its_own_cpus_and_not_on_those_of_the_machine() {
+    let resolved = attaching("kind = \"podman\"\nattach = \"plc\"");
+    assert_eq!(resolved.environments["plc"].obstacle, None);
+    assert_eq!(resolved.measured_in("plc").to_string(), "4,5");
+    assert_eq!(resolved.rows[0].result.layout, [(4, 4), (5, 5)]);
+    let narrowed = attaching("kind = \"podman\"\nattach = \"plc\"\ncpus = \"5\"");
+    assert_eq!(narrowed.measured_in("plc").to_string(), "5");
+}
+
+#[test]
+fn what_cannot_be_attached_to_keeps_its_row_with_the_reason() {
+    let beyond = attaching("kind = \"podman\"\nattach = \"plc\"\ncpus = \"2\"");
+    let reason = beyond.rows[0].result.reason.clone().unwrap();
+    assert!(reason.contains("`plc` runs on CPUs 4,5") && reason.contains("asks for 2"), "{reason}");
+    let host = attaching("kind = \"host\"\nattach = \"plc\"");
+    let reason = host.rows[0].result.reason.clone().unwrap();
+    assert!(reason.contains("kind host cannot be attached to") && reason.contains("podman"), "{reason}");
+    let missing = attaching("kind = \"docker\"\nattach = \"plc\"");
+    assert!(missing.rows[0].result.reason.as_ref().unwrap().contains("docker is not installed"));
+}
+
+const INSIDE: &str = r#"
+name = "inside"
+[environment.guest]
+kind = "qemu"
+cpus = "2-3"
+[environment.box]
+kind = "oci"
+inside = "guest"
+[[scenario]]
+name = "box"
+environment = "box"
+measurement = "timer"
+load = [{ kind = "cpu", in = "guest", cpus = "0" }]
+"#;
+
+#[test]
+fn what_lies_inside_runs_on_the_cpus_of_what_is_around_it() {
+    let resolved = resolved(INSIDE, &Choices::default(), &machine("0-3", "")).unwrap();
+    let inner = &resolved.environments["box"];
+    assert_eq!(inner.near.cpus, [(0, 0), (1, 1)]);
+    assert_eq!(inner.layout.cpus, [(0, 2), (1, 3)]);
+    assert_eq!(resolved.rows[0].result.layout, [(0, 2), (1, 3)]);
+    // What is measured inside is measured in what is around it, and on the machine.
+    assert_eq!(resolved.measured_in("box").to_string(), "1");
+    assert_eq!(resolved.measured_in("guest").to_string(), "1");
+    assert_eq!(resolved.environments["guest"].housekeeping.to_string(), "0");
+    assert_eq!(resolved.measured.to_string(), "3");
+    assert_eq!(resolved.environments_of(&resolved.scenarios[0]), ["guest", "box"]);
+    assert_eq!(resolved.housekeeping_around("box", &machine("0-3", "")).to_string(), "0");
+}
+
+#[test]
+fn a_guest_gets_the_programs_that_what_lies_inside_needs() {
+    let resolved = resolved(INSIDE, &Choices::default(), &machine("0-1,2-3", "")).unwrap();
+    let programs = resolved.environments["guest"].spec.options.get("programs");
+    if Real.find_program("crun").is_some() {
+        assert_eq!(programs, Some(&serde_json::json!(["crun"])));
+        assert!(resolved.plan.environment["guest"].options.contains_key("programs"));
+    } else {
+        let reason = resolved.scenarios[0].skip.clone().unwrap();
+        assert!(reason.contains("crun") || reason.contains("qemu"), "{reason}");
+    }
+    let text = toml::to_string(&resolved.plan).unwrap();
+    assert_eq!(
+        super::tests::resolved(&text, &Choices::default(), &machine("0-3", "")).unwrap().plan,
+        resolved.plan
+    );
+}
+
+/// A container on a machine of four CPUs that is reached by ssh, and asked from one of eight.
+#[test]
+fn what_lies_inside_another_machine_has_that_ones_cpus() {
+    let text = INSIDE
+        .replace("kind = \"qemu\"\ncpus = \"2-3\"", "kind = \"ssh\"\nto = \"plc-7\"")
+        .replace("\"oci\"", "\"podman\"");
+    let system = Memory::new().root().program("ssh").answer(
+        &["ssh"],
+        0,
+        "tactus finds x86_64\nonline:0-3\nisolated:2-3\nCpus_allowed_list:\t0-3\n",
+        "",
+    );
+    let source = Source::new("plan.toml", &text);
+    let plan = parse(&source).unwrap();
+    check(&plan, &source, &system).unwrap();
+    let resolved = resolve(&plan, &source, &Choices::default(), &machine("0-7", "6-7"), &system).unwrap();
+    // Whether podman is there is asked when that machine is up, not of this one.
+    let inner = &resolved.environments["box"];
+    assert_eq!((&inner.obstacle, inner.elsewhere.is_some()), (&None, true));
+    assert_eq!(inner.layout.cpus, [(0, 0), (1, 1), (2, 2), (3, 3)]);
+    assert_eq!(resolved.measured_in("box").to_string(), "2,3");
+    assert_eq!(resolved.environments["guest"].housekeeping.to_string(), "0,1");
+    assert_eq!(resolved.measured.to_string(), "", "none of this machine's");
+}
+
+#[test]
+fn what_needs_a_whole_system_is_not_put_into_a_guest_of_single_files() {
+    let text = INSIDE.replace("\"qemu\"\ncpus = \"2-3\"", "\"libvirt\"").replace("\"oci\"", "\"podman\"");
+    let system = Memory::new().root().program("podman").program("crun").program("virsh");
+    let source = Source::new("plan.toml", &text);
+    let plan = parse(&source).unwrap();
+    check(&plan, &source, &system).unwrap();
+    let of = |plan: &Plan| resolve(plan, &source, &Choices::default(), &machine("0-3", ""), &system).unwrap();
+    let guest = of(&plan).environments["guest"].obstacle.clone().unwrap();
+    // What is around it comes first: there is no kernel here.
+    assert_eq!(of(&plan).environments["box"].obstacle, Some(guest));
+    let mut outer = of(&plan).environments.remove("guest").unwrap();
+    outer.obstacle = None;
+    let (kind, spec) = (tactus_environment::find("podman").unwrap(), &plan.environment["box"]);
+    let why = super::nesting::missing_program(kind, spec, &outer, &system).unwrap();
+    assert!(why.contains("whole system") && why.contains("oci"), "{why}");
+    outer.spec.attach = Some("plc".into());
+    assert_eq!(super::nesting::missing_program(kind, spec, &outer, &system), None, "that one is whole");
+}
+
+#[test]
+fn what_cannot_lie_inside_is_refused_with_what_can() {
+    let docker = complaint(&INSIDE.replace("\"oci\"", "\"docker\""));
+    assert!(docker.contains("kind docker cannot lie inside another") && docker.contains("oci"), "{docker}");
+    let running = complaint(&INSIDE.replace("inside =", "attach = \"plc\"\ninside ="));
+    assert!(running.contains("environment.box.attach") && running.contains("`plc`"), "{running}");
+    let host = complaint(&INSIDE.replace("\"qemu\"\ncpus = \"2-3\"", "\"host\""));
+    assert!(host.contains("nothing can lie inside `guest`"), "{host}");
+    let itself = complaint(&INSIDE.replace("inside = \"guest\"", "inside = \"box\""));
+    assert!(itself.contains("nothing can lie inside `box`"), "{itself}");
+}

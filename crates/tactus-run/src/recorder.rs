@@ -1,0 +1,294 @@
+//! The recorder: folds the events of a run into its bundle.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tactus_audit::{Intent, Subject, audit};
+use tactus_bundle::{BundleError, RowLog, Writer};
+use tactus_model::bundle::{InjectedIn, RowResult, SeriesResult};
+use tactus_model::event::{Event, RowStatus, Stamped, Ticked};
+use tactus_model::facts::Facts;
+use tactus_model::finding::{Audit, Role};
+use tactus_model::latency::Latency;
+use tactus_model::message::{Note, Outlier, ThreadCounters, Tick};
+use tactus_model::series::SeriesKey;
+use tactus_model::{CpuSet, Evidence};
+
+use super::engine::Sink;
+use crate::plan::Resolved;
+
+/// Largest values that are kept of each series.
+const OUTLIERS: usize = 32;
+
+/// Writes a run down.
+pub struct Recorder {
+    writer: Writer,
+    rows: Vec<RowState>,
+    /// What is known of the environments that are up.
+    up: BTreeMap<String, (Evidence, u64)>,
+    /// Remarks about an environment that no row of it has taken yet.
+    remarks: Vec<(String, Note)>,
+    lost: BTreeMap<String, u64>,
+    /// What each environment is, and its measured CPUs.
+    parts: BTreeMap<String, (Role, CpuSet)>,
+    /// Environments on other machines.
+    elsewhere: BTreeSet<String>,
+    /// Facts of the host, once they are known.
+    host: Option<Facts>,
+    /// For each environment that lies inside another one: that one.
+    around: BTreeMap<String, String>,
+    /// Facts of environments that others lie inside, once they are known.
+    carriers: BTreeMap<String, Facts>,
+}
+
+struct RowState {
+    result: RowResult,
+    tick_ns: u64,
+    log: Option<RowLog>,
+    series: BTreeMap<SeriesKey, SeriesState>,
+    running: bool,
+    /// The tick before which everything is on disk.
+    synced: u64,
+}
+
+#[derive(Default)]
+struct SeriesState {
+    latency: Latency,
+    counters: ThreadCounters,
+    outliers: Vec<Outlier>,
+}
+
+impl Recorder {
+    /// A recorder for the rows of a resolved plan.
+    #[must_use]
+    pub fn new(writer: Writer, resolved: &Resolved) -> Self {
+        let tick = |row: usize| {
+            resolved.scenarios.iter().find(|s| s.rows.contains(&row)).map_or(1_000_000_000, |s| s.tick_ns)
+        };
+        let rows = resolved
+            .rows
+            .iter()
+            .enumerate()
+            .map(|(number, row)| RowState {
+                result: row.result.clone(),
+                tick_ns: tick(number),
+                log: None,
+                series: BTreeMap::new(),
+                running: false,
+                synced: 0,
+            })
+            .collect();
+        let parts = resolved
+            .environments
+            .iter()
+            .map(|(name, environment)| (name.clone(), (environment.kind.role(), resolved.measured_in(name))));
+        let elsewhere =
+            resolved.environments.iter().filter(|(_, environment)| environment.elsewhere.is_some());
+        let around = resolved
+            .environments
+            .iter()
+            .filter_map(|(name, environment)| Some((name.clone(), environment.spec.inside.clone()?)));
+        Self {
+            writer,
+            rows,
+            up: BTreeMap::new(),
+            remarks: Vec::new(),
+            lost: BTreeMap::new(),
+            parts: parts.collect(),
+            elsewhere: elsewhere.map(|(name, _)| name.clone()).collect(),
+            host: None,
+            around: around.collect(),
+            carriers: BTreeMap::new(),
+        }
+    }
+
+    /// The bundle, to be finished.
+    #[must_use]
+    pub fn into_writer(self) -> Writer {
+        self.writer
+    }
+
+    /// The audit of an environment that came up.
+    fn audit(&mut self, environment: &str, facts: &Facts) -> Option<Audit> {
+        let (role, measured) = self.parts.get(environment)?;
+        let own = !self.elsewhere.contains(environment);
+        let around = self.around.get(environment).and_then(|outer| self.carriers.get(outer));
+        let carrier = around.or(self.host.as_ref()).filter(|_| own && *role != Role::Host).cloned();
+        let intent = Intent { carrier, ..Intent::measuring(facts, measured.clone()) };
+        let audit = audit(&Subject::new(facts, *role, &intent));
+        if own && *role == Role::Host {
+            self.host = Some(facts.clone());
+        }
+        if self.around.values().any(|outer| outer == environment) {
+            self.carriers.insert(environment.to_owned(), facts.clone());
+        }
+        Some(audit)
+    }
+
+    fn start(&mut self, row: usize) -> Result<(), BundleError> {
+        let Some(state) = self.rows.get_mut(row) else { return Ok(()) };
+        let environment = state.result.environment.clone();
+        if let Some((evidence, after_ms)) = self.up.get(&environment) {
+            state.result.evidence = Some(*evidence);
+            state.result.start_up_ms = Some(*after_ms);
+        }
+        state.result.started = Some(jiff::Timestamp::now().to_string());
+        state.result.status = RowStatus::Measured;
+        // What a reader finds if the run dies now.
+        state.result.reason = Some(tactus_model::bundle::DIED.into());
+        state.running = true;
+        let taken = self.remarks.iter().filter(|(of, _)| *of == environment).map(|(_, note)| note.clone());
+        state.result.notes.extend(taken);
+        state.log = Some(self.writer.begin_row(row, &state.result, state.tick_ns)?);
+        Ok(())
+    }
+
+    fn tick(&mut self, ticked: &Ticked) -> Result<(), BundleError> {
+        let Some(state) = self.rows.get_mut(ticked.row) else { return Ok(()) };
+        let Some(tick) = &ticked.whole else { return Ok(()) };
+        // One sync for all series of a tick, when the next tick begins: a power cut loses one tick.
+        if state.synced != ticked.n
+            && let Some(log) = &state.log
+        {
+            log.sync()?;
+            self.writer.sync()?;
+            state.synced = ticked.n;
+        }
+        state.series.entry(tick.series.clone()).or_default().take(tick);
+        match &mut state.log {
+            Some(log) => log.tick(tick),
+            None => Ok(()),
+        }
+    }
+
+    fn finish(
+        &mut self,
+        row: usize,
+        status: RowStatus,
+        reason: Option<&String>,
+        measured_ns: u64,
+    ) -> Result<(), BundleError> {
+        let Some(state) = self.rows.get_mut(row) else { return Ok(()) };
+        if let Some(log) = state.log.take() {
+            log.finish()?;
+        }
+        let mut all = Latency::new();
+        let mut series = Vec::new();
+        for (key, mut own) in std::mem::take(&mut state.series) {
+            own.trim();
+            all.merge(&own.latency);
+            let summary = own.latency.summary();
+            series.push(SeriesResult { key, summary, counters: own.counters, outliers: own.outliers });
+        }
+        let result = &mut state.result;
+        if !state.running
+            && let Some((evidence, after_ms)) = self.up.get(&result.environment)
+        {
+            (result.evidence, result.start_up_ms) = (Some(*evidence), Some(*after_ms));
+        }
+        result.all = (all.totals.cycles > 0).then(|| all.summary());
+        result.series = series;
+        result.status = status;
+        result.reason = reason.cloned();
+        result.measured_ns = measured_ns;
+        result.frames_lost = self.lost.get(&result.environment).copied().unwrap_or(0);
+        state.running = false;
+        self.writer.result(row, &state.result)
+    }
+
+    fn note(&mut self, environment: &str, note: &Note) {
+        let running = self.rows.iter_mut().filter(|row| row.running && row.result.environment == environment);
+        let mut taken = false;
+        for row in running {
+            row.result.notes.push(note.clone());
+            taken = true;
+        }
+        if !taken {
+            self.remarks.push((environment.to_owned(), note.clone()));
+        }
+    }
+}
+
+impl SeriesState {
+    fn keep(&mut self, outlier: Outlier) {
+        self.outliers.push(outlier);
+        if self.outliers.len() > 4 * OUTLIERS {
+            self.trim();
+        }
+    }
+
+    fn trim(&mut self) {
+        self.outliers.sort_by_key(|outlier| std::cmp::Reverse(outlier.value_ns));
+        self.outliers.truncate(OUTLIERS);
+    }
+
+    fn take(&mut self, tick: &Tick) {
+        // The totals are exact since the start, so that a lost tick shows as lost samples.
+        self.latency.totals = tick.total;
+        let _ = tick.counts.add_to(&mut self.latency.raw);
+        let _ = tick.missed.add_to(&mut self.latency.missed);
+        self.counters = tick.thread;
+    }
+}
+
+impl Sink for Recorder {
+    fn take(&mut self, stamped: &Stamped) -> Result<(), BundleError> {
+        self.writer.event(stamped)?;
+        match &stamped.event {
+            Event::EnvironmentStarting { environment } => {
+                // A new start of an environment has its own remarks and losses.
+                self.remarks.retain(|(of, _)| of != environment);
+                self.lost.remove(environment);
+                self.up.remove(environment);
+            }
+            Event::EnvironmentKept { environment } => {
+                self.lost.remove(environment);
+            }
+            Event::Waited { environment, waits } => {
+                let own = |row: &&mut RowState| row.running && row.result.environment == *environment;
+                for row in self.rows.iter_mut().filter(own) {
+                    row.result.waits = Some(waits.clone());
+                }
+            }
+            Event::Injected { environment, outside, injected } => {
+                for row in self.rows.iter_mut().filter(|row| row.running) {
+                    row.result.injected.push(InjectedIn {
+                        environment: environment.clone(),
+                        outside: outside.clone(),
+                        injected: injected.clone(),
+                    });
+                }
+            }
+            Event::EnvironmentUp { environment, evidence, after_ms } => {
+                self.up.insert(environment.clone(), (*evidence, *after_ms));
+            }
+            Event::FactsCollected { environment, facts: Some(facts), .. } => {
+                self.writer.facts(environment, facts)?;
+                if let Some(audit) = self.audit(environment, facts) {
+                    self.writer.audit(environment, &audit)?;
+                }
+            }
+            Event::RowStarted { row, .. } => self.start(*row)?,
+            Event::Controlled { row, control } => {
+                if let Some(state) = self.rows.get_mut(*row) {
+                    state.result.control.push(control.clone());
+                }
+            }
+            Event::Ticked(ticked) => self.tick(ticked)?,
+            Event::Outlier { row, outlier } => {
+                if let Some(state) = self.rows.get_mut(*row) {
+                    state.series.entry(outlier.series.clone()).or_default().keep(outlier.clone());
+                }
+            }
+            Event::Noted { environment: Some(environment), note } => self.note(environment, note),
+            Event::FramesLost { environment, frames } => {
+                *self.lost.entry(environment.clone()).or_default() += frames;
+            }
+            Event::RowFinished { row, status, reason, measured_ns } => {
+                self.finish(*row, *status, reason.as_ref(), *measured_ns)?;
+                self.writer.sync()?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,47 @@
+//! A bundle that a run goes on with: what of its plan is complete, and is left alone.
+
+use tactus_bundle::{BundleError, Resumed, Writer};
+
+use crate::plan::Resolved;
+
+/// Marks what is complete in the resolved plan, so that it is left alone: a scenario whose
+/// measurements all are. Returns how many scenarios that are.
+///
+/// # Errors
+/// When the rows are not those of the bundle.
+pub fn keep_complete(resumed: &Resumed, resolved: &mut Resolved) -> Result<usize, BundleError> {
+    let rows = &resumed.contents.rows;
+    let same = rows.len() == resolved.rows.len()
+        && rows.iter().zip(&resolved.rows).all(|(then, now)| {
+            (&then.result.name, &then.result.environment) == (&now.result.name, &now.result.environment)
+        });
+    if !same {
+        return Err(resumed.refuses("its rows are not those of the plan on this machine".into()));
+    }
+    for (at, scenario) in resolved.scenarios.iter_mut().enumerate() {
+        let own = scenario.rows.clone();
+        scenario.kept = rows[own.clone()].iter().all(|row| row.result.is_complete());
+        if !scenario.kept {
+            continue;
+        }
+        for row in own {
+            resolved.rows[row].result = rows[row].result.clone();
+        }
+        if let Some(then) = resumed.contents.plan.scenario.get(at) {
+            resolved.plan.scenario[at] = then.clone();
+        }
+    }
+    Ok(resolved.scenarios.iter().filter(|scenario| scenario.kept).count())
+}
+
+/// Goes on with the bundle: what is kept stays, the rest is emptied.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn resumed_writer(resumed: &Resumed, resolved: &Resolved) -> Result<Writer, BundleError> {
+    let results: Vec<_> = resolved.rows.iter().map(|row| row.result.clone()).collect();
+    let is_kept =
+        |row: &usize| resolved.scenarios.iter().any(|scenario| scenario.kept && scenario.rows.contains(row));
+    let kept: Vec<bool> = (0..results.len()).map(|row| is_kept(&row)).collect();
+    resumed.writer(&resolved.plan, &results, &kept)
+}

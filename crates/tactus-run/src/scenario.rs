@@ -1,0 +1,222 @@
+//! One scenario: bring its environments up, give every probe its job, collect what they measure,
+//! and end them.
+
+mod collect;
+mod host_side;
+mod outcome;
+mod prepare;
+mod start;
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+use tactus_environment::StartError;
+use tactus_model::CpuSet;
+use tactus_model::event::{Event, RowStatus};
+use tactus_model::facts::Facts;
+use tactus_model::message::{FromProbe, Note, ToProbe};
+use tactus_model::wire::Item;
+use tactus_system::guardian::Promise;
+
+use super::engine::{Context, RunError};
+use super::partition::Divided;
+use super::session::{Arrival, Session};
+use super::vcpu_watch::Watch;
+use crate::plan::{Resolved, ResolvedScenario};
+use outcome::Outcome;
+
+/// How long a probe may take to end its job after it was told to stop.
+const STOP_TIMEOUT: Duration = Duration::from_secs(10);
+/// How often the interrupt is looked at.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Performs a scenario. Whatever goes wrong in it ends its rows with the reason.
+pub(super) fn perform(
+    context: &mut Context<'_>,
+    number: usize,
+    planned: &ResolvedScenario,
+) -> Result<(), RunError> {
+    let mut scenario = ScenarioRun::new(planned);
+    let result = scenario.run(context, number);
+    let refused = matches!(result, Err(Failure::Refused(_)));
+    if refused {
+        scenario.withdraw(context);
+    }
+    scenario.close(context, result.is_ok() || refused);
+    match result {
+        Ok(()) => scenario.end(context),
+        Err(Failure::Run(error)) => Err(error),
+        Err(Failure::Scenario(reason)) => scenario.end_all(context, RowStatus::Failed, &reason),
+        // What the place does not allow was not tried: it is skipped, with the remedy.
+        Err(Failure::Refused(reason)) => scenario.end_all(context, RowStatus::Skipped, &reason),
+        Err(Failure::Interrupted) => {
+            scenario.end_all(context, RowStatus::Skipped, "the run was interrupted before this was measured")
+        }
+    }
+}
+
+/// Why a scenario does not go on.
+pub(super) enum Failure {
+    /// The whole run ends.
+    Run(RunError),
+    /// This scenario ends, for this reason.
+    Scenario(String),
+    /// A probe may not do its job there, for this reason.
+    Refused(String),
+    /// Somebody asked the run to end before anything was measured.
+    Interrupted,
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Self {
+        Self::Run(error)
+    }
+}
+
+impl From<StartError> for Failure {
+    fn from(error: StartError) -> Self {
+        let hint = error.hint.map(|hint| format!("; {hint}")).unwrap_or_default();
+        Self::Scenario(format!("{}{hint}", error.reason))
+    }
+}
+
+/// What is on while a scenario is performed.
+pub(super) struct ScenarioRun<'a> {
+    planned: &'a ResolvedScenario,
+    rows: Range<usize>,
+    sessions: Vec<Session>,
+    outcome: BTreeMap<usize, Outcome>,
+    /// End of the last tick of each row, in ns since it began to measure.
+    reached: BTreeMap<usize, u64>,
+    /// For what a probe changes on this machine and puts back itself, if it lives.
+    promises: Vec<Promise>,
+    /// Over the virtual CPUs of environments, by their session's number.
+    watches: Vec<(usize, Watch)>,
+    /// Blocks on this machine of which nobody has said that they are taken back.
+    blocks: usize,
+    /// The partition of the caches, while it is on.
+    divided: Option<Divided<Promise>>,
+    /// When the caches' use was last read.
+    looked: Instant,
+}
+
+impl<'a> ScenarioRun<'a> {
+    /// Nothing is on yet.
+    pub(super) fn new(planned: &'a ResolvedScenario) -> Self {
+        Self {
+            planned,
+            rows: planned.rows.clone(),
+            sessions: Vec::new(),
+            outcome: BTreeMap::new(),
+            reached: BTreeMap::new(),
+            promises: Vec::new(),
+            watches: Vec::new(),
+            blocks: 0,
+            divided: None,
+            looked: Instant::now(),
+        }
+    }
+}
+
+impl ScenarioRun<'_> {
+    /// After a refusal: takes the job back from everybody else, so that the next scenario may use them. What
+    /// is said meanwhile belongs to no measurement.
+    fn withdraw(&mut self, context: &Context<'_>) {
+        for session in self.sessions.iter_mut().filter(|session| !session.done && !session.ended) {
+            // A broken stream shows itself as an end of the stream.
+            let _ = session.say(&ToProbe::Stop);
+        }
+        let until = Instant::now() + STOP_TIMEOUT;
+        while Instant::now() < until && self.sessions.iter().any(|session| !session.done && !session.ended) {
+            let Ok((number, arrival)) = context.arrivals.recv_timeout(POLL_INTERVAL) else { continue };
+            let Some(session) = self.sessions.iter_mut().find(|session| session.number == number) else {
+                continue;
+            };
+            match arrival {
+                Arrival::Item(Item::Message(FromProbe::Done(_) | FromProbe::Refused(_))) => {
+                    session.done = true;
+                }
+                Arrival::Ended => session.ended = true,
+                Arrival::Item(_) => {}
+            }
+        }
+    }
+
+    /// Ends every environment; after a scenario that left nothing behind those stay up that the next one may use.
+    pub(super) fn close(&mut self, context: &mut Context<'_>, well: bool) {
+        let ended = |session: &Session| session.done && !session.refused;
+        let all_done = self.blocks == 0 && self.sessions.iter().all(ended);
+        let keep = well && !context.interrupt.asked();
+        context.kept.append(&mut self.sessions);
+        let reusable: Vec<String> =
+            context.kept.iter().filter(|s| keep && s.is_reusable()).map(|s| s.name.clone()).collect();
+        context.close_kept(|session| reusable.contains(&session.name));
+        drop(self.divided.take());
+        // The last that was changed is put back first.
+        for promise in self.promises.drain(..).rev() {
+            // A probe that came to its end has put back what it set.
+            if all_done {
+                promise.forget();
+            }
+        }
+    }
+
+    /// What the probe of an environment has read so far.
+    pub(super) fn facts(&self, name: &str) -> Facts {
+        self.sessions
+            .iter()
+            .find(|session| session.name == name)
+            .map_or_else(Facts::default, |s| s.facts.clone())
+    }
+
+    fn run(&mut self, context: &mut Context<'_>, number: usize) -> Result<(), Failure> {
+        let resolved = context.resolved;
+        let names = resolved.environments_of(self.planned);
+        // What this scenario does not use must not disturb it.
+        context.close_kept(|session| {
+            names.contains(&session.name) && session.measured == self.measured(resolved, &session.name)
+        });
+        for name in names {
+            if context.interrupt.asked() {
+                return Err(Failure::Interrupted);
+            }
+            if let Some(at) = context.kept.iter().position(|session| session.name == name) {
+                self.sessions.push(context.kept.swap_remove(at));
+                context.emit(Event::EnvironmentKept { environment: name })?;
+            } else {
+                self.bring_up(context, number, &name)?;
+            }
+        }
+        self.prepare(context)?;
+        self.divide(context)?;
+        self.prove(context)?;
+        self.watch(context)?;
+        self.start(context)?;
+        let collected = self.collect(context);
+        self.tell_waits(context)?;
+        collected?;
+        if let Some(divided) = self.divided.take() {
+            let (after, note) = divided.take_back(context.system);
+            self.tell_uses(context, vec![after])?;
+            self.tell(context, note)?;
+        }
+        Ok(())
+    }
+
+    /// Says something of every environment that is measured.
+    fn tell(&self, context: &mut Context<'_>, notes: impl IntoIterator<Item = Note>) -> Result<(), Failure> {
+        for note in notes {
+            for session in self.sessions.iter().filter(|session| session.measures) {
+                let environment = Some(session.name.clone());
+                context.emit(Event::Noted { environment, note: note.clone() })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// CPUs inside an environment that this scenario measures.
+    fn measured(&self, resolved: &Resolved, environment: &str) -> CpuSet {
+        resolved.measured_by(&self.planned.activities, environment)
+    }
+}

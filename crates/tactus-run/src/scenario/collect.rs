@@ -1,0 +1,244 @@
+//! What the probes say, from the beginning of the measurement to its end.
+
+use std::time::{Duration, Instant};
+
+use tactus_model::bundle::{INTERRUPTED, STOPPED};
+use tactus_model::event::{Event, RowStatus, Ticked};
+use tactus_model::latency::histogram;
+use tactus_model::message::{Done, End, FromProbe, Note, Tick, ToProbe};
+use tactus_model::wire::Item;
+
+use super::host_side::outside;
+use super::{Failure, POLL_INTERVAL, STOP_TIMEOUT, ScenarioRun};
+use crate::engine::Context;
+use crate::session::{Arrival, Session};
+
+/// How long a probe may be silent while it measures, beyond its ticks. Generous: an emulated guest
+/// under load on a shared machine may be held up for seconds.
+const SILENCE: Duration = Duration::from_secs(30);
+/// How many times longer everything may take over a narrow channel: facts are 100 KB or more.
+const NARROW: u32 = 5;
+/// How often the use of divided caches is read.
+const LOOK: Duration = Duration::from_secs(1);
+
+impl ScenarioRun<'_> {
+    /// Loads first, so that they are there when the measurement begins.
+    pub(super) fn start(&mut self, context: &mut Context<'_>) -> Result<(), Failure> {
+        for measures in [false, true] {
+            // What lies inside is spoken to through what is around it, which is busy once it has begun.
+            for at in (0..self.sessions.len()).rev() {
+                if self.sessions[at].measures != measures {
+                    continue;
+                }
+                if measures {
+                    self.sessions[at].running.measuring();
+                }
+                if let Err(error) = self.sessions[at].say(&ToProbe::Go) {
+                    return Err(self.broken(at, &error.to_string()));
+                }
+            }
+        }
+        for row in self.rows.clone() {
+            let planned = &context.resolved.rows[row].result;
+            let (name, environment) = (planned.name.clone(), planned.environment.clone());
+            let duration_ns = planned.planned_ns;
+            context.emit(Event::RowStarted { row, name, environment, duration_ns })?;
+        }
+        Ok(())
+    }
+
+    /// Takes in what the probes measure until all that measure are done, then ends the loads.
+    pub(super) fn collect(&mut self, context: &mut Context<'_>) -> Result<(), Failure> {
+        let mut stopping: Option<Instant> = None;
+        let silence = SILENCE + 5 * Duration::from_nanos(self.planned.tick_ns);
+        loop {
+            let open = |session: &&Session| !session.done && !session.ended;
+            let measuring = self.sessions.iter().filter(|s| s.measures).any(|s| open(&s));
+            let anything = self.sessions.iter().any(|s| open(&s));
+            if !anything {
+                return Ok(());
+            }
+            if stopping.is_none() && (context.interrupt.asked() || !measuring) {
+                stopping = Some(Instant::now());
+                for session in self.sessions.iter_mut().filter(|s| !s.done && !s.ended) {
+                    // A broken stream shows itself as an end of the stream.
+                    let _ = session.say(&ToProbe::Stop);
+                }
+            }
+            if stopping.is_some_and(|since| since.elapsed() > self.patience(STOP_TIMEOUT)) {
+                return Err(Failure::Scenario("it did not stop when it was told to, and was ended".into()));
+            }
+            let quiet =
+                self.sessions.iter().position(|s| s.measures && open(&s) && s.heard.elapsed() > silence);
+            if let Some(at) = quiet {
+                let why = format!("said nothing for {} s", silence.as_secs());
+                return Err(self.broken(at, &why));
+            }
+            if self.looked.elapsed() >= LOOK
+                && let Some(divided) = self.divided.as_mut().filter(|divided| divided.is_watched())
+            {
+                let uses = divided.uses(context.system);
+                self.tell_uses(context, uses)?;
+            }
+            self.receive(context)?;
+        }
+    }
+
+    /// A patience, longer where what is waited for passes a narrow channel.
+    pub(super) fn patience(&self, usual: Duration) -> Duration {
+        let narrow = self.sessions.iter().any(|session| session.running.budget().is_some());
+        if narrow { NARROW * usual } else { usual }
+    }
+
+    /// Waits until a condition holds for every session.
+    pub(super) fn await_all(
+        &mut self,
+        context: &mut Context<'_>,
+        patience: Duration,
+        what: &str,
+        holds: impl Fn(&Session) -> bool,
+    ) -> Result<(), Failure> {
+        let patience = self.patience(patience);
+        let until = Instant::now() + patience;
+        while let Some(at) = self.sessions.iter().position(|session| !holds(session)) {
+            if context.interrupt.asked() {
+                return Err(Failure::Interrupted);
+            }
+            if self.sessions[at].ended {
+                return Err(self.broken(at, "ended before it could measure"));
+            }
+            if Instant::now() > until {
+                return Err(self.broken(at, &format!("took more than {} s {what}", patience.as_secs())));
+            }
+            self.receive(context)?;
+        }
+        Ok(())
+    }
+
+    /// The reason that an environment gave, with its last words.
+    pub(super) fn broken(&mut self, at: usize, what: &str) -> Failure {
+        let session = &mut self.sessions[at];
+        let words = session.last_words();
+        Failure::Scenario(format!("{} {what}: {words}", session.name))
+    }
+
+    /// Takes in what has arrived, or waits a moment.
+    pub(super) fn receive(&mut self, context: &mut Context<'_>) -> Result<(), Failure> {
+        let Ok((number, arrival)) = context.arrivals.recv_timeout(POLL_INTERVAL) else { return Ok(()) };
+        // The last words of an environment that has been closed.
+        let Some(at) = self.sessions.iter().position(|session| session.number == number) else {
+            return Ok(());
+        };
+        self.sessions[at].heard = Instant::now();
+        match arrival {
+            Arrival::Item(Item::Message(message)) => self.message(context, at, message),
+            Arrival::Item(Item::Foreign(line) | Item::Unknown(line)) => {
+                self.sessions[at].keep_foreign(line);
+                Ok(())
+            }
+            Arrival::Item(Item::Lost(frames)) => {
+                let environment = self.sessions[at].name.clone();
+                Ok(context.emit(Event::FramesLost { environment, frames })?)
+            }
+            Arrival::Ended => {
+                self.sessions[at].ended = true;
+                if self.sessions[at].measures && !self.sessions[at].done {
+                    let words = self.sessions[at].last_words();
+                    let reason = format!("{} ended while it measured: {words}", self.sessions[at].name);
+                    self.finish(context, at, RowStatus::Failed, Some(&reason), None);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    pub(super) fn message(
+        &mut self,
+        context: &mut Context<'_>,
+        at: usize,
+        message: FromProbe,
+    ) -> Result<(), Failure> {
+        let environment = self.sessions[at].name.clone();
+        match message {
+            FromProbe::Hello(hello) => self.sessions[at].hello = Some(hello),
+            FromProbe::Facts { readings, last } => {
+                self.sessions[at].facts.0.extend(readings.0);
+                self.sessions[at].facts_complete |= last;
+            }
+            FromProbe::Ready => self.sessions[at].ready = true,
+            FromProbe::Proven => self.sessions[at].proven = true,
+            FromProbe::Refused(refusal) => {
+                (self.sessions[at].done, self.sessions[at].refused) = (true, true);
+                let hint = refusal.hint.map(|hint| format!("; {hint}")).unwrap_or_default();
+                return Err(Failure::Refused(format!("{environment}: {}{hint}", refusal.reason)));
+            }
+            FromProbe::Control(control) => {
+                if let Some(row) = self.row(context, at, control.activity) {
+                    context.emit(Event::Controlled { row, control })?;
+                }
+            }
+            FromProbe::Tick(tick) => {
+                if let Some(row) = self.row(context, at, tick.activity) {
+                    let p99_ns = p99(&tick);
+                    self.reached.insert(row, tick.at_ns);
+                    self.sessions[at].ticked(tick.at_ns);
+                    context.emit(Event::Ticked(Ticked::of(row, tick, p99_ns)))?;
+                }
+            }
+            FromProbe::Outlier(outlier) => {
+                if let Some(row) = self.row(context, at, outlier.activity) {
+                    context.emit(Event::Outlier { row, outlier })?;
+                }
+            }
+            FromProbe::Injected(injected) => {
+                let outside = outside(context, &environment, &injected.cpus);
+                let here = !context.resolved.environments[&environment].kind.numbers_cpus();
+                if here && injected.kind == "block" {
+                    self.blocks = self.blocks.saturating_sub(1);
+                }
+                context.emit(Event::Injected { environment, outside, injected })?;
+            }
+            // The line has taken these.
+            FromProbe::Answer(_) | FromProbe::Output(_) | FromProbe::Exited(_) => {}
+            FromProbe::Note(note) => context.emit(Event::Noted { environment: Some(environment), note })?,
+            FromProbe::Done(done) => {
+                self.sessions[at].done = true;
+                self.done(context, at, &done)?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn done(&mut self, context: &mut Context<'_>, at: usize, done: &Done) -> Result<(), Failure> {
+        for (activity, rounds) in &done.load_rounds {
+            let text = format!("the load of activity {activity} did {rounds} rounds");
+            let environment = Some(self.sessions[at].name.clone());
+            context.emit(Event::Noted { environment, note: Note::info(text) })?;
+        }
+        if self.sessions[at].measures {
+            for note in self.sessions[at].running.measured() {
+                let environment = Some(self.sessions[at].name.clone());
+                context.emit(Event::Noted { environment, note })?;
+            }
+        }
+        let seconds = tactus_model::Nanos(done.measured_ns).seconds();
+        let (status, reason) = match done.end {
+            End::Complete => (RowStatus::Measured, None),
+            End::Stopped if context.interrupt.asked() => {
+                (RowStatus::Measured, Some(format!("{INTERRUPTED}{seconds:.1} s")))
+            }
+            End::Stopped => (RowStatus::Measured, Some(format!("{STOPPED}{seconds:.1} s"))),
+            End::Break => (RowStatus::Measured, done.reason.clone()),
+            End::Failed => (RowStatus::Failed, done.reason.clone()),
+        };
+        self.finish(context, at, status, reason.as_ref(), Some(done.measured_ns));
+        Ok(())
+    }
+}
+
+/// The 99th percentile of one tick, in ns; never above the tick's exact maximum.
+fn p99(tick: &Tick) -> Option<u64> {
+    let mut counts = histogram();
+    tick.counts.add_to(&mut counts).ok()?;
+    (!counts.is_empty()).then(|| counts.value_at_quantile(0.99).min(tick.now.max_ns))
+}

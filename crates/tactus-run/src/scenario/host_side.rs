@@ -1,0 +1,115 @@
+//! What is done and watched from the machine itself while a scenario is measured: the partition of its
+//! caches, and the threads of virtual CPUs.
+
+use std::time::Instant;
+
+use tactus_model::CpuSet;
+use tactus_model::activity::Fault;
+use tactus_model::event::Event;
+use tactus_model::message::What;
+use tactus_model::partition::CacheUse;
+
+use super::{Failure, ScenarioRun};
+use crate::engine::Context;
+use crate::partition;
+use crate::plan::{ResolvedActivity, ResolvedScenario};
+use crate::vcpu_watch::{Hold, Watch};
+
+impl ScenarioRun<'_> {
+    /// Divides the machine's caches, where the scenario says so.
+    pub(super) fn divide(&mut self, context: &mut Context<'_>) -> Result<(), Failure> {
+        let Some(wanted) = self.planned.partition else { return Ok(()) };
+        if self.planned.no_side_effects {
+            let reason = "its `partition` changes the machine, which was to be left as it is";
+            return Err(Failure::Refused(reason.into()));
+        }
+        let measuring = |a: &&ResolvedActivity| matches!(a.activity.what, What::Measure { .. });
+        let mut measured = CpuSet::default();
+        for at in self.planned.activities.iter().filter(measuring) {
+            measured = measured.or(&outside(context, &at.environment, &at.activity.cpus));
+        }
+        let (id, online) = (context.guardian.id(), &context.machine.online);
+        let promise = |how| context.guardian.promise(how);
+        let divided = partition::make(context.system, id, wanted, &measured, online, promise)
+            .map_err(|reason| Failure::Refused(format!("`partition`: {reason}")))?;
+        self.tell(context, divided.notes())?;
+        self.tell_uses(context, vec![divided.before().clone()])?;
+        self.divided = Some(divided);
+        Ok(())
+    }
+
+    pub(super) fn tell_uses(
+        &mut self,
+        context: &mut Context<'_>,
+        uses: Vec<CacheUse>,
+    ) -> Result<(), Failure> {
+        self.looked = Instant::now();
+        for event in partition::seen(uses) {
+            context.emit(event)?;
+        }
+        Ok(())
+    }
+
+    /// Watches over the threads that run virtual CPUs, and begins to hold those that are to be held.
+    pub(super) fn watch(&mut self, context: &Context<'_>) -> Result<(), Failure> {
+        for session in &mut self.sessions {
+            let holds: Vec<Hold> = holds(self.planned, &session.name).collect();
+            let threads = session.running.vcpus();
+            if threads.is_empty() && !holds.is_empty() {
+                let why = "no threads of virtual CPUs are known that could be held";
+                let hint = "`hold-vcpu` is for virtual machines that this tactus starts or attaches to";
+                return Err(Failure::Refused(format!("{}: {why}; {hint}", session.name)));
+            }
+            if threads.is_empty() || (holds.is_empty() && !session.measures) {
+                continue;
+            }
+            let layout = &context.resolved.environments[&session.name].layout;
+            let housekeeping = context.machine.housekeeping(&context.resolved.measured);
+            let asked = !holds.is_empty();
+            match Watch::start(context.system, context.guardian, &threads, layout, &housekeeping, holds) {
+                Ok(watch) => self.watches.push((session.number, watch)),
+                Err(why) if asked => return Err(Failure::Refused(format!("{}: {why}", session.name))),
+                // Without the host's record the guest is measured all the same.
+                Err(error) => tracing::debug!(%error, "no watch over virtual CPUs"),
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the watches and tells what they saw.
+    pub(super) fn tell_waits(&mut self, context: &mut Context<'_>) -> Result<(), Failure> {
+        for (number, watch) in std::mem::take(&mut self.watches) {
+            let Some(session) = self.sessions.iter().find(|session| session.number == number) else {
+                continue;
+            };
+            let environment = session.name.clone();
+            let (waits, injected) = watch.finish(session.began);
+            if let Some(waits) = waits {
+                context.emit(Event::Waited { environment: environment.clone(), waits })?;
+            }
+            for injected in injected {
+                let outside = outside(context, &environment, &injected.cpus);
+                context.emit(Event::Injected { environment: environment.clone(), outside, injected })?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What is to be done to the virtual CPUs of an environment.
+fn holds<'a>(planned: &'a ResolvedScenario, name: &'a str) -> impl Iterator<Item = Hold> + 'a {
+    planned.activities.iter().filter(move |at| at.environment == name).filter_map(|at| {
+        match &at.activity.what {
+            What::Fault(Fault::HoldVcpu(table)) => {
+                Some(Hold { activity: at.activity.id, cpus: at.activity.cpus.clone(), table: table.clone() })
+            }
+            _ => None,
+        }
+    })
+}
+
+/// CPUs of the machine that CPUs of an environment run on.
+pub(super) fn outside(context: &Context<'_>, environment: &str, cpus: &CpuSet) -> CpuSet {
+    let laid_out = context.resolved.environments[environment].laid_out();
+    laid_out.iter().filter(|(inside, _)| cpus.contains(*inside)).map(|(_, outside)| *outside).collect()
+}

@@ -1,0 +1,147 @@
+//! Every probe has its job, and has shown that it can be believed.
+
+use std::time::Duration;
+
+use tactus_model::Evidence;
+use tactus_model::activity::Fault;
+use tactus_model::control::ControlBy;
+use tactus_model::event::Event;
+use tactus_model::message::{Activity, Job, ToProbe, What};
+use tactus_system::System;
+use tactus_system::guardian::Guardian;
+use tactus_system::guardian::block_undos;
+
+use super::{Failure, ScenarioRun};
+use crate::engine::Context;
+use crate::session::Session;
+use crate::settings::{Settings, settings};
+
+/// How long a probe may take to prepare a job; one that hears nothing is booted with it.
+const PREPARATION: Duration = Duration::from_secs(90);
+
+impl ScenarioRun<'_> {
+    /// Gives every probe its job and waits until all are ready.
+    pub(super) fn prepare(&mut self, context: &mut Context<'_>) -> Result<(), Failure> {
+        for at in 0..self.sessions.len() {
+            let name = self.sessions[at].name.clone();
+            let emulated = self.sessions[at].evidence == Some(Evidence::Emulated);
+            let own = self.activities(&name).filter(|activity| !from_outside(activity));
+            let activities: Vec<Activity> = own.map(|activity| as_there(activity, emulated)).collect();
+            let measures = activities.iter().any(|a| matches!(a.what, What::Measure { .. }));
+            let made = settings(context, self.planned, &name, &self.sessions[at].facts);
+            let Settings { changes, restore, promises } =
+                made.map_err(|reason| Failure::Scenario(format!("{name}: {reason}")))?;
+            self.promises.extend(promises);
+            let control = control(&self.planned.control, measures, emulated);
+            self.promise_blocks(context, &name, &activities, &control)?;
+            let environment = &context.resolved.environments[&name];
+            self.sessions[at].sets = !changes.is_empty();
+            let job = Job {
+                // What only makes load goes on until those that measure are done, and is then told to stop.
+                duration_ns: if measures { self.planned.duration_ns } else { u64::MAX / 4 },
+                tick_ns: self.planned.tick_ns,
+                control,
+                no_side_effects: self.planned.no_side_effects,
+                housekeeping: environment.housekeeping.clone(),
+                activities,
+                changes,
+                restore,
+                budget: self.sessions[at].running.budget().unwrap_or(0),
+            };
+            self.sessions[at].measures = measures;
+            if let Err(error) = self.sessions[at].give(job) {
+                return Err(self.broken(at, &error.to_string()));
+            }
+        }
+        self.await_all(context, PREPARATION, "to prepare its job", |session| session.ready)?;
+        // What was measured under are the settings that were made.
+        for at in 0..self.sessions.len() {
+            if self.sessions[at].sets {
+                let (environment, facts) = (self.sessions[at].name.clone(), self.sessions[at].facts.clone());
+                let readings = facts.0.len();
+                let facts = Some(Box::new(facts));
+                context.emit(Event::FactsCollected { environment, readings, facts })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Promises that what a block changes of a kernel that lives on is taken back.
+    pub(super) fn promise_blocks(
+        &mut self,
+        context: &Context<'_>,
+        name: &str,
+        activities: &[Activity],
+        control: &ControlBy,
+    ) -> Result<(), Failure> {
+        if context.resolved.environments[name].kind.numbers_cpus() {
+            return Ok(());
+        }
+        let faults: Vec<&Fault> = activities
+            .iter()
+            .filter_map(|activity| if let What::Fault(fault) = &activity.what { Some(fault) } else { None })
+            .collect();
+        self.blocks += faults.iter().filter(|fault| matches!(fault, Fault::Block(_))).count();
+        let proving = if let ControlBy::Fault(fault) = control { Some(fault) } else { None };
+        let failed = |error| Failure::Scenario(format!("{name}: the guardian cannot be told: {error}"));
+        // A container inside another machine has that one's kernel.
+        let outer = context.resolved.environments[name].spec.inside.as_ref();
+        let outer = outer.and_then(|outer| self.sessions.iter().position(|session| session.name == *outer));
+        let (guardian, system): (&Guardian, &dyn System) = match outer {
+            Some(at) => {
+                let nest = self.sessions[at].nest(context.guardian).map_err(failed)?;
+                (&nest.guardian, &nest.system)
+            }
+            None => (context.guardian, context.system),
+        };
+        for how in faults.into_iter().chain(proving).flat_map(|fault| block_undos(fault, system)) {
+            self.promises.push(guardian.promise(how).map_err(failed)?);
+        }
+        Ok(())
+    }
+
+    /// Lets one instrument after the other prove itself. Environments share CPUs: what two of them hold them
+    /// for at once would be seen at the size of both.
+    pub(super) fn prove(&mut self, context: &mut Context<'_>) -> Result<(), Failure> {
+        for at in 0..self.sessions.len() {
+            if self.sessions[at].proven {
+                continue;
+            }
+            if let Err(error) = self.sessions[at].say(&ToProbe::Prove) {
+                return Err(self.broken(at, &error.to_string()));
+            }
+            let number = self.sessions[at].number;
+            let proven = |session: &Session| session.number != number || session.proven;
+            self.await_all(context, PREPARATION, "to prove its instrument", proven)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn activities<'s>(&'s self, environment: &'s str) -> impl Iterator<Item = &'s Activity> {
+        self.planned.activities.iter().filter(move |a| a.environment == environment).map(|a| &a.activity)
+    }
+}
+
+/// Whether the host side carries an activity out.
+fn from_outside(activity: &Activity) -> bool {
+    matches!(&activity.what, What::Fault(fault) if fault.from_outside())
+}
+
+/// An activity as it is in an environment whose processor is emulated, or is not.
+fn as_there(activity: &Activity, emulated: bool) -> Activity {
+    match &activity.what {
+        What::Fault(fault) if emulated => {
+            Activity { what: What::Fault(fault.emulated()), ..activity.clone() }
+        }
+        _ => activity.clone(),
+    }
+}
+
+/// What proves the instrument of a probe.
+fn control(planned: &ControlBy, measures: bool, emulated: bool) -> ControlBy {
+    match planned {
+        _ if !measures => ControlBy::Nothing,
+        ControlBy::Fault(fault) if emulated => ControlBy::Fault(fault.emulated()),
+        planned => planned.clone(),
+    }
+}

@@ -1,0 +1,108 @@
+//! Its environments come up, one after the other.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use tactus_environment::{Setting, Usable};
+use tactus_model::event::Event;
+use tactus_model::message::{Note, PROTOCOL};
+use tactus_system::System;
+
+use super::{Failure, ScenarioRun};
+use crate::engine::Context;
+
+/// How long an environment may take until its probe's first word.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+impl ScenarioRun<'_> {
+    /// Starts an environment and waits for its probe's hello and facts.
+    pub(crate) fn bring_up(
+        &mut self,
+        context: &mut Context<'_>,
+        number: usize,
+        name: &str,
+    ) -> Result<(), Failure> {
+        context.emit(Event::EnvironmentStarting { environment: name.to_owned() })?;
+        let environment = &context.resolved.environments[name];
+        let began = Instant::now();
+        let slug = format!("{number:02}-{}", tactus_model::bundle::slug(name));
+        let failed = |what: &str, error: std::io::Error| Failure::Scenario(format!("{what}: {error}"));
+        let measured = self.measured(context.resolved, name);
+        let housekeeping = context.resolved.housekeeping_around(name, context.machine);
+        let outer = environment.spec.inside.clone();
+        let ground = outer.as_ref().and_then(|outer| self.sessions.iter().position(|s| s.name == *outer));
+        if let (Some(outer), None) = (&outer, ground) {
+            return Err(Failure::Scenario(format!("{name} lies inside {outer}, which is not up")));
+        }
+        let nest = match ground {
+            None => None,
+            Some(at) => {
+                let nest = self.sessions[at].nest(context.guardian);
+                Some(nest.map_err(|error| failed("nothing can be put inside", error))?)
+            }
+        };
+        let workspace = match nest {
+            None => {
+                let dir = context.workspace.join(slug);
+                fs::create_dir_all(&dir).map(|()| dir)
+            }
+            Some(nest) => nest.workspace(&slug),
+        };
+        let workspace = workspace.map_err(|error| failed("no private directory", error))?;
+        let system: &dyn System = nest.map_or(context.system, |nest| &nest.system);
+        if nest.is_some()
+            && let Usable::No { reason, remedy } = environment.kind.usable_as(&environment.spec, system)
+        {
+            let outer = outer.unwrap_or_default();
+            return Err(Failure::Refused(format!("{name}, inside {outer}: {reason}; {remedy}")));
+        }
+        let console =
+            context.consoles.join(format!("{:02}-{}.log", number + 1, tactus_model::bundle::slug(name)));
+        let running = environment.kind.start(&Setting {
+            system,
+            guardian: nest.map_or(context.guardian, |nest| &nest.guardian),
+            name,
+            spec: &environment.spec,
+            layout: &environment.near,
+            housekeeping,
+            measured: measured.clone(),
+            workspace: &workspace,
+            console,
+            patience: PATIENCE,
+        })?;
+        let at = self.sessions.len();
+        let inherited = ground.and_then(|at| self.sessions[at].evidence);
+        let mut opened = context.open(name, running, measured);
+        opened.inside = outer;
+        self.sessions.push(opened);
+        self.await_all(context, PATIENCE, "to say hello", |session| {
+            session.hello.is_some() && session.facts_complete
+        })?;
+        let session = &mut self.sessions[at];
+        let after_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        if let Some(hello) = &session.hello
+            && hello.protocol != PROTOCOL
+        {
+            return Err(Failure::Scenario(format!(
+                "the probe speaks protocol {}, this tactus {PROTOCOL}",
+                hello.protocol
+            )));
+        }
+        // What lies inside stands on the ground of what is around it.
+        let evidence = inherited.unwrap_or_else(|| session.running.evidence(&session.facts));
+        session.evidence = Some(evidence);
+        let facts = Box::new(session.facts.clone());
+        let mut notes = session.running.after_hello()?;
+        if let Some(outer) = &session.inside {
+            let cpus = environment.near.outside();
+            notes.insert(0, Note::info(format!("{} in {outer}, on its CPUs {cpus}", environment.spec.kind)));
+        }
+        context.emit(Event::EnvironmentUp { environment: name.to_owned(), evidence, after_ms })?;
+        let readings = facts.0.len();
+        context.emit(Event::FactsCollected { environment: name.to_owned(), readings, facts: Some(facts) })?;
+        for note in notes {
+            context.emit(Event::Noted { environment: Some(name.to_owned()), note })?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,231 @@
+//! The conversation with the probe of one environment.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use tactus_environment::{Running, Stream};
+use tactus_model::control::ControlBy;
+use tactus_model::facts::Facts;
+use tactus_model::message::{FromProbe, Hello, Job, ToProbe};
+use tactus_model::wire::{Decoder, Item};
+use tactus_model::{CpuSet, Evidence};
+use tactus_system::guardian::Guardian;
+use tactus_system::{Connection, Remote, monotonic_ns};
+
+use super::nested::Nest;
+
+/// What arrives from an environment.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "nearly all of them are items, and few are waiting at any time"
+)]
+#[derive(Debug)]
+pub enum Arrival {
+    /// A message, foreign text or a loss.
+    Item(Item<FromProbe>),
+    /// The stream has ended.
+    Ended,
+}
+
+/// An environment that is up, with its probe.
+pub struct Session {
+    /// Its number within the run.
+    pub number: usize,
+    /// The plan's name for it.
+    pub name: String,
+    /// The environment that it lies inside.
+    pub inside: Option<String>,
+    /// CPUs inside that it was started to measure on.
+    pub measured: CpuSet,
+    /// The environment.
+    pub running: Box<dyn Running>,
+    /// What the probe said of itself.
+    pub hello: Option<Hello>,
+    /// What the probe read.
+    pub facts: Facts,
+    /// Whether all facts have arrived.
+    pub facts_complete: bool,
+    /// The probe has prepared its job.
+    pub ready: bool,
+    /// The control of its job is over, or there is none.
+    pub proven: bool,
+    /// What its numbers are worth, once that is known.
+    pub evidence: Option<Evidence>,
+    /// The job measures something (rather than only making load).
+    pub measures: bool,
+    /// The job makes settings: its facts come again once they are made.
+    pub sets: bool,
+    /// The job has ended.
+    pub done: bool,
+    /// The probe could not take its last job.
+    pub refused: bool,
+    /// The stream has ended.
+    pub ended: bool,
+    /// When it began to measure, CLOCK_MONOTONIC of this machine in ns: the earliest that any of its ticks
+    /// allows. A tick arrives when it has been measured, or later.
+    pub began: Option<u64>,
+    /// When the probe last said anything.
+    pub heard: Instant,
+    /// The last lines that were no frames.
+    pub foreign: Vec<String>,
+    /// What others need that lie inside it.
+    nest: Option<Nest>,
+    connection: Arc<Connection>,
+    reader: Option<JoinHandle<()>>,
+}
+
+const FOREIGN_LINES: usize = 20;
+
+impl Session {
+    /// Begins to listen; what arrives goes to `to` with the number of this session.
+    pub fn open(
+        name: &str,
+        mut running: Box<dyn Running>,
+        measured: CpuSet,
+        number: usize,
+        to: Sender<(usize, Arrival)>,
+    ) -> Self {
+        let (reader, writer) = match running.take_stream() {
+            Some(Stream { reader, writer }) => (Some(reader), Some(writer)),
+            None => (None, None),
+        };
+        let connection = Arc::new(Connection::new(writer));
+        let heard = Arc::clone(&connection);
+        let reader = reader.map(|reader| std::thread::spawn(move || listen(reader, &heard, number, &to)));
+        Self {
+            number,
+            name: name.to_owned(),
+            inside: None,
+            measured,
+            running,
+            hello: None,
+            facts: Facts::default(),
+            facts_complete: false,
+            ready: false,
+            proven: false,
+            evidence: None,
+            measures: false,
+            sets: false,
+            done: false,
+            refused: false,
+            ended: false,
+            began: None,
+            heard: Instant::now(),
+            foreign: Vec::new(),
+            nest: None,
+            connection,
+            reader,
+        }
+    }
+
+    /// Says something to the probe.
+    ///
+    /// # Errors
+    /// When the stream is broken.
+    pub fn say(&mut self, message: &ToProbe) -> io::Result<()> {
+        self.connection.say(message)
+    }
+
+    /// What environments inside this one need; made when the first one comes.
+    ///
+    /// # Errors
+    /// When its probe does not do its part.
+    pub fn nest(&mut self, guardian: &Guardian) -> io::Result<&Nest> {
+        if self.nest.is_none() {
+            let arch = self.hello.as_ref().map_or(std::env::consts::ARCH, |hello| hello.arch.as_str());
+            let system = Remote::new(Arc::clone(&self.connection), arch);
+            self.nest = Some(Nest::make(system, guardian, &self.name)?);
+        }
+        self.nest.as_ref().ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    /// Whether the next scenario may use it as it is: its job has ended well and left nothing behind.
+    pub fn is_reusable(&self) -> bool {
+        self.done && !self.ended && !self.sets && self.facts_complete
+    }
+
+    /// Gives the probe its job.
+    ///
+    /// # Errors
+    /// When the stream is broken.
+    pub fn give(&mut self, job: Job) -> io::Result<()> {
+        (self.ready, self.done, self.refused, self.began) = (false, false, false, None);
+        self.proven = job.control == ControlBy::Nothing;
+        self.say(&ToProbe::Job(job))
+    }
+
+    /// A tick that ended `at_ns` after the beginning has arrived now.
+    pub fn ticked(&mut self, at_ns: u64) {
+        let began = monotonic_ns().saturating_sub(at_ns);
+        self.began = Some(self.began.map_or(began, |known| known.min(began)));
+    }
+
+    /// Keeps a line that was no frame, for the case that something goes wrong.
+    pub fn keep_foreign(&mut self, line: String) {
+        if self.foreign.len() == FOREIGN_LINES {
+            self.foreign.remove(0);
+        }
+        self.foreign.push(line);
+    }
+
+    /// Why the stream ended: the environment's own words, else what came instead of frames.
+    pub fn last_words(&mut self) -> String {
+        let own = self.running.last_words();
+        match own {
+            Some(words) if !words.trim().is_empty() => words,
+            _ if !self.foreign.is_empty() => self.foreign.join("\n"),
+            _ => "it ended without a word".into(),
+        }
+    }
+
+    /// Ends the environment.
+    pub fn close(mut self) {
+        drop(self.nest.take());
+        // A refusal shows itself as an end that has to be forced.
+        let _ = self.say(&ToProbe::Quit);
+        self.connection.hang_up();
+        self.running.stop();
+        if let Some(reader) = self.reader.take() {
+            let _ = reader.join();
+        }
+    }
+}
+
+fn listen(
+    mut reader: Box<dyn io::Read + Send>,
+    connection: &Connection,
+    number: usize,
+    to: &Sender<(usize, Arrival)>,
+) {
+    let mut decoder = Decoder::new();
+    let mut buffer = vec![0; 64 * 1024];
+    loop {
+        let items = match reader.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(n) => decoder.feed(&buffer[..n]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(_) => break,
+        };
+        for item in items {
+            let item = match item {
+                Item::Message(message) => match connection.take(message) {
+                    Some(message) => Item::Message(message),
+                    None => continue,
+                },
+                other => other,
+            };
+            if to.send((number, Arrival::Item(item))).is_err() {
+                connection.ended();
+                return;
+            }
+        }
+    }
+    connection.ended();
+    for item in decoder.finish() {
+        let _ = to.send((number, Arrival::Item(item)));
+    }
+    let _ = to.send((number, Arrival::Ended));
+}

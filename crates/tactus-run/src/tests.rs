@@ -1,0 +1,472 @@
+//! The engine against environments whose probes follow a script: what they say is written here, word
+//! by word, so that every way of going wrong can be played.
+
+mod resume;
+
+use std::collections::BTreeMap;
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+use tactus_bundle::{self as bundle, BundleError, Trust, Writer};
+use tactus_environment::{Environment, Running, Setting, StartError, Stream, Usable};
+use tactus_model::CpuSet;
+use tactus_model::activity::{Cpu, Load, Measure, Policy, Timer};
+use tactus_model::bundle::{Contents, Machine};
+use tactus_model::event::{Event, RowStatus, RunStatus, Stamped};
+use tactus_model::facts::Facts;
+use tactus_model::latency::{Latency, Sparse};
+use tactus_model::message::{
+    Activity, Control, Done, End, FromProbe, Hello, PROTOCOL, Refusal, ThreadCounters, Tick, ToProbe, What,
+};
+use tactus_model::plan::{self, Plan};
+use tactus_model::series::SeriesKey;
+use tactus_model::topology::Topology;
+use tactus_model::wire::{Decoder, Encoder, Item};
+use tactus_system::guardian::Guardian;
+use tactus_system::{Real, System};
+
+use super::{Interrupt, Recorder, Sink, run};
+use crate::plan::{Choices, Resolved, ResolvedActivity, Source, resolve};
+
+/// What a scripted probe does when it is told to go.
+#[derive(Clone, Copy)]
+enum Script {
+    /// Three ticks, then done.
+    Good,
+    /// The same among a kernel's own words, with one damaged frame and one that never arrives.
+    Noisy,
+    /// Two ticks, then the stream ends.
+    Dies,
+    /// It refuses the job.
+    Refuses,
+    /// It never says hello.
+    Mute,
+    /// It speaks another version.
+    Foreign,
+    /// It measures until it is told to stop.
+    Endless,
+}
+
+struct Scripted(Script);
+
+macro_rules! scripted {
+    ($($name:ident: $script:ident),+) => { $(static $name: Scripted = Scripted(Script::$script);)+ };
+}
+
+scripted!(GOOD: Good, NOISY: Noisy, DIES: Dies, REFUSES: Refuses, MUTE: Mute, FOREIGN: Foreign, ENDLESS: Endless);
+
+impl Environment for Scripted {
+    fn kind(&self) -> &'static str {
+        "scripted"
+    }
+
+    fn about(&self) -> &'static str {
+        "A probe that follows a script."
+    }
+
+    fn usable(&self, _: &dyn System) -> Usable {
+        Usable::Yes { remark: None }
+    }
+
+    fn start(&self, _: &Setting<'_>) -> Result<Box<dyn Running>, StartError> {
+        let (to_probe, from_host) = channel();
+        let (to_host, from_probe) = channel();
+        let script = self.0;
+        std::thread::spawn(move || play(script, &from_host, &to_host));
+        Ok(Box::new(Played(Some(Stream {
+            reader: Box::new(Pipe { from: from_probe, rest: Vec::new() }),
+            writer: Box::new(Mouth(to_probe)),
+        }))))
+    }
+}
+
+struct Played(Option<Stream>);
+
+impl Running for Played {
+    fn take_stream(&mut self) -> Option<Stream> {
+        self.0.take()
+    }
+
+    fn last_words(&mut self) -> Option<String> {
+        Some("Kernel panic - not syncing: the script says so".into())
+    }
+
+    fn stop(&mut self) {}
+}
+
+struct Pipe {
+    from: Receiver<Vec<u8>>,
+    rest: Vec<u8>,
+}
+
+impl Read for Pipe {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.rest.is_empty() {
+            let Ok(bytes) = self.from.recv() else { return Ok(0) };
+            self.rest = bytes;
+        }
+        let n = self.rest.len().min(buffer.len());
+        buffer[..n].copy_from_slice(&self.rest[..n]);
+        self.rest.drain(..n);
+        Ok(n)
+    }
+}
+
+struct Mouth(Sender<Vec<u8>>);
+
+impl Write for Mouth {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.send(bytes.to_vec()).map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The probe's side of the script.
+struct Probe {
+    script: Script,
+    encoder: Encoder,
+    to: Sender<Vec<u8>>,
+    total: Latency,
+}
+
+impl Probe {
+    fn frames(&mut self, message: &FromProbe) -> Vec<u8> {
+        self.encoder.encode(message).expect("JSON")
+    }
+
+    fn say(&mut self, message: &FromProbe) {
+        let bytes = self.frames(message);
+        let _ = self.to.send(bytes);
+    }
+
+    fn done(&mut self, end: End) {
+        let load_rounds = Vec::new();
+        self.say(&FromProbe::Done(Done { end, reason: None, measured_ns: 3_000_000_000, load_rounds }));
+    }
+
+    /// Two probes that prove themselves at once disturb each other: it is then not proven.
+    fn prove(&mut self) {
+        static PROVING: AtomicU32 = AtomicU32::new(0);
+        let alone = PROVING.fetch_add(1, Ordering::SeqCst) == 0;
+        std::thread::sleep(Duration::from_millis(30));
+        PROVING.fetch_sub(1, Ordering::SeqCst);
+        self.say(&FromProbe::Control(Control {
+            activity: 0,
+            series: SeriesKey { cpu: 0, thread: 0, priority: 95, kind: "thread".into() },
+            injected_ns: 1_000_000,
+            seen_ns: 1_000_000,
+            noise_ns: 10_000,
+            proven: alone,
+            attempts: 1,
+            by: "hog".into(),
+        }));
+        self.say(&FromProbe::Proven);
+    }
+
+    fn measure(&mut self) {
+        let ticks = if matches!(self.script, Script::Dies) { 2 } else { 3 };
+        for n in 0..ticks {
+            let tick = FromProbe::Tick(tick(n, &mut self.total));
+            if matches!(self.script, Script::Noisy) && n == 1 {
+                // The number is used up and the frames never arrive.
+                let _ =
+                    self.to.send(b"[   12.3] random: crng init done\r\n{\"q\":\x00\xff broken\n".to_vec());
+                let _ = self.frames(&tick);
+            } else {
+                self.say(&tick);
+            }
+        }
+    }
+}
+
+fn play(script: Script, from: &Receiver<Vec<u8>>, to: &Sender<Vec<u8>>) {
+    let mut probe = Probe { script, encoder: Encoder::new(), to: to.clone(), total: Latency::new() };
+    if matches!(script, Script::Mute) {
+        return;
+    }
+    probe.say(&FromProbe::Hello(Hello {
+        protocol: if matches!(script, Script::Foreign) { PROTOCOL + 1 } else { PROTOCOL },
+        version: "0".into(),
+        arch: "x86_64".into(),
+        pid: 1,
+        monotonic_ns: 0,
+        realtime_ns: 0,
+        can: Vec::new(),
+    }));
+    let mut readings = Facts::default();
+    readings.keep("/proc/version", "Linux scripted");
+    probe.say(&FromProbe::Facts { readings, last: true });
+    let mut decoder = Decoder::new();
+    while let Ok(bytes) = from.recv() {
+        for item in decoder.feed::<ToProbe>(&bytes) {
+            match (item, script) {
+                (Item::Message(ToProbe::Job(_)), Script::Refuses) => {
+                    probe.say(&FromProbe::Refused(Refusal {
+                        reason: "SCHED_FIFO is not allowed".into(),
+                        hint: Some("allow it".into()),
+                    }));
+                }
+                (Item::Message(ToProbe::Job(_)), _) => probe.say(&FromProbe::Ready),
+                (Item::Message(ToProbe::Prove), _) => probe.prove(),
+                (Item::Message(ToProbe::Go), _) => {
+                    probe.measure();
+                    match script {
+                        Script::Dies => return,
+                        Script::Endless => {}
+                        _ => probe.done(End::Complete),
+                    }
+                }
+                (Item::Message(ToProbe::Stop), _) => probe.done(End::Stopped),
+                (Item::Message(ToProbe::Quit), _) => return,
+                _ => {}
+            }
+        }
+    }
+}
+
+fn tick(n: u64, total: &mut Latency) -> Tick {
+    let mut now = Latency::new();
+    for value in [5_000 + n, 7_000, 9_000 + n] {
+        now.record(value, 200_000);
+    }
+    total.merge(&now);
+    Tick {
+        activity: 0,
+        series: SeriesKey { cpu: 0, thread: 0, priority: 95, kind: "thread".into() },
+        n,
+        at_ns: (n + 1) * 1_000_000_000,
+        now: now.totals,
+        total: total.totals,
+        counts: Sparse::of(&now.raw),
+        missed: Sparse::of(&now.missed),
+        thread: ThreadCounters::default(),
+    }
+}
+
+/// A plan of one scenario per name, each in the scripted environment of that name.
+fn written(scripts: &[(&str, &'static Scripted)]) -> Plan {
+    let scenario = |(name, _): &(&str, &'static Scripted)| plan::Scenario {
+        name: Some((*name).into()),
+        environment: Some((*name).into()),
+        measurement: Some(Measure::Timer(Timer::default())),
+        policy: Some(Policy::Fifo),
+        duration: Some(tactus_model::Nanos::from_secs(3)),
+        ..plan::Scenario::default()
+    };
+    let environment = |(name, _): &(&str, &'static Scripted)| {
+        let environment = plan::Environment { kind: "host".into(), ..plan::Environment::default() };
+        ((*name).to_owned(), environment)
+    };
+    Plan {
+        name: "scripted".into(),
+        environment: scripts.iter().map(environment).collect(),
+        scenario: scripts.iter().map(scenario).collect(),
+        ..Plan::default()
+    }
+}
+
+fn resolved(scripts: &[(&str, &'static Scripted)]) -> Resolved {
+    resolved_as(&written(scripts), &Choices::default(), scripts)
+}
+
+fn resolved_as(plan: &Plan, choices: &Choices, scripts: &[(&str, &'static Scripted)]) -> Resolved {
+    let source = Source::new("test", "");
+    let mut resolved =
+        resolve(plan, &source, choices, &Topology::of(&Facts::default()), &Real).expect("a good plan");
+    for (name, script) in scripts {
+        resolved.environments.get_mut(*name).expect("it was put in").kind = *script;
+    }
+    resolved
+}
+
+/// Every event of a run, for a look at what happened; it may ask for the end at the last tick.
+#[derive(Default)]
+struct Witness {
+    events: Vec<Event>,
+    stops: Option<Interrupt>,
+}
+
+impl Sink for Witness {
+    fn take(&mut self, event: &Stamped) -> Result<(), BundleError> {
+        if let (Event::Ticked(ticked), Some(interrupt)) = (&event.event, &self.stops)
+            && ticked.n == 2
+        {
+            interrupt.ask();
+        }
+        self.events.push(event.event.clone());
+        Ok(())
+    }
+}
+
+fn perform(
+    scripts: &[(&str, &'static Scripted)],
+    dir: &Path,
+    stop_at_last_tick: bool,
+) -> (RunStatus, Contents, Vec<Event>) {
+    perform_resolved(&resolved(scripts), dir, stop_at_last_tick)
+}
+
+fn perform_resolved(
+    resolved: &Resolved,
+    dir: &Path,
+    stop_at_last_tick: bool,
+) -> (RunStatus, Contents, Vec<Event>) {
+    let results: Vec<_> = resolved.rows.iter().map(|row| row.result.clone()).collect();
+    let bundle = dir.join("bundle");
+    let writer = Writer::create(&bundle, &resolved.plan, &results, Machine::default()).expect("a bundle");
+    perform_into(writer, resolved, dir, stop_at_last_tick)
+}
+
+fn perform_into(
+    writer: Writer,
+    resolved: &Resolved,
+    dir: &Path,
+    stop_at_last_tick: bool,
+) -> (RunStatus, Contents, Vec<Event>) {
+    let interrupt = Interrupt::default();
+    let bundle = dir.join("bundle");
+    let mut recorder = Recorder::new(writer, resolved);
+    let mut witness = Witness { events: Vec::new(), stops: stop_at_last_tick.then(|| interrupt.clone()) };
+    let interrupt = &interrupt;
+    let guardian = Guardian::start(&Real).expect("a guardian");
+    let machine = Topology::of(&Facts::default());
+    let sinks: Vec<&mut dyn Sink> = vec![&mut recorder, &mut witness];
+    let status = run(resolved, &Real, &guardian, &machine, dir, dir, interrupt, sinks).expect("a run");
+    guardian.finish();
+    recorder.into_writer().finish(status).expect("an end");
+    (status, bundle::read(&bundle, Trust::Whole).expect("a whole bundle"), witness.events)
+}
+
+#[test]
+fn what_a_probe_measures_is_in_the_bundle() {
+    let dir = tempfile::tempdir().unwrap();
+    let (status, contents, events) = perform(&[("a", &GOOD)], dir.path(), false);
+    assert_eq!(status, RunStatus::Complete);
+    let row = &contents.rows[0];
+    assert_eq!((row.result.status, row.result.reason.as_deref()), (RowStatus::Measured, None));
+    let all = row.result.all.as_ref().unwrap();
+    assert_eq!((all.cycles, all.lost, all.min_ns, all.max_ns), (9, 0, Some(5_000), Some(9_002)));
+    assert_eq!(row.result.measured_ns, 3_000_000_000);
+    assert_eq!(contents.facts["a"].text("/proc/version"), Some("Linux scripted"));
+    assert!(matches!(events.first(), Some(Event::RunStarted { rows: 1, .. })));
+    assert!(matches!(events.last(), Some(Event::RunFinished { .. })));
+}
+
+#[test]
+fn several_environments_are_up_at_once_and_a_load_ends_with_the_measurement() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut resolved = resolved(&[("a", &GOOD), ("b", &ENDLESS)]);
+    // One scenario: the measurement in `a`, its load in `b`.
+    let load = Activity { id: 1, cpus: CpuSet::one(0), what: What::Load(Load::Cpu(Cpu::default())) };
+    resolved.scenarios[0].activities.push(ResolvedActivity { environment: "b".into(), activity: load });
+    resolved.scenarios.truncate(1);
+    resolved.rows.truncate(1);
+    let (status, contents, events) = perform_resolved(&resolved, dir.path(), false);
+    assert_eq!(status, RunStatus::Complete);
+    assert_eq!(contents.rows.len(), 1);
+    assert_eq!(contents.rows[0].result.status, RowStatus::Measured);
+    assert_eq!(contents.rows[0].result.reason, None);
+    let at = |wanted: &dyn Fn(&Event) -> bool| events.iter().position(wanted).expect("it happened");
+    let up = |name: &'static str| {
+        at(&move |e| matches!(e, Event::EnvironmentUp { environment, .. } if environment == name))
+    };
+    let started = at(&|e| matches!(e, Event::RowStarted { .. }));
+    assert!(up("a") < started && up("b") < started, "both are up before anything is measured");
+}
+
+#[test]
+fn environments_that_share_cpus_prove_their_instruments_one_after_the_other() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut resolved = resolved(&[("a", &GOOD), ("b", &GOOD)]);
+    // One scenario that measures in both.
+    let beside = resolved.scenarios.pop().expect("two");
+    resolved.scenarios[0].activities.extend(beside.activities);
+    resolved.scenarios[0].rows = 0..2;
+    let (status, contents, events) = perform_resolved(&resolved, dir.path(), false);
+    assert_eq!(status, RunStatus::Complete);
+    let controls: Vec<(usize, bool)> = events
+        .iter()
+        .filter_map(|event| {
+            if let Event::Controlled { row, control } = event { Some((*row, control.proven)) } else { None }
+        })
+        .collect();
+    assert_eq!(controls, [(0, true), (1, true)]);
+    let place = |wanted: &dyn Fn(&Event) -> bool| events.iter().position(wanted).expect("it happened");
+    let last = events.iter().rposition(|event| matches!(event, Event::Controlled { .. })).expect("controls");
+    assert!(last < place(&|event| matches!(event, Event::Ticked(_))), "nothing is measured before");
+    assert_eq!(contents.rows.len(), 2);
+}
+
+#[test]
+fn after_a_refusal_the_other_environments_give_their_job_back_and_stay_up() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut resolved = resolved(&[("a", &GOOD), ("b", &REFUSES)]);
+    let load = Activity { id: 1, cpus: CpuSet::one(0), what: What::Load(Load::Cpu(Cpu::default())) };
+    resolved.scenarios[0].activities.push(ResolvedActivity { environment: "b".into(), activity: load });
+    resolved.scenarios[1].activities[0].environment = "a".into();
+    resolved.rows[1].result.environment = "a".into();
+    let (_, contents, events) = perform_resolved(&resolved, dir.path(), false);
+    let row = |n: usize| &contents.rows[n].result;
+    assert_eq!(row(0).status, RowStatus::Skipped);
+    assert!(row(0).reason.as_deref().is_some_and(|why| why.contains("not allowed")), "{:?}", row(0).reason);
+    assert_eq!((row(1).status, row(1).reason.as_deref()), (RowStatus::Measured, None));
+    assert_eq!(row(1).all.as_ref().unwrap().cycles, 9);
+    let kept = |event: &Event| matches!(event, Event::EnvironmentKept { environment } if environment == "a");
+    assert!(events.iter().any(kept), "it is not started again");
+}
+
+#[test]
+fn garbage_between_frames_costs_what_was_garbled_and_says_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let (_, contents, events) = perform(&[("a", &NOISY)], dir.path(), false);
+    let result = &contents.rows[0].result;
+    assert_eq!(result.status, RowStatus::Measured);
+    let all = result.all.as_ref().unwrap();
+    // The totals are exact since the start: the lost tick shows as lost samples, not as less measured.
+    assert_eq!((all.cycles, all.lost, all.max_ns), (9, 3, Some(9_002)));
+    assert!(result.frames_lost >= 1);
+    assert!(events.iter().any(|event| matches!(event, Event::FramesLost { .. })));
+}
+
+#[test]
+fn each_way_of_breaking_ends_its_scenario_with_a_reason_and_the_run_goes_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let scripts: &[(&str, &'static Scripted)] =
+        &[("dies", &DIES), ("refuses", &REFUSES), ("mute", &MUTE), ("other", &FOREIGN), ("good", &GOOD)];
+    let (status, contents, _) = perform(scripts, dir.path(), false);
+    assert_eq!(status, RunStatus::Complete);
+    let rows: BTreeMap<&str, _> =
+        contents.rows.iter().map(|row| (row.result.name.as_str(), &row.result)).collect();
+    let reason = |name: &str| rows[name].reason.clone().unwrap_or_default();
+    assert!(reason("dies").contains("Kernel panic"), "{}", reason("dies"));
+    assert_eq!(rows["dies"].all.as_ref().unwrap().cycles, 6, "what had arrived stays");
+    assert_eq!(rows["dies"].measured_ns, 2_000_000_000);
+    assert!(reason("refuses").contains("SCHED_FIFO is not allowed; allow it"), "{}", reason("refuses"));
+    assert!(reason("mute").contains("Kernel panic"), "{}", reason("mute"));
+    assert!(reason("other").contains("protocol"), "{}", reason("other"));
+    for name in ["dies", "mute", "other"] {
+        assert_eq!(rows[name].status, RowStatus::Failed, "{name}");
+    }
+    assert_eq!(rows["refuses"].status, RowStatus::Skipped, "what is not allowed there was not tried");
+    assert_eq!(rows["good"].status, RowStatus::Measured);
+}
+
+#[test]
+fn an_interrupt_keeps_what_was_measured_and_skips_the_rest() {
+    let dir = tempfile::tempdir().unwrap();
+    let (status, contents, _) = perform(&[("a", &ENDLESS), ("b", &GOOD)], dir.path(), true);
+    assert_eq!(status, RunStatus::Interrupted);
+    assert_eq!(contents.manifest.status, RunStatus::Interrupted);
+    let first = &contents.rows[0].result;
+    assert_eq!(first.status, RowStatus::Measured);
+    assert!(first.reason.as_deref().is_some_and(|why| why.contains("interrupted")), "{:?}", first.reason);
+    assert_eq!(first.all.as_ref().unwrap().cycles, 9);
+    assert_eq!(contents.rows[1].result.status, RowStatus::Skipped);
+}

@@ -1,0 +1,98 @@
+//! Commands: what is to be run, and how it ended.
+
+use std::time::Duration;
+
+/// A command to be run, with everything that matters about it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Invocation {
+    /// Program and arguments.
+    pub argv: Vec<String>,
+    /// Variables added to the environment; the marker of the run is one of them.
+    pub env: Vec<(String, String)>,
+    /// Where it runs; none: where we are.
+    pub dir: Option<std::path::PathBuf>,
+    /// How long it may take; only for [`super::System::run`].
+    pub patience: Option<Duration>,
+}
+
+impl Invocation {
+    /// A command from its words.
+    pub fn new<S: Into<String>>(argv: impl IntoIterator<Item = S>) -> Self {
+        Self { argv: argv.into_iter().map(Into::into).collect(), ..Self::default() }
+    }
+
+    /// The same with another variable in its environment.
+    #[must_use]
+    pub fn with_env(mut self, (name, value): (&str, &str)) -> Self {
+        self.env.push((name.into(), value.into()));
+        self
+    }
+
+    /// The same with a limit to the time it may take.
+    #[must_use]
+    pub fn within(mut self, patience: Duration) -> Self {
+        self.patience = Some(patience);
+        self
+    }
+
+    /// The same in a directory.
+    #[must_use]
+    pub fn in_dir(mut self, dir: impl Into<std::path::PathBuf>) -> Self {
+        self.dir = Some(dir.into());
+        self
+    }
+}
+
+/// How a command ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Finished {
+    /// Exit code; `None` when a signal ended it.
+    pub code: Option<i32>,
+    /// What it wrote to stdout.
+    pub stdout: Vec<u8>,
+    /// What it wrote to stderr.
+    pub stderr: Vec<u8>,
+}
+
+impl Finished {
+    /// Whether it exited with 0.
+    #[must_use]
+    pub fn success(&self) -> bool {
+        self.code == Some(0)
+    }
+
+    /// What it wrote to stdout, as text.
+    #[must_use]
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.stdout).into_owned()
+    }
+
+    /// Its own words about what went wrong: the last lines of stderr, else of stdout.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let stream = if self.stderr.is_empty() { &self.stdout } else { &self.stderr };
+        last_lines(&String::from_utf8_lossy(stream), 5)
+    }
+}
+
+/// The last lines of a text that say anything.
+#[must_use]
+pub fn last_lines(text: &str, count: usize) -> String {
+    let lines: Vec<&str> = text.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
+    lines[lines.len().saturating_sub(count)..].join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_words_of_a_command_are_its_last_lines_on_stderr_else_on_stdout() {
+        let both =
+            Finished { stdout: b"out".to_vec(), stderr: b"1\n2\n\n3\n4\n5\n6\n".to_vec(), code: Some(1) };
+        assert_eq!(both.words(), "2\n3\n4\n5\n6");
+        let out = Finished { stdout: b"only this\n".to_vec(), ..Finished::default() };
+        assert_eq!(out.words(), "only this");
+        assert!(!out.success(), "ended by a signal");
+    }
+}

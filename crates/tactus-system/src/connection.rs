@@ -1,0 +1,328 @@
+//! The connection to a probe: messages to it from several threads, and what it answers to calls.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io::{self, Read, Write};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tactus_model::message::{FromProbe, ToProbe};
+use tactus_model::rpc::{Answer, Call, PIECE, Verb, WINDOW, decode, encode};
+use tactus_model::wire::Encoder;
+
+/// How long a probe may take to answer. Generous: an emulated guest may be held up for seconds, and
+/// runs its control in between.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Bytes that a reader takes before it allows the child as many more.
+const REFILL: usize = 16 * 1024;
+
+/// The connection to a probe.
+pub struct Connection {
+    tongue: Mutex<Tongue>,
+    ear: Mutex<Ear>,
+    changed: Condvar,
+}
+
+struct Tongue {
+    encoder: Encoder,
+    writer: Option<Box<dyn Write + Send>>,
+}
+
+#[derive(Default)]
+struct Ear {
+    next: u64,
+    /// Calls that are made; none: not answered yet.
+    answers: BTreeMap<u64, Option<Answer>>,
+    children: BTreeMap<u64, Heard>,
+    over: bool,
+}
+
+/// What is known of a child.
+#[derive(Default)]
+struct Heard {
+    streams: [Heap; 2],
+    ended: Option<Option<i32>>,
+}
+
+/// What a child wrote on one stream and nobody has read.
+struct Heap {
+    bytes: VecDeque<u8>,
+    over: bool,
+    /// How many more bytes the probe may send.
+    allowed: usize,
+}
+
+impl Default for Heap {
+    fn default() -> Self {
+        Self { bytes: VecDeque::new(), over: false, allowed: usize::try_from(WINDOW).unwrap_or(usize::MAX) }
+    }
+}
+
+fn broken() -> io::Error {
+    io::Error::new(io::ErrorKind::BrokenPipe, "the probe it goes through has gone")
+}
+
+impl Connection {
+    /// A connection on which messages go to `writer`.
+    pub fn new(writer: Option<Box<dyn Write + Send>>) -> Self {
+        Self {
+            tongue: Mutex::new(Tongue { encoder: Encoder::new(), writer }),
+            ear: Mutex::default(),
+            changed: Condvar::new(),
+        }
+    }
+
+    fn ear(&self) -> MutexGuard<'_, Ear> {
+        self.ear.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Says something to the probe.
+    ///
+    /// # Errors
+    /// When the stream is broken.
+    pub fn say(&self, message: &ToProbe) -> io::Result<()> {
+        let mut tongue = self.tongue.lock().unwrap_or_else(PoisonError::into_inner);
+        let bytes = tongue.encoder.encode(message)?;
+        let writer = tongue.writer.as_mut().ok_or_else(broken)?;
+        writer.write_all(&bytes)?;
+        writer.flush()
+    }
+
+    /// Closes this end of the stream.
+    pub fn hang_up(&self) {
+        drop(self.tongue.lock().unwrap_or_else(PoisonError::into_inner).writer.take());
+    }
+
+    /// Takes in what the probe says to calls; everything else comes back.
+    pub fn take(&self, message: FromProbe) -> Option<FromProbe> {
+        let mut ear = self.ear();
+        match message {
+            FromProbe::Answer(answer) => {
+                // An answer that nobody awaits any more is of no use.
+                if let Some(place) = ear.answers.get_mut(&answer.id) {
+                    *place = Some(answer);
+                }
+            }
+            FromProbe::Output(output) => {
+                let stream = usize::from(output.stream == 2);
+                if let Some(child) = ear.children.get_mut(&output.child) {
+                    let heap = &mut child.streams[stream];
+                    match decode(&output.data) {
+                        // A probe that sends more than it may is not believed.
+                        Some(bytes) if !bytes.is_empty() && bytes.len() <= heap.allowed => {
+                            heap.allowed -= bytes.len();
+                            heap.bytes.extend(bytes);
+                        }
+                        _ => (heap.over, heap.allowed) = (true, 0),
+                    }
+                }
+            }
+            FromProbe::Exited(exited) => {
+                if let Some(child) = ear.children.get_mut(&exited.child) {
+                    child.ended = Some(exited.code);
+                }
+            }
+            other => return Some(other),
+        }
+        drop(ear);
+        self.changed.notify_all();
+        None
+    }
+
+    /// The stream from the probe has ended: nobody waits for it any more.
+    pub fn ended(&self) {
+        self.ear().over = true;
+        self.changed.notify_all();
+    }
+
+    /// Makes a call and waits for its answer.
+    ///
+    /// # Errors
+    /// That of the system there, by its number; `BrokenPipe` when the probe has gone, `TimedOut` when it
+    /// does not answer.
+    pub fn call(&self, call: Call) -> io::Result<Answer> {
+        let id = self.number();
+        self.call_as(id, call)
+    }
+
+    /// The number of a call that will be made.
+    pub fn number(&self) -> u64 {
+        let mut ear = self.ear();
+        ear.next += 1;
+        ear.next
+    }
+
+    fn call_as(&self, id: u64, call: Call) -> io::Result<Answer> {
+        self.ear().answers.insert(id, None);
+        let said = self.say(&ToProbe::Call(Call { id, ..call }));
+        let until = Instant::now() + PATIENCE;
+        let mut ear = self.ear();
+        let answer = loop {
+            if said.is_err() {
+                break said.map(|()| Answer::default());
+            }
+            if let Some(Some(answer)) = ear.answers.get(&id) {
+                break Ok(answer.clone());
+            }
+            if ear.over {
+                break Err(broken());
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                let words = format!("the probe did not answer within {} s", PATIENCE.as_secs());
+                break Err(io::Error::new(io::ErrorKind::TimedOut, words));
+            }
+            ear = self.wait(ear, left);
+        };
+        ear.answers.remove(&id);
+        let answer = answer?;
+        if answer.error == 0 { Ok(answer) } else { Err(io::Error::from_raw_os_error(answer.error)) }
+    }
+
+    fn wait<'a>(&self, ear: MutexGuard<'a, Ear>, at_most: Duration) -> MutexGuard<'a, Ear> {
+        self.changed.wait_timeout(ear, at_most).unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    /// Starts a program there; `words` begin with `variables` variables. Returns its number on this connection
+    /// and its process id.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn spawn(&self, words: Vec<String>, variables: u64) -> io::Result<(u64, u32)> {
+        let id = self.number();
+        // Before the call is made: its output may be here before its answer is looked at.
+        self.ear().children.insert(id, Heard::default());
+        let call = Call { verb: Verb::Spawn, words, number: variables, ..Call::default() };
+        match self.call_as(id, call) {
+            Ok(answer) => Ok((id, u32::try_from(answer.number).unwrap_or(0))),
+            Err(error) => {
+                self.forget(id);
+                Err(error)
+            }
+        }
+    }
+
+    /// How a child ended, if it has; a child whose probe has gone was killed.
+    pub fn end_of(&self, child: u64) -> Option<Option<i32>> {
+        let ear = self.ear();
+        let ended = ear.children.get(&child).and_then(|child| child.ended);
+        if ear.over { ended.or(Some(None)) } else { ended }
+    }
+
+    /// Waits for a child's end.
+    pub fn await_end(&self, child: u64, patience: Duration) -> Option<Option<i32>> {
+        let until = Instant::now() + patience;
+        loop {
+            if let Some(code) = self.end_of(child) {
+                return Some(code);
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return None;
+            }
+            drop(self.wait(self.ear(), left.min(Duration::from_millis(20))));
+        }
+    }
+
+    /// Nobody asks for a child any more.
+    pub fn forget(&self, child: u64) {
+        self.ear().children.remove(&child);
+    }
+
+    fn grant(&self, child: u64, stream: u64, bytes: u64) {
+        let call = Call {
+            id: self.number(),
+            verb: Verb::Grant,
+            child,
+            number: bytes,
+            words: vec![stream.to_string()],
+            ..Call::default()
+        };
+        // A probe that has gone grants nothing, and its streams end by themselves.
+        let _ = self.say(&ToProbe::Call(call));
+    }
+}
+
+/// The reading end of a child's stdout (1) or stderr (2). Dropping it closes the stream.
+pub struct Reader {
+    connection: Arc<Connection>,
+    child: u64,
+    stream: u64,
+    taken: usize,
+}
+
+impl Reader {
+    /// That of a child.
+    pub fn new(connection: &Arc<Connection>, child: u64, stream: u64) -> Self {
+        Self { connection: Arc::clone(connection), child, stream, taken: 0 }
+    }
+}
+
+impl Read for Reader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut ear = self.connection.ear();
+        let (length, refill) = loop {
+            let over = ear.over;
+            let Some(child) = ear.children.get_mut(&self.child) else { return Ok(0) };
+            let heap = &mut child.streams[usize::from(self.stream == 2)];
+            if !heap.bytes.is_empty() {
+                let length = heap.bytes.read(buffer)?;
+                self.taken += length;
+                let refill =
+                    if self.taken >= REFILL && !heap.over { std::mem::take(&mut self.taken) } else { 0 };
+                heap.allowed += refill;
+                break (length, refill);
+            }
+            if heap.over || over {
+                return Ok(0);
+            }
+            ear = self.connection.wait(ear, PATIENCE);
+        };
+        drop(ear);
+        if refill > 0 {
+            self.connection.grant(self.child, self.stream, refill as u64);
+        }
+        Ok(length)
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        self.connection.grant(self.child, self.stream, 0);
+    }
+}
+
+/// The writing end of a child's stdin. Dropping it closes the stream.
+pub struct Writer {
+    connection: Arc<Connection>,
+    child: u64,
+}
+
+impl Writer {
+    /// That of a child.
+    pub fn new(connection: &Arc<Connection>, child: u64) -> Self {
+        Self { connection: Arc::clone(connection), child }
+    }
+}
+
+impl Write for Writer {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if bytes.is_empty() {
+            return Ok(0);
+        }
+        let piece = &bytes[..bytes.len().min(PIECE)];
+        let call = Call { verb: Verb::Input, child: self.child, data: encode(piece), ..Call::default() };
+        self.connection.call(call).map(|_| piece.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        let id = self.connection.number();
+        let close = Call { id, verb: Verb::Input, child: self.child, ..Call::default() };
+        let _ = self.connection.say(&ToProbe::Call(close));
+    }
+}

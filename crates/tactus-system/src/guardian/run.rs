@@ -1,0 +1,262 @@
+//! The run's end of the guardian.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tactus_model::undo::{Entry, MARKER, Undo};
+
+use super::journal::Journal;
+use super::undo::undo;
+use crate::probe;
+use crate::{Child, Invocation, Remote, System, cache_dir, state_dir};
+
+/// How long the guardian may take at the end of a run.
+const STOP_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The run's end of the guardian. Clones are the same run.
+#[derive(Clone)]
+pub struct Guardian {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    system: Arc<dyn System>,
+    id: String,
+    state: Mutex<State>,
+}
+
+struct State {
+    ledger: Ledger,
+    /// The pipe whose end tells the guardian that the run is over.
+    pipe: Option<Box<dyn Write + Send>>,
+    process: Option<Box<dyn Child>>,
+    next: u64,
+}
+
+/// Who remembers what was promised.
+enum Ledger {
+    /// A file of this machine, for its guardian.
+    Journal(Journal),
+    /// The probe of another system, which keeps the promises when its session ends.
+    Probe(Remote),
+}
+
+impl Guardian {
+    /// Begins a run: makes its journal and starts its guardian.
+    ///
+    /// # Errors
+    /// When the journal cannot be written or the guardian cannot be started.
+    pub fn start(system: &dyn System) -> io::Result<Self> {
+        let id = run_id(system);
+        let dir = state_dir(system);
+        system.make_dir(&dir).map_err(|error| at(&dir, &error))?;
+        let path = dir.join(format!("{id}.jsonl"));
+        let journal = Journal::create(&path).map_err(|error| at(&path, &error))?;
+        let program = probe::installed(system)?;
+        let words = [
+            program.display().to_string(),
+            "guardian".into(),
+            "--journal".into(),
+            path.display().to_string(),
+            "--marker".into(),
+            id.clone(),
+        ];
+        // The standard library opens pipes close-on-exec: no other child holds this one open.
+        let mut process = system.spawn(&Invocation::new(words))?;
+        let pipe = process.take_stdin();
+        let state = State { ledger: Ledger::Journal(journal), pipe, process: Some(process), next: 0 };
+        let guardian =
+            Self { inner: Arc::new(Inner { system: system.share(), id, state: Mutex::new(state) }) };
+        let everybody = Undo::KillMarked(guardian.id().to_owned());
+        guardian.inner.write_down(&everybody)?;
+        Ok(guardian)
+    }
+
+    /// The guardian of what this run makes on the system of one of its environments: that one's probe,
+    /// which takes everything back when its session ends. `place` becomes part of the names.
+    ///
+    /// # Errors
+    /// When the probe cannot be told.
+    pub fn within(&self, system: &Remote, place: &str) -> io::Result<Self> {
+        let id = format!("{}-{}", self.id(), tactus_model::bundle::slug(place));
+        let state = State { ledger: Ledger::Probe(system.clone()), pipe: None, process: None, next: 0 };
+        let guardian =
+            Self { inner: Arc::new(Inner { system: system.share(), id, state: Mutex::new(state) }) };
+        let everybody = Undo::KillMarked(guardian.id().to_owned());
+        guardian.inner.write_down(&everybody)?;
+        Ok(guardian)
+    }
+
+    /// The name of this run, which is part of the names of what it makes.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.inner.id
+    }
+
+    /// The variable that every process of the run must have in its environment.
+    #[must_use]
+    pub fn marker(&self) -> (&'static str, &str) {
+        (MARKER, &self.inner.id)
+    }
+
+    /// Writes down how something is taken back; to be called before it is done.
+    ///
+    /// # Errors
+    /// When it cannot be written down. It must then not be done.
+    pub fn promise(&self, how: Undo) -> io::Result<Promise> {
+        let id = self.inner.write_down(&how)?;
+        Ok(Promise { inner: Arc::clone(&self.inner), id, how: Some(how) })
+    }
+
+    /// A private directory of this run, which is removed with the returned value, or by the guardian.
+    /// It lies in the cache, because `/run` is often mounted noexec.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn workspace(&self) -> io::Result<Workspace> {
+        let system = &*self.inner.system;
+        let dir = cache_dir(system).join("work").join(self.id());
+        let promise = self.promise(Undo::Remove(dir.clone()))?;
+        system.make_dir(&dir).map_err(|error| at(&dir, &error))?;
+        Ok(Workspace { dir, _promise: promise })
+    }
+
+    /// Ends the run: the guardian takes back whatever is left, and goes.
+    pub fn finish(self) {
+        let (pipe, process) = {
+            let mut state = self.inner.state();
+            (state.pipe.take(), state.process.take())
+        };
+        drop(pipe);
+        let Some(mut process) = process else { return };
+        let until = Instant::now() + STOP_TIMEOUT;
+        while matches!(process.try_wait(), Ok(None)) {
+            if Instant::now() > until {
+                // It goes on without us rather than dying with its work half done.
+                std::mem::forget(process);
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+}
+
+impl Inner {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write_down(&self, how: &Undo) -> io::Result<u64> {
+        let mut state = self.state();
+        let id = state.next;
+        state.next += 1;
+        state.tell(&Entry::Undo { id, how: how.clone() })?;
+        Ok(id)
+    }
+}
+
+impl State {
+    fn tell(&mut self, entry: &Entry) -> io::Result<()> {
+        let line = match &mut self.ledger {
+            Ledger::Journal(journal) => journal.write(entry)?,
+            Ledger::Probe(system) => return system.tell(entry),
+        };
+        let Some(pipe) = &mut self.pipe else { return Ok(()) };
+        let told = pipe.write_all(&line).and_then(|()| pipe.flush());
+        told.map_err(|error| {
+            let words = self.process.as_ref().map(|process| process.stderr()).unwrap_or_default();
+            let words = if words.is_empty() { String::new() } else { format!(": {}", words.trim()) };
+            io::Error::new(error.kind(), format!("the guardian has gone ({error}){words}"))
+        })
+    }
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        // Dropped without `finish`: the guardian must outlive its run, not be killed with it.
+        drop(self.pipe.take());
+        if let Some(process) = self.process.take() {
+            std::mem::forget(process);
+        }
+    }
+}
+
+/// A promise that something will be taken back. Dropping it takes it back now.
+#[must_use = "dropping a promise takes back what it is about"]
+pub struct Promise {
+    inner: Arc<Inner>,
+    id: u64,
+    how: Option<Undo>,
+}
+
+impl Promise {
+    /// Takes it back now.
+    ///
+    /// # Errors
+    /// When something is left; the guardian will try again at the end of the run.
+    pub fn revert(mut self) -> io::Result<()> {
+        self.take_back()
+    }
+
+    /// Nothing is left to take back: what it is about has gone by itself.
+    pub fn forget(mut self) {
+        if self.how.take().is_some() {
+            self.done();
+        }
+    }
+
+    /// It is taken back when the run has ended, whoever else has gone by then.
+    pub fn defer(mut self) {
+        self.how = None;
+    }
+
+    fn take_back(&mut self) -> io::Result<()> {
+        let Some(how) = self.how.take() else { return Ok(()) };
+        undo(&how, &*self.inner.system)?;
+        self.done();
+        Ok(())
+    }
+
+    fn done(&self) {
+        // If this cannot be written down it is undone twice, which is harmless.
+        let _ = self.inner.state().tell(&Entry::Done { id: self.id });
+    }
+}
+
+impl Drop for Promise {
+    fn drop(&mut self) {
+        if let Err(error) = self.take_back()
+            // The probe through which it would have been done has done it, or its system is gone.
+            && error.kind() != io::ErrorKind::BrokenPipe
+        {
+            tracing::warn!(%error, "could not be taken back now; the guardian tries again at the end");
+        }
+    }
+}
+
+/// A private directory of a run. Dropping it removes it.
+pub struct Workspace {
+    dir: PathBuf,
+    _promise: Promise,
+}
+
+impl Workspace {
+    /// The directory.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.dir
+    }
+}
+
+fn at(path: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+}
+
+/// Eight hex digits that no other run on this machine has.
+fn run_id(system: &dyn System) -> String {
+    let random = system.text("/proc/sys/kernel/random/uuid").unwrap_or_default();
+    let digits: String = random.chars().filter(char::is_ascii_hexdigit).take(8).collect();
+    if digits.len() == 8 { digits } else { format!("{:08x}", std::process::id()) }
+}

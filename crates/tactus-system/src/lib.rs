@@ -1,0 +1,168 @@
+//! The one door to a machine: files, commands, connections, and the places of threads. It alone touches them;
+//! whatever else of tactus needs a machine goes through the trait [`System`], so that it can be tested on machines
+//! that are not there. Behind the door also lie the [`guardian`], which undoes, and the [`probe`] as a program.
+
+mod child;
+mod command;
+mod connection;
+mod facts;
+pub mod guardian;
+mod memory;
+mod places;
+pub mod probe;
+mod real;
+mod remote;
+mod sys;
+mod topology;
+
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tactus_model::CpuSet;
+use tactus_model::threads::Policy;
+
+pub use command::{Finished, Invocation, last_lines};
+pub use connection::Connection;
+pub use facts::facts;
+pub use memory::Memory;
+pub use places::{cache_dir, lasting_dir, state_dir};
+pub use real::Real;
+pub use remote::Remote;
+pub use sys::monotonic_ns;
+pub use topology::topology;
+
+/// A command that runs.
+pub trait Child: Send {
+    /// Its process id.
+    fn pid(&self) -> u32;
+    /// Its stdout; once.
+    fn take_stdout(&mut self) -> Option<Box<dyn Read + Send>>;
+    /// Its stdin; once.
+    fn take_stdin(&mut self) -> Option<Box<dyn Write + Send>>;
+    /// What it wrote to stderr until now (the last 64 KiB).
+    fn stderr(&self) -> String;
+    /// Its exit code if it has ended (`Some(None)`: by a signal).
+    ///
+    /// # Errors
+    /// Those of wait(2).
+    fn try_wait(&mut self) -> io::Result<Option<Option<i32>>>;
+    /// Kills it and waits for its end.
+    fn kill(&mut self);
+}
+
+/// A machine: its files and its commands.
+pub trait System: Send + Sync {
+    /// The bytes of a file.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
+    /// Writes a file, making it if needed.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()>;
+    /// Puts a file in its place in one step, with its directories: whoever looks sees all of it or
+    /// nothing. `mode` is that of chmod(2).
+    ///
+    /// # Errors
+    /// Those of the file system.
+    fn install(&self, path: &Path, bytes: &[u8], mode: u32) -> io::Result<()>;
+    /// Adds to the end of a file, which only this user may read, and makes it if needed. It is on
+    /// the disk when this returns.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    fn append(&self, path: &Path, bytes: &[u8]) -> io::Result<()>;
+    /// Locks a file, made if needed, against all others who lock it, as long as the returned value
+    /// lives; `None` when somebody else has it.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn Send>>>;
+    /// Makes a directory that only this user may enter, with those above it.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    fn make_dir(&self, path: &Path) -> io::Result<()>;
+    /// Removes a file, or a directory with all that is in it but never what is mounted there. What is
+    /// not there is no error.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    fn remove(&self, path: &Path) -> io::Result<()>;
+    /// Removes a directory that is empty (a cgroup).
+    ///
+    /// # Errors
+    /// Those of the file system.
+    fn remove_empty(&self, path: &Path) -> io::Result<()> {
+        Err(io::Error::new(io::ErrorKind::Unsupported, format!("{}: not on this system", path.display())))
+    }
+    /// Detaches what is mounted there; nothing is no error.
+    ///
+    /// # Errors
+    /// Those of umount(2).
+    fn unmount(&self, path: &Path) -> io::Result<()> {
+        Err(io::Error::new(io::ErrorKind::Unsupported, format!("{}: not on this system", path.display())))
+    }
+    /// Gives a finished file or directory its name, in place of a file that has it.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// The entries of a directory, sorted.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    fn list(&self, path: &Path) -> io::Result<Vec<PathBuf>>;
+    /// Whether the path exists.
+    fn exists(&self, path: &Path) -> bool;
+    /// Whether the file can be opened for reading and writing by this process: for devices, whose
+    /// presence says nothing.
+    fn opens(&self, path: &Path) -> bool;
+    /// Where a program is, by PATH (and the sbin directories).
+    fn find_program(&self, name: &str) -> Option<PathBuf>;
+    /// Runs a command to its end.
+    ///
+    /// # Errors
+    /// When it cannot be started, or `TimedOut` when it took longer than its patience (it is then
+    /// killed).
+    fn run(&self, command: &Invocation) -> io::Result<Finished>;
+    /// Starts a command with pipes on stdin, stdout and stderr, in a process group of its own: a
+    /// Ctrl-C on the terminal is ours to answer, not its.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    fn spawn(&self, command: &Invocation) -> io::Result<Box<dyn Child>>;
+    /// Allows a thread these CPUs and no others.
+    ///
+    /// # Errors
+    /// Those of sched_setaffinity(2).
+    fn place(&self, thread: u32, cpus: &CpuSet) -> io::Result<()>;
+    /// Gives a thread SCHED_FIFO with this priority (1 to 99).
+    ///
+    /// # Errors
+    /// Those of sched_setscheduler(2).
+    fn make_fifo(&self, thread: u32, priority: u32) -> io::Result<()>;
+    /// Gives a thread a policy, with a priority of 1 to 99 where the policy has one, else 0.
+    ///
+    /// # Errors
+    /// Those of sched_setscheduler(2); `InvalidInput` for SCHED_DEADLINE, which needs more than that.
+    fn schedule(&self, thread: u32, policy: Policy, priority: u32) -> io::Result<()>;
+    /// Whether this process is root there.
+    fn is_root(&self) -> bool;
+    /// A variable of this process's environment.
+    fn variable(&self, name: &str) -> Option<String>;
+    /// Its processor: `x86_64` or `aarch64`.
+    fn arch(&self) -> &str {
+        std::env::consts::ARCH
+    }
+    /// The same machine, for those who outlive this reference.
+    fn share(&self) -> Arc<dyn System>;
+
+    /// The text of a file, if it can be read.
+    fn text(&self, path: &str) -> Option<String> {
+        self.read(Path::new(path)).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+    }
+}

@@ -1,0 +1,389 @@
+//! The machine we are on.
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{self, Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::mount::{UnmountFlags, unmount};
+use rustix::process::geteuid;
+use rustix::thread::{Pid, sched_setaffinity};
+use tactus_model::CpuSet;
+use tactus_model::threads::Policy;
+
+use super::child::RealChild;
+use super::{Child, Finished, Invocation, System, sys};
+
+/// Directories that hold system programs and are missing from many users' PATH.
+const SBIN: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
+/// How often a command with limited patience is looked at.
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
+
+/// The machine we are on.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Real;
+
+#[expect(clippy::disallowed_methods, reason = "this is the door")]
+fn command(invocation: &Invocation) -> io::Result<Command> {
+    let (program, arguments) = invocation.argv.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+    let program = Real.find_program(program).unwrap_or_else(|| program.into());
+    let mut command = Command::new(program);
+    command.args(arguments).envs(invocation.env.iter().map(|(name, value)| (name, value)));
+    if let Some(dir) = &invocation.dir {
+        command.current_dir(dir);
+    }
+    Ok(command)
+}
+
+/// Says which program could not be started.
+fn named(error: &io::Error, invocation: &Invocation) -> io::Error {
+    let program = invocation.argv.first().map_or("", String::as_str);
+    io::Error::new(error.kind(), format!("{program}: {error}"))
+}
+
+fn read_in_thread(pipe: Option<impl Read + Send + 'static>) -> std::thread::JoinHandle<Vec<u8>> {
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        if let Some(mut pipe) = pipe {
+            // What was read until an error is what there is.
+            let _ = pipe.read_to_end(&mut bytes);
+        }
+        bytes
+    })
+}
+
+/// Mount points at and below a directory, innermost first.
+fn mounts_below(dir: &Path) -> Vec<PathBuf> {
+    let table = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let points = table.lines().filter_map(|line| line.split(' ').nth(4));
+    let mut below: Vec<PathBuf> = points
+        .map(|point| PathBuf::from(point.replace("\\040", " ")))
+        .filter(|p| p.starts_with(dir))
+        .collect();
+    below.reverse();
+    below
+}
+
+/// Starts a command. A program that was written a moment ago may still be open for writing in a child
+/// that another thread has forked and that has not executed yet: that is over at once.
+fn begin(command: &mut Command) -> io::Result<process::Child> {
+    const TRIES: u32 = 50;
+    for _ in 1..TRIES {
+        match command.spawn() {
+            Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            started => return started,
+        }
+    }
+    command.spawn()
+}
+
+impl System for Real {
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        // In one piece where it is a value of the kernel's: some files (tracefs' osnoise/cpus) refuse to
+        // be read in small ones.
+        let mut bytes = Vec::with_capacity(4096);
+        fs::File::open(path)?.read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        fs::write(path, bytes)
+    }
+
+    fn install(&self, path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+        let dir = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
+        fs::create_dir_all(dir)?;
+        let mut file = tempfile::Builder::new().prefix(".new-").tempfile_in(dir)?;
+        file.write_all(bytes)?;
+        file.as_file().set_permissions(fs::Permissions::from_mode(mode))?;
+        file.as_file().sync_data()?;
+        file.persist(path).map(drop).map_err(|error| error.error)
+    }
+
+    fn append(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        let mut file = fs::OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
+        file.write_all(bytes)?;
+        file.sync_data()
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn Send>>> {
+        let file = fs::OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Some(Box::new(file))),
+            Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn make_dir(&self, path: &Path) -> io::Result<()> {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        if path.starts_with("/proc") {
+            // The file system of another process (`/proc/PID/root/...`): its root is a link whose text
+            // is "/", so that what canonicalizes it ends in ours.
+            let gone = |error: io::Error| {
+                let ended = Some(rustix::io::Errno::SRCH.raw_os_error());
+                if error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == ended {
+                    Ok(())
+                } else {
+                    Err(error)
+                }
+            };
+            return fs::remove_file(path).or_else(gone);
+        }
+        let path = match fs::canonicalize(path.parent().unwrap_or(path)) {
+            Ok(dir) => path.file_name().map_or_else(|| dir.clone(), |name| dir.join(name)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        for point in mounts_below(&path) {
+            unmount(&point, UnmountFlags::DETACH)?;
+        }
+        let found = match fs::symlink_metadata(&path) {
+            Ok(found) if found.is_dir() => fs::remove_dir_all(&path),
+            Ok(_) => fs::remove_file(&path),
+            Err(error) => Err(error),
+        };
+        found.or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })
+    }
+
+    fn remove_empty(&self, path: &Path) -> io::Result<()> {
+        fs::remove_dir(path)
+    }
+
+    fn unmount(&self, path: &Path) -> io::Result<()> {
+        match unmount(path, UnmountFlags::DETACH) {
+            // Not a mount point, or not there.
+            Ok(()) | Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOENT) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(from, to)
+    }
+
+    fn list(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
+        let mut entries: Vec<PathBuf> =
+            fs::read_dir(path)?.map(|entry| entry.map(|entry| entry.path())).collect::<io::Result<_>>()?;
+        entries.sort();
+        Ok(entries)
+    }
+
+    fn exists(&self, path: &Path) -> bool {
+        path.exists()
+    }
+
+    fn opens(&self, path: &Path) -> bool {
+        let nonblocking = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or(0);
+        fs::OpenOptions::new().read(true).write(true).custom_flags(nonblocking).open(path).is_ok()
+    }
+
+    fn find_program(&self, name: &str) -> Option<PathBuf> {
+        let is_program = |path: &Path| {
+            fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+        };
+        if name.contains('/') {
+            return Some(PathBuf::from(name)).filter(|path| is_program(path));
+        }
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let dirs = std::env::split_paths(&path).chain(SBIN.map(PathBuf::from));
+        dirs.map(|dir| dir.join(name)).find(|path| is_program(path))
+    }
+
+    fn run(&self, invocation: &Invocation) -> io::Result<Finished> {
+        let mut command = command(invocation)?;
+        let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = begin(command).map_err(|error| named(&error, invocation))?;
+        let stdout = read_in_thread(child.stdout.take());
+        let stderr = read_in_thread(child.stderr.take());
+        let status = match invocation.patience {
+            None => child.wait()?,
+            Some(patience) => {
+                let until = Instant::now() + patience;
+                loop {
+                    if let Some(status) = child.try_wait()? {
+                        break status;
+                    }
+                    if Instant::now() > until {
+                        let _ = child.kill();
+                        child.wait()?;
+                        let words = format!("{} took more than {patience:?}", invocation.argv.join(" "));
+                        return Err(io::Error::new(io::ErrorKind::TimedOut, words));
+                    }
+                    std::thread::sleep(POLL_INTERVAL);
+                }
+            }
+        };
+        let collect = |thread: std::thread::JoinHandle<Vec<u8>>| thread.join().unwrap_or_default();
+        Ok(Finished { code: status.code(), stdout: collect(stdout), stderr: collect(stderr) })
+    }
+
+    fn spawn(&self, invocation: &Invocation) -> io::Result<Box<dyn Child>> {
+        let mut command = command(invocation)?;
+        let command =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+        let child = begin(command).map_err(|error| named(&error, invocation))?;
+        Ok(Box::new(RealChild::new(child)))
+    }
+
+    fn place(&self, thread: u32, cpus: &CpuSet) -> io::Result<()> {
+        let mut mask = rustix::thread::CpuSet::new();
+        for cpu in cpus.iter() {
+            let cpu = usize::try_from(cpu).unwrap_or(usize::MAX);
+            if cpu >= rustix::thread::CpuSet::MAX_CPU {
+                return Err(io::Error::new(
+                    io::ErrorKind::InvalidInput,
+                    format!("CPU {cpu} is beyond the mask"),
+                ));
+            }
+            mask.set(cpu);
+        }
+        Ok(sched_setaffinity(Some(pid(thread)?), &mask)?)
+    }
+
+    fn make_fifo(&self, thread: u32, priority: u32) -> io::Result<()> {
+        sys::schedule(thread, Policy::Fifo, priority)
+    }
+
+    fn schedule(&self, thread: u32, policy: Policy, priority: u32) -> io::Result<()> {
+        // 0 would be this thread.
+        pid(thread)?;
+        sys::schedule(thread, policy, priority)
+    }
+
+    fn is_root(&self) -> bool {
+        geteuid().is_root()
+    }
+
+    fn variable(&self, name: &str) -> Option<String> {
+        std::env::var(name).ok()
+    }
+
+    fn share(&self) -> Arc<dyn System> {
+        Arc::new(Self)
+    }
+}
+
+fn pid(thread: u32) -> io::Result<Pid> {
+    let raw = i32::try_from(thread).ok().and_then(Pid::from_raw);
+    raw.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, format!("{thread} is no thread")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_that_takes_too_long_is_killed_and_named() {
+        let sleep = Invocation::new(["sleep", "60"]).within(Duration::from_millis(50));
+        let error = Real.run(&sleep).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        assert!(error.to_string().contains("sleep 60"), "{error}");
+    }
+
+    #[test]
+    fn a_program_that_is_not_there_is_named() {
+        let error = Real.run(&Invocation::new(["no-such-program"])).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+        assert!(error.to_string().starts_with("no-such-program: "), "{error}");
+    }
+
+    #[test]
+    fn a_child_keeps_the_end_of_what_it_said_on_stderr() {
+        let script = "i=0; while [ $i -lt 9000 ]; do echo line number $i >&2; i=$((i+1)); done; exit 3";
+        let mut child = Real.spawn(&Invocation::new(["sh", "-c", script])).unwrap();
+        let code = loop {
+            if let Some(code) = child.try_wait().unwrap() {
+                break code;
+            }
+            std::thread::sleep(POLL_INTERVAL);
+        };
+        assert_eq!(code, Some(3));
+        assert!(child.stderr().ends_with("line number 8999\n"));
+        assert_eq!(child.stderr().len(), 64 * 1024);
+    }
+
+    #[test]
+    fn a_child_has_the_variables_it_was_given_and_dies_with_its_owner() {
+        let invocation = Invocation::new(["sh", "-c", "echo $MARK; exec sleep 60"]).with_env(("MARK", "x1"));
+        let mut child = Real.spawn(&invocation).unwrap();
+        let pid = child.pid();
+        let mut out = [0; 3];
+        child.take_stdout().unwrap().read_exact(&mut out).unwrap();
+        assert_eq!(&out, b"x1\n");
+        drop(child);
+        assert!(!Path::new(&format!("/proc/{pid}")).exists());
+    }
+
+    #[test]
+    fn an_installed_file_has_its_mode_and_leaves_nothing_beside_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a/b/program");
+        Real.install(&path, b"#!/bin/sh\n", 0o755).unwrap();
+        Real.install(&path, b"#!/bin/sh\nexit 7\n", 0o755).unwrap();
+        assert_eq!(Real.list(path.parent().unwrap()).unwrap(), std::slice::from_ref(&path));
+        let finished = Real.run(&Invocation::new([path.to_str().unwrap()])).unwrap();
+        assert_eq!(finished.code, Some(7));
+    }
+
+    #[test]
+    fn removing_what_is_not_there_is_no_error() {
+        let dir = tempfile::tempdir().unwrap();
+        Real.remove(&dir.path().join("no/such/thing")).unwrap();
+        Real.install(&dir.path().join("t/u/v"), b"", 0o600).unwrap();
+        Real.remove(&dir.path().join("t")).unwrap();
+        assert!(Real.list(dir.path()).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_file_of_another_process_is_removed_there_and_not_here() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("f");
+        fs::write(&file, "").unwrap();
+        let through = Path::new("/proc/self/root").join(file.strip_prefix("/").unwrap());
+        Real.remove(&through).unwrap();
+        assert!(!file.exists());
+        Real.remove(&through).unwrap();
+        Real.remove(Path::new("/proc/999999999/root/f")).unwrap();
+    }
+
+    #[test]
+    fn a_lock_is_had_by_one_and_ends_with_its_value() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lock");
+        let held = Real.lock(&path).unwrap();
+        assert!(held.is_some() && Real.lock(&path).unwrap().is_none());
+        drop(held);
+        assert!(Real.lock(&path).unwrap().is_some());
+    }
+
+    #[test]
+    fn what_is_appended_comes_after_what_was_there() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("j");
+        Real.append(&path, b"a\n").unwrap();
+        Real.append(&path, b"b\n").unwrap();
+        assert_eq!(Real.read(&path).unwrap(), b"a\nb\n");
+    }
+
+    #[test]
+    fn a_thread_is_placed_only_where_there_are_cpus() {
+        let me = process::id();
+        assert!(Real.place(me, &CpuSet::one(8000)).is_err());
+        assert!(Real.place(0, &CpuSet::one(0)).is_err());
+        assert!(Real.make_fifo(u32::MAX, 1).is_err());
+        assert!(Real.schedule(0, Policy::Other, 0).is_err());
+        assert!(Real.schedule(me, Policy::Deadline, 0).is_err());
+        Real.schedule(me, Policy::Other, 0).unwrap();
+    }
+}

@@ -1,0 +1,190 @@
+//! What can go wrong on the way through a probe.
+
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
+
+use proptest::prelude::*;
+use tactus_model::message::{FromProbe, ToProbe};
+use tactus_model::rpc::{Answer, Exited, Output, encode};
+use tactus_model::undo::{Entry, Undo};
+use tactus_model::wire::{Decoder, Item};
+use tactus_system::guardian::Guardian;
+use tactus_system::{Connection, Invocation, Real, Remote, System};
+
+use super::remote_probe::{RemoteProbe, lives};
+
+fn gone(pid: u32) -> bool {
+    (0..2_000).any(|_| {
+        !lives(pid) || {
+            std::thread::sleep(Duration::from_millis(10));
+            false
+        }
+    })
+}
+
+#[test]
+fn the_end_of_the_session_ends_its_children_and_keeps_its_promises() {
+    let dir = tempfile::tempdir().unwrap();
+    let (made, noted) = (dir.path().join("made"), dir.path().join("noted"));
+    let mut remote = RemoteProbe::begin();
+    let guardian = Guardian::start(&Real).unwrap();
+    let within = guardian.within(&remote.system, "a place").unwrap();
+    assert_eq!(within.id(), format!("{}-a-place", guardian.id()));
+    let workspace = within.workspace().unwrap();
+    let place = workspace.path().to_owned();
+    let run = |words: &[&str]| Undo::Run(words.iter().map(|word| (*word).to_owned()).collect());
+    let promises = [
+        within.promise(Undo::Remove(made.clone())).unwrap(),
+        within.promise(run(&["touch", noted.to_str().unwrap()])).unwrap(),
+    ];
+    let kept = within.promise(run(&["touch", dir.path().join("not").to_str().unwrap()])).unwrap();
+    kept.forget();
+    remote.system.install(&made.join("x/y"), b"", 0o600).unwrap();
+    // A grandchild in a group of its own, which only its mark betrays.
+    let words = ["sh", "-c", "setsid sleep 61 & echo $!; exec sleep 62"];
+    let mut child = remote.system.spawn(&Invocation::new(words).with_env(within.marker())).unwrap();
+    let mut line = String::new();
+    let mut stdout = child.take_stdout().unwrap();
+    while !line.ends_with('\n') {
+        let mut byte = [0];
+        stdout.read_exact(&mut byte).unwrap();
+        line.push(char::from(byte[0]));
+    }
+    let grandchild: u32 = line.trim().parse().unwrap();
+    assert!(lives(child.pid()) && lives(grandchild) && place.exists());
+    // No farewell: the stream just ends.
+    remote.connection.hang_up();
+    remote.wait();
+    assert!(gone(child.pid()) && gone(grandchild));
+    assert!(!made.exists() && !place.exists() && noted.exists() && !dir.path().join("not").exists());
+    for promise in promises {
+        drop(promise);
+    }
+    drop((child, workspace, within));
+    guardian.finish();
+}
+
+#[test]
+fn a_killed_probe_takes_its_children_along_and_nobody_waits_for_it() {
+    let mut remote = RemoteProbe::begin();
+    let mut child = remote.system.spawn(&Invocation::new(["sleep", "60"])).unwrap();
+    let mut stdout = child.take_stdout().unwrap();
+    remote.probe.kill();
+    remote.wait();
+    assert!(gone(child.pid()));
+    assert_eq!(stdout.read(&mut [0; 8]).unwrap(), 0);
+    assert_eq!(child.try_wait().unwrap(), Some(None));
+    let error = remote.system.read(Path::new("/proc/version")).unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::BrokenPipe, "{error}");
+    assert!(
+        remote.system.spawn(&Invocation::new(["true"])).is_err()
+            && remote.system.find_program("sh").is_none()
+    );
+}
+
+#[test]
+fn a_flood_that_nobody_reads_holds_up_nobody_but_itself() {
+    let remote = RemoteProbe::begin();
+    let mut flood = remote.system.spawn(&Invocation::new(["yes"])).unwrap();
+    std::thread::sleep(Duration::from_millis(100));
+    let began = Instant::now();
+    assert!(remote.system.text("/proc/version").is_some());
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+    assert!(flood.try_wait().unwrap().is_none());
+    drop(flood);
+    remote.end();
+}
+
+/// A line whose other end answers by a script.
+fn scripted(answer: impl Fn(u64) -> Vec<FromProbe> + Send + 'static) -> Remote {
+    struct Wire(std::sync::mpsc::Sender<Vec<u8>>);
+    impl Write for Wire {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.send(bytes.to_vec()).map_err(|_| io::ErrorKind::BrokenPipe)?;
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let (to, from) = channel();
+    let connection = Arc::new(Connection::new(Some(Box::new(Wire(to)))));
+    let ear = Arc::clone(&connection);
+    std::thread::spawn(move || {
+        let mut decoder = Decoder::new();
+        while let Ok(bytes) = from.recv() {
+            for item in decoder.feed(&bytes) {
+                let Item::Message(ToProbe::Call(call)) = item else { continue };
+                for message in answer(call.id) {
+                    assert!(ear.take(message).is_none());
+                }
+            }
+        }
+    });
+    Remote::new(connection, "x86_64")
+}
+
+#[test]
+fn answers_to_nobody_and_answers_that_are_no_bytes_do_no_harm() {
+    let system = scripted(|id| {
+        let answer =
+            |id, data: &str| FromProbe::Answer(Answer { id, data: data.into(), ..Answer::default() });
+        vec![
+            answer(id + 7, ""),
+            FromProbe::Exited(Exited { child: 99, code: Some(0) }),
+            FromProbe::Output(Output { child: 99, stream: 3, data: "????".into() }),
+            answer(id, "not base64!"),
+        ]
+    });
+    let error = system.read(Path::new("/x")).unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::InvalidData, "{error}");
+}
+
+#[test]
+fn a_probe_that_sends_more_than_it_may_is_not_believed() {
+    let system = scripted(|id| {
+        let output = |_| FromProbe::Output(Output { child: id, stream: 1, data: encode(&[b'x'; 60_000]) });
+        let flood = (0..100).map(output);
+        let answer = FromProbe::Answer(Answer { id, number: 5, ..Answer::default() });
+        let exited = FromProbe::Exited(Exited { child: id, code: None });
+        std::iter::once(answer).chain(flood).chain([exited]).collect()
+    });
+    let mut child = system.spawn(&Invocation::new(["x"])).unwrap();
+    while child.try_wait().unwrap().is_none() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let mut all = Vec::new();
+    child.take_stdout().unwrap().read_to_end(&mut all).unwrap();
+    assert_eq!(all.len(), 60_000, "the first piece was allowed");
+}
+
+#[test]
+fn the_journal_of_another_system_is_its_probe() {
+    let (heard, calls) = channel();
+    let system = scripted(move |id| {
+        heard.send(id).unwrap();
+        vec![FromProbe::Answer(Answer { id, ..Answer::default() })]
+    });
+    system.tell(&Entry::Undo { id: 4, how: Undo::Remove("/x".into()) }).unwrap();
+    system.tell(&Entry::Done { id: 4 }).unwrap();
+    assert_eq!(calls.try_iter().count(), 2);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn no_answer_makes_a_call_panic(
+        error in any::<i32>(), number in any::<u64>(), data in ".{0,20}", words in any::<Vec<String>>(), dead in any::<bool>(),
+    ) {
+        let system = scripted(move |id| {
+            let id = if dead { id.wrapping_add(1) } else { id };
+            let answer = Answer { id, error, number: number & !1, words: words.clone(), data: data.clone() };
+            vec![FromProbe::Answer(answer), FromProbe::Answer(Answer { id: id.wrapping_sub(1), error: 5, ..Answer::default() })]
+        });
+        let _ = system.read(Path::new("/x"));
+        let _ = (system.list(Path::new("/x")), system.find_program("x"), system.is_root());
+    }
+}

@@ -1,0 +1,165 @@
+//! Why nothing is generated.
+
+use tactus_model::CpuSet;
+
+/// Why nothing is generated.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum GenerateError {
+    /// There are no CPUs for real-time work.
+    #[error("no CPU is isolated, and none is asked for")]
+    NothingIsolated,
+    /// CPUs that are not there.
+    #[error("CPU {missing} is not online; this machine has {online}")]
+    NotOnline {
+        /// What is missing.
+        missing: CpuSet,
+        /// What there is.
+        online: CpuSet,
+    },
+    /// All CPUs are isolated.
+    #[error("isolating {isolated} leaves no CPU to keep house")]
+    NoHousekeeping {
+        /// What was asked for.
+        isolated: CpuSet,
+    },
+    /// CPU 0 is isolated.
+    #[error("isolating {isolated} isolates CPU 0, where the kernel keeps house whatever it is told")]
+    CpuZero {
+        /// What was asked for.
+        isolated: CpuSet,
+    },
+    /// A core is isolated in part.
+    #[error("CPU {inside} is isolated and CPU {outside}, a hardware thread of the same core, is not")]
+    SplitCore {
+        /// Its isolated threads.
+        inside: CpuSet,
+        /// Its other threads.
+        outside: CpuSet,
+    },
+    /// More vCPUs than CPUs.
+    #[error(
+        "{wanted} vCPUs do not fit on the isolated CPUs {isolated}: {capacity} of {total} lie on one NUMA node"
+    )]
+    TooMany {
+        /// What was asked for.
+        wanted: usize,
+        /// All isolated CPUs.
+        isolated: CpuSet,
+        /// How many of them the best node has.
+        capacity: usize,
+        /// How many there are.
+        total: usize,
+    },
+    /// Fewer vCPUs than make sense.
+    #[error("a real-time guest needs at least {least} vCPUs, one of which keeps house; these are {wanted}")]
+    TooFew {
+        /// What was asked for, or is there.
+        wanted: usize,
+        /// What is needed.
+        least: usize,
+    },
+    /// vCPUs that would end in the middle of a core.
+    #[error(
+        "{wanted} vCPUs need more than the {cores} isolated cores, and would use half a core of {threads} hardware threads"
+    )]
+    HalfACore {
+        /// What was asked for.
+        wanted: usize,
+        /// Hardware threads of a core.
+        threads: usize,
+        /// Isolated cores of the node.
+        cores: usize,
+    },
+    /// Cores with and without hardware threads.
+    #[error(
+        "{wanted} vCPUs need more than the {cores} isolated cores, and these have unlike numbers of threads"
+    )]
+    UnlikeCores {
+        /// What was asked for.
+        wanted: usize,
+        /// Isolated cores of the node.
+        cores: usize,
+    },
+    /// Memory that is no multiple of its pages.
+    #[error("{memory} of memory is no multiple of pages of {page}")]
+    UnevenMemory {
+        /// The amount.
+        memory: String,
+        /// The page's size.
+        page: &'static str,
+    },
+    /// The plan sets nothing that this generator writes.
+    #[error("the profile {profile} sets nothing here that {what} could hold")]
+    Nothing {
+        /// The profile.
+        profile: String,
+        /// What would hold it.
+        what: &'static str,
+    },
+    /// There is no profile of this name.
+    #[error("`{0}` is not a profile")]
+    UnknownProfile(String),
+    /// A name that a tool would refuse, or that would change the meaning of a file.
+    #[error("`{0}` cannot be the name of a guest")]
+    BadName(String),
+    /// A machine that the generator has nothing for.
+    #[error(
+        "{what} is not generated for {}",
+        if machine.is_empty() { "a machine whose facts do not say its kind (uname:machine)" } else { machine }
+    )]
+    Machine {
+        /// What is not generated.
+        what: &'static str,
+        /// The machine, as uname says it.
+        machine: String,
+    },
+    /// The user's own domain cannot be changed.
+    #[error("{file}: {reason}")]
+    Domain {
+        /// Its file.
+        file: String,
+        /// What is wrong with it.
+        reason: String,
+        /// What would help.
+        hint: String,
+    },
+}
+
+impl GenerateError {
+    /// What the user can do.
+    #[must_use]
+    pub fn hint(&self) -> String {
+        match self {
+            Self::NothingIsolated | Self::NotOnline { .. } => {
+                "name the CPUs for real-time work with --isolate, for instance --isolate 2-3".into()
+            }
+            Self::NoHousekeeping { .. } | Self::CpuZero { .. } => {
+                "leave CPU 0 and its core, better a core of each NUMA node, out of --isolate".into()
+            }
+            Self::SplitCore { inside, outside } => format!(
+                "isolate whole cores: add {outside} to --isolate, or leave {inside} out; or turn SMT off"
+            ),
+            Self::TooMany { capacity, .. } => {
+                format!("use --vcpus {capacity} or fewer, or isolate more CPUs of one node with --isolate")
+            }
+            Self::TooFew { least, .. } => {
+                format!("isolate at least {least} cores of one NUMA node with --isolate, and use --vcpus {least} or more")
+            }
+            Self::HalfACore { wanted, threads, .. } => {
+                let down = wanted - wanted % threads;
+                format!("use --vcpus {down}, or turn SMT off and isolate as many cores as vCPUs")
+            }
+            Self::UnlikeCores { cores, .. } => format!("use --vcpus {cores} or fewer"),
+            Self::UnevenMemory { .. } => "use whole GiB with --memory, or --pages 2M, or --pages 4K".into(),
+            Self::Nothing { .. } => "`tactus tune plan` shows what the profile sets".into(),
+            Self::UnknownProfile(_) => {
+                "the profiles are realtime, realtime-virtual-host, realtime-virtual-guest and cpu-partitioning".into()
+            }
+            Self::BadName(_) => {
+                "use lower-case letters, digits and dashes, at most 40, beginning with a letter".into()
+            }
+            Self::Machine { .. } => "generate on the machine that it is for, or take its facts with --from BUNDLE".into(),
+            Self::Domain { hint, .. } => hint.clone(),
+        }
+    }
+}

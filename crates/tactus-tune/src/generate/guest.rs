@@ -1,0 +1,34 @@
+//! What a guest's own kernel is told, so that its first core keeps house and the others do nothing else.
+
+use tactus_audit::Arch;
+use tactus_model::finding::Role;
+
+use super::{GenerateRequest, Placement};
+use crate::profile;
+
+/// The command line of the guest's kernel: that of the profile which is the inside of the request's,
+/// and what tactus adds to it.
+#[must_use]
+pub fn kernel_line(request: &GenerateRequest<'_>, placement: &Placement) -> String {
+    let inside = if request.profile.starts_with("cpu-partitioning") {
+        "cpu-partitioning"
+    } else {
+        "realtime-virtual-guest"
+    };
+    let x86 = request.subject.is(Arch::X86);
+    let vendor = if x86 { request.subject.vendor.as_str() } else { "" };
+    let (realtime, house) = (placement.realtime(), placement.keeps_house());
+    let boot = profile::find(inside).map(|profile| profile.boot(Role::Guest, &realtime, &house, vendor));
+    let more = [("rcu_nocb_poll", ""), ("nmi_watchdog", "0"), ("audit", "0")];
+    // A guest's machine checks are its hypervisor's word.
+    let mce = x86.then_some(("mce", "off"));
+    let more = more.into_iter().chain(mce).map(|(name, value)| (name.to_owned(), value.to_owned()));
+    boot.unwrap_or_default()
+        .into_iter()
+        // A guest has no P-states of its own.
+        .filter(|(name, _)| !name.ends_with("_pstate"))
+        .chain(more)
+        .map(|(name, value)| if value.is_empty() { name } else { format!("{name}={value}") })
+        .collect::<Vec<_>>()
+        .join(" ")
+}

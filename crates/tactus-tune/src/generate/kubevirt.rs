@@ -1,0 +1,98 @@
+//! KubeVirt: a real-time virtual machine.
+
+use tactus_audit::Arch;
+
+use super::file::{self, Marks, comment};
+use super::{File, Generator, GenerateRequest, Output, Page, GenerateError, guest};
+
+/// The entry of the table.
+pub static ENTRY: Generator = Generator {
+    name: "kubevirt",
+    about: "A VirtualMachine (kubevirt.io/v1) of a real-time guest: dedicated CPUs, an isolated emulator thread, FIFO \
+vCPUs but the first, huge pages, the host's NUMA node. It needs nodes whose kubelet gives whole CPUs (generate \
+kubernetes).",
+    generate,
+};
+
+fn generate(request: &GenerateRequest<'_>) -> Result<Output, GenerateError> {
+    let placement = request.placement(2)?;
+    let (memory, page) = request.memory()?;
+    let name = &request.options.name;
+    let mut notes = vec![format!(
+        "emulator-pin: isolateEmulatorThread takes one CPU more than the {} vCPUs: the node must have {} free in one NUMA node",
+        placement.count(),
+        placement.count() + 1
+    )];
+    if request.options.accel == Some(super::Accel::Tcg) {
+        notes.push("real-time machines need KVM: KubeVirt's emulation (useEmulation) knows no realtime".into());
+    }
+    let inside = format!("guest-isolation: the guest's kernel wants on its command line: {}", guest::kernel_line(request, &placement));
+    let mut text = file::header(
+        request,
+        Marks::Hash,
+        "kubevirt",
+        &format!("put in your disk, then kubectl apply -f {name}-vm.yaml"),
+        &format!("kubectl delete virtualmachine {name}"),
+        &[
+            &inside,
+            "KubeVirt needs the feature gates CPUManager and NUMA where they are not on by default, and nodes labelled \
+cpumanager=true and kubevirt.io/realtime.",
+            "mem-lock, mem-prealloc-nomerge, vpmu-off: KubeVirt does these by itself for realtime.",
+        ],
+    );
+    let line = |indent: &str, check: &str, why: &str, line: &str| comment(indent, &format!("{check}: {why}")) + indent + line + "\n";
+    text += &format!("apiVersion: kubevirt.io/v1\nkind: VirtualMachine\nmetadata:\n  name: {name}\nspec:\n  runStrategy: Always\n  template:\n    spec:\n      domain:\n        cpu:\n");
+    let threads = placement.threads;
+    text += &format!("          sockets: 1\n          cores: {}\n          threads: {threads}\n", placement.count() / threads);
+    let i = "          ";
+    text += &line(i, "cpu-passthrough", "nothing emulated. No migration to other processors", "model: host-passthrough");
+    text += &line(i, "vcpu-pin", "a CPU for each vCPU alone", "dedicatedCpuPlacement: true");
+    text += &line(i, "emulator-pin", "and one for QEMU's other threads", "isolateEmulatorThread: true");
+    if page != Page::Base {
+        text += &line(i, "numa-locality", "the guest sees the node that its CPUs and memory are of; it needs huge pages", "numa:");
+        text += "            guestMappingPassthrough: {}\n";
+    }
+    text += &line(i, "vcpu-fifo", "FIFO vCPUs, all but those that keep house inside", "realtime:");
+    text += &format!("            mask: \"{}\"\n", placement.realtime());
+    if request.subject.is(Arch::X86) {
+        text += &line(i, "guest-tsc-deadline", "a timer is one write of a register", "features:");
+        text += "            - name: tsc-deadline\n              policy: require\n";
+        text += &line("        ", "hpet", "the guest cannot fall back to a slow clock", "clock:");
+        text += "          utc: {}\n          timer:\n            hpet:\n              present: false\n";
+    }
+    text += "        memory:\n";
+    text += &format!("          guest: {memory}i\n");
+    if page != Page::Base {
+        text += &line(i, "guest-hugepages", "reserved at boot on the node", "hugepages:");
+        text += &format!("            pageSize: {}i\n", page.word());
+    }
+    text += &line("        ", "iothread-pin", "disks have a thread of their own", "ioThreadsPolicy: auto");
+    text += "        devices:\n";
+    text += &line(i, "no-extra-devices", "memory stays where it is", "autoattachMemBalloon: false");
+    text += &line(i, "no-extra-devices", "no screen", "autoattachGraphicsDevice: false");
+    text += &comment(i, "io-path, disk-image: virtio; a block volume on a local disk is best");
+    text += "          disks:\n            - name: root\n              cache: none\n              disk:\n                bus: virtio\n";
+    text += &format!("      volumes:\n        - name: root\n          persistentVolumeClaim:\n            claimName: {name}\n");
+    Ok(Output {
+        files: vec![File {
+            name: format!("{name}-vm.yaml"),
+            belongs: format!("kubectl apply -f {name}-vm.yaml"),
+            mode: 0o644,
+            text,
+        }],
+        notes,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{shown, three};
+    use super::ENTRY;
+
+    #[test]
+    fn the_machine_of_each_machine() {
+        for (name, machine) in three() {
+            insta::assert_snapshot!(format!("kubevirt_{name}"), shown(&machine.generate(&ENTRY).unwrap()));
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! Where a guest or a container stands on the machine: whole cores of one NUMA node, everything else
+//! on the housekeeping CPUs.
+
+use std::collections::BTreeMap;
+
+use tactus_audit::Subject;
+use tactus_model::CpuSet;
+use tactus_model::facts::{Facts, Reading};
+
+use super::GenerateError;
+
+/// Where a guest stands. The number of a vCPU is its place in `cpus`; vCPU 0 keeps house inside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placement {
+    /// The CPU of each vCPU. Where `threads` is 2, hardware threads of a core follow each other.
+    pub cpus: Vec<u32>,
+    /// Hardware threads of a core that the guest gets: 1 or all.
+    pub threads: usize,
+    /// Hardware threads of the cores used that nothing may run on, because their sibling is a vCPU's.
+    pub idle: CpuSet,
+    /// The NUMA node of the CPUs, where the facts tell.
+    pub node: Option<u32>,
+    /// How many NUMA nodes the machine has; at least 1.
+    pub nodes: usize,
+    /// CPUs for everything of the guest but its vCPUs: those of the same node, if there are any.
+    pub emulator: CpuSet,
+    /// All CPUs that keep house.
+    pub housekeeping: CpuSet,
+    /// All CPUs for real-time work.
+    pub isolated: CpuSet,
+}
+
+impl Placement {
+    /// Places `wanted` vCPUs (without a number: one on every isolated core of the node that has most of
+    /// them), of which there must be at least `least`.
+    ///
+    /// A core's second hardware thread is left idle while there are enough cores; only then whole cores
+    /// with all their threads are given.
+    ///
+    /// # Errors
+    /// When the isolation is of no use, or the vCPUs do not fit into it.
+    pub fn of(subject: &Subject<'_>, wanted: Option<usize>, least: usize) -> Result<Self, GenerateError> {
+        check(subject)?;
+        let (isolated, housekeeping) = (subject.isolated(), subject.housekeeping());
+        let nodes = nodes(subject.facts);
+        let cores: Vec<&CpuSet> = subject
+            .topology
+            .cores
+            .iter()
+            .filter(|core| core.first().is_some_and(|cpu| isolated.contains(cpu)))
+            .collect();
+        let of_node = |node: Option<&CpuSet>| -> Vec<&CpuSet> {
+            let here = |core: &CpuSet| node.is_none_or(|cpus| !core.and(cpus).is_empty());
+            cores.iter().copied().filter(|core| here(core)).collect()
+        };
+        // Of the nodes that have as many, the first: machines boot from it and have their disks there.
+        let mut seats: Vec<(Option<u32>, Vec<&CpuSet>)> = if nodes.is_empty() {
+            vec![(None, of_node(None))]
+        } else {
+            nodes.iter().map(|(node, cpus)| (Some(*node), of_node(Some(cpus)))).collect()
+        };
+        seats.sort_by_key(|(_, cores)| std::cmp::Reverse(cores.len()));
+        let Some((node, cores)) = seats.first() else { return Err(GenerateError::NothingIsolated) };
+
+        let online = |core: &CpuSet| core.and(isolated);
+        let wanted = wanted.unwrap_or(cores.len());
+        if wanted < least {
+            return Err(GenerateError::TooFew { wanted, least });
+        }
+        let capacity: usize = cores.iter().map(|core| online(core).len()).sum();
+        if wanted > capacity {
+            let total = isolated.len();
+            return Err(GenerateError::TooMany { wanted, isolated: isolated.clone(), capacity, total });
+        }
+        let (cpus, threads): (Vec<u32>, usize) = if wanted <= cores.len() {
+            (cores.iter().take(wanted).filter_map(|core| online(core).first()).collect(), 1)
+        } else {
+            let threads = cores.first().map_or(1, |core| online(core).len());
+            if cores.iter().any(|core| online(core).len() != threads) {
+                return Err(GenerateError::UnlikeCores { wanted, cores: cores.len() });
+            }
+            if !wanted.is_multiple_of(threads) {
+                return Err(GenerateError::HalfACore { wanted, threads, cores: cores.len() });
+            }
+            let all =
+                cores.iter().take(wanted / threads).flat_map(|core| online(core).iter().collect::<Vec<_>>());
+            (all.collect(), threads)
+        };
+        let used: CpuSet = cpus.iter().copied().collect();
+        let idle = cpus
+            .iter()
+            .fold(CpuSet::default(), |set, cpu| set.or(&subject.topology.core_of(*cpu).and(isolated)))
+            .minus(&used);
+        let near = node.and_then(|node| nodes.get(&node)).map(|cpus| cpus.and(housekeeping));
+        Ok(Self {
+            cpus,
+            threads,
+            idle,
+            node: *node,
+            nodes: nodes.len().max(1),
+            emulator: near.filter(|near| !near.is_empty()).unwrap_or_else(|| housekeeping.clone()),
+            housekeeping: housekeeping.clone(),
+            isolated: isolated.clone(),
+        })
+    }
+
+    /// How many vCPUs there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.cpus.len()
+    }
+
+    /// The CPUs as a set.
+    #[must_use]
+    pub fn set(&self) -> CpuSet {
+        self.cpus.iter().copied().collect()
+    }
+
+    /// The vCPUs that do real-time work: all but the first core's.
+    #[must_use]
+    pub fn realtime(&self) -> CpuSet {
+        (0u32..).zip(&self.cpus).skip(self.threads).map(|(vcpu, _)| vcpu).collect()
+    }
+
+    /// The vCPUs that keep house inside: those of the first core.
+    #[must_use]
+    pub fn keeps_house(&self) -> CpuSet {
+        (0u32..).zip(&self.cpus).take(self.threads).map(|(vcpu, _)| vcpu).collect()
+    }
+}
+
+/// Whether the isolation is of any use.
+///
+/// # Errors
+/// The first thing that is wrong with it.
+pub fn check(subject: &Subject<'_>) -> Result<(), GenerateError> {
+    let (isolated, housekeeping) = (subject.isolated(), subject.housekeeping());
+    let online = &subject.topology.online;
+    if isolated.is_empty() {
+        return Err(GenerateError::NothingIsolated);
+    }
+    let missing = isolated.minus(online);
+    if !missing.is_empty() {
+        return Err(GenerateError::NotOnline { missing, online: online.clone() });
+    }
+    if housekeeping.is_empty() {
+        return Err(GenerateError::NoHousekeeping { isolated: isolated.clone() });
+    }
+    if isolated.contains(0) {
+        return Err(GenerateError::CpuZero { isolated: isolated.clone() });
+    }
+    for core in &subject.topology.cores {
+        let (inside, outside) = (core.and(isolated), core.and(housekeeping));
+        if !inside.is_empty() && !outside.is_empty() {
+            return Err(GenerateError::SplitCore { inside, outside });
+        }
+    }
+    Ok(())
+}
+
+/// The CPUs of each NUMA node that has any.
+#[must_use]
+pub fn nodes(facts: &Facts) -> BTreeMap<u32, CpuSet> {
+    const NODE: &str = "/sys/devices/system/node/node";
+    let read = |(name, reading): (&str, &Reading)| -> Option<(u32, CpuSet)> {
+        let number = name.strip_prefix(NODE)?.strip_suffix("/cpulist")?.parse().ok()?;
+        let Reading::Text(text) = reading else { return None };
+        let cpus: CpuSet = text.parse().ok()?;
+        (!cpus.is_empty()).then_some((number, cpus))
+    };
+    facts.under(NODE).filter_map(read).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::testing::machine;
+    use super::*;
+
+    fn placed(
+        cpus: u32,
+        smt: bool,
+        nodes: u32,
+        isolate: &str,
+        wanted: Option<usize>,
+    ) -> Result<Placement, GenerateError> {
+        let machine = machine("x86_64", "GenuineIntel").cpus(cpus, smt, nodes);
+        machine.isolate(isolate).with(|subject| Placement::of(subject, wanted, 2))
+    }
+
+    #[test]
+    fn every_isolated_core_of_one_node_has_a_vcpu_when_nobody_says_how_many() {
+        let here = placed(8, false, 2, "2-7", None).unwrap();
+        assert_eq!((here.cpus.clone(), here.node, here.threads), (vec![4, 5, 6, 7], Some(1), 1));
+        // The node has no housekeeping CPU of its own.
+        assert_eq!(here.emulator, "0-1".parse().unwrap());
+        assert_eq!(here.realtime(), "1-3".parse().unwrap());
+        let here = placed(8, false, 2, "2-3,5-7", Some(2)).unwrap();
+        assert_eq!((here.cpus, here.emulator), (vec![5, 6], "4".parse().unwrap()));
+    }
+
+    #[test]
+    fn siblings_stay_idle_while_there_are_cores_and_then_whole_cores_are_given() {
+        // Linux numbers siblings n and n + cores.
+        let here = placed(8, true, 1, "1-3,5-7", Some(3)).unwrap();
+        assert_eq!((here.cpus, here.threads, here.idle), (vec![1, 2, 3], 1, "5-7".parse().unwrap()));
+        let here = placed(8, true, 1, "1-3,5-7", Some(4)).unwrap();
+        assert_eq!(
+            (here.cpus.clone(), here.threads, here.idle.clone()),
+            (vec![1, 5, 2, 6], 2, CpuSet::default())
+        );
+        assert_eq!((here.keeps_house(), here.realtime()), ("0-1".parse().unwrap(), "2-3".parse().unwrap()));
+        let refused = placed(8, true, 1, "1-3,5-7", Some(5)).unwrap_err();
+        assert_eq!(refused, GenerateError::HalfACore { wanted: 5, threads: 2, cores: 3 });
+    }
+
+    #[test]
+    fn an_isolation_of_no_use_is_refused_and_the_reason_is_told() {
+        let refused = |cpus, smt, isolate: &str, wanted| placed(cpus, smt, 1, isolate, wanted).unwrap_err();
+        assert_eq!(refused(4, false, "", None), GenerateError::NothingIsolated);
+        assert!(matches!(refused(4, false, "2-9", None), GenerateError::NotOnline { .. }));
+        assert!(matches!(refused(4, false, "0-3", None), GenerateError::NoHousekeeping { .. }));
+        assert!(matches!(refused(4, false, "0-2", None), GenerateError::CpuZero { .. }));
+        assert!(matches!(refused(8, true, "2-3", None), GenerateError::SplitCore { .. }));
+        assert!(matches!(refused(4, false, "1-3", Some(4)), GenerateError::TooMany { .. }));
+        assert!(matches!(refused(4, false, "3", None), GenerateError::TooFew { .. }));
+    }
+
+    #[test]
+    fn facts_without_nodes_are_one_node() {
+        let machine = machine("x86_64", "GenuineIntel").cpus(4, false, 0).isolate("2-3");
+        let here = machine.with(|subject| Placement::of(subject, None, 2)).unwrap();
+        assert_eq!((here.node, here.nodes), (None, 1));
+    }
+
+    proptest! {
+        #[test]
+        fn a_placement_never_leaves_the_isolation_and_never_shares_a_core(
+            cpus in 1u32..33, smt: bool, nodes in 0u32..4, from in 0u32..33, length in 0u32..33, wanted in 0usize..40,
+        ) {
+            let set: CpuSet = (from..from + length).collect();
+            let cpus = if smt { cpus * 2 } else { cpus };
+            let machine = machine("x86_64", "GenuineIntel").cpus(cpus, smt, nodes).isolate(&set.to_string());
+            machine.with(|subject| {
+                let Ok(here) = Placement::of(subject, Some(wanted), 1) else { return Ok(()) };
+                prop_assert_eq!(here.count(), wanted);
+                prop_assert_eq!(here.set().len(), wanted, "one CPU each");
+                prop_assert!(here.set().minus(&set).is_empty());
+                prop_assert!(here.emulator.and(&set).is_empty() && !here.emulator.is_empty());
+                prop_assert!(here.idle.and(&here.set()).is_empty());
+                Ok(())
+            })?;
+        }
+    }
+}

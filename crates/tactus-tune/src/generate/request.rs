@@ -1,0 +1,113 @@
+//! What a generator is given.
+
+use tactus_audit::Subject;
+use tactus_model::change::{Change, Target};
+
+use super::{File, GenerateError, Page, Placement, Size};
+
+/// What executes a guest's code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Accel {
+    /// The processor.
+    Kvm,
+    /// QEMU.
+    Tcg,
+}
+
+/// What the user wants of a guest or a container.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GuestOptions {
+    /// Its name.
+    pub name: String,
+    /// vCPUs, or a container's CPUs; `None`: one for each isolated core of one NUMA node.
+    pub vcpus: Option<usize>,
+    /// Memory; `None`: 4 GiB, and no huge pages where there is no guest.
+    pub memory: Option<Size>,
+    /// Pages of the memory; `None`: the largest that the machine has.
+    pub page: Option<Page>,
+    /// What executes a guest's code; `None`: the processor, or what a given domain says.
+    pub accel: Option<Accel>,
+}
+
+/// A guest's memory when nobody says: 4 GiB.
+const MEMORY: Size = Size(4 << 30);
+
+impl Default for GuestOptions {
+    fn default() -> Self {
+        Self { name: "rt-guest".into(), vcpus: None, memory: None, page: None, accel: None }
+    }
+}
+
+/// What a generator is given.
+pub struct GenerateRequest<'a> {
+    /// The system that it is for.
+    pub subject: &'a Subject<'a>,
+    /// The profile's name.
+    pub profile: &'a str,
+    /// What the plan would change, in its request.
+    pub changes: &'a [Change],
+    /// What the user wants.
+    pub options: &'a GuestOptions,
+    /// What is said of a check by its id: [`super::of_check`].
+    pub says: fn(&str) -> String,
+}
+
+/// What a generator made.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Output {
+    /// The files.
+    pub files: Vec<File>,
+    /// What the user should know, also of what was left out, a sentence each.
+    pub notes: Vec<String>,
+}
+
+impl GenerateRequest<'_> {
+    /// What executes the guest's code.
+    #[must_use]
+    pub fn accel(&self) -> Accel {
+        self.options.accel.unwrap_or(Accel::Kvm)
+    }
+
+    /// Where a guest with at least `least` vCPUs stands.
+    ///
+    /// # Errors
+    /// As [`Placement::of`], and when the guest's name is of no use.
+    pub fn placement(&self, least: usize) -> Result<Placement, GenerateError> {
+        let name = &self.options.name;
+        let good = name.len() <= 40
+            && name.starts_with(|c: char| c.is_ascii_lowercase())
+            && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+            && !name.ends_with('-');
+        if !good {
+            return Err(GenerateError::BadName(name.chars().take(60).collect()));
+        }
+        Placement::of(self.subject, self.options.vcpus, least)
+    }
+
+    /// The guest's memory and its pages.
+    ///
+    /// # Errors
+    /// When the one is no multiple of the other.
+    pub fn memory(&self) -> Result<(Size, Page), GenerateError> {
+        let memory = self.options.memory.unwrap_or(MEMORY);
+        let page = self.options.page.unwrap_or_else(|| Page::choose(self.subject.facts, memory));
+        if !memory.0.is_multiple_of(page.bytes()) {
+            return Err(GenerateError::UnevenMemory { memory: memory.to_string(), page: page.word() });
+        }
+        Ok((memory, page))
+    }
+
+    /// The kernel parameters of the plan with their check: `(parameter, value, check)`.
+    #[must_use]
+    pub fn kernel_parameters(&self) -> Vec<(&str, &str, &str)> {
+        self.changes
+            .iter()
+            .filter_map(|change| match &change.target {
+                Target::Kernel { parameter } => {
+                    Some((parameter.as_str(), change.then.as_str(), change.check.as_str()))
+                }
+                _ => None,
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,213 @@
+//! TuneD: a profile of our own on top of one of its four, and that one's variables.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use tactus_model::change::{Change, Target};
+
+use super::file::{self, Marks, comment};
+use super::{File, Generator, GenerateRequest, Output, GenerateError, placement};
+use crate::profile;
+
+/// The entry of the table.
+pub static ENTRY: Generator = Generator {
+    name: "tuned",
+    about: "A TuneD profile, tactus-PROFILE, that includes TuneD's own profile of that name and adds what the plan has \
+beyond it; and the variables file of TuneD's profile with the isolated CPUs, without which TuneD isolates all but one \
+hardware thread of each socket, also halves of cores.",
+    generate,
+};
+
+/// Sections of a profile, each with its lines: the check, and the line.
+type Sections = BTreeMap<&'static str, Vec<(String, String)>>;
+
+fn generate(request: &GenerateRequest<'_>) -> Result<Output, GenerateError> {
+    placement::check(request.subject)?;
+    let known = profile::PROFILES.iter().find(|known| known.name == request.profile);
+    let stock = known.ok_or_else(|| GenerateError::UnknownProfile(request.profile.to_owned()))?;
+    let own = stock.changes(request.subject);
+    let same = |change: &&Change| !own.iter().any(|o| o.target == change.target && o.then == change.then);
+    let (sections, notes) = sections(request.changes.iter().filter(same));
+    let name = format!("tactus-{}", stock.name);
+    let where_ = "Where TuneD is 2.24 or newer, /etc/tuned/profiles may hold the profile instead of /etc/tuned.";
+    let mut text = file::header(
+        request,
+        Marks::Hash,
+        "tuned",
+        &format!(
+            "put the directory {name} and the variables file into /etc/tuned, run tuned-adm profile {name}, reboot; \
+then tuned-adm verify"
+        ),
+        "tuned-adm profile with the former profile (tuned-adm active shows it now), remove both, reboot",
+        &[
+            where_,
+            "TuneD resets network queues and moves threads when it applies this: not while real-time work runs.",
+        ],
+    );
+    let _ = write!(
+        text,
+        "\n[main]\nsummary={}, and what tactus adds to {}\ninclude={}\n",
+        stock.summary, stock.name, stock.name
+    );
+    for (section, lines) in sections {
+        let _ = write!(text, "\n[{section}]\n");
+        let mut last = "";
+        for (check, line) in &lines {
+            if check != last {
+                text += &comment("", &(request.says)(check));
+            }
+            last = check;
+            text += line;
+            text.push('\n');
+        }
+    }
+    let variables = format!("{}-variables.conf", stock.name);
+    Ok(Output {
+        files: vec![
+            File {
+                name: format!("{name}/tuned.conf"),
+                belongs: format!("/etc/tuned/{name}/tuned.conf"),
+                mode: 0o644,
+                text,
+            },
+            File {
+                belongs: format!("/etc/tuned/{variables}"),
+                mode: 0o644,
+                text: variables_of(request, stock.name, &variables),
+                name: variables,
+            },
+        ],
+        notes,
+    })
+}
+
+fn variables_of(request: &GenerateRequest<'_>, stock: &str, name: &str) -> String {
+    let isolated = request.subject.isolated();
+    let mut text = file::header(
+        request,
+        Marks::Hash,
+        "tuned",
+        &format!("in place of /etc/tuned/{name}, which comes with TuneD's profile"),
+        "that file of the package",
+        &[],
+    );
+    text.push('\n');
+    text += &comment(
+        "",
+        "isolcpus, nohz-full: whole cores. Left to itself TuneD keeps one hardware thread of each socket and isolates its \
+sibling.",
+    );
+    let _ = writeln!(text, "isolated_cores={isolated}");
+    if stock == "cpu-partitioning" {
+        text += &comment(
+            "",
+            "isolcpus: not balanced either. Take the # away where every thread on these CPUs is pinned; others pile up \
+on one CPU.",
+        );
+        let _ = writeln!(text, "#no_balance_cores={isolated}");
+    } else {
+        text += &comment(
+            "",
+            "managed-irq: queue interrupts that nobody can move keep off the isolated CPUs, as far as a housekeeping CPU \
+is in their mask. Linux 5.6 or newer.",
+        );
+        text += "isolate_managed_irq=Y\n";
+    }
+    text
+}
+
+/// Sorts changes into TuneD's sections; what TuneD has no words for is told.
+fn sections<'a>(changes: impl Iterator<Item = &'a Change>) -> (Sections, Vec<String>) {
+    let mut sections = Sections::new();
+    let mut modules: BTreeMap<&str, (String, Vec<String>)> = BTreeMap::new();
+    let mut left: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut add = |section, change: &Change, line: String| {
+        sections.entry(section).or_default().push((change.check.clone(), line));
+    };
+    for change in changes {
+        let then = &change.then;
+        match &change.target {
+            Target::File { path, .. } if path.starts_with("/proc/sys/") => {
+                let name = path.trim_start_matches("/proc/sys/").replace('/', ".");
+                add("sysctl", change, format!("{name}={then}"));
+            }
+            Target::File { path, .. } if path.starts_with("/sys/") => {
+                add("sysfs", change, format!("{path}={then}"));
+            }
+            Target::Kernel { parameter } => {
+                let word = if then.is_empty() { parameter.clone() } else { format!("{parameter}={then}") };
+                let name: String =
+                    parameter.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+                add("bootloader", change, format!("cmdline_tactus_{name}=+{word}"));
+            }
+            Target::Module { module, parameter } => {
+                let entry = modules.entry(module).or_insert_with(|| (change.check.clone(), Vec::new()));
+                entry.1.push(format!("{parameter}={then}"));
+            }
+            Target::Service { unit } => {
+                let name = unit.trim_end_matches(".service");
+                let what = if then == "active" { "start,enable" } else { "stop,disable" };
+                add("service", change, format!("service.{name}={what}"));
+            }
+            Target::DropIn { unit, key, .. } if unit == "system.conf" && key == "CPUAffinity" => {
+                add("systemd", change, format!("cpu_affinity={then}"));
+            }
+            Target::File { .. } => *left.entry("interrupts").or_default() += 1,
+            Target::Scheduling(_) | Target::Affinity(_) => *left.entry("threads").or_default() += 1,
+            Target::DropIn { .. } => *left.entry("services' drop-ins").or_default() += 1,
+        }
+    }
+    for (module, (check, options)) in modules {
+        sections.entry("modules").or_default().push((check, format!("{module}={}", options.join(" "))));
+    }
+    let notes = left
+        .into_iter()
+        .map(|(what, count)| {
+            format!("{count} settings of {what} are not in the profile: TuneD has its own ways for them, or none (see `tactus tune plan`)")
+        })
+        .collect();
+    (sections, notes)
+}
+
+#[cfg(test)]
+mod tests {
+    use tactus_model::change::{Form, Target};
+
+    use super::super::GenerateError;
+    use super::super::testing::{Machine, shown, three};
+    use super::ENTRY;
+
+    fn planned() -> Machine {
+        let [(_, machine), ..] = three();
+        let file = |path: &str| Target::File { path: path.into(), form: Form::Plain };
+        machine
+            .change("thp", Target::File { path: "/sys/kernel/mm/transparent_hugepage/enabled".into(), form: Form::Choice }, "never")
+            .change("compaction", file("/proc/sys/vm/compaction_proactiveness"), "0")
+            .change("rcu-nocb-poll", Target::Kernel { parameter: "rcu_nocb_poll".into() }, "")
+            .change("isolcpus", Target::Kernel { parameter: "isolcpus".into() }, "managed_irq,domain,2-7")
+            .change("ple", Target::Module { module: "kvm_intel".into(), parameter: "ple_gap".into() }, "0")
+            .change("posted-timer", Target::Module { module: "kvm_intel".into(), parameter: "x".into() }, "Y")
+            .change("stalld", Target::Service { unit: "stalld.service".into() }, "active")
+            .change("irq-affinity", file("/proc/irq/5/smp_affinity_list"), "0-1")
+    }
+
+    #[test]
+    fn the_profile_holds_what_tuneds_own_does_not() {
+        let output = planned().generate(&ENTRY).unwrap();
+        insta::assert_snapshot!("tuned_intel", shown(&output));
+        assert!(!output.files[0].text.contains("isolcpus=managed_irq"), "TuneD's profile has it already");
+    }
+
+    #[test]
+    fn each_profile_has_its_variables() {
+        for stock in crate::profile::PROFILES {
+            let output = planned().profile(stock.name).generate(&ENTRY).unwrap();
+            assert_eq!(output.files[1].name, format!("{}-variables.conf", stock.name));
+            assert!(output.files[1].text.contains("\nisolated_cores=2-7\n"));
+            let managed = output.files[1].text.contains("\nisolate_managed_irq=Y\n");
+            assert_eq!(managed, stock.name != "cpu-partitioning");
+        }
+        let refusal = planned().profile("balanced").generate(&ENTRY).unwrap_err();
+        assert_eq!(refusal, GenerateError::UnknownProfile("balanced".into()));
+    }
+}

@@ -1,0 +1,94 @@
+//! What the next boot must know, in files of our own that the distribution reads. No file of anybody
+//! else is edited.
+
+mod bootloader;
+mod dropins;
+
+use tactus_system::System;
+
+use crate::plan::{Plan, PlanRefusal};
+use crate::transaction::{Action, Step};
+use crate::verify::Difference;
+
+/// The first line of every file of ours.
+pub(super) const MARK: &str = "# Written by tactus tune; `tactus tune revert` removes it.";
+
+/// The steps that keep a plan over the next boot.
+///
+/// # Errors
+/// What stands in the way: a boot loader that is not known, a file of somebody else where ours goes.
+pub fn steps(system: &dyn System, plan: &Plan) -> Result<Vec<Step>, Vec<PlanRefusal>> {
+    let mut steps = dropins::steps(plan);
+    let mut refusals = Vec::new();
+    match bootloader::steps(system, plan) {
+        Ok(more) => steps.extend(more),
+        Err(refusal) => refusals.extend(refusal),
+    }
+    for step in &mut steps {
+        let Action::Install { path, former, .. } = &mut step.action else { continue };
+        match system.text(path) {
+            None => {}
+            Some(text) if text.starts_with(MARK) => *former = Some(text),
+            Some(_) => refusals.push(PlanRefusal {
+                what: format!("{path} is there and not ours"),
+                hint: "move it away, or put its settings elsewhere".into(),
+            }),
+        }
+    }
+    steps.retain(|step| match &step.action {
+        Action::Install { former: Some(former), then, .. } => former != then,
+        _ => true,
+    });
+    // Commands alone, around files that are as they should be, have nothing to do.
+    if !steps.iter().any(|step| matches!(step.action, Action::Install { .. })) {
+        steps.retain(|step| !matches!(&step.action, Action::Run { now, .. } if around(now.as_deref())));
+        steps.retain(
+            |step| !matches!(&step.action, Action::Run { now: None, back } if around(back.as_deref())),
+        );
+    }
+    if refusals.is_empty() { Ok(steps) } else { Err(refusals) }
+}
+
+/// Whether a command only makes others read files of ours.
+fn around(words: Option<&[String]>) -> bool {
+    words.and_then(|words| words.first()).is_some_and(|program| program != "grubby")
+}
+
+/// A file of ours.
+pub(super) fn install(check: &str, path: &str, lines: &[String]) -> Step {
+    let then = format!("{MARK}\n{}\n", lines.join("\n"));
+    Step { check: check.to_owned(), action: Action::Install { path: path.to_owned(), former: None, then } }
+}
+
+/// Files with a command that makes others read them: after they are written, and after they are
+/// taken away.
+pub(super) fn with_command(files: &[Step], words: &[&str]) -> Vec<Step> {
+    let Some(first) = files.first() else { return Vec::new() };
+    let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+    let check = first.check.clone();
+    let run = |now, back| Step { check: check.clone(), action: Action::Run { now, back } };
+    let mut steps = vec![run(None, Some(words.clone()))];
+    steps.extend_from_slice(files);
+    steps.push(run(Some(words), None));
+    steps
+}
+
+/// Drop-ins of a plan that are not there, or not as they should be.
+pub fn missing(system: &dyn System, plan: &Plan) -> Vec<Difference> {
+    dropins::systemd(plan)
+        .into_iter()
+        .filter_map(|step| match step.action {
+            Action::Install { path, then, .. } => {
+                let now = system.text(&path);
+                (now.as_deref() != Some(then.as_str())).then(|| Difference {
+                    check: step.check,
+                    target: path,
+                    now: now.map(|_| "other lines".into()),
+                    then: "the plan's lines".into(),
+                    needs: "--persist",
+                })
+            }
+            _ => None,
+        })
+        .collect()
+}

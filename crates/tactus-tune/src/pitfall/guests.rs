@@ -1,0 +1,99 @@
+//! Pitfalls of a machine that carries virtual machines.
+
+use tactus_model::threads::{Policy, Thread};
+
+use super::context::Look;
+use super::{Pitfall, Scope};
+
+pub static PITFALLS: &[Pitfall] = &[
+    Pitfall {
+        number: 11,
+        title: "QEMU's helpers starve on the CPU of a FIFO vCPU",
+        text: "vhost, kvm-pit and emulator threads that share a CPU with a FIFO vCPU run when it idles, if ever: the \
+guest waits for I/O that cannot be served. Pin them to housekeeping CPUs.",
+        scope: Scope::Plan(|look| {
+            starving(look).map(|(helper, vcpu)| {
+                format!("{} ({}) may run on the CPU of {} ({})", helper.name, helper.tid, vcpu.name, vcpu.tid)
+            })
+        }),
+        settings: &["vcpu-fifo", "emulator-pin", "vhost-placement", "iothread-pin"],
+    },
+    Pitfall {
+        number: 12,
+        title: "a machine whose vCPUs are all FIFO hangs",
+        text: "Without a vCPU that keeps house, and an emulator thread elsewhere, nothing in it makes progress once all \
+spin. Leave vCPU 0 to SCHED_OTHER, or pin the emulator to housekeeping CPUs.",
+        scope: Scope::Plan(|look| {
+            look.machines().iter().find_map(|machine| {
+                let fifo = machine.vcpus.iter().all(|vcpu| look.policy(vcpu) == Policy::Fifo);
+                let shared = machine
+                    .others
+                    .iter()
+                    .any(|other| machine.vcpus.iter().any(|vcpu| !other.cpus.and(&vcpu.cpus).is_empty()));
+                let first = machine.vcpus.first()?;
+                (fifo && shared)
+                    .then(|| format!("all {} vCPUs of process {}", machine.vcpus.len(), first.pid))
+            })
+        }),
+        settings: &["vcpu-fifo"],
+    },
+    Pitfall {
+        number: 13,
+        title: "cpu-pm=on lets a guest reach deep idle states",
+        text: "The guest's MWAIT and HLT then put the real CPU to sleep, as deep as the machine allows. Limit the idle \
+states on the host.",
+        scope: Scope::Plan(|look| {
+            let process = processes(look).find(|(_, line)| line.contains("cpu-pm=on"))?;
+            Some(format!("process {} has cpu-pm=on", process.0))
+        }),
+        settings: &["guest-idle-ownership", "c-states", "c-state-per-cpu"],
+    },
+    Pitfall {
+        number: 14,
+        title: "hint-dedicated and PLE off stall guests that share CPUs",
+        text: "A vCPU that spins for a lock whose holder is preempted spins for its whole time slice. Only for vCPUs with \
+CPUs of their own.",
+        scope: Scope::Plan(|look| {
+            let ple = look.plans_module("ple_gap") == Some("0")
+                || look.plans_module("pause_filter_count") == Some("0");
+            let hint = processes(look).any(|(_, line)| line.contains("kvm-hint-dedicated=on"));
+            if !ple && !hint {
+                return None;
+            }
+            let machines = look.machines();
+            let vcpus: Vec<&Thread> =
+                machines.iter().flat_map(|machine| machine.vcpus.iter().copied()).collect();
+            let mut seen = tactus_model::CpuSet::default();
+            for vcpu in vcpus {
+                if !vcpu.cpus.and(&seen).is_empty() {
+                    return Some(format!("{} ({}) shares its CPUs with another vCPU", vcpu.name, vcpu.tid));
+                }
+                seen = seen.or(&vcpu.cpus);
+            }
+            None
+        }),
+        settings: &["ple_gap", "ple", "kvm-hint-dedicated"],
+    },
+];
+
+/// Helpers that share a CPU with a FIFO vCPU and are not above it.
+fn starving<'a>(look: &Look<'a>) -> Option<(&'a Thread, &'a Thread)> {
+    look.machines().into_iter().find_map(|machine| {
+        let fifo: Vec<&Thread> =
+            machine.vcpus.iter().copied().filter(|vcpu| look.policy(vcpu) == Policy::Fifo).collect();
+        machine.others.iter().find_map(|other| {
+            // A helper that may also run elsewhere gets along; one that may not does not.
+            let vcpu =
+                fifo.iter().find(|vcpu| !other.cpus.is_empty() && other.cpus.minus(&vcpu.cpus).is_empty())?;
+            Some((*other, *vcpu))
+        })
+    })
+}
+
+/// Processes of virtual machines with their arguments.
+fn processes<'a>(look: &Look<'a>) -> impl Iterator<Item = (&'a str, &'a str)> {
+    look.subject.facts.under("vm:").filter_map(|(name, _)| {
+        let pid = name.strip_prefix("vm:")?.strip_suffix(":cmdline")?;
+        Some((pid, look.subject.facts.text(name)?))
+    })
+}

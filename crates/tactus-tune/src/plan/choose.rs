@@ -1,0 +1,129 @@
+//! Which changes a plan has: the profile's, those beyond it, and what the user leaves out or adds.
+
+use std::collections::BTreeSet;
+
+use tactus_model::change::{Change, Form, Target};
+use tactus_model::finding::Role;
+
+use super::{Contradiction, Layer, PlanRefusal, PlannedChange};
+use tactus_audit::{self as audit, Applies, Check, Subject};
+
+use crate::profile::Profile;
+
+/// What the user chooses, by the ids of audit checks (or the profile's word where there is none).
+#[derive(Clone, Debug, Default)]
+pub struct Choice {
+    /// Nothing but these, when there are any.
+    pub only: Vec<String>,
+    /// Not these.
+    pub without: Vec<String>,
+    /// These too, which the profile does not call for.
+    pub with: Vec<String>,
+    /// Nothing beyond TuneD's own values.
+    pub plain: bool,
+}
+
+/// What came of it.
+pub(super) struct Chosen {
+    pub steps: Vec<PlannedChange>,
+    pub contradictions: Vec<Contradiction>,
+    pub unknown: Vec<PlanRefusal>,
+}
+
+/// Makes the steps in the order of the profile, what is beyond it after them.
+pub(super) fn steps(subject: &Subject<'_>, profile: &Profile, choice: &Choice) -> Chosen {
+    let mut steps: Vec<PlannedChange> =
+        profile.changes(subject).into_iter().map(|change| step(change, Layer::Profile)).collect();
+    let own: BTreeSet<String> = steps.iter().map(|step| step.change.check.clone()).collect();
+    let mut contradictions = Vec::new();
+    let beyond = profile.beyond.iter().filter(|_| !choice.plain).map(|id| (*id, Layer::Beyond));
+    let asked = choice.with.iter().chain(&choice.only).map(|id| (id.as_str(), Layer::Chosen));
+    // The profile's own checks are asked too, only to hear where they want something else.
+    let heard = own.iter().map(|id| (id.as_str(), Layer::Profile));
+    for (id, layer) in beyond.chain(asked).chain(heard) {
+        let Some(check) = audit::find(id).filter(|check| concerns(check, subject)) else { continue };
+        for change in (check.changes)(subject) {
+            match steps.iter().find(|planned| planned.change.target == change.target) {
+                Some(planned) if same(&planned.change, &change) || planned.layer != Layer::Profile => {}
+                Some(planned) => contradictions.push(Contradiction {
+                    target: change.target.to_string(),
+                    profile: planned.change.then.clone(),
+                    check: id.to_owned(),
+                    wants: change.then,
+                }),
+                None if layer != Layer::Profile => steps.push(step(change, layer)),
+                None => {}
+            }
+        }
+    }
+    let unknown = unknown(&steps, choice);
+    let chosen =
+        |id: &String| (choice.only.is_empty() || choice.only.contains(id)) && !choice.without.contains(id);
+    steps.retain(|step| chosen(&step.change.check));
+    contradictions.retain(|c| steps.iter().any(|step| step.change.target.to_string() == c.target));
+    contradictions.dedup();
+    for step in &mut steps {
+        let against = contradictions.iter().find(|c| c.target == step.change.target.to_string());
+        if let Some(told) = against {
+            // The check's words are about its own value.
+            step.risk = format!("The profile sets this against {}, which wants {}.", told.check, told.wants);
+        }
+    }
+    Chosen { steps, contradictions, unknown }
+}
+
+/// Whether a check is about this system. A container sets nothing: its kernel is the host's.
+fn concerns(check: &Check, subject: &Subject<'_>) -> bool {
+    let role = |applies: &Applies| match subject.role {
+        Role::Host => matches!(applies, Applies::Host | Applies::Hypervisor),
+        Role::Guest => *applies == Applies::Guest,
+        Role::Container => false,
+    };
+    check.applies.iter().any(role) && subject.is(check.arch)
+}
+
+fn same(one: &Change, other: &Change) -> bool {
+    match &one.target {
+        Target::File { form, .. } => form.same(&one.then, &other.then),
+        Target::Affinity(_) => Form::List.same(&one.then, &other.then),
+        _ => one.then == other.then,
+    }
+}
+
+fn step(change: Change, layer: Layer) -> PlannedChange {
+    let risk = match audit::find(&change.check) {
+        Some(check) => check.risk.to_owned(),
+        None => risk(&change.check).to_owned(),
+    };
+    let holds = change.holds();
+    PlannedChange { change, layer, risk, pitfalls: Vec::new(), holds }
+}
+
+/// What a setting risks that no check answers for.
+fn risk(word: &str) -> &'static str {
+    match word {
+        "busy_read" | "busy_poll" => "Threads that wait on a socket spin for 50 us first: CPU time.",
+        "tcp_fastopen" => "The first packet of a connection may carry data, which some middleboxes drop.",
+        "hung_task_timeout_secs" => "A task that hangs is reported after ten minutes instead of two.",
+        "platform_profile" => "Power and heat.",
+        "rcupdate.rcu_normal_after_boot" => "What waits for RCU (network and mount changes) takes longer.",
+        "rcutree.nohz_full_patience_delay" => "RCU may hold on to memory for a second longer.",
+        "tuned.non_isolcpus" => "None: only TuneD's own initramfs hook reads it.",
+        _ => "",
+    }
+}
+
+/// Ids that name nothing here.
+fn unknown(steps: &[PlannedChange], choice: &Choice) -> Vec<PlanRefusal> {
+    let known = |id: &String| audit::find(id).is_some() || steps.iter().any(|s| s.change.check == *id);
+    let named = [("--only", &choice.only), ("--without", &choice.without), ("--with", &choice.with)];
+    named
+        .iter()
+        .flat_map(|(option, ids)| ids.iter().map(move |id| (option, id)))
+        .filter(|(_, id)| !known(id))
+        .map(|(option, id)| PlanRefusal {
+            what: format!("{option} {id}: there is no such setting"),
+            hint: "`tactus audit --list` and the first column of the plan have the names".into(),
+        })
+        .collect()
+}

@@ -1,0 +1,138 @@
+//! A plan: everything that a profile would change on one system, and what speaks against it.
+
+mod choose;
+mod refuse;
+#[cfg(test)]
+mod tests;
+
+use serde::Serialize;
+use tactus_audit::Subject;
+use tactus_model::CpuSet;
+use tactus_model::change::Change;
+use tactus_model::finding::{Isolation, Role};
+
+use super::pitfall::{self, Warning};
+use super::profile::Profile;
+
+pub use choose::Choice;
+pub use refuse::PlanRefusal;
+
+/// What `tune plan` says: a stable contract.
+#[derive(Clone, Debug, Serialize)]
+pub struct Plan {
+    /// Name of the profile.
+    pub profile: String,
+    /// The part that the system plays.
+    pub role: Role,
+    /// Whose CPUs are whose.
+    pub isolation: Isolation,
+    /// The changes, at run time first, then those that need a restart or a boot.
+    pub entries: Vec<PlannedChange>,
+    /// Why it must not be carried out. Empty: it may.
+    pub refusals: Vec<PlanRefusal>,
+    /// Pitfalls that lie on this system's way.
+    pub pitfalls: Vec<Warning>,
+    /// Where the profile and an audit check want different things; the profile's value is planned.
+    pub contradictions: Vec<Contradiction>,
+    /// What is worth knowing and is no pitfall.
+    pub remarks: Vec<String>,
+}
+
+/// One change of a plan.
+#[derive(Clone, Debug, Serialize)]
+pub struct PlannedChange {
+    /// The change.
+    pub change: Change,
+    /// Who wants it.
+    pub layer: Layer,
+    /// What it risks.
+    pub risk: String,
+    /// Numbers of the pitfalls that it runs into here.
+    pub pitfalls: Vec<u8>,
+    /// Whether it is as it should be already.
+    pub holds: bool,
+}
+
+/// Who wants a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Layer {
+    /// The profile, as TuneD has it.
+    Profile,
+    /// An audit check that the profile's purpose calls for.
+    Beyond,
+    /// An audit check that was asked for by name.
+    Chosen,
+}
+
+/// Two who want different things.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Contradiction {
+    /// What they want to set.
+    pub target: String,
+    /// What the profile sets it to, and the plan.
+    pub profile: String,
+    /// The check that wants something else.
+    pub check: String,
+    /// What the check wants.
+    pub wants: String,
+}
+
+impl Plan {
+    /// Makes the plan of a profile for a system. Pure: nothing is read but the facts.
+    #[must_use]
+    pub fn new(subject: &Subject<'_>, profile: &Profile, choice: &Choice) -> Self {
+        let choose::Chosen { mut steps, contradictions, unknown } = choose::steps(subject, profile, choice);
+        steps.sort_by_key(|step| step.change.effect);
+        let changes: Vec<&Change> = steps.iter().map(|step| &step.change).collect();
+        let mut refusals = refuse::refusals(subject, profile, &changes);
+        refusals.extend(unknown);
+        let pitfalls = pitfall::warnings(subject, &changes);
+        for step in &mut steps {
+            let concerned = pitfalls.iter().filter(|warning| pitfall::concerns(warning.number, &step.change));
+            step.pitfalls = concerned.map(|warning| warning.number).collect();
+        }
+        Self {
+            profile: profile.name.to_owned(),
+            role: subject.role,
+            isolation: subject.isolation.clone(),
+            entries: steps,
+            refusals,
+            pitfalls,
+            contradictions,
+            remarks: remarks(subject),
+        }
+    }
+
+    /// The steps that change something.
+    pub fn open(&self) -> impl Iterator<Item = &PlannedChange> {
+        self.entries.iter().filter(|step| !step.holds)
+    }
+}
+
+/// Housekeeping on every node: memory is reclaimed, and interrupts are served, best where they are.
+fn remarks(subject: &Subject<'_>) -> Vec<String> {
+    let nodes: Vec<(String, CpuSet)> = subject
+        .facts
+        .under("/sys/devices/system/node/node")
+        .filter_map(|(name, _)| {
+            let (node, file) = name.strip_prefix("/sys/devices/system/node/")?.split_once('/')?;
+            let cpus = subject.facts.text(name).filter(|_| file == "cpulist")?.parse::<CpuSet>().ok()?;
+            Some((node.to_owned(), cpus))
+        })
+        .collect();
+    if nodes.len() < 2 {
+        return Vec::new();
+    }
+    let without = nodes.iter().filter(|(_, cpus)| {
+        !cpus.is_empty() && cpus.and(&subject.topology.online).and(subject.housekeeping()).is_empty()
+    });
+    without
+        .map(|(node, cpus)| {
+            format!(
+                "{node} (CPUs {cpus}) keeps no housekeeping CPU: its kswapd, kcompactd and interrupts go to \
+                 another node; leave one core of each node out of --isolate"
+            )
+        })
+        .collect()
+}

@@ -1,0 +1,203 @@
+use proptest::prelude::*;
+use tactus_audit::{Intent, Subject};
+use tactus_model::change::{Effect, Target};
+use tactus_model::facts::Facts;
+use tactus_model::finding::Role;
+
+use super::*;
+use crate::profile::{PROFILES, find};
+
+/// A system that these tests make up.
+#[derive(Clone)]
+struct System {
+    facts: Facts,
+    role: Role,
+}
+
+impl System {
+    fn and(mut self, name: &str, text: &str) -> Self {
+        self.facts.keep(name, text);
+        self
+    }
+
+    fn role(self, role: Role) -> Self {
+        Self { role, ..self }
+    }
+}
+
+/// An Intel host of eight CPUs with two hardware threads each, two nodes.
+fn machine() -> System {
+    let readings = [
+        ("uname:machine", "x86_64"),
+        (
+            "/proc/cpuinfo",
+            "processor\t: 0\nvendor_id\t: GenuineIntel\nflags\t\t: fpu tsc constant_tsc nonstop_tsc vmx\n",
+        ),
+        ("/sys/devices/system/cpu/online", "0-7"),
+        ("/sys/devices/system/cpu/isolated", ""),
+        ("/sys/devices/system/node/node0/cpulist", "0-3"),
+        ("/sys/devices/system/node/node1/cpulist", "4-7"),
+        ("/proc/sys/kernel/timer_migration", "1"),
+        ("/sys/devices/system/cpu/intel_pstate/no_turbo", "1"),
+        ("/sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never"),
+        ("/proc/cmdline", "quiet"),
+    ];
+    let siblings = (0..8).map(|cpu| {
+        let core = cpu / 2 * 2;
+        (
+            format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list"),
+            format!("{core}-{}", core + 1),
+        )
+    });
+    let system = System { facts: Facts::default(), role: Role::Host };
+    let system = readings.into_iter().fold(system, |system, (name, text)| system.and(name, text));
+    siblings.fold(system, |system, (name, text)| system.and(&name, &text))
+}
+
+fn plan(system: &System, profile: &str, isolate: &str, choice: &Choice) -> Plan {
+    let intent = Intent { isolated: Some(isolate.parse().unwrap()), ..Intent::default() };
+    Plan::new(&Subject::new(&system.facts, system.role, &intent), find(profile).unwrap(), choice)
+}
+
+fn refusals(system: &System, profile: &str, isolate: &str) -> Vec<String> {
+    plan(system, profile, isolate, &Choice::default()).refusals.into_iter().map(|r| r.what).collect()
+}
+
+#[test]
+fn good_isolation_is_not_refused() {
+    assert_eq!(refusals(&machine(), "realtime", "2-3,6-7"), Vec::<String>::new());
+}
+
+#[test]
+fn isolation_that_leaves_no_room_is_refused_and_named() {
+    for (isolate, says) in [
+        ("", "no CPU is isolated"),
+        ("0-7", "leaves no CPU for everything else"),
+        ("0-1", "CPU 0 is to be isolated"),
+        ("3", "CPU 3 shares its core with CPU 2"),
+        ("6-9", "CPU 8,9 is not there"),
+    ] {
+        let refusals = refusals(&machine(), "realtime", isolate);
+        assert!(refusals.iter().any(|what| what.contains(says)), "{isolate}: {refusals:?}");
+    }
+}
+
+#[test]
+fn a_profile_for_another_kind_of_system_is_refused() {
+    let guest = machine().role(Role::Guest);
+    let container = machine().role(Role::Container);
+    assert!(refusals(&guest, "realtime-virtual-host", "2-3")[0].contains("carries virtual machines"));
+    assert!(refusals(&container, "realtime", "2-3")[0].contains("this is a container"));
+    assert!(refusals(&machine(), "realtime-virtual-guest", "2-3")[0].contains("no hypervisor"));
+    assert_eq!(refusals(&guest, "realtime-virtual-guest", "2-3"), Vec::<String>::new());
+}
+
+#[test]
+fn an_interrupt_of_a_virtual_machine_is_not_taken_away() {
+    let system = machine()
+        .and(
+            "/proc/interrupts",
+            "  CPU0 CPU1\n 55: 0 1 PCI-MSIX-0000:3b:00.0 0-edge vfio-msix[0](0000:3b:00.0)",
+        )
+        .and("/proc/irq/55/smp_affinity_list", "6");
+    let said = refusals(&system, "realtime", "2-3,6-7");
+    assert!(said[0].contains("interrupt 55 (vfio-msix[0](0000:3b:00.0)) was put on CPU 6"), "{said:?}");
+    let choice = Choice { without: vec!["irq-affinity".into()], ..Choice::default() };
+    assert!(plan(&system, "realtime", "2-3,6-7", &choice).refusals.is_empty());
+}
+
+#[test]
+fn a_node_without_housekeeping_is_told() {
+    let plan = plan(&machine(), "realtime", "4-7", &Choice::default());
+    assert!(plan.remarks[0].starts_with("node1 (CPUs 4-7) keeps no housekeeping CPU"), "{:?}", plan.remarks);
+}
+
+#[test]
+fn single_settings_are_chosen_by_name() {
+    let checks = |choice: &Choice| -> Vec<String> {
+        let mut all: Vec<String> = plan(&machine(), "realtime", "2-3,6-7", choice)
+            .entries
+            .into_iter()
+            .map(|s| s.change.check)
+            .collect();
+        all.sort();
+        all.dedup();
+        all
+    };
+    let only = Choice { only: vec!["timer-migration".into()], ..Choice::default() };
+    assert_eq!(checks(&only), ["timer-migration"]);
+    let without = Choice { without: vec!["isolcpus".into()], ..Choice::default() };
+    assert!(!checks(&without).contains(&"isolcpus".to_owned()));
+    assert!(checks(&Choice::default()).contains(&"isolcpus".to_owned()));
+    let none = Choice { with: vec!["no-such-thing".into()], ..Choice::default() };
+    let refusal = &plan(&machine(), "realtime", "2-3,6-7", &none).refusals[0];
+    assert_eq!(refusal.what, "--with no-such-thing: there is no such setting");
+}
+
+#[test]
+fn what_holds_already_is_marked_and_run_time_comes_first() {
+    let system = machine().and("/proc/sys/kernel/timer_migration", "0");
+    let plan = plan(&system, "realtime", "2-3,6-7", &Choice::default());
+    let timer = plan.entries.iter().find(|step| step.change.check == "timer-migration").unwrap();
+    assert!(timer.holds && plan.open().all(|step| step.change.check != "timer-migration"));
+    let effects: Vec<Effect> = plan.entries.iter().map(|step| step.change.effect).collect();
+    assert!(effects.is_sorted());
+}
+
+#[test]
+fn where_a_profile_and_a_check_contradict_the_profile_holds_and_it_is_told() {
+    let plan = plan(&machine(), "realtime", "2-3,6-7", &Choice::default());
+    let turbo = plan.entries.iter().find(|step| step.change.check == "turbo").unwrap();
+    assert_eq!((turbo.change.then.as_str(), turbo.layer), ("0", Layer::Profile));
+    let told = plan.contradictions.iter().find(|told| told.check == "turbo").unwrap();
+    assert_eq!((told.profile.as_str(), told.wants.as_str()), ("0", "1"));
+}
+
+#[test]
+fn a_risk_is_told_for_every_change() {
+    for profile in PROFILES {
+        let role = if profile.guest { Role::Guest } else { Role::Host };
+        for step in plan(&machine().role(role), profile.name, "2-3,6-7", &Choice::default()).entries {
+            let known = tactus_audit::find(&step.change.check).is_some();
+            // Checks of rooms that are not filled yet have no words of their own.
+            assert!(!step.risk.is_empty() || !known, "{}", step.change.check);
+        }
+    }
+}
+
+#[test]
+fn nothing_is_planned_twice() {
+    for profile in PROFILES {
+        let plan = plan(&machine(), profile.name, "2-3,6-7", &Choice::default());
+        let mut targets: Vec<&Target> = plan.entries.iter().map(|step| &step.change.target).collect();
+        let all = targets.len();
+        targets.sort();
+        targets.dedup();
+        assert_eq!(targets.len(), all, "{}", profile.name);
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_system_makes_the_planner_panic(
+        readings in proptest::collection::vec((
+            "(/proc/irq/[0-9]{1,3}/smp_affinity_list|/sys/devices/system/(cpu|node)/[a-z]{3,4}[0-9]{1,2}/[a-z_/]{1,12}|\
+              threads:0|/proc/cmdline|/sys/devices/system/cpu/(online|isolated)|vm:[0-9]:cmdline|/proc/sys/[a-z/_]{1,20})",
+            "[0-9a-z,\\-=\t\n \\[\\]]{0,40}",
+        ), 0..20),
+        isolate in proptest::collection::btree_set(0u32..70, 0..6),
+    ) {
+        let mut facts = Facts::default();
+        for (name, text) in readings {
+            facts.keep(name, text);
+        }
+        for role in [Role::Host, Role::Guest, Role::Container] {
+            let intent = Intent { isolated: Some(isolate.iter().copied().collect()), ..Intent::default() };
+            let subject = Subject::new(&facts, role, &intent);
+            for profile in PROFILES {
+                let plan = Plan::new(&subject, profile, &Choice::default());
+                prop_assert!(role != Role::Container || (!plan.refusals.is_empty() && plan.entries.is_empty()));
+            }
+        }
+    }
+}

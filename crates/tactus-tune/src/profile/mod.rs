@@ -1,0 +1,22 @@
+//! The tuning profiles, as TuneD has them, value by value.
+//!
+//! The values are those of TuneD 2.27's own files, with inheritance resolved here as TuneD resolves
+//! it: a profile's settings come after those of its parent, and replace those of the same target.
+//!
+//! What TuneD sets and these tables do not: `[net] channels` (it resets network cards), `[rtentsk]` (a
+//! socket that a process must hold open), `[video] panel_power_savings`, and the blacklists of
+//! `[scheduler]`, in whose place threads that are pinned to isolated CPUs are left alone.
+
+mod base;
+mod extra_checks;
+mod files;
+mod partitioning;
+mod realtime;
+mod resolve;
+mod setting;
+#[cfg(test)]
+mod tests;
+
+pub use files::complete;
+pub use resolve::{PROFILES, find};
+pub use setting::{Profile, Setting, Value, What};

@@ -1,0 +1,242 @@
+//! Profiles with their inheritance resolved, for a system or for a command line alone.
+
+use tactus_audit::Subject;
+use tactus_model::CpuSet;
+use tactus_model::change::{Change, Effect, Form, Target};
+use tactus_model::facts::Facts;
+use tactus_model::finding::Role;
+
+use super::base::{LATENCY_PERFORMANCE, NETWORK_LATENCY};
+use super::files::matching;
+use super::partitioning::{CPU_PARTITIONING, WITH_ISOLCPUS};
+use super::realtime::{REALTIME, VIRTUAL_GUEST, VIRTUAL_HOST};
+use super::{Profile, Setting, Value, What};
+
+/// The four profiles.
+pub static PROFILES: &[&Profile] = &[&REALTIME, &VIRTUAL_HOST, &VIRTUAL_GUEST, &CPU_PARTITIONING];
+
+/// The profile of this name: one of [`PROFILES`], one that they inherit, or
+/// `cpu-partitioning-isolcpus`.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static Profile> {
+    PROFILES
+        .iter()
+        .copied()
+        .chain([&LATENCY_PERFORMANCE, &NETWORK_LATENCY, &WITH_ISOLCPUS])
+        .find(|profile| profile.name == name)
+}
+
+/// For whom a value is made.
+struct Whose<'a> {
+    isolated: &'a CpuSet,
+    housekeeping: &'a CpuSet,
+    vendor: &'a str,
+    x86: bool,
+    idle_latency: Option<&'a str>,
+}
+
+impl Whose<'_> {
+    /// The value in words; `None` where it is not for this processor.
+    fn value(&self, value: Value) -> Option<String> {
+        Some(match value {
+            Value::Is(text) => text.to_owned(),
+            Value::Isolated(text) => text.replace("{}", &self.isolated.to_string()),
+            Value::Housekeeping => self.housekeeping.to_string(),
+            Value::HousekeepingMask => {
+                let all = self.housekeeping.or(self.isolated);
+                self.housekeeping.mask(all.last().map_or(1, |last| last + 1))
+            }
+            Value::IdleLatency(other) => self.idle_latency.unwrap_or(other).to_owned(),
+            Value::OnlyOn(vendor, text) => (self.vendor == vendor).then(|| text.to_owned())?,
+            Value::OnX86(text) => self.x86.then(|| text.to_owned())?,
+        })
+    }
+}
+
+impl Profile {
+    /// Its settings with those it inherits, the latter first; of two for the same thing the later.
+    #[must_use]
+    pub fn all(&self) -> Vec<Setting> {
+        let mut all = self.parent.map(Self::all).unwrap_or_default();
+        for setting in self.settings {
+            match all.iter_mut().find(|other| other.what == setting.what) {
+                Some(other) => *other = *setting,
+                None => all.push(*setting),
+            }
+        }
+        all
+    }
+
+    /// What it puts on the kernel's command line, in its order; a parameter without a value has an
+    /// empty one. `vendor` is the processor's maker as `/proc/cpuinfo` says it, empty where it is not
+    /// x86. Nothing for a container, which has no kernel of its own.
+    #[must_use]
+    pub fn boot(
+        &self,
+        role: Role,
+        isolated: &CpuSet,
+        housekeeping: &CpuSet,
+        vendor: &str,
+    ) -> Vec<(String, String)> {
+        if role == Role::Container {
+            return Vec::new();
+        }
+        let whose = Whose { isolated, housekeeping, vendor, x86: !vendor.is_empty(), idle_latency: None };
+        self.all()
+            .iter()
+            .filter_map(|setting| match setting.what {
+                What::Kernel(parameter) => Some((parameter.to_owned(), whose.value(setting.value)?)),
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// What it puts on the kernel's command line, as changes of a system.
+    #[must_use]
+    pub fn kernel_parameters(&self, subject: &Subject<'_>) -> Vec<Change> {
+        let mut changes = self.changes(subject);
+        changes.retain(|change| matches!(change.target, Target::Kernel { .. }));
+        changes
+    }
+
+    /// All that it sets on a system: files, the kernel's threads, interrupts, modules, services,
+    /// drop-ins, and the command line. What the system does not have is left out.
+    #[must_use]
+    pub fn changes(&self, subject: &Subject<'_>) -> Vec<Change> {
+        if subject.role == Role::Container {
+            return Vec::new();
+        }
+        let whose = Whose {
+            isolated: subject.isolated(),
+            housekeeping: subject.housekeeping(),
+            vendor: &subject.vendor,
+            x86: subject.is(tactus_audit::Arch::X86),
+            idle_latency: idle_latency(subject.facts),
+        };
+        let all = self.all();
+        let each = all.iter().flat_map(|setting| match whose.value(setting.value) {
+            Some(then) => changes(setting, &then, subject),
+            None => Vec::new(),
+        });
+        each.collect()
+    }
+}
+
+/// TuneD's `cstate.id_no_zero:1`: the exit latency of CPU 0's second idle state, unless it is none.
+fn idle_latency(facts: &Facts) -> Option<&str> {
+    let latency = facts.text("/sys/devices/system/cpu/cpu0/cpuidle/state1/latency")?;
+    latency.parse::<u32>().is_ok_and(|us| us > 0).then_some(latency)
+}
+
+/// Makes the changes that one setting is on a system.
+fn changes(setting: &Setting, then: &str, subject: &Subject<'_>) -> Vec<Change> {
+    let change = |check: &str, target: Target, now: Option<String>, then: &str, effect: Effect| Change {
+        check: check.to_owned(),
+        target,
+        now,
+        then: then.to_owned(),
+        effect,
+    };
+    let facts = subject.facts;
+    match setting.what {
+        What::File(pattern, form) => matching(facts, pattern)
+            .into_iter()
+            .filter_map(|path| subject.set(word(setting), &path, form, then))
+            .collect(),
+        What::Kernel(parameter) => {
+            vec![subject.boot(word(setting), parameter, then)]
+        }
+        What::Module(module, parameter) => {
+            let Some(now) = facts.text(&format!("/sys/module/{module}/parameters/{parameter}")) else {
+                return Vec::new();
+            };
+            let target = Target::Module { module: module.to_owned(), parameter: parameter.to_owned() };
+            // `N` and `0` are the same to the module.
+            let same = Form::Flag.same(now, then) || now == then;
+            let now = if same { then.to_owned() } else { now.to_owned() };
+            vec![change(word(setting), target, Some(now), then, Effect::Restart)]
+        }
+        What::Group(beginning) => subject
+            .threads
+            .kernel()
+            .filter(|thread| thread.name.starts_with(beginning))
+            .map(|thread| subject.schedule(word(setting), thread, then))
+            .collect(),
+        What::Interrupts => interrupts(setting, subject),
+        What::Threads => threads(subject),
+        What::Service(unit) => {
+            let target = Target::Service { unit: unit.to_owned() };
+            vec![change(word(setting), target, None, then, Effect::Runtime)]
+        }
+        What::DropIn(unit, section, key) => {
+            if unit == "irqbalance.service" && facts.text("program:irqbalance").is_none() {
+                return Vec::new();
+            }
+            let target = Target::DropIn { unit: unit.into(), section: section.into(), key: key.into() };
+            let effect = if unit == "system.conf" { Effect::Boot } else { Effect::Restart };
+            vec![change(word(setting), target, None, then, effect)]
+        }
+    }
+}
+
+/// The check that a setting answers; the profile's own word where there is none.
+fn word(setting: &Setting) -> &str {
+    match setting.what {
+        _ if !setting.check.is_empty() => setting.check,
+        What::File(path, _) => path.rsplit('/').next().unwrap_or(path),
+        What::Kernel(parameter) => parameter,
+        What::Module(module, _) => module,
+        What::Group(word) | What::Service(word) => word,
+        What::DropIn(_, _, key) => key,
+        What::Interrupts => "irq-affinity",
+        What::Threads => "foreign-tasks",
+    }
+}
+
+/// Where an interrupt or a thread goes that may be on isolated CPUs: to the housekeeping CPUs among
+/// its own, else to all of them, as TuneD's `_get_intersect_affinity` has it.
+fn moved(now: &CpuSet, subject: &Subject<'_>) -> String {
+    let left = now.and(subject.housekeeping());
+    if left.is_empty() { subject.housekeeping().to_string() } else { left.to_string() }
+}
+
+fn interrupts(setting: &Setting, subject: &Subject<'_>) -> Vec<Change> {
+    if subject.housekeeping().is_empty() {
+        return Vec::new();
+    }
+    let all = &subject.interrupts;
+    let devices = all.list.iter().filter_map(|interrupt| {
+        let now = interrupt.affinity.as_deref()?;
+        let path = format!("/proc/irq/{}/smp_affinity_list", interrupt.irq);
+        // Those that do not touch the isolated CPUs are as they should be.
+        let touches = !now.and(subject.isolated()).is_empty();
+        let then = if touches { moved(now, subject) } else { now.to_string() };
+        subject.set(word(setting), &path, Form::List, then)
+    });
+    let path = "/proc/irq/default_smp_affinity";
+    let default = all.default.as_ref().and_then(|now| {
+        let left = now.and(subject.housekeeping());
+        let cpus = if left.is_empty() { subject.housekeeping() } else { &left };
+        let width = subject.topology.online.last().map_or(1, |last| last + 1);
+        subject.set("irq-default-affinity", path, Form::Mask, cpus.mask(width))
+    });
+    devices.chain(default).collect()
+}
+
+/// Threads that may run on isolated CPUs and on others too leave the isolated ones. A thread that may
+/// run on isolated CPUs only was put there by somebody, and is left to them.
+fn threads(subject: &Subject<'_>) -> Vec<Change> {
+    let (isolated, housekeeping) = (subject.isolated(), subject.housekeeping());
+    let movable = subject.threads.list.iter().filter(|thread| !thread.bound);
+    movable
+        .filter(|thread| !thread.cpus.and(isolated).is_empty() && !thread.cpus.and(housekeeping).is_empty())
+        .map(|thread| {
+            let check = match () {
+                () if !thread.kernel => "foreign-tasks",
+                () if thread.name.starts_with("rcuo") => "rcuo-affinity",
+                () => "kthread-affinity",
+            };
+            subject.place(check, thread, &thread.cpus.and(housekeeping))
+        })
+        .collect()
+}

@@ -1,0 +1,83 @@
+//! Taking a plan back.
+
+use tactus_system::System;
+
+use super::apply::{TuneError, dir, locked};
+use super::transaction::{Begin, Entry, Journal, Phase, Recovered, Undone, boot_id, recover, undo_all};
+
+/// How a plan is to be taken back.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Back {
+    /// Overwrite what another tool has set since.
+    pub force: bool,
+    /// Let what another tool has set since be, and forget it.
+    pub leave: bool,
+    /// Only say what would be taken back.
+    pub dry_run: bool,
+}
+
+/// What was taken back.
+#[derive(Debug, Default)]
+pub struct Reverted {
+    /// What was in force.
+    pub begin: Begin,
+    /// What an earlier call had left unfinished.
+    pub recovered: Option<Recovered>,
+    /// What was taken back, newest first. With `dry_run`: what would be.
+    pub undone: Vec<(Entry, Undone)>,
+    /// What was not: somebody else's now, or refused by the system.
+    pub left: Vec<(Entry, Undone)>,
+}
+
+/// Takes back what is in force: run-time values of this boot, and every file of ours.
+///
+/// # Errors
+/// When nothing is in force, another call is at work, or the journal cannot be read.
+pub fn revert(system: &dyn System, back: Back) -> Result<Reverted, TuneError> {
+    let (dir, boot) = (dir(system), boot_id(system));
+    if back.dry_run {
+        let (_, log) = Journal::open(system, &dir)?;
+        let begin = log.begin.filter(|_| log.phase != Phase::Nothing).ok_or(TuneError::Nothing)?;
+        let kept: Vec<bool> = log.entries.iter().map(|entry| entry.is_kept(&log.entries)).collect();
+        let undone = log.entries.into_iter().zip(kept).rev().map(|(entry, kept)| {
+            let over = entry.boot != boot && entry.action.ends_with_the_boot() && !kept;
+            (entry, if over { Undone::Gone } else { Undone::Restored })
+        });
+        return Ok(Reverted { begin, undone: undone.collect(), ..Reverted::default() });
+    }
+    let _lock = locked(system)?;
+    let recovered = recover(system, &dir, &boot)?;
+    let (mut journal, log) = Journal::open(system, &dir)?;
+    let begin = match log.begin {
+        Some(begin) if log.phase != Phase::Nothing => begin,
+        // What was left unfinished has just been taken back.
+        _ if recovered.is_some() => return Ok(Reverted { recovered, ..Reverted::default() }),
+        _ => return Err(TuneError::Nothing),
+    };
+    journal.reverting()?;
+    let (mut undone, mut left) = undo_all(system, &mut journal, &log.entries, &boot, back.force);
+    if back.leave {
+        let theirs: Vec<u64> = left
+            .iter()
+            .filter(|(_, undone)| matches!(undone, Undone::Foreign(_)))
+            .map(|(e, _)| e.id)
+            .collect();
+        journal.undone(&theirs)?;
+        let waiting: Vec<Entry> = left
+            .iter()
+            .rev()
+            .filter(|(_, undone)| !matches!(undone, Undone::Foreign(_)))
+            .map(|(entry, _)| entry.clone())
+            .collect();
+        let (more, still) = undo_all(system, &mut journal, &waiting, &boot, back.force);
+        undone.extend(more);
+        left = still;
+    }
+    if left.is_empty() {
+        journal.close()?;
+    } else {
+        // What is left can still be taken back by another call.
+        journal.commit()?;
+    }
+    Ok(Reverted { begin, recovered, undone, left })
+}

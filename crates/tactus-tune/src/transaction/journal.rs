@@ -1,0 +1,332 @@
+//! The journal: what is about to be done is written down before it is done, with what was there.
+//!
+//! JSON lines, each on the disk before the next step. A line that is cut at the end was followed by no
+//! step. What is in force is what the journal says that was done and not undone.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use tactus_model::CpuSet;
+use tactus_system::System;
+
+use super::Action;
+
+/// The version of the journal's lines.
+const FORMAT: u32 = 1;
+/// Its name.
+pub(super) const FILE: &str = "journal.jsonl";
+
+/// A line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Line {
+    /// A plan is about to be carried out.
+    Begin(Begin),
+    /// This is about to be done.
+    Intent {
+        /// Its number.
+        id: u64,
+        /// The boot in which.
+        boot: String,
+        /// What.
+        action: Action,
+    },
+    /// It was done, and this is what is read then.
+    Done {
+        /// Its number.
+        id: u64,
+        /// Empty where nothing can be read.
+        #[serde(default)]
+        reads: String,
+    },
+    /// All was done.
+    Commit,
+    /// All is about to be taken back.
+    Reverting,
+    /// It was taken back, or never done, or it is somebody else's now.
+    Undone {
+        /// Its number.
+        id: u64,
+    },
+}
+
+/// What was asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Begin {
+    /// The version of the lines.
+    pub format: u32,
+    /// The version of tactus.
+    pub tool: String,
+    /// Name of the profile.
+    pub profile: String,
+    /// CPUs for real-time work.
+    pub isolated: CpuSet,
+    /// Whether the parts for the next boot were asked for.
+    pub persist: bool,
+    /// See `Choice`.
+    #[serde(default)]
+    pub only: Vec<String>,
+    /// See `Choice`.
+    #[serde(default)]
+    pub without: Vec<String>,
+    /// See `Choice`.
+    #[serde(default)]
+    pub with: Vec<String>,
+    /// See `Choice`.
+    #[serde(default)]
+    pub plain: bool,
+}
+
+/// A step of the journal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its number.
+    pub id: u64,
+    /// The boot in which it was done.
+    pub boot: String,
+    /// What.
+    pub action: Action,
+    /// What was read when it was done; `None`: nobody knows whether it was.
+    pub reads: Option<String>,
+    /// Whether it belongs to a transaction that was not finished.
+    pub unfinished: bool,
+}
+
+impl Entry {
+    /// Whether a file of ours among these sets the same value again at every boot.
+    #[must_use]
+    pub fn is_kept(&self, entries: &[Self]) -> bool {
+        let Action::Write { path, .. } = &self.action else { return false };
+        let sysctl = |line: &str| {
+            line.split_once(" = ").is_some_and(|(name, _)| path.strip_prefix("/proc/sys/") == Some(name))
+        };
+        let tmpfiles =
+            |line: &str| line.strip_prefix("w ").and_then(|rest| rest.split(' ').next()) == Some(path);
+        entries.iter().any(|entry| match &entry.action {
+            Action::Install { then, .. } => then.lines().any(|line| sysctl(line) || tmpfiles(line)),
+            _ => false,
+        })
+    }
+}
+
+/// How far a journal is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Phase {
+    /// Nothing is in force.
+    #[default]
+    Nothing,
+    /// Something was being done, and not finished.
+    Applying,
+    /// All was done.
+    Applied,
+    /// It was being taken back.
+    Reverting,
+}
+
+/// What a journal says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Log {
+    /// What was asked for last.
+    pub begin: Option<Begin>,
+    /// What is in force, oldest first.
+    pub entries: Vec<Entry>,
+    /// How far it is.
+    pub phase: Phase,
+    /// Whether an earlier transaction was finished before the one that was not.
+    pub earlier: bool,
+    next: u64,
+}
+
+/// The journal of a system.
+pub struct Journal<'a> {
+    system: &'a dyn System,
+    path: PathBuf,
+    next: u64,
+    /// A cut line lies at the end, which the next one must not continue.
+    cut: bool,
+}
+
+impl Log {
+    /// Reads a journal. Lines that cannot be read are passed over.
+    ///
+    /// # Errors
+    /// When a later version of tactus has written it.
+    pub fn parse(text: &str) -> io::Result<Self> {
+        let mut log = Self::default();
+        for line in text.lines() {
+            let Ok(line) = serde_json::from_str::<Line>(line) else { continue };
+            match line {
+                Line::Begin(begin) if begin.format > FORMAT => {
+                    return Err(io::Error::new(
+                        io::ErrorKind::InvalidData,
+                        format!("tactus {} wrote it, which is later than this one", begin.tool),
+                    ));
+                }
+                Line::Begin(begin) => {
+                    log.earlier = log.phase == Phase::Applied;
+                    (log.begin, log.phase) = (Some(begin), Phase::Applying);
+                }
+                Line::Intent { id, boot, action } => {
+                    log.next = log.next.max(id.saturating_add(1));
+                    log.entries.push(Entry { id, boot, action, reads: None, unfinished: true });
+                }
+                Line::Done { id, reads } => {
+                    if let Some(entry) = log.entries.iter_mut().find(|entry| entry.id == id) {
+                        entry.reads = Some(reads);
+                    }
+                }
+                Line::Commit => {
+                    log.phase = Phase::Applied;
+                    log.entries.iter_mut().for_each(|entry| entry.unfinished = false);
+                }
+                Line::Reverting => log.phase = Phase::Reverting,
+                Line::Undone { id } => log.entries.retain(|entry| entry.id != id),
+            }
+        }
+        Ok(log)
+    }
+}
+
+impl<'a> Journal<'a> {
+    /// Opens the journal in a directory, and reads what it says.
+    ///
+    /// # Errors
+    /// When it is there and cannot be read.
+    pub fn open(system: &'a dyn System, dir: &Path) -> io::Result<(Self, Log)> {
+        let path = dir.join(FILE);
+        let text = match system.read(&path) {
+            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+            Err(error) => return Err(at(&path, &error)),
+        };
+        let log = Log::parse(&text).map_err(|error| at(&path, &error))?;
+        let cut = !text.is_empty() && !text.ends_with('\n');
+        Ok((Self { system, path, next: log.next, cut }, log))
+    }
+
+    fn write(&mut self, lines: &[Line]) -> io::Result<()> {
+        let mut bytes = if self.cut { b"\n".to_vec() } else { Vec::new() };
+        for line in lines {
+            serde_json::to_writer(&mut bytes, line)?;
+            bytes.push(b'\n');
+        }
+        self.system.append(&self.path, &bytes).map_err(|error| at(&self.path, &error))?;
+        self.cut = false;
+        Ok(())
+    }
+
+    /// A plan is about to be carried out.
+    ///
+    /// # Errors
+    /// When it cannot be written down, here and below: it must then not be done.
+    pub fn begin(&mut self, mut begin: Begin) -> io::Result<()> {
+        begin.format = FORMAT;
+        begin.tool = env!("CARGO_PKG_VERSION").into();
+        self.write(&[Line::Begin(begin)])
+    }
+
+    /// These are about to be done. Returns the number of the first.
+    ///
+    /// # Errors
+    /// See [`Journal::begin`].
+    pub fn intend(&mut self, boot: &str, actions: &[&Action]) -> io::Result<u64> {
+        let first = self.next;
+        let lines: Vec<Line> = (first..)
+            .zip(actions)
+            .map(|(id, action)| Line::Intent { id, boot: boot.to_owned(), action: (*action).clone() })
+            .collect();
+        self.next = lines.len().try_into().map_or(u64::MAX, |count: u64| first.saturating_add(count));
+        self.write(&lines)?;
+        Ok(first)
+    }
+
+    /// These were done, and what is read then.
+    ///
+    /// # Errors
+    /// See [`Journal::begin`].
+    pub fn done(&mut self, all: Vec<(u64, String)>) -> io::Result<()> {
+        let lines: Vec<Line> = all.into_iter().map(|(id, reads)| Line::Done { id, reads }).collect();
+        self.write(&lines)
+    }
+
+    /// All was done.
+    ///
+    /// # Errors
+    /// See [`Journal::begin`].
+    pub fn commit(&mut self) -> io::Result<()> {
+        self.write(&[Line::Commit])
+    }
+
+    /// All is about to be taken back.
+    ///
+    /// # Errors
+    /// See [`Journal::begin`].
+    pub fn reverting(&mut self) -> io::Result<()> {
+        self.write(&[Line::Reverting])
+    }
+
+    /// These were taken back.
+    ///
+    /// # Errors
+    /// When it cannot be written down: they are then taken back twice, which is harmless.
+    pub fn undone(&mut self, ids: &[u64]) -> io::Result<()> {
+        let lines: Vec<Line> = ids.iter().map(|id| Line::Undone { id: *id }).collect();
+        self.write(&lines)
+    }
+
+    /// Nothing is in force any more.
+    ///
+    /// # Errors
+    /// When the file cannot be removed.
+    pub fn close(self) -> io::Result<()> {
+        self.system.remove(&self.path).map_err(|error| at(&self.path, &error))
+    }
+}
+
+fn at(path: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use tactus_system::Memory;
+
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_back_and_a_cut_line_is_no_obstacle() {
+        let machine = Memory::new();
+        let dir = Path::new("/var/lib/tactus/tune");
+        let action = Action::Run { now: None, back: Some(vec!["update-grub".into()]) };
+        let (mut journal, log) = Journal::open(&machine, dir).unwrap();
+        assert_eq!(log.phase, Phase::Nothing);
+        journal.begin(Begin { profile: "realtime".into(), ..Begin::default() }).unwrap();
+        journal.intend("boot-1", &[&action, &action]).unwrap();
+        journal.done(vec![(0, String::new())]).unwrap();
+        machine.append(&dir.join("journal.jsonl"), b"{\"commit").unwrap();
+        let (mut journal, log) = Journal::open(&machine, dir).unwrap();
+        assert_eq!((log.phase, log.entries.len()), (Phase::Applying, 2));
+        assert_eq!((log.entries[0].reads.is_some(), log.entries[1].reads.is_some()), (true, false));
+        assert_eq!(journal.intend("boot-1", &[&action]).unwrap(), 2, "numbers go on");
+        journal.undone(&[0, 1]).unwrap();
+        journal.commit().unwrap();
+        let (_, log) = Journal::open(&machine, dir).unwrap();
+        assert_eq!((log.phase, log.entries.len(), log.entries[0].unfinished), (Phase::Applied, 1, false));
+    }
+
+    #[test]
+    fn a_journal_of_a_later_version_is_not_touched() {
+        let text = "{\"begin\":{\"format\":2,\"tool\":\"9.0.0\",\"profile\":\"x\",\"isolated\":\"1\",\"persist\":false}}";
+        let error = Log::parse(text).unwrap_err().to_string();
+        assert!(error.contains("tactus 9.0.0 wrote it"), "{error}");
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_the_reader_panic(text in "([{}\":,a-z0-9\n]|\"begin\"|\"intent\"|\"id\"){0,80}") {
+            let _ = Log::parse(&text);
+        }
+    }
+}

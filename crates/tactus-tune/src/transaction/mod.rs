@@ -1,0 +1,15 @@
+//! What tuning does to a system, each step with its undoing, and the journal of both.
+
+mod action;
+mod commit;
+mod journal;
+mod recover;
+mod state;
+mod undo;
+
+pub use action::{Action, Failed};
+pub use commit::{Broken, Outcome, Step, commit};
+pub use journal::{Begin, Entry, Journal, Log, Phase};
+pub use recover::{Recovered, recover};
+pub use state::{Task, boot_id, current, task};
+pub use undo::{Fates, Undone, undo, undo_all};

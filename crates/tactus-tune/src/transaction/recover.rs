@@ -1,0 +1,50 @@
+//! After a kill or a power cut: what was not finished is taken back, what was being taken back is
+//! taken back to the end.
+
+use std::io;
+use std::path::Path;
+
+use tactus_system::System;
+
+use super::journal::FILE;
+use super::undo::{Undone, undo_all};
+use super::{Entry, Journal, Phase};
+
+/// What was found and done.
+#[derive(Debug)]
+pub struct Recovered {
+    /// How far the earlier call had come.
+    pub phase: Phase,
+    /// What was taken back now.
+    pub undone: Vec<(Entry, Undone)>,
+    /// What could not be, or is somebody else's now.
+    pub left: Vec<(Entry, Undone)>,
+}
+
+/// Finishes what an earlier call did not. `None`: there was nothing to finish.
+///
+/// # Errors
+/// When the journal cannot be read or written.
+pub fn recover(system: &dyn System, dir: &Path, boot: &str) -> io::Result<Option<Recovered>> {
+    let (mut journal, log) = Journal::open(system, dir)?;
+    let entries: Vec<Entry> = match log.phase {
+        Phase::Applied => return Ok(None),
+        Phase::Nothing => {
+            // At most the beginning of a first line, which nothing was done after.
+            if system.exists(&dir.join(FILE)) {
+                journal.close()?;
+            }
+            return Ok(None);
+        }
+        Phase::Applying => log.entries.iter().filter(|entry| entry.unfinished).cloned().collect(),
+        Phase::Reverting => log.entries.clone(),
+    };
+    let (undone, left) = undo_all(system, &mut journal, &entries, boot, false);
+    if left.is_empty() && (log.phase == Phase::Reverting || !log.earlier) {
+        journal.close()?;
+    } else if log.phase == Phase::Applying {
+        // What was in force before stays; what could not be taken back can be taken back with it.
+        journal.commit()?;
+    }
+    Ok(Some(Recovered { phase: log.phase, undone, left }))
+}

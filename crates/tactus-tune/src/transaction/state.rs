@@ -1,0 +1,106 @@
+//! How things are on the system now.
+
+use std::path::Path;
+
+use tactus_model::change::Thread;
+use tactus_model::threads::Policy;
+use tactus_system::System;
+
+use super::Action;
+
+/// The boot that the system is running: run-time values of another one are gone.
+#[must_use]
+pub fn boot_id(system: &dyn System) -> String {
+    system.text("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
+}
+
+/// A thread as `/proc` shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Task {
+    /// Its name.
+    pub name: String,
+    /// Policy and priority: `FIFO 4`.
+    pub scheduling: String,
+    /// The CPUs that it may use, as a cpulist.
+    pub cpus: String,
+}
+
+/// Looks at a thread; `None` when it has ended.
+#[must_use]
+pub fn task(system: &dyn System, tid: u32) -> Option<Task> {
+    let stat = system.text(&format!("/proc/{tid}/stat"))?;
+    let (front, fields) = stat.rsplit_once(')')?;
+    let (_, name) = front.split_once('(')?;
+    // Fields 40 and 41 of proc_pid_stat(5): rt_priority and policy; the first after the name is 3.
+    let field = |number: usize| fields.split_ascii_whitespace().nth(number - 3);
+    let policy = match field(41)? {
+        "0" => Policy::Other,
+        "1" => Policy::Fifo,
+        "2" => Policy::Rr,
+        "3" => Policy::Batch,
+        "5" => Policy::Idle,
+        "6" => Policy::Deadline,
+        _ => Policy::Unknown,
+    };
+    let scheduling = format!("{} {}", policy.word(), field(40)?);
+    let status = system.text(&format!("/proc/{tid}/status"))?;
+    let cpus = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?.trim().to_owned();
+    Some(Task { name: name.to_owned(), scheduling, cpus })
+}
+
+/// What an action is about, as it is now; `None` when it is not there (any more).
+#[must_use]
+pub fn current(system: &dyn System, action: &Action) -> Option<String> {
+    let same = |thread: &Thread| task(system, thread.tid).filter(|task| task.name == thread.name);
+    match action {
+        Action::Write { path, .. } | Action::Install { path, .. } => {
+            let bytes = system.read(Path::new(path)).ok()?;
+            Some(String::from_utf8_lossy(&bytes).into_owned())
+        }
+        Action::Schedule { thread, .. } => Some(same(thread)?.scheduling),
+        Action::Place { thread, .. } => Some(same(thread)?.cpus),
+        Action::Service { unit, .. } => Some(service(system, unit)),
+        Action::TunedProfile { .. } => {
+            Some(system.text("/etc/tuned/active_profile").unwrap_or_default().trim().to_owned())
+        }
+        Action::Run { .. } => None,
+    }
+}
+
+/// `active` or `inactive`.
+fn service(system: &dyn System, unit: &str) -> String {
+    let asked = tactus_system::Invocation::new(["systemctl", "is-active", "--quiet", unit]);
+    let active = system.run(&asked).is_ok_and(|finished| finished.success());
+    if active { "active".into() } else { "inactive".into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use tactus_system::{Memory, Real};
+
+    use super::*;
+
+    #[test]
+    fn a_thread_is_told_by_proc_even_with_a_bracket_in_its_name() {
+        let fields = "S 2 0 0 0 -1 69238880 0 0 0 0 0 0 0 0 -5 0 1 0 4 0 0 18446744073709551615 0 0 0 0 0 0 0 \
+                      2147483647 0 0 0 0 17 1 4 1 0 0 0 0 0";
+        let machine = Memory::new()
+            .file("/proc/16/stat", format!("16 (rcuc) /1) {fields}\n"))
+            .file("/proc/16/status", "Name:\trcuc\nCpus_allowed:\t2\nCpus_allowed_list:\t1\n")
+            .file("/proc/17/stat", "17 (cut) S 2 0");
+        let seen = task(&machine, 16).unwrap();
+        assert_eq!(
+            (seen.name.as_str(), seen.scheduling.as_str(), seen.cpus.as_str()),
+            ("rcuc) /1", "FIFO 4", "1")
+        );
+        assert_eq!(task(&machine, 17), None);
+        assert_eq!(task(&machine, 18), None);
+    }
+
+    #[test]
+    fn this_process_is_seen_as_it_is() {
+        let seen = task(&Real, std::process::id()).unwrap();
+        assert!(seen.scheduling.ends_with(" 0") && !seen.cpus.is_empty(), "{seen:?}");
+        assert!(!boot_id(&Real).is_empty());
+    }
+}

@@ -1,0 +1,111 @@
+//! Taking back.
+
+use tactus_system::System;
+
+use super::state::current;
+use super::{Action, Entry, Failed, Journal};
+
+/// What became of taking something back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Undone {
+    /// The former value is there again.
+    Restored,
+    /// It was there already.
+    Held,
+    /// What it was about is gone: the thread has ended, the file is no more, the boot is another.
+    Gone,
+    /// Somebody else has changed it since, to this; it was left alone.
+    Foreign(String),
+    /// It makes others read files of ours, and waits until those are taken back.
+    Waits,
+    /// It could not be taken back.
+    Failed(Failed),
+}
+
+impl Undone {
+    /// Whether nothing is left to do.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        matches!(self, Self::Restored | Self::Held | Self::Gone)
+    }
+}
+
+/// Takes one step back, unless somebody else has changed the same since (`force`: even then).
+#[must_use]
+pub fn undo(system: &dyn System, entry: &Entry, boot: &str, force: bool) -> Undone {
+    let action = &entry.action;
+    if action.ends_with_the_boot() && entry.boot != boot {
+        return Undone::Gone;
+    }
+    if let Action::Run { .. } = action {
+        return restored(system, action);
+    }
+    match (current(system, action), action) {
+        (None, Action::Install { former: None, .. }) => return Undone::Held,
+        (None, Action::Install { .. }) => return Undone::Foreign("the file is not there any more".into()),
+        (None, _) => return Undone::Gone,
+        (Some(now), _) => {
+            if action.former().is_some_and(|former| now == former || action.same(&now, former)) {
+                return Undone::Held;
+            }
+            let ours = entry.reads.as_deref().is_some_and(|reads| action.same(&now, reads))
+                || action.then().is_some_and(|then| action.same(&now, then));
+            if !ours && !force {
+                return Undone::Foreign(now.trim().to_owned());
+            }
+        }
+    }
+    restored(system, action)
+}
+
+fn restored(system: &dyn System, action: &Action) -> Undone {
+    match action.restore(system) {
+        Ok(()) => {}
+        // A thread may end between the look and the step.
+        Err(failed) if failed.bearable && current(system, action).is_none() => return Undone::Gone,
+        Err(failed) => return Undone::Failed(failed),
+    }
+    let now = current(system, action);
+    match (now, action.former()) {
+        (Some(now), Some(former)) if !action.same(&now, former) => Undone::Failed(Failed {
+            what: format!("put `{}` back: {}", former.trim(), action.subject()),
+            word: format!("the system says `{}`", now.trim()),
+            hint: "set it by hand, or reboot".into(),
+            bearable: true,
+        }),
+        _ => Undone::Restored,
+    }
+}
+
+/// Deeds, and what became of each.
+pub type Fates = Vec<(Entry, Undone)>;
+
+/// Takes steps back, newest first, and writes it down. Returns what became of each, and those that
+/// are left.
+pub fn undo_all(
+    system: &dyn System,
+    journal: &mut Journal<'_>,
+    entries: &[Entry],
+    boot: &str,
+    force: bool,
+) -> (Fates, Fates) {
+    let (mut over, mut left, mut ids) = (Vec::new(), Vec::new(), Vec::new());
+    for entry in entries.iter().rev() {
+        let waits = matches!(entry.action, Action::Run { back: Some(_), .. })
+            && left.iter().any(|(other, _): &(Entry, Undone)| !other.action.ends_with_the_boot());
+        // What our drop-in sets again at every boot is in force in this one too.
+        let boot = if entry.is_kept(entries) { &entry.boot } else { boot };
+        let undone = if waits { Undone::Waits } else { undo(system, entry, boot, force) };
+        if undone.is_over() {
+            ids.push(entry.id);
+            over.push((entry.clone(), undone));
+        } else {
+            left.push((entry.clone(), undone));
+        }
+    }
+    if !ids.is_empty() {
+        // If this cannot be written down they are taken back twice, which is harmless.
+        let _ = journal.undone(&ids);
+    }
+    (over, left)
+}

@@ -1,0 +1,123 @@
+//! Where TuneD is at work, a plan is a profile of TuneD's: two tools that set the same things undo each
+//! other's work.
+
+use std::path::Path;
+
+use tactus_model::change::{Effect, Target};
+use tactus_system::System;
+
+use super::persist::MARK;
+use super::plan::{Plan, PlanRefusal};
+use super::transaction::{Action, Step};
+
+/// The name of our profile.
+const NAME: &str = "tactus";
+
+/// Whether TuneD's daemon runs. Its pid file may be there without it.
+#[must_use]
+pub fn is_active(system: &dyn System) -> bool {
+    let Some(pid) = system.text("/run/tuned/tuned.pid") else { return false };
+    system.find_program("tuned-adm").is_some()
+        && pid.trim().parse::<u32>().is_ok_and(|pid| {
+            // A Python program: its name is `tuned` on newer kernels' systems, else the interpreter's.
+            system
+                .text(&format!("/proc/{pid}/cmdline"))
+                .is_some_and(|line| line.split('\0').any(|word| word.rsplit('/').next() == Some("tuned")))
+        })
+}
+
+/// Where profiles of the administrator's lie: since TuneD 2.24 in a directory of their own.
+fn dir(system: &dyn System) -> &'static str {
+    if system.exists(Path::new("/usr/lib/tuned/profiles")) { "/etc/tuned/profiles" } else { "/etc/tuned" }
+}
+
+/// The steps: our profile, then TuneD's choice of it.
+pub(super) fn steps(system: &dyn System, plan: &Plan, persist: bool) -> Result<Vec<Step>, Vec<PlanRefusal>> {
+    let path = format!("{}/{NAME}/tuned.conf", dir(system));
+    let then = conf(plan, persist);
+    let former = match system.text(&path) {
+        Some(text) if !text.starts_with(MARK) => {
+            return Err(vec![PlanRefusal {
+                what: format!("{path} is there and not ours"),
+                hint: "give that profile another name".into(),
+            }]);
+        }
+        former => former,
+    };
+    let chosen = system.text("/etc/tuned/active_profile").unwrap_or_default().trim().to_owned();
+    let automatic = system.text("/etc/tuned/profile_mode").is_some_and(|mode| mode.trim() == "auto");
+    let step = |action| Step { check: "tuned".into(), action };
+    if chosen == NAME {
+        // Ours is in force: only what is new is done.
+        return Ok(match former.as_deref() == Some(then.as_str()) {
+            true => Vec::new(),
+            false => {
+                let again = Some(vec!["tuned-adm".into(), "profile".into(), NAME.into()]);
+                vec![
+                    step(Action::Install { path, former, then }),
+                    step(Action::Run { now: again, back: None }),
+                ]
+            }
+        });
+    }
+    Ok(vec![
+        step(Action::Install { path, former, then }),
+        step(Action::TunedProfile { former: chosen, automatic, then: NAME.into() }),
+    ])
+}
+
+/// The profile, by TuneD's plug-ins.
+fn conf(plan: &Plan, persist: bool) -> String {
+    let mut sections: Vec<(&str, Vec<String>)> = Vec::new();
+    let mut put = |section: &'static str, line: String| match sections.iter_mut().find(|(s, _)| *s == section)
+    {
+        Some((_, lines)) => {
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
+        }
+        None => sections.push((section, vec![line])),
+    };
+    let mut boot = Vec::new();
+    for step in &plan.entries {
+        let then = &step.change.then;
+        match &step.change.target {
+            Target::File { path, .. } if path.starts_with("/proc/irq/") => {
+                put("scheduler", format!("isolated_cores={}", plan.isolation.isolated));
+            }
+            Target::File { path, .. } => match path.strip_prefix("/proc/sys/") {
+                Some(name) => put("sysctl", format!("{}={then}", name.replace('/', "."))),
+                None if path.starts_with("/sys/") => put("sysfs", format!("{path}={then}")),
+                None => {}
+            },
+            Target::Affinity(_) => put("scheduler", format!("isolated_cores={}", plan.isolation.isolated)),
+            Target::Scheduling(thread) => {
+                let group = thread.name.split('/').next().unwrap_or(&thread.name);
+                if let Some(priority) = then.strip_prefix("FIFO ") {
+                    put("scheduler", format!("group.{group}=0:f:{priority}:*:^\\[{group}"));
+                }
+            }
+            Target::Kernel { parameter } if step.change.effect == Effect::Boot => {
+                boot.push(if then.is_empty() { parameter.clone() } else { format!("{parameter}={then}") });
+            }
+            Target::DropIn { unit, key, .. } => match (unit.as_str(), key.as_str()) {
+                ("system.conf", "CPUAffinity") if persist => put("systemd", format!("cpu_affinity={then}")),
+                ("irqbalance.service", _) => {
+                    put("irqbalance", format!("banned_cpus={}", plan.isolation.isolated));
+                }
+                _ => {}
+            },
+            // TuneD's [modules] reloads modules under running guests; modprobe.d is read at the next boot.
+            Target::Module { .. } | Target::Kernel { .. } | Target::Service { .. } => {}
+        }
+    }
+    if persist && !boot.is_empty() {
+        put("bootloader", format!("cmdline_tactus=+{}", boot.join(" ")));
+    }
+    let mut text =
+        format!("{MARK}\n[main]\nsummary=tactus: {} on CPUs {}\n", plan.profile, plan.isolation.isolated);
+    for (section, lines) in sections {
+        text += &format!("\n[{section}]\n{}\n", lines.join("\n"));
+    }
+    text
+}

@@ -1,0 +1,82 @@
+//! The real TuneD: it finds the generated profile, and loads it with its includes and variables. In a
+//! mount namespace of its own, where /etc/tuned is a copy.
+
+use std::path::Path;
+use std::process::Command;
+
+use tactus_audit::{Intent, Subject};
+use tactus_model::finding::Role;
+use tactus_system::Real;
+use tactus_system::topology;
+use tactus_tune::generate::{self, GenerateRequest, GuestOptions};
+use tactus_tune::plan::{Choice, Plan};
+use tactus_tune::profile;
+
+use crate::common::{run, skipped, words};
+
+/// Runs a shell where `etc` lies over /etc/tuned.
+fn within(etc: &Path, script: &str) -> std::process::Output {
+    let script = format!("mount --bind \"$0\" /etc/tuned && {script}");
+    run(Command::new("unshare").args(["-m", "sh", "-c", &script]).arg(etc))
+}
+
+#[test]
+fn tuned_finds_each_profile_and_loads_it_with_its_includes_and_variables() {
+    if !Path::new("/usr/lib/tuned/realtime-virtual-host").is_dir() {
+        return skipped("TuneD with its real-time profiles is not installed");
+    }
+    if !rustix::process::getuid().is_root() {
+        return skipped("only root has a mount namespace of its own");
+    }
+    let topology = topology(&Real);
+    let Some(cpu) = topology.online.last().filter(|cpu| *cpu > 0) else {
+        return skipped("there is one CPU only");
+    };
+    let mut facts = tactus_system::facts(&Real, &topology, std::process::id()).unwrap();
+    profile::complete(&mut facts, &Real);
+    for online in topology.online.iter() {
+        let siblings = format!("/sys/devices/system/cpu/cpu{online}/topology/thread_siblings_list");
+        facts.keep(siblings, online.to_string());
+    }
+    let intent = Intent { isolated: Some(cpu.to_string().parse().unwrap()), ..Intent::default() };
+    let subject = Subject::new(&facts, Role::Host, &intent);
+    for stock in profile::PROFILES {
+        if !Path::new("/usr/lib/tuned").join(stock.name).is_dir() {
+            skipped(&format!("TuneD's profile {} is not installed", stock.name));
+            continue;
+        }
+        let plan = Plan::new(&subject, stock, &Choice::default());
+        let changes: Vec<_> = plan.entries.into_iter().map(|step| step.change).collect();
+        let request = GenerateRequest {
+            subject: &subject,
+            profile: stock.name,
+            changes: &changes,
+            options: &GuestOptions::default(),
+            says: generate::of_check,
+        };
+        let output = (generate::find("tuned").unwrap().generate)(&request).unwrap();
+        let etc = tempfile::tempdir().unwrap();
+        assert!(run(Command::new("cp").args(["-a", "/etc/tuned/."]).arg(etc.path())).status.success());
+        for file in &output.files {
+            let path = etc.path().join(&file.name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, &file.text).unwrap();
+        }
+        let name = format!("tactus-{}", stock.name);
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/generate/tuned_loads.py");
+        let loaded = within(etc.path(), &format!("/usr/bin/python3 {script} {name}"));
+        assert!(loaded.status.success(), "{name}: {}", words(&loaded));
+        let units: serde_json::Value = serde_json::from_slice(&loaded.stdout).unwrap_or_else(|error| {
+            panic!("{name}: {error}: {}", words(&loaded));
+        });
+        let boot = units["bootloader"].as_object().unwrap();
+        let line: String = boot.values().map(|value| format!("{} ", value.as_str().unwrap())).collect();
+        let isolated =
+            if stock.name == "realtime" { format!("domain,{cpu}") } else { format!("nohz_full={cpu}") };
+        assert!(line.contains(&isolated), "{name}: {line}");
+        // What tactus adds is there beside TuneD's own.
+        assert!(boot.keys().any(|key| key.starts_with("cmdline_tactus")), "{name}: {line}");
+        let listed = within(etc.path(), "tuned-adm list");
+        assert!(words(&listed).contains(&format!("\n- {name}")), "{}", words(&listed));
+    }
+}

@@ -1,0 +1,119 @@
+//! Facts of a system: of this machine, or of an environment that is started to be looked at.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::time::Duration;
+
+use tactus_environment as environment;
+use tactus_model::Nanos;
+use tactus_model::activity::Measure;
+use tactus_model::facts::Facts;
+use tactus_model::finding::Role;
+use tactus_model::plan::{Environment, Plan, Scenario};
+use tactus_run::plan::{Choices, Source};
+use tactus_run::{Interrupt, ProbeFactsError, probe_facts};
+use tactus_system::guardian::Guardian;
+use tactus_system::{Real, topology};
+
+use super::perform::prepare;
+use crate::exit::Failure;
+
+/// A system whose facts are known.
+pub struct Seen {
+    /// The environment's name.
+    pub environment: String,
+    /// The part that it plays.
+    pub role: Role,
+    /// Its facts.
+    pub facts: Facts,
+    /// The same a moment later.
+    pub later: Option<Facts>,
+    /// Those of the machine that carries it.
+    pub carrier: Option<Facts>,
+}
+
+/// Between two readings: what only shows by its change (stolen time, interrupts of the firmware)
+/// needs some time to change.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// The facts of this machine, looked at once.
+pub fn now() -> Result<Facts, Failure> {
+    facts()
+}
+
+fn facts() -> Result<Facts, Failure> {
+    tactus_system::facts(&Real, &topology(&Real), std::process::id()).map_err(|error: io::Error| {
+        Failure::new(error, "the probe is put into the cache: set TACTUS_CACHE_DIR to a directory that can be written and allows programs")
+    })
+}
+
+/// This machine.
+pub fn here() -> Result<Seen, Failure> {
+    let first = facts()?;
+    std::thread::sleep(PAUSE);
+    let later = Some(facts()?);
+    Ok(Seen { environment: "host".into(), role: Role::Host, facts: first, later, carrier: None })
+}
+
+/// An environment that is started, looked at and ended.
+pub fn inside(spec: &Environment) -> Result<Seen, Failure> {
+    let kind = spec.kind.as_str();
+    let Some(known) = environment::find(kind) else {
+        return Err(Failure::say(
+            format!("there is no kind of environment `{kind}`"),
+            "`tactus environments` lists them",
+        ));
+    };
+    if kind == "host" {
+        return here();
+    }
+    let resolved = prepare(&plan(spec), &Source::new("the command line", ""), &Choices::default())?;
+    let failed =
+        |error: io::Error| Failure::new(error, "without a guardian nothing is started: set TACTUS_CACHE_DIR");
+    let interrupt = Interrupt::listen()?;
+    let guardian = Guardian::start(&Real).map_err(failed)?;
+    let workspace = guardian.workspace().map_err(failed)?;
+    eprintln!("starting {kind} ...");
+    let looked = probe_facts(&resolved, &Real, &guardian, &topology(&Real), workspace.path(), &interrupt);
+    drop(workspace);
+    guardian.finish();
+    let facts = looked.map_err(|error| {
+        let hint = match &error {
+            ProbeFactsError::NotUp(_) => {
+                "`tactus environments` says what is usable here and what would make the rest so"
+            }
+            ProbeFactsError::Run(_) | ProbeFactsError::Interrupted => "nothing was changed",
+        };
+        Failure::new(anyhow::anyhow!("{kind} could not be looked at: {error}"), hint)
+    })?;
+    let carrier = Some(self::facts()?);
+    Ok(Seen { environment: kind.into(), role: known.role(), facts, later: None, carrier })
+}
+
+/// The environment of that kind, as the command line describes it.
+pub fn described(kind: &str, kernel: Option<&str>, cmdline: Option<&str>) -> Environment {
+    let mut environment = Environment { kind: kind.into(), ..Environment::default() };
+    for (key, value) in [("kernel", kernel), ("cmdline", cmdline)] {
+        if let Some(value) = value {
+            environment.options.insert(key.into(), value.into());
+        }
+    }
+    environment
+}
+
+/// A plan whose first scenario is in that environment; it is never measured.
+fn plan(spec: &Environment) -> Plan {
+    let scenario = Scenario {
+        name: Some(format!("a look at {}", spec.kind)),
+        environment: Some(spec.kind.clone()),
+        measurement: Some(Measure::Timer(tactus_model::activity::Timer::default())),
+        duration: Some(Nanos::from_secs(1)),
+        ..Scenario::default()
+    };
+    Plan {
+        name: "look".into(),
+        environment: BTreeMap::from([(spec.kind.clone(), spec.clone())]),
+        scenario: vec![scenario],
+        ..Plan::default()
+    }
+}
