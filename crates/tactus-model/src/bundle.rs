@@ -20,18 +20,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::activity::{Measure, Policy, Timer};
 use crate::cpus::CpuSet;
-use crate::event::{RowStatus, RunStatus, Ticked};
+use crate::event::{RunStatus, Ticked};
 use crate::evidence::Evidence;
 use crate::facts::Facts;
 use crate::finding::Audit;
 use crate::latency::{Sparse, Summary};
-use crate::message::{Control, Injected, Note, Outlier, ThreadCounters};
+use crate::message::{Control, Injected, Note};
+use crate::outcome::{Outcome, RowEnd, RowStatus, SeriesResult, ValueResult};
 use crate::partition::CacheUse;
 use crate::plan::{Plan, Require};
-use crate::series::SeriesKey;
 
 /// The version of the bundle's format that this program writes. Another major version is refused.
-pub const FORMAT: Format = Format { major: 1, minor: 2 };
+pub const FORMAT: Format = Format { major: 1, minor: 3 };
 
 /// A version of a format: a reader accepts its own major version and any minor one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -149,8 +149,10 @@ pub struct RowResult {
     pub load: Vec<serde_json::Value>,
     /// Faults of the scenario, as the plan's tables with their `in`.
     pub fault: Vec<serde_json::Value>,
-    /// How it ended.
+    /// What is known of it in one word: that of `ended`.
     pub status: RowStatus,
+    /// How it ended. Since format 1.3; the reader of older bundles puts it in.
+    pub ended: RowEnd,
     /// Why it has no numbers, or fewer than planned.
     pub reason: Option<String>,
     /// When it began to measure, RFC 3339.
@@ -161,10 +163,9 @@ pub struct RowResult {
     pub measured_ns: u64,
     /// From the environment's start to the probe's first word, in ms.
     pub start_up_ms: Option<u64>,
-    /// What each thread measured.
-    pub series: Vec<SeriesResult>,
-    /// All series together.
-    pub all: Option<Summary>,
+    /// What it yielded: `series` and `all`, or (since format 1.3) `values`.
+    #[serde(flatten)]
+    pub outcome: Outcome,
     /// How the controls went.
     pub control: Vec<Control>,
     /// Side effects, obstacles and remarks.
@@ -226,13 +227,6 @@ pub struct InjectedIn {
     pub injected: Injected,
 }
 
-/// What a row says whose run died while it was measured.
-pub const DIED: &str = "the run died while this was measured";
-/// How the reason begins of a row whose measurement somebody ended.
-pub const INTERRUPTED: &str = "interrupted after ";
-/// The same, where nobody asked for the end of the run.
-pub const STOPPED: &str = "stopped after ";
-
 impl RowResult {
     /// A row of which nothing is known yet but where it belongs: a timer every 200 us at SCHED_FIFO 95, for no
     /// time, skipped.
@@ -253,14 +247,14 @@ impl RowResult {
             policy: Policy::Fifo,
             load: Vec::new(),
             fault: Vec::new(),
-            status: RowStatus::Skipped,
+            status: RowEnd::Waiting.status(),
+            ended: RowEnd::Waiting,
             reason: None,
             started: None,
             planned_ns: 0,
             measured_ns: 0,
             start_up_ms: None,
-            series: Vec::new(),
-            all: None,
+            outcome: Outcome::default(),
             control: Vec::new(),
             notes: Vec::new(),
             frames_lost: 0,
@@ -279,11 +273,33 @@ impl RowResult {
         environment_key(&self.environment, self.host.as_deref())
     }
 
+    /// Notes how it ended.
+    pub fn end(&mut self, ended: RowEnd, reason: Option<String>) {
+        (self.status, self.ended, self.reason) = (ended.status(), ended, reason);
+    }
+
     /// Whether there is nothing more to measure.
     #[must_use]
-    pub fn is_complete(&self) -> bool {
-        let cut = |reason: &String| [DIED, INTERRUPTED, STOPPED].iter().any(|cut| reason.starts_with(cut));
-        self.status == RowStatus::Measured && self.all.is_some() && !self.reason.as_ref().is_some_and(cut)
+    pub const fn is_complete(&self) -> bool {
+        self.ended.is_planned() && !self.outcome.is_empty()
+    }
+
+    /// What each thread measured; nothing for values.
+    #[must_use]
+    pub fn series(&self) -> &[SeriesResult] {
+        self.outcome.series()
+    }
+
+    /// All series together; none where nothing was measured, and for values.
+    #[must_use]
+    pub const fn all(&self) -> Option<&Summary> {
+        self.outcome.all()
+    }
+
+    /// The values; nothing for latencies.
+    #[must_use]
+    pub fn values(&self) -> &[ValueResult] {
+        self.outcome.values()
     }
 
     /// Whether one CPU has several series, so that its number does not tell them apart.
@@ -291,30 +307,16 @@ impl RowResult {
     pub fn series_share_cpus(&self) -> bool {
         match &self.measurement {
             Measure::Timer(timer) => timer.threads.is_some_and(|threads| threads > 1),
-            Measure::Spin(_) => false,
+            Measure::Spin(_) | Measure::Os(_) => false,
         }
     }
-}
-
-/// One series of a row.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct SeriesResult {
-    /// The key.
-    #[serde(flatten)]
-    pub key: SeriesKey,
-    /// Its figures.
-    pub summary: Summary,
-    /// What its thread went through.
-    pub counters: ThreadCounters,
-    /// Its largest values, largest first.
-    pub outliers: Vec<Outlier>,
 }
 
 /// What one series measured in one interval of time. A day of eighteen series has 26000 of them: they
 /// are kept as counts, not as histograms of 270 KB each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interval {
-    /// Tag in the log: [`SeriesKey`]'s CPU, or its full name where a CPU has several series.
+    /// Tag in the log: [`crate::series::SeriesKey`]'s CPU, or its full name where a CPU has several series.
     pub tag: String,
     /// Start, in ns since the row began to measure.
     pub start_ns: u64,

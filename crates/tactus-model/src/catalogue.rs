@@ -1,6 +1,10 @@
 //! The words of a plan and what they mean: one entry per measurement, load and fault, from which
 //! help, `tactus explain` and the book are made.
 
+pub mod os;
+
+use crate::outcome::{Better, Unit, Yields};
+
 /// What a word names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
@@ -23,7 +27,39 @@ pub struct Word {
     pub summary: &'static str,
     /// What it does, how to read its numbers, what its keys are.
     pub text: &'static str,
+    /// What a measurement yields; none: it is no measurement.
+    pub yields: Option<Yields>,
+    /// The values of a measurement that yields some, in their order.
+    pub items: &'static [Item],
+    /// How a plan names its peer in another environment; none: it has no peer.
+    pub peer: Option<PeerKey>,
 }
+
+/// A value that a measurement yields.
+#[derive(Debug)]
+pub struct Item {
+    /// What is measured.
+    pub name: &'static str,
+    /// In which unit.
+    pub unit: Unit,
+    /// Which of two values is the better one.
+    pub better: Better,
+    /// What one operation of it is.
+    pub about: &'static str,
+}
+
+/// The key by which an activity names its peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PeerKey {
+    /// `to`: where it sends.
+    To,
+    /// `from`: where that comes from which it measures.
+    From,
+}
+
+/// A load or a fault, without a peer: what most entries say no more of.
+const PLAIN: Word =
+    Word { name: "", family: Family::Load, summary: "", text: "", yields: None, items: &[], peer: None };
 
 /// Everything a probe can be told to do. A test in the probe holds its files against this table.
 pub static WORDS: &[Word] = &[
@@ -35,6 +71,8 @@ pub static WORDS: &[Word] = &[
 `interval`, and notes how late it woke, in ns. A wake-up later than one interval swallows periods: they are \
 counted as overruns and put back in the corrected quantiles.\n\n\
 Keys: threads = N (per CPU, each one priority lower; default 1), break = \"100us\" (stop when exceeded).",
+        yields: Some(Yields::Latency),
+        ..PLAIN
     },
     Word {
         name: "spin",
@@ -44,7 +82,10 @@ Keys: threads = N (per CPU, each one priority lower; default 1), break = \"100us
 ns. A gap is time that something else took from the CPU: an interrupt, a system management interrupt, a hypervisor. \
 It polls `busy` per cent of each second, so that the rest of the system can breathe.\n\n\
 Keys: busy = 95 (per cent of each second).",
+        yields: Some(Yields::Latency),
+        ..PLAIN
     },
+    os::WORD,
     Word {
         name: "scheduler",
         family: Family::Load,
@@ -52,12 +93,14 @@ Keys: busy = 95 (per cent of each second).",
         text: "Groups of processes exchange small messages over UNIX sockets or pipes: wake-ups, context \
 switches and run-queue locks in plenty.\n\n\
 Keys: groups = 2, pairs = 10 (senders and receivers per group), size = 100 (bytes), pipes = false.",
+        ..PLAIN
     },
     Word {
         name: "cpu",
         family: Family::Load,
         summary: "one busy thread per CPU",
         text: "Threads of ordinary priority that compute without end.\n\nKeys: busy = 100 (per cent of the time).",
+        ..PLAIN
     },
     Word {
         name: "cache",
@@ -68,6 +111,7 @@ and free blocks of random size up to `bytes` and write to every line of them: ca
 others than the measurement. `cache` alone is what `stress-ng --malloc 1 --malloc-bytes 512k --malloc-max 32` is. \
 A round is one such step.\n\n\
 Keys: workers = 1 (per CPU), bytes = \"512KiB\" (largest block), blocks = 32 (at a time).",
+        ..PLAIN
     },
     Word {
         name: "memory",
@@ -76,6 +120,7 @@ Keys: workers = 1 (per CPU), bytes = \"512KiB\" (largest block), blocks = 32 (at
         text: "A process per CPU copies one half of a buffer to the other and adds it back (the copy and triad of \
 STREAM): the last-level cache is thrown out and the memory controller is busy. A round is a MiB gone through.\n\n\
 Keys: bytes (of each CPU; default \"64MiB\", or twice its largest cache where that is more).",
+        ..PLAIN
     },
     Word {
         name: "disk",
@@ -85,6 +130,7 @@ Keys: bytes (of each CPU; default \"64MiB\", or twice its largest cache where th
 and reads it again: block layer, device interrupts and writeback. Refused where only memory can be written (tmpfs, a \
 guest's initramfs). A round is 64 KiB written or read.\n\n\
 Keys: directory (default: the first of /var/tmp, /tmp and / that is of use), bytes = \"16MiB\" (of each CPU).",
+        ..PLAIN
     },
     Word {
         name: "network",
@@ -94,6 +140,7 @@ Keys: directory (default: the first of /var/tmp, /tmp and / that is of use), byt
 soft interrupts and wake-ups, no wire. A loopback that is down is brought up where the environment was made for the \
 probe; elsewhere the load is refused. A round is a datagram received.\n\n\
 Keys: bytes = \"1KiB\" (of a datagram, at most 65507B).",
+        ..PLAIN
     },
     Word {
         name: "command",
@@ -104,6 +151,7 @@ input and without output. It is killed at the end with everything it started; th
 Refused where there is no such program: what tactus starts itself holds the probe alone. A round is a tenth of a \
 second that it ran.\n\n\
 Keys: run = [\"stress-ng\", \"--malloc\", \"1\"] (no shell reads it).",
+        ..PLAIN
     },
     Word {
         name: "hog",
@@ -111,6 +159,7 @@ Keys: run = [\"stress-ng\", \"--malloc\", \"1\"] (no shell reads it).",
         summary: "a SCHED_FIFO task above the measuring threads",
         text: "A task one priority above the measuring threads (99 at most) holds a CPU for `length`, every \
 `every`. Nothing is changed in the kernel; it ends with the probe.\n\nKeys: length = \"1ms\", every = \"100ms\".",
+        ..PLAIN
     },
     Word {
         name: "block",
@@ -122,6 +171,7 @@ OSNOISE_IRQ_DISABLE (or OSNOISE_PREEMPT_DISABLE), the module preemptirq_delay_te
 changed is put back at every end. A kernel that has none of them refuses it.\n\n\
 Keys: length = \"4ms\", every = \"1s\", emulated = \"50ms\" (the length where the processor is emulated), off = \
 \"interrupts\" (or \"preemption\"), way = \"blocksys\", \"hwlat\", \"osnoise\" or \"preemptirq-delay\".",
+        ..PLAIN
     },
     Word {
         name: "overcommit",
@@ -131,6 +181,7 @@ Keys: length = \"4ms\", every = \"1s\", emulated = \"50ms\" (the length where th
 lower. Each takes `length` of CPU time every `every`, all at the same moments: the lowest waits for the sum of the \
 others. What would leave less than 5 % of a CPU is refused.\n\n\
 Keys: threads = 12 (per CPU), length = \"1ms\", every = \"100ms\".",
+        ..PLAIN
     },
     Word {
         name: "hold-vcpu",
@@ -142,6 +193,7 @@ threads off that CPU, too). The guest's clock goes on meanwhile: what it measure
 host's scheduling record of the thread says how long it was kept from running, so that the latency is not taken for \
 the guest kernel's.\n\n\
 Keys: length = \"50ms\", every = \"1s\", by = \"ptrace\" or \"fifo\". `cpus` are the guest's.",
+        ..PLAIN
     },
 ];
 

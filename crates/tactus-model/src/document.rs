@@ -7,10 +7,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::bundle::Format;
-use crate::event::{RowStatus, RunStatus};
+use crate::event::RunStatus;
 use crate::evidence::Evidence;
 use crate::finding::{Role, Severity};
 use crate::latency::Summary;
+use crate::outcome::{Better, RowEnd, RowStatus};
 use crate::partition::Phase;
 use crate::plan::Trait;
 use crate::series::SeriesKey;
@@ -489,17 +490,19 @@ pub struct Entry {
     pub load: Vec<Value>,
     /// Faults of the scenario, as the plan's tables with their `in`.
     pub fault: Vec<Value>,
-    /// How it ended.
+    /// What is known of it in one word.
     pub status: RowStatus,
+    /// How it ended.
+    pub ended: RowEnd,
     /// Why it has no numbers, or fewer than planned.
     pub reason: Option<String>,
     /// How long it measured, in seconds.
     pub duration_s: f64,
     /// What each measuring thread saw.
     pub series: Vec<SeriesEntry>,
-    /// All series together; `null` when nothing was measured and for overhead measurements.
+    /// All series together; `null` when nothing was measured and for measurements that yield values.
     pub all: Option<Summary>,
-    /// For overhead measurements.
+    /// The items of a measurement that yields values; empty when nothing was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub values: Option<Vec<ValueEntry>>,
     /// The injected fault that proves the instrument; `null` when none was injected.
@@ -527,7 +530,7 @@ pub struct SeriesEntry {
     pub summary: Summary,
 }
 
-/// A value of an overhead measurement.
+/// An item of a measurement that yields values.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ValueEntry {
@@ -535,13 +538,25 @@ pub struct ValueEntry {
     pub item: String,
     /// In which unit.
     pub unit: String,
-    /// The value.
+    /// Which of two values is the better one.
+    pub better: Better,
+    /// The median of the repeats.
     pub value: f64,
-    /// Lower end of its interval.
+    /// Lower end of its 95 % interval; `null`: too few repeats for one.
     pub low: Option<f64>,
-    /// Upper end of its interval.
+    /// Upper end of its 95 % interval.
     pub high: Option<f64>,
-    /// The document's figure.
+    /// The smallest repeat.
+    pub min: f64,
+    /// The largest repeat.
+    pub max: f64,
+    /// Median of the repeats' distances from the value.
+    pub deviation: f64,
+    /// Repeats that count.
+    pub samples: u64,
+    /// Repeats left out because something else had the CPU meanwhile.
+    pub dropped: u64,
+    /// The document's figure, in the same unit.
     pub published: Option<f64>,
 }
 

@@ -9,8 +9,11 @@ use crate::evidence::Evidence;
 use crate::facts::Facts;
 use crate::latency::{Totals, ratio_mean};
 use crate::message::{Control, Injected, Note, Outlier, Tick};
+use crate::outcome::{RowEnd, ValueResult};
 use crate::partition::CacheUse;
 use crate::series::SeriesKey;
+
+pub use crate::outcome::RowStatus;
 
 /// An event with its time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -103,6 +106,14 @@ pub enum Event {
     },
     /// A series reported.
     Ticked(Ticked),
+    /// What an item of a row of values came to so far: not every word of the probe, but the first, those after
+    /// which the repeats were half as many again, and the last.
+    ValueMeasured {
+        /// The row.
+        row: usize,
+        /// The value.
+        value: ValueResult,
+    },
     /// A large value.
     Outlier {
         /// The row.
@@ -128,8 +139,11 @@ pub enum Event {
     RowFinished {
         /// The row.
         row: usize,
-        /// How.
+        /// How, in one word: that of `ended`.
         status: RowStatus,
+        /// How; none in bundles before format 1.3.
+        #[serde(default)]
+        ended: Option<RowEnd>,
         /// Why, when it was not measured.
         reason: Option<String>,
         /// How long it measured, in ns.
@@ -192,19 +206,6 @@ impl Ticked {
             whole: Some(Box::new(tick)),
         }
     }
-}
-
-/// How a row ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
-pub enum RowStatus {
-    /// It has numbers (perhaps fewer than planned: then `reason` says why).
-    Measured,
-    /// This machine cannot do it.
-    Skipped,
-    /// It was tried and broke.
-    Failed,
 }
 
 /// How a run ended.

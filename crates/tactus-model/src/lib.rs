@@ -23,6 +23,7 @@ pub mod latency;
 mod mask;
 pub mod message;
 pub mod number;
+pub mod outcome;
 pub mod partition;
 pub mod plan;
 pub mod resctrl;

@@ -10,6 +10,7 @@
 //! probe  control*, note*, proven
 //! host   go                      to all probes of a scenario at once
 //! probe  tick*, outlier*, note*  once a tick, per series (control*: before, where nobody said prove)
+//! probe  value*                 once a tick, per item of a measurement that yields values, and at its end
 //! probe  done                    at the end of the duration, after a stop, or at a break
 //! host   job ... or quit
 //! host   greet                   at any time on a line that outlives its users: hello comes again
@@ -28,11 +29,12 @@ use crate::control::ControlBy;
 use crate::cpus::CpuSet;
 use crate::facts::Facts;
 use crate::latency::{Sparse, Totals};
+use crate::outcome::ValueResult;
 use crate::rpc::{Answer, Call, Exited, Output};
 use crate::series::SeriesKey;
 
 /// The version of this protocol. A probe of another one is refused.
-pub const PROTOCOL: u32 = 3;
+pub const PROTOCOL: u32 = 4;
 
 /// From the host side to the probe.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -79,6 +81,8 @@ pub enum FromProbe {
     Tick(Tick),
     /// One of the largest values of a series.
     Outlier(Outlier),
+    /// What an item came to so far; a later word on it takes its place.
+    Value(Value),
     /// What a fault did; before `done`.
     Injected(Injected),
     /// A side effect, an obstacle, something the reader must know.
@@ -153,9 +157,32 @@ pub struct Activity {
     pub id: u32,
     /// CPUs of the environment.
     pub cpus: CpuSet,
+    /// The other environment that it has to do with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peer: Option<Peer>,
     /// What to do.
     #[serde(with = "crate::activity::words")]
     pub what: What,
+}
+
+/// The environment at the other end of an activity, by the plan's name for it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Peer {
+    /// It sends there.
+    To(String),
+    /// What it measures comes from there.
+    From(String),
+}
+
+impl Peer {
+    /// The plan's name for the environment.
+    #[must_use]
+    pub fn environment(&self) -> &str {
+        match self {
+            Self::To(name) | Self::From(name) => name,
+        }
+    }
 }
 
 /// A measurement, a load or a fault.
@@ -294,6 +321,16 @@ pub struct Outlier {
     pub at_ns: u64,
     /// The latency, in ns.
     pub value_ns: u64,
+}
+
+/// What an item of a measurement came to so far.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Value {
+    /// The measuring activity.
+    pub activity: u32,
+    /// The item.
+    #[serde(flatten)]
+    pub value: ValueResult,
 }
 
 /// What kind of note it is.

@@ -15,6 +15,7 @@ use crate::activity::{Fault, Load, Measure, Policy, optional_word_or_table};
 use crate::control::ControlBy;
 use crate::cpus::CpuRequest;
 use crate::duration::Nanos;
+use crate::outcome::Quantity;
 use crate::partition::Partition;
 
 /// A plan or study.
@@ -204,6 +205,12 @@ pub struct Activity {
     /// CPUs of that environment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpus: Option<CpuRequest>,
+    /// The environment that it sends to, for words that have such a peer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+    /// The environment from which comes what it measures, for words that have such a peer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
     /// Instead of the scenario's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<Nanos>,
@@ -310,8 +317,9 @@ where
     deserializer.deserialize_any(OneOrMany(PhantomData))
 }
 
-/// Limits that a result must keep; each is the largest value that passes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// Limits that a result must keep. For latencies each is the largest that passes; for values it is what each
+/// named item must be at least as good as.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Require {
     /// On the maximum.
@@ -326,10 +334,13 @@ pub struct Require {
     /// The least number of cycles for a verdict; default 100000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cycles: Option<u64>,
+    /// Bounds on values, by item: `values = { "signal handler" = "4us" }`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub values: BTreeMap<String, Quantity>,
 }
 
 /// Figures that a document published for a scenario.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reference {
     /// Name of the scenario.
@@ -346,6 +357,12 @@ pub struct Reference {
     /// Published minimum, mean and maximum of each thread, in the document's order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub threads: Vec<[Nanos; 3]>,
+    /// The item of a measurement that yields values: one reference for each.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub item: Option<String>,
+    /// Its published value: `"3.48us"`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<Quantity>,
     /// The measurement's environment, where a scenario has several; left out: any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environment: Option<String>,

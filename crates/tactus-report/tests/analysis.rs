@@ -146,7 +146,7 @@ fn no_sample_is_lost_between_the_bins_of_a_distribution() {
                 assert_eq!(counts.iter().sum::<u64>(), row.histogram().len());
             }
             if let (Some(first), Some(last)) = (bins.edges.first(), bins.edges.last()) {
-                let all = rows[0].result.all.as_ref().unwrap();
+                let all = rows[0].result.all().unwrap();
                 assert!(*first <= all.min_ns.unwrap() && *last > all.max_ns.unwrap());
                 assert!(bins.edges.is_sorted_by(|a, b| a < b) && bins.edges.len() < 260);
             }

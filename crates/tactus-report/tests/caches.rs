@@ -6,7 +6,7 @@ mod common;
 
 use std::collections::BTreeMap;
 
-use common::{Shape, Span, environment, manifest, measured, planned};
+use common::{Shape, Span, environment, latency, manifest, measured, planned};
 use serde_json::json;
 use tactus_model::Evidence;
 use tactus_model::bundle::{Contents, Row};
@@ -21,7 +21,7 @@ const SPAN: Span = Span { ticks: 10, samples: 1_000, per_interval: 1, series: 2 
 fn row(name: &str, seed: u64, misses: Option<u64>) -> Row {
     let mut row =
         measured(planned(name, "host", "host", Vec::new()), Evidence::BareMetal, Shape::IDLE, SPAN, seed);
-    for series in &mut row.result.series {
+    for series in &mut latency(&mut row).series {
         series.counters.llc_misses = misses.map(|misses| misses * u64::from(series.key.cpu));
     }
     row

@@ -3,11 +3,12 @@
 #[expect(dead_code, reason = "the fixtures serve other tests too")]
 mod common;
 
-use common::{Shape, Span, interrupted, measured, planned, study, this_machine, unmeasured};
+use common::{Shape, Span, interrupted, latency, measured, planned, study, this_machine, unmeasured};
 use serde_json::{Value, json};
 use tactus_model::bundle::{Contents, Row, RowResult};
 use tactus_model::document::{Document, Outcome};
-use tactus_model::event::{RowStatus, RunStatus};
+use tactus_model::event::RunStatus;
+use tactus_model::outcome::RowEnd;
 use tactus_model::plan::Require;
 use tactus_model::{Evidence, Nanos};
 use tactus_report::document;
@@ -93,13 +94,13 @@ fn too_few_cycles_are_inconclusive_and_say_when_the_limit_is_broken_already() {
 #[test]
 fn lost_samples_hide_neither_the_maximum_nor_the_doubt_about_a_quantile() {
     let mut row = required(limit(Nanos::from_us(3)), Evidence::BareMetal);
-    for series in &mut row.result.series {
+    for series in &mut latency(&mut row).series {
         series.summary.lost = 100;
     }
     for interval in row.intervals.iter_mut().take(2) {
         interval.counts = tactus_model::Sparse::default();
     }
-    if let Some(all) = &mut row.result.all {
+    if let Some(all) = &mut latency(&mut row).all {
         all.lost = 2_000;
     }
     assert_eq!(outcome(&row).0, Outcome::Fail, "the maximum is exact");
@@ -126,11 +127,11 @@ fn a_row_that_ended_early_can_fail_but_not_pass() {
 #[test]
 fn a_row_without_cycles_has_nulls_and_no_verdict_but_inconclusive() {
     let mut row = required(limit(GENEROUS), Evidence::BareMetal);
-    row.result.all = Some(tactus_model::Latency::new().summary());
+    latency(&mut row).all = Some(tactus_model::Latency::new().summary());
     assert_eq!(outcome(&row).0, Outcome::Inconclusive);
     let mut contents = common::empty();
     contents.rows.push(row);
-    contents.rows.push(unmeasured(planned("a", "b", "oci", Vec::new()), RowStatus::Failed, "it broke"));
+    contents.rows.push(unmeasured(planned("a", "b", "oci", Vec::new()), RowEnd::Failed, "it broke"));
     let document = json(&contents);
     assert_eq!(document["scenarios"][0]["all"], Value::Null);
     assert_eq!(document["scenarios"][0]["reason"], "nothing was measured");

@@ -5,8 +5,8 @@ mod common;
 
 use common::{Shape, Span, environment, facts, manifest, measured, planned, unmeasured};
 use tactus_model::bundle::Contents;
-use tactus_model::event::RowStatus;
 use tactus_model::facts::Facts;
+use tactus_model::outcome::RowEnd;
 use tactus_model::plan::{Figure, FigureKind, HostState, OTHER_STATE, Plan, Reference};
 use tactus_model::{Evidence, Nanos};
 use tactus_report::document;
@@ -47,7 +47,7 @@ fn contents() -> Contents {
         result
     };
     let skipped =
-        |at| unmeasured(row(at), RowStatus::Skipped, "needs the host state realtime-virtual-host; reboot");
+        |at| unmeasured(row(at), RowEnd::Unavailable, "needs the host state realtime-virtual-host; reboot");
     let rows = vec![
         skipped(0),
         skipped(1),

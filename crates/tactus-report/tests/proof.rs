@@ -6,7 +6,7 @@ mod common;
 use common::{Shape, Span, measured, planned, unmeasured};
 use tactus_model::Evidence;
 use tactus_model::bundle::Contents;
-use tactus_model::event::RowStatus;
+use tactus_model::outcome::{Outcome, RowEnd};
 use tactus_model::plan::Proof;
 use tactus_report::document;
 use tactus_report::render::{html, markdown, text};
@@ -64,8 +64,8 @@ fn pairs_that_were_not_measured_whole_do_not_count_and_the_reason_is_told() {
     let mut contents = contents();
     for row in &mut contents.rows[..8] {
         let result = row.result.clone();
-        *row = unmeasured(result, RowStatus::Failed, "the guest broke");
-        row.result.all = None;
+        *row = unmeasured(result, RowEnd::Failed, "the guest broke");
+        row.result.outcome = Outcome::default();
     }
     let proofs = proofs(&contents);
     assert_eq!(proofs[0].pairs, (6, 10));

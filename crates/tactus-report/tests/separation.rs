@@ -5,14 +5,14 @@ mod common;
 
 use std::collections::BTreeMap;
 
-use common::{Shape, Span, environment, manifest, measured, planned, unmeasured};
+use common::{Shape, Span, environment, latency, manifest, measured, planned, unmeasured};
 use serde_json::json;
 use tactus_model::activity::{Fault, Hog, Load};
 use tactus_model::bundle::{Contents, InjectedIn, Interval, Row};
 use tactus_model::document::{Doubt, Leak, LeakEntry};
-use tactus_model::event::RowStatus;
 use tactus_model::latency::{Sparse, histogram};
 use tactus_model::message::Injected;
+use tactus_model::outcome::{Outcome, RowEnd};
 use tactus_model::plan::{Disturbance, Disturbed, Page, Plan, Separation, Shown, Technology, Trait};
 use tactus_model::{CpuSet, Evidence, Nanos};
 use tactus_report::figure::{standalone, themed};
@@ -51,7 +51,7 @@ fn delay(row: &mut Row, late: &Late) {
             });
         }
     }
-    for series in row.result.series.iter_mut().filter(|series| series.key.cpu == late.cpu) {
+    for series in latency(row).series.iter_mut().filter(|series| series.key.cpu == late.cpu) {
         if !late.ticks.is_empty() {
             series.summary.max_ns = Some(late.ns);
         }
@@ -226,12 +226,12 @@ fn a_rest_that_was_not_reached_is_left_out() {
     let mut contents = contents();
     rest_again(&mut contents, &[]);
     for row in contents.rows.iter_mut().filter(|row| row.result.name == "again") {
-        *row = unmeasured(row.result.clone(), RowStatus::Skipped, "interrupted");
+        *row = unmeasured(row.result.clone(), RowEnd::Waiting, "interrupted");
     }
     let one = cell(&contents, "hog", "host", "guest", true);
     assert_eq!((one.leak, one.slots), (Leak::Yes, [10, 10]), "{}", one.reason);
     for row in contents.rows.iter_mut().filter(|row| row.result.name == "rest") {
-        *row = unmeasured(row.result.clone(), RowStatus::Skipped, "interrupted");
+        *row = unmeasured(row.result.clone(), RowEnd::Waiting, "interrupted");
     }
     let none = cell(&contents, "hog", "host", "guest", true);
     assert_eq!(none.leak, Leak::NotKnown);
@@ -297,9 +297,8 @@ fn a_cell_that_was_not_measured_says_why() {
     let mut contents = contents();
     let refused = "this kernel has no tracer that turns interrupts off";
     for row in contents.rows.iter_mut().filter(|row| row.result.name == "hog in host") {
-        *row = unmeasured(row.result.clone(), RowStatus::Failed, refused);
-        row.result.series.clear();
-        row.result.all = None;
+        *row = unmeasured(row.result.clone(), RowEnd::Failed, refused);
+        row.result.outcome = Outcome::default();
     }
     let cell = cell(&contents, "hog", "host", "guest", true);
     assert_eq!((cell.leak, cell.doubt), (Leak::NotKnown, Some(Doubt::NotMeasured)));

@@ -12,7 +12,9 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{DeserializeOwned, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::catalogue;
 use crate::duration::Nanos;
+use crate::outcome::Yields;
 use crate::size::Bytes;
 
 /// How the measuring threads are scheduled.
@@ -50,6 +52,8 @@ pub enum Measure {
     Timer(Timer),
     /// Polled gaps.
     Spin(Spin),
+    /// What elementary services of the operating system cost.
+    Os(Os),
 }
 
 /// Parameters of `timer`.
@@ -73,6 +77,11 @@ pub struct Spin {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub busy: Option<u32>,
 }
+
+/// Parameters of `os`: it has none.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Os {}
 
 /// A load.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -291,7 +300,14 @@ impl Measure {
         match self {
             Self::Timer(_) => "timer",
             Self::Spin(_) => "spin",
+            Self::Os(_) => "os",
         }
+    }
+
+    /// What it yields: what its entry in the catalogue says.
+    #[must_use]
+    pub fn yields(&self) -> Yields {
+        catalogue::word(self.kind()).and_then(|word| word.yields).unwrap_or(Yields::Latency)
     }
 }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{
     Block, BlockWay, Cache, Command, Cpu, Disk, Fault, Hog, HoldBy, HoldVcpu, Load, Measure, Memory, Network,
-    Off, Overcommit, Policy, Scheduler, Spin, Timer,
+    Off, Os, Overcommit, Policy, Scheduler, Spin, Timer,
 };
 use crate::control::ControlBy;
 use crate::duration::Nanos;
@@ -39,6 +39,7 @@ macro_rules! tables {
 tables! { put_measure take_measure Measure:
     "timer" Timer(Timer) { threads, break_at }
     "spin" Spin(Spin) { busy }
+    "os" Os(Os) { }
 }
 
 tables! { put_load take_load Load:

@@ -14,7 +14,7 @@ use crate::units::{clean, count, latency};
 #[must_use]
 pub fn histograms(title: &str, rows: &[&Row]) -> Figure {
     let bins = distribution(rows);
-    let largest = |row: &Row| row.result.all.as_ref().and_then(|all| all.max_ns);
+    let largest = |row: &Row| row.result.all().and_then(|all| all.max_ns);
     let legend = rows.iter().enumerate().map(|(n, row)| {
         let maximum = largest(row).map(|max| format!(" (max {})", latency(float(max)))).unwrap_or_default();
         let evidence = row.result.evidence.map(|e| format!(", {e}")).unwrap_or_default();

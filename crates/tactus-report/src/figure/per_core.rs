@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use tactus_model::bundle::{Contents, Interval, Row};
+use tactus_model::outcome::{LatencyOutcome, Outcome};
 
 use super::canvas::Figure;
 use super::histogram::{histograms, name_of_all};
@@ -38,21 +39,22 @@ fn of_row(title: &str, contents: &Contents, row: &Row) -> Vec<Figure> {
 /// A row for each CPU, with its samples and figures alone.
 fn cores(row: &Row) -> Vec<Row> {
     let mut series: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
-    for (n, one) in row.result.series.iter().enumerate() {
+    for (n, one) in row.result.series().iter().enumerate() {
         series.entry(one.key.cpu).or_default().push(n);
     }
     series
         .into_iter()
         .filter_map(|(cpu, numbers)| {
             // Several threads on one CPU have no common figures; the worst one's stand for it.
-            let own: Vec<_> = numbers.iter().map(|n| &row.result.series[*n]).collect();
+            let own: Vec<_> = numbers.iter().map(|n| &row.result.series()[*n]).collect();
             let worst = own.iter().max_by_key(|one| one.summary.max_ns)?;
             let mine = |interval: &&Interval| {
                 interval.tag == cpu.to_string() || own.iter().any(|one| interval.tag == one.key.to_string())
             };
             let mut result = row.result.clone();
             result.name = format!("CPU {cpu}");
-            result.all = Some(worst.summary.clone());
+            let all = Some(worst.summary.clone());
+            result.outcome = Outcome::Latency(LatencyOutcome { series: Vec::new(), all });
             Some(Row {
                 result,
                 ticks: Vec::new(),

@@ -30,7 +30,7 @@ pub struct Attribution {
 #[must_use]
 pub fn attribution(result: &RowResult) -> Option<Attribution> {
     let waits = result.waits.as_ref()?;
-    let mut outliers: Vec<&Outlier> = result.series.iter().flat_map(|series| &series.outliers).collect();
+    let mut outliers: Vec<&Outlier> = result.series().iter().flat_map(|series| &series.outliers).collect();
     outliers.sort_by_key(|outlier| std::cmp::Reverse(outlier.value_ns));
     outliers.truncate(LARGEST);
     let explained: Vec<(u64, u64)> = outliers

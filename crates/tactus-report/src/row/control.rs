@@ -28,7 +28,7 @@ pub fn control(result: &RowResult) -> Option<ControlEntry> {
 /// Series without a control.
 fn unseen(result: &RowResult) -> usize {
     let has = |key| result.control.iter().any(|control: &Control| &control.series == key);
-    result.series.iter().filter(|series| !has(&series.key)).count()
+    result.series().iter().filter(|series| !has(&series.key)).count()
 }
 
 /// How the controls of a row went, in one sentence.
@@ -57,7 +57,7 @@ pub fn control_sentence(result: &RowResult) -> String {
     format!(
         "{} of {} threads had no control: instrument not proven here",
         unseen(result),
-        result.series.len()
+        result.series().len()
     )
 }
 
@@ -84,7 +84,7 @@ const SINGLE: usize = 3;
 pub fn controls(contents: &Contents) -> Vec<(bool, String)> {
     let measured = || {
         let results = contents.rows.iter().map(|row| &row.result);
-        results.filter(|result| result.status == RowStatus::Measured && result.all.is_some())
+        results.filter(|result| result.status == RowStatus::Measured && result.all().is_some())
     };
     let is_proven = |result: &RowResult| control(result).is_some_and(|entry| entry.proven);
     let kind_of = |result: &RowResult| (result.evidence, result.control.first().map(|one| one.by.clone()));

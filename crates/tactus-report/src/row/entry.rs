@@ -1,13 +1,14 @@
 //! A row in the JSON document.
 
-use tactus_model::bundle::{Contents, Row};
-use tactus_model::document::{AttributionEntry, Entry, SeriesEntry};
+use tactus_model::bundle::{Contents, Row, RowResult};
+use tactus_model::document::{AttributionEntry, Entry, SeriesEntry, ValueEntry};
 use tactus_model::number::float;
+use tactus_model::outcome::Yields;
 
 use super::attribution::attribution;
 use super::control::control;
 use super::name::inside;
-use super::published::published;
+use super::published::{published, published_value};
 use super::summary::{figures, reason};
 use super::verdict::verdict;
 
@@ -26,10 +27,11 @@ pub fn entry(contents: &Contents, row: &Row) -> Entry {
         load: result.load.clone(),
         fault: result.fault.clone(),
         status: result.status,
+        ended: result.ended,
         reason: reason(contents, result),
         duration_s: float(result.measured_ns) / 1e9,
         series: result
-            .series
+            .series()
             .iter()
             .map(|series| SeriesEntry {
                 id: series.key.id(&result.environment),
@@ -38,7 +40,7 @@ pub fn entry(contents: &Contents, row: &Row) -> Entry {
             })
             .collect(),
         all: figures(result).cloned(),
-        values: None,
+        values: (result.outcome.yields() == Yields::Values).then(|| values(contents, result)),
         control: control(result),
         attribution: attribution(result).map(|found| AttributionEntry {
             of: found.of,
@@ -49,4 +51,22 @@ pub fn entry(contents: &Contents, row: &Row) -> Entry {
         published: published(&contents.plan, &result.name, &result.environment),
         verdict: verdict(row),
     }
+}
+
+fn values(contents: &Contents, result: &RowResult) -> Vec<ValueEntry> {
+    let entry = |of: &tactus_model::outcome::ValueResult| ValueEntry {
+        item: of.item.clone(),
+        unit: of.unit.to_string(),
+        better: of.better,
+        value: of.value,
+        low: of.low,
+        high: of.high,
+        min: of.min,
+        max: of.max,
+        deviation: of.deviation,
+        samples: of.samples,
+        dropped: of.dropped,
+        published: published_value(&contents.plan, result, of).map(|theirs| theirs.value),
+    };
+    result.values().iter().map(entry).collect()
 }

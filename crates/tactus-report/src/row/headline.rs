@@ -7,7 +7,7 @@ use tactus_model::event::RowStatus;
 use tactus_model::number::float;
 
 use super::control::control;
-use super::summary::figures;
+use super::summary::{figures, has_numbers};
 use super::verdict::verdict;
 use crate::units::{duration, latency};
 
@@ -56,7 +56,7 @@ fn measured_rows(contents: &Contents) -> impl Iterator<Item = &Row> {
     contents
         .rows
         .iter()
-        .filter(|row| row.result.status == RowStatus::Measured && figures(&row.result).is_some())
+        .filter(|row| row.result.status == RowStatus::Measured && has_numbers(&row.result))
 }
 
 fn largest(contents: &Contents, evidence: Evidence) -> Option<String> {
@@ -79,8 +79,10 @@ fn largest(contents: &Contents, evidence: Evidence) -> Option<String> {
 }
 
 fn instrument(contents: &Contents) -> Option<String> {
-    let total = measured_rows(contents).count();
-    let proven = measured_rows(contents).filter(|row| control(&row.result).is_some_and(|c| c.proven)).count();
+    // Values have no control: they are no latencies of a thread that something could hold.
+    let latencies = || measured_rows(contents).filter(|row| figures(&row.result).is_some());
+    let total = latencies().count();
+    let proven = latencies().filter(|row| control(&row.result).is_some_and(|c| c.proven)).count();
     match (proven, total) {
         (_, 0) => None,
         (proven, total) if proven == total => Some(

@@ -1,7 +1,9 @@
 //! The figures that a study's document published, by scenario.
 
 use tactus_model::Nanos;
+use tactus_model::bundle::RowResult;
 use tactus_model::document::Published;
+use tactus_model::outcome::ValueResult;
 use tactus_model::plan::{Plan, Reference};
 
 /// What the plan's references say about a scenario, and about an environment of it; several references
@@ -10,10 +12,8 @@ use tactus_model::plan::{Plan, Reference};
 #[must_use]
 pub fn published(plan: &Plan, scenario: &str, environment: &str) -> Option<Published> {
     let mut found: Option<Published> = None;
-    let of = |reference: &&Reference| {
-        reference.scenario == scenario && reference.environment.as_ref().is_none_or(|own| own == environment)
-    };
-    for reference in plan.reference.iter().filter(of) {
+    let latencies = references(plan, scenario, environment).filter(|reference| reference.item.is_none());
+    for reference in latencies {
         let ns = |value: Option<Nanos>| value.map(|Nanos(ns)| ns);
         let threads: Vec<[u64; 3]> =
             reference.threads.iter().map(|three| three.map(|Nanos(ns)| ns)).collect();
@@ -37,4 +37,34 @@ pub fn published(plan: &Plan, scenario: &str, environment: &str) -> Option<Publi
         }
     }
     found
+}
+
+/// A published value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PublishedValue {
+    /// In the unit of the measured one.
+    pub value: f64,
+    /// Where in the document.
+    pub source: String,
+}
+
+/// What the plan's references say about an item of a row; the first one that gives it counts.
+#[must_use]
+pub fn published_value(plan: &Plan, result: &RowResult, of: &ValueResult) -> Option<PublishedValue> {
+    let own = |reference: &&Reference| reference.item.as_ref() == Some(&of.item);
+    references(plan, &result.name, &result.environment).filter(own).find_map(|reference| {
+        let value = reference.value?.number_in(of.unit)?;
+        Some(PublishedValue { value, source: reference.source.clone() })
+    })
+}
+
+/// The references to a scenario, or to an environment of it.
+fn references<'a>(
+    plan: &'a Plan,
+    scenario: &'a str,
+    environment: &'a str,
+) -> impl Iterator<Item = &'a Reference> {
+    plan.reference.iter().filter(move |reference| {
+        reference.scenario == scenario && reference.environment.as_ref().is_none_or(|own| own == environment)
+    })
 }

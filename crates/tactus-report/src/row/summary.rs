@@ -10,7 +10,13 @@ use crate::units::duration;
 /// The figures of a row that measured something.
 #[must_use]
 pub fn figures(result: &RowResult) -> Option<&Summary> {
-    result.all.as_ref().filter(|all| all.cycles > 0)
+    result.all().filter(|all| all.cycles > 0)
+}
+
+/// Whether a row has numbers, of whichever kind.
+#[must_use]
+pub fn has_numbers(result: &RowResult) -> bool {
+    figures(result).is_some() || !result.values().is_empty()
 }
 
 /// Why a row has no numbers, or fewer than planned; an interrupted one says so in any case.
@@ -27,7 +33,7 @@ pub fn reason(contents: &Contents, result: &RowResult) -> Option<String> {
                 RunStatus::Complete => format!("ended after {measured} of {planned}"),
             })
         }
-        RowStatus::Measured if figures(result).is_none() => Some("nothing was measured".into()),
+        RowStatus::Measured if !has_numbers(result) => Some("nothing was measured".into()),
         RowStatus::Measured => None,
         RowStatus::Skipped | RowStatus::Failed => Some("no reason was kept".into()),
     }
@@ -42,9 +48,9 @@ pub(super) fn ended_early(result: &RowResult) -> bool {
 #[must_use]
 pub fn left_out(contents: &Contents, result: &RowResult) -> String {
     let Some(facts) = contents.facts.get(&result.environment_key()) else { return String::new() };
-    if result.series.is_empty() {
+    if result.series().is_empty() {
         return String::new();
     }
-    let measured = result.series.iter().map(|series| series.key.cpu).collect();
+    let measured = result.series().iter().map(|series| series.key.cpu).collect();
     Topology::of(facts).online.minus(&measured).to_string()
 }

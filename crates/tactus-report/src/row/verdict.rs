@@ -1,182 +1,22 @@
-//! What a requirement says about a row, and when it may say anything.
+//! What a requirement says about a row.
 
-use hdrhistogram::Histogram;
-use tactus_model::bundle::{Row, RowResult};
+use tactus_model::bundle::Row;
 use tactus_model::document::{Outcome, Verdict};
-use tactus_model::event::RowStatus;
-use tactus_model::latency::Summary;
-use tactus_model::number::{float, whole};
-use tactus_model::plan::Require;
-use tactus_model::{Evidence, Nanos};
+use tactus_model::outcome::Yields;
 
-use super::control::control;
-use super::summary::ended_early;
-use crate::units::{count, duration, latency};
-
-/// The least number of cycles for a verdict when the plan does not say.
-pub const CYCLES_FOR_A_VERDICT: u64 = 100_000;
+use super::{latency_verdict, value_verdict};
 
 /// What the plan's requirement says about a row; `None` when it requires nothing.
 ///
-/// Emulated and imported evidence, an instrument that is not proven, too few cycles, a quantile that
-/// lost samples could move across its limit, and a row that ended early without breaking a limit are
-/// inconclusive.
+/// Emulated and imported evidence, and a row that ended early without breaking a limit, are inconclusive.
+/// Latencies need a proven instrument and enough cycles, and a quantile that lost samples could move across its
+/// limit is open; so is a value whose interval has the bound inside.
 #[must_use]
 pub fn verdict(row: &Row) -> Option<Verdict> {
     let require = row.result.require.as_ref()?;
-    Some(match ground(&row.result, require) {
-        Err(reason) => Verdict { outcome: Outcome::Inconclusive, reason },
-        Ok(summary) => judged(row, require, summary),
-    })
-}
-
-/// The figures to judge, or why there is no ground for a verdict.
-fn ground<'a>(result: &'a RowResult, require: &Require) -> Result<&'a Summary, String> {
-    if result.status != RowStatus::Measured {
-        let word = if result.status == RowStatus::Skipped { "skipped" } else { "failed" };
-        return Err(format!("{word}: {}", result.reason.as_deref().unwrap_or("no reason was kept")));
-    }
-    let summary = result.all.as_ref().filter(|all| all.cycles > 0).ok_or("nothing was measured")?;
-    match result.evidence {
-        Some(Evidence::BareMetal | Evidence::VirtualHost) => {}
-        Some(Evidence::Emulated) => return Err("emulated: this says nothing about hardware".into()),
-        Some(Evidence::Imported) => {
-            return Err(
-                "imported: the instrument is not proven here, tactus did not see the measurement".into()
-            );
-        }
-        None => return Err("it is not known what kind of evidence this is".into()),
-    }
-    match control(result) {
-        None => return Err("instrument not proven here: no control was injected".into()),
-        Some(entry) if !entry.proven => {
-            return Err(
-                "instrument not proven here: the control was not seen at its size on every thread".into()
-            );
-        }
-        Some(_) => {}
-    }
-    let least = require.cycles.unwrap_or(CYCLES_FOR_A_VERDICT);
-    if summary.cycles < least {
-        return Err(format!(
-            "{} cycles are too few for a verdict, which needs {}{}",
-            count(summary.cycles),
-            count(least),
-            already_broken(summary, require),
-        ));
-    }
-    if require.max.is_none() && require.p999.is_none() && require.p99.is_none() {
-        return Err("the requirement names no limit".into());
-    }
-    Ok(summary)
-}
-
-/// One large value needs no second one: said even where there is no ground for a verdict.
-fn already_broken(summary: &Summary, require: &Require) -> String {
-    match (summary.max_ns, require.max) {
-        (Some(max), Some(Nanos(limit))) if max > limit => {
-            format!("; its maximum {} is already above {}", latency(float(max)), latency(float(limit)))
-        }
-        _ => String::new(),
-    }
-}
-
-/// The range in which a figure certainly lies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Bounds {
-    low: u64,
-    high: u64,
-}
-
-fn judged(row: &Row, require: &Require, summary: &Summary) -> Verdict {
-    let (min, max) = (summary.min_ns.unwrap_or(0), summary.max_ns.unwrap_or(u64::MAX));
-    let exact = Bounds { low: max, high: max };
-    let mut limits = vec![("maximum", require.max, exact)];
-    if require.p999.is_some() || require.p99.is_some() {
-        let histogram = corrected(row);
-        let quantile =
-            |part: f64| quantile_bounds(&histogram, summary.cycles + summary.overruns, part, min, max);
-        limits.push(("p99.9", require.p999, quantile(0.999)));
-        limits.push(("p99", require.p99, quantile(0.99)));
-    }
-    let (mut broken, mut open, mut kept) = (Vec::new(), Vec::new(), Vec::new());
-    for (name, limit, bounds) in limits {
-        let Some(Nanos(limit)) = limit else { continue };
-        let said = latency(float(limit));
-        let name =
-            if summary.overruns > 0 && name != "maximum" { format!("corrected {name}") } else { name.into() };
-        if bounds.high <= limit {
-            kept.push(format!("{name} {} is within the required {said}", latency(float(bounds.high))));
-        } else if bounds.low > limit {
-            broken.push(format!("{name} {} exceeds the required {said}", latency(float(bounds.low))));
-        } else {
-            open.push(format!("samples were lost, and {name} may lie on either side of the required {said}"));
-        }
-    }
-    let result = &row.result;
-    let mut base = format!(", over {} cycles in {}", count(summary.cycles), duration(result.measured_ns));
-    if result.evidence == Some(Evidence::VirtualHost) {
-        base.push_str(", as seen inside this virtual machine");
-    }
-    if !broken.is_empty() {
-        return Verdict { outcome: Outcome::Fail, reason: broken.join("; ") + &base };
-    }
-    if !open.is_empty() {
-        return Verdict { outcome: Outcome::Inconclusive, reason: open.join("; ") + &base };
-    }
-    if ended_early(result) {
-        let reason = result.reason.as_deref().unwrap_or("interrupted");
-        let planned = duration(result.planned_ns);
-        return Verdict {
-            outcome: Outcome::Inconclusive,
-            reason: format!("{}{base}, but it ended before its {planned}: {reason}", kept.join("; ")),
-        };
-    }
-    Verdict { outcome: Outcome::Pass, reason: kept.join("; ") + &base }
-}
-
-fn corrected(row: &Row) -> Histogram<u64> {
-    let mut all = row.histogram();
-    for interval in &row.missed {
-        let _ = interval.counts.add_to(&mut all);
-    }
-    all
-}
-
-/// Where a quantile of `total` periods lies when some of them are missing in `histogram`: they may
-/// all have been the smallest, or all the largest.
-fn quantile_bounds(histogram: &Histogram<u64>, total: u64, part: f64, min: u64, max: u64) -> Bounds {
-    let rank = whole((float(total) * part).ceil()).max(1);
-    let lost = total.saturating_sub(histogram.len());
-    let at = |rank: u64| {
-        let mut seen = 0;
-        histogram.iter_recorded().find_map(|bucket| {
-            seen += bucket.count_at_value();
-            (seen >= rank).then(|| bucket.value_iterated_to().min(max))
-        })
+    let judged = match row.result.outcome.yields() {
+        Yields::Latency => latency_verdict::judge(row, require),
+        Yields::Values => value_verdict::judge(&row.result, require),
     };
-    Bounds {
-        low: if rank > lost { at(rank - lost).unwrap_or(max) } else { min },
-        high: at(rank).unwrap_or(max),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lost_samples_widen_a_quantile_and_nothing_else_does() {
-        let mut histogram = tactus_model::latency::histogram();
-        for value in 1..=1_000 {
-            histogram.saturating_record(value);
-        }
-        assert_eq!(quantile_bounds(&histogram, 1_000, 0.99, 1, 1_000), Bounds { low: 990, high: 990 });
-        // Five lost: they may have been the smallest (then 990 is the 985th that is left) or the largest.
-        assert_eq!(quantile_bounds(&histogram, 1_005, 0.99, 1, 1_000), Bounds { low: 990, high: 995 });
-        // More lost than the quantile leaves room for: only the exact maximum bounds it.
-        assert_eq!(quantile_bounds(&histogram, 1_100, 0.99, 1, 5_000).high, 5_000);
-        let empty = tactus_model::latency::histogram();
-        assert_eq!(quantile_bounds(&empty, 10, 0.5, 3, 7), Bounds { low: 3, high: 7 });
-    }
+    Some(judged.unwrap_or_else(|reason| Verdict { outcome: Outcome::Inconclusive, reason }))
 }

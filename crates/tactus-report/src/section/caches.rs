@@ -68,7 +68,7 @@ fn entry(contents: &Contents, scenarios: &[String]) -> Option<CachesEntry> {
     let groups = contents.facts.get(&with.result.environment_key()).map(|facts| groups(facts, &loaded));
     let published = published(&contents.plan, &with.result.name, &with.result.environment);
     let unmeasured = [rest, with].into_iter().filter(|row| figures(&row.result).is_none());
-    let cpus: CpuSet = with.result.series.iter().map(|series| series.key.cpu).collect();
+    let cpus: CpuSet = with.result.series().iter().map(|series| series.key.cpu).collect();
     let cpu = |(cpu, n): (u32, usize)| CacheCpuEntry {
         cpu,
         shares: groups.as_ref().and_then(|groups| groups.title(cpu)),
@@ -97,13 +97,13 @@ fn entry(contents: &Contents, scenarios: &[String]) -> Option<CachesEntry> {
 
 /// The largest latency on a CPU, in ns.
 fn max(row: &Row, cpu: u32) -> Option<u64> {
-    let own = row.result.series.iter().filter(|series| series.key.cpu == cpu);
+    let own = row.result.series().iter().filter(|series| series.key.cpu == cpu);
     own.filter_map(|series| series.summary.max_ns).max()
 }
 
 /// Misses of the last-level cache on a CPU, per second; `None` where they are not counted.
 fn misses(row: &Row, cpu: u32) -> Option<u64> {
-    let own = row.result.series.iter().filter(|series| series.key.cpu == cpu);
+    let own = row.result.series().iter().filter(|series| series.key.cpu == cpu);
     let all = own.filter_map(|series| series.counters.llc_misses).max()?;
     let seconds = float(row.result.measured_ns) / 1e9;
     (seconds > 0.0).then(|| whole(float(all) / seconds))

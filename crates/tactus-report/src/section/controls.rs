@@ -2,6 +2,7 @@
 
 use tactus_model::bundle::{Contents, RowResult};
 use tactus_model::event::RowStatus;
+use tactus_model::outcome::Yields;
 use tactus_model::number::float;
 
 use super::Section;
@@ -29,7 +30,7 @@ impl Section for Controls {
     }
 
     fn applies(&self, contents: &Contents) -> bool {
-        contents.rows.iter().any(|row| row.result.status == RowStatus::Measured)
+        contents.rows.iter().any(|row| has_control(&row.result))
     }
 
     fn parts(&self, contents: &Contents, reader: Reader) -> Vec<Part> {
@@ -46,9 +47,14 @@ impl Section for Controls {
     }
 }
 
+/// Whether its threads must have seen a control: values are no latencies of a thread that something could hold.
+fn has_control(result: &RowResult) -> bool {
+    result.status == RowStatus::Measured && result.outcome.yields() == Yields::Latency
+}
+
 /// A row for every control, and one for a measurement without.
 fn table(contents: &Contents) -> Table {
-    let measured = contents.rows.iter().filter(|row| row.result.status == RowStatus::Measured);
+    let measured = contents.rows.iter().filter(|row| has_control(&row.result));
     let head = vec![
         Head::words("scenario"),
         Head::words("thread"),

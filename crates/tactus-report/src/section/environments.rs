@@ -1,7 +1,8 @@
 //! Every environment by itself: the distributions and the course of its latencies, and its threads.
 
-use tactus_model::bundle::{Contents, Row, SeriesResult};
+use tactus_model::bundle::{Contents, Row};
 use tactus_model::number::float;
+use tactus_model::outcome::SeriesResult;
 
 use super::Section;
 use crate::figure::{Figure, Lines, Reference, SERIES, histograms, over_time};
@@ -91,7 +92,7 @@ fn drawn(name: &str, rows: &[&Row]) -> Vec<Figure> {
 fn pair(name: &str, rows: &[&Row]) -> [Figure; 2] {
     let name = clean(name);
     let mut limits: Vec<u64> =
-        rows.iter().filter_map(|row| row.result.require?.max).map(|limit| limit.0).collect();
+        rows.iter().filter_map(|row| row.result.require.as_ref()?.max).map(|limit| limit.0).collect();
     limits.sort_unstable();
     limits.dedup();
     let limits: Vec<Reference> = limits
@@ -135,7 +136,7 @@ const COLUMNS: &[Column] = &[
 ];
 
 fn threads(contents: &Contents, rows: &[&Row]) -> Table {
-    let series = || rows.iter().flat_map(|row| row.result.series.iter().map(move |one| (&row.result, one)));
+    let series = || rows.iter().flat_map(|row| row.result.series().iter().map(move |one| (&row.result, one)));
     let has = |column: &&Column| !column.seldom || series().any(|(_, one)| (column.value)(one) != NONE);
     let columns: Vec<&Column> = COLUMNS.iter().filter(has).collect();
     let row = |(result, one): (&tactus_model::bundle::RowResult, &SeriesResult)| {

@@ -31,7 +31,7 @@ impl Section for Largest {
     }
 
     fn applies(&self, contents: &Contents) -> bool {
-        contents.rows.iter().any(|row| row.result.series.iter().any(|series| !series.outliers.is_empty()))
+        contents.rows.iter().any(|row| row.result.series().iter().any(|series| !series.outliers.is_empty()))
     }
 
     fn parts(&self, contents: &Contents, reader: Reader) -> Vec<Part> {
@@ -44,7 +44,7 @@ impl Section for Largest {
 
 fn table(contents: &Contents, row: &Row) -> Option<Table> {
     let result = &row.result;
-    let mut values: Vec<_> = result.series.iter().flat_map(|series| &series.outliers).collect();
+    let mut values: Vec<_> = result.series().iter().flat_map(|series| &series.outliers).collect();
     values.sort_by_key(|outlier| std::cmp::Reverse(outlier.value_ns));
     let row = |outlier: &&tactus_model::message::Outlier| {
         let at = format!("{:.3} s", float(outlier.at_ns) / 1e9);

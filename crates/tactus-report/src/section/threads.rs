@@ -65,7 +65,7 @@ fn threads(contents: &Contents, page: &Page) -> Vec<Table> {
         }
         let theirs = published.as_ref().map_or(&[][..], |all| all.threads_ns.as_slice());
         let three = |values: [Option<f64>; 3]| values.map(|value| column(value, 1));
-        let cells = result.series.iter().enumerate().map(|(n, series)| {
+        let cells = result.series().iter().enumerate().map(|(n, series)| {
             let s = &series.summary;
             let own = three([s.min_ns.map(float), s.mean_ns, s.max_ns.map(float)]);
             let key = &series.key;
@@ -83,11 +83,11 @@ fn threads(contents: &Contents, page: &Page) -> Vec<Table> {
         if !theirs.is_empty() && !rows.is_empty() {
             head.extend(["document Min", "Avg", "Max"].map(str::to_owned));
         }
-        let more = theirs.get(result.series.len()..).unwrap_or_default();
+        let more = theirs.get(result.series().len()..).unwrap_or_default();
         if let (Some(low), Some(high)) =
             (more.iter().map(|three| three[2]).min(), more.iter().map(|three| three[2]).max())
         {
-            let more_words = if result.series.is_empty() { "" } else { " more" };
+            let more_words = if result.series().is_empty() { "" } else { " more" };
             remarks.push(format!(
                 "The document has {}{more_words} threads, with maxima from {} to {}.",
                 more.len(),

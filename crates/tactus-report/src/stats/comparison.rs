@@ -6,8 +6,9 @@ use tactus_model::bundle::{Contents, RowResult};
 use tactus_model::document::{ControlEntry, Published, Verdict};
 use tactus_model::event::RowStatus;
 use tactus_model::latency::{Corrected, Summary};
+use tactus_model::outcome::{ValueResult, Yields};
 
-use crate::row::{apart, control, figures, load_words, published, reason, title, verdict};
+use crate::row::{apart, control, figures, has_numbers, load_words, published, reason, title, verdict};
 
 /// One row of the table.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,8 +38,12 @@ pub struct Line {
     pub reason: Option<String>,
     /// How long it measured, in ns.
     pub measured_ns: u64,
-    /// The figures, when anything was measured.
+    /// What it yields.
+    pub yields: Yields,
+    /// The figures of latencies, when any were measured.
     pub figures: Option<Summary>,
+    /// Its values; nothing for latencies.
+    pub values: Vec<ValueResult>,
     /// How it differs from the host.
     pub against: Option<Against>,
     /// How its control went.
@@ -53,7 +58,7 @@ impl Line {
     /// Whether anything was measured.
     #[must_use]
     pub fn has_numbers(&self) -> bool {
-        self.figures.is_some()
+        self.figures.is_some() || !self.values.is_empty()
     }
 
     /// Quantiles corrected for missed periods, where there are any.
@@ -101,7 +106,9 @@ pub fn comparison(contents: &Contents) -> Vec<Line> {
             status: result.status,
             reason: reason(contents, result),
             measured_ns: result.measured_ns,
+            yields: result.outcome.yields(),
             figures: figures(result).cloned(),
+            values: result.values().to_vec(),
             against: against(contents, result),
             control: control(result),
             published: published(&contents.plan, &result.name, &result.environment),
@@ -112,13 +119,15 @@ pub fn comparison(contents: &Contents) -> Vec<Line> {
 }
 
 fn against(contents: &Contents, result: &RowResult) -> Option<Against> {
-    figures(result)?;
+    if !has_numbers(result) {
+        return None;
+    }
     if result.kind == "host" {
         return None;
     }
     let comparable = |host: &RowResult| {
         host.kind == "host"
-            && figures(host).is_some()
+            && has_numbers(host)
             && host.measurement == result.measurement
             && host.interval_ns == result.interval_ns
             && host.policy == result.policy

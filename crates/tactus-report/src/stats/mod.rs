@@ -6,6 +6,7 @@ mod distribution;
 mod effect;
 mod paired;
 mod rank_sum;
+mod ratio;
 mod timeline;
 
 pub use bootstrap::{ENOUGH, Interval, Slots};
@@ -14,4 +15,5 @@ pub use distribution::{Bins, distribution};
 pub use effect::{Change, Claim, Effect, Maximum, Quantity, claims, effect};
 pub use paired::{Paired, paired};
 pub use rank_sum::{Ratio, Test, more};
+pub use ratio::{ValueRatio, value_ratio};
 pub use timeline::{Bin, Timeline, timeline};

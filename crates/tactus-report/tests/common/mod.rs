@@ -8,12 +8,13 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use serde_json::{Value, json};
-use tactus_model::bundle::{Contents, FORMAT, Interval, Machine, Manifest, Row, RowResult, SeriesResult};
-use tactus_model::event::{RowStatus, RunStatus, Ticked};
+use tactus_model::bundle::{Contents, FORMAT, Interval, Machine, Manifest, Row, RowResult};
+use tactus_model::event::{RunStatus, Ticked};
 use tactus_model::facts::Facts;
 use tactus_model::latency::{Latency, Totals, swallowed};
 use tactus_model::message::{Control, Note, Outlier, ThreadCounters};
 use tactus_model::number::{float, whole};
+use tactus_model::outcome::{LatencyOutcome, Outcome, RowEnd, SeriesResult};
 use tactus_model::plan::{Compare, Environment, Figure, FigureKind, Plan, Reference, Require, Scenario};
 use tactus_model::series::SeriesKey;
 use tactus_model::{Evidence, Nanos};
@@ -84,8 +85,8 @@ impl Span {
 pub fn measured(mut result: RowResult, evidence: Evidence, shape: Shape, span: Span, seed: u64) -> Row {
     let mut random = Random(seed * 7_919 + 12_345);
     let tick_ns = result.planned_ns / span.ticks;
-    let (mut ticks, mut intervals, mut missed, mut all) =
-        (Vec::new(), Vec::new(), Vec::new(), Latency::new());
+    let (mut ticks, mut intervals, mut missed) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut series, mut all) = (Vec::new(), Latency::new());
     for cpu in 1..=span.series {
         let key = SeriesKey { cpu, thread: cpu - 1, priority: 95, kind: "thread".into() };
         let (mut own, mut interval) = (Latency::new(), Latency::new());
@@ -160,22 +161,26 @@ pub fn measured(mut result: RowResult, evidence: Evidence, shape: Shape, span: S
             smi: None,
             llc_misses: None,
         };
-        result.series.push(SeriesResult { key, summary: own.summary(), counters, outliers });
+        series.push(SeriesResult { key, summary: own.summary(), counters, outliers });
         all.merge(&own);
     }
     result.evidence = Some(evidence);
-    result.status = RowStatus::Measured;
+    result.end(RowEnd::Complete, None);
     result.started = Some("2026-11-20T09:14:03Z".into());
     result.measured_ns = result.planned_ns;
     result.start_up_ms = Some(if result.kind == "qemu" { 1_912 } else { 148 });
-    result.all = Some(all.summary());
+    result.outcome = Outcome::Latency(LatencyOutcome { series, all: Some(all.summary()) });
     result.notes.push(Note::side_effect("/dev/cpu_dma_latency was held at 0 us while measuring"));
     Row { result, ticks, intervals, missed, uses: Vec::new() }
 }
 
-pub fn unmeasured(mut result: RowResult, status: RowStatus, reason: &str) -> Row {
-    result.status = status;
-    result.reason = Some(reason.into());
+/// The latencies of a row, to be changed.
+pub fn latency(row: &mut Row) -> &mut LatencyOutcome {
+    row.result.outcome.latency_mut().expect("it has latencies")
+}
+
+pub fn unmeasured(mut result: RowResult, ended: RowEnd, reason: &str) -> Row {
+    result.end(ended, Some(reason.into()));
     Row { result, ticks: Vec::new(), intervals: Vec::new(), missed: Vec::new(), uses: Vec::new() }
 }
 
@@ -283,7 +288,7 @@ fn make_this_machine() -> Contents {
     let skipped = planned("oci, idle", "oci", "oci", Vec::new());
     rows.push(unmeasured(
         skipped,
-        RowStatus::Skipped,
+        RowEnd::Unavailable,
         "neither crun nor runc is installed; install crun (apt install crun)",
     ));
     Contents {
@@ -423,6 +428,7 @@ fn make_interrupted() -> Contents {
         9,
     );
     row.result.planned_ns = 86_400_000_000_000;
+    row.result.end(RowEnd::Died, None);
     contents.rows.push(row);
     contents.manifest.status = RunStatus::Interrupted;
     contents.manifest.finished = None;
@@ -475,7 +481,7 @@ fn make_day() -> Contents {
         if n == 0 {
             // One late wake-up in the whole day.
             row.ticks[50_000].max_ns = Some(777_000);
-            if let Some(all) = &mut row.result.all {
+            if let Some(all) = &mut latency(&mut row).all {
                 all.max_ns = Some(777_000);
             }
         }

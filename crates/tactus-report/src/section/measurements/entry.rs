@@ -1,16 +1,26 @@
 //! The section.
 
 use tactus_model::bundle::Contents;
+use tactus_model::outcome::Yields;
 
-use super::latency_columns;
-use crate::part::{Item, List, Part, Reader, Tone};
+use super::{latency_columns, value_columns};
+use crate::part::{Grid, Item, List, Part, Reader, Tone};
 use crate::section::Section;
 use crate::stats::{Line, comparison};
 
+/// The table of some lines.
+type Table = fn(&Contents, &[&Line]) -> Grid;
+/// The table for each kind of result.
+const TABLES: &[(Yields, Table)] =
+    &[(Yields::Latency, latency_columns::grid), (Yields::Values, value_columns::grid)];
 /// Why quantiles stand there twice.
 const MISSED_PERIODS: &str = "with missed periods: a wake-up that is late by more than an interval misses periods, which \
                               are counted as overruns; the quantiles of this line have them put back (corrected for \
                               coordinated omission)";
+
+/// What a ratio is.
+const RATIOS: &str = "ratio: the value over the host's under the same conditions, with at least 90 % certainty within \
+                      what stands below it, which is made of both 95 % intervals";
 
 /// The section.
 pub struct Measurements;
@@ -44,8 +54,13 @@ impl Section for Measurements {
         let all = lines.len();
         lines.retain(|line| reader != Reader::Terminal || !line.apart);
         let left = all - lines.len();
-        let latencies: Vec<&Line> = lines.iter().collect();
-        let mut parts = vec![Part::Grid(latency_columns::grid(contents, &latencies))];
+        let mut parts = Vec::new();
+        for (yields, grid) in TABLES {
+            let own: Vec<&Line> = lines.iter().filter(|line| line.yields == *yields).collect();
+            if !own.is_empty() {
+                parts.push(Part::Grid(grid(contents, &own)));
+            }
+        }
         parts.extend(remarks(&lines));
         if left > 0 {
             let more = format!(
@@ -64,7 +79,9 @@ fn remarks(lines: &[Line]) -> Option<Part> {
     cautions.sort_unstable();
     cautions.dedup();
     let missed = lines.iter().any(|line| line.corrected().is_some()).then_some(MISSED_PERIODS);
+    let compared = |line: &Line| line.against.is_some() && !line.values.is_empty();
+    let ratios = lines.iter().any(compared).then_some(RATIOS);
     let item = |text: &str| Item::led("note:", Tone::Quiet, text);
-    let items: Vec<Item> = missed.into_iter().chain(cautions).map(item).collect();
+    let items: Vec<Item> = missed.into_iter().chain(ratios).chain(cautions).map(item).collect();
     (!items.is_empty()).then_some(Part::List(List { items, led: true }))
 }

@@ -3,5 +3,6 @@
 mod entry;
 mod group;
 mod latency_columns;
+mod value_columns;
 
 pub use entry::{ENTRY, Measurements};

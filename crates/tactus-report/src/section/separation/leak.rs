@@ -164,7 +164,7 @@ fn cell(
         (outside.is_some() && outside == disturbed.cpu) == same_cpu
     };
     let keys: Vec<&SeriesKey> =
-        with.result.series.iter().map(|series| &series.key).filter(|key| here(&with.result, key)).collect();
+        with.result.series().iter().map(|series| &series.key).filter(|key| here(&with.result, key)).collect();
     let inside: CpuSet = keys.iter().map(|key| key.cpu).collect();
     let layout = with.result.layout.iter().filter(|(cpu, _)| inside.contains(*cpu));
     cell.cpus = layout.map(|(_, outside)| *outside).collect::<CpuSet>().to_string();
@@ -212,7 +212,7 @@ fn judge(
     let at_rest = at_rest.concat();
     cell.slots = [at_rest.len(), with_it.len()];
     let max = |row: &Row| {
-        let own = row.result.series.iter().filter(|series| here(&row.result, &series.key));
+        let own = row.result.series().iter().filter(|series| here(&row.result, &series.key));
         own.filter_map(|series| series.summary.max_ns).max()
     };
     (cell.rest_max_ns, cell.with_max_ns) = (rests.iter().filter_map(|rest| max(rest)).max(), max(with));
@@ -403,7 +403,7 @@ pub fn slots(row: &Row, slot_ns: u64, here: impl Fn(&SeriesKey) -> bool) -> Vec<
 /// How many latencies of these series were at least this long.
 fn seen(row: &Row, least_ns: u64, here: impl Fn(&SeriesKey) -> bool) -> u64 {
     let mut tags: Vec<String> = Vec::new();
-    for series in row.result.series.iter().filter(|series| here(&series.key)) {
+    for series in row.result.series().iter().filter(|series| here(&series.key)) {
         let shares = row.result.series_share_cpus();
         tags.push(if shares { series.key.to_string() } else { series.key.cpu.to_string() });
     }

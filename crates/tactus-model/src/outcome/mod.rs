@@ -1,0 +1,210 @@
+//! What a row yielded, and how it ended.
+//!
+//! A result is one of two: latencies of measuring threads, or named values. Whatever shows, judges or
+//! keeps results asks which of them it has, never what the measurement is called.
+
+mod end;
+mod median;
+mod unit;
+mod value;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+pub use end::{RowEnd, RowStatus};
+pub use median::{Median, median};
+pub use unit::{Better, Quantity, QuantityError, Unit};
+pub use value::{Repeats, ValueResult};
+
+use crate::latency::Summary;
+use crate::message::{Outlier, ThreadCounters};
+use crate::series::SeriesKey;
+
+/// Which kind of result a measurement yields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Yields {
+    /// Latencies, by threads on lanes.
+    Latency,
+    /// Named values, by a worker process.
+    Values,
+}
+
+/// What a row yielded.
+///
+/// In `result.json` latencies are `series` and `all`, as they were before format 1.3; a row of values has
+/// `values` beside them, and they are empty.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    /// Latencies.
+    Latency(LatencyOutcome),
+    /// Values, in the order of the measurement's items.
+    Values(Vec<ValueResult>),
+}
+
+/// The latencies of a row.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LatencyOutcome {
+    /// What each thread measured.
+    pub series: Vec<SeriesResult>,
+    /// All series together; none: nothing was measured.
+    pub all: Option<Summary>,
+}
+
+/// One series of a row.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SeriesResult {
+    /// The key.
+    #[serde(flatten)]
+    pub key: SeriesKey,
+    /// Its figures.
+    pub summary: Summary,
+    /// What its thread went through.
+    pub counters: ThreadCounters,
+    /// Its largest values, largest first.
+    pub outliers: Vec<Outlier>,
+}
+
+impl Default for Outcome {
+    fn default() -> Self {
+        Self::Latency(LatencyOutcome::default())
+    }
+}
+
+impl Outcome {
+    /// Nothing yet, of this kind.
+    #[must_use]
+    pub fn empty(yields: Yields) -> Self {
+        match yields {
+            Yields::Latency => Self::default(),
+            Yields::Values => Self::Values(Vec::new()),
+        }
+    }
+
+    /// Its kind.
+    #[must_use]
+    pub const fn yields(&self) -> Yields {
+        match self {
+            Self::Latency(_) => Yields::Latency,
+            Self::Values(_) => Yields::Values,
+        }
+    }
+
+    /// Whether nothing was measured.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        match self {
+            Self::Latency(latency) => latency.all.is_none(),
+            Self::Values(values) => values.is_empty(),
+        }
+    }
+
+    /// What each thread measured; nothing for values.
+    #[must_use]
+    pub fn series(&self) -> &[SeriesResult] {
+        match self {
+            Self::Latency(latency) => &latency.series,
+            Self::Values(_) => &[],
+        }
+    }
+
+    /// All series together; none where nothing was measured, and for values.
+    #[must_use]
+    pub const fn all(&self) -> Option<&Summary> {
+        match self {
+            Self::Latency(latency) => latency.all.as_ref(),
+            Self::Values(_) => None,
+        }
+    }
+
+    /// The latencies, to be changed; none for values.
+    pub const fn latency_mut(&mut self) -> Option<&mut LatencyOutcome> {
+        match self {
+            Self::Latency(latency) => Some(latency),
+            Self::Values(_) => None,
+        }
+    }
+
+    /// The values; nothing for latencies.
+    #[must_use]
+    pub fn values(&self) -> &[ValueResult] {
+        match self {
+            Self::Latency(_) => &[],
+            Self::Values(values) => values,
+        }
+    }
+}
+
+/// Takes in a value that is measured on: the latest word on an item counts, and items stay in their order.
+pub fn take_value(values: &mut Vec<ValueResult>, value: ValueResult) {
+    match values.iter_mut().find(|known| known.item == value.item) {
+        Some(known) => *known = value,
+        None => values.push(value),
+    }
+}
+
+#[derive(Serialize)]
+struct Written<'a> {
+    series: &'a [SeriesResult],
+    all: Option<&'a Summary>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    values: Option<&'a [ValueResult]>,
+}
+
+#[derive(Deserialize)]
+struct Read {
+    #[serde(default)]
+    series: Vec<SeriesResult>,
+    #[serde(default)]
+    all: Option<Summary>,
+    #[serde(default)]
+    values: Option<Vec<ValueResult>>,
+}
+
+impl Serialize for Outcome {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let values = matches!(self, Self::Values(_)).then(|| self.values());
+        Written { series: self.series(), all: self.all(), values }.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Outcome {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Read { series, all, values } = Read::deserialize(deserializer)?;
+        Ok(values.map_or(Self::Latency(LatencyOutcome { series, all }), Self::Values))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(item: &str, samples: u64) -> ValueResult {
+        let mut repeats =
+            Repeats { kept: vec![1.0; usize::try_from(samples).unwrap()], dropped: 2, batch: 10 };
+        let (unit, better) = (Unit::Us, Better::Lower);
+        let known = ValueResult::of(&crate::catalogue::os::SYSTEM_CALL, &mut repeats).unwrap();
+        ValueResult { item: item.into(), unit, better, ..known }
+    }
+
+    #[test]
+    fn latencies_are_written_as_before_and_values_beside_empty_ones() {
+        let empty = serde_json::to_string(&Outcome::default()).unwrap();
+        assert_eq!(empty, r#"{"series":[],"all":null}"#);
+        let values = Outcome::Values(vec![value("a", 7)]);
+        let text = serde_json::to_string(&values).unwrap();
+        assert!(text.starts_with(r#"{"series":[],"all":null,"values":[{"item":"a","unit":"us","#), "{text}");
+        for outcome in [Outcome::default(), values, Outcome::empty(Yields::Values)] {
+            let text = serde_json::to_string(&outcome).unwrap();
+            assert_eq!(serde_json::from_str::<Outcome>(&text).unwrap(), outcome);
+        }
+    }
+
+    #[test]
+    fn the_latest_word_on_an_item_counts_and_the_order_stays() {
+        let mut values = Vec::new();
+        for one in [value("a", 7), value("b", 7), value("a", 9)] {
+            take_value(&mut values, one);
+        }
+        let said: Vec<_> = values.iter().map(|value| (value.item.as_str(), value.samples)).collect();
+        assert_eq!(said, [("a", 9), ("b", 7)]);
+    }
+}
