@@ -2,6 +2,7 @@
 //! something ([`theme`]) and shown either in a page that is light or dark, or on their own.
 
 mod axis;
+mod bars;
 mod canvas;
 mod histogram;
 mod over_time;
@@ -9,6 +10,7 @@ mod per_core;
 mod scale;
 mod theme;
 
+pub use bars::{Bar, Panel, bars};
 pub use canvas::{Anchor, Canvas, Figure, Hover, Spot, WIDTH};
 pub use histogram::histograms;
 pub use over_time::{Lines, Reference, over_time};

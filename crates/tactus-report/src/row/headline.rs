@@ -53,10 +53,7 @@ fn counts(contents: &Contents) -> String {
 }
 
 fn measured_rows(contents: &Contents) -> impl Iterator<Item = &Row> {
-    contents
-        .rows
-        .iter()
-        .filter(|row| row.result.status == RowStatus::Measured && has_numbers(&row.result))
+    contents.rows.iter().filter(|row| row.result.status == RowStatus::Measured && has_numbers(&row.result))
 }
 
 fn largest(contents: &Contents, evidence: Evidence) -> Option<String> {

@@ -1,12 +1,12 @@
 //! What a requirement says about latencies.
 
 use hdrhistogram::Histogram;
+use tactus_model::Nanos;
 use tactus_model::bundle::{Row, RowResult};
 use tactus_model::document::Verdict;
 use tactus_model::latency::Summary;
 use tactus_model::number::{float, whole};
 use tactus_model::plan::Require;
-use tactus_model::Nanos;
 
 use super::control::control;
 use super::grounds::{Found, evidence, measured, together};
@@ -88,7 +88,9 @@ fn judged(row: &Row, require: &Require, summary: &Summary) -> Verdict {
         } else if bounds.low > limit {
             found.broken.push(format!("{name} {} exceeds the required {said}", latency(float(bounds.low))));
         } else {
-            found.open.push(format!("samples were lost, and {name} may lie on either side of the required {said}"));
+            found
+                .open
+                .push(format!("samples were lost, and {name} may lie on either side of the required {said}"));
         }
     }
     let measured = duration(row.result.measured_ns);
