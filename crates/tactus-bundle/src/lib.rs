@@ -4,6 +4,7 @@
 mod error;
 mod files;
 mod hlog;
+mod older;
 mod read;
 mod recover;
 mod resume;

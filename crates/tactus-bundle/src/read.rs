@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 use tactus_model::bundle::{Contents, FORMAT, Manifest, Row, RowResult};
-use tactus_model::event::{Event, RowStatus, Stamped, Ticked};
+use tactus_model::event::{Event, Stamped, Ticked};
 use tactus_model::facts::Facts;
 use tactus_model::message::Note;
+use tactus_model::outcome::{Outcome, RowStatus, ValueResult, take_value};
 use tactus_model::partition::{CacheUse, Phase};
 use tactus_model::plan::Plan;
 
-use super::{BundleError, files, hlog, recover, write};
+use super::{BundleError, files, hlog, older, recover, write};
 
 /// How much a reader puts up with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,6 +112,7 @@ struct Happened {
 #[derive(Default)]
 struct Told {
     ticks: Vec<Ticked>,
+    values: Vec<ValueResult>,
     uses: Vec<CacheUse>,
 }
 
@@ -165,6 +167,9 @@ fn events(dir: &Path, damage: &mut Vec<String>) -> Happened {
             Ok(Event::RowFinished { row, .. }) => looks.finished(row),
             Ok(Event::CacheUsed(one)) => looks.saw(&one, &mut all.rows_of),
             Ok(Event::Ticked(tick)) => all.rows_of.entry(tick.row).or_default().ticks.push(tick),
+            Ok(Event::ValueMeasured { row, value }) => {
+                take_value(&mut all.rows_of.entry(row).or_default().values, value);
+            }
             Ok(Event::Noted { environment, note }) => all.notes.push((environment, note)),
             Ok(_) => {}
             Err(_) => bad += 1,
@@ -196,11 +201,11 @@ fn row_dirs(dir: &Path) -> Result<BTreeMap<usize, PathBuf>, BundleError> {
     Ok(rows)
 }
 
-fn row(path: &Path, Told { ticks, uses }: Told, damage: &mut Vec<String>) -> Option<Row> {
+fn row(path: &Path, Told { ticks, values, uses }: Told, damage: &mut Vec<String>) -> Option<Row> {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let result: RowResult = match fs::read(path.join("result.json"))
         .map_err(|error| error.to_string())
-        .and_then(|bytes| serde_json::from_slice(&bytes).map_err(|error| error.to_string()))
+        .and_then(|bytes| older::result(&bytes).map_err(|error| error.to_string()))
     {
         Ok(result) => result,
         Err(error) => {
@@ -223,8 +228,11 @@ fn row(path: &Path, Told { ticks, uses }: Told, damage: &mut Vec<String>) -> Opt
     if let Ok(pending) = fs::read(path.join("pending.jsonl")) {
         recover::pending(&pending, &mut row);
     }
-    if row.result.status == RowStatus::Measured && row.result.all.is_none() {
-        recover::result(&mut row);
+    if row.result.status == RowStatus::Measured && row.result.outcome.is_empty() {
+        match &mut row.result.outcome {
+            Outcome::Latency(_) => recover::result(&mut row),
+            Outcome::Values(own) => *own = values,
+        }
     }
     Some(row)
 }

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use tactus_model::bundle::{Interval, Row, SeriesResult};
+use tactus_model::bundle::{Interval, Row};
 use tactus_model::latency::{Latency, Totals};
 use tactus_model::message::{ThreadCounters, Tick};
 use tactus_model::number::{float, whole};
+use tactus_model::outcome::{LatencyOutcome, Outcome, SeriesResult};
 use tactus_model::series::SeriesKey;
 
 /// Adds the ticks that had not become an interval of the log yet.
@@ -59,8 +60,7 @@ pub fn result(row: &mut Row) {
     for latency in series.values() {
         all.merge(latency);
     }
-    row.result.all = (all.totals.cycles > 0).then(|| all.summary());
-    row.result.series = series
+    let series = series
         .into_iter()
         .map(|(key, latency)| SeriesResult {
             key,
@@ -69,4 +69,6 @@ pub fn result(row: &mut Row) {
             outliers: Vec::new(),
         })
         .collect();
+    let all = (all.totals.cycles > 0).then(|| all.summary());
+    row.result.outcome = Outcome::Latency(LatencyOutcome { series, all });
 }

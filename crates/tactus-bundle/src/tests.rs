@@ -3,10 +3,11 @@
 use std::fs;
 use std::path::Path;
 
-use tactus_model::bundle::{Machine, RowResult, SeriesResult};
-use tactus_model::event::{Event, RowStatus, RunStatus, Stamped, Ticked};
+use tactus_model::bundle::{Machine, RowResult};
+use tactus_model::event::{Event, RunStatus, Stamped, Ticked};
 use tactus_model::latency::{Latency, Sparse};
 use tactus_model::message::{ThreadCounters, Tick};
+use tactus_model::outcome::{Ending, LatencyOutcome, Outcome, Repeats, RowEnd, SeriesResult, ValueResult};
 use tactus_model::plan::Plan;
 use tactus_model::series::SeriesKey;
 
@@ -41,7 +42,7 @@ fn tick(n: u64, total: &mut Latency) -> Tick {
 fn bundle(dir: &Path, planned: u64, done: u64, end: bool) -> Latency {
     let mut result = row(planned);
     let mut writer = Writer::create(dir, &Plan::default(), &[result.clone()], Machine::default()).unwrap();
-    result.status = RowStatus::Measured;
+    result.end(Ending::because(RowEnd::Died, "the run died while this was measured"));
     let mut log = writer.begin_row(0, &result, TICK_NS).unwrap();
     let mut total = Latency::new();
     for n in 0..done {
@@ -53,8 +54,9 @@ fn bundle(dir: &Path, planned: u64, done: u64, end: bool) -> Latency {
         log.finish().unwrap();
         let key = SeriesKey { cpu: 1, thread: 0, priority: 95, kind: "thread".into() };
         let counters = ThreadCounters::default();
-        result.series = vec![SeriesResult { key, summary: total.summary(), counters, outliers: Vec::new() }];
-        result.all = Some(total.summary());
+        let series = vec![SeriesResult { key, summary: total.summary(), counters, outliers: Vec::new() }];
+        result.outcome = Outcome::Latency(LatencyOutcome { series, all: Some(total.summary()) });
+        result.end(Ending::complete());
         result.measured_ns = done * TICK_NS;
         writer.result(0, &result).unwrap();
         writer.finish(RunStatus::Complete).unwrap();
@@ -71,7 +73,7 @@ fn a_finished_bundle_is_read_back_whole() {
     assert!(contents.damage.is_empty(), "{:?}", contents.damage);
     let row = &contents.rows[0];
     assert_eq!((row.ticks.len(), row.intervals.len()), (10, 10));
-    assert_eq!(row.result.series[0].key.cpu, 1);
+    assert_eq!(row.result.series()[0].key.cpu, 1);
     assert_eq!(row.histogram(), total.raw);
 }
 
@@ -94,10 +96,10 @@ fn a_run_that_died_keeps_every_tick_it_wrote() {
         let row = &contents.rows[0];
         assert_eq!(contents.manifest.status, RunStatus::Interrupted);
         assert_eq!(row.histogram(), total.raw, "planned {planned}");
-        let (found, wrote) = (row.result.all.as_ref().unwrap(), total.summary());
+        let (found, wrote) = (row.result.all().unwrap(), total.summary());
         assert_eq!((found.cycles, found.max_ns, found.lost), (wrote.cycles, wrote.max_ns, 0));
         assert_eq!((found.overruns, &found.corrected), (wrote.overruns, &wrote.corrected));
-        assert_eq!(row.result.series.len(), 1);
+        assert_eq!(row.result.series().len(), 1);
         assert!(contents.damage[0].contains("died"), "{:?}", contents.damage);
     }
 }
@@ -189,8 +191,7 @@ fn what_is_said_of_the_cache_belongs_to_the_rows_of_its_scenario() {
         environment: "host".into(),
         duration_ns: TICK_NS,
     };
-    let ended =
-        |row| Event::RowFinished { row, status: RowStatus::Measured, reason: None, measured_ns: TICK_NS };
+    let ended = |row| Event::RowFinished { row, ending: Ending::complete(), measured_ns: TICK_NS };
     for event in [
         used(Phase::Before, "all"),
         started(0),
@@ -207,4 +208,64 @@ fn what_is_said_of_the_cache_belongs_to_the_rows_of_its_scenario() {
     let phases: Vec<Phase> = contents.rows[0].uses.iter().map(|one| one.phase).collect();
     assert_eq!(phases, [Phase::Before, Phase::With, Phase::After]);
     assert!(contents.rows[1].uses.is_empty(), "the next scenario divides nothing");
+}
+
+/// The `n`-th word on an item.
+fn value(item: &str, n: u64) -> ValueResult {
+    let kept = vec![1.5; usize::try_from(n).unwrap()];
+    let mut repeats = Repeats { kept, dropped: 1, batch: 100 };
+    let known = ValueResult::of(&tactus_model::catalogue::os::SIGNAL_HANDLER, &mut repeats).unwrap();
+    ValueResult { item: item.into(), ..known }
+}
+
+#[test]
+fn values_that_had_arrived_when_the_run_died_stay_and_those_of_an_earlier_try_do_not() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut result = RowResult { outcome: Outcome::Values(Vec::new()), ..row(1) };
+    let mut writer =
+        Writer::create(dir.path(), &Plan::default(), &[result.clone()], Machine::default()).unwrap();
+    let started = || Event::RowStarted {
+        row: 0,
+        name: "host, idle".into(),
+        environment: "host".into(),
+        duration_ns: TICK_NS,
+    };
+    let said = |item: &str, n| Event::ValueMeasured { row: 0, value: value(item, n) };
+    result.end(Ending::because(RowEnd::Died, "the run died while this was measured"));
+    writer.begin_row(0, &result, TICK_NS).unwrap();
+    for event in
+        [started(), said("of the first try", 3), started(), said("a", 7), said("b", 7), said("a", 20)]
+    {
+        writer.event(&Stamped { at_ms: 0, event }).unwrap();
+    }
+    drop(writer);
+    let contents = read(dir.path(), Trust::Whole).unwrap();
+    let result = &contents.rows[0].result;
+    assert_eq!(result.values(), [value("a", 20), value("b", 7)]);
+    assert_eq!((result.ended, result.all()), (RowEnd::Died, None));
+    assert!(!result.is_complete());
+}
+
+#[test]
+fn how_a_row_of_an_older_bundle_ended_is_told_by_its_sentence_once() {
+    for (reason, ended, complete) in [
+        (None, RowEnd::Complete, true),
+        (Some("interrupted after 1.0 s"), RowEnd::Interrupted, false),
+        (Some("stopped after 1.0 s"), RowEnd::Stopped, false),
+        (Some("the run died while this was measured"), RowEnd::Died, false),
+        (Some("CPU 1 woke 9 ns late, more than the 5 ns of `break`"), RowEnd::Broke, true),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        bundle(dir.path(), 3, 3, true);
+        let path = dir.path().join("scenarios/01-host-idle/result.json");
+        let mut older: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        let table = older.as_object_mut().unwrap();
+        assert_eq!(table.remove("ended"), Some("complete".into()));
+        table.insert("reason".into(), reason.into());
+        fs::write(&path, serde_json::to_vec(&older).unwrap()).unwrap();
+        let contents = read(dir.path(), Trust::Damaged).unwrap();
+        let result = &contents.rows[0].result;
+        assert_eq!((result.ended, result.is_complete()), (ended, complete), "{reason:?}");
+        assert_eq!(result.all().unwrap().cycles, 9);
+    }
 }

@@ -26,7 +26,7 @@ use crate::facts::Facts;
 use crate::finding::Audit;
 use crate::latency::{Sparse, Summary};
 use crate::message::{Control, Injected, Note};
-use crate::outcome::{Outcome, RowEnd, RowStatus, SeriesResult, ValueResult};
+use crate::outcome::{Ending, Outcome, RowEnd, RowStatus, SeriesResult, ValueResult};
 use crate::partition::CacheUse;
 use crate::plan::{Plan, Require};
 
@@ -274,7 +274,7 @@ impl RowResult {
     }
 
     /// Notes how it ended.
-    pub fn end(&mut self, ended: RowEnd, reason: Option<String>) {
+    pub fn end(&mut self, Ending { ended, reason }: Ending) {
         (self.status, self.ended, self.reason) = (ended.status(), ended, reason);
     }
 

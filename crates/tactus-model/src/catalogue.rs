@@ -197,6 +197,12 @@ Keys: length = \"50ms\", every = \"1s\", by = \"ptrace\" or \"fifo\". `cpus` are
     },
 ];
 
+/// The entry of a measurement: a load may have the same word.
+#[must_use]
+pub fn measurement(name: &str) -> Option<&'static Word> {
+    WORDS.iter().find(|word| word.family == Family::Measurement && word.name == name)
+}
+
 /// The entry of a word.
 #[must_use]
 pub fn word(name: &str) -> Option<&'static Word> {

@@ -9,7 +9,7 @@ use crate::evidence::Evidence;
 use crate::facts::Facts;
 use crate::latency::{Totals, ratio_mean};
 use crate::message::{Control, Injected, Note, Outlier, Tick};
-use crate::outcome::{RowEnd, ValueResult};
+use crate::outcome::{Ending, ValueResult};
 use crate::partition::CacheUse;
 use crate::series::SeriesKey;
 
@@ -139,13 +139,9 @@ pub enum Event {
     RowFinished {
         /// The row.
         row: usize,
-        /// How, in one word: that of `ended`.
-        status: RowStatus,
-        /// How; none in bundles before format 1.3.
-        #[serde(default)]
-        ended: Option<RowEnd>,
-        /// Why, when it was not measured.
-        reason: Option<String>,
+        /// How, and why.
+        #[serde(flatten)]
+        ending: Ending,
         /// How long it measured, in ns.
         measured_ns: u64,
     },

@@ -29,7 +29,7 @@ use crate::control::ControlBy;
 use crate::cpus::CpuSet;
 use crate::facts::Facts;
 use crate::latency::{Sparse, Totals};
-use crate::outcome::ValueResult;
+use crate::outcome::{ValueResult, Yields};
 use crate::rpc::{Answer, Call, Exited, Output};
 use crate::series::SeriesKey;
 
@@ -165,6 +165,14 @@ pub struct Activity {
     pub what: What,
 }
 
+impl Activity {
+    /// An activity without a peer.
+    #[must_use]
+    pub const fn new(id: u32, cpus: CpuSet, what: What) -> Self {
+        Self { id, cpus, peer: None, what }
+    }
+}
+
 /// The environment at the other end of an activity, by the plan's name for it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -203,6 +211,17 @@ pub enum What {
     Load(Load),
     /// Disturb.
     Fault(Fault),
+}
+
+impl What {
+    /// What it yields; none: it measures nothing.
+    #[must_use]
+    pub fn yields(&self) -> Option<Yields> {
+        match self {
+            Self::Measure { measure, .. } => Some(measure.yields()),
+            Self::Load(_) | Self::Fault(_) => None,
+        }
+    }
 }
 
 /// Why a job cannot be done, and what would help.

@@ -15,7 +15,7 @@ use crate::activity::{Fault, Load, Measure, Policy, optional_word_or_table};
 use crate::control::ControlBy;
 use crate::cpus::CpuRequest;
 use crate::duration::Nanos;
-use crate::outcome::Quantity;
+use crate::outcome::{Quantity, Yields};
 use crate::partition::Partition;
 
 /// A plan or study.
@@ -337,6 +337,18 @@ pub struct Require {
     /// Bounds on values, by item: `values = { "signal handler" = "4us" }`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub values: BTreeMap<String, Quantity>,
+}
+
+impl Require {
+    /// The bounds on one kind of result; none where it has none.
+    #[must_use]
+    pub fn on(&self, yields: Yields) -> Option<Self> {
+        let own = match yields {
+            Yields::Latency => Self { values: BTreeMap::new(), ..self.clone() },
+            Yields::Values => Self { values: self.values.clone(), ..Self::default() },
+        };
+        (own != Self::default()).then_some(own)
+    }
 }
 
 /// Figures that a document published for a scenario.

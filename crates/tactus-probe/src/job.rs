@@ -515,7 +515,7 @@ mod tests {
             control: ControlBy::Nothing,
             no_side_effects: true,
             housekeeping: CpuSet::default(),
-            activities: vec![Activity { id: 0, cpus: cpus.parse().unwrap(), what }],
+            activities: vec![Activity::new(0, cpus.parse().unwrap(), what)],
             changes: Vec::new(),
             restore: false,
             budget: 0,

@@ -26,7 +26,7 @@ fn loads() -> Vec<Load> {
 }
 
 fn on(cpus: &CpuSet, id: u32, load: Load) -> Activity {
-    Activity { id, cpus: cpus.clone(), what: What::Load(load) }
+    Activity::new(id, cpus.clone(), What::Load(load))
 }
 
 fn status(pid: u32, key: &str) -> Option<String> {

@@ -37,7 +37,7 @@ fn samples(ticks: &[&Tick]) -> u64 {
 }
 
 fn load(id: u32, probe: &Probe, load: Load) -> Activity {
-    Activity { id, cpus: probe.house(), what: What::Load(load) }
+    Activity::new(id, probe.house(), What::Load(load))
 }
 
 fn small() -> Load {
@@ -155,7 +155,7 @@ fn a_probe_that_has_proven_itself_waits_and_does_not_do_it_again() {
 fn a_hog_is_seen_by_the_thread_below_it_and_counted() {
     let mut probe = Probe::start();
     let hog = Fault::Hog(Hog { length: Nanos::from_ms(5), every: Nanos::from_ms(50) });
-    let fault = Activity { id: 1, cpus: probe.cpu(), what: What::Fault(hog) };
+    let fault = Activity::new(1, probe.cpu(), What::Fault(hog));
     let job = job(&probe, vec![timer(0, probe.cpu(), Timer::default()), fault]);
     let Some((heard, done)) = probe.perform(job) else { return };
     let total = ticks(&heard).last().unwrap().total;

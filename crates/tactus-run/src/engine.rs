@@ -6,7 +6,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use tactus_bundle::BundleError;
 use tactus_environment::Running;
 use tactus_model::CpuSet;
-use tactus_model::event::{Event, RowStatus, RunStatus, Stamped};
+use tactus_model::event::{Event, RunStatus, Stamped};
+use tactus_model::outcome::{Ending, RowEnd};
 use tactus_model::topology::Topology;
 use tactus_system::System;
 use tactus_system::guardian::Guardian;
@@ -142,11 +143,14 @@ pub fn run<'a>(
         }
         if interrupt.asked() {
             let reason = "the run was interrupted before its turn";
-            finish_rows(&mut context, planned.rows.clone(), RowStatus::Skipped, reason)?;
+            finish_rows(&mut context, planned.rows.clone(), &Ending::because(RowEnd::Waiting, reason))?;
             continue;
         }
         match &planned.skip {
-            Some(reason) => finish_rows(&mut context, planned.rows.clone(), RowStatus::Skipped, reason)?,
+            Some(reason) => {
+                let ending = Ending::because(RowEnd::Unavailable, reason.as_str());
+                finish_rows(&mut context, planned.rows.clone(), &ending)?;
+            }
             None => scenario::perform(&mut context, number, planned)?,
         }
     }
@@ -160,11 +164,10 @@ pub fn run<'a>(
 fn finish_rows(
     context: &mut Context<'_>,
     rows: std::ops::Range<usize>,
-    status: RowStatus,
-    reason: &str,
+    ending: &Ending,
 ) -> Result<(), RunError> {
     for row in rows {
-        context.emit(Event::RowFinished { row, status, reason: Some(reason.to_owned()), measured_ns: 0 })?;
+        context.emit(Event::RowFinished { row, ending: ending.clone(), measured_ns: 0 })?;
     }
     Ok(())
 }

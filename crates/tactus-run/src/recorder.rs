@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tactus_audit::{Intent, Subject, audit};
 use tactus_bundle::{BundleError, RowLog, Writer};
-use tactus_model::bundle::{InjectedIn, RowResult, SeriesResult};
-use tactus_model::event::{Event, RowStatus, Stamped, Ticked};
+use tactus_model::bundle::{InjectedIn, RowResult};
+use tactus_model::event::{Event, Stamped, Ticked};
 use tactus_model::facts::Facts;
 use tactus_model::finding::{Audit, Role};
 use tactus_model::latency::Latency;
 use tactus_model::message::{Note, Outlier, ThreadCounters, Tick};
+use tactus_model::outcome::{Ending, LatencyOutcome, Outcome, RowEnd, SeriesResult, take_value};
 use tactus_model::series::SeriesKey;
 use tactus_model::{CpuSet, Evidence};
 
@@ -132,9 +133,8 @@ impl Recorder {
             state.result.start_up_ms = Some(*after_ms);
         }
         state.result.started = Some(jiff::Timestamp::now().to_string());
-        state.result.status = RowStatus::Measured;
         // What a reader finds if the run dies now.
-        state.result.reason = Some(tactus_model::bundle::DIED.into());
+        state.result.end(Ending::because(RowEnd::Died, "the run died while this was measured"));
         state.running = true;
         let taken = self.remarks.iter().filter(|(of, _)| *of == environment).map(|(_, note)| note.clone());
         state.result.notes.extend(taken);
@@ -160,35 +160,23 @@ impl Recorder {
         }
     }
 
-    fn finish(
-        &mut self,
-        row: usize,
-        status: RowStatus,
-        reason: Option<&String>,
-        measured_ns: u64,
-    ) -> Result<(), BundleError> {
+    fn finish(&mut self, row: usize, ending: &Ending, measured_ns: u64) -> Result<(), BundleError> {
         let Some(state) = self.rows.get_mut(row) else { return Ok(()) };
         if let Some(log) = state.log.take() {
             log.finish()?;
         }
-        let mut all = Latency::new();
-        let mut series = Vec::new();
-        for (key, mut own) in std::mem::take(&mut state.series) {
-            own.trim();
-            all.merge(&own.latency);
-            let summary = own.latency.summary();
-            series.push(SeriesResult { key, summary, counters: own.counters, outliers: own.outliers });
-        }
+        let measured = std::mem::take(&mut state.series);
         let result = &mut state.result;
+        // Values are in the result since they came.
+        if let Outcome::Latency(latency) = &mut result.outcome {
+            *latency = latencies(measured);
+        }
         if !state.running
             && let Some((evidence, after_ms)) = self.up.get(&result.environment)
         {
             (result.evidence, result.start_up_ms) = (Some(*evidence), Some(*after_ms));
         }
-        result.all = (all.totals.cycles > 0).then(|| all.summary());
-        result.series = series;
-        result.status = status;
-        result.reason = reason.cloned();
+        result.end(ending.clone());
         result.measured_ns = measured_ns;
         result.frames_lost = self.lost.get(&result.environment).copied().unwrap_or(0);
         state.running = false;
@@ -206,6 +194,19 @@ impl Recorder {
             self.remarks.push((environment.to_owned(), note.clone()));
         }
     }
+}
+
+/// The figures of measured series.
+fn latencies(measured: BTreeMap<SeriesKey, SeriesState>) -> LatencyOutcome {
+    let mut all = Latency::new();
+    let mut series = Vec::new();
+    for (key, mut own) in measured {
+        own.trim();
+        all.merge(&own.latency);
+        let summary = own.latency.summary();
+        series.push(SeriesResult { key, summary, counters: own.counters, outliers: own.outliers });
+    }
+    LatencyOutcome { series, all: (all.totals.cycles > 0).then(|| all.summary()) }
 }
 
 impl SeriesState {
@@ -274,6 +275,13 @@ impl Sink for Recorder {
                 }
             }
             Event::Ticked(ticked) => self.tick(ticked)?,
+            Event::ValueMeasured { row, value } => {
+                if let Some(state) = self.rows.get_mut(*row)
+                    && let Outcome::Values(values) = &mut state.result.outcome
+                {
+                    take_value(values, value.clone());
+                }
+            }
             Event::Outlier { row, outlier } => {
                 if let Some(state) = self.rows.get_mut(*row) {
                     state.series.entry(outlier.series.clone()).or_default().keep(outlier.clone());
@@ -283,8 +291,8 @@ impl Sink for Recorder {
             Event::FramesLost { environment, frames } => {
                 *self.lost.entry(environment.clone()).or_default() += frames;
             }
-            Event::RowFinished { row, status, reason, measured_ns } => {
-                self.finish(*row, *status, reason.as_ref(), *measured_ns)?;
+            Event::RowFinished { row, ending, measured_ns } => {
+                self.finish(*row, ending, *measured_ns)?;
                 self.writer.sync()?;
             }
             _ => {}

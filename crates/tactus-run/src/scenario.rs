@@ -2,10 +2,11 @@
 //! and end them.
 
 mod collect;
+mod ending;
 mod host_side;
-mod outcome;
 mod prepare;
 mod start;
+mod values;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -13,9 +14,10 @@ use std::time::{Duration, Instant};
 
 use tactus_environment::StartError;
 use tactus_model::CpuSet;
-use tactus_model::event::{Event, RowStatus};
+use tactus_model::event::Event;
 use tactus_model::facts::Facts;
 use tactus_model::message::{FromProbe, Note, ToProbe};
+use tactus_model::outcome::{Ending, RowEnd};
 use tactus_model::wire::Item;
 use tactus_system::guardian::Promise;
 
@@ -24,7 +26,8 @@ use super::partition::Divided;
 use super::session::{Arrival, Session};
 use super::vcpu_watch::Watch;
 use crate::plan::{Resolved, ResolvedScenario};
-use outcome::Outcome;
+use ending::Ended;
+use values::Values;
 
 /// How long a probe may take to end its job after it was told to stop.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
@@ -47,11 +50,12 @@ pub(super) fn perform(
     match result {
         Ok(()) => scenario.end(context),
         Err(Failure::Run(error)) => Err(error),
-        Err(Failure::Scenario(reason)) => scenario.end_all(context, RowStatus::Failed, &reason),
+        Err(Failure::Scenario(reason)) => scenario.end_all(context, &Ending::because(RowEnd::Failed, reason)),
         // What the place does not allow was not tried: it is skipped, with the remedy.
-        Err(Failure::Refused(reason)) => scenario.end_all(context, RowStatus::Skipped, &reason),
+        Err(Failure::Refused(reason)) => scenario.end_all(context, &Ending::because(RowEnd::Refused, reason)),
         Err(Failure::Interrupted) => {
-            scenario.end_all(context, RowStatus::Skipped, "the run was interrupted before this was measured")
+            let reason = "the run was interrupted before this was measured";
+            scenario.end_all(context, &Ending::because(RowEnd::Waiting, reason))
         }
     }
 }
@@ -86,7 +90,9 @@ pub(super) struct ScenarioRun<'a> {
     planned: &'a ResolvedScenario,
     rows: Range<usize>,
     sessions: Vec<Session>,
-    outcome: BTreeMap<usize, Outcome>,
+    ended: BTreeMap<usize, Ended>,
+    /// What the items of rows of values came to so far.
+    values: Values,
     /// End of the last tick of each row, in ns since it began to measure.
     reached: BTreeMap<usize, u64>,
     /// For what a probe changes on this machine and puts back itself, if it lives.
@@ -108,7 +114,8 @@ impl<'a> ScenarioRun<'a> {
             planned,
             rows: planned.rows.clone(),
             sessions: Vec::new(),
-            outcome: BTreeMap::new(),
+            ended: BTreeMap::new(),
+            values: Values::default(),
             reached: BTreeMap::new(),
             promises: Vec::new(),
             watches: Vec::new(),

@@ -13,14 +13,17 @@ use std::time::Duration;
 use tactus_bundle::{self as bundle, BundleError, Trust, Writer};
 use tactus_environment::{Environment, Running, Setting, StartError, Stream, Usable};
 use tactus_model::CpuSet;
-use tactus_model::activity::{Cpu, Load, Measure, Policy, Timer};
+use tactus_model::activity::{Cpu, Load, Measure, Os, Policy, Timer};
 use tactus_model::bundle::{Contents, Machine};
+use tactus_model::catalogue;
 use tactus_model::event::{Event, RowStatus, RunStatus, Stamped};
 use tactus_model::facts::Facts;
 use tactus_model::latency::{Latency, Sparse};
 use tactus_model::message::{
-    Activity, Control, Done, End, FromProbe, Hello, PROTOCOL, Refusal, ThreadCounters, Tick, ToProbe, What,
+    Activity, Control, Done, End, FromProbe, Hello, PROTOCOL, Refusal, ThreadCounters, Tick, ToProbe, Value,
+    What,
 };
+use tactus_model::outcome::{Repeats, RowEnd, ValueResult};
 use tactus_model::plan::{self, Plan};
 use tactus_model::series::SeriesKey;
 use tactus_model::topology::Topology;
@@ -48,6 +51,10 @@ enum Script {
     Foreign,
     /// It measures until it is told to stop.
     Endless,
+    /// Three words on each of two values, then done.
+    Values,
+    /// The same, then the stream ends.
+    ValuesDie,
 }
 
 struct Scripted(Script);
@@ -56,7 +63,7 @@ macro_rules! scripted {
     ($($name:ident: $script:ident),+) => { $(static $name: Scripted = Scripted(Script::$script);)+ };
 }
 
-scripted!(GOOD: Good, NOISY: Noisy, DIES: Dies, REFUSES: Refuses, MUTE: Mute, FOREIGN: Foreign, ENDLESS: Endless);
+scripted!(GOOD: Good, NOISY: Noisy, DIES: Dies, REFUSES: Refuses, MUTE: Mute, FOREIGN: Foreign, ENDLESS: Endless, VALUES: Values, VALUES_DIE: ValuesDie);
 
 impl Environment for Scripted {
     fn kind(&self) -> &'static str {
@@ -170,7 +177,19 @@ impl Probe {
         self.say(&FromProbe::Proven);
     }
 
+    /// The third word rests on too few repeats more than the second to be told before the end.
+    fn values(&mut self) {
+        for samples in [10, 20, 21] {
+            for item in ["system call", "signal handler"] {
+                self.say(&FromProbe::Value(Value { activity: 0, value: value(item, samples) }));
+            }
+        }
+    }
+
     fn measure(&mut self) {
+        if matches!(self.script, Script::Values | Script::ValuesDie) {
+            return self.values();
+        }
         let ticks = if matches!(self.script, Script::Dies) { 2 } else { 3 };
         for n in 0..ticks {
             let tick = FromProbe::Tick(tick(n, &mut self.total));
@@ -218,7 +237,7 @@ fn play(script: Script, from: &Receiver<Vec<u8>>, to: &Sender<Vec<u8>>) {
                 (Item::Message(ToProbe::Go), _) => {
                     probe.measure();
                     match script {
-                        Script::Dies => return,
+                        Script::Dies | Script::ValuesDie => return,
                         Script::Endless => {}
                         _ => probe.done(End::Complete),
                     }
@@ -229,6 +248,13 @@ fn play(script: Script, from: &Receiver<Vec<u8>>, to: &Sender<Vec<u8>>) {
             }
         }
     }
+}
+
+fn value(item: &str, samples: u64) -> ValueResult {
+    let kept = vec![2.5; usize::try_from(samples).expect("few")];
+    let mut repeats = Repeats { kept, dropped: 1, batch: 100 };
+    let known = ValueResult::of(&catalogue::os::SYSTEM_CALL, &mut repeats).expect("repeats");
+    ValueResult { item: item.into(), ..known }
 }
 
 fn tick(n: u64, total: &mut Latency) -> Tick {
@@ -351,7 +377,7 @@ fn what_a_probe_measures_is_in_the_bundle() {
     assert_eq!(status, RunStatus::Complete);
     let row = &contents.rows[0];
     assert_eq!((row.result.status, row.result.reason.as_deref()), (RowStatus::Measured, None));
-    let all = row.result.all.as_ref().unwrap();
+    let all = row.result.all().unwrap();
     assert_eq!((all.cycles, all.lost, all.min_ns, all.max_ns), (9, 0, Some(5_000), Some(9_002)));
     assert_eq!(row.result.measured_ns, 3_000_000_000);
     assert_eq!(contents.facts["a"].text("/proc/version"), Some("Linux scripted"));
@@ -364,7 +390,7 @@ fn several_environments_are_up_at_once_and_a_load_ends_with_the_measurement() {
     let dir = tempfile::tempdir().unwrap();
     let mut resolved = resolved(&[("a", &GOOD), ("b", &ENDLESS)]);
     // One scenario: the measurement in `a`, its load in `b`.
-    let load = Activity { id: 1, cpus: CpuSet::one(0), what: What::Load(Load::Cpu(Cpu::default())) };
+    let load = Activity::new(1, CpuSet::one(0), What::Load(Load::Cpu(Cpu::default())));
     resolved.scenarios[0].activities.push(ResolvedActivity { environment: "b".into(), activity: load });
     resolved.scenarios.truncate(1);
     resolved.rows.truncate(1);
@@ -408,7 +434,7 @@ fn environments_that_share_cpus_prove_their_instruments_one_after_the_other() {
 fn after_a_refusal_the_other_environments_give_their_job_back_and_stay_up() {
     let dir = tempfile::tempdir().unwrap();
     let mut resolved = resolved(&[("a", &GOOD), ("b", &REFUSES)]);
-    let load = Activity { id: 1, cpus: CpuSet::one(0), what: What::Load(Load::Cpu(Cpu::default())) };
+    let load = Activity::new(1, CpuSet::one(0), What::Load(Load::Cpu(Cpu::default())));
     resolved.scenarios[0].activities.push(ResolvedActivity { environment: "b".into(), activity: load });
     resolved.scenarios[1].activities[0].environment = "a".into();
     resolved.rows[1].result.environment = "a".into();
@@ -417,7 +443,7 @@ fn after_a_refusal_the_other_environments_give_their_job_back_and_stay_up() {
     assert_eq!(row(0).status, RowStatus::Skipped);
     assert!(row(0).reason.as_deref().is_some_and(|why| why.contains("not allowed")), "{:?}", row(0).reason);
     assert_eq!((row(1).status, row(1).reason.as_deref()), (RowStatus::Measured, None));
-    assert_eq!(row(1).all.as_ref().unwrap().cycles, 9);
+    assert_eq!(row(1).all().unwrap().cycles, 9);
     let kept = |event: &Event| matches!(event, Event::EnvironmentKept { environment } if environment == "a");
     assert!(events.iter().any(kept), "it is not started again");
 }
@@ -428,7 +454,7 @@ fn garbage_between_frames_costs_what_was_garbled_and_says_so() {
     let (_, contents, events) = perform(&[("a", &NOISY)], dir.path(), false);
     let result = &contents.rows[0].result;
     assert_eq!(result.status, RowStatus::Measured);
-    let all = result.all.as_ref().unwrap();
+    let all = result.all().unwrap();
     // The totals are exact since the start: the lost tick shows as lost samples, not as less measured.
     assert_eq!((all.cycles, all.lost, all.max_ns), (9, 3, Some(9_002)));
     assert!(result.frames_lost >= 1);
@@ -446,16 +472,17 @@ fn each_way_of_breaking_ends_its_scenario_with_a_reason_and_the_run_goes_on() {
         contents.rows.iter().map(|row| (row.result.name.as_str(), &row.result)).collect();
     let reason = |name: &str| rows[name].reason.clone().unwrap_or_default();
     assert!(reason("dies").contains("Kernel panic"), "{}", reason("dies"));
-    assert_eq!(rows["dies"].all.as_ref().unwrap().cycles, 6, "what had arrived stays");
+    assert_eq!(rows["dies"].all().unwrap().cycles, 6, "what had arrived stays");
     assert_eq!(rows["dies"].measured_ns, 2_000_000_000);
     assert!(reason("refuses").contains("SCHED_FIFO is not allowed; allow it"), "{}", reason("refuses"));
     assert!(reason("mute").contains("Kernel panic"), "{}", reason("mute"));
     assert!(reason("other").contains("protocol"), "{}", reason("other"));
     for name in ["dies", "mute", "other"] {
-        assert_eq!(rows[name].status, RowStatus::Failed, "{name}");
+        assert_eq!((rows[name].status, rows[name].ended), (RowStatus::Failed, RowEnd::Failed), "{name}");
     }
+    assert_eq!(rows["refuses"].ended, RowEnd::Refused);
     assert_eq!(rows["refuses"].status, RowStatus::Skipped, "what is not allowed there was not tried");
-    assert_eq!(rows["good"].status, RowStatus::Measured);
+    assert_eq!((rows["good"].status, rows["good"].ended), (RowStatus::Measured, RowEnd::Complete));
 }
 
 #[test]
@@ -467,6 +494,61 @@ fn an_interrupt_keeps_what_was_measured_and_skips_the_rest() {
     let first = &contents.rows[0].result;
     assert_eq!(first.status, RowStatus::Measured);
     assert!(first.reason.as_deref().is_some_and(|why| why.contains("interrupted")), "{:?}", first.reason);
-    assert_eq!(first.all.as_ref().unwrap().cycles, 9);
+    assert_eq!(first.all().unwrap().cycles, 9);
     assert_eq!(contents.rows[1].result.status, RowStatus::Skipped);
+    let ended: Vec<RowEnd> = contents.rows.iter().map(|row| row.result.ended).collect();
+    assert_eq!(ended, [RowEnd::Interrupted, RowEnd::Waiting]);
+}
+
+/// A plan of one row of values per script.
+fn values(scripts: &[(&str, &'static Scripted)]) -> Plan {
+    let mut plan = written(scripts);
+    for scenario in &mut plan.scenario {
+        scenario.measurement = Some(Measure::Os(Os::default()));
+        scenario.policy = None;
+    }
+    plan
+}
+
+#[test]
+fn the_last_word_on_every_value_is_in_the_bundle_and_nothing_had_to_be_proven() {
+    let dir = tempfile::tempdir().unwrap();
+    let scripts: &[(&str, &'static Scripted)] = &[("a", &VALUES), ("b", &VALUES_DIE)];
+    let resolved = resolved_as(&values(scripts), &Choices::default(), scripts);
+    let (_, contents, events) = perform_resolved(&resolved, dir.path(), false);
+    for row in &contents.rows {
+        let result = &row.result;
+        assert_eq!(result.values(), [value("system call", 21), value("signal handler", 21)]);
+        assert_eq!((result.all(), result.series(), result.control.len()), (None, &[][..], 0));
+    }
+    let ended: Vec<RowEnd> = contents.rows.iter().map(|row| row.result.ended).collect();
+    assert_eq!(ended, [RowEnd::Complete, RowEnd::Failed], "what had arrived stays");
+    let complete: Vec<bool> = contents.rows.iter().map(|row| row.result.is_complete()).collect();
+    assert_eq!(complete, [true, false]);
+    let told = events.iter().filter_map(|event| match event {
+        Event::ValueMeasured { row: 0, value } => Some(value.samples),
+        _ => None,
+    });
+    assert_eq!(told.collect::<Vec<_>>(), [10, 10, 20, 20, 21, 21]);
+}
+
+#[test]
+fn a_bundle_follows_from_the_events_of_its_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let scripts: &[(&str, &'static Scripted)] = &[("a", &VALUES), ("b", &VALUES_DIE)];
+    let resolved = resolved_as(&values(scripts), &Choices::default(), scripts);
+    let (_, contents, events) = perform_resolved(&resolved, dir.path(), false);
+    let results: Vec<_> = resolved.rows.iter().map(|row| row.result.clone()).collect();
+    let again = dir.path().join("again");
+    let writer = Writer::create(&again, &resolved.plan, &results, Machine::default()).unwrap();
+    let mut recorder = Recorder::new(writer, &resolved);
+    for event in events {
+        let line = serde_json::to_string(&Stamped { at_ms: 0, event }).unwrap();
+        recorder.take(&serde_json::from_str(&line).unwrap()).unwrap();
+    }
+    recorder.into_writer().finish(RunStatus::Complete).unwrap();
+    for (then, now) in contents.rows.iter().zip(bundle::read(&again, Trust::Whole).unwrap().rows) {
+        let started = then.result.started.clone();
+        assert_eq!(then.result, tactus_model::bundle::RowResult { started, ..now.result });
+    }
 }

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use tactus_bundle::BundleError;
-use tactus_model::event::{Event, RowStatus, Stamped, Ticked};
+use tactus_model::event::{Event, Stamped, Ticked};
 use tactus_model::latency::{Summary, Totals};
 use tactus_model::message::NoteKind;
 use tactus_model::number::{float, whole};
+use tactus_model::outcome::{Ending, RowStatus, ValueResult, take_value};
 use tactus_model::series::SeriesKey;
 use tactus_run::Sink;
 use tactus_run::plan::Resolved;
@@ -22,8 +23,12 @@ pub struct Progress {
     started: usize,
     /// Rows that are complete in the bundle that the run goes on with.
     kept: usize,
-    /// Largest latency of the running row, in ns.
-    max_ns: u64,
+    /// Largest latency of the running row, in ns; none: it has none yet.
+    max_ns: Option<u64>,
+    /// Values of the running row.
+    values: Vec<ValueResult>,
+    /// When the running row began to measure, in ms since the epoch.
+    measuring_ms: i64,
     left: Left,
 }
 
@@ -59,7 +64,9 @@ impl Progress {
             rows,
             started: 0,
             kept: resolved.scenarios.iter().filter(|s| s.kept).map(|s| s.rows.len()).sum(),
-            max_ns: 0,
+            max_ns: None,
+            values: Vec::new(),
+            measuring_ms: 0,
             left: Left { measuring_ns: resolved.expected_ns(), ..Left::default() },
         }
     }
@@ -77,13 +84,27 @@ impl Progress {
     }
 
     fn tick(&mut self, ticked: &Ticked) {
-        self.max_ns = self.max_ns.max(ticked.max_ns.unwrap_or(0));
-        self.bar.set_position(ticked.at_ns / 1_000_000);
-        self.bar.set_message(format!(
-            "max {:.0} us, {} left",
-            float(self.max_ns) / 1e3,
-            self.time_left(ticked.at_ns)
-        ));
+        self.max_ns = self.max_ns.max(ticked.max_ns);
+        self.show(ticked.at_ns);
+    }
+
+    fn value(&mut self, value: &ValueResult, at_ms: i64) {
+        take_value(&mut self.values, value.clone());
+        self.show(u64::try_from(at_ms - self.measuring_ms).unwrap_or(0) * 1_000_000);
+    }
+
+    fn show(&self, at_ns: u64) {
+        self.bar.set_position(at_ns / 1_000_000);
+        let figures = self.figures().map(|text| text + ", ").unwrap_or_default();
+        self.bar.set_message(format!("{figures}{} left", self.time_left(at_ns)));
+    }
+
+    /// What was measured of the running row so far, in few words.
+    fn figures(&self) -> Option<String> {
+        let max = self.max_ns.map(|ns| format!("max {:.0} us", float(ns) / 1e3));
+        let values = self.values.iter().map(|own| format!("{} {} {}", own.item, figure(own.value), own.unit));
+        let all: Vec<String> = max.into_iter().chain(values).collect();
+        (!all.is_empty()).then(|| all.join(", "))
     }
 }
 
@@ -100,7 +121,8 @@ impl Sink for Progress {
                 self.left.starts += 1;
                 let took = u64::try_from(stamped.at_ms - self.left.began_ms).unwrap_or(0);
                 self.left.starting_ns += took * 1_000_000;
-                self.max_ns = 0;
+                (self.max_ns, self.measuring_ms) = (None, stamped.at_ms);
+                self.values.clear();
                 self.bar.set_length(duration_ns / 1_000_000);
                 self.bar.set_position(0);
                 self.bar.set_prefix(name.clone());
@@ -116,6 +138,7 @@ impl Sink for Progress {
                 }
             }
             Event::Ticked(ticked) => self.tick(ticked),
+            Event::ValueMeasured { value, .. } => self.value(value, stamped.at_ms),
             Event::Noted { environment, note } if note.kind == NoteKind::Obstacle => {
                 let place = environment.as_deref().unwrap_or("run");
                 self.say(&format!("note: {place}: {}", note.text));
@@ -123,9 +146,10 @@ impl Sink for Progress {
                     self.say(&format!("hint: {hint}"));
                 }
             }
-            Event::RowFinished { row, status, reason, .. } => {
+            Event::RowFinished { row, ending, .. } => {
+                let status = ending.ended.status();
                 let Some(Row { name, planned_ns }) = self.rows.get(*row) else { return Ok(()) };
-                if *status != RowStatus::Skipped {
+                if status != RowStatus::Skipped {
                     self.left.measuring_ns = self.left.measuring_ns.saturating_sub(*planned_ns);
                 }
                 let word = match status {
@@ -134,13 +158,12 @@ impl Sink for Progress {
                     RowStatus::Failed => "failed",
                 };
                 let of = self.rows.len();
-                match (status, reason) {
-                    (_, Some(reason)) => self.say(&format!("[{}/{of}] {name}: {word}: {reason}", row + 1)),
-                    (_, None) => {
-                        let max = float(self.max_ns) / 1e3;
-                        self.say(&format!("[{}/{of}] {name}: {word}, max {max:.0} us", row + 1));
-                    }
-                }
+                let rest = match (&ending.reason, self.figures()) {
+                    (Some(reason), _) => format!(": {reason}"),
+                    (None, Some(figures)) => format!(", {figures}"),
+                    (None, None) => String::new(),
+                };
+                self.say(&format!("[{}/{of}] {name}: {word}{rest}", row + 1));
                 self.started = self.started.max(row + 1);
             }
             Event::RunFinished { .. } => self.bar.finish_and_clear(),
@@ -156,25 +179,26 @@ pub struct Lines {
     terminal: bool,
     all: MultiProgress,
     threads: BTreeMap<SeriesKey, ProgressBar>,
+    values: BTreeMap<String, ProgressBar>,
     interval_ns: u64,
 }
 
 impl Lines {
     pub fn new(quiet: bool, interval_ns: u64) -> Self {
         let terminal = std::io::stderr().is_terminal();
-        Self { quiet, terminal, all: MultiProgress::new(), threads: BTreeMap::new(), interval_ns }
+        Self {
+            quiet,
+            terminal,
+            all: MultiProgress::new(),
+            threads: BTreeMap::new(),
+            values: BTreeMap::new(),
+            interval_ns,
+        }
     }
 
     fn tick(&mut self, ticked: &Ticked) {
         let Some(whole) = &ticked.whole else { return };
-        let bar = || {
-            let bar = ProgressBar::new_spinner();
-            if let Ok(style) = ProgressStyle::with_template("{msg}") {
-                bar.set_style(style);
-            }
-            self.all.add(bar)
-        };
-        let bar = self.threads.entry(ticked.series.clone()).or_insert_with(bar).clone();
+        let bar = self.threads.entry(ticked.series.clone()).or_insert_with(|| line_in(&self.all)).clone();
         let number = self.threads.keys().position(|key| *key == ticked.series).unwrap_or(0);
         let line = line_of_totals(number, &ticked.series, self.interval_ns, &whole.total);
         let now = ticked.max_ns.map_or("-".into(), |ns| (ns / 1_000).to_string());
@@ -182,20 +206,35 @@ impl Lines {
     }
 }
 
+impl Lines {
+    fn value(&mut self, value: &ValueResult) {
+        let bar = self.values.entry(value.item.clone()).or_insert_with(|| line_in(&self.all));
+        bar.set_message(value_line(value));
+    }
+}
+
+/// A line of its own below the others.
+fn line_in(all: &MultiProgress) -> ProgressBar {
+    let bar = ProgressBar::new_spinner();
+    if let Ok(style) = ProgressStyle::with_template("{msg}") {
+        bar.set_style(style);
+    }
+    all.add(bar)
+}
+
 impl Sink for Lines {
     fn take(&mut self, stamped: &Stamped) -> Result<(), BundleError> {
         match &stamped.event {
             Event::RunFinished { .. } => {
-                for bar in self.threads.values() {
+                for bar in self.threads.values().chain(self.values.values()) {
                     bar.finish_and_clear();
                 }
             }
             Event::Ticked(ticked) if !self.quiet && self.terminal => self.tick(ticked),
-            Event::RowFinished {
-                status: RowStatus::Failed | RowStatus::Skipped,
-                reason: Some(reason),
-                ..
-            } => {
+            Event::ValueMeasured { value, .. } if !self.quiet && self.terminal => self.value(value),
+            Event::RowFinished { ending: Ending { ended, reason: Some(reason) }, .. }
+                if ended.status() != RowStatus::Measured =>
+            {
                 eprintln!("error: {reason}");
             }
             _ => {}
@@ -225,6 +264,34 @@ pub fn line(number: usize, key: &SeriesKey, interval_ns: u64, summary: &Summary)
         us(summary.p999_ns),
         us(summary.max_ns),
         summary.overruns,
+    )
+}
+
+/// A number with four significant digits, or with all that are before the point.
+fn figure(value: f64) -> String {
+    let decimals = match value.abs() {
+        1000.0.. => 0,
+        100.0.. => 1,
+        10.0.. => 2,
+        _ => 3,
+    };
+    format!("{value:.decimals$}")
+}
+
+/// The line of an item that yields a value: with the interval of its median, and what it rests on.
+pub fn value_line(value: &ValueResult) -> String {
+    let between = match (value.low, value.high) {
+        (Some(low), Some(high)) => format!(" [{} to {}]", figure(low), figure(high)),
+        _ => String::new(),
+    };
+    format!(
+        "{}: {} {}{between} Repeats:{} of {} Dropped:{}",
+        value.item,
+        figure(value.value),
+        value.unit,
+        value.samples,
+        value.batch,
+        value.dropped
     )
 }
 

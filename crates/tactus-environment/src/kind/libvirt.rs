@@ -14,7 +14,7 @@ use tactus_system::System;
 
 use crate::support;
 use crate::support::guest::{
-    Accel, KVM_PATIENCE, OWN, SILENT, TCG_PATIENCE, accel, check, keys, prepare, wanted_kernel,
+    Accel, BootError, KVM_PATIENCE, OWN, TCG_PATIENCE, accel, check, keys, prepare, wanted_kernel,
 };
 use crate::{Environment, Layout, OptionError, OptionKey, Running, Setting, StartError, Usable};
 use domain::Domain;
@@ -135,12 +135,12 @@ Fedora: `dnf install libvirt-client libvirt-daemon-kvm`; Arch: `pacman -S libvir
             Err(error) if accel == Accel::Kvm && wanted == "auto" => Note::obstacle(
                 format!(
                     "the domain did not come up under KVM and was created again under emulation (TCG): {}",
-                    error.reason
+                    error.error().reason
                 ),
                 "look at the host kernel's messages (dmesg) for kvm; `accel = \"kvm\"` makes this an error",
             ),
             // As a guest of the kind qemu: one emulated boot in some fifty stops before its init.
-            Err(error) if accel == Accel::Tcg && patience.is_none() && error.reason.starts_with(SILENT) => {
+            Err(BootError::Silent(error)) if accel == Accel::Tcg && patience.is_none() => {
                 Note::obstacle(
                     format!("the emulated domain did not come up and was created once more: {}", error.reason),
                     "`patience` in its table sets how long its first word is awaited, without a second try",

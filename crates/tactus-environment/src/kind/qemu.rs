@@ -9,7 +9,7 @@ use tactus_model::plan;
 use tactus_system::System;
 
 use crate::support;
-use crate::support::guest::{Accel, KVM_PATIENCE, SILENT, TCG_PATIENCE, accel, arch, check, keys, prepare, wanted_kernel};
+use crate::support::guest::{Accel, BootError, KVM_PATIENCE, TCG_PATIENCE, accel, arch, check, keys, prepare, wanted_kernel};
 use crate::{Environment, OptionError, OptionKey, Running, Setting, StartError, Usable};
 use command::Machine;
 use guest::Guest;
@@ -109,14 +109,14 @@ Arch: `pacman -S {fedora}`)"
         match Guest::boot(setting, &machine, waits(accel), &mut notes) {
             Err(error) if accel == Accel::Kvm && wanted == "auto" => {
                 notes.push(Note::obstacle(
-                    format!("the guest did not come up under KVM and was started again under emulation (TCG): {}", error.reason),
+                    format!("the guest did not come up under KVM and was started again under emulation (TCG): {}", error.error().reason),
                     "look at the host kernel's messages (dmesg) for kvm; `accel = \"kvm\"` makes this an error",
                 ));
                 let machine = Machine { accel: Accel::Tcg, ..machine };
                 Ok(Box::new(Guest::boot(setting, &machine, None, &mut notes)?))
             }
             // One emulated boot in some fifty stops before its init, with nothing said of why.
-            Err(error) if accel == Accel::Tcg && patience.is_none() && error.reason.starts_with(SILENT) => {
+            Err(BootError::Silent(error)) if accel == Accel::Tcg && patience.is_none() => {
                 notes.push(Note::obstacle(
                     format!("the emulated guest did not come up and was started once more: {}", error.reason),
                     "`patience` in its table sets how long its first word is awaited, without a second try",

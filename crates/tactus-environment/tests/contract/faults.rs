@@ -75,7 +75,7 @@ pub fn job(duration: Duration) -> Job {
         control: ControlBy::Nothing,
         no_side_effects: true,
         housekeeping: CpuSet::default(),
-        activities: vec![Activity { id: 0, cpus: cpus("0-1"), what }],
+        activities: vec![Activity::new(0, cpus("0-1"), what)],
         changes: Vec::new(),
         restore: false,
         budget: 0,
@@ -84,7 +84,7 @@ pub fn job(duration: Duration) -> Job {
 
 /// A job with a fault besides.
 pub fn with(fault: Fault, on: &str, mut job: Job) -> Job {
-    job.activities.push(Activity { id: 1, cpus: cpus(on), what: What::Fault(fault) });
+    job.activities.push(Activity::new(1, cpus(on), What::Fault(fault)));
     job
 }
 

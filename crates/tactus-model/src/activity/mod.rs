@@ -307,7 +307,7 @@ impl Measure {
     /// What it yields: what its entry in the catalogue says.
     #[must_use]
     pub fn yields(&self) -> Yields {
-        catalogue::word(self.kind()).and_then(|word| word.yields).unwrap_or(Yields::Latency)
+        catalogue::measurement(self.kind()).and_then(|word| word.yields).unwrap_or(Yields::Latency)
     }
 }
 

@@ -10,7 +10,7 @@ mod value;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-pub use end::{RowEnd, RowStatus};
+pub use end::{Ending, RowEnd, RowStatus};
 pub use median::{Median, median};
 pub use unit::{Better, Quantity, QuantityError, Unit};
 pub use value::{Repeats, ValueResult};

@@ -105,7 +105,7 @@ fn start(fault: &Fault, cpus: &CpuSet, above: u32) -> Result<Worker, Refusal> {
         return Err(Refusal { reason, hint: Some("use block or hog as the control".into()) });
     }
     let what = What::Fault(fault.clone());
-    let mut worker = Worker::start(&Activity { id: 0, cpus: cpus.clone(), what }, above)?;
+    let mut worker = Worker::start(&Activity::new(0, cpus.clone(), what), above)?;
     worker.go().map_err(|reason| Refusal { reason, hint: None })?;
     Ok(worker)
 }

@@ -187,16 +187,14 @@ pub fn skipped(why: &str) {
 
 pub fn timer(id: u32, cpus: CpuSet, timer: Timer) -> Activity {
     let measure = Measure::Timer(timer);
-    Activity {
-        id,
-        cpus,
-        what: What::Measure { measure, interval_ns: 1_000_000, priority: 80, policy: Policy::Fifo },
-    }
+    let what = What::Measure { measure, interval_ns: 1_000_000, priority: 80, policy: Policy::Fifo };
+    Activity::new(id, cpus, what)
 }
 
 pub fn spin(id: u32, cpus: CpuSet) -> Activity {
     let measure = Measure::Spin(Spin { busy: Some(50) });
-    Activity { id, cpus, what: What::Measure { measure, interval_ns: 0, priority: 80, policy: Policy::Fifo } }
+    let what = What::Measure { measure, interval_ns: 0, priority: 80, policy: Policy::Fifo };
+    Activity::new(id, cpus, what)
 }
 
 /// A job of 600 ms with ticks of 200 ms.

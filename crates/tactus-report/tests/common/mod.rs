@@ -14,7 +14,7 @@ use tactus_model::facts::Facts;
 use tactus_model::latency::{Latency, Totals, swallowed};
 use tactus_model::message::{Control, Note, Outlier, ThreadCounters};
 use tactus_model::number::{float, whole};
-use tactus_model::outcome::{LatencyOutcome, Outcome, RowEnd, SeriesResult};
+use tactus_model::outcome::{Ending, LatencyOutcome, Outcome, RowEnd, SeriesResult};
 use tactus_model::plan::{Compare, Environment, Figure, FigureKind, Plan, Reference, Require, Scenario};
 use tactus_model::series::SeriesKey;
 use tactus_model::{Evidence, Nanos};
@@ -165,7 +165,7 @@ pub fn measured(mut result: RowResult, evidence: Evidence, shape: Shape, span: S
         all.merge(&own);
     }
     result.evidence = Some(evidence);
-    result.end(RowEnd::Complete, None);
+    result.end(Ending::complete());
     result.started = Some("2026-11-20T09:14:03Z".into());
     result.measured_ns = result.planned_ns;
     result.start_up_ms = Some(if result.kind == "qemu" { 1_912 } else { 148 });
@@ -180,7 +180,7 @@ pub fn latency(row: &mut Row) -> &mut LatencyOutcome {
 }
 
 pub fn unmeasured(mut result: RowResult, ended: RowEnd, reason: &str) -> Row {
-    result.end(ended, Some(reason.into()));
+    result.end(Ending::because(ended, reason));
     Row { result, ticks: Vec::new(), intervals: Vec::new(), missed: Vec::new(), uses: Vec::new() }
 }
 
@@ -428,7 +428,7 @@ fn make_interrupted() -> Contents {
         9,
     );
     row.result.planned_ns = 86_400_000_000_000;
-    row.result.end(RowEnd::Died, None);
+    row.result.end(Ending { ended: RowEnd::Died, reason: None });
     contents.rows.push(row);
     contents.manifest.status = RunStatus::Interrupted;
     contents.manifest.finished = None;

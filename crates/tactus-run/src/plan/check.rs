@@ -8,7 +8,7 @@ use tactus_model::plan::{OTHER_STATE, Plan, Scenario};
 use tactus_system::System;
 use tactus_tune::profile;
 
-use super::{PlanError, Source};
+use super::{PlanError, Source, peer, results};
 
 /// The shortest and longest time between two wake-ups, in ns.
 const INTERVAL_NS: std::ops::RangeInclusive<u64> = 10_000..=60_000_000_000;
@@ -44,7 +44,8 @@ pub fn check(plan: &Plan, source: &Source, system: &dyn System) -> Result<(), Pl
         return Err(source.error("scenario", "the plan has no scenario", "add a table `[[scenario]]`"));
     }
     places(plan, source)?;
-    references(plan, &names, source)
+    references(plan, &names, source)?;
+    results::check(plan, source)
 }
 
 /// Pages and technologies name environments that exist.
@@ -59,7 +60,7 @@ fn places(plan: &Plan, source: &Source) -> Result<(), PlanError> {
     });
     for (key, name) in pages.chain(technologies) {
         if !plan.environment.contains_key(name) {
-            return Err(undefined(plan, source, &key, name));
+            return Err(source.undefined(plan, &key, name));
         }
     }
     Ok(())
@@ -111,7 +112,7 @@ fn environments(plan: &Plan, source: &Source, system: &dyn System) -> Result<(),
             .map_err(|error| source.error(&format!("{path}.{}", error.key), error.message, error.hint))?;
         let Some(outer) = &spec.inside else { continue };
         let Some(around) = plan.environment.get(outer) else {
-            return Err(undefined(plan, source, &format!("{path}.inside"), outer));
+            return Err(source.undefined(plan, &format!("{path}.inside"), outer));
         };
         if outer == name || !environment::find(&around.kind).is_some_and(environment::Environment::can_nest) {
             return Err(source.error(
@@ -241,7 +242,7 @@ fn settings(scenario: &Scenario, path: &str, source: &Source) -> Result<(), Plan
 fn shape(plan: &Plan, scenario: &Scenario, path: &str, source: &Source) -> Result<(), PlanError> {
     let defined = |key: String, name: &str| match plan.environment.contains_key(name) {
         true => Ok(()),
-        false => Err(undefined(plan, source, &key, name)),
+        false => Err(source.undefined(plan, &key, name)),
     };
     let shorthand = scenario.environment.is_some() || scenario.measurement.is_some();
     if !scenario.activity.is_empty() && (shorthand || !scenario.load.is_empty() || !scenario.fault.is_empty())
@@ -283,6 +284,7 @@ fn shape(plan: &Plan, scenario: &Scenario, path: &str, source: &Source) -> Resul
             ));
         }
         defined(format!("{path}.in"), &activity.environment)?;
+        peer::check(plan, activity, &path, source)?;
     }
     let measures = scenario.activity.is_empty() || scenario.activity.iter().any(|a| a.measure.is_some());
     if !measures {
@@ -304,7 +306,7 @@ fn separation(plan: &Plan, names: &mut BTreeSet<String>, source: &Source) -> Res
     }
     for name in &separation.environments {
         if !plan.environment.contains_key(name) {
-            return Err(undefined(plan, source, "separation.environments", name));
+            return Err(source.undefined(plan, "separation.environments", name));
         }
     }
     names.extend(super::separation::AT_REST.map(str::to_owned));
@@ -349,14 +351,4 @@ fn references(plan: &Plan, names: &BTreeSet<String>, source: &Source) -> Result<
         }
     }
     Ok(())
-}
-
-fn undefined(plan: &Plan, source: &Source, key: &str, name: &str) -> PlanError {
-    let known: Vec<&str> = plan.environment.keys().map(String::as_str).collect();
-    let hint = if known.is_empty() {
-        format!("add a table [environment.{name}] with its `kind`")
-    } else {
-        format!("defined are {}; or add a table [environment.{name}]", known.join(", "))
-    };
-    source.error(key, format!("environment `{name}` is not defined"), hint)
 }

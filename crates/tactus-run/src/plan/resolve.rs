@@ -53,7 +53,7 @@ pub fn resolve(
         let outside = laid.iter().filter(|(cpu, _)| inside.contains(*cpu)).map(|(_, out)| *out);
         measured = measured.or(&outside.collect());
     }
-    let plan = written(plan, &scenarios, &environments, &rows);
+    let plan = written(plan, &scenarios, &environments);
     Ok(Resolved { plan, environments, scenarios, rows, measured })
 }
 

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use tactus_environment::{Environment, Layout};
 use tactus_model::bundle::{Present, RowResult};
 use tactus_model::control::ControlBy;
-use tactus_model::message::Activity;
+use tactus_model::message::{Activity, Peer};
 use tactus_model::partition::Partition;
-use tactus_model::plan::{self, Plan};
+use tactus_model::plan::{self, Plan, Require};
 use tactus_model::topology::Topology;
 use tactus_model::{CpuSet, Nanos};
 
@@ -63,6 +63,14 @@ pub struct ResolvedActivity {
     pub activity: Activity,
 }
 
+impl ResolvedActivity {
+    /// The environments that must be up for it: its own, and its peer's.
+    fn environments(&self) -> impl Iterator<Item = &str> {
+        let peer = self.activity.peer.as_ref().map(Peer::environment);
+        std::iter::once(self.environment.as_str()).chain(peer)
+    }
+}
+
 /// A scenario on this machine.
 #[derive(Clone, Debug)]
 pub struct ResolvedScenario {
@@ -78,6 +86,8 @@ pub struct ResolvedScenario {
     pub no_side_effects: bool,
     /// How the machine's caches are divided meanwhile.
     pub partition: Option<Partition>,
+    /// What its results must satisfy.
+    pub require: Option<Require>,
     /// Why it is not done.
     pub skip: Option<String>,
     /// The state of the machine that it is for.
@@ -131,10 +141,12 @@ impl Resolved {
         nesting::measured_in(environment, activities, &self.environments)
     }
 
-    /// The environments that a scenario needs up; what is around others comes before them.
+    /// The environments that a scenario needs up: those that it is performed in, and their peers. What is around
+    /// others comes before them.
     #[must_use]
     pub fn environments_of(&self, scenario: &ResolvedScenario) -> Vec<String> {
-        let own: BTreeSet<&str> = scenario.activities.iter().map(|a| a.environment.as_str()).collect();
+        let own: BTreeSet<&str> =
+            scenario.activities.iter().flat_map(ResolvedActivity::environments).collect();
         let outer = |name: &&str| self.environments.get(*name)?.spec.inside.as_deref();
         let around: BTreeSet<&str> = own.iter().filter_map(outer).collect();
         let all: BTreeSet<&str> = own.union(&around).copied().collect();

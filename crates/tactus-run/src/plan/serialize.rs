@@ -4,17 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tactus_model::Nanos;
 use tactus_model::cpus::CpuRequest;
-use tactus_model::message::What;
+use tactus_model::message::{Peer, What};
 use tactus_model::plan::{self, Figure, FigureKind, Page, Plan, Scenario, Technology};
 
-use super::resolved::{ResolvedActivity, ResolvedEnvironment, ResolvedScenario, RowPlan};
+use super::resolved::{ResolvedActivity, ResolvedEnvironment, ResolvedScenario};
 
 /// The plan with every value filled in: running it again on this machine does the same.
 pub(super) fn written(
     plan: &Plan,
     scenarios: &[ResolvedScenario],
     environments: &BTreeMap<String, ResolvedEnvironment>,
-    rows: &[RowPlan],
 ) -> Plan {
     let scenario = |resolved: &ResolvedScenario| Scenario {
         name: Some(resolved.name.clone()),
@@ -24,7 +23,7 @@ pub(super) fn written(
         no_side_effects: Some(resolved.no_side_effects),
         settings: resolved.settings.clone(),
         partition: resolved.partition,
-        require: rows.get(resolved.rows.start).and_then(|row| row.result.require),
+        require: resolved.require.clone(),
         host: resolved.host.clone(),
         activity: resolved.activities.iter().map(activity).collect(),
         ..Scenario::default()
@@ -83,9 +82,14 @@ fn left_of(figure: &Figure, has: impl Fn(&String) -> bool) -> Option<Figure> {
 }
 
 fn activity(at: &ResolvedActivity) -> plan::Activity {
+    let peer = |is: fn(&Peer) -> bool| {
+        at.activity.peer.as_ref().filter(|peer| is(peer)).map(|peer| peer.environment().to_owned())
+    };
     let mut activity = plan::Activity {
         environment: at.environment.clone(),
         cpus: Some(CpuRequest::List(at.activity.cpus.clone())),
+        to: peer(|peer| matches!(peer, Peer::To(_))),
+        from: peer(|peer| matches!(peer, Peer::From(_))),
         ..plan::Activity::default()
     };
     match &at.activity.what {

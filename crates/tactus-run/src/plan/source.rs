@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use tactus_model::plan::Plan;
 use toml::de::{DeTable, DeValue};
 
 use super::PlanError;
@@ -55,6 +56,17 @@ impl Source {
             message: message.into(),
             hint: Some(hint.into()),
         }
+    }
+
+    /// An error at a key that names an environment which the plan does not have.
+    pub fn undefined(&self, plan: &Plan, key: &str, name: &str) -> PlanError {
+        let known: Vec<&str> = plan.environment.keys().map(String::as_str).collect();
+        let hint = if known.is_empty() {
+            format!("add a table [environment.{name}] with its `kind`")
+        } else {
+            format!("defined are {}; or add a table [environment.{name}]", known.join(", "))
+        };
+        self.error(key, format!("environment `{name}` is not defined"), hint)
     }
 }
 

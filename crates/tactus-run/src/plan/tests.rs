@@ -1,8 +1,10 @@
 //! A plan from its text to what a machine can do of it.
 
 use tactus_model::Nanos;
+use tactus_model::activity::Policy;
 use tactus_model::facts::Facts;
-use tactus_model::message::What;
+use tactus_model::message::{Peer, What};
+use tactus_model::outcome::Outcome;
 use tactus_model::plan::Plan;
 use tactus_model::topology::Topology;
 use tactus_system::{Memory, Real, System};
@@ -342,4 +344,111 @@ fn what_cannot_lie_inside_is_refused_with_what_can() {
     assert!(host.contains("nothing can lie inside `guest`"), "{host}");
     let itself = complaint(&INSIDE.replace("inside = \"guest\"", "inside = \"box\""));
     assert!(itself.contains("nothing can lie inside `box`"), "{itself}");
+}
+
+const VALUES: &str = r#"
+name = "values"
+[defaults]
+require = { max = "40us", values = { "system call" = "1us" } }
+[environment.host]
+kind = "host"
+[environment.other]
+kind = "host"
+[[scenario]]
+name = "services"
+require = { values = { "signal handler" = "4us", "AF_UNIX bandwidth" = "1GB/s" } }
+[[scenario.activity]]
+measure = "os"
+in = "host"
+[[scenario]]
+name = "both"
+[[scenario.activity]]
+measure = "timer"
+in = "host"
+[[scenario.activity]]
+measure = "os"
+in = "host"
+[[reference]]
+scenario = "services"
+item = "signal handler"
+value = "3.48us"
+source = "table 2"
+"#;
+
+#[test]
+fn a_row_of_values_has_the_bounds_of_values_and_the_scheduling_of_everybody() {
+    let resolved = resolved(VALUES, &Choices::default(), &machine("0-1", "")).unwrap();
+    let [services, timer, os] = &resolved.rows[..] else { panic!("three rows") };
+    assert_eq!(services.result.outcome, Outcome::Values(Vec::new()));
+    assert_eq!((services.result.policy, timer.result.policy), (Policy::Other, Policy::Fifo));
+    assert_eq!(services.result.require.as_ref().unwrap().values.len(), 2);
+    assert_eq!(timer.result.outcome, Outcome::default());
+    let (latency, values) = (timer.result.require.as_ref().unwrap(), os.result.require.as_ref().unwrap());
+    assert_eq!((latency.max, latency.values.len()), (Some(Nanos::from_us(40)), 0));
+    assert_eq!((values.max, values.values.len()), (None, 1));
+    let text = toml::to_string(&resolved.plan).unwrap();
+    let again = super::tests::resolved(&text, &Choices::default(), &machine("0-1", "")).unwrap();
+    assert_eq!(again.plan, resolved.plan);
+}
+
+#[test]
+fn bounds_and_references_of_the_wrong_kind_of_result_are_refused_with_the_right_one() {
+    for (wrong, right, said, hint) in [
+        (
+            "max = \"4us\"",
+            "values = { \"signal handler\" = \"4us\", \"AF_UNIX bandwidth\" = \"1GB/s\" }",
+            "bounds on a latency",
+            "values = { \"system call\"",
+        ),
+        ("\"signal\" =", "\"signal handler\" =", "measures no `signal`", "`signal handler`"),
+        (
+            "\"4MB/s\"",
+            "\"4us\"",
+            "`signal handler` is measured in us, and 4MB/s is something else",
+            "a number of us",
+        ),
+        ("item = \"signals\"", "item = \"signal handler\"", "measures no `signals`", "`signal handler`"),
+        (
+            "max = \"3us\"",
+            "item = \"signal handler\"\nvalue = \"3.48us\"",
+            "`services` measures no latency",
+            "`item` and `value`",
+        ),
+        (
+            "item = \"signal handler\"\n",
+            "item = \"signal handler\"\nvalue = \"3.48us\"\n",
+            "belong together",
+            "value = ",
+        ),
+        (
+            "scenario = \"both\"\nmax = \"3us\"\nitem",
+            "scenario = \"services\"\nitem",
+            "in one reference",
+            "for each",
+        ),
+    ] {
+        assert!(VALUES.contains(right), "{right}");
+        let complaint = complaint(&VALUES.replace(right, wrong));
+        assert!(complaint.contains(said) && complaint.contains(hint), "{complaint}");
+    }
+    let latency =
+        PLAN.replace("require = { max = \"40us\" }", "require = { values = { \"system call\" = \"1us\" } }");
+    assert!(complaint(&latency).contains("tactus explain os"), "{}", complaint(&latency));
+}
+
+#[test]
+fn a_peer_is_up_in_the_same_scenario_and_the_probe_is_told_of_it() {
+    let text = VALUES.replacen("in = \"host\"\n", "in = \"host\"\nto = \"other\"\n", 1);
+    let complaint = complaint(&text);
+    assert!(complaint.contains("`os` has no key `to`") && complaint.contains("explain os"), "{complaint}");
+    // What a word that takes one becomes.
+    let source = Source::new("plan.toml", &text);
+    let plan = parse(&source).unwrap();
+    let resolved = resolve(&plan, &source, &Choices::default(), &machine("0-1", ""), &Real).unwrap();
+    let [services, both] = &resolved.scenarios[..] else { panic!("two scenarios") };
+    assert_eq!(services.activities[0].activity.peer, Some(Peer::To("other".into())));
+    assert_eq!(resolved.environments_of(services), ["host", "other"]);
+    assert_eq!(resolved.environments_of(both), ["host"]);
+    assert_eq!(resolved.plan.scenario[0].activity[0].to.as_deref(), Some("other"));
+    assert_eq!(resolved.plan.scenario[0].activity[0].from, None);
 }

@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use tactus_model::bundle::{INTERRUPTED, STOPPED};
-use tactus_model::event::{Event, RowStatus, Ticked};
+use tactus_model::event::{Event, Ticked};
 use tactus_model::latency::histogram;
 use tactus_model::message::{Done, End, FromProbe, Note, Tick, ToProbe};
+use tactus_model::outcome::{Ending, RowEnd};
 use tactus_model::wire::Item;
 
 use super::host_side::outside;
@@ -145,7 +145,7 @@ impl ScenarioRun<'_> {
                 if self.sessions[at].measures && !self.sessions[at].done {
                     let words = self.sessions[at].last_words();
                     let reason = format!("{} ended while it measured: {words}", self.sessions[at].name);
-                    self.finish(context, at, RowStatus::Failed, Some(&reason), None);
+                    self.finish(context, at, &Ending::because(RowEnd::Failed, reason), None);
                 }
                 Ok(())
             }
@@ -190,6 +190,13 @@ impl ScenarioRun<'_> {
                     context.emit(Event::Outlier { row, outlier })?;
                 }
             }
+            FromProbe::Value(said) => {
+                if let Some(row) = self.row(context, at, said.activity)
+                    && self.values.take(row, &said.value)
+                {
+                    context.emit(Event::ValueMeasured { row, value: said.value })?;
+                }
+            }
             FromProbe::Injected(injected) => {
                 let outside = outside(context, &environment, &injected.cpus);
                 let here = !context.resolved.environments[&environment].kind.numbers_cpus();
@@ -222,16 +229,16 @@ impl ScenarioRun<'_> {
             }
         }
         let seconds = tactus_model::Nanos(done.measured_ns).seconds();
-        let (status, reason) = match done.end {
-            End::Complete => (RowStatus::Measured, None),
+        let (ended, reason) = match done.end {
+            End::Complete => (RowEnd::Complete, None),
             End::Stopped if context.interrupt.asked() => {
-                (RowStatus::Measured, Some(format!("{INTERRUPTED}{seconds:.1} s")))
+                (RowEnd::Interrupted, Some(format!("interrupted after {seconds:.1} s")))
             }
-            End::Stopped => (RowStatus::Measured, Some(format!("{STOPPED}{seconds:.1} s"))),
-            End::Break => (RowStatus::Measured, done.reason.clone()),
-            End::Failed => (RowStatus::Failed, done.reason.clone()),
+            End::Stopped => (RowEnd::Stopped, Some(format!("stopped after {seconds:.1} s"))),
+            End::Break => (RowEnd::Broke, done.reason.clone()),
+            End::Failed => (RowEnd::Failed, done.reason.clone()),
         };
-        self.finish(context, at, status, reason.as_ref(), Some(done.measured_ns));
+        self.finish(context, at, &Ending { ended, reason }, Some(done.measured_ns));
         Ok(())
     }
 }

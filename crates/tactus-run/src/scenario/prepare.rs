@@ -7,6 +7,7 @@ use tactus_model::activity::Fault;
 use tactus_model::control::ControlBy;
 use tactus_model::event::Event;
 use tactus_model::message::{Activity, Job, ToProbe, What};
+use tactus_model::outcome::Yields;
 use tactus_system::System;
 use tactus_system::guardian::Guardian;
 use tactus_system::guardian::block_undos;
@@ -32,7 +33,9 @@ impl ScenarioRun<'_> {
             let Settings { changes, restore, promises } =
                 made.map_err(|reason| Failure::Scenario(format!("{name}: {reason}")))?;
             self.promises.extend(promises);
-            let control = control(&self.planned.control, measures, emulated);
+            // A value is an average over much that disturbs it: nothing known would be seen at its size.
+            let latency = activities.iter().any(|a| a.what.yields() == Some(Yields::Latency));
+            let control = control(&self.planned.control, latency, emulated);
             self.promise_blocks(context, &name, &activities, &control)?;
             let environment = &context.resolved.environments[&name];
             self.sessions[at].sets = !changes.is_empty();
@@ -138,9 +141,9 @@ fn as_there(activity: &Activity, emulated: bool) -> Activity {
 }
 
 /// What proves the instrument of a probe.
-fn control(planned: &ControlBy, measures: bool, emulated: bool) -> ControlBy {
+fn control(planned: &ControlBy, latency: bool, emulated: bool) -> ControlBy {
     match planned {
-        _ if !measures => ControlBy::Nothing,
+        _ if !latency => ControlBy::Nothing,
         ControlBy::Fault(fault) if emulated => ControlBy::Fault(fault.emulated()),
         planned => planned.clone(),
     }

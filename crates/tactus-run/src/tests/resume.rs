@@ -93,7 +93,7 @@ fn an_interrupted_run_is_gone_on_with_and_what_is_complete_stays_as_it_is() {
     assert_eq!(bench.files("01-a"), before);
     let result = &contents.rows[1].result;
     assert_eq!((result.status, result.reason.as_deref()), (RowStatus::Measured, None));
-    assert_eq!(result.all.as_ref().unwrap().cycles, 9);
+    assert_eq!(result.all().unwrap().cycles, 9);
     assert_eq!(contents.rows[1].ticks.len(), 3, "nothing of the first time is among them");
     assert_eq!(contents.rows[1].histogram().len(), 9);
     assert!(events.iter().all(|event| !matches!(event, Event::RowStarted { row: 0 | 2, .. })));
@@ -181,4 +181,17 @@ fn a_bundle_without_its_plan_as_written_cannot_be_gone_on_with() {
     let error = Resumed::open(&bench.bundle()).unwrap_err();
     assert!(error.to_string().contains("did not keep the plan"), "{error}");
     assert!(error.hint().is_some());
+}
+
+#[test]
+fn a_complete_row_of_values_is_not_measured_again_and_one_that_broke_is() {
+    let bench = Bench::new(values(&[("a", &VALUES), ("b", &VALUES)]));
+    bench.first(None, &[("a", &VALUES), ("b", &VALUES_DIE)], false);
+    let before = bench.files("01-a");
+    let (contents, events, kept) = bench.go_on(None, &[("a", &MUTE), ("b", &VALUES)]);
+    assert_eq!(kept, 1);
+    assert_eq!(bench.files("01-a"), before);
+    assert!(events.iter().all(|event| !matches!(event, Event::RowStarted { row: 0, .. })));
+    assert!(contents.rows.iter().all(|row| row.result.is_complete()));
+    assert_eq!(contents.rows[1].result.values(), [value("system call", 21), value("signal handler", 21)]);
 }

@@ -15,7 +15,7 @@ pub struct Measure {
     /// The kind of environment to measure in
     #[arg(long = "in", value_name = "KIND", default_value = "host")]
     pub environment: String,
-    /// What to measure: timer or spin
+    /// What to measure: timer, spin or os
     #[arg(long, value_name = "WORD", default_value = "timer")]
     pub measurement: String,
     /// Real-time priority of the (first) measuring thread
@@ -40,9 +40,9 @@ pub struct Measure {
     /// Stop when a latency exceeds this; a bare number is microseconds
     #[arg(short = 'b', long = "breaktrace", value_name = "US", value_parser = microseconds)]
     pub break_at: Option<Nanos>,
-    /// How the measuring threads are scheduled
-    #[arg(long, value_enum, default_value_t = Policy::Fifo)]
-    pub policy: Policy,
+    /// How it is scheduled. Default: fifo; what yields values: other
+    #[arg(long, value_enum)]
+    pub policy: Option<Policy>,
     /// A load beside it, in the same environment: scheduler or cpu
     #[arg(long, value_name = "WORD")]
     pub load: Vec<String>,

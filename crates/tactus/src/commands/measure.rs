@@ -8,6 +8,7 @@ use tactus_model::activity::{Load, Measure as What, Policy};
 use tactus_model::bundle::Contents;
 use tactus_model::control::ControlBy;
 use tactus_model::cpus::CpuRequest;
+use tactus_model::outcome::Yields;
 use tactus_model::plan::{Environment, Placed, Plan, Scenario};
 use tactus_model::{CpuSet, Nanos};
 use tactus_report::document;
@@ -89,7 +90,7 @@ fn plan(arguments: &Measure) -> Result<Plan, Failure> {
         duration: Some(arguments.duration),
         interval: Some(arguments.interval),
         priority: Some(arguments.priority),
-        policy: Some(match arguments.policy {
+        policy: arguments.policy.map(|policy| match policy {
             Asked::Fifo => Policy::Fifo,
             Asked::Rr => Policy::Rr,
             Asked::Deadline => Policy::Deadline,
@@ -134,11 +135,15 @@ fn deal(arguments: &Measure) -> Result<(Option<u32>, CpuRequest), Failure> {
 fn summary(contents: &Contents, histogram: Option<u32>) -> String {
     let mut text = String::new();
     for row in &contents.rows {
-        for (number, series) in row.result.series.iter().enumerate() {
+        for (number, series) in row.result.series().iter().enumerate() {
             text += &crate::live::line(number, &series.key, row.result.interval_ns, &series.summary);
             text.push('\n');
         }
-        if let Some(limit) = histogram {
+        for value in row.result.values() {
+            text += &crate::live::value_line(value);
+            text.push('\n');
+        }
+        if let Some(limit) = histogram.filter(|_| row.result.outcome.yields() == Yields::Latency) {
             text += &histogram_text(row, limit);
         }
         if let Some(reason) = &row.result.reason {
@@ -171,7 +176,7 @@ fn summary(contents: &Contents, histogram: Option<u32>) -> String {
 fn histogram_text(row: &tactus_model::bundle::Row, limit: u32) -> String {
     let mut text = String::from("# Histogram\n");
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    let own = |series: &tactus_model::bundle::SeriesResult| {
+    let own = |series: &tactus_model::outcome::SeriesResult| {
         let (full, cpu) = (series.key.to_string(), series.key.cpu.to_string());
         let mut counts = vec![0u64; limit];
         let mut overflows = 0;
@@ -186,7 +191,7 @@ fn histogram_text(row: &tactus_model::bundle::Row, limit: u32) -> String {
         }
         (counts, overflows)
     };
-    let columns: Vec<(Vec<u64>, u64)> = row.result.series.iter().map(own).collect();
+    let columns: Vec<(Vec<u64>, u64)> = row.result.series().iter().map(own).collect();
     for us in 0..limit {
         if columns.iter().all(|(counts, _)| counts[us] == 0) {
             continue;
@@ -200,7 +205,7 @@ fn histogram_text(row: &tactus_model::bundle::Row, limit: u32) -> String {
         let _ = writeln!(text, "# {name}: {}", cells.join(" "));
     };
     let of = |figure: fn(&tactus_model::latency::Summary) -> Option<u64>| -> Vec<Option<u64>> {
-        row.result.series.iter().map(|series| figure(&series.summary)).collect()
+        row.result.series().iter().map(|series| figure(&series.summary)).collect()
     };
     last("Min Latencies", of(|s| s.min_ns));
     last("Avg Latencies", of(tactus_model::latency::Summary::mean_rounded));

@@ -17,7 +17,7 @@ use super::threads;
 use super::virsh::Virsh;
 use super::{document, support};
 use crate::support::cannot;
-use crate::support::guest::{self, Accel, Boot, listen};
+use crate::support::guest::{self, Accel, Boot, BootError, listen};
 use crate::support::RtGroup;
 use crate::{Layout, Running, Setting, StartError, Stream};
 
@@ -58,9 +58,9 @@ impl Domain {
         accel: Accel,
         patience: Option<Duration>,
         notes: &mut Vec<Note>,
-    ) -> Result<Self, StartError> {
+    ) -> Result<Self, BootError> {
         let system = setting.system;
-        let virsh = Virsh::of(setting.spec, system)?;
+        let virsh = Virsh::of(setting.spec, system).map_err(StartError::from)?;
         let name = support::container_name(setting);
         let probe = setting.workspace.join("probe.sock");
         let security = document::security(&virsh.ask(&["capabilities"])?);
@@ -145,14 +145,10 @@ impl Domain {
         }
     }
 
-    fn await_first_byte(&mut self, patience: Duration) -> Result<(), StartError> {
+    fn await_first_byte(&mut self, patience: Duration) -> Result<(), BootError> {
         let Some((heard, stream)) = &mut self.stream else { return Ok(()) };
         let Err(why) = guest::first_byte(heard, stream, patience) else { return Ok(()) };
-        let words = self.last_words().unwrap_or_default();
-        Err(StartError {
-            reason: format!("{why}: {words}"),
-            hint: Some("`patience` gives the guest more time; its console is kept with the results".into()),
-        })
+        Err(why.with(self.last_words()))
     }
 
     fn runs(&self) -> bool {

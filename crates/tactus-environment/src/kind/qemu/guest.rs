@@ -14,7 +14,7 @@ use tactus_system::{Child, Invocation, System, last_lines};
 use super::command::Machine;
 use super::qmp::{Monitor, threads};
 use crate::support::cannot;
-use crate::support::guest::{self, Accel, Threads, first_byte, listen, settle};
+use crate::support::guest::{self, Accel, BootError, Threads, first_byte, listen, settle};
 use crate::{Layout, Running, Setting, StartError, Stream};
 
 /// How long QEMU may take to open its sockets; it does so before the guest runs.
@@ -53,7 +53,7 @@ impl Guest {
         machine: &Machine,
         patience: Option<Duration>,
         notes: &mut Vec<Note>,
-    ) -> Result<Self, StartError> {
+    ) -> Result<Self, BootError> {
         let probe = listen(&machine.probe)?;
         let monitor = listen(&machine.monitor)?;
         let command = Invocation::new(machine.words()).with_env(setting.guardian.marker());
@@ -82,14 +82,10 @@ impl Guest {
         Ok(guest)
     }
 
-    fn await_first_byte(&mut self, patience: Duration) -> Result<(), StartError> {
+    fn await_first_byte(&mut self, patience: Duration) -> Result<(), BootError> {
         let Some((heard, stream)) = &mut self.stream else { return Ok(()) };
         let Err(why) = first_byte(heard, stream, patience) else { return Ok(()) };
-        let words = self.last_words().unwrap_or_default();
-        Err(StartError {
-            reason: format!("{why}: {words}"),
-            hint: Some("`patience` gives the guest more time; its console is kept with the results".into()),
-        })
+        Err(why.with(self.last_words()))
     }
 
     /// Waits for QEMU's own end.

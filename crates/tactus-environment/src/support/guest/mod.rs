@@ -15,7 +15,7 @@ pub use boot::{Boot, KVM_PATIENCE, OWN, TCG_PATIENCE, arch, check, prepare, want
 pub use console::last_words;
 pub use evidence::evidence;
 pub use pinning::{PRIORITY, Threads, fifo, settle};
-pub use stream::{SILENT, first_byte, listen};
+pub use stream::{BootError, first_byte, listen};
 
 /// Name of the channel to a guest's probe.
 pub const CHANNEL: &str = "org.tactus.probe";

@@ -7,8 +7,64 @@ use std::time::Duration;
 
 use crate::StartError;
 
-/// How the reason begins when a guest runs and does not speak.
-pub const SILENT: &str = "the guest said nothing";
+/// Why a guest has no first word.
+#[derive(Debug, thiserror::Error)]
+pub enum NoWord {
+    /// It runs, or seems to, and does not speak.
+    #[error("the guest said nothing for {} s", .0.as_secs_f64())]
+    Silent(Duration),
+    /// It ended.
+    #[error("the guest ended before its first word")]
+    Ended,
+    /// Its channel does not work.
+    #[error("the probe's stream broke: {0}")]
+    Broken(#[from] io::Error),
+}
+
+impl NoWord {
+    /// The guest did not come up; `words` are its last ones.
+    #[must_use]
+    pub fn with(self, words: Option<String>) -> BootError {
+        let error = StartError {
+            reason: format!("{self}: {}", words.unwrap_or_default()),
+            hint: Some("`patience` gives the guest more time; its console is kept with the results".into()),
+        };
+        if matches!(self, Self::Silent(_)) { BootError::Silent(error) } else { BootError::Other(error) }
+    }
+}
+
+/// Why a guest did not come up.
+#[derive(Debug)]
+pub enum BootError {
+    /// It was started and does not speak.
+    Silent(StartError),
+    /// Anything else.
+    Other(StartError),
+}
+
+impl BootError {
+    /// The same without the distinction.
+    #[must_use]
+    pub const fn error(&self) -> &StartError {
+        match self {
+            Self::Silent(error) | Self::Other(error) => error,
+        }
+    }
+}
+
+impl From<StartError> for BootError {
+    fn from(error: StartError) -> Self {
+        Self::Other(error)
+    }
+}
+
+impl From<BootError> for StartError {
+    fn from(error: BootError) -> Self {
+        match error {
+            BootError::Silent(error) | BootError::Other(error) => error,
+        }
+    }
+}
 
 /// A socket that QEMU will connect to: nothing can be missed that way, and nobody has to wait for a
 /// file to appear.
@@ -32,17 +88,15 @@ pub fn listen(path: &Path) -> Result<UnixListener, StartError> {
 ///
 /// # Errors
 /// Why there is none.
-pub fn first_byte(heard: &mut Vec<u8>, stream: &mut UnixStream, patience: Duration) -> Result<(), String> {
+pub fn first_byte(heard: &mut Vec<u8>, stream: &mut UnixStream, patience: Duration) -> Result<(), NoWord> {
     let mut byte = [0; 1];
     match stream.set_read_timeout(Some(patience)).and_then(|()| stream.read(&mut byte)) {
         Ok(1..) => {
             heard.extend(byte);
-            stream.set_read_timeout(None).map_err(|error| format!("the probe's stream: {error}"))
+            Ok(stream.set_read_timeout(None)?)
         }
-        Ok(0) => Err("the guest ended before its first word".into()),
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-            Err(format!("{SILENT} for {} s", patience.as_secs_f64()))
-        }
-        Err(error) => Err(format!("the probe's stream broke: {error}")),
+        Ok(0) => Err(NoWord::Ended),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Err(NoWord::Silent(patience)),
+        Err(error) => Err(NoWord::Broken(error)),
     }
 }

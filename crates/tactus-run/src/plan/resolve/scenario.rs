@@ -3,7 +3,8 @@
 use tactus_model::activity::{Measure, Policy, Timer};
 use tactus_model::bundle::RowResult;
 use tactus_model::cpus::CpuRequest;
-use tactus_model::message::{Activity, What};
+use tactus_model::message::{Activity, Peer, What};
+use tactus_model::outcome::{Outcome, Yields};
 use tactus_model::plan::{self, Scenario};
 use tactus_model::{CpuSet, Nanos};
 
@@ -25,7 +26,9 @@ impl<'a> Resolver<'a> {
         let shorthand = scenario.environment.as_ref().or(self.plan.defaults.environment.as_ref());
         let placed = scenario.load.iter().filter_map(|l| l.environment.as_ref());
         let faults = scenario.fault.iter().filter_map(|f| f.environment.as_ref());
-        let full = scenario.activity.iter().map(|a| &a.environment);
+        let full =
+            scenario.activity.iter().flat_map(|a| [Some(&a.environment), a.to.as_ref(), a.from.as_ref()]);
+        let full = full.flatten();
         let shorthand = shorthand.filter(|_| scenario.activity.is_empty());
         shorthand.into_iter().chain(placed).chain(faults).chain(full).map(String::as_str).collect()
     }
@@ -57,6 +60,7 @@ impl<'a> Resolver<'a> {
             no_side_effects: self.choices.no_side_effects
                 || self.value(scenario, |s| s.no_side_effects).unwrap_or(false),
             partition: self.value(scenario, |s| s.partition),
+            require: self.value(scenario, |s| s.require.clone()),
             skip: self.host(scenario).and_then(|host| {
                 state::obstacle(&host, self.plan, self.choices.state.as_ref(), &self.machine.measuring())
             }),
@@ -133,10 +137,13 @@ impl<'a> Resolver<'a> {
                     .priority
                     .or_else(|| self.value(scenario, |s| s.priority))
                     .unwrap_or(DEFAULT_PRIORITY),
-                policy: activity
-                    .policy
-                    .or_else(|| self.value(scenario, |s| s.policy))
-                    .unwrap_or(Policy::Fifo),
+                policy: activity.policy.or_else(|| self.value(scenario, |s| s.policy)).unwrap_or(
+                    match measure.yields() {
+                        Yields::Latency => Policy::Fifo,
+                        // What a service costs those who ask for it as everybody does.
+                        Yields::Values => Policy::Other,
+                    },
+                ),
             }
         } else if let Some(load) = &activity.load {
             What::Load(load.clone())
@@ -166,12 +173,13 @@ impl<'a> Resolver<'a> {
                 CpuSet::default()
             }
         };
-        if let Some(obstacle) = &environment.obstacle {
+        let far = activity.to.iter().chain(&activity.from).filter_map(|name| self.environments.get(name));
+        for obstacle in std::iter::once(environment).chain(far).filter_map(|place| place.obstacle.as_ref()) {
             resolved.skip.get_or_insert(obstacle.clone());
         }
         resolved.activities.push(ResolvedActivity {
             environment: activity.environment.clone(),
-            activity: Activity { id: number, cpus, what },
+            activity: Activity { id: number, cpus, peer: peer(activity), what },
         });
         Ok(())
     }
@@ -203,6 +211,7 @@ impl<'a> Resolver<'a> {
             let environment = &self.environments[&at.environment];
             let result = RowResult {
                 measurement: measure.clone(),
+                outcome: Outcome::empty(measure.yields()),
                 interval_ns: *interval_ns,
                 priority: *priority,
                 policy: *policy,
@@ -210,7 +219,7 @@ impl<'a> Resolver<'a> {
                 fault: faults.clone(),
                 reason: resolved.skip.clone(),
                 planned_ns: resolved.duration_ns,
-                require: self.value(scenario, |s| s.require),
+                require: resolved.require.as_ref().and_then(|require| require.on(measure.yields())),
                 host: self
                     .host(scenario)
                     .or_else(|| Some(self.choices.state.as_ref()?.name.clone()))
@@ -222,4 +231,10 @@ impl<'a> Resolver<'a> {
         }
         resolved.rows = start..self.rows.len();
     }
+}
+
+/// The other end of an activity, in another environment.
+fn peer(activity: &plan::Activity) -> Option<Peer> {
+    let to = activity.to.clone().map(Peer::To);
+    to.or_else(|| activity.from.clone().map(Peer::From))
 }

@@ -1,15 +1,14 @@
 //! How each row of a scenario ends.
 
-use tactus_model::event::{Event, RowStatus};
+use tactus_model::event::Event;
+use tactus_model::outcome::Ending;
 
 use super::ScenarioRun;
 use crate::engine::{Context, RunError};
 
-/// How a row ended.
-pub(super) struct Outcome {
-    status: RowStatus,
-    reason: Option<String>,
-    /// Where the probe could not say it: how far its ticks came.
+/// How a row ended, and after how long; where the probe could not say that, none: as far as its ticks came.
+pub(super) struct Ended {
+    ending: Ending,
     measured_ns: Option<u64>,
 }
 
@@ -19,41 +18,32 @@ impl ScenarioRun<'_> {
         &mut self,
         context: &Context<'_>,
         at: usize,
-        status: RowStatus,
-        reason: Option<&String>,
+        ending: &Ending,
         measured_ns: Option<u64>,
     ) {
         for row in self.rows.clone() {
             if context.resolved.rows[row].result.environment == self.sessions[at].name {
-                self.outcome.entry(row).or_insert_with(|| Outcome {
-                    status,
-                    reason: reason.cloned(),
-                    measured_ns,
-                });
+                self.ended.entry(row).or_insert_with(|| Ended { ending: ending.clone(), measured_ns });
             }
         }
     }
 
-    /// Tells how every row ended that has an outcome.
+    /// Tells what is left to tell of values, and how every row ended of which that is known.
     pub(super) fn end(&mut self, context: &mut Context<'_>) -> Result<(), RunError> {
-        for (row, outcome) in std::mem::take(&mut self.outcome) {
-            let Outcome { status, reason, measured_ns } = outcome;
+        for (row, value) in self.values.untold() {
+            context.emit(Event::ValueMeasured { row, value })?;
+        }
+        for (row, Ended { ending, measured_ns }) in std::mem::take(&mut self.ended) {
             let measured_ns = measured_ns.or_else(|| self.reached.get(&row).copied()).unwrap_or(0);
-            context.emit(Event::RowFinished { row, status, reason, measured_ns })?;
+            context.emit(Event::RowFinished { row, ending, measured_ns })?;
         }
         Ok(())
     }
 
-    /// Ends every row; those without an outcome of their own end with this one.
-    pub(super) fn end_all(
-        &mut self,
-        context: &mut Context<'_>,
-        status: RowStatus,
-        reason: &str,
-    ) -> Result<(), RunError> {
+    /// Ends every row; those of which it is not known yet end like this.
+    pub(super) fn end_all(&mut self, context: &mut Context<'_>, ending: &Ending) -> Result<(), RunError> {
         for row in self.rows.clone() {
-            let reason = Some(reason.to_owned());
-            self.outcome.entry(row).or_insert(Outcome { status, reason, measured_ns: None });
+            self.ended.entry(row).or_insert_with(|| Ended { ending: ending.clone(), measured_ns: None });
         }
         self.end(context)
     }

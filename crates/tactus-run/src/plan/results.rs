@@ -1,0 +1,108 @@
+//! What a plan says of results must fit what its scenarios yield: bounds and published figures of latencies belong
+//! to measurements of latency, those of values name an item and a unit of it.
+
+use tactus_model::activity::{Measure, Timer};
+use tactus_model::catalogue::{self, Item};
+use tactus_model::outcome::{Quantity, Yields};
+use tactus_model::plan::{Plan, Reference, Require, Scenario};
+
+use super::{PlanError, Source};
+
+/// Checks the bounds of every scenario and every reference.
+pub(super) fn check(plan: &Plan, source: &Source) -> Result<(), PlanError> {
+    for (at, scenario) in plan.scenario.iter().enumerate() {
+        if let Some(require) = &scenario.require {
+            bounds(require, &Measured::of(plan, scenario), &format!("scenario[{at}].require"), source)?;
+        }
+    }
+    for (at, reference) in plan.reference.iter().enumerate() {
+        let named = |scenario: &&Scenario| scenario.name.as_ref() == Some(&reference.scenario);
+        // Scenarios of a separation are not written in the plan; they measure latency.
+        let measured =
+            plan.scenario.iter().find(named).map_or(Measured::LATENCY, |own| Measured::of(plan, own));
+        figures(reference, &measured, &format!("reference[{at}]"), source)?;
+    }
+    Ok(())
+}
+
+/// What a scenario measures.
+struct Measured {
+    latency: bool,
+    items: Vec<&'static Item>,
+}
+
+impl Measured {
+    const LATENCY: Self = Self { latency: true, items: Vec::new() };
+
+    fn of(plan: &Plan, scenario: &Scenario) -> Self {
+        let default = Measure::Timer(Timer::default());
+        let shorthand =
+            scenario.measurement.as_ref().or(plan.defaults.measurement.as_ref()).unwrap_or(&default);
+        let full = scenario.activity.iter().filter_map(|activity| activity.measure.as_ref());
+        let all: Vec<&Measure> = if scenario.activity.is_empty() { vec![shorthand] } else { full.collect() };
+        let words = all.iter().filter_map(|measure| catalogue::measurement(measure.kind()));
+        Self {
+            latency: all.iter().any(|measure| measure.yields() == Yields::Latency),
+            items: words.flat_map(|word| word.items).collect(),
+        }
+    }
+
+    /// Refuses an item that is not measured, and a quantity that it cannot be.
+    fn check(&self, name: &str, quantity: Quantity, key: &str, source: &Source) -> Result<(), PlanError> {
+        let known: Vec<String> = self.items.iter().map(|item| format!("`{}`", item.name)).collect();
+        let Some(item) = self.items.iter().find(|item| item.name == name) else {
+            let hint = match known.is_empty() {
+                true => "only a measurement that yields values has items: `tactus explain os`".to_owned(),
+                false => format!("its items are {}", known.join(", ")),
+            };
+            return Err(source.error(key, format!("the scenario measures no `{name}`"), hint));
+        };
+        if quantity.number_in(item.unit).is_none() {
+            let message = format!("`{name}` is measured in {}, and {quantity} is something else", item.unit);
+            return Err(source.error(key, message, format!("give a number of {}", item.unit)));
+        }
+        Ok(())
+    }
+}
+
+fn bounds(require: &Require, measured: &Measured, path: &str, source: &Source) -> Result<(), PlanError> {
+    if require.on(Yields::Latency).is_some() && !measured.latency {
+        let items: Vec<&str> = measured.items.iter().map(|item| item.name).collect();
+        return Err(source.error(
+            path,
+            "bounds on a latency, and the scenario measures none",
+            format!(
+                "bound its values instead: values = {{ \"{}\" = \"...\" }}",
+                items.first().unwrap_or(&"")
+            ),
+        ));
+    }
+    require
+        .values
+        .iter()
+        .try_for_each(|(name, bound)| measured.check(name, *bound, &format!("{path}.values.{name}"), source))
+}
+
+fn figures(reference: &Reference, measured: &Measured, path: &str, source: &Source) -> Result<(), PlanError> {
+    let Reference { min, mean, max, threads, .. } = reference;
+    let latency = [min, mean, max].iter().any(|figure| figure.is_some()) || !threads.is_empty();
+    match (&reference.item, reference.value) {
+        (Some(_), Some(_)) if latency => Err(source.error(
+            path,
+            "figures of a latency and of a value in one reference",
+            "write a table [[reference]] for each",
+        )),
+        (Some(name), Some(value)) => measured.check(name, value, &format!("{path}.item"), source),
+        (None, None) if !measured.latency => Err(source.error(
+            path,
+            format!("`{}` measures no latency", reference.scenario),
+            "name what was published with `item` and `value`",
+        )),
+        (None, None) => Ok(()),
+        _ => Err(source.error(
+            path,
+            "`item` and `value` belong together",
+            "write both: item = \"signal handler\", value = \"3.48us\"",
+        )),
+    }
+}
