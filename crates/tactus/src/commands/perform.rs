@@ -126,7 +126,7 @@ pub fn present(plan: &Plan, said: Option<&str>) -> Result<Option<Present>, Failu
 /// How the program ends after a run.
 pub fn exit(contents: &Contents) -> Exit {
     use tactus_model::document::Outcome;
-    let document = tactus_report::analysis::document(contents);
+    let document = tactus_report::document(contents);
     let outcomes: Vec<Outcome> = document
         .scenarios
         .iter()
