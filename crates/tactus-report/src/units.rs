@@ -2,6 +2,7 @@
 //! a column of a table is in us throughout.
 
 use tactus_model::number::float;
+use tactus_model::outcome::Unit;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// What stands where there is no value. Never 0.
@@ -33,6 +34,18 @@ pub fn latency_or_none(ns: Option<u64>) -> String {
 pub fn signed(ns: f64) -> String {
     let text = latency(ns);
     if ns > 0.0 && !text.starts_with("0 ") { format!("+{text}") } else { text }
+}
+
+/// A value with its unit, to three digits: `3.48 us`, `2140 MB/s`.
+#[must_use]
+pub fn quantity(value: f64, unit: Unit) -> String {
+    format!("{} {unit}", number(value))
+}
+
+/// A number to three digits, with its thousands apart.
+#[must_use]
+pub fn number(value: f64) -> String {
+    grouped(&digits(value))
 }
 
 /// A value to three digits; whole numbers without a decimal part.

@@ -12,7 +12,7 @@ use tactus_model::Evidence;
 use tactus_model::bundle::{Contents, Row};
 use tactus_model::partition::{CacheUse, Phase};
 use tactus_model::plan::{Page, Plan, Shown};
-use tactus_report::analysis::document;
+use tactus_report::document;
 use tactus_report::render::text::{Style, render};
 use tactus_report::render::{html, markdown};
 
@@ -83,8 +83,8 @@ fn used(phase: Phase, group: &str, cpus: &str, mib: u64, moved: Option<u64>) -> 
     }
 }
 
-#[test]
-fn what_was_held_of_a_divided_cache_is_shown_before_with_and_after() {
+/// The contents with a divided cache.
+fn divided() -> Contents {
     let mut contents = contents(None);
     contents.rows[1].uses = vec![
         used(Phase::Before, "all", "0-3", 20, None),
@@ -94,6 +94,17 @@ fn what_was_held_of_a_divided_cache_is_shown_before_with_and_after() {
         used(Phase::With, "others", "0,3", 16, Some(2_500)),
         used(Phase::After, "all", "0-3", 21, None),
     ];
+    contents
+}
+
+#[test]
+fn the_json_of_caches_and_partitions() {
+    insta::assert_snapshot!(common::sections(&document(&divided())));
+}
+
+#[test]
+fn what_was_held_of_a_divided_cache_is_shown_before_with_and_after() {
+    let contents = divided();
     let held = document(&contents).partitions;
     let of = |phase, group: &str| held.iter().find(|one| one.phase == phase && one.group == group).unwrap();
     let measured = of(Phase::With, "measured");

@@ -499,3 +499,16 @@ fn make_day() -> Contents {
     });
     contents
 }
+
+/// The JSON document without its scenarios: a line for each entry of each section, key by key in its order.
+pub fn sections(document: &tactus_model::document::Document) -> String {
+    let json = serde_json::to_string(document).expect("a document is JSON");
+    let all: serde_json::Map<String, Value> = serde_json::from_str(&json).expect("it is an object");
+    let mut lines = Vec::new();
+    for (key, value) in all.iter().filter(|(key, _)| *key != "scenarios") {
+        let inner = value.get("cells").or(Some(value)).and_then(Value::as_array);
+        let whole = vec![value.clone()];
+        lines.extend(inner.unwrap_or(&whole).iter().map(|entry| format!("{key}: {entry}")));
+    }
+    lines.join("\n")
+}
