@@ -1,5 +1,6 @@
 //! What every format shows.
 
+#[expect(dead_code, reason = "what the tests have in common is more than one of them uses")]
 mod common;
 
 use std::time::{Duration, Instant};
@@ -9,13 +10,14 @@ use tactus_model::bundle::Contents;
 use tactus_report::render::text::{Style, render};
 use tactus_report::render::{FORMATS, html, json, markdown, svg};
 
-fn all() -> [(&'static str, Contents); 5] {
+fn all() -> [(&'static str, Contents); 6] {
     [
         ("machine", this_machine()),
         ("study", study()),
         ("interrupted", interrupted()),
         ("hostile", hostile()),
         ("empty", empty()),
+        ("overheads", common::overheads()),
     ]
 }
 
