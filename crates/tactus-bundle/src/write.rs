@@ -130,6 +130,16 @@ impl Writer {
         &self.dir
     }
 
+    /// The directory for consoles, which is made if need be.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn consoles(&self) -> Result<PathBuf, BundleError> {
+        let path = self.dir.join("console");
+        fs::create_dir_all(&path).map_err(BundleError::io(&path))?;
+        Ok(path)
+    }
+
     /// Appends an event.
     ///
     /// # Errors

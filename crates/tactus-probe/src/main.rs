@@ -1,6 +1,7 @@
 //! The probe: one static program that is put into every environment. It collects facts, measures,
 //! makes load, injects faults, and guards what a run must take back.
 
+mod actions;
 mod capabilities;
 mod channel;
 mod cli;

@@ -32,7 +32,7 @@ use crate::fault::{Count, Disturbance, Held};
 use crate::{fault, load, sys};
 
 /// The argument that makes a process a worker.
-pub const ARGUMENT: &str = "worker";
+pub const ARGUMENT: &str = tactus_model::undo::WORKER;
 /// How long a worker may take for an answer, in s.
 const PATIENCE_S: i64 = 10;
 /// How long one that changed the kernel may take to put it back.

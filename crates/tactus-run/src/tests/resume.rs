@@ -7,7 +7,8 @@ use tactus_bundle::Resumed;
 use tactus_model::bundle::{Asked, Present};
 
 use super::*;
-use crate::{keep_complete, resumed_writer};
+use crate::keep_complete;
+use crate::resume::resumed_writer;
 
 /// Scripts of a run by the names of their environments.
 type Scripts<'a> = &'a [(&'a str, &'static Scripted)];

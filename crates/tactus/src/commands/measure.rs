@@ -12,10 +12,11 @@ use tactus_model::outcome::Yields;
 use tactus_model::plan::{Environment, Placed, Plan, Scenario};
 use tactus_model::{CpuSet, Nanos};
 use tactus_report::document;
+use tactus_run::Destination;
 use tactus_run::plan::{Choices, Source};
 use tactus_system::{Real, topology};
 
-use super::perform::{Bundle, exit, perform, prepare};
+use super::execute::{prepare, run as execute};
 use crate::cli::{Measure, Policy as Asked};
 use crate::exit::{Exit, Failure};
 use crate::live::Lines;
@@ -40,18 +41,18 @@ pub fn measure(arguments: &Measure) -> Result<Exit, Failure> {
             scratch.path().join("bundle")
         }
     };
-    let mut lines = Lines::new(arguments.quiet || arguments.json, arguments.interval.0);
-    let performed = perform(&resolved, &choices, &Bundle::New(&out, &plan), &mut lines)?;
-    let contents = performed.contents;
+    let lines = Lines::new(arguments.quiet || arguments.json, arguments.interval.0);
+    let executed = execute(&resolved, &choices, Destination::New(&out, &plan), lines)?;
+    let contents = executed.contents;
     if arguments.json {
         output::json(&document(&contents))?;
     } else {
         output::data(&summary(&contents, arguments.histogram))?;
     }
     if arguments.out.is_some() {
-        eprintln!("bundle: {}", performed.dir.display());
+        eprintln!("bundle: {}", executed.dir.display());
     }
-    Ok(exit(&contents))
+    Ok(Exit::of(&contents))
 }
 
 /// The plan that the options describe.

@@ -8,10 +8,10 @@ mod tracer;
 use tactus_model::CpuSet;
 use tactus_model::activity::{self, BlockWay, Fault as Table, Off};
 use tactus_model::message::Refusal;
-use tactus_model::undo::Undo;
+use tactus_model::undo::{Undo, undo};
 
 use super::{Disturbance, Fault, refused, size};
-use crate::guardian::take_back;
+use crate::actions::LocalSystem;
 
 /// The longest block, in ns: beyond it the kernel's own watchdogs wake up.
 const LONGEST_NS: u64 = 1_000_000_000;
@@ -100,9 +100,9 @@ pub fn put_back(changed: &[Undo]) -> u8 {
     let newest = || changed.iter().rev();
     let mut left = 0;
     for how in newest().filter(|how| !is_value(how)).chain(newest().filter(is_value)) {
-        if let Err(error) = take_back(how) {
+        if let Err(error) = undo(how, &LocalSystem) {
             left += 1;
-            crate::stderr::say!("tactus-probe: not put back: {how:?}: {error}");
+            crate::stderr::say!("tactus-probe: not put back: {how}: {error}");
         }
     }
     if left > 0 { 2 } else { 0 }
