@@ -68,7 +68,7 @@ pub static WORDS: &[Word] = &[
         family: Family::Measurement,
         summary: "cyclic wake-up latency, as cyclictest measures it",
         text: "One thread per CPU sleeps until an absolute time (clock_nanosleep, CLOCK_MONOTONIC), every \
-`interval`, and notes how late it woke, in ns. A wake-up later than one interval swallows periods: they are \
+`interval`, and notes how late it woke, in ns. A wake-up later than one interval misses periods: they are \
 counted as overruns and put back in the corrected quantiles.\n\n\
 Keys: threads = N (per CPU, each one priority lower; default 1), break = \"100us\" (stop when exceeded).",
         yields: Some(Yields::Latency),
