@@ -2,6 +2,7 @@
 
 use tactus_model::Evidence;
 use tactus_model::bundle::{Contents, Row, RowResult};
+use tactus_model::dependence::{Dependence, dependence};
 use tactus_model::document::{Doubt, Leak, LeakEntry, SeparationEntry, TechnologyEntry, WordEntry};
 use tactus_model::number::float;
 use tactus_model::plan::{Technology, Trait};
@@ -295,14 +296,7 @@ fn separated(own: &Technology, separation: Option<&SeparationEntry>, contents: &
 /// What can be said of independence: not that there is some.
 fn independent(contents: &Contents, own: &Technology, separation: Option<&SeparationEntry>) -> Said {
     let kind = contents.plan.environment.get(&own.environment).map_or("", |of| of.kind.as_str());
-    let built = match kind {
-        "docker" | "podman" | "oci" | "lxc" | "nspawn" | "pod" => {
-            Some("it runs on the host's kernel and ends with it")
-        }
-        "qemu" | "libvirt" => Some("its CPUs are threads of the host's kernel and end with it"),
-        "jailhouse" => Some("the root cell loads it and can stop it, and memory and buses are shared"),
-        _ => None,
-    };
+    let built = dependence(kind).and_then(Dependence::reason);
     let into = crosses(separation, |name| name == own.host, |name| name == own.environment);
     let mut reasons: Vec<String> =
         built.iter().map(|why| format!("by construction, which is not measured: {why}")).collect();
