@@ -166,7 +166,7 @@ impl Worker {
         let mut number = || words.next().and_then(|word| word.parse().ok());
         let (times, longest_ns) = (number(), number());
         let way = words.next().unwrap_or_default().to_owned();
-        let Activity { id, cpus, what } = &self.activity;
+        let Activity { id, cpus, what, .. } = &self.activity;
         let What::Fault(fault) = what else { return Ok(Ended::Load(*id, times.unwrap_or(0))) };
         let (length_ns, every_ns) = fault.size();
         let (kind, cpus) = (fault.kind().to_owned(), cpus.clone());
