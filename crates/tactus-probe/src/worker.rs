@@ -24,7 +24,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process_group, waitpgid};
 use serde::{Deserialize, Serialize};
 use tactus_model::CpuSet;
-use tactus_model::activity::Fault;
+use tactus_model::catalogue::Fault;
 use tactus_model::message::{Activity, Injected, Refusal, What};
 use tactus_model::undo::Undo;
 
@@ -288,15 +288,17 @@ pub fn main(task: &str) -> u8 {
 
 fn disturbance(activity: &Activity, above: u32) -> Result<Disturbance, Refusal> {
     let cpus = &activity.cpus;
-    let unknown = |kind: &str| Refusal { reason: format!("this probe has no `{kind}`"), hint: None };
     let what = match &activity.what {
         What::Load(what) => what,
         What::Fault(what) => {
-            return fault::find(what).ok_or_else(|| unknown(what.kind()))?.prepare(what, cpus, above);
+            return fault::prepare(what, cpus, above);
         }
-        What::Measure { measure, .. } => return Err(unknown(measure.kind())),
+        What::Measure { measure, .. } => {
+            let reason = format!("`{}` is not done beside a measurement", measure.kind());
+            return Err(Refusal { reason, hint: None });
+        }
     };
-    let works = load::find(what).ok_or_else(|| unknown(what.kind()))?.works(what, cpus)?;
+    let works = load::works(what, cpus)?;
     Ok(Disturbance { way: String::new(), works, longest: &[], held: None })
 }
 

@@ -9,7 +9,7 @@ use tactus_model::plan::{Technology, Trait};
 use super::control::control;
 use super::document::{figures, reason};
 use super::ranks::Test;
-use super::separation::{ERROR, FACTOR, SLACK, separation, slots};
+use super::separation::{ERROR, FACTOR, SLACK, separation, slot_of, slots};
 use super::verdict::CYCLES_FOR_A_VERDICT;
 use crate::units::{clean, count, latency};
 
@@ -169,7 +169,8 @@ fn as_on_host(contents: &Contents, own: &Technology) -> Said {
             said.reasons.push(format!("{}: {why}", clean(inside)));
             continue;
         }
-        let slots = [on_host, in_it].map(|row| slots(row, SLOT_NS, |_| true));
+        let slot = slot_of([on_host, in_it].into_iter(), SLOT_NS);
+        let slots = [on_host, in_it].map(|row| slots(row, slot, |_| true));
         let Some(ratio) = test.ratio(&slots[0], &slots[1]) else {
             open += 1;
             continue;
