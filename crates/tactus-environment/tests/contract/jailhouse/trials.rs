@@ -124,7 +124,8 @@ fn a_cell_that_refuses_its_end_for_good_is_left_and_named() {
     std::fs::write(board.dir.join("refuse"), format!("{CELL}\n")).unwrap();
     std::fs::write(board.dir.join("stubborn"), "").unwrap();
     let said = talk.end();
-    let says = |words: &str| said.iter().any(|note| note.kind == NoteKind::Obstacle && note.text.contains(words));
+    let says =
+        |words: &str| said.iter().any(|note| note.kind == NoteKind::Obstacle && note.text.contains(words));
     assert!(says("refuses to be destroyed") && says("Jailhouse is left enabled"), "{said:?}");
     assert_eq!((board.sysfs("enabled"), board.cells()), ("1".into(), vec!["board".into(), CELL.into()]));
     std::fs::remove_file(board.dir.join("stubborn")).unwrap();
