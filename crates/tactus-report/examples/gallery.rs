@@ -3,6 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "a tool of the developers, not a part of tactus")]
 
 #[path = "../tests/common/mod.rs"]
+#[expect(dead_code, reason = "what the tests have in common is more than the gallery shows")]
 mod common;
 
 use std::path::PathBuf;
@@ -19,6 +20,7 @@ const FIXTURES: &[Fixture] = &[
     ("hostile", common::hostile),
     ("empty", common::empty),
     ("day", common::day),
+    ("overheads", common::overheads),
 ];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use tactus_bundle::Resumed;
 use tactus_model::bundle::Present;
 use tactus_model::plan::{OTHER_STATE, Plan};
-use tactus_report::analysis::document;
+use tactus_report::document;
 use tactus_report::render::text::{Style, render};
 use tactus_run::plan::{Choices, STUDIES, Source, parse, study, this_machine};
 use tactus_run::{Destination, keep_complete};
