@@ -113,7 +113,7 @@ fn perform(command: Command) -> Result<u8, String> {
             println!("{json}");
         }
         Command::Guardian { journal, marker } => return Ok(guardian::watch(&journal, &marker)),
-        Command::Undo { journal } => return Ok(guardian::undo(&journal)),
+        Command::Undo { journal } => return Ok(guardian::recover(&journal)),
         Command::Watch(words) => return Ok(vcpu_watch::main(&words)),
         Command::Child(words) => return Ok(rpc::main(&words)),
         Command::Worker(task) => return Ok(worker::main(&task)),

@@ -1,6 +1,7 @@
 //! The probe: one static program that is put into every environment. It collects facts, measures,
 //! makes load, injects faults, and guards what a run must take back.
 
+mod actions;
 mod capabilities;
 mod channel;
 mod cli;
@@ -36,29 +37,23 @@ fn main() -> ExitCode {
 
 #[cfg(test)]
 mod tests {
-    use tactus_model::catalogue::{Family, WORDS, measurement};
-    use tactus_model::outcome::Yields;
+    use tactus_model::catalogue::{Entry, fault, load, measure};
 
     #[test]
     fn every_word_of_the_catalogue_has_its_file_in_its_table() {
-        let names = |family| {
-            WORDS.iter().filter(move |word| word.family == family).map(|word| word.name).collect::<Vec<_>>()
-        };
-        let latencies = super::measure::MEASUREMENTS.iter().map(|entry| entry.name());
-        let values = super::values::MEASUREMENTS.iter().map(|entry| entry.name());
-        for name in latencies.clone() {
-            assert_eq!(measurement(name).unwrap().yields, Some(Yields::Latency), "{name}");
-        }
-        for name in values.clone() {
-            assert_eq!(measurement(name).unwrap().yields, Some(Yields::Values), "{name}");
-        }
-        let measurements: Vec<_> = latencies.chain(values).collect();
-        let loads: Vec<_> = super::load::LOADS.iter().map(|entry| entry.name()).collect();
-        let mut faults: Vec<_> = super::fault::FAULTS.iter().map(|entry| entry.name()).collect();
+        let names = |table: &[&Entry]| table.iter().map(|entry| entry.name).collect::<Vec<_>>();
+        let measurements: Vec<_> = super::measure::MEASUREMENTS.iter().map(|entry| entry.name()).collect();
+        let values: Vec<_> = super::values::MEASUREMENTS.iter().map(|entry| entry.name()).collect();
+        let mut faults = super::fault::NAMES.to_vec();
         // What is done to a guest from outside is in the watch.
         faults.push("hold-vcpu");
-        assert_eq!(measurements, names(Family::Measurement));
-        assert_eq!(loads, names(Family::Load));
-        assert_eq!(faults, names(Family::Fault));
+        let yielding = |values: bool| {
+            let own = measure::MEASURES.iter().filter(move |entry| entry.items.is_empty() != values);
+            own.map(|entry| entry.name).collect::<Vec<_>>()
+        };
+        assert_eq!(measurements, yielding(false));
+        assert_eq!(values, yielding(true));
+        assert_eq!(super::load::NAMES, names(load::LOADS));
+        assert_eq!(faults, names(fault::FAULTS));
     }
 }

@@ -20,9 +20,9 @@ use rustix::process::{
 };
 use tactus_model::message::FromProbe;
 use tactus_model::rpc::{Answer, Call, Exited, Output, READ, Verb, WINDOW, decode, encode};
-use tactus_model::undo::Undo;
+use tactus_model::undo::{Undo, attempt, in_order, undo};
 
-use crate::guardian;
+use crate::actions::LocalSystem;
 
 /// The argument that makes a process a child of a call.
 pub const ARGUMENT: &str = "child";
@@ -115,10 +115,7 @@ impl RpcServer {
             }
             Verb::Promise => self.promises.extend(call.undo.map(|undo| (call.child, undo))),
             Verb::Settle => self.promises.retain(|(number, _)| *number != call.child),
-            Verb::Undo => match guardian::attempt(&call.undo.ok_or_else(|| errno(libc::EINVAL))?) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                _ => {}
-            },
+            Verb::Undo => attempt(&call.undo.ok_or_else(|| errno(libc::EINVAL))?, &LocalSystem)?,
         }
         Ok(Some(answer))
     }
@@ -289,12 +286,9 @@ impl Drop for RpcServer {
             // The whole system ends here.
             return;
         }
-        // Processes first: they may hold, or make again, what is to be removed.
-        let (marks, rest): (Vec<_>, Vec<_>) =
-            self.promises.drain(..).rev().partition(|(_, how)| matches!(how, Undo::KillMarked(_)));
-        for (_, how) in marks.into_iter().chain(rest) {
-            if let Err(error) = guardian::take_back(&how) {
-                crate::stderr::say!("tactus-probe: not undone: {how:?}: {error}");
+        for (_, how) in in_order(std::mem::take(&mut self.promises)) {
+            if let Err(error) = undo(&how, &LocalSystem) {
+                crate::stderr::say!("tactus-probe: not undone: {how}: {error}");
             }
         }
     }

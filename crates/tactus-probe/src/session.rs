@@ -75,8 +75,6 @@ fn answer(channel: &mut Channel) -> io::Result<()> {
 fn hello() -> Hello {
     let measurements = measure::MEASUREMENTS.iter().map(|entry| entry.name());
     let values = values::MEASUREMENTS.iter().map(|entry| entry.name());
-    let loads = load::LOADS.iter().map(|entry| entry.name());
-    let faults = fault::FAULTS.iter().map(|entry| entry.name());
     Hello {
         protocol: PROTOCOL,
         version: env!("CARGO_PKG_VERSION").into(),
@@ -84,7 +82,12 @@ fn hello() -> Hello {
         pid: std::process::id(),
         monotonic_ns: sys::now(),
         realtime_ns: sys::realtime(),
-        can: measurements.chain(values).chain(loads).chain(faults).map(str::to_owned).collect(),
+        can: measurements
+            .chain(values)
+            .chain(load::NAMES.iter().copied())
+            .chain(fault::NAMES.iter().copied())
+            .map(str::to_owned)
+            .collect(),
     }
 }
 

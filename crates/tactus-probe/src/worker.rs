@@ -27,7 +27,7 @@ use rustix::process::{Pid, Signal, WaitOptions, kill_process_group, waitpgid};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tactus_model::CpuSet;
-use tactus_model::activity::Fault;
+use tactus_model::catalogue::Fault;
 use tactus_model::message::{Activity, Injected, Note, Refusal, What};
 use tactus_model::outcome::{ValueResult, take_value};
 use tactus_model::undo::Undo;
@@ -37,7 +37,7 @@ use crate::sys::Shared;
 use crate::{fault, load, sys, values};
 
 /// The argument that makes a process a worker.
-pub const ARGUMENT: &str = "worker";
+pub const ARGUMENT: &str = tactus_model::undo::WORKER;
 /// How long a worker may take for an answer, in s.
 const PATIENCE_S: i64 = 10;
 /// How long one that yields values may take to say its last ones: shorter than [`PATIENCE_S`].
@@ -418,15 +418,17 @@ fn finished(workers: &mut Vec<i32>) {
 
 fn disturbance(activity: &Activity, above: u32) -> Result<Disturbance, Refusal> {
     let cpus = &activity.cpus;
-    let unknown = |kind: &str| Refusal { reason: format!("this probe has no `{kind}`"), hint: None };
     let what = match &activity.what {
         What::Load(what) => what,
         What::Fault(what) => {
-            return fault::find(what).ok_or_else(|| unknown(what.kind()))?.prepare(what, cpus, above);
+            return fault::prepare(what, cpus, above);
         }
-        What::Measure { measure, .. } => return Err(unknown(measure.kind())),
+        What::Measure { measure, .. } => {
+            let reason = format!("`{}` is not done beside a measurement", measure.kind());
+            return Err(Refusal { reason, hint: None });
+        }
     };
-    let works = load::find(what).ok_or_else(|| unknown(what.kind()))?.works(what, cpus)?;
+    let works = load::works(what, cpus)?;
     Ok(Disturbance { way: String::new(), works, longest: &[], held: None })
 }
 

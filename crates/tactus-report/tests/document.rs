@@ -5,6 +5,7 @@ mod common;
 
 use common::{Shape, Span, interrupted, latency, measured, planned, study, this_machine, unmeasured};
 use serde_json::{Value, json};
+use tactus_model::buckets::{Counts, bucket_of};
 use tactus_model::bundle::{Contents, Row, RowResult};
 use tactus_model::document::{Document, Outcome};
 use tactus_model::event::RunStatus;
@@ -97,9 +98,15 @@ fn lost_samples_hide_neither_the_maximum_nor_the_doubt_about_a_quantile() {
     for series in &mut latency(&mut row).series {
         series.summary.lost = 100;
     }
-    for interval in row.intervals.iter_mut().take(2) {
-        interval.counts = tactus_model::Sparse::default();
+    // The samples of two ticks of one series.
+    let mut lost = 2_000;
+    let mut kept = Counts::default();
+    for (value, count) in row.histograms.series["1"].buckets() {
+        let less = count.min(lost);
+        lost -= less;
+        kept.add(bucket_of(value), count - less);
     }
+    row.histograms.series.insert("1".into(), kept.pack());
     if let Some(all) = &mut latency(&mut row).all {
         all.lost = 2_000;
     }
@@ -155,7 +162,7 @@ fn an_interrupted_row_says_so() {
 fn the_document_has_the_keys_of_the_contract() {
     let document = json(&study());
     let entry = &document["scenarios"][3];
-    assert_eq!(document["format"], json!({ "major": 1, "minor": 2 }));
+    assert_eq!(document["format"], json!({ "major": 1, "minor": 3 }));
     assert_eq!(entry["published"]["max_ns"], 8_000);
     assert_eq!(entry["load"][0]["kind"], "scheduler");
     assert_eq!(entry["series"][0]["id"], "vm/cpu1/t0/thread");

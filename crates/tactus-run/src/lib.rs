@@ -1,7 +1,9 @@
 //! A run: plan and machine -> resolved plan -> scenarios -> events -> sinks. Touches the machine through its
 //! environments and the door of `tactus-system`; knows no terminal.
 
-mod engine;
+mod context;
+mod describe;
+mod execute;
 mod interrupt;
 mod nested;
 mod partition;
@@ -13,12 +15,16 @@ mod resume;
 mod scenario;
 mod session;
 mod settings;
+mod sink;
 #[cfg(test)]
 mod tests;
 mod vcpu_watch;
 
-pub use engine::{RunError, Sink, run};
+pub use context::RunError;
+pub use describe::describe;
+pub use execute::{Destination, ExecuteError, Executed, Request, execute};
 pub use interrupt::Interrupt;
 pub use probe_facts::{ProbeFactsError, probe_facts};
 pub use recorder::Recorder;
-pub use resume::{keep_complete, resumed_writer};
+pub use resume::keep_complete;
+pub use sink::Sink;

@@ -1,15 +1,16 @@
 //! A look at an environment: bring it up, take its facts, end it. Nothing is measured.
 
-use std::path::Path;
+use std::io;
 
 use tactus_model::facts::Facts;
-use tactus_model::topology::Topology;
-use tactus_system::System;
+use tactus_model::message::Note;
 use tactus_system::guardian::Guardian;
+use tactus_system::{System, topology};
 
-use super::engine::{Context, RunError};
+use super::context::{Context, Resources, RunError};
 use super::interrupt::Interrupt;
 use super::scenario::{Failure, ScenarioRun};
+use super::sink::Emitter;
 use crate::plan::Resolved;
 
 /// Why an environment could not be looked at.
@@ -18,6 +19,9 @@ pub enum ProbeFactsError {
     /// What happens cannot be told.
     #[error(transparent)]
     Run(#[from] RunError),
+    /// Nobody would take back what is changed.
+    #[error("{0}")]
+    Guardian(#[source] io::Error),
     /// It did not come up.
     #[error("{0}")]
     NotUp(String),
@@ -26,17 +30,26 @@ pub enum ProbeFactsError {
     Interrupted,
 }
 
-/// Brings up the environment of the first scenario of a resolved plan and returns its facts.
-///
-/// # Errors
-/// When it does not come up, with its last words.
+/// Brings up the environment of the first scenario of a resolved plan and returns its facts, or why there are
+/// none: it does not come up, with its last words. The notes say what could not be taken back.
 pub fn probe_facts(
     resolved: &Resolved,
     system: &dyn System,
-    guardian: &Guardian,
-    machine: &Topology,
-    workspace: &Path,
     interrupt: &Interrupt,
+) -> (Result<Facts, ProbeFactsError>, Vec<Note>) {
+    let guardian = match Guardian::start(system) {
+        Ok(guardian) => guardian,
+        Err(error) => return (Err(ProbeFactsError::Guardian(error)), Vec::new()),
+    };
+    let facts = guarded(resolved, system, interrupt, &guardian);
+    (facts, guardian.finish())
+}
+
+fn guarded(
+    resolved: &Resolved,
+    system: &dyn System,
+    interrupt: &Interrupt,
+    guardian: &Guardian,
 ) -> Result<Facts, ProbeFactsError> {
     let nothing = || ProbeFactsError::NotUp("the plan names no environment".into());
     let planned = resolved.scenarios.first().ok_or_else(nothing)?;
@@ -44,12 +57,15 @@ pub fn probe_facts(
         return Err(ProbeFactsError::NotUp(reason.clone()));
     }
     let name = &planned.activities.first().ok_or_else(nothing)?.environment;
-    let mut context =
-        Context::new(resolved, system, guardian, machine, workspace, workspace, interrupt, Vec::new());
+    let workspace = guardian.workspace().map_err(ProbeFactsError::Guardian)?;
+    let (machine, dir) = (topology(system), workspace.path());
+    let resources =
+        Resources { system, guardian, machine: &machine, workspace: dir, consoles: dir, interrupt };
+    let mut context = Context::new(resolved, resources, Emitter::silent());
     let mut scenario = ScenarioRun::new(planned);
     let result = scenario.bring_up(&mut context, 0, name);
     let facts = scenario.facts(name);
-    scenario.close(&mut context, false);
+    scenario.close(&mut context, false)?;
     match result {
         Ok(()) => Ok(facts),
         Err(Failure::Run(error)) => Err(error.into()),

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tactus_audit::{Intent, Subject, audit};
 use tactus_bundle::{BundleError, RowLog, Writer};
 use tactus_model::bundle::{InjectedIn, RowResult};
-use tactus_model::event::{Event, Stamped, Ticked};
+use tactus_model::event::{Event, RunStatus, Stamped, Ticked};
 use tactus_model::facts::Facts;
 use tactus_model::finding::{Audit, Role};
 use tactus_model::latency::Latency;
@@ -14,7 +14,7 @@ use tactus_model::outcome::{Ending, LatencyOutcome, Outcome, RowEnd, SeriesResul
 use tactus_model::series::SeriesKey;
 use tactus_model::{CpuSet, Evidence};
 
-use super::engine::Sink;
+use super::sink::Record;
 use crate::plan::Resolved;
 
 /// Largest values that are kept of each series.
@@ -102,12 +102,6 @@ impl Recorder {
         }
     }
 
-    /// The bundle, to be finished.
-    #[must_use]
-    pub fn into_writer(self) -> Writer {
-        self.writer
-    }
-
     /// The audit of an environment that came up.
     fn audit(&mut self, environment: &str, facts: &Facts) -> Option<Audit> {
         let (role, measured) = self.parts.get(environment)?;
@@ -155,7 +149,7 @@ impl Recorder {
         }
         state.series.entry(tick.series.clone()).or_default().take(tick);
         match &mut state.log {
-            Some(log) => log.tick(tick),
+            Some(log) => log.tick(ticked),
             None => Ok(()),
         }
     }
@@ -231,9 +225,16 @@ impl SeriesState {
     }
 }
 
-impl Sink for Recorder {
-    fn take(&mut self, stamped: &Stamped) -> Result<(), BundleError> {
-        self.writer.event(stamped)?;
+impl Record for Recorder {
+    fn finish(self: Box<Self>, status: RunStatus) -> Result<(), BundleError> {
+        self.writer.finish(status).map(drop)
+    }
+
+    fn record(&mut self, stamped: &Stamped) -> Result<(), BundleError> {
+        // A tick is kept with its row.
+        if !matches!(stamped.event, Event::Ticked(_)) {
+            self.writer.event(stamped)?;
+        }
         match &stamped.event {
             Event::EnvironmentStarting { environment } => {
                 // A new start of an environment has its own remarks and losses.

@@ -38,7 +38,7 @@ pub fn keep_complete(resumed: &Resumed, resolved: &mut Resolved) -> Result<usize
 ///
 /// # Errors
 /// When it cannot be written.
-pub fn resumed_writer(resumed: &Resumed, resolved: &Resolved) -> Result<Writer, BundleError> {
+pub(crate) fn resumed_writer(resumed: &Resumed, resolved: &Resolved) -> Result<Writer, BundleError> {
     let results: Vec<_> = resolved.rows.iter().map(|row| row.result.clone()).collect();
     let is_kept =
         |row: &usize| resolved.scenarios.iter().any(|scenario| scenario.kept && scenario.rows.contains(row));

@@ -21,7 +21,7 @@ use tactus_model::outcome::{Ending, RowEnd};
 use tactus_model::wire::Item;
 use tactus_system::guardian::Promise;
 
-use super::engine::{Context, RunError};
+use super::context::{Context, RunError};
 use super::partition::Divided;
 use super::session::{Arrival, Session};
 use super::vcpu_watch::Watch;
@@ -46,7 +46,10 @@ pub(super) fn perform(
     if refused {
         scenario.withdraw(context);
     }
-    scenario.close(context, result.is_ok() || refused);
+    let closed = scenario.close(context, result.is_ok() || refused);
+    if !matches!(result, Err(Failure::Run(_))) {
+        closed?;
+    }
     match result {
         Ok(()) => scenario.end(context),
         Err(Failure::Run(error)) => Err(error),
@@ -151,14 +154,17 @@ impl ScenarioRun<'_> {
     }
 
     /// Ends every environment; after a scenario that left nothing behind those stay up that the next one may use.
-    pub(super) fn close(&mut self, context: &mut Context<'_>, well: bool) {
+    ///
+    /// # Errors
+    /// When what they say at their end cannot be told; they have been ended then.
+    pub(super) fn close(&mut self, context: &mut Context<'_>, well: bool) -> Result<(), RunError> {
         let ended = |session: &Session| session.done && !session.refused;
         let all_done = self.blocks == 0 && self.sessions.iter().all(ended);
         let keep = well && !context.interrupt.asked();
         context.kept.append(&mut self.sessions);
         let reusable: Vec<String> =
             context.kept.iter().filter(|s| keep && s.is_reusable()).map(|s| s.name.clone()).collect();
-        context.close_kept(|session| reusable.contains(&session.name));
+        let closed = context.close_kept(|session| reusable.contains(&session.name));
         drop(self.divided.take());
         // The last that was changed is put back first.
         for promise in self.promises.drain(..).rev() {
@@ -167,6 +173,7 @@ impl ScenarioRun<'_> {
                 promise.forget();
             }
         }
+        closed.and(context.tell_warnings(None))
     }
 
     /// What the probe of an environment has read so far.
@@ -183,7 +190,7 @@ impl ScenarioRun<'_> {
         // What this scenario does not use must not disturb it.
         context.close_kept(|session| {
             names.contains(&session.name) && session.measured == self.measured(resolved, &session.name)
-        });
+        })?;
         for name in names {
             if context.interrupt.asked() {
                 return Err(Failure::Interrupted);

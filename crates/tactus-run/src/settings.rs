@@ -10,7 +10,7 @@ use tactus_model::finding::Role;
 use tactus_model::undo::Undo;
 use tactus_system::guardian::Promise;
 
-use super::engine::Context;
+use super::context::Context;
 use crate::plan::ResolvedScenario;
 use crate::prove::changes;
 

@@ -2,10 +2,13 @@
 //! by word, so that every way of going wrong can be played.
 
 mod resume;
+mod warnings;
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::path::Path;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
@@ -13,9 +16,11 @@ use std::time::Duration;
 use tactus_bundle::{self as bundle, BundleError, Trust, Writer};
 use tactus_environment::{Environment, Running, Setting, StartError, Stream, Usable};
 use tactus_model::CpuSet;
-use tactus_model::activity::{Cpu, Load, Measure, Os, Policy, Timer};
 use tactus_model::bundle::{Contents, Machine};
 use tactus_model::catalogue;
+use tactus_model::catalogue::load::Cpu;
+use tactus_model::catalogue::measure::{Os, Timer};
+use tactus_model::catalogue::{Load, Measure};
 use tactus_model::event::{Event, RowStatus, RunStatus, Stamped};
 use tactus_model::facts::Facts;
 use tactus_model::latency::{Latency, Sparse};
@@ -25,13 +30,16 @@ use tactus_model::message::{
 };
 use tactus_model::outcome::{Repeats, RowEnd, ValueResult};
 use tactus_model::plan::{self, Plan};
+use tactus_model::scheduling::Policy;
 use tactus_model::series::SeriesKey;
 use tactus_model::topology::Topology;
 use tactus_model::wire::{Decoder, Encoder, Item};
 use tactus_system::guardian::Guardian;
 use tactus_system::{Real, System};
 
-use super::{Interrupt, Recorder, Sink, run};
+use super::execute::{Ended, run};
+use super::sink::{Emitter, Record};
+use super::{Interrupt, Recorder};
 use crate::plan::{Choices, Resolved, ResolvedActivity, Source, resolve};
 
 /// What a scripted probe does when it is told to go.
@@ -253,7 +261,7 @@ fn play(script: Script, from: &Receiver<Vec<u8>>, to: &Sender<Vec<u8>>) {
 fn value(item: &str, samples: u64) -> ValueResult {
     let kept = vec![2.5; usize::try_from(samples).expect("few")];
     let mut repeats = Repeats { kept, dropped: 1, batch: 100 };
-    let known = ValueResult::of(&catalogue::os::SYSTEM_CALL, &mut repeats).expect("repeats");
+    let known = ValueResult::of(&catalogue::measure::os::SYSTEM_CALL, &mut repeats).expect("repeats");
     ValueResult { item: item.into(), ..known }
 }
 
@@ -313,21 +321,26 @@ fn resolved_as(plan: &Plan, choices: &Choices, scripts: &[(&str, &'static Script
 }
 
 /// Every event of a run, for a look at what happened; it may ask for the end at the last tick.
-#[derive(Default)]
 struct Witness {
-    events: Vec<Event>,
+    recorder: Box<Recorder>,
+    events: Rc<RefCell<Vec<Event>>>,
     stops: Option<Interrupt>,
 }
 
-impl Sink for Witness {
-    fn take(&mut self, event: &Stamped) -> Result<(), BundleError> {
+impl Record for Witness {
+    fn record(&mut self, event: &Stamped) -> Result<(), BundleError> {
+        self.recorder.record(event)?;
         if let (Event::Ticked(ticked), Some(interrupt)) = (&event.event, &self.stops)
             && ticked.n == 2
         {
             interrupt.ask();
         }
-        self.events.push(event.event.clone());
+        self.events.borrow_mut().push(event.event.clone());
         Ok(())
+    }
+
+    fn finish(self: Box<Self>, status: RunStatus) -> Result<(), BundleError> {
+        self.recorder.finish(status)
     }
 }
 
@@ -344,10 +357,12 @@ fn perform_resolved(
     dir: &Path,
     stop_at_last_tick: bool,
 ) -> (RunStatus, Contents, Vec<Event>) {
+    perform_into(writer(resolved, dir), resolved, dir, stop_at_last_tick)
+}
+
+fn writer(resolved: &Resolved, dir: &Path) -> Writer {
     let results: Vec<_> = resolved.rows.iter().map(|row| row.result.clone()).collect();
-    let bundle = dir.join("bundle");
-    let writer = Writer::create(&bundle, &resolved.plan, &results, Machine::default()).expect("a bundle");
-    perform_into(writer, resolved, dir, stop_at_last_tick)
+    Writer::create(&dir.join("bundle"), &resolved.plan, &results, Machine::default()).expect("a bundle")
 }
 
 fn perform_into(
@@ -356,18 +371,27 @@ fn perform_into(
     dir: &Path,
     stop_at_last_tick: bool,
 ) -> (RunStatus, Contents, Vec<Event>) {
+    perform_guarded(Guardian::start(&Real).expect("a guardian"), writer, resolved, dir, stop_at_last_tick)
+}
+
+fn perform_guarded(
+    guardian: Guardian,
+    writer: Writer,
+    resolved: &Resolved,
+    dir: &Path,
+    stop_at_last_tick: bool,
+) -> (RunStatus, Contents, Vec<Event>) {
     let interrupt = Interrupt::default();
     let bundle = dir.join("bundle");
-    let mut recorder = Recorder::new(writer, resolved);
-    let mut witness = Witness { events: Vec::new(), stops: stop_at_last_tick.then(|| interrupt.clone()) };
-    let interrupt = &interrupt;
-    let guardian = Guardian::start(&Real).expect("a guardian");
-    let machine = Topology::of(&Facts::default());
-    let sinks: Vec<&mut dyn Sink> = vec![&mut recorder, &mut witness];
-    let status = run(resolved, &Real, &guardian, &machine, dir, dir, interrupt, sinks).expect("a run");
-    guardian.finish();
-    recorder.into_writer().finish(status).expect("an end");
-    (status, bundle::read(&bundle, Trust::Whole).expect("a whole bundle"), witness.events)
+    let stops = stop_at_last_tick.then(|| interrupt.clone());
+    let events = Rc::new(RefCell::new(Vec::new()));
+    let recorder = Box::new(Recorder::new(writer, resolved));
+    let witness = Witness { recorder, events: Rc::clone(&events), stops };
+    let workspace = guardian.workspace().expect("a directory");
+    let emitter = Emitter::new(Box::new(witness), Vec::new());
+    let Ended { status, .. } =
+        run(resolved, &Real, guardian, workspace, dir, &interrupt, emitter).expect("a run");
+    (status, bundle::read(&bundle, Trust::Whole).expect("a whole bundle"), events.take())
 }
 
 #[test]
@@ -544,9 +568,9 @@ fn a_bundle_follows_from_the_events_of_its_run() {
     let mut recorder = Recorder::new(writer, &resolved);
     for event in events {
         let line = serde_json::to_string(&Stamped { at_ms: 0, event }).unwrap();
-        recorder.take(&serde_json::from_str(&line).unwrap()).unwrap();
+        recorder.record(&serde_json::from_str(&line).unwrap()).unwrap();
     }
-    recorder.into_writer().finish(RunStatus::Complete).unwrap();
+    Box::new(recorder).finish(RunStatus::Complete).unwrap();
     for (then, now) in contents.rows.iter().zip(bundle::read(&again, Trust::Whole).unwrap().rows) {
         let started = then.result.started.clone();
         assert_eq!(then.result, tactus_model::bundle::RowResult { started, ..now.result });

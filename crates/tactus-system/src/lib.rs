@@ -86,8 +86,8 @@ pub trait System: Send + Sync {
     /// # Errors
     /// Those of the file system.
     fn make_dir(&self, path: &Path) -> io::Result<()>;
-    /// Removes a file, or a directory with all that is in it but never what is mounted there. What is
-    /// not there is no error.
+    /// Removes a file, or a directory with all that is in it but never what is mounted there, as
+    /// [`tactus_model::undo::remove`] does. What is not there is no error.
     ///
     /// # Errors
     /// Those of the file system.
@@ -150,6 +150,13 @@ pub trait System: Send + Sync {
     /// # Errors
     /// Those of sched_setscheduler(2); `InvalidInput` for SCHED_DEADLINE, which needs more than that.
     fn schedule(&self, thread: u32, policy: Policy, priority: u32) -> io::Result<()>;
+    /// Kills a process, without waiting for its end.
+    ///
+    /// # Errors
+    /// Those of kill(2).
+    fn kill(&self, process: u32) -> io::Result<()> {
+        Err(io::Error::new(io::ErrorKind::Unsupported, format!("process {process}: not on this system")))
+    }
     /// Whether this process is root there.
     fn is_root(&self) -> bool;
     /// A variable of this process's environment.

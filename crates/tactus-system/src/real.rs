@@ -11,10 +11,11 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::mount::{UnmountFlags, unmount};
-use rustix::process::geteuid;
+use rustix::process::{Signal, geteuid, kill_process};
 use rustix::thread::{Pid, sched_setaffinity};
 use tactus_model::CpuSet;
 use tactus_model::threads::Policy;
+use tactus_model::undo::Files;
 
 use super::child::RealChild;
 use super::{Child, Finished, Invocation, System, sys};
@@ -55,18 +56,6 @@ fn read_in_thread(pipe: Option<impl Read + Send + 'static>) -> std::thread::Join
         }
         bytes
     })
-}
-
-/// Mount points at and below a directory, innermost first.
-fn mounts_below(dir: &Path) -> Vec<PathBuf> {
-    let table = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-    let points = table.lines().filter_map(|line| line.split(' ').nth(4));
-    let mut below: Vec<PathBuf> = points
-        .map(|point| PathBuf::from(point.replace("\\040", " ")))
-        .filter(|p| p.starts_with(dir))
-        .collect();
-    below.reverse();
-    below
 }
 
 /// Starts a command. A program that was written a moment ago may still be open for writing in a child
@@ -127,33 +116,7 @@ impl System for Real {
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
-        if path.starts_with("/proc") {
-            // The file system of another process (`/proc/PID/root/...`): its root is a link whose text
-            // is "/", so that what canonicalizes it ends in ours.
-            let gone = |error: io::Error| {
-                let ended = Some(rustix::io::Errno::SRCH.raw_os_error());
-                if error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == ended {
-                    Ok(())
-                } else {
-                    Err(error)
-                }
-            };
-            return fs::remove_file(path).or_else(gone);
-        }
-        let path = match fs::canonicalize(path.parent().unwrap_or(path)) {
-            Ok(dir) => path.file_name().map_or_else(|| dir.clone(), |name| dir.join(name)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            Err(error) => return Err(error),
-        };
-        for point in mounts_below(&path) {
-            unmount(&point, UnmountFlags::DETACH)?;
-        }
-        let found = match fs::symlink_metadata(&path) {
-            Ok(found) if found.is_dir() => fs::remove_dir_all(&path),
-            Ok(_) => fs::remove_file(&path),
-            Err(error) => Err(error),
-        };
-        found.or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })
+        tactus_model::undo::remove(path, self)
     }
 
     fn remove_empty(&self, path: &Path) -> io::Result<()> {
@@ -261,6 +224,10 @@ impl System for Real {
         sys::schedule(thread, policy, priority)
     }
 
+    fn kill(&self, process: u32) -> io::Result<()> {
+        Ok(kill_process(pid(process)?, Signal::KILL)?)
+    }
+
     fn is_root(&self) -> bool {
         geteuid().is_root()
     }
@@ -271,6 +238,32 @@ impl System for Real {
 
     fn share(&self) -> Arc<dyn System> {
         Arc::new(Self)
+    }
+}
+
+impl Files for Real {
+    fn canonical(&self, path: &Path) -> io::Result<PathBuf> {
+        fs::canonicalize(path)
+    }
+
+    fn mountinfo(&self) -> io::Result<Vec<u8>> {
+        fs::read("/proc/self/mountinfo")
+    }
+
+    fn is_directory(&self, path: &Path) -> io::Result<bool> {
+        Ok(fs::symlink_metadata(path)?.is_dir())
+    }
+
+    fn remove_file(&self, path: &Path) -> io::Result<()> {
+        fs::remove_file(path)
+    }
+
+    fn remove_directory(&self, path: &Path) -> io::Result<()> {
+        fs::remove_dir_all(path)
+    }
+
+    fn unmount(&self, path: &Path) -> io::Result<()> {
+        System::unmount(self, path)
     }
 }
 
@@ -343,18 +336,6 @@ mod tests {
         Real.install(&dir.path().join("t/u/v"), b"", 0o600).unwrap();
         Real.remove(&dir.path().join("t")).unwrap();
         assert!(Real.list(dir.path()).unwrap().is_empty());
-    }
-
-    #[test]
-    fn a_file_of_another_process_is_removed_there_and_not_here() {
-        let dir = tempfile::tempdir().unwrap();
-        let file = dir.path().join("f");
-        fs::write(&file, "").unwrap();
-        let through = Path::new("/proc/self/root").join(file.strip_prefix("/").unwrap());
-        Real.remove(&through).unwrap();
-        assert!(!file.exists());
-        Real.remove(&through).unwrap();
-        Real.remove(Path::new("/proc/999999999/root/f")).unwrap();
     }
 
     #[test]

@@ -5,6 +5,11 @@ use std::process::ExitCode;
 
 use tactus_bundle::BundleError;
 use tactus_environment::kernel::KernelError;
+use tactus_model::bundle::Contents;
+use tactus_model::document::Outcome;
+use tactus_model::event::{RowStatus, RunStatus};
+use tactus_report::analysis::document;
+use tactus_run::ExecuteError;
 use tactus_run::plan::PlanError;
 
 /// How the program ends.
@@ -18,6 +23,30 @@ pub enum Exit {
     Unable,
     /// 3: inconclusive.
     Inconclusive,
+}
+
+impl Exit {
+    /// How the program ends after a run.
+    pub fn of(contents: &Contents) -> Self {
+        let document = document(contents);
+        let outcomes: Vec<Outcome> = document
+            .scenarios
+            .iter()
+            .filter_map(|entry| entry.verdict.as_ref())
+            .map(|verdict| verdict.outcome)
+            .collect();
+        let failed = document.scenarios.iter().any(|entry| entry.status == RowStatus::Failed);
+        let measured = document.scenarios.iter().any(|entry| entry.status == RowStatus::Measured);
+        if outcomes.contains(&Outcome::Fail) {
+            Self::Findings
+        } else if failed || !measured || document.status == RunStatus::Interrupted {
+            Self::Unable
+        } else if outcomes.contains(&Outcome::Inconclusive) {
+            Self::Inconclusive
+        } else {
+            Self::Good
+        }
+    }
 }
 
 impl From<Exit> for ExitCode {
@@ -103,5 +132,17 @@ impl From<KernelError> for Failure {
     fn from(error: KernelError) -> Self {
         let hint = error.hint.clone();
         Self { error: error.into(), hint }
+    }
+}
+
+impl From<ExecuteError> for Failure {
+    fn from(error: ExecuteError) -> Self {
+        match error {
+            ExecuteError::Guardian(error) => Self::new(
+                error,
+                "without a guardian nothing is changed: set TACTUS_CACHE_DIR to a directory that can be written",
+            ),
+            ExecuteError::Bundle(error) => error.into(),
+        }
     }
 }

@@ -5,7 +5,6 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
-use tactus_bundle::BundleError;
 use tactus_model::event::{Event, Stamped, Ticked};
 use tactus_model::latency::{Summary, Totals};
 use tactus_model::message::NoteKind;
@@ -109,7 +108,7 @@ impl Progress {
 }
 
 impl Sink for Progress {
-    fn take(&mut self, stamped: &Stamped) -> Result<(), BundleError> {
+    fn take(&mut self, stamped: &Stamped) {
         match &stamped.event {
             Event::EnvironmentStarting { environment } => {
                 self.left.began_ms = stamped.at_ms;
@@ -148,7 +147,7 @@ impl Sink for Progress {
             }
             Event::RowFinished { row, ending, .. } => {
                 let status = ending.ended.status();
-                let Some(Row { name, planned_ns }) = self.rows.get(*row) else { return Ok(()) };
+                let Some(Row { name, planned_ns }) = self.rows.get(*row) else { return };
                 if status != RowStatus::Skipped {
                     self.left.measuring_ns = self.left.measuring_ns.saturating_sub(*planned_ns);
                 }
@@ -169,7 +168,6 @@ impl Sink for Progress {
             Event::RunFinished { .. } => self.bar.finish_and_clear(),
             _ => {}
         }
-        Ok(())
     }
 }
 
@@ -223,7 +221,7 @@ fn line_in(all: &MultiProgress) -> ProgressBar {
 }
 
 impl Sink for Lines {
-    fn take(&mut self, stamped: &Stamped) -> Result<(), BundleError> {
+    fn take(&mut self, stamped: &Stamped) {
         match &stamped.event {
             Event::RunFinished { .. } => {
                 for bar in self.threads.values().chain(self.values.values()) {
@@ -239,7 +237,6 @@ impl Sink for Lines {
             }
             _ => {}
         }
-        Ok(())
     }
 }
 

@@ -128,7 +128,7 @@ impl Cell {
     fn start(setting: &Setting<'_>, options: &Options<'_>) -> Result<Self, StartError> {
         let system = setting.system;
         let jailhouse = Jailhouse::new(system, options.command).of_run(setting.guardian);
-        let mut ends = Ends::new(&jailhouse);
+        let mut ends = Ends::new(&jailhouse, setting);
         let mut notes = Vec::new();
         let config = options.cell.unwrap_or_default();
         let bytes = system.read(Path::new(config)).map_err(|error| cannot(config, error))?;
@@ -338,9 +338,7 @@ JAILHOUSE_CELL_VIRTUAL_CONSOLE_PERMITTED"
     }
 
     fn stop(&mut self) {
-        for words in self.ends.take_back() {
-            tracing::warn!("{words}");
-        }
+        self.ends.take_back();
         if let Console::Follower(child) = &mut self.console {
             child.kill();
         }

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
-use tactus_model::activity::Off;
+use tactus_model::catalogue::fault::Off;
 use tactus_model::message::{End, FromProbe, NoteKind, ToProbe};
-use tactus_system::guardian::block_undos;
+use tactus_model::undo::block::undos;
 use tactus_system::{Child, Connection, Invocation, Remote, System};
 
 use super::conversation::{Conversation, PATIENCE, Speaks, listen};
@@ -156,8 +156,10 @@ fn the_worker_alone(guest: &Remote, first: &mut Conversation) {
 fn both(guest: &Remote, first: &mut Conversation) {
     let guardian = first.guardian().within(guest, "guest").unwrap();
     let fault = block(Off::Interrupts, None);
-    let promises: Vec<_> =
-        block_undos(&fault, guest).into_iter().map(|how| guardian.promise(how).unwrap()).collect();
+    let promises: Vec<_> = undos(&fault, |path| guest.text(path))
+        .into_iter()
+        .map(|how| guardian.promise(how).unwrap())
+        .collect();
     let mut second = Second::start(guest);
     // Prepared, and waiting for its orders: it does not look after its worker meanwhile.
     second.block(false);

@@ -6,8 +6,7 @@
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tactus_model::activity::Measure;
-use tactus_model::catalogue::Item;
+use tactus_model::catalogue::{Item, Measure};
 use tactus_model::message::Note;
 use tactus_model::outcome::{Repeats, ValueResult};
 
@@ -125,7 +124,7 @@ impl Measured {
 mod tests {
     use super::super::Operation;
     use super::*;
-    use tactus_model::catalogue::os::SYSTEM_CALL;
+    use tactus_model::catalogue::measure::os::SYSTEM_CALL;
 
     /// An operation that has the CPU for about a microsecond.
     fn busy(batch: u64) -> u64 {

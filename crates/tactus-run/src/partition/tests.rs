@@ -56,7 +56,7 @@ impl Drop for Promised {
 
 fn made(machine: &Memory, wanted: Partition, measured: &str) -> (Result<Divided<Promised>, String>, Kept) {
     let kept = Kept::default();
-    let promise = |how: Undo| Ok(Promised(tactus_system::guardian::sentence(&how), Rc::clone(&kept)));
+    let promise = |how: Undo| Ok(Promised(how.to_string(), Rc::clone(&kept)));
     let divided = make(machine, "1", wanted, &set(measured), &set("0-3"), promise);
     (divided, Rc::clone(&kept))
 }
@@ -85,8 +85,8 @@ fn intel_ways_are_taken_from_the_end_that_devices_leave_alone() {
     assert_eq!(
         *kept.borrow(),
         [
-            "removed the empty directory /sys/fs/resctrl/tactus-1-others",
-            "removed the empty directory /sys/fs/resctrl/tactus-1-measured",
+            "removing the empty directory /sys/fs/resctrl/tactus-1-others",
+            "removing the empty directory /sys/fs/resctrl/tactus-1-measured",
         ],
         "newest first"
     );
@@ -168,7 +168,7 @@ fn resctrl_is_mounted_where_the_kernel_has_it_and_unmounted_again() {
     let busy = with.answer(&["mount"], 32, "", "mount: permission denied\n");
     let (refused, kept) = made(&busy, parts(Some(50), None), "2-3");
     assert_eq!(refused.err().unwrap(), "resctrl cannot be mounted: mount: permission denied");
-    assert_eq!(*kept.borrow(), ["detached the mount /sys/fs/resctrl"]);
+    assert_eq!(*kept.borrow(), ["detaching the mount /sys/fs/resctrl"]);
     assert_eq!(busy.calls(), [["mount", "-t", "resctrl", "resctrl", "/sys/fs/resctrl"]]);
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tactus_environment::{Environment, Layout};
-use tactus_model::bundle::{Present, RowResult};
+use tactus_model::bundle::{Asked, Present, RowResult};
 use tactus_model::control::ControlBy;
 use tactus_model::message::{Activity, Peer};
 use tactus_model::partition::Partition;
@@ -26,6 +26,19 @@ pub struct Choices {
     pub no_side_effects: bool,
     /// The state that the machine is in, where the plan declares states.
     pub state: Option<Present>,
+}
+
+impl Choices {
+    /// The same, as a bundle keeps it.
+    #[must_use]
+    pub fn asked(&self) -> Asked {
+        Asked {
+            quick: self.quick,
+            duration_ns: self.duration.map(|duration| duration.0),
+            only: self.only.clone(),
+            no_side_effects: self.no_side_effects,
+        }
+    }
 }
 
 /// An environment on this machine.

@@ -10,7 +10,7 @@ use tactus_model::wire::Item;
 
 use super::host_side::outside;
 use super::{Failure, POLL_INTERVAL, STOP_TIMEOUT, ScenarioRun};
-use crate::engine::Context;
+use crate::context::Context;
 use crate::session::{Arrival, Session};
 
 /// How long a probe may be silent while it measures, beyond its ticks. Generous: an emulated guest

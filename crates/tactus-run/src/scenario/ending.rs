@@ -4,7 +4,7 @@ use tactus_model::event::Event;
 use tactus_model::outcome::Ending;
 
 use super::ScenarioRun;
-use crate::engine::{Context, RunError};
+use crate::context::{Context, RunError};
 
 /// How a row ended, and after how long; where the probe could not say that, none: as far as its ticks came.
 pub(super) struct Ended {

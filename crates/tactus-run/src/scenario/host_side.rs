@@ -4,13 +4,13 @@
 use std::time::Instant;
 
 use tactus_model::CpuSet;
-use tactus_model::activity::Fault;
+use tactus_model::catalogue::Fault;
 use tactus_model::event::Event;
-use tactus_model::message::What;
+use tactus_model::message::{Note, What};
 use tactus_model::partition::CacheUse;
 
 use super::{Failure, ScenarioRun};
-use crate::engine::Context;
+use crate::context::Context;
 use crate::partition;
 use crate::plan::{ResolvedActivity, ResolvedScenario};
 use crate::vcpu_watch::{Hold, Watch};
@@ -51,7 +51,8 @@ impl ScenarioRun<'_> {
     }
 
     /// Watches over the threads that run virtual CPUs, and begins to hold those that are to be held.
-    pub(super) fn watch(&mut self, context: &Context<'_>) -> Result<(), Failure> {
+    pub(super) fn watch(&mut self, context: &mut Context<'_>) -> Result<(), Failure> {
+        let mut unwatched = Vec::new();
         for session in &mut self.sessions {
             let holds: Vec<Hold> = holds(self.planned, &session.name).collect();
             let threads = session.running.vcpus();
@@ -70,8 +71,15 @@ impl ScenarioRun<'_> {
                 Ok(watch) => self.watches.push((session.number, watch)),
                 Err(why) if asked => return Err(Failure::Refused(format!("{}: {why}", session.name))),
                 // Without the host's record the guest is measured all the same.
-                Err(error) => tracing::debug!(%error, "no watch over virtual CPUs"),
+                Err(why) => {
+                    let words =
+                        format!("how long its virtual CPUs waited for the machine is not known: {why}");
+                    unwatched.push((session.name.clone(), Note::info(words)));
+                }
             }
+        }
+        for (environment, note) in unwatched {
+            context.emit(Event::Noted { environment: Some(environment), note })?;
         }
         Ok(())
     }

@@ -3,17 +3,17 @@
 use std::time::Duration;
 
 use tactus_model::Evidence;
-use tactus_model::activity::Fault;
+use tactus_model::catalogue::Fault;
 use tactus_model::control::ControlBy;
 use tactus_model::event::Event;
 use tactus_model::message::{Activity, Job, ToProbe, What};
 use tactus_model::outcome::Yields;
+use tactus_model::undo::block::undos;
 use tactus_system::System;
 use tactus_system::guardian::Guardian;
-use tactus_system::guardian::block_undos;
 
 use super::{Failure, ScenarioRun};
-use crate::engine::Context;
+use crate::context::Context;
 use crate::session::Session;
 use crate::settings::{Settings, settings};
 
@@ -97,7 +97,8 @@ impl ScenarioRun<'_> {
             }
             None => (context.guardian, context.system),
         };
-        for how in faults.into_iter().chain(proving).flat_map(|fault| block_undos(fault, system)) {
+        for how in faults.into_iter().chain(proving).flat_map(|fault| undos(fault, |path| system.text(path)))
+        {
             self.promises.push(guardian.promise(how).map_err(failed)?);
         }
         Ok(())

@@ -9,7 +9,7 @@ use tactus_model::message::{Note, PROTOCOL};
 use tactus_system::System;
 
 use super::{Failure, ScenarioRun};
-use crate::engine::Context;
+use crate::context::Context;
 
 /// How long an environment may take until its probe's first word.
 const PATIENCE: Duration = Duration::from_secs(90);

@@ -2,13 +2,12 @@
 //! back when the run ends in any way. A small process holds the other end of a pipe and takes back
 //! what a dead run could not; the next command takes back what even the guardian could not.
 
-mod block_undo;
+mod actions;
 mod journal;
 mod recover;
 mod run;
-mod undo;
+mod warnings;
 
-pub use block_undo::block_undos;
 pub use recover::recover;
 pub use run::{Guardian, Promise, Workspace};
-pub use undo::sentence;
+pub use warnings::Warnings;

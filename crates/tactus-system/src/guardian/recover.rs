@@ -4,10 +4,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use tactus_model::undo::{Entry, Undo, outstanding};
+use tactus_model::undo::{Entry, Undo, marked, outstanding, undo};
 
+use super::actions::SystemActions;
 use super::journal::Journal;
-use super::undo::{marked, sentence, undo};
 use crate::{System, state_dir};
 
 /// How long the guardian of a run that has just died may take.
@@ -44,19 +44,16 @@ fn undo_journal(path: &Path, system: &dyn System) -> io::Result<Vec<String>> {
     let mut left = false;
     for (id, how) in outstanding(&text) {
         let idle = nothing_to_do(&how, system);
-        match undo(&how, system) {
+        match undo(&how, &SystemActions(system)) {
             Ok(()) => {
                 journal.write(&Entry::Done { id })?;
                 if !idle {
-                    sentences.push(format!("an earlier run did not end well: {}", sentence(&how)));
+                    sentences.push(format!("an earlier run did not end well; undone by {how}"));
                 }
             }
             Err(error) => {
                 left = true;
-                sentences.push(format!(
-                    "an earlier run did not end well, and this failed: {}: {error}",
-                    sentence(&how)
-                ));
+                sentences.push(format!("an earlier run did not end well, and {how} failed: {error}"));
             }
         }
     }
@@ -69,7 +66,7 @@ fn undo_journal(path: &Path, system: &dyn System) -> io::Result<Vec<String>> {
 /// Whether taking this back changes nothing, so that nobody need hear of it.
 fn nothing_to_do(how: &Undo, system: &dyn System) -> bool {
     match how {
-        Undo::KillMarked(id) => marked(id, system).is_empty(),
+        Undo::KillMarked(id) => marked(id, &SystemActions(system)).is_ok_and(|alive| alive.is_empty()),
         Undo::Remove(path) | Undo::RemoveEmpty(path) | Undo::Unmount(path) => !system.exists(path),
         Undo::Write { path, value } => {
             system.text(&path.to_string_lossy()).is_some_and(|now| now.trim() == value.trim())

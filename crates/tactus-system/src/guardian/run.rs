@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use tactus_model::undo::{Entry, MARKER, Undo};
+use tactus_model::message::Note;
+use tactus_model::undo::{Entry, MARKER, Undo, undo};
 
+use super::actions::SystemActions;
 use super::journal::Journal;
-use super::undo::undo;
+use super::warnings::Warnings;
 use crate::probe;
 use crate::{Child, Invocation, Remote, System, cache_dir, state_dir};
 
@@ -25,6 +27,7 @@ struct Inner {
     system: Arc<dyn System>,
     id: String,
     state: Mutex<State>,
+    warnings: Warnings,
 }
 
 struct State {
@@ -67,11 +70,7 @@ impl Guardian {
         let mut process = system.spawn(&Invocation::new(words))?;
         let pipe = process.take_stdin();
         let state = State { ledger: Ledger::Journal(journal), pipe, process: Some(process), next: 0 };
-        let guardian =
-            Self { inner: Arc::new(Inner { system: system.share(), id, state: Mutex::new(state) }) };
-        let everybody = Undo::KillMarked(guardian.id().to_owned());
-        guardian.inner.write_down(&everybody)?;
-        Ok(guardian)
+        Self::begin(system, id, state, Warnings::default())
     }
 
     /// The guardian of what this run makes on the system of one of its environments: that one's probe,
@@ -82,17 +81,26 @@ impl Guardian {
     pub fn within(&self, system: &Remote, place: &str) -> io::Result<Self> {
         let id = format!("{}-{}", self.id(), tactus_model::bundle::slug(place));
         let state = State { ledger: Ledger::Probe(system.clone()), pipe: None, process: None, next: 0 };
-        let guardian =
-            Self { inner: Arc::new(Inner { system: system.share(), id, state: Mutex::new(state) }) };
-        let everybody = Undo::KillMarked(guardian.id().to_owned());
-        guardian.inner.write_down(&everybody)?;
-        Ok(guardian)
+        Self::begin(system, id, state, self.warnings().clone())
+    }
+
+    fn begin(system: &dyn System, id: String, state: State, warnings: Warnings) -> io::Result<Self> {
+        let everybody = Undo::KillMarked(id.clone());
+        let inner = Inner { system: system.share(), id, state: Mutex::new(state), warnings };
+        inner.write_down(&everybody)?;
+        Ok(Self { inner: Arc::new(inner) })
     }
 
     /// The name of this run, which is part of the names of what it makes.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.inner.id
+    }
+
+    /// For what this run must say and nobody is there to be told.
+    #[must_use]
+    pub fn warnings(&self) -> &Warnings {
+        &self.inner.warnings
     }
 
     /// The variable that every process of the run must have in its environment.
@@ -123,22 +131,48 @@ impl Guardian {
         Ok(Workspace { dir, _promise: promise })
     }
 
-    /// Ends the run: the guardian takes back whatever is left, and goes.
-    pub fn finish(self) {
+    /// Ends the run: the guardian takes back whatever is left, and goes. Returns the warnings that nobody
+    /// has taken, and what it could not take back.
+    pub fn finish(self) -> Vec<Note> {
         let (pipe, process) = {
             let mut state = self.inner.state();
             (state.pipe.take(), state.process.take())
         };
         drop(pipe);
-        let Some(mut process) = process else { return };
+        if let Some(process) = process {
+            self.await_end(process);
+        }
+        self.warnings().take()
+    }
+
+    fn await_end(&self, mut process: Box<dyn Child>) {
         let until = Instant::now() + STOP_TIMEOUT;
-        while matches!(process.try_wait(), Ok(None)) {
-            if Instant::now() > until {
-                // It goes on without us rather than dying with its work half done.
-                std::mem::forget(process);
-                return;
+        let code = loop {
+            match process.try_wait() {
+                Ok(None) if Instant::now() > until => {
+                    // It goes on without us rather than dying with its work half done.
+                    std::mem::forget(process);
+                    let words = format!("after {} s the guardian still undoes", STOP_TIMEOUT.as_secs());
+                    return self
+                        .warnings()
+                        .add(Note::obstacle(words, "it goes on; the next command looks after it"));
+                }
+                Ok(None) => std::thread::sleep(Duration::from_millis(2)),
+                Ok(Some(code)) => break code,
+                Err(_) => break None,
             }
-            std::thread::sleep(Duration::from_millis(2));
+        };
+        if code == Some(0) {
+            return;
+        }
+        let said = process.stderr();
+        let mut words: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
+        if words.is_empty() {
+            words.push("the guardian died");
+        }
+        for line in words {
+            let line = line.trim_start_matches("tactus-probe: guardian: ");
+            self.warnings().add(Note::obstacle(line, "the next command tries again"));
         }
     }
 }
@@ -197,7 +231,7 @@ impl Promise {
     /// # Errors
     /// When something is left; the guardian will try again at the end of the run.
     pub fn revert(mut self) -> io::Result<()> {
-        self.take_back()
+        self.how.take().map_or(Ok(()), |how| self.take_back(&how))
     }
 
     /// Nothing is left to take back: what it is about has gone by itself.
@@ -212,9 +246,8 @@ impl Promise {
         self.how = None;
     }
 
-    fn take_back(&mut self) -> io::Result<()> {
-        let Some(how) = self.how.take() else { return Ok(()) };
-        undo(&how, &*self.inner.system)?;
+    fn take_back(&self, how: &Undo) -> io::Result<()> {
+        undo(how, &SystemActions(&*self.inner.system))?;
         self.done();
         Ok(())
     }
@@ -227,11 +260,13 @@ impl Promise {
 
 impl Drop for Promise {
     fn drop(&mut self) {
-        if let Err(error) = self.take_back()
+        if let Some(how) = self.how.take()
+            && let Err(error) = self.take_back(&how)
             // The probe through which it would have been done has done it, or its system is gone.
             && error.kind() != io::ErrorKind::BrokenPipe
         {
-            tracing::warn!(%error, "could not be taken back now; the guardian tries again at the end");
+            let hint = "the guardian tries again at the end of the run";
+            self.inner.warnings.add(Note::obstacle(format!("{how} failed: {error}"), hint));
         }
     }
 }

@@ -6,16 +6,15 @@ use std::time::Duration;
 
 use tactus_environment as environment;
 use tactus_model::Nanos;
-use tactus_model::activity::Measure;
+use tactus_model::catalogue::Measure;
 use tactus_model::facts::Facts;
 use tactus_model::finding::Role;
 use tactus_model::plan::{Environment, Plan, Scenario};
 use tactus_run::plan::{Choices, Source};
 use tactus_run::{Interrupt, ProbeFactsError, probe_facts};
-use tactus_system::guardian::Guardian;
 use tactus_system::{Real, topology};
 
-use super::perform::prepare;
+use super::execute::prepare;
 use crate::exit::Failure;
 
 /// A system whose facts are known.
@@ -68,20 +67,21 @@ pub fn inside(spec: &Environment) -> Result<Seen, Failure> {
         return here();
     }
     let resolved = prepare(&plan(spec), &Source::new("the command line", ""), &Choices::default())?;
-    let failed =
-        |error: io::Error| Failure::new(error, "without a guardian nothing is started: set TACTUS_CACHE_DIR");
     let interrupt = Interrupt::listen()?;
-    let guardian = Guardian::start(&Real).map_err(failed)?;
-    let workspace = guardian.workspace().map_err(failed)?;
     eprintln!("starting {kind} ...");
-    let looked = probe_facts(&resolved, &Real, &guardian, &topology(&Real), workspace.path(), &interrupt);
-    drop(workspace);
-    guardian.finish();
-    let facts = looked.map_err(|error| {
+    let (facts, notes) = probe_facts(&resolved, &Real, &interrupt);
+    for note in notes {
+        eprintln!("note: {kind}: {}", note.text);
+        if let Some(hint) = &note.hint {
+            eprintln!("hint: {hint}");
+        }
+    }
+    let facts = facts.map_err(|error| {
         let hint = match &error {
             ProbeFactsError::NotUp(_) => {
                 "`tactus environments` says what is usable here and what would make the rest so"
             }
+            ProbeFactsError::Guardian(_) => "without a guardian nothing is started: set TACTUS_CACHE_DIR",
             ProbeFactsError::Run(_) | ProbeFactsError::Interrupted => "nothing was changed",
         };
         Failure::new(anyhow::anyhow!("{kind} could not be looked at: {error}"), hint)
@@ -106,7 +106,7 @@ fn plan(spec: &Environment) -> Plan {
     let scenario = Scenario {
         name: Some(format!("a look at {}", spec.kind)),
         environment: Some(spec.kind.clone()),
-        measurement: Some(Measure::Timer(tactus_model::activity::Timer::default())),
+        measurement: Some(Measure::Timer(tactus_model::catalogue::measure::Timer::default())),
         duration: Some(Nanos::from_secs(1)),
         ..Scenario::default()
     };

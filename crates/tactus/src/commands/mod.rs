@@ -3,13 +3,13 @@
 mod audit;
 mod completions;
 mod environments;
+mod execute;
 mod explain;
 mod facts;
 mod generate;
 mod kernel;
 mod man;
 mod measure;
-mod perform;
 mod probe;
 mod prove;
 mod report;

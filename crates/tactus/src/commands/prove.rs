@@ -9,12 +9,13 @@ use tactus_model::cpus::CpuRequest;
 use tactus_model::plan::Plan;
 use tactus_report::document;
 use tactus_report::render::text::{Style, worth};
+use tactus_run::Destination;
 use tactus_run::plan::{Choices, Source};
 use tactus_run::prove::{Request, plan};
 use tactus_system::{Real, System};
 
+use super::execute::{prepare, run as execute};
 use super::facts;
-use super::perform::{Bundle, exit, perform, prepare};
 use super::run::default_dir;
 use crate::cli::Prove;
 use crate::exit::{Exit, Failure};
@@ -43,17 +44,17 @@ pub fn prove(arguments: &Prove) -> Result<Exit, Failure> {
     let tested = plan.proof.iter().filter(|proof| proof.reason.is_none()).count();
     eprintln!("{tested} settings in {} measurements: about {about}, and starting up", plan.scenario.len());
     let out = arguments.out.clone().unwrap_or_else(|| default_dir(&plan.name));
-    let mut progress = Progress::new(&resolved);
-    let performed = perform(&resolved, &Choices::default(), &Bundle::New(&out, &plan), &mut progress)?;
-    let report = super::report::html(&performed.dir, &performed.contents)?;
+    let progress = Progress::new(&resolved);
+    let executed = execute(&resolved, &Choices::default(), Destination::New(&out, &plan), progress)?;
+    let report = super::report::html(&executed.dir, &executed.contents)?;
     if arguments.json {
-        output::json(&document(&performed.contents))?;
+        output::json(&document(&executed.contents))?;
         eprintln!("report: {}", report.display());
     } else {
-        let table = worth(&performed.contents, Style { colour: output::colour(), width: output::width() });
+        let table = worth(&executed.contents, Style { colour: output::colour(), width: output::width() });
         output::data(&format!("{table}\nreport: {}\n", report.display()))?;
     }
-    Ok(exit(&performed.contents))
+    Ok(Exit::of(&executed.contents))
 }
 
 /// The plan of pairs.

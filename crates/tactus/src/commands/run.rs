@@ -7,11 +7,11 @@ use tactus_model::bundle::Present;
 use tactus_model::plan::{OTHER_STATE, Plan};
 use tactus_report::document;
 use tactus_report::render::text::{Style, render};
-use tactus_run::keep_complete;
 use tactus_run::plan::{Choices, STUDIES, Source, parse, study, this_machine};
+use tactus_run::{Destination, keep_complete};
 use tactus_system::Real;
 
-use super::perform::{Bundle, asked, describe, exit, perform, prepare, present};
+use super::execute::{prepare, present, run as execute};
 use crate::cli::Run;
 use crate::exit::{Exit, Failure};
 use crate::live::Progress;
@@ -36,7 +36,7 @@ pub fn run(arguments: &Run) -> Result<Exit, Failure> {
     if let Some(resumed) = &resumed {
         resumed.same_plan(&plan)?;
         if !arguments.force {
-            resumed.same_machine(&describe(&Real))?;
+            resumed.same_machine(&tactus_run::describe(&Real))?;
         }
         choices = as_before(resumed, &choices)?;
     }
@@ -52,21 +52,21 @@ pub fn run(arguments: &Run) -> Result<Exit, Failure> {
             let kept = keep_complete(resumed, &mut resolved)?;
             let of = resolved.scenarios.len();
             eprintln!("going on with {}: {kept} of {of} scenarios are complete", out.display());
-            Bundle::Again(&out, resumed)
+            Destination::Resume(resumed)
         }
-        None => Bundle::New(&out, &plan),
+        None => Destination::New(&out, &plan),
     };
-    let mut progress = Progress::new(&resolved);
-    let performed = perform(&resolved, &choices, &into, &mut progress)?;
-    let report = super::report::html(&performed.dir, &performed.contents)?;
+    let progress = Progress::new(&resolved);
+    let executed = execute(&resolved, &choices, into, progress)?;
+    let report = super::report::html(&executed.dir, &executed.contents)?;
     if arguments.json {
-        output::json(&document(&performed.contents))?;
+        output::json(&document(&executed.contents))?;
         eprintln!("report: {}", report.display());
     } else {
-        let table = render(&performed.contents, Style { colour: output::colour(), width: output::width() });
+        let table = render(&executed.contents, Style { colour: output::colour(), width: output::width() });
         output::data(&format!("{table}\nreport: {}\n", report.display()))?;
     }
-    Ok(exit(&performed.contents))
+    Ok(Exit::of(&executed.contents))
 }
 
 /// Whether there is something in a directory.
@@ -77,7 +77,7 @@ fn is_filled(dir: &Path) -> bool {
 /// What the bundle was begun with. Options that were given must be the same.
 fn as_before(resumed: &Resumed, given: &Choices) -> Result<Choices, Failure> {
     let then = resumed.contents.manifest.asked.clone().unwrap_or_default();
-    let now = asked(given);
+    let now = given.asked();
     let differs = [
         ("--quick", now.quick && !then.quick),
         ("--duration", now.duration_ns.is_some() && now.duration_ns != then.duration_ns),

@@ -3,8 +3,9 @@
 
 use std::time::Duration;
 
+use tactus_model::message::Note;
 use tactus_model::undo::Undo;
-use tactus_system::guardian::Promise;
+use tactus_system::guardian::{Promise, Warnings};
 
 use super::cells::{self, Cell};
 use super::command::Jailhouse;
@@ -21,12 +22,14 @@ pub struct Ends {
     jailhouse: Jailhouse,
     cell: Option<(String, Promise)>,
     hypervisor: Option<Promise>,
+    warnings: Warnings,
 }
 
 impl Ends {
     /// Nothing yet.
-    pub fn new(jailhouse: &Jailhouse) -> Self {
-        Self { jailhouse: jailhouse.clone(), cell: None, hypervisor: None }
+    pub fn new(jailhouse: &Jailhouse, setting: &Setting<'_>) -> Self {
+        let warnings = setting.guardian.warnings().clone();
+        Self { jailhouse: jailhouse.clone(), cell: None, hypervisor: None, warnings }
     }
 
     /// Promises that Jailhouse is disabled; to be called before it is enabled.
@@ -48,28 +51,24 @@ impl Ends {
         Ok(())
     }
 
-    /// Takes everything back. Returns a sentence about each thing that is left.
-    pub fn take_back(&mut self) -> Vec<String> {
-        let mut left = Vec::new();
+    /// Takes everything back. What is left is a warning, and is tried once more at the end of the run.
+    pub fn take_back(&mut self) {
         if let Some((name, promise)) = self.cell.take() {
-            match self.destroy(&name) {
-                Ok(()) => promise.forget(),
-                Err(words) => {
-                    left.push(words);
-                    keep_for_the_guardian(promise);
-                }
-            }
+            self.settle(promise, self.destroy(&name));
         }
         if let Some(promise) = self.hypervisor.take() {
-            match self.disable() {
-                Ok(()) => promise.forget(),
-                Err(words) => {
-                    left.push(words);
-                    keep_for_the_guardian(promise);
-                }
+            self.settle(promise, self.disable());
+        }
+    }
+
+    fn settle(&self, promise: Promise, ended: Result<(), String>) {
+        match ended {
+            Ok(()) => promise.forget(),
+            Err(words) => {
+                self.warnings.add(Note::obstacle(words, "the guardian asks once more at the end of the run"));
+                promise.defer();
             }
         }
-        left
     }
 
     fn destroy(&self, name: &str) -> Result<(), String> {
@@ -113,15 +112,8 @@ impl Ends {
 
 impl Drop for Ends {
     fn drop(&mut self) {
-        for words in self.take_back() {
-            tracing::warn!("{words}");
-        }
+        self.take_back();
     }
-}
-
-/// It stays written down, and is tried once more at the end of the run and by the next command.
-fn keep_for_the_guardian(promise: Promise) {
-    std::mem::forget(promise);
 }
 
 fn promise(setting: &Setting<'_>, words: Vec<String>) -> Result<Promise, StartError> {

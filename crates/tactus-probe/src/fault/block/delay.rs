@@ -3,19 +3,22 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
-use tactus_model::activity::Off;
-use tactus_model::undo::Undo;
+use tactus_model::catalogue::fault::Off;
+use tactus_model::undo::block::{MODULE, PARAMETERS, unload};
+use tactus_model::undo::{Actions, undo};
 
 use super::{No, Wanted, no};
+use crate::actions::LocalSystem;
 use crate::fault::{Count, Disturbance, Held, repeat};
-use crate::guardian::run;
 use crate::sys;
 use crate::worker::promise;
 
-const MODULE: &str = "preemptirq_delay_test";
 const TRIGGER: &str = "/sys/kernel/preemptirq_delay_test/trigger";
-const PARAMETERS: &str = "/sys/module/preemptirq_delay_test/parameters/";
+
+/// How long loading may take.
+const LOADING: Duration = Duration::from_secs(20);
 
 /// The module, loaded, until it is told to go.
 struct Loaded;
@@ -34,10 +37,11 @@ pub(super) fn prepare(wanted: &Wanted<'_>) -> Result<Disturbance, No> {
         ("burst_size=", "1".to_owned()),
         ("cpu_affinity=", cpu.to_string()),
     ];
-    promise(&Undo::Run(["modprobe", "-r", MODULE].map(str::to_owned).into()));
+    promise(&unload());
     let mut words = vec!["modprobe".to_owned(), MODULE.to_owned()];
     words.extend(values.iter().map(|(name, value)| [*name, value].concat()));
-    run(&words);
+    // What has come of it is seen below.
+    let _ = LocalSystem.run(&words, LOADING);
     let loaded = Loaded;
     // Where it is not there, or is an older one that passes over what it does not know.
     for (name, value) in &values {
@@ -69,7 +73,7 @@ impl Held for Loaded {
 
     fn end(&mut self) -> Result<Count, String> {
         if Path::new(PARAMETERS).exists() {
-            run(&["modprobe", "-r", MODULE].map(str::to_owned));
+            let _ = undo(&unload(), &LocalSystem);
         }
         if Path::new(PARAMETERS).exists() {
             Err([MODULE, " cannot be unloaded"].concat())

@@ -12,8 +12,11 @@ use std::io::ErrorKind;
 
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use tactus_model::CpuSet;
-use tactus_model::activity::Off;
+use tactus_model::catalogue::fault::Off;
 use tactus_model::undo::Undo;
+use tactus_model::undo::block::{
+    self, HWLAT, IRQ_DISABLE, OSNOISE, PREEMPT_DISABLE, ROOTS, Shared, WORKLOAD,
+};
 
 use super::{No, Wanted, no, wrong};
 use crate::fault::{Count, Disturbance, Held};
@@ -21,20 +24,17 @@ use crate::sys::{self, SchedAttr};
 use crate::worker::promise;
 
 /// Where tracefs is, or is mounted for this process alone.
-const ROOT: &str = "/sys/kernel/tracing/";
+const ROOT: &str = ROOTS[0];
 
 /// A tracer and what it changed.
 struct Tracer {
-    /// `hwlat` or `osnoise`.
-    name: &'static str,
-    /// Its instance, below [`ROOT`]; empty: removed.
-    instance: String,
-    /// What its threads are called before the number of their CPU.
-    comm: &'static str,
+    which: &'static block::Tracer,
+    /// Its instance is there.
+    claimed: bool,
     cpus: CpuSet,
     above: u32,
     /// Files below [`ROOT`] and what they said, in the order in which they were written.
-    former: Vec<(&'static str, String)>,
+    former: Vec<(Shared, String)>,
 }
 
 /// By the hwlat tracer, with interrupts off.
@@ -42,33 +42,33 @@ pub(super) fn hwlat(wanted: &Wanted<'_>) -> Result<Disturbance, No> {
     if wanted.off == Off::Preemption {
         return no(false, &["the hwlat tracer keeps interrupts off, not preemption alone"]);
     }
-    let mut tracer = Tracer::claim("hwlat", "hwlatd/", wanted)?;
-    match read("hwlat_detector/mode") {
+    let mut tracer = Tracer::claim(&HWLAT, wanted)?;
+    match read(Shared::MODE.path()) {
         Ok(modes) => {
-            let mode = modes.split(['[', ']']).nth(1).unwrap_or("round-robin").to_owned();
-            tracer.change("hwlat_detector/mode", mode, "per-cpu")?;
+            let mode = block::mode(&modes).unwrap_or("round-robin").to_owned();
+            tracer.change(Shared::MODE, mode, "per-cpu")?;
         }
         // Before Linux 5.15 it goes from one CPU to the next.
         Err(_) if wanted.cpus.len() == 1 => {}
         Err(_) => return no(false, &["the hwlat tracer of this kernel blocks one CPU at a time"]),
     }
-    tracer.pair("hwlat_detector/width", "hwlat_detector/window", wanted)?;
+    tracer.times(wanted)?;
     tracer.own("tracing_cpumask", &tactus_model::change::to_mask(wanted.cpus))?;
     tracer.ready()
 }
 
 /// By the osnoise tracer, with interrupts or preemption off.
 pub(super) fn osnoise(wanted: &Wanted<'_>) -> Result<Disturbance, No> {
-    let mut tracer = Tracer::claim("osnoise", "osnoise/", wanted)?;
-    let options = read("osnoise/options").unwrap_or_default();
-    let (irq, preempt) = ("OSNOISE_IRQ_DISABLE", "OSNOISE_PREEMPT_DISABLE");
-    let needed = if wanted.off == Off::Interrupts { irq } else { preempt };
-    for (option, on) in [(irq, needed == irq), (preempt, needed == preempt), ("OSNOISE_WORKLOAD", true)] {
+    let mut tracer = Tracer::claim(&OSNOISE, wanted)?;
+    let options = read(Shared::OPTIONS.path()).unwrap_or_default();
+    let needed = if wanted.off == Off::Interrupts { IRQ_DISABLE } else { PREEMPT_DISABLE };
+    for option in [IRQ_DISABLE, PREEMPT_DISABLE, WORKLOAD] {
+        let on = option == needed || option == WORKLOAD;
         let not = ["NO_", option].concat();
         let (is_on, is_off) = (has(&options, option), has(&options, &not));
         match (on, is_on, is_off) {
-            (true, false, true) => tracer.change("osnoise/options", not, option)?,
-            (false, true, _) => tracer.change("osnoise/options", option.to_owned(), &not)?,
+            (true, false, true) => tracer.change(Shared::OPTIONS, not, option)?,
+            (false, true, _) => tracer.change(Shared::OPTIONS, option.to_owned(), &not)?,
             (true, false, false) if option == needed => {
                 return no(false, &["the osnoise tracer of this kernel has no option ", option]);
             }
@@ -76,11 +76,11 @@ pub(super) fn osnoise(wanted: &Wanted<'_>) -> Result<Disturbance, No> {
         }
     }
     // At a limit it would stop.
-    for limit in ["osnoise/stop_tracing_us", "osnoise/stop_tracing_total_us"] {
+    for limit in Shared::STOPS {
         tracer.set(limit, "0")?;
     }
-    tracer.set("osnoise/cpus", &wanted.cpus.to_string())?;
-    tracer.pair("osnoise/runtime_us", "osnoise/period_us", wanted)?;
+    tracer.set(Shared::CPUS, &wanted.cpus.to_string())?;
+    tracer.times(wanted)?;
     tracer.ready()
 }
 
@@ -89,7 +89,7 @@ fn has(words: &str, wanted: &str) -> bool {
 }
 
 fn at(path: &str) -> String {
-    [ROOT, path].concat()
+    [ROOT, "/", path].concat()
 }
 
 fn read(path: &str) -> Result<String, String> {
@@ -115,8 +115,9 @@ pub(super) fn tracers() -> Result<String, String> {
 
 impl Tracer {
     /// Makes its instance, in which nothing runs yet.
-    fn claim(name: &'static str, comm: &'static str, wanted: &Wanted<'_>) -> Result<Self, No> {
+    fn claim(which: &'static block::Tracer, wanted: &Wanted<'_>) -> Result<Self, No> {
         let tracers = tracers()?;
+        let name = which.name;
         if !has(&tracers, name) {
             return no(false, &["this kernel has no ", name, " tracer (it has ", &tracers, ")"]);
         }
@@ -128,24 +129,24 @@ impl Tracer {
             let current = read(&[&*place, "current_tracer"].concat()).unwrap_or_default();
             // hwlat and osnoise get along with each other; timerlat shares its settings with osnoise.
             if current == name || name == "osnoise" && current == "timerlat" {
-                return no(true, &["the ", &current, " tracer is in use in ", ROOT, &place]);
+                return no(true, &["the ", &current, " tracer is in use in ", &at(&place)]);
             }
         }
-        let instance = ["instances/tactus-", name].concat();
-        if let Err(error) = fs::create_dir(at(&instance)) {
-            return no(error.kind() == ErrorKind::AlreadyExists, &[&wrong(&at(&instance), &error)]);
+        let instance = at(which.instance);
+        if let Err(error) = fs::create_dir(&instance) {
+            return no(error.kind() == ErrorKind::AlreadyExists, &[&wrong(&instance, &error)]);
         }
-        promise(&Undo::RemoveEmpty(at(&instance).into()));
-        let tracer =
-            Self { name, instance, comm, cpus: wanted.cpus.clone(), above: wanted.above, former: Vec::new() };
+        promise(&Undo::RemoveEmpty(instance.into()));
+        let (cpus, above) = (wanted.cpus.clone(), wanted.above);
+        let tracer = Self { which, claimed: true, cpus, above, former: Vec::new() };
         tracer.own("tracing_on", "0")?;
         Ok(tracer)
     }
 
     fn ready(self) -> Result<Disturbance, No> {
-        self.own("current_tracer", self.name)?;
+        self.own("current_tracer", self.which.name)?;
         Ok(Disturbance {
-            way: [self.name, " tracer"].concat(),
+            way: [self.which.name, " tracer"].concat(),
             works: Vec::new(),
             longest: &[],
             held: Some(Box::new(self)),
@@ -154,7 +155,7 @@ impl Tracer {
 
     /// A file of the instance.
     fn path(&self, file: &str) -> String {
-        [&*self.instance, "/", file].concat()
+        [self.which.instance, "/", file].concat()
     }
 
     /// Writes a file of the instance.
@@ -163,31 +164,32 @@ impl Tracer {
     }
 
     /// Writes a file that all instances share; `former` is what puts it back.
-    fn change(&mut self, path: &'static str, former: String, value: &str) -> Result<(), String> {
-        self.keep(path, former);
-        write(path, value)
+    fn change(&mut self, file: Shared, former: String, value: &str) -> Result<(), String> {
+        self.keep(file, former);
+        write(file.path(), value)
     }
 
     /// Keeps what puts a file back, here and with whoever outlives this process.
-    fn keep(&mut self, path: &'static str, former: String) {
-        promise(&Undo::Write { path: at(path).into(), value: former.clone() });
-        self.former.push((path, former));
+    fn keep(&mut self, file: Shared, former: String) {
+        promise(&Undo::Write { path: at(file.path()).into(), value: former.clone() });
+        self.former.push((file, former));
     }
 
-    fn set(&mut self, path: &'static str, value: &str) -> Result<(), String> {
-        let former = read(path)?;
-        if former == value { Ok(()) } else { self.change(path, former, value) }
+    fn set(&mut self, file: Shared, value: &str) -> Result<(), String> {
+        let former = read(file.path())?;
+        if former == value { Ok(()) } else { self.change(file, former, value) }
     }
 
-    /// Sets a time that must never be above the other one, and that other one.
-    fn pair(&mut self, inner: &'static str, outer: &'static str, wanted: &Wanted<'_>) -> Result<(), String> {
-        let (was_inner, was_outer) = (read(inner)?, read(outer)?);
+    /// Sets how long and how often it blocks, of which the first must never be above the second.
+    fn times(&mut self, wanted: &Wanted<'_>) -> Result<(), String> {
+        let [inner, outer] = self.which.times;
+        let (was_inner, was_outer) = (read(inner.path())?, read(outer.path())?);
         // Put back from the last to the first.
         self.keep(inner, was_inner);
         self.keep(outer, was_outer);
         self.change(inner, "1".to_owned(), "1")?;
-        write(outer, &(wanted.every / 1_000).to_string())?;
-        write(inner, &(wanted.length / 1_000).to_string())
+        write(outer.path(), &(wanted.every / 1_000).to_string())?;
+        write(inner.path(), &(wanted.length / 1_000).to_string())
     }
 
     /// What osnoise wrote down: a line for each time.
@@ -226,7 +228,7 @@ impl Held for Tracer {
         for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
             let Ok(thread) = entry.file_name().to_string_lossy().parse::<u32>() else { continue };
             let comm = fs::read_to_string(entry.path().join("comm")).unwrap_or_default();
-            let cpu = comm.trim().strip_prefix(self.comm).and_then(|cpu| cpu.parse::<u32>().ok());
+            let cpu = comm.trim().strip_prefix(self.which.threads).and_then(|cpu| cpu.parse::<u32>().ok());
             if cpu.is_some_and(|cpu| self.cpus.contains(cpu)) {
                 // Where it is refused, blocks come late on a busy CPU, and are blocks all the same.
                 let _ = sys::set_scheduler_of(thread, SchedAttr::fifo(self.above));
@@ -236,19 +238,18 @@ impl Held for Tracer {
     }
 
     fn end(&mut self) -> Result<Count, String> {
-        if self.instance.is_empty() {
+        if !std::mem::take(&mut self.claimed) {
             return Ok(Count::default());
         }
         // Its threads end here.
         let stopped = self.own("tracing_on", "0");
         // hwlat only writes down what it found, and counts nothing.
-        let count = if self.name == "osnoise" { self.samples() } else { None };
-        let path = at(&self.instance);
+        let count = if self.which.name == OSNOISE.name { self.samples() } else { None };
+        let path = at(self.which.instance);
         let removed = fs::remove_dir(&path).map_err(|error| wrong(&path, &error));
-        self.instance.clear();
         let mut result = stopped.and(removed);
-        while let Some((path, former)) = self.former.pop() {
-            result = result.and(write(path, &former));
+        while let Some((file, former)) = self.former.pop() {
+            result = result.and(write(file.path(), &former));
         }
         result.map(|()| count.unwrap_or_default())
     }

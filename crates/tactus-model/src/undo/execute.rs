@@ -1,0 +1,126 @@
+//! How each kind of change is taken back: what is tried, how often, and what counts as done.
+
+use std::io::{self, ErrorKind};
+use std::path::{Component, Path};
+use std::time::Duration;
+
+use super::processes::kill_marked;
+use super::{Undo, remove};
+
+/// How long a command that takes something back may take.
+const COMMAND: Duration = Duration::from_secs(20);
+/// How often a change is tried to be taken back: what a dead process held is freed a little later.
+pub(super) const TRIES: u32 = 20;
+/// Time between two tries.
+pub(super) const PAUSE: Duration = Duration::from_millis(50);
+
+/// What taking back needs of the system that it is done on.
+pub trait Actions {
+    /// Removes a file or a whole directory, as [`remove`] does.
+    ///
+    /// # Errors
+    /// Those of the file system. Here and below, `NotFound` says that there is nothing to take back.
+    fn remove(&self, path: &Path) -> io::Result<()>;
+    /// Removes a directory if it is empty.
+    ///
+    /// # Errors
+    /// Those of rmdir(2).
+    fn remove_empty(&self, path: &Path) -> io::Result<()>;
+    /// Detaches a mount.
+    ///
+    /// # Errors
+    /// Those of umount(2).
+    fn unmount(&self, path: &Path) -> io::Result<()>;
+    /// Writes a file that exists; makes none.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    fn write(&self, path: &Path, value: &[u8]) -> io::Result<()>;
+    /// Runs a command without the mark of a run, to its end or for at most `limit`; how it ends does not
+    /// matter.
+    ///
+    /// # Errors
+    /// When it cannot be started, or `TimedOut` when it was killed.
+    fn run(&self, words: &[String], limit: Duration) -> io::Result<()>;
+    /// The system's processes, without this one.
+    ///
+    /// # Errors
+    /// When they are not known.
+    fn processes(&self) -> io::Result<Vec<u32>>;
+    /// The bytes of a file.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
+    /// Kills a process, without waiting for its end.
+    ///
+    /// # Errors
+    /// Those of kill(2).
+    fn kill(&self, pid: u32) -> io::Result<()>;
+    /// The time since whenever.
+    fn now(&self) -> Duration;
+    /// Waits.
+    fn pause(&self, time: Duration);
+}
+
+/// Takes something back, however often it must be tried. Harmless when there is nothing to take back.
+///
+/// # Errors
+/// Why something is left after that.
+pub fn undo(how: &Undo, actions: &impl Actions) -> io::Result<()> {
+    match how {
+        Undo::KillMarked(marker) => kill_marked(marker, actions),
+        // A program that is not there (any more) has nothing to undo.
+        Undo::Run(words) => gone(actions.run(words, COMMAND)),
+        _ => {
+            let mut tries = 1;
+            loop {
+                match attempt(how, actions) {
+                    Err(error) if tries < TRIES && !is_final(&error) => actions.pause(PAUSE),
+                    result => return result,
+                }
+                tries += 1;
+            }
+        }
+    }
+}
+
+/// Takes back what one attempt can, for those who must not be kept waiting: everything but processes and
+/// what a command takes back.
+///
+/// # Errors
+/// Those of the file system; `InvalidInput` for what is not done so.
+pub fn attempt(how: &Undo, actions: &impl Actions) -> io::Result<()> {
+    let (Undo::Remove(path) | Undo::RemoveEmpty(path) | Undo::Unmount(path) | Undo::Write { path, .. }) = how
+    else {
+        return Err(ErrorKind::InvalidInput.into());
+    };
+    // Those who undo are elsewhere than those who wrote it down: a path must be the same for all.
+    if !path.is_absolute() || path.components().any(|part| part == Component::ParentDir) {
+        return Err(ErrorKind::InvalidInput.into());
+    }
+    gone(match how {
+        Undo::Remove(path) => actions.remove(path),
+        Undo::RemoveEmpty(path) => actions.remove_empty(path),
+        Undo::Write { path, value } => actions.write(path, value.as_bytes()),
+        _ => remove::no_mount(actions.unmount(path)),
+    })
+}
+
+/// What is not there needs not be taken back.
+pub(super) fn gone(result: io::Result<()>) -> io::Result<()> {
+    match result {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        result => result,
+    }
+}
+
+/// What no further try would mend.
+fn is_final(error: &io::Error) -> bool {
+    use ErrorKind::{BrokenPipe, InvalidInput, PermissionDenied, ReadOnlyFilesystem, Unsupported};
+    matches!(
+        error.kind(),
+        // The probe that would have done it has gone.
+        BrokenPipe | InvalidInput | PermissionDenied | ReadOnlyFilesystem | Unsupported
+    )
+}

@@ -1,0 +1,22 @@
+//! What a run must take back, written down before it is done, and how it is taken back.
+//!
+//! A run appends [`Entry`] lines to a journal file and sends the same lines to its guardian. An
+//! action's `undo` is written before the action; `done` after it was taken back. Whoever finds an
+//! entry that is not done (the guardian when the run's pipe closes, the next command after a power
+//! cut) undoes it: processes first, then the newest first.
+//!
+//! The rules of undoing are here and nowhere else; those who undo (the guardian, a probe's session,
+//! the run, the next command) lend them their [`Actions`].
+
+pub mod block;
+mod execute;
+mod journal;
+mod processes;
+mod remove;
+#[cfg(test)]
+mod tests;
+
+pub use execute::{Actions, attempt, undo};
+pub use journal::{Entry, MARKER, Undo, in_order, outstanding};
+pub use processes::{WORKER, kill_marked, marked};
+pub use remove::{Files, remove};

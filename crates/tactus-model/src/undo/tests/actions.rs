@@ -1,0 +1,277 @@
+//! What is tried, how often and in which order, on a system that writes down what is asked of it.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use crate::undo::execute::{PAUSE, TRIES};
+use crate::undo::processes::{DYING, SPARED};
+use crate::undo::{Actions, MARKER, Undo, WORKER, attempt, in_order, undo};
+
+/// A process and how it takes being killed.
+#[derive(Clone)]
+struct Process {
+    mark: &'static str,
+    argument: &'static str,
+    /// When it ends by itself.
+    ends: Option<Duration>,
+    dies: bool,
+    /// What it forks when it is killed.
+    child: Option<u32>,
+}
+
+/// A system that has troubles with some paths, and writes down what is asked of it.
+#[derive(Default)]
+struct Recorded {
+    said: RefCell<Vec<String>>,
+    troubles: RefCell<BTreeMap<PathBuf, Vec<ErrorKind>>>,
+    processes: RefCell<BTreeMap<u32, Process>>,
+    time: Cell<Duration>,
+}
+
+impl Recorded {
+    /// The path is in the way so often.
+    fn trouble(self, path: &str, kind: ErrorKind, times: u32) -> Self {
+        self.troubles.borrow_mut().insert(path.into(), (0..times).map(|_| kind).collect());
+        self
+    }
+
+    fn process(self, pid: u32, process: &Process) -> Self {
+        self.processes.borrow_mut().insert(pid, process.clone());
+        self
+    }
+
+    fn ask(&self, verb: &str, path: &Path) -> io::Result<()> {
+        self.said.borrow_mut().push(format!("{verb} {}", path.display()));
+        match self.troubles.borrow_mut().get_mut(path).and_then(Vec::pop) {
+            Some(kind) => Err(kind.into()),
+            None => Ok(()),
+        }
+    }
+
+    fn said(&self) -> Vec<String> {
+        std::mem::take(&mut *self.said.borrow_mut())
+    }
+}
+
+impl Actions for Recorded {
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        self.ask("remove", path)
+    }
+
+    fn remove_empty(&self, path: &Path) -> io::Result<()> {
+        self.ask("rmdir", path)
+    }
+
+    fn unmount(&self, path: &Path) -> io::Result<()> {
+        self.ask("umount", path)
+    }
+
+    fn write(&self, path: &Path, value: &[u8]) -> io::Result<()> {
+        self.ask(&format!("write {}", String::from_utf8_lossy(value)), path)
+    }
+
+    fn run(&self, words: &[String], limit: Duration) -> io::Result<()> {
+        self.ask(&format!("within {} s", limit.as_secs()), Path::new(&words.join(" ")))
+    }
+
+    fn processes(&self) -> io::Result<Vec<u32>> {
+        let now = self.now();
+        self.processes.borrow_mut().retain(|_, process| process.ends.is_none_or(|end| now < end));
+        Ok(self.processes.borrow().keys().copied().collect())
+    }
+
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        let words: Vec<&str> = path.to_str().unwrap().split('/').collect();
+        let ["", "proc", pid, file] = words[..] else { return Err(ErrorKind::NotFound.into()) };
+        let processes = self.processes.borrow();
+        let process = processes.get(&pid.parse().unwrap()).ok_or(ErrorKind::NotFound)?;
+        Ok(match file {
+            "environ" => format!("A=1\0{MARKER}={}\0", process.mark).into_bytes(),
+            _ => format!("program\0{}\0", process.argument).into_bytes(),
+        })
+    }
+
+    fn kill(&self, pid: u32) -> io::Result<()> {
+        self.said.borrow_mut().push(format!("kill {pid} at {} s", self.now().as_secs()));
+        let mut processes = self.processes.borrow_mut();
+        if let Some(process) = processes.get(&pid).filter(|process| process.dies).cloned() {
+            processes.remove(&pid);
+            if let Some(child) = process.child {
+                processes.insert(child, Process { child: None, ..process });
+            }
+        }
+        Ok(())
+    }
+
+    fn now(&self) -> Duration {
+        self.time.get()
+    }
+
+    fn pause(&self, time: Duration) {
+        self.time.set(self.time.get() + time);
+    }
+}
+
+const OURS: Process = Process { mark: "ours", argument: "", ends: None, dies: true, child: None };
+
+fn unmount() -> Undo {
+    Undo::Unmount("/m".into())
+}
+
+#[test]
+fn each_kind_asks_for_one_thing() {
+    let system = Recorded::default();
+    for how in [
+        Undo::Remove("/a".into()),
+        Undo::RemoveEmpty("/b".into()),
+        unmount(),
+        Undo::Write { path: "/c".into(), value: "7".into() },
+        Undo::Run(vec!["podman".into(), "rm".into()]),
+        Undo::KillMarked("nobody".into()),
+    ] {
+        undo(&how, &system).unwrap();
+    }
+    assert_eq!(system.said(), ["remove /a", "rmdir /b", "umount /m", "write 7 /c", "within 20 s podman rm"]);
+    assert_eq!(system.now(), Duration::ZERO, "nobody was waited for");
+}
+
+#[test]
+fn what_is_held_is_tried_again_until_it_is_free() {
+    let system = Recorded::default().trouble("/b", ErrorKind::ResourceBusy, TRIES - 1);
+    undo(&Undo::RemoveEmpty("/b".into()), &system).unwrap();
+    assert_eq!(system.said().len(), 20);
+    assert_eq!(system.now(), PAUSE * 19);
+    let system = Recorded::default().trouble("/b", ErrorKind::ResourceBusy, TRIES);
+    let error = undo(&Undo::RemoveEmpty("/b".into()), &system).unwrap_err();
+    assert_eq!((error.kind(), system.said().len()), (ErrorKind::ResourceBusy, 20));
+}
+
+#[test]
+fn what_no_further_try_would_mend_is_not_tried_again() {
+    for kind in [ErrorKind::BrokenPipe, ErrorKind::PermissionDenied, ErrorKind::ReadOnlyFilesystem] {
+        let system = Recorded::default().trouble("/b", kind, 1);
+        assert_eq!(undo(&Undo::Remove("/b".into()), &system).unwrap_err().kind(), kind);
+        assert_eq!((system.said().len(), system.now()), (1, Duration::ZERO));
+    }
+}
+
+#[test]
+fn what_is_not_there_is_taken_back() {
+    let gone = |path| Recorded::default().trouble(path, ErrorKind::NotFound, 1);
+    undo(&Undo::Remove("/a".into()), &gone("/a")).unwrap();
+    undo(&Undo::RemoveEmpty("/a".into()), &gone("/a")).unwrap();
+    undo(&unmount(), &gone("/m")).unwrap();
+    undo(&Undo::Write { path: "/a".into(), value: "1".into() }, &gone("/a")).unwrap();
+    undo(&Undo::Run(vec!["crun".into()]), &gone("crun")).unwrap();
+    // Not a mount (any more).
+    undo(&unmount(), &Recorded::default().trouble("/m", ErrorKind::InvalidInput, 1)).unwrap();
+}
+
+#[test]
+fn a_command_that_had_to_be_killed_is_not_done_and_not_repeated() {
+    let system = Recorded::default().trouble("podman rm", ErrorKind::TimedOut, 1);
+    let how = Undo::Run(vec!["podman".into(), "rm".into()]);
+    assert_eq!(undo(&how, &system).unwrap_err().kind(), ErrorKind::TimedOut);
+    assert_eq!(system.said().len(), 1);
+}
+
+#[test]
+fn a_path_that_is_another_one_for_those_who_undo_is_not_touched() {
+    let system = Recorded::default();
+    for path in ["work/x", "", "/work/../etc", ".."] {
+        for how in [Undo::Remove(path.into()), Undo::Write { path: path.into(), value: "1".into() }] {
+            assert_eq!(undo(&how, &system).unwrap_err().kind(), ErrorKind::InvalidInput, "{path}");
+        }
+    }
+    assert!(system.said().is_empty());
+}
+
+#[test]
+fn one_attempt_waits_for_nobody() {
+    let system = Recorded::default().trouble("/b", ErrorKind::ResourceBusy, 1).process(7, &OURS);
+    assert!(attempt(&Undo::Remove("/b".into()), &system).is_err());
+    assert!(attempt(&Undo::KillMarked("ours".into()), &system).is_err());
+    assert!(attempt(&Undo::Run(vec!["true".into()]), &system).is_err());
+    assert_eq!((system.said(), system.now()), (vec!["remove /b".to_owned()], Duration::ZERO));
+}
+
+#[test]
+fn processes_of_a_run_are_killed_with_what_they_fork_and_no_other() {
+    let other = Process { mark: "ours-not", ..OURS };
+    let system = Recorded::default()
+        .process(7, &Process { child: Some(9), ..OURS })
+        .process(8, &other)
+        .process(9_000, &OURS);
+    undo(&Undo::KillMarked("ours".into()), &system).unwrap();
+    assert_eq!(system.said(), ["kill 7 at 0 s", "kill 9000 at 0 s", "kill 9 at 0 s"]);
+    assert_eq!(system.processes().unwrap(), [8]);
+}
+
+#[test]
+fn who_undoes_something_himself_is_given_time_and_is_killed_when_he_takes_more() {
+    let worker = Process { argument: WORKER, ..OURS };
+    let quick = Process { ends: Some(SPARED / 2), ..worker.clone() };
+    let system = Recorded::default().process(7, &OURS).process(8, &quick).process(9, &worker);
+    undo(&Undo::KillMarked("ours".into()), &system).unwrap();
+    assert_eq!(system.said(), ["kill 7 at 0 s", "kill 9 at 3 s"]);
+}
+
+#[test]
+fn processes_that_do_not_die_are_named() {
+    let stuck = Process { dies: false, ..OURS };
+    let system = Recorded::default().process(7, &stuck);
+    let error = undo(&Undo::KillMarked("ours".into()), &system).unwrap_err();
+    assert_eq!(error.to_string(), "processes [7] do not die");
+    assert!(system.now() >= DYING && system.now() < DYING * 2);
+}
+
+fn any_undo() -> impl Strategy<Value = Undo> {
+    let path = "/[a-c]";
+    prop_oneof![
+        path.prop_map(|path| Undo::Remove(path.into())),
+        path.prop_map(|path| Undo::RemoveEmpty(path.into())),
+        path.prop_map(|path| Undo::Unmount(path.into())),
+        (path, "[0-9]").prop_map(|(path, value)| Undo::Write { path: path.into(), value }),
+        "[a-c]".prop_map(|word| Undo::Run(vec![word])),
+        "[a-c]".prop_map(Undo::KillMarked),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn nothing_is_tried_for_ever_and_what_failed_may_be_undone_later(
+        how in any_undo(), times in 0..3 * TRIES,
+    ) {
+        let system = ["/a", "/b", "/c"]
+            .into_iter()
+            .fold(Recorded::default(), |system, path| system.trouble(path, ErrorKind::ResourceBusy, times));
+        let is_path = !matches!(how, Undo::Run(_) | Undo::KillMarked(_));
+        let result = undo(&how, &system);
+        prop_assert_eq!(result.is_ok(), !is_path || times < TRIES);
+        prop_assert!(system.said().len() <= TRIES as usize && system.now() < PAUSE * TRIES);
+        // Whoever comes next may do it again, and again.
+        while undo(&how, &system).is_err() {}
+        prop_assert!(undo(&how, &system).is_ok());
+    }
+
+    #[test]
+    fn everything_is_undone_once_processes_first_and_the_newest_first(
+        written in proptest::collection::vec(any_undo(), 0..12),
+    ) {
+        let written: Vec<(u64, Undo)> = (0..).zip(written).collect();
+        let order = in_order(written.clone());
+        let is_mark = |(_, how): &(u64, Undo)| matches!(how, Undo::KillMarked(_));
+        let marks = order.iter().take_while(|entry| is_mark(entry)).count();
+        prop_assert!(!order[marks..].iter().any(is_mark));
+        let falls = |entries: &[(u64, Undo)]| entries.windows(2).all(|pair| pair[0].0 > pair[1].0);
+        prop_assert!(falls(&order[..marks]) && falls(&order[marks..]));
+        let mut again = order;
+        again.sort_by_key(|(id, _)| *id);
+        prop_assert_eq!(again, written);
+    }
+}

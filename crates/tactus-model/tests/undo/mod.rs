@@ -1,0 +1,166 @@
+//! What everybody's [`Actions`] must do on a real system. Each crate that has some takes these tests in
+//! beside a function `here()` that makes them.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::time::Duration;
+
+use tactus_model::undo::{Actions, MARKER, Undo, marked, undo};
+
+use super::here;
+
+/// A directory of a test, which goes with it.
+struct Place(PathBuf);
+
+impl Place {
+    fn new(name: &str) -> Self {
+        let name = format!("tactus-undo-{}-{name}-{}", env!("CARGO_PKG_NAME"), std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        let path = self.0.join(name);
+        fs::write(&path, name).unwrap();
+        path
+    }
+
+    fn dir(&self, name: &str) -> PathBuf {
+        let path = self.0.join(name);
+        fs::create_dir_all(&path).unwrap();
+        path
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn sleeper(mark: &str) -> Child {
+    // Its child carries the mark, too.
+    Command::new("sh").args(["-c", "sleep 601 & exec sleep 600"]).env(MARKER, mark).spawn().unwrap()
+}
+
+fn through_the_root(path: &Path) -> PathBuf {
+    Path::new("/proc/self/root").join(path.strip_prefix("/").unwrap())
+}
+
+#[test]
+fn undoing_what_is_not_there_is_no_failure() {
+    for how in [
+        Undo::Remove("/no/such/file".into()),
+        Undo::Remove("/proc/999999999/root/run/x".into()),
+        Undo::RemoveEmpty("/no/such/directory".into()),
+        Undo::Unmount("/no/such/mount".into()),
+        Undo::Unmount("/etc/passwd".into()),
+        Undo::Write { path: "/no/such/value".into(), value: "1".into() },
+        Undo::KillMarked("nobody-carries-this".into()),
+        Undo::Run(vec!["/no/such/program".into()]),
+        Undo::Run(vec!["false".into()]),
+    ] {
+        undo(&how, &here()).unwrap_or_else(|error| panic!("{how}: {error}"));
+    }
+}
+
+#[test]
+fn files_directories_and_links_are_removed_and_not_what_a_link_points_to() {
+    let place = Place::new("remove");
+    let (kept, full, file, link) =
+        (place.dir("kept"), place.dir("full/x/y"), place.file("f"), place.0.join("l"));
+    std::os::unix::fs::symlink(&kept, &link).unwrap();
+    for path in [place.0.join("full"), file.clone(), link.clone()] {
+        undo(&Undo::Remove(path), &here()).unwrap();
+    }
+    assert!(kept.exists() && !full.exists() && !file.exists() && fs::symlink_metadata(link).is_err());
+}
+
+#[test]
+fn of_another_root_one_file_is_removed_and_never_a_directory() {
+    let place = Place::new("root");
+    let (file, dir) = (place.file("f"), place.dir("d"));
+    undo(&Undo::Remove(through_the_root(&file)), &here()).unwrap();
+    assert!(!file.exists());
+    undo(&Undo::Remove(through_the_root(&file)), &here()).unwrap();
+    assert!(undo(&Undo::Remove(through_the_root(&dir)), &here()).is_err());
+    assert!(dir.exists());
+}
+
+#[test]
+fn a_directory_is_removed_as_an_empty_one_only_when_it_is() {
+    let place = Place::new("empty");
+    let dir = place.dir("d");
+    let theirs = place.file("d/theirs");
+    assert!(undo(&Undo::RemoveEmpty(dir.clone()), &here()).is_err());
+    assert!(theirs.exists());
+    // Whoever is about to go is waited for.
+    let going = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(120));
+        fs::remove_file(theirs).unwrap();
+    });
+    undo(&Undo::RemoveEmpty(dir.clone()), &here()).unwrap();
+    assert!(!dir.exists());
+    going.join().unwrap();
+}
+
+#[test]
+fn a_former_value_is_written_back_whole_and_no_file_is_made() {
+    let place = Place::new("write");
+    let file = place.file("a longer value");
+    let write = |path: &Path| undo(&Undo::Write { path: path.into(), value: "7".into() }, &here());
+    write(&file).unwrap();
+    assert_eq!(fs::read_to_string(file).unwrap(), "7");
+    write(&place.0.join("gone")).unwrap();
+    assert!(!place.0.join("gone").exists());
+}
+
+#[test]
+fn a_command_runs_and_not_for_ever() {
+    let place = Place::new("run");
+    let said = place.0.join("said");
+    undo(&Undo::Run(vec!["touch".into(), said.display().to_string()]), &here()).unwrap();
+    assert!(said.exists());
+    let sleep = ["sleep".to_owned(), "600".to_owned()];
+    let error = here().run(&sleep, Duration::from_millis(50)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TimedOut);
+}
+
+#[test]
+fn every_marked_process_is_killed_and_no_other() {
+    let mark = format!("undo-{}-{}", env!("CARGO_PKG_NAME"), std::process::id());
+    let (mut ours, mut other) = (sleeper(&mark), sleeper(&format!("{mark}-other")));
+    while marked(&mark, &here()).unwrap().len() < 2 {
+        assert!(ours.try_wait().unwrap().is_none());
+    }
+    undo(&Undo::KillMarked(mark.clone()), &here()).unwrap();
+    assert!(marked(&mark, &here()).unwrap().is_empty() && !ours.wait().unwrap().success());
+    assert!(other.try_wait().unwrap().is_none(), "another run's process lives");
+    undo(&Undo::KillMarked(format!("{mark}-other")), &here()).unwrap();
+    other.wait().unwrap();
+}
+
+#[test]
+fn what_is_mounted_inside_goes_and_keeps_its_files() {
+    let place = Place::new("mount");
+    let (theirs, inside) = (place.dir("theirs"), place.dir("ours/a b"));
+    let file = place.file("theirs/file");
+    let mount = |dir: &Path| Command::new("mount").arg("--bind").arg(&theirs).arg(dir).output().unwrap();
+    let outcome = mount(&inside);
+    if !outcome.status.success() {
+        assert!(std::env::var_os("TACTUS_TEST_ALL").is_none(), "skipped, and TACTUS_TEST_ALL is set: mount");
+        eprintln!("SKIPPED: {}", String::from_utf8_lossy(&outcome.stderr));
+        return;
+    }
+    undo(&Undo::Remove(place.0.join("ours")), &here()).unwrap();
+    assert!(file.exists() && !place.0.join("ours").exists());
+    let alone = place.dir("alone");
+    assert!(mount(&alone).status.success() && alone.join("file").exists());
+    undo(&Undo::Unmount(alone.clone()), &here()).unwrap();
+    undo(&Undo::Unmount(alone.clone()), &here()).unwrap();
+    assert!(file.exists() && !alone.join("file").exists());
+}

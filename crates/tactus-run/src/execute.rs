@@ -1,0 +1,191 @@
+//! A run from its first scenario to its last: resolved plan in, bundle and events out.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use tactus_bundle::{BundleError, Resumed, Trust, Writer};
+use tactus_model::bundle::Contents;
+use tactus_model::event::{Event, RunStatus};
+use tactus_model::outcome::{Ending, RowEnd};
+use tactus_model::plan::Plan;
+use tactus_system::guardian::{Guardian, Workspace};
+use tactus_system::{System, topology};
+
+use crate::context::{Context, Resources, RunError};
+use crate::describe::describe;
+use crate::interrupt::Interrupt;
+use crate::plan::{Choices, Resolved};
+use crate::recorder::Recorder;
+use crate::resume::resumed_writer;
+use crate::scenario;
+use crate::sink::{Emitter, Sink};
+
+/// What is to be run, and where its results go.
+pub struct Request<'a> {
+    /// The plan as this machine can do it.
+    pub resolved: &'a Resolved,
+    /// What was chosen beside the plan.
+    pub choices: &'a Choices,
+    /// Where the results go.
+    pub into: Destination<'a>,
+    /// Ends the run early.
+    pub interrupt: &'a Interrupt,
+}
+
+/// Where the results of a run go.
+pub enum Destination<'a> {
+    /// A new bundle in this directory, of this plan as the user wrote it.
+    New(&'a Path, &'a Plan),
+    /// On with a bundle that there is.
+    Resume(&'a Resumed),
+}
+
+/// A run that has ended.
+#[derive(Debug)]
+pub struct Executed {
+    /// How it ended.
+    pub status: RunStatus,
+    /// The bundle's directory.
+    pub dir: PathBuf,
+    /// The bundle, read back.
+    pub contents: Contents,
+    /// How many events sinks missed because they were too slow.
+    pub dropped: u64,
+}
+
+/// Why a run did not come to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum ExecuteError {
+    /// Nobody would take back what the run changes.
+    #[error("{0}")]
+    Guardian(#[source] io::Error),
+    /// What happens cannot be recorded, or read back.
+    #[error(transparent)]
+    Bundle(#[from] BundleError),
+}
+
+impl From<RunError> for ExecuteError {
+    fn from(error: RunError) -> Self {
+        match error {
+            RunError::Record(error) => Self::Bundle(error),
+        }
+    }
+}
+
+/// Runs every scenario and records what happens; `sinks` follow, and hold nothing up. A scenario that breaks
+/// ends with its reason, and the run goes on; an interrupt ends the scenario and the run, and keeps what was
+/// measured. What the run changed has been taken back when this returns.
+///
+/// # Errors
+/// When there is no guardian (nothing is changed then), or the bundle cannot be written or read back.
+pub fn execute(
+    request: &Request<'_>,
+    system: &dyn System,
+    sinks: Vec<Box<dyn Sink>>,
+) -> Result<Executed, ExecuteError> {
+    let guardian = Guardian::start(system).map_err(ExecuteError::Guardian)?;
+    let workspace = guardian.workspace().map_err(ExecuteError::Guardian)?;
+    let writer = writer(request, system)?;
+    let (dir, consoles) = (writer.dir().to_owned(), writer.consoles()?);
+    let emitter = Emitter::new(Box::new(Recorder::new(writer, request.resolved)), sinks);
+    let ended = run(request.resolved, system, guardian, workspace, &consoles, request.interrupt, emitter)?;
+    let contents = tactus_bundle::read(&dir, Trust::Whole)?;
+    Ok(Executed { status: ended.status, dir, contents, dropped: ended.dropped })
+}
+
+/// The bundle, begun or gone on with, with this session in it.
+fn writer(request: &Request<'_>, system: &dyn System) -> Result<Writer, BundleError> {
+    let resolved = request.resolved;
+    let machine = describe(system);
+    let mut writer = match request.into {
+        Destination::New(dir, plan) => {
+            let rows: Vec<_> = resolved.rows.iter().map(|row| row.result.clone()).collect();
+            let mut writer = Writer::create(dir, &resolved.plan, &rows, machine.clone())?;
+            writer.keep_source(plan, request.choices.asked())?;
+            writer
+        }
+        Destination::Resume(resumed) => resumed_writer(resumed, resolved)?,
+    };
+    writer.begin_session(machine, request.choices.state.clone())?;
+    Ok(writer)
+}
+
+/// How a run ended.
+pub(crate) struct Ended {
+    pub status: RunStatus,
+    /// Events that sinks missed.
+    pub dropped: u64,
+}
+
+/// The scenarios one after the other. When this returns, what the run changed has been taken back, and what
+/// could not be has been told.
+pub(crate) fn run(
+    resolved: &Resolved,
+    system: &dyn System,
+    guardian: Guardian,
+    workspace: Workspace,
+    consoles: &Path,
+    interrupt: &Interrupt,
+    emitter: Emitter,
+) -> Result<Ended, RunError> {
+    let machine = topology(system);
+    let resources = Resources {
+        system,
+        guardian: &guardian,
+        machine: &machine,
+        workspace: workspace.path(),
+        consoles,
+        interrupt,
+    };
+    let mut context = Context::new(resolved, resources, emitter);
+    let ended = scenarios(&mut context);
+    let mut emitter = context.into_emitter();
+    drop(workspace);
+    let left = guardian.finish().into_iter();
+    let told =
+        left.map(|note| Event::Noted { environment: None, note }).try_for_each(|event| emitter.emit(event));
+    let status = ended?;
+    told?;
+    emitter.emit(Event::RunFinished { status })?;
+    Ok(Ended { status, dropped: emitter.finish(status)? })
+}
+
+fn scenarios(context: &mut Context<'_>) -> Result<RunStatus, RunError> {
+    let (resolved, interrupt) = (context.resolved, context.interrupt);
+    context.emit(Event::RunStarted {
+        plan: resolved.plan.name.clone(),
+        rows: resolved.rows.len(),
+        expected_ns: resolved.expected_ns(),
+    })?;
+    for (number, planned) in resolved.scenarios.iter().enumerate() {
+        if planned.kept {
+            continue;
+        }
+        if interrupt.asked() {
+            let reason = "the run was interrupted before its turn";
+            finish_rows(context, planned.rows.clone(), &Ending::because(RowEnd::Waiting, reason))?;
+            continue;
+        }
+        match &planned.skip {
+            Some(reason) => {
+                let ending = Ending::because(RowEnd::Unavailable, reason.as_str());
+                finish_rows(context, planned.rows.clone(), &ending)?;
+            }
+            None => scenario::perform(context, number, planned)?,
+        }
+    }
+    context.close_kept(|_| false)?;
+    Ok(if interrupt.asked() { RunStatus::Interrupted } else { RunStatus::Complete })
+}
+
+/// Ends rows that have nothing more to say than a reason.
+fn finish_rows(
+    context: &mut Context<'_>,
+    rows: std::ops::Range<usize>,
+    ending: &Ending,
+) -> Result<(), RunError> {
+    for row in rows {
+        context.emit(Event::RowFinished { row, ending: ending.clone(), measured_ns: 0 })?;
+    }
+    Ok(())
+}

@@ -1,0 +1,238 @@
+//! Who listens to a run. The recorder takes events in line: what cannot be recorded ends the run. Everybody else
+//! stands behind a bounded channel: who is slow misses events, and the run does not wait.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::time::Duration;
+
+use tactus_bundle::BundleError;
+use tactus_model::event::{Event, RunStatus, Stamped};
+
+/// How many events may wait for a follower. A run of thirty series has some forty a second.
+const WAITING: usize = 4096;
+/// How long the end of a run waits for followers that have not taken everything yet.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Somebody who follows a run: a live view, metrics. Runs in a thread of its own.
+pub trait Sink: Send {
+    /// Takes in an event.
+    fn take(&mut self, event: &Stamped);
+
+    /// There are no more events. `dropped`: how many it missed because it was too slow.
+    fn end(&mut self, dropped: u64) {
+        let _ = dropped;
+    }
+}
+
+/// Takes events in line, and may end the run.
+pub(crate) trait Record {
+    /// Takes in an event.
+    ///
+    /// # Errors
+    /// When the run should end because of it (the disk is full).
+    fn record(&mut self, event: &Stamped) -> Result<(), BundleError>;
+
+    /// There are no more events.
+    ///
+    /// # Errors
+    /// When what was recorded cannot be brought to its end.
+    fn finish(self: Box<Self>, status: RunStatus) -> Result<(), BundleError>;
+}
+
+/// A sink in its thread.
+struct Follower {
+    events: SyncSender<Arc<Stamped>>,
+    /// Says how many events were dropped, once there are no more.
+    end: SyncSender<u64>,
+    dropped: u64,
+    ended: Receiver<()>,
+}
+
+impl Follower {
+    fn start(mut sink: Box<dyn Sink>) -> Self {
+        let (events, arriving) = sync_channel::<Arc<Stamped>>(WAITING);
+        let (end, dropped) = sync_channel(1);
+        let (done, ended) = sync_channel(1);
+        // Detached: one that never comes back must not hold up the end of the run.
+        std::thread::spawn(move || {
+            for event in arriving {
+                sink.take(&event);
+            }
+            sink.end(dropped.recv().unwrap_or(0));
+            let _ = done.send(());
+        });
+        Self { events, end, dropped: 0, ended }
+    }
+
+    fn tell(&mut self, event: &Arc<Stamped>) {
+        if let Err(TrySendError::Full(_)) = self.events.try_send(Arc::clone(event)) {
+            self.dropped += 1;
+        }
+    }
+
+    /// Waits a moment until it has taken everything. Returns how many events it missed.
+    fn finish(self) -> u64 {
+        let _ = self.end.send(self.dropped);
+        drop(self.events);
+        let _ = self.ended.recv_timeout(PATIENCE);
+        self.dropped
+    }
+}
+
+/// Tells the events of a run to all who listen.
+pub(crate) struct Emitter {
+    recorder: Option<Box<dyn Record>>,
+    followers: Vec<Follower>,
+}
+
+impl Emitter {
+    /// Nobody listens.
+    pub fn silent() -> Self {
+        Self { recorder: None, followers: Vec::new() }
+    }
+
+    /// A recorder in line, and sinks behind their channels.
+    pub fn new(recorder: Box<dyn Record>, sinks: Vec<Box<dyn Sink>>) -> Self {
+        Self { recorder: Some(recorder), followers: sinks.into_iter().map(Follower::start).collect() }
+    }
+
+    /// Whether nobody listens.
+    pub fn is_silent(&self) -> bool {
+        self.recorder.is_none() && self.followers.is_empty()
+    }
+
+    /// Tells everybody that something happened now.
+    ///
+    /// # Errors
+    /// When it cannot be recorded.
+    pub fn emit(&mut self, event: Event) -> Result<(), BundleError> {
+        let stamped = Arc::new(Stamped { at_ms: jiff::Timestamp::now().as_millisecond(), event });
+        if let Some(recorder) = &mut self.recorder {
+            recorder.record(&stamped)?;
+        }
+        for follower in &mut self.followers {
+            follower.tell(&stamped);
+        }
+        Ok(())
+    }
+
+    /// There are no more events. Returns how many of them followers missed.
+    ///
+    /// # Errors
+    /// When the recorder cannot come to its end.
+    pub fn finish(self, status: RunStatus) -> Result<u64, BundleError> {
+        let recorded = self.recorder.map_or(Ok(()), |recorder| recorder.finish(status));
+        let dropped = self.followers.into_iter().map(Follower::finish).sum();
+        recorded.map(|()| dropped)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::sync::mpsc::channel;
+    use std::time::Instant;
+
+    use super::*;
+
+    /// Counts events.
+    #[derive(Default)]
+    struct Counter(Arc<AtomicU64>);
+
+    impl Record for Counter {
+        fn record(&mut self, _: &Stamped) -> Result<(), BundleError> {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        }
+
+        fn finish(self: Box<Self>, _: RunStatus) -> Result<(), BundleError> {
+            Ok(())
+        }
+    }
+
+    /// A reader that takes nothing until it is let go.
+    struct Stuck {
+        gate: Receiver<()>,
+        seen: Arc<Mutex<(u64, u64)>>,
+    }
+
+    impl Sink for Stuck {
+        fn take(&mut self, _: &Stamped) {
+            let _ = self.gate.recv();
+            self.seen.lock().unwrap().0 += 1;
+        }
+
+        fn end(&mut self, dropped: u64) {
+            self.seen.lock().unwrap().1 = dropped;
+        }
+    }
+
+    fn event() -> Event {
+        Event::RunFinished { status: RunStatus::Complete }
+    }
+
+    #[test]
+    fn a_reader_that_is_stuck_misses_events_and_holds_up_neither_recorder_nor_end() {
+        let (open, gate) = channel::<()>();
+        let seen = Arc::new(Mutex::new((0, 0)));
+        let recorder = Counter::default();
+        let recorded = Arc::clone(&recorder.0);
+        let mut emitter =
+            Emitter::new(Box::new(recorder), vec![Box::new(Stuck { gate, seen: Arc::clone(&seen) })]);
+        let many = 3 * WAITING as u64;
+        for _ in 0..many {
+            emitter.emit(event()).unwrap();
+        }
+        let begun = Instant::now();
+        let dropped = emitter.finish(RunStatus::Complete).unwrap();
+        assert!(begun.elapsed() >= PATIENCE, "it was waited for, and not for ever");
+        assert_eq!(recorded.load(Ordering::Relaxed), many);
+        // One may be in its hands already.
+        assert!((many - WAITING as u64 - 1..=many - WAITING as u64).contains(&dropped), "{dropped}");
+        drop(open);
+        let until = Instant::now() + Duration::from_secs(60);
+        while seen.lock().unwrap().1 == 0 && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert_eq!(*seen.lock().unwrap(), (many - dropped, dropped));
+    }
+
+    #[test]
+    fn a_reader_that_keeps_up_sees_everything_before_the_run_ends() {
+        let (open, gate) = channel::<()>();
+        drop(open);
+        let seen = Arc::new(Mutex::new((0, 0)));
+        let recorder = Counter::default();
+        let recorded = Arc::clone(&recorder.0);
+        let mut emitter =
+            Emitter::new(Box::new(recorder), vec![Box::new(Stuck { gate, seen: Arc::clone(&seen) })]);
+        for _ in 0..100 {
+            emitter.emit(event()).unwrap();
+        }
+        assert_eq!(emitter.finish(RunStatus::Complete).unwrap(), 0);
+        assert_eq!(recorded.load(Ordering::Relaxed), 100);
+        assert_eq!(*seen.lock().unwrap(), (100, 0));
+    }
+
+    #[test]
+    fn what_cannot_be_recorded_is_an_error_and_is_told_to_nobody() {
+        struct Full;
+        impl Record for Full {
+            fn record(&mut self, _: &Stamped) -> Result<(), BundleError> {
+                Err(BundleError::Exists("here".into()))
+            }
+
+            fn finish(self: Box<Self>, _: RunStatus) -> Result<(), BundleError> {
+                Ok(())
+            }
+        }
+        let (_open, gate) = channel::<()>();
+        let seen = Arc::new(Mutex::new((0, 0)));
+        let mut emitter =
+            Emitter::new(Box::new(Full), vec![Box::new(Stuck { gate, seen: Arc::clone(&seen) })]);
+        assert!(emitter.emit(event()).is_err());
+        emitter.finish(RunStatus::Interrupted).unwrap();
+        assert_eq!(*seen.lock().unwrap(), (0, 0));
+    }
+}

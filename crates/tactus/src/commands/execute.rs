@@ -1,0 +1,57 @@
+//! A plan becomes what this machine can do, and is run: what `run`, `measure` and `prove` have in common.
+
+use tactus_model::bundle::Present;
+use tactus_model::plan::{OTHER_STATE, Plan};
+use tactus_run::plan::{Choices, Resolved, Source, check, resolve, state};
+use tactus_run::{Destination, Executed, Interrupt, Request, Sink, execute};
+use tactus_system::{Real, guardian, topology};
+use tactus_tune::profile;
+
+use crate::exit::Failure;
+
+/// Checks and resolves a plan on this machine.
+pub fn prepare(plan: &Plan, source: &Source, choices: &Choices) -> Result<Resolved, Failure> {
+    for sentence in guardian::recover(&Real) {
+        eprintln!("note: {sentence}");
+    }
+    check(plan, source, &Real)?;
+    Ok(resolve(plan, source, choices, &topology(&Real), &Real)?)
+}
+
+/// Runs what was prepared; `view` follows.
+pub fn run(
+    resolved: &Resolved,
+    choices: &Choices,
+    into: Destination<'_>,
+    view: impl Sink + 'static,
+) -> Result<Executed, Failure> {
+    let interrupt = Interrupt::listen()?;
+    let request = Request { resolved, choices, into, interrupt: &interrupt };
+    let executed = execute(&request, &Real, vec![Box::new(view)])?;
+    if executed.dropped > 0 {
+        eprintln!("note: {} events came too fast to be shown; the bundle has them all", executed.dropped);
+    }
+    Ok(executed)
+}
+
+/// The state that this machine is in, where the plan declares states.
+pub fn present(plan: &Plan, said: Option<&str>) -> Result<Option<Present>, Failure> {
+    if plan.host_state.is_empty() {
+        return Ok(None);
+    }
+    if let Some(said) = said
+        && said != OTHER_STATE
+        && !plan.host_state.contains_key(said)
+    {
+        let known: Vec<&str> = plan.host_state.keys().map(String::as_str).collect();
+        return Err(Failure::say(
+            format!("--host-state {said}: the plan has no such state"),
+            format!("use {OTHER_STATE}, {}", known.join(", ")),
+        ));
+    }
+    let mut facts = tactus_system::facts(&Real, &topology(&Real), std::process::id()).map_err(|error| {
+        Failure::new(error, "the probe is put into the cache: set TACTUS_CACHE_DIR to a directory that can be written and allows programs")
+    })?;
+    profile::complete(&mut facts, &Real);
+    Ok(Some(state::present(plan, &facts, said)))
+}
