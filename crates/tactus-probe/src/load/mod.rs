@@ -35,6 +35,8 @@ loads! {
     scheduler: Scheduler, cpu: Cpu, cache: Cache, memory: Memory, disk: Disk, network: Network, command: Command,
 }
 
+pub use network::with_loopback;
+
 /// A worker for each CPU, pinned to it. Not generic, and the others below not inlined: the probe must
 /// stay small, and nothing here is measured.
 fn each(cpus: &CpuSet, work: &dyn Fn(u32) -> Work) -> Vec<Work> {

@@ -6,11 +6,9 @@ use tactus_model::document::{Doubt, Leak, LeakEntry, SeparationEntry, Technology
 use tactus_model::number::float;
 use tactus_model::plan::{Technology, Trait};
 
-use super::control::control;
-use super::document::{figures, reason};
-use super::ranks::Test;
-use super::separation::{ERROR, FACTOR, SLACK, separation, slot_of, slots};
-use super::verdict::CYCLES_FOR_A_VERDICT;
+use crate::row::{CYCLES_FOR_A_VERDICT, control, figures, reason};
+use crate::section::separation::{ERROR, FACTOR, SLACK, separation, slots};
+use crate::stats::Test;
 use crate::units::{clean, count, latency};
 
 /// What is said where nothing can be.
@@ -169,8 +167,7 @@ fn as_on_host(contents: &Contents, own: &Technology) -> Said {
             said.reasons.push(format!("{}: {why}", clean(inside)));
             continue;
         }
-        let slot = slot_of([on_host, in_it].into_iter(), SLOT_NS);
-        let slots = [on_host, in_it].map(|row| slots(row, slot, |_| true));
+        let slots = [on_host, in_it].map(|row| slots(row, SLOT_NS, |_| true));
         let Some(ratio) = test.ratio(&slots[0], &slots[1]) else {
             open += 1;
             continue;
