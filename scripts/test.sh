@@ -88,7 +88,7 @@ tests() {
   fi
   # shellcheck disable=SC2086  # two words on purpose
   { cargo test --locked --workspace --no-fail-fast $show 2>&1 && echo 0 >"$log.status" || echo 1 >"$log.status"; } |
-    tee "$log"
+    if has python3; then scripts/lib/slowest-tests.py 10; else cat; fi | tee "$log"
   return "$(cat "$log.status")"
 }
 

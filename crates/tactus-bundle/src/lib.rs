@@ -4,12 +4,14 @@
 mod error;
 mod files;
 mod hlog;
+mod lines;
 mod older;
 mod read;
 mod recover;
 mod resume;
 #[cfg(test)]
 mod tests;
+mod ticks;
 mod write;
 
 pub use error::BundleError;

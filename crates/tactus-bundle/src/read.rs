@@ -2,18 +2,22 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::{self, BufRead};
 use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 use tactus_model::bundle::{Contents, FORMAT, Manifest, Row, RowResult};
-use tactus_model::event::{Event, Stamped, Ticked};
+use tactus_model::event::{Event, Stamped};
 use tactus_model::facts::Facts;
+use tactus_model::histograms::{Folding, Histograms};
 use tactus_model::message::Note;
 use tactus_model::outcome::{Outcome, RowStatus, ValueResult, take_value};
 use tactus_model::partition::{CacheUse, Phase};
 use tactus_model::plan::Plan;
+use tactus_model::ticks::{TickScalars, Ticks};
 
-use super::{BundleError, files, hlog, older, recover, write};
+use super::lines::{Line, Lines};
+use super::{BundleError, files, hlog, older, recover, ticks, write};
 
 /// How much a reader puts up with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,14 +49,20 @@ pub fn read(dir: &Path, trust: Trust) -> Result<Contents, BundleError> {
         damage.push("the run died before it could end the bundle: up to one tick may be missing".into());
     }
     let plan = plan(dir, &mut damage);
-    let Happened { mut rows_of, notes } = events(dir, &mut damage);
-    let mut rows = Vec::new();
+    let mut results = BTreeMap::new();
     for (number, path) in row_dirs(dir)? {
-        let own = rows_of.remove(&number).unwrap_or_default();
-        if let Some(row) = row(&path, own, &mut damage) {
-            rows.push(row);
+        if let Some(result) = result(&path, &mut damage) {
+            results.insert(number, (path, result));
         }
     }
+    let planned = results.iter().map(|(number, (_, result))| (*number, result.planned_ns)).collect();
+    let Happened { mut rows_of, notes } = events(dir, planned, &mut damage);
+    let rows: Vec<Row> = results
+        .into_iter()
+        .map(|(number, (path, result))| {
+            row(&path, result, rows_of.remove(&number).unwrap_or_default(), &mut damage)
+        })
+        .collect();
     let facts: BTreeMap<String, Facts> = by_environment(dir, "facts", &rows, &mut damage);
     let audits = by_environment(dir, "audit", &rows, &mut damage);
     Ok(Contents { facts, audits, manifest, plan, rows, notes, damage })
@@ -111,7 +121,8 @@ struct Happened {
 /// What the events say of one row.
 #[derive(Default)]
 struct Told {
-    ticks: Vec<Ticked>,
+    /// Up to format 1.2.
+    ticks: Ticks,
     values: Vec<ValueResult>,
     uses: Vec<CacheUse>,
 }
@@ -130,7 +141,9 @@ impl Looks {
         self.finished.clear();
         self.running.push(row);
         // A row that was done again has nothing of the first time.
-        rows.insert(row, Told { uses: self.before.clone(), ..Told::default() });
+        if let Some(told) = rows.get_mut(&row) {
+            *told = Told { ticks: told.ticks.emptied(), uses: self.before.clone(), ..Told::default() };
+        }
     }
 
     fn finished(&mut self, row: usize) {
@@ -146,39 +159,60 @@ impl Looks {
             Phase::After => &self.finished,
         };
         for row in of {
-            rows.entry(*row).or_default().uses.push(one.clone());
+            if let Some(told) = rows.get_mut(row) {
+                told.uses.push(one.clone());
+            }
         }
     }
 }
 
-fn events(dir: &Path, damage: &mut Vec<String>) -> Happened {
-    let (mut all, mut looks) = (Happened::default(), Looks::default());
-    let bytes = match fs::read(dir.join("events.jsonl")) {
-        Ok(bytes) => bytes,
+/// Reads the events; `planned` is how long each row was to take, in ns.
+fn events(dir: &Path, planned: BTreeMap<usize, u64>, damage: &mut Vec<String>) -> Happened {
+    let told = |(row, ns)| (row, Told { ticks: Ticks::planned(ns), ..Told::default() });
+    let mut all = Happened { rows_of: planned.into_iter().map(told).collect(), ..Happened::default() };
+    let bad = match Lines::open(&dir.join("events.jsonl")).and_then(|lines| all.read(lines)) {
+        Ok(bad) => bad,
         Err(error) => {
             damage.push(format!("events.jsonl cannot be read: {error}"));
             return all;
         }
     };
-    let mut bad = 0;
-    for line in bytes.split(|b| *b == b'\n').filter(|line| !line.trim_ascii().is_empty()) {
-        match serde_json::from_slice::<Stamped>(line).map(|stamped| stamped.event) {
-            Ok(Event::RowStarted { row, .. }) => looks.started(row, &mut all.rows_of),
-            Ok(Event::RowFinished { row, .. }) => looks.finished(row),
-            Ok(Event::CacheUsed(one)) => looks.saw(&one, &mut all.rows_of),
-            Ok(Event::Ticked(tick)) => all.rows_of.entry(tick.row).or_default().ticks.push(tick),
-            Ok(Event::ValueMeasured { row, value }) => {
-                take_value(&mut all.rows_of.entry(row).or_default().values, value);
-            }
-            Ok(Event::Noted { environment, note }) => all.notes.push((environment, note)),
-            Ok(_) => {}
-            Err(_) => bad += 1,
-        }
-    }
     if bad > 0 {
         damage.push(format!("events.jsonl: {bad} lines cannot be read"));
     }
     all
+}
+
+impl Happened {
+    /// Returns how many lines are no events.
+    fn read<R: BufRead>(&mut self, mut lines: Lines<R>) -> io::Result<usize> {
+        let (mut looks, mut bad) = (Looks::default(), 0);
+        while let Some(line) = lines.next()? {
+            let (Line::Whole(line) | Line::Cut(line)) = line else {
+                bad += 1;
+                continue;
+            };
+            match serde_json::from_slice::<Stamped>(line).map(|stamped| stamped.event) {
+                Ok(Event::RowStarted { row, .. }) => looks.started(row, &mut self.rows_of),
+                Ok(Event::RowFinished { row, .. }) => looks.finished(row),
+                Ok(Event::CacheUsed(one)) => looks.saw(&one, &mut self.rows_of),
+                Ok(Event::Ticked(tick)) => {
+                    if let Some(told) = self.rows_of.get_mut(&tick.row) {
+                        told.ticks.add(&tick.series, &TickScalars::from(&tick));
+                    }
+                }
+                Ok(Event::ValueMeasured { row, value }) => {
+                    if let Some(told) = self.rows_of.get_mut(&row) {
+                        take_value(&mut told.values, value);
+                    }
+                }
+                Ok(Event::Noted { environment, note }) => self.notes.push((environment, note)),
+                Ok(_) => {}
+                Err(_) => bad += 1,
+            }
+        }
+        Ok(bad)
+    }
 }
 
 /// The directories of the rows by their number, from 0.
@@ -201,40 +235,56 @@ fn row_dirs(dir: &Path) -> Result<BTreeMap<usize, PathBuf>, BundleError> {
     Ok(rows)
 }
 
-fn row(path: &Path, Told { ticks, values, uses }: Told, damage: &mut Vec<String>) -> Option<Row> {
-    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let result: RowResult = match fs::read(path.join("result.json"))
+fn result(path: &Path, damage: &mut Vec<String>) -> Option<RowResult> {
+    let found = fs::read(path.join("result.json"))
         .map_err(|error| error.to_string())
-        .and_then(|bytes| older::result(&bytes).map_err(|error| error.to_string()))
-    {
-        Ok(result) => result,
-        Err(error) => {
-            damage.push(format!("scenarios/{name}/result.json cannot be read: {error}"));
-            return None;
-        }
-    };
-    let mut log = |file: &str| match fs::read(path.join(file)) {
-        Ok(bytes) => {
-            let (intervals, bad) = hlog::read(&bytes);
-            if bad > 0 {
-                damage.push(format!("scenarios/{name}/{file}: {bad} lines cannot be read"));
-            }
-            intervals
-        }
-        Err(_) => Vec::new(),
-    };
-    let (intervals, missed) = (log("latency.hlog"), log("missed.hlog"));
-    let mut row = Row { result, ticks, intervals, missed, uses };
-    if let Ok(pending) = fs::read(path.join("pending.jsonl")) {
-        recover::pending(&pending, &mut row);
-    }
+        .and_then(|bytes| older::result(&bytes).map_err(|error| error.to_string()));
+    found
+        .map_err(|error| damage.push(format!("scenarios/{}/result.json cannot be read: {error}", name(path))))
+        .ok()
+}
+
+fn name(path: &Path) -> String {
+    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+fn row(path: &Path, result: RowResult, told: Told, damage: &mut Vec<String>) -> Row {
+    let Told { mut ticks, values, uses } = told;
+    ticks::read(path, &name(path), &mut ticks, damage);
+    let (histograms, missed) = histograms(path, &result, damage);
+    let mut row = Row { result, ticks, histograms, missed: missed.series, uses };
     if row.result.status == RowStatus::Measured && row.result.outcome.is_empty() {
         match &mut row.result.outcome {
             Outcome::Latency(_) => recover::result(&mut row),
             Outcome::Values(own) => *own = values,
         }
     }
-    Some(row)
+    row
+}
+
+/// What the logs of a row have, with the ticks that had not come into them: what was measured, what was missed.
+fn histograms(path: &Path, result: &RowResult, damage: &mut Vec<String>) -> (Histograms, Histograms) {
+    let (latency, missed) = (path.join("latency.hlog"), path.join("missed.hlog"));
+    let pending = path.join("pending.jsonl");
+    let pending = if pending.exists() {
+        recover::Pending::read(&pending, result.series_share_cpus(), hlog::ends(&latency).unwrap_or_default())
+    } else {
+        recover::Pending::default()
+    };
+    let lengths = hlog::lengths(&latency).unwrap_or_default();
+    let lengths: Vec<u64> = lengths.into_iter().chain(pending.lengths()).collect();
+    let (mut all, mut none) = (Folding::new(lengths.clone()), Folding::new(lengths));
+    for (log, folding) in [(&latency, &mut all), (&missed, &mut none)] {
+        let file = format!("scenarios/{}/{}", name(path), name(log));
+        match hlog::read(log, |tag, place, counts| folding.add(tag, place, counts)) {
+            Ok(0) => {}
+            Ok(bad) => damage.push(format!("{file}: {bad} lines cannot be read")),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => damage.push(format!("{file}: what follows cannot be read: {error}")),
+        }
+    }
+    pending.add_to(&mut all, &mut none);
+    (all.finish(), none.finish())
 }
 
 /// What stands in a directory of one JSON file per environment.

@@ -1,74 +1,85 @@
 //! What can be said of a row whose run died before it could write its figures.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
-use tactus_model::bundle::{Interval, Row};
-use tactus_model::latency::{Latency, Totals};
+use tactus_model::bundle::Row;
+use tactus_model::histograms::{Folding, Place};
+use tactus_model::latency::Latency;
 use tactus_model::message::{ThreadCounters, Tick};
-use tactus_model::number::{float, whole};
 use tactus_model::outcome::{LatencyOutcome, Outcome, SeriesResult};
-use tactus_model::series::SeriesKey;
 
-/// Adds the ticks that had not become an interval of the log yet.
-pub fn pending(bytes: &[u8], row: &mut Row) {
-    for line in bytes.split(|b| *b == b'\n') {
-        let Ok(tick) = serde_json::from_slice::<Tick>(line) else { continue };
-        if tick.counts.buckets().is_err() || tick.missed.buckets().is_err() {
-            continue;
+use super::lines::{Line, Lines};
+
+/// The ticks that had not become an interval of the log yet.
+#[derive(Default)]
+pub struct Pending {
+    ticks: Vec<(String, Place, Tick)>,
+}
+
+impl Pending {
+    /// Those of the file at `path`; `ends` are the ends of what the log has, by tag.
+    pub fn read(path: &Path, shares_cpus: bool, mut ends: BTreeMap<String, u64>) -> Self {
+        let mut found = Self::default();
+        let Ok(mut lines) = Lines::open(path) else { return found };
+        while let Ok(Some(line)) = lines.next() {
+            let Line::Whole(line) = line else { continue };
+            let Ok(tick) = serde_json::from_slice::<Tick>(line) else { continue };
+            if tick.counts.buckets().is_err() || tick.missed.buckets().is_err() {
+                continue;
+            }
+            let tag = if shares_cpus { tick.series.to_string() } else { tick.series.cpu.to_string() };
+            let end = ends.entry(tag.clone()).or_default();
+            // A crash between the log and the clearing of the pending ticks leaves both. The log has whole
+            // milliseconds only.
+            if tick.at_ns / 1_000_000 <= *end / 1_000_000 {
+                continue;
+            }
+            let place = Place { start_ns: *end, length_ns: tick.at_ns - *end };
+            *end = tick.at_ns;
+            found.ticks.push((tag, place, tick));
         }
-        let (full, cpu) = (tick.series.to_string(), tick.series.cpu.to_string());
-        let own = |interval: &&Interval| interval.tag == full || interval.tag == cpu;
-        let end = row.intervals.iter().filter(own).map(|i| i.start_ns + i.length_ns).max().unwrap_or(0);
-        // A crash between the log and the clearing of the pending ticks leaves both. The log has whole
-        // milliseconds only.
-        if tick.at_ns / 1_000_000 <= end / 1_000_000 {
-            continue;
-        }
-        let tag = if row.result.series_share_cpus() { full.clone() } else { cpu.clone() };
-        let mut interval = Interval { tag, start_ns: end, length_ns: tick.at_ns - end, counts: tick.counts };
-        row.intervals.push(interval.clone());
-        if !tick.missed.is_empty() {
-            interval.counts = tick.missed;
-            row.missed.push(interval);
+        found
+    }
+
+    /// The length of each, in ns.
+    pub fn lengths(&self) -> impl Iterator<Item = u64> {
+        self.ticks.iter().map(|(_, place, _)| place.length_ns)
+    }
+
+    /// Adds them to what the logs have.
+    pub fn add_to(&self, latency: &mut Folding, missed: &mut Folding) {
+        for (tag, place, tick) in &self.ticks {
+            // Their counts were looked at.
+            let _ = latency.add_sparse(tag, *place, &tick.counts);
+            let _ = missed.add_sparse(tag, *place, &tick.missed);
         }
     }
 }
 
 /// Puts the figures together from the ticks and the histograms that are there.
 pub fn result(row: &mut Row) {
-    let mut series: BTreeMap<SeriesKey, Latency> = BTreeMap::new();
-    for tick in &row.ticks {
-        let latency = series.entry(tick.series.clone()).or_default();
-        let (Some(min_ns), Some(max_ns), Some(mean)) = (tick.min_ns, tick.max_ns, tick.mean_ns) else {
-            continue;
-        };
-        let sum_ns = whole(mean * float(tick.cycles));
-        latency.totals.add(&Totals { cycles: tick.cycles, overruns: tick.overruns, min_ns, max_ns, sum_ns });
-        row.result.measured_ns = row.result.measured_ns.max(tick.at_ns);
-    }
-    for (key, latency) in &mut series {
-        let (full, cpu) = (key.to_string(), key.cpu.to_string());
-        let own = |interval: &&Interval| interval.tag == full || interval.tag == cpu;
-        for interval in row.intervals.iter().filter(own) {
-            let _ = interval.counts.add_to(&mut latency.raw);
-        }
-        for interval in row.missed.iter().filter(own) {
-            let _ = interval.counts.add_to(&mut latency.missed);
-        }
-    }
+    let mut series = Vec::new();
     let mut all = Latency::new();
-    for latency in series.values() {
-        all.merge(latency);
-    }
-    let series = series
-        .into_iter()
-        .map(|(key, latency)| SeriesResult {
-            key,
+    for (key, ticks) in &row.ticks.series {
+        let mut latency = Latency { totals: ticks.totals, ..Latency::new() };
+        for tag in [key.to_string(), key.cpu.to_string()] {
+            if let Some(counts) = row.histograms.series.get(&tag) {
+                counts.add_to(&mut latency.raw);
+            }
+            if let Some(counts) = row.missed.get(&tag) {
+                counts.add_to(&mut latency.missed);
+            }
+        }
+        all.merge(&latency);
+        row.result.measured_ns = row.result.measured_ns.max(ticks.end_ns);
+        series.push(SeriesResult {
+            key: key.clone(),
             summary: latency.summary(),
             counters: ThreadCounters::default(),
             outliers: Vec::new(),
-        })
-        .collect();
+        });
+    }
     let all = (all.totals.cycles > 0).then(|| all.summary());
     row.result.outcome = Outcome::Latency(LatencyOutcome { series, all });
 }

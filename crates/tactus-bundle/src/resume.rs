@@ -8,7 +8,7 @@ use tactus_model::event::RunStatus;
 use tactus_model::plan::Plan;
 
 use crate::write::{SOURCE, Writer, append, row_dir};
-use crate::{BundleError, Trust, files, read};
+use crate::{BundleError, Trust, files, read, ticks};
 
 /// A bundle to go on with, read and checked.
 #[derive(Debug)]
@@ -114,7 +114,7 @@ impl Resumed {
             fs::create_dir_all(path).map_err(BundleError::io(path))?;
             // First what says that there is nothing, then what there was.
             writer.result(row, result)?;
-            for log in ["latency.hlog", "missed.hlog", "pending.jsonl"] {
+            for log in [ticks::PLAIN, ticks::COMPRESSED, "latency.hlog", "missed.hlog", "pending.jsonl"] {
                 let log = path.join(log);
                 match fs::remove_file(&log) {
                     Err(error) if error.kind() != std::io::ErrorKind::NotFound => {

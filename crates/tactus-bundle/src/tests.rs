@@ -41,14 +41,12 @@ fn tick(n: u64, total: &mut Latency) -> Tick {
 /// A run of `planned` ticks that came to `done`; `end`: whether it could finish.
 fn bundle(dir: &Path, planned: u64, done: u64, end: bool) -> Latency {
     let mut result = row(planned);
-    let mut writer = Writer::create(dir, &Plan::default(), &[result.clone()], Machine::default()).unwrap();
+    let writer = Writer::create(dir, &Plan::default(), &[result.clone()], Machine::default()).unwrap();
     result.end(Ending::because(RowEnd::Died, "the run died while this was measured"));
     let mut log = writer.begin_row(0, &result, TICK_NS).unwrap();
     let mut total = Latency::new();
     for n in 0..done {
-        let tick = tick(n, &mut total);
-        log.tick(&tick).unwrap();
-        writer.event(&Stamped { at_ms: 0, event: Event::Ticked(Ticked::of(0, tick, None)) }).unwrap();
+        log.tick(&Ticked::of(0, tick(n, &mut total), None)).unwrap();
     }
     if end {
         log.finish().unwrap();
@@ -72,7 +70,7 @@ fn a_finished_bundle_is_read_back_whole() {
     assert_eq!(contents.manifest.status, RunStatus::Complete);
     assert!(contents.damage.is_empty(), "{:?}", contents.damage);
     let row = &contents.rows[0];
-    assert_eq!((row.ticks.len(), row.intervals.len()), (10, 10));
+    assert_eq!((row.ticks.iter().count(), row.histograms.intervals.len()), (10, 10));
     assert_eq!(row.result.series()[0].key.cpu, 1);
     assert_eq!(row.histogram(), total.raw);
 }
@@ -82,7 +80,7 @@ fn a_day_becomes_a_histogram_a_minute() {
     let dir = tempfile::tempdir().unwrap();
     let total = bundle(dir.path(), 86_400, 180, true);
     let contents = read(dir.path(), Trust::Whole).unwrap();
-    assert_eq!(contents.rows[0].intervals.len(), 3);
+    assert_eq!(contents.rows[0].histograms.intervals.len(), 3);
     assert_eq!(contents.rows[0].histogram(), total.raw);
     assert!(!dir.path().join("scenarios/01-host-idle/pending.jsonl").exists());
 }
@@ -108,11 +106,11 @@ fn a_run_that_died_keeps_every_tick_it_wrote() {
 fn a_cut_last_line_costs_that_line_only() {
     let dir = tempfile::tempdir().unwrap();
     bundle(dir.path(), 10, 7, false);
-    let path = dir.path().join("events.jsonl");
+    let path = dir.path().join("scenarios/01-host-idle/ticks.csv");
     let bytes = fs::read(&path).unwrap();
     fs::write(&path, &bytes[..bytes.len() - 20]).unwrap();
     let contents = read(dir.path(), Trust::Whole).unwrap();
-    assert_eq!(contents.rows[0].ticks.len(), 6);
+    assert_eq!(contents.rows[0].ticks.iter().count(), 6);
     assert!(contents.damage.iter().any(|d| d.contains("1 lines cannot be read")), "{:?}", contents.damage);
 }
 
@@ -214,7 +212,7 @@ fn what_is_said_of_the_cache_belongs_to_the_rows_of_its_scenario() {
 fn value(item: &str, n: u64) -> ValueResult {
     let kept = vec![1.5; usize::try_from(n).unwrap()];
     let mut repeats = Repeats { kept, dropped: 1, batch: 100 };
-    let known = ValueResult::of(&tactus_model::catalogue::os::SIGNAL_HANDLER, &mut repeats).unwrap();
+    let known = ValueResult::of(&tactus_model::catalogue::measure::os::SIGNAL_HANDLER, &mut repeats).unwrap();
     ValueResult { item: item.into(), ..known }
 }
 

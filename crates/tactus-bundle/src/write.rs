@@ -6,17 +6,20 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use hdrhistogram::Histogram;
 use tactus_model::bundle::{
-    Asked, FORMAT, Interval, Machine, Manifest, Present, RowResult, Session, environment_key, slug,
+    Asked, FORMAT, Machine, Manifest, Present, RowResult, Session, environment_key, slug,
 };
-use tactus_model::event::{RunStatus, Stamped};
+use tactus_model::event::{RunStatus, Stamped, Ticked};
 use tactus_model::facts::Facts;
 use tactus_model::finding::Audit;
-use tactus_model::latency::{Latency, Sparse};
-use tactus_model::message::Tick;
+use tactus_model::histograms::Place;
+use tactus_model::latency::Latency;
 use tactus_model::plan::Plan;
 use tactus_model::series::SeriesKey;
+use tactus_model::ticks::{TickScalars, ticks_per_interval};
 
+use super::ticks::TickLog;
 use super::{BundleError, files, hlog};
 
 /// Writes a bundle.
@@ -189,7 +192,7 @@ impl Writer {
     /// When they cannot be written.
     pub fn begin_row(&self, row: usize, result: &RowResult, tick_ns: u64) -> Result<RowLog, BundleError> {
         self.result(row, result)?;
-        RowLog::open(&self.rows[row], result, tick_ns)
+        Ok(RowLog::open(&self.rows[row], result, tick_ns))
     }
 
     /// Writes the figures of a row.
@@ -244,10 +247,7 @@ pub(super) fn append(path: &Path) -> Result<File, BundleError> {
     OpenOptions::new().create(true).append(true).open(path).map_err(BundleError::io(path))
 }
 
-/// Most histogram intervals that a log of one row should have: a minute each over 24 hours.
-const INTERVALS: u64 = 1440;
-
-/// The histogram logs of one row.
+/// The ticks and histogram logs of one row.
 #[derive(Debug)]
 pub struct RowLog {
     dir: PathBuf,
@@ -256,6 +256,7 @@ pub struct RowLog {
     ticks_per_interval: u64,
     /// Whether a CPU has one series only, so that its number is tag enough.
     tag_is_cpu: bool,
+    ticks: TickLog,
     latency: Option<File>,
     missed: Option<File>,
     pending: Option<File>,
@@ -273,18 +274,18 @@ struct Open {
 }
 
 impl RowLog {
-    fn open(dir: &Path, result: &RowResult, tick_ns: u64) -> Result<Self, BundleError> {
-        let ticks = result.planned_ns.div_ceil(tick_ns.max(1));
-        Ok(Self {
+    fn open(dir: &Path, result: &RowResult, tick_ns: u64) -> Self {
+        Self {
             dir: dir.to_owned(),
             started: SystemTime::now(),
-            ticks_per_interval: ticks.div_ceil(INTERVALS).max(1),
+            ticks_per_interval: ticks_per_interval(result.planned_ns, tick_ns),
             tag_is_cpu: !result.series_share_cpus(),
+            ticks: TickLog::new(dir),
             latency: None,
             missed: None,
             pending: None,
             open: Vec::new(),
-        })
+        }
     }
 
     /// Makes what was written last through a power cut.
@@ -295,14 +296,16 @@ impl RowLog {
         for file in [&self.latency, &self.missed, &self.pending].into_iter().flatten() {
             file.sync_data().map_err(BundleError::io(&self.dir))?;
         }
-        Ok(())
+        self.ticks.sync()
     }
 
-    /// Takes in a tick.
+    /// Takes in a tick. Histograms come from the whole of it, where that is there.
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn tick(&mut self, tick: &Tick) -> Result<(), BundleError> {
+    pub fn tick(&mut self, ticked: &Ticked) -> Result<(), BundleError> {
+        self.ticks.add(&ticked.series, &TickScalars::from(ticked))?;
+        let Some(tick) = &ticked.whole else { return Ok(()) };
         let at = match self.open.iter().position(|open| open.key == tick.series) {
             Some(at) => at,
             None => {
@@ -339,16 +342,23 @@ impl RowLog {
     fn flush(&mut self, at: usize) -> Result<(), BundleError> {
         let open = &mut self.open[at];
         let tag = if self.tag_is_cpu { open.key.cpu.to_string() } else { open.key.to_string() };
-        let mut interval = Interval {
-            tag,
-            start_ns: open.start_ns,
-            length_ns: open.end_ns.saturating_sub(open.start_ns),
-            counts: Sparse::of(&open.latency.raw),
+        let place = Place { start_ns: open.start_ns, length_ns: open.end_ns.saturating_sub(open.start_ns) };
+        let log = |name: &str, file: &mut Option<File>, counted: &Histogram<u64>| {
+            let path = self.dir.join(name);
+            let mut text = String::new();
+            let file = match file {
+                Some(file) => file,
+                None => {
+                    text = hlog::header(self.started);
+                    file.insert(append(&path)?)
+                }
+            };
+            text += &hlog::line(&tag, place, counted);
+            file.write_all(text.as_bytes()).map_err(BundleError::io(&path))
         };
-        log(&self.dir.join("latency.hlog"), &mut self.latency, self.started, &interval)?;
+        log("latency.hlog", &mut self.latency, &open.latency.raw)?;
         if !open.latency.missed.is_empty() {
-            interval.counts = Sparse::of(&open.latency.missed);
-            log(&self.dir.join("missed.hlog"), &mut self.missed, self.started, &interval)?;
+            log("missed.hlog", &mut self.missed, &open.latency.missed)?;
         }
         open.latency.clear();
         open.start_ns = open.end_ns;
@@ -376,24 +386,6 @@ impl RowLog {
             let path = self.dir.join("pending.jsonl");
             fs::remove_file(&path).map_err(BundleError::io(&path))?;
         }
-        Ok(())
+        self.ticks.finish()
     }
-}
-
-fn log(
-    path: &Path,
-    file: &mut Option<File>,
-    started: SystemTime,
-    interval: &Interval,
-) -> Result<(), BundleError> {
-    let mut text = String::new();
-    let file = match file {
-        Some(file) => file,
-        None => {
-            text = hlog::header(started);
-            file.insert(append(path)?)
-        }
-    };
-    text += &hlog::line(interval);
-    file.write_all(text.as_bytes()).map_err(BundleError::io(path))
 }

@@ -5,8 +5,9 @@
 //! plan.toml                           the resolved plan
 //! facts/<environment>.json            raw readings
 //! audit/<environment>.json            what the audit says of them
-//! events.jsonl                        what happened, with the scalars of every tick
+//! events.jsonl                        what happened
 //! scenarios/<row>-<name>/result.json  figures of one row
+//! scenarios/<row>-<name>/ticks.csv    scalars of every tick; ticks.csv.gz: those of a long row
 //! scenarios/<row>-<name>/latency.hlog histograms over time (HdrHistogram interval log)
 //! scenarios/<row>-<name>/missed.hlog  the swallowed periods, where there are any
 //! scenarios/<row>-<name>/pending.jsonl ticks since the last interval; only while it runs
@@ -18,17 +19,22 @@ use std::collections::BTreeMap;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-use crate::activity::{Measure, Policy, Timer};
+use crate::buckets::Packed;
+use crate::catalogue::Measure;
+use crate::catalogue::measure::Timer;
 use crate::cpus::CpuSet;
-use crate::event::{RunStatus, Ticked};
+use crate::event::RunStatus;
 use crate::evidence::Evidence;
 use crate::facts::Facts;
 use crate::finding::Audit;
-use crate::latency::{Sparse, Summary};
+use crate::histograms::Histograms;
+use crate::latency::Summary;
 use crate::message::{Control, Injected, Note};
 use crate::outcome::{Ending, Outcome, RowEnd, RowStatus, SeriesResult, ValueResult};
 use crate::partition::CacheUse;
 use crate::plan::{Plan, Require};
+use crate::scheduling::Policy;
+use crate::ticks::Ticks;
 
 /// The version of the bundle's format that this program writes. Another major version is refused.
 pub const FORMAT: Format = Format { major: 1, minor: 3 };
@@ -312,43 +318,35 @@ impl RowResult {
     }
 }
 
-/// What one series measured in one interval of time. A day of eighteen series has 26000 of them: they
-/// are kept as counts, not as histograms of 270 KB each.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Interval {
-    /// Tag in the log: [`crate::series::SeriesKey`]'s CPU, or its full name where a CPU has several series.
-    pub tag: String,
-    /// Start, in ns since the row began to measure.
-    pub start_ns: u64,
-    /// Length, in ns.
-    pub length_ns: u64,
-    /// What was measured, in ns.
-    pub counts: Sparse,
-}
-
 /// A row as it is read back.
 #[derive(Clone, Debug)]
 pub struct Row {
     /// Its figures.
     pub result: RowResult,
-    /// The scalars of every tick, in order.
-    pub ticks: Vec<Ticked>,
-    /// Histograms over time.
-    pub intervals: Vec<Interval>,
-    /// Histograms of the swallowed periods over time.
-    pub missed: Vec<Interval>,
+    /// The scalars of its ticks.
+    pub ticks: Ticks,
+    /// Its histograms, over time and by series.
+    pub histograms: Histograms,
+    /// Histograms of the swallowed periods, by series as those.
+    pub missed: BTreeMap<String, Packed>,
     /// What groups of CPUs held of the cache before, during and after it, where its scenario divides the cache.
     pub uses: Vec<CacheUse>,
 }
 
 impl Row {
+    /// A row of which there are figures alone.
+    #[must_use]
+    pub fn of(result: RowResult) -> Self {
+        let ticks = Ticks::planned(result.planned_ns);
+        Self { result, ticks, histograms: Histograms::default(), missed: BTreeMap::new(), uses: Vec::new() }
+    }
+
     /// Everything measured, in one histogram.
     #[must_use]
     pub fn histogram(&self) -> Histogram<u64> {
         let mut all = crate::latency::histogram();
-        for interval in &self.intervals {
-            // Counts that are no histogram were left out when the bundle was read.
-            let _ = interval.counts.add_to(&mut all);
+        for counts in self.histograms.series.values() {
+            counts.add_to(&mut all);
         }
         all
     }

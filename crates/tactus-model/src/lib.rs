@@ -4,7 +4,7 @@
 //! reads a [`plan`], writes [`event`]s and a [`bundle`], and the report turns a bundle into a
 //! [`document`].
 
-pub mod activity;
+pub mod buckets;
 pub mod bundle;
 pub mod caches;
 pub mod catalogue;
@@ -19,6 +19,7 @@ pub mod event;
 pub mod evidence;
 pub mod facts;
 pub mod finding;
+pub mod histograms;
 pub mod interrupts;
 pub mod latency;
 mod mask;
@@ -29,9 +30,11 @@ pub mod partition;
 pub mod plan;
 pub mod resctrl;
 pub mod rpc;
+pub mod scheduling;
 pub mod series;
 pub mod size;
 pub mod threads;
+pub mod ticks;
 pub mod topology;
 pub mod undo;
 pub mod wire;

@@ -23,7 +23,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::activity::{Fault, Load, Measure, Policy};
+use crate::catalogue::{Fault, Load, Measure};
 use crate::change::Change;
 use crate::control::ControlBy;
 use crate::cpus::CpuSet;
@@ -31,7 +31,9 @@ use crate::facts::Facts;
 use crate::latency::{Sparse, Totals};
 use crate::outcome::{ValueResult, Yields};
 use crate::rpc::{Answer, Call, Exited, Output};
+use crate::scheduling::Policy;
 use crate::series::SeriesKey;
+use crate::wire::row::row;
 
 /// The version of this protocol. A probe of another one is refused.
 pub const PROTOCOL: u32 = 4;
@@ -124,7 +126,7 @@ pub struct Job {
     /// How often to report, in ns.
     pub tick_ns: u64,
     /// What proves the instrument before measuring.
-    #[serde(with = "crate::activity::words::control")]
+    #[serde(with = "crate::wire::row")]
     pub control: ControlBy,
     /// Leave the system as it is: do not hold cpu_dma_latency.
     pub no_side_effects: bool,
@@ -134,7 +136,7 @@ pub struct Job {
     pub activities: Vec<Activity>,
     /// Settings that are made before anything of the job starts, in this order. Files, scheduling and
     /// CPUs of threads; a job with others is refused.
-    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "crate::change::rows")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "crate::wire::row::many")]
     pub changes: Vec<Change>,
     /// Whether the former values are put back at the job's end, whatever the end is.
     #[serde(default)]
@@ -161,7 +163,7 @@ pub struct Activity {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer: Option<Peer>,
     /// What to do.
-    #[serde(with = "crate::activity::words")]
+    #[serde(with = "crate::wire::row")]
     pub what: What,
 }
 
@@ -193,24 +195,26 @@ impl Peer {
     }
 }
 
-/// A measurement, a load or a fault.
-#[derive(Clone, Debug, PartialEq)]
-pub enum What {
-    /// Measure.
-    Measure {
-        /// The measurement and its own parameters.
-        measure: Measure,
-        /// Time between two wake-ups, in ns.
-        interval_ns: u64,
-        /// Real-time priority of the first thread on each CPU.
-        priority: u32,
-        /// How the threads are scheduled.
-        policy: Policy,
-    },
-    /// Make load.
-    Load(Load),
-    /// Disturb.
-    Fault(Fault),
+row! {
+    /// A measurement, a load or a fault.
+    #[derive(Clone, Debug, PartialEq)]
+    pub enum What {
+        /// Measure.
+        Measure {
+            /// The measurement and its own parameters.
+            measure: Measure,
+            /// Time between two wake-ups, in ns.
+            interval_ns: u64,
+            /// Real-time priority of the first thread on each CPU.
+            priority: u32,
+            /// How the threads are scheduled.
+            policy: Policy,
+        },
+        /// Make load.
+        Load(load: Load),
+        /// Disturb.
+        Fault(fault: Fault),
+    }
 }
 
 impl What {

@@ -9,9 +9,10 @@ use std::time::Duration;
 
 use rustix::mm::{MlockAllFlags, mlockall, munlockall};
 use tactus_model::CpuSet;
-use tactus_model::activity::{Fault, Policy};
+use tactus_model::catalogue::Fault;
 use tactus_model::control::ControlBy;
 use tactus_model::message::{Activity, Done, End, FromProbe, Job, Note, Refusal, ToProbe, What};
+use tactus_model::scheduling::Policy;
 use tactus_model::series::SeriesKey;
 
 use crate::channel::{Channel, Incoming};
@@ -21,7 +22,7 @@ use crate::measure::gaps::GapHistogram;
 use crate::measure::lane::{Common, Lane, Order, Run, Spec};
 use crate::measure::series::{SMALLEST_GAP, Series};
 use crate::measure::thread::{Measuring, allowed};
-use crate::measure::{self, control_fault, counters, refuse};
+use crate::measure::{self, control_fault, counters, out_of_range, refuse};
 use crate::session::SessionEnd;
 use crate::settings::Applied;
 use crate::sys;
@@ -231,6 +232,7 @@ fn start_threads(
     let entry = measure::find(measure).ok_or_else(|| {
         refusal(format!("this probe has no measurement `{}`", measure.kind()), "use a newer probe")
     })?;
+    measure.check().map_err(|error| out_of_range(measure.kind(), &error))?;
     let wanted = entry.wanted(measure)?;
     if wanted.periodic && !(1_000..=3_600_000_000_000).contains(interval_ns) {
         return Err(refusal(format!("an interval of {interval_ns} ns is out of range"), "use 1us to 1h"));
@@ -502,7 +504,8 @@ impl Running {
 
 #[cfg(test)]
 mod tests {
-    use tactus_model::activity::{Measure, Timer};
+    use tactus_model::catalogue::Measure;
+    use tactus_model::catalogue::measure::Timer;
 
     use super::*;
 

@@ -36,20 +36,18 @@ fn main() -> ExitCode {
 
 #[cfg(test)]
 mod tests {
-    use tactus_model::catalogue::{Family, WORDS};
+    use tactus_model::catalogue::{Entry, fault, load, measure};
 
     #[test]
     fn every_word_of_the_catalogue_has_its_file_in_its_table() {
-        let names = |family| {
-            WORDS.iter().filter(move |word| word.family == family).map(|word| word.name).collect::<Vec<_>>()
-        };
+        let names = |table: &[&Entry]| table.iter().map(|entry| entry.name).collect::<Vec<_>>();
         let measurements: Vec<_> = super::measure::MEASUREMENTS.iter().map(|entry| entry.name()).collect();
-        let loads: Vec<_> = super::load::LOADS.iter().map(|entry| entry.name()).collect();
-        let mut faults: Vec<_> = super::fault::FAULTS.iter().map(|entry| entry.name()).collect();
+        let mut faults = super::fault::NAMES.to_vec();
         // What is done to a guest from outside is in the watch.
         faults.push("hold-vcpu");
-        assert_eq!(measurements, names(Family::Measurement));
-        assert_eq!(loads, names(Family::Load));
-        assert_eq!(faults, names(Family::Fault));
+        let on_lanes = measure::MEASURES.iter().filter(|entry| entry.items.is_empty());
+        assert_eq!(measurements, on_lanes.map(|entry| entry.name).collect::<Vec<_>>());
+        assert_eq!(super::load::NAMES, names(load::LOADS));
+        assert_eq!(faults, names(fault::FAULTS));
     }
 }

@@ -74,8 +74,6 @@ fn answer(channel: &mut Channel) -> io::Result<()> {
 
 fn hello() -> Hello {
     let measurements = measure::MEASUREMENTS.iter().map(|entry| entry.name());
-    let loads = load::LOADS.iter().map(|entry| entry.name());
-    let faults = fault::FAULTS.iter().map(|entry| entry.name());
     Hello {
         protocol: PROTOCOL,
         version: env!("CARGO_PKG_VERSION").into(),
@@ -83,7 +81,11 @@ fn hello() -> Hello {
         pid: std::process::id(),
         monotonic_ns: sys::now(),
         realtime_ns: sys::realtime(),
-        can: measurements.chain(loads).chain(faults).map(str::to_owned).collect(),
+        can: measurements
+            .chain(load::NAMES.iter().copied())
+            .chain(fault::NAMES.iter().copied())
+            .map(str::to_owned)
+            .collect(),
     }
 }
 

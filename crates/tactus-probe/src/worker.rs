@@ -24,7 +24,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process_group, waitpgid};
 use serde::{Deserialize, Serialize};
 use tactus_model::CpuSet;
-use tactus_model::activity::Fault;
+use tactus_model::catalogue::Fault;
 use tactus_model::message::{Activity, Injected, Refusal, What};
 use tactus_model::undo::Undo;
 
@@ -166,7 +166,7 @@ impl Worker {
         let mut number = || words.next().and_then(|word| word.parse().ok());
         let (times, longest_ns) = (number(), number());
         let way = words.next().unwrap_or_default().to_owned();
-        let Activity { id, cpus, what } = &self.activity;
+        let Activity { id, cpus, what, .. } = &self.activity;
         let What::Fault(fault) = what else { return Ok(Ended::Load(*id, times.unwrap_or(0))) };
         let (length_ns, every_ns) = fault.size();
         let (kind, cpus) = (fault.kind().to_owned(), cpus.clone());
@@ -288,15 +288,17 @@ pub fn main(task: &str) -> u8 {
 
 fn disturbance(activity: &Activity, above: u32) -> Result<Disturbance, Refusal> {
     let cpus = &activity.cpus;
-    let unknown = |kind: &str| Refusal { reason: format!("this probe has no `{kind}`"), hint: None };
     let what = match &activity.what {
         What::Load(what) => what,
         What::Fault(what) => {
-            return fault::find(what).ok_or_else(|| unknown(what.kind()))?.prepare(what, cpus, above);
+            return fault::prepare(what, cpus, above);
         }
-        What::Measure { measure, .. } => return Err(unknown(measure.kind())),
+        What::Measure { measure, .. } => {
+            let reason = format!("`{}` is not done beside a measurement", measure.kind());
+            return Err(Refusal { reason, hint: None });
+        }
     };
-    let works = load::find(what).ok_or_else(|| unknown(what.kind()))?.works(what, cpus)?;
+    let works = load::works(what, cpus)?;
     Ok(Disturbance { way: String::new(), works, longest: &[], held: None })
 }
 

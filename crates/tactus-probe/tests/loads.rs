@@ -7,7 +7,9 @@ use std::fs;
 
 use common::{PROBE, Probe, eventually, job, marked, skipped, timer};
 use tactus_model::CpuSet;
-use tactus_model::activity::{Cache, Command, Disk, Load, Memory, Network, Timer};
+use tactus_model::catalogue::Load;
+use tactus_model::catalogue::load::{Cache, Command, Disk, Memory, Network};
+use tactus_model::catalogue::measure::Timer;
 use tactus_model::message::{Activity, End, Job, NoteKind, ToProbe, What};
 use tactus_model::size::Bytes;
 

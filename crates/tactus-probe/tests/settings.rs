@@ -7,7 +7,7 @@ use std::process::{Child, Command};
 
 use common::{Probe, eventually, job, skipped, timer};
 use tactus_model::CpuSet;
-use tactus_model::activity::Timer;
+use tactus_model::catalogue::measure::Timer;
 use tactus_model::change::{Change, Effect, Form, Target, Thread};
 use tactus_model::message::{End, Job, NoteKind, ToProbe};
 

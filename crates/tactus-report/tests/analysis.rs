@@ -6,9 +6,17 @@ mod common;
 use common::{Shape, Span, day, measured, planned, scheduler, study, this_machine};
 use serde_json::json;
 use tactus_model::Evidence;
+use tactus_model::bundle::Row;
 use tactus_model::number::float;
 use tactus_report::row::load_words;
 use tactus_report::stats::{Slots, claims, comparison, delta, distribution, effect, timeline};
+
+/// Takes the ticks away that do not hold.
+fn retain_ticks(row: &mut Row, keep: impl Fn(u64) -> bool) {
+    for series in row.ticks.series.values_mut() {
+        series.stretches.retain(|one| keep(one.first));
+    }
+}
 
 #[test]
 fn a_row_is_compared_with_the_host_under_the_same_load() {
@@ -104,7 +112,7 @@ fn short_rows_are_inconclusive_and_missing_ones_say_why() {
 #[test]
 fn series_are_joined_interval_by_interval() {
     let contents = this_machine();
-    assert_eq!(contents.rows[0].intervals.len(), 40);
+    assert_eq!(contents.rows[0].histograms.series.len(), 2);
     assert_eq!(Slots::of(&contents.rows[0]).len(), 20);
 }
 
@@ -118,7 +126,7 @@ fn a_day_is_drawn_in_few_bins_and_its_one_late_wake_up_is_in_one_of_them() {
     let late: Vec<_> = course.bins.iter().filter(|bin| bin.max_ns == Some(777_000)).collect();
     assert_eq!(late.len(), 1);
     assert_eq!(late[0].n, 50_000_000_000_000 / course.width_ns);
-    let smallest = row.ticks.iter().filter_map(|tick| tick.min_ns).min();
+    let smallest = row.ticks.iter().filter_map(|(_, stretch)| stretch.min_ns).min();
     assert_eq!(course.bins.iter().filter_map(|bin| bin.min_ns).min(), smallest);
     assert!(Slots::of(row).len() <= 360);
 }
@@ -127,10 +135,8 @@ fn a_day_is_drawn_in_few_bins_and_its_one_late_wake_up_is_in_one_of_them() {
 fn ticks_that_were_lost_leave_a_gap() {
     let mut contents = this_machine();
     let row = &mut contents.rows[0];
-    row.ticks.retain(|tick| !(5..8).contains(&tick.n));
-    row.intervals.retain(|interval| {
-        !(4..8).contains(&(interval.start_ns / 500_000_000)) || interval.start_ns < 2_500_000_000
-    });
+    retain_ticks(row, |n| !(5..8).contains(&n));
+    row.histograms.intervals.retain(|n, _| !(5..8).contains(n));
     let course = timeline(row, 320);
     let numbers: Vec<u64> = course.bins.iter().map(|bin| bin.n).collect();
     assert_eq!(numbers, (0..5).chain(8..20).collect::<Vec<_>>());

@@ -5,6 +5,7 @@ mod common;
 
 use common::{Shape, Span, interrupted, latency, measured, planned, study, this_machine, unmeasured};
 use serde_json::{Value, json};
+use tactus_model::buckets::{Counts, bucket_of};
 use tactus_model::bundle::{Contents, Row, RowResult};
 use tactus_model::document::{Document, Outcome};
 use tactus_model::event::RunStatus;
@@ -97,9 +98,15 @@ fn lost_samples_hide_neither_the_maximum_nor_the_doubt_about_a_quantile() {
     for series in &mut latency(&mut row).series {
         series.summary.lost = 100;
     }
-    for interval in row.intervals.iter_mut().take(2) {
-        interval.counts = tactus_model::Sparse::default();
+    // The samples of two ticks of one series.
+    let mut lost = 2_000;
+    let mut kept = Counts::default();
+    for (value, count) in row.histograms.series["1"].buckets() {
+        let less = count.min(lost);
+        lost -= less;
+        kept.add(bucket_of(value), count - less);
     }
+    row.histograms.series.insert("1".into(), kept.pack());
     if let Some(all) = &mut latency(&mut row).all {
         all.lost = 2_000;
     }

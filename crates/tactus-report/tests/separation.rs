@@ -7,10 +7,11 @@ use std::collections::BTreeMap;
 
 use common::{Shape, Span, environment, latency, manifest, measured, planned, unmeasured};
 use serde_json::json;
-use tactus_model::activity::{Fault, Hog, Load};
-use tactus_model::bundle::{Contents, InjectedIn, Interval, Row};
+use tactus_model::buckets::{Counts, bucket_of};
+use tactus_model::bundle::{Contents, InjectedIn, Row};
+use tactus_model::catalogue::fault::Hog;
+use tactus_model::catalogue::{Fault, Load};
 use tactus_model::document::{Doubt, Leak, LeakEntry};
-use tactus_model::latency::{Sparse, histogram};
 use tactus_model::message::Injected;
 use tactus_model::outcome::{Outcome, RowEnd};
 use tactus_model::plan::{Disturbance, Disturbed, Page, Plan, Separation, Shown, Technology, Trait};
@@ -36,19 +37,25 @@ struct Late {
     ns: u64,
 }
 
+/// Takes the ticks away that do not hold.
+fn retain_ticks(row: &mut Row, keep: impl Fn(u64) -> bool) {
+    for series in row.ticks.series.values_mut() {
+        series.stretches.retain(|one| keep(one.first));
+    }
+}
+
 /// Makes wake-ups of a measured row late.
 fn delay(row: &mut Row, late: &Late) {
-    for tick in row.ticks.iter_mut().filter(|tick| tick.series.cpu == late.cpu) {
-        if late.ticks.contains(&usize::try_from(tick.n).unwrap()) {
-            tick.max_ns = Some(late.ns);
-            let mut one = histogram();
-            one.record(late.ns).unwrap();
-            row.intervals.push(Interval {
-                tag: late.cpu.to_string(),
-                start_ns: tick.at_ns - 1,
-                length_ns: 1,
-                counts: Sparse::of(&one),
-            });
+    for (_, series) in row.ticks.series.iter_mut().filter(|(key, _)| key.cpu == late.cpu) {
+        for tick in &mut series.stretches {
+            if late.ticks.contains(&usize::try_from(tick.first).unwrap()) {
+                tick.max_ns = Some(late.ns);
+                let counted = row.histograms.series.entry(late.cpu.to_string()).or_default();
+                let mut more = Counts::default();
+                more.add_packed(counted);
+                more.add(bucket_of(late.ns), 1);
+                *counted = more.pack();
+            }
         }
     }
     for series in latency(row).series.iter_mut().filter(|series| series.key.cpu == late.cpu) {
@@ -93,7 +100,7 @@ fn contents() -> Contents {
         environments: places.map(str::to_owned).to_vec(),
         disturb: vec![
             what(Some(Fault::Hog(hog)), None),
-            what(None, Some(Load::Cpu(tactus_model::activity::Cpu::default()))),
+            what(None, Some(Load::Cpu(tactus_model::catalogue::load::Cpu::default()))),
         ],
         interval: None,
         rest: vec!["rest".into()],
@@ -258,7 +265,7 @@ fn a_disturbance_that_was_not_there_proves_nothing() {
 fn too_few_slots_of_time_say_nothing() {
     let mut contents = contents();
     for row in &mut contents.rows {
-        row.ticks.retain(|tick| tick.n < 4);
+        retain_ticks(row, |n| n < 4);
     }
     let short = cell(&contents, "hog", "host", "container", true);
     assert_eq!(short.leak, Leak::NotKnown);
@@ -337,13 +344,13 @@ fn the_summary_says_whom_a_disturbance_reaches_and_only_what_is_proven() {
 fn a_fault_counts_as_made_when_nearly_every_slot_of_time_has_it_and_none_at_rest() {
     let mut contents = contents();
     for row in &mut contents.rows {
-        row.ticks.retain(|tick| tick.n < 8);
+        retain_ticks(row, |n| n < 8);
     }
     let late = Late { cpu: CPU, ticks: 1..8, ns: LENGTH - 90_000 };
     let there = |row: &&mut Row| row.result.name == "hog in guest" && row.result.environment == "guest";
     let result = contents.rows.iter_mut().find(there).unwrap();
     let mut one = row("hog in guest", "guest", 77, &[late]);
-    one.ticks.retain(|tick| tick.n < 8);
+    retain_ticks(&mut one, |n| n < 8);
     one.result.fault = result.result.fault.clone();
     one.result.injected = result.result.injected.clone();
     one.result.injected[0].injected.times = Some(8);

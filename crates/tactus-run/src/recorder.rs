@@ -149,7 +149,7 @@ impl Recorder {
         }
         state.series.entry(tick.series.clone()).or_default().take(tick);
         match &mut state.log {
-            Some(log) => log.tick(tick),
+            Some(log) => log.tick(ticked),
             None => Ok(()),
         }
     }
@@ -231,7 +231,10 @@ impl Record for Recorder {
     }
 
     fn record(&mut self, stamped: &Stamped) -> Result<(), BundleError> {
-        self.writer.event(stamped)?;
+        // A tick is kept with its row.
+        if !matches!(stamped.event, Event::Ticked(_)) {
+            self.writer.event(stamped)?;
+        }
         match &stamped.event {
             Event::EnvironmentStarting { environment } => {
                 // A new start of an environment has its own remarks and losses.

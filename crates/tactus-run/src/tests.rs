@@ -16,9 +16,11 @@ use std::time::Duration;
 use tactus_bundle::{self as bundle, BundleError, Trust, Writer};
 use tactus_environment::{Environment, Running, Setting, StartError, Stream, Usable};
 use tactus_model::CpuSet;
-use tactus_model::activity::{Cpu, Load, Measure, Os, Policy, Timer};
 use tactus_model::bundle::{Contents, Machine};
 use tactus_model::catalogue;
+use tactus_model::catalogue::load::Cpu;
+use tactus_model::catalogue::measure::{Os, Timer};
+use tactus_model::catalogue::{Load, Measure};
 use tactus_model::event::{Event, RowStatus, RunStatus, Stamped};
 use tactus_model::facts::Facts;
 use tactus_model::latency::{Latency, Sparse};
@@ -28,6 +30,7 @@ use tactus_model::message::{
 };
 use tactus_model::outcome::{Repeats, RowEnd, ValueResult};
 use tactus_model::plan::{self, Plan};
+use tactus_model::scheduling::Policy;
 use tactus_model::series::SeriesKey;
 use tactus_model::topology::Topology;
 use tactus_model::wire::{Decoder, Encoder, Item};
@@ -258,7 +261,7 @@ fn play(script: Script, from: &Receiver<Vec<u8>>, to: &Sender<Vec<u8>>) {
 fn value(item: &str, samples: u64) -> ValueResult {
     let kept = vec![2.5; usize::try_from(samples).expect("few")];
     let mut repeats = Repeats { kept, dropped: 1, batch: 100 };
-    let known = ValueResult::of(&catalogue::os::SYSTEM_CALL, &mut repeats).expect("repeats");
+    let known = ValueResult::of(&catalogue::measure::os::SYSTEM_CALL, &mut repeats).expect("repeats");
     ValueResult { item: item.into(), ..known }
 }
 

@@ -7,10 +7,12 @@ use std::time::Duration;
 
 use tactus_environment::{Environment, Running, Setting, StartError, Stream};
 use tactus_model::CpuSet;
-use tactus_model::activity::{Load, Measure, Policy, Timer};
+use tactus_model::catalogue::measure::Timer;
+use tactus_model::catalogue::{Load, Measure};
 use tactus_model::facts::Facts;
 use tactus_model::message::{Activity, FromProbe, Job, PROTOCOL, Refusal, ToProbe, What};
 use tactus_model::plan;
+use tactus_model::scheduling::Policy;
 use tactus_model::wire::{Decoder, Item};
 use tactus_system::guardian::{Guardian, Workspace};
 use tactus_system::topology;

@@ -181,7 +181,7 @@ mod tests {
         let mut repeats =
             Repeats { kept: vec![1.0; usize::try_from(samples).unwrap()], dropped: 2, batch: 10 };
         let (unit, better) = (Unit::Us, Better::Lower);
-        let known = ValueResult::of(&crate::catalogue::os::SYSTEM_CALL, &mut repeats).unwrap();
+        let known = ValueResult::of(&crate::catalogue::measure::os::SYSTEM_CALL, &mut repeats).unwrap();
         ValueResult { item: item.into(), unit, better, ..known }
     }
 

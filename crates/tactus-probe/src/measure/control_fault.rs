@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tactus_model::activity::Fault;
+use tactus_model::catalogue::Fault;
 use tactus_model::message::{Activity, Control, Note, Refusal, What};
 use tactus_model::{CpuSet, Nanos};
 
@@ -143,7 +143,7 @@ const fn is_proven(injected: u64, seen: u64, noise: u64) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use tactus_model::activity::{Hog, Overcommit};
+    use tactus_model::catalogue::fault::{Hog, Overcommit};
     use tactus_model::message::NoteKind;
 
     use super::*;

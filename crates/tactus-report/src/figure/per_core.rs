@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use tactus_model::bundle::{Contents, Interval, Row};
+use tactus_model::bundle::{Contents, Row};
+use tactus_model::histograms::Histograms;
 use tactus_model::outcome::{LatencyOutcome, Outcome};
 
 use super::canvas::Figure;
@@ -48,20 +49,15 @@ fn cores(row: &Row) -> Vec<Row> {
             // Several threads on one CPU have no common figures; the worst one's stand for it.
             let own: Vec<_> = numbers.iter().map(|n| &row.result.series()[*n]).collect();
             let worst = own.iter().max_by_key(|one| one.summary.max_ns)?;
-            let mine = |interval: &&Interval| {
-                interval.tag == cpu.to_string() || own.iter().any(|one| interval.tag == one.key.to_string())
-            };
+            let mine = |tag: &str| tag == cpu.to_string() || own.iter().any(|one| tag == one.key.to_string());
             let mut result = row.result.clone();
             result.name = format!("CPU {cpu}");
             let all = Some(worst.summary.clone());
             result.outcome = Outcome::Latency(LatencyOutcome { series: Vec::new(), all });
-            Some(Row {
-                result,
-                ticks: Vec::new(),
-                intervals: row.intervals.iter().filter(mine).cloned().collect(),
-                missed: Vec::new(),
-                uses: Vec::new(),
-            })
+            let counted = row.histograms.series.iter().filter(|(tag, _)| mine(tag));
+            let series = counted.map(|(tag, counts)| (tag.clone(), counts.clone())).collect();
+            let histograms = Histograms { series, ..Histograms::default() };
+            Some(Row { histograms, ..Row::of(result) })
         })
         .collect()
 }

@@ -17,8 +17,7 @@
 //!
 //! The seed is fixed: the same bundle gives the same report.
 
-use std::collections::BTreeMap;
-
+use tactus_model::buckets::{Counts, Packed};
 use tactus_model::bundle::Row;
 use tactus_model::number::{float, whole};
 
@@ -100,47 +99,37 @@ impl Slots {
     /// The intervals of a row's histograms.
     #[must_use]
     pub fn of(row: &Row) -> Self {
-        let mut lengths: Vec<u64> = row.intervals.iter().map(|interval| interval.length_ns.max(1)).collect();
-        lengths.sort_unstable();
-        let Some(length) = lengths.get(lengths.len() / 2).copied() else { return Self::build(&[]) };
-        // Series report at slightly different moments; the middle of an interval says which one it is.
-        let slot =
-            |interval: &tactus_model::bundle::Interval| (interval.start_ns + interval.length_ns / 2) / length;
-        let mut slots: BTreeMap<u64, BTreeMap<u64, u64>> = BTreeMap::new();
-        for interval in row.intervals.iter().filter(|interval| !interval.counts.is_empty()) {
-            let counts = slots.entry(slot(interval)).or_default();
-            for (value, count) in interval.counts.buckets().unwrap_or_default() {
-                *counts.entry(value).or_default() += count;
-            }
-        }
-        let slots: Vec<BTreeMap<u64, u64>> = slots.into_values().collect();
-        let joined: Vec<BTreeMap<u64, u64>> = slots
-            .chunks(slots.len().div_ceil(MOST).max(1))
+        let intervals: Vec<&Packed> = row.histograms.intervals.values().collect();
+        let joined: Vec<Packed> = intervals
+            .chunks(intervals.len().div_ceil(MOST).max(1))
             .map(|some| {
-                let mut all = BTreeMap::new();
-                for (value, count) in some.iter().flatten() {
-                    *all.entry(*value).or_default() += count;
-                }
-                all
+                let mut all = Counts::default();
+                some.iter().for_each(|counts| all.add_packed(counts));
+                all.pack()
             })
             .collect();
-        Self::build(&joined)
+        Self::build(&joined, Packed::buckets)
     }
 
-    fn build(slots: &[BTreeMap<u64, u64>]) -> Self {
-        let mut values: Vec<u64> = slots.iter().flat_map(|counts| counts.keys().copied()).collect();
-        values.sort_unstable();
-        values.dedup();
-        let mut sums = vec![vec![0; values.len()]];
+    fn build<'a, C, I: Iterator<Item = (u64, u64)>>(slots: &'a [C], buckets: impl Fn(&'a C) -> I) -> Self {
+        let mut values = Vec::new();
+        for counts in slots {
+            values.extend(buckets(counts).map(|(value, _)| value));
+            values.sort();
+            values.dedup();
+        }
+        let mut sums = vec![vec![0_u64; values.len()]];
         for counts in slots {
             let mut next = sums[sums.len() - 1].clone();
-            for (sum, value) in next.iter_mut().zip(&values) {
-                *sum += counts.get(value).copied().unwrap_or(0);
+            let mut at = 0;
+            for (value, count) in buckets(counts) {
+                at += values[at..].partition_point(|one| *one < value);
+                next[at] = next[at].saturating_add(count);
             }
             sums.push(next);
         }
         let maxima =
-            slots.iter().filter_map(|counts| counts.last_key_value().map(|(value, _)| *value)).collect();
+            slots.iter().filter_map(|counts| buckets(counts).last()).map(|(value, _)| value).collect();
         Self { values, sums, maxima }
     }
 
@@ -321,6 +310,8 @@ impl Random {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -336,7 +327,7 @@ mod tests {
                 counts
             })
             .collect();
-        Slots::build(&counted)
+        Slots::build(&counted, |counts| counts.iter().map(|(value, count)| (*value, *count)))
     }
 
     fn intervals() -> impl Strategy<Value = Vec<Vec<u64>>> {

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use tactus_model::bundle::Row;
-use tactus_model::number::float;
+use tactus_model::latency::ratio_mean;
+use tactus_model::ticks::Ticks;
 
 /// A stretch of time, all series together.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -33,31 +34,27 @@ pub struct Timeline {
 /// comes from the histograms of the stretch together.
 #[must_use]
 pub fn timeline(row: &Row, most: u64) -> Timeline {
-    let tick = median(tick_lengths(row));
-    let interval = median(row.intervals.iter().map(|interval| interval.length_ns).collect());
-    let ends = row.ticks.iter().map(|tick| tick.at_ns);
-    let total =
-        ends.chain(row.intervals.iter().map(|i| i.start_ns.saturating_add(i.length_ns))).max().unwrap_or(0);
+    let tick = median(tick_lengths(&row.ticks));
+    let intervals = &row.histograms;
+    let ends = row.ticks.iter().map(|(_, stretch)| stretch.at_ns);
+    let total = ends.max().unwrap_or(0).max(intervals.end_ns);
     // A bin holds whole intervals, so that its percentile covers the stretch of its maximum.
-    let grain = interval.max(tick).max(1);
+    let grain = intervals.length_ns.max(tick).max(1);
     let width = grain * total.div_ceil(grain).div_ceil(most.max(1)).max(1);
-    let mut bins: BTreeMap<u64, (Bin, f64, u64)> = BTreeMap::new();
-    // The middle of a tick says where it belongs: its end may come a little late.
-    for ticked in row.ticks.iter().filter(|ticked| ticked.cycles > 0) {
-        let at = ticked.at_ns.saturating_sub(tick / 2) / width;
-        let (bin, sum, cycles) = bins.entry(at).or_default();
-        least(&mut bin.min_ns, ticked.min_ns);
-        bin.max_ns = bin.max_ns.max(ticked.max_ns);
-        if let Some(mean) = ticked.mean_ns {
-            *sum += mean * float(ticked.cycles);
-            *cycles += ticked.cycles;
-        }
+    let mut bins: BTreeMap<u64, (Bin, u64, u64)> = BTreeMap::new();
+    // The middle of a stretch says where it belongs: its end may come a little late.
+    for (_, stretch) in row.ticks.iter().filter(|(_, stretch)| stretch.cycles > 0) {
+        let half = tick.saturating_mul(stretch.span()) / 2;
+        let (bin, sum, cycles) = bins.entry(stretch.at_ns.saturating_sub(half) / width).or_default();
+        bin.min_ns = [bin.min_ns, stretch.min_ns].into_iter().flatten().min();
+        bin.max_ns = bin.max_ns.max(stretch.max_ns);
+        *sum = sum.saturating_add(stretch.sum_ns);
+        *cycles = cycles.saturating_add(stretch.summed);
     }
     let mut merged = BTreeMap::new();
-    for interval in row.intervals.iter().filter(|interval| !interval.counts.is_empty()) {
-        let at = (interval.start_ns + interval.length_ns / 2) / width;
-        let all = merged.entry(at).or_insert_with(tactus_model::latency::histogram);
-        let _ = interval.counts.add_to(all);
+    for (n, counts) in &intervals.intervals {
+        let middle = n.saturating_mul(intervals.length_ns).saturating_add(intervals.length_ns / 2);
+        counts.add_to(merged.entry(middle / width).or_insert_with(tactus_model::latency::histogram));
     }
     for (at, histogram) in merged {
         let (bin, _, cycles) = bins.entry(at).or_default();
@@ -72,31 +69,28 @@ pub fn timeline(row: &Row, most: u64) -> Timeline {
     }
     let bins = bins.into_iter().map(|(n, (bin, sum, cycles))| Bin {
         n,
-        mean_ns: if cycles > 0 { Some(sum / float(cycles)) } else { bin.mean_ns },
+        mean_ns: ratio_mean(sum, cycles).or(bin.mean_ns),
         ..bin
     });
     Timeline { width_ns: width, bins: bins.collect() }
 }
 
-fn least(so_far: &mut Option<u64>, value: Option<u64>) {
-    *so_far = match (*so_far, value) {
-        (Some(a), Some(b)) => Some(a.min(b)),
-        (a, b) => a.or(b),
-    };
-}
-
 /// Times between ticks of the same series that follow each other.
-fn tick_lengths(row: &Row) -> Vec<u64> {
-    let mut last = BTreeMap::new();
-    row.ticks
-        .iter()
-        .filter_map(|tick| {
-            let (n, at) = last.insert(&tick.series, (tick.n, tick.at_ns)).unwrap_or((0, 0));
-            let steps = tick.n.checked_sub(n).filter(|steps| *steps > 0)?;
-            Some(tick.at_ns.saturating_sub(at) / steps)
-        })
-        .chain(row.ticks.first().map(|tick| tick.at_ns / (tick.n + 1)))
-        .collect()
+fn tick_lengths(ticks: &Ticks) -> Vec<u64> {
+    let mut lengths = Vec::new();
+    for (n, series) in ticks.series.values().enumerate() {
+        let mut before = (0, 0);
+        for stretch in &series.stretches {
+            if let Some(steps) = stretch.last.checked_sub(before.0).filter(|steps| *steps > 0) {
+                lengths.push(stretch.at_ns.saturating_sub(before.1) / steps);
+            }
+            before = (stretch.last, stretch.at_ns);
+        }
+        if n == 0 {
+            lengths.extend(series.stretches.first().map(|first| first.at_ns / (first.last + 1)));
+        }
+    }
+    lengths
 }
 
 fn median(mut values: Vec<u64>) -> u64 {

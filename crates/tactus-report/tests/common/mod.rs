@@ -8,11 +8,12 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use serde_json::{Value, json};
-use tactus_model::activity::{Measure, Os};
-use tactus_model::bundle::{Contents, FORMAT, Interval, Machine, Manifest, Row, RowResult};
-use tactus_model::catalogue::Item;
-use tactus_model::event::{RunStatus, Ticked};
+use tactus_model::bundle::{Contents, FORMAT, Machine, Manifest, Row, RowResult};
+use tactus_model::catalogue::measure::os::Os;
+use tactus_model::catalogue::{Item, Measure};
+use tactus_model::event::RunStatus;
 use tactus_model::facts::Facts;
+use tactus_model::histograms::{Folding, Place};
 use tactus_model::latency::{Latency, Totals, swallowed};
 use tactus_model::message::{Control, Note, Outlier, ThreadCounters};
 use tactus_model::number::{float, whole};
@@ -21,6 +22,7 @@ use tactus_model::outcome::{
 };
 use tactus_model::plan::{Compare, Environment, Figure, FigureKind, Plan, Reference, Require, Scenario};
 use tactus_model::series::SeriesKey;
+use tactus_model::ticks::{TickScalars, Ticks};
 use tactus_model::{Evidence, Nanos};
 
 /// xorshift64*: numbers that are the same on every machine.
@@ -89,8 +91,10 @@ impl Span {
 pub fn measured(mut result: RowResult, evidence: Evidence, shape: Shape, span: Span, seed: u64) -> Row {
     let mut random = Random(seed * 7_919 + 12_345);
     let tick_ns = result.planned_ns / span.ticks;
-    let (mut ticks, mut intervals, mut missed) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut series, mut all) = (Vec::new(), Latency::new());
+    let (mut ticks, mut series) = (Ticks::planned(result.planned_ns), Vec::new());
+    let mut all = Latency::new();
+    let lengths = vec![tick_ns * span.per_interval];
+    let (mut intervals, mut missed) = (Folding::new(lengths.clone()), Folding::new(lengths));
     for cpu in 1..=span.series {
         let key = SeriesKey { cpu, thread: cpu - 1, priority: 95, kind: "thread".into() };
         let (mut own, mut interval) = (Latency::new(), Latency::new());
@@ -114,32 +118,25 @@ pub fn measured(mut result: RowResult, evidence: Evidence, shape: Shape, span: S
             }
             outliers.sort_by_key(|outlier| std::cmp::Reverse(outlier.value_ns));
             outliers.truncate(12);
-            ticks.push(Ticked {
-                row: 0,
-                series: key.clone(),
+            let scalars = TickScalars {
                 n,
                 at_ns: (n + 1) * tick_ns + 40_000,
                 cycles: totals.cycles,
                 overruns: totals.overruns,
                 min_ns: Some(totals.min_ns),
-                mean_ns: totals.mean_ns(),
+                sum_ns: Some(totals.sum_ns),
                 p99_ns: values.get(values.len() * 99 / 100).copied(),
                 max_ns: Some(totals.max_ns),
-                whole: None,
-            });
+            };
+            assert!(ticks.add(&key, &scalars));
             if (n + 1) % span.per_interval == 0 || n + 1 == span.ticks {
                 let first = n / span.per_interval * span.per_interval;
                 // A tick ends a little late, and the next interval begins there.
                 let start = if first == 0 { 0 } else { first * tick_ns + 40_000 };
-                let cut = |histogram: &hdrhistogram::Histogram<u64>| Interval {
-                    tag: cpu.to_string(),
-                    start_ns: start,
-                    length_ns: (n + 1) * tick_ns + 40_000 - start,
-                    counts: tactus_model::Sparse::of(histogram),
-                };
-                intervals.push(cut(&interval.raw));
-                if !interval.missed.is_empty() {
-                    missed.push(cut(&interval.missed));
+                let place = Place { start_ns: start, length_ns: (n + 1) * tick_ns + 40_000 - start };
+                for (folding, counted) in [(&mut intervals, &interval.raw), (&mut missed, &interval.missed)] {
+                    let counts = tactus_model::Sparse::of(counted);
+                    assert!(folding.add_sparse(&cpu.to_string(), place, &counts).unwrap());
                 }
                 own.merge(&interval);
                 interval = Latency::new();
@@ -175,7 +172,7 @@ pub fn measured(mut result: RowResult, evidence: Evidence, shape: Shape, span: S
     result.start_up_ms = Some(if result.kind == "qemu" { 1_912 } else { 148 });
     result.outcome = Outcome::Latency(LatencyOutcome { series, all: Some(all.summary()) });
     result.notes.push(Note::side_effect("/dev/cpu_dma_latency was held at 0 us while measuring"));
-    Row { result, ticks, intervals, missed, uses: Vec::new() }
+    Row { ticks, histograms: intervals.finish(), missed: missed.finish().series, ..Row::of(result) }
 }
 
 /// The latencies of a row, to be changed.
@@ -185,7 +182,7 @@ pub fn latency(row: &mut Row) -> &mut LatencyOutcome {
 
 pub fn unmeasured(mut result: RowResult, ended: RowEnd, reason: &str) -> Row {
     result.end(Ending::because(ended, reason));
-    Row { result, ticks: Vec::new(), intervals: Vec::new(), missed: Vec::new(), uses: Vec::new() }
+    Row::of(result)
 }
 
 pub fn scheduler(environment: &str) -> Vec<Value> {
@@ -484,7 +481,9 @@ fn make_day() -> Contents {
             measured(result, Evidence::BareMetal, if n == 0 { Shape::IDLE } else { Shape::LOADED }, span, 3);
         if n == 0 {
             // One late wake-up in the whole day.
-            row.ticks[50_000].max_ns = Some(777_000);
+            let mut stretches = row.ticks.series.values_mut().flat_map(|series| &mut series.stretches);
+            let late = stretches.find(|one| (one.first..=one.last).contains(&50_000)).unwrap();
+            late.max_ns = Some(777_000);
             if let Some(all) = &mut latency(&mut row).all {
                 all.max_ns = Some(777_000);
             }
@@ -535,7 +534,7 @@ pub fn valued(mut result: RowResult, evidence: Evidence, items: &[(Item, f64)]) 
     result.evidence = Some(evidence);
     result.end(Ending::complete());
     result.measured_ns = result.planned_ns;
-    Row { result, ticks: Vec::new(), intervals: Vec::new(), missed: Vec::new(), uses: Vec::new() }
+    Row::of(result)
 }
 
 /// What system calls cost on a host, in a container and in an emulated guest, beside published figures; and the

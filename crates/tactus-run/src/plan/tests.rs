@@ -1,11 +1,11 @@
 //! A plan from its text to what a machine can do of it.
 
 use tactus_model::Nanos;
-use tactus_model::activity::Policy;
 use tactus_model::facts::Facts;
 use tactus_model::message::{Peer, What};
 use tactus_model::outcome::Outcome;
 use tactus_model::plan::Plan;
+use tactus_model::scheduling::Policy;
 use tactus_model::topology::Topology;
 use tactus_system::{Memory, Real, System};
 
@@ -129,6 +129,18 @@ fn mistakes_are_named_with_file_line_key_and_remedy() {
         ("a duplicate scenario", PLAN.replace("host, idle", "guest, neighbour loaded")),
         ("an unknown measurement", PLAN.replace("measurement = \"timer\"", "measurement = \"tmier\"")),
         ("a parameter that a load does not have", PLAN.replace("groups = 1", "gropus = 1")),
+        ("a parameter out of its bounds", PLAN.replace("groups = 1", "groups = 0")),
+        (
+            "a parameter of an activity out of its bounds",
+            PLAN.replace("{ kind = \"scheduler\" }", "{ kind = \"network\", bytes = \"64KiB\" }"),
+        ),
+        (
+            "a control out of its bounds",
+            PLAN.replace(
+                "interval = \"200us\"",
+                "control = { kind = \"block\", length = \"2s\", every = \"9s\" }",
+            ),
+        ),
         ("a priority out of range", PLAN.replace("interval = \"200us\"", "priority = 100")),
         ("an interval that cannot be kept", PLAN.replace("200us", "1us")),
         ("text that is not TOML", PLAN.replace("[defaults]", "[defaults")),

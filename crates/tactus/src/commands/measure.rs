@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use serde_json::{Value, json};
-use tactus_model::activity::{Load, Measure as What, Policy};
 use tactus_model::bundle::Contents;
+use tactus_model::catalogue::{Load, Measure as What};
 use tactus_model::control::ControlBy;
 use tactus_model::cpus::CpuRequest;
 use tactus_model::outcome::Yields;
 use tactus_model::plan::{Environment, Placed, Plan, Scenario};
+use tactus_model::scheduling::Policy;
 use tactus_model::{CpuSet, Nanos};
 use tactus_report::document;
 use tactus_run::Destination;
@@ -181,8 +182,8 @@ fn histogram_text(row: &tactus_model::bundle::Row, limit: u32) -> String {
         let (full, cpu) = (series.key.to_string(), series.key.cpu.to_string());
         let mut counts = vec![0u64; limit];
         let mut overflows = 0;
-        for interval in row.intervals.iter().filter(|i| i.tag == full || i.tag == cpu) {
-            for (value, count) in interval.counts.buckets().unwrap_or_default() {
+        for (_, counted) in row.histograms.series.iter().filter(|(tag, _)| **tag == full || **tag == cpu) {
+            for (value, count) in counted.buckets() {
                 let us = usize::try_from(value / 1_000).unwrap_or(usize::MAX);
                 match counts.get_mut(us) {
                     Some(at) => *at += count,

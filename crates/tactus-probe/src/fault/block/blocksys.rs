@@ -6,7 +6,7 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::rc::Rc;
 
-use tactus_model::activity::Off;
+use tactus_model::catalogue::fault::Off;
 
 use super::{No, Wanted, no, wrong};
 use crate::fault::Disturbance;

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use tactus_model::activity::Off;
+use tactus_model::catalogue::fault::Off;
 use tactus_model::undo::block::{MODULE, PARAMETERS, unload};
 use tactus_model::undo::{Actions, undo};
 

@@ -12,7 +12,7 @@ use std::io::ErrorKind;
 
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use tactus_model::CpuSet;
-use tactus_model::activity::Off;
+use tactus_model::catalogue::fault::Off;
 use tactus_model::undo::Undo;
 use tactus_model::undo::block::{
     self, HWLAT, IRQ_DISABLE, OSNOISE, PREEMPT_DISABLE, ROOTS, Shared, WORKLOAD,

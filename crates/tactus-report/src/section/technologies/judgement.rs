@@ -8,7 +8,7 @@ use tactus_model::number::float;
 use tactus_model::plan::{Technology, Trait};
 
 use crate::row::{CYCLES_FOR_A_VERDICT, control, figures, reason};
-use crate::section::separation::{ERROR, FACTOR, SLACK, separation, slots};
+use crate::section::separation::{ERROR, FACTOR, SLACK, separation, slot_of, slots};
 use crate::stats::Test;
 use crate::units::{clean, count, latency};
 
@@ -168,7 +168,8 @@ fn as_on_host(contents: &Contents, own: &Technology) -> Said {
             said.reasons.push(format!("{}: {why}", clean(inside)));
             continue;
         }
-        let slots = [on_host, in_it].map(|row| slots(row, SLOT_NS, |_| true));
+        let slot = slot_of([on_host, in_it].into_iter(), SLOT_NS);
+        let slots = [on_host, in_it].map(|row| slots(row, slot, |_| true));
         let Some(ratio) = test.ratio(&slots[0], &slots[1]) else {
             open += 1;
             continue;

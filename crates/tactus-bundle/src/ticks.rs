@@ -1,0 +1,209 @@
+//! The ticks of a row on disk: lines of CSV, and of a long row compressed ones, which together are one table.
+
+use std::fs::{self, File};
+use std::io::{BufReader, Write};
+use std::path::{Path, PathBuf};
+
+use flate2::Compression;
+use flate2::bufread::MultiGzDecoder;
+use flate2::write::GzEncoder;
+use tactus_model::series::SeriesKey;
+use tactus_model::ticks::{TickScalars, Ticks};
+
+use super::BundleError;
+use super::lines::{Line, Lines};
+use super::write::append;
+
+/// The ticks that are not compressed: the last ones, or all of a short row.
+pub const PLAIN: &str = "ticks.csv";
+/// Those before, as gzip members one after the other.
+pub const COMPRESSED: &str = "ticks.csv.gz";
+
+const COLUMNS: &str = "cpu,thread,priority,kind,n,at_ns,cycles,overruns,min_ns,sum_ns,p99_ns,max_ns\n";
+
+/// So many bytes are compressed together: a quarter of an hour of eight series, 10 ms of work.
+const SEGMENT: usize = 256 * 1024;
+
+/// Writes the ticks of a row.
+#[derive(Debug)]
+pub struct TickLog {
+    dir: PathBuf,
+    plain: Option<File>,
+    /// Bytes in the file that is not compressed.
+    filled: usize,
+    compressed: Option<File>,
+}
+
+impl TickLog {
+    /// In the directory of a row. Files appear with the first tick.
+    pub fn new(dir: &Path) -> Self {
+        Self { dir: dir.to_owned(), plain: None, filled: 0, compressed: None }
+    }
+
+    /// Appends a tick.
+    pub fn add(&mut self, key: &SeriesKey, tick: &TickScalars) -> Result<(), BundleError> {
+        if self.filled >= SEGMENT {
+            self.compress()?;
+        }
+        let path = self.dir.join(PLAIN);
+        let mut text = line(key, tick);
+        if self.filled == 0 {
+            text.insert_str(0, COLUMNS);
+        }
+        let file = match &mut self.plain {
+            Some(file) => file,
+            None => self.plain.insert(append(&path)?),
+        };
+        self.filled += text.len();
+        file.write_all(text.as_bytes()).map_err(BundleError::io(&path))
+    }
+
+    /// Makes what was written last through a power cut.
+    pub fn sync(&self) -> Result<(), BundleError> {
+        let Some(file) = &self.plain else { return Ok(()) };
+        file.sync_data().map_err(BundleError::io(&self.dir.join(PLAIN)))
+    }
+
+    /// Compresses what is left, if anything was.
+    pub fn finish(mut self) -> Result<(), BundleError> {
+        if self.compressed.is_none() {
+            return self.sync();
+        }
+        self.compress()?;
+        let path = self.dir.join(PLAIN);
+        fs::remove_file(&path).map_err(BundleError::io(&path))
+    }
+
+    /// Compresses what is not yet. First it is on disk, then the lines go: who reads after a crash in between finds
+    /// some twice, and knows them by their numbers.
+    fn compress(&mut self) -> Result<(), BundleError> {
+        let Some(plain) = &self.plain else { return Ok(()) };
+        let path = self.dir.join(PLAIN);
+        let lines = fs::read(&path).map_err(BundleError::io(&path))?;
+        let into = self.dir.join(COMPRESSED);
+        let (file, skipped) = match &mut self.compressed {
+            Some(file) => (file, COLUMNS.len().min(lines.len())),
+            None => (self.compressed.insert(append(&into)?), 0),
+        };
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+        encoder
+            .write_all(&lines[skipped..])
+            .and_then(|()| encoder.finish())
+            .and_then(|member| file.write_all(&member))
+            .and_then(|()| file.sync_data())
+            .map_err(BundleError::io(&into))?;
+        plain.set_len(0).map_err(BundleError::io(&path))?;
+        self.filled = 0;
+        Ok(())
+    }
+}
+
+fn line(key: &SeriesKey, tick: &TickScalars) -> String {
+    let SeriesKey { cpu, thread, priority, kind } = key;
+    // A probe's words: one that is no word must not become columns or lines.
+    let kind: String =
+        kind.chars().map(|c| if c.is_alphanumeric() || "-_. ".contains(c) { c } else { '_' }).collect();
+    let TickScalars { n, at_ns, cycles, overruns, .. } = tick;
+    let [min, sum, p99, max] = [tick.min_ns, tick.sum_ns, tick.p99_ns, tick.max_ns]
+        .map(|value| value.map(|value| value.to_string()).unwrap_or_default());
+    format!("{cpu},{thread},{priority},{kind},{n},{at_ns},{cycles},{overruns},{min},{sum},{p99},{max}\n")
+}
+
+/// Reads the ticks of the row in `dir`, whose name in sentences is `name`.
+pub fn read(dir: &Path, name: &str, ticks: &mut Ticks, damage: &mut Vec<String>) {
+    let mut reader = Reader { ticks, keys: Vec::new(), at: 0, bad: 0, twice: false };
+    let mut file = |file: &str, outcome: std::io::Result<()>, bad: usize| {
+        match outcome {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                damage.push(format!("scenarios/{name}/{file}: what follows cannot be read: {error}"));
+            }
+            _ => {}
+        }
+        if bad > 0 {
+            damage.push(format!("scenarios/{name}/{file}: {bad} lines cannot be read"));
+        }
+    };
+    let compressed = File::open(dir.join(COMPRESSED)).and_then(|from| {
+        let from = MultiGzDecoder::new(BufReader::with_capacity(64 * 1024, from));
+        reader.lines(Lines::of(BufReader::with_capacity(64 * 1024, from)))
+    });
+    reader.twice = compressed.is_ok() || !reader.keys.is_empty();
+    file(COMPRESSED, compressed, std::mem::take(&mut reader.bad));
+    let plain = Lines::open(&dir.join(PLAIN)).and_then(|lines| reader.lines(lines));
+    file(PLAIN, plain, reader.bad);
+}
+
+struct Reader<'a> {
+    ticks: &'a mut Ticks,
+    /// The series that were seen, as they are written and as they are; they take turns.
+    keys: Vec<(Box<[u8]>, SeriesKey)>,
+    at: usize,
+    bad: usize,
+    /// Whether lines may be there that were read already: compressed before a crash could take them away.
+    twice: bool,
+}
+
+impl Reader<'_> {
+    fn lines<R: std::io::BufRead>(&mut self, mut lines: Lines<R>) -> std::io::Result<()> {
+        while let Some(line) = lines.next()? {
+            match line {
+                Line::Whole(line) if line == COLUMNS.trim_ascii().as_bytes() => {}
+                Line::Whole(line) if self.line(line).is_some() => {}
+                _ => self.bad += 1,
+            }
+        }
+        Ok(())
+    }
+
+    fn line(&mut self, line: &[u8]) -> Option<()> {
+        let end_of_key = line.iter().enumerate().filter(|(_, byte)| **byte == b',').nth(3)?.0;
+        let (key, scalars) = (&line[..end_of_key], &line[end_of_key + 1..]);
+        let mut fields = scalars.split(|byte| *byte == b',');
+        let mut next = || -> Option<Option<u64>> {
+            let field = fields.next()?;
+            if field.is_empty() { Some(None) } else { number(field).map(Some) }
+        };
+        let tick = TickScalars {
+            n: next()??,
+            at_ns: next()??,
+            cycles: next()??,
+            overruns: next()??,
+            min_ns: next()?,
+            sum_ns: next()?,
+            p99_ns: next()?,
+            max_ns: next()?,
+        };
+        if fields.next().is_some() {
+            return None;
+        }
+        let at = self.series(key)?;
+        (self.ticks.add(&self.keys[at].1, &tick) || self.twice).then_some(())
+    }
+
+    fn series(&mut self, written: &[u8]) -> Option<usize> {
+        let known = self.keys.len();
+        let found = (self.at + 1..known).chain(0..known).find(|at| *self.keys[*at].0 == *written);
+        self.at = match found {
+            Some(at) => at,
+            None => {
+                self.keys.push((written.into(), key(written)?));
+                known
+            }
+        };
+        Some(self.at)
+    }
+}
+
+fn key(written: &[u8]) -> Option<SeriesKey> {
+    let mut fields = std::str::from_utf8(written).ok()?.split(',');
+    let mut next = || fields.next()?.parse().ok();
+    let (cpu, thread, priority) = (next()?, next()?, next()?);
+    Some(SeriesKey { cpu, thread, priority, kind: fields.next()?.to_owned() })
+}
+
+fn number(digits: &[u8]) -> Option<u64> {
+    digits.iter().try_fold(0_u64, |number, digit| {
+        let digit = digit.checked_sub(b'0').filter(|digit| *digit < 10)?;
+        number.checked_mul(10)?.checked_add(digit.into())
+    })
+}

@@ -1,0 +1,89 @@
+//! Bundles that the release before recorded, in format 1.2: they open, and what is shown of them is what that release
+//! showed, but for keys that are new. `recorded/<name>.json` is its `tactus show <name> --json`.
+//!
+//! `environments`: host, container, emulated guest, twelve threads on one core, gaps. `separation`: a block and cache
+//! load against each other's rests. `prove`: ten pairs of a setting. `interrupted`: by Ctrl-C; `killed`: by `kill -9`,
+//! each in a day's row. The machine was named `bench-01` afterwards; facts and audits are kept of the first one only.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+use tactus_bundle::{Trust, read};
+use tactus_report::analysis::document;
+
+fn recorded(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/recorded").join(name)
+}
+
+/// Where `now` lacks something of `then`, or has it otherwise.
+fn differences(at: &str, then: &Value, now: &Value, found: &mut Vec<String>) {
+    match (then, now) {
+        (Value::Object(then), Value::Object(now)) => {
+            for (key, value) in then {
+                let at = format!("{at}.{key}");
+                match now.get(key) {
+                    Some(same) => differences(&at, value, same, found),
+                    None => found.push(format!("{at} is gone")),
+                }
+            }
+        }
+        (Value::Array(then), Value::Array(now)) if then.len() == now.len() => {
+            for (n, (then, now)) in then.iter().zip(now).enumerate() {
+                differences(&format!("{at}[{n}]"), then, now, found);
+            }
+        }
+        _ if then == now => {}
+        _ => found.push(format!("{at}: {then} became {now}")),
+    }
+}
+
+fn is_shown_as_before(name: &str) {
+    let contents = read(&recorded(name), Trust::Whole).unwrap();
+    // Through the same reader: it rounds what it reads.
+    let now = serde_json::from_str(&serde_json::to_string(&document(&contents)).unwrap()).unwrap();
+    let text = std::fs::read_to_string(recorded(&format!("{name}.json"))).unwrap();
+    let mut then: Value = serde_json::from_str(&text).unwrap();
+    let shown = then.as_object_mut().unwrap().remove("format").unwrap();
+    assert_eq!(
+        (&shown["major"], &shown["minor"]),
+        (&1.into(), &2.into()),
+        "it was recorded by the release before"
+    );
+    let mut found = Vec::new();
+    differences("", &then, &now, &mut found);
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+fn a_run_in_several_environments_is_shown_as_before() {
+    is_shown_as_before("environments");
+}
+
+#[test]
+fn a_separation_is_shown_as_before() {
+    is_shown_as_before("separation");
+}
+
+#[test]
+fn a_proof_is_shown_as_before() {
+    is_shown_as_before("prove");
+}
+
+#[test]
+fn an_interrupted_run_is_shown_as_before() {
+    is_shown_as_before("interrupted");
+}
+
+#[test]
+fn a_killed_run_is_shown_as_before() {
+    is_shown_as_before("killed");
+}
+
+#[test]
+fn what_is_gone_or_altered_is_told() {
+    let (then, now) =
+        (serde_json::json!({ "a": [1, { "b": 2 }], "c": null }), serde_json::json!({ "a": [1, { "b": 3 }] }));
+    let mut found = Vec::new();
+    differences("", &then, &now, &mut found);
+    assert_eq!(found, [".a[1].b: 2 became 3", ".c is gone"]);
+}

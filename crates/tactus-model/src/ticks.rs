@@ -1,0 +1,226 @@
+//! The ticks of a row, folded as they are read: a day takes no more memory than two hours. Counts, sums and
+//! extremes stay exact; what is lost is in which of the joined ticks they were.
+
+use std::collections::BTreeMap;
+
+use crate::event::Ticked;
+use crate::latency::Totals;
+use crate::number::{float, whole};
+use crate::series::SeriesKey;
+
+/// Most stretches of time that are kept of one series: ticks of a second for two hours and a quarter.
+pub const MOST_STRETCHES: usize = 8192;
+
+/// Most histogram intervals that a log of one row should have: a minute each over 24 hours.
+const INTERVALS: u64 = 1440;
+
+/// How many ticks make an interval of the histogram log.
+#[must_use]
+pub fn ticks_per_interval(planned_ns: u64, tick_ns: u64) -> u64 {
+    planned_ns.div_ceil(tick_ns.max(1)).div_ceil(INTERVALS).max(1)
+}
+
+/// The scalars of one tick of one series.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TickScalars {
+    /// Number of the tick, from 0.
+    pub n: u64,
+    /// End of the tick, in ns since the measurement started.
+    pub at_ns: u64,
+    /// Wake-ups.
+    pub cycles: u64,
+    /// Periods missed.
+    pub overruns: u64,
+    /// Smallest latency, in ns; an instrument that tells totals alone has none.
+    pub min_ns: Option<u64>,
+    /// Sum of the latencies, in ns; likewise.
+    pub sum_ns: Option<u64>,
+    /// 99th percentile, in ns.
+    pub p99_ns: Option<u64>,
+    /// Largest latency, in ns.
+    pub max_ns: Option<u64>,
+}
+
+impl From<&Ticked> for TickScalars {
+    fn from(tick: &Ticked) -> Self {
+        let Ticked { n, at_ns, cycles, overruns, min_ns, p99_ns, max_ns, .. } = *tick;
+        let sum_ns = match &tick.whole {
+            Some(exact) => min_ns.map(|_| exact.now.sum_ns),
+            None => tick.mean_ns.map(|mean| whole(mean * float(cycles))),
+        };
+        Self { n, at_ns, cycles, overruns, min_ns, sum_ns, p99_ns, max_ns }
+    }
+}
+
+/// One or more ticks of a series that follow each other. (Their 99th percentiles do not add up: that of a stretch
+/// comes from its histograms.)
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stretch {
+    /// Number of its first tick.
+    pub first: u64,
+    /// Number of its last tick.
+    pub last: u64,
+    /// End of its last tick, in ns since the measurement started.
+    pub at_ns: u64,
+    /// Wake-ups.
+    pub cycles: u64,
+    /// Periods missed.
+    pub overruns: u64,
+    /// Smallest latency, in ns, exact.
+    pub min_ns: Option<u64>,
+    /// Largest latency, in ns, exact.
+    pub max_ns: Option<u64>,
+    /// Sum of the latencies of `summed` wake-ups, in ns, exact.
+    pub sum_ns: u64,
+    /// Wake-ups in ticks whose sum is known.
+    pub summed: u64,
+}
+
+impl Stretch {
+    /// How many ticks it spans, those that did not arrive among them.
+    #[must_use]
+    pub fn span(&self) -> u64 {
+        self.last.saturating_sub(self.first).saturating_add(1)
+    }
+
+    fn of(tick: &TickScalars) -> Self {
+        Self {
+            first: tick.n,
+            last: tick.n,
+            at_ns: tick.at_ns,
+            cycles: tick.cycles,
+            overruns: tick.overruns,
+            min_ns: tick.min_ns,
+            max_ns: tick.max_ns,
+            sum_ns: tick.sum_ns.unwrap_or(0),
+            summed: tick.sum_ns.map_or(0, |_| tick.cycles),
+        }
+    }
+
+    fn join(&mut self, later: &Self) {
+        self.last = later.last;
+        self.at_ns = self.at_ns.max(later.at_ns);
+        self.cycles = self.cycles.saturating_add(later.cycles);
+        self.overruns = self.overruns.saturating_add(later.overruns);
+        self.min_ns = [self.min_ns, later.min_ns].into_iter().flatten().min();
+        self.max_ns = self.max_ns.max(later.max_ns);
+        self.sum_ns = self.sum_ns.saturating_add(later.sum_ns);
+        self.summed = self.summed.saturating_add(later.summed);
+    }
+}
+
+/// The ticks of one series.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SeriesTicks {
+    /// Its stretches in order.
+    pub stretches: Vec<Stretch>,
+    /// All ticks together whose extremes and sum are known.
+    pub totals: Totals,
+    /// End of the last of those, in ns since the measurement started.
+    pub end_ns: u64,
+}
+
+/// The ticks of a row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ticks {
+    /// Of each series.
+    pub series: BTreeMap<SeriesKey, SeriesTicks>,
+    /// Ticks that are joined to one stretch.
+    pub joined: u64,
+    planned_ns: u64,
+}
+
+impl Default for Ticks {
+    fn default() -> Self {
+        Self::planned(0)
+    }
+}
+
+impl Ticks {
+    /// None yet, of a row that is to take so long, in ns.
+    #[must_use]
+    pub fn planned(planned_ns: u64) -> Self {
+        Self { series: BTreeMap::new(), joined: 1, planned_ns }
+    }
+
+    /// None yet, of the same row.
+    #[must_use]
+    pub fn emptied(&self) -> Self {
+        Self::planned(self.planned_ns)
+    }
+
+    /// Takes in the next tick of a series. One that does not follow the one before is left out; returns whether it
+    /// was taken.
+    pub fn add(&mut self, key: &SeriesKey, tick: &TickScalars) -> bool {
+        if self.series.is_empty() {
+            self.joined = joined(self.planned_ns, tick.at_ns / tick.n.saturating_add(1));
+        }
+        let joined = self.joined;
+        if !self.series.contains_key(key) {
+            self.series.insert(key.clone(), SeriesTicks::default());
+        }
+        let Some(series) = self.series.get_mut(key) else { return false };
+        if series.stretches.last().is_some_and(|last| tick.n <= last.last) {
+            return false;
+        }
+        if let (Some(min_ns), Some(max_ns), Some(sum_ns)) = (tick.min_ns, tick.max_ns, tick.sum_ns) {
+            let TickScalars { cycles, overruns, .. } = *tick;
+            series.totals.add(&Totals { cycles, overruns, min_ns, max_ns, sum_ns });
+            series.end_ns = series.end_ns.max(tick.at_ns);
+        }
+        append(&mut series.stretches, &Stretch::of(tick), joined);
+        if series.stretches.len() > MOST_STRETCHES {
+            self.join_pairs();
+        }
+        true
+    }
+
+    /// Whether there is no tick.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.series.is_empty()
+    }
+
+    /// How long a stretch is, in ns, where ticks had to be joined.
+    #[must_use]
+    pub fn joined_ns(&self) -> Option<u64> {
+        let last = self.series.values().filter_map(|series| series.stretches.last());
+        let tick = last.map(|stretch| stretch.at_ns / stretch.last.saturating_add(1)).max()?;
+        (self.joined > 1).then(|| tick.saturating_mul(self.joined))
+    }
+
+    /// Every stretch of every series.
+    pub fn iter(&self) -> impl Iterator<Item = (&SeriesKey, &Stretch)> {
+        self.series.iter().flat_map(|(key, own)| own.stretches.iter().map(move |stretch| (key, stretch)))
+    }
+
+    /// A run that goes on longer than it was planned: stretches become twice as long.
+    fn join_pairs(&mut self) {
+        self.joined = self.joined.saturating_mul(2);
+        for series in self.series.values_mut() {
+            let mut joined = Vec::new();
+            for stretch in &series.stretches {
+                append(&mut joined, stretch, self.joined);
+            }
+            series.stretches = joined;
+        }
+    }
+}
+
+/// How many ticks to join, so that a row of this length fits: so many that intervals of the histogram log hold whole
+/// stretches.
+fn joined(planned_ns: u64, tick_ns: u64) -> u64 {
+    let ticks = planned_ns / tick_ns.max(1);
+    let most = u64::try_from(MOST_STRETCHES).unwrap_or(u64::MAX);
+    let interval = ticks_per_interval(planned_ns, tick_ns);
+    (1..=interval)
+        .find(|joined| interval.is_multiple_of(*joined) && ticks / joined <= most)
+        .unwrap_or(interval)
+}
+
+fn append(stretches: &mut Vec<Stretch>, stretch: &Stretch, joined: u64) {
+    match stretches.last_mut() {
+        Some(last) if last.first / joined == stretch.first / joined => last.join(stretch),
+        _ => stretches.push(*stretch),
+    }
+}
