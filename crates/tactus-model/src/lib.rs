@@ -12,6 +12,7 @@ pub mod change;
 pub mod cmdline;
 pub mod control;
 pub mod cpus;
+pub mod dependence;
 pub mod document;
 pub mod duration;
 pub mod event;

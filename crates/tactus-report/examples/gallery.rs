@@ -2,6 +2,7 @@
 //! `cargo run -p tactus-report --example gallery -- /tmp/gallery`.
 
 #[path = "../tests/common/mod.rs"]
+#[expect(dead_code, reason = "what the tests have in common is more than the gallery shows")]
 mod common;
 
 use std::path::PathBuf;
@@ -18,6 +19,7 @@ const FIXTURES: &[Fixture] = &[
     ("hostile", common::hostile),
     ("empty", common::empty),
     ("day", common::day),
+    ("overheads", common::overheads),
 ];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

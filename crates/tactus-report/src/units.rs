@@ -250,7 +250,7 @@ fn words(text: &str) -> Vec<String> {
     for word in text.split(' ').filter(|word| !word.is_empty()) {
         let bare = word.trim_end_matches([',', ';', ':', '.', ')']);
         let thousands = bare.len() == 3 && bare.bytes().all(|b| b.is_ascii_digit());
-        let belongs = thousands || ["us", "ms", "s", "min", "h", "%"].contains(&bare);
+        let belongs = thousands || ["ns", "us", "ms", "s", "min", "h", "%", "MB/s", "GB/s"].contains(&bare);
         match words.last_mut() {
             Some(last) if belongs && last.ends_with(|c: char| c.is_ascii_digit()) => {
                 last.push(' ');

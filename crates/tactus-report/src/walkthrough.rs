@@ -39,11 +39,13 @@ pub fn headline(contents: &Contents) -> Vec<String> {
 
 /// The sections that have something to say to this reader.
 pub fn sections(contents: &Contents, reader: Reader) -> Vec<Told> {
-    let told = |section: &&'static (dyn Section + Sync)| {
-        let parts = section.parts(contents, reader);
-        (!parts.is_empty()).then_some(Told { section: *section, parts })
-    };
-    SECTIONS.iter().filter(|section| section.applies(contents)).filter_map(told).collect()
+    let of = SECTIONS.iter().filter(|section| section.applies(contents));
+    of.filter_map(|section| told(*section, contents, reader)).collect()
+}
+
+fn told(section: &'static (dyn Section + Sync), contents: &Contents, reader: Reader) -> Option<Told> {
+    let parts = section.parts(contents, reader);
+    (!parts.is_empty()).then_some(Told { section, parts })
 }
 
 /// Every page of the plan, in its order.
@@ -75,7 +77,8 @@ fn page_parts(contents: &Contents, page: &Page) -> Vec<Part> {
 /// Every drawing of the report: those of the pages, then those of the sections.
 pub fn figures(contents: &Contents) -> Vec<Figure> {
     let of_pages = pages(contents).into_iter().flat_map(|shows| shows.parts);
-    let of_sections = sections(contents, Reader::Page).into_iter().flat_map(|told| told.parts);
+    let drawing = SECTIONS.iter().filter(|section| section.draws() && section.applies(contents));
+    let of_sections = drawing.flat_map(|section| section.parts(contents, Reader::Page));
     of_pages
         .chain(of_sections)
         .filter_map(|part| match part {

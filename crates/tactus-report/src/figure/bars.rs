@@ -94,7 +94,7 @@ fn draw(canvas: &Canvas, panel: &Panel, top: f64) {
     let x = Scale::new(false, 0.0, most * 1.04, left, right);
     let bottom = top + HEAD + BAR * float(panel.bars.len() as u64);
     canvas.text(&panel.title, (4.0, top + 14.0), Anchor::Start);
-    for tick in x.ticks(6, |value| number(value)) {
+    for tick in x.ticks(6, number) {
         let px = x.px(tick.value);
         canvas.path(&[(px, top + HEAD - 4.0), (px, bottom)], GRID, 1);
         canvas.quiet(&tick.label, (px, bottom + 5.0), Anchor::Below);

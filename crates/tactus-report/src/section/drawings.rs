@@ -28,6 +28,10 @@ impl Section for Drawings {
         "The figures of the document, drawn from what was measured here; what it published is a dotted line."
     }
 
+    fn draws(&self) -> bool {
+        true
+    }
+
     fn applies(&self, contents: &Contents) -> bool {
         !contents.plan.figure.is_empty()
     }

@@ -29,6 +29,10 @@ impl Section for Environments {
          its measuring threads one by one."
     }
 
+    fn draws(&self) -> bool {
+        true
+    }
+
     fn applies(&self, contents: &Contents) -> bool {
         contents.rows.iter().any(has_samples)
     }

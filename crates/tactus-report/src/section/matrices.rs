@@ -1,6 +1,7 @@
 //! Maxima by state of the machine and environment.
 
 use tactus_model::bundle::{Contents, RowResult};
+use tactus_model::dependence::{Dependence, dependence};
 use tactus_model::document::{CellEntry, Document, MatrixEntry};
 use tactus_model::number::float;
 use tactus_model::plan::{Environment, FigureKind};
@@ -79,6 +80,10 @@ pub fn described(environment: &Environment) -> String {
     if words.is_empty() { environment.kind.clone() } else { words.join(", ") }
 }
 
+fn is_host(of: &Environment) -> bool {
+    dependence(&of.kind) == Some(Dependence::Itself)
+}
+
 fn matrix(contents: &Contents, entry: &MatrixEntry) -> Table {
     let (mut hosts, mut environments): (Vec<Option<&str>>, Vec<&str>) = (Vec::new(), Vec::new());
     for cell in &entry.cells {
@@ -110,12 +115,12 @@ fn matrix(contents: &Contents, entry: &MatrixEntry) -> Table {
         .collect();
     let name = |environment: &&str| {
         let of = contents.plan.environment.get(*environment);
-        if of.is_some_and(|of| of.kind == "host") { "host alone".to_owned() } else { clean(environment) }
+        if of.is_some_and(is_host) { "host alone".to_owned() } else { clean(environment) }
     };
     let guests: Vec<String> = environments
         .iter()
         .filter_map(|environment| Some((environment, contents.plan.environment.get(*environment)?)))
-        .filter(|(_, of)| of.kind != "host")
+        .filter(|(_, of)| !is_host(of))
         .map(|(environment, of)| format!("{}: {}", clean(environment), clean(&described(of))))
         .collect();
     let mut remarks = if guests.is_empty() { Vec::new() } else { vec![format!("{}.", guests.join("; "))] };

@@ -29,6 +29,10 @@ pub trait Section {
     fn on_page(&self, _contents: &Contents, _page: &Page, _shown: Shown) -> Vec<Part> {
         Vec::new()
     }
+    /// Whether it has drawings: who wants those alone asks no other section.
+    fn draws(&self) -> bool {
+        false
+    }
     /// Whether it stands at the head of a page rather than in its order.
     fn opens(&self) -> bool {
         false

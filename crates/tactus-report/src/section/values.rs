@@ -33,6 +33,10 @@ impl Section for Values {
          with its 95 % interval, and what the document published."
     }
 
+    fn draws(&self) -> bool {
+        true
+    }
+
     fn applies(&self, contents: &Contents) -> bool {
         contents.rows.iter().any(|row| !row.result.values().is_empty())
     }

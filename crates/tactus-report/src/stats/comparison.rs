@@ -3,6 +3,7 @@
 use serde_json::Value;
 use tactus_model::Evidence;
 use tactus_model::bundle::{Contents, RowResult};
+use tactus_model::dependence::{Dependence, dependence};
 use tactus_model::document::{ControlEntry, Published, Verdict};
 use tactus_model::event::RowStatus;
 use tactus_model::latency::{Corrected, Summary};
@@ -119,14 +120,12 @@ pub fn comparison(contents: &Contents) -> Vec<Line> {
 }
 
 fn against(contents: &Contents, result: &RowResult) -> Option<Against> {
-    if !has_numbers(result) {
-        return None;
-    }
-    if result.kind == "host" {
+    let is_host = |result: &RowResult| dependence(&result.kind) == Some(Dependence::Itself);
+    if !has_numbers(result) || is_host(result) {
         return None;
     }
     let comparable = |host: &RowResult| {
-        host.kind == "host"
+        is_host(host)
             && has_numbers(host)
             && host.measurement == result.measurement
             && host.interval_ns == result.interval_ns

@@ -46,13 +46,14 @@ impl ValueRatio {
 
 #[cfg(test)]
 mod tests {
+    use tactus_model::catalogue::Item;
     use tactus_model::outcome::{Repeats, Unit};
 
     use super::*;
 
     fn value(better: Better, kept: &[f64]) -> ValueResult {
-        let repeats = Repeats { kept: kept.to_vec(), dropped: 0, batch: 1 };
-        ValueResult::of("item", Unit::Us, better, repeats).unwrap()
+        let item = Item { name: "item", unit: Unit::Us, better, about: "" };
+        ValueResult::of(&item, &mut Repeats { kept: kept.to_vec(), dropped: 0, batch: 1 }).unwrap()
     }
 
     #[test]

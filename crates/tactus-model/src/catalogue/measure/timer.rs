@@ -5,7 +5,7 @@ use crate::duration::Nanos;
 
 word! {
     /// One thread per CPU sleeps until an absolute time (clock_nanosleep, CLOCK_MONOTONIC), every `interval`,
-    /// and notes how late it woke, in ns. A wake-up later than one interval swallows periods: they are counted
+    /// and notes how late it woke, in ns. A wake-up later than one interval misses periods: they are counted
     /// as overruns and put back in the corrected quantiles.
     #[derive(Default)]
     pub struct Timer = Measure "timer": "cyclic wake-up latency, as cyclictest measures it" {

@@ -38,7 +38,8 @@ struct PageBox {
 struct Section {
     id: &'static str,
     heading: &'static str,
-    about: &'static str,
+    /// In pieces, every second one of which is something to type.
+    about: Vec<(String, bool)>,
     blocks: Vec<Block>,
 }
 
@@ -48,7 +49,11 @@ impl From<Told> for Section {
         Self {
             id: section.name(),
             heading: section.heading(),
-            about: section.about(),
+            about: unbroken(section.about())
+                .split('`')
+                .zip([false, true].into_iter().cycle())
+                .map(|(piece, typed)| (piece.to_owned(), typed))
+                .collect(),
             blocks: blocks(told.parts),
         }
     }

@@ -113,8 +113,7 @@ fn row(
     let paint = |page: &Page, text: &str| {
         entry.tone.map_or_else(|| text.to_owned(), |tone| page.style.paint(tone, text))
     };
-    let doubtful = entry.evidence == Evidence::Emulated.to_string();
-    let evidence_tone = if doubtful { Tone::Doubt } else { Tone::Quiet };
+    let evidence_tone = evidence_tone(entry);
     if let Some(words) = &entry.words {
         let label_lines = entry.labels(if layout == Layout::Narrow { page.style.width } else { name });
         let beside = page.style.width.saturating_sub(name + 2).max(24);
@@ -132,6 +131,10 @@ fn row(
                 paint(page, &text)
             ));
         }
+        return;
+    }
+    if entry.values.iter().all(String::is_empty) {
+        named(page, entry);
         return;
     }
     let mut values = String::new();
@@ -178,6 +181,25 @@ fn row(
         let evidence = page.style.paint(evidence_tone, &format!("  {}", entry.evidence));
         page.line(&evidence);
     }
+}
+
+/// A line without numbers: those stand below it.
+fn named(page: &mut Page, entry: &Entry) {
+    let mut labels = entry.labels(page.style.width);
+    let last = labels.pop().unwrap_or_default();
+    for label in labels {
+        page.line(&label);
+    }
+    let evidence = match entry.evidence.as_str() {
+        "" => String::new(),
+        _ => page.style.paint(evidence_tone(entry), &format!(" ({})", entry.evidence)),
+    };
+    let label = entry.tone.map_or_else(|| last.clone(), |tone| page.style.paint(tone, &last));
+    page.line(&format!("{label}{evidence}"));
+}
+
+fn evidence_tone(entry: &Entry) -> Tone {
+    if entry.evidence == Evidence::Emulated.to_string() { Tone::Doubt } else { Tone::Quiet }
 }
 
 /// A value in its column: numbers end below each other, words begin so.

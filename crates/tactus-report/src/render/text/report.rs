@@ -95,8 +95,12 @@ fn section(page: &mut Page, told: &Told) {
 }
 
 fn parts(page: &mut Page, parts: &[Part]) {
-    for part in parts {
+    for (n, part) in parts.iter().enumerate() {
         match part {
+            Part::Grid(grid) if n > 0 => {
+                page.gap();
+                grid::write(page, grid);
+            }
             Part::Heading(text, _) => page.heading(text),
             Part::Remark(text) => page.item("  ", Some(Tone::Quiet), text),
             Part::List(list) => page.list(list),

@@ -61,7 +61,7 @@ impl Section for Measurements {
                 parts.push(Part::Grid(grid(contents, &own)));
             }
         }
-        parts.extend(remarks(&lines));
+        parts.extend(remarks(&lines, reader));
         if left > 0 {
             let more = format!(
                 "{left} measurements of the separation are in its tables; the other formats list them"
@@ -74,14 +74,27 @@ impl Section for Measurements {
 }
 
 /// What must be known to read the rows, each sentence once.
-fn remarks(lines: &[Line]) -> Option<Part> {
+fn remarks(lines: &[Line], reader: Reader) -> Vec<Part> {
     let mut cautions: Vec<&str> = lines.iter().filter_map(|line| line.against.as_ref()?.caution).collect();
     cautions.sort_unstable();
     cautions.dedup();
     let missed = lines.iter().any(|line| line.corrected().is_some()).then_some(MISSED_PERIODS);
     let compared = |line: &Line| line.against.is_some() && !line.values.is_empty();
     let ratios = lines.iter().any(compared).then_some(RATIOS);
-    let item = |text: &str| Item::led("note:", Tone::Quiet, text);
-    let items: Vec<Item> = missed.into_iter().chain(ratios).chain(cautions).map(item).collect();
-    (!items.is_empty()).then_some(Part::List(List { items, led: true }))
+    let all: Vec<&str> = missed.into_iter().chain(ratios).chain(cautions).collect();
+    match reader {
+        Reader::Terminal if all.is_empty() => Vec::new(),
+        Reader::Terminal => {
+            let items = all.into_iter().map(|text| Item::led("note:", Tone::Quiet, text)).collect();
+            vec![Part::List(List { items, led: true })]
+        }
+        Reader::Markdown | Reader::Page => {
+            all.into_iter().map(|text| Part::Remark(format!("{}.", capital(text)))).collect()
+        }
+    }
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }

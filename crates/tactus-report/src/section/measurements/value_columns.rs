@@ -7,7 +7,7 @@ use super::group::group;
 use crate::part::{Grid, GridLine, Group, Head, LineKind, Stacked};
 use crate::row::published_value;
 use crate::stats::{Line, ValueRatio, value_ratio};
-use crate::units::{NONE, clean, count, number};
+use crate::units::{NONE, clean, count, number, quantity};
 
 /// An item and what it is held against.
 struct Item<'a> {
@@ -19,8 +19,6 @@ struct Item<'a> {
 /// A column.
 struct Column {
     name: &'static str,
-    /// Whether it holds numbers, rather than words.
-    number: bool,
     shown: fn(&Item) -> Stacked,
     /// Left out where no item has anything in it.
     seldom: bool,
@@ -28,20 +26,23 @@ struct Column {
 
 /// The columns, in their order.
 const COLUMNS: &[Column] = &[
-    Column { name: "value", number: true, shown: |item| number(item.value.value).into(), seldom: false },
-    Column { name: "unit", number: false, shown: |item| item.value.unit.to_string().into(), seldom: false },
-    Column { name: "95 % interval", number: true, shown: interval, seldom: false },
-    Column { name: "spread", number: true, shown: spread, seldom: false },
-    Column { name: "repeats", number: true, shown: |item| count(item.value.samples).into(), seldom: false },
-    Column { name: "dropped", number: true, shown: |item| count(item.value.dropped).into(), seldom: false },
-    Column { name: "published", number: true, shown: published, seldom: true },
-    Column { name: "ratio", number: true, shown: ratio, seldom: true },
+    Column { name: "value", shown: value, seldom: false },
+    Column { name: "95 % interval", shown: interval, seldom: false },
+    Column { name: "spread", shown: spread, seldom: false },
+    Column { name: "repeats", shown: |item| count(item.value.samples).into(), seldom: false },
+    Column { name: "dropped", shown: |item| count(item.value.dropped).into(), seldom: false },
+    Column { name: "published", shown: published, seldom: true },
+    Column { name: "ratio", shown: ratio, seldom: true },
 ];
 /// The column that is looked at first.
 const TELLING: &str = "value";
 
 fn range(ends: Option<(f64, f64)>) -> String {
     ends.map_or_else(|| NONE.into(), |(low, high)| format!("{} to {}", number(low), number(high)))
+}
+
+fn value(item: &Item) -> Stacked {
+    quantity(item.value.value, item.value.unit).into()
 }
 
 fn interval(item: &Item) -> Stacked {
@@ -56,14 +57,14 @@ fn spread(item: &Item) -> Stacked {
 }
 
 fn published(item: &Item) -> Stacked {
-    item.published.map(number).unwrap_or_default().into()
+    item.published.map(|value| quantity(value, item.value.unit)).unwrap_or_default().into()
 }
 
 fn ratio(item: &Item) -> Stacked {
     let Some(ratio) = item.ratio else { return Stacked::default() };
     let word = ratio.word().map(|word| format!(" {word}")).unwrap_or_default();
-    let below = ratio.interval.map(|ends| format!("{}{word}", range(Some(ends)))).unwrap_or_default();
-    Stacked { first: format!("x{}", number(ratio.estimate)), below }
+    let below = ratio.interval.map(|ends| range(Some(ends))).unwrap_or_default();
+    Stacked { first: format!("x{}{word}", number(ratio.estimate)), below }
 }
 
 /// The table of these lines.
@@ -75,7 +76,7 @@ pub fn grid(contents: &Contents, lines: &[&Line]) -> Grid {
     let columns: Vec<&Column> = COLUMNS.iter().filter(has).collect();
     Grid {
         corner: "values".into(),
-        columns: columns.iter().map(|of| Head { name: of.name.into(), number: of.number }).collect(),
+        columns: columns.iter().map(|of| Head::number(of.name)).collect(),
         telling: columns.iter().position(|column| column.name == TELLING),
         groups: lines.iter().zip(&items).map(|(line, items)| row(contents, line, items, &columns)).collect(),
     }

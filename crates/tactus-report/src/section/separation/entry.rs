@@ -30,6 +30,10 @@ impl Section for Separated {
          and on others. The test is in docs/design/separation.md."
     }
 
+    fn draws(&self) -> bool {
+        true
+    }
+
     fn applies(&self, contents: &Contents) -> bool {
         contents.plan.separation.is_some() && !on_a_page(contents, Shown::Separation)
     }

@@ -199,7 +199,7 @@ fn judge(
     });
     cell.length_ns = length;
     let every = every.or_else(|| every_of(&with.result, disturbed));
-    let slot = every.unwrap_or(0).max(SLOT_NS);
+    let slot = slot_of(rests.iter().copied().chain([with]), every.unwrap_or(0).max(SLOT_NS));
     let slots = |row: &Row| slots(row, slot, |key| here(&row.result, key));
     let (at_rest, with_it): (Vec<Vec<u64>>, _) =
         (rests.iter().map(|rest| slots(rest)).collect(), slots(with));
@@ -383,18 +383,27 @@ fn lesser(one: Option<Evidence>, other: Option<Evidence>) -> Option<Evidence> {
     one.into_iter().chain(other).max_by_key(|evidence| rank(*evidence))
 }
 
+/// A slot of time, in ns, at least this long, into which the ticks of these rows go as they are kept: what is held
+/// against each other must be equally long.
+#[must_use]
+pub fn slot_of<'a>(rows: impl Iterator<Item = &'a Row>, least_ns: u64) -> u64 {
+    let joined = rows.filter_map(|row| row.ticks.joined_ns()).max();
+    joined.map_or(least_ns, |joined| least_ns.next_multiple_of(joined.max(1)))
+}
+
 /// The largest latency of every slot of time, in ns. Slots that are not measured to at least a half are
 /// left out.
 pub fn slots(row: &Row, slot_ns: u64, here: impl Fn(&SeriesKey) -> bool) -> Vec<u64> {
-    let own: Vec<_> = row.ticks.iter().filter(|tick| here(&tick.series)).collect();
+    let own = || row.ticks.iter().filter(|(key, _)| here(key)).map(|(_, stretch)| stretch);
     // Ticks end on their time or a little later: the middle says to which slot one belongs.
-    let last = own.iter().map(|tick| (tick.n + 1, tick.at_ns)).max().unwrap_or((1, 0));
+    let last = own().map(|stretch| (stretch.last + 1, stretch.at_ns)).max().unwrap_or((1, 0));
     let half = last.1 / last.0.max(1) / 2;
     let mut slots: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
-    for tick in own {
-        let slot = slots.entry(tick.at_ns.saturating_sub(half) / slot_ns.max(1)).or_default();
-        slot.0 = slot.0.max(tick.max_ns.unwrap_or(0));
-        slot.1 += tick.cycles + tick.overruns;
+    for stretch in own() {
+        let middle = stretch.at_ns.saturating_sub(half.saturating_mul(stretch.span()));
+        let slot = slots.entry(middle / slot_ns.max(1)).or_default();
+        slot.0 = slot.0.max(stretch.max_ns.unwrap_or(0));
+        slot.1 += stretch.cycles + stretch.overruns;
     }
     let most = slots.values().map(|(_, cycles)| *cycles).max().unwrap_or(0);
     slots.into_values().filter(|(max, cycles)| *max > 0 && *cycles * 2 >= most).map(|(max, _)| max).collect()
@@ -407,8 +416,8 @@ fn seen(row: &Row, least_ns: u64, here: impl Fn(&SeriesKey) -> bool) -> u64 {
         let shares = row.result.series_share_cpus();
         tags.push(if shares { series.key.to_string() } else { series.key.cpu.to_string() });
     }
-    let own = row.intervals.iter().filter(|interval| tags.contains(&interval.tag));
-    own.flat_map(|interval| interval.counts.buckets().unwrap_or_default())
+    let own = row.histograms.series.iter().filter(|(tag, _)| tags.contains(tag));
+    own.flat_map(|(_, counts)| counts.buckets())
         .filter(|(value, _)| *value >= least_ns)
         .map(|(_, count)| count)
         .sum()

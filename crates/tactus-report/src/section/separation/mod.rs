@@ -8,6 +8,6 @@ mod separation_summary;
 mod separation_tables;
 
 pub use entry::{ENTRY, Separated};
-pub use leak::{ERROR, FACTOR, SLACK, separation, slots};
+pub use leak::{ERROR, FACTOR, SLACK, separation, slot_of, slots};
 pub use leak_word::{anchor, known};
 pub use separation_figure::leaks;

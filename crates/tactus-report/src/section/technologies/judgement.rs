@@ -2,12 +2,13 @@
 
 use tactus_model::Evidence;
 use tactus_model::bundle::{Contents, Row, RowResult};
+use tactus_model::dependence::{Dependence, dependence};
 use tactus_model::document::{Doubt, Leak, LeakEntry, SeparationEntry, TechnologyEntry, WordEntry};
 use tactus_model::number::float;
 use tactus_model::plan::{Technology, Trait};
 
 use crate::row::{CYCLES_FOR_A_VERDICT, control, figures, reason};
-use crate::section::separation::{ERROR, FACTOR, SLACK, separation, slots};
+use crate::section::separation::{ERROR, FACTOR, SLACK, separation, slot_of, slots};
 use crate::stats::Test;
 use crate::units::{clean, count, latency};
 
@@ -167,7 +168,8 @@ fn as_on_host(contents: &Contents, own: &Technology) -> Said {
             said.reasons.push(format!("{}: {why}", clean(inside)));
             continue;
         }
-        let slots = [on_host, in_it].map(|row| slots(row, SLOT_NS, |_| true));
+        let slot = slot_of([on_host, in_it].into_iter(), SLOT_NS);
+        let slots = [on_host, in_it].map(|row| slots(row, slot, |_| true));
         let Some(ratio) = test.ratio(&slots[0], &slots[1]) else {
             open += 1;
             continue;
@@ -294,14 +296,7 @@ fn separated(own: &Technology, separation: Option<&SeparationEntry>, contents: &
 /// What can be said of independence: not that there is some.
 fn independent(contents: &Contents, own: &Technology, separation: Option<&SeparationEntry>) -> Said {
     let kind = contents.plan.environment.get(&own.environment).map_or("", |of| of.kind.as_str());
-    let built = match kind {
-        "docker" | "podman" | "oci" | "lxc" | "nspawn" | "pod" => {
-            Some("it runs on the host's kernel and ends with it")
-        }
-        "qemu" | "libvirt" => Some("its CPUs are threads of the host's kernel and end with it"),
-        "jailhouse" => Some("the root cell loads it and can stop it, and memory and buses are shared"),
-        _ => None,
-    };
+    let built = dependence(kind).and_then(Dependence::reason);
     let into = crosses(separation, |name| name == own.host, |name| name == own.environment);
     let mut reasons: Vec<String> =
         built.iter().map(|why| format!("by construction, which is not measured: {why}")).collect();
