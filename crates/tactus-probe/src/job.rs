@@ -207,6 +207,9 @@ fn check(job: &Job) -> Result<(), Refusal> {
         if activity.cpus.is_empty() {
             return Err(refusal(format!("activity {} has no CPU", activity.id), "name at least one"));
         }
+        if let What::Measure { measure, .. } = &activity.what {
+            measure.check().map_err(|error| out_of_range(measure.kind(), &error))?;
+        }
         if let Some(cpu) = activity.cpus.iter().find(|cpu| !refuse::may_use(*cpu, allowed())) {
             return Err(refuse::cpu(cpu, allowed()));
         }
@@ -247,7 +250,6 @@ fn start_threads(
     let entry = measure::find(measure).ok_or_else(|| {
         refusal(format!("this probe has no measurement `{}`", measure.kind()), "use a newer probe")
     })?;
-    measure.check().map_err(|error| out_of_range(measure.kind(), &error))?;
     let wanted = entry.wanted(measure)?;
     if wanted.periodic && !(1_000..=3_600_000_000_000).contains(interval_ns) {
         return Err(refusal(format!("an interval of {interval_ns} ns is out of range"), "use 1us to 1h"));

@@ -75,6 +75,7 @@ fn answer(channel: &mut Channel) -> io::Result<()> {
 fn hello() -> Hello {
     let measurements = measure::MEASUREMENTS.iter().map(|entry| entry.name());
     let values = values::MEASUREMENTS.iter().map(|entry| entry.name());
+    let beside = [load::NAMES, fault::NAMES].concat();
     Hello {
         protocol: PROTOCOL,
         version: env!("CARGO_PKG_VERSION").into(),
@@ -82,12 +83,7 @@ fn hello() -> Hello {
         pid: std::process::id(),
         monotonic_ns: sys::now(),
         realtime_ns: sys::realtime(),
-        can: measurements
-            .chain(values)
-            .chain(load::NAMES.iter().copied())
-            .chain(fault::NAMES.iter().copied())
-            .map(str::to_owned)
-            .collect(),
+        can: measurements.chain(values).chain(beside).map(str::to_owned).collect(),
     }
 }
 

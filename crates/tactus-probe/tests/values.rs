@@ -7,7 +7,7 @@ mod common;
 use common::{PROBE, Probe, eventually, job, marked, timer};
 use tactus_model::CpuSet;
 use tactus_model::catalogue::Measure;
-use tactus_model::catalogue::measure::{MEASURES, Os, Timer};
+use tactus_model::catalogue::measure::{Os, Timer};
 use tactus_model::control::ControlBy;
 use tactus_model::message::{Activity, End, FromProbe, Job, NoteKind, ToProbe, What};
 use tactus_model::outcome::{ValueResult, take_value};
@@ -56,7 +56,7 @@ fn every_item_has_a_value_while_it_goes_on_and_a_better_one_at_the_end() {
     assert_eq!(done.end, End::Complete, "{done:?}");
     let (values, words) = values(&heard);
     let obstacles: Vec<_> = probe.notes.iter().filter(|note| note.kind == NoteKind::Obstacle).collect();
-    let items = MEASURES.iter().find(|word| word.name == "os").unwrap().items;
+    let items = Os::ITEMS;
     let missing = |name: &str| obstacles.iter().any(|note| note.text.contains(name));
     for item in items {
         match values.iter().find(|value| value.item == item.name) {

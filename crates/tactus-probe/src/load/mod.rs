@@ -13,7 +13,7 @@ use crate::worker::{Work, reset_scheduling};
 /// The files of this directory, each with its word.
 macro_rules! loads {
     ($($file:ident: $word:ident),+ $(,)?) => {
-        $(mod $file;)+
+        $(pub mod $file;)+
 
         /// Every load of this probe.
         pub const NAMES: &[&str] = &[$(load::$word::NAME),+];
@@ -34,8 +34,6 @@ macro_rules! loads {
 loads! {
     scheduler: Scheduler, cpu: Cpu, cache: Cache, memory: Memory, disk: Disk, network: Network, command: Command,
 }
-
-pub use network::with_loopback;
 
 /// A worker for each CPU, pinned to it. Not generic, and the others below not inlined: the probe must
 /// stay small, and nothing here is measured.

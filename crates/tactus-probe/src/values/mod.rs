@@ -1,12 +1,12 @@
 //! Measurements that yield values: one file each, one line in the table. They run in a [`crate::worker`], as
 //! loads do, and never on a lane: what they do allocates, forks and takes signals.
 
-pub mod os;
 mod repeat;
 
 use std::io;
 
-use tactus_model::catalogue::{Item, Measure};
+use tactus_model::catalogue::Item;
+use tactus_model::catalogue::Measure;
 use tactus_model::message::{Activity, Note, Refusal, What};
 use tactus_model::scheduling::Policy;
 use tactus_model::{CpuSet, outcome};
@@ -47,8 +47,17 @@ pub enum Operation {
     Bytes(u32),
 }
 
-/// Every one of this probe.
-pub static MEASUREMENTS: &[&dyn Measurement] = &[&os::Os];
+/// The files of this directory, each with its measurement.
+macro_rules! measurements {
+    ($($file:ident::$name:ident),+) => {
+        $(mod $file;)+
+
+        /// Every one of this probe.
+        pub static MEASUREMENTS: &[&dyn Measurement] = &[$(&$file::$name),+];
+    };
+}
+
+measurements! { os::Os }
 
 /// The one of a plan's table; none: it yields latencies, or is not known here.
 pub fn find(measure: &Measure) -> Option<&'static dyn Measurement> {

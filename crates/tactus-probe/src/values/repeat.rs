@@ -6,7 +6,8 @@
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tactus_model::catalogue::{Item, Measure};
+use tactus_model::catalogue::Item;
+use tactus_model::catalogue::Measure;
 use tactus_model::message::Note;
 use tactus_model::outcome::{Repeats, ValueResult};
 
