@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 use tactus_bundle::{Trust, read};
-use tactus_report::analysis::document;
+use tactus_report::document;
 
 fn recorded(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/recorded").join(name)

@@ -427,3 +427,20 @@ pub struct Done {
     /// Rounds that each load did, as `scheduler` counts messages, by activity.
     pub load_rounds: Vec<(u32, u64)>,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue::load::Cpu;
+
+    #[test]
+    fn an_activity_says_where_its_other_end_is_and_nothing_where_it_has_none() {
+        let alone = Activity::new(1, CpuSet::one(2), What::Load(Load::Cpu(Cpu::default())));
+        assert!(!serde_json::to_string(&alone).unwrap().contains("peer"));
+        for peer in [None, Some(Peer::To("guest-2".into())), Some(Peer::From("card".into()))] {
+            let activity = Activity { peer, ..alone.clone() };
+            let text = serde_json::to_string(&activity).unwrap();
+            assert_eq!(serde_json::from_str::<Activity>(&text).unwrap(), activity, "{text}");
+        }
+    }
+}

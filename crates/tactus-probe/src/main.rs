@@ -19,6 +19,7 @@ mod session;
 mod settings;
 mod stderr;
 mod sys;
+mod values;
 mod vcpu_watch;
 mod worker;
 
@@ -41,12 +42,15 @@ mod tests {
     #[test]
     fn every_word_of_the_catalogue_has_its_file_in_its_table() {
         let names = |table: &[&Entry]| table.iter().map(|entry| entry.name).collect::<Vec<_>>();
-        let measurements: Vec<_> = super::measure::MEASUREMENTS.iter().map(|entry| entry.name()).collect();
+        let latencies = super::measure::MEASUREMENTS.iter().map(|entry| entry.name());
+        let values = super::values::MEASUREMENTS.iter().map(|entry| entry.name());
+        let (of_values, of_latency): (Vec<&Entry>, Vec<&Entry>) =
+            measure::MEASURES.iter().partition(|entry| !entry.items.is_empty());
         let mut faults = super::fault::NAMES.to_vec();
         // What is done to a guest from outside is in the watch.
         faults.push("hold-vcpu");
-        let on_lanes = measure::MEASURES.iter().filter(|entry| entry.items.is_empty());
-        assert_eq!(measurements, on_lanes.map(|entry| entry.name).collect::<Vec<_>>());
+        assert_eq!(latencies.collect::<Vec<_>>(), names(&of_latency));
+        assert_eq!(values.collect::<Vec<_>>(), names(&of_values));
         assert_eq!(super::load::NAMES, names(load::LOADS));
         assert_eq!(faults, names(fault::FAULTS));
     }

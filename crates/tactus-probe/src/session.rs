@@ -6,7 +6,7 @@ use tactus_model::message::{Done, End, FromProbe, Hello, Job, Note, PROTOCOL, Re
 
 use crate::channel::{Channel, Incoming};
 use crate::job::{Prepared, Running};
-use crate::{facts, fault, load, measure, sys};
+use crate::{facts, fault, load, measure, sys, values};
 
 /// Bytes of readings that travel in one message: a lost frame then costs few of them.
 const FACTS_PER_MESSAGE: usize = 8 * 1024;
@@ -74,6 +74,8 @@ fn answer(channel: &mut Channel) -> io::Result<()> {
 
 fn hello() -> Hello {
     let measurements = measure::MEASUREMENTS.iter().map(|entry| entry.name());
+    let values = values::MEASUREMENTS.iter().map(|entry| entry.name());
+    let beside = [load::NAMES, fault::NAMES].concat();
     Hello {
         protocol: PROTOCOL,
         version: env!("CARGO_PKG_VERSION").into(),
@@ -81,11 +83,7 @@ fn hello() -> Hello {
         pid: std::process::id(),
         monotonic_ns: sys::now(),
         realtime_ns: sys::realtime(),
-        can: measurements
-            .chain(load::NAMES.iter().copied())
-            .chain(fault::NAMES.iter().copied())
-            .map(str::to_owned)
-            .collect(),
+        can: measurements.chain(values).chain(beside).map(str::to_owned).collect(),
     }
 }
 

@@ -252,6 +252,9 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::catalogue::measure::os::UNIX_BANDWIDTH;
+    use crate::message::{self, FromProbe};
+    use crate::outcome::{Repeats, ValueResult};
 
     fn all(bytes: &[u8]) -> Vec<Item<Value>> {
         let mut decoder = Decoder::new();
@@ -331,6 +334,20 @@ mod tests {
                 got.extend(decoder.feed::<String>(piece));
             }
             prop_assert_eq!(got, texts.into_iter().map(Item::Message).collect::<Vec<_>>());
+        }
+
+        #[test]
+        fn a_value_is_the_same_to_the_last_bit_at_the_other_end(
+            activity in any::<u32>(), dropped in any::<u64>(), kept in proptest::collection::vec(1e-6..1e12f64, 1..40),
+            cut in 1usize..97,
+        ) {
+            let mut repeats = Repeats { kept, dropped, batch: 7 };
+            let value = ValueResult::of(&UNIX_BANDWIDTH, &mut repeats).unwrap();
+            let said = FromProbe::Value(message::Value { activity, value });
+            let bytes = Encoder::new().encode(&said).unwrap();
+            let mut decoder = Decoder::new();
+            let got: Vec<_> = bytes.chunks(cut).flat_map(|piece| decoder.feed::<FromProbe>(piece)).collect();
+            prop_assert_eq!(got, [Item::Message(said)]);
         }
 
         #[test]

@@ -13,7 +13,7 @@ use crate::worker::{Work, reset_scheduling};
 /// The files of this directory, each with its word.
 macro_rules! loads {
     ($($file:ident: $word:ident),+ $(,)?) => {
-        $(mod $file;)+
+        $(pub mod $file;)+
 
         /// Every load of this probe.
         pub const NAMES: &[&str] = &[$(load::$word::NAME),+];

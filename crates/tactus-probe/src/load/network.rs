@@ -45,20 +45,24 @@ pub fn works(table: &Network, cpus: &CpuSet) -> Result<Vec<Work>, Refusal> {
     Ok(works)
 }
 
-/// Makes sure that the loopback carries something. Where this environment was made for the probe and
-/// ends with it, it is brought up.
+/// Makes sure that the loopback carries something.
 fn loopback() -> io::Result<()> {
-    let carries = || {
+    with_loopback(|| {
         let (_, to) = ends()?;
         to.send(&[1]).map(|_| ())
-    };
-    carries().or_else(|error| {
+    })
+}
+
+/// What needs the loopback. Where this environment was made for the probe and ends with it, that is
+/// brought up.
+pub fn with_loopback<T>(what: impl Fn() -> io::Result<T>) -> io::Result<T> {
+    what().or_else(|error| {
         // The session is PID 1, and so the whole environment.
         if std::os::unix::process::parent_id() != 1 {
             return Err(error);
         }
         sys::raise_loopback()?;
-        carries()
+        what()
     })
 }
 

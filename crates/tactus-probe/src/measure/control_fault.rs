@@ -15,7 +15,7 @@ use tactus_model::{CpuSet, Nanos};
 use super::control::{deadline_note, no_control};
 use super::lane::{Lane, Order, Run};
 use crate::sys;
-use crate::worker::{Ended, Worker};
+use crate::worker::{Ended, Pace, Worker};
 
 /// Rounds until a thread is said not to have seen it: others disturb, too.
 const ATTEMPTS: u32 = 4;
@@ -105,7 +105,7 @@ fn start(fault: &Fault, cpus: &CpuSet, above: u32) -> Result<Worker, Refusal> {
         return Err(Refusal { reason, hint: Some("use block or hog as the control".into()) });
     }
     let what = What::Fault(fault.clone());
-    let mut worker = Worker::start(&Activity::new(0, cpus.clone(), what), above)?;
+    let mut worker = Worker::start(&Activity::new(0, cpus.clone(), what), above, Pace::default())?;
     worker.go().map_err(|reason| Refusal { reason, hint: None })?;
     Ok(worker)
 }

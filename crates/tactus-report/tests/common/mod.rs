@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 use serde_json::{Value, json};
 use tactus_model::bundle::{Contents, FORMAT, Machine, Manifest, Row, RowResult};
-use tactus_model::catalogue::measure::os::Os;
+use tactus_model::catalogue::measure::Os;
 use tactus_model::catalogue::{Item, Measure};
 use tactus_model::event::RunStatus;
 use tactus_model::facts::Facts;
