@@ -385,6 +385,7 @@ fn lesser(one: Option<Evidence>, other: Option<Evidence>) -> Option<Evidence> {
 
 /// A slot of time, in ns, at least this long, into which the ticks of these rows go as they are kept: what is held
 /// against each other must be equally long.
+#[must_use]
 pub fn slot_of<'a>(rows: impl Iterator<Item = &'a Row>, least_ns: u64) -> u64 {
     let joined = rows.filter_map(|row| row.ticks.joined_ns()).max();
     joined.map_or(least_ns, |joined| least_ns.next_multiple_of(joined.max(1)))
