@@ -403,10 +403,14 @@ pub fn slots(row: &Row, slot_ns: u64, here: impl Fn(&SeriesKey) -> bool) -> Vec<
         let middle = stretch.at_ns.saturating_sub(half.saturating_mul(stretch.span()));
         let slot = slots.entry(middle / slot_ns.max(1)).or_default();
         slot.0 = slot.0.max(stretch.max_ns.unwrap_or(0));
-        slot.1 += stretch.cycles + stretch.overruns;
+        slot.1 = slot.1.saturating_add(stretch.cycles).saturating_add(stretch.overruns);
     }
     let most = slots.values().map(|(_, cycles)| *cycles).max().unwrap_or(0);
-    slots.into_values().filter(|(max, cycles)| *max > 0 && *cycles * 2 >= most).map(|(max, _)| max).collect()
+    slots
+        .into_values()
+        .filter(|(max, cycles)| *max > 0 && cycles.saturating_mul(2) >= most)
+        .map(|(max, _)| max)
+        .collect()
 }
 
 /// How many latencies of these series were at least this long.
