@@ -197,7 +197,7 @@ impl Happened {
                 Ok(Event::CacheUsed(one)) => looks.saw(&one, &mut self.rows_of),
                 Ok(Event::Ticked(tick)) => {
                     if let Some(told) = self.rows_of.get_mut(&tick.row) {
-                        told.ticks.add(&tick.series, &TickScalars::from(&tick));
+                        bad += usize::from(!told.ticks.add(&tick.series, &TickScalars::from(&tick)));
                     }
                 }
                 Ok(Event::ValueMeasured { row, value }) => {

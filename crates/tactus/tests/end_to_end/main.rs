@@ -18,6 +18,7 @@ mod study;
 mod tune;
 mod twelve;
 mod unproven;
+mod values;
 
 /// A plan's table for an environment.
 fn spec(kind: &str, options: &[(&str, &str)]) -> tactus_model::plan::Environment {

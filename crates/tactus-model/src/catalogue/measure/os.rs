@@ -28,7 +28,7 @@ pub const SIGNAL_HANDLER: Item = Item {
     name: "signal handler",
     unit: Unit::Us,
     better: Better::Lower,
-    about: "a process sends itself a signal and its handler returns (`lat_sig catch` of lmbench)",
+    about: "a process sends itself a signal whose handler returns, less the sending alone (`lat_sig catch` of lmbench)",
 };
 
 /// Looking for input on many sockets.
@@ -36,7 +36,8 @@ pub const SELECT: Item = Item {
     name: "select on 100 TCP fds",
     unit: Unit::Us,
     better: Better::Lower,
-    about: "select(2) on 100 TCP sockets of which none has anything (`lat_select -n 100 tcp` of lmbench)",
+    about: "select(2) on 100 descriptors of a TCP connection, all of which can be written (`lat_select -n 100 tcp` of \
+lmbench)",
 };
 
 /// From one task to another.
@@ -44,7 +45,7 @@ pub const CONTEXT_SWITCH: Item = Item {
     name: "context switch",
     unit: Unit::Ns,
     better: Better::Lower,
-    about: "two threads on one CPU hand a byte back and forth through pipes; half of a round trip, with its \
+    about: "two processes on one CPU hand a byte back and forth through pipes; half of a round trip, with its \
 write(2) and read(2)",
 };
 
@@ -53,6 +54,6 @@ pub const UNIX_BANDWIDTH: Item = Item {
     name: "AF_UNIX bandwidth",
     unit: Unit::MegabytesPerSecond,
     better: Better::Higher,
-    about: "a thread writes 64 KiB at a time into a UNIX stream socket and another one reads them (`bw_unix` of \
+    about: "a process writes 64 KiB at a time into a UNIX stream socket and another one reads them (`bw_unix` of \
 lmbench)",
 };
