@@ -1,7 +1,7 @@
 //! This machine, but some of its files are others.
 
 use std::io::{self, Write};
-use std::os::unix::net::UnixListener;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -67,6 +67,10 @@ impl System for Altered {
 
     fn writer(&self, path: &Path) -> io::Result<Box<dyn Write + Send>> {
         Real.writer(path)
+    }
+
+    fn connect(&self, path: &Path) -> io::Result<UnixStream> {
+        Real.connect(path)
     }
 
     fn listen(&self, path: &Path) -> io::Result<UnixListener> {
