@@ -42,12 +42,6 @@ formatting() {
   cargo fmt --manifest-path fuzz/Cargo.toml --check -- -l
 }
 
-# No two files of a crate need each other, but for those that are named here until they are mended.
-circles() {
-  scripts/circles.py --known tactus-model::bundle --known tactus-probe::job --known tactus-probe::worker \
-    --known tactus-report::analysis::tables --known tactus-report::render::html::page --known tactus-run::engine
-}
-
 lints() {
   cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
   for probe_target in $PROBE_TARGETS; do
@@ -102,7 +96,7 @@ rm -f "$log"
 must "what the tests need" scripts/setup.sh test
 step "scripts" scripts_parse
 step "formatting" formatting
-if has python3; then step "circles" circles; else skipped "circles" "Python is not installed"; fi
+if has python3; then step "circles" scripts/circles.py; else skipped "circles" "Python is not installed"; fi
 must "the probes" build_probes "$target/probes"
 export TACTUS_PROBE_DIR="$target/probes"
 step "lints" lints

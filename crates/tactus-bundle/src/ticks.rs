@@ -209,7 +209,9 @@ fn number(digits: &[u8]) -> Option<u64> {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "ticks are spoiled beside their door")]
 mod tests {
+    use std::fs;
     use std::io::Read;
 
     use proptest::prelude::*;

@@ -9,11 +9,13 @@ use crate::evidence::Evidence;
 use crate::facts::Facts;
 use crate::latency::{Totals, ratio_mean};
 use crate::message::{Control, Injected, Note, Outlier, Tick};
+use crate::number::{float, whole};
 use crate::outcome::{Ending, ValueResult};
 use crate::partition::CacheUse;
 use crate::series::SeriesKey;
+use crate::ticks::TickScalars;
 
-pub use crate::outcome::RowStatus;
+pub use crate::outcome::{RowStatus, RunStatus};
 
 /// An event with its time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -205,13 +207,13 @@ impl Ticked {
     }
 }
 
-/// How a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
-pub enum RunStatus {
-    /// Every row was done, skipped or failed.
-    Complete,
-    /// It was stopped, or died.
-    Interrupted,
+impl From<&Ticked> for TickScalars {
+    fn from(tick: &Ticked) -> Self {
+        let Ticked { n, at_ns, cycles, overruns, min_ns, p99_ns, max_ns, .. } = *tick;
+        let sum_ns = match &tick.whole {
+            Some(exact) => min_ns.map(|_| exact.now.sum_ns),
+            None => tick.mean_ns.map(|mean| whole(mean * float(cycles))),
+        };
+        Self { n, at_ns, cycles, overruns, min_ns, sum_ns, p99_ns, max_ns }
+    }
 }

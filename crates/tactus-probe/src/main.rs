@@ -25,6 +25,7 @@ mod stderr;
 mod sys;
 mod values;
 mod vcpu_watch;
+mod work;
 mod worker;
 
 use std::process::ExitCode;
