@@ -534,7 +534,13 @@ pub fn valued(mut result: RowResult, evidence: Evidence, items: &[(Item, f64)]) 
     result.evidence = Some(evidence);
     result.end(Ending::complete());
     result.measured_ns = result.planned_ns;
-    Row { result, ticks: Ticks::default(), histograms: Histograms::default(), missed: BTreeMap::new(), uses: Vec::new() }
+    Row {
+        result,
+        ticks: Ticks::default(),
+        histograms: Histograms::default(),
+        missed: BTreeMap::new(),
+        uses: Vec::new(),
+    }
 }
 
 /// What system calls cost on a host, in a container and in an emulated guest, beside published figures; and the
