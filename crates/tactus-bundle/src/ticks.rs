@@ -1,6 +1,6 @@
 //! The ticks of a row on disk: lines of CSV, and of a long row compressed ones, which together are one table.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{BufReader, Write};
 use std::path::{Path, PathBuf};
 
@@ -11,8 +11,8 @@ use tactus_model::series::SeriesKey;
 use tactus_model::ticks::{TickScalars, Ticks};
 
 use super::BundleError;
+use super::files::{self, append};
 use super::lines::{Line, Lines};
-use super::write::append;
 
 /// The ticks that are not compressed: the last ones, or all of a short row.
 pub const PLAIN: &str = "ticks.csv";
@@ -71,7 +71,7 @@ impl TickLog {
         }
         self.compress()?;
         let path = self.dir.join(PLAIN);
-        fs::remove_file(&path).map_err(BundleError::io(&path))
+        files::remove(&path)
     }
 
     /// Compresses what is not yet. First it is on disk, then the lines go: who reads after a crash in between finds
@@ -79,7 +79,7 @@ impl TickLog {
     fn compress(&mut self) -> Result<(), BundleError> {
         let Some(plain) = &self.plain else { return Ok(()) };
         let path = self.dir.join(PLAIN);
-        let lines = fs::read(&path).map_err(BundleError::io(&path))?;
+        let lines = files::read(&path).map_err(BundleError::io(&path))?;
         let into = self.dir.join(COMPRESSED);
         let (file, skipped) = match &mut self.compressed {
             Some(file) => (file, COLUMNS.len().min(lines.len())),
@@ -123,7 +123,7 @@ pub fn read(dir: &Path, name: &str, ticks: &mut Ticks, damage: &mut Vec<String>)
             damage.push(format!("scenarios/{name}/{file}: {bad} lines cannot be read"));
         }
     };
-    let compressed = File::open(dir.join(COMPRESSED)).and_then(|from| {
+    let compressed = files::open(&dir.join(COMPRESSED)).and_then(|from| {
         let from = MultiGzDecoder::new(BufReader::with_capacity(64 * 1024, from));
         reader.lines(Lines::of(BufReader::with_capacity(64 * 1024, from)))
     });
@@ -206,4 +206,157 @@ fn number(digits: &[u8]) -> Option<u64> {
         let digit = digit.checked_sub(b'0').filter(|digit| *digit < 10)?;
         number.checked_mul(10)?.checked_add(digit.into())
     })
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "ticks are spoiled beside their door")]
+mod tests {
+    use std::fs;
+    use std::io::Read;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn key(cpu: u32) -> SeriesKey {
+        SeriesKey { cpu, thread: cpu, priority: 95, kind: "thread".into() }
+    }
+
+    fn tick(n: u64, value: u64) -> TickScalars {
+        let [min_ns, sum_ns, p99_ns, max_ns] = [1, 9, 3, 4].map(|times| Some(value * times));
+        TickScalars {
+            n,
+            at_ns: (n + 1) * 1_000_000_000,
+            cycles: 9,
+            overruns: 1,
+            min_ns,
+            sum_ns,
+            p99_ns,
+            max_ns,
+        }
+    }
+
+    fn read_all(dir: &Path) -> (Ticks, Vec<String>) {
+        let (mut ticks, mut damage) = (Ticks::planned(86_400_000_000_000), Vec::new());
+        read(dir, "01-row", &mut ticks, &mut damage);
+        (ticks, damage)
+    }
+
+    /// A row of two series.
+    fn row(dir: &Path, length: u64) -> (TickLog, Ticks) {
+        let (mut log, mut wanted) = (TickLog::new(dir), Ticks::planned(86_400_000_000_000));
+        for n in 0..length {
+            for cpu in [1, 2] {
+                let tick = tick(n, 2_000 + n * 7_919 % 997 + u64::from(cpu));
+                log.add(&key(cpu), &tick).unwrap();
+                assert!(wanted.add(&key(cpu), &tick));
+            }
+        }
+        (log, wanted)
+    }
+
+    #[test]
+    fn a_short_row_is_one_plain_table() {
+        let dir = tempfile::tempdir().unwrap();
+        let (log, wanted) = row(dir.path(), 3);
+        log.finish().unwrap();
+        assert_eq!(read_all(dir.path()), (wanted, Vec::new()));
+        let text = fs::read_to_string(dir.path().join(PLAIN)).unwrap();
+        assert_eq!(text.lines().count(), 7);
+        assert_eq!(text.lines().nth(1), Some("1,1,95,thread,0,1000000000,9,1,2001,18009,6003,8004"));
+        assert!(!dir.path().join(COMPRESSED).exists());
+    }
+
+    #[test]
+    fn a_long_row_is_one_compressed_table() {
+        let dir = tempfile::tempdir().unwrap();
+        let (log, wanted) = row(dir.path(), 9_000);
+        log.finish().unwrap();
+        assert!(read_all(dir.path()) == (wanted, Vec::new()));
+        assert!(!dir.path().join(PLAIN).exists());
+        let mut text = String::new();
+        let file = BufReader::new(File::open(dir.path().join(COMPRESSED)).unwrap());
+        MultiGzDecoder::new(file).read_to_string(&mut text).unwrap();
+        assert_eq!(text.matches("cpu").count(), 1, "one line of names");
+        assert_eq!(text.lines().count(), 18_001);
+    }
+
+    #[test]
+    fn a_crash_costs_no_tick_wherever_it_comes() {
+        let dir = tempfile::tempdir().unwrap();
+        let (mut log, wanted) = row(dir.path(), 9_000);
+        assert!(dir.path().join(COMPRESSED).exists(), "some are compressed already");
+        assert!(read_all(dir.path()) == (wanted.clone(), Vec::new()), "before the rest is");
+        let plain = fs::read(dir.path().join(PLAIN)).unwrap();
+        let path = dir.path().join(COMPRESSED);
+        let before = usize::try_from(path.metadata().unwrap().len()).unwrap();
+        log.compress().unwrap();
+        fs::write(dir.path().join(PLAIN), &plain).unwrap();
+        let between = read_all(dir.path());
+        assert!(between == (wanted.clone(), Vec::new()), "between the compressing and the taking away");
+        let bytes = fs::read(&path).unwrap();
+        fs::write(&path, &bytes[..before.midpoint(bytes.len())]).unwrap();
+        let (found, damage) = read_all(dir.path());
+        assert!(found == wanted, "while it was compressed");
+        assert!(damage.iter().any(|said| said.contains(COMPRESSED)), "{damage:?}");
+    }
+
+    #[test]
+    fn lines_that_are_no_ticks_are_counted() {
+        let dir = tempfile::tempdir().unwrap();
+        let (_, wanted) = row(dir.path(), 3);
+        let path = dir.path().join(PLAIN);
+        let good = fs::read_to_string(&path).unwrap();
+        let again = good.lines().nth(1).unwrap();
+        let late = format!("1,1,95,thread,7,{},9,1,2001,18009,6003,8004", u64::MAX);
+        fs::write(
+            &path,
+            format!("{good}x\n{again}\n{again},5\n1,1,95,thread,9,,,,,,,\n{late}\n\u{fe}\n1,1,95,thr"),
+        )
+        .unwrap();
+        let (found, damage) = read_all(dir.path());
+        assert_eq!(found, wanted);
+        assert_eq!(damage, ["scenarios/01-row/ticks.csv: 7 lines cannot be read"]);
+    }
+
+    #[test]
+    fn what_an_instrument_does_not_tell_stays_untold_and_a_word_of_a_probe_is_no_column() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut log = TickLog::new(dir.path());
+        let key = SeriesKey { kind: "a,b\n\"c\"".into(), ..key(1) };
+        log.add(&key, &TickScalars { n: 0, at_ns: 5, cycles: 3, max_ns: Some(7), ..TickScalars::default() })
+            .unwrap();
+        log.finish().unwrap();
+        let (found, damage) = read_all(dir.path());
+        assert!(damage.is_empty(), "{damage:?}");
+        let (key, one) = found.iter().next().unwrap();
+        assert_eq!(key.kind, "a_b__c_");
+        assert_eq!((one.min_ns, one.max_ns, one.cycles, one.summed), (None, Some(7), 3, 0));
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_the_reader_panic(
+            at in 0..400_usize, bytes in proptest::collection::vec(any::<u8>(), 0..80), cut in 0..600_usize, compressed in any::<bool>(),
+        ) {
+            let dir = tempfile::tempdir().unwrap();
+            let (mut log, wanted) = row(dir.path(), 5);
+            if compressed {
+                log.compress().unwrap();
+            }
+            let path = dir.path().join(if compressed { COMPRESSED } else { PLAIN });
+            let whole = fs::read(&path).unwrap();
+            let mut text = whole.clone();
+            text.iter_mut().skip(at).zip(&bytes).for_each(|(old, new)| *old = *new);
+            text.truncate(cut);
+            fs::write(&path, &text).unwrap();
+            let (found, damage) = read_all(dir.path());
+            prop_assert!(text != whole || (damage.is_empty() && found == wanted));
+            // A line that is gone in one piece is not missed; any other is.
+            let names_stay = text.len() > COLUMNS.len() && text[..COLUMNS.len()] == whole[..COLUMNS.len()];
+            if !compressed && bytes.is_empty() && names_stay && !whole[..text.len()].ends_with(b"\n") {
+                prop_assert_eq!(damage.len(), 1);
+            }
+        }
+    }
 }

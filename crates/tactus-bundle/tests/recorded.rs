@@ -4,6 +4,7 @@
 //! `environments`: host, container, emulated guest, twelve threads on one core, gaps. `separation`: a block and cache
 //! load against each other's rests. `prove`: ten pairs of a setting. `interrupted`: by Ctrl-C; `killed`: by `kill -9`,
 //! each in a day's row. The machine was named `bench-01` afterwards; facts and audits are kept of the first one only.
+#![expect(clippy::disallowed_methods, reason = "fixtures are read beside the door")]
 
 use std::path::PathBuf;
 

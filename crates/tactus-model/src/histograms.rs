@@ -115,3 +115,43 @@ impl Folding {
         self.folded
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// In whatever order intervals come: each series and all of the time add up to the same.
+        #[test]
+        fn intervals_add_up_to_the_series(
+            found in proptest::collection::vec((0..3_u32, 0..50_u64, proptest::collection::vec((0..5_000_usize, 1..9_u64), 0..6)), 0..60),
+        ) {
+            let mut folding = Folding::new(vec![1_000; found.len()]);
+            let mut wanted = Counts::default();
+            for (series, at, counts) in &found {
+                let place = Place { start_ns: at * 1_000 + u64::from(*series), length_ns: 1_000 };
+                prop_assert!(folding.add(&series.to_string(), place, counts));
+                counts.iter().for_each(|(bucket, count)| wanted.add(*bucket, *count));
+            }
+            let folded = folding.finish();
+            let joined = |parts: Vec<&Packed>| {
+                let mut all = Counts::default();
+                parts.into_iter().for_each(|part| all.add_packed(part));
+                all.pack()
+            };
+            prop_assert_eq!(joined(folded.series.values().collect()), wanted.pack());
+            prop_assert_eq!(joined(folded.intervals.values().collect()), wanted.pack());
+            prop_assert!(folded.intervals.keys().all(|n| found.iter().any(|(_, at, counts)| at == n && !counts.is_empty())));
+        }
+    }
+
+    #[test]
+    fn a_log_of_more_series_than_a_machine_has_is_refused() {
+        let mut folding = Folding::new(vec![1]);
+        let place = Place { start_ns: 0, length_ns: 1 };
+        let taken = (0..=MOST_SERIES).filter(|n| folding.add(&n.to_string(), place, &[(5, 1)])).count();
+        assert_eq!(taken, MOST_SERIES);
+    }
+}

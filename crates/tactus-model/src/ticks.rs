@@ -3,9 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::event::Ticked;
 use crate::latency::Totals;
-use crate::number::{float, whole};
 use crate::series::SeriesKey;
 
 /// Most stretches of time that are kept of one series: ticks of a second for two hours and a quarter.
@@ -13,6 +11,9 @@ pub const MOST_STRETCHES: usize = 8192;
 
 /// Most histogram intervals that a log of one row should have: a minute each over 24 hours.
 const INTERVALS: u64 = 1440;
+
+/// The latest end of a tick that is taken: 100 years in ns. Sums of such times cannot overflow.
+const LATEST_NS: u64 = 100 * 366 * 86_400 * 1_000_000_000;
 
 /// How many ticks make an interval of the histogram log.
 #[must_use]
@@ -39,17 +40,6 @@ pub struct TickScalars {
     pub p99_ns: Option<u64>,
     /// Largest latency, in ns.
     pub max_ns: Option<u64>,
-}
-
-impl From<&Ticked> for TickScalars {
-    fn from(tick: &Ticked) -> Self {
-        let Ticked { n, at_ns, cycles, overruns, min_ns, p99_ns, max_ns, .. } = *tick;
-        let sum_ns = match &tick.whole {
-            Some(exact) => min_ns.map(|_| exact.now.sum_ns),
-            None => tick.mean_ns.map(|mean| whole(mean * float(cycles))),
-        };
-        Self { n, at_ns, cycles, overruns, min_ns, sum_ns, p99_ns, max_ns }
-    }
 }
 
 /// One or more ticks of a series that follow each other. (Their 99th percentiles do not add up: that of a stretch
@@ -80,7 +70,7 @@ impl Stretch {
     /// How many ticks it spans, those that did not arrive among them.
     #[must_use]
     pub fn span(&self) -> u64 {
-        self.last.saturating_sub(self.first).saturating_add(1)
+        self.last.saturating_sub(self.first) + 1
     }
 
     fn of(tick: &TickScalars) -> Self {
@@ -149,11 +139,14 @@ impl Ticks {
         Self::planned(self.planned_ns)
     }
 
-    /// Takes in the next tick of a series. One that does not follow the one before is left out; returns whether it
-    /// was taken.
+    /// Takes in the next tick of a series. One that does not follow the one before, or ends when nobody measures any
+    /// more, is left out; returns whether it was taken.
     pub fn add(&mut self, key: &SeriesKey, tick: &TickScalars) -> bool {
+        if tick.at_ns > LATEST_NS || tick.n > LATEST_NS {
+            return false;
+        }
         if self.series.is_empty() {
-            self.joined = joined(self.planned_ns, tick.at_ns / tick.n.saturating_add(1));
+            self.joined = joined(self.planned_ns, tick.at_ns / (tick.n + 1));
         }
         let joined = self.joined;
         if !self.series.contains_key(key) {
@@ -185,7 +178,7 @@ impl Ticks {
     #[must_use]
     pub fn joined_ns(&self) -> Option<u64> {
         let last = self.series.values().filter_map(|series| series.stretches.last());
-        let tick = last.map(|stretch| stretch.at_ns / stretch.last.saturating_add(1)).max()?;
+        let tick = last.map(|stretch| stretch.at_ns / (stretch.last + 1)).max()?;
         (self.joined > 1).then(|| tick.saturating_mul(self.joined))
     }
 
@@ -222,5 +215,92 @@ fn append(stretches: &mut Vec<Stretch>, stretch: &Stretch, joined: u64) {
     match stretches.last_mut() {
         Some(last) if last.first / joined == stretch.first / joined => last.join(stretch),
         _ => stretches.push(*stretch),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn key(cpu: u32) -> SeriesKey {
+        SeriesKey { cpu, thread: cpu, priority: 95, kind: "thread".into() }
+    }
+
+    fn tick(n: u64, value: u64) -> TickScalars {
+        let (min_ns, max_ns, sum_ns) = (Some(value), Some(2 * value + 1), Some(5 * value));
+        TickScalars {
+            n,
+            at_ns: (n + 1) * 1_000_000_000,
+            cycles: 3,
+            overruns: value % 3,
+            min_ns,
+            sum_ns,
+            p99_ns: None,
+            max_ns,
+        }
+    }
+
+    #[test]
+    fn a_day_takes_no_more_than_two_hours_and_intervals_hold_whole_stretches() {
+        for (hours, joined) in [(1, 1), (2, 1), (4, 2), (24, 12), (96, 48)] {
+            let ticks = hours * 3600;
+            let mut all = Ticks::planned(ticks * 1_000_000_000);
+            for n in 0..ticks {
+                assert!(all.add(&key(1), &tick(n, n % 977)));
+            }
+            assert_eq!(all.joined, joined, "{hours} h");
+            let interval = ticks_per_interval(ticks * 1_000_000_000, 1_000_000_000);
+            assert!(interval.is_multiple_of(joined));
+            let stretches = &all.series[&key(1)].stretches;
+            assert!(stretches.len() <= MOST_STRETCHES, "{}", stretches.len());
+            assert!(stretches.iter().all(|one| one.first / interval == one.last / interval));
+        }
+    }
+
+    proptest! {
+        /// However long the row was planned, and whatever ticks are lost: what is kept adds up to what was there.
+        #[test]
+        fn stretches_add_up_to_the_ticks(
+            values in proptest::collection::vec((1..4_u64, 0..1_000_000_u64), 1..400), planned_s in 0..400_000_u64, factor in 1..200_u64,
+        ) {
+            let mut all = Ticks::planned(planned_s * 1_000_000_000);
+            let mut wanted = Totals::default();
+            let mut n = 0;
+            for (step, value) in values {
+                n += step * factor;
+                let tick = tick(n, value);
+                prop_assert!(all.add(&key(1), &tick));
+                prop_assert!(!all.add(&key(1), &tick), "a tick counts once");
+                let (min_ns, max_ns) = (value, 2 * value + 1);
+                wanted.add(&Totals { cycles: 3, overruns: value % 3, min_ns, max_ns, sum_ns: 5 * value });
+            }
+            let series = &all.series[&key(1)];
+            let mut found = Totals::default();
+            for one in &series.stretches {
+                prop_assert!(one.first <= one.last && one.summed == one.cycles);
+                let (min_ns, max_ns) = (one.min_ns.unwrap(), one.max_ns.unwrap());
+                found.add(&Totals { cycles: one.cycles, overruns: one.overruns, min_ns, max_ns, sum_ns: one.sum_ns });
+            }
+            prop_assert!(series.stretches.windows(2).all(|pair| pair[0].last < pair[1].first));
+            prop_assert_eq!(&found, &wanted);
+            prop_assert_eq!(&series.totals, &wanted);
+            prop_assert_eq!(series.end_ns, (n + 1) * 1_000_000_000);
+        }
+    }
+
+    #[test]
+    fn a_run_that_goes_on_for_longer_than_planned_takes_no_more() {
+        let mut all = Ticks::planned(0);
+        let ticks = 3 * u64::try_from(MOST_STRETCHES).unwrap() + 5;
+        for n in 0..ticks {
+            assert!(all.add(&key(1), &tick(n, 7)) && all.add(&key(2), &tick(n, 9)));
+        }
+        for cpu in [1, 2] {
+            let series = &all.series[&key(cpu)];
+            assert!(series.stretches.len() <= MOST_STRETCHES);
+            assert_eq!(series.stretches.iter().map(|one| one.cycles).sum::<u64>(), 3 * ticks);
+        }
     }
 }

@@ -16,7 +16,7 @@ use tactus_model::outcome::ValueResult;
 use tactus_model::scheduling::Policy;
 use tactus_model::series::SeriesKey;
 
-use crate::channel::{Channel, Incoming};
+use crate::channel::{Channel, Incoming, SessionEnd};
 use crate::clock::Source;
 use crate::measure::control::{self, CpuControl, no_control};
 use crate::measure::gaps::GapHistogram;
@@ -24,9 +24,9 @@ use crate::measure::lane::{Common, Lane, Order, Run, Spec};
 use crate::measure::series::{SMALLEST_GAP, Series};
 use crate::measure::thread::{Measuring, allowed};
 use crate::measure::{self, control_fault, counters, out_of_range, refuse};
-use crate::session::SessionEnd;
 use crate::settings::Applied;
-use crate::worker::{Ended, Pace, Worker};
+use crate::work::Pace;
+use crate::worker::{Ended, Worker};
 use crate::{sys, values};
 
 /// How often the rings are emptied, in ns; they hold four seconds.

@@ -1,5 +1,9 @@
 //! The probe: one static program that is put into every environment. It collects facts, measures,
 //! makes load, injects faults, and guards what a run must take back.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the probe is on the machine: it is what the door of others leads to"
+)]
 
 mod actions;
 mod capabilities;
@@ -21,6 +25,7 @@ mod stderr;
 mod sys;
 mod values;
 mod vcpu_watch;
+mod work;
 mod worker;
 
 use std::process::ExitCode;

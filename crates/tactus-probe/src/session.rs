@@ -4,23 +4,12 @@ use std::io;
 
 use tactus_model::message::{Done, End, FromProbe, Hello, Job, Note, PROTOCOL, Refusal, ToProbe};
 
-use crate::channel::{Channel, Incoming};
+use crate::channel::{Channel, Incoming, SessionEnd};
 use crate::job::{Prepared, Running};
 use crate::{facts, fault, load, measure, sys, values};
 
 /// Bytes of readings that travel in one message: a lost frame then costs few of them.
 const FACTS_PER_MESSAGE: usize = 8 * 1024;
-
-/// Why the conversation ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SessionEnd {
-    /// The host side said so.
-    Quit,
-    /// The stream ended.
-    Ended,
-    /// Somebody else has taken the line.
-    Greeted,
-}
 
 /// Speaks with the host side until it says quit or the stream ends.
 ///

@@ -1,6 +1,7 @@
 //! The one file of the probe that may be unsafe: raw system calls, clocks, `fork`.
 //!
 //! Everything else goes through the safe functions below, or through rustix.
+#![expect(unsafe_code, reason = "system calls that no safe crate offers")]
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};

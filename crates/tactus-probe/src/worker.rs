@@ -19,14 +19,13 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process_group, waitpgid};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use tactus_model::CpuSet;
 use tactus_model::catalogue::Fault;
 use tactus_model::message::{Activity, Injected, Note, Refusal, What};
 use tactus_model::outcome::{ValueResult, take_value};
@@ -34,6 +33,7 @@ use tactus_model::undo::Undo;
 
 use crate::fault::{Count, Disturbance, Held};
 use crate::sys::Shared;
+use crate::work::{Pace, die_with, over};
 use crate::{fault, load, sys, values};
 
 /// The argument that makes a process a worker.
@@ -44,9 +44,6 @@ const PATIENCE_S: i64 = 10;
 const FINISHING: Duration = Duration::from_secs(8);
 /// How long one that changed the kernel may take to put it back.
 const UNDOING: Duration = Duration::from_secs(10);
-
-/// What one worker does, for ever; it counts its rounds.
-pub type Work = Box<dyn FnOnce(&AtomicU64)>;
 
 /// What a worker is started with.
 #[derive(Debug, Serialize, Deserialize)]
@@ -79,15 +76,6 @@ pub struct Worker {
     notes: Vec<Note>,
     /// Answers that were not waited for.
     answers: VecDeque<String>,
-}
-
-/// For how long, and how often, a session measures, in ns.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub struct Pace {
-    /// How long.
-    pub duration_ns: u64,
-    /// How often it reports.
-    pub tick_ns: u64,
 }
 
 impl Worker {
@@ -331,28 +319,6 @@ impl Task {
     }
 }
 
-/// The worker's side: says how what it is about to change is put back by others.
-pub fn promise(how: &Undo) {
-    tell("undo", how);
-}
-
-/// The worker's side: says what a value is so far.
-pub fn tell_value(value: &ValueResult) {
-    tell("value", value);
-}
-
-/// The worker's side: says something that the reader must know.
-pub fn tell_note(note: &Note) {
-    tell("note", note);
-}
-
-fn tell(word: &str, what: &impl Serialize) {
-    if let Ok(json) = serde_json::to_string(what) {
-        // Where nobody hears it, nobody is there who could do anything with it.
-        let _ = writeln!(io::stdout(), "{word} {json}");
-    }
-}
-
 /// Makes this process the one that inherits the orphans below it.
 pub fn adopt_orphans() {
     let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
@@ -432,12 +398,6 @@ fn disturbance(activity: &Activity, above: u32) -> Result<Disturbance, Refusal> 
     Ok(Disturbance { way: String::new(), works, longest: &[], held: None })
 }
 
-/// Ties the life of this process to its parent's; `false` when that one is gone already.
-pub fn die_with(parent: u32) -> bool {
-    let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
-    std::os::unix::process::parent_id() == parent
-}
-
 fn supervise(disturbance: Disturbance, finish: Option<&Shared>) -> io::Result<()> {
     let Disturbance { way, works, longest, mut held } = disturbance;
     let rounds = sys::shared(works.len())?;
@@ -505,13 +465,6 @@ fn supervise(disturbance: Disturbance, finish: Option<&Shared>) -> io::Result<()
     Ok(())
 }
 
-/// Ends the load or fault whose worker calls it, and says why: work is for ever.
-pub fn over(reason: &str) -> ! {
-    println!("over {reason}");
-    let _ = rustix::process::kill_current_process_group(Signal::KILL);
-    std::process::exit(1)
-}
-
 /// Ends what disturbs in the kernel, once no worker uses it any more.
 fn end(held: &mut dyn Held, workers: &mut Vec<i32>) -> Result<Count, String> {
     for pid in workers.drain(..).filter_map(Pid::from_raw) {
@@ -519,10 +472,4 @@ fn end(held: &mut dyn Held, workers: &mut Vec<i32>) -> Result<Count, String> {
         let _ = rustix::process::waitpid(Some(pid), WaitOptions::empty());
     }
     held.end()
-}
-
-/// Lets the calling worker run on `cpus` with ordinary scheduling.
-pub fn reset_scheduling(cpus: &CpuSet) {
-    let _ = sys::set_affinity(cpus);
-    let _ = sys::set_scheduler(sys::SchedAttr::other());
 }

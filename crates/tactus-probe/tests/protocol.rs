@@ -1,4 +1,5 @@
 //! The probe as the host side meets it: over a byte stream.
+#![expect(clippy::disallowed_methods, reason = "these tests look at the machine from outside the door")]
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! Settings that come with a job, as the host side meets them.
+#![expect(clippy::disallowed_methods, reason = "these tests look at the machine from outside the door")]
 
 #[expect(dead_code, reason = "what the tests have in common is more than one of them uses")]
 mod common;

@@ -1,5 +1,6 @@
 //! Measurements that yield values as the host side meets them: every item, in a worker beside the session, and
 //! nothing left of it.
+#![expect(clippy::disallowed_methods, reason = "these tests look at the machine from outside the door")]
 
 #[expect(dead_code, reason = "what the tests have in common is more than one of them uses")]
 mod common;

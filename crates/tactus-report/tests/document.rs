@@ -1,4 +1,8 @@
 //! The contract of `tactus show --json`, and when a verdict may be given.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the book is no machine: it is read and written beside the door"
+)]
 
 #[expect(dead_code, reason = "the fixtures serve other tests too")]
 mod common;

@@ -4,7 +4,6 @@ use std::fmt;
 use std::ops::RangeInclusive;
 
 use super::value::Value;
-use super::{fault, load, measure};
 use crate::outcome::{Better, Unit};
 
 /// What a word names.
@@ -138,16 +137,6 @@ fn paragraphs(text: &str) -> Vec<String> {
     }
     all.retain(|paragraph| !paragraph.is_empty());
     all
-}
-
-/// Every entry, by family.
-pub fn entries() -> impl Iterator<Item = &'static Entry> {
-    [measure::MEASURES, load::LOADS, fault::FAULTS].into_iter().flatten().copied()
-}
-
-/// The entries of a word: a measurement and a load may share one.
-pub fn find(name: &str) -> impl Iterator<Item = &'static Entry> {
-    entries().filter(move |entry| entry.name == name)
 }
 
 /// A parameter beyond its bounds.

@@ -6,6 +6,7 @@
 //! show.
 
 mod declare;
+mod entries;
 mod entry;
 pub mod fault;
 pub mod load;
@@ -15,7 +16,8 @@ mod table;
 mod tests;
 mod value;
 
-pub use entry::{Entry, Family, Item, OutOfRange, Parameter, PeerKey, entries, find};
+pub use entries::{entries, find};
+pub use entry::{Entry, Family, Item, OutOfRange, Parameter, PeerKey};
 pub use fault::Fault;
 pub use load::Load;
 pub use measure::Measure;

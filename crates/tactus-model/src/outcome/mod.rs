@@ -10,14 +10,13 @@ mod value;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-pub use end::{Ending, RowEnd, RowStatus};
+pub use end::{Ending, RowEnd, RowStatus, RunStatus};
 pub use median::{Median, median};
 pub use unit::{Better, Quantity, QuantityError, Unit};
 pub use value::{Repeats, ValueResult};
 
 use crate::latency::Summary;
-use crate::message::{Outlier, ThreadCounters};
-use crate::series::SeriesKey;
+use crate::series::{Outlier, SeriesKey, ThreadCounters};
 
 /// Which kind of result a measurement yields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use tactus_model::catalogue::fault::Hog;
 use tactus_model::message::Refusal;
 
 use super::{Disturbance, repeat, size};
-use crate::worker::{Work, reset_scheduling};
+use crate::work::{Work, reset_scheduling};
 use crate::measure::thread::make_fifo;
 use crate::sys;
 

@@ -8,7 +8,7 @@ use tactus_model::{CpuSet, Nanos};
 
 use crate::measure::out_of_range;
 use crate::sys::{self, Shared};
-use crate::worker::Work;
+use crate::work::Work;
 
 /// The files of this directory, each with its word.
 macro_rules! faults {

@@ -8,7 +8,7 @@ use tactus_model::catalogue::load::Cache;
 use tactus_model::message::Refusal;
 
 use super::{each, length, next, room};
-use crate::worker::Work;
+use crate::work::Work;
 
 /// A byte is written this often: no processor that Linux runs on has shorter lines.
 const LINE: usize = 64;

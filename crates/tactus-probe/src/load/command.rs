@@ -18,7 +18,7 @@ use tactus_model::catalogue::load::Command;
 use tactus_model::message::Refusal;
 
 use super::refuse;
-use crate::worker::{Work, over, reset_scheduling};
+use crate::work::{Work, over, reset_scheduling};
 use crate::sys;
 
 /// The length of a round.

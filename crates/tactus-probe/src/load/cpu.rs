@@ -7,7 +7,7 @@ use tactus_model::catalogue::load::Cpu;
 use tactus_model::message::Refusal;
 
 use super::{each, next};
-use crate::worker::Work;
+use crate::work::Work;
 use crate::sys;
 
 /// How often it is busy and idle in turn, in ns.

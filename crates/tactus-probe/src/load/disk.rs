@@ -16,7 +16,7 @@ use tactus_model::message::Refusal;
 use tactus_model::size::Bytes;
 
 use super::{length, next, pinned, refuse};
-use crate::worker::{Work, over};
+use crate::work::{Work, over};
 
 /// Where a file is made if nobody says: an image that holds the probe alone has nothing but its root.
 const DIRECTORIES: [&str; 3] = ["/var/tmp", "/tmp", "/"];

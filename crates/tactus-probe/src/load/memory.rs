@@ -9,7 +9,7 @@ use tactus_model::catalogue::load::Memory;
 use tactus_model::message::Refusal;
 
 use super::{each, length, room};
-use crate::worker::Work;
+use crate::work::Work;
 
 /// Words of 64 bits of either half that are one round: together a MiB.
 const ROUND: usize = (1 << 20) / 16;

@@ -10,7 +10,7 @@ use tactus_model::catalogue::load::Network;
 use tactus_model::message::Refusal;
 
 use super::{length, pinned, refuse};
-use crate::worker::{Work, over};
+use crate::work::{Work, over};
 use crate::sys;
 
 /// What IPv4 leaves of 64 KiB to a datagram.

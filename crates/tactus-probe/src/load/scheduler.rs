@@ -14,7 +14,7 @@ use tactus_model::catalogue::load::Scheduler;
 use tactus_model::message::Refusal;
 
 use super::{length, refuse};
-use crate::worker::{Work, reset_scheduling};
+use crate::work::{Work, reset_scheduling};
 
 /// The most processes of one load.
 const MOST_PROCESSES: u32 = 4_000;

@@ -15,7 +15,8 @@ use tactus_model::{CpuSet, Nanos};
 use super::control::{deadline_note, no_control};
 use super::lane::{Lane, Order, Run};
 use crate::sys;
-use crate::worker::{Ended, Pace, Worker};
+use crate::work::Pace;
+use crate::worker::{Ended, Worker};
 
 /// Rounds until a thread is said not to have seen it: others disturb, too.
 const ATTEMPTS: u32 = 4;

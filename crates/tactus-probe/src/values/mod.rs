@@ -13,7 +13,7 @@ use tactus_model::{CpuSet, outcome};
 
 use crate::measure::refuse;
 use crate::sys::{self, SchedAttr, Shared};
-use crate::worker::{Pace, Work, over, tell_note};
+use crate::work::{Pace, Work, over, tell_note};
 
 /// A measurement that yields values.
 pub trait Measurement: Sync {

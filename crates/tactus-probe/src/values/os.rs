@@ -18,7 +18,7 @@ use tactus_model::catalogue::measure::os::{CONTEXT_SWITCH, SELECT, SIGNAL_HANDLE
 use super::{Bench, Make, Measurement, Operation};
 use crate::load::network::with_loopback;
 use crate::sys::{self, OnSignal, Writable};
-use crate::worker::die_with;
+use crate::work::die_with;
 
 /// The measurement.
 pub struct Os;

@@ -13,7 +13,7 @@ use tactus_model::outcome::{Repeats, ValueResult};
 
 use super::{Bench, Measurement};
 use crate::sys;
-use crate::worker::{Pace, over, tell_note, tell_value};
+use crate::work::{Pace, over, tell_note, tell_value};
 
 /// How long a batch is to take, in ns.
 const BATCH_NS: u64 = 1_000_000;

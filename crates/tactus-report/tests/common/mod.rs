@@ -13,7 +13,7 @@ use tactus_model::catalogue::measure::Os;
 use tactus_model::catalogue::{Item, Measure};
 use tactus_model::event::RunStatus;
 use tactus_model::facts::Facts;
-use tactus_model::histograms::{Folding, Histograms, Place};
+use tactus_model::histograms::{Folding, Place};
 use tactus_model::latency::{Latency, Totals, swallowed};
 use tactus_model::message::{Control, Note, Outlier, ThreadCounters};
 use tactus_model::number::{float, whole};
@@ -534,13 +534,7 @@ pub fn valued(mut result: RowResult, evidence: Evidence, items: &[(Item, f64)]) 
     result.evidence = Some(evidence);
     result.end(Ending::complete());
     result.measured_ns = result.planned_ns;
-    Row {
-        result,
-        ticks: Ticks::default(),
-        histograms: Histograms::default(),
-        missed: BTreeMap::new(),
-        uses: Vec::new(),
-    }
+    Row::of(result)
 }
 
 /// What system calls cost on a host, in a container and in an emulated guest, beside published figures; and the

@@ -176,11 +176,9 @@ fn a_study_for_many_cores_runs_reduced_on_two_and_not_at_all_on_one() {
 
 #[test]
 fn every_study_is_a_valid_plan_with_a_title_and_references() {
-    let mut files: Vec<String> = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../studies"))
-        .unwrap()
-        .map(|entry| entry.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned())
-        .collect();
-    files.sort();
+    let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../studies");
+    let files = Real.list(dir.as_ref()).unwrap();
+    let files: Vec<&str> = files.iter().map(|path| path.file_stem().unwrap().to_str().unwrap()).collect();
     let mut names: Vec<&str> = STUDIES.iter().map(|s| s.name).collect();
     names.sort_unstable();
     assert_eq!(files, names, "every file of studies/ is in the table");

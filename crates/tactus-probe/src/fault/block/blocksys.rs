@@ -13,7 +13,7 @@ use crate::fault::Disturbance;
 use crate::fault::hog::fifo;
 use crate::measure::thread::make_fifo;
 use crate::sys;
-use crate::worker::reset_scheduling;
+use crate::work::reset_scheduling;
 
 const DEVICE: &str = "/dev/blocksys";
 /// More cycles than any block has.

@@ -13,7 +13,7 @@ use super::{No, Wanted, no};
 use crate::actions::LocalSystem;
 use crate::fault::{Count, Disturbance, Held, repeat};
 use crate::sys;
-use crate::worker::promise;
+use crate::work::promise;
 
 const TRIGGER: &str = "/sys/kernel/preemptirq_delay_test/trigger";
 

@@ -21,7 +21,7 @@ use tactus_model::undo::block::{
 use super::{No, Wanted, no, wrong};
 use crate::fault::{Count, Disturbance, Held};
 use crate::sys::{self, SchedAttr};
-use crate::worker::promise;
+use crate::work::promise;
 
 /// Where tracefs is, or is mounted for this process alone.
 const ROOT: &str = ROOTS[0];

@@ -385,6 +385,7 @@ fn lesser(one: Option<Evidence>, other: Option<Evidence>) -> Option<Evidence> {
 
 /// A slot of time, in ns, at least this long, into which the ticks of these rows go as they are kept: what is held
 /// against each other must be equally long.
+#[must_use]
 pub fn slot_of<'a>(rows: impl Iterator<Item = &'a Row>, least_ns: u64) -> u64 {
     let joined = rows.filter_map(|row| row.ticks.joined_ns()).max();
     joined.map_or(least_ns, |joined| least_ns.next_multiple_of(joined.max(1)))
@@ -402,10 +403,14 @@ pub fn slots(row: &Row, slot_ns: u64, here: impl Fn(&SeriesKey) -> bool) -> Vec<
         let middle = stretch.at_ns.saturating_sub(half.saturating_mul(stretch.span()));
         let slot = slots.entry(middle / slot_ns.max(1)).or_default();
         slot.0 = slot.0.max(stretch.max_ns.unwrap_or(0));
-        slot.1 += stretch.cycles + stretch.overruns;
+        slot.1 = slot.1.saturating_add(stretch.cycles).saturating_add(stretch.overruns);
     }
     let most = slots.values().map(|(_, cycles)| *cycles).max().unwrap_or(0);
-    slots.into_values().filter(|(max, cycles)| *max > 0 && *cycles * 2 >= most).map(|(max, _)| max).collect()
+    slots
+        .into_values()
+        .filter(|(max, cycles)| *max > 0 && cycles.saturating_mul(2) >= most)
+        .map(|(max, _)| max)
+        .collect()
 }
 
 /// How many latencies of these series were at least this long.

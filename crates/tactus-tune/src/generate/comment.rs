@@ -1,22 +1,8 @@
-//! Files as text, and the comments in them.
+//! The comments in generated files, and what else is written alike in all of them.
 
-use serde::Serialize;
 use tactus_audit as audit;
 
 use super::GenerateRequest;
-
-/// A generated file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct File {
-    /// Its name.
-    pub name: String,
-    /// Where it belongs; with a `…` where that is the user's choice.
-    pub belongs: String,
-    /// Its mode, as chmod(2) takes it.
-    pub mode: u32,
-    /// Its text.
-    pub text: String,
-}
 
 /// How far comments reach to the right.
 const COLUMNS: usize = 100;
