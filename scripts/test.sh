@@ -30,7 +30,7 @@ scripts_parse() {
   done
   if has shellcheck; then shellcheck scripts/*.sh; else say "shellcheck is not installed"; fi
   if has python3; then
-    for script in scripts/bench/*.py; do
+    for script in scripts/*.py scripts/bench/*.py; do
       [ ! -e "$script" ] || python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read(), sys.argv[1])' "$script"
     done
   fi
@@ -88,7 +88,7 @@ tests() {
   fi
   # shellcheck disable=SC2086  # two words on purpose
   { cargo test --locked --workspace --no-fail-fast $show 2>&1 && echo 0 >"$log.status" || echo 1 >"$log.status"; } |
-    tee "$log"
+    if has python3; then scripts/lib/slowest-tests.py 10; else cat; fi | tee "$log"
   return "$(cat "$log.status")"
 }
 
@@ -96,6 +96,7 @@ rm -f "$log"
 must "what the tests need" scripts/setup.sh test
 step "scripts" scripts_parse
 step "formatting" formatting
+if has python3; then step "circles" scripts/circles.py; else skipped "circles" "Python is not installed"; fi
 must "the probes" build_probes "$target/probes"
 export TACTUS_PROBE_DIR="$target/probes"
 step "lints" lints

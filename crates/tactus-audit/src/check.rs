@@ -4,7 +4,7 @@ use serde::{Serialize, Serializer};
 use tactus_model::change::Change;
 use tactus_model::finding::Severity;
 
-use super::{Subject, Verdict};
+use super::{Arch, Subject, Verdict};
 
 /// An entry of the knowledge base: one thing that makes or spoils time, and how it is told.
 #[derive(Clone, Copy, Debug)]
@@ -100,20 +100,6 @@ pub enum Applies {
     Container,
     /// The process of a virtual machine, seen from its host.
     Hypervisor,
-}
-
-/// Processors that a check concerns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Arch {
-    /// All.
-    Any,
-    /// x86 of any maker.
-    X86,
-    /// Intel's.
-    Intel,
-    /// 64-bit Arm.
-    Arm64,
 }
 
 /// How something is set.

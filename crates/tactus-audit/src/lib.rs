@@ -14,6 +14,7 @@ macro_rules! room {
     };
 }
 
+mod arch;
 mod catalogue;
 mod check;
 mod evaluate;
@@ -31,8 +32,9 @@ mod memory;
 mod platform;
 mod sharing;
 
+pub use arch::Arch;
 pub use catalogue::{FAMILIES, Family, all, find};
-pub use check::{Applies, Arch, Check, Reversible, SetBy, Source, no_change};
+pub use check::{Applies, Check, Reversible, SetBy, Source, no_change};
 pub use evaluate::audit;
 pub use judgement::{Judgement, Verdict};
 pub use subject::{Intent, Kernel, Subject};

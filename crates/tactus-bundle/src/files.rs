@@ -1,9 +1,10 @@
-//! Files that are whole or not there, and their checksums.
+//! The files of a bundle: all that this crate touches, and what makes them whole or not there.
+#![expect(clippy::disallowed_methods, reason = "a bundle's directory is its own door")]
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
@@ -11,6 +12,49 @@ use super::BundleError;
 
 /// Name of the file that lists the others.
 pub const MANIFEST: &str = "manifest.json";
+
+/// The bytes of a file.
+pub fn read(path: &Path) -> io::Result<Vec<u8>> {
+    fs::read(path)
+}
+
+/// The text of a file.
+pub fn text(path: &Path) -> io::Result<String> {
+    fs::read_to_string(path)
+}
+
+/// A file to be read bit by bit.
+pub fn open(path: &Path) -> io::Result<File> {
+    File::open(path)
+}
+
+/// A file to be added to, which is made if need be.
+pub fn append(path: &Path) -> Result<File, BundleError> {
+    OpenOptions::new().create(true).append(true).open(path).map_err(BundleError::io(path))
+}
+
+/// Whether there is something of this name.
+pub fn exists(path: &Path) -> bool {
+    path.exists()
+}
+
+/// What is in a directory.
+pub fn list(dir: &Path) -> io::Result<Vec<PathBuf>> {
+    fs::read_dir(dir)?.map(|entry| Ok(entry?.path())).collect()
+}
+
+/// Makes a directory, with those above it.
+pub fn make_dir(path: &Path) -> Result<(), BundleError> {
+    fs::create_dir_all(path).map_err(BundleError::io(path))
+}
+
+/// Removes a file; what is not there is no error.
+pub fn remove(path: &Path) -> Result<(), BundleError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(BundleError::io(path)(error)),
+        _ => Ok(()),
+    }
+}
 
 /// Replaces a file so that a reader sees the old or the new one, also after a power cut.
 pub fn replace(path: &Path, bytes: &[u8]) -> Result<(), BundleError> {
@@ -31,7 +75,7 @@ pub fn replace(path: &Path, bytes: &[u8]) -> Result<(), BundleError> {
 
 /// SHA-256 of a file, in hex.
 pub fn checksum(path: &Path) -> io::Result<String> {
-    let mut file = File::open(path)?;
+    let mut file = open(path)?;
     let mut hash = Sha256::new();
     let mut buffer = vec![0; 64 * 1024];
     loop {

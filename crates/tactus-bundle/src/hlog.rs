@@ -214,6 +214,7 @@ fn zigzag(bytes: &mut &[u8]) -> Option<i64> {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "logs are spoiled beside their door")]
 mod tests {
     use std::fs;
 

@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
+use super::files;
+
 /// The longest line that is read, in bytes; nothing that is written here comes near it.
 const LONGEST: usize = 8 * 1024 * 1024;
 
@@ -26,7 +28,7 @@ pub enum Line<'a> {
 impl Lines<BufReader<File>> {
     /// The lines of the file at `path`.
     pub fn open(path: &Path) -> io::Result<Self> {
-        Ok(Self::of(BufReader::with_capacity(64 * 1024, File::open(path)?)))
+        Ok(Self::of(BufReader::with_capacity(64 * 1024, files::open(path)?)))
     }
 }
 

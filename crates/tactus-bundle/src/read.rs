@@ -1,7 +1,6 @@
 //! A bundle as it is read back, with every check of its integrity.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io::{self, BufRead};
 use std::path::{Path, PathBuf};
 
@@ -71,7 +70,7 @@ pub fn read(dir: &Path, trust: Trust) -> Result<Contents, BundleError> {
 fn manifest(dir: &Path) -> Result<Manifest, BundleError> {
     let path = dir.join(files::MANIFEST);
     let not = |reason: String| BundleError::NotABundle { path: dir.to_owned(), reason };
-    let text = fs::read(&path).map_err(|error| not(format!("{}: {error}", files::MANIFEST)))?;
+    let text = files::read(&path).map_err(|error| not(format!("{}: {error}", files::MANIFEST)))?;
     let value: serde_json::Value =
         serde_json::from_slice(&text).map_err(|error| not(format!("{}: {error}", files::MANIFEST)))?;
     // The version is looked at first: another major version may have another manifest.
@@ -102,7 +101,7 @@ fn altered(dir: &Path, name: &str, sum: &str) -> Option<BundleError> {
 }
 
 fn plan(dir: &Path, damage: &mut Vec<String>) -> Plan {
-    let text = fs::read_to_string(dir.join("plan.toml")).map_err(|error| error.to_string());
+    let text = files::text(&dir.join("plan.toml")).map_err(|error| error.to_string());
     text.and_then(|text| toml::from_str(&text).map_err(|error| error.message().to_owned())).unwrap_or_else(
         |error| {
             damage.push(format!("plan.toml cannot be read: {error}"));
@@ -218,13 +217,12 @@ impl Happened {
 /// The directories of the rows by their number, from 0.
 fn row_dirs(dir: &Path) -> Result<BTreeMap<usize, PathBuf>, BundleError> {
     let path = dir.join("scenarios");
-    let entries = fs::read_dir(&path).map_err(|error| BundleError::NotABundle {
+    let entries = files::list(&path).map_err(|error| BundleError::NotABundle {
         path: dir.to_owned(),
         reason: format!("scenarios: {error}"),
     })?;
     let mut rows = BTreeMap::new();
-    for entry in entries {
-        let path = entry.map_err(BundleError::io(&path))?.path();
+    for path in entries {
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let number =
             name.split('-').next().and_then(|n| n.parse::<usize>().ok()).and_then(|n| n.checked_sub(1));
@@ -236,7 +234,7 @@ fn row_dirs(dir: &Path) -> Result<BTreeMap<usize, PathBuf>, BundleError> {
 }
 
 fn result(path: &Path, damage: &mut Vec<String>) -> Option<RowResult> {
-    let found = fs::read(path.join("result.json"))
+    let found = files::read(&path.join("result.json"))
         .map_err(|error| error.to_string())
         .and_then(|bytes| older::result(&bytes).map_err(|error| error.to_string()));
     found
@@ -266,7 +264,7 @@ fn row(path: &Path, result: RowResult, told: Told, damage: &mut Vec<String>) -> 
 fn histograms(path: &Path, result: &RowResult, damage: &mut Vec<String>) -> (Histograms, Histograms) {
     let (latency, missed) = (path.join("latency.hlog"), path.join("missed.hlog"));
     let pending = path.join("pending.jsonl");
-    let pending = if pending.exists() {
+    let pending = if files::exists(&pending) {
         recover::Pending::read(&pending, result.series_share_cpus(), hlog::ends(&latency).unwrap_or_default())
     } else {
         recover::Pending::default()
@@ -300,7 +298,7 @@ fn by_environment<T: DeserializeOwned>(
     names.dedup();
     for name in names {
         let file = format!("{}.json", write::file_name(&name));
-        let Ok(bytes) = fs::read(dir.join(sub).join(&file)) else { continue };
+        let Ok(bytes) = files::read(&dir.join(sub).join(&file)) else { continue };
         match serde_json::from_slice(&bytes) {
             Ok(found) => {
                 all.insert(name, found);

@@ -1,13 +1,13 @@
 //! A bundle that a run goes on with: its complete rows are kept as they are, the others are done again.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use tactus_model::bundle::{Contents, FORMAT, Machine, RowResult};
 use tactus_model::event::RunStatus;
 use tactus_model::plan::Plan;
 
-use crate::write::{SOURCE, Writer, append, row_dir};
+use crate::files::append;
+use crate::write::{SOURCE, Writer, row_dir};
 use crate::{BundleError, Trust, files, read, ticks};
 
 /// A bundle to go on with, read and checked.
@@ -30,7 +30,7 @@ impl Resumed {
         let contents = read(dir, Trust::Whole)?;
         let path = dir.join(SOURCE);
         let not = |reason: String| BundleError::CannotResume { path: dir.to_owned(), reason };
-        let text = fs::read_to_string(&path).map_err(|error| {
+        let text = files::text(&path).map_err(|error| {
             not(format!(
                 "tactus {} did not keep the plan as it was written ({SOURCE}: {error})",
                 contents.manifest.tactus
@@ -103,25 +103,18 @@ impl Resumed {
             .files
             .retain(|name, _| name == SOURCE || prefixes.iter().any(|prefix| name.starts_with(prefix)));
         for sub in ["facts", "audit"] {
-            let path = dir.join(sub);
-            fs::create_dir_all(&path).map_err(BundleError::io(&path))?;
+            files::make_dir(&dir.join(sub))?;
         }
         let events = append(&dir.join("events.jsonl"))?;
         let writer = Writer::of(dir, events, manifest, rows);
         writer.manifest()?;
         for (row, result) in results.iter().enumerate().filter(|(row, _)| !kept[*row]) {
             let path = writer.row(row);
-            fs::create_dir_all(path).map_err(BundleError::io(path))?;
+            files::make_dir(path)?;
             // First what says that there is nothing, then what there was.
             writer.result(row, result)?;
             for log in [ticks::PLAIN, ticks::COMPRESSED, "latency.hlog", "missed.hlog", "pending.jsonl"] {
-                let log = path.join(log);
-                match fs::remove_file(&log) {
-                    Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                        return Err(BundleError::Io { path: log, error });
-                    }
-                    _ => {}
-                }
+                files::remove(&path.join(log))?;
             }
         }
         files::replace(&dir.join("plan.toml"), &crate::write::plan_text(dir, plan)?)?;

@@ -1,4 +1,5 @@
 //! Bundles that are whole, cut, altered, unfinished and foreign.
+#![expect(clippy::disallowed_methods, reason = "bundles are spoiled beside their door")]
 
 use std::fs;
 use std::path::Path;
@@ -212,7 +213,7 @@ fn what_is_said_of_the_cache_belongs_to_the_rows_of_its_scenario() {
 fn value(item: &str, n: u64) -> ValueResult {
     let kept = vec![1.5; usize::try_from(n).unwrap()];
     let mut repeats = Repeats { kept, dropped: 1, batch: 100 };
-    let known = ValueResult::of(&tactus_model::catalogue::os::SIGNAL_HANDLER, &mut repeats).unwrap();
+    let known = ValueResult::of(&tactus_model::catalogue::measure::os::SIGNAL_HANDLER, &mut repeats).unwrap();
     ValueResult { item: item.into(), ..known }
 }
 

@@ -1,6 +1,6 @@
 //! The ticks of a row on disk: lines of CSV, and of a long row compressed ones, which together are one table.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{BufReader, Write};
 use std::path::{Path, PathBuf};
 
@@ -11,8 +11,8 @@ use tactus_model::series::SeriesKey;
 use tactus_model::ticks::{TickScalars, Ticks};
 
 use super::BundleError;
+use super::files::{self, append};
 use super::lines::{Line, Lines};
-use super::write::append;
 
 /// The ticks that are not compressed: the last ones, or all of a short row.
 pub const PLAIN: &str = "ticks.csv";
@@ -71,7 +71,7 @@ impl TickLog {
         }
         self.compress()?;
         let path = self.dir.join(PLAIN);
-        fs::remove_file(&path).map_err(BundleError::io(&path))
+        files::remove(&path)
     }
 
     /// Compresses what is not yet. First it is on disk, then the lines go: who reads after a crash in between finds
@@ -79,7 +79,7 @@ impl TickLog {
     fn compress(&mut self) -> Result<(), BundleError> {
         let Some(plain) = &self.plain else { return Ok(()) };
         let path = self.dir.join(PLAIN);
-        let lines = fs::read(&path).map_err(BundleError::io(&path))?;
+        let lines = files::read(&path).map_err(BundleError::io(&path))?;
         let into = self.dir.join(COMPRESSED);
         let (file, skipped) = match &mut self.compressed {
             Some(file) => (file, COLUMNS.len().min(lines.len())),
@@ -123,7 +123,7 @@ pub fn read(dir: &Path, name: &str, ticks: &mut Ticks, damage: &mut Vec<String>)
             damage.push(format!("scenarios/{name}/{file}: {bad} lines cannot be read"));
         }
     };
-    let compressed = File::open(dir.join(COMPRESSED)).and_then(|from| {
+    let compressed = files::open(&dir.join(COMPRESSED)).and_then(|from| {
         let from = MultiGzDecoder::new(BufReader::with_capacity(64 * 1024, from));
         reader.lines(Lines::of(BufReader::with_capacity(64 * 1024, from)))
     });
@@ -209,7 +209,9 @@ fn number(digits: &[u8]) -> Option<u64> {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "ticks are spoiled beside their door")]
 mod tests {
+    use std::fs;
     use std::io::Read;
 
     use proptest::prelude::*;

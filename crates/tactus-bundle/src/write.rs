@@ -1,7 +1,7 @@
 //! A bundle that grows as its run goes: appended and synced at every tick, so that a power cut
 //! loses at most the last one.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -19,6 +19,7 @@ use tactus_model::plan::Plan;
 use tactus_model::series::SeriesKey;
 use tactus_model::ticks::{TickScalars, ticks_per_interval};
 
+use super::files::append;
 use super::ticks::TickLog;
 use super::{BundleError, files, hlog};
 
@@ -62,12 +63,11 @@ impl Writer {
         rows: &[RowResult],
         machine: Machine,
     ) -> Result<Self, BundleError> {
-        if fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_some()) {
+        if files::list(dir).is_ok_and(|entries| !entries.is_empty()) {
             return Err(BundleError::Exists(dir.to_owned()));
         }
         for sub in ["", "facts", "audit", "scenarios"] {
-            let path = dir.join(sub);
-            fs::create_dir_all(&path).map_err(BundleError::io(&path))?;
+            files::make_dir(&dir.join(sub))?;
         }
         files::replace(&dir.join("plan.toml"), &plan_text(dir, plan)?)?;
         let manifest = Manifest {
@@ -89,7 +89,7 @@ impl Writer {
         let writer = Self::of(dir, events, manifest, paths);
         for (row, result) in rows.iter().enumerate() {
             let path = &writer.rows[row];
-            fs::create_dir_all(path).map_err(BundleError::io(path))?;
+            files::make_dir(path)?;
             writer.result(row, result)?;
         }
         writer.manifest()?;
@@ -139,7 +139,7 @@ impl Writer {
     /// When it cannot be made.
     pub fn consoles(&self) -> Result<PathBuf, BundleError> {
         let path = self.dir.join("console");
-        fs::create_dir_all(&path).map_err(BundleError::io(&path))?;
+        files::make_dir(&path)?;
         Ok(path)
     }
 
@@ -241,10 +241,6 @@ fn pretty(path: &Path, value: &impl serde::Serialize) -> Result<Vec<u8>, BundleE
         .map_err(|error| BundleError::Io { path: path.to_owned(), error: error.into() })?;
     bytes.push(b'\n');
     Ok(bytes)
-}
-
-pub(super) fn append(path: &Path) -> Result<File, BundleError> {
-    OpenOptions::new().create(true).append(true).open(path).map_err(BundleError::io(path))
 }
 
 /// The ticks and histogram logs of one row.
@@ -383,8 +379,7 @@ impl RowLog {
             }
         }
         if self.pending.is_some() {
-            let path = self.dir.join("pending.jsonl");
-            fs::remove_file(&path).map_err(BundleError::io(&path))?;
+            files::remove(&self.dir.join("pending.jsonl"))?;
         }
         self.ticks.finish()
     }

@@ -4,12 +4,13 @@
 //! `environments`: host, container, emulated guest, twelve threads on one core, gaps. `separation`: a block and cache
 //! load against each other's rests. `prove`: ten pairs of a setting. `interrupted`: by Ctrl-C; `killed`: by `kill -9`,
 //! each in a day's row. The machine was named `bench-01` afterwards; facts and audits are kept of the first one only.
+#![expect(clippy::disallowed_methods, reason = "fixtures are read beside the door")]
 
 use std::path::PathBuf;
 
 use serde_json::Value;
 use tactus_bundle::{Trust, read};
-use tactus_report::analysis::document;
+use tactus_report::document;
 
 fn recorded(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/recorded").join(name)

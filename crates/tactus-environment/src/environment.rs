@@ -13,8 +13,6 @@ use tactus_model::{CpuSet, Evidence};
 use tactus_system::System;
 use tactus_system::guardian::Guardian;
 
-use crate::kind::ENVIRONMENTS;
-
 /// Whether an environment can be used on this machine now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Usable {
@@ -234,10 +232,9 @@ pub trait Environment {
         _system: &dyn System,
         _machine: &Topology,
     ) -> Result<Layout, StartError> {
-        let can: Vec<&str> = ENVIRONMENTS.iter().filter(|e| e.can_attach()).map(|e| e.kind()).collect();
         Err(StartError {
             reason: format!("an environment of kind {} cannot be attached to", self.kind()),
-            hint: Some(format!("leave out `attach`, or use one of {}", can.join(", "))),
+            hint: Some("leave out `attach`".into()),
         })
     }
 

@@ -12,5 +12,5 @@ mod support;
 pub use environment::{
     Environment, Layout, OptionError, OptionKey, Running, Setting, StartError, Stream, Usable,
 };
-pub use kind::{ENVIRONMENTS, find};
+pub use kind::{ENVIRONMENTS, attached, find};
 pub use support::profiled;

@@ -19,19 +19,20 @@ use std::collections::BTreeMap;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-use crate::activity::{Measure, Policy, Timer};
 use crate::buckets::Packed;
+use crate::catalogue::Measure;
+use crate::catalogue::measure::Timer;
 use crate::cpus::CpuSet;
-use crate::event::RunStatus;
 use crate::evidence::Evidence;
 use crate::facts::Facts;
 use crate::finding::Audit;
 use crate::histograms::Histograms;
 use crate::latency::Summary;
 use crate::message::{Control, Injected, Note};
-use crate::outcome::{Ending, Outcome, RowEnd, RowStatus, SeriesResult, ValueResult};
+use crate::outcome::{Ending, Outcome, RowEnd, RowStatus, RunStatus, SeriesResult, ValueResult};
 use crate::partition::CacheUse;
 use crate::plan::{Plan, Require};
+use crate::scheduling::Policy;
 use crate::ticks::Ticks;
 
 /// The version of the bundle's format that this program writes. Another major version is refused.

@@ -4,18 +4,21 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
-use crate::activity::Fault;
+use crate::catalogue::Fault;
+use crate::wire::row::row;
 
-/// What proves the instrument. In a plan and on the wire: `true`, `false`, or the table of a fault.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum ControlBy {
-    /// Nothing.
-    Nothing,
-    /// One 1 ms SCHED_FIFO hog on each measuring CPU.
-    #[default]
-    Hog,
-    /// One injection of this fault, by its length, on the measuring CPUs.
-    Fault(Fault),
+row! {
+    /// What proves the instrument. In a plan: `true`, `false`, or the table of a fault.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    pub enum ControlBy {
+        /// Nothing.
+        Nothing,
+        /// One 1 ms SCHED_FIFO hog on each measuring CPU.
+        #[default]
+        Hog,
+        /// One injection of this fault, by its length, on the measuring CPUs.
+        Fault(fault: Fault),
+    }
 }
 
 impl ControlBy {

@@ -1,5 +1,7 @@
 //! The one stream of events that a run gives off: the recorder writes it, the live view draws it,
-//! a replay feeds it again. One JSON line each in `events.jsonl`.
+//! a replay feeds it again. One JSON line each in `events.jsonl`, without what is kept elsewhere in the bundle.
+
+use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
@@ -9,11 +11,13 @@ use crate::evidence::Evidence;
 use crate::facts::Facts;
 use crate::latency::{Totals, ratio_mean};
 use crate::message::{Control, Injected, Note, Outlier, Tick};
+use crate::number::{float, whole};
 use crate::outcome::{Ending, ValueResult};
 use crate::partition::CacheUse;
 use crate::series::SeriesKey;
+use crate::ticks::TickScalars;
 
-pub use crate::outcome::RowStatus;
+pub use crate::outcome::{RowStatus, RunStatus};
 
 /// An event with its time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -23,6 +27,22 @@ pub struct Stamped {
     /// What happened.
     #[serde(flatten)]
     pub event: Event,
+}
+
+impl Stamped {
+    /// As it stands in `events.jsonl`; none: a tick, which is kept with its row.
+    #[must_use]
+    pub fn logged(&self) -> Option<Cow<'_, Self>> {
+        match &self.event {
+            Event::Ticked(_) => None,
+            Event::FactsCollected { environment, readings, .. } => {
+                let (environment, readings) = (environment.clone(), *readings);
+                let event = Event::FactsCollected { environment, readings, facts: None };
+                Some(Cow::Owned(Self { at_ms: self.at_ms, event }))
+            }
+            _ => Some(Cow::Borrowed(self)),
+        }
+    }
 }
 
 /// Something that happened in a run. `row` is the index of a measurement in the resolved plan: a
@@ -59,8 +79,8 @@ pub enum Event {
         environment: String,
         /// How many readings.
         readings: usize,
-        /// The facts themselves, for those who listen.
-        #[serde(skip)]
+        /// The facts themselves, for those who listen; the bundle keeps them elsewhere.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         facts: Option<Box<Facts>>,
     },
     /// A row begins to measure.
@@ -177,7 +197,7 @@ pub struct Ticked {
     /// Largest latency, in ns.
     pub max_ns: Option<u64>,
     /// The whole tick with its histogram, for those who listen; the bundle keeps it elsewhere.
-    #[serde(skip)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub whole: Option<Box<Tick>>,
 }
 
@@ -205,13 +225,13 @@ impl Ticked {
     }
 }
 
-/// How a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
-pub enum RunStatus {
-    /// Every row was done, skipped or failed.
-    Complete,
-    /// It was stopped, or died.
-    Interrupted,
+impl From<&Ticked> for TickScalars {
+    fn from(tick: &Ticked) -> Self {
+        let Ticked { n, at_ns, cycles, overruns, min_ns, p99_ns, max_ns, .. } = *tick;
+        let sum_ns = match &tick.whole {
+            Some(exact) => min_ns.map(|_| exact.now.sum_ns),
+            None => tick.mean_ns.map(|mean| whole(mean * float(cycles))),
+        };
+        Self { n, at_ns, cycles, overruns, min_ns, sum_ns, p99_ns, max_ns }
+    }
 }

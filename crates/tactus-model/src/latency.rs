@@ -205,7 +205,7 @@ impl Latency {
         self.totals.cycles.saturating_sub(self.raw.len())
     }
 
-    /// Raw and swallowed periods together.
+    /// Raw and missed periods together.
     #[must_use]
     pub fn corrected(&self) -> Histogram<u64> {
         let mut both = self.raw.clone();
@@ -262,7 +262,7 @@ pub fn swallowed(latency_ns: u64, interval_ns: u64) -> u64 {
 pub struct Summary {
     /// Wake-ups measured.
     pub cycles: u64,
-    /// Periods swallowed by a late wake-up.
+    /// Periods missed by a late wake-up.
     pub overruns: u64,
     /// Samples counted in `cycles` that did not reach the histogram.
     pub lost: u64,
@@ -278,7 +278,7 @@ pub struct Summary {
     pub p999_ns: Option<u64>,
     /// Largest latency, exact.
     pub max_ns: Option<u64>,
-    /// Quantiles with the swallowed periods put back.
+    /// Quantiles corrected for missed periods (coordinated omission).
     pub corrected: Corrected,
 }
 
@@ -286,7 +286,7 @@ pub struct Summary {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Corrected {
-    /// Measured and swallowed periods together.
+    /// Measured and missed periods together.
     pub count: u64,
     /// Median.
     pub p50_ns: Option<u64>,

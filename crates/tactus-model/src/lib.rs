@@ -4,7 +4,6 @@
 //! reads a [`plan`], writes [`event`]s and a [`bundle`], and the report turns a bundle into a
 //! [`document`].
 
-pub mod activity;
 pub mod buckets;
 pub mod bundle;
 pub mod caches;
@@ -13,6 +12,7 @@ pub mod change;
 pub mod cmdline;
 pub mod control;
 pub mod cpus;
+pub mod dependence;
 pub mod document;
 pub mod duration;
 pub mod event;
@@ -30,6 +30,7 @@ pub mod partition;
 pub mod plan;
 pub mod resctrl;
 pub mod rpc;
+pub mod scheduling;
 pub mod series;
 pub mod size;
 pub mod threads;

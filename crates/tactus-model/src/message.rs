@@ -23,7 +23,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::activity::{Fault, Load, Measure, Policy};
+use crate::catalogue::{Fault, Load, Measure};
 use crate::change::Change;
 use crate::control::ControlBy;
 use crate::cpus::CpuSet;
@@ -31,7 +31,11 @@ use crate::facts::Facts;
 use crate::latency::{Sparse, Totals};
 use crate::outcome::{ValueResult, Yields};
 use crate::rpc::{Answer, Call, Exited, Output};
+use crate::scheduling::Policy;
 use crate::series::SeriesKey;
+use crate::wire::row::row;
+
+pub use crate::series::{Outlier, ThreadCounters};
 
 /// The version of this protocol. A probe of another one is refused.
 pub const PROTOCOL: u32 = 4;
@@ -124,7 +128,7 @@ pub struct Job {
     /// How often to report, in ns.
     pub tick_ns: u64,
     /// What proves the instrument before measuring.
-    #[serde(with = "crate::activity::words::control")]
+    #[serde(with = "crate::wire::row")]
     pub control: ControlBy,
     /// Leave the system as it is: do not hold cpu_dma_latency.
     pub no_side_effects: bool,
@@ -134,7 +138,7 @@ pub struct Job {
     pub activities: Vec<Activity>,
     /// Settings that are made before anything of the job starts, in this order. Files, scheduling and
     /// CPUs of threads; a job with others is refused.
-    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "crate::change::rows")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "crate::wire::row::many")]
     pub changes: Vec<Change>,
     /// Whether the former values are put back at the job's end, whatever the end is.
     #[serde(default)]
@@ -161,7 +165,7 @@ pub struct Activity {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer: Option<Peer>,
     /// What to do.
-    #[serde(with = "crate::activity::words")]
+    #[serde(with = "crate::wire::row")]
     pub what: What,
 }
 
@@ -193,24 +197,26 @@ impl Peer {
     }
 }
 
-/// A measurement, a load or a fault.
-#[derive(Clone, Debug, PartialEq)]
-pub enum What {
-    /// Measure.
-    Measure {
-        /// The measurement and its own parameters.
-        measure: Measure,
-        /// Time between two wake-ups, in ns.
-        interval_ns: u64,
-        /// Real-time priority of the first thread on each CPU.
-        priority: u32,
-        /// How the threads are scheduled.
-        policy: Policy,
-    },
-    /// Make load.
-    Load(Load),
-    /// Disturb.
-    Fault(Fault),
+row! {
+    /// A measurement, a load or a fault.
+    #[derive(Clone, Debug, PartialEq)]
+    pub enum What {
+        /// Measure.
+        Measure {
+            /// The measurement and its own parameters.
+            measure: Measure,
+            /// Time between two wake-ups, in ns.
+            interval_ns: u64,
+            /// Real-time priority of the first thread on each CPU.
+            priority: u32,
+            /// How the threads are scheduled.
+            policy: Policy,
+        },
+        /// Make load.
+        Load(load: Load),
+        /// Disturb.
+        Fault(fault: Fault),
+    }
 }
 
 impl What {
@@ -306,42 +312,6 @@ pub struct Tick {
     pub thread: ThreadCounters,
 }
 
-/// Counters of a measuring thread since the measurement started. What cannot be read is `null`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ThreadCounters {
-    /// Page faults without I/O.
-    pub minor_faults: Option<u64>,
-    /// Page faults with I/O.
-    pub major_faults: Option<u64>,
-    /// Times the thread gave up its CPU.
-    pub voluntary_switches: Option<u64>,
-    /// Times it was taken away.
-    pub involuntary_switches: Option<u64>,
-    /// CPU time of the thread, in ns.
-    pub cpu_ns: Option<u64>,
-    /// Time that the hypervisor gave this CPU to others, in ns.
-    pub steal_ns: Option<u64>,
-    /// System management interrupts on this CPU.
-    pub smi: Option<u64>,
-    /// Misses of the last-level cache on this CPU, by whomever (a hardware counter). Only in the last
-    /// tick: to read it, the kernel interrupts the CPU.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub llc_misses: Option<u64>,
-}
-
-/// One of the largest values of a series.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Outlier {
-    /// The measuring activity.
-    pub activity: u32,
-    /// The series.
-    pub series: SeriesKey,
-    /// When the thread woke, in ns since the measurement started.
-    pub at_ns: u64,
-    /// The latency, in ns.
-    pub value_ns: u64,
-}
-
 /// What an item of a measurement came to so far.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Value {
@@ -422,4 +392,21 @@ pub struct Done {
     pub measured_ns: u64,
     /// Rounds that each load did, as `scheduler` counts messages, by activity.
     pub load_rounds: Vec<(u32, u64)>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue::load::Cpu;
+
+    #[test]
+    fn an_activity_says_where_its_other_end_is_and_nothing_where_it_has_none() {
+        let alone = Activity::new(1, CpuSet::one(2), What::Load(Load::Cpu(Cpu::default())));
+        assert!(!serde_json::to_string(&alone).unwrap().contains("peer"));
+        for peer in [None, Some(Peer::To("guest-2".into())), Some(Peer::From("card".into()))] {
+            let activity = Activity { peer, ..alone.clone() };
+            let text = serde_json::to_string(&activity).unwrap();
+            assert_eq!(serde_json::from_str::<Activity>(&text).unwrap(), activity, "{text}");
+        }
+    }
 }

@@ -11,12 +11,13 @@ use std::marker::PhantomData;
 use serde::de::{DeserializeOwned, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::activity::{Fault, Load, Measure, Policy, optional_word_or_table};
+use crate::catalogue::{Fault, Load, Measure, optional_word_or_table};
 use crate::control::ControlBy;
 use crate::cpus::CpuRequest;
 use crate::duration::Nanos;
 use crate::outcome::{Quantity, Yields};
 use crate::partition::Partition;
+use crate::scheduling::Policy;
 
 /// A plan or study.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

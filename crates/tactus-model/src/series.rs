@@ -1,4 +1,4 @@
-//! The identity of what one measuring thread yields.
+//! What one measuring thread yields: whose it is, its largest values, and what the thread went through.
 
 use std::fmt;
 
@@ -31,4 +31,40 @@ impl fmt::Display for SeriesKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "cpu{}/t{}/{}", self.cpu, self.thread, self.kind)
     }
+}
+
+/// Counters of a measuring thread since the measurement started. What cannot be read is `null`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadCounters {
+    /// Page faults without I/O.
+    pub minor_faults: Option<u64>,
+    /// Page faults with I/O.
+    pub major_faults: Option<u64>,
+    /// Times the thread gave up its CPU.
+    pub voluntary_switches: Option<u64>,
+    /// Times it was taken away.
+    pub involuntary_switches: Option<u64>,
+    /// CPU time of the thread, in ns.
+    pub cpu_ns: Option<u64>,
+    /// Time that the hypervisor gave this CPU to others, in ns.
+    pub steal_ns: Option<u64>,
+    /// System management interrupts on this CPU.
+    pub smi: Option<u64>,
+    /// Misses of the last-level cache on this CPU, by whomever (a hardware counter). Only in the last
+    /// tick: to read it, the kernel interrupts the CPU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub llc_misses: Option<u64>,
+}
+
+/// One of the largest values of a series.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outlier {
+    /// The measuring activity.
+    pub activity: u32,
+    /// The series.
+    pub series: SeriesKey,
+    /// When the thread woke, in ns since the measurement started.
+    pub at_ns: u64,
+    /// The latency, in ns.
+    pub value_ns: u64,
 }

@@ -3,9 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::event::Ticked;
 use crate::latency::Totals;
-use crate::number::{float, whole};
 use crate::series::SeriesKey;
 
 /// Most stretches of time that are kept of one series: ticks of a second for two hours and a quarter.
@@ -42,17 +40,6 @@ pub struct TickScalars {
     pub p99_ns: Option<u64>,
     /// Largest latency, in ns.
     pub max_ns: Option<u64>,
-}
-
-impl From<&Ticked> for TickScalars {
-    fn from(tick: &Ticked) -> Self {
-        let Ticked { n, at_ns, cycles, overruns, min_ns, p99_ns, max_ns, .. } = *tick;
-        let sum_ns = match &tick.whole {
-            Some(exact) => min_ns.map(|_| exact.now.sum_ns),
-            None => tick.mean_ns.map(|mean| whole(mean * float(cycles))),
-        };
-        Self { n, at_ns, cycles, overruns, min_ns, sum_ns, p99_ns, max_ns }
-    }
 }
 
 /// One or more ticks of a series that follow each other. (Their 99th percentiles do not add up: that of a stretch

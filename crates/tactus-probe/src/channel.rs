@@ -21,6 +21,17 @@ const MOST_AT_ONCE: usize = 2048;
 /// Characters of such a line that are shown.
 const SHOWN: usize = 120;
 
+/// Why the conversation ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SessionEnd {
+    /// The host side said so.
+    Quit,
+    /// The stream ended.
+    Ended,
+    /// Somebody else has taken the line.
+    Greeted,
+}
+
 /// What came in.
 #[derive(Debug)]
 pub enum Incoming {

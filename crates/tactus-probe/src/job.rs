@@ -9,23 +9,25 @@ use std::time::Duration;
 
 use rustix::mm::{MlockAllFlags, mlockall, munlockall};
 use tactus_model::CpuSet;
-use tactus_model::activity::{Fault, Policy};
+use tactus_model::catalogue::Fault;
 use tactus_model::control::ControlBy;
-use tactus_model::message::{Activity, Done, End, FromProbe, Job, Note, Refusal, ToProbe, What};
+use tactus_model::message::{Activity, Done, End, FromProbe, Job, Note, Refusal, ToProbe, Value, What};
+use tactus_model::outcome::ValueResult;
+use tactus_model::scheduling::Policy;
 use tactus_model::series::SeriesKey;
 
-use crate::channel::{Channel, Incoming};
+use crate::channel::{Channel, Incoming, SessionEnd};
 use crate::clock::Source;
 use crate::measure::control::{self, CpuControl, no_control};
 use crate::measure::gaps::GapHistogram;
 use crate::measure::lane::{Common, Lane, Order, Run, Spec};
 use crate::measure::series::{SMALLEST_GAP, Series};
 use crate::measure::thread::{Measuring, allowed};
-use crate::measure::{self, control_fault, counters, refuse};
-use crate::session::SessionEnd;
+use crate::measure::{self, control_fault, counters, out_of_range, refuse};
 use crate::settings::Applied;
-use crate::sys;
+use crate::work::Pace;
 use crate::worker::{Ended, Worker};
+use crate::{sys, values};
 
 /// How often the rings are emptied, in ns; they hold four seconds.
 const DRAIN_NS: u64 = 100_000_000;
@@ -133,10 +135,13 @@ impl Prepared {
         let applied = Applied::new(&job.changes, job.restore, &mut notes)?;
         let house = House::enter(&job.housekeeping, &mut notes);
         let above = highest_priority(job).map_or(99, |priority| (priority + 1).min(99));
+        let pace = Pace { duration_ns: job.duration_ns, tick_ns: job.tick_ns };
         let mut workers = Vec::new();
         for activity in &job.activities {
-            if !matches!(activity.what, What::Measure { .. }) {
-                workers.push(Worker::start(activity, above)?);
+            if runs_beside(&activity.what) {
+                let mut worker = Worker::start(activity, above, pace)?;
+                notes.append(&mut worker.take_notes());
+                workers.push(worker);
             }
         }
         let common = Arc::<Common>::default();
@@ -202,11 +207,22 @@ fn check(job: &Job) -> Result<(), Refusal> {
         if activity.cpus.is_empty() {
             return Err(refusal(format!("activity {} has no CPU", activity.id), "name at least one"));
         }
+        if let What::Measure { measure, .. } = &activity.what {
+            measure.check().map_err(|error| out_of_range(measure.kind(), &error))?;
+        }
         if let Some(cpu) = activity.cpus.iter().find(|cpu| !refuse::may_use(*cpu, allowed())) {
             return Err(refuse::cpu(cpu, allowed()));
         }
     }
     Ok(())
+}
+
+/// Whether a worker does it, and not threads on lanes.
+fn runs_beside(what: &What) -> bool {
+    match what {
+        What::Measure { measure, .. } => values::find(measure).is_some(),
+        What::Load(_) | What::Fault(_) => true,
+    }
 }
 
 fn highest_priority(job: &Job) -> Option<u32> {
@@ -228,6 +244,9 @@ fn start_threads(
     let What::Measure { measure, interval_ns, priority, policy } = &activity.what else {
         return Ok(Vec::new());
     };
+    if runs_beside(&activity.what) {
+        return Ok(Vec::new());
+    }
     let entry = measure::find(measure).ok_or_else(|| {
         refusal(format!("this probe has no measurement `{}`", measure.kind()), "use a newer probe")
     })?;
@@ -412,13 +431,19 @@ impl Running {
         let measured_ns = ended_at.min(end_at).saturating_sub(self.began);
         self.end_threads(end == End::Complete);
         self.report(channel, Some(self.began + measured_ns))?;
-        let reason = self.reason(end);
-        // One that ended since the last look has not loaded until the end.
+        // One that ended since the last look has not loaded, or measured, until the end.
         self.look_after(channel)?;
+        let end = if self.failed.is_some() { End::Failed } else { end };
+        let reason = self.reason(end);
         let mut load_rounds = Vec::new();
         for worker in self.job.workers.drain(..) {
+            let activity = worker.activity();
             match worker.stop() {
                 Ok(Ended::Load(activity, rounds)) => load_rounds.push((activity, rounds)),
+                Ok(Ended::Values(values, notes)) => {
+                    say_values(channel, activity, values)?;
+                    notes.into_iter().try_for_each(|note| channel.note(note))?;
+                }
                 Ok(Ended::Fault(injected)) => channel.say(&FromProbe::Injected(injected))?,
                 Ok(Ended::Before) => {}
                 Err(words) => channel.note(Note::obstacle(words, "see whether everything is as it was"))?,
@@ -461,13 +486,21 @@ impl Running {
                 channel.say(&FromProbe::Outlier(outlier))?;
             }
         }
+        for worker in &mut self.job.workers {
+            let values = worker.take_values();
+            say_values(channel, worker.activity(), values)?;
+        }
         Ok(())
     }
 
     fn look_after(&mut self, channel: &mut Channel) -> io::Result<()> {
         for worker in &mut self.job.workers {
-            if let Some(words) = worker.ended() {
-                channel.note(Note::obstacle(words, "the measurement goes on without it"))?;
+            worker.listen();
+            worker.take_notes().into_iter().try_for_each(|note| channel.note(note))?;
+            match worker.ended() {
+                Some(words) if worker.measures() => self.failed = Some(words),
+                Some(words) => channel.note(Note::obstacle(words, "the measurement goes on without it"))?,
+                None => {}
             }
         }
         if let Some(thread) = self.job.threads.iter().find(|t| t.lane.failed.load(Ordering::Acquire) != 0) {
@@ -500,9 +533,15 @@ impl Running {
     }
 }
 
+/// Says what the items of an activity came to.
+fn say_values(channel: &mut Channel, activity: u32, values: Vec<ValueResult>) -> io::Result<()> {
+    values.into_iter().try_for_each(|value| channel.say(&FromProbe::Value(Value { activity, value })))
+}
+
 #[cfg(test)]
 mod tests {
-    use tactus_model::activity::{Measure, Timer};
+    use tactus_model::catalogue::Measure;
+    use tactus_model::catalogue::measure::Timer;
 
     use super::*;
 

@@ -1,5 +1,9 @@
 //! The probe: one static program that is put into every environment. It collects facts, measures,
 //! makes load, injects faults, and guards what a run must take back.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the probe is on the machine: it is what the door of others leads to"
+)]
 
 mod actions;
 mod capabilities;
@@ -19,7 +23,9 @@ mod session;
 mod settings;
 mod stderr;
 mod sys;
+mod values;
 mod vcpu_watch;
+mod work;
 mod worker;
 
 use std::process::ExitCode;
@@ -36,20 +42,21 @@ fn main() -> ExitCode {
 
 #[cfg(test)]
 mod tests {
-    use tactus_model::catalogue::{Family, WORDS};
+    use tactus_model::catalogue::{Entry, fault, load, measure};
 
     #[test]
     fn every_word_of_the_catalogue_has_its_file_in_its_table() {
-        let names = |family| {
-            WORDS.iter().filter(move |word| word.family == family).map(|word| word.name).collect::<Vec<_>>()
-        };
-        let measurements: Vec<_> = super::measure::MEASUREMENTS.iter().map(|entry| entry.name()).collect();
-        let loads: Vec<_> = super::load::LOADS.iter().map(|entry| entry.name()).collect();
-        let mut faults: Vec<_> = super::fault::FAULTS.iter().map(|entry| entry.name()).collect();
+        let names = |table: &[&Entry]| table.iter().map(|entry| entry.name).collect::<Vec<_>>();
+        let latencies = super::measure::MEASUREMENTS.iter().map(|entry| entry.name());
+        let values = super::values::MEASUREMENTS.iter().map(|entry| entry.name());
+        let (of_values, of_latency): (Vec<&Entry>, Vec<&Entry>) =
+            measure::MEASURES.iter().partition(|entry| !entry.items.is_empty());
+        let mut faults = super::fault::NAMES.to_vec();
         // What is done to a guest from outside is in the watch.
         faults.push("hold-vcpu");
-        assert_eq!(measurements, names(Family::Measurement));
-        assert_eq!(loads, names(Family::Load));
-        assert_eq!(faults, names(Family::Fault));
+        assert_eq!(latencies.collect::<Vec<_>>(), names(&of_latency));
+        assert_eq!(values.collect::<Vec<_>>(), names(&of_values));
+        assert_eq!(super::load::NAMES, names(load::LOADS));
+        assert_eq!(faults, names(fault::FAULTS));
     }
 }

@@ -297,7 +297,7 @@ impl Drop for RpcServer {
 /// What `tactus-probe child PARENT PROGRAM ...` does: ends with its parent, and is that program.
 pub fn main(words: &[OsString]) -> u8 {
     let [parent, program, arguments @ ..] = words else { return 2 };
-    let alive = parent.to_str().and_then(|parent| parent.parse().ok()).is_some_and(crate::worker::die_with);
+    let alive = parent.to_str().and_then(|parent| parent.parse().ok()).is_some_and(crate::work::die_with);
     if alive {
         let error = Command::new(program).args(arguments).exec();
         crate::stderr::say!("{}: {error}", program.to_string_lossy());

@@ -6,8 +6,8 @@ use std::path::Path;
 use rustix::fs::{Mode, OFlags, fcntl_getfl, fcntl_setfl, open};
 use rustix::termios::{ControlModes, OptionalActions, isatty, tcgetattr, tcsetattr};
 
-use crate::channel::Channel;
-use crate::session::{SessionEnd, converse};
+use crate::channel::{Channel, SessionEnd};
+use crate::session::converse;
 use crate::{sys, worker};
 
 /// Bits on the line for one byte.

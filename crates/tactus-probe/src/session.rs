@@ -4,23 +4,12 @@ use std::io;
 
 use tactus_model::message::{Done, End, FromProbe, Hello, Job, Note, PROTOCOL, Refusal, ToProbe};
 
-use crate::channel::{Channel, Incoming};
+use crate::channel::{Channel, Incoming, SessionEnd};
 use crate::job::{Prepared, Running};
-use crate::{facts, fault, load, measure, sys};
+use crate::{facts, fault, load, measure, sys, values};
 
 /// Bytes of readings that travel in one message: a lost frame then costs few of them.
 const FACTS_PER_MESSAGE: usize = 8 * 1024;
-
-/// Why the conversation ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SessionEnd {
-    /// The host side said so.
-    Quit,
-    /// The stream ended.
-    Ended,
-    /// Somebody else has taken the line.
-    Greeted,
-}
 
 /// Speaks with the host side until it says quit or the stream ends.
 ///
@@ -74,8 +63,8 @@ fn answer(channel: &mut Channel) -> io::Result<()> {
 
 fn hello() -> Hello {
     let measurements = measure::MEASUREMENTS.iter().map(|entry| entry.name());
-    let loads = load::LOADS.iter().map(|entry| entry.name());
-    let faults = fault::FAULTS.iter().map(|entry| entry.name());
+    let values = values::MEASUREMENTS.iter().map(|entry| entry.name());
+    let beside = [load::NAMES, fault::NAMES].concat();
     Hello {
         protocol: PROTOCOL,
         version: env!("CARGO_PKG_VERSION").into(),
@@ -83,7 +72,7 @@ fn hello() -> Hello {
         pid: std::process::id(),
         monotonic_ns: sys::now(),
         realtime_ns: sys::realtime(),
-        can: measurements.chain(loads).chain(faults).map(str::to_owned).collect(),
+        can: measurements.chain(values).chain(beside).map(str::to_owned).collect(),
     }
 }
 

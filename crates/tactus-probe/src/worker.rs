@@ -1,45 +1,49 @@
-//! Loads and faults run in a process of their own, beside the one that measures: no fork, no new
-//! memory and no signal of theirs can reach the measuring threads, and the end of one process ends
-//! everything.
+//! Loads, faults and what yields values run in a process of their own, beside the one that measures latency:
+//! no fork, no new memory and no signal of theirs can reach the measuring threads, and the end of one process
+//! ends everything.
 //!
 //! The session starts `tactus-probe worker JSON` and speaks lines with it: it says `ready` (or
 //! `refused JSON`), is told `go`, says `running`, is told `stop`, says `rounds N LONGEST WAY`. Its
 //! workers are forked before it says `ready`. They die with it (PR_SET_PDEATHSIG), it dies with the
-//! session, and the end of its stdin ends it, too.
+//! session, and the end of its stdin ends it, too. One that yields values says between, whenever it likes,
+//! `value JSON` and `note JSON`; told to stop, it says its last values first.
 //!
 //! One that changes the kernel (`block`) does not die with the session: at the end of its stdin it first
 //! puts back what it changed. And whatever it changes it says before, as `undo JSON`: should it be killed,
 //! the session has another worker put it back. Where both are killed at once, the guardian of the run
 //! does, or the guest ends whose kernel it is.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process_group, waitpgid};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use tactus_model::CpuSet;
-use tactus_model::activity::Fault;
-use tactus_model::message::{Activity, Injected, Refusal, What};
+use tactus_model::catalogue::Fault;
+use tactus_model::message::{Activity, Injected, Note, Refusal, What};
+use tactus_model::outcome::{ValueResult, take_value};
 use tactus_model::undo::Undo;
 
 use crate::fault::{Count, Disturbance, Held};
-use crate::{fault, load, sys};
+use crate::sys::Shared;
+use crate::work::{Pace, die_with, over};
+use crate::{fault, load, sys, values};
 
 /// The argument that makes a process a worker.
 pub const ARGUMENT: &str = tactus_model::undo::WORKER;
 /// How long a worker may take for an answer, in s.
 const PATIENCE_S: i64 = 10;
+/// How long one that yields values may take to say its last ones: shorter than [`PATIENCE_S`].
+const FINISHING: Duration = Duration::from_secs(8);
 /// How long one that changed the kernel may take to put it back.
 const UNDOING: Duration = Duration::from_secs(10);
-
-/// What one worker does, for ever; it counts its rounds.
-pub type Work = Box<dyn FnOnce(&AtomicU64)>;
 
 /// What a worker is started with.
 #[derive(Debug, Serialize, Deserialize)]
@@ -47,6 +51,8 @@ struct Task {
     activity: Activity,
     /// Priority above the measuring threads.
     above: u32,
+    /// For how long, and how often, the session measures.
+    pace: Pace,
     /// Process id of the session.
     parent: u32,
     /// What a killed one changed, in the order in which it did: that is to be put back, and nothing else.
@@ -64,14 +70,20 @@ pub struct Worker {
     over: bool,
     /// How others would put back what it has changed and has not said to be put back.
     undos: Vec<Undo>,
+    /// Values that were said and not taken.
+    values: Vec<ValueResult>,
+    /// Notes that were said and not taken.
+    notes: Vec<Note>,
+    /// Answers that were not waited for.
+    answers: VecDeque<String>,
 }
 
 impl Worker {
-    /// Starts the worker of a load or fault; its workers then wait.
+    /// Starts the worker of a load, of a fault or of a measurement that yields values; its workers then wait.
     ///
     /// # Errors
     /// Why it cannot be done here.
-    pub fn start(activity: &Activity, above: u32) -> Result<Self, Refusal> {
+    pub fn start(activity: &Activity, above: u32, pace: Pace) -> Result<Self, Refusal> {
         let name = match &activity.what {
             What::Load(load) => load.kind(),
             What::Fault(fault) => fault.kind(),
@@ -79,30 +91,60 @@ impl Worker {
         };
         let failed =
             |what: String| Refusal { reason: format!("`{name}` could not be started: {what}"), hint: None };
-        let task = Task { activity: activity.clone(), above, parent: std::process::id(), back: Vec::new() };
+        let (activity, parent) = (activity.clone(), std::process::id());
+        let task = Task { activity: activity.clone(), above, pace, parent, back: Vec::new() };
         let mut child = task.start().map_err(|error| failed(format!("/proc/self/exe: {error}")))?;
         let say = child.stdin.take();
         let Some(hear) = child.stdout.take() else { return Err(failed("it has no output".into())) };
         let hear = BufReader::new(hear);
-        let activity = activity.clone();
-        let mut worker = Self { activity, name, child, say, hear, over: false, undos: Vec::new() };
-        loop {
-            let line = worker.answer().map_err(|error| failed(error.to_string()))?;
-            if line == "ready" {
-                return Ok(worker);
-            }
-            if let Some(undo) = line.strip_prefix("undo ").and_then(|json| serde_json::from_str(json).ok()) {
-                worker.undos.push(undo);
-                continue;
-            }
-            return match line.strip_prefix("refused ").and_then(|json| serde_json::from_str(json).ok()) {
-                Some(refusal) => {
-                    worker.undos.clear();
-                    Err(refusal)
-                }
-                None => Err(failed(format!("it said `{line}`"))),
-            };
+        let mut worker = Self {
+            activity,
+            name,
+            child,
+            say,
+            hear,
+            over: false,
+            undos: Vec::new(),
+            values: Vec::new(),
+            notes: Vec::new(),
+            answers: VecDeque::new(),
+        };
+        let line = worker.answer().map_err(|error| failed(error.to_string()))?;
+        if line == "ready" {
+            return Ok(worker);
         }
+        match line.strip_prefix("refused ").and_then(|json| serde_json::from_str(json).ok()) {
+            Some(refusal) => {
+                worker.undos.clear();
+                Err(refusal)
+            }
+            None => Err(failed(format!("it said `{line}`"))),
+        }
+    }
+
+    /// Whether it measures: then nothing goes on without it.
+    pub const fn measures(&self) -> bool {
+        matches!(self.activity.what, What::Measure { .. })
+    }
+
+    /// The number of its activity.
+    pub const fn activity(&self) -> u32 {
+        self.activity.id
+    }
+
+    /// Values that it has said since the last time.
+    pub fn take_values(&mut self) -> Vec<ValueResult> {
+        std::mem::take(&mut self.values)
+    }
+
+    /// Notes that it has said since the last time.
+    pub fn take_notes(&mut self) -> Vec<Note> {
+        std::mem::take(&mut self.notes)
+    }
+
+    /// Takes in what it has said, without waiting.
+    pub fn listen(&mut self) {
+        while self.has_said(0) && self.line().is_ok() {}
     }
 
     /// Lets the workers begin and waits until they have.
@@ -142,7 +184,8 @@ impl Worker {
             return None;
         }
         let back = std::mem::take(&mut self.undos);
-        let task = Task { activity: self.activity.clone(), above: 0, parent: 0, back };
+        let (activity, pace) = (self.activity.clone(), Pace::default());
+        let task = Task { activity, above: 0, pace, parent: 0, back };
         let Ok(mut child) = task.start() else { return Some(false) };
         // What it says is of no interest, and must not keep it waiting.
         drop((child.stdin.take(), child.stdout.take()));
@@ -166,8 +209,12 @@ impl Worker {
         let mut number = || words.next().and_then(|word| word.parse().ok());
         let (times, longest_ns) = (number(), number());
         let way = words.next().unwrap_or_default().to_owned();
-        let Activity { id, cpus, what } = &self.activity;
-        let What::Fault(fault) = what else { return Ok(Ended::Load(*id, times.unwrap_or(0))) };
+        let Activity { id, cpus, what, .. } = &self.activity;
+        let fault = match what {
+            What::Fault(fault) => fault,
+            What::Load(_) => return Ok(Ended::Load(*id, times.unwrap_or(0))),
+            What::Measure { .. } => return Ok(Ended::Values(self.take_values(), self.take_notes())),
+        };
         let (length_ns, every_ns) = fault.size();
         let (kind, cpus) = (fault.kind().to_owned(), cpus.clone());
         Ok(Ended::Fault(Injected { activity: *id, kind, way, cpus, length_ns, every_ns, times, longest_ns }))
@@ -180,16 +227,45 @@ impl Worker {
     }
 
     fn answer(&mut self) -> io::Result<String> {
-        let limit = Timespec { tv_sec: PATIENCE_S, tv_nsec: 0 };
+        loop {
+            if let Some(answer) = self.answers.pop_front() {
+                return Ok(answer);
+            }
+            if !self.has_said(PATIENCE_S) {
+                let why = format!("no answer within {PATIENCE_S} s");
+                return Err(io::Error::new(io::ErrorKind::TimedOut, why));
+            }
+            self.line()?;
+        }
+    }
+
+    /// Whether there is something to be read, or will be within so many seconds.
+    fn has_said(&self, within_s: i64) -> bool {
+        let limit = Timespec { tv_sec: within_s, tv_nsec: 0 };
         let mut descriptors = [PollFd::from_borrowed_fd(self.hear.get_ref().as_fd(), PollFlags::IN)];
-        if self.hear.buffer().is_empty() && poll(&mut descriptors, Some(&limit))? == 0 {
-            return Err(io::Error::new(io::ErrorKind::TimedOut, format!("no answer within {PATIENCE_S} s")));
+        !self.hear.buffer().is_empty() || poll(&mut descriptors, Some(&limit)).is_ok_and(|ready| ready > 0)
+    }
+
+    /// Takes in one line: what is no answer is kept for those who ask for it.
+    fn line(&mut self) -> io::Result<()> {
+        fn json<T: DeserializeOwned>(line: &str, word: &str) -> Option<T> {
+            serde_json::from_str(line.strip_prefix(word)?).ok()
         }
         let mut line = String::new();
         if self.hear.read_line(&mut line)? == 0 {
             return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it ended without a word"));
         }
-        Ok(line.trim_end().to_owned())
+        let line = line.trim_end();
+        if let Some(value) = json(line, "value ") {
+            take_value(&mut self.values, value);
+        } else if let Some(note) = json(line, "note ") {
+            self.notes.push(note);
+        } else if let Some(undo) = json(line, "undo ") {
+            self.undos.push(undo);
+        } else {
+            self.answers.push_back(line.to_owned());
+        }
+        Ok(())
     }
 }
 
@@ -197,6 +273,8 @@ impl Worker {
 pub enum Ended {
     /// A load: its activity and its rounds.
     Load(u32, u64),
+    /// Its last values, and what there is to say of them.
+    Values(Vec<ValueResult>, Vec<Note>),
     /// A fault; what it changed is put back.
     Fault(Injected),
     /// It ended before its time, which has been said.
@@ -241,14 +319,6 @@ impl Task {
     }
 }
 
-/// The worker's side: says how what it is about to change is put back by others.
-pub fn promise(how: &Undo) {
-    if let Ok(json) = serde_json::to_string(how) {
-        // Where nobody hears it, nobody is there to do it.
-        let _ = writeln!(io::stdout(), "undo {json}");
-    }
-}
-
 /// Makes this process the one that inherits the orphans below it.
 pub fn adopt_orphans() {
     let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
@@ -270,14 +340,18 @@ pub fn main(task: &str) -> u8 {
     } else if !die_with(task.parent) {
         return 2;
     }
-    let disturbance = match disturbance(&task.activity, task.above) {
-        Ok(disturbance) => disturbance,
+    let ready = match &task.activity.what {
+        What::Measure { .. } => measurement(&task),
+        _ => disturbance(&task.activity, task.above).map(|disturbance| (disturbance, None)),
+    };
+    let (disturbance, finish) = match ready {
+        Ok(ready) => ready,
         Err(refusal) => {
             println!("refused {}", serde_json::to_string(&refusal).unwrap_or_default());
             return 2;
         }
     };
-    match supervise(disturbance) {
+    match supervise(disturbance, finish) {
         Ok(()) => 0,
         Err(error) => {
             crate::stderr::say!("tactus-probe: worker: {error}");
@@ -286,27 +360,45 @@ pub fn main(task: &str) -> u8 {
     }
 }
 
+/// What yields values, and what tells it to finish.
+fn measurement(task: &Task) -> Result<(Disturbance, Option<&'static Shared>), Refusal> {
+    let none = |error: io::Error| Refusal { reason: format!("no memory to share: {error}"), hint: None };
+    let finish = sys::shared(1).map_err(none)?.first();
+    let works = match finish {
+        Some(finish) => vec![values::work(&task.activity, task.pace, finish)?],
+        None => Vec::new(),
+    };
+    Ok((Disturbance { way: String::new(), works, longest: &[], held: None }, finish))
+}
+
+/// Waits until workers that were told to finish have done so.
+fn finished(workers: &mut Vec<i32>) {
+    let until = Instant::now() + FINISHING;
+    while !workers.is_empty() && Instant::now() < until {
+        workers.retain(|pid| {
+            !matches!(rustix::process::waitpid(Pid::from_raw(*pid), WaitOptions::NOHANG), Ok(Some(_)))
+        });
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
 fn disturbance(activity: &Activity, above: u32) -> Result<Disturbance, Refusal> {
     let cpus = &activity.cpus;
-    let unknown = |kind: &str| Refusal { reason: format!("this probe has no `{kind}`"), hint: None };
     let what = match &activity.what {
         What::Load(what) => what,
         What::Fault(what) => {
-            return fault::find(what).ok_or_else(|| unknown(what.kind()))?.prepare(what, cpus, above);
+            return fault::prepare(what, cpus, above);
         }
-        What::Measure { measure, .. } => return Err(unknown(measure.kind())),
+        What::Measure { measure, .. } => {
+            let reason = format!("`{}` is not done beside a measurement", measure.kind());
+            return Err(Refusal { reason, hint: None });
+        }
     };
-    let works = load::find(what).ok_or_else(|| unknown(what.kind()))?.works(what, cpus)?;
+    let works = load::works(what, cpus)?;
     Ok(Disturbance { way: String::new(), works, longest: &[], held: None })
 }
 
-/// Ties the life of this process to its parent's; `false` when that one is gone already.
-pub fn die_with(parent: u32) -> bool {
-    let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
-    std::os::unix::process::parent_id() == parent
-}
-
-fn supervise(disturbance: Disturbance) -> io::Result<()> {
+fn supervise(disturbance: Disturbance, finish: Option<&Shared>) -> io::Result<()> {
     let Disturbance { way, works, longest, mut held } = disturbance;
     let rounds = sys::shared(works.len())?;
     let me = std::process::id();
@@ -319,7 +411,9 @@ fn supervise(disturbance: Disturbance) -> io::Result<()> {
             drop(hold.take());
             if die_with(me) && rustix::io::read(&gate, &mut [0; 1]).is_ok() {
                 work(&rounds.0);
-                over("one of its workers could not go on");
+                if finish.is_none_or(|finish| finish.0.load(Ordering::Relaxed) == 0) {
+                    over("one of its workers could not go on");
+                }
             }
         })?);
     }
@@ -338,6 +432,10 @@ fn supervise(disturbance: Disturbance) -> io::Result<()> {
                 }
             }
             "stop" => {
+                if let Some(finish) = finish {
+                    finish.0.store(1, Ordering::Relaxed);
+                    finished(&mut workers);
+                }
                 let count = match &mut held {
                     Some(held) => end(held.as_mut(), &mut workers),
                     None => Ok(Count::default()),
@@ -367,13 +465,6 @@ fn supervise(disturbance: Disturbance) -> io::Result<()> {
     Ok(())
 }
 
-/// Ends the load or fault whose worker calls it, and says why: work is for ever.
-pub fn over(reason: &str) -> ! {
-    println!("over {reason}");
-    let _ = rustix::process::kill_current_process_group(Signal::KILL);
-    std::process::exit(1)
-}
-
 /// Ends what disturbs in the kernel, once no worker uses it any more.
 fn end(held: &mut dyn Held, workers: &mut Vec<i32>) -> Result<Count, String> {
     for pid in workers.drain(..).filter_map(Pid::from_raw) {
@@ -381,10 +472,4 @@ fn end(held: &mut dyn Held, workers: &mut Vec<i32>) -> Result<Count, String> {
         let _ = rustix::process::waitpid(Some(pid), WaitOptions::empty());
     }
     held.end()
-}
-
-/// Lets the calling worker run on `cpus` with ordinary scheduling.
-pub fn reset_scheduling(cpus: &CpuSet) {
-    let _ = sys::set_affinity(cpus);
-    let _ = sys::set_scheduler(sys::SchedAttr::other());
 }

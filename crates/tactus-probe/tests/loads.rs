@@ -1,4 +1,5 @@
 //! Loads as the host side meets them: they count, stay on their CPUs, and leave nothing.
+#![expect(clippy::disallowed_methods, reason = "these tests look at the machine from outside the door")]
 
 #[expect(dead_code, reason = "what the tests have in common is more than one of them uses")]
 mod common;
@@ -7,7 +8,9 @@ use std::fs;
 
 use common::{PROBE, Probe, eventually, job, marked, skipped, timer};
 use tactus_model::CpuSet;
-use tactus_model::activity::{Cache, Command, Disk, Load, Memory, Network, Timer};
+use tactus_model::catalogue::Load;
+use tactus_model::catalogue::load::{Cache, Command, Disk, Memory, Network};
+use tactus_model::catalogue::measure::Timer;
 use tactus_model::message::{Activity, End, Job, NoteKind, ToProbe, What};
 use tactus_model::size::Bytes;
 

@@ -1,11 +1,14 @@
 //! The probe as the host side meets it: over a byte stream.
+#![expect(clippy::disallowed_methods, reason = "these tests look at the machine from outside the door")]
 
 mod common;
 
 use common::{PROBE, Probe, eventually, job, marked, skipped, spin, timer};
 use tactus_model::Nanos;
-use tactus_model::activity::{Cpu, Fault, Hog, Load, Scheduler, Timer};
-use tactus_model::catalogue::WORDS;
+use tactus_model::catalogue::fault::Hog;
+use tactus_model::catalogue::load::{Cpu, Scheduler};
+use tactus_model::catalogue::measure::Timer;
+use tactus_model::catalogue::{Fault, Load, entries};
 use tactus_model::latency::Totals;
 use tactus_model::message::{
     Activity, Control, End, FromProbe, Injected, Job, NoteKind, Tick, ToProbe, What,
@@ -49,7 +52,7 @@ fn hello_and_facts_come_without_being_asked_for() {
     let probe = Probe::start();
     let hello = probe.hello.clone().unwrap();
     // What is done to a guest from outside is no work of a probe inside.
-    let inside = WORDS.iter().map(|word| word.name).filter(|name| *name != "hold-vcpu");
+    let inside = entries().map(|entry| entry.name).filter(|name| *name != "hold-vcpu");
     assert_eq!(hello.can, inside.collect::<Vec<_>>());
     assert_eq!(hello.pid, probe.child.id());
     assert!(probe.facts.text("/proc/cmdline").is_some() && probe.facts.text("uname:release").is_some());

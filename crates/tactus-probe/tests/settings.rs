@@ -1,4 +1,5 @@
 //! Settings that come with a job, as the host side meets them.
+#![expect(clippy::disallowed_methods, reason = "these tests look at the machine from outside the door")]
 
 #[expect(dead_code, reason = "what the tests have in common is more than one of them uses")]
 mod common;
@@ -7,7 +8,7 @@ use std::process::{Child, Command};
 
 use common::{Probe, eventually, job, skipped, timer};
 use tactus_model::CpuSet;
-use tactus_model::activity::Timer;
+use tactus_model::catalogue::measure::Timer;
 use tactus_model::change::{Change, Effect, Form, Target, Thread};
 use tactus_model::message::{End, Job, NoteKind, ToProbe};
 

@@ -1,4 +1,5 @@
 //! The watch over threads that run virtual CPUs: a thread that it holds runs on, however the watch ends.
+#![expect(clippy::disallowed_methods, reason = "these tests look at the machine from outside the door")]
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};

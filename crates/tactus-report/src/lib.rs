@@ -1,11 +1,20 @@
 //! What a bundle says. Pure: [`tactus_model::bundle::Contents`] in, text, JSON, HTML, SVG, PNG and
 //! Markdown out; nothing here touches a machine (but for the fonts that PNG needs).
 //!
-//! [`analysis`] turns contents into figures, comparisons, effects and verdicts; [`figure`] draws
-//! them; [`render`] writes them down, one file per format.
+//! [`row`] says what one row has, [`stats`] what several say together. A [`section`] is a file that makes of
+//! them one part of the report, out of [`part`]s that know no format; [`figure`] draws. [`render`] writes the
+//! sections down, one file per format; [`document()`] is the same in numbers.
 
-pub mod analysis;
 pub mod audit;
+mod document;
 pub mod figure;
+pub mod part;
 pub mod render;
+pub mod row;
+pub mod section;
+pub mod stats;
 pub mod units;
+mod walkthrough;
+
+pub use document::document;
+pub use walkthrough::headline;

@@ -2,6 +2,7 @@
 //! a column of a table is in us throughout.
 
 use tactus_model::number::float;
+use tactus_model::outcome::Unit;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// What stands where there is no value. Never 0.
@@ -33,6 +34,18 @@ pub fn latency_or_none(ns: Option<u64>) -> String {
 pub fn signed(ns: f64) -> String {
     let text = latency(ns);
     if ns > 0.0 && !text.starts_with("0 ") { format!("+{text}") } else { text }
+}
+
+/// A value with its unit, to three digits: `3.48 us`, `2140 MB/s`.
+#[must_use]
+pub fn quantity(value: f64, unit: Unit) -> String {
+    format!("{} {unit}", number(value))
+}
+
+/// A number to three digits, with its thousands apart.
+#[must_use]
+pub fn number(value: f64) -> String {
+    grouped(&digits(value))
 }
 
 /// A value to three digits; whole numbers without a decimal part.
@@ -237,7 +250,7 @@ fn words(text: &str) -> Vec<String> {
     for word in text.split(' ').filter(|word| !word.is_empty()) {
         let bare = word.trim_end_matches([',', ';', ':', '.', ')']);
         let thousands = bare.len() == 3 && bare.bytes().all(|b| b.is_ascii_digit());
-        let belongs = thousands || ["us", "ms", "s", "min", "h", "%"].contains(&bare);
+        let belongs = thousands || ["ns", "us", "ms", "s", "min", "h", "%", "MB/s", "GB/s"].contains(&bare);
         match words.last_mut() {
             Some(last) if belongs && last.ends_with(|c: char| c.is_ascii_digit()) => {
                 last.push(' ');

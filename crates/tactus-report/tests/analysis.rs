@@ -8,7 +8,8 @@ use serde_json::json;
 use tactus_model::Evidence;
 use tactus_model::bundle::Row;
 use tactus_model::number::float;
-use tactus_report::analysis::{Slots, claims, comparison, distribution, effect, load_words, timeline};
+use tactus_report::row::load_words;
+use tactus_report::stats::{Slots, claims, comparison, delta, distribution, effect, timeline};
 
 /// Takes the ticks away that do not hold.
 fn retain_ticks(row: &mut Row, keep: impl Fn(u64) -> bool) {
@@ -39,8 +40,9 @@ fn differences_are_this_row_minus_the_host() {
     let lines = comparison(&this_machine());
     let (host, guest) = (&lines[0], &lines[4]);
     let (host, own) = (host.figures.as_ref().unwrap(), guest.figures.as_ref().unwrap());
-    let max = guest.against.as_ref().unwrap().figures.max.unwrap();
     let (theirs, ours) = (float(host.max_ns.unwrap()), float(own.max_ns.unwrap()));
+    assert_eq!(guest.against.as_ref().unwrap().row, 0);
+    let max = delta(Some(ours), Some(theirs)).unwrap();
     assert!((max.absolute_ns - (ours - theirs)).abs() < 1e-6);
     assert!((max.relative.unwrap() - (ours - theirs) / theirs).abs() < 1e-9);
 }

@@ -12,7 +12,7 @@ use tactus_model::Evidence;
 use tactus_model::bundle::{Contents, Row};
 use tactus_model::partition::{CacheUse, Phase};
 use tactus_model::plan::{Page, Plan, Shown};
-use tactus_report::analysis::document;
+use tactus_report::document;
 use tactus_report::render::text::{Style, render};
 use tactus_report::render::{html, markdown};
 
@@ -56,7 +56,7 @@ fn misses_stand_beside_the_latencies_where_they_are_counted() {
     let text = render(&contents, Style::default());
     assert!(text.contains("misses/s without"), "{text}");
     let page = html::render(&contents).unwrap();
-    assert!(page.contains(">cache misses</th>") && page.contains("<td>200 000</td>"), "each thread's own");
+    assert!(page.contains(">cache misses</th>") && page.contains(">200 000</td>"), "each thread's own");
     let entry = &document(&contents).caches[0];
     assert_eq!((entry.rest.as_str(), entry.loaded.as_str()), ("no load", "1"));
     assert_eq!(entry.cpus[1].cpu, 2);
@@ -83,8 +83,8 @@ fn used(phase: Phase, group: &str, cpus: &str, mib: u64, moved: Option<u64>) -> 
     }
 }
 
-#[test]
-fn what_was_held_of_a_divided_cache_is_shown_before_with_and_after() {
+/// The contents with a divided cache.
+fn divided() -> Contents {
     let mut contents = contents(None);
     contents.rows[1].uses = vec![
         used(Phase::Before, "all", "0-3", 20, None),
@@ -94,6 +94,17 @@ fn what_was_held_of_a_divided_cache_is_shown_before_with_and_after() {
         used(Phase::With, "others", "0,3", 16, Some(2_500)),
         used(Phase::After, "all", "0-3", 21, None),
     ];
+    contents
+}
+
+#[test]
+fn the_json_of_caches_and_partitions() {
+    insta::assert_snapshot!(common::sections(&document(&divided())));
+}
+
+#[test]
+fn what_was_held_of_a_divided_cache_is_shown_before_with_and_after() {
+    let contents = divided();
     let held = document(&contents).partitions;
     let of = |phase, group: &str| held.iter().find(|one| one.phase == phase && one.group == group).unwrap();
     let measured = of(Phase::With, "measured");

@@ -1,4 +1,8 @@
 //! The contract of `tactus show --json`, and when a verdict may be given.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the book is no machine: it is read and written beside the door"
+)]
 
 #[expect(dead_code, reason = "the fixtures serve other tests too")]
 mod common;
@@ -12,7 +16,8 @@ use tactus_model::event::RunStatus;
 use tactus_model::outcome::RowEnd;
 use tactus_model::plan::Require;
 use tactus_model::{Evidence, Nanos};
-use tactus_report::analysis::{document, verdict};
+use tactus_report::document;
+use tactus_report::row::verdict;
 
 fn required(require: Require, evidence: Evidence) -> Row {
     let result = RowResult { require: Some(require), ..planned("host, idle", "host", "host", Vec::new()) };

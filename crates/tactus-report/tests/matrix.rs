@@ -9,10 +9,12 @@ use tactus_model::facts::Facts;
 use tactus_model::outcome::RowEnd;
 use tactus_model::plan::{Figure, FigureKind, HostState, OTHER_STATE, Plan, Reference};
 use tactus_model::{Evidence, Nanos};
-use tactus_report::analysis::{document, tables};
-use tactus_report::figure::requested;
+use tactus_report::document;
+use tactus_report::part::{Part, Reader};
 use tactus_report::render::text::{Style, render};
 use tactus_report::render::{html, markdown};
+use tactus_report::section::drawings::requested;
+use tactus_report::section::{Section, matrices};
 
 const TUNED: &str = "realtime-virtual-host";
 
@@ -113,7 +115,8 @@ fn the_json_has_every_cell_and_every_interrupt_thread() {
 fn an_emulated_cell_says_so_and_has_no_verdict() {
     let document = document(&contents());
     assert!(document.scenarios.iter().all(|entry| entry.verdict.is_none()));
-    let matrix = &tables(&contents())[0];
+    let parts = matrices::ENTRY.parts(&contents(), Reader::Terminal);
+    let Part::Table(matrix) = &parts[0] else { panic!("a table: {parts:?}") };
     let emulated = matrix.rows.iter().flatten().filter(|cell| cell.lines.contains(&"emulated".to_owned()));
     assert_eq!(emulated.count(), 1);
 }
@@ -146,4 +149,9 @@ fn a_hostile_name_in_the_facts_does_not_leave_its_cell() {
     let page = html::render(&contents).unwrap();
     assert!(!page.contains("<script>x"));
     assert!(!markdown::render(&contents).contains('\u{1b}'));
+}
+
+#[test]
+fn the_json_of_matrices_and_systems() {
+    insta::assert_snapshot!(common::sections(&document(&contents())));
 }

@@ -8,8 +8,9 @@ use tactus_model::Evidence;
 use tactus_model::bundle::Contents;
 use tactus_model::outcome::{Outcome, RowEnd};
 use tactus_model::plan::Proof;
-use tactus_report::analysis::{Answer, caution, document, proofs};
+use tactus_report::document;
 use tactus_report::render::{html, markdown, text};
+use tactus_report::section::proofs::{Answer, caution, proofs};
 
 const SPAN: Span = Span { ticks: 4, samples: 1_000, per_interval: 1, series: 1 };
 
@@ -99,4 +100,9 @@ fn every_format_shows_the_answers() {
     let document = document(&contents);
     assert_eq!(document.proofs.len(), 3);
     assert!(document.proofs[1].effects[0].shown && document.proofs[1].effects[0].high_ns < 0.0);
+}
+
+#[test]
+fn the_json_of_proofs() {
+    insta::assert_snapshot!(common::sections(&document(&contents())));
 }

@@ -1,21 +1,25 @@
 //! What every format shows.
 
+#[expect(dead_code, reason = "what the tests have in common is more than one of them uses")]
 mod common;
 
 use std::time::{Duration, Instant};
 
 use common::{day, empty, hostile, interrupted, study, this_machine};
 use tactus_model::bundle::Contents;
+use tactus_report::part::{Part, Reader};
 use tactus_report::render::text::{Style, render};
 use tactus_report::render::{FORMATS, html, json, markdown, svg};
+use tactus_report::section::SECTIONS;
 
-fn all() -> [(&'static str, Contents); 5] {
+fn all() -> [(&'static str, Contents); 6] {
     [
         ("machine", this_machine()),
         ("study", study()),
         ("interrupted", interrupted()),
         ("hostile", hostile()),
         ("empty", empty()),
+        ("overheads", common::overheads()),
     ]
 }
 
@@ -250,4 +254,15 @@ fn a_day_becomes_a_page_of_reasonable_size_in_reasonable_time() {
     assert!(begun.elapsed() < Duration::from_secs(120), "{:?}", begun.elapsed());
     assert!(page.len() < 1_500_000, "{} bytes", page.len());
     assert!(page.contains("777 us"), "the largest value of the day is in the page");
+}
+
+#[test]
+fn no_drawing_is_left_out_of_those_that_stand_alone() {
+    for (name, contents) in all() {
+        for section in SECTIONS.iter().filter(|section| section.applies(&contents)) {
+            let parts = section.parts(&contents, Reader::Page);
+            let drawn = parts.iter().any(|part| matches!(part, Part::Figure(_)));
+            assert!(!drawn || section.draws(), "{name}: {} has drawings and does not say so", section.name());
+        }
+    }
 }

@@ -7,18 +7,22 @@ use std::collections::BTreeMap;
 
 use common::{Shape, Span, environment, latency, manifest, measured, planned, unmeasured};
 use serde_json::json;
-use tactus_model::activity::{Fault, Hog, Load};
 use tactus_model::buckets::{Counts, bucket_of};
 use tactus_model::bundle::{Contents, InjectedIn, Row};
+use tactus_model::catalogue::fault::Hog;
+use tactus_model::catalogue::{Fault, Load};
 use tactus_model::document::{Doubt, Leak, LeakEntry};
 use tactus_model::message::Injected;
 use tactus_model::outcome::{Outcome, RowEnd};
 use tactus_model::plan::{Disturbance, Disturbed, Page, Plan, Separation, Shown, Technology, Trait};
 use tactus_model::{CpuSet, Evidence, Nanos};
-use tactus_report::analysis::{controls, document, headline, separation, technologies};
-use tactus_report::figure::{requested, standalone, themed};
+use tactus_report::figure::{standalone, themed};
 use tactus_report::render::text::{Style, render};
 use tactus_report::render::{html, markdown};
+use tactus_report::row::controls;
+use tactus_report::section::separation::{leaks, separation};
+use tactus_report::section::technologies::technologies;
+use tactus_report::{document, headline};
 
 const MS: u64 = 1_000_000;
 const LENGTH: u64 = 50 * MS;
@@ -96,7 +100,7 @@ fn contents() -> Contents {
         environments: places.map(str::to_owned).to_vec(),
         disturb: vec![
             what(Some(Fault::Hog(hog)), None),
-            what(None, Some(Load::Cpu(tactus_model::activity::Cpu::default()))),
+            what(None, Some(Load::Cpu(tactus_model::catalogue::load::Cpu::default()))),
         ],
         interval: None,
         rest: vec!["rest".into()],
@@ -310,7 +314,7 @@ fn a_cell_that_was_not_measured_says_why() {
     assert_eq!(text.replace("\n  ", " ").matches(refused).count(), 1, "said once:\n{text}");
     let said = headline(&contents).join("\n");
     assert!(said.contains("Whom hog in host reaches is not known (not measured)."), "{said}");
-    let figures = requested(&contents);
+    let figures = leaks(&contents);
     let grid = figures.iter().find(|figure| figure.title == "Whom does hog reach?").unwrap();
     assert_eq!(grid.svg().matches("\nnot measured\n").count(), 1, "one field for the whole row");
 }
@@ -438,7 +442,7 @@ fn every_format_has_the_pages_with_links_that_lead_somewhere() {
 
 #[test]
 fn the_figure_says_every_word_and_is_drawn_in_both_themes() {
-    let figures = requested(&contents());
+    let figures = leaks(&contents());
     let grids: Vec<_> = figures.iter().filter(|figure| figure.title.starts_with("Whom does")).collect();
     assert_eq!(grids.len(), 2, "one for each disturbance");
     let svg = grids[0].svg();
@@ -499,4 +503,9 @@ fn what_lies_inside_a_guest_is_called_so() {
     assert_eq!(entry.inside.as_deref(), Some("guest"));
     contents.plan.separation = None;
     assert!(markdown::render(&contents).contains("rest (container, podman in guest)"));
+}
+
+#[test]
+fn the_json_of_separation_and_technologies() {
+    insta::assert_snapshot!(common::sections(&document(&contents())));
 }

@@ -7,8 +7,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use tactus_model::CpuSet;
-use tactus_model::activity::{HoldBy, HoldVcpu};
 use tactus_model::bundle::{Wait, Waits};
+use tactus_model::catalogue::fault::{HoldBy, HoldVcpu};
 use tactus_model::message::Injected;
 
 use tactus_environment::Layout;
@@ -184,7 +184,7 @@ fn word(hold: &Hold, cpu: u32, threads: &[(u32, u32)], layout: &Layout) -> Resul
     let (Some(thread), Some(on)) = (thread, on) else {
         return Err(format!("there is no virtual CPU {cpu} to hold"));
     };
-    let by = match hold.table.by.unwrap_or_default() {
+    let by = match hold.table.by() {
         HoldBy::Fifo => "fifo",
         HoldBy::Ptrace => "ptrace",
     };
@@ -205,7 +205,7 @@ fn injected(hold: &Hold, said: &Said, layout: &Layout) -> Injected {
         .filter(|(inside, _)| hold.cpus.contains(*inside))
         .map(|(_, outside)| *outside)
         .collect();
-    let way = match hold.table.by.unwrap_or_default() {
+    let way = match hold.table.by() {
         HoldBy::Fifo => format!("SCHED_FIFO 99 on the machine's CPU {on}"),
         HoldBy::Ptrace => "ptrace".to_owned(),
     };

@@ -15,7 +15,9 @@ mod remote;
 mod sys;
 mod topology;
 
+use std::fs::File;
 use std::io::{self, Read, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -75,6 +77,13 @@ pub trait System: Send + Sync {
     /// # Errors
     /// Those of the file system.
     fn append(&self, path: &Path, bytes: &[u8]) -> io::Result<()>;
+    /// Makes a file anew, for what comes bit by bit.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    fn writer(&self, path: &Path) -> io::Result<Box<dyn Write + Send>> {
+        Err(not_here(path))
+    }
     /// Locks a file, made if needed, against all others who lock it, as long as the returned value
     /// lives; `None` when somebody else has it.
     ///
@@ -97,14 +106,14 @@ pub trait System: Send + Sync {
     /// # Errors
     /// Those of the file system.
     fn remove_empty(&self, path: &Path) -> io::Result<()> {
-        Err(io::Error::new(io::ErrorKind::Unsupported, format!("{}: not on this system", path.display())))
+        Err(not_here(path))
     }
     /// Detaches what is mounted there; nothing is no error.
     ///
     /// # Errors
     /// Those of umount(2).
     fn unmount(&self, path: &Path) -> io::Result<()> {
-        Err(io::Error::new(io::ErrorKind::Unsupported, format!("{}: not on this system", path.display())))
+        Err(not_here(path))
     }
     /// Gives a finished file or directory its name, in place of a file that has it.
     ///
@@ -121,6 +130,27 @@ pub trait System: Send + Sync {
     /// Whether the file can be opened for reading and writing by this process: for devices, whose
     /// presence says nothing.
     fn opens(&self, path: &Path) -> bool;
+    /// Opens a device for reading and writing, without waiting for its other side.
+    ///
+    /// # Errors
+    /// Those of open(2).
+    fn device(&self, path: &Path) -> io::Result<File> {
+        Err(not_here(path))
+    }
+    /// Connects to a UNIX socket.
+    ///
+    /// # Errors
+    /// Those of connect(2).
+    fn connect(&self, path: &Path) -> io::Result<UnixStream> {
+        Err(not_here(path))
+    }
+    /// Listens at a new UNIX socket, in place of one that was left there.
+    ///
+    /// # Errors
+    /// Those of bind(2).
+    fn listen(&self, path: &Path) -> io::Result<UnixListener> {
+        Err(not_here(path))
+    }
     /// Where a program is, by PATH (and the sbin directories).
     fn find_program(&self, name: &str) -> Option<PathBuf>;
     /// Runs a command to its end.
@@ -172,4 +202,8 @@ pub trait System: Send + Sync {
     fn text(&self, path: &str) -> Option<String> {
         self.read(Path::new(path)).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
     }
+}
+
+fn not_here(path: &Path) -> io::Error {
+    io::Error::new(io::ErrorKind::Unsupported, format!("{}: not on this system", path.display()))
 }

@@ -1,15 +1,18 @@
 //! The machine we are on.
+#![expect(clippy::disallowed_methods, reason = "this is the door")]
 
 use std::fs;
 use std::io::{self, Read, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{self, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 use rustix::mount::{UnmountFlags, unmount};
 use rustix::process::{Signal, geteuid, kill_process};
 use rustix::thread::{Pid, sched_setaffinity};
@@ -29,7 +32,6 @@ const POLL_INTERVAL: Duration = Duration::from_millis(5);
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Real;
 
-#[expect(clippy::disallowed_methods, reason = "this is the door")]
 fn command(invocation: &Invocation) -> io::Result<Command> {
     let (program, arguments) = invocation.argv.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     let program = Real.find_program(program).unwrap_or_else(|| program.into());
@@ -102,6 +104,10 @@ impl System for Real {
         file.sync_data()
     }
 
+    fn writer(&self, path: &Path) -> io::Result<Box<dyn Write + Send>> {
+        Ok(Box::new(fs::File::create(path)?))
+    }
+
     fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn Send>>> {
         let file = fs::OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
@@ -147,8 +153,28 @@ impl System for Real {
     }
 
     fn opens(&self, path: &Path) -> bool {
-        let nonblocking = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or(0);
-        fs::OpenOptions::new().read(true).write(true).custom_flags(nonblocking).open(path).is_ok()
+        self.device(path).is_ok()
+    }
+
+    fn device(&self, path: &Path) -> io::Result<fs::File> {
+        let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        Ok(rustix::fs::open(path, flags, Mode::empty())?.into())
+    }
+
+    fn connect(&self, path: &Path) -> io::Result<UnixStream> {
+        // By way of its directory: the whole path may be longer than the name of a socket can be.
+        let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else {
+            return Err(io::ErrorKind::InvalidInput.into());
+        };
+        let dir = if dir.as_os_str().is_empty() { Path::new(".") } else { dir };
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let dir = rustix::fs::open(dir, flags, Mode::empty())?;
+        UnixStream::connect(Path::new(&format!("/proc/self/fd/{}", dir.as_raw_fd())).join(name))
+    }
+
+    fn listen(&self, path: &Path) -> io::Result<UnixListener> {
+        System::remove(self, path)?;
+        UnixListener::bind(path)
     }
 
     fn find_program(&self, name: &str) -> Option<PathBuf> {
@@ -355,6 +381,20 @@ mod tests {
         Real.append(&path, b"a\n").unwrap();
         Real.append(&path, b"b\n").unwrap();
         assert_eq!(Real.read(&path).unwrap(), b"a\nb\n");
+    }
+
+    #[test]
+    fn a_socket_is_listened_at_again_and_reached_by_a_path_of_any_length() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("s");
+        drop(Real.listen(&path).unwrap());
+        assert_eq!(Real.connect(&path).unwrap_err().kind(), io::ErrorKind::ConnectionRefused);
+        let listener = Real.listen(&path).unwrap();
+        let long = dir.path().join("d".repeat(200));
+        Real.make_dir(&long).unwrap();
+        Real.connect(&long.join("../s")).map(drop).unwrap();
+        assert!(listener.accept().is_ok());
+        assert!(!Real.opens(&path) && Real.device(Path::new("/dev/null")).is_ok());
     }
 
     #[test]

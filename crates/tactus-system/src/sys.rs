@@ -1,4 +1,5 @@
 //! The one system call that no safe crate offers, and the clock.
+#![expect(unsafe_code, reason = "system calls that no safe crate offers")]
 
 use std::io;
 

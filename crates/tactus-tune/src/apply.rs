@@ -8,8 +8,7 @@ use tactus_system::{System, lasting_dir};
 
 use super::plan::{Plan, PlanRefusal};
 use super::transaction::{
-    Action, Begin, Broken, Journal, Log, Outcome, Phase, Recovered, Step, boot_id, commit, current, recover,
-    task,
+    Action, Begin, Broken, Journal, Log, Outcome, Phase, Recovered, Step, boot_id, commit, recover, task,
 };
 use super::{persist, tuned};
 
@@ -234,7 +233,7 @@ fn action(system: &dyn System, change: &Change) -> Option<Action> {
         Target::Service { unit } => Action::Service { unit: unit.clone(), former, then },
         Target::Kernel { .. } | Target::Module { .. } | Target::DropIn { .. } => return None,
     };
-    let now = current(system, &action)?;
+    let now = action.current(system)?;
     let restorable = !now.starts_with("DEADLINE") && !now.starts_with("UNKNOWN");
     let with_former = match action {
         Action::Write { path, form, then, linked, .. } => {

@@ -7,7 +7,7 @@ use tactus_system::System;
 
 use super::apply::{TuneError, dir};
 use super::plan::{Choice, Plan};
-use super::transaction::{Begin, Journal, Phase};
+use super::transaction::{Action, Begin, Journal, Phase};
 use super::{persist, tuned};
 
 /// A setting that is not as planned.
@@ -63,7 +63,7 @@ pub fn verify(system: &dyn System, subject: &Subject<'_>, plan: &Plan) -> Vec<Di
         .collect();
     all.extend(effective(subject, plan));
     if !tuned::is_active(system) {
-        all.extend(persist::missing(system, plan));
+        all.extend(missing(system, plan));
     }
     all
 }
@@ -104,6 +104,26 @@ fn effective(subject: &Subject<'_>, plan: &Plan) -> Vec<Difference> {
                 then: plan.isolation.isolated.to_string(),
                 needs: "look for what the kernel said of its command line: dmesg | grep -i housekeeping",
             })
+        })
+        .collect()
+}
+
+/// Drop-ins of a plan that are not there, or not as they should be.
+fn missing(system: &dyn System, plan: &Plan) -> Vec<Difference> {
+    persist::unit_dropins(plan)
+        .into_iter()
+        .filter_map(|step| match step.action {
+            Action::Install { path, then, .. } => {
+                let now = system.text(&path);
+                (now.as_deref() != Some(then.as_str())).then(|| Difference {
+                    check: step.check,
+                    target: path,
+                    now: now.map(|_| "other lines".into()),
+                    then: "the plan's lines".into(),
+                    needs: "--persist",
+                })
+            }
+            _ => None,
         })
         .collect()
 }

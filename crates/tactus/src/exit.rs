@@ -8,7 +8,7 @@ use tactus_environment::kernel::KernelError;
 use tactus_model::bundle::Contents;
 use tactus_model::document::Outcome;
 use tactus_model::event::{RowStatus, RunStatus};
-use tactus_report::analysis::document;
+use tactus_report::document;
 use tactus_run::ExecuteError;
 use tactus_run::plan::PlanError;
 

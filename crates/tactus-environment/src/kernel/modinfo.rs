@@ -34,7 +34,7 @@ pub(super) mod tests {
         let (info_at, names_at) = (0x40, 0x40 + info.len());
         let headers_at = names_at + names.len();
         let mut bytes = vec![0; 0x40];
-        bytes[..6].copy_from_slice(b"\x7fELF\x02\x01");
+        bytes[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
         bytes[0x10] = 1;
         bytes[0x28..0x30].copy_from_slice(&u64::try_from(headers_at).unwrap().to_le_bytes());
         (bytes[0x3a], bytes[0x3c], bytes[0x3e]) = (0x40, 2, 1);

@@ -149,7 +149,7 @@ impl Cell {
         // Before the inmate boots, so that nothing it says is missed.
         let (from, to, console, budget) = open(setting, options, &jailhouse)?;
         let heard = Arc::new(Heard::default());
-        let (into, pieces) = stream::listen(from, &setting.console, &heard);
+        let (into, pieces) = stream::listen(from, setting.system.writer(&setting.console).ok(), &heard);
         let inmate = Inmate::new(&jailhouse, options, setting)?;
         heard.booting.store(true, Ordering::Release);
         inmate.boot(b"")?;
@@ -241,9 +241,9 @@ fn open(setting: &Setting<'_>, options: &Options<'_>, jailhouse: &Jailhouse) -> 
     }
     let path = Path::new(options.console);
     let is_socket = !options.console.contains('/')
-        || std::fs::metadata(path).is_ok_and(|found| std::os::unix::fs::FileTypeExt::is_socket(&found.file_type()));
+        || setting.system.run(&Invocation::new(["test", "-S", options.console])).is_ok_and(|said| said.success());
     let mut line = match is_socket {
-        true => Tty::socket(options.console)?,
+        true => Tty::socket(options.console, setting.system)?,
         false => Tty::device(setting, path, Some(options.baud))?,
     };
     let stream = line.take_stream().ok_or_else(|| cannot(options.console, "it has no stream"))?;

@@ -224,7 +224,7 @@ impl Spec {
     fn open(&self, setting: &Setting<'_>) -> Result<Option<Tty>, StartError> {
         match &self.way {
             Way::Device { path, baud } => Tty::device(setting, Path::new(path), *baud).map(Some),
-            Way::Socket(address) => Tty::socket(address).map(Some),
+            Way::Socket(address) => Tty::socket(address, setting.system).map(Some),
             Way::Command(_) => Ok(None),
         }
     }

@@ -35,11 +35,11 @@ mod tests {
     fn a_command_enters_its_groups_and_goes_on_with_its_own_words() {
         let dir = tempfile::tempdir().unwrap();
         let group = dir.path().join("a group");
-        std::fs::create_dir(&group).unwrap();
+        Real.make_dir(&group).unwrap();
         let words = ["echo", "one two", "--"].map(str::to_owned);
         let done = Real.run(&Invocation::new(within(std::slice::from_ref(&group), words.into()))).unwrap();
         assert_eq!(done.text(), "one two --\n", "{}", done.words());
-        let pid = std::fs::read_to_string(group.join("cgroup.procs")).unwrap();
+        let pid = Real.text(group.join("cgroup.procs").to_str().unwrap()).unwrap();
         assert!(pid.trim().parse::<u32>().is_ok(), "{pid}");
         assert_eq!(within(&[], vec!["x".into()]), ["x"]);
     }
@@ -54,10 +54,10 @@ mod tests {
     fn groups_are_removed_innermost_first_and_missing_ones_are_no_failure() {
         let dir = tempfile::tempdir().unwrap();
         let outer = dir.path().join("outer");
-        std::fs::create_dir_all(outer.join("inner")).unwrap();
+        Real.make_dir(&outer.join("inner")).unwrap();
         let words = removal([outer.join("inner"), outer.clone(), dir.path().join("never there")]);
         let done = Real.run(&Invocation::new(words)).unwrap();
         assert!(done.success(), "{}", done.words());
-        assert!(!outer.exists());
+        assert!(!Real.exists(&outer));
     }
 }

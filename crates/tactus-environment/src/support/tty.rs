@@ -4,19 +4,18 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{FlockOperation, Mode, OFlags, flock};
+use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::termios::{ControlModes, InputModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use tactus_model::undo::Undo;
-use tactus_system::Invocation;
 use tactus_system::guardian::Promise;
+use tactus_system::{Invocation, System};
 
 use super::cannot;
 use crate::{Setting, StartError, Stream};
@@ -63,9 +62,7 @@ impl Tty {
             StartError { reason: format!("{name}: {error}"), hint: Some(hint.into()) }
         };
         // Without waiting for a carrier, which three wires do not have.
-        let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file =
-            File::from(rustix::fs::open(path, flags, Mode::empty()).map_err(|error| failed(error.into()))?);
+        let file = setting.system.device(path).map_err(failed)?;
         flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|error| match error {
             Errno::WOULDBLOCK => failed(io::Error::new(io::ErrorKind::WouldBlock, "another program uses it")),
             error => failed(error.into()),
@@ -87,7 +84,7 @@ impl Tty {
     ///
     /// # Errors
     /// When nobody listens there.
-    pub fn socket(address: &str) -> Result<Self, StartError> {
+    pub fn socket(address: &str, system: &dyn System) -> Result<Self, StartError> {
         let failed = |error: io::Error| {
             StartError {
             reason: format!("{address}: {error}"),
@@ -99,7 +96,7 @@ impl Tty {
         }
         };
         let descriptor: OwnedFd = if address.contains('/') {
-            let stream = UnixStream::connect(address).map_err(failed)?;
+            let stream = system.connect(Path::new(address)).map_err(failed)?;
             stream.set_nonblocking(true).map_err(failed)?;
             stream.into()
         } else {
@@ -252,8 +249,6 @@ impl Write for Side {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::net::UnixListener;
-
     use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
     use rustix::termios::LocalModes;
     use tactus_model::{CpuSet, plan};
@@ -293,7 +288,7 @@ mod tests {
     #[test]
     fn a_terminal_carries_every_byte_both_ways_and_gets_its_settings_back() {
         let (mut master, name) = pty();
-        let kept = rustix::fs::open(&*name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap();
+        let kept = Real.device(Path::new(&name)).unwrap();
         let former = tcgetattr(&kept).unwrap();
         assert!(former.local_modes.contains(LocalModes::ECHO | LocalModes::ICANON));
         with_setting(|setting| {
@@ -352,8 +347,8 @@ mod tests {
     fn a_socket_is_named_by_its_path_or_its_port() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("s");
-        let listener = UnixListener::bind(&path).unwrap();
-        let mut line = Tty::socket(path.to_str().unwrap()).unwrap();
+        let listener = Real.listen(&path).unwrap();
+        let mut line = Tty::socket(path.to_str().unwrap(), &Real).unwrap();
         let (mut other, _) = listener.accept().unwrap();
         other.write_all(b"hello").unwrap();
         drop(other);
@@ -361,7 +356,7 @@ mod tests {
         line.take_stream().unwrap().reader.read_to_string(&mut heard).unwrap();
         assert_eq!(heard, "hello");
         for nobody in ["/no/such/socket", "127.0.0.1:1", "no address"] {
-            let error = Tty::socket(nobody).map(|_| ()).unwrap_err();
+            let error = Tty::socket(nobody, &Real).map(|_| ()).unwrap_err();
             assert!(error.reason.starts_with(nobody) && error.hint.is_some(), "{error}");
         }
     }

@@ -1,6 +1,7 @@
 //! This machine, but some of its files are others.
 
-use std::io;
+use std::io::{self, Write};
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -62,6 +63,14 @@ impl System for Altered {
 
     fn append(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         Real.append(path, bytes)
+    }
+
+    fn writer(&self, path: &Path) -> io::Result<Box<dyn Write + Send>> {
+        Real.writer(path)
+    }
+
+    fn listen(&self, path: &Path) -> io::Result<UnixListener> {
+        Real.listen(path)
     }
 
     fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn Send>>> {

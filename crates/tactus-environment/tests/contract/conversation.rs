@@ -7,10 +7,12 @@ use std::time::Duration;
 
 use tactus_environment::{Environment, Running, Setting, StartError, Stream};
 use tactus_model::CpuSet;
-use tactus_model::activity::{Load, Measure, Policy, Timer};
+use tactus_model::catalogue::measure::Timer;
+use tactus_model::catalogue::{Load, Measure};
 use tactus_model::facts::Facts;
-use tactus_model::message::{Activity, FromProbe, Job, PROTOCOL, Refusal, ToProbe, What};
+use tactus_model::message::{Activity, FromProbe, Job, Note, PROTOCOL, Refusal, ToProbe, What};
 use tactus_model::plan;
+use tactus_model::scheduling::Policy;
 use tactus_model::wire::{Decoder, Item};
 use tactus_system::guardian::{Guardian, Workspace};
 use tactus_system::topology;
@@ -245,8 +247,8 @@ impl Conversation {
         self.say(&ToProbe::Go);
     }
 
-    /// Tells the probe to quit and ends everything.
-    pub fn end(mut self) {
+    /// Tells the probe to quit and ends everything. Returns what could not be taken back.
+    pub fn end(mut self) -> Vec<Note> {
         // The probe may have gone already.
         let _ = self.connection.say(&ToProbe::Quit);
         self.connection.hang_up();
@@ -254,7 +256,7 @@ impl Conversation {
         self.running.stop();
         drop(self.running);
         drop(self.workspace);
-        self.guardian.finish();
+        self.guardian.finish()
     }
 }
 

@@ -4,12 +4,15 @@
 
 use std::time::Duration;
 
-use tactus_model::activity::{Block, BlockWay, Fault, Measure, Off, Overcommit, Policy, Timer};
+use tactus_model::catalogue::fault::{Block, BlockWay, Off, Overcommit};
+use tactus_model::catalogue::measure::Timer;
+use tactus_model::catalogue::{Fault, Measure};
 use tactus_model::change::{Change, Effect, Form, Target};
 use tactus_model::control::ControlBy;
 use tactus_model::message::{
     Activity, Control, End, FromProbe, Injected, Job, Note, NoteKind, Refusal, ToProbe, What,
 };
+use tactus_model::scheduling::Policy;
 use tactus_model::{CpuSet, Nanos};
 
 use super::conversation::{Conversation, PATIENCE, Speaks};

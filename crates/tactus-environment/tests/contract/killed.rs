@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
-use tactus_model::activity::Off;
+use tactus_model::catalogue::fault::Off;
 use tactus_model::message::{End, FromProbe, NoteKind, ToProbe};
 use tactus_model::undo::block::undos;
 use tactus_system::{Child, Connection, Invocation, Remote, System};

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use tactus_model::activity::{Cache, Command, Disk, Load, Memory, Network};
+use tactus_model::catalogue::Load;
+use tactus_model::catalogue::load::{Cache, Command, Disk, Memory, Network};
 use tactus_model::size::Bytes;
 
 use super::conversation::Conversation;

@@ -1,4 +1,4 @@
-//! How a row ended.
+//! How a row ended, and a run.
 
 use std::fmt;
 
@@ -15,6 +15,17 @@ pub enum RowStatus {
     Skipped,
     /// It was tried and broke.
     Failed,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum RunStatus {
+    /// Every row was done, skipped or failed.
+    Complete,
+    /// It was stopped, or died.
+    Interrupted,
 }
 
 /// How a row ended; a sentence beside it says why.

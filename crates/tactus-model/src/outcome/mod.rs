@@ -10,14 +10,13 @@ mod value;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-pub use end::{Ending, RowEnd, RowStatus};
+pub use end::{Ending, RowEnd, RowStatus, RunStatus};
 pub use median::{Median, median};
 pub use unit::{Better, Quantity, QuantityError, Unit};
 pub use value::{Repeats, ValueResult};
 
 use crate::latency::Summary;
-use crate::message::{Outlier, ThreadCounters};
-use crate::series::SeriesKey;
+use crate::series::{Outlier, SeriesKey, ThreadCounters};
 
 /// Which kind of result a measurement yields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -181,7 +180,7 @@ mod tests {
         let mut repeats =
             Repeats { kept: vec![1.0; usize::try_from(samples).unwrap()], dropped: 2, batch: 10 };
         let (unit, better) = (Unit::Us, Better::Lower);
-        let known = ValueResult::of(&crate::catalogue::os::SYSTEM_CALL, &mut repeats).unwrap();
+        let known = ValueResult::of(&crate::catalogue::measure::os::SYSTEM_CALL, &mut repeats).unwrap();
         ValueResult { item: item.into(), unit, better, ..known }
     }
 

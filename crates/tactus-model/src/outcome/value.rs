@@ -55,14 +55,44 @@ impl ValueResult {
             unit: item.unit,
             better: item.better,
             samples: u64::try_from(repeats.kept.len()).ok()?,
-            value: middle.value,
-            low: middle.interval.map(|(low, _)| low),
-            high: middle.interval.map(|(_, high)| high),
-            min: middle.range.0,
-            max: middle.range.1,
-            deviation: middle.deviation,
+            value: nine_digits(middle.value),
+            low: middle.interval.map(|(low, _)| nine_digits(low)),
+            high: middle.interval.map(|(_, high)| nine_digits(high)),
+            min: nine_digits(middle.range.0),
+            max: nine_digits(middle.range.1),
+            deviation: nine_digits(middle.deviation),
             dropped: repeats.dropped,
             batch: repeats.batch,
         })
+    }
+}
+
+/// The number with nine digits: more than any measurement tells, and few enough for it to be the same number
+/// after it was written and read, as often as that may be.
+fn nine_digits(value: f64) -> f64 {
+    if value == 0.0 || !value.is_finite() {
+        return value;
+    }
+    let decimals = 8.0 - value.abs().log10().floor();
+    // Powers of ten are exact, their inverses are not.
+    let scale = 10f64.powf(decimals.abs().min(22.0));
+    if decimals < 0.0 { (value / scale).round() * scale } else { (value * scale).round() / scale }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nine_digits_are_kept() {
+        for (value, kept) in [
+            (0.0, 0.0),
+            (1.0 / 3.0, 0.333_333_333),
+            (85.123_456_789_12, 85.123_456_8),
+            (972_316_044_415.714_5, 972_316_044_000.0),
+            (-2.0, -2.0),
+        ] {
+            assert_eq!(nine_digits(value), kept, "{value}");
+        }
     }
 }

@@ -4,7 +4,8 @@
 use std::path::Path;
 
 use super::Undo;
-use crate::activity::{BlockWay, Fault};
+use crate::catalogue::Fault;
+use crate::catalogue::fault::BlockWay;
 
 /// Where tracefs may be mounted; a probe mounts it at the first.
 pub const ROOTS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
@@ -131,7 +132,7 @@ mod tests {
 
     use super::*;
     use crate::Nanos;
-    use crate::activity::{Block, Hog};
+    use crate::catalogue::fault::{Block, Hog};
 
     fn block(way: Option<BlockWay>) -> Fault {
         let (length, every) = (Nanos::from_ms(4), Nanos::from_ms(100));

@@ -1,11 +1,12 @@
 //! How each kind of change is taken back: what is tried, how often, and what counts as done.
 
 use std::io::{self, ErrorKind};
-use std::path::{Component, Path};
+use std::path::Component;
 use std::time::Duration;
 
+use super::Undo;
+use super::actions::{Actions, gone, no_mount};
 use super::processes::kill_marked;
-use super::{Undo, remove};
 
 /// How long a command that takes something back may take.
 const COMMAND: Duration = Duration::from_secs(20);
@@ -13,55 +14,6 @@ const COMMAND: Duration = Duration::from_secs(20);
 pub(super) const TRIES: u32 = 20;
 /// Time between two tries.
 pub(super) const PAUSE: Duration = Duration::from_millis(50);
-
-/// What taking back needs of the system that it is done on.
-pub trait Actions {
-    /// Removes a file or a whole directory, as [`remove`] does.
-    ///
-    /// # Errors
-    /// Those of the file system. Here and below, `NotFound` says that there is nothing to take back.
-    fn remove(&self, path: &Path) -> io::Result<()>;
-    /// Removes a directory if it is empty.
-    ///
-    /// # Errors
-    /// Those of rmdir(2).
-    fn remove_empty(&self, path: &Path) -> io::Result<()>;
-    /// Detaches a mount.
-    ///
-    /// # Errors
-    /// Those of umount(2).
-    fn unmount(&self, path: &Path) -> io::Result<()>;
-    /// Writes a file that exists; makes none.
-    ///
-    /// # Errors
-    /// Those of the file system.
-    fn write(&self, path: &Path, value: &[u8]) -> io::Result<()>;
-    /// Runs a command without the mark of a run, to its end or for at most `limit`; how it ends does not
-    /// matter.
-    ///
-    /// # Errors
-    /// When it cannot be started, or `TimedOut` when it was killed.
-    fn run(&self, words: &[String], limit: Duration) -> io::Result<()>;
-    /// The system's processes, without this one.
-    ///
-    /// # Errors
-    /// When they are not known.
-    fn processes(&self) -> io::Result<Vec<u32>>;
-    /// The bytes of a file.
-    ///
-    /// # Errors
-    /// Those of the file system.
-    fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
-    /// Kills a process, without waiting for its end.
-    ///
-    /// # Errors
-    /// Those of kill(2).
-    fn kill(&self, pid: u32) -> io::Result<()>;
-    /// The time since whenever.
-    fn now(&self) -> Duration;
-    /// Waits.
-    fn pause(&self, time: Duration);
-}
 
 /// Takes something back, however often it must be tried. Harmless when there is nothing to take back.
 ///
@@ -103,16 +55,8 @@ pub fn attempt(how: &Undo, actions: &impl Actions) -> io::Result<()> {
         Undo::Remove(path) => actions.remove(path),
         Undo::RemoveEmpty(path) => actions.remove_empty(path),
         Undo::Write { path, value } => actions.write(path, value.as_bytes()),
-        _ => remove::no_mount(actions.unmount(path)),
+        _ => no_mount(actions.unmount(path)),
     })
-}
-
-/// What is not there needs not be taken back.
-pub(super) fn gone(result: io::Result<()>) -> io::Result<()> {
-    match result {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-        result => result,
-    }
 }
 
 /// What no further try would mend.

@@ -8,6 +8,7 @@
 //! The rules of undoing are here and nowhere else; those who undo (the guardian, a probe's session,
 //! the run, the next command) lend them their [`Actions`].
 
+mod actions;
 pub mod block;
 mod execute;
 mod journal;
@@ -16,7 +17,8 @@ mod remove;
 #[cfg(test)]
 mod tests;
 
-pub use execute::{Actions, attempt, undo};
+pub use actions::Actions;
+pub use execute::{attempt, undo};
 pub use journal::{Entry, MARKER, Undo, in_order, outstanding};
 pub use processes::{WORKER, kill_marked, marked};
 pub use remove::{Files, remove};

@@ -7,7 +7,7 @@ use std::io::{self, ErrorKind};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-use super::execute::gone;
+use super::actions::{gone, no_mount};
 
 /// The errno of a process that has ended, whose directory in /proc is still open.
 const ESRCH: i32 = 3;
@@ -75,14 +75,6 @@ pub fn remove(path: &Path, files: &impl Files) -> io::Result<()> {
     gone(files.is_directory(&path).and_then(|is_directory| {
         if is_directory { files.remove_directory(&path) } else { files.remove_file(&path) }
     }))
-}
-
-/// What is no mount (any more) needs not be detached.
-pub(super) fn no_mount(result: io::Result<()>) -> io::Result<()> {
-    match result {
-        Err(error) if error.kind() == ErrorKind::InvalidInput => Ok(()),
-        result => gone(result),
-    }
 }
 
 /// Mount points at and below a path, innermost first.

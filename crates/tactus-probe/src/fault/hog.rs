@@ -4,27 +4,18 @@
 use std::rc::Rc;
 
 use tactus_model::CpuSet;
-use tactus_model::activity::Fault as Table;
+use tactus_model::catalogue::fault::Hog;
 use tactus_model::message::Refusal;
 
-use super::{Disturbance, Fault, repeat, size};
+use super::{Disturbance, repeat, size};
+use crate::work::{Work, reset_scheduling};
 use crate::measure::thread::make_fifo;
 use crate::sys;
-use crate::worker::{Work, reset_scheduling};
 
-/// The fault.
-pub struct Hog;
-
-impl Fault for Hog {
-    fn name(&self) -> &'static str {
-        "hog"
-    }
-
-    fn prepare(&self, fault: &Table, cpus: &CpuSet, above: u32) -> Result<Disturbance, Refusal> {
-        let (length, every) = size(fault, 1)?;
-        let once: Rc<dyn Fn() -> u64> = Rc::new(move || busy(length, sys::now));
-        fifo(cpus, &[above], every, &once)
-    }
+pub fn prepare(table: &Hog, cpus: &CpuSet, above: u32) -> Result<Disturbance, Refusal> {
+    let (length, every) = size(Hog::NAME, (table.length, table.every), 1)?;
+    let once: Rc<dyn Fn() -> u64> = Rc::new(move || busy(length, sys::now));
+    fifo(cpus, &[above], every, &once)
 }
 
 /// Keeps the CPU until `length` ns of a clock have passed; returns how many did.

@@ -1,29 +1,42 @@
 //! Faults: one file each, one line in the table. They run in a [`crate::worker`].
 
-pub mod block;
-pub mod hog;
-pub mod overcommit;
-
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tactus_model::activity;
+use tactus_model::catalogue::{Fault, fault};
 use tactus_model::message::Refusal;
 use tactus_model::{CpuSet, Nanos};
 
+use crate::measure::out_of_range;
 use crate::sys::{self, Shared};
-use crate::worker::Work;
+use crate::work::Work;
 
-/// A fault.
-pub trait Fault: Sync {
-    /// The word of the plan.
-    fn name(&self) -> &'static str;
+/// The files of this directory, each with its word.
+macro_rules! faults {
+    ($($file:ident: $word:ident),+; from outside: $($outside:ident),+) => {
+        $(pub mod $file;)+
 
-    /// What it does on `cpus`; `above` is a priority above the measuring threads.
-    ///
-    /// # Errors
-    /// When a parameter is out of its range or the system refuses it. Nothing is then changed.
-    fn prepare(&self, fault: &activity::Fault, cpus: &CpuSet, above: u32) -> Result<Disturbance, Refusal>;
+        /// Every fault of this probe.
+        pub const NAMES: &[&str] = &[$(fault::$word::NAME),+];
+
+        /// What a fault does on `cpus`; `above` is a priority above the measuring threads.
+        ///
+        /// # Errors
+        /// When a parameter is out of its range or the system refuses it. Nothing is then changed.
+        pub fn prepare(fault: &Fault, cpus: &CpuSet, above: u32) -> Result<Disturbance, Refusal> {
+            fault.check().map_err(|error| out_of_range(fault.kind(), &error))?;
+            match fault {
+                $(Fault::$word(table) => $file::prepare(table, cpus, above),)+
+                $(Fault::$outside(_) => Err(refused(
+                    format!("`{}` is done to an environment from outside", fault.kind()),
+                    "this is a fault of tactus",
+                )),)+
+            }
+        }
+    };
 }
+
+// What is done to a guest from outside is in the watch.
+faults! { hog: Hog, block: Block, overcommit: Overcommit; from outside: HoldVcpu }
 
 /// A fault that is ready to begin.
 pub struct Disturbance {
@@ -61,28 +74,20 @@ pub struct Count {
     pub longest_ns: Option<u64>,
 }
 
-/// Every fault of this probe.
-pub static FAULTS: &[&dyn Fault] = &[&hog::Hog, &block::Block, &overcommit::Overcommit];
-
-/// The fault of a plan's table.
-pub fn find(fault: &activity::Fault) -> Option<&'static dyn Fault> {
-    FAULTS.iter().copied().find(|entry| entry.name() == fault.kind())
-}
-
 fn refused(reason: String, hint: &str) -> Refusal {
     Refusal { reason, hint: Some(hint.to_owned()) }
 }
 
 /// The size of a fault of which `share` carry out one after the other on each CPU, if it leaves
 /// something to the rest of the machine.
-fn size(fault: &activity::Fault, share: u64) -> Result<(u64, u64), Refusal> {
-    let (length, every) = fault.size();
+fn size(word: &str, (length, every): (Nanos, Nanos), share: u64) -> Result<(u64, u64), Refusal> {
+    let (length, every) = (length.0, every.0);
     let each = length.saturating_mul(share);
     if length == 0 || each >= every / 100 * 95 {
         return Err(refused(
             format!(
                 "{}: {} every {} does nothing, or leaves less than 5 % of a CPU to the rest",
-                fault.kind(),
+                word,
                 Nanos(each),
                 Nanos(every)
             ),
@@ -111,14 +116,12 @@ mod tests {
 
     #[test]
     fn a_fault_without_length_or_without_end_is_refused() {
-        let hog = |length, every| {
-            activity::Fault::Hog(activity::Hog { length: Nanos(length), every: Nanos(every) })
-        };
-        assert_eq!(size(&hog(1_000, 2_000), 1).unwrap(), (1_000, 2_000));
+        let hog = |length, every, share| size("hog", (Nanos(length), Nanos(every)), share);
+        assert_eq!(hog(1_000, 2_000, 1).unwrap(), (1_000, 2_000));
         for (length, every, share) in
             [(1_000, 1_000, 1), (0, 1_000, 1), (950, 1_000, 1), (200, 1_000, 5), (u64::MAX, u64::MAX, 3)]
         {
-            let refusal = size(&hog(length, every), share).unwrap_err();
+            let refusal = hog(length, every, share).unwrap_err();
             assert!(refusal.reason.contains("leaves less than 5 %") && refusal.hint.is_some(), "{refusal:?}");
         }
     }

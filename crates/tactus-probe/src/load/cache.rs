@@ -4,38 +4,25 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tactus_model::CpuSet;
-use tactus_model::activity::Load as Table;
+use tactus_model::catalogue::load::Cache;
 use tactus_model::message::Refusal;
-use tactus_model::size::Bytes;
 
-use super::{Load, each, length, next, number, room, stranger};
-use crate::worker::Work;
-
-/// The load.
-pub struct Cache;
+use super::{each, length, next, room};
+use crate::work::Work;
 
 /// A byte is written this often: no processor that Linux runs on has shorter lines.
 const LINE: usize = 64;
 
-impl Load for Cache {
-    fn name(&self) -> &'static str {
-        "cache"
+pub fn works(table: &Cache, cpus: &CpuSet) -> Result<Vec<Work>, Refusal> {
+    let (workers, bytes, blocks) = (u64::from(table.workers()), table.bytes().0, u64::from(table.blocks()));
+    room("cache", bytes * blocks * workers * cpus.iter().count() as u64)?;
+    let mut works = Vec::new();
+    for worker in 1..=workers {
+        works.append(&mut each(cpus, &|_| {
+            Box::new(move |rounds| churn(bytes, blocks, worker, rounds, || false))
+        }));
     }
-
-    fn works(&self, load: &Table, cpus: &CpuSet) -> Result<Vec<Work>, Refusal> {
-        let Table::Cache(table) = load else { return Err(stranger(load)) };
-        let workers = number("cache: workers", table.workers.unwrap_or(1).into(), 64)?;
-        let bytes = number("cache: bytes", table.bytes.unwrap_or(Bytes(512 << 10)).0, 1 << 32)?;
-        let blocks = number("cache: blocks", table.blocks.unwrap_or(32).into(), 1 << 16)?;
-        room("cache", bytes * blocks * workers * cpus.iter().count() as u64)?;
-        let mut works = Vec::new();
-        for worker in 1..=workers {
-            works.append(&mut each(cpus, &|_| {
-                Box::new(move |rounds| churn(bytes, blocks, worker, rounds, || false))
-            }));
-        }
-        Ok(works)
-    }
+    Ok(works)
 }
 
 /// `seed`: so that workers do not take the same steps.
@@ -67,28 +54,30 @@ fn churn(bytes: u64, blocks: u64, seed: u64, rounds: &AtomicU64, enough: impl Fn
 
 #[cfg(test)]
 mod tests {
-    use tactus_model::activity;
+    use tactus_model::size::Bytes;
 
     use super::*;
 
-    fn works(cpus: &str, table: activity::Cache) -> Result<usize, Refusal> {
-        Ok(Cache.works(&Table::Cache(table), &cpus.parse().unwrap())?.len())
+    fn count(cpus: &str, table: &Cache) -> Result<usize, Refusal> {
+        Ok(works(table, &cpus.parse().unwrap())?.len())
     }
 
     #[test]
     fn every_cpu_has_its_workers() {
-        let two = activity::Cache { workers: Some(2), ..activity::Cache::default() };
-        assert_eq!(works("0-2", two), Ok(6));
-        assert_eq!(works("0-2", activity::Cache::default()), Ok(3));
+        let two = Cache { workers: Some(2), ..Cache::default() };
+        assert_eq!(count("0-2", &two), Ok(6));
+        assert_eq!(count("0-2", &Cache::default()), Ok(3));
     }
 
     #[test]
     fn blocks_of_nothing_or_of_more_than_the_memory_are_refused() {
-        let table = |bytes, blocks| activity::Cache { workers: None, bytes: Some(Bytes(bytes)), blocks };
-        assert!(works("0", table(0, None)).is_err());
-        assert!(works("0", table(1, Some(0))).is_err());
-        assert!(works("0", table(1 << 40, None)).is_err());
-        assert!(works("0", table(1 << 32, Some(1 << 16))).unwrap_err().reason.contains("available"));
+        let table = |bytes, blocks| Cache { workers: None, bytes: Some(Bytes(bytes)), blocks };
+        assert!(table(0, None).check().is_err());
+        assert!(table(1, Some(0)).check().is_err());
+        assert!(table(1 << 40, None).check().is_err());
+        let most = table(1 << 32, Some(1 << 16));
+        assert_eq!(most.check(), Ok(()));
+        assert!(count("0", &most).unwrap_err().reason.contains("available"));
     }
 
     #[test]

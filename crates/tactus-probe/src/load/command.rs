@@ -14,61 +14,51 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::Access;
 use rustix::process::{Signal, WaitOptions, wait};
 use tactus_model::CpuSet;
-use tactus_model::activity::Load as Table;
+use tactus_model::catalogue::load::Command;
 use tactus_model::message::Refusal;
 
-use super::{Load, refuse, stranger};
+use super::refuse;
+use crate::work::{Work, over, reset_scheduling};
 use crate::sys;
-use crate::worker::{Work, over, reset_scheduling};
-
-/// The load.
-pub struct Command;
 
 /// The length of a round.
 const ROUND: Duration = Duration::from_millis(100);
 /// Where programs are if nothing says so.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-impl Load for Command {
-    fn name(&self) -> &'static str {
-        "command"
+pub fn works(table: &Command, cpus: &CpuSet) -> Result<Vec<Work>, Refusal> {
+    let Some(program) = table.run.first() else {
+        return Err(refuse(
+            "command: `run` names no program".into(),
+            "run = [\"hackbench\", \"-l\", \"100000\"]",
+        ));
+    };
+    if !exists(program) {
+        return Err(refuse(
+            format!("command: this environment has no program `{program}`"),
+            "install it there; what tactus starts itself (its images, its guests) holds the probe alone",
+        ));
     }
-
-    fn works(&self, load: &Table, cpus: &CpuSet) -> Result<Vec<Work>, Refusal> {
-        let Table::Command(table) = load else { return Err(stranger(load)) };
-        let Some(program) = table.run.first() else {
-            return Err(refuse(
-                "command: `run` names no program".into(),
-                "run = [\"hackbench\", \"-l\", \"100000\"]",
-            ));
-        };
-        if !exists(program) {
-            return Err(refuse(
-                format!("command: this environment has no program `{program}`"),
-                "install it there; what tactus starts itself (its images, its guests) holds the probe alone",
-            ));
-        }
-        let (words, cpus) = (table.run.clone(), cpus.clone());
-        Ok(vec![Box::new(move |rounds| {
-            reset_scheduling(&cpus);
-            let Ok((alive, hold)) = rustix::pipe::pipe() else { return };
-            sys::separate_processes();
-            // From here on this process holds `hold`, and the end of it is the end of the program.
-            let mut hold = Some(hold);
-            let started = sys::fork(|| {
-                drop(hold.take());
-                let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
-                let mut ends = [PollFd::from_borrowed_fd(alive.as_fd(), PollFlags::empty())];
-                // The parent may have died before it could be told to take this one along.
-                if poll(&mut ends, Some(&Timespec::default())) == Ok(0) {
-                    over(&watch(&words, rounds));
-                }
-            });
-            if started.is_ok() {
-                let _ = wait(WaitOptions::empty());
+    let (words, cpus) = (table.run.clone(), cpus.clone());
+    Ok(vec![Box::new(move |rounds| {
+        reset_scheduling(&cpus);
+        let Ok((alive, hold)) = rustix::pipe::pipe() else { return };
+        sys::separate_processes();
+        // From here on this process holds `hold`, and the end of it is the end of the program.
+        let mut hold = Some(hold);
+        let started = sys::fork(|| {
+            drop(hold.take());
+            let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
+            let mut ends = [PollFd::from_borrowed_fd(alive.as_fd(), PollFlags::empty())];
+            // The parent may have died before it could be told to take this one along.
+            if poll(&mut ends, Some(&Timespec::default())) == Ok(0) {
+                over(&watch(&words, rounds));
             }
-        })])
-    }
+        });
+        if started.is_ok() {
+            let _ = wait(WaitOptions::empty());
+        }
+    })])
 }
 
 /// Whether there is such a program.
@@ -116,23 +106,25 @@ fn watch(words: &[String], rounds: &AtomicU64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use tactus_model::activity;
+    use tactus_model::catalogue::Load;
+
+    use crate::load;
 
     use super::*;
 
-    fn works(run: &[&str]) -> Result<usize, Refusal> {
+    fn count(run: &[&str]) -> Result<usize, Refusal> {
         let run = run.iter().map(|word| (*word).to_owned()).collect();
-        Ok(Command.works(&Table::Command(activity::Command { run }), &"0-1".parse().unwrap())?.len())
+        Ok(load::works(&Load::Command(Command { run }), &"0-1".parse().unwrap())?.len())
     }
 
     #[test]
     fn a_program_that_is_absent_or_no_program_is_refused_by_name() {
-        assert!(works(&[]).unwrap_err().reason.contains("names no program"));
+        assert!(count(&[]).unwrap_err().reason.contains("names no program"));
         for absent in ["no-such-program", "/etc/passwd", "/etc", "", "no/such"] {
-            let refusal = works(&[absent]).unwrap_err();
+            let refusal = count(&[absent]).unwrap_err();
             assert!(refusal.reason.contains(&format!("has no program `{absent}`")), "{refusal:?}");
         }
-        assert_eq!(works(&["sh", "-c", "true"]), Ok(1), "one for all CPUs");
-        assert_eq!(works(&["/bin/sh"]), Ok(1));
+        assert_eq!(count(&["sh", "-c", "true"]), Ok(1), "one for all CPUs");
+        assert_eq!(count(&["/bin/sh"]), Ok(1));
     }
 }

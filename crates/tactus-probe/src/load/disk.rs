@@ -11,15 +11,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rustix::fs::{Advice, Mode, OFlags};
 use rustix::io::Errno;
 use tactus_model::CpuSet;
-use tactus_model::activity::Load as Table;
+use tactus_model::catalogue::load::Disk;
 use tactus_model::message::Refusal;
 use tactus_model::size::Bytes;
 
-use super::{Load, length, next, number, pinned, refuse, stranger};
-use crate::worker::{Work, over};
-
-/// The load.
-pub struct Disk;
+use super::{length, next, pinned, refuse};
+use crate::work::{Work, over};
 
 /// Where a file is made if nobody says: an image that holds the probe alone has nothing but its root.
 const DIRECTORIES: [&str; 3] = ["/var/tmp", "/tmp", "/"];
@@ -30,41 +27,34 @@ const SYNC: u64 = 1 << 20;
 /// File systems without a disk (linux/magic.h).
 const IN_MEMORY: [u32; 2] = [0x0102_1994, 0x8584_58f6];
 
-impl Load for Disk {
-    fn name(&self) -> &'static str {
-        "disk"
-    }
-
-    fn works(&self, load: &Table, cpus: &CpuSet) -> Result<Vec<Work>, Refusal> {
-        let Table::Disk(table) = load else { return Err(stranger(load)) };
-        let bytes = number("disk: bytes", table.bytes.unwrap_or(Bytes(16 << 20)).0, 1 << 40)?;
-        let total = bytes * cpus.iter().count() as u64;
-        let directory = match &table.directory {
-            Some(directory) => usable(directory, total).map(|()| directory.as_str()),
-            None => {
-                let mut reasons = Vec::new();
-                let found = DIRECTORIES.iter().find(|directory| {
-                    usable(directory, total).map_err(|reason| reasons.push(reason)).is_ok()
-                });
-                found.copied().ok_or_else(|| reasons.join("; "))
+pub fn works(table: &Disk, cpus: &CpuSet) -> Result<Vec<Work>, Refusal> {
+    let bytes = table.bytes().0;
+    let total = bytes * cpus.iter().count() as u64;
+    let directory = match &table.directory {
+        Some(directory) => usable(directory, total).map(|()| directory.as_str()),
+        None => {
+            let mut reasons = Vec::new();
+            let found = DIRECTORIES.iter().find(|directory| {
+                usable(directory, total).map_err(|reason| reasons.push(reason)).is_ok()
+            });
+            found.copied().ok_or_else(|| reasons.join("; "))
+        }
+    };
+    let directory = directory.map_err(|reason| {
+        let hint = "name a directory of a disk that can be written there (directory = ...)";
+        refuse(format!("disk: no file can be made: {reason}"), hint)
+    })?;
+    let mut works: Vec<Work> = Vec::new();
+    for cpu in cpus.iter() {
+        let file = unnamed(directory).map_err(|reason| refuse(reason, ""))?;
+        let work = move |rounds: &AtomicU64| {
+            if let Err(error) = churn(&file, bytes, rounds, || false) {
+                over(&format!("its file: {error}"));
             }
         };
-        let directory = directory.map_err(|reason| {
-            let hint = "name a directory of a disk that can be written there (directory = ...)";
-            refuse(format!("disk: no file can be made: {reason}"), hint)
-        })?;
-        let mut works: Vec<Work> = Vec::new();
-        for cpu in cpus.iter() {
-            let file = unnamed(directory).map_err(|reason| refuse(reason, ""))?;
-            let work = move |rounds: &AtomicU64| {
-                if let Err(error) = churn(&file, bytes, rounds, || false) {
-                    over(&format!("its file: {error}"));
-                }
-            };
-            works.push(pinned(cpu, Box::new(work)));
-        }
-        Ok(works)
+        works.push(pinned(cpu, Box::new(work)));
     }
+    Ok(works)
 }
 
 /// Whether `total` bytes of files may be made in a directory; if not: why.
@@ -132,24 +122,26 @@ fn churn(file: &File, bytes: u64, rounds: &AtomicU64, enough: impl Fn() -> bool)
 
 #[cfg(test)]
 mod tests {
-    use tactus_model::activity;
+    use tactus_model::catalogue::Load;
+
+    use crate::load;
 
     use super::*;
 
-    fn works(directory: Option<&str>, bytes: u64) -> Result<usize, Refusal> {
-        let table = activity::Disk { directory: directory.map(str::to_owned), bytes: Some(Bytes(bytes)) };
-        Ok(Disk.works(&Table::Disk(table), &"0-1".parse().unwrap())?.len())
+    fn count(directory: Option<&str>, bytes: u64) -> Result<usize, Refusal> {
+        let table = Disk { directory: directory.map(str::to_owned), bytes: Some(Bytes(bytes)) };
+        Ok(load::works(&Load::Disk(table), &"0-1".parse().unwrap())?.len())
     }
 
     #[test]
     fn a_place_that_is_absent_in_memory_read_only_or_too_small_is_refused_with_that() {
-        let why = |directory, bytes| works(Some(directory), bytes).unwrap_err().reason;
+        let why = |directory, bytes| count(Some(directory), bytes).unwrap_err().reason;
         assert!(why("/no/such/place", 1).contains("/no/such/place: No such file"));
         assert!(why("/dev/shm", 1).contains("/dev/shm lies in memory"));
         assert!(!why("/proc", 1).is_empty());
         assert!(why("/var/tmp", 1 << 40).contains("free in /var/tmp"));
-        assert!(why("/var/tmp", 0).contains("bytes = 0"));
-        assert_eq!(works(Some("/var/tmp"), 1), Ok(2));
+        assert!(why("/var/tmp", 0).contains("bytes = 0B"));
+        assert_eq!(count(Some("/var/tmp"), 1), Ok(2));
     }
 
     #[test]

@@ -5,39 +5,25 @@ use std::fs;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tactus_model::CpuSet;
-use tactus_model::activity::Load as Table;
+use tactus_model::catalogue::load::Memory;
 use tactus_model::message::Refusal;
 
-use super::{Load, each, length, number, refuse, room, stranger};
-use crate::worker::Work;
-
-/// The load.
-pub struct Memory;
+use super::{each, length, room};
+use crate::work::Work;
 
 /// Words of 64 bits of either half that are one round: together a MiB.
 const ROUND: usize = (1 << 20) / 16;
 /// The size of a buffer where that of the caches is not known.
 const DEFAULT: u64 = 64 << 20;
 
-impl Load for Memory {
-    fn name(&self) -> &'static str {
-        "memory"
+pub fn works(table: &Memory, cpus: &CpuSet) -> Result<Vec<Work>, Refusal> {
+    let mut caches = 0;
+    for cpu in cpus.iter() {
+        caches = largest_cache(cpu).max(caches);
     }
-
-    fn works(&self, load: &Table, cpus: &CpuSet) -> Result<Vec<Work>, Refusal> {
-        let Table::Memory(table) = load else { return Err(stranger(load)) };
-        let mut caches = 0;
-        for cpu in cpus.iter() {
-            caches = largest_cache(cpu).max(caches);
-        }
-        let bytes = table.bytes.map_or(DEFAULT.max(2 * caches), |bytes| bytes.0);
-        if bytes < 1 << 20 {
-            return Err(refuse(format!("memory: bytes = {bytes} is less than the 1MiB of a round"), ""));
-        }
-        let bytes = number("memory: bytes", bytes, 1 << 40)?;
-        room("memory", bytes * cpus.iter().count() as u64)?;
-        Ok(each(cpus, &|_| Box::new(move |rounds| stream(bytes, rounds, || false))))
-    }
+    let bytes = table.bytes.map_or(DEFAULT.max(2 * caches), |bytes| bytes.0);
+    room("memory", bytes * cpus.iter().count() as u64)?;
+    Ok(each(cpus, &|_| Box::new(move |rounds| stream(bytes, rounds, || false))))
 }
 
 /// Size of the largest cache that a CPU has a part in, in bytes; 0: not known.
@@ -75,22 +61,24 @@ fn stream(bytes: u64, rounds: &AtomicU64, enough: impl Fn() -> bool) {
 
 #[cfg(test)]
 mod tests {
-    use tactus_model::activity;
+    use tactus_model::catalogue::Load;
     use tactus_model::size::Bytes;
+
+    use crate::load;
 
     use super::*;
 
-    fn works(bytes: Option<u64>) -> Result<usize, Refusal> {
-        let table = activity::Memory { bytes: bytes.map(Bytes) };
-        Ok(Memory.works(&Table::Memory(table), &"0".parse().unwrap())?.len())
+    fn count(bytes: Option<u64>) -> Result<usize, Refusal> {
+        let table = Memory { bytes: bytes.map(Bytes) };
+        Ok(load::works(&Load::Memory(table), &"0".parse().unwrap())?.len())
     }
 
     #[test]
     fn a_buffer_smaller_than_a_round_or_larger_than_the_memory_is_refused() {
-        assert!(works(Some((1 << 20) - 1)).is_err());
-        assert!(works(Some(1 << 41)).is_err());
-        assert!(works(Some(1 << 40)).unwrap_err().reason.contains("available"));
-        assert_eq!(works(Some(2 << 20)), Ok(1));
+        assert!(count(Some((1 << 20) - 1)).is_err());
+        assert!(count(Some(1 << 41)).is_err());
+        assert!(count(Some(1 << 40)).unwrap_err().reason.contains("available"));
+        assert_eq!(count(Some(2 << 20)), Ok(1));
     }
 
     #[test]

@@ -1,48 +1,38 @@
 //! Loads: one file each, one line in the table. They run in a [`crate::worker`].
 
-pub mod cache;
-pub mod command;
-pub mod cpu;
-pub mod disk;
-pub mod memory;
-pub mod network;
-pub mod scheduler;
-
 use std::fs;
 
 use tactus_model::CpuSet;
-use tactus_model::activity;
+use tactus_model::catalogue::{Load, load};
 use tactus_model::message::Refusal;
 use tactus_model::size::Bytes;
 
-use crate::worker::{Work, reset_scheduling};
+use crate::measure::out_of_range;
+use crate::work::{Work, reset_scheduling};
 
-/// A load.
-pub trait Load: Sync {
-    /// The word of the plan.
-    fn name(&self) -> &'static str;
+/// The files of this directory, each with its word.
+macro_rules! loads {
+    ($($file:ident: $word:ident),+ $(,)?) => {
+        $(pub mod $file;)+
 
-    /// What its workers do on `cpus`, a process each.
-    ///
-    /// # Errors
-    /// When a parameter is out of its range or the system lacks something.
-    fn works(&self, load: &activity::Load, cpus: &CpuSet) -> Result<Vec<Work>, Refusal>;
+        /// Every load of this probe.
+        pub const NAMES: &[&str] = &[$(load::$word::NAME),+];
+
+        /// What the workers of a load do on `cpus`, a process each.
+        ///
+        /// # Errors
+        /// When a parameter is out of its range or the system lacks something.
+        pub fn works(load: &Load, cpus: &CpuSet) -> Result<Vec<Work>, Refusal> {
+            load.check().map_err(|error| out_of_range(load.kind(), &error))?;
+            match load {
+                $(Load::$word(table) => $file::works(table, cpus)),+
+            }
+        }
+    };
 }
 
-/// Every load of this probe.
-pub static LOADS: &[&dyn Load] = &[
-    &scheduler::Scheduler,
-    &cpu::Cpu,
-    &cache::Cache,
-    &memory::Memory,
-    &disk::Disk,
-    &network::Network,
-    &command::Command,
-];
-
-/// The load of a plan's table.
-pub fn find(load: &activity::Load) -> Option<&'static dyn Load> {
-    LOADS.iter().copied().find(|entry| entry.name() == load.kind())
+loads! {
+    scheduler: Scheduler, cpu: Cpu, cache: Cache, memory: Memory, disk: Disk, network: Network, command: Command,
 }
 
 /// A worker for each CPU, pinned to it. Not generic, and the others below not inlined: the probe must
@@ -63,25 +53,10 @@ fn pinned(cpu: u32, work: Work) -> Work {
     })
 }
 
-/// What a load says to the table of another one.
-#[inline(never)]
-fn stranger(load: &activity::Load) -> Refusal {
-    refuse(format!("`{}` is the table of another load", load.kind()), "")
-}
-
 /// A refusal; an empty hint is none.
 #[inline(never)]
 fn refuse(reason: String, hint: &str) -> Refusal {
     Refusal { reason, hint: (!hint.is_empty()).then(|| hint.to_owned()) }
-}
-
-/// A number of the table called `key`, if it lies between 1 and `most`.
-#[inline(never)]
-fn number(key: &str, value: u64, most: u64) -> Result<u64, Refusal> {
-    if (1..=most).contains(&value) {
-        return Ok(value);
-    }
-    Err(refuse(format!("{key} = {value} is out of range; use 1 to {most}"), ""))
 }
 
 /// Whether the workers of `name` may take `total` bytes of memory: half of what is available, so that
@@ -127,21 +102,10 @@ mod tests {
 
     #[test]
     fn numbers_outside_their_range_are_named() {
-        assert_eq!(number("cache: blocks", 3, 3), Ok(3));
-        let refusal = number("cache: blocks", 0, 3).unwrap_err();
-        assert_eq!(refusal.reason, "cache: blocks = 0 is out of range; use 1 to 3");
-        assert!(number("cache: blocks", 4, 3).is_err());
-    }
-
-    #[test]
-    fn a_load_refuses_the_table_of_another() {
-        let tables = [
-            activity::Load::Cpu(activity::Cpu::default()),
-            activity::Load::Memory(activity::Memory::default()),
-        ];
-        for entry in LOADS {
-            let other = tables.iter().find(|table| table.kind() != entry.name()).unwrap();
-            assert!(entry.works(other, &CpuSet::one(0)).is_err(), "{}", entry.name());
-        }
+        let cache = |blocks| Load::Cache(load::Cache { blocks: Some(blocks), ..load::Cache::default() });
+        assert!(works(&cache(3), &CpuSet::one(0)).is_ok());
+        let refusal = works(&cache(0), &CpuSet::one(0)).err().unwrap();
+        assert_eq!(refusal.reason, "cache: blocks = 0 is out of range");
+        assert_eq!(refusal.hint.as_deref(), Some("use 1 to 65536"));
     }
 }

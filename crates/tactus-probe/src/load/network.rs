@@ -6,70 +6,63 @@ use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tactus_model::CpuSet;
-use tactus_model::activity::Load as Table;
+use tactus_model::catalogue::load::Network;
 use tactus_model::message::Refusal;
-use tactus_model::size::Bytes;
 
-use super::{Load, length, number, pinned, refuse, stranger};
+use super::{length, pinned, refuse};
+use crate::work::{Work, over};
 use crate::sys;
-use crate::worker::{Work, over};
-
-/// The load.
-pub struct Network;
 
 /// What IPv4 leaves of 64 KiB to a datagram.
 const MOST: u64 = 65_507;
 
-impl Load for Network {
-    fn name(&self) -> &'static str {
-        "network"
-    }
-
-    fn works(&self, load: &Table, cpus: &CpuSet) -> Result<Vec<Work>, Refusal> {
-        let Table::Network(table) = load else { return Err(stranger(load)) };
-        let bytes = length(number("network: bytes", table.bytes.unwrap_or(Bytes(1024)).0, MOST)?);
-        loopback().map_err(|error| {
-            let hint = "bring it up: ip link set lo up";
-            refuse(format!("network: nothing can be sent over the loopback ({error})"), hint)
-        })?;
-        let mut works: Vec<Work> = Vec::new();
-        for cpu in cpus.iter() {
-            let (from, to) = ends().map_err(|error| refuse(format!("network: {error}"), ""))?;
-            let receiver: Work =
-                Box::new(move |rounds| over(&format!("its receiver: {}", receive(&from, rounds))));
-            let sender: Work = Box::new(move |_| {
-                let datagram = vec![1; bytes];
-                loop {
-                    match to.send(&datagram) {
-                        // Full queues are what a load is for.
-                        Err(error) if error.raw_os_error() != Some(libc::ENOBUFS) => {
-                            over(&format!("its sender: {error}"));
-                        }
-                        _ => {}
+pub fn works(table: &Network, cpus: &CpuSet) -> Result<Vec<Work>, Refusal> {
+    let bytes = length(table.bytes().0);
+    loopback().map_err(|error| {
+        let hint = "bring it up: ip link set lo up";
+        refuse(format!("network: nothing can be sent over the loopback ({error})"), hint)
+    })?;
+    let mut works: Vec<Work> = Vec::new();
+    for cpu in cpus.iter() {
+        let (from, to) = ends().map_err(|error| refuse(format!("network: {error}"), ""))?;
+        let receiver: Work =
+            Box::new(move |rounds| over(&format!("its receiver: {}", receive(&from, rounds))));
+        let sender: Work = Box::new(move |_| {
+            let datagram = vec![1; bytes];
+            loop {
+                match to.send(&datagram) {
+                    // Full queues are what a load is for.
+                    Err(error) if error.raw_os_error() != Some(libc::ENOBUFS) => {
+                        over(&format!("its sender: {error}"));
                     }
+                    _ => {}
                 }
-            });
-            works.push(pinned(cpu, receiver));
-            works.push(pinned(cpu, sender));
-        }
-        Ok(works)
+            }
+        });
+        works.push(pinned(cpu, receiver));
+        works.push(pinned(cpu, sender));
     }
+    Ok(works)
 }
 
-/// Makes sure that the loopback carries something. Where this environment was made for the probe and
-/// ends with it, it is brought up.
+/// Makes sure that the loopback carries something.
 fn loopback() -> io::Result<()> {
-    let carries = || {
+    with_loopback(|| {
         let (_, to) = ends()?;
         to.send(&[1]).map(|_| ())
-    };
-    carries().or_else(|error| {
+    })
+}
+
+/// What needs the loopback. Where this environment was made for the probe and ends with it, that is
+/// brought up.
+pub fn with_loopback<T>(what: impl Fn() -> io::Result<T>) -> io::Result<T> {
+    what().or_else(|error| {
         // The session is PID 1, and so the whole environment.
         if std::os::unix::process::parent_id() != 1 {
             return Err(error);
         }
         sys::raise_loopback()?;
-        carries()
+        what()
     })
 }
 
@@ -96,15 +89,18 @@ fn receive(from: &UdpSocket, rounds: &AtomicU64) -> io::Error {
 
 #[cfg(test)]
 mod tests {
-    use tactus_model::activity;
+    use tactus_model::catalogue::Load;
+    use tactus_model::size::Bytes;
+
+    use crate::load;
 
     use super::*;
 
     #[test]
     fn a_datagram_is_one_that_the_loopback_can_carry() {
         let works = |bytes| {
-            let table = activity::Network { bytes: Some(Bytes(bytes)) };
-            Network.works(&Table::Network(table), &"0-1".parse().unwrap()).map(|works| works.len())
+            let load = Load::Network(Network { bytes: Some(Bytes(bytes)) });
+            load::works(&load, &"0-1".parse().unwrap()).map(|works| works.len())
         };
         assert!(works(0).is_err());
         assert!(works(MOST + 1).is_err());

@@ -10,53 +10,41 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use tactus_model::CpuSet;
-use tactus_model::activity::{self, Load as Table};
+use tactus_model::catalogue::load::Scheduler;
 use tactus_model::message::Refusal;
 
-use super::Load;
-use crate::worker::{Work, reset_scheduling};
-
-/// The load.
-pub struct Scheduler;
+use super::{length, refuse};
+use crate::work::{Work, reset_scheduling};
 
 /// The most processes of one load.
 const MOST_PROCESSES: u32 = 4_000;
 
-impl Load for Scheduler {
-    fn name(&self) -> &'static str {
-        "scheduler"
-    }
-
-    fn works(&self, load: &Table, cpus: &CpuSet) -> Result<Vec<Work>, Refusal> {
-        let Table::Scheduler(table) = load else {
-            return Err(Refusal { reason: format!("`{}` is not scheduler", load.kind()), hint: None });
-        };
-        let shape = Shape::of(table)?;
-        let mut works: Vec<Work> = Vec::new();
-        for _ in 0..shape.groups {
-            let ends = (0..shape.pairs)
-                .map(|_| shape.ends())
-                .collect::<io::Result<Vec<_>>>()
-                .map_err(|error| no_ends(&error))?;
-            let (inputs, outputs): (Vec<_>, Vec<_>) = ends.into_iter().unzip();
-            let outputs = Rc::new(outputs);
-            for input in inputs {
-                let cpus = cpus.clone();
-                works.push(Box::new(move |rounds| {
-                    reset_scheduling(&cpus);
-                    receive(&input, shape.size, rounds);
-                }));
-            }
-            for _ in 0..shape.pairs {
-                let (cpus, outputs) = (cpus.clone(), Rc::clone(&outputs));
-                works.push(Box::new(move |_| {
-                    reset_scheduling(&cpus);
-                    send(&outputs, shape.size);
-                }));
-            }
+pub fn works(table: &Scheduler, cpus: &CpuSet) -> Result<Vec<Work>, Refusal> {
+    let shape = Shape::of(table)?;
+    let mut works: Vec<Work> = Vec::new();
+    for _ in 0..shape.groups {
+        let ends = (0..shape.pairs)
+            .map(|_| shape.ends())
+            .collect::<io::Result<Vec<_>>>()
+            .map_err(|error| no_ends(&error))?;
+        let (inputs, outputs): (Vec<_>, Vec<_>) = ends.into_iter().unzip();
+        let outputs = Rc::new(outputs);
+        for input in inputs {
+            let cpus = cpus.clone();
+            works.push(Box::new(move |rounds| {
+                reset_scheduling(&cpus);
+                receive(&input, shape.size, rounds);
+            }));
         }
-        Ok(works)
+        for _ in 0..shape.pairs {
+            let (cpus, outputs) = (cpus.clone(), Rc::clone(&outputs));
+            works.push(Box::new(move |_| {
+                reset_scheduling(&cpus);
+                send(&outputs, shape.size);
+            }));
+        }
     }
+    Ok(works)
 }
 
 fn no_ends(error: &io::Error) -> Refusal {
@@ -75,25 +63,16 @@ struct Shape {
 }
 
 impl Shape {
-    fn of(table: &activity::Scheduler) -> Result<Self, Refusal> {
-        let (groups, pairs) = (table.groups.unwrap_or(2), table.pairs.unwrap_or(10));
-        let size = table.size.unwrap_or(100);
+    fn of(table: &Scheduler) -> Result<Self, Refusal> {
+        let (groups, pairs) = (table.groups(), table.pairs());
         let processes = (u64::from(groups) * u64::from(pairs)).saturating_mul(2);
-        let wrong = if groups == 0 || pairs == 0 || processes > u64::from(MOST_PROCESSES) {
-            Some(format!(
+        if processes > u64::from(MOST_PROCESSES) {
+            let reason = format!(
                 "scheduler: {groups} groups of {pairs} pairs are {processes} processes; use 2 to {MOST_PROCESSES}"
-            ))
-        } else if !(1..=65_536).contains(&size) {
-            Some(format!("scheduler: messages of {size} bytes; use 1 to 65536"))
-        } else {
-            None
-        };
-        match wrong {
-            Some(reason) => Err(Refusal { reason, hint: None }),
-            None => {
-                Ok(Self { groups, pairs, size: usize::try_from(size).unwrap_or(100), pipes: table.pipes })
-            }
+            );
+            return Err(refuse(reason, ""));
         }
+        Ok(Self { groups, pairs, size: length(table.size().into()), pipes: table.pipes })
     }
 
     /// A reading and a writing end.
@@ -137,23 +116,23 @@ mod tests {
 
     #[test]
     fn every_pair_of_every_group_is_two_processes() {
-        let table = activity::Scheduler { groups: Some(3), pairs: Some(4), ..activity::Scheduler::default() };
-        let works = Scheduler.works(&Table::Scheduler(table), &CpuSet::one(0)).unwrap();
+        let table = Scheduler { groups: Some(3), pairs: Some(4), ..Scheduler::default() };
+        let works = works(&table, &CpuSet::one(0)).unwrap();
         assert_eq!(works.len(), 24);
     }
 
     #[test]
     fn a_size_or_number_without_sense_is_refused() {
-        let none = activity::Scheduler { groups: Some(0), ..activity::Scheduler::default() };
-        assert!(Shape::of(&none).is_err());
-        let many = activity::Scheduler {
+        let none = Scheduler { groups: Some(0), ..Scheduler::default() };
+        assert!(none.check().is_err());
+        let many = Scheduler {
             groups: Some(u32::MAX),
             pairs: Some(u32::MAX),
-            ..activity::Scheduler::default()
+            ..Scheduler::default()
         };
-        assert!(Shape::of(&many).is_err());
-        let empty = activity::Scheduler { size: Some(0), ..activity::Scheduler::default() };
-        assert!(Shape::of(&empty).is_err());
+        assert!(many.check().is_err() && Shape::of(&many).is_err());
+        let empty = Scheduler { size: Some(0), ..Scheduler::default() };
+        assert!(empty.check().is_err());
     }
 
     #[test]

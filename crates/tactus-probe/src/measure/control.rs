@@ -11,8 +11,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use tactus_model::activity::Policy;
 use tactus_model::message::{Control, Note, NoteKind, Refusal};
+use tactus_model::scheduling::Policy;
 
 use super::lane::{Lane, Order, Run};
 use super::ring::Sample;

@@ -8,13 +8,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tactus_model::activity::Fault;
+use tactus_model::catalogue::Fault;
 use tactus_model::message::{Activity, Control, Note, Refusal, What};
 use tactus_model::{CpuSet, Nanos};
 
 use super::control::{deadline_note, no_control};
 use super::lane::{Lane, Order, Run};
 use crate::sys;
+use crate::work::Pace;
 use crate::worker::{Ended, Worker};
 
 /// Rounds until a thread is said not to have seen it: others disturb, too.
@@ -105,7 +106,7 @@ fn start(fault: &Fault, cpus: &CpuSet, above: u32) -> Result<Worker, Refusal> {
         return Err(Refusal { reason, hint: Some("use block or hog as the control".into()) });
     }
     let what = What::Fault(fault.clone());
-    let mut worker = Worker::start(&Activity::new(0, cpus.clone(), what), above)?;
+    let mut worker = Worker::start(&Activity::new(0, cpus.clone(), what), above, Pace::default())?;
     worker.go().map_err(|reason| Refusal { reason, hint: None })?;
     Ok(worker)
 }
@@ -143,7 +144,7 @@ const fn is_proven(injected: u64, seen: u64, noise: u64) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use tactus_model::activity::{Hog, Overcommit};
+    use tactus_model::catalogue::fault::{Hog, Overcommit};
     use tactus_model::message::NoteKind;
 
     use super::*;

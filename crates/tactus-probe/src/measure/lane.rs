@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::thread::futex;
-use tactus_model::activity::Policy;
+use tactus_model::scheduling::Policy;
 use tactus_model::series::SeriesKey;
 
 use super::gaps::GapHistogram;

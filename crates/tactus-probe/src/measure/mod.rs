@@ -9,11 +9,9 @@ pub mod lane;
 pub mod refuse;
 pub mod ring;
 pub mod series;
-pub mod spin;
 pub mod thread;
-pub mod timer;
 
-use tactus_model::activity::Measure;
+use tactus_model::catalogue::{Measure, OutOfRange};
 use tactus_model::message::{Note, Refusal};
 
 use lane::{Lane, Run};
@@ -42,7 +40,7 @@ pub trait Measurement: Sync {
     /// What it asks for.
     ///
     /// # Errors
-    /// When a parameter is out of its range.
+    /// When the table is that of another measurement.
     fn wanted(&self, measure: &Measure) -> Result<Wanted, Refusal>;
 
     /// Whether its threads need the counts of [`gaps`].
@@ -60,15 +58,30 @@ pub trait Measurement: Sync {
     fn run(&self, lane: &Lane, run: Run);
 }
 
-/// Every measurement of this probe.
-pub static MEASUREMENTS: &[&dyn Measurement] = &[&timer::Timer, &spin::Spin];
+/// The measurements among the files of this directory.
+macro_rules! measurements {
+    ($($file:ident::$name:ident),+) => {
+        $(mod $file;)+
+
+        /// Every measurement of this probe.
+        pub static MEASUREMENTS: &[&dyn Measurement] = &[$(&$file::$name),+];
+    };
+}
+
+measurements! { timer::Timer, spin::Spin }
 
 /// The measurement of a plan's table.
 pub fn find(measure: &Measure) -> Option<&'static dyn Measurement> {
     MEASUREMENTS.iter().copied().find(|entry| entry.name() == measure.kind())
 }
 
-/// A refusal of a parameter.
-pub fn out_of_range(what: &str, hint: &str) -> Refusal {
-    Refusal { reason: what.to_owned(), hint: Some(hint.to_owned()) }
+/// What a measurement says to the table of another one.
+fn stranger(measure: &Measure) -> Refusal {
+    let reason = format!("`{}` is the table of another measurement", measure.kind());
+    Refusal { reason, hint: Some("this is a fault of tactus".into()) }
+}
+
+/// A refusal of a parameter of the word `kind`.
+pub fn out_of_range(kind: &str, error: &OutOfRange) -> Refusal {
+    Refusal { reason: format!("{kind}: {error}"), hint: Some(error.hint()) }
 }

@@ -5,8 +5,8 @@ use std::io;
 
 use rustix::process::{Resource, getrlimit};
 use tactus_model::CpuSet;
-use tactus_model::activity::Policy;
 use tactus_model::message::Refusal;
+use tactus_model::scheduling::Policy;
 
 use crate::sys;
 

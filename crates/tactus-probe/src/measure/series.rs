@@ -193,7 +193,7 @@ impl Series {
 
 #[cfg(test)]
 mod tests {
-    use tactus_model::activity::Policy;
+    use tactus_model::scheduling::Policy;
 
     use super::super::gaps::GapHistogram;
     use super::super::lane::Spec;

@@ -7,12 +7,12 @@
 
 use std::sync::atomic::Ordering;
 
-use tactus_model::activity::Measure;
+use tactus_model::catalogue::{Measure, measure};
 use tactus_model::message::{Note, Refusal};
 
 use super::lane::{Lane, Run};
 use super::ring::Sample;
-use super::{Measurement, Wanted, out_of_range};
+use super::{Measurement, Wanted, stranger};
 use crate::clock::{Scale, Source};
 use crate::sys;
 
@@ -28,7 +28,7 @@ pub struct Spin;
 
 impl Measurement for Spin {
     fn name(&self) -> &'static str {
-        "spin"
+        measure::Spin::NAME
     }
 
     fn kind(&self) -> &'static str {
@@ -41,19 +41,9 @@ impl Measurement for Spin {
 
     fn wanted(&self, measure: &Measure) -> Result<Wanted, Refusal> {
         let Measure::Spin(spin) = measure else {
-            return Err(out_of_range(
-                "the job names another measurement than spin",
-                "this is a fault of tactus",
-            ));
+            return Err(stranger(measure));
         };
-        let busy = spin.busy.unwrap_or(USUAL_BUSY);
-        if !(1..=100).contains(&busy) {
-            return Err(out_of_range(
-                &format!("busy = {busy} is not a part of a second"),
-                "use 1 to 100 (per cent)",
-            ));
-        }
-        Ok(Wanted { threads: 1, periodic: false, limit_ns: None, busy })
+        Ok(Wanted { threads: 1, periodic: false, limit_ns: None, busy: spin.busy() })
     }
 
     fn notes(&self, measure: &Measure) -> Vec<Note> {
@@ -118,15 +108,13 @@ fn poll(lane: &Lane, run: Run, scale: Scale, read: impl Fn() -> u64) {
 
 #[cfg(test)]
 mod tests {
-    use tactus_model::activity;
-
     use super::*;
 
     #[test]
     fn a_part_of_a_second_that_is_none_is_refused() {
-        let spin = |busy| Measure::Spin(activity::Spin { busy });
-        assert_eq!(Spin.wanted(&spin(None)).unwrap().busy, 95);
-        assert!(Spin.wanted(&spin(Some(0))).is_err());
-        assert!(Spin.wanted(&spin(Some(101))).is_err());
+        let spin = |busy| Measure::Spin(measure::Spin { busy });
+        assert_eq!(Spin.wanted(&spin(None)).unwrap().busy, USUAL_BUSY);
+        assert!(spin(Some(0)).check().is_err());
+        assert!(spin(Some(101)).check().is_err());
     }
 }

@@ -8,8 +8,8 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
 use tactus_model::CpuSet;
-use tactus_model::activity::Policy;
 use tactus_model::message::Refusal;
+use tactus_model::scheduling::Policy;
 
 use super::lane::{Lane, Order};
 use super::{Measurement, refuse};

@@ -3,13 +3,13 @@
 
 use std::sync::atomic::Ordering;
 
-use tactus_model::activity::Measure;
+use tactus_model::catalogue::{Measure, measure};
 use tactus_model::latency::swallowed;
 use tactus_model::message::Refusal;
 
 use super::lane::{Lane, Run};
 use super::ring::Sample;
-use super::{Measurement, Wanted, out_of_range};
+use super::{Measurement, Wanted, stranger};
 use crate::sys;
 
 /// The measurement.
@@ -17,7 +17,7 @@ pub struct Timer;
 
 impl Measurement for Timer {
     fn name(&self) -> &'static str {
-        "timer"
+        measure::Timer::NAME
     }
 
     fn kind(&self) -> &'static str {
@@ -26,16 +26,9 @@ impl Measurement for Timer {
 
     fn wanted(&self, measure: &Measure) -> Result<Wanted, Refusal> {
         let Measure::Timer(timer) = measure else {
-            return Err(out_of_range(
-                "the job names another measurement than timer",
-                "this is a fault of tactus",
-            ));
+            return Err(stranger(measure));
         };
-        let threads = timer.threads.unwrap_or(1);
-        if !(1..=64).contains(&threads) {
-            return Err(out_of_range(&format!("threads = {threads} per CPU is out of range"), "use 1 to 64"));
-        }
-        Ok(Wanted { threads, periodic: true, limit_ns: timer.break_at.map(|limit| limit.0), busy: 0 })
+        Ok(Wanted { threads: timer.threads(), periodic: true, limit_ns: timer.break_at.map(|limit| limit.0), busy: 0 })
     }
 
     fn run(&self, lane: &Lane, run: Run) {

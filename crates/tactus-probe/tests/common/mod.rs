@@ -7,9 +7,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tactus_model::CpuSet;
-use tactus_model::activity::{Measure, Policy, Spin, Timer};
+use tactus_model::catalogue::Measure;
+use tactus_model::catalogue::measure::{Spin, Timer};
 use tactus_model::facts::Facts;
 use tactus_model::message::{Activity, Done, FromProbe, Hello, Job, Note, Refusal, ToProbe, What};
+use tactus_model::scheduling::Policy;
 use tactus_model::wire::{Decoder, Encoder, Item};
 
 /// The program under test.

@@ -5,8 +5,9 @@ mod junit;
 mod markdown;
 mod text;
 
-use tactus_model::finding::{Audit, By, Severity, State};
+use tactus_model::finding::Audit;
 
+pub use crate::row::{intended, summary};
 pub use json::{AuditDocument, document};
 pub use junit::junit;
 pub use markdown::markdown;
@@ -19,42 +20,4 @@ pub struct Audited<'a> {
     pub environment: &'a str,
     /// What was found.
     pub audit: &'a Audit,
-}
-
-/// "4 blockers, 12 major, 9 minor, 3 info; 23 ok, 30 unknowable, 4 unreadable, 40 not applicable".
-#[must_use]
-pub fn summary(audit: &Audit) -> String {
-    let mut found = Vec::new();
-    for severity in [Severity::Blocker, Severity::Major, Severity::Minor, Severity::Info] {
-        let count = audit.found().filter(|finding| finding.severity == severity).count();
-        let plural = if severity == Severity::Blocker && count != 1 { "s" } else { "" };
-        if count > 0 {
-            found.push(format!("{count} {severity}{plural}"));
-        }
-    }
-    let found = if found.is_empty() { "nothing found".into() } else { found.join(", ") };
-    let others: Vec<String> = [State::Ok, State::Unknowable, State::Unreadable, State::NotApplicable]
-        .into_iter()
-        .map(|state| (audit.count(state), state))
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, state)| format!("{count} {state}"))
-        .collect();
-    if others.is_empty() { found } else { format!("{found}; {}", others.join(", ")) }
-}
-
-/// "real-time CPUs 2-7 (isolated at boot), housekeeping 0-1".
-#[must_use]
-pub fn intended(audit: &Audit) -> String {
-    let isolation = &audit.isolation;
-    let by = match isolation.by {
-        By::Asked => "as asked",
-        By::Boot => "isolated at boot",
-        By::Assumed => "assumed: --isolate says otherwise",
-    };
-    let none = |cpus: &tactus_model::CpuSet| if cpus.is_empty() { "none".into() } else { cpus.to_string() };
-    format!(
-        "real-time CPUs {} ({by}), housekeeping {}",
-        none(&isolation.isolated),
-        none(&isolation.housekeeping)
-    )
 }

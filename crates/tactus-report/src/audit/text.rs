@@ -3,7 +3,8 @@
 use tactus_model::finding::{Finding, Severity, State};
 
 use super::{Audited, intended, summary};
-use crate::render::text::{Page, Style, Tone};
+use crate::part::Tone;
+use crate::render::text::{Page, Style};
 use crate::units::clean;
 
 /// How much is printed.
@@ -23,7 +24,7 @@ const INDENT: &str = "          ";
 /// Audits for a terminal: findings by family, worst first, and the summary last.
 #[must_use]
 pub fn text(audits: &[Audited<'_>], detail: Detail, style: Style) -> String {
-    let mut page = Page { style, out: String::new() };
+    let mut page = Page::new(style);
     for (n, audited) in audits.iter().enumerate() {
         if n > 0 {
             page.gap();

@@ -7,7 +7,7 @@ use super::axis::{Frame, Swatch};
 use super::canvas::{Canvas, Figure, Hover, Spot, WIDTH, name, tenth};
 use super::scale::{Scale, count_label, us, us_label};
 use super::theme::{SERIES, dashed, series};
-use crate::analysis::{Bins, distribution};
+use crate::stats::{Bins, distribution};
 use crate::units::{clean, count, latency};
 
 /// Draws the distributions of up to twice [`SERIES`] rows; the second half is dashed.

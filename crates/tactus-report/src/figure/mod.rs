@@ -2,17 +2,17 @@
 //! something ([`theme`]) and shown either in a page that is light or dark, or on their own.
 
 mod axis;
+mod bars;
 mod canvas;
 mod histogram;
 mod over_time;
 mod per_core;
 mod scale;
-mod separation;
-mod set;
 mod theme;
 
-pub use canvas::{Figure, Hover, Spot};
+pub use bars::{Bar, Panel, bars};
+pub use canvas::{Anchor, Canvas, Figure, Hover, Spot, WIDTH};
 pub use histogram::histograms;
 pub use over_time::{Lines, Reference, over_time};
-pub use set::{EnvironmentFigures, environments, of_page, requested};
-pub use theme::{standalone, themed};
+pub use per_core::per_core;
+pub use theme::{MARK, MUTED, SERIES, series, standalone, themed};

@@ -7,7 +7,7 @@ use super::axis::{Frame, Swatch};
 use super::canvas::{Canvas, Figure, Hover, Spot, WIDTH, name, tenth};
 use super::scale::{Scale, plain, time_unit, us, us_label};
 use super::theme::{dashed, series};
-use crate::analysis::{Bin, Timeline, timeline};
+use crate::stats::{Bin, Timeline, timeline};
 use crate::units::{clean, duration, latency, latency_or_none};
 
 /// Most stretches of time in a picture.

@@ -8,7 +8,7 @@ use tactus_model::outcome::{LatencyOutcome, Outcome};
 
 use super::canvas::Figure;
 use super::histogram::{histograms, name_of_all};
-use crate::analysis::left_out;
+use crate::row::left_out;
 use crate::units::clean;
 
 /// CPUs in one figure: more than colours and dashes tell apart.

@@ -4,24 +4,25 @@
 use plotters::style::RGBColor;
 
 /// Text and axes.
-pub(super) const INK: RGBColor = RGBColor(1, 1, 1);
+pub const INK: RGBColor = RGBColor(1, 1, 1);
 /// Less important text.
-pub(super) const MUTED: RGBColor = RGBColor(1, 1, 2);
+pub const MUTED: RGBColor = RGBColor(1, 1, 2);
 /// Grid lines.
-pub(super) const GRID: RGBColor = RGBColor(1, 1, 3);
+pub const GRID: RGBColor = RGBColor(1, 1, 3);
 /// A reference line: published, required.
-pub(super) const MARK: RGBColor = RGBColor(1, 1, 4);
+pub const MARK: RGBColor = RGBColor(1, 1, 4);
 
 /// How many series a figure can tell apart.
 pub const SERIES: usize = 4;
 
 /// The solid colour of a series.
-pub(super) fn series(n: usize) -> RGBColor {
+#[must_use]
+pub fn series(n: usize) -> RGBColor {
     RGBColor(2, 2, number(n))
 }
 
 /// The same, as a dashed line.
-pub(super) fn dashed(n: usize) -> RGBColor {
+pub fn dashed(n: usize) -> RGBColor {
     RGBColor(2, 3, number(n))
 }
 

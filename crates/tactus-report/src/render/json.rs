@@ -3,7 +3,7 @@
 use tactus_model::bundle::Contents;
 
 use super::RenderError;
-use crate::analysis::document;
+use crate::document;
 
 /// The document as indented JSON.
 ///

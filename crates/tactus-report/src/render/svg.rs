@@ -4,8 +4,9 @@ use std::fmt::Write;
 
 use tactus_model::bundle::Contents;
 
-use crate::figure::{Figure, environments, of_page, requested, standalone};
+use crate::figure::{Figure, standalone};
 use crate::units::clean;
+use crate::walkthrough::figures;
 
 /// Distance of the figures from the edge.
 const MARGIN: u32 = 20;
@@ -24,7 +25,7 @@ pub struct Drawing {
     pub height: u32,
 }
 
-/// The figures of the plan's pages, its other figures, then those of every environment.
+/// The figures of the plan's pages, then those of the sections.
 #[must_use]
 pub fn render(contents: &Contents) -> String {
     draw(contents).svg
@@ -33,10 +34,7 @@ pub fn render(contents: &Contents) -> String {
 /// As [`render`], with the size.
 #[must_use]
 pub fn draw(contents: &Contents) -> Drawing {
-    let mut figures: Vec<Figure> =
-        contents.plan.page.iter().flat_map(|page| of_page(contents, page)).collect();
-    figures.extend(requested(contents));
-    figures.extend(environments(contents).into_iter().flat_map(|own| own.figures));
+    let figures = figures(contents);
     let width = figures.iter().map(|figure| figure.width).max().unwrap_or(900) + 2 * MARGIN;
     let height = TITLE + figures.iter().map(|figure| figure.height + HEADING + MARGIN).sum::<u32>() + MARGIN;
     let mut svg = format!(

@@ -9,13 +9,17 @@ use std::sync::OnceLock;
 
 use serde_json::{Value, json};
 use tactus_model::bundle::{Contents, FORMAT, Machine, Manifest, Row, RowResult};
+use tactus_model::catalogue::measure::Os;
+use tactus_model::catalogue::{Item, Measure};
 use tactus_model::event::RunStatus;
 use tactus_model::facts::Facts;
 use tactus_model::histograms::{Folding, Place};
 use tactus_model::latency::{Latency, Totals, swallowed};
 use tactus_model::message::{Control, Note, Outlier, ThreadCounters};
 use tactus_model::number::{float, whole};
-use tactus_model::outcome::{Ending, LatencyOutcome, Outcome, RowEnd, SeriesResult};
+use tactus_model::outcome::{
+    Better, Ending, LatencyOutcome, Outcome, Repeats, RowEnd, SeriesResult, Unit, ValueResult,
+};
 use tactus_model::plan::{Compare, Environment, Figure, FigureKind, Plan, Reference, Require, Scenario};
 use tactus_model::series::SeriesKey;
 use tactus_model::ticks::{TickScalars, Ticks};
@@ -497,5 +501,88 @@ fn make_day() -> Contents {
         with: "host, loaded".into(),
         claim: None,
     });
+    contents
+}
+
+/// The JSON document without its scenarios: a line for each entry of each section, key by key in its order.
+pub fn sections(document: &tactus_model::document::Document) -> String {
+    let json = serde_json::to_string(document).expect("a document is JSON");
+    let all: serde_json::Map<String, Value> = serde_json::from_str(&json).expect("it is an object");
+    let mut lines = Vec::new();
+    for (key, value) in all.iter().filter(|(key, _)| *key != "scenarios") {
+        let inner = value.get("cells").or(Some(value)).and_then(Value::as_array);
+        let whole = vec![value.clone()];
+        lines.extend(inner.unwrap_or(&whole).iter().map(|entry| format!("{key}: {entry}")));
+    }
+    lines.join("\n")
+}
+
+/// An item of a measurement that yields values.
+pub const fn item(name: &'static str, unit: Unit, better: Better) -> Item {
+    Item { name, unit, better, about: "" }
+}
+
+/// A row of values: each item with its median; the repeats lie evenly around it.
+pub fn valued(mut result: RowResult, evidence: Evidence, items: &[(Item, f64)]) -> Row {
+    let value = |(item, median): &(Item, f64)| {
+        let kept = (0..41_u32).map(|n| median * (1.0 + (f64::from(n) - 20.0) / 400.0)).collect();
+        let mut repeats = Repeats { kept, dropped: 3, batch: 1_000 };
+        ValueResult::of(item, &mut repeats).expect("it has repeats")
+    };
+    result.measurement = Measure::Os(Os::default());
+    result.outcome = Outcome::Values(items.iter().map(value).collect());
+    result.evidence = Some(evidence);
+    result.end(Ending::complete());
+    result.measured_ns = result.planned_ns;
+    Row::of(result)
+}
+
+/// What system calls cost on a host, in a container and in an emulated guest, beside published figures; and the
+/// latencies of that host.
+pub fn overheads() -> Contents {
+    let mut contents = empty();
+    contents.plan.title = Some("What the operating system costs".into());
+    contents.manifest.plan = "overheads".into();
+    let items = |factor: f64| {
+        [
+            (item("system call", Unit::Ns, Better::Lower), 112.0 * factor),
+            (item("signal handler", Unit::Us, Better::Lower), 1.74 * factor),
+            (item("AF_UNIX bandwidth", Unit::MegabytesPerSecond, Better::Higher), 5_210.0 / factor),
+        ]
+    };
+    let kinds = [
+        ("host", Evidence::BareMetal, 1.0),
+        ("podman", Evidence::BareMetal, 1.01),
+        ("qemu", Evidence::Emulated, 31.0),
+    ];
+    for (kind, evidence, factor) in kinds {
+        contents.plan.environment.insert(kind.into(), environment(kind));
+        let name = format!("{kind}, services");
+        let mut result = planned(&name, kind, kind, Vec::new());
+        let bound = |text: &str| text.parse().expect("a quantity");
+        result.require = Some(Require {
+            values: BTreeMap::from([
+                ("signal handler".into(), bound("1.75us")),
+                ("AF_UNIX bandwidth".into(), bound("2GB/s")),
+            ]),
+            ..Require::default()
+        });
+        contents.rows.push(valued(result, evidence, &items(factor)));
+    }
+    for (item, value) in [("signal handler", "3.48us"), ("AF_UNIX bandwidth", "1.1GB/s")] {
+        contents.plan.reference.push(Reference {
+            scenario: "podman, services".into(),
+            item: Some(item.into()),
+            value: Some(value.parse().expect("a quantity")),
+            source: "table 4".into(),
+            ..Reference::default()
+        });
+    }
+    let span = Span { ticks: 4, samples: 1_000, per_interval: 1, series: 1 };
+    let timer = planned("host, idle", "host", "host", Vec::new());
+    contents.rows.push(measured(timer, Evidence::BareMetal, Shape::IDLE, span, 5));
+    let mut refused = planned("oci, services", "oci", "oci", Vec::new());
+    refused.outcome = Outcome::Values(Vec::new());
+    contents.rows.push(unmeasured(refused, RowEnd::Unavailable, "neither crun nor runc is installed"));
     contents
 }

@@ -8,7 +8,7 @@ use tactus_model::plan::{OTHER_STATE, Plan, Scenario};
 use tactus_system::System;
 use tactus_tune::profile;
 
-use super::{PlanError, Source, peer, results};
+use super::{PlanError, Source, bounds, peer, results};
 
 /// The shortest and longest time between two wake-ups, in ns.
 const INTERVAL_NS: std::ops::RangeInclusive<u64> = 10_000..=60_000_000_000;
@@ -207,6 +207,7 @@ fn values(scenario: &Scenario, path: &str, source: &Source) -> Result<(), PlanEr
             return Err(source.error(&key, format!("{priority} is not a real-time priority"), "use 1 to 99"));
         }
     }
+    bounds::scenario(scenario, path, source)?;
     if scenario.duration.is_some_and(|duration| duration.0 == 0) {
         return Err(source.error(
             &format!("{path}.duration"),
@@ -310,6 +311,7 @@ fn separation(plan: &Plan, names: &mut BTreeSet<String>, source: &Source) -> Res
         }
     }
     names.extend(super::separation::AT_REST.map(str::to_owned));
+    bounds::disturbances(&separation.disturb, source)?;
     for (at, disturbance) in separation.disturb.iter().enumerate() {
         let Some(what) = disturbance.kind() else {
             return Err(source.error(

@@ -1,7 +1,8 @@
 //! The plan for a machine that nobody wrote one for.
 
 use tactus_model::Nanos;
-use tactus_model::activity::{Load, Scheduler};
+use tactus_model::catalogue::Load;
+use tactus_model::catalogue::load::Scheduler;
 use tactus_model::plan::{Compare, Environment, Placed, Plan, Scenario};
 
 use tactus_environment::{self as environment, Usable};

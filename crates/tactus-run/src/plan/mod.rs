@@ -1,5 +1,6 @@
 //! From what the user wrote to what this machine can do: parse, check, resolve.
 
+mod bounds;
 mod check;
 mod default_plan;
 mod error;

@@ -1,32 +1,10 @@
-//! Environments that lie inside others: whose CPUs they measure on, and which programs they need there.
-
-use std::collections::BTreeMap;
+//! Environments that lie inside others: which programs they need there.
 
 use tactus_environment::{self as environment, ENVIRONMENTS, Environment, Usable};
-use tactus_model::CpuSet;
-use tactus_model::message::What;
 use tactus_model::plan::{self, Plan};
 use tactus_system::System;
 
-use super::resolved::{ResolvedActivity, ResolvedEnvironment};
-
-/// CPUs inside `environment` that the activities measure, in it or in what lies inside it.
-pub(super) fn measured_in(
-    environment: &str,
-    activities: &[ResolvedActivity],
-    environments: &BTreeMap<String, ResolvedEnvironment>,
-) -> CpuSet {
-    let own = activities
-        .iter()
-        .filter(|a| a.environment == environment && matches!(a.activity.what, What::Measure { .. }))
-        .fold(CpuSet::default(), |all, a| all.or(&a.activity.cpus));
-    let within = environments.iter().filter(|(_, e)| e.spec.inside.as_deref() == Some(environment));
-    within.fold(own, |all, (name, inner)| {
-        let measured = measured_in(name, activities, environments);
-        let cpus = inner.near.cpus.iter().filter(|(cpu, _)| measured.contains(*cpu));
-        all.or(&cpus.map(|(_, around)| *around).collect())
-    })
-}
+use super::resolved::ResolvedEnvironment;
 
 /// The option of an environment that is made of files of this machine.
 const PROGRAMS: &str = "programs";

@@ -1,6 +1,6 @@
 //! An activity and the environment at its other end.
 
-use tactus_model::catalogue::{self, Family, PeerKey, Word};
+use tactus_model::catalogue::{Entry, PeerKey};
 use tactus_model::plan::{Activity, Plan};
 
 use super::{PlanError, Source};
@@ -15,19 +15,18 @@ pub(super) fn check(plan: &Plan, activity: &Activity, path: &str, source: &Sourc
 }
 
 /// The entry of what an activity does.
-fn word(activity: &Activity) -> Option<&'static Word> {
-    let (family, kind) = match (&activity.measure, &activity.load, &activity.fault) {
-        (Some(measure), ..) => (Family::Measurement, measure.kind()),
-        (_, Some(load), _) => (Family::Load, load.kind()),
-        (.., Some(fault)) => (Family::Fault, fault.kind()),
-        _ => return None,
-    };
-    catalogue::WORDS.iter().find(|word| word.family == family && word.name == kind)
+fn word(activity: &Activity) -> Option<&'static Entry> {
+    match (&activity.measure, &activity.load, &activity.fault) {
+        (Some(measure), ..) => Some(measure.entry()),
+        (_, Some(load), _) => Some(load.entry()),
+        (.., Some(fault)) => Some(fault.entry()),
+        _ => None,
+    }
 }
 
 fn taken(
     plan: &Plan,
-    word: &Word,
+    word: &Entry,
     activity: &Activity,
     path: &str,
     source: &Source,
@@ -53,7 +52,9 @@ fn taken(
 
 #[cfg(test)]
 mod tests {
-    use tactus_model::activity::{Cpu, Load};
+    use tactus_model::catalogue::Family;
+    use tactus_model::catalogue::Load;
+    use tactus_model::catalogue::load::Cpu;
     use tactus_model::plan::Environment;
 
     use super::*;
@@ -61,16 +62,9 @@ mod tests {
     fn complaint(peer: Option<PeerKey>, to: Option<&str>, from: Option<&str>) -> Option<(String, String)> {
         let mut plan = Plan::default();
         plan.environment.insert("guest-2".into(), Environment::default());
-        let known = catalogue::word("cpu").unwrap();
-        let word = Word {
-            name: "sender",
-            family: known.family,
-            summary: "",
-            text: "",
-            yields: None,
-            items: &[],
-            peer,
-        };
+        let (parameters, items) = (&[][..], &[][..]);
+        let word =
+            Entry { name: "sender", family: Family::Load, summary: "", text: "", parameters, items, peer };
         let activity = Activity {
             load: Some(Load::Cpu(Cpu::default())),
             to: to.map(str::to_owned),

@@ -12,9 +12,9 @@ use tactus_model::topology::Topology;
 use tactus_system::System;
 
 use super::filter::chosen;
-use super::resolved::{Choices, Resolved, ResolvedEnvironment, RowPlan};
+use super::resolved::{Choices, Resolved, ResolvedEnvironment, RowPlan, measured_in};
 use super::serialize::written;
-use super::{PlanError, Source, nesting, separation};
+use super::{PlanError, Source, separation};
 
 /// Resolves a checked plan.
 ///
@@ -45,7 +45,7 @@ pub fn resolve(
     let mut measured = CpuSet::default();
     let activities: Vec<_> = scenarios.iter().flat_map(|scenario| &scenario.activities).cloned().collect();
     let measuring: Vec<CpuSet> =
-        environments.keys().map(|name| nesting::measured_in(name, &activities, &environments)).collect();
+        environments.keys().map(|name| measured_in(name, &activities, &environments)).collect();
     for (environment, inside) in environments.values_mut().zip(measuring) {
         let rest = environment.layout.inside().minus(&inside);
         environment.housekeeping = if rest.is_empty() { environment.layout.inside() } else { rest };

@@ -5,13 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use tactus_environment::{Environment, Layout};
 use tactus_model::bundle::{Asked, Present, RowResult};
 use tactus_model::control::ControlBy;
-use tactus_model::message::{Activity, Peer};
+use tactus_model::message::{Activity, Peer, What};
 use tactus_model::partition::Partition;
 use tactus_model::plan::{self, Plan, Require};
 use tactus_model::topology::Topology;
 use tactus_model::{CpuSet, Nanos};
-
-use super::nesting;
 
 /// What the user said on the command line.
 #[derive(Clone, Debug, Default)]
@@ -151,7 +149,7 @@ impl Resolved {
     /// The same for some activities.
     #[must_use]
     pub fn measured_by(&self, activities: &[ResolvedActivity], environment: &str) -> CpuSet {
-        nesting::measured_in(environment, activities, &self.environments)
+        measured_in(environment, activities, &self.environments)
     }
 
     /// The environments that a scenario needs up: those that it is performed in, and their peers. What is around
@@ -180,4 +178,22 @@ impl Resolved {
     pub fn expected_ns(&self) -> u64 {
         self.scenarios.iter().filter(|s| s.skip.is_none() && !s.kept).map(|s| s.duration_ns).sum()
     }
+}
+
+/// CPUs inside `environment` that the activities measure, in it or in what lies inside it.
+pub(super) fn measured_in(
+    environment: &str,
+    activities: &[ResolvedActivity],
+    environments: &BTreeMap<String, ResolvedEnvironment>,
+) -> CpuSet {
+    let own = activities
+        .iter()
+        .filter(|a| a.environment == environment && matches!(a.activity.what, What::Measure { .. }))
+        .fold(CpuSet::default(), |all, a| all.or(&a.activity.cpus));
+    let within = environments.iter().filter(|(_, e)| e.spec.inside.as_deref() == Some(environment));
+    within.fold(own, |all, (name, inner)| {
+        let measured = measured_in(name, activities, environments);
+        let cpus = inner.near.cpus.iter().filter(|(cpu, _)| measured.contains(*cpu));
+        all.or(&cpus.map(|(_, around)| *around).collect())
+    })
 }

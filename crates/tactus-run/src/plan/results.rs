@@ -1,8 +1,9 @@
 //! What a plan says of results must fit what its scenarios yield: bounds and published figures of latencies belong
 //! to measurements of latency, those of values name an item and a unit of it.
 
-use tactus_model::activity::{Measure, Timer};
-use tactus_model::catalogue::{self, Item};
+use tactus_model::catalogue::Item;
+use tactus_model::catalogue::Measure;
+use tactus_model::catalogue::measure::Timer;
 use tactus_model::outcome::{Quantity, Yields};
 use tactus_model::plan::{Plan, Reference, Require, Scenario};
 
@@ -40,10 +41,9 @@ impl Measured {
             scenario.measurement.as_ref().or(plan.defaults.measurement.as_ref()).unwrap_or(&default);
         let full = scenario.activity.iter().filter_map(|activity| activity.measure.as_ref());
         let all: Vec<&Measure> = if scenario.activity.is_empty() { vec![shorthand] } else { full.collect() };
-        let words = all.iter().filter_map(|measure| catalogue::measurement(measure.kind()));
         Self {
             latency: all.iter().any(|measure| measure.yields() == Yields::Latency),
-            items: words.flat_map(|word| word.items).collect(),
+            items: all.iter().flat_map(|measure| measure.entry().items).collect(),
         }
     }
 

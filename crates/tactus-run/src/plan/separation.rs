@@ -6,7 +6,8 @@
 //! reaches it elsewhere. So one scenario for each environment and disturbance answers for every ordered
 //! pair, with and without a CPU in common (docs/design/separation.md).
 
-use tactus_model::activity::{Measure, Timer};
+use tactus_model::catalogue::Measure;
+use tactus_model::catalogue::measure::Timer;
 use tactus_model::cpus::CpuRequest;
 use tactus_model::plan::{Activity, Disturbed, Plan, Scenario, Separation};
 use tactus_model::topology::Topology;

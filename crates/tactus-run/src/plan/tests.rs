@@ -1,11 +1,11 @@
 //! A plan from its text to what a machine can do of it.
 
 use tactus_model::Nanos;
-use tactus_model::activity::Policy;
 use tactus_model::facts::Facts;
 use tactus_model::message::{Peer, What};
 use tactus_model::outcome::Outcome;
 use tactus_model::plan::Plan;
+use tactus_model::scheduling::Policy;
 use tactus_model::topology::Topology;
 use tactus_system::{Memory, Real, System};
 
@@ -129,6 +129,18 @@ fn mistakes_are_named_with_file_line_key_and_remedy() {
         ("a duplicate scenario", PLAN.replace("host, idle", "guest, neighbour loaded")),
         ("an unknown measurement", PLAN.replace("measurement = \"timer\"", "measurement = \"tmier\"")),
         ("a parameter that a load does not have", PLAN.replace("groups = 1", "gropus = 1")),
+        ("a parameter out of its bounds", PLAN.replace("groups = 1", "groups = 0")),
+        (
+            "a parameter of an activity out of its bounds",
+            PLAN.replace("{ kind = \"scheduler\" }", "{ kind = \"network\", bytes = \"64KiB\" }"),
+        ),
+        (
+            "a control out of its bounds",
+            PLAN.replace(
+                "interval = \"200us\"",
+                "control = { kind = \"block\", length = \"2s\", every = \"9s\" }",
+            ),
+        ),
         ("a priority out of range", PLAN.replace("interval = \"200us\"", "priority = 100")),
         ("an interval that cannot be kept", PLAN.replace("200us", "1us")),
         ("text that is not TOML", PLAN.replace("[defaults]", "[defaults")),
@@ -164,11 +176,9 @@ fn a_study_for_many_cores_runs_reduced_on_two_and_not_at_all_on_one() {
 
 #[test]
 fn every_study_is_a_valid_plan_with_a_title_and_references() {
-    let mut files: Vec<String> = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../studies"))
-        .unwrap()
-        .map(|entry| entry.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned())
-        .collect();
-    files.sort();
+    let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../studies");
+    let files = Real.list(dir.as_ref()).unwrap();
+    let files: Vec<&str> = files.iter().map(|path| path.file_stem().unwrap().to_str().unwrap()).collect();
     let mut names: Vec<&str> = STUDIES.iter().map(|s| s.name).collect();
     names.sort_unstable();
     assert_eq!(files, names, "every file of studies/ is in the table");

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use tactus_audit::{self as audit, Subject};
 use tactus_model::Nanos;
-use tactus_model::activity::{Load, Scheduler};
+use tactus_model::catalogue::Load;
+use tactus_model::catalogue::load::Scheduler;
 use tactus_model::change::{Change, Target};
 use tactus_model::control::ControlBy;
 use tactus_model::plan::{Environment, Placed, Plan, Proof, Scenario};

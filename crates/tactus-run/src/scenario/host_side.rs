@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use tactus_model::CpuSet;
-use tactus_model::activity::Fault;
+use tactus_model::catalogue::Fault;
 use tactus_model::event::Event;
 use tactus_model::message::{Note, What};
 use tactus_model::partition::CacheUse;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tactus_model::Evidence;
-use tactus_model::activity::Fault;
+use tactus_model::catalogue::Fault;
 use tactus_model::control::ControlBy;
 use tactus_model::event::Event;
 use tactus_model::message::{Activity, Job, ToProbe, What};

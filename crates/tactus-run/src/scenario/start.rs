@@ -1,6 +1,5 @@
 //! Its environments come up, one after the other.
 
-use std::fs;
 use std::time::{Duration, Instant};
 
 use tactus_environment::{Setting, Usable};
@@ -44,7 +43,7 @@ impl ScenarioRun<'_> {
         let workspace = match nest {
             None => {
                 let dir = context.workspace.join(slug);
-                fs::create_dir_all(&dir).map(|()| dir)
+                context.system.make_dir(&dir).map(|()| dir)
             }
             Some(nest) => nest.workspace(&slug),
         };

@@ -40,7 +40,7 @@ impl Values {
 
 #[cfg(test)]
 mod tests {
-    use tactus_model::catalogue::os::SYSTEM_CALL;
+    use tactus_model::catalogue::measure::os::SYSTEM_CALL;
     use tactus_model::outcome::Repeats;
 
     use super::*;

@@ -102,9 +102,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let id = format!("dead-{}", std::process::id());
         let leftover = dir.path().join("leftover");
-        std::fs::create_dir(&leftover).unwrap();
+        Real.make_dir(&leftover).unwrap();
         let value = dir.path().join("value");
-        std::fs::write(&value, "changed").unwrap();
+        Real.write(&value, b"changed").unwrap();
         let mut child = Real.spawn(&Invocation::new(["sleep", "60"]).with_env((MARKER, &id))).unwrap();
 
         let dead = dir.path().join("dead.jsonl");
@@ -117,23 +117,23 @@ mod tests {
             journal.write(&Entry::Undo { id, how }).unwrap();
         }
         assert!(recover_one(&dead, &Real).is_empty(), "the run is alive");
-        assert!(leftover.exists());
+        assert!(Real.exists(&leftover));
 
         drop(journal);
         let sentences = recover_one(&dead, &Real);
         assert_eq!(sentences.len(), 3, "{sentences:?}");
-        assert!(!leftover.exists());
-        assert_eq!(std::fs::read_to_string(&value).unwrap(), "before");
+        assert!(!Real.exists(&leftover));
+        assert_eq!(Real.read(&value).unwrap(), b"before");
         while child.try_wait().unwrap().is_none() {}
-        assert!(!dead.exists());
+        assert!(!Real.exists(&dead));
     }
 
     #[test]
     fn a_cut_or_hostile_journal_is_no_obstacle() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("cut.jsonl");
-        std::fs::write(&path, "{\"undo\":{\"id\":0,\"how\":{\"remo\n\u{0}\u{0}garbage\n{\"undo\":").unwrap();
+        Real.write(&path, b"{\"undo\":{\"id\":0,\"how\":{\"remo\n\0\0garbage\n{\"undo\":").unwrap();
         assert!(recover_one(&path, &Real).is_empty());
-        assert!(!path.exists());
+        assert!(!Real.exists(&path));
     }
 }

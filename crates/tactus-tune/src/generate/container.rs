@@ -2,7 +2,7 @@
 
 use tactus_audit::Subject;
 
-use super::file::{self, Marks, comment, quoted};
+use super::comment::{Marks, comment, header, quoted};
 use super::{File, GenerateError, GenerateRequest, Output, Placement};
 
 /// A flag with its check and its reason.
@@ -45,7 +45,7 @@ pile up on one.",
         }
     );
     let mut text = "#!/bin/sh\n".to_owned();
-    text += &file::header(request, Marks::Hash, program, &install, &undo, &more);
+    text += &header(request, Marks::Hash, program, &install, &undo, &more);
     text += "set -eu\n[ $# -gt 0 ] || { echo \"usage: $0 [OPTION...] IMAGE [COMMAND...]\" >&2; exit 2; }\n\n";
     text += &group.before();
     // One line each, so that each has its comment and can be taken out. Each comes to stand in front of

@@ -2,7 +2,7 @@
 
 use tactus_audit::{Arch, Subject};
 
-use super::file::{self, Marks, comment};
+use super::comment::{Marks, comment, header};
 use super::{File, Generator, GenerateRequest, Output, Page, Placement, GenerateError, placement};
 
 /// The entry of the table.
@@ -63,7 +63,7 @@ const VERIFY: &str = "After the reboot `cat /proc/cmdline /sys/devices/system/cp
 
 fn drop_in(request: &GenerateRequest<'_>, parameters: &[Parameter], line: &str) -> File {
     let any = format!("With another boot loader, append this to the kernel's command line: {line}");
-    let mut text = file::header(
+    let mut text = header(
         request,
         Marks::Hash,
         "grub",
@@ -92,7 +92,7 @@ fn drop_in(request: &GenerateRequest<'_>, parameters: &[Parameter], line: &str) 
 
 fn with_grubby(request: &GenerateRequest<'_>, parameters: &[Parameter]) -> File {
     let mut text = "#!/bin/sh\n".to_owned();
-    text += &file::header(
+    text += &header(
         request,
         Marks::Hash,
         "grub",
@@ -247,7 +247,7 @@ Turning SMT off in the firmware is better",
 
 #[cfg(test)]
 mod tests {
-    use std::process::Command;
+    use tactus_system::{Invocation, Real, System};
 
     use super::super::testing::{Machine, shown, three};
     use super::super::{Output, GenerateError};
@@ -269,15 +269,15 @@ mod tests {
     }
 
     #[test]
-    #[expect(clippy::disallowed_methods, reason = "a shell reads it, as update-grub does")]
     fn a_shell_reads_the_drop_in_as_one_command_line() {
         for (_, machine) in three() {
             let output = planned(&machine);
             let text = &output.files[0].text;
             let script = format!("set -eu\nGRUB_CMDLINE_LINUX=quiet\n{text}\nprintf %s \"$GRUB_CMDLINE_LINUX\"");
-            let said = Command::new("sh").args(["-c", &script]).output().unwrap();
-            let line = String::from_utf8(said.stdout).unwrap();
-            assert!(said.status.success() && line.starts_with("quiet skew_tick=1 "), "{line}");
+            // As update-grub reads it.
+            let said = Real.run(&Invocation::new(["sh", "-c", &script])).unwrap();
+            let line = said.text();
+            assert!(said.success() && line.starts_with("quiet skew_tick=1 "), "{line}");
             // What the header gives for other boot loaders is the same.
             let words: String = text.replace("\n# ", " ");
             assert!(words.contains(line.trim_start_matches("quiet ")), "{line}");

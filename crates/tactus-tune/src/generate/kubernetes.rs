@@ -1,6 +1,6 @@
 //! Kubernetes: the kubelet's configuration, OpenShift's profile, and a pod.
 
-use super::file::{self, Marks, comment};
+use super::comment::{Marks, comment, header};
 use super::{File, Generator, GenerateRequest, Output, Page, Placement, GenerateError, Size};
 
 /// The entry of the table.
@@ -42,7 +42,7 @@ fn line(indent: &str, check: &str, why: &str, text: &str) -> String {
 }
 
 fn kubelet(request: &GenerateRequest<'_>, placement: &Placement) -> String {
-    let mut text = file::header(
+    let mut text = header(
         request,
         Marks::Hash,
         "kubernetes",
@@ -71,7 +71,7 @@ kubelet, remove /var/lib/kubelet/cpu_manager_state and memory_manager_state, sta
 }
 
 fn profile(request: &GenerateRequest<'_>, placement: &Placement, memory: Size, page: Page) -> String {
-    let mut text = file::header(
+    let mut text = header(
         request,
         Marks::Hash,
         "kubernetes",
@@ -123,7 +123,7 @@ const SET_BY_OPERATOR: [&str; 14] = [
 
 fn pod_of(request: &GenerateRequest<'_>, placement: &Placement, memory: Size, page: Page) -> String {
     let name = &request.options.name;
-    let mut text = file::header(
+    let mut text = header(
         request,
         Marks::Hash,
         "kubernetes",

@@ -2,7 +2,7 @@
 
 use tactus_audit::Arch;
 
-use super::file::{self, Marks, comment};
+use super::comment::{Marks, comment, header};
 use super::{File, Generator, GenerateRequest, Output, Page, GenerateError, guest};
 
 /// The entry of the table.
@@ -27,7 +27,7 @@ fn generate(request: &GenerateRequest<'_>) -> Result<Output, GenerateError> {
         notes.push("real-time machines need KVM: KubeVirt's emulation (useEmulation) knows no realtime".into());
     }
     let inside = format!("guest-isolation: the guest's kernel wants on its command line: {}", guest::kernel_line(request, &placement));
-    let mut text = file::header(
+    let mut text = header(
         request,
         Marks::Hash,
         "kubevirt",

@@ -15,11 +15,12 @@ macro_rules! generators {
     };
 }
 
+mod comment;
 mod container;
 mod error;
-mod file;
 mod guest;
 mod memory;
+mod output;
 mod placement;
 mod request;
 #[cfg(test)]
@@ -27,11 +28,12 @@ mod testing;
 
 generators! { grub, tuned, libvirt, qemu, docker, podman, nova, kubernetes, kubevirt }
 
+pub use comment::of_check;
 pub use error::GenerateError;
-pub use file::{File, of_check};
 pub use memory::{Page, Size};
+pub use output::{File, Output};
 pub use placement::Placement;
-pub use request::{Accel, GenerateRequest, GuestOptions, Output};
+pub use request::{Accel, GenerateRequest, GuestOptions};
 
 /// A generator.
 pub struct Generator {
@@ -53,6 +55,8 @@ pub fn find(name: &str) -> Option<&'static Generator> {
 mod tests {
     use std::path::Path;
 
+    use tactus_system::{Real, System};
+
     use super::*;
 
     #[test]
@@ -64,10 +68,9 @@ mod tests {
         }
         // A file with an entry is in the table.
         let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/generate");
-        for entry in std::fs::read_dir(dir).unwrap() {
-            let path = entry.unwrap().path();
+        for path in Real.list(&dir).unwrap() {
             let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
-            let text = std::fs::read_to_string(&path).unwrap_or_default();
+            let text = Real.text(path.to_str().unwrap()).unwrap_or_default();
             let has = text.contains("\npub static ENTRY: Generator");
             assert!(!has || MODULES.contains(&name.as_str()), "{name}");
         }

@@ -2,7 +2,7 @@
 
 use tactus_audit::Arch;
 
-use super::file::{self, Marks, comment, quoted};
+use super::comment::{Marks, comment, header, quoted};
 use super::{File, Generator, GenerateRequest, Output, Page, Placement, GenerateError, guest};
 
 /// The entry of the table.
@@ -35,7 +35,7 @@ twice as many CPUs as it has vCPUs; better turn SMT off"
 
     let inside = format!("guest-isolation: the image's kernel wants on its command line: {line}");
     let mut flavor = "#!/bin/sh\n".to_owned();
-    flavor += &file::header(
+    flavor += &header(
         request,
         Marks::Hash,
         "nova",
@@ -77,7 +77,7 @@ twice as many CPUs as it has vCPUs; better turn SMT off"
         flavor += &format!("openstack flavor set --property {} {name}\n", quoted(&format!("{key}={value}")));
     }
 
-    let mut conf = file::header(
+    let mut conf = header(
         request,
         Marks::Hash,
         "nova",

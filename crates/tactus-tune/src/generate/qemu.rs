@@ -2,7 +2,7 @@
 
 use tactus_audit::Arch;
 
-use super::file::{self, Marks, comment, quoted};
+use super::comment::{Marks, comment, header, quoted};
 use super::libvirt::placement_notes;
 use super::{Accel, File, Generator, GenerateRequest, Output, Page, Placement, GenerateError, guest};
 
@@ -43,7 +43,7 @@ fn generate(request: &GenerateRequest<'_>) -> Result<Output, GenerateError> {
     let undo = format!("end the guest, or kill QEMU; nothing else is changed. Sockets: /run/{name}.qmp");
 
     let mut text = "#!/bin/sh\n".to_owned();
-    text += &file::header(request, Marks::Hash, "qemu", &install, &undo, &more);
+    text += &header(request, Marks::Hash, "qemu", &install, &undo, &more);
     text += "set -eu\nhere=$(dirname \"$0\")\n\n";
     for (argument, value, check, why) in arguments(request, &placement)? {
         text += &comment("", &format!("{check}: {why}"));
@@ -111,7 +111,7 @@ reserved at boot (generate grub)",
 fn pin(request: &GenerateRequest<'_>, placement: &Placement) -> String {
     let pins = placement.cpus.iter().enumerate().map(|(vcpu, cpu)| format!("{vcpu}: {cpu}")).collect::<Vec<_>>().join(", ");
     let undo = "nothing: the threads end with the guest";
-    let head = file::header(request, Marks::Hash, "qemu", "the other script calls it", undo, &[]);
+    let head = header(request, Marks::Hash, "qemu", "the other script calls it", undo, &[]);
     format!(
         r#"#!/usr/bin/env python3
 {head}"""Pins the vCPUs of a stopped guest, makes them FIFO, and lets the guest run: pin.py SOCKET."""

@@ -3,7 +3,7 @@
 use tactus_audit::Subject;
 use tactus_model::change::{Change, Target};
 
-use super::{File, GenerateError, Page, Placement, Size};
+use super::{GenerateError, Page, Placement, Size};
 
 /// What executes a guest's code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,15 +50,6 @@ pub struct GenerateRequest<'a> {
     pub options: &'a GuestOptions,
     /// What is said of a check by its id: [`super::of_check`].
     pub says: fn(&str) -> String,
-}
-
-/// What a generator made.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Output {
-    /// The files.
-    pub files: Vec<File>,
-    /// What the user should know, also of what was left out, a sentence each.
-    pub notes: Vec<String>,
 }
 
 impl GenerateRequest<'_> {

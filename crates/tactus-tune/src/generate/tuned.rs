@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use tactus_model::change::{Change, Target};
 
-use super::file::{self, Marks, comment};
+use super::comment::{Marks, comment, header};
 use super::{File, Generator, GenerateRequest, Output, GenerateError, placement};
 use crate::profile;
 
@@ -30,7 +30,7 @@ fn generate(request: &GenerateRequest<'_>) -> Result<Output, GenerateError> {
     let (sections, notes) = sections(request.changes.iter().filter(same));
     let name = format!("tactus-{}", stock.name);
     let where_ = "Where TuneD is 2.24 or newer, /etc/tuned/profiles may hold the profile instead of /etc/tuned.";
-    let mut text = file::header(
+    let mut text = header(
         request,
         Marks::Hash,
         "tuned",
@@ -83,7 +83,7 @@ then tuned-adm verify"
 
 fn variables_of(request: &GenerateRequest<'_>, stock: &str, name: &str) -> String {
     let isolated = request.subject.isolated();
-    let mut text = file::header(
+    let mut text = header(
         request,
         Marks::Hash,
         "tuned",

@@ -57,7 +57,7 @@ fn tmpfiles(step: &PlannedChange) -> Option<String> {
 }
 
 /// Drop-ins by unit.
-pub(super) fn systemd(plan: &Plan) -> Vec<Step> {
+pub(crate) fn systemd(plan: &Plan) -> Vec<Step> {
     let mut units: BTreeMap<&str, Vec<&PlannedChange>> = BTreeMap::new();
     for step in &plan.entries {
         if let Target::DropIn { unit, .. } = &step.change.target {

@@ -8,7 +8,8 @@ use tactus_system::System;
 
 use crate::plan::{Plan, PlanRefusal};
 use crate::transaction::{Action, Step};
-use crate::verify::Difference;
+
+pub(super) use dropins::systemd as unit_dropins;
 
 /// The first line of every file of ours.
 pub(super) const MARK: &str = "# Written by tactus tune; `tactus tune revert` removes it.";
@@ -71,24 +72,4 @@ pub(super) fn with_command(files: &[Step], words: &[&str]) -> Vec<Step> {
     steps.extend_from_slice(files);
     steps.push(run(Some(words), None));
     steps
-}
-
-/// Drop-ins of a plan that are not there, or not as they should be.
-pub fn missing(system: &dyn System, plan: &Plan) -> Vec<Difference> {
-    dropins::systemd(plan)
-        .into_iter()
-        .filter_map(|step| match step.action {
-            Action::Install { path, then, .. } => {
-                let now = system.text(&path);
-                (now.as_deref() != Some(then.as_str())).then(|| Difference {
-                    check: step.check,
-                    target: path,
-                    now: now.map(|_| "other lines".into()),
-                    then: "the plan's lines".into(),
-                    needs: "--persist",
-                })
-            }
-            _ => None,
-        })
-        .collect()
 }

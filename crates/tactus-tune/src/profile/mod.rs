@@ -14,9 +14,10 @@ mod partitioning;
 mod realtime;
 mod resolve;
 mod setting;
+mod table;
 #[cfg(test)]
 mod tests;
 
 pub use files::complete;
-pub use resolve::{PROFILES, find};
 pub use setting::{Profile, Setting, Value, What};
+pub use table::{PROFILES, find};

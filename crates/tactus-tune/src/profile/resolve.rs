@@ -6,25 +6,8 @@ use tactus_model::change::{Change, Effect, Form, Target};
 use tactus_model::facts::Facts;
 use tactus_model::finding::Role;
 
-use super::base::{LATENCY_PERFORMANCE, NETWORK_LATENCY};
 use super::files::matching;
-use super::partitioning::{CPU_PARTITIONING, WITH_ISOLCPUS};
-use super::realtime::{REALTIME, VIRTUAL_GUEST, VIRTUAL_HOST};
 use super::{Profile, Setting, Value, What};
-
-/// The four profiles.
-pub static PROFILES: &[&Profile] = &[&REALTIME, &VIRTUAL_HOST, &VIRTUAL_GUEST, &CPU_PARTITIONING];
-
-/// The profile of this name: one of [`PROFILES`], one that they inherit, or
-/// `cpu-partitioning-isolcpus`.
-#[must_use]
-pub fn find(name: &str) -> Option<&'static Profile> {
-    PROFILES
-        .iter()
-        .copied()
-        .chain([&LATENCY_PERFORMANCE, &NETWORK_LATENCY, &WITH_ISOLCPUS])
-        .find(|profile| profile.name == name)
-}
 
 /// For whom a value is made.
 struct Whose<'a> {
@@ -54,19 +37,6 @@ impl Whose<'_> {
 }
 
 impl Profile {
-    /// Its settings with those it inherits, the latter first; of two for the same thing the later.
-    #[must_use]
-    pub fn all(&self) -> Vec<Setting> {
-        let mut all = self.parent.map(Self::all).unwrap_or_default();
-        for setting in self.settings {
-            match all.iter_mut().find(|other| other.what == setting.what) {
-                Some(other) => *other = *setting,
-                None => all.push(*setting),
-            }
-        }
-        all
-    }
-
     /// What it puts on the kernel's command line, in its order; a parameter without a value has an
     /// empty one. `vendor` is the processor's maker as `/proc/cpuinfo` says it, empty where it is not
     /// x86. Nothing for a container, which has no kernel of its own.

@@ -21,6 +21,21 @@ pub struct Profile {
     pub host: bool,
 }
 
+impl Profile {
+    /// Its settings with those it inherits, the latter first; of two for the same thing the later.
+    #[must_use]
+    pub fn all(&self) -> Vec<Setting> {
+        let mut all = self.parent.map(Self::all).unwrap_or_default();
+        for setting in self.settings {
+            match all.iter_mut().find(|other| other.what == setting.what) {
+                Some(other) => *other = *setting,
+                None => all.push(*setting),
+            }
+        }
+        all
+    }
+}
+
 /// One setting of a profile.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {

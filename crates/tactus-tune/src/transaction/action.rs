@@ -167,6 +167,25 @@ impl Action {
         }
     }
 
+    /// What it is about, as it is now; `None` when it is not there (any more).
+    #[must_use]
+    pub fn current(&self, system: &dyn System) -> Option<String> {
+        let same = |thread: &Thread| task(system, thread.tid).filter(|task| task.name == thread.name);
+        match self {
+            Self::Write { path, .. } | Self::Install { path, .. } => {
+                let bytes = system.read(Path::new(path)).ok()?;
+                Some(String::from_utf8_lossy(&bytes).into_owned())
+            }
+            Self::Schedule { thread, .. } => Some(same(thread)?.scheduling),
+            Self::Place { thread, .. } => Some(same(thread)?.cpus),
+            Self::Service { unit, .. } => Some(service_state(system, unit)),
+            Self::TunedProfile { .. } => {
+                Some(system.text("/etc/tuned/active_profile").unwrap_or_default().trim().to_owned())
+            }
+            Self::Run { .. } => None,
+        }
+    }
+
     /// Does it.
     ///
     /// # Errors
@@ -331,6 +350,13 @@ fn uninstall(system: &dyn System, path: &Path) -> io::Result<()> {
         }
         _ => Ok(()),
     }
+}
+
+/// `active` or `inactive`.
+fn service_state(system: &dyn System, unit: &str) -> String {
+    let asked = Invocation::new(["systemctl", "is-active", "--quiet", unit]);
+    let active = system.run(&asked).is_ok_and(|finished| finished.success());
+    if active { "active".into() } else { "inactive".into() }
 }
 
 fn service(system: &dyn System, unit: &str, state: &str) -> io::Result<()> {

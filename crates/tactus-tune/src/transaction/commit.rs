@@ -4,7 +4,6 @@ use std::io;
 
 use tactus_system::System;
 
-use super::state::current;
 use super::undo::{Undone, undo_all};
 use super::{Action, Entry, Failed, Journal};
 
@@ -88,7 +87,7 @@ fn together(
         let action = step.action.clone();
         match action.act(system) {
             Ok(()) => {
-                let reads = current(system, &action).unwrap_or_default();
+                let reads = action.current(system).unwrap_or_default();
                 let good = action.then().is_none_or(|then| action.same(&reads, then));
                 outcomes.push(if good { Outcome::Done } else { Outcome::Says(reads.trim().to_owned()) });
                 done.push((id, reads.clone()));

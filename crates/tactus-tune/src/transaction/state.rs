@@ -1,12 +1,7 @@
 //! How things are on the system now.
 
-use std::path::Path;
-
-use tactus_model::change::Thread;
 use tactus_model::threads::Policy;
 use tactus_system::System;
-
-use super::Action;
 
 /// The boot that the system is running: run-time values of another one are gone.
 #[must_use]
@@ -46,32 +41,6 @@ pub fn task(system: &dyn System, tid: u32) -> Option<Task> {
     let status = system.text(&format!("/proc/{tid}/status"))?;
     let cpus = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?.trim().to_owned();
     Some(Task { name: name.to_owned(), scheduling, cpus })
-}
-
-/// What an action is about, as it is now; `None` when it is not there (any more).
-#[must_use]
-pub fn current(system: &dyn System, action: &Action) -> Option<String> {
-    let same = |thread: &Thread| task(system, thread.tid).filter(|task| task.name == thread.name);
-    match action {
-        Action::Write { path, .. } | Action::Install { path, .. } => {
-            let bytes = system.read(Path::new(path)).ok()?;
-            Some(String::from_utf8_lossy(&bytes).into_owned())
-        }
-        Action::Schedule { thread, .. } => Some(same(thread)?.scheduling),
-        Action::Place { thread, .. } => Some(same(thread)?.cpus),
-        Action::Service { unit, .. } => Some(service(system, unit)),
-        Action::TunedProfile { .. } => {
-            Some(system.text("/etc/tuned/active_profile").unwrap_or_default().trim().to_owned())
-        }
-        Action::Run { .. } => None,
-    }
-}
-
-/// `active` or `inactive`.
-fn service(system: &dyn System, unit: &str) -> String {
-    let asked = tactus_system::Invocation::new(["systemctl", "is-active", "--quiet", unit]);
-    let active = system.run(&asked).is_ok_and(|finished| finished.success());
-    if active { "active".into() } else { "inactive".into() }
 }
 
 #[cfg(test)]

@@ -2,7 +2,6 @@
 
 use tactus_system::System;
 
-use super::state::current;
 use super::{Action, Entry, Failed, Journal};
 
 /// What became of taking something back.
@@ -40,7 +39,7 @@ pub fn undo(system: &dyn System, entry: &Entry, boot: &str, force: bool) -> Undo
     if let Action::Run { .. } = action {
         return restored(system, action);
     }
-    match (current(system, action), action) {
+    match (action.current(system), action) {
         (None, Action::Install { former: None, .. }) => return Undone::Held,
         (None, Action::Install { .. }) => return Undone::Foreign("the file is not there any more".into()),
         (None, _) => return Undone::Gone,
@@ -62,10 +61,10 @@ fn restored(system: &dyn System, action: &Action) -> Undone {
     match action.restore(system) {
         Ok(()) => {}
         // A thread may end between the look and the step.
-        Err(failed) if failed.bearable && current(system, action).is_none() => return Undone::Gone,
+        Err(failed) if failed.bearable && action.current(system).is_none() => return Undone::Gone,
         Err(failed) => return Undone::Failed(failed),
     }
-    let now = current(system, action);
+    let now = action.current(system);
     match (now, action.former()) {
         (Some(now), Some(former)) if !action.same(&now, former) => Undone::Failed(Failed {
             what: format!("put `{}` back: {}", former.trim(), action.subject()),

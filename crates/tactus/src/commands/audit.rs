@@ -89,7 +89,7 @@ fn possible(asked: &CpuSet, topology: &Topology) -> Result<(), Failure> {
 
 /// The systems of a bundle, or of a file of facts.
 pub fn recorded(path: &Path) -> Result<Vec<Seen>, Failure> {
-    if path.is_file() {
+    if Real.exists(path) && Real.list(path).is_err() {
         let bytes = Real.read(path).map_err(|error| {
             Failure::say(format!("{}: {error}", path.display()), "name a bundle, or a file of facts")
         })?;

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use tactus_audit::{self as audit, Check};
 use tactus_environment::{self as environment, ENVIRONMENTS};
-use tactus_model::catalogue::{Family, WORDS, word};
+use tactus_model::catalogue::{self, Entry, fault, load, measure};
 use tactus_report::render::FORMATS;
 use tactus_report::units::wrapped;
 use tactus_run::plan::{STUDIES, Source, parse, study};
@@ -35,11 +35,10 @@ fn all() -> String {
         let _ = writeln!(text);
     };
     section("Environments", ENVIRONMENTS.iter().map(|e| (e.kind(), first_sentence(e.about()))).collect());
-    for (family, title) in
-        [(Family::Measurement, "Measurements"), (Family::Load, "Loads"), (Family::Fault, "Faults")]
+    for (title, family) in
+        [("Measurements", measure::MEASURES), ("Loads", load::LOADS), ("Faults", fault::FAULTS)]
     {
-        let words = WORDS.iter().filter(|word| word.family == family);
-        section(title, words.map(|word| (word.name, word.summary.to_owned())).collect());
+        section(title, family.iter().map(|entry| (entry.name, entry.summary.to_owned())).collect());
     }
     section("Studies", STUDIES.iter().map(|s| (s.name, title(s.name, s.text))).collect());
     section("Generators", GENERATORS.iter().map(|g| (g.name, first_sentence(g.about))).collect());
@@ -60,13 +59,9 @@ fn one(name: &str) -> Option<String> {
                 let _ = writeln!(text, "  {:<14} {}", option.name, option.about);
             }
         }
-    } else if let Some(word) = word(name) {
-        let family = match word.family {
-            Family::Measurement => "a measurement",
-            Family::Load => "a load",
-            Family::Fault => "a fault",
-        };
-        let _ = writeln!(text, "{name}: {family}, {}\n\n{}", word.summary, word.text);
+    } else if catalogue::find(name).next().is_some() {
+        // A measurement and a load may share a word.
+        text = catalogue::find(name).map(word).collect::<Vec<_>>().join("\n");
     } else if let Some(study) = study(name) {
         let about =
             parse(&Source::new(name, study.text)).ok().and_then(|plan| plan.about).unwrap_or_default();
@@ -83,6 +78,33 @@ fn one(name: &str) -> Option<String> {
         let _ = writeln!(text, "{gap}{name}: a generator, `tactus generate {name}`\n\n{}", generator.about);
     }
     Some(text)
+}
+
+/// A measurement, load or fault in full.
+fn word(entry: &Entry) -> String {
+    let mut text = format!("{}: {}, {}\n", entry.name, entry.family.title(), entry.summary);
+    for paragraph in entry.text() {
+        let _ = writeln!(text, "\n{}", wrapped(&paragraph, 96).join("\n"));
+    }
+    if !entry.items.is_empty() {
+        let _ = writeln!(text, "\nIts values:");
+    }
+    for item in entry.items {
+        let _ = writeln!(text, "  {}, in {}", item.name, item.unit);
+        for line in wrapped(item.about, 90) {
+            let _ = writeln!(text, "    {line}");
+        }
+    }
+    let keys =
+        if entry.parameters.is_empty() { "Its table has no keys." } else { "Keys of its table in a plan:" };
+    let _ = writeln!(text, "\n{keys}");
+    for parameter in entry.parameters {
+        let _ = writeln!(text, "  {:<11} {}", parameter.key, parameter.takes());
+        for line in wrapped(&parameter.about(), 82) {
+            let _ = writeln!(text, "  {:<11} {line}", "");
+        }
+    }
+    text
 }
 
 /// An entry of the audit's catalogue in full.

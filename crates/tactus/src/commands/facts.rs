@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tactus_environment as environment;
 use tactus_model::Nanos;
-use tactus_model::activity::Measure;
+use tactus_model::catalogue::Measure;
 use tactus_model::facts::Facts;
 use tactus_model::finding::Role;
 use tactus_model::plan::{Environment, Plan, Scenario};
@@ -106,7 +106,7 @@ fn plan(spec: &Environment) -> Plan {
     let scenario = Scenario {
         name: Some(format!("a look at {}", spec.kind)),
         environment: Some(spec.kind.clone()),
-        measurement: Some(Measure::Timer(tactus_model::activity::Timer::default())),
+        measurement: Some(Measure::Timer(tactus_model::catalogue::measure::Timer::default())),
         duration: Some(Nanos::from_secs(1)),
         ..Scenario::default()
     };

@@ -135,7 +135,7 @@ fn joined(files: &[File]) -> String {
 fn write(files: &[File], arguments: &Generate) -> Result<(), Failure> {
     let out = &arguments.out;
     let text = out.as_os_str().as_encoded_bytes();
-    let directory = out.is_dir() || files.len() > 1 || text.ends_with(b"/");
+    let directory = Real.list(out).is_ok() || files.len() > 1 || text.ends_with(b"/");
     let targets: Vec<PathBuf> =
         files.iter().map(|file| if directory { out.join(&file.name) } else { out.clone() }).collect();
     if let Some(there) = targets.iter().find(|target| Real.exists(target))

@@ -1,24 +1,38 @@
 //! `tactus man`.
 
-use clap::CommandFactory;
+use std::io;
+use std::path::Path;
+
+use clap::{Command, CommandFactory};
+use tactus_system::{Real, System};
 
 use crate::cli::{Cli, Man};
 use crate::exit::{Exit, Failure};
 use crate::output;
 
 pub fn man(arguments: &Man) -> Result<Exit, Failure> {
-    let command = Cli::command();
     if let Some(dir) = &arguments.out {
-        std::fs::create_dir_all(dir).and_then(|()| clap_mangen::generate_to(command, dir)).map_err(
-            |error| {
-                Failure::say(format!("{}: {error}", dir.display()), "name a directory that can be written")
-            },
-        )?;
+        let mut command = Cli::command().disable_help_subcommand(true);
+        command.build();
+        pages(&command, dir).map_err(|error| {
+            Failure::say(format!("{}: {error}", dir.display()), "name a directory that can be written")
+        })?;
         eprintln!("manual pages: {}", dir.display());
         return Ok(Exit::Good);
     }
     let mut page = Vec::new();
-    clap_mangen::Man::new(command).render(&mut page)?;
+    clap_mangen::Man::new(Cli::command()).render(&mut page)?;
     output::data(&String::from_utf8_lossy(&page))?;
     Ok(Exit::Good)
+}
+
+/// A page for the command and for each of its subcommands.
+fn pages(command: &Command, dir: &Path) -> io::Result<()> {
+    for subcommand in command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set()) {
+        pages(subcommand, dir)?;
+    }
+    let man = clap_mangen::Man::new(command.clone());
+    let mut page = Vec::new();
+    man.render(&mut page)?;
+    Real.install(&dir.join(man.get_filename()), &page, 0o644)
 }

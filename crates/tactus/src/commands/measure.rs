@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use serde_json::{Value, json};
-use tactus_model::activity::{Load, Measure as What, Policy};
 use tactus_model::bundle::Contents;
+use tactus_model::catalogue::{Load, Measure as What};
 use tactus_model::control::ControlBy;
 use tactus_model::cpus::CpuRequest;
 use tactus_model::outcome::Yields;
 use tactus_model::plan::{Environment, Placed, Plan, Scenario};
+use tactus_model::scheduling::Policy;
 use tactus_model::{CpuSet, Nanos};
-use tactus_report::analysis::document;
+use tactus_report::document;
 use tactus_run::Destination;
 use tactus_run::plan::{Choices, Source};
 use tactus_system::{Real, topology};

@@ -7,7 +7,7 @@ use tactus_environment as environment;
 use tactus_model::Nanos;
 use tactus_model::cpus::CpuRequest;
 use tactus_model::plan::Plan;
-use tactus_report::analysis::document;
+use tactus_report::document;
 use tactus_report::render::text::{Style, worth};
 use tactus_run::Destination;
 use tactus_run::plan::{Choices, Source};

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use tactus_report::render::{FORMATS, Format};
+use tactus_system::{Real, System};
 
 use crate::cli::Report;
 use crate::exit::{Exit, Failure};
@@ -53,7 +54,7 @@ fn draw(format: &Format, contents: &tactus_model::bundle::Contents) -> Result<Ve
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    std::fs::write(path, bytes).map_err(|error| {
+    Real.write(path, bytes).map_err(|error| {
         Failure::say(
             format!("{}: {error}", path.display()),
             "name a file that can be written with --out FILE",

@@ -1,15 +1,16 @@
 //! `tactus run [STUDY|PLAN]`.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use tactus_bundle::Resumed;
 use tactus_model::bundle::Present;
 use tactus_model::plan::{OTHER_STATE, Plan};
-use tactus_report::analysis::document;
+use tactus_report::document;
 use tactus_report::render::text::{Style, render};
 use tactus_run::plan::{Choices, STUDIES, Source, parse, study, this_machine};
 use tactus_run::{Destination, keep_complete};
-use tactus_system::Real;
+use tactus_system::{Real, System};
 
 use super::execute::{prepare, present, run as execute};
 use crate::cli::Run;
@@ -71,7 +72,7 @@ pub fn run(arguments: &Run) -> Result<Exit, Failure> {
 
 /// Whether there is something in a directory.
 fn is_filled(dir: &Path) -> bool {
-    std::fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_some())
+    Real.list(dir).is_ok_and(|entries| !entries.is_empty())
 }
 
 /// What the bundle was begun with. Options that were given must be the same.
@@ -121,19 +122,21 @@ fn plan(name: Option<&str>) -> Result<(Plan, Source), Failure> {
         let source = Source::new(study.name, study.text);
         return Ok((parse(&source)?, source));
     }
-    let text = std::fs::read_to_string(name).map_err(|error| {
-        let studies: Vec<&str> = STUDIES.iter().map(|study| study.name).collect();
-        let looks_like_a_file = Path::new(name).extension().is_some() || name.contains('/');
-        let what = if looks_like_a_file {
-            format!("{name}: {error}")
-        } else {
-            format!("`{name}` is neither a study nor a plan file")
-        };
-        Failure::say(
-            what,
-            format!("studies are {}; a plan is a TOML file (`tactus explain`)", studies.join(", ")),
-        )
-    })?;
+    let bytes = Real.read(Path::new(name));
+    let text =
+        bytes.and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other)).map_err(|error| {
+            let studies: Vec<&str> = STUDIES.iter().map(|study| study.name).collect();
+            let looks_like_a_file = Path::new(name).extension().is_some() || name.contains('/');
+            let what = if looks_like_a_file {
+                format!("{name}: {error}")
+            } else {
+                format!("`{name}` is neither a study nor a plan file")
+            };
+            Failure::say(
+                what,
+                format!("studies are {}; a plan is a TOML file (`tactus explain`)", studies.join(", ")),
+            )
+        })?;
     let source = Source::new(name, text);
     Ok((parse(&source)?, source))
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use tactus_bundle::{self as bundle, Trust};
 use tactus_model::bundle::Contents;
-use tactus_report::analysis::document;
+use tactus_report::document;
 use tactus_report::render::text::{Style, render};
 
 use crate::cli::Show;

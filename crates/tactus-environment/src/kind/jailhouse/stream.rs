@@ -2,9 +2,7 @@
 //! and where it is only read, with a writer that boots the inmate with what it is told.
 
 use std::collections::VecDeque;
-use std::fs::File;
 use std::io::{self, Read, Write};
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -68,6 +66,9 @@ impl Heard {
     }
 }
 
+/// Where all that is no frame is kept.
+type Log = Box<dyn Write + Send>;
+
 /// A line that is passed on.
 #[derive(Default)]
 pub struct Piece {
@@ -86,10 +87,9 @@ const CONTROL: u8 = 2;
 
 /// Reads a console in a thread of its own. Lines that are no frames are kept; nothing is passed on
 /// before the first frame of a probe, since a ring still holds what an earlier one said.
-pub fn listen(mut from: Box<dyn Read + Send>, log: &Path, heard: &Arc<Heard>) -> (Sender<Piece>, Receiver<Piece>) {
+pub fn listen(mut from: Box<dyn Read + Send>, mut log: Option<Log>, heard: &Arc<Heard>) -> (Sender<Piece>, Receiver<Piece>) {
     let (sender, receiver) = channel();
     let (to, heard) = (sender.clone(), Arc::clone(heard));
-    let mut log = File::create(log).ok();
     std::thread::spawn(move || {
         let mut sorter = Sorter::default();
         let mut buffer = [0; 4096];
@@ -121,7 +121,7 @@ struct Sorter {
 
 impl Sorter {
     /// Takes in bytes and returns those that are to be passed on: whole lines.
-    fn take(&mut self, bytes: &[u8], heard: &Heard, mut log: Option<&mut File>) -> Vec<Piece> {
+    fn take(&mut self, bytes: &[u8], heard: &Heard, mut log: Option<&mut Log>) -> Vec<Piece> {
         let mut passed = Vec::new();
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
             self.line.extend_from_slice(piece);

@@ -3,14 +3,12 @@
 //! guest stay as they are; afterwards the port is removed.
 
 use std::io::{self, Read};
-use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use quick_xml::escape::escape;
-use rustix::fs::{Mode, OFlags};
 use tactus_model::facts::Facts;
 use tactus_model::message::Note;
 use tactus_model::topology::Topology;
@@ -139,7 +137,9 @@ pub fn enter(setting: &Setting<'_>, name: &str) -> Result<Attached, StartError> 
     let document = virsh.ask(&["dumpxml", "--", name])?;
     let socket = socket(&document, &alias)
         .ok_or_else(|| cannot("the new port", "libvirt does not say where its socket is"))?;
-    let stream = connect(process, &socket)
+    // As QEMU sees the file system.
+    let stream = system
+        .connect(Path::new(&format!("/proc/{process}/root{socket}")))
         .map_err(|error| cannot(&format!("the new port's socket {socket}"), error))?;
     let number = agent.script(ON_PORT, &[&port, &shell::run(setting.guardian.marker(), false)])?;
     let _ = attached.inside.number.set(number);
@@ -167,17 +167,6 @@ fn socket(domain: &str, alias: &str) -> Option<String> {
     tree.children(channel, "source").find_map(|source| source.attribute("path")).map(str::to_owned)
 }
 
-/// Connects to a socket of QEMU's, as QEMU sees the file system. By way of its directory: the whole path
-/// may be longer than the name of a socket can be.
-fn connect(process: u32, socket: &str) -> io::Result<UnixStream> {
-    let path = Path::new(socket);
-    let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else {
-        return Err(io::ErrorKind::InvalidInput.into());
-    };
-    let dir = format!("/proc/{process}/root{}", dir.display());
-    let dir = rustix::fs::open(dir, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-    UnixStream::connect(Path::new(&format!("/proc/self/fd/{}", dir.as_raw_fd())).join(name))
-}
 
 /// The probe in the guest, as the agent sees it.
 struct Inside {

@@ -92,7 +92,7 @@ impl Domain {
                 .write(&file, text.as_bytes())
                 .map_err(|error| cannot(&file.display().to_string(), error))?;
             // A QEMU that libvirt started and gave up may have connected already: each gets its own socket.
-            let listener = listen(&probe)?;
+            let listener = listen(system, &probe)?;
             virsh.ask(&["create", "--", &file.display().to_string()]).map_err(hinted)?;
             Ok::<_, StartError>(listener)
         };

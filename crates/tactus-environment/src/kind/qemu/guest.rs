@@ -54,8 +54,8 @@ impl Guest {
         patience: Option<Duration>,
         notes: &mut Vec<Note>,
     ) -> Result<Self, BootError> {
-        let probe = listen(&machine.probe)?;
-        let monitor = listen(&machine.monitor)?;
+        let probe = listen(setting.system, &machine.probe)?;
+        let monitor = listen(setting.system, &machine.monitor)?;
         let command = Invocation::new(machine.words()).with_env(setting.guardian.marker());
         let mut qemu =
             setting.system.spawn(&command).map_err(|error| cannot("QEMU does not start", error))?;

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use tactus_model::Nanos;
-use tactus_model::activity::Measure;
+use tactus_model::catalogue::Measure;
 use tactus_model::facts::Facts;
 use tactus_model::message::{Activity, Done, End, FromProbe, Hello, Job, Note, PROTOCOL, Refusal, ToProbe, What};
 use tactus_model::wire::{Decoder, Encoder, Item};

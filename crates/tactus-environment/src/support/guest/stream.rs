@@ -5,6 +5,8 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::time::Duration;
 
+use tactus_system::System;
+
 use crate::StartError;
 
 /// Why a guest has no first word.
@@ -71,10 +73,8 @@ impl From<BootError> for StartError {
 ///
 /// # Errors
 /// When it cannot be made.
-pub fn listen(path: &Path) -> Result<UnixListener, StartError> {
-    // Left by a guest that was tried before in the same workspace.
-    let _ = std::fs::remove_file(path);
-    let listener = UnixListener::bind(path).and_then(|listener| {
+pub fn listen(system: &dyn System, path: &Path) -> Result<UnixListener, StartError> {
+    let listener = system.listen(path).and_then(|listener| {
         listener.set_nonblocking(true)?;
         Ok(listener)
     });

@@ -123,7 +123,10 @@ fn a_cell_that_refuses_its_end_for_good_is_left_and_named() {
     let talk = begin(&board, &board.spec()).unwrap();
     std::fs::write(board.dir.join("refuse"), format!("{CELL}\n")).unwrap();
     std::fs::write(board.dir.join("stubborn"), "").unwrap();
-    talk.end();
+    let said = talk.end();
+    let says =
+        |words: &str| said.iter().any(|note| note.kind == NoteKind::Obstacle && note.text.contains(words));
+    assert!(says("refuses to be destroyed") && says("Jailhouse is left enabled"), "{said:?}");
     assert_eq!((board.sysfs("enabled"), board.cells()), ("1".into(), vec!["board".into(), CELL.into()]));
     std::fs::remove_file(board.dir.join("stubborn")).unwrap();
     std::fs::remove_file(board.dir.join("refuse")).unwrap();

@@ -6,14 +6,14 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::rc::Rc;
 
-use tactus_model::activity::Off;
+use tactus_model::catalogue::fault::Off;
 
 use super::{No, Wanted, no, wrong};
 use crate::fault::Disturbance;
 use crate::fault::hog::fifo;
 use crate::measure::thread::make_fifo;
 use crate::sys;
-use crate::worker::reset_scheduling;
+use crate::work::reset_scheduling;
 
 const DEVICE: &str = "/dev/blocksys";
 /// More cycles than any block has.

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use tactus_model::activity::Off;
+use tactus_model::catalogue::fault::Off;
 use tactus_model::undo::block::{MODULE, PARAMETERS, unload};
 use tactus_model::undo::{Actions, undo};
 
@@ -13,7 +13,7 @@ use super::{No, Wanted, no};
 use crate::actions::LocalSystem;
 use crate::fault::{Count, Disturbance, Held, repeat};
 use crate::sys;
-use crate::worker::promise;
+use crate::work::promise;
 
 const TRIGGER: &str = "/sys/kernel/preemptirq_delay_test/trigger";
 

@@ -6,23 +6,18 @@ mod delay;
 mod tracer;
 
 use tactus_model::CpuSet;
-use tactus_model::activity::{self, BlockWay, Fault as Table, Off};
+use tactus_model::catalogue::fault::{Block, BlockWay, Off};
 use tactus_model::message::Refusal;
 use tactus_model::undo::{Undo, undo};
 
-use super::{Disturbance, Fault, refused, size};
+use super::{Disturbance, refused, size};
 use crate::actions::LocalSystem;
 
-/// The longest block, in ns: beyond it the kernel's own watchdogs wake up.
-const LONGEST_NS: u64 = 1_000_000_000;
 /// The shortest pause between two blocks, in ns: the tracers know none that is shorter.
 const PAUSE_NS: u64 = 1_000_000;
 /// How often a way that somebody else uses is tried again, and the time between two tries.
 const TRIES: u32 = 70;
 const AGAIN: std::time::Duration = std::time::Duration::from_millis(100);
-
-/// The fault.
-pub struct Block;
 
 /// A block to be prepared.
 struct Wanted<'a> {
@@ -64,29 +59,22 @@ fn wrong(path: &str, error: &std::io::Error) -> String {
     [path, ": ", &error.to_string()].concat()
 }
 
-impl Fault for Block {
-    fn name(&self) -> &'static str {
-        "block"
+pub fn prepare(table: &Block, cpus: &CpuSet, above: u32) -> Result<Disturbance, Refusal> {
+    let (length, every) = size(Block::NAME, (table.length, table.every), 1)?;
+    if every - length < PAUSE_NS {
+        return Err(refused(
+            format!("block: {} every {} leaves too little between", table.length, table.every),
+            "leave at least 1ms between two blocks",
+        ));
     }
-
-    fn prepare(&self, fault: &Table, cpus: &CpuSet, above: u32) -> Result<Disturbance, Refusal> {
-        let Table::Block(block) = fault else { unreachable!("found by its name") };
-        let (length, every) = size(fault, 1)?;
-        if !(1_000..=LONGEST_NS).contains(&length) || every - length < PAUSE_NS {
-            return Err(refused(
-                format!("block: {} every {} is out of range", block.length, block.every),
-                "use 1us to 1s, with at least 1ms between two blocks",
-            ));
-        }
-        let wanted = Wanted { length, every, off: block.off.unwrap_or_default(), cpus, above };
-        let mut tries = 0;
-        loop {
-            tries += 1;
-            match by_some_way(&wanted, block) {
-                Ok(disturbance) => return Ok(disturbance),
-                Err(no) if !no.busy || tries == TRIES => return Err(refusal(&no)),
-                Err(_) => std::thread::sleep(AGAIN),
-            }
+    let wanted = Wanted { length, every, off: table.off(), cpus, above };
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        match by_some_way(&wanted, table) {
+            Ok(disturbance) => return Ok(disturbance),
+            Err(no) if !no.busy || tries == TRIES => return Err(refusal(&no)),
+            Err(_) => std::thread::sleep(AGAIN),
         }
     }
 }
@@ -118,7 +106,7 @@ container needs CAP_SYS_ADMIN besides"
     refused(format!("block: {}", no.why), hint)
 }
 
-fn by_some_way(wanted: &Wanted<'_>, block: &activity::Block) -> Result<Disturbance, No> {
+fn by_some_way(wanted: &Wanted<'_>, block: &Block) -> Result<Disturbance, No> {
     let ways = [BlockWay::Blocksys, BlockWay::Hwlat, BlockWay::Osnoise, BlockWay::PreemptirqDelay];
     let mut all = No { why: String::new(), busy: false };
     for way in ways.into_iter().filter(|way| block.way.is_none_or(|only| only == *way)) {
@@ -145,6 +133,9 @@ fn by_some_way(wanted: &Wanted<'_>, block: &activity::Block) -> Result<Disturban
 #[cfg(test)]
 mod tests {
     use tactus_model::Nanos;
+    use tactus_model::catalogue::Fault;
+
+    use crate::fault;
 
     use super::*;
 
@@ -153,14 +144,14 @@ mod tests {
         for (length, every) in
             [(500, 1_000_000_000), (2_000_000_000, 10_000_000_000), (10_000_000, 10_900_000)]
         {
-            let block = activity::Block {
+            let block = Block {
                 length: Nanos(length),
                 every: Nanos(every),
                 emulated: None,
                 off: None,
                 way: None,
             };
-            let refusal = Block.prepare(&Table::Block(block), &CpuSet::one(0), 99).err().unwrap();
+            let refusal = fault::prepare(&Fault::Block(block), &CpuSet::one(0), 99).err().unwrap();
             assert!(refusal.reason.starts_with("block: ") && refusal.hint.is_some(), "{refusal:?}");
         }
     }

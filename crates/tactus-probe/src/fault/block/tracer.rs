@@ -12,7 +12,7 @@ use std::io::ErrorKind;
 
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use tactus_model::CpuSet;
-use tactus_model::activity::Off;
+use tactus_model::catalogue::fault::Off;
 use tactus_model::undo::Undo;
 use tactus_model::undo::block::{
     self, HWLAT, IRQ_DISABLE, OSNOISE, PREEMPT_DISABLE, ROOTS, Shared, WORKLOAD,
@@ -21,7 +21,7 @@ use tactus_model::undo::block::{
 use super::{No, Wanted, no, wrong};
 use crate::fault::{Count, Disturbance, Held};
 use crate::sys::{self, SchedAttr};
-use crate::worker::promise;
+use crate::work::promise;
 
 /// Where tracefs is, or is mounted for this process alone.
 const ROOT: &str = ROOTS[0];

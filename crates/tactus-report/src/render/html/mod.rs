@@ -3,34 +3,8 @@
 //! Everything that comes from a bundle is hostile input: the template escapes all of it, data for the
 //! script is JSON with `<`, `>` and `&` escaped, and the page forbids itself any connection.
 
-mod audits;
+mod blocks;
 mod page;
-mod proofs;
-mod sections;
-mod tables;
+mod report;
 
-use minijinja::syntax::SyntaxConfig;
-use minijinja::value::Serde;
-use minijinja::{AutoEscape, Environment};
-use tactus_model::bundle::Contents;
-
-use super::RenderError;
-
-/// The page of a bundle.
-///
-/// # Errors
-/// When the template cannot be rendered, which a test excludes.
-pub fn render(contents: &Contents) -> Result<String, RenderError> {
-    let mut environment = Environment::new();
-    environment.set_auto_escape_callback(|_| AutoEscape::Html);
-    environment.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
-    environment.add_template("report.html", include_str!("report.html"))?;
-    environment.add_template("table.html", include_str!("table.html"))?;
-    environment.add_template("figure.html", include_str!("figure.html"))?;
-    let page = page::Page::of(contents);
-    Ok(environment.get_template("report.html")?.render(minijinja::context! {
-        page => Serde(&page),
-        style => include_str!("style.css"),
-        script => include_str!("script.js"),
-    })?)
-}
+pub use report::render;

@@ -48,7 +48,8 @@ impl Resolver<'_> {
         } else if usable.is_some() {
             usable
         } else if let Some(running) = &spec.attach {
-            match kind.attached(&spec, system, self.machine).map(|found| narrowed(found, &asked, running)) {
+            let found = environment::attached(kind, &spec, system, self.machine);
+            match found.map(|found| narrowed(found, &asked, running)) {
                 Ok(Ok(found)) => {
                     layout = found;
                     None

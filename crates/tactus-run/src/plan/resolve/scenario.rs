@@ -1,11 +1,13 @@
 //! A scenario of a plan, and its rows.
 
-use tactus_model::activity::{Measure, Policy, Timer};
 use tactus_model::bundle::RowResult;
+use tactus_model::catalogue::Measure;
+use tactus_model::catalogue::measure::Timer;
 use tactus_model::cpus::CpuRequest;
 use tactus_model::message::{Activity, Peer, What};
 use tactus_model::outcome::{Outcome, Yields};
 use tactus_model::plan::{self, Scenario};
+use tactus_model::scheduling::Policy;
 use tactus_model::{CpuSet, Nanos};
 
 use super::Resolver;

@@ -6,7 +6,7 @@ use std::ops::Range;
 use quick_xml::escape::escape;
 
 use super::tree::{Element, Tree};
-use crate::generate::file::xml_comment;
+use crate::generate::comment::xml_comment;
 
 /// One thing that a domain should say.
 #[derive(Clone, Debug)]

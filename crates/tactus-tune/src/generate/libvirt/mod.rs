@@ -13,7 +13,7 @@ pub use place::{Placed, place};
 pub use tree::Tree;
 use tactus_audit::Arch;
 
-use super::file::{self, Marks};
+use super::comment::{Marks, header, xml_comment};
 use super::{Accel, File, Generator, GenerateRequest, Output, Placement, GenerateError, guest};
 
 /// The entry of the table.
@@ -48,7 +48,7 @@ fn generate(request: &GenerateRequest<'_>) -> Result<Output, GenerateError> {
     let mut more = vec![inside, slice];
     more.extend(notes.iter().cloned());
     let more: Vec<&str> = more.iter().map(String::as_str).collect();
-    let mut text = file::header(
+    let mut text = header(
         request,
         Marks::Xml,
         "libvirt",
@@ -75,9 +75,9 @@ fn skeleton(request: &GenerateRequest<'_>, arch: &str, machine: &str, vcpus: usi
     // arm64's `virt` boots a disk by UEFI.
     let os = if x86 { "<os>" } else { "<os firmware='efi'>" };
     let apic = if x86 { "<apic/>" } else { "<gic version='3'/>" };
-    let console = file::xml_comment("    ", "console-logging: for emergencies; keep the guest's kernel quiet on it");
-    let disk = file::xml_comment("    ", "disk-image: raw, allocated in full, on a local disk");
-    let net = file::xml_comment(
+    let console = xml_comment("    ", "console-logging: for emergencies; keep the guest's kernel quiet on it");
+    let disk = xml_comment("    ", "disk-image: raw, allocated in full, on a local disk");
+    let net = xml_comment(
         "    ",
         "io-path: vhost works in the host's kernel. A whole device (hostdev, vfio-passthrough) is better still",
     );

@@ -1,0 +1,186 @@
+//! What the catalogue says of a word.
+
+use std::fmt;
+use std::ops::RangeInclusive;
+
+use super::value::Value;
+use crate::outcome::{Better, Unit};
+
+/// What a word names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// What a probe measures.
+    Measure,
+    /// What runs beside it.
+    Load,
+    /// An injected disturbance.
+    Fault,
+}
+
+impl Family {
+    /// `a load`.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Measure => "a measurement",
+            Self::Load => "a load",
+            Self::Fault => "a fault",
+        }
+    }
+}
+
+/// An entry of the catalogue.
+#[derive(Debug)]
+pub struct Entry {
+    /// The word of the plan.
+    pub name: &'static str,
+    /// What it names.
+    pub family: Family,
+    /// One line.
+    pub summary: &'static str,
+    /// What it does and how to read its numbers, as it was written: see [`paragraphs`].
+    pub text: &'static str,
+    /// The keys of its table.
+    pub parameters: &'static [Parameter],
+    /// The values of a measurement that yields some, in their order.
+    pub items: &'static [Item],
+    /// How a plan names its peer in another environment; none: it has no peer.
+    pub peer: Option<PeerKey>,
+}
+
+/// A value that a measurement yields.
+#[derive(Debug)]
+pub struct Item {
+    /// What is measured.
+    pub name: &'static str,
+    /// In which unit.
+    pub unit: Unit,
+    /// Which of two values is the better one.
+    pub better: Better,
+    /// What one operation of it is.
+    pub about: &'static str,
+}
+
+/// The key by which an activity names its peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PeerKey {
+    /// `to`: where it sends.
+    To,
+    /// `from`: where that comes from which it measures.
+    From,
+}
+
+/// A key of a word's table.
+#[derive(Debug)]
+pub struct Parameter {
+    /// The key.
+    pub key: &'static str,
+    /// What it says, as it was written: see [`paragraphs`].
+    pub about: &'static str,
+    /// What it takes: `a number`.
+    pub takes: fn() -> String,
+    /// Whether it may be left out.
+    pub optional: bool,
+    /// What it is when left out, as a plan writes it.
+    pub default: Option<fn() -> String>,
+    /// Least and most, in the unit of what it takes.
+    pub bounds: Option<RangeInclusive<u64>>,
+    /// A number with its unit.
+    pub shown: fn(u64) -> String,
+}
+
+impl Entry {
+    /// Its text in paragraphs.
+    #[must_use]
+    pub fn text(&self) -> Vec<String> {
+        paragraphs(self.text)
+    }
+}
+
+impl Parameter {
+    /// What it says, in one line.
+    #[must_use]
+    pub fn about(&self) -> String {
+        paragraphs(self.about).join(" ")
+    }
+
+    /// What it takes and what it is when left out: `a number, 1 to 64; default 1`.
+    #[must_use]
+    pub fn takes(&self) -> String {
+        let mut text = (self.takes)();
+        if let Some(bounds) = &self.bounds {
+            let [least, most] = [bounds.start(), bounds.end()].map(|number| (self.shown)(*number));
+            text += &format!(", {least} to {most}");
+        }
+        match self.default {
+            Some(default) => text += &format!("; default {}", default()),
+            None if !self.optional => text += "; must be given",
+            None => {}
+        }
+        text
+    }
+}
+
+/// The paragraphs of a documentation: an empty line ends one.
+fn paragraphs(text: &str) -> Vec<String> {
+    let mut all = vec![String::new()];
+    for line in text.lines().map(str::trim) {
+        match all.last_mut() {
+            Some(last) if !line.is_empty() => {
+                if !last.is_empty() {
+                    last.push(' ');
+                }
+                last.push_str(line);
+            }
+            _ => all.push(String::new()),
+        }
+    }
+    all.retain(|paragraph| !paragraph.is_empty());
+    all
+}
+
+/// A parameter beyond its bounds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutOfRange {
+    /// The parameter.
+    pub key: &'static str,
+    /// What it was to be.
+    pub value: String,
+    /// The least that it may be.
+    pub least: String,
+    /// The most.
+    pub most: String,
+}
+
+impl OutOfRange {
+    /// What would be within the bounds.
+    #[must_use]
+    pub fn hint(&self) -> String {
+        format!("use {} to {}", self.least, self.most)
+    }
+}
+
+impl fmt::Display for OutOfRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} = {} is out of range", self.key, self.value)
+    }
+}
+
+impl std::error::Error for OutOfRange {}
+
+/// Whether a value that is given lies within its bounds, if it has any.
+pub(super) fn within<T: Value>(
+    key: &'static str,
+    value: &T,
+    bounds: Option<RangeInclusive<u64>>,
+) -> Result<(), OutOfRange> {
+    match (value.number(), bounds) {
+        (Some(number), Some(bounds)) if !bounds.contains(&number) => Err(OutOfRange {
+            key,
+            value: T::shown(number),
+            least: T::shown(*bounds.start()),
+            most: T::shown(*bounds.end()),
+        }),
+        _ => Ok(()),
+    }
+}

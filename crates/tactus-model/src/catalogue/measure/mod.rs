@@ -1,0 +1,28 @@
+//! What a probe can measure.
+
+use crate::outcome::Yields;
+
+/// The family, and what its words yield.
+macro_rules! measures {
+    ($($file:ident::$word:ident),+) => {
+        super::declare::family! {
+            /// A measurement and its own parameters; what all have in common (interval, priority, policy,
+            /// threads) stands in the scenario.
+            pub enum Measure, MEASURES { $($file::$word),+ }
+        }
+
+        impl Measure {
+            /// What it yields: values where it names their items. Asked of the words and not of the entries,
+            /// so that a probe need not carry those.
+            #[must_use]
+            pub const fn yields(&self) -> Yields {
+                let items = match self {
+                    $(Self::$word(_) => $word::ITEMS.len()),+
+                };
+                if items == 0 { Yields::Latency } else { Yields::Values }
+            }
+        }
+    };
+}
+
+measures!(timer::Timer, spin::Spin, os::Os);

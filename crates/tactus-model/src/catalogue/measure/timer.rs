@@ -1,0 +1,17 @@
+//! `timer`: cyclic wake-up latency.
+
+use crate::catalogue::declare::word;
+use crate::duration::Nanos;
+
+word! {
+    /// One thread per CPU sleeps until an absolute time (clock_nanosleep, CLOCK_MONOTONIC), every `interval`,
+    /// and notes how late it woke, in ns. A wake-up later than one interval misses periods: they are counted
+    /// as overruns and put back in the corrected quantiles.
+    #[derive(Default)]
+    pub struct Timer = Measure "timer": "cyclic wake-up latency, as cyclictest measures it" {
+        /// Measuring threads per CPU; each further one has a priority one lower.
+        pub threads: Option<u32> = 1, 1..=64;
+        /// Stop when a latency exceeds this.
+        pub break_at as "break": Option<Nanos>;
+    }
+}

@@ -1,0 +1,70 @@
+//! What taking back needs of a system, and which of its errors say that there is nothing to take back.
+
+use std::io::{self, ErrorKind};
+use std::path::Path;
+use std::time::Duration;
+
+/// What taking back needs of the system that it is done on.
+pub trait Actions {
+    /// Removes a file or a whole directory, as [`remove`] does.
+    ///
+    /// # Errors
+    /// Those of the file system. Here and below, `NotFound` says that there is nothing to take back.
+    fn remove(&self, path: &Path) -> io::Result<()>;
+    /// Removes a directory if it is empty.
+    ///
+    /// # Errors
+    /// Those of rmdir(2).
+    fn remove_empty(&self, path: &Path) -> io::Result<()>;
+    /// Detaches a mount.
+    ///
+    /// # Errors
+    /// Those of umount(2).
+    fn unmount(&self, path: &Path) -> io::Result<()>;
+    /// Writes a file that exists; makes none.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    fn write(&self, path: &Path, value: &[u8]) -> io::Result<()>;
+    /// Runs a command without the mark of a run, to its end or for at most `limit`; how it ends does not
+    /// matter.
+    ///
+    /// # Errors
+    /// When it cannot be started, or `TimedOut` when it was killed.
+    fn run(&self, words: &[String], limit: Duration) -> io::Result<()>;
+    /// The system's processes, without this one.
+    ///
+    /// # Errors
+    /// When they are not known.
+    fn processes(&self) -> io::Result<Vec<u32>>;
+    /// The bytes of a file.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
+    /// Kills a process, without waiting for its end.
+    ///
+    /// # Errors
+    /// Those of kill(2).
+    fn kill(&self, pid: u32) -> io::Result<()>;
+    /// The time since whenever.
+    fn now(&self) -> Duration;
+    /// Waits.
+    fn pause(&self, time: Duration);
+}
+
+/// What is not there needs not be taken back.
+pub(super) fn gone(result: io::Result<()>) -> io::Result<()> {
+    match result {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        result => result,
+    }
+}
+
+/// What is no mount (any more) needs not be detached.
+pub(super) fn no_mount(result: io::Result<()>) -> io::Result<()> {
+    match result {
+        Err(error) if error.kind() == ErrorKind::InvalidInput => Ok(()),
+        result => gone(result),
+    }
+}

@@ -1,0 +1,6 @@
+//! The way to a probe and back: frames on a stream of bytes, and rows of words in them.
+
+mod frame;
+pub mod row;
+
+pub use frame::*;

@@ -1,0 +1,146 @@
+//! Measurements that yield values: one file each, one line in the table. They run in a [`crate::worker`], as
+//! loads do, and never on a lane: what they do allocates, forks and takes signals.
+
+mod repeat;
+
+use std::io;
+
+use tactus_model::catalogue::Item;
+use tactus_model::catalogue::Measure;
+use tactus_model::message::{Activity, Note, Refusal, What};
+use tactus_model::scheduling::Policy;
+use tactus_model::{CpuSet, outcome};
+
+use crate::measure::refuse;
+use crate::sys::{self, SchedAttr, Shared};
+use crate::work::{Pace, Work, over, tell_note};
+
+/// A measurement that yields values.
+pub trait Measurement: Sync {
+    /// The word of the plan.
+    fn name(&self) -> &'static str;
+
+    /// Its items, in the order of the catalogue, and how each is made ready. That happens in the process which
+    /// then measures, on its CPU.
+    fn items(&self) -> &'static [(Item, Make)];
+}
+
+/// Makes an item ready to be measured.
+pub type Make = fn(&Measure) -> io::Result<Bench>;
+
+/// An item that is ready.
+pub struct Bench {
+    /// Does the operation so often, and says how long that took in ns, as far as it belongs to the value.
+    pub run: Box<dyn FnMut(u64) -> io::Result<u64>>,
+    /// What one operation is.
+    pub of: Operation,
+    /// The process at the other end, whose CPU time is the item's, too.
+    pub partner: Option<u32>,
+}
+
+/// What the time of an operation says.
+#[derive(Clone, Copy, Debug)]
+pub enum Operation {
+    /// It is the value of so many equal parts.
+    Parts(u32),
+    /// It carries so many bytes.
+    Bytes(u32),
+}
+
+/// The files of this directory, each with its measurement.
+macro_rules! measurements {
+    ($($file:ident::$name:ident),+) => {
+        $(mod $file;)+
+
+        /// Every one of this probe.
+        pub static MEASUREMENTS: &[&dyn Measurement] = &[$(&$file::$name),+];
+    };
+}
+
+measurements! { os::Os }
+
+/// The one of a plan's table; none: it yields latencies, or is not known here.
+pub fn find(measure: &Measure) -> Option<&'static dyn Measurement> {
+    MEASUREMENTS.iter().copied().find(|entry| entry.name() == measure.kind())
+}
+
+/// What the process of a measurement does, until `finish` is not 0.
+///
+/// # Errors
+/// When this probe does not have it, or may not schedule it as is asked for.
+pub fn work(activity: &Activity, pace: Pace, finish: &'static Shared) -> Result<Work, Refusal> {
+    let found = match &activity.what {
+        What::Measure { measure, priority, policy, .. } => {
+            find(measure).map(|it| (it, measure, *priority, *policy))
+        }
+        What::Load(_) | What::Fault(_) => None,
+    };
+    let (Some((entry, measure, priority, policy)), Some(cpu)) = (found, activity.cpus.first()) else {
+        return Err(Refusal { reason: "this probe has no such measurement".into(), hint: None });
+    };
+    let attr = match policy {
+        Policy::Fifo => SchedAttr::fifo(priority),
+        Policy::Rr => SchedAttr::rr(priority),
+        Policy::Other => SchedAttr::other(),
+        Policy::Deadline => {
+            let reason = format!("{} has no period to give to SCHED_DEADLINE", entry.name());
+            return Err(Refusal { reason, hint: Some("use fifo or other".into()) });
+        }
+    };
+    let tried = sys::set_scheduler(attr).and_then(|()| sys::set_scheduler(SchedAttr::other()));
+    tried.map_err(|error| refuse::scheduling(policy, priority, cpu, &error))?;
+    if activity.cpus.len() > 1 {
+        let text = format!("`{}` is measured on CPU {cpu}, the first of {}", entry.name(), activity.cpus);
+        tell_note(&Note::info(text));
+    }
+    let measure = measure.clone();
+    Ok(Box::new(move |rounds| {
+        let placed = sys::set_affinity(&CpuSet::one(cpu)).and_then(|()| sys::set_scheduler(attr));
+        if let Err(error) = placed {
+            over(&format!("{policy} on CPU {cpu}: {error}"));
+        }
+        repeat::run(entry, &measure, pace, &finish.0, rounds);
+    }))
+}
+
+impl Operation {
+    /// The value of `batch` operations that took `ns`.
+    fn value(self, unit: outcome::Unit, batch: u64, ns: u64) -> Option<f64> {
+        use outcome::{Quantity, Unit};
+        use tactus_model::number::float;
+        let quantity = match self {
+            Self::Parts(parts) => {
+                Quantity { value: float(ns) / float(batch) / f64::from(parts), unit: Unit::Ns }
+            }
+            Self::Bytes(bytes) => {
+                let value = f64::from(bytes) * float(batch) / float(ns.max(1));
+                Quantity { value, unit: Unit::GigabytesPerSecond }
+            }
+        };
+        quantity.number_in(unit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tactus_model::catalogue::measure::MEASURES;
+    use tactus_model::outcome::Unit;
+
+    #[test]
+    fn the_items_of_a_measurement_are_those_of_its_entry_in_the_catalogue() {
+        for entry in MEASUREMENTS {
+            let word = MEASURES.iter().find(|word| word.name == entry.name()).unwrap();
+            let own: Vec<&str> = entry.items().iter().map(|(item, _)| item.name).collect();
+            assert_eq!(own, word.items.iter().map(|item| item.name).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn a_value_is_the_time_of_a_part_or_the_bytes_of_a_time() {
+        assert_eq!(Operation::Parts(2).value(Unit::Ns, 10, 4_000), Some(200.0));
+        assert_eq!(Operation::Parts(1).value(Unit::Us, 10, 40_000), Some(4.0));
+        assert_eq!(Operation::Bytes(1_000).value(Unit::MegabytesPerSecond, 10, 10_000), Some(1_000.0));
+        assert_eq!(Operation::Parts(1).value(Unit::MegabytesPerSecond, 1, 1), None);
+    }
+}

@@ -1,0 +1,168 @@
+//! The repeats of which a value is the median: batches of about a millisecond, so that reading the clock costs
+//! less than a thousandth of one and a scheduler rarely finds the time to come in between.
+//!
+//! The items take turns, so that all of them have seen the same minute and each has a value from the beginning.
+
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tactus_model::catalogue::Item;
+use tactus_model::catalogue::Measure;
+use tactus_model::message::Note;
+use tactus_model::outcome::{Repeats, ValueResult};
+
+use super::{Bench, Measurement};
+use crate::sys;
+use crate::work::{Pace, over, tell_note, tell_value};
+
+/// How long a batch is to take, in ns.
+const BATCH_NS: u64 = 1_000_000;
+/// Part of a batch that something else may have the CPU: more, and the batch is dropped.
+const TAKEN: u64 = 50;
+/// Part of its time that a batch is followed by rest: real-time scheduling must leave something to others.
+const REST: u64 = 9;
+/// The most repeats of an item; where there would be more, they keep a distance.
+const MOST: u64 = 100_000;
+
+/// An item and what was measured of it.
+struct Measured {
+    item: &'static Item,
+    bench: Bench,
+    repeats: Repeats,
+}
+
+/// Measures until it is told to finish, and says each tick, and at the end, what the values are.
+pub fn run(entry: &dyn Measurement, measure: &Measure, pace: Pace, finish: &AtomicU64, rounds: &AtomicU64) {
+    let mut all = Vec::new();
+    for (item, make) in entry.items() {
+        match make(measure).and_then(|bench| Measured::new(item, bench)) {
+            Ok(measured) => all.push(measured),
+            Err(error) => tell_note(&Note::obstacle(
+                format!("`{}` cannot be measured here: {error}", item.name),
+                "the other values are measured without it",
+            )),
+        }
+    }
+    if all.is_empty() {
+        over("none of its items can be measured here");
+    }
+    let (began, distance) = (sys::now(), pace.duration_ns / MOST);
+    let (mut due, mut tick) = (began, began + pace.tick_ns);
+    while finish.load(Ordering::Relaxed) == 0 {
+        for own in &mut all {
+            if let Err(error) = own.repeat() {
+                over(&format!("`{}`: {error}", own.item.name));
+            }
+            rounds.fetch_add(1, Ordering::Relaxed);
+        }
+        let now = sys::now();
+        if now >= tick {
+            all.iter_mut().for_each(Measured::say);
+            tick = now + pace.tick_ns;
+        }
+        due = now.max(due + distance);
+        // Never long: it may be told to finish.
+        while sys::now() < due && finish.load(Ordering::Relaxed) == 0 {
+            sys::sleep_until(due.min(sys::now() + 10 * BATCH_NS));
+        }
+    }
+    all.iter_mut().for_each(Measured::say);
+    for own in all.iter().filter(|own| own.repeats.kept.is_empty()) {
+        tell_note(&Note::obstacle(
+            format!(
+                "`{}` has no value: something else had the CPU during each of its {} repeats",
+                own.item.name, own.repeats.dropped
+            ),
+            "give it a CPU without load, or `policy = \"fifo\"`",
+        ));
+    }
+}
+
+impl Measured {
+    /// Finds the batch that takes as long as it should. That warms everything up, too.
+    fn new(item: &'static Item, mut bench: Bench) -> io::Result<Self> {
+        let mut batch: u64 = 1;
+        let took = loop {
+            let begin = sys::now();
+            (bench.run)(batch)?;
+            let took = sys::now() - begin;
+            if took >= BATCH_NS / 2 || batch >= 1 << 30 {
+                break took;
+            }
+            batch *= 2;
+        };
+        let batch = (batch * BATCH_NS / took.max(1)).max(1);
+        (bench.run)(batch)?;
+        Ok(Self { item, bench, repeats: Repeats { batch, ..Repeats::default() } })
+    }
+
+    fn repeat(&mut self) -> io::Result<()> {
+        let (begin, had) = (sys::now(), self.cpu_ns());
+        let ns = (self.bench.run)(self.repeats.batch)?;
+        let (had, took) = (self.cpu_ns() - had, sys::now() - begin);
+        let value = self.bench.of.value(self.item.unit, self.repeats.batch, ns);
+        match value.filter(|_| took.saturating_sub(had) <= took / TAKEN) {
+            Some(value) => self.repeats.kept.push(value),
+            None => self.repeats.dropped += 1,
+        }
+        sys::sleep_until(sys::now() + took / REST);
+        Ok(())
+    }
+
+    /// CPU time that the item has had so far, in ns.
+    fn cpu_ns(&self) -> u64 {
+        sys::own_time() + self.bench.partner.map_or(0, sys::time_of)
+    }
+
+    fn say(&mut self) {
+        if let Some(value) = ValueResult::of(self.item, &mut self.repeats) {
+            tell_value(&value);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Operation;
+    use super::*;
+    use tactus_model::catalogue::measure::os::SYSTEM_CALL;
+
+    /// An operation that has the CPU for about a microsecond.
+    fn busy(batch: u64) -> u64 {
+        let begin = sys::now();
+        while sys::now() < begin + batch * 1_000 {
+            std::hint::spin_loop();
+        }
+        sys::now() - begin
+    }
+
+    fn bench(run: impl FnMut(u64) -> io::Result<u64> + 'static) -> Bench {
+        Bench { run: Box::new(run), of: Operation::Parts(1), partner: None }
+    }
+
+    #[test]
+    fn a_batch_takes_about_as_long_as_it_should_whatever_the_operation_takes() {
+        let measured = Measured::new(&SYSTEM_CALL, bench(|batch| Ok(busy(batch)))).unwrap();
+        // Whatever was in between made it smaller, never larger.
+        assert!((1..=1_100).contains(&measured.repeats.batch), "{}", measured.repeats.batch);
+        let long = bench(|_| Ok(busy(3_000)));
+        assert_eq!(Measured::new(&SYSTEM_CALL, long).unwrap().repeats.batch, 1);
+    }
+
+    #[test]
+    fn a_repeat_without_the_cpu_is_dropped_and_counted() {
+        let sleeps = bench(|_| {
+            sys::sleep_until(sys::now() + 2 * BATCH_NS);
+            Ok(2 * BATCH_NS)
+        });
+        let mut measured = Measured::new(&SYSTEM_CALL, sleeps).unwrap();
+        measured.repeat().unwrap();
+        assert_eq!((measured.repeats.kept.len(), measured.repeats.dropped), (0, 1));
+    }
+
+    #[test]
+    fn an_operation_that_fails_ends_its_item() {
+        let fails = bench(|_| Err(io::ErrorKind::ConnectionRefused.into()));
+        assert!(Measured::new(&SYSTEM_CALL, fails).is_err());
+    }
+}

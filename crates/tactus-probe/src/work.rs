@@ -1,0 +1,67 @@
+//! What is done in a worker process, and what it may say and need there: loads, faults and what yields values.
+//! [`crate::worker`] says how it is started and ended.
+
+use std::io::{self, Write};
+use std::sync::atomic::AtomicU64;
+
+use rustix::process::Signal;
+use serde::{Deserialize, Serialize};
+use tactus_model::CpuSet;
+use tactus_model::message::Note;
+use tactus_model::outcome::ValueResult;
+use tactus_model::undo::Undo;
+
+use crate::sys;
+
+/// What one worker does, for ever; it counts its rounds.
+pub type Work = Box<dyn FnOnce(&AtomicU64)>;
+
+/// For how long, and how often, a session measures, in ns.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub struct Pace {
+    /// How long.
+    pub duration_ns: u64,
+    /// How often it reports.
+    pub tick_ns: u64,
+}
+
+/// Says how what it is about to change is put back by others.
+pub fn promise(how: &Undo) {
+    tell("undo", how);
+}
+
+/// Says what a value is so far.
+pub fn tell_value(value: &ValueResult) {
+    tell("value", value);
+}
+
+/// Says something that the reader must know.
+pub fn tell_note(note: &Note) {
+    tell("note", note);
+}
+
+fn tell(word: &str, what: &impl Serialize) {
+    if let Ok(json) = serde_json::to_string(what) {
+        // Where nobody hears it, nobody is there who could do anything with it.
+        let _ = writeln!(io::stdout(), "{word} {json}");
+    }
+}
+
+/// Ends the load or fault whose worker calls it, and says why: work is for ever.
+pub fn over(reason: &str) -> ! {
+    println!("over {reason}");
+    let _ = rustix::process::kill_current_process_group(Signal::KILL);
+    std::process::exit(1)
+}
+
+/// Ties the life of this process to its parent's; `false` when that one is gone already.
+pub fn die_with(parent: u32) -> bool {
+    let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
+    std::os::unix::process::parent_id() == parent
+}
+
+/// Lets the calling worker run on `cpus` with ordinary scheduling.
+pub fn reset_scheduling(cpus: &CpuSet) {
+    let _ = sys::set_affinity(cpus);
+    let _ = sys::set_scheduler(sys::SchedAttr::other());
+}

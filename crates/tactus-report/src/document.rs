@@ -1,0 +1,29 @@
+//! The document of `tactus show --json`.
+
+use tactus_model::bundle::Contents;
+use tactus_model::document::Document;
+
+use crate::row::entry;
+use crate::section::SECTIONS;
+
+/// A run in numbers: one entry per row, in the plan's order, and what each section has to add.
+#[must_use]
+pub fn document(contents: &Contents) -> Document {
+    let mut document = Document {
+        format: contents.manifest.format,
+        status: contents.manifest.status,
+        scenarios: contents.rows.iter().map(|row| entry(contents, row)).collect(),
+        proofs: Vec::new(),
+        matrices: Vec::new(),
+        systems: Vec::new(),
+        separation: None,
+        technologies: Vec::new(),
+        partitions: Vec::new(),
+        caches: Vec::new(),
+        audits: Vec::new(),
+    };
+    for section in SECTIONS {
+        section.fill(contents, &mut document);
+    }
+    document
+}

@@ -1,0 +1,99 @@
+//! What was measured: a group of lines for each row of the bundle, in the columns of its outcome.
+
+use tactus_model::Evidence;
+use tactus_model::document::Outcome;
+
+use super::{Head, Tone};
+
+/// A table of rows of the bundle.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Grid {
+    /// What the numbers are, above the names: `latency in us`.
+    pub corner: String,
+    /// The columns.
+    pub columns: Vec<Head>,
+    /// The column that is looked at first.
+    pub telling: Option<usize>,
+    /// A group for each row.
+    pub groups: Vec<Group>,
+}
+
+/// A row of the bundle.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// What a link may lead to it by.
+    pub id: String,
+    /// Its name.
+    pub name: String,
+    /// What its numbers are worth.
+    pub evidence: Option<Evidence>,
+    /// What its requirement says.
+    pub verdict: Option<Outcome>,
+    /// How it was measured: what ran beside it, for how long.
+    pub how: String,
+    /// What was found where it was measured, and what a link to that leads to.
+    pub conditions: Option<(String, String)>,
+    /// Its numbers; a row of values has none of its own, but a line for each item.
+    pub values: Vec<Stacked>,
+    /// What stands instead of numbers: how it ended, and why.
+    pub instead: Option<(&'static str, Tone, String)>,
+    /// What explains it, and its items.
+    pub lines: Vec<GridLine>,
+}
+
+/// A line below a row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GridLine {
+    /// What the line is.
+    pub kind: LineKind,
+    /// Its name.
+    pub label: String,
+    /// Its numbers, a column each; none for a sentence.
+    pub values: Vec<Stacked>,
+    /// A sentence instead of numbers; may be empty.
+    pub text: String,
+}
+
+/// What a line below a row is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LineKind {
+    /// A part of the result.
+    Item,
+    /// It explains the numbers above it.
+    Explains,
+    /// Somebody else's numbers.
+    Published,
+    /// The difference to another row; `true`: which is other evidence.
+    Against(bool),
+    /// What must be known.
+    Doubt,
+}
+
+/// A number, and a smaller one that belongs to it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stacked {
+    /// The number.
+    pub first: String,
+    /// What stands below it, or behind it in brackets.
+    pub below: String,
+}
+
+impl From<String> for Stacked {
+    fn from(first: String) -> Self {
+        Self { first, below: String::new() }
+    }
+}
+
+impl GridLine {
+    /// A line of numbers.
+    #[must_use]
+    pub fn numbers(kind: LineKind, label: impl Into<String>, values: Vec<Stacked>) -> Self {
+        Self { kind, label: label.into(), values, text: String::new() }
+    }
+
+    /// A sentence.
+    #[must_use]
+    pub fn sentence(text: impl Into<String>) -> Self {
+        Self { kind: LineKind::Doubt, label: String::new(), values: Vec::new(), text: text.into() }
+    }
+}

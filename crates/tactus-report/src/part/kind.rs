@@ -1,0 +1,57 @@
+//! The kinds of parts.
+
+use super::{Card, Finding, Grid, List, Readings, Table};
+use crate::figure::Figure;
+
+/// Who reads a section. A section tells each as much as it has use for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reader {
+    /// Somebody at a terminal: what decides, in as few lines as that takes.
+    Terminal,
+    /// Readers of an issue or a README.
+    Markdown,
+    /// A colleague with the whole page: everything, with figures.
+    Page,
+}
+
+/// A part of a section.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Part {
+    /// A heading within the section, and what a link may lead to it by.
+    Heading(String, Option<String>),
+    /// A sentence that a reader must know.
+    Remark(String),
+    /// Sentences, each with a word before it.
+    List(List),
+    /// A table of words and numbers.
+    Table(Table),
+    /// Small tables of one kind, beside each other where there is room.
+    Tables(Vec<Table>),
+    /// What was measured: the rows of the bundle, in the columns of their outcome.
+    Grid(Grid),
+    /// Answers to questions, each with its numbers.
+    Cards(Vec<Card>),
+    /// A drawing.
+    Figure(Figure),
+    /// A finding, folded.
+    Finding(Finding),
+    /// Everything that was read, folded, to be searched.
+    Readings(Vec<Readings>),
+    /// A text as it is, folded: its heading and its lines.
+    Source(String, String),
+}
+
+impl Part {
+    /// Whether a reader knows without a heading what it is.
+    #[must_use]
+    pub fn names_itself(&self) -> bool {
+        match self {
+            Self::Table(table) => !table.title.is_empty(),
+            Self::List(list) => list.led,
+            Self::Heading(..) | Self::Grid(_) | Self::Cards(_) | Self::Figure(_) => true,
+            Self::Remark(_) | Self::Tables(_) | Self::Finding(_) | Self::Readings(_) | Self::Source(..) => {
+                false
+            }
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! What a section is made of: tables, lists, cards, figures. A section says what there is to say and knows
+//! no format; every format writes each part in its own way.
+
+mod card;
+mod grid;
+mod kind;
+mod list;
+mod readings;
+mod table;
+
+pub use card::Card;
+pub use grid::{Grid, GridLine, Group, LineKind, Stacked};
+pub use kind::{Part, Reader};
+pub use list::{Item, List, Mark, Tone};
+pub use readings::{Finding, Reading, Readings};
+pub use table::{Cell, Head, Length, Table};

@@ -1,0 +1,99 @@
+//! A table: cells of a few short lines.
+
+use super::Mark;
+
+/// A table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Table {
+    /// Its heading.
+    pub title: String,
+    /// Its columns.
+    pub head: Vec<Head>,
+    /// Its cells, row by row.
+    pub rows: Vec<Vec<Cell>>,
+    /// What a reader must know, a sentence each.
+    pub remarks: Vec<String>,
+    /// How much of it a terminal is given.
+    pub length: Length,
+}
+
+/// How long a table is, and for whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Length {
+    /// It is read from its beginning to its end.
+    Whole,
+    /// It is long, and only for those who look for something in it.
+    Long,
+    /// What stands behind a table that a terminal has: there it is only named.
+    Behind,
+}
+
+/// A cell of a table.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cell {
+    /// Its lines; the first one is what it says.
+    pub lines: Vec<String>,
+    /// What a link may lead to it by.
+    pub id: Option<String>,
+    /// What its first line leads to.
+    pub link: Option<String>,
+    /// What its first line stands for.
+    pub mark: Mark,
+}
+
+impl Table {
+    /// A table that is read from its beginning to its end.
+    #[must_use]
+    pub fn whole(title: impl Into<String>, head: Vec<Head>, rows: Vec<Vec<Cell>>) -> Self {
+        Self { title: title.into(), head, rows, remarks: Vec::new(), length: Length::Whole }
+    }
+}
+
+/// A column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// What it holds.
+    pub name: String,
+    /// Whether it holds numbers, whose ends stand below each other.
+    pub number: bool,
+}
+
+impl Head {
+    /// A column of numbers.
+    #[must_use]
+    pub fn number(name: impl Into<String>) -> Self {
+        Self { name: name.into(), number: true }
+    }
+
+    /// A column of words.
+    #[must_use]
+    pub fn words(name: impl Into<String>) -> Self {
+        Self { name: name.into(), number: false }
+    }
+
+    /// Columns of words.
+    #[must_use]
+    pub fn all<const N: usize>(names: [&str; N]) -> Vec<Self> {
+        names.map(Self::words).to_vec()
+    }
+}
+
+impl Cell {
+    /// A word that stands for something.
+    #[must_use]
+    pub fn marked(word: impl Into<String>, mark: Mark) -> Self {
+        Self { mark, ..Self::from(word.into()) }
+    }
+}
+
+impl From<Vec<String>> for Cell {
+    fn from(lines: Vec<String>) -> Self {
+        Self { lines, ..Self::default() }
+    }
+}
+
+impl From<String> for Cell {
+    fn from(line: String) -> Self {
+        vec![line].into()
+    }
+}

@@ -1,0 +1,109 @@
+//! Lines of a terminal: how wide, in which tone.
+
+use crate::part::{Item, List, Mark, Tone};
+use crate::units::{clean, columns, wrapped};
+
+/// How text may look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Style {
+    /// Whether escape sequences may be used. Everything is legible without.
+    pub colour: bool,
+    /// Columns that there are.
+    pub width: usize,
+}
+
+impl Default for Style {
+    fn default() -> Self {
+        Self { colour: false, width: 100 }
+    }
+}
+
+impl Style {
+    pub(crate) fn paint(self, tone: Tone, text: &str) -> String {
+        if !self.colour || text.trim().is_empty() {
+            return text.into();
+        }
+        let code = match tone {
+            Tone::Heading => "1",
+            Tone::Quiet => "2",
+            Tone::Good => "32",
+            Tone::Bad => "1;31",
+            Tone::Doubt => "33",
+        };
+        format!("\u{1b}[{code}m{text}\u{1b}[0m")
+    }
+}
+
+/// A page under construction.
+pub(crate) struct Page {
+    pub(crate) style: Style,
+    pub(crate) out: String,
+    /// Whether the last part was a list whose lines say what they are: the next such list goes on with it.
+    listing: bool,
+}
+
+impl Page {
+    pub(crate) fn new(style: Style) -> Self {
+        Self { style, out: String::new(), listing: false }
+    }
+
+    pub(crate) fn line(&mut self, text: &str) {
+        self.out.push_str(text.trim_end());
+        self.out.push('\n');
+        self.listing = false;
+    }
+
+    pub(crate) fn gap(&mut self) {
+        self.out.push('\n');
+    }
+
+    pub(crate) fn heading(&mut self, text: &str) {
+        self.gap();
+        self.painted(Tone::Heading, text);
+    }
+
+    /// A line in one tone.
+    pub(crate) fn painted(&mut self, tone: Tone, text: &str) {
+        let painted = self.style.paint(tone, text);
+        self.line(&painted);
+    }
+
+    /// A paragraph behind `lead`, whose further lines are indented as far.
+    pub(crate) fn item(&mut self, lead: &str, tone: Option<Tone>, text: &str) {
+        let indent = columns(lead);
+        let lines = wrapped(&clean(text), self.style.width.saturating_sub(indent).max(24));
+        for (n, line) in lines.iter().enumerate() {
+            let lead = if n > 0 {
+                " ".repeat(indent)
+            } else {
+                tone.map_or_else(|| lead.to_owned(), |tone| self.style.paint(tone, lead))
+            };
+            self.line(&format!("{lead}{line}"));
+        }
+    }
+
+    /// Sentences with a word before each.
+    pub(crate) fn list(&mut self, list: &List) {
+        if list.led && !self.listing {
+            self.gap();
+        }
+        for item in &list.items {
+            self.listed(item);
+        }
+        self.listing = list.led;
+    }
+
+    fn listed(&mut self, item: &Item) {
+        let tone = match item.mark {
+            Mark::None => None,
+            Mark::Tone(tone) => Some(tone),
+            Mark::Evidence(_) => Some(Tone::Quiet),
+        };
+        let lead = if item.lead.is_empty() { "- ".to_owned() } else { format!("{} ", item.lead) };
+        let name = if item.name.is_empty() { String::new() } else { format!("{}: ", item.name) };
+        self.item(&lead, tone, &format!("{name}{}", item.text));
+        if let Some(hint) = &item.hint {
+            self.item("  hint: ", Some(Tone::Quiet), hint);
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! The report in a terminal: its head, the pages of its document, its sections.
+
+use tactus_model::bundle::Contents;
+use tactus_model::event::RunStatus;
+
+use super::page::{Page, Style};
+use super::{grid, table};
+use crate::part::{Card, Part, Reader, Tone};
+use crate::section::{Section, notes, proofs};
+use crate::units::{clean, duration, wrapped};
+use crate::walkthrough::{Told, headline, pages, sections};
+
+/// What a bundle says, for a terminal.
+#[must_use]
+pub fn render(contents: &Contents, style: Style) -> String {
+    let mut page = Page::new(style);
+    head(&mut page, contents);
+    paged(&mut page, contents);
+    for told in sections(contents, Reader::Terminal) {
+        section(&mut page, &told);
+    }
+    page.out
+}
+
+/// What each setting under test is worth, alone: what `tactus prove` prints.
+#[must_use]
+pub fn worth(contents: &Contents, style: Style) -> String {
+    let mut page = Page::new(style);
+    let told = Told { section: &proofs::ENTRY, parts: proofs::ENTRY.parts(contents, Reader::Terminal) };
+    section(&mut page, &told);
+    page.list(&notes::obstacles(contents));
+    page.out
+}
+
+fn head(page: &mut Page, contents: &Contents) {
+    let manifest = &contents.manifest;
+    let name = match &contents.plan.title {
+        Some(title) => format!("{}: {title}", manifest.plan),
+        None => manifest.plan.clone(),
+    };
+    for line in wrapped(&clean(&name), page.style.width) {
+        page.painted(Tone::Heading, &line);
+    }
+    let machine = &manifest.machine;
+    let parts = [&machine.name, &machine.processor, &machine.system, &machine.kernel];
+    let parts: Vec<&str> = parts.into_iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
+    for line in wrapped(&clean(&parts.join(" · ")), page.style.width) {
+        page.painted(Tone::Quiet, &line);
+    }
+    let longest = contents.rows.iter().map(|row| row.result.measured_ns).max().unwrap_or(0);
+    let mut about = format!("{} · tactus {}", clean(&manifest.started), clean(&manifest.tactus));
+    if longest > 0 {
+        about = format!("{about} · up to {} for each row", duration(longest));
+    }
+    page.painted(Tone::Quiet, &about);
+    if manifest.status == RunStatus::Interrupted {
+        page.item(
+            "interrupted: ",
+            Some(Tone::Doubt),
+            "the run did not come to its end; what had been measured is shown",
+        );
+    }
+    page.gap();
+}
+
+/// The document page by page: its heading and words, and what was measured here. Before them stands what they
+/// found: they are long.
+fn paged(page: &mut Page, contents: &Contents) {
+    let pages = pages(contents);
+    if pages.is_empty() {
+        return;
+    }
+    for sentence in headline(contents) {
+        page.item("- ", Some(Tone::Quiet), &sentence);
+    }
+    page.gap();
+    for shows in &pages {
+        let rule = "-".repeat(page.style.width.min(60));
+        page.painted(Tone::Quiet, &rule);
+        page.painted(Tone::Heading, &clean(&shows.page.title));
+        for line in shows.page.words.iter().flat_map(|words| words.trim().lines()) {
+            page.item("  | ", Some(Tone::Quiet), line);
+        }
+        parts(page, &shows.parts);
+        page.gap();
+    }
+    page.painted(Tone::Heading, "All measurements");
+}
+
+fn section(page: &mut Page, told: &Told) {
+    if !told.parts.first().is_some_and(Part::names_itself) {
+        page.heading(told.section.heading());
+    }
+    parts(page, &told.parts);
+}
+
+fn parts(page: &mut Page, parts: &[Part]) {
+    for (n, part) in parts.iter().enumerate() {
+        match part {
+            Part::Grid(grid) if n > 0 => {
+                page.gap();
+                grid::write(page, grid);
+            }
+            Part::Heading(text, _) => page.heading(text),
+            Part::Remark(text) => page.item("  ", Some(Tone::Quiet), text),
+            Part::List(list) => page.list(list),
+            Part::Table(table) => table::write(page, table),
+            Part::Tables(tables) => tables.iter().for_each(|table| table::write(page, table)),
+            Part::Grid(grid) => grid::write(page, grid),
+            Part::Cards(cards) => cards.iter().for_each(|answer| card(page, answer)),
+            // What needs more room than a terminal has.
+            Part::Figure(_) | Part::Finding(_) | Part::Readings(_) | Part::Source(..) => {}
+        }
+    }
+}
+
+fn card(page: &mut Page, card: &Card) {
+    if card.sentences.is_empty() {
+        page.heading(&card.title);
+        page.item("  ", None, &card.answer);
+        return;
+    }
+    page.heading(&format!("{}: {}", card.title, card.answer));
+    if let Some(words) = &card.quote {
+        page.item("  claim: ", Some(Tone::Quiet), words);
+    }
+    for sentence in card.sentences.iter().chain(&card.caution) {
+        page.item("  ", None, &sentence.replace('\u{a0}', " "));
+    }
+}

@@ -1,0 +1,31 @@
+//! What the plan asks to be shown, and of which rows.
+
+use tactus_model::bundle::{Contents, Row};
+use tactus_model::plan::{Figure, FigureKind, OTHER_STATE};
+
+/// The figures of a kind that the plan asks for.
+pub fn asked(contents: &Contents, kind: FigureKind) -> impl Iterator<Item = &Figure> {
+    contents.plan.figure.iter().filter(move |figure| figure.kind == kind)
+}
+
+/// The rows of a figure.
+pub fn rows_of<'a>(contents: &'a Contents, figure: &'a Figure) -> impl Iterator<Item = &'a Row> {
+    contents.rows.iter().filter(|row| figure.scenarios.contains(&row.result.name))
+}
+
+/// A state of the machine in words.
+#[must_use]
+pub fn state(host: Option<&str>) -> &str {
+    match host {
+        None | Some(OTHER_STATE) => "as it is now",
+        Some(name) => name,
+    }
+}
+
+/// Whether a scenario is one of many of a separation, which has tables of its own.
+#[must_use]
+pub fn apart(contents: &Contents, scenario: &str) -> bool {
+    contents.plan.separation.as_ref().is_some_and(|all| {
+        all.rest.iter().any(|rest| rest == scenario) || all.disturbed.iter().any(|at| at.scenario == scenario)
+    })
+}

@@ -1,0 +1,156 @@
+//! Whether a row's instrument is proven: every measuring thread saw the injected fault at its size.
+
+use tactus_model::bundle::{Contents, RowResult};
+use tactus_model::document::ControlEntry;
+use tactus_model::event::RowStatus;
+use tactus_model::message::Control;
+use tactus_model::number::float;
+
+use super::name::title;
+use crate::units::{clean, latency};
+
+/// The worst of a row's controls; `None` when none was injected. It is proven only when every
+/// series has a control of its own that is.
+#[must_use]
+pub fn control(result: &RowResult) -> Option<ControlEntry> {
+    let worst = result
+        .control
+        .iter()
+        .max_by_key(|control| (!control.proven, control.seen_ns.abs_diff(control.injected_ns)))?;
+    Some(ControlEntry {
+        by: worst.by.to_string(),
+        injected_ns: worst.injected_ns,
+        seen_ns: worst.seen_ns,
+        proven: worst.proven && unseen(result) == 0,
+    })
+}
+
+/// Series without a control.
+fn unseen(result: &RowResult) -> usize {
+    let has = |key| result.control.iter().any(|control: &Control| &control.series == key);
+    result.series().iter().filter(|series| !has(&series.key)).count()
+}
+
+/// How the controls of a row went, in one sentence.
+#[must_use]
+pub fn control_sentence(result: &RowResult) -> String {
+    let Some(entry) = control(result) else {
+        return "no control was injected: instrument not proven here".into();
+    };
+    let injected = injected(entry.injected_ns, result.control.iter());
+    let threads = result.control.len();
+    let unproven = result.control.iter().filter(|control| !control.proven).count();
+    if entry.proven {
+        let all = match threads {
+            1 => String::new(),
+            2 => " on both threads".into(),
+            _ => format!(" on all {threads} threads"),
+        };
+        return format!("{injected} seen as {}{all}", seen(result.control.iter()));
+    }
+    let seen = latency(float(entry.seen_ns));
+    if unproven > 0 {
+        return format!(
+            "{injected} seen as {seen}: not at its size on {unproven} of {threads} threads; instrument not proven here"
+        );
+    }
+    format!(
+        "{} of {} threads had no control: instrument not proven here",
+        unseen(result),
+        result.series().len()
+    )
+}
+
+/// What was injected, in words: its length and what it was.
+pub fn injected<'a>(ns: u64, mut controls: impl Iterator<Item = &'a Control>) -> String {
+    let by = controls.next().map_or("fault", |control| &control.by);
+    format!("{} {}", latency(float(ns)), clean(by))
+}
+
+/// What controls were seen as: one latency, or the range of several.
+pub fn seen<'a>(controls: impl Iterator<Item = &'a Control> + Clone) -> String {
+    let said = |ns: Option<u64>| latency(float(ns.unwrap_or(0)));
+    let (low, high) =
+        (said(controls.clone().map(|c| c.seen_ns).min()), said(controls.map(|c| c.seen_ns).max()));
+    if low == high { low } else { format!("{low} to {high}") }
+}
+
+/// More rows than this whose control was not seen are told of together, an environment at a time.
+const SINGLE: usize = 3;
+
+/// How the controls of a run went: a sentence for each kind of evidence and control where all were seen, and what
+/// was not. With whether it is good news.
+#[must_use]
+pub fn controls(contents: &Contents) -> Vec<(bool, String)> {
+    let measured = || {
+        let results = contents.rows.iter().map(|row| &row.result);
+        results.filter(|result| result.status == RowStatus::Measured && result.all().is_some())
+    };
+    let is_proven = |result: &RowResult| control(result).is_some_and(|entry| entry.proven);
+    let kind_of = |result: &RowResult| (result.evidence, result.control.first().map(|one| one.by.clone()));
+    let mut kinds: Vec<_> = Vec::new();
+    for result in measured().filter(|result| is_proven(result)) {
+        let kind = kind_of(result);
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    let mut said: Vec<(bool, String)> = kinds
+        .into_iter()
+        .map(|kind| {
+            let own = |result: &&RowResult| is_proven(result) && kind_of(result) == kind;
+            let rows: Vec<&RowResult> = measured().filter(own).collect();
+            let all: Vec<&Control> = rows.iter().flat_map(|result| &result.control).collect();
+            let threads =
+                if all.len() == 1 { "the one thread".into() } else { format!("all {} threads", all.len()) };
+            let kind = kind.0.map(|kind| format!(" ({kind})")).unwrap_or_default();
+            (
+                true,
+                format!(
+                    "{} on {threads} of {}{kind}: the instrument is proven there",
+                    range(&all),
+                    many(rows.len())
+                ),
+            )
+        })
+        .collect();
+    let not: Vec<&RowResult> = measured().filter(|result| !is_proven(result)).collect();
+    if not.len() <= SINGLE {
+        let one = |result: &&RowResult| {
+            (false, format!("{}: {}", clean(&title(contents, result)), control_sentence(result)))
+        };
+        said.extend(not.iter().map(one));
+        return said;
+    }
+    let mut places: Vec<&str> = Vec::new();
+    for result in &not {
+        if !places.contains(&result.environment.as_str()) {
+            places.push(&result.environment);
+        }
+    }
+    said.extend(places.into_iter().map(|place| {
+        let rows: Vec<&&RowResult> = not.iter().filter(|result| result.environment == place).collect();
+        let all = measured().filter(|result| result.environment == place).count();
+        let seen: Vec<&Control> =
+            rows.iter().flat_map(|result| &result.control).filter(|control| !control.proven).collect();
+        let how = if seen.is_empty() { "no control".to_owned() } else { range(&seen) };
+        let names: Vec<String> = rows.iter().map(|result| clean(&result.name)).collect();
+        let what = format!("not at its size in {} of {}", rows.len(), many(all));
+        (false, format!("{}: {how}: {what}; instrument not proven here: {}", clean(place), names.join(", ")))
+    }));
+    said
+}
+
+fn many(count: usize) -> String {
+    if count == 1 { "1 measurement".into() } else { format!("{count} measurements") }
+}
+
+/// `1 ms hog seen as 1.01 ms to 1.06 ms`; several lengths as a range too.
+fn range(all: &[&Control]) -> String {
+    let lengths = || all.iter().map(|control| control.injected_ns);
+    let (low, high) = (lengths().min().unwrap_or(0), lengths().max().unwrap_or(0));
+    let (short, long) = (latency(float(low)), latency(float(high)));
+    let by = all.first().map_or_else(|| "fault".into(), |control| clean(&control.by));
+    let length = if short == long { long } else { format!("{short} to {long}") };
+    format!("{length} {by} seen as {}", seen(all.iter().copied()))
+}

@@ -1,0 +1,72 @@
+//! A row in the JSON document.
+
+use tactus_model::bundle::{Contents, Row, RowResult};
+use tactus_model::document::{AttributionEntry, Entry, SeriesEntry, ValueEntry};
+use tactus_model::number::float;
+use tactus_model::outcome::Yields;
+
+use super::attribution::attribution;
+use super::control::control;
+use super::name::inside;
+use super::published::{published, published_value};
+use super::summary::{figures, reason};
+use super::verdict::verdict;
+
+/// The entry of a row.
+#[must_use]
+pub fn entry(contents: &Contents, row: &Row) -> Entry {
+    let result = &row.result;
+    Entry {
+        name: result.name.clone(),
+        environment: result.environment.clone(),
+        host: result.host.clone(),
+        kind: result.kind.clone(),
+        inside: inside(contents, &result.environment),
+        evidence: result.evidence,
+        measurement: result.measurement.kind().into(),
+        load: result.load.clone(),
+        fault: result.fault.clone(),
+        status: result.status,
+        ended: result.ended,
+        reason: reason(contents, result),
+        duration_s: float(result.measured_ns) / 1e9,
+        series: result
+            .series()
+            .iter()
+            .map(|series| SeriesEntry {
+                id: series.key.id(&result.environment),
+                key: series.key.clone(),
+                summary: series.summary.clone(),
+            })
+            .collect(),
+        all: figures(result).cloned(),
+        values: (result.outcome.yields() == Yields::Values).then(|| values(contents, result)),
+        control: control(result),
+        attribution: attribution(result).map(|found| AttributionEntry {
+            of: found.of,
+            host: found.host,
+            largest_ns: found.largest_ns,
+            waited_ns: found.waited_ns,
+        }),
+        published: published(&contents.plan, &result.name, &result.environment),
+        verdict: verdict(row),
+    }
+}
+
+fn values(contents: &Contents, result: &RowResult) -> Vec<ValueEntry> {
+    let entry = |of: &tactus_model::outcome::ValueResult| ValueEntry {
+        item: of.item.clone(),
+        unit: of.unit.to_string(),
+        better: of.better,
+        value: of.value,
+        low: of.low,
+        high: of.high,
+        min: of.min,
+        max: of.max,
+        deviation: of.deviation,
+        samples: of.samples,
+        dropped: of.dropped,
+        published: published_value(&contents.plan, result, of).map(|theirs| theirs.value),
+    };
+    result.values().iter().map(entry).collect()
+}

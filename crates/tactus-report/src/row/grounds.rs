@@ -1,0 +1,65 @@
+//! When a requirement may say anything, and what follows from its parts.
+
+use tactus_model::Evidence;
+use tactus_model::bundle::RowResult;
+use tactus_model::document::{Outcome, Verdict};
+use tactus_model::event::RowStatus;
+
+use super::summary::ended_early;
+use crate::units::duration;
+
+/// Whether a row was measured.
+pub fn measured(result: &RowResult) -> Result<(), String> {
+    let why = || result.reason.as_deref().unwrap_or("no reason was kept");
+    match result.status {
+        RowStatus::Measured => Ok(()),
+        RowStatus::Skipped => Err(format!("skipped: {}", why())),
+        RowStatus::Failed => Err(format!("failed: {}", why())),
+    }
+}
+
+/// Whether its evidence carries a verdict.
+pub fn evidence(result: &RowResult) -> Result<(), String> {
+    match result.evidence {
+        Some(Evidence::BareMetal | Evidence::VirtualHost) => Ok(()),
+        Some(Evidence::Emulated) => Err("emulated: this says nothing about hardware".into()),
+        Some(Evidence::Imported) => {
+            Err("imported: the instrument is not proven here, tactus did not see the measurement".into())
+        }
+        None => Err("it is not known what kind of evidence this is".into()),
+    }
+}
+
+/// What was found of each limit, a sentence each.
+#[derive(Default)]
+pub struct Found {
+    pub kept: Vec<String>,
+    pub broken: Vec<String>,
+    /// It may be either.
+    pub open: Vec<String>,
+}
+
+/// The verdict of all limits together; `base` says over what it was measured.
+pub fn together(result: &RowResult, found: &Found, base: &str) -> Verdict {
+    let place = match result.evidence {
+        Some(Evidence::VirtualHost) => ", as seen inside this virtual machine",
+        _ => "",
+    };
+    let said = |outcome, sentences: &[String], rest: &str| Verdict {
+        outcome,
+        reason: format!("{}{base}{place}{rest}", sentences.join("; ")),
+    };
+    if !found.broken.is_empty() {
+        return said(Outcome::Fail, &found.broken, "");
+    }
+    if !found.open.is_empty() {
+        return said(Outcome::Inconclusive, &found.open, "");
+    }
+    if ended_early(result) {
+        let reason = result.reason.as_deref().unwrap_or("interrupted");
+        let planned = duration(result.planned_ns);
+        let rest = format!(", but it ended before its {planned}: {reason}");
+        return said(Outcome::Inconclusive, &found.kept, &rest);
+    }
+    said(Outcome::Pass, &found.kept, "")
+}

@@ -1,0 +1,108 @@
+//! What the rows of a run say together, in a few plain sentences.
+
+use tactus_model::Evidence;
+use tactus_model::bundle::{Contents, Row};
+use tactus_model::document::Outcome;
+use tactus_model::event::RowStatus;
+use tactus_model::number::float;
+
+use super::control::control;
+use super::summary::{figures, has_numbers};
+use super::verdict::verdict;
+use crate::units::{duration, latency};
+
+/// What was measured, the largest latency for each kind of evidence, whether the instrument is proven, and what the
+/// requirements say.
+#[must_use]
+pub fn headline(contents: &Contents) -> Vec<String> {
+    let mut said = vec![counts(contents)];
+    for evidence in [Evidence::BareMetal, Evidence::VirtualHost, Evidence::Emulated, Evidence::Imported] {
+        said.extend(largest(contents, evidence));
+    }
+    said.extend(instrument(contents));
+    said.extend(requirements(contents));
+    said
+}
+
+fn counts(contents: &Contents) -> String {
+    let with = |status| contents.rows.iter().filter(|row| row.result.status == status).count();
+    let (measured, skipped, failed) =
+        (with(RowStatus::Measured), with(RowStatus::Skipped), with(RowStatus::Failed));
+    let mut environments: Vec<&str> =
+        measured_rows(contents).map(|row| row.result.environment.as_str()).collect();
+    environments.sort_unstable();
+    environments.dedup();
+    let total = contents.rows.len();
+    let mut said = match (measured, total) {
+        (_, 0) => return "The plan has no measurements.".into(),
+        (0, _) => format!("None of {total} measurements could be made"),
+        (_, _) => {
+            let longest = measured_rows(contents).map(|row| row.result.measured_ns).max().unwrap_or(0);
+            let shortest = measured_rows(contents).map(|row| row.result.measured_ns).min().unwrap_or(0);
+            let (short, long) = (duration(shortest), duration(longest));
+            let each = if short == long { format!("{long} each") } else { format!("{short} to {long} each") };
+            format!("{measured} of {total} measurements were made, {each}, in {}", environments.join(", "))
+        }
+    };
+    for (count, word) in [(skipped, "skipped"), (failed, "failed")] {
+        if count > 0 {
+            said.push_str(&format!("; {count} {word}"));
+        }
+    }
+    said + "."
+}
+
+fn measured_rows(contents: &Contents) -> impl Iterator<Item = &Row> {
+    contents.rows.iter().filter(|row| row.result.status == RowStatus::Measured && has_numbers(&row.result))
+}
+
+fn largest(contents: &Contents, evidence: Evidence) -> Option<String> {
+    let of = |row: &&Row| row.result.evidence == Some(evidence);
+    let (row, max) = measured_rows(contents)
+        .filter(of)
+        .filter_map(|row| Some((row, figures(&row.result)?.max_ns?)))
+        .max_by_key(|(_, max)| *max)?;
+    let (max, name) = (latency(float(max)), &row.result.name);
+    Some(match evidence {
+        Evidence::BareMetal => format!("Largest latency on this hardware: {max} ({name})."),
+        Evidence::VirtualHost => {
+            format!("Largest latency as seen inside this virtual machine: {max} ({name}).")
+        }
+        Evidence::Emulated => {
+            format!("Largest latency under emulation: {max} ({name}); it says nothing about hardware.")
+        }
+        Evidence::Imported => format!("Largest imported latency: {max} ({name})."),
+    })
+}
+
+fn instrument(contents: &Contents) -> Option<String> {
+    // Values have no control: they are no latencies of a thread that something could hold.
+    let latencies = || measured_rows(contents).filter(|row| figures(&row.result).is_some());
+    let total = latencies().count();
+    let proven = latencies().filter(|row| control(&row.result).is_some_and(|c| c.proven)).count();
+    match (proven, total) {
+        (_, 0) => None,
+        (proven, total) if proven == total => Some(
+            "The instrument is proven: every measuring thread saw the injected control at its size.".into(),
+        ),
+        (proven, total) => Some(format!(
+            "The instrument is proven in {proven} of {total} measurements only; the others carry no verdict."
+        )),
+    }
+}
+
+fn requirements(contents: &Contents) -> Option<String> {
+    let outcomes: Vec<Outcome> =
+        contents.rows.iter().filter_map(verdict).map(|verdict| verdict.outcome).collect();
+    if outcomes.is_empty() {
+        return None;
+    }
+    let words = [(Outcome::Fail, "broken"), (Outcome::Pass, "kept"), (Outcome::Inconclusive, "inconclusive")];
+    let parts: Vec<String> = words
+        .iter()
+        .map(|(outcome, word)| (outcomes.iter().filter(|o| *o == outcome).count(), word))
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, word)| format!("{count} {word}"))
+        .collect();
+    Some(format!("Requirements: {}.", parts.join(", ")))
+}

@@ -1,0 +1,31 @@
+//! What one row of a bundle says: its figures, its name, its control, its verdict.
+
+mod asked;
+mod attribution;
+mod audit_summary;
+mod conditions;
+mod control;
+mod entry;
+mod grounds;
+mod headline;
+mod latency_verdict;
+mod name;
+mod published;
+mod remarks;
+mod summary;
+mod value_verdict;
+mod verdict;
+
+pub use asked::{apart, asked, rows_of, state};
+pub use attribution::{Attribution, attribution};
+pub use audit_summary::{intended, summary};
+pub use conditions::{audit_anchor, conditions, conditions_by_id};
+pub use control::{control, control_sentence, controls};
+pub use entry::entry;
+pub use headline::headline;
+pub use latency_verdict::CYCLES_FOR_A_VERDICT;
+pub use name::{inside, load_words, title};
+pub use published::{PublishedValue, published, published_value};
+pub use remarks::{Remark, remarks};
+pub use summary::{figures, has_numbers, left_out, reason};
+pub use verdict::verdict;

@@ -1,0 +1,41 @@
+//! What a row is called, and what ran beside it, in words.
+
+use serde_json::Value;
+use tactus_model::bundle::{Contents, RowResult};
+
+/// The name of a measurement: that of its scenario, with the environment where it has several, and with what that
+/// lies inside.
+#[must_use]
+pub fn title(contents: &Contents, result: &RowResult) -> String {
+    let same = contents.rows.iter().filter(|row| row.result.name == result.name).count();
+    let outer = inside(contents, &result.environment).map(|outer| format!("{} in {outer}", result.kind));
+    let place = (same > 1).then(|| result.environment.clone());
+    let words: Vec<String> = place.into_iter().chain(outer).collect();
+    if words.is_empty() { result.name.clone() } else { format!("{} ({})", result.name, words.join(", ")) }
+}
+
+/// The environment that one lies inside.
+#[must_use]
+pub fn inside(contents: &Contents, environment: &str) -> Option<String> {
+    contents.plan.environment.get(environment)?.inside.clone()
+}
+
+/// What ran beside a measurement, in words: `scheduler load`, `cpu load in guest, hog fault`.
+#[must_use]
+pub fn load_words(result: &RowResult) -> String {
+    let words = |tables: &[Value], family: &str| -> Vec<String> {
+        tables
+            .iter()
+            .map(|table| {
+                let text = |key: &str| table.get(key).and_then(Value::as_str);
+                let kind = text("kind").or_else(|| table.as_str()).unwrap_or("unknown");
+                let place = text("in").filter(|place| *place != result.environment);
+                let place = place.map(|place| format!(" in {place}")).unwrap_or_default();
+                let cpus = text("cpus").map(|cpus| format!(" on CPU {cpus}")).unwrap_or_default();
+                format!("{kind} {family}{place}{cpus}")
+            })
+            .collect()
+    };
+    let all = [words(&result.load, "load"), words(&result.fault, "fault")].concat();
+    if all.is_empty() { "idle".into() } else { all.join(", ") }
+}

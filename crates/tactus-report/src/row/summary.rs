@@ -1,0 +1,56 @@
+//! The figures of a row, and why it has none, or fewer than planned.
+
+use tactus_model::bundle::{Contents, RowResult};
+use tactus_model::event::{RowStatus, RunStatus};
+use tactus_model::latency::Summary;
+use tactus_model::topology::Topology;
+
+use crate::units::duration;
+
+/// The figures of a row that measured something.
+#[must_use]
+pub fn figures(result: &RowResult) -> Option<&Summary> {
+    result.all().filter(|all| all.cycles > 0)
+}
+
+/// Whether a row has numbers, of whichever kind.
+#[must_use]
+pub fn has_numbers(result: &RowResult) -> bool {
+    figures(result).is_some() || !result.values().is_empty()
+}
+
+/// Why a row has no numbers, or fewer than planned; an interrupted one says so in any case.
+#[must_use]
+pub fn reason(contents: &Contents, result: &RowResult) -> Option<String> {
+    if result.reason.is_some() {
+        return result.reason.clone();
+    }
+    match result.status {
+        RowStatus::Measured if ended_early(result) => {
+            let (measured, planned) = (duration(result.measured_ns), duration(result.planned_ns));
+            Some(match contents.manifest.status {
+                RunStatus::Interrupted => format!("interrupted after {measured} of {planned}"),
+                RunStatus::Complete => format!("ended after {measured} of {planned}"),
+            })
+        }
+        RowStatus::Measured if !has_numbers(result) => Some("nothing was measured".into()),
+        RowStatus::Measured => None,
+        RowStatus::Skipped | RowStatus::Failed => Some("no reason was kept".into()),
+    }
+}
+
+/// Whether a row measured less than its plan asked for. Half a per cent is the end of the last tick.
+pub(super) fn ended_early(result: &RowResult) -> bool {
+    result.status == RowStatus::Measured && result.measured_ns < result.planned_ns - result.planned_ns / 200
+}
+
+/// The CPUs of a row's environment that were not measured, as a cpulist; empty where it is not known.
+#[must_use]
+pub fn left_out(contents: &Contents, result: &RowResult) -> String {
+    let Some(facts) = contents.facts.get(&result.environment_key()) else { return String::new() };
+    if result.series().is_empty() {
+        return String::new();
+    }
+    let measured = result.series().iter().map(|series| series.key.cpu).collect();
+    Topology::of(facts).online.minus(&measured).to_string()
+}

@@ -1,0 +1,22 @@
+//! What a requirement says about a row.
+
+use tactus_model::bundle::Row;
+use tactus_model::document::{Outcome, Verdict};
+use tactus_model::outcome::Yields;
+
+use super::{latency_verdict, value_verdict};
+
+/// What the plan's requirement says about a row; `None` when it requires nothing.
+///
+/// Emulated and imported evidence, and a row that ended early without breaking a limit, are inconclusive.
+/// Latencies need a proven instrument and enough cycles, and a quantile that lost samples could move across its
+/// limit is open; so is a value whose interval has the bound inside.
+#[must_use]
+pub fn verdict(row: &Row) -> Option<Verdict> {
+    let require = row.result.require.as_ref()?;
+    let judged = match row.result.outcome.yields() {
+        Yields::Latency => latency_verdict::judge(row, require),
+        Yields::Values => value_verdict::judge(&row.result, require),
+    };
+    Some(judged.unwrap_or_else(|reason| Verdict { outcome: Outcome::Inconclusive, reason }))
+}

@@ -1,0 +1,133 @@
+//! What the audit found where it was measured.
+
+use tactus_model::bundle::Contents;
+use tactus_model::document::{AuditEntry, Document, FoundEntry};
+use tactus_model::finding::{Audit, Severity, State};
+
+use super::Section;
+use crate::part::{Cell, Finding, Head, Item, List, Part, Reader, Table, Tone};
+use crate::row::{audit_anchor, conditions, intended, summary};
+use crate::units::clean;
+
+/// The section.
+pub struct Audits;
+/// Its entry.
+pub static ENTRY: Audits = Audits;
+
+impl Section for Audits {
+    fn name(&self) -> &'static str {
+        "audits"
+    }
+
+    fn heading(&self) -> &'static str {
+        "Audit"
+    }
+
+    fn about(&self) -> &'static str {
+        "What was found where it was measured: it decides how far the numbers go. `tactus explain ID` \
+         prints a check in full."
+    }
+
+    fn applies(&self, contents: &Contents) -> bool {
+        !contents.audits.is_empty()
+    }
+
+    fn parts(&self, contents: &Contents, reader: Reader) -> Vec<Part> {
+        match reader {
+            Reader::Terminal => vec![Part::List(brief(contents))],
+            Reader::Markdown => contents.audits.iter().flat_map(|of| told(contents, of)).collect(),
+            Reader::Page => contents.audits.iter().flat_map(|of| full(contents, of)).collect(),
+        }
+    }
+
+    fn fill(&self, contents: &Contents, document: &mut Document) {
+        document.audits = contents.audits.iter().map(|(name, audit)| entry(name, audit)).collect();
+    }
+}
+
+fn entry(environment: &str, audit: &Audit) -> AuditEntry {
+    let found = audit.found().map(|finding| FoundEntry {
+        id: finding.id.clone(),
+        severity: finding.severity,
+        said: finding.said.clone(),
+    });
+    AuditEntry {
+        environment: environment.to_owned(),
+        role: audit.role,
+        isolated: audit.isolation.isolated.to_string(),
+        unknown: audit.count(State::Unknowable) + audit.count(State::Unreadable),
+        found: found.collect(),
+    }
+}
+
+/// A line for each environment.
+fn brief(contents: &Contents) -> List {
+    let said = contents.audits.keys().filter_map(|name| Some((name, conditions(contents, name)?)));
+    let item = |(name, sentence)| Item::led("measured with:", Tone::Doubt, format!("{name}: {sentence}"));
+    let mut items: Vec<Item> = said.map(item).collect();
+    if let Some(last) = items.last_mut() {
+        let how = "`tactus audit --from BUNDLE` says what was read, why it matters and how to mend it";
+        last.hint = Some(how.into());
+    }
+    List { items, led: true }
+}
+
+/// The findings of an environment as a table.
+fn told(contents: &Contents, (environment, audit): (&String, &Audit)) -> Vec<Part> {
+    let Some(sentence) = conditions(contents, environment) else { return Vec::new() };
+    let row = |finding: &tactus_model::finding::Finding| {
+        [finding.severity.to_string(), clean(&finding.id), clean(&finding.said)].map(Cell::from).to_vec()
+    };
+    let rows: Vec<Vec<Cell>> = audit.found().map(row).collect();
+    let mut parts = vec![
+        Part::Heading(clean(environment), None),
+        Part::Remark(format!("Measured with {sentence}.")),
+    ];
+    if !rows.is_empty() {
+        parts.push(Part::Table(Table::whole("", Head::all(["severity", "check", "what"]), rows)));
+    }
+    parts
+}
+
+/// The findings of an environment in full, and what the other checks came to.
+fn full(_: &Contents, (environment, audit): (&String, &Audit)) -> Vec<Part> {
+    let mut parts = vec![
+        Part::Heading(clean(environment), Some(audit_anchor(environment))),
+        Part::Remark(format!("{}: {}", clean(&intended(audit)), clean(&summary(audit)))),
+    ];
+    parts.extend(audit.found().map(|found| Part::Finding(finding(found))));
+    for state in [State::Unreadable, State::Unknowable, State::Ok, State::NotApplicable] {
+        let of = audit.findings.iter().filter(|finding| finding.state == state);
+        let names: Vec<&str> = of.map(|finding| finding.id.as_str()).collect();
+        if !names.is_empty() {
+            parts.push(Part::Remark(format!("{state}: {}", clean(&names.join(", ")))));
+        }
+    }
+    parts
+}
+
+fn finding(finding: &tactus_model::finding::Finding) -> Finding {
+    let read = finding.read.iter().map(|read| {
+        let value = clean(&read.value);
+        let value = if value.is_empty() { "(empty)" } else { value.as_str() };
+        ("read", format!("{} = {value}", clean(&read.path)))
+    });
+    let rest = [
+        ("expected", &finding.expected),
+        ("why", &finding.why),
+        ("mend", &finding.mend),
+        ("risk", &finding.risk),
+    ];
+    let rest = rest.into_iter().filter(|(_, text)| !text.is_empty()).map(|(name, text)| (name, clean(text)));
+    Finding {
+        severity: finding.severity.to_string(),
+        tone: match finding.severity {
+            Severity::Blocker => Tone::Bad,
+            Severity::Major => Tone::Doubt,
+            Severity::Minor | Severity::Info => Tone::Quiet,
+        },
+        name: clean(&finding.id),
+        said: clean(&finding.said),
+        parts: std::iter::once(("problem", clean(&finding.title))).chain(read).chain(rest).collect(),
+    }
+}

@@ -1,0 +1,95 @@
+//! What was read in every environment.
+
+use tactus_model::bundle::Contents;
+use tactus_model::facts::{Facts, Reading as Read};
+
+use super::Section;
+use crate::part::{Cell, Head, Part, Reader, Reading, Readings, Table};
+use crate::units::{NONE, clean};
+
+/// The section.
+pub struct Readable;
+/// Its entry.
+pub static ENTRY: Readable = Readable;
+
+impl Section for Readable {
+    fn name(&self) -> &'static str {
+        "facts"
+    }
+
+    fn heading(&self) -> &'static str {
+        "Facts"
+    }
+
+    fn about(&self) -> &'static str {
+        "What the probe read in every environment: the facts that decide how a machine keeps time side by \
+         side, and all readings to be searched."
+    }
+
+    fn applies(&self, contents: &Contents) -> bool {
+        !contents.facts.is_empty()
+    }
+
+    fn parts(&self, contents: &Contents, reader: Reader) -> Vec<Part> {
+        match reader {
+            Reader::Page => vec![Part::Table(side_by_side(contents)), Part::Readings(readings(contents))],
+            Reader::Terminal | Reader::Markdown => Vec::new(),
+        }
+    }
+}
+
+/// Facts that decide how a machine keeps time, and what they are called.
+const TELLING: &[(&str, &[&str])] = &[
+    ("kernel", &["uname:release", "/proc/sys/kernel/osrelease"]),
+    ("kernel build", &["uname:version", "/proc/sys/kernel/version"]),
+    ("PREEMPT_RT", &["/sys/kernel/realtime"]),
+    ("command line", &["/proc/cmdline"]),
+    ("CPUs that are on", &["/sys/devices/system/cpu/online"]),
+    ("CPUs allowed", &["sched:affinity"]),
+    ("isolated CPUs", &["/sys/devices/system/cpu/isolated"]),
+    ("CPUs without tick", &["/sys/devices/system/cpu/nohz_full"]),
+    ("hyper-threading", &["/sys/devices/system/cpu/smt/active"]),
+    ("clock source", &["/sys/devices/system/clocksource/clocksource0/current_clocksource"]),
+    ("idle driver", &["/sys/devices/system/cpu/cpuidle/current_driver"]),
+    ("frequency governor", &["/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"]),
+    ("real-time throttling", &["/proc/sys/kernel/sched_rt_runtime_us"]),
+    ("transparent huge pages", &["/sys/kernel/mm/transparent_hugepage/enabled"]),
+];
+
+/// The facts that matter most, a column for each environment.
+fn side_by_side(contents: &Contents) -> Table {
+    let value = |facts: &Facts, names: &[&str]| names.iter().find_map(|name| facts.text(name)).map(clean);
+    let rows = TELLING.iter().filter_map(|(title, names)| {
+        let values: Vec<Option<String>> = contents.facts.values().map(|facts| value(facts, names)).collect();
+        let known = values.iter().flatten().any(|value| !value.is_empty());
+        let cells = values.into_iter().map(|value| Cell::from(value.unwrap_or_else(|| NONE.into())));
+        known.then(|| std::iter::once(Cell::from((*title).to_owned())).chain(cells).collect())
+    });
+    let head = std::iter::once(String::new()).chain(contents.facts.keys().map(|name| clean(name)));
+    Table::whole("", head.map(Head::words).collect(), rows.collect())
+}
+
+/// Every reading of every environment.
+fn readings(contents: &Contents) -> Vec<Readings> {
+    let reading = |(name, read): (&String, &Read)| {
+        let (text, there) = match read {
+            Read::Text(text) => (lines(text), true),
+            Read::Cut(text) => (format!("{}\n(the rest was cut)", lines(text)), true),
+            Read::Unreadable(reason) => (format!("unreadable: {}", clean(reason)), false),
+            Read::Absent => ("absent".into(), false),
+        };
+        Reading { name: clean(name), text, there }
+    };
+    let of = |(name, facts): (&String, &Facts)| Readings {
+        name: clean(name),
+        all: facts.0.iter().map(reading).collect(),
+    };
+    contents.facts.iter().map(of).collect()
+}
+
+/// A text of several lines, each of them clean.
+fn lines(text: &str) -> String {
+    let lines: Vec<String> =
+        text.trim_end().lines().map(|line| clean(&line.replace('\t', "        "))).collect();
+    lines.join("\n")
+}

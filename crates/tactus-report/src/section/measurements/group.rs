@@ -1,0 +1,35 @@
+//! What every row of the table has, whatever it yields.
+
+use tactus_model::bundle::Contents;
+use tactus_model::event::RowStatus;
+
+use crate::part::{Group, Tone};
+use crate::row::{audit_anchor, conditions_by_id};
+use crate::stats::Line;
+use crate::units::{clean, duration, unbroken};
+
+/// A row without numbers as yet.
+pub fn group(contents: &Contents, line: &Line) -> Group {
+    let measured = line.has_numbers();
+    let conditions = conditions_by_id(contents, &line.place).filter(|_| measured);
+    let lasted = (line.measured_ns > 0).then(|| format!(" · {}", unbroken(&duration(line.measured_ns))));
+    let instead = (!measured).then(|| {
+        let (word, tone) = match line.status {
+            RowStatus::Failed => ("failed", Tone::Bad),
+            RowStatus::Skipped => ("skipped", Tone::Doubt),
+            RowStatus::Measured => ("no numbers", Tone::Doubt),
+        };
+        (word, tone, clean(line.reason.as_deref().unwrap_or("no reason was kept")))
+    });
+    Group {
+        id: format!("row-{}", line.row),
+        name: clean(&line.name),
+        evidence: line.evidence,
+        verdict: line.verdict.as_ref().map(|verdict| verdict.outcome),
+        how: format!("{}{}", clean(&line.load), lasted.unwrap_or_default()),
+        conditions: conditions.map(|sentence| (clean(&sentence), audit_anchor(&line.place))),
+        values: Vec::new(),
+        instead,
+        lines: Vec::new(),
+    }
+}

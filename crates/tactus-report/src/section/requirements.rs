@@ -1,0 +1,53 @@
+//! What the plan requires, and whether it is kept.
+
+use tactus_model::bundle::Contents;
+use tactus_model::document::Outcome;
+
+use super::Section;
+use crate::part::{Item, Part, Reader};
+use crate::stats::comparison;
+use crate::units::{clean, unbroken};
+
+/// The section.
+pub struct Requirements;
+/// Its entry.
+pub static ENTRY: Requirements = Requirements;
+
+impl Section for Requirements {
+    fn name(&self) -> &'static str {
+        "requirements"
+    }
+
+    fn heading(&self) -> &'static str {
+        "Requirements"
+    }
+
+    fn about(&self) -> &'static str {
+        "What the plan requires of each measurement, and whether it is kept: pass, fail, or inconclusive \
+         where the evidence does not carry a verdict."
+    }
+
+    fn applies(&self, contents: &Contents) -> bool {
+        contents.rows.iter().any(|row| row.result.require.is_some())
+    }
+
+    fn parts(&self, contents: &Contents, reader: Reader) -> Vec<Part> {
+        let items = comparison(contents).into_iter().filter_map(|line| {
+            let verdict = line.verdict.filter(|_| reader != Reader::Terminal || !line.apart)?;
+            let word = match verdict.outcome {
+                Outcome::Pass => "pass",
+                Outcome::Fail => "FAIL",
+                Outcome::Inconclusive => "inconclusive",
+            };
+            let lead = if reader == Reader::Terminal { format!("{word:<13}") } else { word.to_owned() };
+            let text = if reader == Reader::Page { unbroken(&verdict.reason) } else { verdict.reason };
+            Some(Item { name: clean(&line.name), ..Item::led(lead, verdict.outcome.into(), text) })
+        });
+        let items: Vec<Item> = items.collect();
+        if items.is_empty() { Vec::new() } else { vec![Part::List(items.into())] }
+    }
+
+    fn opens(&self) -> bool {
+        true
+    }
+}

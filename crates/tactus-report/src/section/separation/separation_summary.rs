@@ -1,0 +1,96 @@
+//! Whom the disturbances reach, in a sentence for each environment that was disturbed: only what is proven.
+
+use std::collections::BTreeSet;
+
+use tactus_model::Evidence;
+use tactus_model::document::{Doubt, Leak, LeakEntry, SeparationEntry};
+use tactus_model::number::float;
+
+use crate::units::{clean, latency};
+
+/// A sentence for each disturbed environment of which something is known, and one for all others of a
+/// disturbance.
+#[must_use]
+pub fn reach(entry: &SeparationEntry) -> Vec<String> {
+    let mut said = Vec::new();
+    for kind in entry.disturbances() {
+        let mut unknown: Vec<(String, Vec<String>)> = Vec::new();
+        for disturbed in entry.environments.iter().map(String::as_str) {
+            let own = |cell: &&LeakEntry| cell.disturbance == kind && cell.disturbed == disturbed;
+            let cells: Vec<&LeakEntry> = entry.cells.iter().filter(own).collect();
+            match sentence(&named(entry, kind), disturbed, &cells) {
+                Ok(sentence) => said.push(sentence),
+                Err(why) => match unknown.iter_mut().find(|(known, _)| *known == why) {
+                    Some((_, places)) => places.push(clean(disturbed)),
+                    None => unknown.push((why, vec![clean(disturbed)])),
+                },
+            }
+        }
+        said.extend(unknown.into_iter().filter(|(why, _)| !why.is_empty()).map(|(why, places)| {
+            format!("Whom {} in {} reaches is not known ({why}).", named(entry, kind), places.join(", "))
+        }));
+    }
+    said
+}
+
+/// A fault by its name; a load as one.
+fn named(entry: &SeparationEntry, kind: &str) -> String {
+    let fault = entry.cells.iter().any(|cell| cell.disturbance == kind && cell.length_ns.is_some());
+    if fault { clean(kind) } else { format!("{} load", clean(kind)) }
+}
+
+/// What is known of one disturbed environment; nothing: what it is for, or an empty word where it was not asked.
+fn sentence(kind: &str, disturbed: &str, cells: &[&LeakEntry]) -> Result<String, String> {
+    let mut measured: Vec<&str> = Vec::new();
+    for cell in cells.iter().filter(|cell| cell.measured != disturbed) {
+        if !measured.contains(&cell.measured.as_str()) {
+            measured.push(&cell.measured);
+        }
+    }
+    let (mut reached, mut spared, mut open) = (Vec::new(), Vec::new(), Vec::new());
+    let mut doubts: BTreeSet<Doubt> = BTreeSet::new();
+    for place in measured {
+        let own: Vec<&LeakEntry> = cells.iter().copied().filter(|cell| cell.measured == place).collect();
+        let leaks = |same: bool| {
+            own.iter().any(|cell| cell.same_cpu == same && matches!(cell.leak, Leak::Yes | Leak::Partly))
+        };
+        let part = if own.iter().any(|cell| cell.leak == Leak::Yes) { "" } else { "in part, " };
+        let doubt: BTreeSet<Doubt> =
+            own.iter().filter_map(|cell| cell.doubt).filter(|doubt| *doubt != Doubt::NoSuchCpu).collect();
+        let name = clean(place);
+        match (leaks(true), leaks(false)) {
+            (true, true) => reached.push(format!("{name} ({part}on every CPU)")),
+            (true, false) => reached.push(format!("{name} ({part}on the same CPU)")),
+            (false, true) => reached.push(format!("{name} ({part}on other CPUs)")),
+            (false, false) if doubt.is_empty() && own.iter().any(|cell| cell.leak == Leak::No) => {
+                spared.push(name);
+            }
+            (false, false) => {
+                open.push(format!("{name} ({})", words(&doubt)));
+                doubts.extend(doubt);
+            }
+        }
+    }
+    if reached.is_empty() && spared.is_empty() {
+        return Err(words(&doubts));
+    }
+    let length = cells.iter().find_map(|cell| cell.length_ns).map(|ns| format!(" of {}", latency(float(ns))));
+    let emulated = cells.iter().any(|cell| cell.evidence == Some(Evidence::Emulated));
+    let own = cells.iter().find(|cell| cell.measured == disturbed && cell.same_cpu);
+    let own =
+        own.filter(|cell| matches!(cell.leak, Leak::Yes | Leak::Partly)).map(|_| "is seen there".to_owned());
+    let part =
+        |verb: &str, names: &[String]| (!names.is_empty()).then(|| format!("{verb} {}", names.join(", ")));
+    let parts: Vec<String> = own
+        .into_iter()
+        .chain(part("reaches", &reached))
+        .chain(part("does not reach", &spared))
+        .chain(part("not known for", &open))
+        .collect();
+    let place = if emulated { " (some of it emulated)" } else { "" };
+    Ok(format!("{kind}{} in {} {}{place}.", length.unwrap_or_default(), clean(disturbed), parts.join("; ")))
+}
+
+fn words(doubts: &BTreeSet<Doubt>) -> String {
+    doubts.iter().map(|doubt| doubt.word()).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,179 @@
+//! The comparison table: every row, and how it differs from the host under the same conditions.
+
+use serde_json::Value;
+use tactus_model::Evidence;
+use tactus_model::bundle::{Contents, RowResult};
+use tactus_model::dependence::{Dependence, dependence};
+use tactus_model::document::{ControlEntry, Published, Verdict};
+use tactus_model::event::RowStatus;
+use tactus_model::latency::{Corrected, Summary};
+use tactus_model::outcome::{ValueResult, Yields};
+
+use crate::row::{apart, control, figures, has_numbers, load_words, published, reason, title, verdict};
+
+/// One row of the table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Line {
+    /// The row's number in the bundle.
+    pub row: usize,
+    /// The scenario's name; with the environment where it has several measurements.
+    pub name: String,
+    /// Whether it belongs to a study whose tables have it, so that a list of all is longer for nothing.
+    pub apart: bool,
+    /// The measurement's environment.
+    pub environment: String,
+    /// Where it was: the environment, in the state of the machine where the plan declares states. Audits
+    /// and facts are kept by it.
+    pub place: String,
+    /// Its kind.
+    pub kind: String,
+    /// `timer`, `spin`, ...
+    pub measurement: &'static str,
+    /// What the numbers are worth.
+    pub evidence: Option<Evidence>,
+    /// What ran beside the measurement, in words; `idle` when nothing did.
+    pub load: String,
+    /// How it ended.
+    pub status: RowStatus,
+    /// Why it has no numbers, or fewer than planned.
+    pub reason: Option<String>,
+    /// How long it measured, in ns.
+    pub measured_ns: u64,
+    /// What it yields.
+    pub yields: Yields,
+    /// The figures of latencies, when any were measured.
+    pub figures: Option<Summary>,
+    /// Its values; nothing for latencies.
+    pub values: Vec<ValueResult>,
+    /// How it differs from the host.
+    pub against: Option<Against>,
+    /// How its control went.
+    pub control: Option<ControlEntry>,
+    /// What the study's document published.
+    pub published: Option<Published>,
+    /// What the requirement says.
+    pub verdict: Option<Verdict>,
+}
+
+impl Line {
+    /// Whether anything was measured.
+    #[must_use]
+    pub fn has_numbers(&self) -> bool {
+        self.figures.is_some() || !self.values.is_empty()
+    }
+
+    /// Quantiles corrected for missed periods, where there are any.
+    #[must_use]
+    pub fn corrected(&self) -> Option<&Corrected> {
+        self.figures.as_ref().filter(|all| all.overruns > 0).map(|all| &all.corrected)
+    }
+}
+
+/// The difference to the host's row that was measured in the same way under the same load.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Against {
+    /// Index of the host's row.
+    pub row: usize,
+    /// Its name.
+    pub name: String,
+    /// Why the two must not be ranked against each other, when they are different evidence.
+    pub caution: Option<&'static str>,
+}
+
+/// A difference.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Delta {
+    /// In ns.
+    pub absolute_ns: f64,
+    /// As a part of the host's value; `None` when that is 0.
+    pub relative: Option<f64>,
+}
+
+/// The comparison table, one line per row of the bundle and in its order.
+#[must_use]
+pub fn comparison(contents: &Contents) -> Vec<Line> {
+    let lines = contents.rows.iter().enumerate().map(|(n, row)| {
+        let result = &row.result;
+        Line {
+            row: n,
+            name: title(contents, result),
+            apart: apart(contents, &result.name),
+            environment: result.environment.clone(),
+            place: result.environment_key(),
+            kind: result.kind.clone(),
+            measurement: result.measurement.kind(),
+            evidence: result.evidence,
+            load: load_words(result),
+            status: result.status,
+            reason: reason(contents, result),
+            measured_ns: result.measured_ns,
+            yields: result.outcome.yields(),
+            figures: figures(result).cloned(),
+            values: result.values().to_vec(),
+            against: against(contents, result),
+            control: control(result),
+            published: published(&contents.plan, &result.name, &result.environment),
+            verdict: verdict(row),
+        }
+    });
+    lines.collect()
+}
+
+fn against(contents: &Contents, result: &RowResult) -> Option<Against> {
+    let is_host = |result: &RowResult| dependence(&result.kind) == Some(Dependence::Itself);
+    if !has_numbers(result) || is_host(result) {
+        return None;
+    }
+    let comparable = |host: &RowResult| {
+        is_host(host)
+            && has_numbers(host)
+            && host.measurement == result.measurement
+            && host.interval_ns == result.interval_ns
+            && host.policy == result.policy
+            && host.priority == result.priority
+    };
+    let hosts =
+        || contents.rows.iter().map(|row| &row.result).enumerate().filter(|(_, host)| comparable(host));
+    // The same load in its own environment; else the very same load where it was.
+    let (row, host) = hosts()
+        .find(|(_, host)| conditions(host, true) == conditions(result, true))
+        .or_else(|| hosts().find(|(_, host)| conditions(host, false) == conditions(result, false)))?;
+    Some(Against { row, name: title(contents, host), caution: caution(result.evidence, host.evidence) })
+}
+
+/// The difference between two values of one figure, in ns.
+#[must_use]
+pub fn delta(own: Option<f64>, theirs: Option<f64>) -> Option<Delta> {
+    let (own, theirs) = (own?, theirs?);
+    let absolute_ns = own - theirs;
+    Some(Delta { absolute_ns, relative: (theirs > 0.0).then(|| absolute_ns / theirs) })
+}
+
+fn caution(own: Option<Evidence>, theirs: Option<Evidence>) -> Option<&'static str> {
+    if own == theirs {
+        None
+    } else if own == Some(Evidence::Emulated) {
+        Some(
+            "an emulated processor against one that is not: the difference is the emulator's, not the environment's",
+        )
+    } else {
+        Some("different kinds of evidence: the difference is not the environment's alone")
+    }
+}
+
+/// The loads and faults of a row as far as they must agree for a comparison: their kind and
+/// parameters, and where they ran (`own`: leaving out the row's own environment). CPUs are numbered
+/// anew in each environment.
+fn conditions(result: &RowResult, own: bool) -> Vec<Value> {
+    let mut tables: Vec<Value> = result.load.iter().chain(&result.fault).cloned().collect();
+    for table in &mut tables {
+        if let Some(map) = table.as_object_mut() {
+            map.remove("cpus");
+            if own && map.get("in").and_then(Value::as_str).is_none_or(|place| place == result.environment) {
+                map.remove("in");
+            }
+        }
+    }
+    tables.sort_by_key(Value::to_string);
+    tables
+}

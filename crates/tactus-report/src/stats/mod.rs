@@ -1,0 +1,19 @@
+//! What numbers say together: differences, effects, tests, distributions. Each test names its source.
+
+mod bootstrap;
+mod comparison;
+mod distribution;
+mod effect;
+mod paired;
+mod rank_sum;
+mod ratio;
+mod timeline;
+
+pub use bootstrap::{ENOUGH, Interval, Slots};
+pub use comparison::{Against, Delta, Line, comparison, delta};
+pub use distribution::{Bins, distribution};
+pub use effect::{Change, Claim, Effect, Maximum, Quantity, claims, effect};
+pub use paired::{Paired, paired};
+pub use rank_sum::{Ratio, Test, more};
+pub use ratio::{ValueRatio, value_ratio};
+pub use timeline::{Bin, Timeline, timeline};
