@@ -1,5 +1,7 @@
 //! The one stream of events that a run gives off: the recorder writes it, the live view draws it,
-//! a replay feeds it again. One JSON line each in `events.jsonl`.
+//! a replay feeds it again. One JSON line each in `events.jsonl`, without what is kept elsewhere in the bundle.
+
+use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +27,22 @@ pub struct Stamped {
     /// What happened.
     #[serde(flatten)]
     pub event: Event,
+}
+
+impl Stamped {
+    /// As it stands in `events.jsonl`; none: a tick, which is kept with its row.
+    #[must_use]
+    pub fn logged(&self) -> Option<Cow<'_, Self>> {
+        match &self.event {
+            Event::Ticked(_) => None,
+            Event::FactsCollected { environment, readings, .. } => {
+                let (environment, readings) = (environment.clone(), *readings);
+                let event = Event::FactsCollected { environment, readings, facts: None };
+                Some(Cow::Owned(Self { at_ms: self.at_ms, event }))
+            }
+            _ => Some(Cow::Borrowed(self)),
+        }
+    }
 }
 
 /// Something that happened in a run. `row` is the index of a measurement in the resolved plan: a
@@ -61,8 +79,8 @@ pub enum Event {
         environment: String,
         /// How many readings.
         readings: usize,
-        /// The facts themselves, for those who listen.
-        #[serde(skip)]
+        /// The facts themselves, for those who listen; the bundle keeps them elsewhere.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         facts: Option<Box<Facts>>,
     },
     /// A row begins to measure.
@@ -179,7 +197,7 @@ pub struct Ticked {
     /// Largest latency, in ns.
     pub max_ns: Option<u64>,
     /// The whole tick with its histogram, for those who listen; the bundle keeps it elsewhere.
-    #[serde(skip)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub whole: Option<Box<Tick>>,
 }
 

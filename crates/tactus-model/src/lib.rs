@@ -4,40 +4,26 @@
 //! reads a [`plan`], writes [`event`]s and a [`bundle`], and the report turns a bundle into a
 //! [`document`].
 
-pub mod buckets;
 pub mod bundle;
-pub mod caches;
 pub mod catalogue;
 pub mod change;
-pub mod cmdline;
-pub mod control;
-pub mod cpus;
-pub mod dependence;
 pub mod document;
-pub mod duration;
 pub mod event;
-pub mod evidence;
-pub mod facts;
 pub mod finding;
-pub mod histograms;
-pub mod interrupts;
-pub mod latency;
-mod mask;
-pub mod message;
-pub mod number;
+pub mod machine;
 pub mod outcome;
-pub mod partition;
 pub mod plan;
-pub mod resctrl;
-pub mod rpc;
-pub mod scheduling;
-pub mod series;
-pub mod size;
-pub mod threads;
-pub mod ticks;
-pub mod topology;
 pub mod undo;
+pub mod unit;
 pub mod wire;
+
+// What is said often is found at the root.
+pub use machine::{
+    caches, cmdline, dependence, facts, interrupts, partition, resctrl, scheduling, threads, topology,
+};
+pub use outcome::{buckets, control, evidence, histograms, latency, series, ticks};
+pub use unit::{cpus, duration, number, size};
+pub use wire::{message, rpc};
 
 pub use cpus::CpuSet;
 pub use duration::Nanos;

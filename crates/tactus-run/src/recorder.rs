@@ -119,14 +119,14 @@ impl Recorder {
         Some(audit)
     }
 
-    fn start(&mut self, row: usize) -> Result<(), BundleError> {
+    fn start(&mut self, row: usize, at_ms: i64) -> Result<(), BundleError> {
         let Some(state) = self.rows.get_mut(row) else { return Ok(()) };
         let environment = state.result.environment.clone();
         if let Some((evidence, after_ms)) = self.up.get(&environment) {
             state.result.evidence = Some(*evidence);
             state.result.start_up_ms = Some(*after_ms);
         }
-        state.result.started = Some(jiff::Timestamp::now().to_string());
+        state.result.started = jiff::Timestamp::from_millisecond(at_ms).ok().map(|at| at.to_string());
         // What a reader finds if the run dies now.
         state.result.end(Ending::because(RowEnd::Died, "the run died while this was measured"));
         state.running = true;
@@ -231,9 +231,8 @@ impl Record for Recorder {
     }
 
     fn record(&mut self, stamped: &Stamped) -> Result<(), BundleError> {
-        // A tick is kept with its row.
-        if !matches!(stamped.event, Event::Ticked(_)) {
-            self.writer.event(stamped)?;
+        if let Some(logged) = stamped.logged() {
+            self.writer.event(&logged)?;
         }
         match &stamped.event {
             Event::EnvironmentStarting { environment } => {
@@ -269,7 +268,7 @@ impl Record for Recorder {
                     self.writer.audit(environment, &audit)?;
                 }
             }
-            Event::RowStarted { row, .. } => self.start(*row)?,
+            Event::RowStarted { row, .. } => self.start(*row, stamped.at_ms)?,
             Event::Controlled { row, control } => {
                 if let Some(state) = self.rows.get_mut(*row) {
                     state.result.control.push(control.clone());

@@ -323,7 +323,7 @@ fn resolved_as(plan: &Plan, choices: &Choices, scripts: &[(&str, &'static Script
 /// Every event of a run, for a look at what happened; it may ask for the end at the last tick.
 struct Witness {
     recorder: Box<Recorder>,
-    events: Rc<RefCell<Vec<Event>>>,
+    events: Rc<RefCell<Vec<Stamped>>>,
     stops: Option<Interrupt>,
 }
 
@@ -335,7 +335,7 @@ impl Record for Witness {
         {
             interrupt.ask();
         }
-        self.events.borrow_mut().push(event.event.clone());
+        self.events.borrow_mut().push(event.clone());
         Ok(())
     }
 
@@ -381,6 +381,17 @@ fn perform_guarded(
     dir: &Path,
     stop_at_last_tick: bool,
 ) -> (RunStatus, Contents, Vec<Event>) {
+    let (status, contents, events) = perform_stamped(guardian, writer, resolved, dir, stop_at_last_tick);
+    (status, contents, events.into_iter().map(|stamped| stamped.event).collect())
+}
+
+fn perform_stamped(
+    guardian: Guardian,
+    writer: Writer,
+    resolved: &Resolved,
+    dir: &Path,
+    stop_at_last_tick: bool,
+) -> (RunStatus, Contents, Vec<Stamped>) {
     let interrupt = Interrupt::default();
     let bundle = dir.join("bundle");
     let stops = stop_at_last_tick.then(|| interrupt.clone());
@@ -556,23 +567,53 @@ fn the_last_word_on_every_value_is_in_the_bundle_and_nothing_had_to_be_proven() 
     assert_eq!(told.collect::<Vec<_>>(), [10, 10, 20, 20, 21, 21]);
 }
 
+/// Files of a bundle by name, but for what says when and where it was written.
+fn files(dir: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let mut open = vec![dir.to_owned()];
+    while let Some(at) = open.pop() {
+        for path in Real.list(&at).unwrap() {
+            let name = path.strip_prefix(dir).unwrap().display().to_string();
+            match Real.read(&path) {
+                Ok(bytes) => drop(found.insert(name, bytes)),
+                Err(_) => open.push(path),
+            }
+        }
+    }
+    found.remove("manifest.json");
+    // A log says at its head when it was begun.
+    for (_, log) in found.iter_mut().filter(|(name, _)| name.ends_with(".hlog")) {
+        let text = String::from_utf8(std::mem::take(log)).unwrap();
+        let body = text.lines().filter(|line| !line.starts_with('#'));
+        *log = body.collect::<Vec<_>>().join("\n").into_bytes();
+    }
+    found
+}
+
 #[test]
 fn a_bundle_follows_from_the_events_of_its_run() {
     let dir = tempfile::tempdir().unwrap();
-    let scripts: &[(&str, &'static Scripted)] = &[("a", &VALUES), ("b", &VALUES_DIE)];
-    let resolved = resolved_as(&values(scripts), &Choices::default(), scripts);
-    let (_, contents, events) = perform_resolved(&resolved, dir.path(), false);
-    let results: Vec<_> = resolved.rows.iter().map(|row| row.result.clone()).collect();
-    let again = dir.path().join("again");
-    let writer = Writer::create(&again, &resolved.plan, &results, Machine::default()).unwrap();
-    let mut recorder = Recorder::new(writer, &resolved);
+    let scripts: &[(&str, &'static Scripted)] =
+        &[("a", &VALUES), ("b", &VALUES_DIE), ("c", &GOOD), ("d", &NOISY)];
+    let mut plan = values(scripts);
+    for latency in &mut plan.scenario[2..] {
+        latency.measurement = None;
+    }
+    let resolved = resolved_as(&plan, &Choices::default(), scripts);
+    let guardian = Guardian::start(&Real).unwrap();
+    let into = writer(&resolved, dir.path());
+    let (status, _, events) = perform_stamped(guardian, into, &resolved, dir.path(), false);
+    let place = dir.path().join("again");
+    Real.make_dir(&place).unwrap();
+    let mut recorder = Recorder::new(writer(&resolved, &place), &resolved);
     for event in events {
-        let line = serde_json::to_string(&Stamped { at_ms: 0, event }).unwrap();
+        let line = serde_json::to_string(&event).unwrap();
         recorder.record(&serde_json::from_str(&line).unwrap()).unwrap();
     }
-    Box::new(recorder).finish(RunStatus::Complete).unwrap();
-    for (then, now) in contents.rows.iter().zip(bundle::read(&again, Trust::Whole).unwrap().rows) {
-        let started = then.result.started.clone();
-        assert_eq!(then.result, tactus_model::bundle::RowResult { started, ..now.result });
+    Box::new(recorder).finish(status).unwrap();
+    let (then, now) = (files(&dir.path().join("bundle")), files(&place.join("bundle")));
+    assert_eq!(then.keys().collect::<Vec<_>>(), now.keys().collect::<Vec<_>>());
+    for (name, bytes) in then {
+        assert_eq!(String::from_utf8_lossy(&bytes), String::from_utf8_lossy(&now[&name]), "{name}");
     }
 }

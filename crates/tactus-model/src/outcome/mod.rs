@@ -3,8 +3,15 @@
 //! A result is one of two: latencies of measuring threads, or named values. Whatever shows, judges or
 //! keeps results asks which of them it has, never what the measurement is called.
 
+pub mod buckets;
+pub mod control;
 mod end;
+pub mod evidence;
+pub mod histograms;
+pub mod latency;
 mod median;
+pub mod series;
+pub mod ticks;
 mod unit;
 mod value;
 

@@ -20,6 +20,9 @@ pub trait Measurement: Sync {
     /// The word of the plan.
     fn name(&self) -> &'static str;
 
+    /// What is to be done before the process is forked that measures: the session is then its parent's parent.
+    fn prepare(&self) {}
+
     /// Its items, in the order of the catalogue, and how each is made ready. That happens in the process which
     /// then measures, on its CPU.
     fn items(&self) -> &'static [(Item, Make)];
@@ -93,6 +96,7 @@ pub fn work(activity: &Activity, pace: Pace, finish: &'static Shared) -> Result<
         let text = format!("`{}` is measured on CPU {cpu}, the first of {}", entry.name(), activity.cpus);
         tell_note(&Note::info(text));
     }
+    entry.prepare();
     let measure = measure.clone();
     Ok(Box::new(move |rounds| {
         let placed = sys::set_affinity(&CpuSet::one(cpu)).and_then(|()| sys::set_scheduler(attr));

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use tactus_model::buckets::Packed;
 use tactus_model::bundle::Row;
 use tactus_model::latency::ratio_mean;
 use tactus_model::ticks::Ticks;
@@ -51,13 +52,14 @@ pub fn timeline(row: &Row, most: u64) -> Timeline {
         *sum = sum.saturating_add(stretch.sum_ns);
         *cycles = cycles.saturating_add(stretch.summed);
     }
-    let mut merged = BTreeMap::new();
-    for (n, counts) in &intervals.intervals {
-        let middle = n.saturating_mul(intervals.length_ns).saturating_add(intervals.length_ns / 2);
-        counts.add_to(merged.entry(middle / width).or_insert_with(tactus_model::latency::histogram));
-    }
-    for (at, histogram) in merged {
-        let (bin, _, cycles) = bins.entry(at).or_default();
+    let middle = |n: u64| n.saturating_mul(intervals.length_ns).saturating_add(intervals.length_ns / 2);
+    let places: Vec<(u64, &Packed)> =
+        intervals.intervals.iter().map(|(n, counts)| (middle(*n) / width, counts)).collect();
+    let mut histogram = tactus_model::latency::histogram();
+    for together in places.chunk_by(|one, next| one.0 == next.0) {
+        histogram.reset();
+        together.iter().for_each(|(_, counts)| counts.add_to(&mut histogram));
+        let (bin, _, cycles) = bins.entry(together[0].0).or_default();
         if *cycles == 0 {
             // The ticks are gone: the histogram knows all of it within 0.1 %.
             bin.min_ns = Some(histogram.min());

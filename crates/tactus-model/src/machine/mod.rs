@@ -1,0 +1,12 @@
+//! What a machine says of itself, and what follows from it.
+
+pub mod caches;
+pub mod cmdline;
+pub mod dependence;
+pub mod facts;
+pub mod interrupts;
+pub mod partition;
+pub mod resctrl;
+pub mod scheduling;
+pub mod threads;
+pub mod topology;

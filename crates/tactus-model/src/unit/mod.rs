@@ -1,0 +1,7 @@
+//! Units: lengths of time, amounts, sets of CPUs, and how numbers are read.
+
+pub mod cpus;
+pub mod duration;
+mod mask;
+pub mod number;
+pub mod size;
