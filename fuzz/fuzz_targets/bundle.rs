@@ -9,10 +9,11 @@ use std::sync::OnceLock;
 use libfuzzer_sys::fuzz_target;
 use tactus_bundle::{Trust, Writer, read};
 use tactus_model::bundle::{Machine, RowResult};
-use tactus_model::event::{Event, RowStatus, RunStatus, Stamped, Ticked};
+use tactus_model::event::{Event, RunStatus, Stamped, Ticked};
 use tactus_model::facts::Facts;
 use tactus_model::latency::{Latency, Sparse};
 use tactus_model::message::{Note, ThreadCounters, Tick};
+use tactus_model::outcome::{Ending, LatencyOutcome, Outcome, RowStatus};
 use tactus_model::plan::{Environment, Plan, Scenario};
 use tactus_model::series::SeriesKey;
 
@@ -138,7 +139,8 @@ fn write(dir: &Path, end: bool) {
     }
     if end {
         log.finish().expect("the log");
-        result.all = Some(total.summary());
+        result.outcome = Outcome::Latency(LatencyOutcome { series: Vec::new(), all: Some(total.summary()) });
+        result.end(Ending::complete());
         writer.result(0, &result).expect("the result");
         writer.finish(RunStatus::Complete).expect("the bundle");
     }
