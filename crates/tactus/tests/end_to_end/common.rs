@@ -99,6 +99,18 @@ pub fn await_text(path: &Path, text: &str) {
     }
 }
 
+/// Waits until a row of a bundle has a tick.
+pub fn await_tick(bundle: &Path) {
+    let rows = || fs::read_dir(bundle.join("scenarios")).into_iter().flatten().flatten();
+    // A heading, and a line that is whole.
+    let ticks = |row: fs::DirEntry| fs::read_to_string(row.path().join("ticks.csv")).unwrap_or_default();
+    let until = Instant::now() + Duration::from_secs(120);
+    while !rows().map(ticks).any(|text| text.matches('\n').count() > 1) {
+        assert!(Instant::now() < until, "{} never had a tick", bundle.display());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
 /// The machine for one measuring test at a time, if real-time scheduling is allowed here; a test that
 /// needs it is no test without it.
 pub fn alone() -> Option<MutexGuard<'static, ()>> {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::common::{alone, await_text, json, nothing_is_left, output, stderr, tactus};
+use crate::common::{alone, await_tick, json, nothing_is_left, output, stderr, tactus};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// A run that goes on for a minute, in the given environments, once it measures.
@@ -17,7 +17,7 @@ fn running(out: &Path, only: &str) -> Child {
         .stderr(Stdio::null())
         .spawn()
         .expect("tactus starts");
-    await_text(&out.join("events.jsonl"), "\"event\":\"ticked\"");
+    await_tick(&out);
     child
 }
 
@@ -126,7 +126,7 @@ fault = [
         .stderr(Stdio::null())
         .spawn()
         .expect("tactus starts");
-    await_text(&out.join("events.jsonl"), "\"event\":\"ticked\"");
+    await_tick(&out);
     // A hog and three threads on each CPU, beside those that measure.
     assert!(real_time_threads().len() >= 5, "{:#?}", real_time_threads());
     child
