@@ -17,7 +17,7 @@ fn running(out: &Path, only: &str) -> Child {
         .stderr(Stdio::null())
         .spawn()
         .expect("tactus starts");
-    await_tick(&out);
+    await_tick(out);
     child
 }
 
