@@ -11,7 +11,7 @@ use tactus_model::facts::Facts;
 use tactus_model::histograms::{Folding, Histograms};
 use tactus_model::message::Note;
 use tactus_model::outcome::{Outcome, RowStatus, ValueResult, take_value};
-use tactus_model::partition::{CacheUse, Phase};
+use tactus_model::partition::{CacheHeld, CacheUse, Phase};
 use tactus_model::plan::Plan;
 use tactus_model::ticks::{TickScalars, Ticks};
 
@@ -123,14 +123,14 @@ struct Told {
     /// Up to format 1.2.
     ticks: Ticks,
     values: Vec<ValueResult>,
-    uses: Vec<CacheUse>,
+    held: Vec<CacheHeld>,
 }
 
 /// To which rows what is said of the cache belongs: it is looked at before the rows of a scenario start, while
 /// they run and after they ended.
 #[derive(Default)]
 struct Looks {
-    before: Vec<CacheUse>,
+    before: Vec<CacheHeld>,
     running: Vec<usize>,
     finished: Vec<usize>,
 }
@@ -141,7 +141,7 @@ impl Looks {
         self.running.push(row);
         // A row that was done again has nothing of the first time.
         if let Some(told) = rows.get_mut(&row) {
-            *told = Told { ticks: told.ticks.emptied(), uses: self.before.clone(), ..Told::default() };
+            *told = Told { ticks: told.ticks.emptied(), held: self.before.clone(), ..Told::default() };
         }
     }
 
@@ -153,13 +153,13 @@ impl Looks {
 
     fn saw(&mut self, one: &CacheUse, rows: &mut BTreeMap<usize, Told>) {
         let of = match one.phase {
-            Phase::Before => return self.before.push(one.clone()),
+            Phase::Before => return CacheHeld::add(&mut self.before, one),
             Phase::With => &self.running,
             Phase::After => &self.finished,
         };
         for row in of {
             if let Some(told) = rows.get_mut(row) {
-                told.uses.push(one.clone());
+                CacheHeld::add(&mut told.held, one);
             }
         }
     }
@@ -247,10 +247,10 @@ fn name(path: &Path) -> String {
 }
 
 fn row(path: &Path, result: RowResult, told: Told, damage: &mut Vec<String>) -> Row {
-    let Told { mut ticks, values, uses } = told;
+    let Told { mut ticks, values, held } = told;
     ticks::read(path, &name(path), &mut ticks, damage);
     let (histograms, missed) = histograms(path, &result, damage);
-    let mut row = Row { result, ticks, histograms, missed: missed.series, uses };
+    let mut row = Row { result, ticks, histograms, missed: missed.series, held };
     if row.result.status == RowStatus::Measured && row.result.outcome.is_empty() {
         match &mut row.result.outcome {
             Outcome::Latency(_) => recover::result(&mut row),

@@ -204,9 +204,9 @@ fn what_is_said_of_the_cache_belongs_to_the_rows_of_its_scenario() {
     }
     writer.finish(RunStatus::Complete).unwrap();
     let contents = read(&dir, Trust::Whole).unwrap();
-    let phases: Vec<Phase> = contents.rows[0].uses.iter().map(|one| one.phase).collect();
+    let phases: Vec<Phase> = contents.rows[0].held.iter().map(|one| one.phase).collect();
     assert_eq!(phases, [Phase::Before, Phase::With, Phase::After]);
-    assert!(contents.rows[1].uses.is_empty(), "the next scenario divides nothing");
+    assert!(contents.rows[1].held.is_empty(), "the next scenario divides nothing");
 }
 
 /// The `n`-th word on an item.

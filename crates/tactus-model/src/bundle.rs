@@ -30,7 +30,7 @@ use crate::histograms::Histograms;
 use crate::latency::Summary;
 use crate::message::{Control, Injected, Note};
 use crate::outcome::{Ending, Outcome, RowEnd, RowStatus, RunStatus, SeriesResult, ValueResult};
-use crate::partition::CacheUse;
+use crate::partition::CacheHeld;
 use crate::plan::{Plan, Require};
 use crate::scheduling::Policy;
 use crate::ticks::Ticks;
@@ -329,7 +329,7 @@ pub struct Row {
     /// Histograms of the swallowed periods, by series as those.
     pub missed: BTreeMap<String, Packed>,
     /// What groups of CPUs held of the cache before, during and after it, where its scenario divides the cache.
-    pub uses: Vec<CacheUse>,
+    pub held: Vec<CacheHeld>,
 }
 
 impl Row {
@@ -337,7 +337,7 @@ impl Row {
     #[must_use]
     pub fn of(result: RowResult) -> Self {
         let ticks = Ticks::planned(result.planned_ns);
-        Self { result, ticks, histograms: Histograms::default(), missed: BTreeMap::new(), uses: Vec::new() }
+        Self { result, ticks, histograms: Histograms::default(), missed: BTreeMap::new(), held: Vec::new() }
     }
 
     /// Everything measured, in one histogram.

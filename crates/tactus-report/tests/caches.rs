@@ -10,7 +10,7 @@ use common::{Shape, Span, environment, latency, manifest, measured, planned};
 use serde_json::json;
 use tactus_model::Evidence;
 use tactus_model::bundle::{Contents, Row};
-use tactus_model::partition::{CacheUse, Phase};
+use tactus_model::partition::{CacheHeld, CacheUse, Phase};
 use tactus_model::plan::{Page, Plan, Shown};
 use tactus_report::document;
 use tactus_report::render::text::{Style, render};
@@ -86,14 +86,16 @@ fn used(phase: Phase, group: &str, cpus: &str, mib: u64, moved: Option<u64>) -> 
 /// The contents with a divided cache.
 fn divided() -> Contents {
     let mut contents = contents(None);
-    contents.rows[1].uses = vec![
+    for one in [
         used(Phase::Before, "all", "0-3", 20, None),
         used(Phase::With, "measured", "1-2", 3, Some(10)),
         used(Phase::With, "others", "0,3", 15, Some(500)),
         used(Phase::With, "measured", "1-2", 5, Some(12)),
         used(Phase::With, "others", "0,3", 16, Some(2_500)),
         used(Phase::After, "all", "0-3", 21, None),
-    ];
+    ] {
+        CacheHeld::add(&mut contents.rows[1].held, &one);
+    }
     contents
 }
 

@@ -43,11 +43,9 @@ pub enum Destination<'a> {
 /// A run that has ended.
 #[derive(Debug)]
 pub struct Executed {
-    /// How it ended.
-    pub status: RunStatus,
     /// The bundle's directory.
     pub dir: PathBuf,
-    /// The bundle, read back.
+    /// The bundle, read back; its manifest says how the run ended.
     pub contents: Contents,
     /// How many events sinks missed because they were too slow.
     pub dropped: u64,
@@ -88,9 +86,9 @@ pub fn execute(
     let writer = writer(request, system)?;
     let (dir, consoles) = (writer.dir().to_owned(), writer.consoles()?);
     let emitter = Emitter::new(Box::new(Recorder::new(writer, request.resolved)), sinks);
-    let ended = run(request.resolved, system, guardian, workspace, &consoles, request.interrupt, emitter)?;
+    let dropped = run(request.resolved, system, guardian, workspace, &consoles, request.interrupt, emitter)?;
     let contents = tactus_bundle::read(&dir, Trust::Whole)?;
-    Ok(Executed { status: ended.status, dir, contents, dropped: ended.dropped })
+    Ok(Executed { dir, contents, dropped })
 }
 
 /// The bundle, begun or gone on with, with this session in it.
@@ -110,15 +108,8 @@ fn writer(request: &Request<'_>, system: &dyn System) -> Result<Writer, BundleEr
     Ok(writer)
 }
 
-/// How a run ended.
-pub(crate) struct Ended {
-    pub status: RunStatus,
-    /// Events that sinks missed.
-    pub dropped: u64,
-}
-
 /// The scenarios one after the other. When this returns, what the run changed has been taken back, and what
-/// could not be has been told.
+/// could not be has been told. Returns how many events sinks missed.
 pub(crate) fn run(
     resolved: &Resolved,
     system: &dyn System,
@@ -127,7 +118,7 @@ pub(crate) fn run(
     consoles: &Path,
     interrupt: &Interrupt,
     emitter: Emitter,
-) -> Result<Ended, RunError> {
+) -> Result<u64, RunError> {
     let machine = topology(system);
     let resources = Resources {
         system,
@@ -147,7 +138,7 @@ pub(crate) fn run(
     let status = ended?;
     told?;
     emitter.emit(Event::RunFinished { status })?;
-    Ok(Ended { status, dropped: emitter.finish(status)? })
+    Ok(emitter.finish(status)?)
 }
 
 fn scenarios(context: &mut Context<'_>) -> Result<RunStatus, RunError> {

@@ -37,7 +37,7 @@ use tactus_model::wire::{Decoder, Encoder, Item};
 use tactus_system::guardian::Guardian;
 use tactus_system::{Real, System};
 
-use super::execute::{Ended, run};
+use super::execute::run;
 use super::sink::{Emitter, Record};
 use super::{Interrupt, Recorder};
 use crate::plan::{Choices, Resolved, ResolvedActivity, Source, resolve};
@@ -400,9 +400,9 @@ fn perform_stamped(
     let witness = Witness { recorder, events: Rc::clone(&events), stops };
     let workspace = guardian.workspace().expect("a directory");
     let emitter = Emitter::new(Box::new(witness), Vec::new());
-    let Ended { status, .. } =
-        run(resolved, &Real, guardian, workspace, dir, &interrupt, emitter).expect("a run");
-    (status, bundle::read(&bundle, Trust::Whole).expect("a whole bundle"), events.take())
+    run(resolved, &Real, guardian, workspace, dir, &interrupt, emitter).expect("a run");
+    let contents = bundle::read(&bundle, Trust::Whole).expect("a whole bundle");
+    (contents.manifest.status, contents, events.take())
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! The macros by which words and their families are declared.
 
 /// Declares a word. For each parameter: its documentation, its name (`as` the plan's key, where that is
-/// another), its type, `= what it is when left out`, and the bounds of what is given. Behind it the items of a
-/// measurement that `yields` values, and the key by which a plan names its `peer`.
+/// another), its type, `= what it is when left out`, and the bounds of what is given. Behind it what a measurement
+/// of latency `counts`, the items of one that `yields` values, and the key by which a plan names its `peer`.
 macro_rules! word {
     (
         $(#[doc = $text:literal])+
@@ -13,6 +13,7 @@ macro_rules! word {
                 pub $field:ident $(as $key:literal)?: $type:ty $(= $default:expr)? $(, $bounds:expr)?;
             )*
         }
+        $(counts $samples:literal;)?
         $(yields $items:expr;)?
         $(peer $peer:ident;)?
     ) => {
@@ -92,6 +93,7 @@ macro_rules! word {
                 bounds: $crate::catalogue::declare::given!($($bounds)?),
                 shown: <$type as $crate::catalogue::Value>::shown,
             }),*],
+            counts: $crate::catalogue::declare::given!($($samples)?),
             items: $name::ITEMS,
             peer: $crate::catalogue::declare::given!($($crate::catalogue::PeerKey::$peer)?),
         };

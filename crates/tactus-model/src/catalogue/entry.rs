@@ -42,6 +42,8 @@ pub struct Entry {
     pub text: &'static str,
     /// The keys of its table.
     pub parameters: &'static [Parameter],
+    /// What a measurement of latency counts: `wake-ups`.
+    pub counts: Option<&'static str>,
     /// The values of a measurement that yields some, in their order.
     pub items: &'static [Item],
     /// How a plan names its peer in another environment; none: it has no peer.

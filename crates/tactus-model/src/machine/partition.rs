@@ -86,6 +86,58 @@ pub struct CacheUse {
     pub memory_bytes: Option<u64>,
 }
 
+/// What a group of CPUs held of the cache over all looks at it in one phase.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CacheHeld {
+    /// When.
+    pub phase: Phase,
+    /// Whose.
+    pub group: String,
+    /// The CPUs.
+    pub cpus: CpuSet,
+    /// How often it was looked at.
+    pub looks: usize,
+    /// The least and the most that it held, in bytes; none: not counted here.
+    pub occupancy_bytes: Option<(u64, u64)>,
+    /// The first and the last count of bytes moved to and from memory; none: not counted here.
+    pub memory_bytes: Option<(u64, u64)>,
+}
+
+impl CacheHeld {
+    /// Takes a look up into what was seen of its group and phase.
+    pub fn add(all: &mut Vec<Self>, one: &CacheUse) {
+        let same = |held: &&mut Self| held.phase == one.phase && held.group == one.group;
+        let Some(held) = all.iter_mut().find(same) else {
+            all.push(Self {
+                phase: one.phase,
+                group: one.group.clone(),
+                cpus: one.cpus.clone(),
+                looks: 1,
+                occupancy_bytes: one.occupancy_bytes.map(|bytes| (bytes, bytes)),
+                memory_bytes: one.memory_bytes.map(|bytes| (bytes, bytes)),
+            });
+            return;
+        };
+        held.looks += 1;
+        if let Some(bytes) = one.occupancy_bytes {
+            let (least, most) = held.occupancy_bytes.unwrap_or((bytes, bytes));
+            held.occupancy_bytes = Some((least.min(bytes), most.max(bytes)));
+        }
+        if let Some(bytes) = one.memory_bytes {
+            let (first, _) = held.memory_bytes.unwrap_or((bytes, bytes));
+            held.memory_bytes = Some((first, bytes));
+        }
+    }
+
+    /// Bytes moved to and from memory between the first look and the last; none: not counted here, or looked at
+    /// once.
+    #[must_use]
+    pub fn moved_bytes(&self) -> Option<u64> {
+        let (first, last) = self.memory_bytes.filter(|_| self.looks > 1)?;
+        last.checked_sub(first)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

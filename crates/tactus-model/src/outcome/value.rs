@@ -7,6 +7,7 @@ use crate::catalogue::Item;
 
 /// One item of a measurement that yields values.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ValueResult {
     /// What was measured, in the catalogue's words.
     pub item: String,

@@ -29,8 +29,8 @@ pub fn histograms(title: &str, rows: &[&Row]) -> Figure {
     // From below one, so that a single sample stands above the axis.
     let y = Scale::new(true, 0.6, float(most.max(10)) * 1.3, frame.bottom, frame.top);
     let across = if bins.logarithmic { "latency in us, logarithmic" } else { "latency in us" };
-    let unit =
-        if rows.iter().any(|row| row.result.measurement.kind() == "spin") { "gaps" } else { "wake-ups" };
+    let counts = |row: &&Row| row.result.measurement.entry().counts;
+    let unit = rows.iter().find_map(counts).unwrap_or("samples");
     let elements = Canvas::draw(frame.height, |canvas| {
         let upright = format!("{unit} per bin");
         frame.draw(canvas, (&x, &x.ticks(10, us_label), across), (&y, &y.ticks(6, count_label), &upright));

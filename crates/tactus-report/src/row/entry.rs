@@ -3,7 +3,7 @@
 use tactus_model::bundle::{Contents, Row, RowResult};
 use tactus_model::document::{AttributionEntry, Entry, SeriesEntry, ValueEntry};
 use tactus_model::number::float;
-use tactus_model::outcome::Yields;
+use tactus_model::outcome::{ValueResult, Yields};
 
 use super::attribution::attribution;
 use super::control::control;
@@ -54,18 +54,8 @@ pub fn entry(contents: &Contents, row: &Row) -> Entry {
 }
 
 fn values(contents: &Contents, result: &RowResult) -> Vec<ValueEntry> {
-    let entry = |of: &tactus_model::outcome::ValueResult| ValueEntry {
-        item: of.item.clone(),
-        unit: of.unit.to_string(),
-        better: of.better,
-        value: of.value,
-        low: of.low,
-        high: of.high,
-        min: of.min,
-        max: of.max,
-        deviation: of.deviation,
-        samples: of.samples,
-        dropped: of.dropped,
+    let entry = |of: &ValueResult| ValueEntry {
+        result: of.clone(),
         published: published_value(&contents.plan, result, of).map(|theirs| theirs.value),
     };
     result.values().iter().map(entry).collect()

@@ -3,7 +3,7 @@
 use tactus_model::bundle::Contents;
 use tactus_model::document::{CacheHeldEntry, Document};
 use tactus_model::number::float;
-use tactus_model::partition::{CacheUse, Phase};
+use tactus_model::partition::{CacheHeld, Phase};
 
 use super::Section;
 use crate::part::{Cell, Head, Part, Reader, Table};
@@ -29,7 +29,7 @@ impl Section for Partitions {
     }
 
     fn applies(&self, contents: &Contents) -> bool {
-        contents.rows.iter().any(|row| !row.uses.is_empty())
+        contents.rows.iter().any(|row| !row.held.is_empty())
     }
 
     fn parts(&self, contents: &Contents, _: Reader) -> Vec<Part> {
@@ -46,39 +46,26 @@ fn partitions(contents: &Contents) -> Vec<CacheHeldEntry> {
     let mut all: Vec<CacheHeldEntry> = Vec::new();
     let mut told: Vec<&str> = Vec::new();
     for row in &contents.rows {
-        if row.uses.is_empty() || told.contains(&row.result.name.as_str()) {
+        if row.held.is_empty() || told.contains(&row.result.name.as_str()) {
             continue;
         }
         told.push(&row.result.name);
-        let mut keys: Vec<(Phase, &str)> = Vec::new();
-        for one in &row.uses {
-            if !keys.contains(&(one.phase, one.group.as_str())) {
-                keys.push((one.phase, &one.group));
-            }
-        }
-        all.extend(keys.into_iter().filter_map(|(phase, group)| {
-            let own = |one: &&CacheUse| one.phase == phase && one.group == group;
-            held(&row.result.name, &row.uses.iter().filter(own).collect::<Vec<_>>())
-        }));
+        all.extend(row.held.iter().map(|one| entry(&row.result.name, one)));
     }
     all
 }
 
-fn held(scenario: &str, looks: &[&CacheUse]) -> Option<CacheHeldEntry> {
-    let first = looks.first()?;
-    let bytes = || looks.iter().filter_map(|one| one.occupancy_bytes);
-    let mut moved = looks.iter().filter_map(|one| one.memory_bytes);
-    let from = moved.next();
-    Some(CacheHeldEntry {
+fn entry(scenario: &str, held: &CacheHeld) -> CacheHeldEntry {
+    CacheHeldEntry {
         scenario: scenario.to_owned(),
-        phase: first.phase,
-        group: first.group.clone(),
-        cpus: first.cpus.to_string(),
-        looks: looks.len(),
-        least_bytes: bytes().min(),
-        most_bytes: bytes().max(),
-        memory_bytes: moved.next_back().and_then(|to| to.checked_sub(from?)),
-    })
+        phase: held.phase,
+        group: held.group.clone(),
+        cpus: held.cpus.to_string(),
+        looks: held.looks,
+        least_bytes: held.occupancy_bytes.map(|(least, _)| least),
+        most_bytes: held.occupancy_bytes.map(|(_, most)| most),
+        memory_bytes: held.moved_bytes(),
+    }
 }
 
 /// The same as a table; `None` where nothing counted.

@@ -379,7 +379,7 @@ fn make_study() -> Contents {
             name: format!("Load on the neighbour core, {place}"),
             base: names[0].into(),
             with: names[1].into(),
-            claim: Some("the load on a core is not affecting the real-time task run on another core".into()),
+            claim: Some("load on one core leaves the latency on another as it is".into()),
         });
         plan.figure.push(Figure {
             kind: FigureKind::LatencyOverTime,

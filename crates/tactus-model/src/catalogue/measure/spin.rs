@@ -12,4 +12,5 @@ word! {
         /// more than the kernel grants to real-time tasks by itself.
         pub busy: Option<u32> = 95, 1..=100;
     }
+    counts "gaps";
 }

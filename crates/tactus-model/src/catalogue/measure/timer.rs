@@ -14,4 +14,5 @@ word! {
         /// Stop when a latency exceeds this.
         pub break_at as "break": Option<Nanos>;
     }
+    counts "wake-ups";
 }

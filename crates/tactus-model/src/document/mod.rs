@@ -1,0 +1,55 @@
+//! The document of `tactus show BUNDLE --json`: a stable contract.
+
+mod caches;
+mod comparisons;
+mod environment;
+mod scenario;
+mod separation;
+
+use serde::{Deserialize, Serialize};
+
+use crate::bundle::Format;
+use crate::event::RunStatus;
+
+pub use caches::{CacheCpuEntry, CacheHeldEntry, CachesEntry};
+pub use comparisons::{CellEntry, EffectEntry, MatrixEntry, ProofEntry};
+pub use environment::{AuditEntry, FoundEntry, SystemEntry, ThreadEntry};
+pub use scenario::{
+    AttributionEntry, ControlEntry, Entry, Outcome, Published, SeriesEntry, ValueEntry, Verdict,
+};
+pub use separation::{Doubt, Leak, LeakEntry, SeparationEntry, TechnologyEntry, WordEntry};
+
+/// A run in numbers. All latencies are in ns.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Document {
+    /// Version of this contract; it follows the bundle's.
+    pub format: Format,
+    /// Whether the run came to its end.
+    pub status: RunStatus,
+    /// One entry per measurement; several of one scenario share its name.
+    pub scenarios: Vec<Entry>,
+    /// What each setting under test is worth; only where the plan tests any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub proofs: Vec<ProofEntry>,
+    /// Maxima by state of the machine and environment; only where the plan asks for them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub matrices: Vec<MatrixEntry>,
+    /// What interrupts and timers of each environment run on; only where the plan asks for it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub systems: Vec<SystemEntry>,
+    /// Which environments the disturbances reach; only where the plan asks for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub separation: Option<SeparationEntry>,
+    /// The technologies in words; only where the plan compares any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub technologies: Vec<TechnologyEntry>,
+    /// What groups of CPUs held of the cache; only where a scenario divides it and the processor counts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub partitions: Vec<CacheHeldEntry>,
+    /// Latencies by shared cache; only where the plan asks for them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub caches: Vec<CachesEntry>,
+    /// What the audit found in each environment; empty for bundles before format 1.1.
+    pub audits: Vec<AuditEntry>,
+}

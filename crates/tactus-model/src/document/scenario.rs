@@ -1,0 +1,153 @@
+//! A measurement of a scenario: its figures, its control and its verdict.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::evidence::Evidence;
+use crate::latency::Summary;
+use crate::outcome::{RowEnd, RowStatus, ValueResult};
+use crate::series::SeriesKey;
+
+/// One measurement of one scenario.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Entry {
+    /// Name of the scenario.
+    pub name: String,
+    /// Name of the measurement's environment.
+    pub environment: String,
+    /// State of the machine that it is for, where the plan declares states; `other`: none of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// Kind of that environment.
+    pub kind: String,
+    /// The environment that it lies inside, where it is not on the machine itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inside: Option<String>,
+    /// What the numbers are worth; `null` when the environment never came up.
+    pub evidence: Option<Evidence>,
+    /// `timer`, `spin`, ...
+    pub measurement: String,
+    /// Loads of the scenario, as the plan's tables with their `in`.
+    pub load: Vec<Value>,
+    /// Faults of the scenario, as the plan's tables with their `in`.
+    pub fault: Vec<Value>,
+    /// What is known of it in one word.
+    pub status: RowStatus,
+    /// How it ended.
+    pub ended: RowEnd,
+    /// Why it has no numbers, or fewer than planned.
+    pub reason: Option<String>,
+    /// How long it measured, in seconds.
+    pub duration_s: f64,
+    /// What each measuring thread saw.
+    pub series: Vec<SeriesEntry>,
+    /// All series together; `null` when nothing was measured and for measurements that yield values.
+    pub all: Option<Summary>,
+    /// The items of a measurement that yields values; empty when nothing was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub values: Option<Vec<ValueEntry>>,
+    /// The injected fault that proves the instrument; `null` when none was injected.
+    pub control: Option<ControlEntry>,
+    /// The host's part in a guest's largest latencies; only where the host has a record of its vCPU threads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attribution: Option<AttributionEntry>,
+    /// The figures that the study's document published for this scenario.
+    pub published: Option<Published>,
+    /// What the plan's requirement says; `null` when it has none.
+    pub verdict: Option<Verdict>,
+}
+
+/// One series.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SeriesEntry {
+    /// Environment, CPU, thread and kind in one word.
+    pub id: String,
+    /// CPU, thread, priority and kind.
+    #[serde(flatten)]
+    pub key: SeriesKey,
+    /// Its figures.
+    #[serde(flatten)]
+    pub summary: Summary,
+}
+
+/// An item of a measurement that yields values.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ValueEntry {
+    /// The value.
+    #[serde(flatten)]
+    pub result: ValueResult,
+    /// The document's figure, in the same unit.
+    pub published: Option<f64>,
+}
+
+/// The worst of a row's controls.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ControlEntry {
+    /// What was injected: `hog`, `block`.
+    #[serde(default)]
+    pub by: String,
+    /// How long the CPU was really held, in ns.
+    pub injected_ns: u64,
+    /// The latency that was measured, in ns.
+    pub seen_ns: u64,
+    /// Whether every measuring thread saw it at its size.
+    pub proven: bool,
+}
+
+/// Which of the largest latencies are the host's: meanwhile the thread of the virtual CPU was kept from running.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AttributionEntry {
+    /// How many of the largest latencies were looked at.
+    pub of: usize,
+    /// How many of them are the host's.
+    pub host: usize,
+    /// The largest of those, in ns.
+    pub largest_ns: u64,
+    /// How long the thread was kept from running then, in ns.
+    pub waited_ns: u64,
+}
+
+/// Figures of a document.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Published {
+    /// Minimum, in ns.
+    pub min_ns: Option<u64>,
+    /// Mean, in ns.
+    pub mean_ns: Option<u64>,
+    /// Maximum, in ns.
+    pub max_ns: Option<u64>,
+    /// Minimum, mean and maximum of each thread in the document's order, in ns; only where it has them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub threads_ns: Vec<[u64; 3]>,
+    /// Where in the document.
+    pub source: String,
+}
+
+/// What a requirement says about a result.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Verdict {
+    /// Pass, fail or inconclusive.
+    pub outcome: Outcome,
+    /// Why, in one sentence.
+    pub reason: String,
+}
+
+/// The three things that a verdict can say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum Outcome {
+    /// The requirement is kept.
+    Pass,
+    /// It is broken.
+    Fail,
+    /// The evidence does not carry a verdict.
+    Inconclusive,
+}

@@ -1,0 +1,218 @@
+//! Which environments the disturbances reach, and the technologies in words.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::evidence::Evidence;
+use crate::plan::Trait;
+
+/// Which environments the disturbances reach: a cell for each disturbance, each environment that is
+/// disturbed, each one that is measured, and each set of CPUs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SeparationEntry {
+    /// The environments.
+    pub environments: Vec<String>,
+    /// Those that this machine does not have, and why.
+    pub absent: BTreeMap<String, String>,
+    /// The chance that any cell is called a leak where there is none, over all cells together.
+    pub error: f64,
+    /// The cells.
+    pub cells: Vec<LeakEntry>,
+}
+
+impl SeparationEntry {
+    /// The kinds of disturbances, in their order.
+    #[must_use]
+    pub fn disturbances(&self) -> Vec<&str> {
+        let mut kinds: Vec<&str> = Vec::new();
+        for cell in &self.cells {
+            if !kinds.contains(&cell.disturbance.as_str()) {
+                kinds.push(&cell.disturbance);
+            }
+        }
+        kinds
+    }
+
+    /// The environments that this machine has.
+    #[must_use]
+    pub fn present(&self) -> Vec<&str> {
+        let there = self.environments.iter().filter(|name| !self.absent.contains_key(*name));
+        there.map(String::as_str).collect()
+    }
+}
+
+/// Whether a disturbance in one environment is seen in another (or, on the diagonal, where it was made).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LeakEntry {
+    /// `block`, `cache`, ...
+    pub disturbance: String,
+    /// The environment that is disturbed.
+    pub disturbed: String,
+    /// The CPU of the machine on which it is; `null`: it is on none of this machine's.
+    pub disturbed_cpu: Option<u32>,
+    /// The same CPU as that environment numbers it.
+    pub disturbed_inside: Option<u32>,
+    /// The environment that is measured.
+    pub measured: String,
+    /// Whether it is measured on the CPU of the disturbance, or on others.
+    pub same_cpu: bool,
+    /// The CPUs of the machine that it is measured on, as a cpulist; empty where they are not known.
+    pub cpus: String,
+    /// The same CPUs as that environment numbers them.
+    pub inside: String,
+    /// Name of the scenario with the disturbance.
+    pub scenario: String,
+    /// What the numbers are worth: the lesser evidence of the two environments.
+    pub evidence: Option<Evidence>,
+    /// Length of the disturbance, in ns; `null` for a load.
+    pub length_ns: Option<u64>,
+    /// How often it was injected on the CPU while this was measured.
+    pub injected: Option<u64>,
+    /// Largest latency at rest, in ns.
+    pub rest_max_ns: Option<u64>,
+    /// Largest latency with the disturbance, in ns.
+    pub with_max_ns: Option<u64>,
+    /// Latencies of at least half the length at rest, scaled to the same time.
+    pub half_at_rest: Option<f64>,
+    /// The same with the disturbance.
+    pub half: Option<u64>,
+    /// Latencies of at least 90 % of the length with the disturbance.
+    pub full: Option<u64>,
+    /// Typical maximum of a slot of time with the disturbance over that at rest.
+    pub ratio: Option<f64>,
+    /// The ratio is at least this.
+    pub ratio_low: Option<f64>,
+    /// The ratio is at most this; `null`: too few slots to say.
+    pub ratio_high: Option<f64>,
+    /// Slots of time at rest and with the disturbance.
+    pub slots: [usize; 2],
+    /// Whether it is seen.
+    pub leak: Leak,
+    /// What it is for that it is not known; `null`: it is known.
+    #[serde(default)]
+    pub doubt: Option<Doubt>,
+    /// Why, in one sentence.
+    pub reason: String,
+}
+
+/// Why it is not known whether a disturbance reaches an environment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Doubt {
+    /// It was not measured: refused, skipped, failed or not asked for.
+    NotMeasured,
+    /// It is not measured on such a CPU.
+    NoSuchCpu,
+    /// The measurement was too short for the test.
+    TooShort,
+    /// The noise of the place could hide it.
+    Noise,
+    /// It was seen, too rarely to tell it from noise.
+    TooFew,
+    /// It was not seen, but nor (as far as is known) was it where it was made.
+    Source,
+    /// It was not seen, but nor was the control: the instrument is not proven there.
+    Control,
+}
+
+impl Doubt {
+    /// In a word or two.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::NotMeasured => "not measured",
+            Self::NoSuchCpu => "no such CPU",
+            Self::TooShort => "too short",
+            Self::Noise => "noise",
+            Self::TooFew => "too few",
+            Self::Source => "source",
+            Self::Control => "control",
+        }
+    }
+
+    /// In a sentence.
+    #[must_use]
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::NotMeasured => "refused, skipped or failed; the reason stands below",
+            Self::NoSuchCpu => "the two have no such CPU in common",
+            Self::TooShort => "measured too briefly for the test: measure longer",
+            Self::Noise => "the place's own noise at rest could hide it",
+            Self::TooFew => "it may have been seen, too rarely to tell it from noise",
+            Self::Source => {
+                "not seen, but it is not certain that it was there: it was not surely seen where it was made"
+            }
+            Self::Control => {
+                "not seen, but the control was not seen at its size either: the instrument is not proven there"
+            }
+        }
+    }
+}
+
+/// Whether a disturbance reaches an environment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum Leak {
+    /// At its size, as often as it was made.
+    #[serde(rename = "yes")]
+    Yes,
+    /// Smaller or less often.
+    #[serde(rename = "partly")]
+    Partly,
+    /// Not seen, and it would have been.
+    #[serde(rename = "no")]
+    No,
+    /// Not measured, or too little to say.
+    #[serde(rename = "not known")]
+    NotKnown,
+}
+
+impl fmt::Display for Leak {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Yes => "yes",
+            Self::Partly => "partly",
+            Self::No => "no",
+            Self::NotKnown => "not known",
+        })
+    }
+}
+
+/// A technology in words.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TechnologyEntry {
+    /// What it is called.
+    pub name: String,
+    /// The environment that stands for it.
+    pub environment: String,
+    /// What it is here: `docker`, `qemu`, ...
+    pub kind: String,
+    /// What its numbers are worth.
+    pub evidence: Option<Evidence>,
+    /// Its words.
+    pub words: Vec<WordEntry>,
+}
+
+/// A word about a technology.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WordEntry {
+    /// What it is about.
+    pub row: Trait,
+    /// The word that the measurements give.
+    pub word: String,
+    /// The document's word.
+    pub published: Option<String>,
+    /// Whether the two differ; `null` where either is missing or not known.
+    pub differs: Option<bool>,
+    /// The numbers behind it, in sentences.
+    pub reasons: Vec<String>,
+    /// Scenarios that it rests on.
+    pub scenarios: Vec<String>,
+}
