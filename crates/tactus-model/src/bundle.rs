@@ -310,10 +310,7 @@ impl RowResult {
     /// Whether one CPU has several series, so that its number does not tell them apart.
     #[must_use]
     pub fn series_share_cpus(&self) -> bool {
-        match &self.measurement {
-            Measure::Timer(timer) => timer.threads.is_some_and(|threads| threads > 1),
-            Measure::Spin(_) | Measure::Os(_) => false,
-        }
+        matches!(&self.measurement, Measure::Timer(timer) if timer.threads() > 1)
     }
 }
 
