@@ -38,27 +38,42 @@ echo "building the fuzz targets"
 # With --target the flags hold for the targets and not for build scripts.
 cargo build --quiet --release --locked --manifest-path fuzz/Cargo.toml --target "$triple" --target-dir "$target_dir"
 
-for target in $targets; do
-  mkdir -p "fuzz/corpus/$target" "fuzz/artifacts/$target"
+# fuzz TARGET
+fuzz() {
+  target=$1
   log="$scratch/$target.log"
-  echo "fuzzing $target for $seconds s"
+  mkdir -p "fuzz/corpus/$target" "fuzz/artifacts/$target"
   # Nobody may wait for a fuzzer that hangs: libFuzzer ends at max_total_time, an input at timeout.
-  status=0
-  "$target_dir/$triple/release/$target" "fuzz/corpus/$target" "fuzz/seeds/$target" \
+  if ! "$target_dir/$triple/release/$target" "fuzz/corpus/$target" "fuzz/seeds/$target" \
     -max_total_time="$seconds" -timeout=10 -rss_limit_mb=1024 -max_len=65536 -print_final_stats=1 \
-    -artifact_prefix="fuzz/artifacts/$target/" >"$log" 2>&1 || status=$?
-  if [ "$status" -ne 0 ]; then
+    -artifact_prefix="fuzz/artifacts/$target/" >"$log" 2>&1; then
     tail -n 40 "$log"
-    echo "fuzzing $target failed: the input is in fuzz/artifacts/$target" >&2
-    exit 1
+    echo "fuzzing $target failed: the input is in fuzz/artifacts/$target"
+    return 1
   fi
   # A fuzzer without instrumentation would pass anything.
   covered=$(sed -n 's/.*cov: \([0-9]*\).*/\1/p' "$log" | tail -n 1)
   runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
   if [ "${covered:-0}" -lt 100 ]; then
     tail -n 20 "$log"
-    echo "fuzzing $target covered ${covered:-nothing}: it is not instrumented" >&2
-    exit 1
+    echo "fuzzing $target covered ${covered:-nothing}: it is not instrumented"
+    return 1
   fi
-  echo "  $runs inputs, cov: $covered"
+  echo "  $target: $runs inputs, cov: $covered"
+}
+
+echo "fuzzing for $seconds s: $targets"
+failed=0
+# shellcheck disable=SC2086  # words on purpose
+set -- $targets
+while [ $# -gt 0 ]; do
+  # As many at a time as there are CPUs.
+  jobs=""
+  while [ $# -gt 0 ] && [ "$(echo "$jobs" | wc -w)" -lt "$(nproc)" ]; do
+    fuzz "$1" &
+    jobs="$jobs $!"
+    shift
+  done
+  for job in $jobs; do wait "$job" || failed=1; done
 done
+exit "$failed"

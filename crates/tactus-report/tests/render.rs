@@ -241,7 +241,9 @@ fn an_image_is_a_png_where_there_is_a_font() {
 fn a_study_shows_published_beside_measured() {
     let page = html::render(&study()).unwrap();
     assert!(page.contains("published maximum 8 us (section 12.2 and figure 3)"), "the line in the figure");
-    assert!(page.contains("Figure 3. Result on VM") && page.contains("leaves the latency on another as it is"));
+    assert!(
+        page.contains("Figure 3. Result on VM") && page.contains("leaves the latency on another as it is")
+    );
     assert!(markdown::render(&study()).contains("| VM, no load | maximum | 8 us |"));
 }
 

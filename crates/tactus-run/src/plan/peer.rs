@@ -63,8 +63,16 @@ mod tests {
         let mut plan = Plan::default();
         plan.environment.insert("guest-2".into(), Environment::default());
         let (parameters, items) = (&[][..], &[][..]);
-        let word =
-            Entry { name: "sender", family: Family::Load, summary: "", text: "", parameters, items, peer };
+        let word = Entry {
+            name: "sender",
+            family: Family::Load,
+            summary: "",
+            text: "",
+            parameters,
+            counts: None,
+            items,
+            peer,
+        };
         let activity = Activity {
             load: Some(Load::Cpu(Cpu::default())),
             to: to.map(str::to_owned),
