@@ -4,8 +4,10 @@
 pub mod control;
 pub mod control_fault;
 pub mod counters;
+pub mod ftrace;
 pub mod gaps;
 pub mod lane;
+pub mod processor;
 pub mod refuse;
 pub mod ring;
 pub mod series;
