@@ -163,6 +163,8 @@ def on_host(programs, cpu, seconds, pairs):
     house = ",".join(str(other) for other in sorted(os.sched_getaffinity(0) - {cpu}))
     if not house:
         unable("there is one CPU alone", "a second one has to keep house")
+    # All but the probe stays away from that CPU.
+    programs = {**programs, "probe": f"taskset -c {cpu},{house} {programs['probe']}"}
     os.sched_setaffinity(0, os.sched_getaffinity(0) - {cpu})
     senders = Senders(cpu)
     try:
