@@ -96,7 +96,7 @@ fn a_block_is_as_long_as_it_was_asked_for_and_is_seen_on_its_cpu_alone() {
         if tick.series.cpu == there { on += count } else { elsewhere += count }
     }
     assert!(on >= injected.times.unwrap() - 1, "{on} seen of {injected:?}");
-    assert!(elsewhere < on.div_ceil(2), "{elsewhere} on the other CPUs, {on} on this one");
+    assert!(elsewhere < on, "{elsewhere} on the other CPUs, {on} on this one");
     probe.quit();
 }
 

@@ -129,7 +129,7 @@ daemon of the system",
         let run = ["run", "--rm", "-i", "--pull=never", "--log-driver=none", "--network=none"];
         words.extend(run.map(str::to_owned));
         words.extend(["--cap-add=SYS_NICE", "--cap-add=IPC_LOCK"].map(str::to_owned));
-        let privileges = Privileges::checked(setting.spec);
+        let privileges = privileges(setting, &client);
         words.extend(privileges.words());
         words.push(format!("--name={name}"));
         words.push(format!("--env={marker}={id}"));
@@ -180,6 +180,21 @@ impl Docker {
         imported.insert(key);
         Ok(image)
     }
+}
+
+/// What the container is given besides. A daemon of before version 23 may not know the capabilities of
+/// Linux 5.8: Debian's 20.10 says `unknown capability: "CAP_BPF"`.
+fn privileges(setting: &Setting<'_>, client: &[String]) -> Privileges {
+    let privileges = Privileges::checked(setting.spec);
+    if !privileges.unfiltered() {
+        return privileges;
+    }
+    let asked = ["version", "--format", "{{.Server.Version}}"];
+    let words = client.iter().map(String::as_str).chain(asked);
+    let answer = setting.system.run(&Invocation::new(words).within(ANSWER));
+    let version = answer.map(|answer| answer.text().trim().to_owned()).unwrap_or_default();
+    let major = version.split('.').next().and_then(|major| major.parse::<u32>().ok());
+    if major.is_some_and(|major| major < 23) { privileges.as_before() } else { privileges }
 }
 
 /// The daemon that is spoken to.

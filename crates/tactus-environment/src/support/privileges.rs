@@ -21,7 +21,14 @@ const HINT: &str = "as { capabilities = [\"BPF\", \"PERFMON\"] }";
 pub struct Privileges {
     /// Names of capabilities without their CAP_.
     names: Vec<String>,
+    /// The filter of system calls, which engines have by default, would make them useless: those of before CAP_BPF
+    /// let SYS_ADMIN alone through.
+    unfiltered: bool,
 }
+
+/// The two of Linux 5.8, and what had to be had before for either.
+const NEW: [&str; 2] = ["BPF", "PERFMON"];
+const BEFORE: &str = "SYS_ADMIN";
 
 impl Privileges {
     /// Reads them from the table of an environment.
@@ -52,7 +59,8 @@ impl Privileges {
                 "leave `engine` out, and start the container with these capabilities",
             ));
         }
-        Ok(Self { names: names.into_iter().map(str::to_owned).collect() })
+        let unfiltered = names.contains(&NEW[0]);
+        Ok(Self { names: names.into_iter().map(str::to_owned).collect(), unfiltered })
     }
 
     /// Those of an environment that has been checked.
@@ -66,24 +74,34 @@ impl Privileges {
         self.names.iter().map(|name| format!("CAP_{name}"))
     }
 
-    /// Whether the filter of system calls, which engines have by default, would make them useless: Docker's
-    /// knows CAP_BPF since its version 23 alone.
+    /// Whether its filter of system calls is off.
     #[must_use]
-    pub fn unfiltered(&self) -> bool {
-        self.names.iter().any(|name| name == "BPF")
+    pub const fn unfiltered(&self) -> bool {
+        self.unfiltered
+    }
+
+    /// The same for an engine that knows no capability of Linux 5.8.
+    #[must_use]
+    pub fn as_before(self) -> Self {
+        let (new, mut names): (Vec<_>, Vec<_>) =
+            self.names.into_iter().partition(|name| NEW.contains(&name.as_str()));
+        if !new.is_empty() && !names.iter().any(|name| name == BEFORE) {
+            names.push(BEFORE.into());
+        }
+        Self { names, ..self }
     }
 
     /// What `docker run` and `podman run` are told.
     pub fn words(&self) -> impl Iterator<Item = String> + '_ {
         let given = self.names.iter().map(|name| format!("--cap-add={name}"));
-        given.chain(self.unfiltered().then(|| "--security-opt=seccomp=unconfined".to_owned()))
+        given.chain(self.unfiltered.then(|| "--security-opt=seccomp=unconfined".to_owned()))
     }
 
     /// What the reader must know; none: nothing is given.
     #[must_use]
     pub fn note(&self) -> Option<Note> {
         let given: Vec<String> = self.capabilities().collect();
-        let filter = if self.unfiltered() { " and no filter of system calls" } else { "" };
+        let filter = if self.unfiltered { " and no filter of system calls" } else { "" };
         let words = format!("the container has {} for the run{filter}, as the plan says", given.join(", "));
         (!given.is_empty()).then(|| Note::side_effect(words))
     }
@@ -108,7 +126,10 @@ mod tests {
         let words: Vec<String> = given.words().collect();
         assert_eq!(words, ["--cap-add=BPF", "--cap-add=PERFMON", "--security-opt=seccomp=unconfined"]);
         assert!(given.note().unwrap().text.contains("CAP_BPF, CAP_PERFMON for the run and no filter"));
+        let words: Vec<String> = given.as_before().words().collect();
+        assert_eq!(words, ["--cap-add=SYS_ADMIN", "--security-opt=seccomp=unconfined"]);
         let other = Privileges::of(&spec(json!({"capabilities": ["SYS_RAWIO"]}))).unwrap();
+        assert_eq!(other.clone().as_before(), other);
         assert_eq!(other.words().collect::<Vec<_>>(), ["--cap-add=SYS_RAWIO"], "the filter stays");
     }
 
