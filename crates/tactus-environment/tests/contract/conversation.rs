@@ -206,6 +206,7 @@ impl Conversation {
             restore: false,
             budget: self.running.budget().unwrap_or(0),
             cache_misses: false,
+            lock_in: None,
         }));
         loop {
             match self.hear(PATIENCE) {
@@ -237,6 +238,7 @@ impl Conversation {
             restore: false,
             budget: self.running.budget().unwrap_or(0),
             cache_misses: false,
+            lock_in: None,
         }));
         loop {
             match self.hear(PATIENCE) {

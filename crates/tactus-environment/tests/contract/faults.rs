@@ -81,6 +81,7 @@ pub fn job(duration: Duration) -> Job {
         restore: false,
         budget: 0,
         cache_misses: false,
+        lock_in: None,
     }
 }
 

@@ -44,6 +44,7 @@ struct OnCpu {
 struct Clocks {
     clocks: Vec<OwnedFd>,
     records: Vec<Record>,
+    told: bool,
 }
 
 pub(super) fn prepare(wanted: &Wanted<'_>) -> Result<Disturbance, No> {
@@ -94,7 +95,8 @@ pub(super) fn prepare(wanted: &Wanted<'_>) -> Result<Disturbance, No> {
         way: "BPF program".to_owned(),
         works: Vec::new(),
         longest: &[],
-        held: Some(Box::new(Clocks { clocks, records })),
+        held: Some(Box::new(Clocks { clocks, records, told: wanted.rhythm.is_drawn() })),
+        made: None,
     })
 }
 
@@ -116,6 +118,9 @@ impl Held for Clocks {
         // A clock that is closed has ended on its CPU, and so has its last block.
         self.clocks.clear();
         let times = self.records.iter().map(|record| record.count()).sum();
-        Ok(Count { times: Some(times), longest_ns: self.records.iter().filter_map(|record| record.longest()).max() })
+        let longest_ns = self.records.iter().filter_map(|record| record.longest()).max();
+        // On all CPUs at the same moments.
+        let first = self.records.first().filter(|_| self.told);
+        Ok(Count { times: Some(times), longest_ns, at: first.map(|record| record.began()).unwrap_or_default() })
     }
 }
