@@ -60,7 +60,7 @@ impl Watch {
         let cpu = cpu.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap().trim();
         let cpu = cpu.split([',', '-']).next().unwrap();
         let pid = busy.0.id();
-        let hold = format!("hold=0:{pid}:{cpu}:{by}:{length_ms}000000:{every_ms}000000");
+        let hold = format!("hold=0:{pid}:{cpu}:{by}:{length_ms}000000:{every_ms}000000:1");
         let mut child = Command::new(PROBE)
             .args(["watch", "every=10000000", &format!("thread=0:{pid}"), &hold])
             .stdin(Stdio::piped())
