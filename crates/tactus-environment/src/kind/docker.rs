@@ -194,7 +194,7 @@ fn privileges(setting: &Setting<'_>, client: &[String]) -> Privileges {
     let answer = setting.system.run(&Invocation::new(words).within(ANSWER));
     let version = answer.map(|answer| answer.text().trim().to_owned()).unwrap_or_default();
     let major = version.split('.').next().and_then(|major| major.parse::<u32>().ok());
-    if major.is_some_and(|major| major < 23) { privileges.as_before() } else { privileges }
+    if major.is_some_and(|major| major < 23) { privileges.before_linux_5_8() } else { privileges }
 }
 
 /// The daemon that is spoken to.

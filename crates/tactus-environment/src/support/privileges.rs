@@ -82,7 +82,7 @@ impl Privileges {
 
     /// The same for an engine that knows no capability of Linux 5.8.
     #[must_use]
-    pub fn as_before(self) -> Self {
+    pub fn before_linux_5_8(self) -> Self {
         let (new, mut names): (Vec<_>, Vec<_>) =
             self.names.into_iter().partition(|name| NEW.contains(&name.as_str()));
         if !new.is_empty() && !names.iter().any(|name| name == BEFORE) {
@@ -126,10 +126,10 @@ mod tests {
         let words: Vec<String> = given.words().collect();
         assert_eq!(words, ["--cap-add=BPF", "--cap-add=PERFMON", "--security-opt=seccomp=unconfined"]);
         assert!(given.note().unwrap().text.contains("CAP_BPF, CAP_PERFMON for the run and no filter"));
-        let words: Vec<String> = given.as_before().words().collect();
+        let words: Vec<String> = given.before_linux_5_8().words().collect();
         assert_eq!(words, ["--cap-add=SYS_ADMIN", "--security-opt=seccomp=unconfined"]);
         let other = Privileges::of(&spec(json!({"capabilities": ["SYS_RAWIO"]}))).unwrap();
-        assert_eq!(other.clone().as_before(), other);
+        assert_eq!(other.clone().before_linux_5_8(), other);
         assert_eq!(other.words().collect::<Vec<_>>(), ["--cap-add=SYS_RAWIO"], "the filter stays");
     }
 
