@@ -11,7 +11,8 @@ use crate::{OptionError, OptionKey};
 pub const ENGINE: OptionKey = OptionKey {
     name: "engine",
     about: "what the container is given besides, for the run: engine = { capabilities = [\"BPF\", \"PERFMON\"] } is \
-what `block` takes in a container; with BPF its filter of system calls (seccomp) is off, too",
+what `block` takes in a container; with BPF its filter of system calls (seccomp) is off, too; left out: what its engine \
+gives every container",
 };
 
 const HINT: &str = "as { capabilities = [\"BPF\", \"PERFMON\"] }";

@@ -22,6 +22,7 @@ fn given(spec: &plan::Environment) -> plan::Environment {
 }
 
 #[test]
+#[ignore = "a kernel 6.18 was seen where the clock of performance events of a CPU stopped for good: not understood yet"]
 fn a_block_in_an_environment_of_this_kernel_takes_the_capabilities_that_its_table_gives_it() {
     let _turn = alone();
     for kind in KINDS {

@@ -21,7 +21,7 @@ kind = "qemu"
 cpus = "0-1"
 [[scenario]]
 name = "held"
-duration = "5s"
+duration = "12s"
 interval = "1ms"
 [[scenario.activity]]
 measure = "timer"
@@ -49,7 +49,7 @@ cpus = "1"
         (&"guest".into(), &"hold-vcpu".into(), &"ptrace".into())
     );
     let times = injected["times"].as_u64().unwrap();
-    assert!((3..=5).contains(&times), "{injected}");
+    assert!((9..=12).contains(&times), "{injected}");
     assert!(injected["longest_ns"].as_u64().unwrap() >= LENGTH_NS);
     // On the virtual CPU that was held, as often as it was, and at its size or more: the machine is shared.
     assert!(large(&row, 1, LENGTH_NS) >= times - 1, "{row:#}");
@@ -62,7 +62,8 @@ cpus = "1"
     let record = row["waits"]["longest"].as_array().unwrap().iter().filter(stopped).count() as u64;
     assert!(record >= times - 1, "{:#}", row["waits"]);
     let attribution = &entry["attribution"];
-    assert!(attribution["host"].as_u64().unwrap() >= times - 1, "{attribution}");
+    // Of the ten largest alone, and the emulated guest has large ones of its own.
+    assert!(attribution["host"].as_u64().unwrap() * 2 >= times, "{attribution}");
     let shown = stdout(&output(tactus().arg("show").arg(&out)));
     assert!(shown.contains("are the host's, and not the guest kernel's"), "{shown}");
     nothing_is_left();
