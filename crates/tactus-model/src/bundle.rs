@@ -33,10 +33,11 @@ use crate::outcome::{Ending, Outcome, RowEnd, RowStatus, RunStatus, SeriesResult
 use crate::partition::CacheHeld;
 use crate::plan::{Plan, Require};
 use crate::scheduling::Policy;
+use crate::series::Thread;
 use crate::ticks::Ticks;
 
 /// The version of the bundle's format that this program writes. Another major version is refused.
-pub const FORMAT: Format = Format { major: 1, minor: 3 };
+pub const FORMAT: Format = Format { major: 1, minor: 4 };
 
 /// A version of a format: a reader accepts its own major version and any minor one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -171,6 +172,9 @@ pub struct RowResult {
     /// What it yielded: `series` and `all`, or (since format 1.3) `values`.
     #[serde(flatten)]
     pub outcome: Outcome,
+    /// The threads that were to measure latency; none: not known, as in bundles before format 1.4.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threads: Option<Vec<Thread>>,
     /// How the controls went.
     pub control: Vec<Control>,
     /// Side effects, obstacles and remarks.
@@ -260,6 +264,7 @@ impl RowResult {
             measured_ns: 0,
             start_up_ms: None,
             outcome: Outcome::default(),
+            threads: None,
             control: Vec::new(),
             notes: Vec::new(),
             frames_lost: 0,
@@ -293,6 +298,12 @@ impl RowResult {
     #[must_use]
     pub fn series(&self) -> &[SeriesResult] {
         self.outcome.series()
+    }
+
+    /// Threads that were to measure and of which there is nothing.
+    pub fn missing(&self) -> impl Iterator<Item = Thread> {
+        let has = |thread: &Thread| self.series().iter().any(|series| series.key.of_thread() == *thread);
+        self.threads.iter().flatten().copied().filter(move |thread| !has(thread))
     }
 
     /// All series together; none where nothing was measured, and for values.

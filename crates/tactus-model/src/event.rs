@@ -10,7 +10,7 @@ use crate::cpus::CpuSet;
 use crate::evidence::Evidence;
 use crate::facts::Facts;
 use crate::latency::{Totals, ratio_mean};
-use crate::message::{Control, Injected, Note, Outlier, Tick};
+use crate::message::{Control, Injected, Note, Outlier, Tick, Total};
 use crate::number::{float, whole};
 use crate::outcome::{Ending, ValueResult};
 use crate::partition::CacheUse;
@@ -30,11 +30,12 @@ pub struct Stamped {
 }
 
 impl Stamped {
-    /// As it stands in `events.jsonl`; none: a tick, which is kept with its row.
+    /// As it stands in `events.jsonl`; none: what is kept with its row.
     #[must_use]
     pub fn logged(&self) -> Option<Cow<'_, Self>> {
         match &self.event {
             Event::Ticked(_) => None,
+            Event::Counted { total, .. } if !total.last => None,
             Event::FactsCollected { environment, readings, .. } => {
                 let (environment, readings) = (environment.clone(), *readings);
                 let event = Event::FactsCollected { environment, readings, facts: None };
@@ -126,6 +127,13 @@ pub enum Event {
     },
     /// A series reported.
     Ticked(Ticked),
+    /// What a series has counted so far.
+    Counted {
+        /// The row.
+        row: usize,
+        /// What.
+        total: Total,
+    },
     /// What an item of a row of values came to so far: not every word of the probe, but the first, those after
     /// which the repeats were half as many again, and the last.
     ValueMeasured {

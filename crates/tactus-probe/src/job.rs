@@ -359,10 +359,11 @@ impl Running {
             }));
         }
         let stat = counters::stat();
-        let mut series: Vec<_> = lanes.iter().map(|lane| Series::begin(Arc::clone(lane), 0, &stat)).collect();
+        let mut series: Vec<_> = lanes.iter().map(|lane| Series::begin(Arc::clone(lane), &stat)).collect();
         let began = sys::now() + HEAD_START_NS;
         job.common.beginning.store(began, Ordering::Release);
-        series.iter_mut().for_each(|series| series.set_beginning(began));
+        let end = began.saturating_add(job.duration_ns);
+        series.iter_mut().for_each(|series| series.set_span(began, end));
         Self { job, series, began, failed }
     }
 
@@ -431,6 +432,7 @@ impl Running {
         let measured_ns = ended_at.min(end_at).saturating_sub(self.began);
         self.end_threads(end == End::Complete);
         self.report(channel, Some(self.began + measured_ns))?;
+        self.say_totals(channel, measured_ns)?;
         // One that ended since the last look has not loaded, or measured, until the end.
         self.look_after(channel)?;
         let end = if self.failed.is_some() { End::Failed } else { end };
@@ -449,6 +451,8 @@ impl Running {
                 Err(words) => channel.note(Note::obstacle(words, "see whether everything is as it was"))?,
             }
         }
+        // Again, at another time: what disturbs a line comes in bursts.
+        self.say_totals(channel, measured_ns)?;
         // No thread measures and no load runs any more.
         for note in self.job.applied.take_back() {
             channel.note(note)?;
@@ -480,6 +484,10 @@ impl Running {
         for series in &mut self.series {
             let at_ns = end.unwrap_or_else(sys::now).saturating_sub(self.began);
             let (tick, outliers) = series.tick(at_ns, &stat, end.is_some());
+            // Where frames are few and dear, others write on the line, too.
+            if channel.is_narrow() || end.is_some() {
+                channel.say(&FromProbe::Total(series.total(at_ns, end.is_some() && series.lane.is_finished())))?;
+            }
             channel.say(&FromProbe::Tick(tick))?;
             let most = if channel.is_narrow() { FEW_OUTLIERS } else { usize::MAX };
             for outlier in outliers.into_iter().take(most) {
@@ -491,6 +499,12 @@ impl Running {
             say_values(channel, worker.activity(), values)?;
         }
         Ok(())
+    }
+
+    /// Says what every series has come to in the end.
+    fn say_totals(&self, channel: &mut Channel, measured_ns: u64) -> io::Result<()> {
+        let of = |series: &Series| FromProbe::Total(series.total(measured_ns, series.lane.is_finished()));
+        self.series.iter().try_for_each(|series| channel.say(&of(series)))
     }
 
     fn look_after(&mut self, channel: &mut Channel) -> io::Result<()> {

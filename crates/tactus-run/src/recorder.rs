@@ -9,7 +9,7 @@ use tactus_model::event::{Event, RunStatus, Stamped, Ticked};
 use tactus_model::facts::Facts;
 use tactus_model::finding::{Audit, Role};
 use tactus_model::latency::Latency;
-use tactus_model::message::{Note, Outlier, ThreadCounters, Tick};
+use tactus_model::message::{Note, Outlier, ThreadCounters, Tick, Total};
 use tactus_model::outcome::{Ending, LatencyOutcome, Outcome, RowEnd, SeriesResult, take_value};
 use tactus_model::series::SeriesKey;
 use tactus_model::{CpuSet, Evidence};
@@ -56,6 +56,8 @@ struct SeriesState {
     latency: Latency,
     counters: ThreadCounters,
     outliers: Vec<Outlier>,
+    /// Its last totals have come.
+    whole: bool,
 }
 
 impl Recorder {
@@ -198,7 +200,8 @@ fn latencies(measured: BTreeMap<SeriesKey, SeriesState>) -> LatencyOutcome {
         own.trim();
         all.merge(&own.latency);
         let summary = own.latency.summary();
-        series.push(SeriesResult { key, summary, counters: own.counters, outliers: own.outliers });
+        let SeriesState { counters, outliers, whole, .. } = own;
+        series.push(SeriesResult { key, summary, counters, outliers, whole });
     }
     LatencyOutcome { series, all: (all.totals.cycles > 0).then(|| all.summary()) }
 }
@@ -214,6 +217,14 @@ impl SeriesState {
     fn trim(&mut self) {
         self.outliers.sort_by_key(|outlier| std::cmp::Reverse(outlier.value_ns));
         self.outliers.truncate(OUTLIERS);
+    }
+
+    fn count(&mut self, total: &Total) {
+        // One that comes late says less than the tick before it.
+        if total.total.cycles >= self.latency.totals.cycles {
+            self.latency.totals = total.total;
+        }
+        self.whole |= total.last;
     }
 
     fn take(&mut self, tick: &Tick) {
@@ -275,6 +286,11 @@ impl Record for Recorder {
                 }
             }
             Event::Ticked(ticked) => self.tick(ticked)?,
+            Event::Counted { row, total } => {
+                if let Some(state) = self.rows.get_mut(*row) {
+                    state.series.entry(total.series.clone()).or_default().count(total);
+                }
+            }
             Event::ValueMeasured { row, value } => {
                 if let Some(state) = self.rows.get_mut(*row)
                     && let Outcome::Values(values) = &mut state.result.outcome

@@ -67,6 +67,9 @@ pub struct SeriesResult {
     pub counters: ThreadCounters,
     /// Its largest values, largest first.
     pub outliers: Vec<Outlier>,
+    /// Whether what it counted to its very end arrived: only then are its figures all of it. Since format 1.4.
+    #[serde(default)]
+    pub whole: bool,
 }
 
 impl Default for Outcome {

@@ -10,6 +10,7 @@
 //! probe  control*, note*, proven
 //! host   go                      to all probes of a scenario at once
 //! probe  tick*, outlier*, note*  once a tick, per series (control*: before, where nobody said prove)
+//! probe  total*                 per series: beside each tick on a narrow channel, and the last ones several times
 //! probe  value*                 once a tick, per item of a measurement that yields values, and at its end
 //! probe  done                    at the end of the duration, after a stop, or at a break
 //! host   job ... or quit
@@ -38,7 +39,7 @@ use crate::wire::row::row;
 pub use crate::series::{Outlier, ThreadCounters};
 
 /// The version of this protocol. A probe of another one is refused.
-pub const PROTOCOL: u32 = 4;
+pub const PROTOCOL: u32 = 5;
 
 /// From the host side to the probe.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -83,6 +84,8 @@ pub enum FromProbe {
     Control(Control),
     /// What one series measured in one tick.
     Tick(Tick),
+    /// What one series has counted so far.
+    Total(Total),
     /// One of the largest values of a series.
     Outlier(Outlier),
     /// What an item came to so far; a later word on it takes its place.
@@ -252,13 +255,27 @@ pub struct Control {
     pub seen_ns: u64,
     /// Largest latency of the same thread just before, without the hog: the noise of the place, in ns.
     pub noise_ns: u64,
-    /// Whether it was seen at its size: within 10 % or the noise.
+    /// Whether it was seen at its size ([`Control::is_seen`]).
     pub proven: bool,
     /// How often it had to be tried.
     pub attempts: u32,
     /// What was injected: the word of the plan.
     #[serde(default = "hog")]
     pub by: String,
+}
+
+impl Control {
+    /// Whether what was seen is what was injected: never less than nine tenths of it, not more than a tenth or the noise
+    /// of the place above it, and at least twice that noise. Whoever judges asks this, not what was said of it.
+    #[must_use]
+    pub const fn is_seen(&self) -> bool {
+        let tenth = self.injected_ns / 10;
+        let above = if self.noise_ns > tenth { self.noise_ns } else { tenth };
+        self.injected_ns > 0
+            && self.noise_ns <= self.injected_ns / 2
+            && self.seen_ns >= self.injected_ns - tenth
+            && self.seen_ns - (self.injected_ns - tenth) <= tenth + above
+    }
 }
 
 fn hog() -> String {
@@ -310,6 +327,22 @@ pub struct Tick {
     pub missed: Sparse,
     /// What the thread went through since the start.
     pub thread: ThreadCounters,
+}
+
+/// What one series has counted since the start, exactly. One frame, so that it arrives where a tick of thirty loses
+/// one of them; the last one is said several times, and a series without it is not known to its end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Total {
+    /// The measuring activity.
+    pub activity: u32,
+    /// The series.
+    pub series: SeriesKey,
+    /// Until when was counted, in ns since the measurement started.
+    pub at_ns: u64,
+    /// What.
+    pub total: Totals,
+    /// Whether its thread has ended, and nothing more will come.
+    pub last: bool,
 }
 
 /// What an item of a measurement came to so far.
@@ -398,6 +431,35 @@ pub struct Done {
 mod tests {
     use super::*;
     use crate::catalogue::load::Cpu;
+
+    #[test]
+    fn a_control_is_seen_within_a_tenth_or_the_noise_where_the_place_is_quieter_than_half_of_it() {
+        let seen = |injected_ns, seen_ns, noise_ns| {
+            let series = SeriesKey { cpu: 0, thread: 0, priority: 95, kind: "thread".into() };
+            // Whatever is said of it.
+            let proven = true;
+            let control = Control { activity: 0, series, injected_ns, seen_ns, noise_ns, proven, attempts: 1, by: hog() };
+            control.is_seen()
+        };
+        assert!(seen(1_000_000, 1_030_000, 40_000) && seen(1_000_000, 900_000, 0));
+        assert!(seen(1_000_000, 1_450_000, 450_000), "the place is that loud");
+        assert!(!seen(1_000_000, 1_200_000, 40_000));
+        assert!(!seen(1_000_000, 0, 40_000), "1 ms seen as nothing");
+        assert!(!seen(1_000_000, 14_000_000, 40_000), "1 ms seen as 14 ms");
+        assert!(!seen(1_000_000, 2_700_000, 3_000_000), "3 ms of noise prove anything");
+        assert!(!seen(0, 0, 0), "nothing was injected");
+        assert!(!seen(1_000_000, u64::MAX, u64::MAX));
+    }
+
+    #[test]
+    fn the_totals_of_a_series_are_one_frame_whatever_they_are() {
+        let series = SeriesKey { cpu: u32::MAX, thread: u32::MAX, priority: 99, kind: "interrupt".into() };
+        let most = u64::MAX;
+        let total = Totals { cycles: most, overruns: most, min_ns: most, max_ns: most, sum_ns: most };
+        let total = Total { activity: u32::MAX, series, at_ns: most, total, last: false };
+        let bytes = crate::wire::Encoder::new().encode(&FromProbe::Total(total)).unwrap();
+        assert_eq!(bytes.iter().filter(|byte| **byte == b'\n').count(), 1, "{}", String::from_utf8_lossy(&bytes));
+    }
 
     #[test]
     fn an_activity_says_where_its_other_end_is_and_nothing_where_it_has_none() {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use tactus_model::latency::{Latency, Sparse, Totals};
-use tactus_model::message::{Outlier, ThreadCounters, Tick};
+use tactus_model::message::{Outlier, ThreadCounters, Tick, Total};
 use tactus_model::series::SeriesKey;
 
 use super::counters;
@@ -55,6 +55,8 @@ pub struct Series {
     /// The thread's side.
     pub lane: Arc<Lane>,
     began: u64,
+    /// When its thread ends, CLOCK_MONOTONIC in ns.
+    end: u64,
     now: Latency,
     total: Totals,
     largest: TopN,
@@ -73,9 +75,8 @@ struct Polled {
 }
 
 impl Series {
-    /// Begins a series: what the thread did until now (the control) does not count. `began`: when
-    /// the measurement starts, CLOCK_MONOTONIC in ns.
-    pub fn begin(lane: Arc<Lane>, began: u64, stat: &str) -> Self {
+    /// Begins a series: what the thread did until now (the control) does not count.
+    pub fn begin(lane: Arc<Lane>, stat: &str) -> Self {
         lane.ring.drain(|_| ());
         let _ = lane.ring.take_lost();
         let polled = lane.gaps.as_ref().map(|gaps| {
@@ -92,7 +93,8 @@ impl Series {
         let before = ThreadCounters { llc_misses: Some(0), ..before };
         Self {
             lane,
-            began,
+            began: 0,
+            end: u64::MAX,
             now: Latency::new(),
             total: Totals::default(),
             largest: TopN::default(),
@@ -103,20 +105,20 @@ impl Series {
         }
     }
 
-    /// Says when the measurement starts, where that is known only after [`Series::begin`].
-    pub const fn set_beginning(&mut self, began: u64) {
-        self.began = began;
+    /// Says when the measurement starts and when its thread ends, CLOCK_MONOTONIC in ns.
+    pub const fn set_span(&mut self, began: u64, end: u64) {
+        (self.began, self.end) = (began, end);
     }
 
     /// Takes in what the thread has measured. To be called several times within the four seconds
     /// that its ring holds.
     pub fn drain(&mut self) {
         let interval = self.lane.spec.interval_ns;
-        let (now, largest, began) = (&mut self.now, &mut self.largest, self.began);
+        let (now, largest, began, end) = (&mut self.now, &mut self.largest, self.began, self.end);
         let timed = self.polled.is_none();
         self.lane.ring.drain(|sample| {
             if timed {
-                now.record(sample.value, interval);
+                now.record_until(sample.value, interval, sample.left(interval, end));
             }
             largest.offer(sample.value, sample.at.saturating_sub(began));
         });
@@ -167,6 +169,12 @@ impl Series {
         (tick, outliers)
     }
 
+    /// What was counted until its last tick, `at_ns` after the beginning.
+    pub fn total(&self, at_ns: u64, last: bool) -> Total {
+        let spec = &self.lane.spec;
+        Total { activity: spec.activity, series: spec.series.clone(), at_ns, total: self.total, last }
+    }
+
     fn take_exact(&mut self) {
         let (Some(polled), Some(gaps)) = (&mut self.polled, &self.lane.gaps) else {
             self.now.totals.add(&self.lane.ring.take_lost());
@@ -211,8 +219,9 @@ mod tests {
     #[test]
     fn ticks_add_up_to_the_total_and_swallowed_periods_are_put_back() {
         let lane = lane(None);
-        let mut series = Series::begin(Arc::clone(&lane), 100, "");
-        let mut writer = lane.ring.writer(1_000);
+        let mut series = Series::begin(Arc::clone(&lane), "");
+        series.set_span(100, u64::MAX);
+        let mut writer = lane.ring.writer(1_000, u64::MAX);
         for value in [10, 20, 2_500] {
             writer.push(Sample { at: 1_100, value });
         }
@@ -232,8 +241,8 @@ mod tests {
     #[test]
     fn what_was_measured_before_the_beginning_does_not_count() {
         let lane = lane(None);
-        lane.ring.writer(1_000).push(Sample { at: 1, value: 9_999_999 });
-        let (tick, outliers) = Series::begin(lane, 100, "").tick(1, "", true);
+        lane.ring.writer(1_000, u64::MAX).push(Sample { at: 1, value: 9_999_999 });
+        let (tick, outliers) = Series::begin(lane, "").tick(1, "", true);
         assert_eq!(tick.total, Totals::default());
         assert!(outliers.is_empty());
     }
@@ -255,7 +264,7 @@ mod tests {
         let lane = lane(Some(GapHistogram::new(0)));
         let gaps = lane.gaps.as_ref().unwrap();
         gaps.count(1_000_000);
-        let mut series = Series::begin(Arc::clone(&lane), 0, "");
+        let mut series = Series::begin(Arc::clone(&lane), "");
         let scale = series.polled.as_ref().unwrap().scale;
         [50, 70, 5_000].into_iter().for_each(|ticks| gaps.count(ticks));
         let (tick, _) = series.tick(1, "", false);

@@ -73,7 +73,7 @@ impl Measurement for Spin {
 
 fn poll(lane: &Lane, run: Run, scale: Scale, read: impl Fn() -> u64) {
     let Some(gaps) = lane.gaps.as_ref() else { return };
-    let mut writer = lane.ring.writer(0);
+    let mut writer = lane.ring.writer(0, run.end);
     let on = if lane.spec.busy == 100 {
         SLICE_NS
     } else {

@@ -16,19 +16,20 @@ pub fn control(result: &RowResult) -> Option<ControlEntry> {
     let worst = result
         .control
         .iter()
-        .max_by_key(|control| (!control.proven, control.seen_ns.abs_diff(control.injected_ns)))?;
+        .max_by_key(|control| (!control.is_seen(), control.seen_ns.abs_diff(control.injected_ns)))?;
     Some(ControlEntry {
         by: worst.by.to_string(),
         injected_ns: worst.injected_ns,
         seen_ns: worst.seen_ns,
-        proven: worst.proven && unseen(result) == 0,
+        proven: worst.is_seen() && unseen(result) == 0,
     })
 }
 
-/// Series without a control.
+/// Threads without a control, among them those that were planned and have measured nothing.
 fn unseen(result: &RowResult) -> usize {
-    let has = |key| result.control.iter().any(|control: &Control| &control.series == key);
-    result.series().iter().filter(|series| !has(&series.key)).count()
+    let has = |thread| result.control.iter().any(|control: &Control| control.series.of_thread() == thread);
+    let measured = result.series().iter().map(|series| series.key.of_thread());
+    measured.chain(result.missing()).filter(|thread| !has(*thread)).count()
 }
 
 /// How the controls of a row went, in one sentence.
@@ -39,7 +40,7 @@ pub fn control_sentence(result: &RowResult) -> String {
     };
     let injected = injected(entry.injected_ns, result.control.iter());
     let threads = result.control.len();
-    let unproven = result.control.iter().filter(|control| !control.proven).count();
+    let unproven = result.control.iter().filter(|control| !control.is_seen()).count();
     if entry.proven {
         let all = match threads {
             1 => String::new(),
@@ -57,7 +58,7 @@ pub fn control_sentence(result: &RowResult) -> String {
     format!(
         "{} of {} threads had no control: instrument not proven here",
         unseen(result),
-        result.series().len()
+        result.series().len() + result.missing().count()
     )
 }
 
@@ -132,7 +133,7 @@ pub fn controls(contents: &Contents) -> Vec<(bool, String)> {
         let rows: Vec<&&RowResult> = not.iter().filter(|result| result.environment == place).collect();
         let all = measured().filter(|result| result.environment == place).count();
         let seen: Vec<&Control> =
-            rows.iter().flat_map(|result| &result.control).filter(|control| !control.proven).collect();
+            rows.iter().flat_map(|result| &result.control).filter(|control| !control.is_seen()).collect();
         let how = if seen.is_empty() { "no control".to_owned() } else { range(&seen) };
         let names: Vec<String> = rows.iter().map(|result| clean(&result.name)).collect();
         let what = format!("not at its size in {} of {}", rows.len(), many(all));

@@ -30,6 +30,7 @@ pub fn entry(contents: &Contents, row: &Row) -> Entry {
         ended: result.ended,
         reason: reason(contents, result),
         duration_s: float(result.measured_ns) / 1e9,
+        frames_lost: result.frames_lost,
         series: result
             .series()
             .iter()

@@ -79,7 +79,7 @@ fn rows(contents: &Contents, result: &RowResult) -> Vec<Vec<Cell>> {
             let ns = |ns: u64| Cell::from(latency(float(ns)));
             let [injected, seen, noise] = [control.injected_ns, control.seen_ns, control.noise_ns].map(ns);
             let thread = Cell::from(clean(&control.series.to_string()));
-            vec![name.clone().into(), thread, injected, seen, noise, word(control.proven)]
+            vec![name.clone().into(), thread, injected, seen, noise, word(control.is_seen())]
         })
         .collect();
     if !control(result).is_some_and(|entry| entry.proven) {

@@ -162,9 +162,10 @@ pub fn measured(mut result: RowResult, evidence: Evidence, shape: Shape, span: S
             smi: None,
             llc_misses: None,
         };
-        series.push(SeriesResult { key, summary: own.summary(), counters, outliers });
+        series.push(SeriesResult { key, summary: own.summary(), counters, outliers, whole: true });
         all.merge(&own);
     }
+    result.threads = Some(series.iter().map(|series| series.key.of_thread()).collect());
     result.evidence = Some(evidence);
     result.end(Ending::complete());
     result.started = Some("2026-11-20T09:14:03Z".into());

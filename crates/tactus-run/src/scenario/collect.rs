@@ -138,6 +138,7 @@ impl ScenarioRun<'_> {
             }
             Arrival::Item(Item::Lost(frames)) => {
                 let environment = self.sessions[at].name.clone();
+                *self.lost.entry(environment.clone()).or_default() += frames;
                 Ok(context.emit(Event::FramesLost { environment, frames })?)
             }
             Arrival::Ended => {
@@ -181,8 +182,16 @@ impl ScenarioRun<'_> {
                 if let Some(row) = self.row(context, at, tick.activity) {
                     let p99_ns = p99(&tick);
                     self.reached.insert(row, tick.at_ns);
+                    self.counted(row, tick.total.cycles > 0);
                     self.sessions[at].ticked(tick.at_ns);
                     context.emit(Event::Ticked(Ticked::of(row, tick, p99_ns)))?;
+                }
+            }
+            FromProbe::Total(total) => {
+                if let Some(row) = self.row(context, at, total.activity) {
+                    self.reached.insert(row, total.at_ns);
+                    self.counted(row, total.total.cycles > 0);
+                    context.emit(Event::Counted { row, total })?;
                 }
             }
             FromProbe::Outlier(outlier) => {
@@ -191,10 +200,11 @@ impl ScenarioRun<'_> {
                 }
             }
             FromProbe::Value(said) => {
-                if let Some(row) = self.row(context, at, said.activity)
-                    && self.values.take(row, &said.value)
-                {
-                    context.emit(Event::ValueMeasured { row, value: said.value })?;
+                if let Some(row) = self.row(context, at, said.activity) {
+                    self.counted(row, true);
+                    if self.values.take(row, &said.value) {
+                        context.emit(Event::ValueMeasured { row, value: said.value })?;
+                    }
                 }
             }
             FromProbe::Injected(injected) => {
