@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 use crate::buckets::Packed;
 use crate::catalogue::Measure;
 use crate::catalogue::measure::Timer;
+use crate::clock::ClockCheck;
 use crate::cpus::CpuSet;
 use crate::evidence::Evidence;
 use crate::facts::Facts;
@@ -177,6 +178,9 @@ pub struct RowResult {
     pub threads: Option<Vec<Thread>>,
     /// How the controls went.
     pub control: Vec<Control>,
+    /// What is known of the clock that it was measured by. Since format 1.4.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock: Option<ClockCheck>,
     /// Side effects, obstacles and remarks.
     pub notes: Vec<Note>,
     /// Frames that did not arrive.
@@ -266,6 +270,7 @@ impl RowResult {
             outcome: Outcome::default(),
             threads: None,
             control: Vec::new(),
+            clock: None,
             notes: Vec::new(),
             frames_lost: 0,
             require: None,

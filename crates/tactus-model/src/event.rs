@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use crate::bundle::Waits;
+use crate::clock::ClockCheck;
 use crate::cpus::CpuSet;
 use crate::evidence::Evidence;
 use crate::facts::Facts;
@@ -101,6 +102,13 @@ pub enum Event {
         row: usize,
         /// How it went.
         control: Control,
+    },
+    /// This was found of the clock of an environment.
+    ClockChecked {
+        /// The environment.
+        environment: String,
+        /// What.
+        clock: ClockCheck,
     },
     /// A fault did this.
     Injected {

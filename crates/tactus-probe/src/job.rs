@@ -9,15 +9,18 @@ use std::time::Duration;
 
 use rustix::mm::{MlockAllFlags, mlockall, munlockall};
 use tactus_model::CpuSet;
-use tactus_model::catalogue::Fault;
+use tactus_model::clock::ClockCheck;
 use tactus_model::control::ControlBy;
-use tactus_model::message::{Activity, Done, End, FromProbe, Job, Note, Refusal, ToProbe, Value, What};
+use tactus_model::message::{
+    Activity, Done, End, FromProbe, Job, Note, Refusal, Stage, ToProbe, Value, What,
+};
 use tactus_model::outcome::ValueResult;
 use tactus_model::scheduling::Policy;
 use tactus_model::series::SeriesKey;
 
 use crate::channel::{Channel, Incoming, SessionEnd};
 use crate::clock::Source;
+use crate::clock_check::{Jumps, Look};
 use crate::measure::control::{self, CpuControl, no_control};
 use crate::measure::gaps::GapHistogram;
 use crate::measure::lane::{Common, Lane, Order, Run, Spec};
@@ -40,9 +43,14 @@ const HEAD_START_NS: u64 = 3_000_000;
 /// A job whose threads wait for their orders. Dropping it ends them and everything beside them.
 pub struct Prepared {
     threads: Vec<Measuring>,
+    /// What proves the instrument.
+    control: ControlBy,
+    /// The hogs of the default one, until it was run.
     controls: Vec<CpuControl>,
-    /// The fault that is the control, and a priority above the measuring threads.
-    control: Option<(Fault, u32)>,
+    /// Which control is the next.
+    stage: Option<Stage>,
+    /// A priority above the measuring threads.
+    above: u32,
     workers: Vec<Worker>,
     common: Arc<Common>,
     notes: Vec<Note>,
@@ -149,20 +157,19 @@ impl Prepared {
         for activity in &job.activities {
             threads.extend(start_threads(activity, &common, &mut notes)?);
         }
-        let (mut controls, mut control) = (Vec::new(), None);
-        match &job.control {
-            ControlBy::Nothing => {}
-            ControlBy::Hog => controls = prepare_controls(&threads, &mut notes),
-            ControlBy::Fault(fault) => control = Some((fault.clone(), above)),
-        }
+        let proves = job.control.is_some() && !threads.is_empty();
+        let controls =
+            if job.control == ControlBy::Hog { prepare_controls(&threads, &mut notes) } else { Vec::new() };
         let latency =
             if threads.is_empty() || job.no_side_effects { None } else { hold_cpu_latency(&mut notes) };
         // Last of all, so that it covers all of the above.
         let memory = Memory::lock(&mut notes);
         Ok(Self {
             threads,
+            control: job.control.clone(),
             controls,
-            control,
+            stage: proves.then_some(Stage::Before),
+            above,
             workers,
             common,
             notes,
@@ -180,22 +187,57 @@ impl Prepared {
         std::mem::take(&mut self.notes)
     }
 
-    /// Runs the control, if the job has one that was not run yet, and says how it went.
+    /// Whether the control that comes before measuring has not been run yet.
+    pub fn is_unproven(&self) -> bool {
+        self.stage == Some(Stage::Before)
+    }
+
+    /// Whether there is a control after measuring.
+    pub fn is_to_prove_again(&self) -> bool {
+        self.stage == Some(Stage::After)
+    }
+
+    /// Makes it ready for the control after measuring; says whether there is one.
+    pub fn again(&mut self, channel: &mut Channel) -> io::Result<bool> {
+        if self.stage != Some(Stage::After) || !self.threads.iter().all(|thread| thread.lane.is_finished()) {
+            return Ok(false);
+        }
+        let mut notes = Vec::new();
+        if self.control == ControlBy::Hog {
+            self.controls = prepare_controls(&self.threads, &mut notes);
+        }
+        self.common.stop.store(false, Ordering::Release);
+        notes.into_iter().try_for_each(|note| channel.note(note))?;
+        Ok(true)
+    }
+
+    /// Runs the control that is the next, if there is one, and says how it went. Returns what was found of the clock.
     ///
     /// # Errors
     /// When the stream breaks.
-    pub fn control(&mut self, channel: &mut Channel) -> io::Result<()> {
-        let controls = std::mem::take(&mut self.controls);
-        let lanes = || self.threads.iter().map(|thread| Arc::clone(&thread.lane)).collect::<Vec<_>>();
-        let (results, notes) = match self.control.take() {
-            Some((fault, above)) if !self.threads.is_empty() => control_fault::run(&fault, &lanes(), above),
-            _ if !controls.is_empty() => control::run(controls),
-            _ => return Ok(()),
+    pub fn prove(&mut self, channel: &mut Channel) -> io::Result<ClockCheck> {
+        let Some(stage) = self.stage else { return Ok(ClockCheck::default()) };
+        self.stage = (stage == Stage::Before).then_some(Stage::After);
+        let look = Look::begin();
+        let mut controls = std::mem::take(&mut self.controls);
+        let (trials, notes) = match &self.control {
+            ControlBy::Fault(fault) => {
+                let lanes: Vec<_> = self.threads.iter().map(|thread| Arc::clone(&thread.lane)).collect();
+                control_fault::run(fault, &lanes, self.above, stage)
+            }
+            _ => {
+                let (mut trials, mut notes) = control::run(&mut controls, stage);
+                if stage == Stage::Before {
+                    let (fine, more) = control::run(&mut controls, Stage::Fine);
+                    trials.extend(fine);
+                    notes.extend(more);
+                }
+                (trials, notes)
+            }
         };
-        for result in results {
-            channel.say(&FromProbe::Control(result))?;
-        }
-        notes.into_iter().try_for_each(|note| channel.note(note))
+        trials.into_iter().try_for_each(|trial| channel.say(&FromProbe::Trial(trial)))?;
+        notes.into_iter().try_for_each(|note| channel.note(note))?;
+        Ok(look.end())
     }
 }
 
@@ -331,6 +373,7 @@ pub struct Running {
     series: Vec<Series>,
     began: u64,
     failed: Option<String>,
+    jumps: Jumps,
 }
 
 impl Running {
@@ -342,6 +385,8 @@ impl Running {
     pub fn start(mut job: Prepared) -> Self {
         let failed = job.workers.iter_mut().find_map(|worker| worker.go().err());
         let mut failed = failed;
+        let mut jumps = Jumps::default();
+        jumps.look();
         let lanes: Vec<_> = job.threads.iter().map(|thread| Arc::clone(&thread.lane)).collect();
         for (index, lane) in lanes.iter().enumerate() {
             if !lane.is_finished() {
@@ -364,14 +409,15 @@ impl Running {
         job.common.beginning.store(began, Ordering::Release);
         let end = began.saturating_add(job.duration_ns);
         series.iter_mut().for_each(|series| series.set_span(began, end));
-        Self { job, series, began, failed }
+        Self { job, series, began, failed, jumps }
     }
 
-    /// Measures until the end; returns a end_of_session when the conversation ended with it.
+    /// Measures until the end; returns how the conversation ended, where it ended with it, and else what is left of the
+    /// job for the control after it.
     ///
     /// # Errors
     /// When the stream breaks.
-    pub fn perform(mut self, channel: &mut Channel) -> io::Result<Option<SessionEnd>> {
+    pub fn perform(mut self, channel: &mut Channel) -> io::Result<Result<Prepared, SessionEnd>> {
         let end_at = self.began.saturating_add(self.job.duration_ns);
         let drain_ns = DRAIN_NS.min(self.job.tick_ns);
         let mut next_tick = self.began + self.job.tick_ns;
@@ -417,7 +463,7 @@ impl Running {
                     end_of_session = Some(SessionEnd::Greeted);
                     break End::Stopped;
                 }
-                Incoming::Ended => return Ok(Some(SessionEnd::Ended)),
+                Incoming::Ended => return Ok(Err(SessionEnd::Ended)),
                 Incoming::Message(ToProbe::Prove | ToProbe::Go) => {
                     channel.note(Note::info("the job already runs"))?;
                 }
@@ -457,8 +503,9 @@ impl Running {
         for note in self.job.applied.take_back() {
             channel.note(note)?;
         }
-        channel.say(&FromProbe::Done(Done { end, reason, measured_ns, load_rounds }))?;
-        Ok(end_of_session)
+        let jump_ns = self.jumps.largest_ns;
+        channel.say(&FromProbe::Done(Done { end, reason, measured_ns, load_rounds, jump_ns }))?;
+        Ok(end_of_session.map_or(Ok(self.job), Err))
     }
 
     /// At the end of the duration the threads end by themselves; else they are told to.
@@ -480,13 +527,16 @@ impl Running {
     /// Sends a tick of every series. `end`: the time at which a last tick ends; others end when their
     /// ring was emptied, which is later for the later ones where this thread is kept waiting.
     fn report(&mut self, channel: &mut Channel, end: Option<u64>) -> io::Result<()> {
+        self.jumps.look();
         let stat = counters::stat();
         for series in &mut self.series {
             let at_ns = end.unwrap_or_else(sys::now).saturating_sub(self.began);
             let (tick, outliers) = series.tick(at_ns, &stat, end.is_some());
             // Where frames are few and dear, others write on the line, too.
             if channel.is_narrow() || end.is_some() {
-                channel.say(&FromProbe::Total(series.total(at_ns, end.is_some() && series.lane.is_finished())))?;
+                channel.say(&FromProbe::Total(
+                    series.total(at_ns, end.is_some() && series.lane.is_finished()),
+                ))?;
             }
             channel.say(&FromProbe::Tick(tick))?;
             let most = if channel.is_narrow() { FEW_OUTLIERS } else { usize::MAX };

@@ -10,6 +10,7 @@ mod capabilities;
 mod channel;
 mod cli;
 mod clock;
+mod clock_check;
 mod facts;
 mod fault;
 mod guardian;

@@ -95,7 +95,10 @@ fn too_few_cycles_are_inconclusive_and_say_when_the_limit_is_broken_already() {
     let default = Require { max: Some(Nanos::from_us(3)), ..Require::default() };
     let (few, reason) = outcome(&required(default, Evidence::BareMetal));
     assert_eq!(few, Outcome::Inconclusive);
-    assert!(reason.contains("10 000 cycles of a thread are too few") && reason.contains("needs 100 000"), "{reason}");
+    assert!(
+        reason.contains("10 000 cycles of a thread are too few") && reason.contains("needs 100 000"),
+        "{reason}"
+    );
     assert!(reason.contains("already above 3 us"), "{reason}");
 }
 

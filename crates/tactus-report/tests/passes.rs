@@ -8,7 +8,9 @@ use common::{Shape, Span, latency, measured, planned};
 use tactus_model::bundle::{Row, RowResult};
 use tactus_model::catalogue::Measure;
 use tactus_model::catalogue::measure::Spin;
+use tactus_model::clock::ClockCheck;
 use tactus_model::document::Outcome;
+use tactus_model::message::{Control, Stage};
 use tactus_model::plan::Require;
 use tactus_model::{Evidence, Nanos};
 use tactus_report::row::verdict;
@@ -20,7 +22,13 @@ fn whole() -> Row {
     let limit = Require { max: Some(Nanos::from_ms(10)), cycles: Some(1), ..Require::default() };
     let planned = planned("host, idle", "host", "host", Vec::new());
     let result = RowResult { require: Some(limit), planned_ns, interval_ns, ..planned };
-    measured(result, Evidence::BareMetal, Shape::IDLE, Span { ticks: 10, samples: 1_000, per_interval: 1, series: 2 }, 3)
+    measured(
+        result,
+        Evidence::BareMetal,
+        Shape::IDLE,
+        Span { ticks: 10, samples: 1_000, per_interval: 1, series: 2 },
+        3,
+    )
 }
 
 fn said(row: &Row) -> (Outcome, String) {
@@ -96,7 +104,8 @@ fn a_few_milliseconds_of_polling_are_no_measurement_however_many_polls_they_are(
 #[test]
 fn a_quantile_needs_ten_periods_above_it_whatever_the_plan_asks_for() {
     let mut row = whole();
-    row.result.require = Some(Require { p999: Some(Nanos::from_ms(10)), cycles: Some(1), ..Require::default() });
+    row.result.require =
+        Some(Require { p999: Some(Nanos::from_ms(10)), cycles: Some(1), ..Require::default() });
     assert_eq!(said(&row).0, Outcome::Pass);
     row.result.interval_ns = 12_000_000;
     for series in &mut latency(&mut row).series {
@@ -116,9 +125,49 @@ fn a_control_is_judged_by_its_figures_and_not_by_what_it_says_of_itself() {
 }
 
 #[test]
+fn a_control_that_is_no_longer_seen_after_the_measurement_proves_nothing_before_it() {
+    let mut row = whole();
+    let again: Vec<Control> =
+        row.result.control.iter().map(|one| Control { stage: Stage::After, ..one.clone() }).collect();
+    row.result.control.extend(again);
+    assert_eq!(said(&row).0, Outcome::Pass);
+    row.result.control.last_mut().unwrap().seen_ns = 4_000;
+    inconclusive(&row, "instrument not proven here");
+    row.result.control.pop();
+    inconclusive(&row, "instrument not proven here");
+}
+
+#[test]
+fn fifty_microseconds_are_asked_for_only_where_the_place_is_quiet_enough() {
+    let fine = |seen_ns, noise_ns| {
+        let mut row = whole();
+        let all = row.result.control.clone().into_iter();
+        let fine =
+            all.map(|one| Control { stage: Stage::Fine, injected_ns: 50_000, seen_ns, noise_ns, ..one });
+        row.result.control.extend(fine);
+        row
+    };
+    assert_eq!(said(&fine(52_000, 4_000)).0, Outcome::Pass);
+    assert_eq!(said(&fine(1_000, 40_000)).0, Outcome::Pass, "it could not be told from the noise");
+    inconclusive(&fine(1_000, 4_000), "instrument not proven here");
+}
+
+#[test]
+fn a_clock_that_is_known_to_be_wrong_gives_no_verdict() {
+    let mut row = whole();
+    row.result.clock = Some(ClockCheck { step_ns: Some(4_000_000), stands: true, ..ClockCheck::default() });
+    inconclusive(&row, "instrument not proven here");
+    row.result.clock = Some(ClockCheck { step_ns: Some(40), jump_ns: 10_000_001, ..ClockCheck::default() });
+    inconclusive(&row, "its clock and others moved apart by 10 ms");
+    row.result.clock = Some(ClockCheck { step_ns: Some(40), jump_ns: 9_000_000, ..ClockCheck::default() });
+    assert_eq!(said(&row).0, Outcome::Pass);
+}
+
+#[test]
 fn ten_seconds_are_too_short_and_a_broken_maximum_needs_no_more() {
     let mut row = whole();
-    (row.result.planned_ns, row.result.measured_ns, row.result.interval_ns) = (10_000_000_000, 10_000_000_000, 1_000_000);
+    (row.result.planned_ns, row.result.measured_ns, row.result.interval_ns) =
+        (10_000_000_000, 10_000_000_000, 1_000_000);
     inconclusive(&row, "10 s are too short for a pass, which needs 1 min");
     row.result.require = Some(Require { max: Some(Nanos(1)), cycles: Some(1), ..Require::default() });
     latency(&mut row).series[1].whole = false;

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tactus_audit::{Intent, Subject, audit};
 use tactus_bundle::{BundleError, RowLog, Writer};
 use tactus_model::bundle::{InjectedIn, RowResult};
+use tactus_model::clock::ClockCheck;
 use tactus_model::event::{Event, RunStatus, Stamped, Ticked};
 use tactus_model::facts::Facts;
 use tactus_model::finding::{Audit, Role};
@@ -29,6 +30,8 @@ pub struct Recorder {
     /// Remarks about an environment that no row of it has taken yet.
     remarks: Vec<(String, Note)>,
     lost: BTreeMap<String, u64>,
+    /// What is known of the clocks of environments since their scenario began.
+    clocks: BTreeMap<String, ClockCheck>,
     /// What each environment is, and its measured CPUs.
     parts: BTreeMap<String, (Role, CpuSet)>,
     /// Environments on other machines.
@@ -96,6 +99,7 @@ impl Recorder {
             up: BTreeMap::new(),
             remarks: Vec::new(),
             lost: BTreeMap::new(),
+            clocks: BTreeMap::new(),
             parts: parts.collect(),
             elsewhere: elsewhere.map(|(name, _)| name.clone()).collect(),
             host: None,
@@ -174,6 +178,7 @@ impl Recorder {
         }
         result.end(ending.clone());
         result.measured_ns = measured_ns;
+        result.clock = self.clocks.get(&result.environment).cloned();
         result.frames_lost = self.lost.get(&result.environment).copied().unwrap_or(0);
         state.running = false;
         self.writer.result(row, &state.result)
@@ -250,10 +255,15 @@ impl Record for Recorder {
                 // A new start of an environment has its own remarks and losses.
                 self.remarks.retain(|(of, _)| of != environment);
                 self.lost.remove(environment);
+                self.clocks.remove(environment);
                 self.up.remove(environment);
             }
             Event::EnvironmentKept { environment } => {
                 self.lost.remove(environment);
+                self.clocks.remove(environment);
+            }
+            Event::ClockChecked { environment, clock } => {
+                self.clocks.entry(environment.clone()).or_default().add(clock.clone());
             }
             Event::Waited { environment, waits } => {
                 let own = |row: &&mut RowState| row.running && row.result.environment == *environment;

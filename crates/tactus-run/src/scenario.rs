@@ -216,6 +216,9 @@ impl ScenarioRun<'_> {
         let collected = self.collect(context);
         self.tell_waits(context)?;
         collected?;
+        if !context.interrupt.asked() {
+            self.prove_again(context)?;
+        }
         if let Some(divided) = self.divided.take() {
             let (after, note) = divided.take_back(context.system);
             self.tell_uses(context, vec![after])?;

@@ -7,7 +7,6 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 
 use tactus_environment::{Running, Stream};
-use tactus_model::control::ControlBy;
 use tactus_model::facts::Facts;
 use tactus_model::message::{FromProbe, Hello, Job, ToProbe};
 use tactus_model::wire::{Decoder, Item};
@@ -15,6 +14,7 @@ use tactus_model::{CpuSet, Evidence};
 use tactus_system::guardian::Guardian;
 use tactus_system::{Connection, Remote, monotonic_ns};
 
+use super::clock_fit::ClockFit;
 use super::nested::Nest;
 
 /// What arrives from an environment.
@@ -52,6 +52,10 @@ pub struct Session {
     pub ready: bool,
     /// The control of its job is over, or there is none.
     pub proven: bool,
+    /// Its job has a control, before measuring and after it.
+    pub proves: bool,
+    /// What its clock and that of this machine say of each other.
+    pub clocks: ClockFit,
     /// What its numbers are worth, once that is known.
     pub evidence: Option<Evidence>,
     /// The job measures something (rather than only making load).
@@ -106,6 +110,8 @@ impl Session {
             facts_complete: false,
             ready: false,
             proven: false,
+            proves: false,
+            clocks: ClockFit::default(),
             evidence: None,
             measures: false,
             sets: false,
@@ -142,6 +148,11 @@ impl Session {
         self.nest.as_ref().ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
+    /// It did not prove its instrument again in time.
+    pub const fn proves_late(&mut self) {
+        self.done = false;
+    }
+
     /// Whether the next scenario may use it as it is: its job has ended well and left nothing behind.
     pub fn is_reusable(&self) -> bool {
         self.done && !self.ended && !self.sets && self.facts_complete
@@ -153,8 +164,19 @@ impl Session {
     /// When the stream is broken.
     pub fn give(&mut self, job: Job) -> io::Result<()> {
         (self.ready, self.done, self.refused, self.began) = (false, false, false, None);
-        self.proven = job.control == ControlBy::Nothing;
+        self.proves = job.control.is_some();
+        self.proven = !self.proves;
         self.say(&ToProbe::Job(job))
+    }
+
+    /// Tells the probe to prove its instrument.
+    ///
+    /// # Errors
+    /// When the stream is broken.
+    pub fn prove(&mut self) -> io::Result<()> {
+        self.proven = false;
+        self.clocks.tell(monotonic_ns());
+        self.say(&ToProbe::Prove)
     }
 
     /// A tick that ended `at_ns` after the beginning has arrived now.

@@ -115,7 +115,8 @@ impl Progress {
 
     fn show(&self, at_ns: u64) {
         self.bar.set_position(at_ns / 1_000_000);
-        let figures: String = self.running.values().filter_map(Measured::words).map(|text| text + ", ").collect();
+        let figures: String =
+            self.running.values().filter_map(Measured::words).map(|text| text + ", ").collect();
         self.bar.set_message(format!("{figures}{} left", self.time_left(at_ns)));
     }
 
@@ -362,7 +363,19 @@ mod tests {
             let (n, at_ns, cycles, overruns, min_ns, mean_ns, p99_ns) = (0, 1, 1, 0, None, None, None);
             let max_ns = Some(max_ns);
             let (series, whole) = (series.clone(), None);
-            progress.tick(&Ticked { row, series, n, at_ns, cycles, overruns, min_ns, mean_ns, p99_ns, max_ns, whole });
+            progress.tick(&Ticked {
+                row,
+                series,
+                n,
+                at_ns,
+                cycles,
+                overruns,
+                min_ns,
+                mean_ns,
+                p99_ns,
+                max_ns,
+                whole,
+            });
         }
         let finished = |progress: &mut Progress, row| progress.finished(row, &Ending::complete()).unwrap();
         assert_eq!(finished(&mut progress, 0), "[1/2] host: done, max 12 us");

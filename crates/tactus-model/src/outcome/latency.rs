@@ -359,7 +359,10 @@ mod tests {
         let summary = latency.summary();
         assert_eq!((summary.corrected.count, summary.corrected.lost), (6_000_001, 0));
         let half = summary.corrected.p50_ns.unwrap();
-        assert!(half.abs_diff(60_000_000_000) < 60_000_000, "they lie evenly between none and all of it: {half}");
+        assert!(
+            half.abs_diff(60_000_000_000) < 60_000_000,
+            "they lie evenly between none and all of it: {half}"
+        );
     }
 
     #[test]
@@ -367,7 +370,8 @@ mod tests {
         let mut latency = Latency::new();
         latency.record_until(1_000_000, 200_000, 2);
         assert_eq!((latency.totals.cycles, latency.totals.overruns), (1, 2));
-        let values: Vec<u64> = latency.missed.iter_recorded().map(|v| v.value_iterated_to() / 1_000).collect();
+        let values: Vec<u64> =
+            latency.missed.iter_recorded().map(|v| v.value_iterated_to() / 1_000).collect();
         assert_eq!(values, [600, 800], "those that came first");
     }
 
@@ -375,7 +379,13 @@ mod tests {
     fn periods_that_no_histogram_holds_are_said_to_be_lost() {
         let mut latency = of(&[5, 1_000_000], 200_000);
         // A sample that found its ring full, two periods late, counts in the totals alone.
-        latency.totals.add(&Totals { cycles: 1, overruns: 2, min_ns: 400_000, max_ns: 400_000, sum_ns: 400_000 });
+        latency.totals.add(&Totals {
+            cycles: 1,
+            overruns: 2,
+            min_ns: 400_000,
+            max_ns: 400_000,
+            sum_ns: 400_000,
+        });
         let summary = latency.summary();
         assert_eq!((summary.corrected.count, summary.corrected.lost), (7, 3));
         assert_eq!(summary.cycles + summary.overruns, summary.corrected.count + summary.corrected.lost);

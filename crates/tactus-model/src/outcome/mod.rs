@@ -4,6 +4,7 @@
 //! keeps results asks which of them it has, never what the measurement is called.
 
 pub mod buckets;
+pub mod clock;
 pub mod control;
 mod end;
 pub mod evidence;

@@ -5,6 +5,7 @@ pub mod control;
 pub mod control_fault;
 pub mod counters;
 pub mod gaps;
+pub mod hog;
 pub mod lane;
 pub mod refuse;
 pub mod ring;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use tactus_model::latency::{Latency, Sparse, Totals};
-use tactus_model::message::{Outlier, ThreadCounters, Tick, Total};
+use tactus_model::message::{Counted, Outlier, ThreadCounters, Tick, Total};
 use tactus_model::series::SeriesKey;
 
 use super::counters;
@@ -77,6 +77,16 @@ struct Polled {
 impl Series {
     /// Begins a series: what the thread did until now (the control) does not count.
     pub fn begin(lane: Arc<Lane>, stat: &str) -> Self {
+        let SeriesKey { cpu, thread, .. } = lane.spec.series;
+        // Once for each CPU: it has few counters.
+        let misses = if thread == 0 { sys::count_cache_misses(cpu).ok() } else { None };
+        let before = counters::read(lane.tid.load(Ordering::Acquire), cpu, stat);
+        let before = ThreadCounters { llc_misses: Some(0), ..before };
+        Self { misses, before, ..Self::uncounted(lane) }
+    }
+
+    /// The same without what its thread goes through: for a control.
+    pub fn uncounted(lane: Arc<Lane>) -> Self {
         lane.ring.drain(|_| ());
         let _ = lane.ring.take_lost();
         let polled = lane.gaps.as_ref().map(|gaps| {
@@ -86,11 +96,6 @@ impl Series {
             gaps.floor.store(scale.ticks(SMALLEST_GAP), Ordering::Relaxed);
             Polled { scale, state, sum_before }
         });
-        let SeriesKey { cpu, thread, .. } = lane.spec.series;
-        // Once for each CPU: it has few counters.
-        let misses = if thread == 0 { sys::count_cache_misses(cpu).ok() } else { None };
-        let before = counters::read(lane.tid.load(Ordering::Acquire), cpu, stat);
-        let before = ThreadCounters { llc_misses: Some(0), ..before };
         Self {
             lane,
             began: 0,
@@ -99,8 +104,8 @@ impl Series {
             total: Totals::default(),
             largest: TopN::default(),
             polled,
-            before,
-            misses,
+            before: ThreadCounters::default(),
+            misses: None,
             n: 0,
         }
     }
@@ -167,6 +172,13 @@ impl Series {
             })
             .collect();
         (tick, outliers)
+    }
+
+    /// What was counted since the beginning, in the form of a tick's.
+    pub fn counted(mut self) -> Counted {
+        self.drain();
+        self.take_exact();
+        Counted { total: self.now.totals, counts: Sparse::of(&self.now.raw) }
     }
 
     /// What was counted until its last tick, `at_ns` after the beginning.
@@ -257,6 +269,34 @@ mod tests {
         assert_eq!(largest.unsent(PER_TICK).map(|(value, _)| value).collect::<Vec<_>>(), [1_000, 96, 95, 94]);
         assert_eq!(largest.unsent(OUTLIERS).count(), 24);
         assert_eq!(largest.unsent(OUTLIERS).count(), 0);
+    }
+
+    #[test]
+    fn a_control_of_gaps_is_seen_however_many_large_ones_fill_the_ring_before_it() {
+        let lane = lane(Some(GapHistogram::new(0)));
+        let (gaps, scale) = (lane.gaps.as_ref().unwrap(), Source::find().scale());
+        let series = Series::uncounted(Arc::clone(&lane));
+        let mut writer = lane.ring.writer(0, u64::MAX);
+        let mut poll = |ns: u64| {
+            gaps.count(scale.ticks(ns));
+            writer.push(Sample { at: 1, value: ns });
+        };
+        (0..5_000).for_each(|_| poll(2_000));
+        poll(1_000_000);
+        let seen = series.counted().largest().unwrap();
+        assert!(seen.abs_diff(1_000_000) <= 1_500, "{seen}");
+    }
+
+    #[test]
+    fn what_is_left_of_a_late_wake_up_after_the_end_is_not_missed() {
+        let lane = lane(None);
+        let mut series = Series::begin(Arc::clone(&lane), "");
+        series.set_span(1_000, 5_000);
+        // Due at 3000 and woken at 9500: only the due time at 4000 was still wanted.
+        lane.ring.writer(1_000, 5_000).push(Sample { at: 9_500, value: 6_500 });
+        let (tick, _) = series.tick(4_000, "", true);
+        assert_eq!((tick.total.cycles, tick.total.overruns), (1, 1));
+        assert_eq!(tick.missed.buckets().unwrap(), [(5_500, 1)]);
     }
 
     #[test]

@@ -20,7 +20,15 @@ const ABOVE: f64 = 10.0;
 /// What is lacking of what was planned; none: nothing.
 pub fn lacking(result: &RowResult) -> Option<String> {
     if result.threads.is_none() {
-        return Some("this bundle does not say which threads were to measure (its format is older than 1.4)".into());
+        return Some(
+            "this bundle does not say which threads were to measure (its format is older than 1.4)".into(),
+        );
+    }
+    if let Some(clock) = result.clock.as_ref().filter(|clock| clock.jumped()) {
+        return Some(format!(
+            "its clock and others moved apart by {}: the time between is in no latency",
+            duration(clock.jump_ns)
+        ));
     }
     if let Some(thread) = result.missing().next() {
         return Some(format!("nothing arrived of thread {} on CPU {}", thread.thread, thread.cpu));
@@ -63,7 +71,13 @@ pub fn too_short(result: &RowResult, require: &Require) -> Option<String> {
     let least = whole(ABOVE / (1.0 - part));
     let periods = result.series().iter().map(|series| series.summary.cycles + series.summary.overruns);
     let fewest = periods.min().unwrap_or(0);
-    (fewest < least).then(|| format!("{} periods of a thread are too few for its {name}, which needs {}", count(fewest), count(least)))
+    (fewest < least).then(|| {
+        format!(
+            "{} periods of a thread are too few for its {name}, which needs {}",
+            count(fewest),
+            count(least)
+        )
+    })
 }
 
 /// What a time without an exceedance bounds: of independent seconds, of which none of `n` had one, at most a part of 3/n
@@ -83,7 +97,11 @@ mod tests {
 
     #[test]
     fn no_exceedance_bounds_the_rate_of_them() {
-        for (seconds, said) in [(60, "60 s: at most 0.05 a"), (600, "600 s: at most 0.005 a"), (86_400, "86400 s: at most 0.000035 a")] {
+        for (seconds, said) in [
+            (60, "60 s: at most 0.05 a"),
+            (600, "600 s: at most 0.005 a"),
+            (86_400, "86400 s: at most 0.000035 a"),
+        ] {
             let bound = bound(seconds * 1_000_000_000);
             assert!(bound.contains(said), "{bound}");
         }

@@ -41,7 +41,13 @@ pub struct Found {
 
 /// The verdict of all limits together; `base` says over what it was measured, `doubt` why what was kept does not pass,
 /// and `bound` what a pass says of the time that was not measured.
-pub fn together(result: &RowResult, found: &Found, base: &str, doubt: Option<String>, bound: &str) -> Verdict {
+pub fn together(
+    result: &RowResult,
+    found: &Found,
+    base: &str,
+    doubt: Option<String>,
+    bound: &str,
+) -> Verdict {
     let place = match result.evidence {
         Some(Evidence::VirtualHost) => ", as seen inside this virtual machine",
         _ => "",

@@ -9,7 +9,7 @@ use tactus_model::number::{float, whole};
 use tactus_model::plan::Require;
 
 use super::complete::{bound, lacking, too_short};
-use super::control::control;
+use super::control::{control, unproven};
 use super::grounds::{Found, evidence, measured, together};
 use crate::units::{count, duration, latency};
 
@@ -26,14 +26,11 @@ fn ground<'a>(result: &'a RowResult, require: &Require) -> Result<&'a Summary, S
     measured(result)?;
     let summary = result.all().filter(|all| all.cycles > 0).ok_or("nothing was measured")?;
     evidence(result)?;
-    match control(result) {
-        None => return Err("instrument not proven here: no control was injected".into()),
-        Some(entry) if !entry.proven => {
-            return Err(
-                "instrument not proven here: the control was not seen at its size on every thread".into()
-            );
-        }
-        Some(_) => {}
+    if control(result).is_none() {
+        return Err("instrument not proven here: no control was injected".into());
+    }
+    if let Some(why) = unproven(result) {
+        return Err(format!("instrument not proven here: {why}"));
     }
     let least = require.cycles.unwrap_or(CYCLES_FOR_A_VERDICT);
     let fewest = result.series().iter().map(|series| series.summary.cycles).min().unwrap_or(0);

@@ -34,7 +34,8 @@ impl ScenarioRun<'_> {
             context.emit(Event::ValueMeasured { row, value })?;
         }
         for (row, Ended { ending, measured_ns }) in std::mem::take(&mut self.ended) {
-            let ending = if self.counted.contains(&row) { ending } else { self.numberless(context, row, ending) };
+            let ending =
+                if self.counted.contains(&row) { ending } else { self.numberless(context, row, ending) };
             let measured_ns = measured_ns.or_else(|| self.reached.get(&row).copied()).unwrap_or(0);
             context.emit(Event::RowFinished { row, ending, measured_ns })?;
         }
