@@ -1,6 +1,5 @@
 //! A job: its threads and workers are prepared, proven, run, and gone at the end.
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -10,7 +9,6 @@ use std::time::Duration;
 use rustix::mm::{MlockAllFlags, mlockall, munlockall};
 use tactus_model::CpuSet;
 use tactus_model::clock::ClockCheck;
-use tactus_model::control::ControlBy;
 use tactus_model::message::{
     Activity, Done, End, FromProbe, Job, Note, Refusal, Stage, ToProbe, Value, What,
 };
@@ -20,13 +18,13 @@ use tactus_model::series::SeriesKey;
 
 use crate::channel::{Channel, Incoming, SessionEnd};
 use crate::clock::Source;
-use crate::clock_check::{Jumps, Look};
-use crate::measure::control::{self, CpuControl, no_control};
+use crate::clock_check::Jumps;
 use crate::measure::gaps::GapHistogram;
 use crate::measure::lane::{Common, Lane, Order, Run, Spec};
 use crate::measure::series::{SMALLEST_GAP, Series};
 use crate::measure::thread::{Measuring, allowed};
-use crate::measure::{self, control_fault, counters, out_of_range, refuse};
+use crate::measure::{self, counters, out_of_range, refuse};
+use crate::self_test::SelfTest;
 use crate::settings::Applied;
 use crate::work::Pace;
 use crate::worker::{Ended, Worker};
@@ -43,14 +41,7 @@ const HEAD_START_NS: u64 = 3_000_000;
 /// A job whose threads wait for their orders. Dropping it ends them and everything beside them.
 pub struct Prepared {
     threads: Vec<Measuring>,
-    /// What proves the instrument.
-    control: ControlBy,
-    /// The hogs of the default one, until it was run.
-    controls: Vec<CpuControl>,
-    /// Which control is the next.
-    stage: Option<Stage>,
-    /// A priority above the measuring threads.
-    above: u32,
+    test: SelfTest,
     workers: Vec<Worker>,
     common: Arc<Common>,
     notes: Vec<Note>,
@@ -157,19 +148,14 @@ impl Prepared {
         for activity in &job.activities {
             threads.extend(start_threads(activity, &common, &mut notes)?);
         }
-        let proves = job.control.is_some() && !threads.is_empty();
-        let controls =
-            if job.control == ControlBy::Hog { prepare_controls(&threads, &mut notes) } else { Vec::new() };
+        let test = SelfTest::prepare(&job.control, above, &threads, &mut notes);
         let latency =
             if threads.is_empty() || job.no_side_effects { None } else { hold_cpu_latency(&mut notes) };
         // Last of all, so that it covers all of the above.
         let memory = Memory::lock(&mut notes);
         Ok(Self {
             threads,
-            control: job.control.clone(),
-            controls,
-            stage: proves.then_some(Stage::Before),
-            above,
+            test,
             workers,
             common,
             notes,
@@ -189,26 +175,12 @@ impl Prepared {
 
     /// Whether the control that comes before measuring has not been run yet.
     pub fn is_unproven(&self) -> bool {
-        self.stage == Some(Stage::Before)
+        self.test.stage == Some(Stage::Before)
     }
 
     /// Whether there is a control after measuring.
     pub fn is_to_prove_again(&self) -> bool {
-        self.stage == Some(Stage::After)
-    }
-
-    /// Makes it ready for the control after measuring; says whether there is one.
-    pub fn again(&mut self, channel: &mut Channel) -> io::Result<bool> {
-        if self.stage != Some(Stage::After) || !self.threads.iter().all(|thread| thread.lane.is_finished()) {
-            return Ok(false);
-        }
-        let mut notes = Vec::new();
-        if self.control == ControlBy::Hog {
-            self.controls = prepare_controls(&self.threads, &mut notes);
-        }
-        self.common.stop.store(false, Ordering::Release);
-        notes.into_iter().try_for_each(|note| channel.note(note))?;
-        Ok(true)
+        self.test.stage == Some(Stage::After)
     }
 
     /// Runs the control that is the next, if there is one, and says how it went. Returns what was found of the clock.
@@ -216,28 +188,12 @@ impl Prepared {
     /// # Errors
     /// When the stream breaks.
     pub fn prove(&mut self, channel: &mut Channel) -> io::Result<ClockCheck> {
-        let Some(stage) = self.stage else { return Ok(ClockCheck::default()) };
-        self.stage = (stage == Stage::Before).then_some(Stage::After);
-        let look = Look::begin();
-        let mut controls = std::mem::take(&mut self.controls);
-        let (trials, notes) = match &self.control {
-            ControlBy::Fault(fault) => {
-                let lanes: Vec<_> = self.threads.iter().map(|thread| Arc::clone(&thread.lane)).collect();
-                control_fault::run(fault, &lanes, self.above, stage)
-            }
-            _ => {
-                let (mut trials, mut notes) = control::run(&mut controls, stage);
-                if stage == Stage::Before {
-                    let (fine, more) = control::run(&mut controls, Stage::Fine);
-                    trials.extend(fine);
-                    notes.extend(more);
-                }
-                (trials, notes)
-            }
-        };
+        // That of the last measurement was to end it.
+        self.common.stop.store(false, Ordering::Release);
+        let (clock, trials, notes) = self.test.run(&self.threads);
         trials.into_iter().try_for_each(|trial| channel.say(&FromProbe::Trial(trial)))?;
         notes.into_iter().try_for_each(|note| channel.note(note))?;
-        Ok(look.end())
+        Ok(clock)
     }
 }
 
@@ -326,21 +282,6 @@ fn start_threads(
         }
     }
     Ok(threads)
-}
-
-fn prepare_controls(threads: &[Measuring], notes: &mut Vec<Note>) -> Vec<CpuControl> {
-    let mut by_cpu: BTreeMap<u32, Vec<Arc<Lane>>> = BTreeMap::new();
-    for thread in threads {
-        by_cpu.entry(thread.lane.spec.series.cpu).or_default().push(Arc::clone(&thread.lane));
-    }
-    let mut controls = Vec::new();
-    for (cpu, lanes) in by_cpu {
-        match CpuControl::prepare(cpu, lanes) {
-            Ok(control) => controls.push(control),
-            Err(refusal) => notes.push(no_control(&format!("CPU {cpu}"), refusal)),
-        }
-    }
-    controls
 }
 
 /// Keeps the CPUs out of deep sleep as long as the file is open, as cyclictest does.
@@ -606,6 +547,7 @@ fn say_values(channel: &mut Channel, activity: u32, values: Vec<ValueResult>) ->
 mod tests {
     use tactus_model::catalogue::Measure;
     use tactus_model::catalogue::measure::Timer;
+    use tactus_model::control::ControlBy;
 
     use super::*;
 

@@ -19,6 +19,7 @@ mod job;
 mod load;
 mod measure;
 mod rpc;
+mod self_test;
 mod serial;
 mod session;
 mod settings;

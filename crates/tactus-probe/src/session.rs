@@ -49,12 +49,10 @@ pub fn converse(channel: &mut Channel) -> io::Result<SessionEnd> {
             }
             Incoming::Message(ToProbe::Prove) if ended.is_some() => {
                 let told_ns = sys::now();
-                let mut clock = ClockCheck::default();
-                if let Some(mut job) = ended.take()
-                    && job.again(channel)?
-                {
-                    clock = job.prove(channel)?;
-                }
+                let clock = match ended.take() {
+                    Some(mut job) => job.prove(channel)?,
+                    None => ClockCheck::default(),
+                };
                 channel.say(&FromProbe::Proven(Proven { told_ns, proven_ns: sys::now(), clock }))?;
             }
             Incoming::Message(ToProbe::Stop) if ended.is_some() => ended = None,

@@ -176,6 +176,8 @@ impl ScenarioRun<'_> {
             FromProbe::Proven(proven) => {
                 let session = &mut self.sessions[at];
                 session.proven = true;
+                // What does not say when it was told has nothing to prove itself with.
+                session.proves &= proven.told_ns > 0;
                 let mut clock = proven.clock.clone();
                 // Where nothing is said to a probe, nothing follows from when it heard it.
                 if session.running.hears() {
