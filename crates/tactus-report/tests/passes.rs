@@ -111,7 +111,7 @@ fn a_quantile_needs_ten_periods_above_it_whatever_the_plan_asks_for() {
     for series in &mut latency(&mut row).series {
         series.summary.cycles = 5_000;
     }
-    inconclusive(&row, "5 000 periods of a thread are too few for its p99.9, which needs 10 000");
+    inconclusive(&row, "5000 periods of a thread are too few for its p99.9, which needs 10 000");
 }
 
 #[test]

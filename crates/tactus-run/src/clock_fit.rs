@@ -15,7 +15,7 @@ const WITHIN_PPM: u64 = 10_000;
 /// The difference of two good clocks, in parts per million of a time: what a clock lacks beyond it, it stood still for.
 const DRIFT_PPM: u64 = 1_000;
 /// More than any rate.
-const UNKNOWN_PPM: u64 = u64::MAX / 4;
+const UNKNOWN_PPM: u64 = 1_000_000_000;
 
 /// A moment on both clocks, in ns: those of this machine and of the probe.
 #[derive(Clone, Copy, Debug)]
