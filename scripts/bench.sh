@@ -46,6 +46,8 @@ must "the probes" build_probes "$target/probes"
 step "size of the probe" probe_size
 step "the instrument against cyclictest" python3 scripts/bench/instrument.py \
   "$target/probes/$(uname -m)-unknown-linux-musl/tactus-probe"
+step "what the probe does to the CPU that it measures" python3 scripts/bench/disturbance.py \
+  "$target/probes/$(uname -m)-unknown-linux-musl/tactus-probe"
 step "from QEMU's start to the first word of the probe" guest_start
 step "from a container's start to the first word of the probe" python3 scripts/bench/container-start.py
 step "what an audit costs" python3 scripts/bench/audit.py "$tactus"

@@ -98,6 +98,7 @@ collect() {
   # In a virtual machine it would answer the machine's own host: left to its owner, too.
   [ -d /run/systemd/system ] || need qemu-ga qemu-guest-agent qemu-guest-agent qemu-guest-agent qemu-guest-agent "runs in a guest of the tests, to which tactus attaches"
   [ -d /run/systemd/system ] || need tuned-adm tuned tuned tuned tuned "loads the generated TuneD profiles"
+  need strace strace strace strace strace "counts what the probe asks of the kernel while it measures"
   need fonts fonts-dejavu-core dejavu-sans-fonts ttf-dejavu dejavu-fonts "text in PNG figures"
   need cyclictest rt-tests realtime-tests rt-tests rt-tests "cyclictest, the instrument to compare with and to read"
 }

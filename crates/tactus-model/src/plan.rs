@@ -145,6 +145,10 @@ pub struct Scenario {
     /// Leave the system as it is while measuring. Default false.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub no_side_effects: Option<bool>,
+    /// Count the misses of the last-level cache on the measured CPUs, by a performance counter of each. Default: where
+    /// a page shows them of it (`show = ["caches"]`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_misses: Option<bool>,
     /// Parts of the machine's cache and memory bandwidth that are kept for the measured CPUs while it
     /// lasts.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -4,10 +4,9 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use rustix::mm::{MlockAllFlags, mlockall, munlockall};
-use tactus_model::CpuSet;
+use tactus_model::Nanos;
 use tactus_model::clock::ClockCheck;
 use tactus_model::message::{
     Activity, Done, End, FromProbe, Job, Note, Refusal, Stage, ToProbe, Value, What,
@@ -19,11 +18,15 @@ use tactus_model::series::SeriesKey;
 use crate::channel::{Channel, Incoming, SessionEnd};
 use crate::clock::Source;
 use crate::clock_check::Jumps;
+use crate::housekeeping::House;
+use crate::measure::ftrace::Ftrace;
 use crate::measure::gaps::GapHistogram;
 use crate::measure::lane::{Common, Lane, Order, Run, Spec};
+use crate::measure::processor::Processor;
 use crate::measure::series::{SMALLEST_GAP, Series};
 use crate::measure::thread::{Measuring, allowed};
 use crate::measure::{self, counters, out_of_range, refuse};
+use crate::memory::Memory;
 use crate::self_test::SelfTest;
 use crate::settings::Applied;
 use crate::work::Pace;
@@ -38,85 +41,24 @@ const FEW_OUTLIERS: usize = 8;
 /// once a millisecond.
 const HEAD_START_NS: u64 = 3_000_000;
 
+/// How long a last wake-up may be late.
+const LAST_WAKE_UP: Duration = Duration::from_secs(30);
+
 /// A job whose threads wait for their orders. Dropping it ends them and everything beside them.
 pub struct Prepared {
     threads: Vec<Measuring>,
     test: SelfTest,
+    processor: Processor,
     workers: Vec<Worker>,
     common: Arc<Common>,
     notes: Vec<Note>,
     duration_ns: u64,
     tick_ns: u64,
     _latency: Option<File>,
-    _memory: Memory,
+    memory: Option<Memory>,
     _house: House,
     /// The last to be dropped: the former values come back when nothing of the job is left.
     applied: Applied,
-}
-
-/// Puts the session thread on the housekeeping CPUs and, when dropped, where it was.
-struct House(Option<CpuSet>);
-
-impl House {
-    fn enter(cpus: &CpuSet, notes: &mut Vec<Note>) -> Self {
-        if cpus.is_empty() {
-            return Self(None);
-        }
-        let before = sys::affinity().ok();
-        match sys::set_affinity(cpus) {
-            Ok(()) => Self(before),
-            Err(error) => {
-                notes.push(Note::obstacle(
-                    format!("the probe's own work cannot be put on CPUs {cpus} ({error}); it may disturb the measurement"),
-                    format!("name housekeeping CPUs among {}", allowed()),
-                ));
-                Self(None)
-            }
-        }
-    }
-}
-
-impl Drop for House {
-    fn drop(&mut self) {
-        if let Some(before) = &self.0 {
-            let _ = sys::set_affinity(before);
-        }
-    }
-}
-
-/// Locks all memory and, when dropped, unlocks it.
-struct Memory;
-
-impl Memory {
-    fn lock(notes: &mut Vec<Note>) -> Self {
-        // The kernel's own page moving would show as faults of the measuring threads.
-        let _ = rustix::thread::disable_transparent_huge_pages(true);
-        let limited = rustix::process::getrlimit(rustix::process::Resource::Memlock).current.is_some();
-        // Under a limit, memory that is allocated later must not fail for being locked.
-        let both = MlockAllFlags::CURRENT | MlockAllFlags::FUTURE;
-        let flags = if limited && !may_lock() { MlockAllFlags::CURRENT } else { both };
-        if let Err(error) = mlockall(flags) {
-            notes.push(Note::obstacle(
-                format!("memory could not be locked (mlockall: {error}): page faults may be measured"),
-                "run as root or with CAP_IPC_LOCK (containers: --cap-add=IPC_LOCK), or raise the memlock limit",
-            ));
-        }
-        Self
-    }
-}
-
-/// Whether CAP_IPC_LOCK is effective.
-fn may_lock() -> bool {
-    const CAP_IPC_LOCK: u64 = 14;
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let caps = status.lines().find_map(|line| line.strip_prefix("CapEff:")).unwrap_or("0");
-    u64::from_str_radix(caps.trim(), 16).is_ok_and(|caps| caps >> CAP_IPC_LOCK & 1 == 1)
-}
-
-impl Drop for Memory {
-    fn drop(&mut self) {
-        let _ = munlockall();
-    }
 }
 
 fn refusal(reason: impl Into<String>, hint: &str) -> Refusal {
@@ -149,20 +91,26 @@ impl Prepared {
             threads.extend(start_threads(activity, &common, &mut notes)?);
         }
         let test = SelfTest::prepare(&job.control, above, &threads, &mut notes);
-        let latency =
-            if threads.is_empty() || job.no_side_effects { None } else { hold_cpu_latency(&mut notes) };
+        let (mut latency, mut processor) = (None, Processor::default());
+        if !threads.is_empty() && !job.no_side_effects {
+            latency = hold_cpu_latency(&mut notes);
+            let cpus = threads.iter().map(|thread| thread.lane.spec.series.cpu).collect();
+            processor = Processor::find(&cpus, job.cache_misses, &mut notes);
+            watch_for_break(job, &threads, &common, &mut notes);
+        }
         // Last of all, so that it covers all of the above.
-        let memory = Memory::lock(&mut notes);
+        let memory = (!threads.is_empty()).then(|| Memory::lock(&mut notes));
         Ok(Self {
             threads,
             test,
+            processor,
             workers,
             common,
             notes,
             duration_ns: job.duration_ns,
             tick_ns: job.tick_ns,
             _latency: latency,
-            _memory: memory,
+            memory,
             _house: house,
             applied,
         })
@@ -263,6 +211,9 @@ fn start_threads(
         ));
     }
     notes.extend(entry.notes(measure));
+    if *policy == Policy::Other && wanted.periodic {
+        notes.extend(timer_slack());
+    }
     let mut threads = Vec::new();
     for cpu in activity.cpus.iter() {
         for thread in 0..wanted.threads {
@@ -282,6 +233,17 @@ fn start_threads(
         }
     }
     Ok(threads)
+}
+
+/// What is measured of an ordinary thread: the kernel lets it wake late by its timer slack (prctl(2),
+/// PR_SET_TIMERSLACK), so that it can wake several at once. Real-time threads have none.
+fn timer_slack() -> Option<Note> {
+    let slack = rustix::thread::current_timer_slack().ok().filter(|slack| *slack > 1)?;
+    Some(Note::info(format!(
+        "a thread of SCHED_OTHER has a timer slack of {} here, as every ordinary program: the kernel may wake it so \
+         much later, and the latencies hold it",
+        Nanos(slack)
+    )))
 }
 
 /// Keeps the CPUs out of deep sleep as long as the file is open, as cyclictest does.
@@ -308,6 +270,20 @@ fn hold_cpu_latency(notes: &mut Vec<Note>) -> Option<File> {
     }
 }
 
+/// Finds the trace that is to be stopped when a latency exceeds its limit. Not where a fault of this job may be one
+/// of the kernel's tracers.
+fn watch_for_break(job: &Job, threads: &[Measuring], common: &Common, notes: &mut Vec<Note>) {
+    let traces = |activity: &Activity| matches!(activity.what, What::Fault(Fault::Block(_)));
+    if threads.iter().all(|thread| thread.lane.spec.limit_ns == u64::MAX) || job.activities.iter().any(traces)
+    {
+        return;
+    }
+    if let Some(ftrace) = Ftrace::find() {
+        notes.push(ftrace.note());
+        let _ = common.ftrace.set(ftrace);
+    }
+}
+
 /// A job that runs.
 pub struct Running {
     job: Prepared,
@@ -315,6 +291,8 @@ pub struct Running {
     began: u64,
     failed: Option<String>,
     jumps: Jumps,
+    /// What there is to say of counters that did not begin.
+    refused: Option<Note>,
 }
 
 impl Running {
@@ -346,11 +324,16 @@ impl Running {
         }
         let stat = counters::stat();
         let mut series: Vec<_> = lanes.iter().map(|lane| Series::begin(Arc::clone(lane), &stat)).collect();
+        // Both before the beginning is known: the threads wait for it.
+        let refused = job.processor.begin();
+        if let Some(memory) = &mut job.memory {
+            memory.reserve(series.len());
+        }
         let began = sys::now() + HEAD_START_NS;
         job.common.beginning.store(began, Ordering::Release);
         let end = began.saturating_add(job.duration_ns);
         series.iter_mut().for_each(|series| series.set_span(began, end));
-        Self { job, series, began, failed, jumps }
+        Self { job, series, began, failed, jumps, refused }
     }
 
     /// Measures until the end; returns how the conversation ended, where it ended with it, and else what is left of the
@@ -438,6 +421,9 @@ impl Running {
                 Err(words) => channel.note(Note::obstacle(words, "see whether everything is as it was"))?,
             }
         }
+        let grown = self.job.memory.as_ref().and_then(Memory::grown);
+        let traced = self.job.common.ftrace.get().and_then(Ftrace::stopped);
+        grown.into_iter().chain(self.refused.take()).chain(traced).try_for_each(|note| channel.note(note))?;
         // Again, at another time: what disturbs a line comes in bursts.
         self.say_totals(channel, measured_ns)?;
         // No thread measures and no load runs any more.
@@ -449,8 +435,9 @@ impl Running {
         Ok(end_of_session.map_or(Ok(self.job), Err))
     }
 
-    /// At the end of the duration the threads end by themselves; else they are told to.
-    fn end_threads(&self, by_themselves: bool) {
+    /// At the end of the duration the threads end by themselves; else they are told to. One that does not end is
+    /// kept from its CPU: the latency that it is in is the largest of all, and nobody will know it.
+    fn end_threads(&mut self, by_themselves: bool) {
         if !by_themselves {
             self.job.common.stop.store(true, Ordering::Release);
         }
@@ -459,9 +446,15 @@ impl Running {
                 thread.lane.nudge();
             }
         }
-        let patience = Duration::from_secs(30);
-        if !self.job.threads.iter().all(|thread| thread.lane.wait_finished(patience)) {
+        let until = Instant::now() + LAST_WAKE_UP;
+        let left = || until.saturating_duration_since(Instant::now());
+        let kept = self.job.threads.iter().find(|thread| !thread.lane.wait_finished(left()));
+        if let Some(thread) = kept {
             self.job.common.stop.store(true, Ordering::Release);
+            let (title, seconds) = (thread.lane.title(), LAST_WAKE_UP.as_secs());
+            self.failed.get_or_insert_with(|| {
+                format!("{title} was kept from its CPU for {seconds} s and more at the end: how late it woke is not known")
+            });
         }
     }
 
@@ -470,9 +463,13 @@ impl Running {
     fn report(&mut self, channel: &mut Channel, end: Option<u64>) -> io::Result<()> {
         self.jumps.look();
         let stat = counters::stat();
+        // No thread measures any more when the processor is asked.
+        let counted = end.map(|_| self.job.processor.end());
         for series in &mut self.series {
             let at_ns = end.unwrap_or_else(sys::now).saturating_sub(self.began);
-            let (tick, outliers) = series.tick(at_ns, &stat, end.is_some());
+            let cpu = series.lane.spec.series.cpu;
+            let of_cpu = counted.as_ref().map(|counted| counted.get(&cpu).copied().unwrap_or_default());
+            let (tick, outliers) = series.tick(at_ns, &stat, of_cpu);
             // Where frames are few and dear, others write on the line, too.
             if channel.is_narrow() || end.is_some() {
                 channel.say(&FromProbe::Total(
@@ -545,6 +542,7 @@ fn say_values(channel: &mut Channel, activity: u32, values: Vec<ValueResult>) ->
 
 #[cfg(test)]
 mod tests {
+    use tactus_model::CpuSet;
     use tactus_model::catalogue::Measure;
     use tactus_model::catalogue::measure::Timer;
     use tactus_model::control::ControlBy;
@@ -564,6 +562,7 @@ mod tests {
             changes: Vec::new(),
             restore: false,
             budget: 0,
+            cache_misses: false,
         }
     }
 

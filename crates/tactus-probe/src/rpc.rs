@@ -23,6 +23,7 @@ use tactus_model::rpc::{Answer, Call, Exited, Output, READ, Verb, WINDOW, decode
 use tactus_model::undo::{Undo, attempt, in_order, undo};
 
 use crate::actions::LocalSystem;
+use crate::memory;
 
 /// The argument that makes a process a child of a call.
 pub const ARGUMENT: &str = "child";
@@ -132,6 +133,7 @@ impl RpcServer {
             .arg0("tactus-probe")
             .arg(ARGUMENT)
             .arg(std::process::id().to_string())
+            .arg(if memory::are_huge_pages_forbidden() { memory::ALLOW } else { "-" })
             .arg(program)
             .args(arguments)
             .envs(variables.iter().filter_map(|variable| variable.split_once('=')))
@@ -294,9 +296,13 @@ impl Drop for RpcServer {
     }
 }
 
-/// What `tactus-probe child PARENT PROGRAM ...` does: ends with its parent, and is that program.
+/// What `tactus-probe child PARENT thp|- PROGRAM ...` does: ends with its parent, allows itself huge pages where it
+/// is told to, and is that program.
 pub fn main(words: &[OsString]) -> u8 {
-    let [parent, program, arguments @ ..] = words else { return 2 };
+    let [parent, huge_pages, program, arguments @ ..] = words else { return 2 };
+    if huge_pages == memory::ALLOW {
+        memory::allow_huge_pages();
+    }
     let alive = parent.to_str().and_then(|parent| parent.parse().ok()).is_some_and(crate::work::die_with);
     if alive {
         let error = Command::new(program).args(arguments).exec();

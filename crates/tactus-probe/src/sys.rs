@@ -1,7 +1,9 @@
-//! The one file of the probe that may be unsafe: raw system calls, clocks, `fork`.
+//! The one room of the probe that may be unsafe: raw system calls, clocks, `fork`; below it, the heap.
 //!
 //! Everything else goes through the safe functions below, or through rustix.
 #![expect(unsafe_code, reason = "system calls that no safe crate offers")]
+
+pub mod heap;
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -34,7 +34,7 @@ use tactus_model::undo::Undo;
 use crate::fault::{Count, Disturbance, Held};
 use crate::sys::Shared;
 use crate::work::{Pace, die_with, over};
-use crate::{fault, load, sys, values};
+use crate::{fault, load, memory, sys, values};
 
 /// The argument that makes a process a worker.
 pub const ARGUMENT: &str = tactus_model::undo::WORKER;
@@ -55,6 +55,9 @@ struct Task {
     pace: Pace,
     /// Process id of the session.
     parent: u32,
+    /// It has to allow itself huge pages again.
+    #[serde(default)]
+    huge_pages: bool,
     /// What a killed one changed, in the order in which it did: that is to be put back, and nothing else.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     back: Vec<Undo>,
@@ -92,7 +95,8 @@ impl Worker {
         let failed =
             |what: String| Refusal { reason: format!("`{name}` could not be started: {what}"), hint: None };
         let (activity, parent) = (activity.clone(), std::process::id());
-        let task = Task { activity: activity.clone(), above, pace, parent, back: Vec::new() };
+        let huge_pages = memory::are_huge_pages_forbidden();
+        let task = Task { activity: activity.clone(), above, pace, parent, huge_pages, back: Vec::new() };
         let mut child = task.start().map_err(|error| failed(format!("/proc/self/exe: {error}")))?;
         let say = child.stdin.take();
         let Some(hear) = child.stdout.take() else { return Err(failed("it has no output".into())) };
@@ -185,7 +189,7 @@ impl Worker {
         }
         let back = std::mem::take(&mut self.undos);
         let (activity, pace) = (self.activity.clone(), Pace::default());
-        let task = Task { activity, above: 0, pace, parent: 0, back };
+        let task = Task { activity, above: 0, pace, parent: 0, huge_pages: false, back };
         let Ok(mut child) = task.start() else { return Some(false) };
         // What it says is of no interest, and must not keep it waiting.
         drop((child.stdin.take(), child.stdout.take()));
@@ -330,6 +334,9 @@ pub fn main(task: &str) -> u8 {
         crate::stderr::say!("tactus-probe: worker: the task cannot be read");
         return 2;
     };
+    if task.huge_pages {
+        memory::allow_huge_pages();
+    }
     if undoes(&task.activity) {
         for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGPIPE] {
             sys::on_signal(signal, sys::OnSignal::Ignore);

@@ -205,6 +205,7 @@ impl Conversation {
             changes: Vec::new(),
             restore: false,
             budget: self.running.budget().unwrap_or(0),
+            cache_misses: false,
         }));
         loop {
             match self.hear(PATIENCE) {
@@ -235,6 +236,7 @@ impl Conversation {
             changes: Vec::new(),
             restore: false,
             budget: self.running.budget().unwrap_or(0),
+            cache_misses: false,
         }));
         loop {
             match self.hear(PATIENCE) {

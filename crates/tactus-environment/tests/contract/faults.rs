@@ -82,6 +82,7 @@ pub fn job(duration: Duration) -> Job {
         changes: Vec::new(),
         restore: false,
         budget: 0,
+        cache_misses: false,
     }
 }
 

@@ -136,7 +136,7 @@ pub struct Job {
     /// What proves the instrument before measuring.
     #[serde(with = "crate::wire::row")]
     pub control: ControlBy,
-    /// Leave the system as it is: do not hold cpu_dma_latency.
+    /// Leave the system as it is: do not hold cpu_dma_latency, use no counter of the processor, do not stop ftrace.
     pub no_side_effects: bool,
     /// CPUs for everything but measurements, loads and faults (the probe's session thread).
     pub housekeeping: CpuSet,
@@ -153,6 +153,9 @@ pub struct Job {
     /// says fewer outliers.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub budget: u64,
+    /// Whether the misses of the last-level cache are counted on the measured CPUs.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cache_misses: bool,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's way to ask")]

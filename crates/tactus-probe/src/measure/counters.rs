@@ -1,19 +1,15 @@
 //! What a measuring thread went through, as the kernel counts it: read by the session thread,
 //! never by the measuring one.
 
-use std::fs::{self, File};
-use std::os::fd::OwnedFd;
-use std::os::unix::fs::FileExt;
+use std::fs;
 
 use tactus_model::message::ThreadCounters;
 
 /// `/proc` gives CPU times in hundredths of a second on every Linux.
 const NS_PER_CLOCK_TICK: u64 = 10_000_000;
-/// MSR_SMI_COUNT (Intel).
-const SMI_COUNT: u64 = 0x34;
 
-/// Reads the counters of a thread and of the CPU it is pinned to. `stat` is the text of
-/// `/proc/stat`, which is read once for all threads.
+/// Reads the counters of a thread and of the CPU it is pinned to, without a word from that CPU. `stat` is the text
+/// of `/proc/stat`, which is read once for all threads.
 pub fn read(tid: u32, cpu: u32, stat: &str) -> ThreadCounters {
     let text = |name: &str| fs::read_to_string(format!("/proc/self/task/{tid}/{name}")).unwrap_or_default();
     let (minor_faults, major_faults) = faults(&text("stat"));
@@ -25,7 +21,7 @@ pub fn read(tid: u32, cpu: u32, stat: &str) -> ThreadCounters {
         involuntary_switches: field(&status, "nonvoluntary_ctxt_switches:"),
         cpu_ns: text("schedstat").split_whitespace().next().and_then(|ns| ns.parse().ok()),
         steal_ns: steal(stat, cpu),
-        smi: smi(cpu),
+        smi: None,
         llc_misses: None,
     }
 }
@@ -45,16 +41,10 @@ pub fn since(before: &ThreadCounters, now: &ThreadCounters) -> ThreadCounters {
         involuntary_switches: less(now.involuntary_switches, before.involuntary_switches),
         cpu_ns: less(now.cpu_ns, before.cpu_ns),
         steal_ns: less(now.steal_ns, before.steal_ns),
-        smi: less(now.smi, before.smi),
-        llc_misses: less(now.llc_misses, before.llc_misses),
+        // Counted from the beginning on: see `processor`.
+        smi: now.smi,
+        llc_misses: now.llc_misses,
     }
-}
-
-/// A counter of [`sys::count_cache_misses`]; none: it could not count all the time.
-pub fn cache_misses(counter: &OwnedFd) -> Option<u64> {
-    let mut bytes = [0; 8];
-    // A pinned counter that the processor had no room for reads as nothing.
-    (rustix::io::read(counter, &mut bytes) == Ok(8)).then(|| u64::from_ne_bytes(bytes))
 }
 
 /// minflt and majflt of a `stat` line; the name before them may hold anything, spaces and
@@ -75,13 +65,6 @@ fn steal(stat: &str, cpu: u32) -> Option<u64> {
     let line = stat.lines().find_map(|line| line.strip_prefix(&name))?;
     let ticks: u64 = line.split_whitespace().nth(7)?.parse().ok()?;
     ticks.checked_mul(NS_PER_CLOCK_TICK)
-}
-
-fn smi(cpu: u32) -> Option<u64> {
-    let msr = File::open(format!("/dev/cpu/{cpu}/msr")).ok()?;
-    let mut bytes = [0; 8];
-    msr.read_exact_at(&mut bytes, SMI_COUNT).ok()?;
-    Some(u64::from_le_bytes(bytes))
 }
 
 #[cfg(test)]
@@ -110,19 +93,6 @@ mod tests {
         let later = ThreadCounters { cpu_ns: Some(9), minor_faults: Some(1), ..ThreadCounters::default() };
         let since = since(&some, &later);
         assert_eq!((since.cpu_ns, since.minor_faults, since.smi), (Some(4), None, None));
-    }
-
-    #[test]
-    fn cache_misses_are_counted_or_refused_but_never_made_up() {
-        let cpu = crate::sys::affinity().unwrap().first().unwrap();
-        match crate::sys::count_cache_misses(cpu) {
-            Ok(counter) => assert!(cache_misses(&counter) <= cache_misses(&counter)),
-            Err(error) => {
-                let known =
-                    [libc::ENOENT, libc::ENODEV, libc::EOPNOTSUPP, libc::EACCES, libc::EPERM, libc::ENOSYS];
-                assert!(known.contains(&error.raw_os_error().unwrap()), "{error}");
-            }
-        }
     }
 
     #[test]

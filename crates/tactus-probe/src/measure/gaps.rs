@@ -3,6 +3,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::ring::CachePadded;
+
 /// Values below this have a bucket each; above, each doubling has half as many. A bucket is then
 /// at most 1/1024 wide, which is below the 0.1 % of the histograms that are sent.
 const LINEAR: u64 = 2048;
@@ -16,11 +18,16 @@ const BUCKETS: usize = (LINEAR + (MOST_BITS - LINEAR_BITS) as u64 * HALF) as usi
 /// The counts, in ticks of the polled clock.
 pub struct GapHistogram {
     counts: Box<[AtomicU64]>,
+    /// Written with every gap: on a line of its own, so that nobody who looks at something else waits for it, nor
+    /// it for them.
+    running: CachePadded<Running>,
+    floor: CachePadded<AtomicU64>,
+}
+
+struct Running {
     min: AtomicU64,
     max: AtomicU64,
     sum: AtomicU64,
-    /// Gaps from this size on are also written to the ring with their time, in ticks.
-    pub floor: AtomicU64,
 }
 
 /// What was counted since the last look.
@@ -39,17 +46,32 @@ pub struct Counted {
 }
 
 impl GapHistogram {
-    /// No counts; the memory is already touched. `floor`: the first value of [`GapHistogram::floor`].
+    /// No counts; the memory is already touched. `floor`: see [`GapHistogram::floor`].
     pub fn new(floor: u64) -> Self {
         let gaps = Self {
             counts: (0..BUCKETS).map(|_| AtomicU64::new(1)).collect(),
-            min: AtomicU64::new(u64::MAX),
-            max: AtomicU64::new(0),
-            sum: AtomicU64::new(0),
-            floor: AtomicU64::new(floor),
+            running: CachePadded(Running {
+                min: AtomicU64::new(u64::MAX),
+                max: AtomicU64::new(0),
+                sum: AtomicU64::new(0),
+            }),
+            floor: CachePadded(AtomicU64::new(floor)),
         };
         gaps.counts.iter().for_each(|count| count.store(0, Ordering::Relaxed));
         gaps
+    }
+
+    /// Gaps from this size on are also written to the ring with their time, in ticks.
+    #[inline]
+    pub fn floor(&self) -> u64 {
+        self.floor.0.load(Ordering::Relaxed)
+    }
+
+    /// Sets it. Only the session calls it.
+    pub fn set_floor(&self, ticks: u64) {
+        if self.floor() != ticks {
+            self.floor.0.store(ticks, Ordering::Relaxed);
+        }
     }
 
     /// Counts a gap. Only the measuring thread calls it: a plain load and store each.
@@ -57,14 +79,15 @@ impl GapHistogram {
     pub fn count(&self, ticks: u64) {
         let count = &self.counts[bucket(ticks)];
         count.store(count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-        self.sum.store(self.sum.load(Ordering::Relaxed) + ticks, Ordering::Relaxed);
+        let running = &self.running.0;
+        running.sum.store(running.sum.load(Ordering::Relaxed) + ticks, Ordering::Relaxed);
         // A new extreme is rare; only then is the dearer operation needed, against the reader that
         // takes the extremes of its tick.
-        if ticks > self.max.load(Ordering::Relaxed) {
-            self.max.fetch_max(ticks, Ordering::Relaxed);
+        if ticks > running.max.load(Ordering::Relaxed) {
+            running.max.fetch_max(ticks, Ordering::Relaxed);
         }
-        if ticks < self.min.load(Ordering::Relaxed) {
-            self.min.fetch_min(ticks, Ordering::Relaxed);
+        if ticks < running.min.load(Ordering::Relaxed) {
+            running.min.fetch_min(ticks, Ordering::Relaxed);
         }
     }
 
@@ -80,9 +103,10 @@ impl GapHistogram {
                 *before = now;
             }
         }
-        counted.min = self.min.swap(u64::MAX, Ordering::Relaxed);
-        counted.max = self.max.swap(0, Ordering::Relaxed);
-        counted.sum = self.sum.load(Ordering::Relaxed);
+        let running = &self.running.0;
+        counted.min = running.min.swap(u64::MAX, Ordering::Relaxed);
+        counted.max = running.max.swap(0, Ordering::Relaxed);
+        counted.sum = running.sum.load(Ordering::Relaxed);
         counted
     }
 }

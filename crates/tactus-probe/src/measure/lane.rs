@@ -1,15 +1,16 @@
 //! What a measuring thread and the session thread share: the thread's orders, its samples, its end.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use rustix::thread::futex;
 use tactus_model::scheduling::Policy;
 use tactus_model::series::SeriesKey;
 
+use super::ftrace::Ftrace;
 use super::gaps::GapHistogram;
-use super::ring::Ring;
+use super::ring::{CachePadded, Ring};
 use crate::sys;
 
 /// What a lane is for; fixed before its thread starts.
@@ -66,6 +67,10 @@ pub struct Common {
     pub beginning: AtomicU64,
     /// When a value exceeded its limit, CLOCK_MONOTONIC in ns; 0: none did.
     pub broke_at: AtomicU64,
+    /// What the kernel traces, to be stopped when a value exceeds its limit.
+    pub ftrace: OnceLock<Ftrace>,
+    /// A thread did not end and was left to its end.
+    pub abandoned: AtomicBool,
 }
 
 /// The shared state of one measuring thread.
@@ -84,7 +89,7 @@ pub struct Lane {
     pub broke: AtomicU64,
     /// What went wrong with the thread while it ran (an errno); 0: nothing.
     pub failed: AtomicU32,
-    orders: Mailbox,
+    orders: CachePadded<Mailbox>,
 }
 
 /// Orders go one way, the number of the last finished one the other. Both sleep on futexes, before
@@ -114,13 +119,13 @@ impl Lane {
             common,
             broke: AtomicU64::new(0),
             failed: AtomicU32::new(0),
-            orders: Mailbox::default(),
+            orders: CachePadded::default(),
         }
     }
 
-    /// Gives the thread an order. The one before must be finished.
+    /// Gives the thread an order. The one before must be finished, unless this one is to quit.
     pub fn give(&self, order: Order) {
-        let orders = &self.orders;
+        let orders = &self.orders.0;
         match order {
             Order::Quit => orders.quit.store(true, Ordering::Relaxed),
             Order::Run(run) => {
@@ -137,7 +142,7 @@ impl Lane {
 
     /// Waits for the next order. Only the measuring thread calls it.
     pub fn next_order(&self) -> Order {
-        let orders = &self.orders;
+        let orders = &self.orders.0;
         let done = orders.finished.load(Ordering::Relaxed);
         while orders.sequence.load(Ordering::Acquire) == done {
             let _ = futex::wait(&orders.sequence, futex::Flags::PRIVATE, done, None);
@@ -190,12 +195,13 @@ impl Lane {
 
     /// The measuring thread has carried out its order.
     pub fn finish(&self) {
-        self.orders.finished.fetch_add(1, Ordering::Release);
+        self.orders.0.finished.fetch_add(1, Ordering::Release);
     }
 
     /// Whether the last order has been carried out.
     pub fn is_finished(&self) -> bool {
-        self.orders.finished.load(Ordering::Acquire) == self.orders.sequence.load(Ordering::Relaxed)
+        let orders = &self.orders.0;
+        orders.finished.load(Ordering::Acquire) == orders.sequence.load(Ordering::Relaxed)
     }
 
     /// Waits until the last order has been carried out, or `patience` is over; says which.

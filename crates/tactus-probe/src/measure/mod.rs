@@ -4,9 +4,11 @@
 pub mod control;
 pub mod control_fault;
 pub mod counters;
+pub mod ftrace;
 pub mod gaps;
 pub mod hog;
 pub mod lane;
+pub mod processor;
 pub mod refuse;
 pub mod ring;
 pub mod series;

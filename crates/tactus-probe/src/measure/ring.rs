@@ -32,9 +32,10 @@ impl Sample {
     }
 }
 
-/// Keeps what one side writes away from the cache line of the other.
+/// Keeps what one side writes away from the cache line of the other (128 bytes: processors fetch lines in pairs).
+#[derive(Default)]
 #[repr(align(128))]
-struct CachePadded<T>(T);
+pub struct CachePadded<T>(pub T);
 
 /// The ring. A full one never blocks the writer: the sample is then counted in the totals alone.
 pub struct Ring {

@@ -1,6 +1,5 @@
 //! The session's side of a measuring thread: its samples become histograms, totals and outliers.
 
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -10,8 +9,8 @@ use tactus_model::series::SeriesKey;
 
 use super::counters;
 use super::lane::Lane;
+use super::processor::Counted as OfCpu;
 use crate::clock::{Scale, Source};
-use crate::sys;
 
 /// Largest values kept per series.
 const OUTLIERS: usize = 32;
@@ -62,8 +61,6 @@ pub struct Series {
     largest: TopN,
     polled: Option<Polled>,
     before: ThreadCounters,
-    /// Cache misses of the CPU, where it counts them.
-    misses: Option<OwnedFd>,
     n: u64,
 }
 
@@ -77,12 +74,8 @@ struct Polled {
 impl Series {
     /// Begins a series: what the thread did until now (the control) does not count.
     pub fn begin(lane: Arc<Lane>, stat: &str) -> Self {
-        let SeriesKey { cpu, thread, .. } = lane.spec.series;
-        // Once for each CPU: it has few counters.
-        let misses = if thread == 0 { sys::count_cache_misses(cpu).ok() } else { None };
-        let before = counters::read(lane.tid.load(Ordering::Acquire), cpu, stat);
-        let before = ThreadCounters { llc_misses: Some(0), ..before };
-        Self { misses, before, ..Self::uncounted(lane) }
+        let before = counters::read(lane.tid.load(Ordering::Acquire), lane.spec.series.cpu, stat);
+        Self { before, ..Self::uncounted(lane) }
     }
 
     /// The same without what its thread goes through: for a control.
@@ -93,7 +86,7 @@ impl Series {
             let scale = Source::find().scale();
             let mut state = Vec::new();
             let sum_before = gaps.since(&mut state).sum;
-            gaps.floor.store(scale.ticks(SMALLEST_GAP), Ordering::Relaxed);
+            gaps.set_floor(scale.ticks(SMALLEST_GAP));
             Polled { scale, state, sum_before }
         });
         Self {
@@ -105,7 +98,6 @@ impl Series {
             largest: TopN::default(),
             polled,
             before: ThreadCounters::default(),
-            misses: None,
             n: 0,
         }
     }
@@ -128,20 +120,22 @@ impl Series {
             largest.offer(sample.value, sample.at.saturating_sub(began));
         });
         if let (Some(polled), Some(gaps)) = (&self.polled, &self.lane.gaps) {
-            let floor = polled.scale.ticks(self.largest.floor().max(SMALLEST_GAP));
-            gaps.floor.store(floor, Ordering::Relaxed);
+            gaps.set_floor(polled.scale.ticks(self.largest.floor().max(SMALLEST_GAP)));
         }
     }
 
-    /// Ends a tick: what was measured in it, and what of the largest values is new.
-    pub fn tick(&mut self, at_ns: u64, stat: &str, last: bool) -> (Tick, Vec<Outlier>) {
+    /// Ends a tick: what was measured in it, and what of the largest values is new. `end`: it is the last one, and
+    /// this is what the processor counted on the CPU.
+    pub fn tick(&mut self, at_ns: u64, stat: &str, end: Option<OfCpu>) -> (Tick, Vec<Outlier>) {
         self.drain();
         self.take_exact();
         self.total.add(&self.now.totals);
         let mut counters =
             counters::read(self.lane.tid.load(Ordering::Acquire), self.lane.spec.series.cpu, stat);
-        // To read it the kernel interrupts the CPU: not while a thread measures there.
-        counters.llc_misses = self.misses.as_ref().filter(|_| last).and_then(counters::cache_misses);
+        let SeriesKey { thread, .. } = self.lane.spec.series;
+        counters.smi = end.and_then(|of_cpu| of_cpu.smi);
+        // It is the CPU's, and is said once of it.
+        counters.llc_misses = end.filter(|_| thread == 0).and_then(|of_cpu| of_cpu.llc_misses);
         let tick = Tick {
             activity: self.lane.spec.activity,
             series: self.lane.spec.series.clone(),
@@ -159,7 +153,7 @@ impl Series {
         if !self.now.missed.is_empty() {
             self.now.missed.reset();
         }
-        let most = if last { OUTLIERS } else { PER_TICK };
+        let most = if end.is_some() { OUTLIERS } else { PER_TICK };
         let spec = &self.lane.spec;
         let outliers = self
             .largest
@@ -237,24 +231,35 @@ mod tests {
         for value in [10, 20, 2_500] {
             writer.push(Sample { at: 1_100, value });
         }
-        let (first, outliers) = series.tick(1_000, "", false);
+        let (first, outliers) = series.tick(1_000, "", None);
         assert_eq!((first.n, first.now.cycles, first.now.overruns, first.now.max_ns), (0, 3, 2, 2_500));
         let missed: u64 = first.missed.buckets().unwrap().iter().map(|(_, count)| count).sum();
         assert_eq!(missed, 2);
         assert_eq!(outliers.iter().map(|o| o.value_ns).collect::<Vec<_>>(), [2_500, 20, 10]);
         assert!(outliers.iter().all(|o| o.at_ns == 1_000));
         writer.push(Sample { at: 2_000, value: 5 });
-        let (second, _) = series.tick(2_000, "", true);
+        let (second, _) = series.tick(2_000, "", Some(OfCpu::default()));
         assert_eq!((second.n, second.now.cycles, second.total.cycles, second.total.sum_ns), (1, 1, 4, 2_535));
         assert_eq!((second.now.min_ns, second.total.max_ns), (5, 2_500));
         assert!(second.missed.is_empty());
     }
 
     #[test]
+    fn what_the_processor_counted_is_said_at_the_end_and_of_no_other_tick() {
+        let lane = lane(None);
+        let mut series = Series::begin(lane, "");
+        let counted = OfCpu { smi: Some(2), llc_misses: Some(77) };
+        let (tick, _) = series.tick(1, "", None);
+        assert_eq!((tick.thread.smi, tick.thread.llc_misses), (None, None));
+        let (tick, _) = series.tick(2, "", Some(counted));
+        assert_eq!((tick.thread.smi, tick.thread.llc_misses), (Some(2), Some(77)));
+    }
+
+    #[test]
     fn what_was_measured_before_the_beginning_does_not_count() {
         let lane = lane(None);
         lane.ring.writer(1_000, u64::MAX).push(Sample { at: 1, value: 9_999_999 });
-        let (tick, outliers) = Series::begin(lane, "").tick(1, "", true);
+        let (tick, outliers) = Series::begin(lane, "").tick(1, "", Some(OfCpu::default()));
         assert_eq!(tick.total, Totals::default());
         assert!(outliers.is_empty());
     }
@@ -294,7 +299,7 @@ mod tests {
         series.set_span(1_000, 5_000);
         // Due at 3000 and woken at 9500: only the due time at 4000 was still wanted.
         lane.ring.writer(1_000, 5_000).push(Sample { at: 9_500, value: 6_500 });
-        let (tick, _) = series.tick(4_000, "", true);
+        let (tick, _) = series.tick(4_000, "", Some(OfCpu::default()));
         assert_eq!((tick.total.cycles, tick.total.overruns), (1, 1));
         assert_eq!(tick.missed.buckets().unwrap(), [(5_500, 1)]);
     }
@@ -307,10 +312,10 @@ mod tests {
         let mut series = Series::begin(Arc::clone(&lane), "");
         let scale = series.polled.as_ref().unwrap().scale;
         [50, 70, 5_000].into_iter().for_each(|ticks| gaps.count(ticks));
-        let (tick, _) = series.tick(1, "", false);
+        let (tick, _) = series.tick(1, "", None);
         assert_eq!(tick.now.cycles, 3);
         assert_eq!((tick.now.min_ns, tick.now.max_ns), (scale.ns(50), scale.ns(5_000)));
         assert_eq!(tick.total.sum_ns, scale.ns(5_120));
-        assert_eq!(series.tick(2, "", false).0.now, Totals::default());
+        assert_eq!(series.tick(2, "", None).0.now, Totals::default());
     }
 }

@@ -5,8 +5,6 @@
 //! throttles real-time tasks that take 95 per cent of a second, and its throttling would be measured
 //! as a gap. The rest of a slice it sleeps; the sleep is no gap.
 
-use std::sync::atomic::Ordering;
-
 use tactus_model::catalogue::{Measure, measure};
 use tactus_model::message::{Note, Refusal};
 
@@ -74,7 +72,8 @@ impl Measurement for Spin {
 fn poll(lane: &Lane, run: Run, scale: Scale, read: impl Fn() -> u64) {
     let Some(gaps) = lane.gaps.as_ref() else { return };
     let mut writer = lane.ring.writer(0, run.end);
-    let on = if lane.spec.busy == 100 {
+    let always = lane.spec.busy == 100;
+    let on = if always {
         SLICE_NS
     } else {
         (SLICE_NS / 100 * u64::from(lane.spec.busy)).saturating_sub(MARGIN_NS).max(MARGIN_NS)
@@ -83,32 +82,62 @@ fn poll(lane: &Lane, run: Run, scale: Scale, read: impl Fn() -> u64) {
     if !sys::sleep_until(begin) {
         return;
     }
+    let mut last = read();
     while begin < run.end && !lane.stopped() {
         let base = read();
         let base_ns = sys::now();
-        let until = base + scale.ticks(on.min(run.end.saturating_sub(base_ns)));
-        let mut last = read();
+        let until = base + scale.ticks((begin + on).min(run.end).saturating_sub(base_ns));
+        if !always {
+            last = base;
+        }
         while last < until && !lane.stopped() {
             let now = read();
             let gap = now.saturating_sub(last);
             gaps.count(gap);
-            if gap >= gaps.floor.load(Ordering::Relaxed) {
-                writer.push(Sample { at: base_ns + scale.ns(now - base), value: scale.ns(gap) });
+            if gap >= gaps.floor() {
+                writer.push(Sample { at: base_ns + scale.ns(now.saturating_sub(base)), value: scale.ns(gap) });
             }
             last = now;
         }
-        begin += SLICE_NS;
-        if lane.spec.busy < 100 {
-            sys::sleep_until(begin.min(run.end));
+        let wake;
+        (begin, wake) = next_slice(begin, sys::now(), SLICE_NS - on);
+        if !always {
+            sys::sleep_until(wake.min(run.end));
         }
-        // A slice that ended late does not make the next ones follow without a rest.
-        begin = begin.max(sys::now());
     }
+}
+
+/// The slice after the one that began at `begin`, and when to poll in it, in ns. Slices stay on the grid of the first
+/// one and end on it; one that ended late makes the next one shorter, because between two there is always a rest.
+const fn next_slice(begin: u64, now: u64, rest: u64) -> (u64, u64) {
+    let passed = now.saturating_sub(begin) / SLICE_NS;
+    let begin = begin + SLICE_NS * if passed > 1 { passed } else { 1 };
+    let rested = now.saturating_add(rest);
+    (begin, if begin > rested { begin } else { rested })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn slices_stay_on_their_grid_however_late_the_thread_is() {
+        const REST: u64 = 5_250_000;
+        let mut begin = 7;
+        for late in [0, 90_000, 4_000_000, 1, 99_000_000] {
+            begin = next_slice(begin, begin + SLICE_NS - REST + late, REST).0;
+        }
+        assert_eq!(begin, 7 + 5 * SLICE_NS);
+    }
+
+    #[test]
+    fn between_two_slices_there_is_a_rest_and_a_long_gap_leaves_slices_out() {
+        const REST: u64 = 5_250_000;
+        assert_eq!(next_slice(0, SLICE_NS - REST, REST), (SLICE_NS, SLICE_NS));
+        assert_eq!(next_slice(0, SLICE_NS + 1, REST), (SLICE_NS, SLICE_NS + 1 + REST));
+        assert_eq!(next_slice(0, 3 * SLICE_NS + 1, REST), (3 * SLICE_NS, 3 * SLICE_NS + 1 + REST));
+        assert_eq!(next_slice(0, SLICE_NS + 1, 0), (SLICE_NS, SLICE_NS + 1), "one that polls always goes on");
+    }
 
     #[test]
     fn a_part_of_a_second_that_is_none_is_refused() {

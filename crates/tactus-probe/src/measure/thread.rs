@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc;
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use tactus_model::CpuSet;
 use tactus_model::message::Refusal;
@@ -19,6 +20,9 @@ use crate::sys::{self, SchedAttr};
 const STACK: usize = 128 * 1024;
 /// The part of the stack that is touched before measuring.
 const TOUCHED: usize = 64 * 1024;
+
+/// How long a thread may take to end that something keeps from its CPU.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Priority that a DEADLINE thread has while the control runs.
 pub const CONTROL_PRIORITY: u32 = 98;
@@ -73,16 +77,32 @@ impl Measuring {
     }
 }
 
-impl Drop for Measuring {
-    fn drop(&mut self) {
-        self.lane.common.stop.store(true, Ordering::Release);
-        while !self.lane.is_finished() {
+impl Measuring {
+    /// Ends the thread, or leaves it to its end where something keeps it from its CPU: it shares the lane, and ends
+    /// as soon as it gets to run. Says which. When one thread of a job was left, no other is waited for.
+    fn end(&mut self, patience: Duration) -> bool {
+        let common = &self.lane.common;
+        common.stop.store(true, Ordering::Release);
+        let until = Instant::now() + patience;
+        let mut over = self.lane.is_finished();
+        while !over && Instant::now() < until && !common.abandoned.load(Ordering::Relaxed) {
             self.lane.nudge();
-            std::thread::sleep(std::time::Duration::from_millis(1));
+            std::thread::sleep(Duration::from_millis(1));
+            over = self.lane.is_finished();
         }
         self.lane.give(Order::Quit);
-        if let Some(handle) = self.handle.take() {
-            let _ = handle.join();
+        match self.handle.take() {
+            Some(handle) if over => drop(handle.join()),
+            _ => common.abandoned.store(true, Ordering::Relaxed),
+        }
+        over
+    }
+}
+
+impl Drop for Measuring {
+    fn drop(&mut self) {
+        if self.handle.is_some() {
+            self.end(PATIENCE);
         }
     }
 }
@@ -174,10 +194,14 @@ pub fn make_fifo(cpu: u32, priority: u32) -> Result<(), Refusal> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use tactus_model::catalogue::Measure;
+
+    use super::super::Wanted;
     use super::super::lane::{Run, Spec};
     use super::super::timer::Timer;
     use super::*;
-    use std::time::Duration;
     use tactus_model::series::SeriesKey;
 
     fn lane(cpu: u32) -> Arc<Lane> {
@@ -217,6 +241,47 @@ mod tests {
     fn a_cpu_that_is_not_there_is_refused_by_name() {
         let refusal = Measuring::start(lane(4_000), &Timer).err().unwrap();
         assert!(refusal.reason.contains("CPU 4000"), "{refusal:?}");
+    }
+
+    /// A measurement that does not come to its end before it is let.
+    struct Starved(AtomicBool);
+
+    impl Measurement for Starved {
+        fn name(&self) -> &'static str {
+            "starved"
+        }
+
+        fn kind(&self) -> &'static str {
+            "thread"
+        }
+
+        fn wanted(&self, _measure: &Measure) -> Result<Wanted, Refusal> {
+            Ok(Wanted { threads: 1, periodic: true, limit_ns: None, busy: 0 })
+        }
+
+        fn run(&self, _lane: &Lane, _run: Run) {
+            while !self.0.load(Ordering::Relaxed) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+    }
+
+    #[test]
+    fn a_thread_that_is_kept_from_its_cpu_keeps_nobody_waiting_and_ends_later() {
+        static STARVED: Starved = Starved(AtomicBool::new(false));
+        sys::on_signal(libc::SIGUSR1, sys::OnSignal::Wake);
+        let mut thread = Measuring::start(lane(allowed().first().unwrap()), &STARVED).unwrap();
+        let lane = Arc::clone(&thread.lane);
+        lane.give(Order::Run(Run { start: 0, end: 1, interval_ns: 1, control: false, open: false }));
+        assert!(!thread.end(Duration::from_millis(20)));
+        drop(thread);
+        STARVED.0.store(true, Ordering::Relaxed);
+        // When the thread is gone, so is its part in the lane.
+        let until = Instant::now() + Duration::from_secs(20);
+        while Arc::strong_count(&lane) > 1 && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert_eq!(Arc::strong_count(&lane), 1);
     }
 
     #[test]

@@ -49,6 +49,9 @@ impl Measurement for Timer {
             if late > limit {
                 lane.broke.store(late, Ordering::Relaxed);
                 lane.common.broke_at.store(now, Ordering::Relaxed);
+                if let Some(ftrace) = lane.common.ftrace.get() {
+                    ftrace.stop();
+                }
                 lane.common.stop.store(true, Ordering::Release);
                 return;
             }

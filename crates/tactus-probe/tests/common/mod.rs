@@ -211,6 +211,7 @@ pub fn job(probe: &Probe, activities: Vec<Activity>) -> Job {
         changes: Vec::new(),
         restore: false,
         budget: 0,
+        cache_misses: false,
     }
 }
 

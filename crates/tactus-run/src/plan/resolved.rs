@@ -95,6 +95,8 @@ pub struct ResolvedScenario {
     pub control: ControlBy,
     /// Whether the system is left as it is.
     pub no_side_effects: bool,
+    /// Whether misses of the last-level cache are counted; left out: nobody asks for them.
+    pub cache_misses: Option<bool>,
     /// How the machine's caches are divided meanwhile.
     pub partition: Option<Partition>,
     /// What its results must satisfy.

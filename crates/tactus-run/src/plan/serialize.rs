@@ -22,6 +22,7 @@ pub(super) fn written(
         control: Some(resolved.control.clone()),
         no_side_effects: Some(resolved.no_side_effects),
         settings: resolved.settings.clone(),
+        cache_misses: resolved.cache_misses,
         partition: resolved.partition,
         require: resolved.require.clone(),
         host: resolved.host.clone(),

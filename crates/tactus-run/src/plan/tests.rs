@@ -192,6 +192,39 @@ fn every_study_is_a_valid_plan_with_a_title_and_references() {
 }
 
 #[test]
+fn cache_misses_are_counted_where_the_plan_asks_for_them_and_nowhere_else() {
+    const PLAN: &str = r#"
+name = "caches"
+[environment.host]
+kind = "host"
+[[scenario]]
+name = "shown"
+environment = "host"
+[[scenario]]
+name = "asked for"
+environment = "host"
+cache_misses = true
+[[scenario]]
+name = "shown, and not to be counted"
+environment = "host"
+cache_misses = false
+[[scenario]]
+name = "neither"
+environment = "host"
+[[page]]
+title = "Caches"
+show = ["caches"]
+scenarios = ["shown", "shown, and not to be counted"]
+"#;
+    let resolved = resolved(PLAN, &Choices::default(), &machine("0-3", "")).unwrap();
+    let counted: Vec<_> = resolved.scenarios.iter().map(|scenario| scenario.cache_misses).collect();
+    assert_eq!(counted, [Some(true), Some(true), Some(false), None]);
+    // Run again as the bundle keeps it, the same is counted.
+    let kept: Vec<_> = resolved.plan.scenario.iter().map(|scenario| scenario.cache_misses).collect();
+    assert_eq!(kept, counted);
+}
+
+#[test]
 fn the_plan_of_this_machine_is_valid_and_measures_every_environment_the_same_way() {
     let plan: Plan = this_machine(&Real);
     let source = Source::new("this machine", "");

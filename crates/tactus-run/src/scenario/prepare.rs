@@ -52,6 +52,7 @@ impl ScenarioRun<'_> {
                 changes,
                 restore,
                 budget: self.sessions[at].running.budget().unwrap_or(0),
+                cache_misses: self.planned.cache_misses == Some(true),
             };
             self.sessions[at].measures = measures;
             if let Err(error) = self.sessions[at].give(job) {

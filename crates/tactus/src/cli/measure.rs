@@ -37,7 +37,8 @@ pub struct Measure {
     /// Print a histogram up to this many microseconds, as cyclictest -h does
     #[arg(short = 'h', long = "histogram", value_name = "US")]
     pub histogram: Option<u32>,
-    /// Stop when a latency exceeds this; a bare number is microseconds
+    /// Stop when a latency exceeds this, and stop ftrace with it if the kernel traces; a bare number is
+    /// microseconds
     #[arg(short = 'b', long = "breaktrace", value_name = "US", value_parser = microseconds)]
     pub break_at: Option<Nanos>,
     /// How it is scheduled. Default: fifo; what yields values: other
@@ -52,7 +53,8 @@ pub struct Measure {
     /// Do not inject the 1 ms fault that proves the instrument
     #[arg(long)]
     pub no_control: bool,
-    /// Leave the system as it is while measuring (cpu_dma_latency is not held)
+    /// Leave the system as it is while measuring (cpu_dma_latency is not held, no counter of the processor is used,
+    /// ftrace is not stopped)
     #[arg(long)]
     pub no_side_effects: bool,
     /// Keep the bundle in this directory

@@ -34,7 +34,8 @@ pub struct Run {
     /// Only these scenarios or environments; several with commas between them, or --only several times
     #[arg(long, value_name = "NAME,...")]
     pub only: Vec<String>,
-    /// Leave the system as it is while measuring (cpu_dma_latency is not held)
+    /// Leave the system as it is while measuring (cpu_dma_latency is not held, no counter of the processor is used,
+    /// ftrace is not stopped)
     #[arg(long)]
     pub no_side_effects: bool,
     /// Print the result as JSON instead of a table

@@ -11,7 +11,7 @@ word! {
     pub struct Timer = Measure "timer": "cyclic wake-up latency, as cyclictest measures it" {
         /// Measuring threads per CPU; each further one has a priority one lower.
         pub threads: Option<u32> = 1, 1..=64;
-        /// Stop when a latency exceeds this.
+        /// Stop when a latency exceeds this, and stop ftrace with it if the kernel traces.
         pub break_at as "break": Option<Nanos>;
     }
     counts "wake-ups";

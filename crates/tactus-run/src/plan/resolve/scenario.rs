@@ -62,6 +62,7 @@ impl<'a> Resolver<'a> {
             control: self.value(scenario, |s| s.control.clone()).unwrap_or_default(),
             no_side_effects: self.choices.no_side_effects
                 || self.value(scenario, |s| s.no_side_effects).unwrap_or(false),
+            cache_misses: self.value(scenario, |s| s.cache_misses).or_else(|| self.shows_caches_of(scenario)),
             partition: self.value(scenario, |s| s.partition),
             require: self.value(scenario, |s| s.require.clone()),
             skip: self.host(scenario).and_then(|host| {
@@ -80,6 +81,14 @@ impl<'a> Resolver<'a> {
         }
         self.add_rows(scenario, &mut resolved);
         Ok(resolved)
+    }
+
+    /// `true` where a page shows how a scenario uses the caches.
+    fn shows_caches_of(&self, scenario: &Scenario) -> Option<bool> {
+        let name = scenario.name.as_ref()?;
+        let shows =
+            |page: &plan::Page| page.show.contains(&plan::Shown::Caches) && page.scenarios.contains(name);
+        self.plan.page.iter().any(shows).then_some(true)
     }
 
     /// The state of the machine that a scenario is for.

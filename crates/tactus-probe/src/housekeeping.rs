@@ -1,0 +1,38 @@
+//! Where the session's thread is while others measure.
+
+use tactus_model::CpuSet;
+use tactus_model::message::Note;
+
+use crate::measure::thread::allowed;
+use crate::sys;
+
+/// Puts the session thread on the housekeeping CPUs and, when dropped, where it was.
+pub struct House(Option<CpuSet>);
+
+impl House {
+    /// Enters. Empty: it stays where it is.
+    pub fn enter(cpus: &CpuSet, notes: &mut Vec<Note>) -> Self {
+        if cpus.is_empty() {
+            return Self(None);
+        }
+        let before = sys::affinity().ok();
+        match sys::set_affinity(cpus) {
+            Ok(()) => Self(before),
+            Err(error) => {
+                notes.push(Note::obstacle(
+                    format!("the probe's own work cannot be put on CPUs {cpus} ({error}); it may disturb the measurement"),
+                    format!("name housekeeping CPUs among {}", allowed()),
+                ));
+                Self(None)
+            }
+        }
+    }
+}
+
+impl Drop for House {
+    fn drop(&mut self) {
+        if let Some(before) = &self.0 {
+            let _ = sys::set_affinity(before);
+        }
+    }
+}
