@@ -301,7 +301,8 @@ mod tests {
         lane.ring.writer(1_000, 5_000).push(Sample { at: 9_500, value: 6_500 });
         let (tick, _) = series.tick(4_000, "", Some(OfCpu::default()));
         assert_eq!((tick.total.cycles, tick.total.overruns), (1, 1));
-        assert_eq!(tick.missed.buckets().unwrap(), [(5_500, 1)]);
+        let missed = tick.missed.buckets().unwrap();
+        assert!(missed.len() == 1 && missed[0].1 == 1 && missed[0].0.abs_diff(5_500) <= 5, "{missed:?}");
     }
 
     #[test]
