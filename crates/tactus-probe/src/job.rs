@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use tactus_model::Nanos;
+use tactus_model::catalogue::Fault;
 use tactus_model::clock::ClockCheck;
 use tactus_model::message::{
     Activity, Done, End, FromProbe, Job, Note, Refusal, Stage, ToProbe, Value, What,
