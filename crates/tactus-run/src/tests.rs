@@ -26,8 +26,8 @@ use tactus_model::event::{Event, RowStatus, RunStatus, Stamped};
 use tactus_model::facts::Facts;
 use tactus_model::latency::{Latency, Sparse};
 use tactus_model::message::{
-    Activity, Counted, Done, End, FromProbe, Hello, PROTOCOL, Proven, Refusal, Stage, ThreadCounters, Tick,
-    ToProbe, Total, Trial, Value, What,
+    Activity, Control, Counted, Done, End, FromProbe, Hello, PROTOCOL, Proven, Refusal, Stage,
+    ThreadCounters, Tick, ToProbe, Total, Trial, Value, What,
 };
 use tactus_model::outcome::{Repeats, RowEnd, ValueResult};
 use tactus_model::plan::{self, Plan};
@@ -620,7 +620,7 @@ fn clocks_at_half_the_rate_and_in_coarse_steps_are_refused() {
     let (_, contents, _) = perform(scripts, dir.path(), false);
     let why = |name: &str| {
         let row = contents.rows.iter().find(|row| row.result.name == name).unwrap();
-        assert!(row.result.control.iter().all(|control| control.is_seen()), "by itself it sees all");
+        assert!(row.result.control.iter().all(Control::is_seen), "by itself it sees all");
         row.result.clock.as_ref().unwrap().refusal()
     };
     let half = why("half").unwrap();
