@@ -1,8 +1,9 @@
-//! The one room of the probe that may be unsafe: raw system calls, clocks, `fork`; below it, the heap.
+//! The one room of the probe that may be unsafe: raw system calls, clocks, `fork`; below it, BPF and the heap.
 //!
 //! Everything else goes through the safe functions below, or through rustix.
 #![expect(unsafe_code, reason = "system calls that no safe crate offers")]
 
+pub mod bpf;
 pub mod heap;
 
 use std::io;

@@ -12,7 +12,7 @@ use tactus_model::undo::Undo;
 use tactus_system::probe;
 use tactus_system::{Invocation, System};
 
-use crate::support::{self, Hooks, Cgroups, DMA_LATENCY, attach, cannot, container_name, engine, tar};
+use crate::support::{self, Hooks, Cgroups, DMA_LATENCY, ENGINE, Privileges, attach, cannot, container_name, engine, tar};
 use crate::{Environment, Layout, OptionError, OptionKey, Running, Setting, StartError, Usable};
 
 /// See [`Environment::about`].
@@ -43,19 +43,21 @@ capabilities that a real-time container needs (SYS_NICE, IPC_LOCK), its CPUs as 
     }
 
     fn options(&self) -> &'static [OptionKey] {
-        const OPTIONS: [OptionKey; 2] = [
+        const OPTIONS: [OptionKey; 3] = [
             OptionKey {
                 name: "host",
                 about: "the daemon's socket, as unix:///run/user/1000/docker.sock; left out: DOCKER_HOST, else the \
 daemon of the system",
             },
             engine::USER,
+            ENGINE,
         ];
         &OPTIONS
     }
 
     fn check(&self, spec: &plan::Environment, _system: &dyn System) -> Result<(), OptionError> {
         engine::check(spec)?;
+        Privileges::of(spec)?;
         match support::text(spec, "host", HOST_HINT)? {
             Some(host) if !host.starts_with("unix:///") => Err(OptionError {
                 key: "host".into(),
@@ -127,6 +129,8 @@ daemon of the system",
         let run = ["run", "--rm", "-i", "--pull=never", "--log-driver=none", "--network=none"];
         words.extend(run.map(str::to_owned));
         words.extend(["--cap-add=SYS_NICE", "--cap-add=IPC_LOCK"].map(str::to_owned));
+        let privileges = privileges(setting, &client);
+        words.extend(privileges.words());
         words.push(format!("--name={name}"));
         words.push(format!("--env={marker}={id}"));
         words.push(format!("--cpuset-cpus={}", setting.layout.outside()));
@@ -136,7 +140,7 @@ daemon of the system",
         words.push(image);
         let remove = client.iter().cloned().chain(["rm", "-f", &name].map(str::to_owned)).collect();
         let promise = support::promise_run(setting, remove)?;
-        let running = support::start(setting, Invocation::new(words), vec![promise], Vec::new())?;
+        let running = support::start(setting, Invocation::new(words), vec![promise], privileges.note().into_iter().collect())?;
         let system = system.share();
         let settle = move || {
             let pid = engine::first_process(&client, &name, &*system);
@@ -176,6 +180,21 @@ impl Docker {
         imported.insert(key);
         Ok(image)
     }
+}
+
+/// What the container is given besides. A daemon of before version 23 may not know the capabilities of
+/// Linux 5.8: Debian's 20.10 says `unknown capability: "CAP_BPF"`.
+fn privileges(setting: &Setting<'_>, client: &[String]) -> Privileges {
+    let privileges = Privileges::checked(setting.spec);
+    if !privileges.unfiltered() {
+        return privileges;
+    }
+    let asked = ["version", "--format", "{{.Server.Version}}"];
+    let words = client.iter().map(String::as_str).chain(asked);
+    let answer = setting.system.run(&Invocation::new(words).within(ANSWER));
+    let version = answer.map(|answer| answer.text().trim().to_owned()).unwrap_or_default();
+    let major = version.split('.').next().and_then(|major| major.parse::<u32>().ok());
+    if major.is_some_and(|major| major < 23) { privileges.as_before() } else { privileges }
 }
 
 /// The daemon that is spoken to.

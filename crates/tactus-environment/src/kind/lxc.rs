@@ -7,7 +7,7 @@ use tactus_model::plan;
 use tactus_model::topology::Topology;
 use tactus_system::{Invocation, System};
 
-use crate::support::{self, Cgroups, DMA_LATENCY, RtGroup, attach, cannot, container_name, groups};
+use crate::support::{self, Cgroups, DMA_LATENCY, ENGINE, Privileges, RtGroup, attach, cannot, container_name, groups};
 use crate::{Environment, Layout, OptionError, OptionKey, Running, Setting, StartError, Usable};
 
 /// See [`Environment::about`].
@@ -31,14 +31,18 @@ does, on the CPUs of its cpuset. Run as root."
     }
 
     fn options(&self) -> &'static [OptionKey] {
-        const OPTIONS: [OptionKey; 1] = [OptionKey {
-            name: "path",
-            about: "with `attach`: where LXC keeps its containers (-P of its tools); left out: LXC's own default",
-        }];
+        const OPTIONS: [OptionKey; 2] = [
+            OptionKey {
+                name: "path",
+                about: "with `attach`: where LXC keeps its containers (-P of its tools); left out: LXC's own default",
+            },
+            ENGINE,
+        ];
         &OPTIONS
     }
 
     fn check(&self, spec: &plan::Environment, _system: &dyn System) -> Result<(), OptionError> {
+        Privileges::of(spec)?;
         support::text(spec, "path", "a directory").map(drop)
     }
 
@@ -90,7 +94,7 @@ does, on the CPUs of its cpuset. Run as root."
         let (path, home) = (path.display().to_string(), setting.workspace.display().to_string());
         let words = ["lxc-execute", "-P", &home, "-n", &name, "-f", &path, "--", "/probe"];
         let mut words: Vec<String> = words.map(str::to_owned).into();
-        let mut notes = Vec::new();
+        let mut notes: Vec<_> = Privileges::checked(setting.spec).note().into_iter().collect();
         // What is left when lxc-execute is killed.
         let mounts = Cgroups::of(system);
         let left = mounts.mounts().flat_map(|mount| {
@@ -109,6 +113,8 @@ does, on the CPUs of its cpuset. Run as root."
 fn configuration(setting: &Setting<'_>, root: &Path) -> String {
     let system = setting.system;
     let (marker, id) = setting.guardian.marker();
+    let given: Vec<String> = Privileges::checked(setting.spec).capabilities().collect();
+    let given = given.iter().map(|name| format!(" {}", name.trim_start_matches("CAP_").to_lowercase()));
     let version = if Cgroups::of(system).v1("cpuset").is_some() { "cgroup" } else { "cgroup2" };
     let mut lines = vec![
         format!("lxc.rootfs.path = dir:{}", root.display()),
@@ -118,7 +124,7 @@ fn configuration(setting: &Setting<'_>, root: &Path) -> String {
         "lxc.apparmor.profile = unconfined".into(),
         "lxc.pty.max = 1".into(),
         "lxc.tty.max = 0".into(),
-        "lxc.cap.keep = sys_nice ipc_lock".into(),
+        format!("lxc.cap.keep = sys_nice ipc_lock{}", given.collect::<String>()),
         format!("lxc.{version}.cpuset.cpus = {}", setting.layout.outside()),
         format!("lxc.environment = {marker}={id}"),
     ];

@@ -10,8 +10,8 @@ use tactus_system::guardian::Promise;
 use tactus_system::{Invocation, System};
 use tactus_model::undo::Undo;
 
-use crate::support::{self, Hooks, Cgroups, DMA_LATENCY, attach, cannot, container_name, groups};
-use crate::{Environment, Layout, Running, Setting, StartError, Usable};
+use crate::support::{self, Hooks, Cgroups, DMA_LATENCY, ENGINE, Privileges, attach, cannot, container_name, groups};
+use crate::{Environment, Layout, OptionError, OptionKey, Running, Setting, StartError, Usable};
 
 /// See [`Environment::about`].
 pub struct Nspawn;
@@ -35,6 +35,15 @@ impl Environment for Nspawn {
 network, its CPUs as a cpuset where one can be had. nspawn's own --cpu-affinity is soft: what runs inside can take it \
 back; where nothing better can be had the report says so. With `attach` a container that runs: the probe enters its \
 namespaces and cgroups with its capabilities. Run as root."
+    }
+
+    fn options(&self) -> &'static [OptionKey] {
+        const OPTIONS: [OptionKey; 1] = [ENGINE];
+        &OPTIONS
+    }
+
+    fn check(&self, spec: &plan::Environment, _system: &dyn System) -> Result<(), OptionError> {
+        Privileges::of(spec).map(drop)
     }
 
     fn can_lie_inside(&self) -> bool {
@@ -107,7 +116,12 @@ namespaces and cgroups with its capabilities. Run as root."
         if system.exists(Path::new(DMA_LATENCY)) {
             words.push(format!("--bind={DMA_LATENCY}"));
         }
-        let mut notes = Vec::new();
+        let privileges = Privileges::checked(setting.spec);
+        words.extend(privileges.capabilities().map(|name| format!("--capability={name}")));
+        if privileges.unfiltered() {
+            words.push("--system-call-filter=bpf perf_event_open".into());
+        }
+        let mut notes: Vec<Note> = privileges.note().into_iter().collect();
         let systemd = system.exists(Path::new(SYSTEMD));
         let own = Own::make(setting, &name, systemd)?;
         if !systemd {

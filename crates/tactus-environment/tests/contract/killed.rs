@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
-use tactus_model::catalogue::fault::Off;
+use tactus_model::catalogue::fault::{BlockWay, Off};
 use tactus_model::message::{End, FromProbe, NoteKind, ToProbe};
 use tactus_model::undo::block::undos;
 use tactus_system::{Child, Connection, Invocation, Remote, System};
@@ -37,7 +37,7 @@ impl Second {
 
     /// Has it block CPU 1, and returns when it is prepared (`begins`: measures meanwhile).
     fn block(&mut self, begins: bool) {
-        let fault = block(Off::Interrupts, None);
+        let fault = block(Off::Interrupts, Some(BlockWay::Hwlat));
         prepare(self, with(fault, "1", job(Duration::from_secs(600)))).unwrap();
         if begins {
             self.say(&ToProbe::Go);
@@ -104,6 +104,7 @@ fn a_block_is_put_back_whoever_injected_it_is_killed() {
     the_probe_alone(&guest, &mut first);
     the_worker_alone(&guest, &mut first);
     both(&guest, &mut first);
+    another_runs_block_is_left(&guest, &mut first);
     let id = first.id().to_owned();
     first.end();
     leftovers::none_within(&id, Duration::from_secs(5)).unwrap_or_else(|left| panic!("qemu leaves {left}"));
@@ -156,7 +157,7 @@ fn the_worker_alone(guest: &Remote, first: &mut Conversation) {
 fn both(guest: &Remote, first: &mut Conversation) {
     let guardian = first.guardian().within(guest, "guest").unwrap();
     let fault = block(Off::Interrupts, None);
-    let promises: Vec<_> = undos(&fault, |path| guest.text(path))
+    let promises: Vec<_> = undos(&fault, "", |path| guest.text(path))
         .into_iter()
         .map(|how| guardian.promise(how).unwrap())
         .collect();
@@ -170,5 +171,21 @@ fn both(guest: &Remote, first: &mut Conversation) {
     assert!(guest.exists(format!("{TRACING}/instances/tactus-hwlat").as_ref()));
     // The newest first.
     promises.into_iter().rev().for_each(drop);
+    assert_undone(first);
+}
+
+/// A run whose block is refused takes its promises back: what another run's block has made is not among them.
+fn another_runs_block_is_left(guest: &Remote, first: &mut Conversation) {
+    let guardian = first.guardian().within(guest, "guest").unwrap();
+    let mut second = Second::start(guest);
+    second.block(true);
+    let fault = block(Off::Interrupts, None);
+    let undos = undos(&fault, "refused", |path| guest.text(path));
+    assert!(undos.len() >= 2, "{undos:?}");
+    undos.into_iter().for_each(|how| drop(guardian.promise(how).unwrap()));
+    assert_eq!(says(guest, "instances/tactus-hwlat/current_tracer"), "hwlat", "the other's goes on");
+    assert_eq!(says(guest, "hwlat_detector/width"), "50000");
+    second.child.kill();
+    await_workers(guest, 0);
     assert_undone(first);
 }

@@ -5,6 +5,7 @@
 
 mod altered;
 mod attach;
+mod blocked;
 mod conversation;
 mod docker;
 mod domains;

@@ -54,12 +54,27 @@ impl Shared {
 pub struct Tracer {
     /// Its name.
     pub name: &'static str,
-    /// The instance of tracefs that it runs in, below the root.
-    pub instance: &'static str,
+    /// How the instance of tracefs is called that it runs in, below the root; the run's id follows.
+    instance: &'static str,
     /// What its threads are called before the number of their CPU.
     pub threads: &'static str,
     /// For how long it blocks, which must never be above the second: how often.
     pub times: [Shared; 2],
+}
+
+impl Tracer {
+    /// The instance of tracefs that a run has it in, below the root: no other run's, so that what is taken back
+    /// is what this one made. A run without an id is a guest's only one.
+    #[must_use]
+    pub fn instance(&self, run: &str) -> String {
+        if run.is_empty() { self.instance.to_owned() } else { [self.instance, "-", run].concat() }
+    }
+
+    /// Whether a directory among the instances is one that a block has made, whichever run's.
+    #[must_use]
+    pub fn is_ours(&self, name: &str) -> bool {
+        self.instance.strip_prefix("instances/").is_some_and(|own| name.starts_with(own))
+    }
 }
 
 /// Looks for what firmware takes from a CPU.
@@ -89,41 +104,68 @@ pub fn mode(modes: &str) -> Option<&str> {
     modes.split(['[', ']']).nth(1)
 }
 
-/// How a fault is taken back, in the order in which it is promised: the last is taken back first. `read`
-/// is what a file of that kernel says.
+/// How a run takes a fault back, in the order in which it is promised: the last is taken back first. `read`
+/// is what a file of that kernel says. What is not there at that time was not made, and nothing is then
+/// written: by a BPF program nothing is changed, and another run's block is none of ours.
 #[must_use]
-pub fn undos(fault: &Fault, read: impl Fn(&str) -> Option<String>) -> Vec<Undo> {
+pub fn undos(fault: &Fault, run: &str, read: impl Fn(&str) -> Option<String>) -> Vec<Undo> {
     let Fault::Block(block) = fault else { return Vec::new() };
+    let by = |way| block.way.is_none_or(|only| only == way);
     let mut undos = Vec::new();
-    let by_module = block.way.is_none_or(|way| way == BlockWay::PreemptirqDelay);
-    if by_module && read(&[PARAMETERS, "delay"].concat()).is_none() {
-        undos.push(unload());
+    let loaded = [PARAMETERS, "delay"].concat();
+    if by(BlockWay::PreemptirqDelay) && read(&loaded).is_none() {
+        undos.push(Undo::Where { there: loaded.into(), then: vec![unload()] });
     }
     let Some(root) = ROOTS.into_iter().find(|root| read(&[root, "/available_tracers"].concat()).is_some())
     else {
         return undos;
     };
-    let path = |file: &str| Path::new(root).join(file);
     let text = |file: Shared| Some(read(&[root, "/", file.path()].concat())?.trim().to_owned());
-    let write = |file: Shared, value: String| Undo::Write { path: path(file.path()), value };
-    for [inner, outer] in [HWLAT.times, OSNOISE.times] {
-        if let (Some(was_inner), Some(was_outer)) = (text(inner), text(outer)) {
-            undos.extend([write(inner, was_inner), write(outer, was_outer), write(inner, "1".into())]);
+    for (way, tracer, values) in
+        [(BlockWay::Hwlat, HWLAT, hwlat(&text)), (BlockWay::Osnoise, OSNOISE, osnoise(&text))]
+    {
+        if by(way) {
+            let instance = Path::new(root).join(tracer.instance(run));
+            let current = instance.join("current_tracer");
+            // What it shows goes last: whoever begins again finds what is left.
+            let mut then = vec![Undo::Write { path: current.clone(), value: "nop".into() }];
+            let values = values.into_iter().chain(times(tracer.times, &text));
+            then.extend(
+                values.map(|(file, value)| Undo::Write { path: Path::new(root).join(file.path()), value }),
+            );
+            then.push(Undo::RemoveEmpty(instance));
+            undos.push(Undo::Where { there: current, then });
         }
     }
+    undos
+}
+
+/// Former values, in the order in which they are written.
+type Values = Vec<(Shared, String)>;
+
+fn hwlat(text: &impl Fn(Shared) -> Option<String>) -> Values {
+    let modes = text(Shared::MODE).unwrap_or_default();
+    mode(&modes).map(|mode| (Shared::MODE, mode.to_owned())).into_iter().collect()
+}
+
+fn osnoise(text: &impl Fn(Shared) -> Option<String>) -> Values {
     let [stop, stop_total] = Shared::STOPS;
-    let values = [Shared::CPUS, stop, stop_total].into_iter();
-    undos.extend(values.filter_map(|file| Some(write(file, text(file)?))));
     let options = text(Shared::OPTIONS).unwrap_or_default();
     let ours = [IRQ_DISABLE, PREEMPT_DISABLE, WORKLOAD];
     let is_ours = |word: &&str| ours.contains(&word.strip_prefix("NO_").unwrap_or(word));
-    let options = options.split_whitespace().filter(is_ours);
-    undos.extend(options.map(|word| write(Shared::OPTIONS, word.to_owned())));
-    if let Some(mode) = mode(&text(Shared::MODE).unwrap_or_default()) {
-        undos.push(write(Shared::MODE, mode.to_owned()));
+    let options = options.split_whitespace().filter(is_ours).map(|word| (Shared::OPTIONS, word.to_owned()));
+    let plain = [Shared::CPUS, stop, stop_total].into_iter();
+    options.chain(plain.filter_map(|file| Some((file, text(file)?)))).collect()
+}
+
+/// How long and how often, of which the first must never be above the second.
+fn times([inner, outer]: [Shared; 2], text: &impl Fn(Shared) -> Option<String>) -> Values {
+    match (text(inner), text(outer)) {
+        (Some(was_inner), Some(was_outer)) => {
+            vec![(inner, "1".to_owned()), (outer, was_outer), (inner, was_inner)]
+        }
+        _ => Vec::new(),
     }
-    undos.extend([HWLAT, OSNOISE].map(|tracer| Undo::RemoveEmpty(path(tracer.instance))));
-    undos
 }
 
 #[cfg(test)]
@@ -139,57 +181,100 @@ mod tests {
         Fault::Block(Block { length, every, emulated: None, off: None, way })
     }
 
-    /// In the order in which they are taken back.
-    fn words(fault: &Fault, files: &[(&str, &str)]) -> Vec<String> {
+    const RUN: &str = "r7";
+
+    /// What is taken back, and what must be there for it.
+    fn words(fault: &Fault, files: &[(&str, &str)]) -> Vec<(String, Vec<String>)> {
         let files: BTreeMap<String, &str> =
             files.iter().map(|(file, text)| (format!("/sys/kernel/tracing/{file}"), *text)).collect();
-        let undos = undos(fault, |path| files.get(path).map(|text| (*text).to_owned()));
-        undos.iter().rev().map(|undo| undo.to_string().replace("/sys/kernel/tracing/", "")).collect()
+        let undos = undos(fault, RUN, |path| files.get(path).map(|text| (*text).to_owned()));
+        let short = |words: String| words.replace("/sys/kernel/tracing/", "");
+        let parts = |undo: Undo| match undo {
+            Undo::Where { there, then } => (
+                short(there.display().to_string()),
+                then.into_iter().map(|undo| short(undo.to_string())).collect(),
+            ),
+            other => panic!("{other} whatever is there"),
+        };
+        undos.into_iter().map(parts).collect()
+    }
+
+    const FILES: [(&str, &str); 6] = [
+        ("available_tracers", "hwlat osnoise nop\n"),
+        ("hwlat_detector/mode", "none [round-robin] per-cpu\n"),
+        ("hwlat_detector/width", "500000\n"),
+        ("hwlat_detector/window", "1000000\n"),
+        ("osnoise/options", "DEFAULTS OSNOISE_WORKLOAD NO_OSNOISE_IRQ_DISABLE\n"),
+        ("osnoise/cpus", "0-7\n"),
+    ];
+
+    #[test]
+    fn what_a_tracer_changes_is_written_back_before_the_runs_own_instance_goes() {
+        let [_, (hwlat, of_hwlat), (osnoise, of_osnoise)] = &words(&block(None), &FILES)[..] else {
+            panic!()
+        };
+        assert_eq!(hwlat, "instances/tactus-hwlat-r7/current_tracer");
+        assert_eq!(osnoise, "instances/tactus-osnoise-r7/current_tracer");
+        assert_eq!(
+            *of_hwlat,
+            [
+                "writing `nop` back to instances/tactus-hwlat-r7/current_tracer",
+                "writing `round-robin` back to hwlat_detector/mode",
+                "writing `1` back to hwlat_detector/width",
+                "writing `1000000` back to hwlat_detector/window",
+                "writing `500000` back to hwlat_detector/width",
+                "removing the empty directory instances/tactus-hwlat-r7",
+            ]
+        );
+        assert_eq!(
+            *of_osnoise,
+            [
+                "writing `nop` back to instances/tactus-osnoise-r7/current_tracer",
+                "writing `OSNOISE_WORKLOAD` back to osnoise/options",
+                "writing `NO_OSNOISE_IRQ_DISABLE` back to osnoise/options",
+                "writing `0-7` back to osnoise/cpus",
+                "removing the empty directory instances/tactus-osnoise-r7",
+            ]
+        );
     }
 
     #[test]
-    fn what_a_tracer_changes_is_written_back_after_its_instance_is_gone() {
-        let files = [
-            ("available_tracers", "hwlat osnoise nop\n"),
-            ("hwlat_detector/mode", "none [round-robin] per-cpu\n"),
-            ("hwlat_detector/width", "500000\n"),
-            ("hwlat_detector/window", "1000000\n"),
-            ("osnoise/options", "DEFAULTS OSNOISE_WORKLOAD NO_OSNOISE_IRQ_DISABLE\n"),
-            ("osnoise/cpus", "0-7\n"),
-        ];
-        let expected = [
-            "removing the empty directory instances/tactus-osnoise",
-            "removing the empty directory instances/tactus-hwlat",
-            "writing `round-robin` back to hwlat_detector/mode",
-            "writing `NO_OSNOISE_IRQ_DISABLE` back to osnoise/options",
-            "writing `OSNOISE_WORKLOAD` back to osnoise/options",
-            "writing `0-7` back to osnoise/cpus",
-            "writing `1` back to hwlat_detector/width",
-            "writing `1000000` back to hwlat_detector/window",
-            "writing `500000` back to hwlat_detector/width",
-        ];
-        assert_eq!(words(&block(Some(BlockWay::Hwlat)), &files), expected);
-    }
-
-    #[test]
-    fn a_kernel_without_tracers_has_only_its_module_to_unload() {
-        assert_eq!(words(&block(None), &[]), ["running `modprobe -r preemptirq_delay_test`"]);
-        assert!(words(&block(Some(BlockWay::Osnoise)), &[]).is_empty());
-        assert!(words(&Fault::Hog(Hog { length: Nanos(1), every: Nanos(9) }), &[]).is_empty());
+    fn only_what_the_plan_lets_block_is_taken_back() {
+        let there =
+            |way| words(&block(Some(way)), &FILES).into_iter().map(|(there, _)| there).collect::<Vec<_>>();
+        assert_eq!(there(BlockWay::Bpf), [""; 0], "it changes nothing");
+        assert_eq!(there(BlockWay::Blocksys), [""; 0]);
+        assert_eq!(there(BlockWay::Hwlat), ["instances/tactus-hwlat-r7/current_tracer"]);
+        assert_eq!(there(BlockWay::PreemptirqDelay), [[PARAMETERS, "delay"].concat()]);
+        assert!(words(&Fault::Hog(Hog { length: Nanos(1), every: Nanos(9) }), &FILES).is_empty());
     }
 
     #[test]
     fn a_module_that_somebody_else_has_loaded_is_left() {
         let loaded = [PARAMETERS, "delay"].concat();
-        assert!(undos(&block(None), |path| (path == loaded).then(String::new)).is_empty());
+        assert!(undos(&block(None), RUN, |path| (path == loaded).then(String::new)).is_empty());
+    }
+
+    #[test]
+    fn an_instance_is_known_as_a_blocks_whichever_runs_it_is() {
+        assert_eq!(HWLAT.instance(""), "instances/tactus-hwlat");
+        assert!(
+            HWLAT.is_ours("tactus-hwlat")
+                && HWLAT.is_ours("tactus-hwlat-r8")
+                && !HWLAT.is_ours("tactus-osnoise")
+        );
     }
 
     #[test]
     fn every_file_that_all_instances_share_is_written_back() {
-        let undos = undos(&block(None), |path| {
+        let undos = undos(&block(None), RUN, |path| {
             let is_module = path.starts_with(PARAMETERS);
             (!is_module).then(|| format!("[1] {IRQ_DISABLE}"))
         });
+        let written: Vec<&Undo> = undos
+            .iter()
+            .flat_map(|undo| if let Undo::Where { then, .. } = undo { &then[..] } else { &[] })
+            .collect();
         let [stop, stop_total] = Shared::STOPS;
         for file in [
             Shared::MODE,
@@ -203,8 +288,8 @@ mod tests {
             Shared::OPTIONS,
         ] {
             let is_written =
-                |how: &Undo| matches!(how, Undo::Write { path, .. } if path.ends_with(file.path()));
-            assert!(undos.iter().any(is_written), "{file:?}");
+                |how: &&Undo| matches!(how, Undo::Write { path, .. } if path.ends_with(file.path()));
+            assert!(written.iter().any(is_written), "{file:?}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! How each kind of change is taken back: what is tried, how often, and what counts as done.
 
 use std::io::{self, ErrorKind};
-use std::path::Component;
+use std::path::{Component, Path};
 use std::time::Duration;
 
 use super::Undo;
@@ -24,6 +24,7 @@ pub fn undo(how: &Undo, actions: &impl Actions) -> io::Result<()> {
         Undo::KillMarked(marker) => kill_marked(marker, actions),
         // A program that is not there (any more) has nothing to undo.
         Undo::Run(words) => gone(actions.run(words, COMMAND)),
+        Undo::Where { there, then } => all(there, then, actions, |how| undo(how, actions)),
         _ => {
             let mut tries = 1;
             loop {
@@ -43,6 +44,9 @@ pub fn undo(how: &Undo, actions: &impl Actions) -> io::Result<()> {
 /// # Errors
 /// Those of the file system; `InvalidInput` for what is not done so.
 pub fn attempt(how: &Undo, actions: &impl Actions) -> io::Result<()> {
+    if let Undo::Where { there, then } = how {
+        return all(there, then, actions, |how| attempt(how, actions));
+    }
     let (Undo::Remove(path) | Undo::RemoveEmpty(path) | Undo::Unmount(path) | Undo::Write { path, .. }) = how
     else {
         return Err(ErrorKind::InvalidInput.into());
@@ -57,6 +61,19 @@ pub fn attempt(how: &Undo, actions: &impl Actions) -> io::Result<()> {
         Undo::Write { path, value } => actions.write(path, value.as_bytes()),
         _ => no_mount(actions.unmount(path)),
     })
+}
+
+/// Takes all of this back where a file is there, as far as it goes; the first error is said.
+fn all(
+    there: &Path,
+    then: &[Undo],
+    actions: &impl Actions,
+    take_back: impl Fn(&Undo) -> io::Result<()>,
+) -> io::Result<()> {
+    if actions.read(there).is_err() {
+        return Ok(());
+    }
+    then.iter().map(take_back).fold(Ok(()), io::Result::and)
 }
 
 /// What no further try would mend.

@@ -47,6 +47,13 @@ pub enum Undo {
         /// What it said.
         value: String,
     },
+    /// All of this in this order, where a file is there that this run alone makes; else nothing was changed.
+    Where {
+        /// The file.
+        there: PathBuf,
+        /// What is then taken back.
+        then: Vec<Undo>,
+    },
 }
 
 /// Says what is done when it is taken back: `removing /x`.
@@ -59,6 +66,7 @@ impl fmt::Display for Undo {
             Self::RemoveEmpty(path) => write!(f, "removing the empty directory {}", path.display()),
             Self::Unmount(path) => write!(f, "detaching the mount {}", path.display()),
             Self::Write { path, value } => write!(f, "writing `{}` back to {}", value.trim(), path.display()),
+            Self::Where { there, .. } => write!(f, "taking back what {} shows", there.display()),
         }
     }
 }

@@ -100,8 +100,9 @@ impl ScenarioRun<'_> {
             }
             None => (context.guardian, context.system),
         };
-        for how in faults.into_iter().chain(proving).flat_map(|fault| undos(fault, |path| system.text(path)))
-        {
+        let run = guardian.id();
+        let undos = |fault: &Fault| undos(fault, run, |path: &str| system.text(path));
+        for how in faults.into_iter().chain(proving).flat_map(undos) {
             self.promises.push(guardian.promise(how).map_err(failed)?);
         }
         Ok(())

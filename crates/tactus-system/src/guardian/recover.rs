@@ -71,6 +71,7 @@ fn nothing_to_do(how: &Undo, system: &dyn System) -> bool {
         Undo::Write { path, value } => {
             system.text(&path.to_string_lossy()).is_some_and(|now| now.trim() == value.trim())
         }
+        Undo::Where { there, .. } => !system.exists(there),
         Undo::Run(_) => false,
     }
 }

@@ -6,10 +6,12 @@ use crate::wire::row::choice;
 
 word! {
     /// The kernel keeps interrupts off for `length`, every `every`, on exactly the CPUs asked for. It is
-    /// carried out by the first of these that the kernel has: OSADL's /dev/blocksys, the hwlat tracer, the
-    /// osnoise tracer with OSNOISE_IRQ_DISABLE (or OSNOISE_PREEMPT_DISABLE), the module
-    /// preemptirq_delay_test; the result says by which. What was changed is put back at every end. A kernel
-    /// that has none of them refuses it.
+    /// carried out by the first of these that is to be had: a BPF program in the interrupt of each CPU's clock
+    /// of performance events (Linux 5.17, CAP_BPF and CAP_PERFMON), OSADL's /dev/blocksys, the hwlat tracer, the
+    /// osnoise tracer with OSNOISE_IRQ_DISABLE (or OSNOISE_PREEMPT_DISABLE), the module preemptirq_delay_test;
+    /// the result says by which. The program changes nothing of the kernel and records when each block began and
+    /// how long it really was; what the others change is put back at every end. Where none can be had it is
+    /// refused, with the reason of each.
     pub struct Block = Fault "block": "interrupts or preemption off for a known time" {
         /// How long each block is. Beyond a second the kernel's own watchdogs wake up.
         pub length: Nanos, 1_000..=1_000_000_000;
@@ -20,7 +22,7 @@ word! {
         pub emulated: Option<Nanos>, 1_000..=1_000_000_000;
         /// What is off.
         pub off: Option<Off> = Off::Interrupts;
-        /// By which part of the kernel. Left out: the first that it has.
+        /// By what. Left out: the first that is to be had.
         pub way: Option<BlockWay>;
     }
 }
@@ -38,6 +40,9 @@ choice! {
 choice! {
     /// What carries a block out.
     pub enum BlockWay {
+        /// A BPF program: interrupts are off while it runs, for as long as it is told to. It needs no module
+        /// and no tracer.
+        Bpf = "bpf",
         /// OSADL's module, by its device /dev/blocksys.
         Blocksys = "blocksys",
         /// The kernel's hwlat tracer: interrupts are off for `width` of every `window`.

@@ -1,7 +1,8 @@
 //! `block`: interrupts or preemption are off for a known time. Only the kernel can do that: the first
-//! of its ways that this one has is used, or the one that the plan names.
+//! of its ways that is to be had is used, or the one that the plan names.
 
 mod blocksys;
+mod bpf;
 mod delay;
 mod tracer;
 
@@ -38,11 +39,13 @@ struct No {
     why: String,
     /// It could be gone later: somebody else goes it now.
     busy: bool,
+    /// What would help.
+    hint: Option<&'static str>,
 }
 
 impl From<String> for No {
     fn from(why: String) -> Self {
-        Self { why, busy: false }
+        Self { why, busy: false, hint: None }
     }
 }
 
@@ -50,7 +53,7 @@ impl From<String> for No {
 /// formatted.
 #[cold]
 fn no<T>(busy: bool, why: &[&str]) -> Result<T, No> {
-    Err(No { why: why.concat(), busy })
+    Err(No { why: why.concat(), busy, hint: None })
 }
 
 /// What went wrong with a file.
@@ -97,26 +100,32 @@ pub fn put_back(changed: &[Undo]) -> u8 {
 }
 
 fn refusal(no: &No) -> Refusal {
-    let hint = if no.busy {
+    let hint = if let Some(hint) = no.hint {
+        hint
+    } else if no.busy {
         "end it, or remove what a killed one left: rmdir /sys/kernel/tracing/instances/tactus-*"
     } else {
-        "use a kernel with CONFIG_HWLAT_TRACER or CONFIG_OSNOISE_TRACER (Debian: linux-image-rt-amd64), as root; a \
-container needs CAP_SYS_ADMIN besides"
+        "use Linux 5.17 or newer with CONFIG_BPF_EVENTS, or a kernel with CONFIG_HWLAT_TRACER or CONFIG_OSNOISE_TRACER \
+(Debian: linux-image-rt-amd64), as root"
     };
     refused(format!("block: {}", no.why), hint)
 }
 
+/// What carries a block out, in the order in which it is tried: what leaves no trace and says what it did
+/// comes first, what changes settings that all share comes last.
+type Prepare = fn(&Wanted<'_>) -> Result<Disturbance, No>;
+const ENGINES: [(BlockWay, Prepare); 5] = [
+    (BlockWay::Bpf, bpf::prepare),
+    (BlockWay::Blocksys, blocksys::prepare),
+    (BlockWay::Hwlat, tracer::hwlat),
+    (BlockWay::Osnoise, tracer::osnoise),
+    (BlockWay::PreemptirqDelay, delay::prepare),
+];
+
 fn by_some_way(wanted: &Wanted<'_>, block: &Block) -> Result<Disturbance, No> {
-    let ways = [BlockWay::Blocksys, BlockWay::Hwlat, BlockWay::Osnoise, BlockWay::PreemptirqDelay];
-    let mut all = No { why: String::new(), busy: false };
-    for way in ways.into_iter().filter(|way| block.way.is_none_or(|only| only == *way)) {
-        let result = match way {
-            BlockWay::Blocksys => blocksys::prepare(wanted),
-            BlockWay::Hwlat => tracer::hwlat(wanted),
-            BlockWay::Osnoise => tracer::osnoise(wanted),
-            BlockWay::PreemptirqDelay => delay::prepare(wanted),
-        };
-        match result {
+    let mut all = No { why: String::new(), busy: false, hint: None };
+    for (_, prepare) in ENGINES.into_iter().filter(|(way, _)| block.way.is_none_or(|only| only == *way)) {
+        match prepare(wanted) {
             Ok(disturbance) => return Ok(disturbance),
             Err(no) => {
                 if !all.why.is_empty() {
@@ -124,6 +133,7 @@ fn by_some_way(wanted: &Wanted<'_>, block: &Block) -> Result<Disturbance, No> {
                 }
                 all.why.push_str(&no.why);
                 all.busy |= no.busy;
+                all.hint = all.hint.or(no.hint);
             }
         }
     }

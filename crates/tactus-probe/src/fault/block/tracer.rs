@@ -13,7 +13,7 @@ use std::io::ErrorKind;
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use tactus_model::CpuSet;
 use tactus_model::catalogue::fault::Off;
-use tactus_model::undo::Undo;
+use tactus_model::undo::{MARKER, Undo};
 use tactus_model::undo::block::{
     self, HWLAT, IRQ_DISABLE, OSNOISE, PREEMPT_DISABLE, ROOTS, Shared, WORKLOAD,
 };
@@ -29,7 +29,9 @@ const ROOT: &str = ROOTS[0];
 /// A tracer and what it changed.
 struct Tracer {
     which: &'static block::Tracer,
-    /// Its instance is there.
+    /// Its instance, below [`ROOT`].
+    instance: String,
+    /// It is there.
     claimed: bool,
     cpus: CpuSet,
     above: u32,
@@ -121,26 +123,40 @@ impl Tracer {
         if !has(&tracers, name) {
             return no(false, &["this kernel has no ", name, " tracer (it has ", &tracers, ")"]);
         }
-        let mut places = vec![String::new()];
-        for entry in fs::read_dir(at("instances")).into_iter().flatten().flatten() {
-            places.push(["instances/", &entry.file_name().to_string_lossy(), "/"].concat());
+        // Made before the others are looked at: of two runs that begin at once at least one finds the other.
+        let run = std::env::var(MARKER).unwrap_or_default();
+        let own = which.instance(&run);
+        let path = at(&own);
+        if let Err(error) = fs::create_dir(&path) {
+            return no(error.kind() == ErrorKind::AlreadyExists, &[&wrong(&path, &error)]);
         }
-        for place in places {
-            let current = read(&[&*place, "current_tracer"].concat()).unwrap_or_default();
-            // hwlat and osnoise get along with each other; timerlat shares its settings with osnoise.
-            if current == name || name == "osnoise" && current == "timerlat" {
-                return no(true, &["the ", &current, " tracer is in use in ", &at(&place)]);
-            }
-        }
-        let instance = at(which.instance);
-        if let Err(error) = fs::create_dir(&instance) {
-            return no(error.kind() == ErrorKind::AlreadyExists, &[&wrong(&instance, &error)]);
-        }
-        promise(&Undo::RemoveEmpty(instance.into()));
+        promise(&Undo::RemoveEmpty(path.into()));
         let (cpus, above) = (wanted.cpus.clone(), wanted.above);
-        let tracer = Self { which, claimed: true, cpus, above, former: Vec::new() };
+        let tracer = Self { which, instance: own, claimed: true, cpus, above, former: Vec::new() };
+        tracer.alone()?;
         tracer.own("tracing_on", "0")?;
         Ok(tracer)
+    }
+
+    /// Whether nobody else runs it, or is about to.
+    fn alone(&self) -> Result<(), No> {
+        let mut places = vec![(String::new(), false)];
+        for entry in fs::read_dir(at("instances")).into_iter().flatten().flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let place = ["instances/", &name].concat();
+            if place != self.instance {
+                places.push(([&place, "/"].concat(), self.which.is_ours(&name)));
+            }
+        }
+        for (place, blocks) in places {
+            let current = read(&[&*place, "current_tracer"].concat()).unwrap_or_default();
+            // hwlat and osnoise get along with each other; timerlat shares its settings with osnoise.
+            let name = self.which.name;
+            if blocks || current == name || name == "osnoise" && current == "timerlat" {
+                return no(true, &["the ", name, " tracer is in use in ", &at(&place)]);
+            }
+        }
+        Ok(())
     }
 
     fn ready(self) -> Result<Disturbance, No> {
@@ -155,7 +171,7 @@ impl Tracer {
 
     /// A file of the instance.
     fn path(&self, file: &str) -> String {
-        [self.which.instance, "/", file].concat()
+        [&*self.instance, "/", file].concat()
     }
 
     /// Writes a file of the instance.
@@ -241,17 +257,17 @@ impl Held for Tracer {
         if !std::mem::take(&mut self.claimed) {
             return Ok(Count::default());
         }
-        // Its threads end here.
         let stopped = self.own("tracing_on", "0");
         // hwlat only writes down what it found, and counts nothing.
         let count = if self.which.name == OSNOISE.name { self.samples() } else { None };
-        let path = at(self.which.instance);
-        let removed = fs::remove_dir(&path).map_err(|error| wrong(&path, &error));
-        let mut result = stopped.and(removed);
+        // Its threads end here. The instance goes last: as long as it is there, others know what is left.
+        let mut result = stopped.and(self.own("current_tracer", "nop"));
         while let Some((file, former)) = self.former.pop() {
             result = result.and(write(file.path(), &former));
         }
-        result.map(|()| count.unwrap_or_default())
+        let path = at(&self.instance);
+        let removed = fs::remove_dir(&path).map_err(|error| wrong(&path, &error));
+        result.and(removed).map(|()| count.unwrap_or_default())
     }
 }
 

@@ -1,0 +1,121 @@
+//! A block by a BPF program at the clock of performance events of each CPU: a timer of the kernel that goes
+//! off in hard interrupt context, with interrupts off, on PREEMPT_RT too. The program stays there until the
+//! length is over, and writes down when each block began and how long it was.
+//!
+//! No module, no tracer and no setting of the kernel is touched. Program, memory and clock live as long as
+//! their descriptors, which this process alone has: whatever ends it ends the block.
+
+mod program;
+mod record;
+mod why;
+
+use std::io::{Error, ErrorKind};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::time::Duration;
+
+use tactus_model::catalogue::fault::Off;
+
+use self::program::{Program, TYPES, program};
+use self::record::{Record, WORDS};
+use self::why::{Place, Step, reason};
+use super::{No, Wanted, no};
+use crate::fault::{Count, Disturbance, Held};
+use crate::sys;
+use crate::sys::bpf;
+
+/// How often the trial interrupts, in ns, and how long it may take until it has on every CPU.
+const TRIAL_EVERY: u64 = 5_000_000;
+const TRIAL: Duration = Duration::from_secs(2);
+const LOOK: Duration = Duration::from_millis(2);
+/// What the verifier says of a program, at most, in bytes.
+const SAID: usize = 64 * 1_024;
+
+const HINT: &str = "run it as root; a container needs two capabilities more, which its table in the plan gives it: \
+engine = { capabilities = [\"BPF\", \"PERFMON\"] }";
+
+/// The block of one CPU.
+struct OnCpu {
+    cpu: u32,
+    program: OwnedFd,
+    record: Record,
+}
+
+/// The clocks, with which their programs end, and what these have recorded.
+struct Clocks {
+    clocks: Vec<OwnedFd>,
+    records: Vec<Record>,
+}
+
+pub(super) fn prepare(wanted: &Wanted<'_>) -> Result<Disturbance, No> {
+    if wanted.off == Off::Preemption {
+        return no(false, &["a BPF program keeps interrupts off, not preemption alone"]);
+    }
+    let failed = |step, error: Error, said: &str| {
+        let hint = (error.kind() == ErrorKind::PermissionDenied).then_some(HINT);
+        No { why: reason(step, &error, said, &Place::here()), busy: false, hint }
+    };
+    let mut blocks = Vec::new();
+    for cpu in wanted.cpus.iter() {
+        let (memory, words) = bpf::memory(WORDS).map_err(|error| failed(Step::Memory, error, ""))?;
+        let types = bpf::types(&TYPES).map_err(|error| failed(Step::Types, error, ""))?;
+        let Program { instructions, functions } = program(memory.as_raw_fd());
+        let load = |said: &mut [u8]| bpf::program(&instructions, &types, &functions, said);
+        let program = load(&mut []).map_err(|error| {
+            // Again, for the reason: the verifier says it only to those who ask.
+            let mut said = vec![0; SAID];
+            let _ = load(&mut said);
+            failed(Step::Program, error, said.split(|byte| *byte == 0).next().map_or("", utf8))
+        })?;
+        blocks.push(OnCpu { cpu, program, record: Record::new(words) });
+    }
+    let clocks = |every| -> Result<Vec<OwnedFd>, No> {
+        let on = |block: &OnCpu| {
+            let clock = bpf::cpu_clock(block.cpu, every).map_err(|error| failed(Step::Clock, error, ""))?;
+            bpf::run_at(&clock, &block.program).map_err(|error| failed(Step::Attach, error, ""))?;
+            Ok(clock)
+        };
+        blocks.iter().map(on).collect()
+    };
+    // That it was attached does not say that it runs: under a filter of system calls it was seen not to.
+    let trial = clocks(TRIAL_EVERY)?;
+    begin(&trial)?;
+    let until = sys::now() + u64::try_from(TRIAL.as_nanos()).unwrap_or_default();
+    while let Some(cpu) = blocks.iter().find(|block| block.record.count() == 0).map(|block| block.cpu) {
+        if sys::now() > until {
+            return no(false, &["a BPF program was taken, but never ran on CPU ", &cpu.to_string()]);
+        }
+        std::thread::sleep(LOOK);
+    }
+    drop(trial);
+    let clocks = clocks(wanted.every)?;
+    let records: Vec<Record> = blocks.iter().map(|block| block.record).collect();
+    records.iter().for_each(|record| record.begin(wanted.length));
+    Ok(Disturbance {
+        way: "BPF program".to_owned(),
+        works: Vec::new(),
+        longest: &[],
+        held: Some(Box::new(Clocks { clocks, records })),
+    })
+}
+
+fn begin(clocks: &[OwnedFd]) -> Result<(), String> {
+    let begun = clocks.iter().try_for_each(bpf::enable);
+    begun.map_err(|error| ["a clock of performance events does not begin: ", &error.to_string()].concat())
+}
+
+fn utf8(said: &[u8]) -> &str {
+    std::str::from_utf8(said).unwrap_or_default()
+}
+
+impl Held for Clocks {
+    fn begin(&mut self) -> Result<(), String> {
+        begin(&self.clocks)
+    }
+
+    fn end(&mut self) -> Result<Count, String> {
+        // A clock that is closed has ended on its CPU, and so has its last block.
+        self.clocks.clear();
+        let times = self.records.iter().map(|record| record.count()).sum();
+        Ok(Count { times: Some(times), longest_ns: self.records.iter().filter_map(|record| record.longest()).max() })
+    }
+}

@@ -1,0 +1,207 @@
+//! BPF programs, and the clock of performance events that they run at.
+#![expect(unsafe_code, reason = "system calls that no safe crate offers")]
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::sync::atomic::AtomicU64;
+
+use super::Request;
+
+/// What interrupts a CPU every `period` ns, from [`enable`] on, whatever runs there: the kernel's own
+/// clock of performance events, which is a timer in hard interrupt context.
+///
+/// # Errors
+/// EACCES or EPERM without CAP_PERFMON.
+pub fn cpu_clock(cpu: u32, period: u64) -> io::Result<OwnedFd> {
+    /// `struct perf_event_attr`, first version (linux/perf_event.h).
+    #[repr(C)]
+    struct Attr {
+        kind: u32,
+        size: u32,
+        config: u64,
+        sample_period: u64,
+        unused: [u64; 2],
+        flags: u64,
+        rest: [u64; 2],
+    }
+    const SIZE: u32 = 64;
+    const _: () = assert!(size_of::<Attr>() == SIZE as usize);
+    /// PERF_TYPE_SOFTWARE and PERF_COUNT_SW_CPU_CLOCK.
+    const SOFTWARE: u32 = 1;
+    const CPU_CLOCK: u64 = 0;
+    const DISABLED: u64 = 1;
+    const CLOSE_ON_EXEC: u64 = 8;
+    let attr = Attr {
+        kind: SOFTWARE,
+        size: SIZE,
+        config: CPU_CLOCK,
+        sample_period: period,
+        unused: [0; 2],
+        flags: DISABLED,
+        rest: [0; 2],
+    };
+    // SAFETY: the kernel reads `attr`, a live struct of the size that it names.
+    descriptor(unsafe {
+        libc::syscall(libc::SYS_perf_event_open, &raw const attr, -1, cpu, -1, CLOSE_ON_EXEC)
+    })
+}
+
+/// Lets a clock begin.
+///
+/// # Errors
+/// Those of the kernel.
+pub fn enable(clock: &OwnedFd) -> io::Result<()> {
+    /// PERF_EVENT_IOC_ENABLE.
+    const ENABLE: Request = 0x2400;
+    // SAFETY: a request without memory.
+    let result = unsafe { libc::ioctl(clock.as_raw_fd(), ENABLE, 0) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Has each interrupt of a clock run a program.
+///
+/// # Errors
+/// Those of the kernel.
+pub fn run_at(clock: &OwnedFd, program: &OwnedFd) -> io::Result<()> {
+    /// PERF_EVENT_IOC_SET_BPF.
+    const SET_BPF: Request = 0x4004_2408;
+    // SAFETY: the request takes a descriptor and no memory.
+    let result = unsafe { libc::ioctl(clock.as_raw_fd(), SET_BPF, program.as_raw_fd()) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// What a system call has returned that makes a descriptor.
+fn descriptor(result: libc::c_long) -> io::Result<OwnedFd> {
+    match i32::try_from(result) {
+        // SAFETY: one that is not negative is new, and nobody else has it.
+        Ok(fd @ 0..) => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// bpf(2) with a command that makes a descriptor.
+///
+/// # Safety
+/// What the attributes point at must be live and as long as they say, and what they let the kernel write be
+/// nobody else's.
+unsafe fn bpf<T>(command: u32, attributes: &T) -> io::Result<OwnedFd> {
+    // SAFETY: the attributes are live and of the size that is named; the rest is the caller's.
+    descriptor(unsafe {
+        libc::syscall(libc::SYS_bpf, command, std::ptr::from_ref(attributes), size_of::<T>())
+    })
+}
+
+fn address<T>(of: &[T]) -> u64 {
+    of.as_ptr().expose_provenance() as u64
+}
+
+fn length(length: usize) -> io::Result<u32> {
+    u32::try_from(length).map_err(|_| io::ErrorKind::InvalidInput.into())
+}
+
+/// So many words that programs share with this process, and the map that they are the one value of. The memory
+/// lives as long as the process.
+///
+/// # Errors
+/// EPERM without CAP_BPF; those of mmap(2).
+pub fn memory(words: usize) -> io::Result<(OwnedFd, &'static [AtomicU64])> {
+    use rustix::mm::{MapFlags, ProtFlags};
+    /// The first attributes of BPF_MAP_CREATE (0).
+    #[repr(C)]
+    struct Map {
+        kind: u32,
+        key: u32,
+        value: u32,
+        entries: u32,
+        flags: u32,
+    }
+    const ARRAY: u32 = 2;
+    const MMAPABLE: u32 = 1 << 10;
+    let bytes = words * size_of::<AtomicU64>();
+    let attributes = Map { kind: ARRAY, key: 4, value: length(bytes)?, entries: 1, flags: MMAPABLE };
+    // SAFETY: the attributes point at nothing.
+    let map = unsafe { bpf(0, &attributes)? };
+    let (rights, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
+    // SAFETY: a new mapping touches no other memory. It is as long as the map's value (up to the end of a
+    // page), zero, which is a valid word, aligned to a page and never unmapped; the kernel writes words.
+    unsafe {
+        let memory = rustix::mm::mmap(std::ptr::null_mut(), bytes, rights, flags, &map, 0)?;
+        Ok((map, std::slice::from_raw_parts(memory.cast::<AtomicU64>(), words)))
+    }
+}
+
+/// Gives the kernel the types of a program (Documentation/bpf/btf.rst).
+///
+/// # Errors
+/// Those of bpf(2).
+pub fn types(types: &[u32]) -> io::Result<OwnedFd> {
+    /// The first attributes of BPF_BTF_LOAD (18).
+    #[repr(C)]
+    struct Types {
+        types: u64,
+        log: u64,
+        size: u32,
+        log_size: u32,
+    }
+    let attributes = Types { types: address(types), log: 0, size: length(size_of_val(types))?, log_size: 0 };
+    // SAFETY: `types` is live and as long as is said.
+    unsafe { bpf(18, &attributes) }
+}
+
+/// Loads a program for performance events. `functions`: where each begins, and its type among `types`. Of what
+/// the verifier says as much is written to `log` as goes there.
+///
+/// # Errors
+/// Those of bpf(2).
+pub fn program(
+    instructions: &[u64],
+    types: &OwnedFd,
+    functions: &[[u32; 2]],
+    log: &mut [u8],
+) -> io::Result<OwnedFd> {
+    /// The first attributes of BPF_PROG_LOAD (5).
+    #[repr(C)]
+    struct Program {
+        kind: u32,
+        count: u32,
+        instructions: u64,
+        license: u64,
+        log_level: u32,
+        log_size: u32,
+        log: u64,
+        version: u32,
+        flags: u32,
+        name: [u8; 16],
+        interface: u32,
+        attach_type: u32,
+        types: i32,
+        function_size: u32,
+        functions: u64,
+        function_count: u32,
+        line_size: u32,
+    }
+    const PERF_EVENT: u32 = 7;
+    /// As tactus is; in the kernel the second holds.
+    const LICENSE: &[u8] = b"Dual MIT/GPL\0";
+    let attributes = Program {
+        kind: PERF_EVENT,
+        count: length(instructions.len())?,
+        instructions: address(instructions),
+        license: address(LICENSE),
+        log_level: u32::from(!log.is_empty()),
+        log_size: length(log.len())?,
+        log: if log.is_empty() { 0 } else { log.as_mut_ptr().expose_provenance() as u64 },
+        version: 0,
+        flags: 0,
+        name: *b"tactus_block\0\0\0\0",
+        interface: 0,
+        attach_type: 0,
+        types: types.as_raw_fd(),
+        function_size: 8,
+        functions: address(functions),
+        function_count: length(functions.len())?,
+        line_size: 0,
+    };
+    // SAFETY: all that is pointed at is live and as long as is said; `log` alone is written, as far as it goes.
+    unsafe { bpf(5, &attributes) }
+}
