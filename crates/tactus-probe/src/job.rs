@@ -136,6 +136,7 @@ impl Prepared {
     ///
     /// # Errors
     /// When the stream breaks.
+    #[inline(never)]
     pub fn prove(&mut self, channel: &mut Channel) -> io::Result<ClockCheck> {
         // That of the last measurement was to end it.
         self.common.stop.store(false, Ordering::Release);

@@ -247,6 +247,7 @@ impl Latency {
 
 /// Puts the first `periods` that a wake-up `latency_ns` late swallowed into `missed`: those of one bucket at once, since
 /// an hour at 200 us is 18 million.
+#[inline(never)]
 fn record_missed(missed: &mut Histogram<u64>, latency_ns: u64, interval_ns: u64, periods: u64) {
     let (mut left, mut value) = (periods, latency_ns);
     while left > 0 {

@@ -30,6 +30,8 @@ pub struct Counted {
 impl Counted {
     /// The largest value of the histogram, in ns; none: it is empty, or is not all of what was counted.
     #[must_use]
+    // Not copied to each of its callers: the probe is small.
+    #[inline(never)]
     pub fn largest(&self) -> Option<u64> {
         let mut latency = Latency { totals: self.total, ..Latency::new() };
         self.counts.add_to(&mut latency.raw).ok()?;
@@ -63,6 +65,8 @@ pub struct Trial {
 impl Trial {
     /// The control that it comes to.
     #[must_use]
+    // Not copied to each of its callers: the probe is small.
+    #[inline(never)]
     pub fn control(&self) -> Control {
         let control = Control {
             activity: self.activity,

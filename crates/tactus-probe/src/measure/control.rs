@@ -168,6 +168,7 @@ fn size(stage: Stage, noise_ns: u64) -> u64 {
 }
 
 /// Runs a control on all CPUs at once, again until every thread has seen it or has had its attempts.
+#[inline(never)]
 pub fn run(cpus: &mut [CpuControl], stage: Stage) -> (Vec<Trial>, Vec<Note>) {
     cpus.iter_mut().for_each(|cpu| cpu.begin(stage));
     for (lead, tail) in LEADS_NS.into_iter().zip(TAILS_NS).take(attempts(stage)) {

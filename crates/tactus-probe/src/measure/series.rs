@@ -79,6 +79,7 @@ impl Series {
     }
 
     /// The same without what its thread goes through: for a control.
+    #[inline(never)]
     pub fn uncounted(lane: Arc<Lane>) -> Self {
         lane.ring.drain(|_| ());
         let _ = lane.ring.take_lost();
@@ -169,6 +170,7 @@ impl Series {
     }
 
     /// What was counted since the beginning, in the form of a tick's.
+    #[inline(never)]
     pub fn counted(mut self) -> Counted {
         self.drain();
         self.take_exact();
