@@ -78,6 +78,7 @@ pub fn result(row: &mut Row) {
             summary: latency.summary(),
             counters: ThreadCounters::default(),
             outliers: Vec::new(),
+            whole: false,
         });
     }
     let all = (all.totals.cycles > 0).then(|| all.summary());

@@ -23,6 +23,7 @@ use serde::{Deserialize, Serialize};
 use crate::buckets::Packed;
 use crate::catalogue::Measure;
 use crate::catalogue::measure::Timer;
+use crate::clock::ClockCheck;
 use crate::cpus::CpuSet;
 use crate::evidence::Evidence;
 use crate::facts::Facts;
@@ -35,6 +36,7 @@ use crate::outcome::{Ending, Outcome, RowEnd, RowStatus, RunStatus, SeriesResult
 use crate::partition::CacheHeld;
 use crate::plan::{Plan, Require};
 use crate::scheduling::Policy;
+use crate::series::Thread;
 use crate::ticks::Ticks;
 use crate::windows::RowWindows;
 
@@ -174,8 +176,14 @@ pub struct RowResult {
     /// What it yielded: `series` and `all`, or (since format 1.3) `values`.
     #[serde(flatten)]
     pub outcome: Outcome,
+    /// The threads that were to measure latency; none: not known, as in bundles before format 1.4.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threads: Option<Vec<Thread>>,
     /// How the controls went.
     pub control: Vec<Control>,
+    /// What is known of the clock that it was measured by. Since format 1.4.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock: Option<ClockCheck>,
     /// Side effects, obstacles and remarks.
     pub notes: Vec<Note>,
     /// Frames that did not arrive.
@@ -201,7 +209,7 @@ pub struct RowResult {
     pub window_ns: Option<u64>,
     /// The environment's clock against this machine's, as far as the arrival of ticks tells. Since format 1.4.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub clock: Option<ClockFit>,
+    pub clock_fit: Option<ClockFit>,
 }
 
 /// The clock of an environment against that of the machine that runs the scenario.
@@ -315,7 +323,9 @@ impl RowResult {
             measured_ns: 0,
             start_up_ms: None,
             outcome: Outcome::default(),
+            threads: None,
             control: Vec::new(),
+            clock: None,
             notes: Vec::new(),
             frames_lost: 0,
             require: None,
@@ -324,7 +334,7 @@ impl RowResult {
             injected: Vec::new(),
             waits: None,
             window_ns: None,
-            clock: None,
+            clock_fit: None,
         }
     }
 
@@ -350,6 +360,12 @@ impl RowResult {
     #[must_use]
     pub fn series(&self) -> &[SeriesResult] {
         self.outcome.series()
+    }
+
+    /// Threads that were to measure and of which there is nothing.
+    pub fn missing(&self) -> impl Iterator<Item = Thread> {
+        let has = |thread: &Thread| self.series().iter().any(|series| series.key.of_thread() == *thread);
+        self.threads.iter().flatten().copied().filter(move |thread| !has(thread))
     }
 
     /// All series together; none where nothing was measured, and for values.

@@ -338,7 +338,7 @@ pub struct Require {
     /// On the 99th percentile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p99: Option<Nanos>,
-    /// The least number of cycles for a verdict; default 100000.
+    /// The least number of cycles of each thread for a verdict; default 100000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cycles: Option<u64>,
     /// Bounds on values, by item: `values = { "signal handler" = "4us" }`.

@@ -8,7 +8,7 @@ mod prepare;
 mod start;
 mod values;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
@@ -98,6 +98,10 @@ pub(super) struct ScenarioRun<'a> {
     values: Values,
     /// End of the last tick of each row, in ns since it began to measure.
     reached: BTreeMap<usize, u64>,
+    /// Rows of which a number has arrived.
+    counted: BTreeSet<usize>,
+    /// Frames of environments that did not arrive.
+    lost: BTreeMap<String, u64>,
     /// For what a probe changes on this machine and puts back itself, if it lives.
     promises: Vec<Promise>,
     /// Over the virtual CPUs of environments, by their session's number.
@@ -120,6 +124,8 @@ impl<'a> ScenarioRun<'a> {
             ended: BTreeMap::new(),
             values: Values::default(),
             reached: BTreeMap::new(),
+            counted: BTreeSet::new(),
+            lost: BTreeMap::new(),
             promises: Vec::new(),
             watches: Vec::new(),
             blocks: 0,
@@ -210,6 +216,9 @@ impl ScenarioRun<'_> {
         let collected = self.collect(context);
         self.tell_waits(context)?;
         collected?;
+        if !context.interrupt.asked() {
+            self.prove_again(context)?;
+        }
         if let Some(divided) = self.divided.take() {
             let (after, note) = divided.take_back(context.system);
             self.tell_uses(context, vec![after])?;

@@ -40,6 +40,9 @@ pub struct Entry {
     pub reason: Option<String>,
     /// How long it measured, in seconds.
     pub duration_s: f64,
+    /// Frames of its environment that did not arrive.
+    #[serde(default)]
+    pub frames_lost: u64,
     /// What each measuring thread saw.
     pub series: Vec<SeriesEntry>,
     /// All series together; `null` when nothing was measured and for measurements that yield values.

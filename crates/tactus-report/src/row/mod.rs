@@ -3,6 +3,7 @@
 mod asked;
 mod attribution;
 mod audit_summary;
+mod complete;
 mod conditions;
 mod control;
 mod entry;

@@ -5,7 +5,7 @@ use tactus_model::document::Published;
 use tactus_model::latency::{Corrected, Summary};
 use tactus_model::number::float;
 
-use super::group::group;
+use super::group::{frames_lost, group};
 use crate::part::{Grid, GridLine, Group, Head, LineKind, Stacked};
 use crate::row::figures;
 use crate::stats::{Line, delta};
@@ -115,6 +115,7 @@ fn row(contents: &Contents, line: &Line, places: usize) -> Group {
             count(all.lost)
         )));
     }
+    group.lines.extend(frames_lost(contents, line));
     group.lines.extend(line.reason.as_deref().map(|reason| GridLine::sentence(clean(reason))));
     group
 }

@@ -8,6 +8,7 @@ use tactus_model::message::{Activity, Peer, What};
 use tactus_model::outcome::{Outcome, Yields};
 use tactus_model::plan::{self, Scenario};
 use tactus_model::scheduling::Policy;
+use tactus_model::series::Thread;
 use tactus_model::{CpuSet, Nanos};
 
 use super::Resolver;
@@ -240,6 +241,7 @@ impl<'a> Resolver<'a> {
                     .host(scenario)
                     .or_else(|| Some(self.choices.state.as_ref()?.name.clone()))
                     .filter(|_| !self.plan.host_state.is_empty()),
+                threads: threads(measure, &at.activity.cpus),
                 layout: environment.laid_out().to_vec(),
                 window_ns: resolved.lock_in.map(|lock_in| lock_in.window_ns),
                 ..RowResult::unmeasured(&resolved.name, &at.environment, environment.kind.kind())
@@ -248,6 +250,16 @@ impl<'a> Resolver<'a> {
         }
         resolved.rows = start..self.rows.len();
     }
+}
+
+/// The threads that measure latency on these CPUs; none: it yields none.
+fn threads(measure: &Measure, cpus: &CpuSet) -> Option<Vec<Thread>> {
+    let each = match measure {
+        Measure::Timer(timer) => timer.threads(),
+        Measure::Spin(_) => 1,
+        Measure::Os(_) => return None,
+    };
+    Some(cpus.iter().flat_map(|cpu| (0..each).map(move |thread| Thread { cpu, thread })).collect())
 }
 
 /// The other end of an activity, in another environment.
