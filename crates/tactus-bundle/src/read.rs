@@ -250,7 +250,7 @@ fn row(path: &Path, result: RowResult, told: Told, damage: &mut Vec<String>) -> 
     let Told { mut ticks, values, held } = told;
     ticks::read(path, &name(path), &mut ticks, damage);
     let (histograms, missed) = histograms(path, &result, damage);
-    let mut row = Row { result, ticks, histograms, missed: missed.series, held };
+    let mut row = Row { result, ticks, histograms, missed, held };
     if row.result.status == RowStatus::Measured && row.result.outcome.is_empty() {
         match &mut row.result.outcome {
             Outcome::Latency(_) => recover::result(&mut row),

@@ -4,7 +4,7 @@ use tactus_model::bundle::Present;
 use tactus_model::plan::{OTHER_STATE, Plan};
 use tactus_run::plan::{Choices, Resolved, Source, check, resolve, state};
 use tactus_run::{Destination, Executed, Interrupt, Request, Sink, execute};
-use tactus_system::{Real, guardian, topology};
+use tactus_system::{Real, System, guardian, topology};
 use tactus_tune::profile;
 
 use crate::exit::Failure;
@@ -32,6 +32,13 @@ pub fn run(
         eprintln!("note: {} events came too fast to be shown; the bundle has them all", executed.dropped);
     }
     Ok(executed)
+}
+
+/// A number that no other run has, for what is drawn by lot.
+pub fn seed() -> u64 {
+    let text = Real.text("/proc/sys/kernel/random/uuid").unwrap_or_default();
+    let digits: String = text.chars().filter(char::is_ascii_hexdigit).take(16).collect();
+    u64::from_str_radix(&digits, 16).unwrap_or(0)
 }
 
 /// The state that this machine is in, where the plan declares states.

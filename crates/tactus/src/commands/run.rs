@@ -12,7 +12,7 @@ use tactus_run::plan::{Choices, STUDIES, Source, parse, study, this_machine};
 use tactus_run::{Destination, keep_complete};
 use tactus_system::{Real, System};
 
-use super::execute::{prepare, present, run as execute};
+use super::execute::{prepare, present, run as execute, seed};
 use crate::cli::Run;
 use crate::exit::{Exit, Failure};
 use crate::live::Progress;
@@ -30,6 +30,8 @@ pub fn run(arguments: &Run) -> Result<Exit, Failure> {
     let mut choices = Choices {
         quick: arguments.quick,
         duration: arguments.duration,
+        repeat: arguments.repeat,
+        seed: None,
         only: arguments.only.clone(),
         no_side_effects: arguments.no_side_effects,
         state: None,
@@ -41,6 +43,9 @@ pub fn run(arguments: &Run) -> Result<Exit, Failure> {
         }
         choices = as_before(resumed, &choices)?;
     }
+    // The order of a run that goes on is the one that it was begun with.
+    let begun = resumed.as_ref().and_then(|resumed| resumed.contents.plan.seed);
+    choices.seed = begun.or(plan.seed).or_else(|| u32::try_from(seed() >> 32).ok());
     choices.state = present(&plan, arguments.host_state.as_deref())?;
     if let Some(state) = &choices.state {
         eprintln!("{}", sentence(state));
@@ -82,6 +87,7 @@ fn as_before(resumed: &Resumed, given: &Choices) -> Result<Choices, Failure> {
     let differs = [
         ("--quick", now.quick && !then.quick),
         ("--duration", now.duration_ns.is_some() && now.duration_ns != then.duration_ns),
+        ("--repeat", now.repeat.is_some() && now.repeat != then.repeat),
         ("--only", !now.only.is_empty() && now.only != then.only),
         ("--no-side-effects", now.no_side_effects && !then.no_side_effects),
     ];
@@ -94,6 +100,8 @@ fn as_before(resumed: &Resumed, given: &Choices) -> Result<Choices, Failure> {
     Ok(Choices {
         quick: then.quick,
         duration: then.duration_ns.map(tactus_model::Nanos),
+        repeat: then.repeat,
+        seed: None,
         only: then.only,
         no_side_effects: then.no_side_effects,
         state: None,
