@@ -99,7 +99,10 @@ fn stalls_of_ten_milliseconds_are_seen_in_the_corrected_quantile_at_their_size()
         let said = &effect.sentences()[1];
         assert!(said.starts_with("corrected p99.9 is ") && said.contains(" ms higher"), "{said}");
         let p50 = of(&effect, Quantity::P50);
-        assert!((p50.with_ns / p50.base_ns - 1.0).abs() < 0.02, "half of all periods are nearly as before: {p50:?}");
+        assert!(
+            (p50.with_ns / p50.base_ns - 1.0).abs() < 0.02,
+            "half of all periods are nearly as before: {p50:?}"
+        );
     }
 }
 
