@@ -115,6 +115,9 @@ pub struct Asked {
     pub quick: bool,
     /// A duration for every scenario, in ns.
     pub duration_ns: Option<u64>,
+    /// How often every scenario is measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repeat: Option<u32>,
     /// Scenarios or environments, by name; empty: all.
     pub only: Vec<String>,
     /// Leave the system as it is.
@@ -190,6 +193,9 @@ pub struct RowResult {
     pub frames_lost: u64,
     /// What the plan requires.
     pub require: Option<Require>,
+    /// Which run of its scenario it is, from 1, where the plan repeats it. Since format 1.4.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeat: Option<u32>,
     /// The state of the machine that it was, or is to be, measured in, where the plan declares states.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
@@ -329,6 +335,7 @@ impl RowResult {
             notes: Vec::new(),
             frames_lost: 0,
             require: None,
+            repeat: None,
             host: None,
             layout: Vec::new(),
             injected: Vec::new(),
@@ -396,8 +403,8 @@ pub struct Row {
     pub ticks: Ticks,
     /// Its histograms, over time and by series.
     pub histograms: Histograms,
-    /// Histograms of the swallowed periods, by series as those.
-    pub missed: BTreeMap<String, Packed>,
+    /// Histograms of the missed periods, over time and by series as those.
+    pub missed: Histograms,
     /// What groups of CPUs held of the cache before, during and after it, where its scenario divides the cache.
     pub held: Vec<CacheHeld>,
     /// Largest latencies of short windows of time, where a separation asks for them.
@@ -409,25 +416,27 @@ impl Row {
     #[must_use]
     pub fn of(result: RowResult) -> Self {
         let ticks = Ticks::planned(result.planned_ns);
-        Self {
-            result,
-            ticks,
-            histograms: Histograms::default(),
-            missed: BTreeMap::new(),
-            held: Vec::new(),
-            windows: RowWindows::default(),
-        }
+        let (histograms, missed) = (Histograms::default(), Histograms::default());
+        Self { result, ticks, histograms, missed, held: Vec::new(), windows: RowWindows::default() }
     }
 
     /// Everything measured, in one histogram.
     #[must_use]
     pub fn histogram(&self) -> Histogram<u64> {
-        let mut all = crate::latency::histogram();
-        for counts in self.histograms.series.values() {
-            counts.add_to(&mut all);
-        }
-        all
+        joined(self.histograms.series.values())
     }
+
+    /// The same with the missed periods: what is judged.
+    #[must_use]
+    pub fn corrected(&self) -> Histogram<u64> {
+        joined(self.histograms.series.values().chain(self.missed.series.values()))
+    }
+}
+
+fn joined<'a>(parts: impl Iterator<Item = &'a Packed>) -> Histogram<u64> {
+    let mut all = crate::latency::histogram();
+    parts.for_each(|counts| counts.add_to(&mut all));
+    all
 }
 
 /// A bundle as it is read back: what a report is made of.

@@ -31,6 +31,9 @@ use values::Values;
 
 /// How long a probe may take to end its job after it was told to stop.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long the machine is left alone between a change of what runs or is set, and the measurement: what was changed
+/// for the run before acts on for a while.
+const SETTLING: Duration = Duration::from_secs(1);
 /// How often the interrupt is looked at.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
@@ -211,6 +214,7 @@ impl ScenarioRun<'_> {
         self.prepare(context)?;
         self.divide(context)?;
         self.prove(context)?;
+        self.settle(context)?;
         self.watch(context)?;
         self.start(context)?;
         let collected = self.collect(context);
@@ -223,6 +227,18 @@ impl ScenarioRun<'_> {
             let (after, note) = divided.take_back(context.system);
             self.tell_uses(context, vec![after])?;
             self.tell(context, note)?;
+        }
+        Ok(())
+    }
+
+    /// Lets what was changed come to rest, where runs are compared with each other.
+    fn settle(&self, context: &Context<'_>) -> Result<(), Failure> {
+        let began = Instant::now();
+        while self.planned.settles && began.elapsed() < SETTLING {
+            if context.interrupt.asked() {
+                return Err(Failure::Interrupted);
+            }
+            std::thread::sleep(POLL_INTERVAL);
         }
         Ok(())
     }

@@ -71,7 +71,10 @@ impl Progress {
         let rows = resolved
             .rows
             .iter()
-            .map(|row| Row { name: row.result.name.clone(), planned_ns: row.result.planned_ns })
+            .map(|row| {
+                let run = row.result.repeat.map(|run| format!(" (run {run})")).unwrap_or_default();
+                Row { name: row.result.name.clone() + &run, planned_ns: row.result.planned_ns }
+            })
             .collect();
         Self {
             terminal,
@@ -147,6 +150,7 @@ impl Sink for Progress {
                 self.bar.set_message(format!("starting, {} left", self.time_left(0)));
             }
             Event::RowStarted { row, name, duration_ns, .. } => {
+                let name = self.rows.get(*row).map_or_else(|| name.clone(), |row| row.name.clone());
                 self.started = self.started.max(row + 1);
                 self.left.starts += 1;
                 let took = u64::try_from(stamped.at_ms - self.left.began_ms).unwrap_or(0);

@@ -20,6 +20,7 @@ pub fn entry(contents: &Contents, row: &Row) -> Entry {
         name: result.name.clone(),
         environment: result.environment.clone(),
         host: result.host.clone(),
+        repeat: result.repeat,
         kind: result.kind.clone(),
         inside: inside(contents, &result.environment),
         evidence: result.evidence,

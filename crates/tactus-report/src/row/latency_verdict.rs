@@ -11,6 +11,7 @@ use tactus_model::plan::Require;
 use super::complete::{bound, lacking, too_short};
 use super::control::{control, unproven};
 use super::grounds::{Found, evidence, measured, together};
+use super::judged::{Quantity, is_corrected};
 use crate::units::{count, duration, latency};
 
 /// The least number of cycles of each thread for a verdict when the plan does not say.
@@ -68,21 +69,20 @@ struct Bounds {
 fn judged(row: &Row, require: &Require, summary: &Summary) -> Verdict {
     let (min, max) = (summary.min_ns.unwrap_or(0), summary.max_ns.unwrap_or(u64::MAX));
     let exact = Bounds { low: max, high: max };
-    let mut limits = vec![("maximum", require.max, exact)];
+    let mut limits = vec![(Quantity::Maximum, require.max, exact)];
     if require.p999.is_some() || require.p99.is_some() {
-        let histogram = corrected(row);
+        let histogram = row.corrected();
         let quantile =
             |part: f64| quantile_bounds(&histogram, summary.cycles + summary.overruns, part, min, max);
-        limits.push(("p99.9", require.p999, quantile(0.999)));
-        limits.push(("p99", require.p99, quantile(0.99)));
+        limits.push((Quantity::P999, require.p999, quantile(0.999)));
+        limits.push((Quantity::P99, require.p99, quantile(0.99)));
     }
     let lacking = lacking(&row.result);
     let mut found = Found::default();
-    for (name, limit, bounds) in limits {
+    for (quantity, limit, bounds) in limits {
         let Some(Nanos(limit)) = limit else { continue };
         let said = latency(float(limit));
-        let name =
-            if summary.overruns > 0 && name != "maximum" { format!("corrected {name}") } else { name.into() };
+        let name = quantity.said(is_corrected(summary));
         if bounds.high <= limit {
             found.kept.push(format!("{name} {} is within the required {said}", latency(float(bounds.high))));
         } else if let (true, Some(lacking)) = (bounds.low > limit && name != "maximum", &lacking) {
@@ -104,14 +104,6 @@ fn judged(row: &Row, require: &Require, summary: &Summary) -> Verdict {
     let doubt = lacking.or_else(|| too_short(&row.result, require));
     let bound = if require.max.is_some() { bound(row.result.measured_ns) } else { String::new() };
     together(&row.result, &found, &base, doubt, &bound)
-}
-
-fn corrected(row: &Row) -> Histogram<u64> {
-    let mut all = row.histogram();
-    for counts in row.missed.values() {
-        counts.add_to(&mut all);
-    }
-    all
 }
 
 /// Where a quantile of `total` periods lies when some of them are missing in `histogram`: they may

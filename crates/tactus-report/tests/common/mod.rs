@@ -174,7 +174,7 @@ pub fn measured(mut result: RowResult, evidence: Evidence, shape: Shape, span: S
     result.start_up_ms = Some(if result.kind == "qemu" { 1_912 } else { 148 });
     result.outcome = Outcome::Latency(LatencyOutcome { series, all: Some(all.summary()) });
     result.notes.push(Note::side_effect("/dev/cpu_dma_latency was held at 0 us while measuring"));
-    Row { ticks, histograms: intervals.finish(), missed: missed.finish().series, ..Row::of(result) }
+    Row { ticks, histograms: intervals.finish(), missed: missed.finish(), ..Row::of(result) }
 }
 
 /// The latencies of a row, to be changed.
@@ -413,6 +413,14 @@ pub fn empty() -> Contents {
         notes: Vec::new(),
         damage: Vec::new(),
     }
+}
+
+/// A bundle whose only claim compares `b` with `a`.
+pub fn compared(rows: Vec<Row>) -> Contents {
+    let mut contents = empty();
+    contents.rows = rows;
+    contents.plan.compare.push(Compare { name: "b".into(), base: "a".into(), with: "b".into(), claim: None });
+    contents
 }
 
 /// A run that died while it measured its only row.

@@ -43,7 +43,25 @@ impl<'a> Resolver<'a> {
         quick.or_else(|| key(scenario)).or_else(|| key(&self.plan.defaults))
     }
 
-    pub(super) fn scenario(&mut self, at: usize, scenario: &Scenario) -> Result<ResolvedScenario, PlanError> {
+    /// How many runs are made of a scenario. Those of a separation have their own order.
+    pub(super) fn repeats(&self, scenario: &Scenario) -> u32 {
+        let separation =
+            self.plan.separation.iter().flat_map(|own| {
+                own.rest.iter().chain(own.disturbed.iter().map(|disturbed| &disturbed.scenario))
+            });
+        if separation.into_iter().any(|name| scenario.name.as_ref() == Some(name)) {
+            return 1;
+        }
+        self.choices.repeat.or_else(|| self.value(scenario, |s| s.repeat)).unwrap_or(1).max(1)
+    }
+
+    /// A scenario, or one of several runs of it.
+    pub(super) fn scenario(
+        &mut self,
+        at: usize,
+        scenario: &Scenario,
+        repeat: Option<(u32, u32)>,
+    ) -> Result<ResolvedScenario, PlanError> {
         let path = format!("scenario[{at}]");
         let name = scenario.name.clone().unwrap_or_default();
         let separation = self.plan.separation.as_ref();
@@ -62,6 +80,8 @@ impl<'a> Resolver<'a> {
         let mut resolved = ResolvedScenario {
             name,
             lock_in,
+            repeat,
+            settles: repeat.is_some() || !self.plan.proof.is_empty(),
             duration_ns: duration.0,
             tick_ns: tick,
             control: self.value(scenario, |s| s.control.clone()).unwrap_or_default(),
@@ -244,6 +264,7 @@ impl<'a> Resolver<'a> {
                 threads: threads(measure, &at.activity.cpus),
                 layout: environment.laid_out().to_vec(),
                 window_ns: resolved.lock_in.map(|lock_in| lock_in.window_ns),
+                repeat: resolved.repeat.map(|(run, _)| run),
                 ..RowResult::unmeasured(&resolved.name, &at.environment, environment.kind.kind())
             };
             self.rows.push(RowPlan { activity: at.activity.id, result });
