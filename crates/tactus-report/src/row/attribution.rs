@@ -287,6 +287,7 @@ mod tests {
             summary: tactus_model::latency::Latency::new().summary(),
             counters: ThreadCounters::default(),
             outliers,
+            whole: true,
         };
         RowResult {
             measured_ns: 60_000 * MS,

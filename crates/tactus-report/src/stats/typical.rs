@@ -88,6 +88,7 @@ fn each(all: &[&Summary], one: &dyn Fn(Vec<f64>) -> f64) -> Summary {
         max_ns: ns(|all| all.max_ns.map(float)),
         corrected: Corrected {
             count: count(|all| all.corrected.count),
+            lost: count(|all| all.corrected.lost),
             p50_ns: ns(|all| all.corrected.p50_ns.map(float)),
             p99_ns: ns(|all| all.corrected.p99_ns.map(float)),
             p999_ns: ns(|all| all.corrected.p999_ns.map(float)),

@@ -4,7 +4,7 @@ use tactus_model::bundle::Present;
 use tactus_model::plan::{OTHER_STATE, Plan};
 use tactus_run::plan::{Choices, Resolved, Source, check, resolve, state};
 use tactus_run::{Destination, Executed, Interrupt, Request, Sink, execute};
-use tactus_system::{Real, System, guardian, topology};
+use tactus_system::{Real, guardian, topology};
 use tactus_tune::profile;
 
 use crate::exit::Failure;
