@@ -12,6 +12,7 @@ mod resume;
 #[cfg(test)]
 mod tests;
 mod ticks;
+mod windows;
 mod write;
 
 pub use error::BundleError;

@@ -16,7 +16,7 @@ use tactus_model::plan::Plan;
 use tactus_model::ticks::{TickScalars, Ticks};
 
 use super::lines::{Line, Lines};
-use super::{BundleError, files, hlog, older, recover, ticks, write};
+use super::{BundleError, files, hlog, older, recover, ticks, windows, write};
 
 /// How much a reader puts up with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -250,7 +250,8 @@ fn row(path: &Path, result: RowResult, told: Told, damage: &mut Vec<String>) -> 
     let Told { mut ticks, values, held } = told;
     ticks::read(path, &name(path), &mut ticks, damage);
     let (histograms, missed) = histograms(path, &result, damage);
-    let mut row = Row { result, ticks, histograms, missed: missed.series, held };
+    let windows = windows::read(path, &name(path), damage);
+    let mut row = Row { result, ticks, histograms, missed: missed.series, held, windows };
     if row.result.status == RowStatus::Measured && row.result.outcome.is_empty() {
         match &mut row.result.outcome {
             Outcome::Latency(_) => recover::result(&mut row),

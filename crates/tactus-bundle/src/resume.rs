@@ -8,7 +8,7 @@ use tactus_model::plan::Plan;
 
 use crate::files::append;
 use crate::write::{SOURCE, Writer, row_dir};
-use crate::{BundleError, Trust, files, read, ticks};
+use crate::{BundleError, Trust, files, read, ticks, windows};
 
 /// A bundle to go on with, read and checked.
 #[derive(Debug)]
@@ -113,7 +113,14 @@ impl Resumed {
             files::make_dir(path)?;
             // First what says that there is nothing, then what there was.
             writer.result(row, result)?;
-            for log in [ticks::PLAIN, ticks::COMPRESSED, "latency.hlog", "missed.hlog", "pending.jsonl"] {
+            for log in [
+                ticks::PLAIN,
+                ticks::COMPRESSED,
+                windows::FILE,
+                "latency.hlog",
+                "missed.hlog",
+                "pending.jsonl",
+            ] {
                 files::remove(&path.join(log))?;
             }
         }

@@ -98,11 +98,14 @@ impl TickLog {
     }
 }
 
+/// A probe's word: one that is none must not become columns or lines.
+pub fn column(word: &str) -> String {
+    word.chars().map(|c| if c.is_alphanumeric() || "-_. ".contains(c) { c } else { '_' }).collect()
+}
+
 fn line(key: &SeriesKey, tick: &TickScalars) -> String {
     let SeriesKey { cpu, thread, priority, kind } = key;
-    // A probe's words: one that is no word must not become columns or lines.
-    let kind: String =
-        kind.chars().map(|c| if c.is_alphanumeric() || "-_. ".contains(c) { c } else { '_' }).collect();
+    let kind = column(kind);
     let TickScalars { n, at_ns, cycles, overruns, .. } = tick;
     let [min, sum, p99, max] = [tick.min_ns, tick.sum_ns, tick.p99_ns, tick.max_ns]
         .map(|value| value.map(|value| value.to_string()).unwrap_or_default());

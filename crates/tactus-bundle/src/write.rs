@@ -15,12 +15,14 @@ use tactus_model::facts::Facts;
 use tactus_model::finding::Audit;
 use tactus_model::histograms::Place;
 use tactus_model::latency::Latency;
+use tactus_model::message::Windows;
 use tactus_model::plan::Plan;
 use tactus_model::series::SeriesKey;
 use tactus_model::ticks::{TickScalars, ticks_per_interval};
 
 use super::files::append;
 use super::ticks::TickLog;
+use super::windows::WindowLog;
 use super::{BundleError, files, hlog};
 
 /// Writes a bundle.
@@ -253,6 +255,7 @@ pub struct RowLog {
     /// Whether a CPU has one series only, so that its number is tag enough.
     tag_is_cpu: bool,
     ticks: TickLog,
+    windows: WindowLog,
     latency: Option<File>,
     missed: Option<File>,
     pending: Option<File>,
@@ -277,6 +280,7 @@ impl RowLog {
             ticks_per_interval: ticks_per_interval(result.planned_ns, tick_ns),
             tag_is_cpu: !result.series_share_cpus(),
             ticks: TickLog::new(dir),
+            windows: WindowLog::new(dir),
             latency: None,
             missed: None,
             pending: None,
@@ -292,7 +296,16 @@ impl RowLog {
         for file in [&self.latency, &self.missed, &self.pending].into_iter().flatten() {
             file.sync_data().map_err(BundleError::io(&self.dir))?;
         }
+        self.windows.sync()?;
         self.ticks.sync()
+    }
+
+    /// Takes in the largest latencies of short windows of time.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub fn windows(&mut self, windows: &Windows) -> Result<(), BundleError> {
+        self.windows.add(windows)
     }
 
     /// Takes in a tick. Histograms come from the whole of it, where that is there.
@@ -381,6 +394,7 @@ impl RowLog {
         if self.pending.is_some() {
             files::remove(&self.dir.join("pending.jsonl"))?;
         }
+        self.windows.sync()?;
         self.ticks.finish()
     }
 }

@@ -8,6 +8,7 @@
 //! events.jsonl                        what happened
 //! scenarios/<row>-<name>/result.json  figures of one row
 //! scenarios/<row>-<name>/ticks.csv    scalars of every tick; ticks.csv.gz: those of a long row
+//! scenarios/<row>-<name>/windows.csv  largest latencies of short windows of time, where a separation asks for them
 //! scenarios/<row>-<name>/latency.hlog histograms over time (HdrHistogram interval log)
 //! scenarios/<row>-<name>/missed.hlog  the swallowed periods, where there are any
 //! scenarios/<row>-<name>/pending.jsonl ticks since the last interval; only while it runs
@@ -29,14 +30,16 @@ use crate::finding::Audit;
 use crate::histograms::Histograms;
 use crate::latency::Summary;
 use crate::message::{Control, Injected, Note};
+use crate::number::float;
 use crate::outcome::{Ending, Outcome, RowEnd, RowStatus, RunStatus, SeriesResult, ValueResult};
 use crate::partition::CacheHeld;
 use crate::plan::{Plan, Require};
 use crate::scheduling::Policy;
 use crate::ticks::Ticks;
+use crate::windows::RowWindows;
 
 /// The version of the bundle's format that this program writes. Another major version is refused.
-pub const FORMAT: Format = Format { major: 1, minor: 3 };
+pub const FORMAT: Format = Format { major: 1, minor: 4 };
 
 /// A version of a format: a reader accepts its own major version and any minor one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -192,6 +195,54 @@ pub struct RowResult {
     /// known. Since format 1.2.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits: Option<Waits>,
+    /// Length of the windows of time whose largest latencies are kept, in ns; none: there are no such. Since format
+    /// 1.4.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window_ns: Option<u64>,
+    /// The environment's clock against this machine's, as far as the arrival of ticks tells. Since format 1.4.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock: Option<ClockFit>,
+}
+
+/// The clock of an environment against that of the machine that runs the scenario.
+///
+/// A tick arrives when it has ended, or later: of all lines below all points (end, arrival) it is the one that they
+/// lie closest to. What it leaves open is one-sided: true moments are up to `late_ns` before those it gives.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ClockFit {
+    /// When the environment began to measure, CLOCK_MONOTONIC of this machine in ns.
+    pub began_ns: u64,
+    /// How much faster this machine's clock runs than the environment's, in parts per million.
+    pub ppm: f64,
+    /// How long they were compared, in ns.
+    pub span_ns: u64,
+    /// How late even the earliest ticks may have arrived, in ns.
+    pub late_ns: u64,
+}
+
+impl ClockFit {
+    /// More than this is no clock's error (crystals: 100 ppm): it does not run evenly, or is not what it says.
+    pub const MOST_PPM: f64 = 500.0;
+
+    /// Whether moments can be carried over from one clock to the other. Over a short time a late tick or two look like
+    /// a rate.
+    #[must_use]
+    pub fn is_even(&self) -> bool {
+        let known = float(self.late_ns) / float(self.span_ns.max(1)) * 1e6;
+        self.span_ns > 0 && self.ppm.abs() <= Self::MOST_PPM + known
+    }
+
+    /// When that was on this machine's clock, in ns; `at_ns` since the environment began to measure.
+    #[must_use]
+    pub fn outside(&self, at_ns: f64) -> f64 {
+        float(self.began_ns) + at_ns * (1.0 + self.ppm / 1e6)
+    }
+
+    /// Time since the environment began to measure, in ns, at a moment of this machine's clock.
+    #[must_use]
+    pub fn inside(&self, outside_ns: f64) -> f64 {
+        (outside_ns - float(self.began_ns)) / (1.0 + self.ppm / 1e6)
+    }
 }
 
 /// What the host's scheduling record says of the threads of an environment's virtual CPUs.
@@ -203,6 +254,9 @@ pub struct Waits {
     pub totals: Vec<(u32, u64)>,
     /// The longest waits, longest first.
     pub longest: Vec<Wait>,
+    /// Where not all could be kept: shorter ones than this may be missing, in ns. Since format 1.4.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut_ns: Option<u64>,
 }
 
 /// A time in which the host kept a virtual CPU's thread from running.
@@ -213,7 +267,8 @@ pub struct Wait {
     /// Its end, in ns since the environment began to measure, as well as the host can tell: the clocks are
     /// compared by the arrival of ticks.
     pub at_ns: i64,
-    /// How long the thread waited within that look, in ns.
+    /// How long the thread waited, in ns: one wait, at least so long. (Up to format 1.3 all waits that ended within that
+    /// look.)
     pub waited_ns: u64,
     /// It was stopped by a tracer, rather than waiting for a CPU.
     pub stopped: bool,
@@ -268,6 +323,8 @@ impl RowResult {
             layout: Vec::new(),
             injected: Vec::new(),
             waits: None,
+            window_ns: None,
+            clock: None,
         }
     }
 
@@ -327,6 +384,8 @@ pub struct Row {
     pub missed: BTreeMap<String, Packed>,
     /// What groups of CPUs held of the cache before, during and after it, where its scenario divides the cache.
     pub held: Vec<CacheHeld>,
+    /// Largest latencies of short windows of time, where a separation asks for them.
+    pub windows: RowWindows,
 }
 
 impl Row {
@@ -334,7 +393,14 @@ impl Row {
     #[must_use]
     pub fn of(result: RowResult) -> Self {
         let ticks = Ticks::planned(result.planned_ns);
-        Self { result, ticks, histograms: Histograms::default(), missed: BTreeMap::new(), held: Vec::new() }
+        Self {
+            result,
+            ticks,
+            histograms: Histograms::default(),
+            missed: BTreeMap::new(),
+            held: Vec::new(),
+            windows: RowWindows::default(),
+        }
     }
 
     /// Everything measured, in one histogram.

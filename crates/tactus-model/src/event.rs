@@ -5,12 +5,12 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use crate::bundle::Waits;
+use crate::bundle::{ClockFit, Waits};
 use crate::cpus::CpuSet;
 use crate::evidence::Evidence;
 use crate::facts::Facts;
 use crate::latency::{Totals, ratio_mean};
-use crate::message::{Control, Injected, Note, Outlier, Tick};
+use crate::message::{Control, Injected, Note, Outlier, Tick, Windows};
 use crate::number::{float, whole};
 use crate::outcome::{Ending, ValueResult};
 use crate::partition::CacheUse;
@@ -34,7 +34,7 @@ impl Stamped {
     #[must_use]
     pub fn logged(&self) -> Option<Cow<'_, Self>> {
         match &self.event {
-            Event::Ticked(_) => None,
+            Event::Ticked(_) | Event::Windows { .. } => None,
             Event::FactsCollected { environment, readings, .. } => {
                 let (environment, readings) = (environment.clone(), *readings);
                 let event = Event::FactsCollected { environment, readings, facts: None };
@@ -116,6 +116,20 @@ pub enum Event {
         environment: String,
         /// How long.
         waits: Waits,
+    },
+    /// An environment's clock against this machine's.
+    ClockCompared {
+        /// The environment.
+        environment: String,
+        /// How it runs.
+        clock: ClockFit,
+    },
+    /// Largest latencies of short windows of time; they are kept in `windows.csv` of their row.
+    Windows {
+        /// The row.
+        row: usize,
+        /// What they were.
+        windows: Windows,
     },
     /// What a group of CPUs held of the cache, where a scenario divides it.
     CacheUsed(CacheUse),

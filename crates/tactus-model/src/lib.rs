@@ -21,8 +21,8 @@ pub mod wire;
 pub use machine::{
     caches, cmdline, dependence, facts, interrupts, partition, resctrl, scheduling, threads, topology,
 };
-pub use outcome::{buckets, control, evidence, histograms, latency, series, ticks};
-pub use unit::{cpus, duration, number, size};
+pub use outcome::{buckets, control, evidence, histograms, latency, series, ticks, windows};
+pub use unit::{cpus, duration, lot, number, size};
 pub use wire::{message, rpc};
 
 pub use cpus::CpuSet;

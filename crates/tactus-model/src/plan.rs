@@ -15,6 +15,8 @@ use crate::catalogue::{Fault, Load, Measure, optional_word_or_table};
 use crate::control::ControlBy;
 use crate::cpus::CpuRequest;
 use crate::duration::Nanos;
+use crate::lot::{LOAD_ON_NS, PARTS, SHORTEST_WINDOW_NS};
+use crate::message::LockIn;
 use crate::outcome::{Quantity, Yields};
 use crate::partition::Partition;
 use crate::scheduling::Policy;
@@ -435,6 +437,9 @@ pub struct Separation {
     /// Time between two wake-ups in all of its scenarios; left out: as in any other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<Nanos>,
+    /// How long each scenario with a disturbance takes with `--quick`; left out: as long as any other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quick: Option<Nanos>,
     /// Names of the scenarios at rest, before and after all others. Filled in, with the scenarios, when the
     /// plan is resolved.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -445,6 +450,26 @@ pub struct Separation {
     /// Environments that this machine does not have, and why. Filled in.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub absent: BTreeMap<String, String>,
+    /// What decides at which moments disturbances are made: they are drawn by lot. Filled in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+}
+
+impl Separation {
+    /// What disturbs in a scenario.
+    #[must_use]
+    pub fn disturbance(&self, scenario: &str) -> Option<&Disturbance> {
+        let disturbed = self.disturbed.iter().find(|disturbed| disturbed.scenario == scenario)?;
+        self.disturb.iter().find(|one| one.kind() == Some(disturbed.what.as_str()))
+    }
+
+    /// The windows and the draws of a scenario; none: it has no disturbance, or one that comes too often for windows.
+    #[must_use]
+    pub fn lock_in(&self, scenario: &str) -> Option<LockIn> {
+        let every = self.disturbance(scenario)?.fault.as_ref().map_or(LOAD_ON_NS, |fault| fault.size().1);
+        let window_ns = every / PARTS;
+        Some(LockIn { window_ns, seed: self.seed? }).filter(|own| own.window_ns >= SHORTEST_WINDOW_NS)
+    }
 }
 
 /// A load or fault that disturbs.

@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 use tactus_model::Nanos;
 use tactus_model::catalogue::Fault;
 use tactus_model::control::ControlBy;
-use tactus_model::message::{Activity, Done, End, FromProbe, Job, Note, Refusal, ToProbe, Value, What};
+use tactus_model::message::{
+    Activity, Done, End, FromProbe, Job, LockIn, Note, Refusal, ToProbe, Value, What,
+};
 use tactus_model::outcome::ValueResult;
 use tactus_model::scheduling::Policy;
 use tactus_model::series::SeriesKey;
@@ -28,6 +30,7 @@ use crate::measure::thread::{Measuring, allowed};
 use crate::measure::{self, control_fault, counters, out_of_range, refuse};
 use crate::memory::Memory;
 use crate::settings::Applied;
+use crate::toggle::Toggle;
 use crate::work::Pace;
 use crate::worker::{Ended, Worker};
 use crate::{sys, values};
@@ -55,6 +58,7 @@ pub struct Prepared {
     notes: Vec<Note>,
     duration_ns: u64,
     tick_ns: u64,
+    lock_in: Option<LockIn>,
     _latency: Option<File>,
     memory: Option<Memory>,
     _house: House,
@@ -77,7 +81,8 @@ impl Prepared {
         let applied = Applied::new(&job.changes, job.restore, &mut notes)?;
         let house = House::enter(&job.housekeeping, &mut notes);
         let above = highest_priority(job).map_or(99, |priority| (priority + 1).min(99));
-        let pace = Pace { duration_ns: job.duration_ns, tick_ns: job.tick_ns };
+        let seed = job.lock_in.map(|lock_in| lock_in.seed);
+        let pace = Pace { duration_ns: job.duration_ns, tick_ns: job.tick_ns, seed };
         let mut workers = Vec::new();
         for activity in &job.activities {
             if runs_beside(&activity.what) {
@@ -116,6 +121,7 @@ impl Prepared {
             notes,
             duration_ns: job.duration_ns,
             tick_ns: job.tick_ns,
+            lock_in: job.lock_in,
             _latency: latency,
             memory,
             _house: house,
@@ -306,6 +312,8 @@ pub struct Running {
     job: Prepared,
     series: Vec<Series>,
     began: u64,
+    /// Where loads are let run and stopped in turn.
+    toggle: Option<Toggle>,
     failed: Option<String>,
     /// What there is to say of counters that did not begin.
     refused: Option<Note>,
@@ -345,8 +353,17 @@ impl Running {
         }
         let began = sys::now() + HEAD_START_NS;
         job.common.beginning.store(began, Ordering::Release);
-        series.iter_mut().for_each(|series| series.set_beginning(began));
-        Self { job, series, began, failed, refused }
+        for series in &mut series {
+            series.set_beginning(began);
+            if let Some(lock_in) = job.lock_in {
+                series.keep_windows(lock_in.window_ns);
+            }
+        }
+        let toggle = job.lock_in.map(|lock_in| Toggle::new(lock_in.seed, began));
+        if toggle.is_some() {
+            job.workers.iter().for_each(|worker| worker.let_run(false));
+        }
+        Self { job, series, began, toggle, failed, refused }
     }
 
     /// Measures until the end; returns a end_of_session when the conversation ended with it.
@@ -379,6 +396,10 @@ impl Running {
                 self.look_after(channel)?;
                 next_drain = now + drain_ns;
             }
+            if let Some(toggle) = self.toggle.as_mut().filter(|toggle| now >= toggle.next()) {
+                toggle.turn(now);
+                self.job.workers.iter().for_each(|worker| worker.let_run(toggle.is_on()));
+            }
             // A tick that coincides with the end is the last one, which is sent below.
             if now >= next_tick {
                 // What waits for a narrow channel is said first: the next tick is then a longer one.
@@ -387,7 +408,8 @@ impl Running {
                 }
                 next_tick += self.job.tick_ns * (1 + (now - next_tick) / self.job.tick_ns);
             }
-            let until = next_drain.min(next_tick).min(end_at).saturating_sub(sys::now());
+            let turn = self.toggle.as_ref().map_or(u64::MAX, Toggle::next);
+            let until = next_drain.min(next_tick).min(end_at).min(turn).saturating_sub(sys::now());
             match channel.next(Some(until))? {
                 Incoming::Nothing | Incoming::Message(ToProbe::Call(_)) => {}
                 Incoming::Message(ToProbe::Stop) => break End::Stopped,
@@ -419,8 +441,12 @@ impl Running {
         let end = if self.failed.is_some() { End::Failed } else { end };
         let reason = self.reason(end);
         let mut load_rounds = Vec::new();
+        let let_run = self.toggle.take().map(Toggle::into_times);
         for worker in self.job.workers.drain(..) {
             let activity = worker.activity();
+            if let Some(load) = let_run.clone().and_then(|at| worker.let_run_at(at)) {
+                channel.say(&FromProbe::Injected(load))?;
+            }
             match worker.stop() {
                 Ok(Ended::Load(activity, rounds)) => load_rounds.push((activity, rounds)),
                 Ok(Ended::Values(values, notes)) => {
@@ -478,6 +504,9 @@ impl Running {
             let of_cpu = counted.as_ref().map(|counted| counted.get(&cpu).copied().unwrap_or_default());
             let (tick, outliers) = series.tick(at_ns, &stat, of_cpu);
             channel.say(&FromProbe::Tick(tick))?;
+            if let Some(windows) = series.windows(end.is_some()) {
+                channel.say(&FromProbe::Windows(windows))?;
+            }
             let most = if channel.is_narrow() { FEW_OUTLIERS } else { usize::MAX };
             for outlier in outliers.into_iter().take(most) {
                 channel.say(&FromProbe::Outlier(outlier))?;
@@ -557,6 +586,7 @@ mod tests {
             restore: false,
             budget: 0,
             cache_misses: false,
+            lock_in: None,
         }
     }
 

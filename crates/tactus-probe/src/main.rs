@@ -25,6 +25,7 @@ mod session;
 mod settings;
 mod stderr;
 mod sys;
+mod toggle;
 mod values;
 mod vcpu_watch;
 mod work;

@@ -331,16 +331,21 @@ pub const fn ticks_per_second() -> Option<u64> {
 #[repr(C, align(128))]
 pub struct Shared(pub AtomicU64);
 
+/// What is valid where all its bytes are zero, and may be changed by several at once.
+pub trait Zeroed {}
+impl Zeroed for Shared {}
+impl Zeroed for AtomicU64 {}
+
 /// `count` counters at 0 that children forked later share with this process. The memory lives as
 /// long as the process.
 ///
 /// # Errors
 /// Those of mmap(2).
-pub fn shared(count: usize) -> io::Result<&'static [Shared]> {
+pub fn shared<T: Zeroed>(count: usize) -> io::Result<&'static [T]> {
     use rustix::mm::{MapFlags, ProtFlags};
-    let length = count.max(1) * size_of::<Shared>();
+    let length = count.max(1) * size_of::<T>();
     // SAFETY: a new anonymous mapping touches no other memory. Its pages are zero, which is a valid
-    // `Shared`; it is aligned to a page and never unmapped.
+    // `T`; it is aligned to a page and never unmapped.
     unsafe {
         let memory = rustix::mm::mmap_anonymous(
             std::ptr::null_mut(),
@@ -348,7 +353,7 @@ pub fn shared(count: usize) -> io::Result<&'static [Shared]> {
             ProtFlags::READ | ProtFlags::WRITE,
             MapFlags::SHARED,
         )?;
-        Ok(std::slice::from_raw_parts(memory.cast::<Shared>(), count))
+        Ok(std::slice::from_raw_parts(memory.cast::<T>(), count))
     }
 }
 
@@ -636,7 +641,7 @@ mod tests {
 
     #[test]
     fn shared_counters_are_seen_across_a_fork() {
-        let counters = shared(2).unwrap();
+        let counters = shared::<Shared>(2).unwrap();
         let pid = std::thread::scope(|_| fork(|| counters[1].0.store(7, Ordering::Relaxed))).unwrap();
         let pid = rustix::process::Pid::from_raw(pid);
         rustix::process::waitpid(pid, rustix::process::WaitOptions::empty()).unwrap();

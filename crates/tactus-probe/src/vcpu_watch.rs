@@ -1,12 +1,13 @@
 //! `tactus-probe watch`: the host's eye on the threads that run a guest's virtual CPUs, and its hand, the
 //! fault `hold-vcpu`.
 //!
-//! Each thread's scheduling record (`/proc/TID/schedstat`: time on a CPU, time that it waited for one) and
-//! state are read every so often; what it waited since the last look is told. Lines on stdout:
+//! Each thread's scheduling record (`/proc/TID/schedstat`: time on a CPU, time that it waited for one, how often it
+//! came to one) and state are read every so often. The record says what all waits that ended since the last look came
+//! to; told is what one of them was at least. Lines on stdout:
 //!
 //! ```text
 //! watching                   the holds are ready, too; or: refused WHY
-//! waited CPU UNTIL NS        within the look that ended at UNTIL the thread waited for a CPU so long
+//! waited CPU UNTIL NS        a wait for a CPU that ended within the look that ended at UNTIL, at least so long
 //! stopped CPU UNTIL NS       it was stopped (by a tracer) so long until then
 //! held CPU FROM TO           the fault kept it off its CPU
 //! total CPU NS               at the end: all that it waited
@@ -21,6 +22,8 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use tactus_model::lot::Lots;
 
 use crate::measure::thread::make_fifo;
 use crate::sys;
@@ -37,10 +40,32 @@ struct Watched {
     cpu: u32,
     schedstat: File,
     stat: File,
-    first: u64,
-    waited: u64,
+    first: Waited,
+    before: Waited,
     /// Since when it has been seen stopped.
     stopped: Option<u64>,
+}
+
+/// What the record of a thread says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Waited {
+    /// Time that it waited for a CPU, in ns.
+    ns: u64,
+    /// How often it came to one.
+    times: u64,
+}
+
+impl Waited {
+    /// How long the longest wait since `before` was, at least. They ended within `look_ns`, and of those that follow each
+    /// other all but the first began in it, too.
+    const fn longest_since(self, before: Self, look_ns: u64) -> u64 {
+        let (all, times) = (self.ns.saturating_sub(before.ns), self.times.saturating_sub(before.times));
+        if times <= 1 {
+            return all;
+        }
+        let (even, first) = (all / times, all.saturating_sub(look_ns));
+        if even > first { even } else { first }
+    }
 }
 
 /// A fault to carry out.
@@ -52,9 +77,11 @@ struct Hold {
     traced: bool,
     length: u64,
     every: u64,
+    /// What decides when: it is drawn by lot.
+    seed: u64,
 }
 
-/// Watches until stdin ends. `words`: `every=NS`, `thread=CPU:TID`, `hold=CPU:TID:ON:fifo|ptrace:LENGTH:EVERY`.
+/// Watches until stdin ends. `words`: `every=NS`, `thread=CPU:TID`, `hold=CPU:TID:ON:fifo|ptrace:LENGTH:EVERY:SEED`.
 pub fn main(words: &[String]) -> u8 {
     match begin(words) {
         Ok((every, watched)) => {
@@ -98,15 +125,15 @@ impl Watched {
         let open = |name: &str| File::open(format!("/proc/{thread}/{name}"));
         let (schedstat, stat) = (open("schedstat")?, open("stat")?);
         let first = waited(&schedstat).ok_or_else(|| io::Error::other("its schedstat cannot be read"))?;
-        Ok(Self { cpu, schedstat, stat, first, waited: first, stopped: None })
+        Ok(Self { cpu, schedstat, stat, first, before: first, stopped: None })
     }
 
     fn look(&mut self, last: u64, now: u64) {
         if let Some(waited) = waited(&self.schedstat) {
-            let since = waited.saturating_sub(self.waited);
-            self.waited = waited;
-            if since >= WORTH_TELLING_NS {
-                println!("waited {} {now} {since}", self.cpu);
+            let longest = waited.longest_since(self.before, now.saturating_sub(last));
+            self.before = waited;
+            if longest >= WORTH_TELLING_NS {
+                println!("waited {} {now} {longest}", self.cpu);
             }
         }
         match (is_stopped(&self.stat), self.stopped) {
@@ -120,13 +147,14 @@ impl Watched {
     }
 }
 
-/// Time that a thread has waited for a CPU, in ns (Documentation/scheduler/sched-stats.rst: the second
-/// number of /proc/PID/schedstat).
-fn waited(schedstat: &File) -> Option<u64> {
+/// What a thread has waited for a CPU (Documentation/scheduler/sched-stats.rst: the second and third number of
+/// /proc/PID/schedstat; a wait is added when it is over).
+fn waited(schedstat: &File) -> Option<Waited> {
     let mut buffer = [0; 128];
     let length = schedstat.read_at(&mut buffer, 0).ok()?;
     let text = std::str::from_utf8(&buffer[..length]).ok()?;
-    text.split_ascii_whitespace().nth(1)?.parse().ok()
+    let mut numbers = text.split_ascii_whitespace().skip(1).map(str::parse);
+    Some(Waited { ns: numbers.next()?.ok()?, times: numbers.next()?.ok()? })
 }
 
 /// Whether a thread's state is `t`: stopped by a tracer (proc_pid_stat(5)).
@@ -157,7 +185,7 @@ fn look(every: u64, mut watched: Vec<Watched>) {
     let now = sys::now();
     for thread in &mut watched {
         thread.look(last, now);
-        println!("total {} {}", thread.cpu, thread.waited - thread.first);
+        println!("total {} {}", thread.cpu, thread.before.ns - thread.first.ns);
     }
 }
 
@@ -168,14 +196,15 @@ impl Hold {
         let (cpu, thread, on) = (number()?, number()?, number()?);
         let by = parts.next()?;
         let mut number = || parts.next()?.parse::<u64>().ok();
-        let (length, every) = (number()?, number()?);
+        let (length, every, seed) = (number()?, number()?, number()?);
         let small = |n: u64| u32::try_from(n).ok();
         let traced = match by {
             "fifo" => false,
             "ptrace" => true,
             _ => return None,
         };
-        let hold = Self { cpu: small(cpu)?, thread: small(thread)?, on: small(on)?, traced, length, every };
+        let hold =
+            Self { cpu: small(cpu)?, thread: small(thread)?, on: small(on)?, traced, length, every, seed };
         (length > 0 && every > length && parts.next().is_none()).then_some(hold)
     }
 
@@ -204,7 +233,8 @@ impl Hold {
     }
 
     fn carry_out(&self) {
-        let mut due = sys::now() + self.every;
+        let lots = Lots::of_fault(self.length, self.every, self.seed);
+        let mut due = lots.next(sys::now() + self.every / 2);
         loop {
             sys::sleep_until(due);
             let stopped = self.traced.then(|| sys::stop_thread(self.thread));
@@ -219,7 +249,7 @@ impl Hold {
             }
             let to = sys::now();
             println!("held {} {from} {to}", self.cpu);
-            due = (due + self.every).max(to + self.every - self.length);
+            due = lots.next(to.max((due / self.every + 1) * self.every));
         }
     }
 }
@@ -230,19 +260,33 @@ mod tests {
 
     #[test]
     fn a_hold_is_read_whole_or_not_at_all() {
-        let hold = Hold::parse("1:4242:3:ptrace:50000000:1000000000").unwrap();
-        assert_eq!((hold.cpu, hold.thread, hold.on, hold.traced), (1, 4242, 3, true));
+        let hold = Hold::parse("1:4242:3:ptrace:50000000:1000000000:7").unwrap();
+        assert_eq!((hold.cpu, hold.thread, hold.on, hold.traced, hold.seed), (1, 4242, 3, true, 7));
         for wrong in [
             "",
             "1:2:3:fifo:5",
-            "1:2:3:fifo:5:5",
-            "1:2:3:fifo:0:5",
-            "1:2:3:magic:1:5",
-            "1:2:3:fifo:1:5:6",
-            "a:2:3:fifo:1:5",
+            "1:2:3:fifo:5:5:1",
+            "1:2:3:fifo:1:5",
+            "1:2:3:fifo:0:5:1",
+            "1:2:3:magic:1:5:1",
+            "1:2:3:fifo:1:5:x",
+            "1:2:3:fifo:1:5:6:7",
+            "a:2:3:fifo:1:5:1",
         ] {
             assert_eq!(Hold::parse(wrong), None, "{wrong}");
         }
+    }
+
+    #[test]
+    fn what_is_told_of_several_waits_is_one_of_them_and_no_longer_than_that() {
+        let before = Waited { ns: 1_000, times: 7 };
+        let longest = |ns, times| Waited { ns, times }.longest_since(before, 10_000);
+        assert_eq!(longest(51_000, 8), 50_000, "one");
+        assert_eq!(longest(51_000, 12), 40_000, "all but the first lie within the look");
+        assert_eq!(longest(9_000, 11), 2_000, "the mean is no longer than the longest");
+        assert_eq!(longest(1_000, 7), 0);
+        // It waits still: what its record had at the last look stands.
+        assert_eq!(longest(900, 7), 0);
     }
 
     #[test]
@@ -251,7 +295,7 @@ mod tests {
         let mut watched = Watched::open(0, thread).unwrap();
         assert!(!is_stopped(&watched.stat));
         watched.look(sys::now(), sys::now());
-        assert!(watched.waited >= watched.first);
+        assert!(watched.before.ns >= watched.first.ns && watched.before.times >= watched.first.times);
         assert!(Watched::open(0, u32::MAX / 2).is_err());
     }
 }

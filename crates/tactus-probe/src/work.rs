@@ -23,6 +23,9 @@ pub struct Pace {
     pub duration_ns: u64,
     /// How often it reports.
     pub tick_ns: u64,
+    /// What decides when faults are made, where that is drawn by lot and told.
+    #[serde(default)]
+    pub seed: Option<u64>,
 }
 
 /// Says how what it is about to change is put back by others.

@@ -6,7 +6,8 @@
 //! `refused JSON`), is told `go`, says `running`, is told `stop`, says `rounds N LONGEST WAY`. Its
 //! workers are forked before it says `ready`. They die with it (PR_SET_PDEATHSIG), it dies with the
 //! session, and the end of its stdin ends it, too. One that yields values says between, whenever it likes,
-//! `value JSON` and `note JSON`; told to stop, it says its last values first.
+//! `value JSON` and `note JSON`; told to stop, it says its last values first. One whose moments are drawn by lot
+//! says them then as `at TIMES`.
 //!
 //! One that changes the kernel (`block`) does not die with the session: at the end of its stdin it first
 //! puts back what it changed. And whatever it changes it says before, as `undo JSON`: should it be killed,
@@ -27,11 +28,13 @@ use rustix::process::{Pid, Signal, WaitOptions, kill_process_group, waitpgid};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tactus_model::catalogue::Fault;
+use tactus_model::lot::LOAD_ON_NS;
 use tactus_model::message::{Activity, Injected, Note, Refusal, What};
 use tactus_model::outcome::{ValueResult, take_value};
 use tactus_model::undo::Undo;
+use tactus_model::windows::Moments;
 
-use crate::fault::{Count, Disturbance, Held};
+use crate::fault::{Count, Disturbance, Held, Made};
 use crate::sys::Shared;
 use crate::work::{Pace, die_with, over};
 use crate::{fault, load, memory, sys, values};
@@ -79,6 +82,8 @@ pub struct Worker {
     notes: Vec<Note>,
     /// Answers that were not waited for.
     answers: VecDeque<String>,
+    /// When what it is for was done.
+    at: Moments,
 }
 
 impl Worker {
@@ -112,6 +117,7 @@ impl Worker {
             values: Vec::new(),
             notes: Vec::new(),
             answers: VecDeque::new(),
+            at: Moments::default(),
         };
         let line = worker.answer().map_err(|error| failed(error.to_string()))?;
         if line == "ready" {
@@ -196,6 +202,33 @@ impl Worker {
         Some(child.wait().is_ok_and(|status| status.success()))
     }
 
+    /// Stops a load, or lets it run on: all its processes, those of programs among them.
+    pub fn let_run(&self, on: bool) {
+        if let (What::Load(_), Some(group)) = (&self.activity.what, self.group()) {
+            let _ = kill_process_group(group, if on { Signal::CONT } else { Signal::STOP });
+        }
+    }
+
+    /// What a load is, while it is let run and stopped in turn.
+    pub fn let_run_at(&self, at: Vec<u64>) -> Option<Injected> {
+        let Activity { id, cpus, what: What::Load(load), .. } = &self.activity else { return None };
+        Some(Injected {
+            activity: *id,
+            kind: load.kind().to_owned(),
+            way: "SIGSTOP, SIGCONT".to_owned(),
+            cpus: cpus.clone(),
+            length_ns: LOAD_ON_NS,
+            every_ns: 2 * LOAD_ON_NS,
+            times: Some(at.len() as u64),
+            longest_ns: None,
+            at: Moments::of(at.into_iter()),
+        })
+    }
+
+    fn group(&self) -> Option<Pid> {
+        i32::try_from(self.child.id()).ok().and_then(Pid::from_raw)
+    }
+
     /// Ends it with all its workers, has it put back what it changed, and says what it did.
     ///
     /// # Errors
@@ -204,6 +237,7 @@ impl Worker {
         if self.over {
             return Ok(Ended::Before);
         }
+        self.let_run(true);
         let line = self.ask("stop").map_err(|error| format!("`{}` did not stop: {error}", self.name))?;
         let Some(said) = line.strip_prefix("rounds ") else {
             return Err(format!("`{}` did not end well: {line}", self.name));
@@ -221,7 +255,18 @@ impl Worker {
         };
         let (length_ns, every_ns) = fault.size();
         let (kind, cpus) = (fault.kind().to_owned(), cpus.clone());
-        Ok(Ended::Fault(Injected { activity: *id, kind, way, cpus, length_ns, every_ns, times, longest_ns }))
+        let at = std::mem::take(&mut self.at);
+        Ok(Ended::Fault(Injected {
+            activity: *id,
+            kind,
+            way,
+            cpus,
+            length_ns,
+            every_ns,
+            times,
+            longest_ns,
+            at,
+        }))
     }
 
     fn ask(&mut self, word: &str) -> io::Result<String> {
@@ -266,6 +311,8 @@ impl Worker {
             self.notes.push(note);
         } else if let Some(undo) = json(line, "undo ") {
             self.undos.push(undo);
+        } else if let Some(at) = line.strip_prefix("at ") {
+            self.at = Moments::try_from(at.to_owned()).unwrap_or_default();
         } else {
             self.answers.push_back(line.to_owned());
         }
@@ -298,7 +345,7 @@ impl Drop for Worker {
             std::thread::sleep(Duration::from_millis(2));
         }
         let ended = self.child.try_wait();
-        let Some(group) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) else { return };
+        let Some(group) = self.group() else { return };
         let _ = kill_process_group(group, Signal::KILL);
         let _ = self.child.wait();
         // Workers whose parent has died are this process's children now (it is a subreaper): waiting
@@ -349,7 +396,7 @@ pub fn main(task: &str) -> u8 {
     }
     let ready = match &task.activity.what {
         What::Measure { .. } => measurement(&task),
-        _ => disturbance(&task.activity, task.above).map(|disturbance| (disturbance, None)),
+        _ => disturbance(&task).map(|disturbance| (disturbance, None)),
     };
     let (disturbance, finish) = match ready {
         Ok(ready) => ready,
@@ -375,7 +422,7 @@ fn measurement(task: &Task) -> Result<(Disturbance, Option<&'static Shared>), Re
         Some(finish) => vec![values::work(&task.activity, task.pace, finish)?],
         None => Vec::new(),
     };
-    Ok((Disturbance { way: String::new(), works, longest: &[], held: None }, finish))
+    Ok((Disturbance { way: String::new(), works, longest: &[], held: None, made: None }, finish))
 }
 
 /// Waits until workers that were told to finish have done so.
@@ -389,12 +436,13 @@ fn finished(workers: &mut Vec<i32>) {
     }
 }
 
-fn disturbance(activity: &Activity, above: u32) -> Result<Disturbance, Refusal> {
+fn disturbance(task: &Task) -> Result<Disturbance, Refusal> {
+    let activity = &task.activity;
     let cpus = &activity.cpus;
     let what = match &activity.what {
         What::Load(what) => what,
         What::Fault(what) => {
-            return fault::prepare(what, cpus, above);
+            return fault::prepare(what, cpus, task.above, task.pace.seed);
         }
         What::Measure { measure, .. } => {
             let reason = format!("`{}` is not done beside a measurement", measure.kind());
@@ -402,12 +450,12 @@ fn disturbance(activity: &Activity, above: u32) -> Result<Disturbance, Refusal> 
         }
     };
     let works = load::works(what, cpus)?;
-    Ok(Disturbance { way: String::new(), works, longest: &[], held: None })
+    Ok(Disturbance { way: String::new(), works, longest: &[], held: None, made: None })
 }
 
 fn supervise(disturbance: Disturbance, finish: Option<&Shared>) -> io::Result<()> {
-    let Disturbance { way, works, longest, mut held } = disturbance;
-    let rounds = sys::shared(works.len())?;
+    let Disturbance { way, works, longest, mut held, made } = disturbance;
+    let rounds = sys::shared::<Shared>(works.len())?;
     let me = std::process::id();
     // Workers wait for the end of this pipe: it comes when this process closes its last writing end.
     let (gate, hold) = rustix::pipe::pipe()?;
@@ -451,6 +499,10 @@ fn supervise(disturbance: Disturbance, finish: Option<&Shared>) -> io::Result<()
                 let most = longest.iter().map(|longest| longest.0.load(Ordering::Relaxed)).max();
                 match count {
                     Ok(count) => {
+                        let at = made.map_or(count.at, Made::times);
+                        if !at.is_empty() {
+                            tell(&["at ", &String::from(Moments::of(at.into_iter()))].concat());
+                        }
                         let number = |n: Option<u64>| n.map_or("-".to_owned(), |n| n.to_string());
                         let times = count.times.or((!rounds.is_empty()).then_some(sum));
                         let most = count.longest_ns.or(most.filter(|most| *most > 0));

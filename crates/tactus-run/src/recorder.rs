@@ -250,6 +250,17 @@ impl Record for Recorder {
                     row.result.waits = Some(waits.clone());
                 }
             }
+            Event::ClockCompared { environment, clock } => {
+                let own = |row: &&mut RowState| row.running && row.result.environment == *environment;
+                for row in self.rows.iter_mut().filter(own) {
+                    row.result.clock = Some(*clock);
+                }
+            }
+            Event::Windows { row, windows } => {
+                if let Some(log) = self.rows.get_mut(*row).and_then(|state| state.log.as_mut()) {
+                    log.windows(windows)?;
+                }
+            }
             Event::Injected { environment, outside, injected } => {
                 for row in self.rows.iter_mut().filter(|row| row.running) {
                     row.result.injected.push(InjectedIn {

@@ -7,6 +7,7 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 
 use tactus_environment::{Running, Stream};
+use tactus_model::bundle::ClockFit;
 use tactus_model::control::ControlBy;
 use tactus_model::facts::Facts;
 use tactus_model::message::{FromProbe, Hello, Job, ToProbe};
@@ -15,6 +16,7 @@ use tactus_model::{CpuSet, Evidence};
 use tactus_system::guardian::Guardian;
 use tactus_system::{Connection, Remote, monotonic_ns};
 
+use super::clock_fit::Arrivals;
 use super::nested::Nest;
 
 /// What arrives from an environment.
@@ -64,9 +66,8 @@ pub struct Session {
     pub refused: bool,
     /// The stream has ended.
     pub ended: bool,
-    /// When it began to measure, CLOCK_MONOTONIC of this machine in ns: the earliest that any of its ticks
-    /// allows. A tick arrives when it has been measured, or later.
-    pub began: Option<u64>,
+    /// When its ticks arrived, by which its clock is held against this machine's.
+    pub arrivals: Arrivals,
     /// When the probe last said anything.
     pub heard: Instant,
     /// The last lines that were no frames.
@@ -112,7 +113,7 @@ impl Session {
             done: false,
             refused: false,
             ended: false,
-            began: None,
+            arrivals: Arrivals::default(),
             heard: Instant::now(),
             foreign: Vec::new(),
             nest: None,
@@ -152,15 +153,20 @@ impl Session {
     /// # Errors
     /// When the stream is broken.
     pub fn give(&mut self, job: Job) -> io::Result<()> {
-        (self.ready, self.done, self.refused, self.began) = (false, false, false, None);
+        (self.ready, self.done, self.refused) = (false, false, false);
+        self.arrivals = Arrivals::default();
         self.proven = job.control == ControlBy::Nothing;
         self.say(&ToProbe::Job(job))
     }
 
     /// A tick that ended `at_ns` after the beginning has arrived now.
     pub fn ticked(&mut self, at_ns: u64) {
-        let began = monotonic_ns().saturating_sub(at_ns);
-        self.began = Some(self.began.map_or(began, |known| known.min(began)));
+        self.arrivals.add(at_ns, monotonic_ns());
+    }
+
+    /// Its clock against this machine's; none where it has not reported.
+    pub fn clock(&self) -> Option<ClockFit> {
+        self.arrivals.fit(self.running.budget().is_some())
     }
 
     /// Keeps a line that was no frame, for the case that something goes wrong.

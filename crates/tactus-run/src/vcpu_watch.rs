@@ -7,9 +7,11 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use tactus_model::CpuSet;
-use tactus_model::bundle::{Wait, Waits};
+use tactus_model::bundle::{ClockFit, Wait, Waits};
 use tactus_model::catalogue::fault::{HoldBy, HoldVcpu};
 use tactus_model::message::Injected;
+use tactus_model::number::{float, whole};
+use tactus_model::windows::Moments;
 
 use tactus_environment::Layout;
 use tactus_system::guardian::Guardian;
@@ -19,7 +21,7 @@ use tactus_system::{Child, Invocation, System};
 /// How often the threads are looked at, in ns: what they waited is exact, when they did is known to this.
 const LOOK_NS: u64 = 10_000_000;
 /// The most waits that are kept, the longest ones.
-const KEPT: usize = 64;
+const KEPT: usize = 512;
 /// How long the watch may take to begin.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long it may take to end.
@@ -33,6 +35,8 @@ pub struct Hold {
     pub cpus: CpuSet,
     /// Its table.
     pub table: HoldVcpu,
+    /// What decides when: it is drawn by lot, so that what it explains is not explained by the beat of something else.
+    pub seed: u64,
 }
 
 /// A watch over the vCPU threads of one environment.
@@ -50,6 +54,8 @@ struct Said {
     begun: bool,
     refused: Option<String>,
     waits: Vec<Seen>,
+    /// The longest of those that were left out, in ns.
+    cut: Option<u64>,
     /// Virtual CPU, from, to.
     held: Vec<(u32, u64, u64)>,
     totals: Vec<(u32, u64)>,
@@ -94,6 +100,7 @@ impl Said {
     fn trim(&mut self, most: usize) {
         if self.waits.len() > most {
             self.waits.sort_by_key(|wait| std::cmp::Reverse(wait.ns));
+            self.cut = self.cut.max(self.waits.get(KEPT).map(|wait| wait.ns));
             self.waits.truncate(KEPT);
         }
     }
@@ -159,9 +166,9 @@ impl Watch {
         self.said.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Ends it. `began`: when the environment began to measure, CLOCK_MONOTONIC of this machine in ns, if
-    /// that is known. Returns what the threads waited, and what each hold did.
-    pub fn finish(mut self, began: Option<u64>) -> (Option<Waits>, Vec<Injected>) {
+    /// Ends it. `clock`: the environment's against this machine's, if that is known. Returns what the threads waited, and
+    /// what each hold did.
+    pub fn finish(mut self, clock: Option<&ClockFit>) -> (Option<Waits>, Vec<Injected>) {
         drop(self.child.take_stdin());
         let until = Instant::now() + STOP_TIMEOUT;
         while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < until {
@@ -173,7 +180,7 @@ impl Watch {
         }
         let said = self.said();
         let injected = self.holds.iter().map(|hold| injected(hold, &said, &self.layout)).collect();
-        (began.map(|began| waits(said, began)), injected)
+        (clock.map(|clock| waits(said, clock)), injected)
     }
 }
 
@@ -189,16 +196,13 @@ fn word(hold: &Hold, cpu: u32, threads: &[(u32, u32)], layout: &Layout) -> Resul
         HoldBy::Ptrace => "ptrace",
     };
     let (length, every) = (hold.table.length.0, hold.table.every.0);
-    Ok(format!("hold={cpu}:{thread}:{on}:{by}:{length}:{every}"))
+    Ok(format!("hold={cpu}:{thread}:{on}:{by}:{length}:{every}:{}", hold.seed))
 }
 
 fn injected(hold: &Hold, said: &Said, layout: &Layout) -> Injected {
-    let held: Vec<u64> = said
-        .held
-        .iter()
-        .filter(|(cpu, ..)| hold.cpus.contains(*cpu))
-        .map(|(_, from, to)| to.saturating_sub(*from))
-        .collect();
+    let own = || said.held.iter().filter(|(cpu, ..)| hold.cpus.contains(*cpu));
+    let held: Vec<u64> = own().map(|(_, from, to)| to.saturating_sub(*from)).collect();
+    let first = own().filter(|(cpu, ..)| Some(*cpu) == hold.cpus.first());
     let on: CpuSet = layout
         .cpus
         .iter()
@@ -218,25 +222,28 @@ fn injected(hold: &Hold, said: &Said, layout: &Layout) -> Injected {
         every_ns: hold.table.every.0,
         times: Some(held.len() as u64),
         longest_ns: held.iter().max().copied(),
+        at: Moments::of(first.map(|(_, from, _)| *from)),
     }
 }
 
 /// The waits on the clock of the measurement.
-fn waits(mut said: Said, began: u64) -> Waits {
+fn waits(mut said: Said, clock: &ClockFit) -> Waits {
+    said.trim(KEPT);
     said.waits.sort_by_key(|wait| std::cmp::Reverse(wait.ns));
-    said.waits.truncate(KEPT);
     let wait = |seen: &Seen| Wait {
         cpu: seen.cpu,
-        at_ns: difference(seen.until, began),
+        at_ns: signed(clock.inside(float(seen.until))),
         waited_ns: seen.ns,
         stopped: seen.stopped,
     };
-    Waits { look_ns: LOOK_NS, totals: said.totals, longest: said.waits.iter().map(wait).collect() }
+    let longest = said.waits.iter().map(wait).collect();
+    Waits { look_ns: LOOK_NS, totals: said.totals, longest, cut_ns: said.cut }
 }
 
-/// `until - began`; before the beginning it is negative.
-fn difference(until: u64, began: u64) -> i64 {
-    i64::try_from(i128::from(until) - i128::from(began)).unwrap_or(i64::MAX)
+/// The nearest whole number; a moment before the beginning is negative.
+fn signed(ns: f64) -> i64 {
+    let whole = i64::try_from(whole(ns.abs())).unwrap_or(i64::MAX);
+    if ns < 0.0 { -whole } else { whole }
 }
 
 #[cfg(test)]
@@ -247,8 +254,10 @@ mod tests {
 
     fn hold(by: Option<HoldBy>) -> Hold {
         let table = HoldVcpu { length: Nanos::from_ms(50), every: Nanos::from_secs(1), by };
-        Hold { activity: 2, cpus: CpuSet::one(1), table }
+        Hold { activity: 2, cpus: CpuSet::one(1), table, seed: 7 }
     }
+
+    const EVEN: ClockFit = ClockFit { began_ns: 1_000, ppm: 0.0, span_ns: 1, late_ns: 0 };
 
     fn layout() -> Layout {
         Layout { cpus: vec![(0, 4), (1, 6)], measuring: CpuSet::one(1) }
@@ -259,7 +268,7 @@ mod tests {
         let threads = [(0, 900), (1, 901)];
         assert_eq!(
             word(&hold(None), 1, &threads, &layout()).unwrap(),
-            "hold=1:901:6:ptrace:50000000:1000000000"
+            "hold=1:901:6:ptrace:50000000:1000000000:7"
         );
         assert!(word(&hold(None), 2, &threads, &layout()).unwrap_err().contains("CPU 2"));
     }
@@ -282,7 +291,8 @@ mod tests {
         }
         let done = injected(&hold(Some(HoldBy::Ptrace)), &said, &layout());
         assert_eq!((done.times, done.longest_ns, done.way.as_str()), (Some(1), Some(650), "ptrace"));
-        let waits = waits(said, 1_000);
+        assert_eq!(done.at.times_ns().collect::<Vec<_>>(), [4_000]);
+        let waits = waits(said, &EVEN);
         let told: Vec<_> =
             waits.longest.iter().map(|wait| (wait.at_ns, wait.waited_ns, wait.stopped)).collect();
         assert_eq!(told, [(4_000, 700, false), (-100, 40, true)]);
@@ -295,7 +305,8 @@ mod tests {
         for n in 0..10_000 {
             said.line(&format!("waited 0 {n} {n}"));
         }
-        let waits = waits(said, 0);
+        let waits = waits(said, &EVEN);
         assert_eq!((waits.longest.len(), waits.longest[0].waited_ns), (KEPT, 9_999));
+        assert_eq!(waits.cut_ns, Some(9_999 - KEPT as u64), "and says which may be missing");
     }
 }

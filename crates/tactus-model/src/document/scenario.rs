@@ -99,14 +99,29 @@ pub struct ControlEntry {
 }
 
 /// Which of the largest latencies are the host's: meanwhile the thread of the virtual CPU was kept from running.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AttributionEntry {
     /// How many of the largest latencies were looked at.
     pub of: usize,
-    /// How many of them are the host's.
+    /// How many of them are the host's; 0 where chance could explain as many.
     pub host: usize,
-    /// The largest of those, in ns.
+    /// How many the host's record explains, chance or not.
+    #[serde(default)]
+    pub explained: usize,
+    /// Of how many that is not known: not all waits were kept.
+    #[serde(default)]
+    pub unknown: usize,
+    /// How many chance would explain: the mean of 200 moves of the latencies in time.
+    #[serde(default)]
+    pub by_chance: f64,
+    /// The chance that it explains so many or more.
+    #[serde(default)]
+    pub chance: f64,
+    /// How much faster the machine's clock runs than the environment's, in parts per million.
+    #[serde(default)]
+    pub ppm: Option<f64>,
+    /// The largest of those that are explained, in ns.
     pub largest_ns: u64,
     /// How long the thread was kept from running then, in ns.
     pub waited_ns: u64,

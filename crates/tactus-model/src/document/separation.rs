@@ -70,26 +70,38 @@ pub struct LeakEntry {
     pub evidence: Option<Evidence>,
     /// Length of the disturbance, in ns; `null` for a load.
     pub length_ns: Option<u64>,
-    /// How often it was injected on the CPU while this was measured.
+    /// How often it was made while everything around it was measured; for a load, in how many seconds.
     pub injected: Option<u64>,
     /// Largest latency at rest, in ns.
     pub rest_max_ns: Option<u64>,
     /// Largest latency with the disturbance, in ns.
     pub with_max_ns: Option<u64>,
-    /// Latencies of at least half the length at rest, scaled to the same time.
+    /// Injections with a latency of at least half the length that chance alone would give.
     pub half_at_rest: Option<f64>,
-    /// The same with the disturbance.
+    /// Injections with a latency of at least half the length.
     pub half: Option<u64>,
-    /// Latencies of at least 90 % of the length with the disturbance.
+    /// Injections with a latency of at least 90 % of the length, beyond what chance would give.
     pub full: Option<u64>,
-    /// Typical maximum of a slot of time with the disturbance over that at rest.
+    /// Typical maximum of a window of time with the disturbance over those of the same period without it.
     pub ratio: Option<f64>,
-    /// The ratio is at least this.
+    /// The ratio is at least this; `null` for a fault.
     pub ratio_low: Option<f64>,
-    /// The ratio is at most this; `null`: too few slots to say.
+    /// The ratio is at most this; `null` for a fault.
     pub ratio_high: Option<f64>,
-    /// Slots of time at rest and with the disturbance.
+    /// Windows of time without and with the disturbance.
     pub slots: [usize; 2],
+    /// Injections in which it stands out from everything else of their period.
+    #[serde(default)]
+    pub stand_out: Option<u64>,
+    /// In how many it would by chance.
+    #[serde(default)]
+    pub by_chance: Option<f64>,
+    /// Largest latency when it was made, in ns.
+    #[serde(default)]
+    pub with_seen_ns: Option<u64>,
+    /// At most this part of the injections is seen above `with_seen_ns` (95 %); `null`: it was seen, or is not known.
+    #[serde(default)]
+    pub at_most: Option<f64>,
     /// Whether it is seen.
     pub leak: Leak,
     /// What it is for that it is not known; `null`: it is known.
@@ -118,6 +130,10 @@ pub enum Doubt {
     Source,
     /// It was not seen, but nor was the control: the instrument is not proven there.
     Control,
+    /// It is not known when it was made.
+    NoTimes,
+    /// The clocks of the two cannot be held against each other.
+    Clock,
 }
 
 impl Doubt {
@@ -132,6 +148,8 @@ impl Doubt {
             Self::TooFew => "too few",
             Self::Source => "source",
             Self::Control => "control",
+            Self::NoTimes => "no times",
+            Self::Clock => "clock",
         }
     }
 
@@ -142,7 +160,7 @@ impl Doubt {
             Self::NotMeasured => "refused, skipped or failed; the reason stands below",
             Self::NoSuchCpu => "the two have no such CPU in common",
             Self::TooShort => "measured too briefly for the test: measure longer",
-            Self::Noise => "the place's own noise at rest could hide it",
+            Self::Noise => "the place's own noise could hide it",
             Self::TooFew => "it may have been seen, too rarely to tell it from noise",
             Self::Source => {
                 "not seen, but it is not certain that it was there: it was not surely seen where it was made"
@@ -150,6 +168,8 @@ impl Doubt {
             Self::Control => {
                 "not seen, but the control was not seen at its size either: the instrument is not proven there"
             }
+            Self::NoTimes => "it is not known when it was made",
+            Self::Clock => "the clocks of the two cannot be held against each other",
         }
     }
 }
@@ -161,23 +181,39 @@ pub enum Leak {
     /// At its size, as often as it was made.
     #[serde(rename = "yes")]
     Yes,
-    /// Smaller or less often.
-    #[serde(rename = "partly")]
-    Partly,
-    /// Not seen, and it would have been.
+    /// At its size, but not each time.
+    #[serde(rename = "sometimes")]
+    Sometimes,
+    /// Smaller than it is. (Up to format 1.3 `partly` was said of both.)
+    #[serde(rename = "weaker", alias = "partly")]
+    Weaker,
+    /// Not seen, and it would have been: in at most a tenth of all injections (95 %).
     #[serde(rename = "no")]
     No,
+    /// Not seen, in fewer injections than a `no` takes.
+    #[serde(rename = "not seen")]
+    NotSeen,
     /// Not measured, or too little to say.
     #[serde(rename = "not known")]
     NotKnown,
+}
+
+impl Leak {
+    /// Whether it is seen, at whatever size and however often.
+    #[must_use]
+    pub const fn reaches(self) -> bool {
+        matches!(self, Self::Yes | Self::Sometimes | Self::Weaker)
+    }
 }
 
 impl fmt::Display for Leak {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Yes => "yes",
-            Self::Partly => "partly",
+            Self::Sometimes => "sometimes",
+            Self::Weaker => "weaker",
             Self::No => "no",
+            Self::NotSeen => "not seen",
             Self::NotKnown => "not known",
         })
     }
@@ -215,4 +251,15 @@ pub struct WordEntry {
     pub reasons: Vec<String>,
     /// Scenarios that it rests on.
     pub scenarios: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_word_of_older_documents_is_still_read() {
+        assert_eq!(serde_json::from_str::<Leak>("\"partly\"").unwrap(), Leak::Weaker);
+        assert_eq!(serde_json::to_string(&Leak::NotSeen).unwrap(), "\"not seen\"");
+    }
 }

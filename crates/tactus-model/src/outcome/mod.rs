@@ -14,6 +14,7 @@ pub mod series;
 pub mod ticks;
 mod unit;
 mod value;
+pub mod windows;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

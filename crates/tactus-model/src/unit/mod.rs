@@ -2,6 +2,7 @@
 
 pub mod cpus;
 pub mod duration;
+pub mod lot;
 mod mask;
 pub mod number;
 pub mod size;

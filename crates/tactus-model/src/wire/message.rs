@@ -10,6 +10,7 @@
 //! probe  control*, note*, proven
 //! host   go                      to all probes of a scenario at once
 //! probe  tick*, outlier*, note*  once a tick, per series (control*: before, where nobody said prove)
+//! probe  windows*                once a tick, per series, where the job asks for them
 //! probe  value*                 once a tick, per item of a measurement that yields values, and at its end
 //! probe  done                    at the end of the duration, after a stop, or at a break
 //! host   job ... or quit
@@ -33,12 +34,13 @@ use crate::outcome::{ValueResult, Yields};
 use crate::rpc::{Answer, Call, Exited, Output};
 use crate::scheduling::Policy;
 use crate::series::SeriesKey;
+use crate::windows::Moments;
 use crate::wire::row::row;
 
 pub use crate::series::{Outlier, ThreadCounters};
 
 /// The version of this protocol. A probe of another one is refused.
-pub const PROTOCOL: u32 = 4;
+pub const PROTOCOL: u32 = 5;
 
 /// From the host side to the probe.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -83,6 +85,8 @@ pub enum FromProbe {
     Control(Control),
     /// What one series measured in one tick.
     Tick(Tick),
+    /// The largest latencies of successive windows of time, where the job asks for them.
+    Windows(Windows),
     /// One of the largest values of a series.
     Outlier(Outlier),
     /// What an item came to so far; a later word on it takes its place.
@@ -150,6 +154,20 @@ pub struct Job {
     /// Whether the misses of the last-level cache are counted on the measured CPUs.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cache_misses: bool,
+    /// What is told, and how it is disturbed, where it is to be known whether disturbances are seen when they
+    /// are made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lock_in: Option<LockIn>,
+}
+
+/// Measurements tell the largest latency of every short window of time; faults are made, and loads are on, at
+/// moments that are drawn by lot and told ([`crate::lot`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LockIn {
+    /// Length of a window, in ns.
+    pub window_ns: u64,
+    /// What decides the draws.
+    pub seed: u64,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's way to ask")]
@@ -289,6 +307,10 @@ pub struct Injected {
     /// The longest that was really held, in ns; none: what carries it out does not say.
     #[serde(default)]
     pub longest_ns: Option<u64>,
+    /// When each of them began, on CLOCK_MONOTONIC of the kernel that carried them out, where the job asks for it: at
+    /// most the first [`crate::lot::MOST_MOMENTS`]. For a load: when it was let run.
+    #[serde(default, skip_serializing_if = "Moments::is_empty")]
+    pub at: Moments,
 }
 
 /// What one series measured in one tick.
@@ -313,6 +335,21 @@ pub struct Tick {
     pub missed: Sparse,
     /// What the thread went through since the start.
     pub thread: ThreadCounters,
+}
+
+/// The largest latencies of successive windows of time of one series.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Windows {
+    /// The measuring activity.
+    pub activity: u32,
+    /// The series.
+    pub series: SeriesKey,
+    /// When the measurement started, CLOCK_MONOTONIC in ns.
+    pub began_ns: u64,
+    /// Number of the first of them: it begins at so many lengths on CLOCK_MONOTONIC.
+    pub first: u64,
+    /// The largest latency of a thread that woke in the window, in ns; 0: none did.
+    pub maxima: Vec<u64>,
 }
 
 /// What an item of a measurement came to so far.

@@ -7,15 +7,15 @@ use tactus_model::CpuSet;
 use tactus_model::catalogue::fault::Hog;
 use tactus_model::message::Refusal;
 
-use super::{Disturbance, repeat, size};
+use super::{Disturbance, Rhythm, repeat, size};
 use crate::work::{Work, reset_scheduling};
 use crate::measure::thread::make_fifo;
 use crate::sys;
 
-pub fn prepare(table: &Hog, cpus: &CpuSet, above: u32) -> Result<Disturbance, Refusal> {
-    let (length, every) = size(Hog::NAME, (table.length, table.every), 1)?;
+pub fn prepare(table: &Hog, cpus: &CpuSet, above: u32, rhythm: Rhythm) -> Result<Disturbance, Refusal> {
+    let (length, _) = size(Hog::NAME, (table.length, table.every), 1)?;
     let once: Rc<dyn Fn() -> u64> = Rc::new(move || busy(length, sys::now));
-    fifo(cpus, &[above], every, &once)
+    fifo(cpus, &[above], rhythm, &once)
 }
 
 /// Keeps the CPU until `length` ns of a clock have passed; returns how many did.
@@ -29,15 +29,15 @@ pub fn busy(length: u64, clock: fn() -> u64) -> u64 {
     }
 }
 
-/// SCHED_FIFO workers on each of `cpus`, one for each of `priorities`, that do `once` every `every` ns,
-/// all at the same moments. It returns how long it held the CPU, in ns.
+/// SCHED_FIFO workers on each of `cpus`, one for each of `priorities`, that do `once` at the moments of a rhythm,
+/// all at the same ones. It returns how long it held the CPU, in ns.
 ///
 /// # Errors
 /// When SCHED_FIFO is refused.
 pub fn fifo(
     cpus: &CpuSet,
     priorities: &[u32],
-    every: u64,
+    rhythm: Rhythm,
     once: &Rc<dyn Fn() -> u64>,
 ) -> Result<Disturbance, Refusal> {
     let highest = priorities.first().copied().unwrap_or_default();
@@ -53,12 +53,11 @@ pub fn fifo(
     for cpu in cpus.iter() {
         for priority in priorities.iter().copied() {
             let (once, longest) = (Rc::clone(once), &longest[works.len()]);
+            let rhythm = if works.is_empty() { rhythm } else { rhythm.untold() };
             works.push(Box::new(move |rounds| {
                 let _ = rustix::mm::mlockall(rustix::mm::MlockAllFlags::CURRENT);
                 if make_fifo(cpu, priority).is_ok() {
-                    // Moments that all processes share without speaking to each other.
-                    let due = (sys::now() / every + 2) * every;
-                    repeat(every, due, longest, rounds, &*once);
+                    repeat(rhythm, longest, rounds, &*once);
                 }
             }));
         }
@@ -67,5 +66,5 @@ pub fn fifo(
     if priorities.len() > 1 {
         way += &format!(" to {}", highest + 1 - u32::try_from(priorities.len()).unwrap_or_default());
     }
-    Ok(Disturbance { way, works, longest, held: None })
+    Ok(Disturbance { way, works, longest, held: None, made: rhythm.made() })
 }

@@ -12,10 +12,10 @@ use tactus_model::catalogue::fault::Overcommit;
 use tactus_model::message::Refusal;
 
 use super::hog::{busy, fifo};
-use super::{Disturbance, size};
+use super::{Disturbance, Rhythm, size};
 use crate::sys;
 
-pub fn prepare(table: &Overcommit, cpus: &CpuSet, above: u32) -> Result<Disturbance, Refusal> {
+pub fn prepare(table: &Overcommit, cpus: &CpuSet, above: u32, rhythm: Rhythm) -> Result<Disturbance, Refusal> {
     let threads = table.threads();
     if threads > above {
         return Err(super::refused(
@@ -23,11 +23,11 @@ pub fn prepare(table: &Overcommit, cpus: &CpuSet, above: u32) -> Result<Disturba
             "use fewer threads, or measuring threads of a priority not below them",
         ));
     }
-    let (length, every) = size(Overcommit::NAME, (table.length, table.every), u64::from(threads))?;
+    let (length, _) = size(Overcommit::NAME, (table.length, table.every), u64::from(threads))?;
     let priorities: Vec<u32> = (0..threads).map(|thread| above - thread).collect();
     // Its own time: what a higher one took of the stretch does not count.
     let once: Rc<dyn Fn() -> u64> = Rc::new(move || busy(length, sys::own_time));
-    fifo(cpus, &priorities, every, &once)
+    fifo(cpus, &priorities, rhythm, &once)
 }
 
 #[cfg(test)]
@@ -39,7 +39,7 @@ mod tests {
 
     fn why(threads: u32, length: u64, above: u32) -> String {
         let table = Overcommit { threads: Some(threads), length: Nanos(length), every: Nanos(12_000) };
-        crate::fault::prepare(&Fault::Overcommit(table), &CpuSet::one(0), above).err().unwrap().reason
+        crate::fault::prepare(&Fault::Overcommit(table), &CpuSet::one(0), above, None).err().unwrap().reason
     }
 
     #[test]

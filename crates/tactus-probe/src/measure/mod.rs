@@ -12,6 +12,7 @@ pub mod refuse;
 pub mod ring;
 pub mod series;
 pub mod thread;
+pub mod windows;
 
 use tactus_model::catalogue::{Measure, OutOfRange};
 use tactus_model::message::{Note, Refusal};

@@ -4,18 +4,22 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use tactus_model::latency::{Latency, Sparse, Totals};
-use tactus_model::message::{Outlier, ThreadCounters, Tick};
+use tactus_model::message::{Outlier, ThreadCounters, Tick, Windows};
 use tactus_model::series::SeriesKey;
 
 use super::counters;
-use super::lane::Lane;
+use super::lane::{Lane, Spec};
 use super::processor::Counted as OfCpu;
+use super::windows::WindowMaxima;
 use crate::clock::{Scale, Source};
+use crate::sys;
 
 /// Largest values kept per series.
 const OUTLIERS: usize = 32;
 /// Of these, the most that are sent with one tick.
 const PER_TICK: usize = 4;
+/// A thread may read its clock, be held, and write down later what it read: so long its window is not over, in ns.
+const PUSHED_NS: u64 = 10_000_000;
 /// Gaps below this are no outliers, in ns.
 pub const SMALLEST_GAP: u64 = 1_000;
 
@@ -59,6 +63,8 @@ pub struct Series {
     largest: TopN,
     polled: Option<Polled>,
     before: ThreadCounters,
+    /// Where the job asks for them.
+    windows: Option<WindowMaxima>,
     n: u64,
 }
 
@@ -91,8 +97,23 @@ impl Series {
             largest: TopN::default(),
             polled,
             before,
+            windows: None,
             n: 0,
         }
+    }
+
+    /// Keeps the largest latency of every window of this length, in ns. Not of gaps, of which only large ones are known
+    /// one by one.
+    pub fn keep_windows(&mut self, length_ns: u64) {
+        self.windows = self.polled.is_none().then(|| WindowMaxima::new(length_ns, self.began));
+    }
+
+    /// The windows that are over since the last time; to be asked after a tick. `last`: nothing more is measured.
+    pub fn windows(&mut self, last: bool) -> Option<Windows> {
+        let late = if last { 0 } else { PUSHED_NS };
+        let (first, maxima) = self.windows.as_mut()?.over(sys::now().saturating_sub(late))?;
+        let Spec { activity, series, .. } = &self.lane.spec;
+        Some(Windows { activity: *activity, series: series.clone(), began_ns: self.began, first, maxima })
     }
 
     /// Says when the measurement starts, where that is known only after [`Series::begin`].
@@ -105,8 +126,11 @@ impl Series {
     pub fn drain(&mut self) {
         let interval = self.lane.spec.interval_ns;
         let (now, largest, began) = (&mut self.now, &mut self.largest, self.began);
-        let timed = self.polled.is_none();
+        let (timed, mut windows) = (self.polled.is_none(), self.windows.as_mut());
         self.lane.ring.drain(|sample| {
+            if let Some(windows) = &mut windows {
+                windows.take(sample.at, sample.value);
+            }
             if timed {
                 now.record(sample.value, interval);
             }
@@ -163,7 +187,11 @@ impl Series {
 
     fn take_exact(&mut self) {
         let (Some(polled), Some(gaps)) = (&mut self.polled, &self.lane.gaps) else {
-            self.now.totals.add(&self.lane.ring.take_lost());
+            let lost = self.lane.ring.take_lost();
+            if let (1.., Some(windows)) = (lost.cycles, &mut self.windows) {
+                windows.spoil();
+            }
+            self.now.totals.add(&lost);
             return;
         };
         let counted = gaps.since(&mut polled.state);
@@ -190,7 +218,6 @@ mod tests {
     use tactus_model::scheduling::Policy;
 
     use super::super::gaps::GapHistogram;
-    use super::super::lane::Spec;
     use super::super::ring::Sample;
     use super::*;
 
@@ -253,6 +280,26 @@ mod tests {
         assert_eq!(largest.unsent(PER_TICK).map(|(value, _)| value).collect::<Vec<_>>(), [1_000, 96, 95, 94]);
         assert_eq!(largest.unsent(OUTLIERS).count(), 24);
         assert_eq!(largest.unsent(OUTLIERS).count(), 0);
+    }
+
+    #[test]
+    fn windows_are_told_where_they_are_asked_for() {
+        let mut gaps = Series::begin(lane(Some(GapHistogram::new(0))), 0, "");
+        gaps.keep_windows(1);
+        assert!(gaps.windows.is_none(), "only large ones are known one by one");
+        let lane = lane(None);
+        let mut series = Series::begin(Arc::clone(&lane), 0, "");
+        assert_eq!(series.windows(true), None);
+        let began = sys::now() - 1_000_000_000;
+        series.set_beginning(began);
+        series.keep_windows(100_000_000);
+        let mut writer = lane.ring.writer(1_000);
+        writer.push(Sample { at: began + 500_000_000, value: 77 });
+        let _ = series.tick(1, "", None);
+        let told = series.windows(true).unwrap();
+        assert_eq!((told.activity, told.began_ns, told.maxima.iter().max()), (3, began, Some(&77)));
+        let at = (began + 500_000_000) / 100_000_000 - told.first;
+        assert_eq!(told.maxima[usize::try_from(at).unwrap()], 77);
     }
 
     #[test]

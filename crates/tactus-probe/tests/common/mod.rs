@@ -212,6 +212,7 @@ pub fn job(probe: &Probe, activities: Vec<Activity>) -> Job {
         restore: false,
         budget: 0,
         cache_misses: false,
+        lock_in: None,
     }
 }
 

@@ -2,70 +2,170 @@
 //! from running, by the host's own scheduling record of it.
 
 use tactus_model::bundle::{Contents, RowResult, Wait, Waits};
+use tactus_model::lot::Lots;
 use tactus_model::message::{Note, Outlier};
+use tactus_model::number::float;
 
-use crate::units::latency_or_none;
+use crate::units::{count, latency_or_none};
 
 /// How many of the largest latencies are looked at.
 const LARGEST: usize = 10;
 /// How much later than it was measured a tick may arrive, in ns: the two clocks are compared by it.
-const LATE_NS: i64 = 20_000_000;
+const LATE_NS: u64 = 20_000_000;
+/// A wait explains latencies that are not shorter than this part of it.
+const ALIKE: u64 = 4;
+/// So often the latencies are moved to other times, to see what chance explains.
+const SHIFTS: u64 = 200;
+/// What chance explains so rarely is the host's.
+const ERROR: f64 = 0.05;
+/// Up to format 1.3 so many waits were kept, and nothing said whether there were more.
+const KEPT_BEFORE: usize = 64;
 
 /// The host's part in a guest's largest latencies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Attribution {
     /// How many of the largest latencies were looked at.
     pub of: usize,
     /// How many of them the host explains: meanwhile the thread was kept from running for at least half of
     /// the latency.
     pub host: usize,
-    /// The largest of those, in ns.
+    /// Of how many that is not known: a wait of that length may have been left out, or was much longer.
+    pub unknown: usize,
+    /// How many are explained where the latencies are moved in time: by chance.
+    pub by_chance: f64,
+    /// The chance that so many or more are.
+    pub chance: f64,
+    /// The largest of those that are explained, in ns.
     pub largest_ns: u64,
     /// How long the thread was kept from running then, in ns.
     pub waited_ns: u64,
 }
 
-/// The host's part in a row's largest latencies; `None` where the host has no record of its CPUs' threads, or
-/// nothing was measured.
+impl Attribution {
+    /// Whether they are the host's, and not explained by chance.
+    #[must_use]
+    pub fn is_claimed(&self) -> bool {
+        self.host > 0 && self.chance < ERROR
+    }
+}
+
+/// What explains a latency.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Explained {
+    /// The host: the thread was kept from running so long, in ns.
+    Host(u64),
+    /// Nothing that the host knows of.
+    Nothing,
+    /// It is not known: not all waits were kept, or the thread waited for much longer.
+    Unknown,
+}
+
+/// The host's part in a row's largest latencies; `None` where the host has no record of its CPUs' threads,
+/// nothing was measured, or the clocks of the two cannot be held against each other.
 #[must_use]
 pub fn attribution(result: &RowResult) -> Option<Attribution> {
     let waits = result.waits.as_ref()?;
-    let mut outliers: Vec<&Outlier> = result.series().iter().flat_map(|series| &series.outliers).collect();
+    if result.clock.is_some_and(|clock| !clock.is_even()) {
+        return None;
+    }
+    let mut outliers: Vec<Outlier> =
+        result.series().iter().flat_map(|series| &series.outliers).cloned().collect();
     outliers.sort_by_key(|outlier| std::cmp::Reverse(outlier.value_ns));
     outliers.truncate(LARGEST);
-    let explained: Vec<(u64, u64)> = outliers
-        .iter()
-        .filter_map(|outlier| Some((outlier.value_ns, explanation(outlier, waits)?)))
-        .collect();
-    let (largest_ns, waited_ns) = explained.first().copied().unwrap_or((0, 0));
-    (!outliers.is_empty()).then_some(Attribution {
+    if outliers.is_empty() {
+        return None;
+    }
+    let look = Look {
+        slack: signed(waits.look_ns.saturating_add(result.clock.map_or(LATE_NS, |clock| clock.late_ns))),
+        cut_ns: waits.cut_ns.or_else(|| {
+            let cut = result.clock.is_none() && waits.longest.len() >= KEPT_BEFORE;
+            waits.longest.iter().map(|wait| wait.waited_ns).min().filter(|_| cut)
+        }),
+        waits,
+    };
+    let found: Vec<(u64, Explained)> =
+        outliers.iter().map(|outlier| (outlier.value_ns, look.explanation(outlier))).collect();
+    let host = found.iter().filter(|(_, by)| matches!(by, Explained::Host(_))).count();
+    let length = result.measured_ns.max(1);
+    let lots = Lots { every_ns: length, part_ns: 1, places: length, seed: 0 };
+    let shifted = (1..=SHIFTS).map(|n| {
+        let shift = lots.place(n);
+        let moved = |one: &Outlier| Outlier { at_ns: (one.at_ns % length + shift) % length, ..one.clone() };
+        outliers.iter().filter(|one| matches!(look.explanation(&moved(one)), Explained::Host(_))).count()
+    });
+    let shifted: Vec<usize> = shifted.collect();
+    let as_many = shifted.iter().filter(|count| **count >= host).count();
+    let first = found.iter().find_map(|(value, by)| match by {
+        Explained::Host(waited) => Some((*value, *waited)),
+        _ => None,
+    });
+    let (largest_ns, waited_ns) = first.unwrap_or((0, 0));
+    Some(Attribution {
         of: outliers.len(),
-        host: explained.len(),
+        host,
+        unknown: found.iter().filter(|(_, by)| *by == Explained::Unknown).count(),
+        by_chance: float(shifted.iter().sum::<usize>() as u64) / float(SHIFTS),
+        chance: float(1 + as_many as u64) / float(1 + SHIFTS),
         largest_ns,
         waited_ns,
     })
 }
 
-/// How long the thread was kept from running while a latency lasted, in ns, where that is half of it or more.
-fn explanation(outlier: &Outlier, waits: &Waits) -> Option<u64> {
-    let signed = |ns: u64| i64::try_from(ns).unwrap_or(i64::MAX);
-    let slack = LATE_NS.saturating_add(signed(waits.look_ns));
-    let (to, value) = (signed(outlier.at_ns), signed(outlier.value_ns));
-    let meets = |wait: &&Wait| {
-        let from = wait.at_ns.saturating_sub(signed(wait.waited_ns));
-        wait.cpu == outlier.series.cpu
-            && from <= to.saturating_add(slack)
-            && wait.at_ns.saturating_add(slack) >= to.saturating_sub(value)
-    };
-    let longest = waits.longest.iter().filter(meets).map(|wait| wait.waited_ns).max()?;
-    (longest >= outlier.value_ns / 2).then_some(longest)
+/// What the host knows.
+struct Look<'a> {
+    waits: &'a Waits,
+    /// How far apart what belongs together may seem, in ns.
+    slack: i64,
+    /// Shorter waits may be missing, in ns.
+    cut_ns: Option<u64>,
+}
+
+fn signed(ns: u64) -> i64 {
+    i64::try_from(ns).unwrap_or(i64::MAX)
+}
+
+impl Look<'_> {
+    /// Whether the thread was kept from running while a latency lasted, for half of it or more.
+    fn explanation(&self, outlier: &Outlier) -> Explained {
+        let (to, value) = (signed(outlier.at_ns), signed(outlier.value_ns));
+        let meets = |wait: &&Wait| {
+            let from = wait.at_ns.saturating_sub(signed(wait.waited_ns));
+            wait.cpu == outlier.series.cpu
+                && from <= to.saturating_add(self.slack)
+                && wait.at_ns.saturating_add(self.slack) >= to.saturating_sub(value)
+        };
+        let half = outlier.value_ns / 2;
+        let long: Vec<u64> = self
+            .waits
+            .longest
+            .iter()
+            .filter(meets)
+            .map(|wait| wait.waited_ns)
+            .filter(|ns| *ns >= half)
+            .collect();
+        // Of a wait much longer than the latency it would have to have seen the very end.
+        let alike = long.iter().copied().filter(|ns| ns / ALIKE <= outlier.value_ns).max();
+        match alike {
+            Some(longest) => Explained::Host(longest),
+            None if !long.is_empty() || self.cut_ns.is_some_and(|cut| cut >= half) => Explained::Unknown,
+            None => Explained::Nothing,
+        }
+    }
 }
 
 /// The same in sentences: one for the single measurement of an environment, one for all where it has several.
 #[must_use]
 pub fn attribution_notes(contents: &Contents) -> Vec<(String, Note)> {
     let mut places: Vec<(&str, Vec<(&str, Attribution)>)> = Vec::new();
+    let mut notes = Vec::new();
     for result in contents.rows.iter().map(|row| &row.result) {
+        if let (Some(_), Some(clock)) = (&result.waits, result.clock.filter(|clock| !clock.is_even())) {
+            let text = format!(
+                "{}: the machine's clock runs {:.0} ppm faster than that of {}: which latencies are the host's is not known",
+                result.name, clock.ppm, result.environment
+            );
+            notes.push((result.environment.clone(), Note::info(text)));
+        }
         let Some(found) = attribution(result) else { continue };
         match places.iter_mut().find(|(place, _)| *place == result.environment) {
             Some((_, known)) => known.push((&result.name, found)),
@@ -79,43 +179,67 @@ pub fn attribution_notes(contents: &Contents) -> Vec<(String, Note)> {
         };
         (place.to_owned(), Note::info(text))
     };
-    places.into_iter().map(note).collect()
+    notes.extend(places.into_iter().map(note));
+    notes
 }
 
 const RECORD: &str = "the host's scheduling record of its vCPU threads";
 
-fn single(name: &str, Attribution { of, host, largest_ns, waited_ns }: Attribution) -> String {
-    if host == 0 {
-        return format!(
-            "{name}: {RECORD} explains none of the {of} largest latencies: they are the guest's own, or its hypervisor's"
-        );
+/// What is left open.
+fn open(unknown: usize) -> String {
+    match unknown {
+        0 => String::new(),
+        some => format!("; of {} that is not known", count(some as u64)),
+    }
+}
+
+fn single(name: &str, found: Attribution) -> String {
+    let Attribution { of, host, unknown, by_chance, largest_ns, waited_ns, .. } = found;
+    let open = open(unknown);
+    if !found.is_claimed() {
+        return match host {
+            0 if unknown == of => {
+                format!("{name}: whether the {of} largest latencies are the host's is not known")
+            }
+            0 => format!(
+                "{name}: {RECORD} explains none of the {of} largest latencies: they are the guest's own, or its hypervisor's{open}"
+            ),
+            _ => format!(
+                "{name}: {RECORD} explains {host} of the {of} largest latencies, and by chance would explain {by_chance:.1}: whose \
+                 they are is not known{open}"
+            ),
+        };
     }
     format!(
         "{name}: {host} of the {of} largest latencies are the host's, and not the guest kernel's: by {RECORD} the \
-         thread was kept from running meanwhile (of the largest of them, {}, for {})",
+         thread was kept from running meanwhile (of the largest of them, {}, for {}; by chance it would have been in \
+         {by_chance:.1}){open}",
         latency_or_none(Some(largest_ns)),
         latency_or_none(Some(waited_ns)),
     )
 }
 
 fn several(all: &[(&str, Attribution)]) -> String {
-    let (of, host) = all.iter().fold((0, 0), |(of, host), (_, one)| (of + one.of, host + one.host));
-    let each: Vec<String> = all
-        .iter()
-        .filter(|(_, one)| one.host > 0)
-        .map(|(name, one)| format!("{} in {name}", one.host))
-        .collect();
-    let Some((_, largest)) = all.iter().filter(|(_, one)| one.host > 0).max_by_key(|(_, one)| one.largest_ns)
-    else {
+    let of: usize = all.iter().map(|(_, one)| one.of).sum();
+    let claimed: Vec<&(&str, Attribution)> = all.iter().filter(|(_, one)| one.is_claimed()).collect();
+    let unknown: usize =
+        all.iter().map(|(_, one)| one.unknown + if one.is_claimed() { 0 } else { one.host }).sum();
+    let open = match unknown {
+        0 => String::new(),
+        some => format!("; of {} that is not known", count(some as u64)),
+    };
+    let Some((_, largest)) = claimed.iter().max_by_key(|(_, one)| one.largest_ns) else {
         return format!(
-            "{RECORD} explains none of the {of} largest latencies ({} measurements): they are the guest's own, or \
-             its hypervisor's",
+            "{RECORD} explains none of the {of} largest latencies ({} measurements) better than chance does: they are the \
+             guest's own, or its hypervisor's{open}",
             all.len()
         );
     };
+    let host: usize = claimed.iter().map(|(_, one)| one.host).sum();
+    let each: Vec<String> = claimed.iter().map(|(name, one)| format!("{} in {name}", one.host)).collect();
     format!(
         "{host} of the {of} largest latencies of its {} measurements are the host's, and not the guest kernel's: by \
-         {RECORD} the thread was kept from running meanwhile (of the largest of them, {}, for {}): {}",
+         {RECORD} the thread was kept from running meanwhile (of the largest of them, {}, for {}): {}{open}",
         all.len(),
         latency_or_none(Some(largest.largest_ns)),
         latency_or_none(Some(largest.waited_ns)),
@@ -125,38 +249,112 @@ fn several(all: &[(&str, Attribution)]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use tactus_model::series::SeriesKey;
+    use tactus_model::bundle::ClockFit;
+    use tactus_model::outcome::{LatencyOutcome, Outcome, SeriesResult};
+    use tactus_model::series::{SeriesKey, ThreadCounters};
 
     use super::*;
 
+    const MS: u64 = 1_000_000;
+
+    fn key(cpu: u32) -> SeriesKey {
+        SeriesKey { cpu, thread: 0, priority: 95, kind: "thread".into() }
+    }
+
     fn outlier(cpu: u32, at_ms: u64, value_ms: u64) -> Outlier {
-        let series = SeriesKey { cpu, thread: 0, priority: 95, kind: "thread".into() };
-        Outlier { activity: 0, series, at_ns: at_ms * 1_000_000, value_ns: value_ms * 1_000_000 }
+        Outlier { activity: 0, series: key(cpu), at_ns: at_ms * MS, value_ns: value_ms * MS }
     }
 
     fn waits(longest: &[(u32, i64, u64)]) -> Waits {
         let wait = |(cpu, at_ms, ms): &(u32, i64, u64)| Wait {
             cpu: *cpu,
             at_ns: at_ms * 1_000_000,
-            waited_ns: ms * 1_000_000,
+            waited_ns: ms * MS,
             stopped: false,
         };
-        Waits { look_ns: 10_000_000, totals: Vec::new(), longest: longest.iter().map(wait).collect() }
+        let longest = longest.iter().map(wait).collect();
+        Waits { look_ns: 10 * MS, totals: Vec::new(), longest, cut_ns: None }
+    }
+
+    fn explained(outlier: &Outlier, waits: &Waits, cut_ns: Option<u64>) -> Explained {
+        Look { waits, slack: signed(30 * MS), cut_ns }.explanation(outlier)
+    }
+
+    /// A row of a minute, with these latencies on CPU 1.
+    fn row(outliers: Vec<Outlier>, waits: Waits) -> RowResult {
+        let series = SeriesResult {
+            key: key(1),
+            summary: tactus_model::latency::Latency::new().summary(),
+            counters: ThreadCounters::default(),
+            outliers,
+        };
+        RowResult {
+            measured_ns: 60_000 * MS,
+            outcome: Outcome::Latency(LatencyOutcome { series: vec![series], all: None }),
+            waits: Some(waits),
+            clock: Some(ClockFit { began_ns: 0, ppm: 12.0, span_ns: 59_000 * MS, late_ns: 20 * MS }),
+            ..RowResult::unmeasured("guest, idle", "guest", "qemu")
+        }
     }
 
     #[test]
     fn a_latency_is_the_hosts_when_the_thread_waited_for_most_of_it() {
         let waits = waits(&[(1, 1_005, 50)]);
-        assert_eq!(explanation(&outlier(1, 1_000, 51), &waits), Some(50_000_000));
-        assert_eq!(explanation(&outlier(0, 1_000, 51), &waits), None, "another CPU's thread");
-        assert_eq!(explanation(&outlier(1, 2_000, 51), &waits), None, "at another time");
-        assert_eq!(explanation(&outlier(1, 1_000, 150), &waits), None, "less than half of it");
+        let of = |outlier| explained(&outlier, &waits, None);
+        assert_eq!(of(outlier(1, 1_000, 51)), Explained::Host(50 * MS));
+        assert_eq!(of(outlier(0, 1_000, 51)), Explained::Nothing, "another CPU's thread");
+        assert_eq!(of(outlier(1, 2_000, 51)), Explained::Nothing, "at another time");
+        assert_eq!(of(outlier(1, 1_000, 150)), Explained::Nothing, "less than half of it");
+        assert_eq!(of(outlier(1, 1_000, 5)), Explained::Unknown, "much longer than it");
+    }
+
+    #[test]
+    fn where_the_list_of_waits_is_cut_what_a_shorter_one_would_explain_is_not_known() {
+        let waits = waits(&[(1, 50_000, 90)]);
+        let cut = |value| explained(&outlier(1, 1_000, value), &waits, Some(20 * MS));
+        assert_eq!((cut(40), cut(41), cut(30)), (Explained::Unknown, Explained::Nothing, Explained::Unknown));
+    }
+
+    #[test]
+    fn what_the_host_explains_is_claimed_where_chance_does_not_explain_it_too() {
+        let latencies = || (0..8).map(|n| outlier(1, 3_000 + n * 7_000, 40)).collect::<Vec<_>>();
+        let held: Vec<(u32, i64, u64)> = (0..8).map(|n| (1, 3_000 + n * 7_000, 40)).collect();
+        let found = attribution(&row(latencies(), waits(&held))).unwrap();
+        assert!(found.is_claimed() && found.host == 8 && found.by_chance < 1.0, "{found:?}");
+        // A thread that waits all the time explains everything at any time.
+        let always: Vec<(u32, i64, u64)> = (0..600).map(|n| (1, n * 100, 40)).collect();
+        let chance = attribution(&row(latencies(), waits(&always))).unwrap();
+        assert!(!chance.is_claimed() && chance.host == 8 && chance.by_chance > 7.0, "{chance:?}");
+        assert!(single("guest, idle", chance).contains("by chance would explain"), "{}", single("x", chance));
+    }
+
+    #[test]
+    fn latencies_and_waits_that_have_nothing_to_do_with_each_other_are_rarely_claimed() {
+        let draw = Lots { every_ns: 1, part_ns: 1, places: 60_000, seed: 3 };
+        let mut claimed = 0;
+        for run in 0..200_u64 {
+            let at = |n: u64| draw.place(run * 1_000 + n);
+            let latencies = (0..10).map(|n| outlier(1, at(n), 40)).collect();
+            let waits: Vec<(u32, i64, u64)> = (0..40).map(|n| (1, signed(at(500 + n)), 40)).collect();
+            claimed += i32::from(attribution(&row(latencies, self::waits(&waits))).unwrap().is_claimed());
+        }
+        // 5 % are 10; three standard deviations more are 19.
+        assert!(claimed <= 19, "{claimed} of 200");
+    }
+
+    #[test]
+    fn a_clock_that_runs_away_attributes_nothing_and_says_so() {
+        let mut away = row(vec![outlier(1, 1_000, 51)], waits(&[(1, 1_005, 50)]));
+        assert!(attribution(&away).is_some());
+        away.clock = Some(ClockFit { began_ns: 0, ppm: 5_000.0, span_ns: 59_000 * MS, late_ns: 20 * MS });
+        assert_eq!(attribution(&away), None);
     }
 
     #[test]
     fn absurd_times_are_no_overflow() {
         let waits = waits(&[(1, i64::MIN / 1_000_000, u64::MAX / 1_000_000), (1, i64::MAX / 1_000_000, 1)]);
-        let outlier = Outlier { at_ns: u64::MAX, value_ns: u64::MAX, ..outlier(1, 0, 0) };
-        let _ = explanation(&outlier, &waits);
+        let absurd = Outlier { at_ns: u64::MAX, value_ns: u64::MAX, ..outlier(1, 0, 0) };
+        let _ = explained(&absurd, &waits, None);
+        let _ = attribution(&row(vec![absurd], waits));
     }
 }

@@ -44,7 +44,12 @@ pub fn entry(contents: &Contents, row: &Row) -> Entry {
         control: control(result),
         attribution: attribution(result).map(|found| AttributionEntry {
             of: found.of,
-            host: found.host,
+            host: if found.is_claimed() { found.host } else { 0 },
+            explained: found.host,
+            unknown: found.unknown,
+            by_chance: found.by_chance,
+            chance: found.chance,
+            ppm: result.clock.map(|clock| clock.ppm),
             largest_ns: found.largest_ns,
             waited_ns: found.waited_ns,
         }),

@@ -30,18 +30,6 @@ pub struct Ratio {
     pub high: f64,
 }
 
-impl Ratio {
-    /// What holds for both: as little as the one allows, and as much as the other does.
-    #[must_use]
-    pub fn and(self, other: Self) -> Self {
-        Self {
-            estimate: (self.estimate * other.estimate).sqrt(),
-            low: self.low.min(other.low),
-            high: self.high.max(other.high),
-        }
-    }
-}
-
 /// The test at one probability of error on either side. It remembers what it has worked out.
 #[derive(Debug)]
 pub struct Test {
@@ -115,21 +103,6 @@ fn depth(m: usize, n: usize, error: f64) -> usize {
     below - 1
 }
 
-/// The chance that of the slots that `reached` something (in the first set and in the second) so many or more
-/// fall to the second where nothing differs (Fisher's exact test, one-sided). `of`: the slots of each set.
-pub fn more(reached: [usize; 2], of: [usize; 2]) -> f64 {
-    let [first, second] = of;
-    let all = reached[0] + reached[1];
-    // The logarithm of a binomial coefficient: it itself is too large for many slots.
-    let ways = |n: usize, k: usize| -> f64 {
-        (1..=k).map(|i| (float((n - k + i) as u64) / float(i as u64)).ln()).sum()
-    };
-    let total = ways(first + second, all);
-    let least = reached[1].max(all.saturating_sub(first));
-    let tail = |k: usize| (ways(second, k) + ways(first, all - k) - total).exp();
-    (least..=all.min(second)).map(tail).sum::<f64>().min(1.0)
-}
-
 /// At most [`MOST`] values.
 fn joined(values: &[u64]) -> Vec<u64> {
     let each = values.len().div_ceil(MOST).max(1);
@@ -162,22 +135,6 @@ mod tests {
         let few = test.ratio(&low[..3], &high[..3]).unwrap();
         assert!(few.low <= 0.0 && few.high.is_infinite());
         assert_eq!(test.ratio(&[], &high), None);
-    }
-
-    #[test]
-    fn slots_that_reached_something_are_counted_exactly() {
-        // 8 and 8 slots: 7 of the second alone can be had in 8 of 11440 ways.
-        assert!((more([0, 7], [8, 8]) - 8.0 / 11_440.0).abs() < 1e-12);
-        assert!((more([0, 0], [8, 8]) - 1.0).abs() < 1e-12, "nothing was reached");
-        assert!((more([8, 8], [8, 8]) - 1.0).abs() < 1e-12, "everything was");
-        assert!(more([7, 0], [8, 8]) > 0.99, "the other way round");
-        assert!((more([0, 0], [0, 0]) - 1.0).abs() < 1e-12);
-    }
-
-    #[test]
-    fn many_slots_are_no_overflow() {
-        assert!(more([0, 600], [600, 600]) < 1e-300);
-        assert!(more([300, 300], [600, 600]) > 0.5);
     }
 
     #[test]

@@ -88,7 +88,7 @@ fn expand(
     let plan = &with_kinds(plan, system);
     let resolver =
         Resolver { plan, source, choices, machine, environments: BTreeMap::new(), rows: Vec::new() };
-    separation::expand(plan, machine, |name| resolver.environment(name, system))
+    separation::expand(plan, machine, choices.seed, |name| resolver.environment(name, system))
 }
 
 struct Resolver<'a> {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tactus_environment::{Environment, Layout};
 use tactus_model::bundle::{Asked, Present, RowResult};
 use tactus_model::control::ControlBy;
-use tactus_model::message::{Activity, Peer, What};
+use tactus_model::message::{Activity, LockIn, Peer, What};
 use tactus_model::partition::Partition;
 use tactus_model::plan::{self, Plan, Require};
 use tactus_model::topology::Topology;
@@ -24,6 +24,8 @@ pub struct Choices {
     pub no_side_effects: bool,
     /// The state that the machine is in, where the plan declares states.
     pub state: Option<Present>,
+    /// What decides draws by lot.
+    pub seed: u64,
 }
 
 impl Choices {
@@ -97,6 +99,8 @@ pub struct ResolvedScenario {
     pub no_side_effects: bool,
     /// Whether misses of the last-level cache are counted; left out: nobody asks for them.
     pub cache_misses: Option<bool>,
+    /// Windows and draws, where it is to be known whether its disturbance is seen when it is made.
+    pub lock_in: Option<LockIn>,
     /// How the machine's caches are divided meanwhile.
     pub partition: Option<Partition>,
     /// What its results must satisfy.

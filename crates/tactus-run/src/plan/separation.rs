@@ -27,18 +27,20 @@ pub fn name(what: &str, place: &str) -> String {
     format!("separation: {what} in {place}")
 }
 
-/// Adds the scenarios of the plan's separation, where it has one that is not spelt out yet.
-/// `environment` resolves one by its name.
+/// Adds the scenarios of the plan's separation, where it has one that is not spelt out yet. `seed` decides the moments
+/// of its disturbances, `environment` resolves one by its name.
 ///
 /// # Errors
 /// Those of `environment`.
 pub fn expand(
     plan: &Plan,
     machine: &Topology,
+    seed: u64,
     environment: impl Fn(&str) -> Result<ResolvedEnvironment, PlanError>,
 ) -> Result<Plan, PlanError> {
     let mut plan = plan.clone();
     let Some(mut separation) = plan.separation.clone().filter(|s| s.rest.is_empty()) else { return Ok(plan) };
+    separation.seed.get_or_insert(seed);
     let mut present: Vec<(String, ResolvedEnvironment)> = Vec::new();
     for name in &separation.environments {
         let resolved = environment(name)?;

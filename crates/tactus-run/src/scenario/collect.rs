@@ -185,6 +185,11 @@ impl ScenarioRun<'_> {
                     context.emit(Event::Ticked(Ticked::of(row, tick, p99_ns)))?;
                 }
             }
+            FromProbe::Windows(windows) => {
+                if let Some(row) = self.row(context, at, windows.activity) {
+                    context.emit(Event::Windows { row, windows })?;
+                }
+            }
             FromProbe::Outlier(outlier) => {
                 if let Some(row) = self.row(context, at, outlier.activity) {
                     context.emit(Event::Outlier { row, outlier })?;

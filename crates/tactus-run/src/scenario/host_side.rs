@@ -84,14 +84,18 @@ impl ScenarioRun<'_> {
         Ok(())
     }
 
-    /// Ends the watches and tells what they saw.
+    /// Tells how the clocks of environments run, ends the watches and tells what they saw.
     pub(super) fn tell_waits(&mut self, context: &mut Context<'_>) -> Result<(), Failure> {
+        for session in self.sessions.iter().filter(|session| session.measures) {
+            let Some(clock) = session.clock() else { continue };
+            context.emit(Event::ClockCompared { environment: session.name.clone(), clock })?;
+        }
         for (number, watch) in std::mem::take(&mut self.watches) {
             let Some(session) = self.sessions.iter().find(|session| session.number == number) else {
                 continue;
             };
             let environment = session.name.clone();
-            let (waits, injected) = watch.finish(session.began);
+            let (waits, injected) = watch.finish(session.clock().as_ref());
             if let Some(waits) = waits {
                 context.emit(Event::Waited { environment: environment.clone(), waits })?;
             }
@@ -109,7 +113,8 @@ fn holds<'a>(planned: &'a ResolvedScenario, name: &'a str) -> impl Iterator<Item
     planned.activities.iter().filter(move |at| at.environment == name).filter_map(|at| {
         match &at.activity.what {
             What::Fault(Fault::HoldVcpu(table)) => {
-                Some(Hold { activity: at.activity.id, cpus: at.activity.cpus.clone(), table: table.clone() })
+                let (activity, cpus, table) = (at.activity.id, at.activity.cpus.clone(), table.clone());
+                Some(Hold { activity, cpus, table, seed: planned.lock_in.map_or(0, |lock_in| lock_in.seed) })
             }
             _ => None,
         }

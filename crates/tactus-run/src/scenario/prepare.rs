@@ -51,6 +51,7 @@ impl ScenarioRun<'_> {
                 restore,
                 budget: self.sessions[at].running.budget().unwrap_or(0),
                 cache_misses: self.planned.cache_misses == Some(true),
+                lock_in: self.planned.lock_in,
             };
             self.sessions[at].measures = measures;
             if let Err(error) = self.sessions[at].give(job) {

@@ -14,6 +14,7 @@ mod probe;
 mod prove;
 mod report;
 mod run;
+mod seed;
 mod show;
 mod tune;
 

@@ -12,11 +12,11 @@ use tactus_report::render::text::{Style, worth};
 use tactus_run::Destination;
 use tactus_run::plan::{Choices, Source};
 use tactus_run::prove::{Request, plan};
-use tactus_system::{Real, System};
 
 use super::execute::{prepare, run as execute};
 use super::facts;
 use super::run::default_dir;
+use super::seed;
 use crate::cli::Prove;
 use crate::exit::{Exit, Failure};
 use crate::live::Progress;
@@ -78,17 +78,10 @@ fn designed(arguments: &Prove) -> Result<Plan, Failure> {
         pairs: arguments.pairs,
         duration: if arguments.quick { QUICK } else { arguments.duration },
         load: !arguments.idle,
-        seed: seed(),
+        seed: seed::new(),
         boots: known.numbers_cpus(),
     };
     Ok(plan(&request, &subject))
-}
-
-/// A number that no other run has.
-fn seed() -> u64 {
-    let text = Real.text("/proc/sys/kernel/random/uuid").unwrap_or_default();
-    let digits: String = text.chars().filter(char::is_ascii_hexdigit).take(16).collect();
-    u64::from_str_radix(&digits, 16).unwrap_or(0)
 }
 
 /// None of the settings can be tested.

@@ -13,6 +13,7 @@ use tactus_run::{Destination, keep_complete};
 use tactus_system::{Real, System};
 
 use super::execute::{prepare, present, run as execute};
+use super::seed;
 use crate::cli::Run;
 use crate::exit::{Exit, Failure};
 use crate::live::Progress;
@@ -32,7 +33,7 @@ pub fn run(arguments: &Run) -> Result<Exit, Failure> {
         duration: arguments.duration,
         only: arguments.only.clone(),
         no_side_effects: arguments.no_side_effects,
-        state: None,
+        ..Choices::default()
     };
     if let Some(resumed) = &resumed {
         resumed.same_plan(&plan)?;
@@ -41,6 +42,7 @@ pub fn run(arguments: &Run) -> Result<Exit, Failure> {
         }
         choices = as_before(resumed, &choices)?;
     }
+    choices.seed = seed::new();
     choices.state = present(&plan, arguments.host_state.as_deref())?;
     if let Some(state) = &choices.state {
         eprintln!("{}", sentence(state));
@@ -96,7 +98,7 @@ fn as_before(resumed: &Resumed, given: &Choices) -> Result<Choices, Failure> {
         duration: then.duration_ns.map(tactus_model::Nanos),
         only: then.only,
         no_side_effects: then.no_side_effects,
-        state: None,
+        ..Choices::default()
     })
 }
 

@@ -9,6 +9,7 @@ mod endings;
 mod foreign;
 mod guest;
 mod hold;
+mod lots;
 mod nested;
 mod prove;
 mod run;

@@ -42,7 +42,7 @@ pub(super) fn prepare(wanted: &Wanted<'_>) -> Result<Disturbance, No> {
         return no(false, &[DEVICE, " does not block for as long as it is told to"]);
     };
     let once: Rc<dyn Fn() -> u64> = Rc::new(move || block(cycles));
-    let prepared = fifo(wanted.cpus, &[wanted.above], wanted.every, &once);
+    let prepared = fifo(wanted.cpus, &[wanted.above], wanted.rhythm, &once);
     let prepared = prepared.map_err(|refusal| refusal.reason)?;
     Ok(Disturbance { way: DEVICE.to_owned(), ..prepared })
 }

@@ -51,9 +51,9 @@ pub(super) fn prepare(wanted: &Wanted<'_>) -> Result<Disturbance, No> {
         }
     }
     let longest = sys::shared(1).map_err(|error| error.to_string())?;
-    let every = wanted.every;
+    let rhythm = wanted.rhythm;
     let work = move |rounds: &std::sync::atomic::AtomicU64| {
-        repeat(every, sys::now() + every, &longest[0], rounds, &|| {
+        repeat(rhythm, &longest[0], rounds, &|| {
             let _ = fs::write(TRIGGER, "1");
             0
         });
@@ -63,6 +63,7 @@ pub(super) fn prepare(wanted: &Wanted<'_>) -> Result<Disturbance, No> {
         works: vec![Box::new(work)],
         longest: &[],
         held: Some(Box::new(loaded)),
+        made: wanted.rhythm.made(),
     })
 }
 

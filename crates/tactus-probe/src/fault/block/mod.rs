@@ -11,7 +11,7 @@ use tactus_model::catalogue::fault::{Block, BlockWay, Off};
 use tactus_model::message::Refusal;
 use tactus_model::undo::{Undo, undo};
 
-use super::{Disturbance, refused, size};
+use super::{Disturbance, Rhythm, refused, size};
 use crate::actions::LocalSystem;
 
 /// The shortest pause between two blocks, in ns: the tracers know none that is shorter.
@@ -30,6 +30,8 @@ struct Wanted<'a> {
     cpus: &'a CpuSet,
     /// A priority above the measuring threads.
     above: u32,
+    /// When, where this process says so.
+    rhythm: Rhythm,
 }
 
 /// Why a way cannot be gone.
@@ -62,7 +64,7 @@ fn wrong(path: &str, error: &std::io::Error) -> String {
     [path, ": ", &error.to_string()].concat()
 }
 
-pub fn prepare(table: &Block, cpus: &CpuSet, above: u32) -> Result<Disturbance, Refusal> {
+pub fn prepare(table: &Block, cpus: &CpuSet, above: u32, rhythm: Rhythm) -> Result<Disturbance, Refusal> {
     let (length, every) = size(Block::NAME, (table.length, table.every), 1)?;
     if every - length < PAUSE_NS {
         return Err(refused(
@@ -70,7 +72,7 @@ pub fn prepare(table: &Block, cpus: &CpuSet, above: u32) -> Result<Disturbance, 
             "leave at least 1ms between two blocks",
         ));
     }
-    let wanted = Wanted { length, every, off: table.off(), cpus, above };
+    let wanted = Wanted { length, every, off: table.off(), cpus, above, rhythm };
     let mut tries = 0;
     loop {
         tries += 1;
@@ -161,7 +163,7 @@ mod tests {
                 off: None,
                 way: None,
             };
-            let refusal = fault::prepare(&Fault::Block(block), &CpuSet::one(0), 99).err().unwrap();
+            let refusal = fault::prepare(&Fault::Block(block), &CpuSet::one(0), 99, None).err().unwrap();
             assert!(refusal.reason.starts_with("block: ") && refusal.hint.is_some(), "{refusal:?}");
         }
     }

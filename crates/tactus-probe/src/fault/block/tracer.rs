@@ -37,6 +37,8 @@ struct Tracer {
     above: u32,
     /// Files below [`ROOT`] and what they said, in the order in which they were written.
     former: Vec<(Shared, String)>,
+    /// Its lines have the time of CLOCK_MONOTONIC.
+    timed: bool,
 }
 
 /// By the hwlat tracer, with interrupts off.
@@ -132,9 +134,11 @@ impl Tracer {
         }
         promise(&Undo::RemoveEmpty(path.into()));
         let (cpus, above) = (wanted.cpus.clone(), wanted.above);
-        let tracer = Self { which, instance: own, claimed: true, cpus, above, former: Vec::new() };
+        let mut tracer =
+            Self { which, instance: own, claimed: true, cpus, above, former: Vec::new(), timed: false };
         tracer.alone()?;
         tracer.own("tracing_on", "0")?;
+        tracer.timed = tracer.own("trace_clock", "mono").is_ok();
         Ok(tracer)
     }
 
@@ -166,6 +170,7 @@ impl Tracer {
             works: Vec::new(),
             longest: &[],
             held: Some(Box::new(self)),
+            made: None,
         })
     }
 
@@ -218,8 +223,9 @@ impl Tracer {
         }
         let trace = read(&self.path("trace")).ok()?;
         let longest = trace.lines().filter_map(runtime).max();
-        // What was overwritten may have been longer.
-        Some(Count { times: Some(times + lost), longest_ns: longest.filter(|_| lost == 0) })
+        // What was overwritten may have been longer, and is not told when it was.
+        let at = if lost == 0 && self.timed { began(&trace) } else { Vec::new() };
+        Some(Count { times: Some(times + lost), longest_ns: longest.filter(|_| lost == 0), at })
     }
 }
 
@@ -236,6 +242,19 @@ fn runtime(line: &str) -> Option<u64> {
     }
     let us: u64 = line.split(": ").nth(1)?.split_whitespace().next()?.parse().ok()?;
     us.checked_mul(1_000)
+}
+
+/// When the osnoise tracer began each of its runs, in ns, where its trace has the time of CLOCK_MONOTONIC: a line is
+/// written at the end of a run.
+fn began(trace: &str) -> Vec<u64> {
+    let one = |line: &str| {
+        let ended = line.split(": ").next()?.rsplit(' ').next()?;
+        let (seconds, fraction) = ended.split_once('.')?;
+        let (seconds, micros): (u64, u64) = (seconds.parse().ok()?, fraction.parse().ok()?);
+        let ended = seconds.checked_mul(1_000_000)?.checked_add(micros)?.checked_mul(1_000)?;
+        ended.checked_sub(runtime(line)?)
+    };
+    trace.lines().filter_map(one).collect()
 }
 
 impl Held for Tracer {
@@ -290,6 +309,9 @@ mod tests {
     fn the_longest_run_is_read_from_the_trace() {
         assert_eq!(TRACE.lines().filter_map(runtime).max(), Some(50_000_000));
         assert_eq!(TRACE.lines().filter_map(runtime).count(), 6);
+        let began = began(TRACE);
+        assert_eq!(began.len(), 6);
+        assert!(began.windows(2).all(|pair| pair[1] - pair[0] > 50_000_000), "{began:?}");
         assert_eq!((number(STATS, "entries:"), number(STATS, "overrun:")), (Some(6), Some(0)));
         assert_eq!(number(STATS, "missing:"), None);
     }
@@ -299,6 +321,7 @@ mod tests {
         fn no_line_makes_the_reader_panic(line in ".{0,80}") {
             let _ = runtime(&line);
             let _ = runtime(&format!("x-1 [000] ....... 1.0: {line}"));
+            let _ = began(&format!("x-1 [000] ....... {line}: 5 5"));
             let _ = number(&line, "entries:");
         }
     }

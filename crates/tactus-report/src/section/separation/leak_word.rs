@@ -3,14 +3,24 @@
 use tactus_model::bundle::slug;
 use tactus_model::document::{Doubt, Leak, LeakEntry};
 
-/// Whether a disturbance is seen, and if that is not known what it is for: `not known: noise`.
+use super::judge::percent;
+
+/// Whether a disturbance is seen; if not, how often it may be all the same: `no (<= 9.8 %)`; and if that is not known what
+/// it is for: `not known: noise`.
 #[must_use]
 pub fn known(cell: &LeakEntry) -> String {
     match (cell.leak, cell.doubt) {
         (Leak::NotKnown, Some(doubt @ (Doubt::NotMeasured | Doubt::NoSuchCpu))) => doubt.word().into(),
         (Leak::NotKnown, Some(doubt)) => format!("not known: {}", doubt.word()),
-        (leak, _) => leak.to_string(),
+        (leak, _) => leak.to_string() + &bound(cell),
     }
+}
+
+/// In how many injections it may be seen all the same; empty where it is seen or not known.
+#[must_use]
+pub fn bound(cell: &LeakEntry) -> String {
+    let unseen = matches!(cell.leak, Leak::No | Leak::NotSeen);
+    cell.at_most.filter(|_| unseen).map(|part| format!(" (<= {})", percent(part))).unwrap_or_default()
 }
 
 /// Id of a cell on a page.

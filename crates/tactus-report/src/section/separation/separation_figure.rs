@@ -116,8 +116,10 @@ fn field(canvas: &Canvas, cell: &LeakEntry, [x, y, wide, high]: [f64; 4], most: 
     let corners = [(x, y), (x + wide, y), (x + wide, y + high), (x, y + high)];
     let shade = match cell.leak {
         Leak::Yes => Some((series(1), 0.42)),
-        Leak::Partly => Some((series(1), 0.18)),
+        Leak::Sometimes => Some((series(1), 0.28)),
+        Leak::Weaker => Some((series(1), 0.18)),
         Leak::No => Some((series(2), 0.12)),
+        Leak::NotSeen => Some((series(2), 0.05)),
         Leak::NotKnown => None,
     };
     if let Some((colour, opacity)) = shade {

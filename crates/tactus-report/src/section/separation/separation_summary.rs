@@ -6,6 +6,7 @@ use tactus_model::Evidence;
 use tactus_model::document::{Doubt, Leak, LeakEntry, SeparationEntry};
 use tactus_model::number::float;
 
+use super::judge::percent;
 use crate::units::{clean, latency};
 
 /// A sentence for each disturbed environment of which something is known, and one for all others of a
@@ -47,14 +48,19 @@ fn sentence(kind: &str, disturbed: &str, cells: &[&LeakEntry]) -> Result<String,
             measured.push(&cell.measured);
         }
     }
-    let (mut reached, mut spared, mut open) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut reached, mut spared, mut unseen, mut open) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut doubts: BTreeSet<Doubt> = BTreeSet::new();
     for place in measured {
         let own: Vec<&LeakEntry> = cells.iter().copied().filter(|cell| cell.measured == place).collect();
         let leaks = |same: bool| {
-            own.iter().any(|cell| cell.same_cpu == same && matches!(cell.leak, Leak::Yes | Leak::Partly))
+            own.iter().any(|cell| cell.same_cpu == same && cell.leak.reaches())
         };
-        let part = if own.iter().any(|cell| cell.leak == Leak::Yes) { "" } else { "in part, " };
+        let has = |leak: Leak| own.iter().any(|cell| cell.leak == leak);
+        let part = match (has(Leak::Yes), has(Leak::Sometimes)) {
+            (true, _) => "",
+            (false, true) => "sometimes, ",
+            (false, false) => "weaker, ",
+        };
         let doubt: BTreeSet<Doubt> =
             own.iter().filter_map(|cell| cell.doubt).filter(|doubt| *doubt != Doubt::NoSuchCpu).collect();
         let name = clean(place);
@@ -62,8 +68,12 @@ fn sentence(kind: &str, disturbed: &str, cells: &[&LeakEntry]) -> Result<String,
             (true, true) => reached.push(format!("{name} ({part}on every CPU)")),
             (true, false) => reached.push(format!("{name} ({part}on the same CPU)")),
             (false, true) => reached.push(format!("{name} ({part}on other CPUs)")),
-            (false, false) if doubt.is_empty() && own.iter().any(|cell| cell.leak == Leak::No) => {
-                spared.push(name);
+            (false, false) if doubt.is_empty() && (has(Leak::No) || has(Leak::NotSeen)) => {
+                // What holds for all CPUs is what holds for those of which least is known.
+                let most = own.iter().filter_map(|cell| cell.at_most).fold(0.0, f64::max);
+                let of = if own.iter().any(|cell| cell.length_ns.is_some()) { "injections" } else { "seconds with it" };
+                let name = format!("{name} (at most {} of all {of})", percent(most));
+                if has(Leak::NotSeen) { unseen.push(name) } else { spared.push(name) }
             }
             (false, false) => {
                 open.push(format!("{name} ({})", words(&doubt)));
@@ -71,20 +81,21 @@ fn sentence(kind: &str, disturbed: &str, cells: &[&LeakEntry]) -> Result<String,
             }
         }
     }
-    if reached.is_empty() && spared.is_empty() {
+    if reached.is_empty() && spared.is_empty() && unseen.is_empty() {
         return Err(words(&doubts));
     }
     let length = cells.iter().find_map(|cell| cell.length_ns).map(|ns| format!(" of {}", latency(float(ns))));
     let emulated = cells.iter().any(|cell| cell.evidence == Some(Evidence::Emulated));
     let own = cells.iter().find(|cell| cell.measured == disturbed && cell.same_cpu);
     let own =
-        own.filter(|cell| matches!(cell.leak, Leak::Yes | Leak::Partly)).map(|_| "is seen there".to_owned());
+        own.filter(|cell| cell.leak.reaches()).map(|_| "is seen there".to_owned());
     let part =
         |verb: &str, names: &[String]| (!names.is_empty()).then(|| format!("{verb} {}", names.join(", ")));
     let parts: Vec<String> = own
         .into_iter()
         .chain(part("reaches", &reached))
         .chain(part("does not reach", &spared))
+        .chain(part("was not seen in", &unseen))
         .chain(part("not known for", &open))
         .collect();
     let place = if emulated { " (some of it emulated)" } else { "" };

@@ -165,9 +165,10 @@ fn doubts<'a>(cells: impl Iterator<Item = &'a LeakEntry>) -> Option<String> {
 /// What holds for the tables of all disturbances.
 fn legend(contents: &Contents, entry: &SeparationEntry) -> Vec<String> {
     let mut remarks = vec![format!(
-        "yes: at its size, as often as it was made; partly: smaller or rarer; no: not seen, and it would have been. \
-         Exact rank-sum test on the maxima of slots of time; the chance of a false leak is at most {:.0} % over all \
-         cells together.",
+        "yes: at its size, as often as it was made; sometimes: at its size, not each time; weaker: smaller; no: not seen; \
+         not seen: the same, in too few injections for a no. <=: so many injections may be seen all the same (95 %). The \
+         moments were drawn by lot, and what is measured then is held against the rest of the same period; the chance of \
+         a false leak is at most {:.0} % over all cells together.",
         entry.error * 100.0
     )];
     remarks.extend(doubts(entry.cells.iter()));
@@ -210,7 +211,7 @@ fn words(entry: &SeparationEntry, kind: &str) -> Table {
         let word = match cell.doubt {
             Some(Doubt::NoSuchCpu) => NONE.to_owned(),
             Some(doubt) => format!("? {}", doubt.word()),
-            None => cell.leak.to_string(),
+            None => known(cell),
         };
         let maxima = match (cell.rest_max_ns, cell.with_max_ns) {
             (Some(rest), Some(with)) => vec![maxima(with, rest)],
@@ -289,7 +290,9 @@ fn numbers(entry: &SeparationEntry) -> Table {
         })
         .collect();
     let mut remarks = vec![
-        "half its size: latencies of at least half the length of the fault, at rest and with it.".to_owned(),
+        "half its size: injections with a latency of at least half the length of the fault; how many chance alone would \
+         give, and how many there are."
+            .to_owned(),
     ];
     remarks.extend(refused.iter().enumerate().map(|(n, why)| format!("[{}] {}", n + 1, clean(why))));
     Table {

@@ -226,12 +226,15 @@ fn crosses(
     // Where they have no CPU in common there is nothing to measure on the same one.
     let known =
         |cell: &&&LeakEntry| cell.leak != Leak::NotKnown || !cell.cpus.is_empty() || !cell.inside.is_empty();
-    let leak = if has(Leak::Yes) {
-        Leak::Yes
-    } else if has(Leak::Partly) {
-        Leak::Partly
+    let seen = [Leak::Yes, Leak::Sometimes, Leak::Weaker].into_iter().find(|leak| has(*leak));
+    let leak = if let Some(seen) = seen {
+        seen
     } else if has(Leak::No) && cells.iter().filter(known).all(|cell| cell.leak == Leak::No) {
         Leak::No
+    } else if cells.iter().any(|cell| matches!(cell.leak, Leak::No | Leak::NotSeen))
+        && cells.iter().filter(known).all(|cell| matches!(cell.leak, Leak::No | Leak::NotSeen))
+    {
+        Leak::NotSeen
     } else {
         Leak::NotKnown
     };
@@ -252,8 +255,10 @@ fn way(from: &str, to: &str, (leak, cells): &(Leak, Vec<&LeakEntry>)) -> String 
     }
     match leak {
         Leak::Yes => format!("{what} in {from} reaches {to}{why}"),
-        Leak::Partly => format!("{what} in {from} reaches {to} in part{why}"),
+        Leak::Sometimes => format!("{what} in {from} sometimes reaches {to}{why}"),
+        Leak::Weaker => format!("{what} in {from} reaches {to}, weaker{why}"),
         Leak::No => format!("{what} in {from} does not reach {to}{why}"),
+        Leak::NotSeen => format!("{what} in {from} was not seen in {to}{why}"),
         Leak::NotKnown if cells.is_empty() => format!("{what} in {from} was not measured in {to}"),
         Leak::NotKnown => format!("whether {what} in {from} reaches {to} is not known{why}"),
     }
@@ -271,13 +276,12 @@ fn separated(own: &Technology, separation: Option<&SeparationEntry>, contents: &
             && environments.get(name).map(|of| of.kind.as_str()) == kind
     };
     let peers = crosses(separation, |name| name == own.environment, peer);
-    let leaks = |leak: Leak| matches!(leak, Leak::Yes | Leak::Partly);
-    let word = if leaks(out.0) || leaks(peers.0) {
+    let word = if out.0.reaches() || peers.0.reaches() {
         "limited"
     } else {
         match (out.0, into.0) {
             (Leak::No, Leak::No) => "excellent",
-            (Leak::No, into) if leaks(into) => "good",
+            (Leak::No, into) if into.reaches() => "good",
             _ => NOT_KNOWN,
         }
     };
@@ -300,7 +304,7 @@ fn independent(contents: &Contents, own: &Technology, separation: Option<&Separa
     let into = crosses(separation, |name| name == own.host, |name| name == own.environment);
     let mut reasons: Vec<String> =
         built.iter().map(|why| format!("by construction, which is not measured: {why}")).collect();
-    if matches!(into.0, Leak::Yes | Leak::Partly) {
+    if into.0.reaches() {
         reasons.insert(0, way(&own.host, &own.environment, &into));
     }
     let word = if reasons.is_empty() { NOT_KNOWN } else { NO };

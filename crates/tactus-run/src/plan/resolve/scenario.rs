@@ -45,17 +45,22 @@ impl<'a> Resolver<'a> {
     pub(super) fn scenario(&mut self, at: usize, scenario: &Scenario) -> Result<ResolvedScenario, PlanError> {
         let path = format!("scenario[{at}]");
         let name = scenario.name.clone().unwrap_or_default();
+        let separation = self.plan.separation.as_ref();
+        let disturbed = separation.filter(|of| self.choices.quick && of.disturbance(&name).is_some());
         let duration = self
             .choices
             .duration
+            .or_else(|| disturbed?.quick)
             .or_else(|| self.value(scenario, |s| s.duration))
             .unwrap_or(DEFAULT_DURATION);
         let tick = self.value(scenario, |s| s.tick).map_or_else(
             || (duration.0 / TICKS_OF_A_SHORT_SCENARIO).clamp(SHORTEST_TICK_NS, LONGEST_TICK_NS),
             |tick| tick.0,
         );
+        let lock_in = separation.and_then(|separation| separation.lock_in(&name));
         let mut resolved = ResolvedScenario {
             name,
+            lock_in,
             duration_ns: duration.0,
             tick_ns: tick,
             control: self.value(scenario, |s| s.control.clone()).unwrap_or_default(),
@@ -236,6 +241,7 @@ impl<'a> Resolver<'a> {
                     .or_else(|| Some(self.choices.state.as_ref()?.name.clone()))
                     .filter(|_| !self.plan.host_state.is_empty()),
                 layout: environment.laid_out().to_vec(),
+                window_ns: resolved.lock_in.map(|lock_in| lock_in.window_ns),
                 ..RowResult::unmeasured(&resolved.name, &at.environment, environment.kind.kind())
             };
             self.rows.push(RowPlan { activity: at.activity.id, result });

@@ -22,11 +22,14 @@ use super::{No, Wanted, no};
 use crate::fault::{Count, Disturbance, Held};
 use crate::sys;
 use crate::sys::bpf;
+use crate::work::Work;
 
 /// How often the trial interrupts, in ns, and how long it may take until it has on every CPU.
 const TRIAL_EVERY: u64 = 5_000_000;
 const TRIAL: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_millis(2);
+/// After so long, in ns, a block that is over has been written down.
+const SETTLED: u64 = 1_000_000;
 /// What the verifier says of a program, at most, in bytes.
 const SAID: usize = 64 * 1_024;
 
@@ -44,6 +47,7 @@ struct OnCpu {
 struct Clocks {
     clocks: Vec<OwnedFd>,
     records: Vec<Record>,
+    told: bool,
 }
 
 pub(super) fn prepare(wanted: &Wanted<'_>) -> Result<Disturbance, No> {
@@ -92,10 +96,35 @@ pub(super) fn prepare(wanted: &Wanted<'_>) -> Result<Disturbance, No> {
     records.iter().for_each(|record| record.begin(wanted.length));
     Ok(Disturbance {
         way: "BPF program".to_owned(),
-        works: Vec::new(),
+        works: draws(wanted, &clocks),
         longest: &[],
-        held: Some(Box::new(Clocks { clocks, records })),
+        held: Some(Box::new(Clocks { clocks, records, told: wanted.rhythm.is_drawn() })),
+        made: None,
     })
+}
+
+/// What has the clocks go off at moments that are drawn by lot, where they are to be: their period is set anew each time,
+/// after one block and well before the next.
+fn draws(wanted: &Wanted<'_>, clocks: &[OwnedFd]) -> Vec<Work> {
+    let copies = clocks.iter().map(OwnedFd::try_clone).collect::<Result<Vec<OwnedFd>, _>>();
+    let (Ok(clocks), true, rhythm, length) = (copies, wanted.rhythm.is_drawn(), wanted.rhythm, wanted.length) else {
+        return Vec::new();
+    };
+    vec![Box::new(move |rounds| {
+        let mut due = rhythm.next(sys::now() + wanted_lead(length));
+        loop {
+            let lead = due.saturating_sub(sys::now()).max(1);
+            clocks.iter().for_each(|clock| drop(bpf::set_period(clock, lead)));
+            sys::sleep_until(due + length + SETTLED);
+            rounds.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            due = rhythm.after(due, sys::now() + wanted_lead(length));
+        }
+    })]
+}
+
+/// A clock goes off again after the time that it was set to: the next setting must come before that.
+const fn wanted_lead(length: u64) -> u64 {
+    2 * length + 20 * SETTLED
 }
 
 fn begin(clocks: &[OwnedFd]) -> Result<(), String> {
@@ -116,6 +145,9 @@ impl Held for Clocks {
         // A clock that is closed has ended on its CPU, and so has its last block.
         self.clocks.clear();
         let times = self.records.iter().map(|record| record.count()).sum();
-        Ok(Count { times: Some(times), longest_ns: self.records.iter().filter_map(|record| record.longest()).max() })
+        let longest_ns = self.records.iter().filter_map(|record| record.longest()).max();
+        // On all CPUs at the same moments.
+        let first = self.records.first().filter(|_| self.told);
+        Ok(Count { times: Some(times), longest_ns, at: first.map(|record| record.began()).unwrap_or_default() })
     }
 }

@@ -41,6 +41,12 @@ impl Record {
         self.0[COUNT].load(Ordering::Acquire)
     }
 
+    /// When each of those that are kept began, CLOCK_MONOTONIC in ns.
+    pub fn began(self) -> Vec<u64> {
+        let count = usize::try_from(self.count()).unwrap_or(KEPT).min(KEPT);
+        (0..count).map(|hit| self.word(HITS + 2 * hit)).collect()
+    }
+
     /// The longest, in ns; `None` where there was none.
     pub fn longest(self) -> Option<u64> {
         Some(self.word(LONGEST)).filter(|longest| *longest > 0)

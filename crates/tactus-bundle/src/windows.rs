@@ -1,0 +1,168 @@
+//! The largest latencies of short windows of time on disk: a line of CSV for those of one tick of one series.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use tactus_model::message::Windows;
+use tactus_model::series::SeriesKey;
+use tactus_model::windows::{MOST_WINDOWS, RowWindows};
+
+use super::BundleError;
+use super::files::{self, append};
+use super::lines::{Line, Lines};
+
+/// The file of a row.
+pub const FILE: &str = "windows.csv";
+
+/// The last column has as many numbers as there are windows.
+const COLUMNS: &str = "cpu,thread,priority,kind,began_ns,first,max_ns...\n";
+
+/// Writes the windows of a row.
+#[derive(Debug)]
+pub struct WindowLog {
+    path: PathBuf,
+    file: Option<File>,
+    /// How many of each series are written: no more than will be read.
+    written: Vec<(SeriesKey, usize)>,
+}
+
+impl WindowLog {
+    /// In the directory of a row. The file appears with the first window.
+    pub fn new(dir: &Path) -> Self {
+        Self { path: dir.join(FILE), file: None, written: Vec::new() }
+    }
+
+    /// Appends windows.
+    pub fn add(&mut self, windows: &Windows) -> Result<(), BundleError> {
+        let Windows { series, began_ns, first, maxima, .. } = windows;
+        let at = self.written.iter().position(|(key, _)| key == series).unwrap_or(self.written.len());
+        if at == self.written.len() {
+            self.written.push((series.clone(), 0));
+        }
+        let written = &mut self.written[at].1;
+        if *written >= MOST_WINDOWS || maxima.is_empty() {
+            return Ok(());
+        }
+        *written += maxima.len();
+        let SeriesKey { cpu, thread, priority, .. } = series;
+        let kind = super::ticks::column(&series.kind);
+        let mut text = if self.file.is_none() { COLUMNS.to_owned() } else { String::new() };
+        text += &format!("{cpu},{thread},{priority},{kind},{began_ns},{first}");
+        for max in maxima {
+            text += &format!(",{max}");
+        }
+        text.push('\n');
+        let file = match &mut self.file {
+            Some(file) => file,
+            None => self.file.insert(append(&self.path)?),
+        };
+        file.write_all(text.as_bytes()).map_err(BundleError::io(&self.path))
+    }
+
+    /// Makes what was written last through a power cut.
+    pub fn sync(&self) -> Result<(), BundleError> {
+        let Some(file) = &self.file else { return Ok(()) };
+        file.sync_data().map_err(BundleError::io(&self.path))
+    }
+}
+
+/// Reads the windows of the row in `dir`, whose name in sentences is `name`.
+pub fn read(dir: &Path, name: &str, damage: &mut Vec<String>) -> RowWindows {
+    let mut all = RowWindows::default();
+    let path = dir.join(FILE);
+    if !files::exists(&path) {
+        return all;
+    }
+    match Lines::open(&path).and_then(|lines| read_lines(lines, &mut all)) {
+        Ok(0) => {}
+        Ok(bad) => damage.push(format!("scenarios/{name}/{FILE}: {bad} lines cannot be read")),
+        Err(error) => damage.push(format!("scenarios/{name}/{FILE}: what follows cannot be read: {error}")),
+    }
+    all
+}
+
+/// Returns how many lines are none.
+fn read_lines<R: std::io::BufRead>(mut lines: Lines<R>, all: &mut RowWindows) -> std::io::Result<usize> {
+    let mut bad = 0;
+    while let Some(line) = lines.next()? {
+        match line {
+            Line::Whole(line) if line == COLUMNS.trim_ascii().as_bytes() => {}
+            Line::Whole(line) if read_line(line, all).is_some() => {}
+            _ => bad += 1,
+        }
+    }
+    Ok(bad)
+}
+
+fn read_line(line: &[u8], all: &mut RowWindows) -> Option<()> {
+    let mut fields = std::str::from_utf8(line).ok()?.split(',');
+    let mut number = || fields.next()?.parse::<u32>().ok();
+    let (cpu, thread, priority) = (number()?, number()?, number()?);
+    let key = SeriesKey { cpu, thread, priority, kind: fields.next()?.to_owned() };
+    let (began_ns, first) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
+    let maxima = fields.map(|field| field.parse().ok()).collect::<Option<Vec<u64>>>()?;
+    all.add(&key, began_ns, first, maxima.into_iter());
+    Some(())
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "windows are spoiled beside their door")]
+mod tests {
+    use std::fs;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn windows(cpu: u32, first: u64, maxima: &[u64]) -> Windows {
+        let series = SeriesKey { cpu, thread: 0, priority: 95, kind: "thread".into() };
+        Windows { activity: 0, series, began_ns: 77, first, maxima: maxima.to_vec() }
+    }
+
+    fn written(dir: &Path) -> RowWindows {
+        let mut log = WindowLog::new(dir);
+        let mut wanted = RowWindows::default();
+        for (first, cpu) in [(10, 1), (10, 2), (20, 1), (20, 2)] {
+            let one = windows(cpu, first, &[5, 0, 7_000_000_000, 4]);
+            log.add(&one).unwrap();
+            wanted.add(&one.series, 77, first, one.maxima.into_iter());
+        }
+        log.sync().unwrap();
+        wanted
+    }
+
+    #[test]
+    fn windows_come_back_as_they_were_and_four_seconds_are_the_most() {
+        let (dir, mut damage) = (tempfile::tempdir().unwrap(), Vec::new());
+        let wanted = written(dir.path());
+        let found = read(dir.path(), "01-row", &mut damage);
+        assert_eq!((&found, damage.len()), (&wanted, 0));
+        assert_eq!(found.series.values().next().unwrap()[&22], u32::MAX);
+        assert_eq!(read(&dir.path().join("none"), "02-row", &mut damage), RowWindows::default());
+    }
+
+    #[test]
+    fn a_day_is_written_down_for_two_hours() {
+        let (dir, mut damage) = (tempfile::tempdir().unwrap(), Vec::new());
+        let mut log = WindowLog::new(dir.path());
+        (0..86_400).for_each(|second| log.add(&windows(1, second * 10, &[5_000; 10])).unwrap());
+        assert!(fs::metadata(dir.path().join(FILE)).unwrap().len() < 1 << 20);
+        let found = read(dir.path(), "01-row", &mut damage);
+        assert_eq!(found.series.values().next().unwrap().len(), MOST_WINDOWS);
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_the_reader_panic(at in 0..200_usize, bytes in prop::collection::vec(any::<u8>(), 0..60), cut in 0..300_usize) {
+            let (dir, mut damage) = (tempfile::tempdir().unwrap(), Vec::new());
+            written(dir.path());
+            let path = dir.path().join(FILE);
+            let mut text = fs::read(&path).unwrap();
+            text.iter_mut().skip(at).zip(&bytes).for_each(|(old, new)| *old = *new);
+            text.truncate(cut);
+            fs::write(&path, &text).unwrap();
+            let _ = read(dir.path(), "01-row", &mut damage);
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! The largest latency of every short window of time, and when disturbances were made: what tells whether one is seen
+//! when the other is made.
+
+use std::collections::BTreeMap;
+use std::num::ParseIntError;
+
+use serde::{Deserialize, Serialize};
+
+use crate::lot::{MOST_MOMENTS, PARTS};
+use crate::series::SeriesKey;
+
+/// Most windows that are kept of one series.
+pub const MOST_WINDOWS: usize = MOST_MOMENTS * 10;
+const _: () = assert!(PARTS == 10, "a window is a part of a period");
+
+/// Moments of one clock. They travel and are kept as a text of numbers: microseconds, the first since the clock began,
+/// each other one since the one before it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct Moments(pub Vec<u64>);
+
+impl From<Moments> for String {
+    fn from(moments: Moments) -> Self {
+        moments.0.iter().map(u64::to_string).collect::<Vec<_>>().join(" ")
+    }
+}
+
+impl TryFrom<String> for Moments {
+    type Error = ParseIntError;
+
+    fn try_from(text: String) -> Result<Self, ParseIntError> {
+        text.split_ascii_whitespace().take(MOST_MOMENTS).map(str::parse).collect::<Result<_, _>>().map(Self)
+    }
+}
+
+impl Moments {
+    /// Of times in ns, in order; those beyond [`MOST_MOMENTS`] are left out.
+    #[must_use]
+    pub fn of(times_ns: impl Iterator<Item = u64>) -> Self {
+        let mut before = 0;
+        let step = |ns: u64| {
+            let step = (ns / 1_000).saturating_sub(before);
+            before = ns / 1_000;
+            step
+        };
+        Self(times_ns.take(MOST_MOMENTS).map(step).collect())
+    }
+
+    /// The times, in ns.
+    pub fn times_ns(&self) -> impl Iterator<Item = u64> {
+        self.0.iter().scan(0_u64, |at, step| {
+            *at = at.checked_add(*step)?;
+            at.checked_mul(1_000)
+        })
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// The windows of a row. A window's number says when it was: it begins at so many lengths on CLOCK_MONOTONIC of the
+/// kernel that the row was measured under.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RowWindows {
+    /// When the measurement began, on that clock, in ns.
+    pub began_ns: u64,
+    /// By series: the window's number, and its largest latency in ns (those above four seconds as four seconds).
+    pub series: BTreeMap<SeriesKey, BTreeMap<u64, u32>>,
+}
+
+impl RowWindows {
+    /// Takes in successive windows of a series; what would be more than two hours' is left out.
+    pub fn add(&mut self, key: &SeriesKey, began_ns: u64, first: u64, maxima: impl Iterator<Item = u64>) {
+        self.began_ns = began_ns;
+        if !self.series.contains_key(key) {
+            self.series.insert(key.clone(), BTreeMap::new());
+        }
+        let Some(own) = self.series.get_mut(key) else { return };
+        for (n, max) in (0..).zip(maxima) {
+            if own.len() >= MOST_WINDOWS {
+                return;
+            }
+            own.insert(first.saturating_add(n), u32::try_from(max).unwrap_or(u32::MAX));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn moments_come_back_to_the_microsecond(mut times in prop::collection::vec(0..1_000_000_000_000_000_u64, 0..50)) {
+            times.sort_unstable();
+            let moments = Moments::of(times.iter().copied());
+            let back: Vec<u64> = moments.times_ns().collect();
+            let text = serde_json::to_string(&moments).unwrap();
+            prop_assert_eq!(serde_json::from_str::<Moments>(&text).unwrap(), moments);
+            prop_assert_eq!(back, times.iter().map(|ns| ns / 1_000 * 1_000).collect::<Vec<_>>());
+        }
+
+        #[test]
+        fn no_steps_of_others_overflow(steps in prop::collection::vec(any::<u64>(), 0..20)) {
+            prop_assert!(Moments(steps.clone()).times_ns().count() <= steps.len());
+        }
+    }
+
+    #[test]
+    fn a_day_of_injections_is_no_more_than_two_hours_of_them() {
+        let day = Moments::of((0..86_400).map(|n| 5_000_000_000_000 + n * 1_000_000_000 + n % 977));
+        assert_eq!(day.0.len(), MOST_MOMENTS);
+        let text = serde_json::to_string(&day).unwrap();
+        assert!(text.len() < 60_000, "{}", text.len());
+    }
+
+    #[test]
+    fn windows_of_a_day_are_no_more_than_those_of_two_hours() {
+        let mut all = RowWindows::default();
+        let key = SeriesKey { cpu: 1, thread: 0, priority: 95, kind: "thread".into() };
+        for second in 0..86_400_u64 {
+            all.add(&key, 5, second * 10, std::iter::repeat_n(7, 10));
+        }
+        assert_eq!(all.series[&key].len(), MOST_WINDOWS);
+    }
+}

@@ -1,0 +1,182 @@
+//! What was measured while a disturbance was made, beside what would have been had the lot fallen to another moment of
+//! the same period.
+
+use std::collections::BTreeMap;
+
+use tactus_model::bundle::{ClockFit, Contents, InjectedIn, Row};
+use tactus_model::dependence::{Dependence, dependence};
+use tactus_model::document::Doubt;
+use tactus_model::lot::Lots;
+use tactus_model::number::{float, whole};
+use tactus_model::series::SeriesKey;
+
+use crate::stats::Stratum;
+use crate::units::{clean, duration};
+
+/// What is left out at the beginning of a second with a load, in ns: it takes a while to be there.
+const SETTLING_NS: u64 = 100_000_000;
+
+/// The first minor version of the format whose bundles have times of injection.
+pub const WITH_TIMES: u32 = 4;
+/// What is said of those before.
+pub const NO_TIMES: &str = "this bundle has no times of injection: measure again";
+
+/// What is held against each other.
+pub struct LockIn<'a> {
+    /// The bundle.
+    pub contents: &'a Contents,
+    /// The row of the environment that was disturbed, of the same scenario; none: it measured nothing.
+    pub source: Option<&'a Row>,
+    /// The row that was measured.
+    pub with: &'a Row,
+    /// What was made.
+    pub made: &'a InjectedIn,
+    /// Whether that is a load.
+    pub load: bool,
+}
+
+/// Why it cannot be told.
+pub type Unknown = (Doubt, String);
+
+impl LockIn<'_> {
+    /// A stratum for each injection around which everything was measured: the largest latencies of these series.
+    ///
+    /// # Errors
+    /// Why there are none at all.
+    pub fn strata(&self, keys: &[&SeriesKey]) -> Result<Vec<Stratum>, Unknown> {
+        let window = self.window()?;
+        let (fault, windows) = (&self.made.injected, &self.with.windows);
+        let lots = if self.load { Lots::of_load(0) } else { Lots::of_fault(fault.length_ns, fault.every_ns, 0) };
+        let bridge = self.bridge()?;
+        let own: Vec<&BTreeMap<u64, u32>> = keys.iter().filter_map(|key| windows.series.get(*key)).collect();
+        if own.len() < keys.len() || own.is_empty() {
+            return Err((Doubt::NoTimes, "its windows of time did not arrive".into()));
+        }
+        let (step, interval) = (lots.part_ns / window, self.with.result.interval_ns);
+        let mut strata = Vec::new();
+        for at in fault.at.times_ns() {
+            let place = (at % lots.every_ns) / lots.part_ns;
+            if place >= lots.places {
+                continue;
+            }
+            // Where the first place of the period begins.
+            let at = bridge.carry(float(at - place * lots.part_ns));
+            let (first, last) = if self.load {
+                let from = at.saturating_add(bridge.after_ns).saturating_add(SETTLING_NS);
+                let to = at.saturating_add(lots.part_ns).saturating_sub(bridge.before_ns);
+                (from.div_ceil(window), (to / window).saturating_sub(1))
+            } else {
+                let to = at.saturating_add(fault.length_ns).saturating_add(interval);
+                (at.saturating_sub(bridge.before_ns) / window, to.saturating_add(bridge.after_ns) / window)
+            };
+            let reach = usize::try_from((last.saturating_sub(first)) / step.max(1)).unwrap_or(usize::MAX);
+            let value = |place: u64| largest(&own, first + place * step, last + place * step);
+            let Some(values) = (0..lots.places).map(value).collect::<Option<Vec<u64>>>() else { continue };
+            strata.push(Stratum { values, drawn: usize::try_from(place).unwrap_or(0), reach });
+        }
+        Ok(strata)
+    }
+
+    /// The length of a window, in ns, where the times and the windows are there.
+    fn window(&self) -> Result<u64, Unknown> {
+        let none = |why: String| Err((Doubt::NoTimes, why));
+        let fault = &self.made.injected;
+        if self.contents.manifest.format.minor < WITH_TIMES {
+            return none(NO_TIMES.into());
+        }
+        let Some(window) = self.with.result.window_ns.filter(|window| *window > 0) else {
+            let every = duration(fault.every_ns);
+            return none(format!("made every {every}: too often for windows of time between"));
+        };
+        if fault.at.is_empty() {
+            return none(format!("what made it ({}) does not tell when", clean(&fault.way)));
+        }
+        Ok(window)
+    }
+
+    /// The way from the clock of the injections to that of the windows.
+    fn bridge(&self) -> Result<Bridge, Unknown> {
+        let (measured, disturbed) = (&self.with.result.environment, &self.made.environment);
+        // What is done to a guest from outside is told on the clock of the machine.
+        let from = if self.made.injected.kind == "hold-vcpu" { "" } else { kernel(self.contents, disturbed) };
+        let to = kernel(self.contents, measured);
+        let mut bridge = Bridge::default();
+        if from == to {
+            return Ok(bridge);
+        }
+        let side = |row: &Row, name: &str| {
+            let clock = row.result.clock.filter(ClockFit::is_even);
+            let why = || match row.result.clock {
+                Some(clock) => format!("the clock of {} runs {:.0} ppm off", clean(name), clock.ppm),
+                None => format!("the clock of {} is not known", clean(name)),
+            };
+            clock.map(|clock| (clock, row.windows.began_ns)).ok_or_else(|| (Doubt::Clock, why()))
+        };
+        if !from.is_empty() {
+            let Some(source) = self.source else {
+                return Err((Doubt::Clock, format!("the clock of {} is not known", clean(disturbed))));
+            };
+            let (clock, began) = side(source, disturbed)?;
+            bridge.before_ns = clock.late_ns;
+            bridge.out = Some((clock, began));
+        }
+        if !to.is_empty() {
+            let (clock, began) = side(self.with, measured)?;
+            bridge.after_ns = clock.late_ns;
+            bridge.into = Some((clock, began));
+        }
+        Ok(bridge)
+    }
+}
+
+/// From one clock to another, by way of this machine's.
+#[derive(Default)]
+struct Bridge {
+    /// Out of the first environment: its clock, and when it began to measure on its own.
+    out: Option<(ClockFit, u64)>,
+    /// Into the second.
+    into: Option<(ClockFit, u64)>,
+    /// What is carried over is really up to so much earlier, in ns.
+    before_ns: u64,
+    /// Or up to so much later.
+    after_ns: u64,
+}
+
+impl Bridge {
+    fn carry(&self, at: f64) -> u64 {
+        let outside = self.out.map_or(at, |(clock, began)| clock.outside(at - float(began)));
+        let inside = self.into.map_or(outside, |(clock, began)| float(began) + clock.inside(outside));
+        whole(inside.max(0.0))
+    }
+}
+
+/// The kernel that an environment runs on: the environment that has it, empty for this machine's own.
+fn kernel<'a>(contents: &'a Contents, name: &'a str) -> &'a str {
+    let mut name = name;
+    // However a plan is written, nothing lies inside more others than there are.
+    for _ in 0..=contents.plan.environment.len() {
+        let Some(spec) = contents.plan.environment.get(name) else { return name };
+        match (dependence(&spec.kind), &spec.inside) {
+            (Some(Dependence::Itself), _) | (Some(Dependence::Kernel), None) => return "",
+            (Some(Dependence::Kernel), Some(outer)) => name = outer,
+            _ => return name,
+        }
+    }
+    name
+}
+
+/// The largest latency in these windows, in ns; none where one of them is not known.
+fn largest(series: &[&BTreeMap<u64, u32>], first: u64, last: u64) -> Option<u64> {
+    let count = usize::try_from(last.checked_sub(first)? + 1).ok()?;
+    let mut most = 0;
+    for own in series {
+        let mut found = 0;
+        for (_, max) in own.range(first..=last) {
+            (found, most) = (found + 1, most.max(*max));
+        }
+        if found < count {
+            return None;
+        }
+    }
+    Some(u64::from(most))
+}
