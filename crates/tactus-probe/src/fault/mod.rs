@@ -124,11 +124,6 @@ impl Rhythm {
         Ok(Self { every: every.max(1), lots, made })
     }
 
-    /// Whether its moments are drawn by lot.
-    pub const fn is_drawn(&self) -> bool {
-        self.lots.is_some()
-    }
-
     /// Where the moments are kept.
     pub const fn made(&self) -> Option<Made> {
         self.made

@@ -58,18 +58,6 @@ pub fn enable(clock: &OwnedFd) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Has a clock interrupt its CPU `period` ns from now, and then as often.
-///
-/// # Errors
-/// Those of the kernel.
-pub fn set_period(clock: &OwnedFd, period: u64) -> io::Result<()> {
-    /// PERF_EVENT_IOC_PERIOD.
-    const PERIOD: Request = 0x4008_2404;
-    // SAFETY: the kernel reads `period`, a live number of the size that the request names.
-    let result = unsafe { libc::ioctl(clock.as_raw_fd(), PERIOD, &raw const period) };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
-}
-
 /// Has each interrupt of a clock run a program.
 ///
 /// # Errors

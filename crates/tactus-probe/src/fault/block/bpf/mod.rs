@@ -14,6 +14,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
 
 use tactus_model::catalogue::fault::Off;
+use tactus_model::lot::Lots;
 
 use self::program::{Program, TYPES, program};
 use self::record::{Record, WORDS};
@@ -22,14 +23,11 @@ use super::{No, Wanted, no};
 use crate::fault::{Count, Disturbance, Held};
 use crate::sys;
 use crate::sys::bpf;
-use crate::work::Work;
 
 /// How often the trial interrupts, in ns, and how long it may take until it has on every CPU.
 const TRIAL_EVERY: u64 = 5_000_000;
 const TRIAL: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_millis(2);
-/// After so long, in ns, a block that is over has been written down.
-const SETTLED: u64 = 1_000_000;
 /// What the verifier says of a program, at most, in bytes.
 const SAID: usize = 64 * 1_024;
 
@@ -47,7 +45,7 @@ struct OnCpu {
 struct Clocks {
     clocks: Vec<OwnedFd>,
     records: Vec<Record>,
-    told: bool,
+    lots: Option<Lots>,
 }
 
 pub(super) fn prepare(wanted: &Wanted<'_>) -> Result<Disturbance, No> {
@@ -91,40 +89,18 @@ pub(super) fn prepare(wanted: &Wanted<'_>) -> Result<Disturbance, No> {
         std::thread::sleep(LOOK);
     }
     drop(trial);
-    let clocks = clocks(wanted.every)?;
+    // Where the moments are drawn by lot, the program looks in each part of the period whether that one was drawn.
+    let lots = wanted.rhythm.lots;
+    let clocks = clocks(lots.map_or(wanted.every, |lots| lots.part_ns))?;
     let records: Vec<Record> = blocks.iter().map(|block| block.record).collect();
-    records.iter().for_each(|record| record.begin(wanted.length));
+    records.iter().for_each(|record| record.begin(wanted.length, lots));
     Ok(Disturbance {
         way: "BPF program".to_owned(),
-        works: draws(wanted, &clocks),
+        works: Vec::new(),
         longest: &[],
-        held: Some(Box::new(Clocks { clocks, records, told: wanted.rhythm.is_drawn() })),
+        held: Some(Box::new(Clocks { clocks, records, lots })),
         made: None,
     })
-}
-
-/// What has the clocks go off at moments that are drawn by lot, where they are to be: their period is set anew each time,
-/// after one block and well before the next.
-fn draws(wanted: &Wanted<'_>, clocks: &[OwnedFd]) -> Vec<Work> {
-    let copies = clocks.iter().map(OwnedFd::try_clone).collect::<Result<Vec<OwnedFd>, _>>();
-    let (Ok(clocks), true, rhythm, length) = (copies, wanted.rhythm.is_drawn(), wanted.rhythm, wanted.length) else {
-        return Vec::new();
-    };
-    vec![Box::new(move |rounds| {
-        let mut due = rhythm.next(sys::now() + wanted_lead(length));
-        loop {
-            let lead = due.saturating_sub(sys::now()).max(1);
-            clocks.iter().for_each(|clock| drop(bpf::set_period(clock, lead)));
-            sys::sleep_until(due + length + SETTLED);
-            rounds.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-            due = rhythm.after(due, sys::now() + wanted_lead(length));
-        }
-    })]
-}
-
-/// A clock goes off again after the time that it was set to: the next setting must come before that.
-const fn wanted_lead(length: u64) -> u64 {
-    2 * length + 20 * SETTLED
 }
 
 fn begin(clocks: &[OwnedFd]) -> Result<(), String> {
@@ -138,6 +114,11 @@ fn utf8(said: &[u8]) -> &str {
 
 impl Held for Clocks {
     fn begin(&mut self) -> Result<(), String> {
+        if let Some(lots) = self.lots {
+            // A clock goes off in whole periods from here on: as far into each part as others make theirs.
+            let into = lots.begin(0, 0);
+            sys::sleep_until((sys::now() / lots.part_ns + 1) * lots.part_ns + into);
+        }
         begin(&self.clocks)
     }
 
@@ -145,9 +126,11 @@ impl Held for Clocks {
         // A clock that is closed has ended on its CPU, and so has its last block.
         self.clocks.clear();
         let times = self.records.iter().map(|record| record.count()).sum();
-        let longest_ns = self.records.iter().filter_map(|record| record.longest()).max();
-        // On all CPUs at the same moments.
-        let first = self.records.first().filter(|_| self.told);
-        Ok(Count { times: Some(times), longest_ns, at: first.map(|record| record.began()).unwrap_or_default() })
+        Ok(Count {
+            times: Some(times),
+            longest_ns: self.records.iter().filter_map(|record| record.longest()).max(),
+            // All CPUs are blocked at the same moments.
+            at: self.records.first().map(|record| record.at().collect()).unwrap_or_default(),
+        })
     }
 }

@@ -8,7 +8,7 @@
 //!
 //! Formats: Documentation/bpf/standardization/instruction-set.rst and Documentation/bpf/btf.rst.
 
-use super::record::{COUNT, HITS, KEPT, LENGTH, LONGEST};
+use super::record::{COUNT, EVERY, HITS, KEPT, LENGTH, LONGEST, PART, PLACES, SEED};
 
 /// Rounds of `bpf_loop`: the most that it takes.
 const ROUNDS: i32 = 1 << 23;
@@ -108,6 +108,36 @@ fn word(number: usize) -> i16 {
     i16::try_from(number * 8).unwrap_or_default()
 }
 
+/// `to = value`, of 64 bits: two instructions.
+fn constant(to: u8, value: u64) -> [u64; 2] {
+    let [a, b, c, d, e, f, g, h] = value.to_le_bytes();
+    let half = |bytes| i32::from_le_bytes(bytes);
+    [code(0x18, to, 0, 0, half([a, b, c, d])), code(0, 0, 0, 0, half([e, f, g, h]))]
+}
+
+/// Goes on where this part of the period is the one that was drawn ([`Lots::place`], which is the same in Rust), and
+/// else ends. Register 7 has the time, 6 the record.
+fn drawn() -> Vec<u64> {
+    let (to, from) = (8, 2);
+    let (divide, rest, times, xor) = (0x3f, 0x9f, 0x2f, 0xaf);
+    let by = |what, to| code(what, to, from, 0, 0);
+    let mut lot = vec![copy(to, 7), copy(9, 7), load(from, 6, word(EVERY)), by(divide, to), by(rest, 9)];
+    lot.extend(constant(from, 0x9e37_79b9_7f4a_7c15));
+    lot.extend([by(times, to), load(from, 6, word(SEED)), add(to, from)]);
+    for (shift, factor) in [(30, 0xbf58_476d_1ce4_e5b9), (27, 0x94d0_49bb_1331_11eb), (31, 0)] {
+        lot.extend([copy(from, to), code(0x77, from, 0, 0, shift), by(xor, to)]);
+        if factor > 0 {
+            lot.extend(constant(from, factor));
+            lot.push(by(times, to));
+        }
+    }
+    lot.extend([load(from, 6, word(PLACES)), by(rest, to), load(from, 6, word(PART)), by(divide, 9)]);
+    lot.extend([code(0x1d, 9, to, 2, 0), set(0, 0), EXIT]);
+    let skip = i16::try_from(lot.len()).unwrap_or_default();
+    // Without a period every interrupt is a block.
+    [vec![load(1, 6, word(EVERY)), code(0x15, 1, 0, skip, 0)], lot].concat()
+}
+
 /// The program for the record that is the value of a map, by its descriptor.
 pub fn program(map: i32) -> Program {
     // Registers 6 to 9 stay as they are over a call: 6 the record, 7 when it began.
@@ -116,10 +146,12 @@ pub fn program(map: i32) -> Program {
         0,
         call(TIME),
         copy(7, 0),
+    ];
+    let ready = [
         load(1, 6, word(LENGTH)),
-        add(1, 0),
+        add(1, 7),
         store(FRAME, 1, END),
-        store(FRAME, 0, NOW),
+        store(FRAME, 7, NOW),
         set(1, ROUNDS),
     ];
     let places = i32::try_from(KEPT).unwrap_or_default();
@@ -145,7 +177,7 @@ pub fn program(map: i32) -> Program {
         set(0, 0),
         EXIT,
     ];
-    let mut instructions = before.to_vec();
+    let mut instructions = [&before[..], &drawn(), &ready].concat();
     let here = i32::try_from(after.len()).unwrap_or_default();
     // The address of the function that begins behind the last instruction.
     instructions.extend([code(0x18, 2, 4, 0, here + 1), 0]);
@@ -172,7 +204,7 @@ mod tests {
         let callback = usize::try_from(functions[1][0]).unwrap();
         for (at, instruction) in instructions.iter().enumerate() {
             let bytes = instruction.to_ne_bytes();
-            if [0x3d, 0x35].contains(&bytes[0]) {
+            if [0x3d, 0x35, 0x1d, 0x15].contains(&bytes[0]) {
                 let to = at + 1 + usize::try_from(i16::from_ne_bytes([bytes[2], bytes[3]])).unwrap();
                 let end = if at < callback { callback } else { instructions.len() };
                 assert!(to < end, "{at} to {to}");
