@@ -5,6 +5,7 @@
 
 pub mod bpf;
 pub mod heap;
+pub mod perf;
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -391,39 +392,13 @@ pub fn die_with_parent(process: &mut std::process::Command) -> &mut std::process
     unsafe { process.pre_exec(tie) }
 }
 
-/// Counts the misses of the last-level cache on a CPU from now on, by whomever.
-///
-/// # Errors
-/// ENOENT, ENODEV or EOPNOTSUPP without performance counters, EACCES or EPERM without the right to them.
-pub fn count_cache_misses(cpu: u32) -> io::Result<std::os::fd::OwnedFd> {
+/// What a system call has returned that makes a descriptor.
+fn descriptor(result: libc::c_long) -> io::Result<std::os::fd::OwnedFd> {
     use std::os::fd::FromRawFd;
-    /// `struct perf_event_attr`, first version (linux/perf_event.h).
-    #[repr(C)]
-    #[derive(Default)]
-    struct Attr {
-        kind: u32,
-        size: u32,
-        config: u64,
-        unused: [u64; 3],
-        flags: u64,
-        rest: [u64; 2],
-    }
-    const SIZE: u32 = 64;
-    const _: () = assert!(size_of::<Attr>() == SIZE as usize);
-    /// PERF_COUNT_HW_CACHE_MISSES of PERF_TYPE_HARDWARE (0).
-    const CACHE_MISSES: u64 = 3;
-    /// It counts all the time, or says that it could not: never a part of the time.
-    const PINNED: u64 = 1 << 2;
-    const CLOSE_ON_EXEC: u64 = 8;
-    let attr = Attr { size: SIZE, config: CACHE_MISSES, flags: PINNED, ..Attr::default() };
-    // SAFETY: the kernel reads `attr`, a live struct of the size that it names. A result that is not
-    // negative is a new descriptor that nobody else has.
-    unsafe {
-        let result = libc::syscall(libc::SYS_perf_event_open, &raw const attr, -1, cpu, -1, CLOSE_ON_EXEC);
-        match i32::try_from(result) {
-            Ok(fd @ 0..) => Ok(std::os::fd::OwnedFd::from_raw_fd(fd)),
-            _ => Err(io::Error::last_os_error()),
-        }
+    match i32::try_from(result) {
+        // SAFETY: one that is not negative is new, and nobody else has it.
+        Ok(fd @ 0..) => Ok(unsafe { std::os::fd::OwnedFd::from_raw_fd(fd) }),
+        _ => Err(io::Error::last_os_error()),
     }
 }
 

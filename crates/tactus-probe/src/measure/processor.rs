@@ -11,7 +11,7 @@ use std::os::unix::fs::FileExt;
 use tactus_model::CpuSet;
 use tactus_model::message::Note;
 
-use crate::sys;
+use crate::sys::perf;
 
 /// MSR_SMI_COUNT (Intel).
 const SMI_COUNT: u64 = 0x34;
@@ -68,7 +68,7 @@ impl Processor {
         }
         let mut refused = None;
         for cpu in self.misses_on.iter() {
-            match sys::count_cache_misses(cpu) {
+            match perf::count_cache_misses(cpu) {
                 Ok(counter) => {
                     self.misses.insert(cpu, counter);
                 }
@@ -101,7 +101,7 @@ fn read(msr: &File) -> Option<u64> {
     Some(u64::from_le_bytes(bytes))
 }
 
-/// A counter of [`sys::count_cache_misses`]; none: it could not count all the time.
+/// A counter of [`perf::count_cache_misses`]; none: it could not count all the time.
 fn cache_misses(counter: &OwnedFd) -> Option<u64> {
     let mut bytes = [0; 8];
     // A pinned counter that the processor had no room for reads as nothing.
@@ -111,11 +111,12 @@ fn cache_misses(counter: &OwnedFd) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sys;
 
     #[test]
     fn cache_misses_are_counted_or_refused_but_never_made_up() {
         let cpu = sys::affinity().unwrap().first().unwrap();
-        match sys::count_cache_misses(cpu) {
+        match perf::count_cache_misses(cpu) {
             Ok(counter) => assert!(cache_misses(&counter) <= cache_misses(&counter)),
             Err(error) => {
                 let known =

@@ -1,50 +1,11 @@
-//! BPF programs, and the clock of performance events that they run at.
+//! BPF programs, and what has a clock of performance events run them.
 #![expect(unsafe_code, reason = "system calls that no safe crate offers")]
 
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::AtomicU64;
 
-use super::Request;
-
-/// What interrupts a CPU every `period` ns, from [`enable`] on, whatever runs there: the kernel's own
-/// clock of performance events, which is a timer in hard interrupt context.
-///
-/// # Errors
-/// EACCES or EPERM without CAP_PERFMON.
-pub fn cpu_clock(cpu: u32, period: u64) -> io::Result<OwnedFd> {
-    /// `struct perf_event_attr`, first version (linux/perf_event.h).
-    #[repr(C)]
-    struct Attr {
-        kind: u32,
-        size: u32,
-        config: u64,
-        sample_period: u64,
-        unused: [u64; 2],
-        flags: u64,
-        rest: [u64; 2],
-    }
-    const SIZE: u32 = 64;
-    const _: () = assert!(size_of::<Attr>() == SIZE as usize);
-    /// PERF_TYPE_SOFTWARE and PERF_COUNT_SW_CPU_CLOCK.
-    const SOFTWARE: u32 = 1;
-    const CPU_CLOCK: u64 = 0;
-    const DISABLED: u64 = 1;
-    const CLOSE_ON_EXEC: u64 = 8;
-    let attr = Attr {
-        kind: SOFTWARE,
-        size: SIZE,
-        config: CPU_CLOCK,
-        sample_period: period,
-        unused: [0; 2],
-        flags: DISABLED,
-        rest: [0; 2],
-    };
-    // SAFETY: the kernel reads `attr`, a live struct of the size that it names.
-    descriptor(unsafe {
-        libc::syscall(libc::SYS_perf_event_open, &raw const attr, -1, cpu, -1, CLOSE_ON_EXEC)
-    })
-}
+use super::{Request, descriptor};
 
 /// Lets a clock begin.
 ///
@@ -68,15 +29,6 @@ pub fn run_at(clock: &OwnedFd, program: &OwnedFd) -> io::Result<()> {
     // SAFETY: the request takes a descriptor and no memory.
     let result = unsafe { libc::ioctl(clock.as_raw_fd(), SET_BPF, program.as_raw_fd()) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
-}
-
-/// What a system call has returned that makes a descriptor.
-fn descriptor(result: libc::c_long) -> io::Result<OwnedFd> {
-    match i32::try_from(result) {
-        // SAFETY: one that is not negative is new, and nobody else has it.
-        Ok(fd @ 0..) => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
-        _ => Err(io::Error::last_os_error()),
-    }
 }
 
 /// bpf(2) with a command that makes a descriptor.

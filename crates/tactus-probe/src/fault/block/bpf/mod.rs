@@ -21,7 +21,7 @@ use self::why::{Place, Step, reason};
 use super::{No, Wanted, no};
 use crate::fault::{Count, Disturbance, Held};
 use crate::sys;
-use crate::sys::bpf;
+use crate::sys::{bpf, perf};
 
 /// How often the trial interrupts, in ns, and how long it may take until it has on every CPU.
 const TRIAL_EVERY: u64 = 5_000_000;
@@ -71,7 +71,7 @@ pub(super) fn prepare(wanted: &Wanted<'_>) -> Result<Disturbance, No> {
     }
     let clocks = |every| -> Result<Vec<OwnedFd>, No> {
         let on = |block: &OnCpu| {
-            let clock = bpf::cpu_clock(block.cpu, every).map_err(|error| failed(Step::Clock, error, ""))?;
+            let clock = perf::cpu_clock(block.cpu, every).map_err(|error| failed(Step::Clock, error, ""))?;
             bpf::run_at(&clock, &block.program).map_err(|error| failed(Step::Attach, error, ""))?;
             Ok(clock)
         };
