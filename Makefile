@@ -16,7 +16,7 @@ TACTUS := $(or $(CARGO_TARGET_DIR),target)/release/tactus
 export TACTUS
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test bench install clean
+.PHONY: help build run test simulate bench install clean
 
 help: ## This list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -32,6 +32,9 @@ run: ## Set up what is missing, build, and measure this machine in every environ
 
 test: ## Everything that must hold: lints, fuzzing, the README's commands, all tests
 	scripts/test.sh
+
+simulate: ## How often the report's statistics are wrong, by simulation (an hour; nightly)
+	scripts/simulate.sh
 
 bench: ## Compare with cyclictest; start-up of a guest; overhead of a run; size of the probe
 	scripts/setup.sh bench

@@ -74,7 +74,7 @@ fn write(dir: &Path, hours: u64, cpus: u32) -> Result<(), Box<dyn Error>> {
     for (key, latency) in series {
         all.merge(&latency);
         let (summary, counters) = (latency.summary(), ThreadCounters::default());
-        results.push(SeriesResult { key, summary, counters, outliers: Vec::new() });
+        results.push(SeriesResult { key, summary, counters, outliers: Vec::new(), whole: true });
     }
     row.outcome = Outcome::Latency(LatencyOutcome { series: results, all: Some(all.summary()) });
     row.measured_ns = row.planned_ns;

@@ -251,7 +251,7 @@ fn row(path: &Path, result: RowResult, told: Told, damage: &mut Vec<String>) -> 
     ticks::read(path, &name(path), &mut ticks, damage);
     let (histograms, missed) = histograms(path, &result, damage);
     let windows = windows::read(path, &name(path), damage);
-    let mut row = Row { result, ticks, histograms, missed: missed.series, held, windows };
+    let mut row = Row { result, ticks, histograms, missed, held, windows };
     if row.result.status == RowStatus::Measured && row.result.outcome.is_empty() {
         match &mut row.result.outcome {
             Outcome::Latency(_) => recover::result(&mut row),

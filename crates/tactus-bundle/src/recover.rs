@@ -67,7 +67,7 @@ pub fn result(row: &mut Row) {
             if let Some(counts) = row.histograms.series.get(&tag) {
                 counts.add_to(&mut latency.raw);
             }
-            if let Some(counts) = row.missed.get(&tag) {
+            if let Some(counts) = row.missed.series.get(&tag) {
                 counts.add_to(&mut latency.missed);
             }
         }
@@ -78,6 +78,7 @@ pub fn result(row: &mut Row) {
             summary: latency.summary(),
             counters: ThreadCounters::default(),
             outliers: Vec::new(),
+            whole: false,
         });
     }
     let all = (all.totals.cycles > 0).then(|| all.summary());

@@ -53,7 +53,8 @@ fn bundle(dir: &Path, planned: u64, done: u64, end: bool) -> Latency {
         log.finish().unwrap();
         let key = SeriesKey { cpu: 1, thread: 0, priority: 95, kind: "thread".into() };
         let counters = ThreadCounters::default();
-        let series = vec![SeriesResult { key, summary: total.summary(), counters, outliers: Vec::new() }];
+        let series =
+            vec![SeriesResult { key, summary: total.summary(), counters, outliers: Vec::new(), whole: true }];
         result.outcome = Outcome::Latency(LatencyOutcome { series, all: Some(total.summary()) });
         result.end(Ending::complete());
         result.measured_ns = done * TICK_NS;

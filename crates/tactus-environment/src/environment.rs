@@ -284,6 +284,11 @@ pub trait Running: Send {
         None
     }
 
+    /// Whether anything that is said reaches its probe; else it is started with all that it is to hear.
+    fn hears(&self) -> bool {
+        true
+    }
+
     /// Why the stream ended when it should not have: exit status, the tool's own words, the last
     /// lines of the console.
     fn last_words(&mut self) -> Option<String>;

@@ -23,6 +23,7 @@ use serde::{Deserialize, Serialize};
 use crate::buckets::Packed;
 use crate::catalogue::Measure;
 use crate::catalogue::measure::Timer;
+use crate::clock::ClockCheck;
 use crate::cpus::CpuSet;
 use crate::evidence::Evidence;
 use crate::facts::Facts;
@@ -35,6 +36,7 @@ use crate::outcome::{Ending, Outcome, RowEnd, RowStatus, RunStatus, SeriesResult
 use crate::partition::CacheHeld;
 use crate::plan::{Plan, Require};
 use crate::scheduling::Policy;
+use crate::series::Thread;
 use crate::ticks::Ticks;
 use crate::windows::RowWindows;
 
@@ -113,6 +115,9 @@ pub struct Asked {
     pub quick: bool,
     /// A duration for every scenario, in ns.
     pub duration_ns: Option<u64>,
+    /// How often every scenario is measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repeat: Option<u32>,
     /// Scenarios or environments, by name; empty: all.
     pub only: Vec<String>,
     /// Leave the system as it is.
@@ -174,14 +179,23 @@ pub struct RowResult {
     /// What it yielded: `series` and `all`, or (since format 1.3) `values`.
     #[serde(flatten)]
     pub outcome: Outcome,
+    /// The threads that were to measure latency; none: not known, as in bundles before format 1.4.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threads: Option<Vec<Thread>>,
     /// How the controls went.
     pub control: Vec<Control>,
+    /// What is known of the clock that it was measured by. Since format 1.4.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock: Option<ClockCheck>,
     /// Side effects, obstacles and remarks.
     pub notes: Vec<Note>,
     /// Frames that did not arrive.
     pub frames_lost: u64,
     /// What the plan requires.
     pub require: Option<Require>,
+    /// Which run of its scenario it is, from 1, where the plan repeats it. Since format 1.4.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeat: Option<u32>,
     /// The state of the machine that it was, or is to be, measured in, where the plan declares states.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
@@ -201,7 +215,7 @@ pub struct RowResult {
     pub window_ns: Option<u64>,
     /// The environment's clock against this machine's, as far as the arrival of ticks tells. Since format 1.4.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub clock: Option<ClockFit>,
+    pub clock_fit: Option<ClockFit>,
 }
 
 /// The clock of an environment against that of the machine that runs the scenario.
@@ -315,16 +329,19 @@ impl RowResult {
             measured_ns: 0,
             start_up_ms: None,
             outcome: Outcome::default(),
+            threads: None,
             control: Vec::new(),
+            clock: None,
             notes: Vec::new(),
             frames_lost: 0,
             require: None,
+            repeat: None,
             host: None,
             layout: Vec::new(),
             injected: Vec::new(),
             waits: None,
             window_ns: None,
-            clock: None,
+            clock_fit: None,
         }
     }
 
@@ -350,6 +367,12 @@ impl RowResult {
     #[must_use]
     pub fn series(&self) -> &[SeriesResult] {
         self.outcome.series()
+    }
+
+    /// Threads that were to measure and of which there is nothing.
+    pub fn missing(&self) -> impl Iterator<Item = Thread> {
+        let has = |thread: &Thread| self.series().iter().any(|series| series.key.of_thread() == *thread);
+        self.threads.iter().flatten().copied().filter(move |thread| !has(thread))
     }
 
     /// All series together; none where nothing was measured, and for values.
@@ -380,8 +403,8 @@ pub struct Row {
     pub ticks: Ticks,
     /// Its histograms, over time and by series.
     pub histograms: Histograms,
-    /// Histograms of the swallowed periods, by series as those.
-    pub missed: BTreeMap<String, Packed>,
+    /// Histograms of the missed periods, over time and by series as those.
+    pub missed: Histograms,
     /// What groups of CPUs held of the cache before, during and after it, where its scenario divides the cache.
     pub held: Vec<CacheHeld>,
     /// Largest latencies of short windows of time, where a separation asks for them.
@@ -393,25 +416,27 @@ impl Row {
     #[must_use]
     pub fn of(result: RowResult) -> Self {
         let ticks = Ticks::planned(result.planned_ns);
-        Self {
-            result,
-            ticks,
-            histograms: Histograms::default(),
-            missed: BTreeMap::new(),
-            held: Vec::new(),
-            windows: RowWindows::default(),
-        }
+        let (histograms, missed) = (Histograms::default(), Histograms::default());
+        Self { result, ticks, histograms, missed, held: Vec::new(), windows: RowWindows::default() }
     }
 
     /// Everything measured, in one histogram.
     #[must_use]
     pub fn histogram(&self) -> Histogram<u64> {
-        let mut all = crate::latency::histogram();
-        for counts in self.histograms.series.values() {
-            counts.add_to(&mut all);
-        }
-        all
+        joined(self.histograms.series.values())
     }
+
+    /// The same with the missed periods: what is judged.
+    #[must_use]
+    pub fn corrected(&self) -> Histogram<u64> {
+        joined(self.histograms.series.values().chain(self.missed.series.values()))
+    }
+}
+
+fn joined<'a>(parts: impl Iterator<Item = &'a Packed>) -> Histogram<u64> {
+    let mut all = crate::latency::histogram();
+    parts.for_each(|counts| counts.add_to(&mut all));
+    all
 }
 
 /// A bundle as it is read back: what a report is made of.

@@ -6,11 +6,12 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use crate::bundle::{ClockFit, Waits};
+use crate::clock::ClockCheck;
 use crate::cpus::CpuSet;
 use crate::evidence::Evidence;
 use crate::facts::Facts;
 use crate::latency::{Totals, ratio_mean};
-use crate::message::{Control, Injected, Note, Outlier, Tick, Windows};
+use crate::message::{Control, Injected, Note, Outlier, Tick, Total, Windows};
 use crate::number::{float, whole};
 use crate::outcome::{Ending, ValueResult};
 use crate::partition::CacheUse;
@@ -30,11 +31,12 @@ pub struct Stamped {
 }
 
 impl Stamped {
-    /// As it stands in `events.jsonl`; none: a tick, which is kept with its row.
+    /// As it stands in `events.jsonl`; none: what is kept with its row.
     #[must_use]
     pub fn logged(&self) -> Option<Cow<'_, Self>> {
         match &self.event {
             Event::Ticked(_) | Event::Windows { .. } => None,
+            Event::Counted { total, .. } if !total.last => None,
             Event::FactsCollected { environment, readings, .. } => {
                 let (environment, readings) = (environment.clone(), *readings);
                 let event = Event::FactsCollected { environment, readings, facts: None };
@@ -101,6 +103,13 @@ pub enum Event {
         /// How it went.
         control: Control,
     },
+    /// This was found of the clock of an environment.
+    ClockChecked {
+        /// The environment.
+        environment: String,
+        /// What.
+        clock: ClockCheck,
+    },
     /// A fault did this.
     Injected {
         /// The environment that it was in.
@@ -140,6 +149,13 @@ pub enum Event {
     },
     /// A series reported.
     Ticked(Ticked),
+    /// What a series has counted so far.
+    Counted {
+        /// The row.
+        row: usize,
+        /// What.
+        total: Total,
+    },
     /// What an item of a row of values came to so far: not every word of the probe, but the first, those after
     /// which the repeats were half as many again, and the last.
     ValueMeasured {

@@ -21,7 +21,7 @@ pub mod wire;
 pub use machine::{
     caches, cmdline, dependence, facts, interrupts, partition, resctrl, scheduling, threads, topology,
 };
-pub use outcome::{buckets, control, evidence, histograms, latency, series, ticks, windows};
+pub use outcome::{buckets, clock, control, evidence, histograms, latency, series, ticks, windows};
 pub use unit::{cpus, duration, lot, number, size};
 pub use wire::{message, rpc};
 

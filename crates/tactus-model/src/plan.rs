@@ -33,6 +33,9 @@ pub struct Plan {
     /// What it does and where it comes from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<String>,
+    /// The lot that decides the order in which repeated scenarios are measured; left out: drawn anew for each run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
     /// Values for scenarios that do not say otherwise.
     #[serde(default, skip_serializing_if = "Scenario::says_nothing")]
     pub defaults: Scenario,
@@ -128,6 +131,10 @@ pub struct Scenario {
     /// How long it measures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration: Option<Nanos>,
+    /// How many runs of it are made: rounds of all repeated scenarios, each in an order drawn by lot, so that
+    /// effects can be told from what differs from run to run by itself. Default 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeat: Option<u32>,
     /// Time between two wake-ups.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<Nanos>,
@@ -338,7 +345,7 @@ pub struct Require {
     /// On the 99th percentile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p99: Option<Nanos>,
-    /// The least number of cycles for a verdict; default 100000.
+    /// The least number of cycles of each thread for a verdict; default 100000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cycles: Option<u64>,
     /// Bounds on values, by item: `values = { "signal handler" = "4us" }`.

@@ -63,13 +63,23 @@ impl Source {
         }
     }
 
+    /// What the processor's own is called.
+    pub const fn counter() -> &'static str {
+        if cfg!(target_arch = "x86_64") { "the TSC" } else { "the virtual counter" }
+    }
+
     /// Says which clock is polled.
     pub fn note(self) -> Note {
-        let name = if cfg!(target_arch = "x86_64") { "the TSC" } else { "the virtual counter" };
+        let name = Self::counter();
+        // A count is within 1/2048 of its bucket's middle, and the histogram that is sent within 1/1000.
+        let precision = "its quantiles are within 0.15 % and half a nanosecond, which is 2 % at 25 ns";
         match self {
-            Self::Ticks(scale) => Note::info(format!("spin polls {name} at {} Hz", scale.hertz())),
+            Self::Ticks(scale) => {
+                Note::info(format!("spin polls {name} at {} Hz: {precision}", scale.hertz()))
+            }
             Self::Clock => Note::info(format!(
-                "spin polls CLOCK_MONOTONIC: {name} is not said to run evenly (constant_tsc, nonstop_tsc, rdtscp)"
+                "spin polls CLOCK_MONOTONIC, since {name} is not said to run evenly (constant_tsc, nonstop_tsc, \
+                 rdtscp): {precision}"
             )),
         }
     }
@@ -90,6 +100,8 @@ pub fn is_even(arch: &str, cpuinfo: &str) -> bool {
 #[derive(Clone, Copy, Debug)]
 pub struct Pair {
     ns: u64,
+    /// How far `ns` may be off.
+    error: u64,
     ticks: u64,
 }
 
@@ -101,10 +113,17 @@ impl Pair {
                 let before = sys::now();
                 let ticks = sys::ticks();
                 let after = sys::now();
-                (after - before, Self { ns: before + (after - before) / 2, ticks })
+                let width = after - before;
+                (width, Self { ns: before + width / 2, error: width.div_ceil(2), ticks })
             })
             .min_by_key(|(width, _)| *width);
-        best.map_or(Self { ns: 0, ticks: 0 }, |(_, pair)| pair)
+        best.map_or(Self { ns: 0, error: 0, ticks: 0 }, |(_, pair)| pair)
+    }
+
+    /// The time to a later pair in ns, how far it may be off, and the ticks of it; none: it is not later.
+    pub fn elapsed(self, later: Self) -> Option<(u64, u64, u64)> {
+        let (ns, ticks) = (later.ns.checked_sub(self.ns)?, later.ticks.checked_sub(self.ticks)?);
+        Some((ns, self.error + later.error, ticks))
     }
 
     /// What a tick is worth between this pair and a later one, if time passed.
@@ -121,6 +140,14 @@ fn scale() -> Scale {
     let first = Pair::read();
     sys::sleep_until(first.ns + COMPARE_NS);
     first.to(Pair::read()).unwrap_or(Scale::ONE)
+}
+
+#[cfg(test)]
+impl Pair {
+    /// A pair that nobody read.
+    pub const fn of(ns: u64, error: u64, ticks: u64) -> Self {
+        Self { ns, error, ticks }
+    }
 }
 
 #[cfg(test)]
@@ -146,9 +173,9 @@ mod tests {
 
     #[test]
     fn two_pairs_give_the_speed_and_one_pair_twice_gives_none() {
-        let first = Pair { ns: 1_000, ticks: 500 };
-        assert_eq!(first.to(Pair { ns: 2_000, ticks: 1_000 }), Some(Scale { ns_per_tick: 2.0 }));
+        let first = Pair::of(1_000, 0, 500);
+        assert_eq!(first.to(Pair::of(2_000, 0, 1_000)), Some(Scale { ns_per_tick: 2.0 }));
         assert_eq!(first.to(first), None);
-        assert_eq!(first.to(Pair { ns: 500, ticks: 600 }), None);
+        assert_eq!(first.to(Pair::of(500, 0, 600)), None);
     }
 }

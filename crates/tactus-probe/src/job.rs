@@ -1,6 +1,5 @@
 //! A job: its threads and workers are prepared, proven, run, and gone at the end.
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -9,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use tactus_model::Nanos;
 use tactus_model::catalogue::Fault;
-use tactus_model::control::ControlBy;
+use tactus_model::clock::ClockCheck;
 use tactus_model::message::{
-    Activity, Done, End, FromProbe, Job, LockIn, Note, Refusal, ToProbe, Value, What,
+    Activity, Done, End, FromProbe, Job, LockIn, Note, Refusal, Stage, ToProbe, Value, What,
 };
 use tactus_model::outcome::ValueResult;
 use tactus_model::scheduling::Policy;
@@ -19,16 +18,17 @@ use tactus_model::series::SeriesKey;
 
 use crate::channel::{Channel, Incoming, SessionEnd};
 use crate::clock::Source;
+use crate::clock_check::Jumps;
 use crate::housekeeping::House;
-use crate::measure::control::{self, CpuControl, no_control};
 use crate::measure::ftrace::Ftrace;
 use crate::measure::gaps::GapHistogram;
 use crate::measure::lane::{Common, Lane, Order, Run, Spec};
 use crate::measure::processor::Processor;
 use crate::measure::series::{SMALLEST_GAP, Series};
 use crate::measure::thread::{Measuring, allowed};
-use crate::measure::{self, control_fault, counters, out_of_range, refuse};
+use crate::measure::{self, counters, out_of_range, refuse};
 use crate::memory::Memory;
+use crate::self_test::SelfTest;
 use crate::settings::Applied;
 use crate::toggle::Toggle;
 use crate::work::Pace;
@@ -49,10 +49,8 @@ const LAST_WAKE_UP: Duration = Duration::from_secs(30);
 /// A job whose threads wait for their orders. Dropping it ends them and everything beside them.
 pub struct Prepared {
     threads: Vec<Measuring>,
-    controls: Vec<CpuControl>,
+    test: SelfTest,
     processor: Processor,
-    /// The fault that is the control, and a priority above the measuring threads.
-    control: Option<(Fault, u32)>,
     workers: Vec<Worker>,
     common: Arc<Common>,
     notes: Vec<Note>,
@@ -96,12 +94,7 @@ impl Prepared {
         for activity in &job.activities {
             threads.extend(start_threads(activity, &common, &mut notes)?);
         }
-        let (mut controls, mut control) = (Vec::new(), None);
-        match &job.control {
-            ControlBy::Nothing => {}
-            ControlBy::Hog => controls = prepare_controls(&threads, &mut notes),
-            ControlBy::Fault(fault) => control = Some((fault.clone(), above)),
-        }
+        let test = SelfTest::prepare(&job.control, above, &threads, &mut notes);
         let (mut latency, mut processor) = (None, Processor::default());
         if !threads.is_empty() && !job.no_side_effects {
             latency = hold_cpu_latency(&mut notes);
@@ -113,9 +106,8 @@ impl Prepared {
         let memory = (!threads.is_empty()).then(|| Memory::lock(&mut notes));
         Ok(Self {
             threads,
-            controls,
+            test,
             processor,
-            control,
             workers,
             common,
             notes,
@@ -134,22 +126,28 @@ impl Prepared {
         std::mem::take(&mut self.notes)
     }
 
-    /// Runs the control, if the job has one that was not run yet, and says how it went.
+    /// Whether the control that comes before measuring has not been run yet.
+    pub fn is_unproven(&self) -> bool {
+        self.test.stage == Some(Stage::Before)
+    }
+
+    /// Whether there is a control after measuring.
+    pub fn is_to_prove_again(&self) -> bool {
+        self.test.stage == Some(Stage::After)
+    }
+
+    /// Runs the control that is the next, if there is one, and says how it went. Returns what was found of the clock.
     ///
     /// # Errors
     /// When the stream breaks.
-    pub fn control(&mut self, channel: &mut Channel) -> io::Result<()> {
-        let controls = std::mem::take(&mut self.controls);
-        let lanes = || self.threads.iter().map(|thread| Arc::clone(&thread.lane)).collect::<Vec<_>>();
-        let (results, notes) = match self.control.take() {
-            Some((fault, above)) if !self.threads.is_empty() => control_fault::run(&fault, &lanes(), above),
-            _ if !controls.is_empty() => control::run(controls),
-            _ => return Ok(()),
-        };
-        for result in results {
-            channel.say(&FromProbe::Control(result))?;
-        }
-        notes.into_iter().try_for_each(|note| channel.note(note))
+    #[inline(never)]
+    pub fn prove(&mut self, channel: &mut Channel) -> io::Result<ClockCheck> {
+        // That of the last measurement was to end it.
+        self.common.stop.store(false, Ordering::Release);
+        let (clock, trials, notes) = self.test.run(&self.threads);
+        trials.into_iter().try_for_each(|trial| channel.say(&FromProbe::Trial(trial)))?;
+        notes.into_iter().try_for_each(|note| channel.note(note))?;
+        Ok(clock)
     }
 }
 
@@ -254,21 +252,6 @@ fn timer_slack() -> Option<Note> {
     )))
 }
 
-fn prepare_controls(threads: &[Measuring], notes: &mut Vec<Note>) -> Vec<CpuControl> {
-    let mut by_cpu: BTreeMap<u32, Vec<Arc<Lane>>> = BTreeMap::new();
-    for thread in threads {
-        by_cpu.entry(thread.lane.spec.series.cpu).or_default().push(Arc::clone(&thread.lane));
-    }
-    let mut controls = Vec::new();
-    for (cpu, lanes) in by_cpu {
-        match CpuControl::prepare(cpu, lanes) {
-            Ok(control) => controls.push(control),
-            Err(refusal) => notes.push(no_control(&format!("CPU {cpu}"), refusal)),
-        }
-    }
-    controls
-}
-
 /// Keeps the CPUs out of deep sleep as long as the file is open, as cyclictest does.
 fn hold_cpu_latency(notes: &mut Vec<Note>) -> Option<File> {
     const PATH: &str = "/dev/cpu_dma_latency";
@@ -315,6 +298,7 @@ pub struct Running {
     /// Where loads are let run and stopped in turn.
     toggle: Option<Toggle>,
     failed: Option<String>,
+    jumps: Jumps,
     /// What there is to say of counters that did not begin.
     refused: Option<Note>,
 }
@@ -328,6 +312,8 @@ impl Running {
     pub fn start(mut job: Prepared) -> Self {
         let failed = job.workers.iter_mut().find_map(|worker| worker.go().err());
         let mut failed = failed;
+        let mut jumps = Jumps::default();
+        jumps.look();
         let lanes: Vec<_> = job.threads.iter().map(|thread| Arc::clone(&thread.lane)).collect();
         for (index, lane) in lanes.iter().enumerate() {
             if !lane.is_finished() {
@@ -345,7 +331,7 @@ impl Running {
             }));
         }
         let stat = counters::stat();
-        let mut series: Vec<_> = lanes.iter().map(|lane| Series::begin(Arc::clone(lane), 0, &stat)).collect();
+        let mut series: Vec<_> = lanes.iter().map(|lane| Series::begin(Arc::clone(lane), &stat)).collect();
         // Both before the beginning is known: the threads wait for it.
         let refused = job.processor.begin();
         if let Some(memory) = &mut job.memory {
@@ -353,8 +339,9 @@ impl Running {
         }
         let began = sys::now() + HEAD_START_NS;
         job.common.beginning.store(began, Ordering::Release);
+        let end = began.saturating_add(job.duration_ns);
         for series in &mut series {
-            series.set_beginning(began);
+            series.set_span(began, end);
             if let Some(lock_in) = job.lock_in {
                 series.keep_windows(lock_in.window_ns);
             }
@@ -363,14 +350,15 @@ impl Running {
         if toggle.is_some() {
             job.workers.iter().for_each(|worker| worker.let_run(false));
         }
-        Self { job, series, began, toggle, failed, refused }
+        Self { job, series, began, toggle, failed, jumps, refused }
     }
 
-    /// Measures until the end; returns a end_of_session when the conversation ended with it.
+    /// Measures until the end; returns how the conversation ended, where it ended with it, and else what is left of the
+    /// job for the control after it.
     ///
     /// # Errors
     /// When the stream breaks.
-    pub fn perform(mut self, channel: &mut Channel) -> io::Result<Option<SessionEnd>> {
+    pub fn perform(mut self, channel: &mut Channel) -> io::Result<Result<Prepared, SessionEnd>> {
         let end_at = self.began.saturating_add(self.job.duration_ns);
         let drain_ns = DRAIN_NS.min(self.job.tick_ns);
         let mut next_tick = self.began + self.job.tick_ns;
@@ -421,7 +409,7 @@ impl Running {
                     end_of_session = Some(SessionEnd::Greeted);
                     break End::Stopped;
                 }
-                Incoming::Ended => return Ok(Some(SessionEnd::Ended)),
+                Incoming::Ended => return Ok(Err(SessionEnd::Ended)),
                 Incoming::Message(ToProbe::Prove | ToProbe::Go) => {
                     channel.note(Note::info("the job already runs"))?;
                 }
@@ -436,6 +424,7 @@ impl Running {
         let measured_ns = ended_at.min(end_at).saturating_sub(self.began);
         self.end_threads(end == End::Complete);
         self.report(channel, Some(self.began + measured_ns))?;
+        self.say_totals(channel, measured_ns)?;
         // One that ended since the last look has not loaded, or measured, until the end.
         self.look_after(channel)?;
         let end = if self.failed.is_some() { End::Failed } else { end };
@@ -461,12 +450,15 @@ impl Running {
         let grown = self.job.memory.as_ref().and_then(Memory::grown);
         let traced = self.job.common.ftrace.get().and_then(Ftrace::stopped);
         grown.into_iter().chain(self.refused.take()).chain(traced).try_for_each(|note| channel.note(note))?;
+        // Again, at another time: what disturbs a line comes in bursts.
+        self.say_totals(channel, measured_ns)?;
         // No thread measures and no load runs any more.
         for note in self.job.applied.take_back() {
             channel.note(note)?;
         }
-        channel.say(&FromProbe::Done(Done { end, reason, measured_ns, load_rounds }))?;
-        Ok(end_of_session)
+        let jump_ns = self.jumps.largest_ns;
+        channel.say(&FromProbe::Done(Done { end, reason, measured_ns, load_rounds, jump_ns }))?;
+        Ok(end_of_session.map_or(Ok(self.job), Err))
     }
 
     /// At the end of the duration the threads end by themselves; else they are told to. One that does not end is
@@ -495,6 +487,7 @@ impl Running {
     /// Sends a tick of every series. `end`: the time at which a last tick ends; others end when their
     /// ring was emptied, which is later for the later ones where this thread is kept waiting.
     fn report(&mut self, channel: &mut Channel, end: Option<u64>) -> io::Result<()> {
+        self.jumps.look();
         let stat = counters::stat();
         // No thread measures any more when the processor is asked.
         let counted = end.map(|_| self.job.processor.end());
@@ -503,6 +496,12 @@ impl Running {
             let cpu = series.lane.spec.series.cpu;
             let of_cpu = counted.as_ref().map(|counted| counted.get(&cpu).copied().unwrap_or_default());
             let (tick, outliers) = series.tick(at_ns, &stat, of_cpu);
+            // Where frames are few and dear, others write on the line, too.
+            if channel.is_narrow() || end.is_some() {
+                channel.say(&FromProbe::Total(
+                    series.total(at_ns, end.is_some() && series.lane.is_finished()),
+                ))?;
+            }
             channel.say(&FromProbe::Tick(tick))?;
             if let Some(windows) = series.windows(end.is_some()) {
                 channel.say(&FromProbe::Windows(windows))?;
@@ -517,6 +516,12 @@ impl Running {
             say_values(channel, worker.activity(), values)?;
         }
         Ok(())
+    }
+
+    /// Says what every series has come to in the end.
+    fn say_totals(&self, channel: &mut Channel, measured_ns: u64) -> io::Result<()> {
+        let of = |series: &Series| FromProbe::Total(series.total(measured_ns, series.lane.is_finished()));
+        self.series.iter().try_for_each(|series| channel.say(&of(series)))
     }
 
     fn look_after(&mut self, channel: &mut Channel) -> io::Result<()> {
@@ -569,6 +574,7 @@ mod tests {
     use tactus_model::CpuSet;
     use tactus_model::catalogue::Measure;
     use tactus_model::catalogue::measure::Timer;
+    use tactus_model::control::ControlBy;
 
     use super::*;
 

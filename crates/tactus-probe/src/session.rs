@@ -2,7 +2,8 @@
 
 use std::io;
 
-use tactus_model::message::{Done, End, FromProbe, Hello, Job, Note, PROTOCOL, Refusal, ToProbe};
+use tactus_model::clock::ClockCheck;
+use tactus_model::message::{Done, End, FromProbe, Hello, Job, Note, PROTOCOL, Proven, Refusal, ToProbe};
 
 use crate::channel::{Channel, Incoming, SessionEnd};
 use crate::job::{Prepared, Running};
@@ -30,20 +31,35 @@ pub fn serve(channel: &mut Channel, late: impl FnOnce() -> Vec<Note>) -> io::Res
 /// # Errors
 /// When the stream breaks.
 pub fn converse(channel: &mut Channel) -> io::Result<SessionEnd> {
+    // A job that has ended, whose threads wait for the control after it.
+    let mut ended: Option<Prepared> = None;
     loop {
         channel.reap()?;
         match channel.next(None)? {
             Incoming::Message(ToProbe::Job(job)) => {
+                drop(ended.take());
                 if job.budget > 0 {
                     channel.narrow(job.budget);
                 }
                 match perform(channel, &job)? {
-                    None => {}
-                    Some(SessionEnd::Greeted) => answer(channel)?,
-                    Some(end_of_session) => return Ok(end_of_session),
+                    Ok(job) => ended = job,
+                    Err(SessionEnd::Greeted) => answer(channel)?,
+                    Err(end_of_session) => return Ok(end_of_session),
                 }
             }
-            Incoming::Message(ToProbe::Greet) => answer(channel)?,
+            Incoming::Message(ToProbe::Prove) if ended.is_some() => {
+                let told_ns = sys::now();
+                let clock = match ended.take() {
+                    Some(mut job) => job.prove(channel)?,
+                    None => ClockCheck::default(),
+                };
+                channel.say(&FromProbe::Proven(Proven { told_ns, proven_ns: sys::now(), clock }))?;
+            }
+            Incoming::Message(ToProbe::Stop) if ended.is_some() => ended = None,
+            Incoming::Message(ToProbe::Greet) => {
+                drop(ended.take());
+                answer(channel)?;
+            }
             Incoming::Message(ToProbe::Quit) => return Ok(SessionEnd::Quit),
             Incoming::Message(ToProbe::Prove | ToProbe::Go | ToProbe::Stop) => {
                 channel.note(Note::info("there is no job to start or to stop"))?;
@@ -100,13 +116,14 @@ fn say_facts(channel: &mut Channel) -> io::Result<()> {
     }
 }
 
-/// One job from its preparation to `done`. Returns a end_of_session when the conversation ended with it.
-fn perform(channel: &mut Channel, job: &Job) -> io::Result<Option<SessionEnd>> {
+/// One job from its preparation to `done`. Returns how the conversation ended where it ended with it, and else what is left
+/// of the job for the control after it.
+fn perform(channel: &mut Channel, job: &Job) -> io::Result<Result<Option<Prepared>, SessionEnd>> {
     let mut prepared = match Prepared::new(job) {
         Ok(prepared) => prepared,
         Err(refusal) => {
             channel.say(&FromProbe::Refused(refusal))?;
-            return Ok(None);
+            return Ok(Ok(None));
         }
     };
     for note in prepared.take_notes() {
@@ -120,19 +137,22 @@ fn perform(channel: &mut Channel, job: &Job) -> io::Result<Option<SessionEnd>> {
     loop {
         match channel.next(None)? {
             Incoming::Message(ToProbe::Prove) => {
-                prepared.control(channel)?;
-                channel.say(&FromProbe::Proven)?;
+                let told_ns = sys::now();
+                let clock =
+                    if prepared.is_unproven() { prepared.prove(channel)? } else { ClockCheck::default() };
+                channel.say(&FromProbe::Proven(Proven { told_ns, proven_ns: sys::now(), clock }))?;
             }
             Incoming::Message(ToProbe::Go) => break,
             Incoming::Message(ToProbe::Stop) => {
                 drop(prepared);
-                let done = Done { end: End::Stopped, reason: None, measured_ns: 0, load_rounds: Vec::new() };
+                let (reason, load_rounds) = (None, Vec::new());
+                let done = Done { end: End::Stopped, reason, measured_ns: 0, load_rounds, jump_ns: 0 };
                 channel.say(&FromProbe::Done(done))?;
-                return Ok(None);
+                return Ok(Ok(None));
             }
-            Incoming::Message(ToProbe::Quit) => return Ok(Some(SessionEnd::Quit)),
-            Incoming::Message(ToProbe::Greet) => return Ok(Some(SessionEnd::Greeted)),
-            Incoming::Ended => return Ok(Some(SessionEnd::Ended)),
+            Incoming::Message(ToProbe::Quit) => return Ok(Err(SessionEnd::Quit)),
+            Incoming::Message(ToProbe::Greet) => return Ok(Err(SessionEnd::Greeted)),
+            Incoming::Ended => return Ok(Err(SessionEnd::Ended)),
             Incoming::Message(ToProbe::Job(_)) => {
                 let reason = "a job is already prepared; stop it first".to_owned();
                 channel.say(&FromProbe::Refused(Refusal { reason, hint: None }))?;
@@ -140,6 +160,8 @@ fn perform(channel: &mut Channel, job: &Job) -> io::Result<Option<SessionEnd>> {
             Incoming::Nothing | Incoming::Message(ToProbe::Call(_)) => {}
         }
     }
-    prepared.control(channel)?;
-    Running::start(prepared).perform(channel)
+    if prepared.is_unproven() {
+        prepared.prove(channel)?;
+    }
+    Ok(Running::start(prepared).perform(channel)?.map(|job| Some(job).filter(Prepared::is_to_prove_again)))
 }

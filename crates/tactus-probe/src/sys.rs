@@ -276,6 +276,11 @@ pub fn time_of(process: u32) -> u64 {
     read_clock((!process.cast_signed() << 3) | SCHED)
 }
 
+/// CLOCK_BOOTTIME, in ns: CLOCK_MONOTONIC and the time in which the system was suspended.
+pub fn boottime() -> u64 {
+    read_clock(libc::CLOCK_BOOTTIME)
+}
+
 /// CLOCK_REALTIME, in ns since the epoch.
 pub fn realtime() -> u64 {
     read_clock(libc::CLOCK_REALTIME)

@@ -108,11 +108,11 @@ fn the_instrument_is_proven_by_a_block_with_the_length_that_it_really_had() {
     let control = ControlBy::Fault(block(Off::Interrupts));
     let proven = Job { control, ..job(&probe, vec![timer(0, probe.cpu(), Timer::default())]) };
     let Some((heard, _)) = probe.perform(proven) else { return };
-    let controls: Vec<&Control> = heard
+    let controls: Vec<Control> = heard
         .iter()
-        .filter_map(|m| if let FromProbe::Control(control) = m { Some(control) } else { None })
+        .filter_map(|m| if let FromProbe::Trial(trial) = m { Some(trial.control()) } else { None })
         .collect();
-    let [control] = controls[..] else { panic!("{controls:?} {:?}", probe.notes) };
+    let [control] = &controls[..] else { panic!("{controls:?} {:?}", probe.notes) };
     assert_eq!(control.by, "block");
     assert!(control.injected_ns >= LENGTH && control.seen_ns >= LENGTH / 10 * 9, "{control:?}");
     let note =

@@ -11,7 +11,7 @@ use tactus_model::catalogue::measure::Timer;
 use tactus_model::catalogue::{Fault, Load, entries};
 use tactus_model::latency::Totals;
 use tactus_model::message::{
-    Activity, Control, End, FromProbe, Injected, Job, NoteKind, Tick, ToProbe, What,
+    Activity, Control, End, FromProbe, Injected, Job, NoteKind, Proven, Stage, Tick, ToProbe, Total, What,
 };
 
 fn ticks(heard: &[FromProbe]) -> Vec<&Tick> {
@@ -21,11 +21,25 @@ fn ticks(heard: &[FromProbe]) -> Vec<&Tick> {
         .collect()
 }
 
-fn controls(heard: &[FromProbe]) -> Vec<&Control> {
-    heard
-        .iter()
-        .filter_map(|message| if let FromProbe::Control(control) = message { Some(control) } else { None })
-        .collect()
+fn controls(heard: &[FromProbe], stage: Stage) -> Vec<Control> {
+    let trial = |message: &FromProbe| match message {
+        FromProbe::Trial(trial) if trial.stage == stage => Some(trial.control()),
+        _ => None,
+    };
+    heard.iter().filter_map(trial).collect()
+}
+
+/// Tells a probe to prove itself and hears what it says until it has.
+fn prove(probe: &mut Probe) -> (Vec<FromProbe>, Proven) {
+    probe.say(&ToProbe::Prove);
+    let mut heard = Vec::new();
+    loop {
+        match probe.hear() {
+            FromProbe::Proven(proven) => return (heard, proven),
+            FromProbe::Note(_) => {}
+            other => heard.push(other),
+        }
+    }
 }
 
 fn injected(heard: &[FromProbe]) -> &Injected {
@@ -119,7 +133,8 @@ fn a_control_is_seen_at_its_size_by_every_thread() {
         let threads = if matches!(&activity.what, What::Measure { interval_ns: 0, .. }) { 1 } else { 3 };
         let job = Job { control: tactus_model::control::ControlBy::Hog, ..job(&probe, vec![activity]) };
         let Some((heard, _)) = probe.perform(job) else { return };
-        let controls = controls(&heard);
+        assert_eq!(controls(&heard, Stage::Fine).len(), threads);
+        let controls = controls(&heard, Stage::Before);
         assert_eq!(controls.len(), threads);
         for control in controls {
             assert!(control.proven, "{control:?}");
@@ -137,21 +152,65 @@ fn a_probe_that_has_proven_itself_waits_and_does_not_do_it_again() {
     if let Err(refusal) = probe.prepare(job) {
         return skipped(&refusal.reason);
     }
-    probe.say(&ToProbe::Prove);
-    let mut heard = Vec::new();
-    loop {
-        match probe.hear() {
-            FromProbe::Proven => break,
-            FromProbe::Note(_) => {}
-            other => heard.push(other),
-        }
-    }
-    assert_eq!(controls(&heard).len(), heard.len(), "nothing is measured yet: {heard:?}");
-    assert_eq!(heard.len(), 1);
+    let (heard, before) = prove(&mut probe);
+    let both = controls(&heard, Stage::Before).len() + controls(&heard, Stage::Fine).len();
+    assert_eq!((both, heard.len()), (2, 2), "nothing is measured yet: {heard:?}");
+    assert!(before.clock.step_ns.is_some_and(|step| step > 0), "{before:?}");
+    assert!(0 < before.told_ns && before.told_ns < before.proven_ns, "{before:?}");
     probe.say(&ToProbe::Go);
     let (heard, done) = probe.finish();
     assert_eq!(done.end, End::Complete);
-    assert!(controls(&heard).is_empty() && !ticks(&heard).is_empty());
+    assert!(controls(&heard, Stage::Before).is_empty() && !ticks(&heard).is_empty());
+    // Once more, after it; and then no more.
+    let (heard, after) = prove(&mut probe);
+    assert_eq!((controls(&heard, Stage::After).len(), heard.len()), (1, 1), "{heard:?}");
+    assert!(after.told_ns > before.proven_ns + 600_000_000, "{after:?}");
+    probe.say(&ToProbe::Prove);
+    assert!(matches!(probe.hear(), FromProbe::Note(_)), "there is no job");
+    let next = job_of(&probe);
+    assert_eq!(probe.perform(next).unwrap().1.end, End::Complete);
+}
+
+fn job_of(probe: &Probe) -> Job {
+    job(probe, vec![timer(0, probe.cpu(), Timer::default())])
+}
+
+#[test]
+fn a_series_says_its_last_totals_more_than_once_and_in_frames_of_their_own() {
+    let mut probe = Probe::start();
+    let job = job_of(&probe);
+    let Some((heard, done)) = probe.perform(job) else { return };
+    let totals: Vec<&Total> = heard
+        .iter()
+        .filter_map(|message| if let FromProbe::Total(total) = message { Some(total) } else { None })
+        .collect();
+    assert!(totals.len() >= 3 && totals.iter().all(|total| total.last), "{totals:?}");
+    let last = ticks(&heard).last().unwrap().total;
+    assert!(totals.iter().all(|total| total.total == last && total.at_ns == done.measured_ns));
+    assert_eq!(done.jump_ns / 10_000_000, 0, "no clock jumped");
+}
+
+#[test]
+fn every_planned_period_is_measured_or_counted_as_missed() {
+    let mut probe = Probe::start();
+    // A hog that holds the CPU across the beginning and the end, with three threads below it.
+    let hog = Fault::Hog(Hog { length: Nanos::from_ms(7), every: Nanos::from_ms(10) });
+    let fault = Activity::new(1, probe.cpu(), What::Fault(hog));
+    let measured = timer(0, probe.cpu(), Timer { threads: Some(3), break_at: None });
+    let job = job(&probe, vec![measured, fault]);
+    let planned = job.duration_ns / 1_000_000;
+    let Some((heard, done)) = probe.perform(job) else { return };
+    assert_eq!(done.end, End::Complete);
+    for thread in 0..3 {
+        let all = ticks(&heard);
+        let last = all.iter().rfind(|tick| tick.series.thread == thread).unwrap();
+        let periods = last.total.cycles + last.total.overruns;
+        assert!(
+            last.total.overruns > 0 && periods.abs_diff(planned) <= 1,
+            "{planned} planned: {:?}",
+            last.total
+        );
+    }
 }
 
 #[test]

@@ -69,7 +69,7 @@ fn every_item_has_a_value_while_it_goes_on_and_a_better_one_at_the_end() {
         }
     }
     assert!(words > values.len(), "{words} words on {} values", values.len());
-    assert!(heard.iter().all(|message| !matches!(message, FromProbe::Tick(_) | FromProbe::Control(_))));
+    assert!(heard.iter().all(|message| !matches!(message, FromProbe::Tick(_) | FromProbe::Trial(_))));
     assert_eq!(marked(mark), [probe.child.id()], "`done` says that nothing is left");
 }
 

@@ -6,10 +6,17 @@ mod common;
 use common::{Shape, Span, day, measured, planned, scheduler, study, this_machine};
 use serde_json::json;
 use tactus_model::Evidence;
+use tactus_model::bundle::Contents;
 use tactus_model::bundle::Row;
 use tactus_model::number::float;
 use tactus_report::row::load_words;
-use tactus_report::stats::{Slots, claims, comparison, delta, distribution, effect, timeline};
+use tactus_report::stats::{Effect, claims, comparison, delta, distribution, slots_alike, timeline};
+
+/// The effect of one row, `b`, against another, `a`.
+fn effect_of(base: Row, with: Row) -> Result<Effect, String> {
+    let contents: Contents = common::compared(vec![base, with]);
+    claims(&contents).remove(0).effect
+}
 
 /// Takes the ticks away that do not hold.
 fn retain_ticks(row: &mut Row, keep: impl Fn(u64) -> bool) {
@@ -74,11 +81,16 @@ fn a_load_elsewhere_is_another_load() {
 fn a_load_that_raises_latency_is_found_and_said() {
     let claims = claims(&this_machine());
     let effect = claims[0].effect.as_ref().unwrap();
-    let [p50, p999, max] = effect.sentences();
-    assert!(p50.starts_with("load raises p50 by 0.9") && p50.contains("95 % interval"), "{p50}");
-    assert!(p999.starts_with("load raises p99.9 by "), "{p999}");
+    let [p50, p999, max] = effect.sentences().try_into().unwrap();
+    assert!(
+        p50.starts_with("p50 is 0.9") && p50.contains("higher under load, between these two runs"),
+        "{p50}"
+    );
+    assert!(p50.contains("95 % interval"), "{p50}");
+    assert!(p999.starts_with("p99.9 is "), "{p999}");
     assert!(max.contains("median of the per-interval maxima"), "{max}");
-    assert_eq!(effect.answer(), "an effect on p50, p99.9 and maximum");
+    assert_eq!(effect.answer(), "these two runs differ in p50, p99.9 and maximum");
+    assert!(effect.method().contains("`repeat = 8`"), "{}", effect.method());
     assert_eq!(effect.caution.as_deref(), Some("As seen inside this virtual machine."));
     let emulated = claims[2].effect.as_ref().unwrap();
     assert!(emulated.caution.as_ref().unwrap().contains("nothing about hardware"));
@@ -88,17 +100,19 @@ fn a_load_that_raises_latency_is_found_and_said() {
 fn no_effect_comes_with_the_largest_one_that_cannot_be_ruled_out() {
     let claims = claims(&study());
     let effect = claims[1].effect.as_ref().unwrap();
-    assert_eq!(effect.answer(), "no effect shown");
-    let p50 = effect.p50.sentence();
-    assert!(p50.starts_with("load has no effect on p50 larger than 0.0"), "{p50}");
+    assert_eq!(effect.answer(), "no difference between these two runs shown");
+    let p50 = &effect.sentences()[0];
+    assert!(p50.starts_with("p50 differs by at most 0.0"), "{p50}");
 }
 
 #[test]
 fn short_rows_are_inconclusive_and_missing_ones_say_why() {
     let span = Span { ticks: 5, samples: 500, per_interval: 1, series: 1 };
-    let row = |load| measured(planned("a", "host", "host", load), Evidence::BareMetal, Shape::IDLE, span, 1);
-    let (base, with) = (row(Vec::new()), row(scheduler("host")));
-    let short = effect(&base, &with).unwrap();
+    let row = |name: &str, load| {
+        measured(planned(name, "host", "host", load), Evidence::BareMetal, Shape::IDLE, span, 1)
+    };
+    let (base, with) = (row("a", Vec::new()), row("b", scheduler("host")));
+    let short = effect_of(base, with).unwrap();
     assert_eq!(short.answer(), "inconclusive: too short to say");
     assert!(short.sentences().iter().all(|sentence| sentence.contains("too short to say")));
     let mut contents = this_machine();
@@ -113,7 +127,8 @@ fn short_rows_are_inconclusive_and_missing_ones_say_why() {
 fn series_are_joined_interval_by_interval() {
     let contents = this_machine();
     assert_eq!(contents.rows[0].histograms.series.len(), 2);
-    assert_eq!(Slots::of(&contents.rows[0]).len(), 20);
+    let [first, second] = slots_alike(&contents.rows[0], &contents.rows[1]).unwrap();
+    assert_eq!((first.len(), second.len()), (20, 20));
 }
 
 #[test]
@@ -128,7 +143,7 @@ fn a_day_is_drawn_in_few_bins_and_its_one_late_wake_up_is_in_one_of_them() {
     assert_eq!(late[0].n, 50_000_000_000_000 / course.width_ns);
     let smallest = row.ticks.iter().filter_map(|(_, stretch)| stretch.min_ns).min();
     assert_eq!(course.bins.iter().filter_map(|bin| bin.min_ns).min(), smallest);
-    assert!(Slots::of(row).len() <= 360);
+    assert!(slots_alike(row, row).unwrap()[0].len() <= 1_440);
 }
 
 #[test]

@@ -64,7 +64,7 @@ fn keep_windows(row: &mut Row, place: &str, seed: u64) {
         row.windows.add(&key, began, first, maxima);
     }
     row.result.window_ns = Some(WINDOW);
-    row.result.clock = Some(ClockFit { began_ns: BEGAN, ppm: 0.0, span_ns: 30 * S, late_ns: 20 * MS });
+    row.result.clock_fit = Some(ClockFit { began_ns: BEGAN, ppm: 0.0, span_ns: 30 * S, late_ns: 20 * MS });
 }
 
 /// In these windows of a CPU it is so late.
@@ -376,7 +376,7 @@ fn a_bundle_without_times_says_so_and_says_no_more() {
 fn clocks_that_cannot_be_held_against_each_other_prove_nothing() {
     let mut contents = contents();
     for row in contents.rows.iter_mut().filter(|row| row.result.environment == "guest") {
-        row.result.clock =
+        row.result.clock_fit =
             Some(ClockFit { began_ns: BEGAN, ppm: 9_000.0, span_ns: 30 * S, late_ns: 20 * MS });
     }
     let guest = cell(&contents, "hog", "host", "guest", true);
@@ -450,7 +450,7 @@ fn noise_that_could_hide_it_is_no_proof_of_separation() {
 fn a_no_needs_an_instrument_that_is_proven() {
     let mut contents = contents();
     for control in contents.rows.iter_mut().flat_map(|row| &mut row.result.control) {
-        control.proven = false;
+        control.seen_ns = 0;
     }
     let host = cell(&contents, "hog", "guest", "host", true);
     assert_eq!(host.leak, Leak::NotKnown);
@@ -632,7 +632,7 @@ fn controls_are_told_of_once_and_failures_together() {
     assert_eq!(proven.len(), 2, "one for each kind of evidence: {proven:?}");
     assert!(proven.iter().all(|(good, _)| *good));
     for row in contents.rows.iter_mut().filter(|row| row.result.environment == "container") {
-        row.result.control.iter_mut().for_each(|control| control.proven = false);
+        row.result.control.iter_mut().for_each(|control| control.seen_ns = 0);
     }
     let said = controls(&contents);
     let bad: Vec<&String> = said.iter().filter(|(good, _)| !good).map(|(_, said)| said).collect();

@@ -1,6 +1,7 @@
 //! A run: plan and machine -> resolved plan -> scenarios -> events -> sinks. Touches the machine through its
 //! environments and the door of `tactus-system`; knows no terminal.
 
+mod clock_bounds;
 mod clock_fit;
 mod context;
 mod describe;

@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use tactus_audit::{Intent, Subject, audit};
 use tactus_bundle::{BundleError, RowLog, Writer};
 use tactus_model::bundle::{InjectedIn, RowResult};
+use tactus_model::clock::ClockCheck;
 use tactus_model::event::{Event, RunStatus, Stamped, Ticked};
 use tactus_model::facts::Facts;
 use tactus_model::finding::{Audit, Role};
 use tactus_model::latency::Latency;
-use tactus_model::message::{Note, Outlier, ThreadCounters, Tick};
+use tactus_model::message::{Note, Outlier, ThreadCounters, Tick, Total};
 use tactus_model::outcome::{Ending, LatencyOutcome, Outcome, RowEnd, SeriesResult, take_value};
 use tactus_model::series::SeriesKey;
 use tactus_model::{CpuSet, Evidence};
@@ -29,6 +30,8 @@ pub struct Recorder {
     /// Remarks about an environment that no row of it has taken yet.
     remarks: Vec<(String, Note)>,
     lost: BTreeMap<String, u64>,
+    /// What is known of the clocks of environments since their scenario began.
+    clocks: BTreeMap<String, ClockCheck>,
     /// What each environment is, and its measured CPUs.
     parts: BTreeMap<String, (Role, CpuSet)>,
     /// Environments on other machines.
@@ -56,6 +59,8 @@ struct SeriesState {
     latency: Latency,
     counters: ThreadCounters,
     outliers: Vec<Outlier>,
+    /// Its last totals have come.
+    whole: bool,
 }
 
 impl Recorder {
@@ -94,6 +99,7 @@ impl Recorder {
             up: BTreeMap::new(),
             remarks: Vec::new(),
             lost: BTreeMap::new(),
+            clocks: BTreeMap::new(),
             parts: parts.collect(),
             elsewhere: elsewhere.map(|(name, _)| name.clone()).collect(),
             host: None,
@@ -172,6 +178,7 @@ impl Recorder {
         }
         result.end(ending.clone());
         result.measured_ns = measured_ns;
+        result.clock = self.clocks.get(&result.environment).cloned();
         result.frames_lost = self.lost.get(&result.environment).copied().unwrap_or(0);
         state.running = false;
         self.writer.result(row, &state.result)
@@ -198,7 +205,8 @@ fn latencies(measured: BTreeMap<SeriesKey, SeriesState>) -> LatencyOutcome {
         own.trim();
         all.merge(&own.latency);
         let summary = own.latency.summary();
-        series.push(SeriesResult { key, summary, counters: own.counters, outliers: own.outliers });
+        let SeriesState { counters, outliers, whole, .. } = own;
+        series.push(SeriesResult { key, summary, counters, outliers, whole });
     }
     LatencyOutcome { series, all: (all.totals.cycles > 0).then(|| all.summary()) }
 }
@@ -214,6 +222,14 @@ impl SeriesState {
     fn trim(&mut self) {
         self.outliers.sort_by_key(|outlier| std::cmp::Reverse(outlier.value_ns));
         self.outliers.truncate(OUTLIERS);
+    }
+
+    fn count(&mut self, total: &Total) {
+        // One that comes late says less than the tick before it.
+        if total.total.cycles >= self.latency.totals.cycles {
+            self.latency.totals = total.total;
+        }
+        self.whole |= total.last;
     }
 
     fn take(&mut self, tick: &Tick) {
@@ -239,10 +255,15 @@ impl Record for Recorder {
                 // A new start of an environment has its own remarks and losses.
                 self.remarks.retain(|(of, _)| of != environment);
                 self.lost.remove(environment);
+                self.clocks.remove(environment);
                 self.up.remove(environment);
             }
             Event::EnvironmentKept { environment } => {
                 self.lost.remove(environment);
+                self.clocks.remove(environment);
+            }
+            Event::ClockChecked { environment, clock } => {
+                self.clocks.entry(environment.clone()).or_default().add(clock.clone());
             }
             Event::Waited { environment, waits } => {
                 let own = |row: &&mut RowState| row.running && row.result.environment == *environment;
@@ -253,7 +274,7 @@ impl Record for Recorder {
             Event::ClockCompared { environment, clock } => {
                 let own = |row: &&mut RowState| row.running && row.result.environment == *environment;
                 for row in self.rows.iter_mut().filter(own) {
-                    row.result.clock = Some(*clock);
+                    row.result.clock_fit = Some(*clock);
                 }
             }
             Event::Windows { row, windows } => {
@@ -286,6 +307,11 @@ impl Record for Recorder {
                 }
             }
             Event::Ticked(ticked) => self.tick(ticked)?,
+            Event::Counted { row, total } => {
+                if let Some(state) = self.rows.get_mut(*row) {
+                    state.series.entry(total.series.clone()).or_default().count(total);
+                }
+            }
             Event::ValueMeasured { row, value } => {
                 if let Some(state) = self.rows.get_mut(*row)
                     && let Outcome::Values(values) = &mut state.result.outcome

@@ -1,8 +1,9 @@
 //! A bundle that a run goes on with: what of its plan is complete, and is left alone.
 
 use tactus_bundle::{BundleError, Resumed, Writer};
+use tactus_model::bundle::RowResult;
 
-use crate::plan::Resolved;
+use crate::plan::{Resolved, ResolvedScenario};
 
 /// Marks what is complete in the resolved plan, so that it is left alone: a scenario whose
 /// measurements all are. Returns how many scenarios that are.
@@ -13,22 +14,26 @@ pub fn keep_complete(resumed: &Resumed, resolved: &mut Resolved) -> Result<usize
     let rows = &resumed.contents.rows;
     let same = rows.len() == resolved.rows.len()
         && rows.iter().zip(&resolved.rows).all(|(then, now)| {
-            (&then.result.name, &then.result.environment) == (&now.result.name, &now.result.environment)
+            let key = |result: &RowResult| (result.name.clone(), result.environment.clone(), result.repeat);
+            key(&then.result) == key(&now.result)
         });
     if !same {
         return Err(resumed.refuses("its rows are not those of the plan on this machine".into()));
     }
-    for (at, scenario) in resolved.scenarios.iter_mut().enumerate() {
+    for scenario in &mut resolved.scenarios {
         let own = scenario.rows.clone();
         scenario.kept = rows[own.clone()].iter().all(|row| row.result.is_complete());
-        if !scenario.kept {
-            continue;
+        if scenario.kept {
+            own.for_each(|row| resolved.rows[row].result = rows[row].result.clone());
         }
-        for row in own {
-            resolved.rows[row].result = rows[row].result.clone();
-        }
-        if let Some(then) = resumed.contents.plan.scenario.get(at) {
-            resolved.plan.scenario[at] = then.clone();
+    }
+    for now in &mut resolved.plan.scenario {
+        let name = now.name.clone();
+        let own = |scenario: &&ResolvedScenario| Some(&scenario.name) == name.as_ref();
+        let kept = resolved.scenarios.iter().filter(own).all(|scenario| scenario.kept);
+        let then = resumed.contents.plan.scenario.iter().find(|then| then.name == name);
+        if let Some(then) = then.filter(|_| kept) {
+            *now = then.clone();
         }
     }
     Ok(resolved.scenarios.iter().filter(|scenario| scenario.kept).count())

@@ -8,7 +8,7 @@ mod prepare;
 mod start;
 mod values;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
@@ -31,6 +31,9 @@ use values::Values;
 
 /// How long a probe may take to end its job after it was told to stop.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long the machine is left alone between a change of what runs or is set, and the measurement: what was changed
+/// for the run before acts on for a while.
+const SETTLING: Duration = Duration::from_secs(1);
 /// How often the interrupt is looked at.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
@@ -98,6 +101,10 @@ pub(super) struct ScenarioRun<'a> {
     values: Values,
     /// End of the last tick of each row, in ns since it began to measure.
     reached: BTreeMap<usize, u64>,
+    /// Rows of which a number has arrived.
+    counted: BTreeSet<usize>,
+    /// Frames of environments that did not arrive.
+    lost: BTreeMap<String, u64>,
     /// For what a probe changes on this machine and puts back itself, if it lives.
     promises: Vec<Promise>,
     /// Over the virtual CPUs of environments, by their session's number.
@@ -120,6 +127,8 @@ impl<'a> ScenarioRun<'a> {
             ended: BTreeMap::new(),
             values: Values::default(),
             reached: BTreeMap::new(),
+            counted: BTreeSet::new(),
+            lost: BTreeMap::new(),
             promises: Vec::new(),
             watches: Vec::new(),
             blocks: 0,
@@ -205,15 +214,31 @@ impl ScenarioRun<'_> {
         self.prepare(context)?;
         self.divide(context)?;
         self.prove(context)?;
+        self.settle(context)?;
         self.watch(context)?;
         self.start(context)?;
         let collected = self.collect(context);
         self.tell_waits(context)?;
         collected?;
+        if !context.interrupt.asked() {
+            self.prove_again(context)?;
+        }
         if let Some(divided) = self.divided.take() {
             let (after, note) = divided.take_back(context.system);
             self.tell_uses(context, vec![after])?;
             self.tell(context, note)?;
+        }
+        Ok(())
+    }
+
+    /// Lets what was changed come to rest, where runs are compared with each other.
+    fn settle(&self, context: &Context<'_>) -> Result<(), Failure> {
+        let began = Instant::now();
+        while self.planned.settles && began.elapsed() < SETTLING {
+            if context.interrupt.asked() {
+                return Err(Failure::Interrupted);
+            }
+            std::thread::sleep(POLL_INTERVAL);
         }
         Ok(())
     }

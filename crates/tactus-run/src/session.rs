@@ -8,7 +8,6 @@ use std::time::Instant;
 
 use tactus_environment::{Running, Stream};
 use tactus_model::bundle::ClockFit;
-use tactus_model::control::ControlBy;
 use tactus_model::facts::Facts;
 use tactus_model::message::{FromProbe, Hello, Job, ToProbe};
 use tactus_model::wire::{Decoder, Item};
@@ -16,6 +15,7 @@ use tactus_model::{CpuSet, Evidence};
 use tactus_system::guardian::Guardian;
 use tactus_system::{Connection, Remote, monotonic_ns};
 
+use super::clock_bounds::ClockBounds;
 use super::clock_fit::Arrivals;
 use super::nested::Nest;
 
@@ -54,6 +54,10 @@ pub struct Session {
     pub ready: bool,
     /// The control of its job is over, or there is none.
     pub proven: bool,
+    /// Its job has a control, before measuring and after it.
+    pub proves: bool,
+    /// What its clock and that of this machine say of each other.
+    pub clocks: ClockBounds,
     /// What its numbers are worth, once that is known.
     pub evidence: Option<Evidence>,
     /// The job measures something (rather than only making load).
@@ -107,6 +111,8 @@ impl Session {
             facts_complete: false,
             ready: false,
             proven: false,
+            proves: false,
+            clocks: ClockBounds::default(),
             evidence: None,
             measures: false,
             sets: false,
@@ -143,6 +149,11 @@ impl Session {
         self.nest.as_ref().ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
+    /// It did not prove its instrument again in time.
+    pub const fn proves_late(&mut self) {
+        self.done = false;
+    }
+
     /// Whether the next scenario may use it as it is: its job has ended well and left nothing behind.
     pub fn is_reusable(&self) -> bool {
         self.done && !self.ended && !self.sets && self.facts_complete
@@ -155,8 +166,19 @@ impl Session {
     pub fn give(&mut self, job: Job) -> io::Result<()> {
         (self.ready, self.done, self.refused) = (false, false, false);
         self.arrivals = Arrivals::default();
-        self.proven = job.control == ControlBy::Nothing;
+        self.proves = job.control.is_some();
+        self.proven = !self.proves;
         self.say(&ToProbe::Job(job))
+    }
+
+    /// Tells the probe to prove its instrument.
+    ///
+    /// # Errors
+    /// When the stream is broken.
+    pub fn prove(&mut self) -> io::Result<()> {
+        self.proven = false;
+        self.clocks.tell(monotonic_ns());
+        self.say(&ToProbe::Prove)
     }
 
     /// A tick that ended `at_ns` after the beginning has arrived now.

@@ -1,6 +1,7 @@
 //! The engine against environments whose probes follow a script: what they say is written here, word
 //! by word, so that every way of going wrong can be played.
 
+mod arrival;
 mod resume;
 mod warnings;
 
@@ -11,7 +12,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tactus_bundle::{self as bundle, BundleError, Trust, Writer};
 use tactus_environment::{Environment, Running, Setting, StartError, Stream, Usable};
@@ -21,12 +22,13 @@ use tactus_model::catalogue;
 use tactus_model::catalogue::load::Cpu;
 use tactus_model::catalogue::measure::{Os, Timer};
 use tactus_model::catalogue::{Load, Measure};
+use tactus_model::clock::ClockCheck;
 use tactus_model::event::{Event, RowStatus, RunStatus, Stamped};
 use tactus_model::facts::Facts;
 use tactus_model::latency::{Latency, Sparse};
 use tactus_model::message::{
-    Activity, Control, Done, End, FromProbe, Hello, PROTOCOL, Refusal, ThreadCounters, Tick, ToProbe, Value,
-    What,
+    Activity, Control, Counted, Done, End, FromProbe, Hello, PROTOCOL, Proven, Refusal, Stage,
+    ThreadCounters, Tick, ToProbe, Total, Trial, Value, What,
 };
 use tactus_model::outcome::{Repeats, RowEnd, ValueResult};
 use tactus_model::plan::{self, Plan};
@@ -59,6 +61,16 @@ enum Script {
     Foreign,
     /// It measures until it is told to stop.
     Endless,
+    /// No tick and no total ever arrives, and then done.
+    Unheard,
+    /// The last tick does not arrive, nor do all but one of the last totals.
+    LastTickLost,
+    /// What its threads made of the control does not arrive.
+    LossyControl,
+    /// Its clock runs at half the rate of this machine's.
+    HalfRate,
+    /// Its clock moves in steps of 4 ms.
+    Coarse,
     /// Three words on each of two values, then done.
     Values,
     /// The same, then the stream ends.
@@ -71,7 +83,7 @@ macro_rules! scripted {
     ($($name:ident: $script:ident),+) => { $(static $name: Scripted = Scripted(Script::$script);)+ };
 }
 
-scripted!(GOOD: Good, NOISY: Noisy, DIES: Dies, REFUSES: Refuses, MUTE: Mute, FOREIGN: Foreign, ENDLESS: Endless, VALUES: Values, VALUES_DIE: ValuesDie);
+scripted!(GOOD: Good, NOISY: Noisy, DIES: Dies, REFUSES: Refuses, MUTE: Mute, FOREIGN: Foreign, ENDLESS: Endless, UNHEARD: Unheard, LAST_TICK_LOST: LastTickLost, LOSSY_CONTROL: LossyControl, HALF_RATE: HalfRate, COARSE: Coarse, VALUES: Values, VALUES_DIE: ValuesDie);
 
 impl Environment for Scripted {
     fn kind(&self) -> &'static str {
@@ -149,6 +161,8 @@ struct Probe {
     encoder: Encoder,
     to: Sender<Vec<u8>>,
     total: Latency,
+    began: Instant,
+    measured: bool,
 }
 
 impl Probe {
@@ -163,26 +177,55 @@ impl Probe {
 
     fn done(&mut self, end: End) {
         let load_rounds = Vec::new();
-        self.say(&FromProbe::Done(Done { end, reason: None, measured_ns: 3_000_000_000, load_rounds }));
+        self.say(&FromProbe::Done(Done {
+            end,
+            reason: None,
+            measured_ns: 3_000_000_000,
+            load_rounds,
+            jump_ns: 0,
+        }));
     }
 
     /// Two probes that prove themselves at once disturb each other: it is then not proven.
     fn prove(&mut self) {
         static PROVING: AtomicU32 = AtomicU32::new(0);
+        let told_ns = self.clock();
         let alone = PROVING.fetch_add(1, Ordering::SeqCst) == 0;
         std::thread::sleep(Duration::from_millis(30));
         PROVING.fetch_sub(1, Ordering::SeqCst);
-        self.say(&FromProbe::Control(Control {
+        let counted = |value: u64| {
+            let mut latency = Latency::new();
+            latency.record(value, 0);
+            Counted { total: latency.totals, counts: Sparse::of(&latency.raw) }
+        };
+        let trial = FromProbe::Trial(Trial {
             activity: 0,
             series: SeriesKey { cpu: 0, thread: 0, priority: 95, kind: "thread".into() },
+            stage: if self.measured { Stage::After } else { Stage::Before },
             injected_ns: 1_000_000,
-            seen_ns: 1_000_000,
-            noise_ns: 10_000,
-            proven: alone,
             attempts: 1,
             by: "hog".into(),
-        }));
-        self.say(&FromProbe::Proven);
+            quiet: counted(10_000),
+            held: counted(if alone { 1_000_000 } else { 2_000_000 }),
+        });
+        if matches!(self.script, Script::LossyControl) {
+            // The number is used up and the frame never arrives.
+            let _ = self.frames(&trial);
+        } else {
+            self.say(&trial);
+        }
+        let clock = match self.script {
+            Script::Coarse => ClockCheck { step_ns: Some(4_000_000), stands: true, ..ClockCheck::default() },
+            _ => ClockCheck { step_ns: Some(30), ..ClockCheck::default() },
+        };
+        self.say(&FromProbe::Proven(Proven { told_ns, proven_ns: self.clock(), clock }));
+    }
+
+    /// Its CLOCK_MONOTONIC, in ns.
+    fn clock(&self) -> u64 {
+        let passed = u64::try_from(self.began.elapsed().as_nanos()).expect("centuries");
+        // Its hello says 1, and what comes after cannot be before.
+        1 + if matches!(self.script, Script::HalfRate) { passed / 2 } else { passed }
     }
 
     /// The third word rests on too few repeats more than the second to be told before the end.
@@ -201,7 +244,13 @@ impl Probe {
         let ticks = if matches!(self.script, Script::Dies) { 2 } else { 3 };
         for n in 0..ticks {
             let tick = FromProbe::Tick(tick(n, &mut self.total));
-            if matches!(self.script, Script::Noisy) && n == 1 {
+            let lost = match self.script {
+                Script::Noisy => n == 1,
+                Script::LastTickLost => n == 2,
+                Script::Unheard => true,
+                _ => false,
+            };
+            if lost {
                 // The number is used up and the frames never arrive.
                 let _ =
                     self.to.send(b"[   12.3] random: crng init done\r\n{\"q\":\x00\xff broken\n".to_vec());
@@ -210,11 +259,30 @@ impl Probe {
                 self.say(&tick);
             }
         }
+        self.measured = true;
+        if matches!(self.script, Script::Dies) {
+            return;
+        }
+        for n in 0..3 {
+            let total = FromProbe::Total(Total {
+                activity: 0,
+                series: SeriesKey { cpu: 0, thread: 0, priority: 95, kind: "thread".into() },
+                at_ns: 3_000_000_000,
+                total: self.total.totals,
+                last: true,
+            });
+            match self.script {
+                Script::Unheard => drop(self.frames(&total)),
+                Script::LastTickLost if n < 2 => drop(self.frames(&total)),
+                _ => self.say(&total),
+            }
+        }
     }
 }
 
 fn play(script: Script, from: &Receiver<Vec<u8>>, to: &Sender<Vec<u8>>) {
-    let mut probe = Probe { script, encoder: Encoder::new(), to: to.clone(), total: Latency::new() };
+    let (encoder, total, began) = (Encoder::new(), Latency::new(), Instant::now());
+    let mut probe = Probe { script, encoder, to: to.clone(), total, began, measured: false };
     if matches!(script, Script::Mute) {
         return;
     }
@@ -223,7 +291,7 @@ fn play(script: Script, from: &Receiver<Vec<u8>>, to: &Sender<Vec<u8>>) {
         version: "0".into(),
         arch: "x86_64".into(),
         pid: 1,
-        monotonic_ns: 0,
+        monotonic_ns: 1,
         realtime_ns: 0,
         can: Vec::new(),
     }));
@@ -239,6 +307,10 @@ fn play(script: Script, from: &Receiver<Vec<u8>>, to: &Sender<Vec<u8>>) {
                         reason: "SCHED_FIFO is not allowed".into(),
                         hint: Some("allow it".into()),
                     }));
+                }
+                (Item::Message(ToProbe::Job(_)), Script::HalfRate) => {
+                    std::thread::sleep(Duration::from_millis(60));
+                    probe.say(&FromProbe::Ready);
                 }
                 (Item::Message(ToProbe::Job(_)), _) => probe.say(&FromProbe::Ready),
                 (Item::Message(ToProbe::Prove), _) => probe.prove(),
@@ -452,16 +524,22 @@ fn environments_that_share_cpus_prove_their_instruments_one_after_the_other() {
     resolved.scenarios[0].rows = 0..2;
     let (status, contents, events) = perform_resolved(&resolved, dir.path(), false);
     assert_eq!(status, RunStatus::Complete);
-    let controls: Vec<(usize, bool)> = events
-        .iter()
-        .filter_map(|event| {
-            if let Event::Controlled { row, control } = event { Some((*row, control.proven)) } else { None }
-        })
-        .collect();
-    assert_eq!(controls, [(0, true), (1, true)]);
-    let place = |wanted: &dyn Fn(&Event) -> bool| events.iter().position(wanted).expect("it happened");
-    let last = events.iter().rposition(|event| matches!(event, Event::Controlled { .. })).expect("controls");
-    assert!(last < place(&|event| matches!(event, Event::Ticked(_))), "nothing is measured before");
+    let controls = |stage: Stage| -> Vec<(usize, bool)> {
+        let of = |event: &Event| match event {
+            Event::Controlled { row, control } if control.stage == stage => Some((*row, control.proven)),
+            _ => None,
+        };
+        events.iter().filter_map(of).collect()
+    };
+    assert_eq!(controls(Stage::Before), [(0, true), (1, true)]);
+    assert_eq!(controls(Stage::After), [(0, true), (1, true)]);
+    let is =
+        |event: &Event, of: Stage| matches!(event, Event::Controlled { control, .. } if control.stage == of);
+    let ticked = |event: &Event| matches!(event, Event::Ticked(_));
+    let last = |wanted: &dyn Fn(&Event) -> bool| events.iter().rposition(wanted).expect("it happened");
+    let first = |wanted: &dyn Fn(&Event) -> bool| events.iter().position(wanted).expect("it happened");
+    assert!(last(&|event| is(event, Stage::Before)) < first(&ticked), "nothing is measured before");
+    assert!(last(&ticked) < first(&|event| is(event, Stage::After)), "and everything before the second");
     assert_eq!(contents.rows.len(), 2);
 }
 

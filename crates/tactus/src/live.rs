@@ -7,7 +7,7 @@ use std::time::Duration;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use tactus_model::event::{Event, Stamped, Ticked};
 use tactus_model::latency::{Summary, Totals};
-use tactus_model::message::NoteKind;
+use tactus_model::message::{NoteKind, Total};
 use tactus_model::number::{float, whole};
 use tactus_model::outcome::{Ending, RowStatus, ValueResult, take_value};
 use tactus_model::series::SeriesKey;
@@ -22,11 +22,9 @@ pub struct Progress {
     started: usize,
     /// Rows that are complete in the bundle that the run goes on with.
     kept: usize,
-    /// Largest latency of the running row, in ns; none: it has none yet.
-    max_ns: Option<u64>,
-    /// Values of the running row.
-    values: Vec<ValueResult>,
-    /// When the running row began to measure, in ms since the epoch.
+    /// What the rows that run have measured so far.
+    running: BTreeMap<usize, Measured>,
+    /// When the running rows began to measure, in ms since the epoch.
     measuring_ms: i64,
     left: Left,
 }
@@ -34,6 +32,24 @@ pub struct Progress {
 struct Row {
     name: String,
     planned_ns: u64,
+}
+
+/// What a row has measured so far.
+#[derive(Default)]
+struct Measured {
+    /// Largest latency, in ns; none: it has none yet.
+    max_ns: Option<u64>,
+    values: Vec<ValueResult>,
+}
+
+impl Measured {
+    /// The same in few words.
+    fn words(&self) -> Option<String> {
+        let max = self.max_ns.map(|ns| format!("max {:.0} us", float(ns) / 1e3));
+        let values = self.values.iter().map(|own| format!("{} {} {}", own.item, figure(own.value), own.unit));
+        let all: Vec<String> = max.into_iter().chain(values).collect();
+        (!all.is_empty()).then(|| all.join(", "))
+    }
 }
 
 /// The time that is left: what is still to be measured, and what starting took on average.
@@ -55,7 +71,10 @@ impl Progress {
         let rows = resolved
             .rows
             .iter()
-            .map(|row| Row { name: row.result.name.clone(), planned_ns: row.result.planned_ns })
+            .map(|row| {
+                let run = row.result.repeat.map(|run| format!(" (run {run})")).unwrap_or_default();
+                Row { name: row.result.name.clone() + &run, planned_ns: row.result.planned_ns }
+            })
             .collect();
         Self {
             terminal,
@@ -63,8 +82,7 @@ impl Progress {
             rows,
             started: 0,
             kept: resolved.scenarios.iter().filter(|s| s.kept).map(|s| s.rows.len()).sum(),
-            max_ns: None,
-            values: Vec::new(),
+            running: BTreeMap::new(),
             measuring_ms: 0,
             left: Left { measuring_ns: resolved.expected_ns(), ..Left::default() },
         }
@@ -83,27 +101,43 @@ impl Progress {
     }
 
     fn tick(&mut self, ticked: &Ticked) {
-        self.max_ns = self.max_ns.max(ticked.max_ns);
+        let row = self.running.entry(ticked.row).or_default();
+        row.max_ns = row.max_ns.max(ticked.max_ns);
         self.show(ticked.at_ns);
     }
 
-    fn value(&mut self, value: &ValueResult, at_ms: i64) {
-        take_value(&mut self.values, value.clone());
+    fn count(&mut self, row: usize, total: &Total) {
+        let row = self.running.entry(row).or_default();
+        row.max_ns = row.max_ns.max((total.total.cycles > 0).then_some(total.total.max_ns));
+    }
+
+    fn value(&mut self, row: usize, value: &ValueResult, at_ms: i64) {
+        take_value(&mut self.running.entry(row).or_default().values, value.clone());
         self.show(u64::try_from(at_ms - self.measuring_ms).unwrap_or(0) * 1_000_000);
     }
 
     fn show(&self, at_ns: u64) {
         self.bar.set_position(at_ns / 1_000_000);
-        let figures = self.figures().map(|text| text + ", ").unwrap_or_default();
+        let figures: String =
+            self.running.values().filter_map(Measured::words).map(|text| text + ", ").collect();
         self.bar.set_message(format!("{figures}{} left", self.time_left(at_ns)));
     }
 
-    /// What was measured of the running row so far, in few words.
-    fn figures(&self) -> Option<String> {
-        let max = self.max_ns.map(|ns| format!("max {:.0} us", float(ns) / 1e3));
-        let values = self.values.iter().map(|own| format!("{} {} {}", own.item, figure(own.value), own.unit));
-        let all: Vec<String> = max.into_iter().chain(values).collect();
-        (!all.is_empty()).then(|| all.join(", "))
+    /// How a row ended, in one line; what it has measured is its own.
+    fn finished(&mut self, row: usize, ending: &Ending) -> Option<String> {
+        let name = &self.rows.get(row)?.name;
+        let word = match ending.ended.status() {
+            RowStatus::Measured => "done",
+            RowStatus::Skipped => "skipped",
+            RowStatus::Failed => "failed",
+        };
+        let figures = self.running.remove(&row).and_then(|measured| measured.words());
+        let rest = match (&ending.reason, figures) {
+            (Some(reason), _) => format!(": {reason}"),
+            (None, Some(figures)) => format!(", {figures}"),
+            (None, None) => String::new(),
+        };
+        Some(format!("[{}/{}] {name}: {word}{rest}", row + 1, self.rows.len()))
     }
 }
 
@@ -116,12 +150,13 @@ impl Sink for Progress {
                 self.bar.set_message(format!("starting, {} left", self.time_left(0)));
             }
             Event::RowStarted { row, name, duration_ns, .. } => {
+                let name = self.rows.get(*row).map_or_else(|| name.clone(), |row| row.name.clone());
                 self.started = self.started.max(row + 1);
                 self.left.starts += 1;
                 let took = u64::try_from(stamped.at_ms - self.left.began_ms).unwrap_or(0);
                 self.left.starting_ns += took * 1_000_000;
-                (self.max_ns, self.measuring_ms) = (None, stamped.at_ms);
-                self.values.clear();
+                self.measuring_ms = stamped.at_ms;
+                self.running.insert(*row, Measured::default());
                 self.bar.set_length(duration_ns / 1_000_000);
                 self.bar.set_position(0);
                 self.bar.set_prefix(name.clone());
@@ -137,7 +172,8 @@ impl Sink for Progress {
                 }
             }
             Event::Ticked(ticked) => self.tick(ticked),
-            Event::ValueMeasured { value, .. } => self.value(value, stamped.at_ms),
+            Event::Counted { row, total } => self.count(*row, total),
+            Event::ValueMeasured { row, value } => self.value(*row, value, stamped.at_ms),
             Event::Noted { environment, note } if note.kind == NoteKind::Obstacle => {
                 let place = environment.as_deref().unwrap_or("run");
                 self.say(&format!("note: {place}: {}", note.text));
@@ -147,22 +183,13 @@ impl Sink for Progress {
             }
             Event::RowFinished { row, ending, .. } => {
                 let status = ending.ended.status();
-                let Some(Row { name, planned_ns }) = self.rows.get(*row) else { return };
+                let Some(Row { planned_ns, .. }) = self.rows.get(*row) else { return };
                 if status != RowStatus::Skipped {
                     self.left.measuring_ns = self.left.measuring_ns.saturating_sub(*planned_ns);
                 }
-                let word = match status {
-                    RowStatus::Measured => "done",
-                    RowStatus::Skipped => "skipped",
-                    RowStatus::Failed => "failed",
-                };
-                let of = self.rows.len();
-                let rest = match (&ending.reason, self.figures()) {
-                    (Some(reason), _) => format!(": {reason}"),
-                    (None, Some(figures)) => format!(", {figures}"),
-                    (None, None) => String::new(),
-                };
-                self.say(&format!("[{}/{of}] {name}: {word}{rest}", row + 1));
+                if let Some(line) = self.finished(*row, ending) {
+                    self.say(&line);
+                }
                 self.started = self.started.max(row + 1);
             }
             Event::RunFinished { .. } => self.bar.finish_and_clear(),
@@ -313,5 +340,49 @@ pub fn human(time: Duration) -> String {
         0..60 => format!("{seconds} s"),
         60..3600 => format!("{} min {:02} s", seconds / 60, seconds % 60),
         _ => format!("{} h {:02} min", seconds / 3600, seconds % 3600 / 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tactus_model::series::SeriesKey;
+
+    use super::*;
+
+    #[test]
+    fn each_row_of_a_scenario_has_its_own_maximum() {
+        let row = |name: &str| Row { name: name.into(), planned_ns: 1 };
+        let mut progress = Progress {
+            terminal: false,
+            bar: ProgressBar::hidden(),
+            rows: vec![row("host"), row("guest")],
+            started: 0,
+            kept: 0,
+            running: BTreeMap::new(),
+            measuring_ms: 0,
+            left: Left::default(),
+        };
+        let series = SeriesKey { cpu: 0, thread: 0, priority: 95, kind: "thread".into() };
+        for (row, max_ns) in [(0, 12_000), (1, 470_000), (0, 9_000)] {
+            let (n, at_ns, cycles, overruns, min_ns, mean_ns, p99_ns) = (0, 1, 1, 0, None, None, None);
+            let max_ns = Some(max_ns);
+            let (series, whole) = (series.clone(), None);
+            progress.tick(&Ticked {
+                row,
+                series,
+                n,
+                at_ns,
+                cycles,
+                overruns,
+                min_ns,
+                mean_ns,
+                p99_ns,
+                max_ns,
+                whole,
+            });
+        }
+        let finished = |progress: &mut Progress, row| progress.finished(row, &Ending::complete()).unwrap();
+        assert_eq!(finished(&mut progress, 0), "[1/2] host: done, max 12 us");
+        assert_eq!(finished(&mut progress, 1), "[2/2] guest: done, max 470 us");
     }
 }

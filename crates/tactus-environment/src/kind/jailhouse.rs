@@ -111,6 +111,8 @@ struct Cell {
     /// Bytes per second of a console that is a terminal.
     budget: Option<u64>,
     notes: Vec<Note>,
+    /// Nothing can be said to its probe.
+    deaf: bool,
     /// The counters of the cell and of the root cell when the measurement began.
     before: Option<(Exits, Exits)>,
     /// The last to be dropped.
@@ -154,9 +156,11 @@ impl Cell {
         heard.booting.store(true, Ordering::Release);
         inmate.boot(b"")?;
         heard.booting.store(false, Ordering::Release);
+        let mut deaf = false;
         let writer: Box<dyn Write + Send> = match (options.input, to) {
             (true, Some(writer)) => writer,
             _ => {
+                deaf = true;
                 notes.push(one_way());
                 Box::new(Mailbox {
                     decoder: Decoder::new(),
@@ -178,7 +182,7 @@ impl Cell {
             ended: 0,
         };
         let stream = Some(Stream { reader: Box::new(reader), writer });
-        Ok(Self { jailhouse, name, id: cell.id, stream, heard, console, budget, notes, before: None, ends })
+        Ok(Self { jailhouse, name, id: cell.id, stream, heard, console, budget, notes, deaf, before: None, ends })
     }
 
     fn exits(&self) -> (Exits, Exits) {
@@ -291,6 +295,10 @@ impl Running for Cell {
 
     fn budget(&self) -> Option<u64> {
         self.budget
+    }
+
+    fn hears(&self) -> bool {
+        !self.deaf
     }
 
     fn measuring(&mut self) {

@@ -243,7 +243,7 @@ impl Conversation {
         loop {
             match self.hear(PATIENCE) {
                 FromProbe::Ready => self.say(&ToProbe::Prove),
-                FromProbe::Proven => break,
+                FromProbe::Proven(_) => break,
                 FromProbe::Refused(refusal) => panic!("refused: {refusal:?}"),
                 _ => {}
             }

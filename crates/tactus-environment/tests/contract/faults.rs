@@ -10,7 +10,7 @@ use tactus_model::catalogue::{Fault, Measure};
 use tactus_model::change::{Change, Effect, Form, Target};
 use tactus_model::control::ControlBy;
 use tactus_model::message::{
-    Activity, Control, End, FromProbe, Injected, Job, Note, NoteKind, Refusal, ToProbe, What,
+    Activity, Control, End, FromProbe, Injected, Job, Note, NoteKind, Refusal, Stage, ToProbe, What,
 };
 use tactus_model::scheduling::Policy;
 use tactus_model::{CpuSet, Nanos};
@@ -118,7 +118,7 @@ pub fn perform(talk: &mut Conversation, job: Job) -> Result<Heard, Refusal> {
                 let cpu = usize::try_from(tick.series.cpu).unwrap();
                 heard.blocks[cpu].extend(large.flat_map(|(value, count)| (0..count).map(move |_| value)));
             }
-            FromProbe::Control(control) => heard.controls.push(control),
+            FromProbe::Trial(trial) if trial.stage == Stage::Before => heard.controls.push(trial.control()),
             FromProbe::Injected(injected) => heard.injected.push(injected),
             FromProbe::Note(note) => heard.notes.push(note),
             FromProbe::Done(done) => {

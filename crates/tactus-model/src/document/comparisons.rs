@@ -17,11 +17,15 @@ pub struct ProofEntry {
     pub what: String,
     /// What the numbers are worth; `null` when nothing was measured.
     pub evidence: Option<Evidence>,
-    /// Pairs that were measured.
+    /// Pairs that were measured whole.
     pub pairs: usize,
     /// Why there is no answer.
     pub reason: Option<String>,
-    /// Effects on `p99`, `p99.9` and `maximum`; the intervals hold together at 95 %.
+    /// What is to be known of it: that it mattered which half of a pair came first, for instance.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caution: Option<String>,
+    /// Effects on `p99`, `p99.9` (corrected for missed periods) and `maximum`; the intervals of all settings hold
+    /// together at 95 %.
     pub effects: Vec<EffectEntry>,
 }
 
@@ -41,7 +45,10 @@ pub struct EffectEntry {
     pub low_ns: f64,
     /// Upper end of its interval.
     pub high_ns: f64,
-    /// Whether the interval leaves out zero.
+    /// Its p-value, adjusted for all that the report tests (Holm); `null` where nothing can be said.
+    #[serde(default)]
+    pub p: Option<f64>,
+    /// Whether there is an effect: all that are shown hold together at 95 %.
     pub shown: bool,
 }
 

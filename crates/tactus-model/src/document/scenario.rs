@@ -19,6 +19,9 @@ pub struct Entry {
     /// State of the machine that it is for, where the plan declares states; `other`: none of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
+    /// Which run of its scenario it is, from 1, where the plan repeats it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeat: Option<u32>,
     /// Kind of that environment.
     pub kind: String,
     /// The environment that it lies inside, where it is not on the machine itself.
@@ -40,6 +43,9 @@ pub struct Entry {
     pub reason: Option<String>,
     /// How long it measured, in seconds.
     pub duration_s: f64,
+    /// Frames of its environment that did not arrive.
+    #[serde(default)]
+    pub frames_lost: u64,
     /// What each measuring thread saw.
     pub series: Vec<SeriesEntry>,
     /// All series together; `null` when nothing was measured and for measurements that yield values.

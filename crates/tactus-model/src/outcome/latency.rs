@@ -164,7 +164,13 @@ impl Latency {
 
     /// Adds one latency of a thread that wakes every `interval_ns` (0: not periodic, as in `spin`).
     pub fn record(&mut self, latency_ns: u64, interval_ns: u64) {
-        let overruns = swallowed(latency_ns, interval_ns);
+        self.record_until(latency_ns, interval_ns, u64::MAX);
+    }
+
+    /// The same of a thread that was to wake `left` times more: what a late wake-up swallows after the end of its
+    /// measurement nobody wanted.
+    pub fn record_until(&mut self, latency_ns: u64, interval_ns: u64, left: u64) {
+        let overruns = swallowed(latency_ns, interval_ns).min(left);
         self.totals.add(&Totals {
             cycles: 1,
             overruns,
@@ -172,16 +178,8 @@ impl Latency {
             max_ns: latency_ns,
             sum_ns: latency_ns,
         });
-        self.record_histograms(latency_ns, interval_ns);
-    }
-
-    /// Adds one latency to the histograms alone, where the exact totals are kept elsewhere.
-    pub fn record_histograms(&mut self, latency_ns: u64, interval_ns: u64) {
         self.raw.saturating_record(latency_ns);
-        let periods = swallowed(latency_ns, interval_ns).min(MOST_SWALLOWED);
-        for period in 1..=periods {
-            self.missed.saturating_record(latency_ns - period * interval_ns);
-        }
+        record_missed(&mut self.missed, latency_ns, interval_ns, overruns);
     }
 
     /// Adds another distribution.
@@ -233,6 +231,7 @@ impl Latency {
             max_ns: measured.then_some(self.totals.max_ns),
             corrected: Corrected {
                 count: corrected.len(),
+                lost: self.totals.cycles.saturating_add(self.totals.overruns).saturating_sub(corrected.len()),
                 p50_ns: cap(&corrected, 0.50),
                 p99_ns: cap(&corrected, 0.99),
                 p999_ns: cap(&corrected, 0.999),
@@ -246,9 +245,20 @@ impl Latency {
     }
 }
 
-/// The most periods of one wake-up that enter the corrected histogram (an hour at 200 us is 18
-/// million); all of them are counted as overruns.
-pub const MOST_SWALLOWED: u64 = 1_000_000;
+/// Puts the first `periods` that a wake-up `latency_ns` late swallowed into `missed`: those of one bucket at once, since
+/// an hour at 200 us is 18 million.
+#[inline(never)]
+fn record_missed(missed: &mut Histogram<u64>, latency_ns: u64, interval_ns: u64, periods: u64) {
+    let (mut left, mut value) = (periods, latency_ns);
+    while left > 0 {
+        value -= interval_ns;
+        let within = value - missed.lowest_equivalent(value);
+        let more = (within / interval_ns).min(left - 1);
+        missed.saturating_record_n(value, more + 1);
+        value -= more * interval_ns;
+        left -= more + 1;
+    }
+}
 
 /// How many periods of `interval_ns` passed unseen while a wake-up was `latency_ns` late.
 #[must_use]
@@ -286,8 +296,11 @@ pub struct Summary {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Corrected {
-    /// Measured and missed periods together.
+    /// Measured and missed periods that the histogram holds.
     pub count: u64,
+    /// Those that did not reach it: `count + lost` is `cycles + overruns`.
+    #[serde(default)]
+    pub lost: u64,
     /// Median.
     pub p50_ns: Option<u64>,
     /// 99th percentile.
@@ -340,6 +353,46 @@ mod tests {
     }
 
     #[test]
+    fn every_period_of_a_stall_is_put_back_however_many_they_are() {
+        // Two minutes late at 20 us: six million periods.
+        let latency = of(&[120_000_000_000], 20_000);
+        assert_eq!((latency.totals.overruns, latency.missed.len()), (6_000_000, 6_000_000));
+        let summary = latency.summary();
+        assert_eq!((summary.corrected.count, summary.corrected.lost), (6_000_001, 0));
+        let half = summary.corrected.p50_ns.unwrap();
+        assert!(
+            half.abs_diff(60_000_000_000) < 60_000_000,
+            "they lie evenly between none and all of it: {half}"
+        );
+    }
+
+    #[test]
+    fn periods_after_the_end_are_nobodys() {
+        let mut latency = Latency::new();
+        latency.record_until(1_000_000, 200_000, 2);
+        assert_eq!((latency.totals.cycles, latency.totals.overruns), (1, 2));
+        let values: Vec<u64> =
+            latency.missed.iter_recorded().map(|v| v.value_iterated_to() / 1_000).collect();
+        assert_eq!(values, [600, 800], "those that came first");
+    }
+
+    #[test]
+    fn periods_that_no_histogram_holds_are_said_to_be_lost() {
+        let mut latency = of(&[5, 1_000_000], 200_000);
+        // A sample that found its ring full, two periods late, counts in the totals alone.
+        latency.totals.add(&Totals {
+            cycles: 1,
+            overruns: 2,
+            min_ns: 400_000,
+            max_ns: 400_000,
+            sum_ns: 400_000,
+        });
+        let summary = latency.summary();
+        assert_eq!((summary.corrected.count, summary.corrected.lost), (7, 3));
+        assert_eq!(summary.cycles + summary.overruns, summary.corrected.count + summary.corrected.lost);
+    }
+
+    #[test]
     fn a_quantile_never_exceeds_the_exact_maximum() {
         let summary = of(&[1_234_567], 0).summary();
         assert_eq!(summary.p999_ns, Some(1_234_567));
@@ -372,6 +425,19 @@ mod tests {
             prop_assert_eq!(merged.summary(), together.summary());
             prop_assert_eq!(merged.raw, together.raw);
             prop_assert_eq!(merged.missed, together.missed);
+        }
+
+        #[test]
+        fn periods_that_are_put_back_by_the_bucket_are_those_put_back_one_by_one(
+            latency in 0u64..500_000_000, interval in 1_000u64..1_000_000, left in 0u64..10_000,
+        ) {
+            let mut measured = Latency::new();
+            measured.record_until(latency, interval, left);
+            let mut wanted = histogram();
+            for period in 1..=swallowed(latency, interval).min(left) {
+                wanted.saturating_record(latency - period * interval);
+            }
+            prop_assert_eq!(measured.missed, wanted);
         }
 
         #[test]

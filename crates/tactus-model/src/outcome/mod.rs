@@ -4,6 +4,7 @@
 //! keeps results asks which of them it has, never what the measurement is called.
 
 pub mod buckets;
+pub mod clock;
 pub mod control;
 mod end;
 pub mod evidence;
@@ -68,6 +69,9 @@ pub struct SeriesResult {
     pub counters: ThreadCounters,
     /// Its largest values, largest first.
     pub outliers: Vec<Outlier>,
+    /// Whether what it counted to its very end arrived: only then are its figures all of it. Since format 1.4.
+    #[serde(default)]
+    pub whole: bool,
 }
 
 impl Default for Outcome {

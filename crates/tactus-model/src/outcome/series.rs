@@ -33,6 +33,23 @@ impl fmt::Display for SeriesKey {
     }
 }
 
+/// A measuring thread as it was planned: the n-th on a CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Thread {
+    /// CPU of the environment.
+    pub cpu: u32,
+    /// Its number on that CPU, from 0.
+    pub thread: u32,
+}
+
+impl SeriesKey {
+    /// The thread that it is of.
+    #[must_use]
+    pub const fn of_thread(&self) -> Thread {
+        Thread { cpu: self.cpu, thread: self.thread }
+    }
+}
+
 /// Counters of a measuring thread since the measurement started. What cannot be read is `null`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadCounters {

@@ -7,12 +7,15 @@
 //! probe  note*, facts*, ready    threads are up, memory is locked (facts: again, where the job made settings);
 //!                                or refused
 //! host   prove                   to one probe after the other: hogs of two at once would be seen by both
-//! probe  control*, note*, proven
+//! probe  trial*, note*, proven
 //! host   go                      to all probes of a scenario at once
-//! probe  tick*, outlier*, note*  once a tick, per series (control*: before, where nobody said prove)
+//! probe  tick*, outlier*, note*  once a tick, per series (trial*: before, where nobody said prove)
 //! probe  windows*                once a tick, per series, where the job asks for them
+//! probe  total*                 per series: beside each tick on a narrow channel, and the last ones several times
 //! probe  value*                 once a tick, per item of a measurement that yields values, and at its end
 //! probe  done                    at the end of the duration, after a stop, or at a break
+//! host   prove                   to one probe after the other: whether it still sees what it saw before
+//! probe  trial*, note*, proven
 //! host   job ... or quit
 //! host   greet                   at any time on a line that outlives its users: hello comes again
 //! ```
@@ -37,6 +40,7 @@ use crate::series::SeriesKey;
 use crate::windows::Moments;
 use crate::wire::row::row;
 
+pub use super::self_test::{Control, Counted, Proven, Stage, Trial};
 pub use crate::series::{Outlier, ThreadCounters};
 
 /// The version of this protocol. A probe of another one is refused.
@@ -48,7 +52,7 @@ pub const PROTOCOL: u32 = 5;
 pub enum ToProbe {
     /// What to do next.
     Job(Job),
-    /// Prove the instrument as the job says, and wait.
+    /// Prove the instrument as the job says, and wait; or, when the job has ended, prove it once more.
     Prove,
     /// Start what the job says.
     Go,
@@ -77,16 +81,18 @@ pub enum FromProbe {
     },
     /// The job is prepared and waits for `prove` or `go`.
     Ready,
-    /// The control is over; the job waits for `go`.
-    Proven,
+    /// The control is over; the job waits for `go`, or has ended.
+    Proven(Proven),
     /// The job cannot be done here.
     Refused(Refusal),
-    /// How the default control went on one measuring thread.
-    Control(Control),
+    /// What one measuring thread made of the control.
+    Trial(Trial),
     /// What one series measured in one tick.
     Tick(Tick),
     /// The largest latencies of successive windows of time, where the job asks for them.
     Windows(Windows),
+    /// What one series has counted so far.
+    Total(Total),
     /// One of the largest values of a series.
     Outlier(Outlier),
     /// What an item came to so far; a later word on it takes its place.
@@ -260,32 +266,6 @@ pub struct Refusal {
     pub hint: Option<String>,
 }
 
-/// A known fault, and what the instrument saw of it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Control {
-    /// The measuring activity.
-    pub activity: u32,
-    /// The thread that should have seen it.
-    pub series: SeriesKey,
-    /// How long the hog really held the CPU while the thread was due, in ns.
-    pub injected_ns: u64,
-    /// The latency that the thread measured, in ns.
-    pub seen_ns: u64,
-    /// Largest latency of the same thread just before, without the hog: the noise of the place, in ns.
-    pub noise_ns: u64,
-    /// Whether it was seen at its size: within 10 % or the noise.
-    pub proven: bool,
-    /// How often it had to be tried.
-    pub attempts: u32,
-    /// What was injected: the word of the plan.
-    #[serde(default = "hog")]
-    pub by: String,
-}
-
-fn hog() -> String {
-    "hog".into()
-}
-
 /// What a fault did until the job's end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Injected {
@@ -350,6 +330,22 @@ pub struct Windows {
     pub first: u64,
     /// The largest latency of a thread that woke in the window, in ns; 0: none did.
     pub maxima: Vec<u64>,
+}
+
+/// What one series has counted since the start, exactly. One frame, so that it arrives where a tick of thirty loses
+/// one of them; the last one is said several times, and a series without it is not known to its end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Total {
+    /// The measuring activity.
+    pub activity: u32,
+    /// The series.
+    pub series: SeriesKey,
+    /// Until when was counted, in ns since the measurement started.
+    pub at_ns: u64,
+    /// What.
+    pub total: Totals,
+    /// Whether its thread has ended, and nothing more will come.
+    pub last: bool,
 }
 
 /// What an item of a measurement came to so far.
@@ -432,12 +428,30 @@ pub struct Done {
     pub measured_ns: u64,
     /// Rounds that each load did, as `scheduler` counts messages, by activity.
     pub load_rounds: Vec<(u32, u64)>,
+    /// The largest jump of another clock of the system against CLOCK_MONOTONIC while it was measured, in ns.
+    #[serde(default)]
+    pub jump_ns: u64,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::catalogue::load::Cpu;
+
+    #[test]
+    fn the_totals_of_a_series_are_one_frame_whatever_they_are() {
+        let series = SeriesKey { cpu: u32::MAX, thread: u32::MAX, priority: 99, kind: "interrupt".into() };
+        let most = u64::MAX;
+        let total = Totals { cycles: most, overruns: most, min_ns: most, max_ns: most, sum_ns: most };
+        let total = Total { activity: u32::MAX, series, at_ns: most, total, last: false };
+        let bytes = crate::wire::Encoder::new().encode(&FromProbe::Total(total)).unwrap();
+        assert_eq!(
+            bytes.iter().filter(|byte| **byte == b'\n').count(),
+            1,
+            "{}",
+            String::from_utf8_lossy(&bytes)
+        );
+    }
 
     #[test]
     fn an_activity_says_where_its_other_end_is_and_nothing_where_it_has_none() {

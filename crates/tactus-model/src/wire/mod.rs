@@ -4,5 +4,6 @@ mod frame;
 pub mod message;
 pub mod row;
 pub mod rpc;
+pub mod self_test;
 
 pub use frame::*;

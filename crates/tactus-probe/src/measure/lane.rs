@@ -40,7 +40,8 @@ pub struct Run {
     pub start: u64,
     /// No due time at or after this; as `start`.
     pub end: u64,
-    /// Its beginning is not known yet ([`Lane::beginning`]).
+    /// It begins when all do ([`Lane::beginning`]), and who comes to it late is late: from its first due time on
+    /// everything counts. Else its thread waits for the order itself, and due times before it looked are none.
     pub open: bool,
     /// Time between two due times, in ns.
     pub interval_ns: u64,
@@ -108,6 +109,7 @@ struct Mailbox {
 impl Lane {
     /// A lane whose thread does not run yet.
     pub fn new(spec: Spec, gaps: Option<GapHistogram>, common: Arc<Common>) -> Self {
+        // Gaps are counted beside it: it has room for the largest of them.
         let ring_interval = if gaps.is_some() { u64::MAX } else { spec.interval_ns };
         Self {
             ring: Ring::new(ring_interval),
@@ -174,12 +176,11 @@ impl Lane {
                 return Run {
                     start: beginning.saturating_add(run.start),
                     end: beginning.saturating_add(run.end),
-                    open: false,
                     ..run
                 };
             }
             if self.stopped() {
-                return Run { start: 0, end: 0, open: false, ..run };
+                return Run { start: 0, end: 0, ..run };
             }
             look += LOOK_NS;
             sys::sleep_until(look);

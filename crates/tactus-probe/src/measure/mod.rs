@@ -6,6 +6,7 @@ pub mod control_fault;
 pub mod counters;
 pub mod ftrace;
 pub mod gaps;
+pub mod hog;
 pub mod lane;
 pub mod processor;
 pub mod refuse;

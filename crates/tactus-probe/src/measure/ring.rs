@@ -21,6 +21,17 @@ pub struct Sample {
     pub value: u64,
 }
 
+impl Sample {
+    /// How many due times a wake-up had behind its own before `end`, where it was due every `interval_ns`.
+    pub const fn left(self, interval_ns: u64, end: u64) -> u64 {
+        let due = self.at.saturating_sub(self.value);
+        match end.saturating_sub(due).saturating_sub(1).checked_div(interval_ns) {
+            Some(left) => left,
+            None => 0,
+        }
+    }
+}
+
 /// Keeps what one side writes away from the cache line of the other (128 bytes: processors fetch lines in pairs).
 #[derive(Default)]
 #[repr(align(128))]
@@ -65,13 +76,15 @@ impl Ring {
         }
     }
 
-    /// The writer's end. Only the measuring thread may hold one.
-    pub fn writer(&self, interval_ns: u64) -> Writer<'_> {
+    /// The writer's end, for a thread that wakes every `interval_ns` (0: it does not) until `end`, CLOCK_MONOTONIC in
+    /// ns. Only the measuring thread may hold one.
+    pub fn writer(&self, interval_ns: u64, end: u64) -> Writer<'_> {
         Writer {
             ring: self,
             head: self.head.0.load(Ordering::Relaxed),
             tail: self.tail.0.load(Ordering::Acquire),
             interval_ns,
+            end,
         }
     }
 
@@ -112,6 +125,7 @@ pub struct Writer<'a> {
     head: u64,
     tail: u64,
     interval_ns: u64,
+    end: u64,
 }
 
 impl Writer<'_> {
@@ -121,7 +135,7 @@ impl Writer<'_> {
         if self.head - self.tail > self.ring.mask as u64 {
             self.tail = self.ring.tail.0.load(Ordering::Acquire);
             if self.head - self.tail > self.ring.mask as u64 {
-                self.count_only(sample.value);
+                self.count_only(sample);
                 return;
             }
         }
@@ -133,9 +147,11 @@ impl Writer<'_> {
     }
 
     #[cold]
-    fn count_only(&self, value: u64) {
+    fn count_only(&self, sample: Sample) {
         let full = &self.ring.full.0;
-        full.overruns.fetch_add(swallowed(value, self.interval_ns), Ordering::Relaxed);
+        let value = sample.value;
+        let overruns = swallowed(value, self.interval_ns).min(sample.left(self.interval_ns, self.end));
+        full.overruns.fetch_add(overruns, Ordering::Relaxed);
         full.min.fetch_min(value, Ordering::Relaxed);
         full.max.fetch_max(value, Ordering::Relaxed);
         full.sum.fetch_add(value, Ordering::Relaxed);
@@ -152,6 +168,14 @@ mod tests {
     }
 
     #[test]
+    fn due_times_are_those_before_the_end() {
+        // Due at 1000 and every 100: 1100, 1200 and 1300 are left before 1301, and two before 1300.
+        let woke = Sample { at: 1_450, value: 450 };
+        assert_eq!((woke.left(100, 1_301), woke.left(100, 1_300), woke.left(100, 1_001)), (3, 2, 0));
+        assert_eq!((woke.left(0, 9_000), woke.left(100, 900)), (0, 0));
+    }
+
+    #[test]
     fn a_ring_holds_four_seconds_and_no_more_than_its_cap() {
         assert_eq!(Ring::new(200_000).mask + 1, 32_768);
         assert_eq!(Ring::new(1_000_000_000).mask + 1, 1_024);
@@ -161,7 +185,7 @@ mod tests {
     #[test]
     fn samples_come_out_in_order_and_once() {
         let ring = Ring::new(1_000_000_000);
-        let mut writer = ring.writer(1_000);
+        let mut writer = ring.writer(1_000, u64::MAX);
         let mut got = Vec::new();
         for round in 0..5 {
             for value in 0..700 {
@@ -178,7 +202,7 @@ mod tests {
     #[test]
     fn a_full_ring_loses_samples_but_never_their_totals() {
         let ring = Ring::new(1_000_000_000);
-        let mut writer = ring.writer(1_000);
+        let mut writer = ring.writer(1_000, u64::MAX);
         for value in 1..=1_024 + 3_000 {
             writer.push(sample(value));
         }
@@ -208,7 +232,7 @@ mod tests {
         let (mut seen, mut sum) = (0, 0u64);
         std::thread::scope(|scope| {
             let writing = scope.spawn(|| {
-                let mut writer = ring.writer(0);
+                let mut writer = ring.writer(0, u64::MAX);
                 (1..=200_000).for_each(|value| writer.push(sample(value)));
             });
             while !writing.is_finished() {

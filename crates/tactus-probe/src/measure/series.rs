@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use tactus_model::latency::{Latency, Sparse, Totals};
-use tactus_model::message::{Outlier, ThreadCounters, Tick, Windows};
+use tactus_model::message::{Counted, Outlier, ThreadCounters, Tick, Total, Windows};
 use tactus_model::series::SeriesKey;
 
 use super::counters;
@@ -58,6 +58,8 @@ pub struct Series {
     /// The thread's side.
     pub lane: Arc<Lane>,
     began: u64,
+    /// When its thread ends, CLOCK_MONOTONIC in ns.
+    end: u64,
     now: Latency,
     total: Totals,
     largest: TopN,
@@ -76,9 +78,15 @@ struct Polled {
 }
 
 impl Series {
-    /// Begins a series: what the thread did until now (the control) does not count. `began`: when
-    /// the measurement starts, CLOCK_MONOTONIC in ns.
-    pub fn begin(lane: Arc<Lane>, began: u64, stat: &str) -> Self {
+    /// Begins a series: what the thread did until now (the control) does not count.
+    pub fn begin(lane: Arc<Lane>, stat: &str) -> Self {
+        let before = counters::read(lane.tid.load(Ordering::Acquire), lane.spec.series.cpu, stat);
+        Self { before, ..Self::uncounted(lane) }
+    }
+
+    /// The same without what its thread goes through: for a control.
+    #[inline(never)]
+    pub fn uncounted(lane: Arc<Lane>) -> Self {
         lane.ring.drain(|_| ());
         let _ = lane.ring.take_lost();
         let polled = lane.gaps.as_ref().map(|gaps| {
@@ -88,15 +96,15 @@ impl Series {
             gaps.set_floor(scale.ticks(SMALLEST_GAP));
             Polled { scale, state, sum_before }
         });
-        let before = counters::read(lane.tid.load(Ordering::Acquire), lane.spec.series.cpu, stat);
         Self {
             lane,
-            began,
+            began: 0,
+            end: u64::MAX,
             now: Latency::new(),
             total: Totals::default(),
             largest: TopN::default(),
             polled,
-            before,
+            before: ThreadCounters::default(),
             windows: None,
             n: 0,
         }
@@ -116,23 +124,23 @@ impl Series {
         Some(Windows { activity: *activity, series: series.clone(), began_ns: self.began, first, maxima })
     }
 
-    /// Says when the measurement starts, where that is known only after [`Series::begin`].
-    pub const fn set_beginning(&mut self, began: u64) {
-        self.began = began;
+    /// Says when the measurement starts and when its thread ends, CLOCK_MONOTONIC in ns.
+    pub const fn set_span(&mut self, began: u64, end: u64) {
+        (self.began, self.end) = (began, end);
     }
 
     /// Takes in what the thread has measured. To be called several times within the four seconds
     /// that its ring holds.
     pub fn drain(&mut self) {
         let interval = self.lane.spec.interval_ns;
-        let (now, largest, began) = (&mut self.now, &mut self.largest, self.began);
+        let (now, largest, began, end) = (&mut self.now, &mut self.largest, self.began, self.end);
         let (timed, mut windows) = (self.polled.is_none(), self.windows.as_mut());
         self.lane.ring.drain(|sample| {
             if let Some(windows) = &mut windows {
                 windows.take(sample.at, sample.value);
             }
             if timed {
-                now.record(sample.value, interval);
+                now.record_until(sample.value, interval, sample.left(interval, end));
             }
             largest.offer(sample.value, sample.at.saturating_sub(began));
         });
@@ -185,6 +193,20 @@ impl Series {
         (tick, outliers)
     }
 
+    /// What was counted since the beginning, in the form of a tick's.
+    #[inline(never)]
+    pub fn counted(mut self) -> Counted {
+        self.drain();
+        self.take_exact();
+        Counted { total: self.now.totals, counts: Sparse::of(&self.now.raw) }
+    }
+
+    /// What was counted until its last tick, `at_ns` after the beginning.
+    pub fn total(&self, at_ns: u64, last: bool) -> Total {
+        let spec = &self.lane.spec;
+        Total { activity: spec.activity, series: spec.series.clone(), at_ns, total: self.total, last }
+    }
+
     fn take_exact(&mut self) {
         let (Some(polled), Some(gaps)) = (&mut self.polled, &self.lane.gaps) else {
             let lost = self.lane.ring.take_lost();
@@ -232,8 +254,9 @@ mod tests {
     #[test]
     fn ticks_add_up_to_the_total_and_swallowed_periods_are_put_back() {
         let lane = lane(None);
-        let mut series = Series::begin(Arc::clone(&lane), 100, "");
-        let mut writer = lane.ring.writer(1_000);
+        let mut series = Series::begin(Arc::clone(&lane), "");
+        series.set_span(100, u64::MAX);
+        let mut writer = lane.ring.writer(1_000, u64::MAX);
         for value in [10, 20, 2_500] {
             writer.push(Sample { at: 1_100, value });
         }
@@ -253,7 +276,7 @@ mod tests {
     #[test]
     fn what_the_processor_counted_is_said_at_the_end_and_of_no_other_tick() {
         let lane = lane(None);
-        let mut series = Series::begin(lane, 0, "");
+        let mut series = Series::begin(lane, "");
         let counted = OfCpu { smi: Some(2), llc_misses: Some(77) };
         let (tick, _) = series.tick(1, "", None);
         assert_eq!((tick.thread.smi, tick.thread.llc_misses), (None, None));
@@ -264,8 +287,8 @@ mod tests {
     #[test]
     fn what_was_measured_before_the_beginning_does_not_count() {
         let lane = lane(None);
-        lane.ring.writer(1_000).push(Sample { at: 1, value: 9_999_999 });
-        let (tick, outliers) = Series::begin(lane, 100, "").tick(1, "", Some(OfCpu::default()));
+        lane.ring.writer(1_000, u64::MAX).push(Sample { at: 1, value: 9_999_999 });
+        let (tick, outliers) = Series::begin(lane, "").tick(1, "", Some(OfCpu::default()));
         assert_eq!(tick.total, Totals::default());
         assert!(outliers.is_empty());
     }
@@ -284,16 +307,16 @@ mod tests {
 
     #[test]
     fn windows_are_told_where_they_are_asked_for() {
-        let mut gaps = Series::begin(lane(Some(GapHistogram::new(0))), 0, "");
+        let mut gaps = Series::begin(lane(Some(GapHistogram::new(0))), "");
         gaps.keep_windows(1);
         assert!(gaps.windows.is_none(), "only large ones are known one by one");
         let lane = lane(None);
-        let mut series = Series::begin(Arc::clone(&lane), 0, "");
+        let mut series = Series::begin(Arc::clone(&lane), "");
         assert_eq!(series.windows(true), None);
         let began = sys::now() - 1_000_000_000;
-        series.set_beginning(began);
+        series.set_span(began, u64::MAX);
         series.keep_windows(100_000_000);
-        let mut writer = lane.ring.writer(1_000);
+        let mut writer = lane.ring.writer(1_000, u64::MAX);
         writer.push(Sample { at: began + 500_000_000, value: 77 });
         let _ = series.tick(1, "", None);
         let told = series.windows(true).unwrap();
@@ -303,11 +326,40 @@ mod tests {
     }
 
     #[test]
+    fn a_control_of_gaps_is_seen_however_many_large_ones_fill_the_ring_before_it() {
+        let lane = lane(Some(GapHistogram::new(0)));
+        let (gaps, scale) = (lane.gaps.as_ref().unwrap(), Source::find().scale());
+        let series = Series::uncounted(Arc::clone(&lane));
+        let mut writer = lane.ring.writer(0, u64::MAX);
+        let mut poll = |ns: u64| {
+            gaps.count(scale.ticks(ns));
+            writer.push(Sample { at: 1, value: ns });
+        };
+        (0..5_000).for_each(|_| poll(2_000));
+        poll(1_000_000);
+        let seen = series.counted().largest().unwrap();
+        assert!(seen.abs_diff(1_000_000) <= 1_500, "{seen}");
+    }
+
+    #[test]
+    fn what_is_left_of_a_late_wake_up_after_the_end_is_not_missed() {
+        let lane = lane(None);
+        let mut series = Series::begin(Arc::clone(&lane), "");
+        series.set_span(1_000, 5_000);
+        // Due at 3000 and woken at 9500: only the due time at 4000 was still wanted.
+        lane.ring.writer(1_000, 5_000).push(Sample { at: 9_500, value: 6_500 });
+        let (tick, _) = series.tick(4_000, "", Some(OfCpu::default()));
+        assert_eq!((tick.total.cycles, tick.total.overruns), (1, 1));
+        let missed = tick.missed.buckets().unwrap();
+        assert!(missed.len() == 1 && missed[0].1 == 1 && missed[0].0.abs_diff(5_500) <= 5, "{missed:?}");
+    }
+
+    #[test]
     fn gaps_of_a_tick_have_exact_extremes_and_a_sum() {
         let lane = lane(Some(GapHistogram::new(0)));
         let gaps = lane.gaps.as_ref().unwrap();
         gaps.count(1_000_000);
-        let mut series = Series::begin(Arc::clone(&lane), 0, "");
+        let mut series = Series::begin(Arc::clone(&lane), "");
         let scale = series.polled.as_ref().unwrap().scale;
         [50, 70, 5_000].into_iter().for_each(|ticks| gaps.count(ticks));
         let (tick, _) = series.tick(1, "", None);

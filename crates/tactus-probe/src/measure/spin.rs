@@ -71,7 +71,7 @@ impl Measurement for Spin {
 
 fn poll(lane: &Lane, run: Run, scale: Scale, read: impl Fn() -> u64) {
     let Some(gaps) = lane.gaps.as_ref() else { return };
-    let mut writer = lane.ring.writer(0);
+    let mut writer = lane.ring.writer(0, run.end);
     let always = lane.spec.busy == 100;
     let on = if always {
         SLICE_NS

@@ -4,7 +4,6 @@
 use std::sync::atomic::Ordering;
 
 use tactus_model::catalogue::{Measure, measure};
-use tactus_model::latency::swallowed;
 use tactus_model::message::Refusal;
 
 use super::lane::{Lane, Run};
@@ -32,16 +31,17 @@ impl Measurement for Timer {
     }
 
     fn run(&self, lane: &Lane, run: Run) {
-        let mut writer = lane.ring.writer(run.interval_ns);
+        let mut writer = lane.ring.writer(run.interval_ns, run.end);
         let limit = if run.control { u64::MAX } else { lane.spec.limit_ns };
-        let mut due = next_due(run, sys::now());
+        let mut due = first_due(run, sys::now());
         while due < run.end {
             let whole = sys::sleep_until(due);
             let now = sys::now();
-            if lane.stopped() {
-                return;
-            }
+            // A wake-up that was due counts, even where its thread is told to end because it came so late.
             if !whole && now < due {
+                if lane.stopped() {
+                    return;
+                }
                 continue;
             }
             let late = now.saturating_sub(due);
@@ -55,19 +55,19 @@ impl Measurement for Timer {
                 lane.common.stop.store(true, Ordering::Release);
                 return;
             }
-            // The next due time that is still to come; those between were swallowed.
-            due += run.interval_ns;
-            if due <= now {
-                due += (swallowed(late, run.interval_ns)) * run.interval_ns;
+            if lane.stopped() {
+                return;
             }
+            // The next due time that is still to come; those up to now were swallowed.
+            due += (1 + late / run.interval_ns) * run.interval_ns;
         }
     }
 }
 
-/// The first due time of a run that has not passed when its thread comes to it: a due time before
-/// that would measure how long the order took.
-const fn next_due(run: Run, now: u64) -> u64 {
-    if now <= run.start || run.interval_ns == 0 {
+/// The first due time of a run. Where all begin together it is the run's; else the first that has not passed when the
+/// thread comes to it: one before that would measure how long the order took.
+const fn first_due(run: Run, now: u64) -> u64 {
+    if run.open || now <= run.start || run.interval_ns == 0 {
         return run.start;
     }
     run.start + (now - run.start).div_ceil(run.interval_ns) * run.interval_ns
@@ -80,9 +80,15 @@ mod tests {
     #[test]
     fn a_late_order_is_not_measured_as_a_late_wake_up() {
         let run = Run { start: 1_000, end: 9_000, interval_ns: 100, control: false, open: false };
-        assert_eq!(next_due(run, 500), 1_000);
-        assert_eq!(next_due(run, 1_000), 1_000);
-        assert_eq!(next_due(run, 1_001), 1_100);
-        assert_eq!(next_due(run, 1_250), 1_300);
+        assert_eq!(first_due(run, 500), 1_000);
+        assert_eq!(first_due(run, 1_000), 1_000);
+        assert_eq!(first_due(run, 1_001), 1_100);
+        assert_eq!(first_due(run, 1_250), 1_300);
+    }
+
+    #[test]
+    fn who_comes_late_to_the_common_beginning_is_late() {
+        let run = Run { start: 1_000, end: 9_000, interval_ns: 100, control: false, open: true };
+        assert_eq!(first_due(run, 1_250), 1_000);
     }
 }

@@ -65,9 +65,14 @@ pub struct Spot {
     pub text: Vec<String>,
 }
 
-/// A row's name as a legend has room for it, so that what stands behind it (its evidence) is never cut.
+/// A row's name as a legend has room for it, so that what stands behind it (its evidence) is never cut, and what of it
+/// did not arrive: a drawing stands alone.
 pub fn name(row: &Row) -> String {
-    shortened(&clean(&row.result.name), 40)
+    let name = shortened(&clean(&row.result.name), 40);
+    match row.result.frames_lost {
+        0 => name,
+        lost => format!("{name}, {lost} frames lost"),
+    }
 }
 
 /// Rounded to a tenth: page size, not precision, is what hovering costs.

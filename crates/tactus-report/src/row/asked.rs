@@ -1,6 +1,6 @@
 //! What the plan asks to be shown, and of which rows.
 
-use tactus_model::bundle::{Contents, Row};
+use tactus_model::bundle::{Contents, Row, RowResult};
 use tactus_model::plan::{Figure, FigureKind, OTHER_STATE};
 
 /// The figures of a kind that the plan asks for.
@@ -8,9 +8,16 @@ pub fn asked(contents: &Contents, kind: FigureKind) -> impl Iterator<Item = &Fig
     contents.plan.figure.iter().filter(move |figure| figure.kind == kind)
 }
 
-/// The rows of a figure.
+/// Whether it stands for all runs of its measurement, in drawings and lists that have one of each: the first.
+#[must_use]
+pub fn is_first_run(result: &RowResult) -> bool {
+    result.repeat.is_none_or(|run| run == 1)
+}
+
+/// The rows of a figure, one for all runs of a measurement.
 pub fn rows_of<'a>(contents: &'a Contents, figure: &'a Figure) -> impl Iterator<Item = &'a Row> {
-    contents.rows.iter().filter(|row| figure.scenarios.contains(&row.result.name))
+    let shown = |row: &&Row| figure.scenarios.contains(&row.result.name) && is_first_run(&row.result);
+    contents.rows.iter().filter(shown)
 }
 
 /// A state of the machine in words.

@@ -65,7 +65,7 @@ enum Explained {
 #[must_use]
 pub fn attribution(result: &RowResult) -> Option<Attribution> {
     let waits = result.waits.as_ref()?;
-    if result.clock.is_some_and(|clock| !clock.is_even()) {
+    if result.clock_fit.is_some_and(|clock| !clock.is_even()) {
         return None;
     }
     let mut outliers: Vec<Outlier> =
@@ -76,9 +76,9 @@ pub fn attribution(result: &RowResult) -> Option<Attribution> {
         return None;
     }
     let look = Look {
-        slack: signed(waits.look_ns.saturating_add(result.clock.map_or(LATE_NS, |clock| clock.late_ns))),
+        slack: signed(waits.look_ns.saturating_add(result.clock_fit.map_or(LATE_NS, |clock| clock.late_ns))),
         cut_ns: waits.cut_ns.or_else(|| {
-            let cut = result.clock.is_none() && waits.longest.len() >= KEPT_BEFORE;
+            let cut = result.clock_fit.is_none() && waits.longest.len() >= KEPT_BEFORE;
             waits.longest.iter().map(|wait| wait.waited_ns).min().filter(|_| cut)
         }),
         waits,
@@ -159,7 +159,7 @@ pub fn attribution_notes(contents: &Contents) -> Vec<(String, Note)> {
     let mut places: Vec<(&str, Vec<(&str, Attribution)>)> = Vec::new();
     let mut notes = Vec::new();
     for result in contents.rows.iter().map(|row| &row.result) {
-        if let (Some(_), Some(clock)) = (&result.waits, result.clock.filter(|clock| !clock.is_even())) {
+        if let (Some(_), Some(clock)) = (&result.waits, result.clock_fit.filter(|clock| !clock.is_even())) {
             let text = format!(
                 "{}: the machine's clock runs {:.0} ppm faster than that of {}: which latencies are the host's is not known",
                 result.name, clock.ppm, result.environment
@@ -287,12 +287,13 @@ mod tests {
             summary: tactus_model::latency::Latency::new().summary(),
             counters: ThreadCounters::default(),
             outliers,
+            whole: true,
         };
         RowResult {
             measured_ns: 60_000 * MS,
             outcome: Outcome::Latency(LatencyOutcome { series: vec![series], all: None }),
             waits: Some(waits),
-            clock: Some(ClockFit { began_ns: 0, ppm: 12.0, span_ns: 59_000 * MS, late_ns: 20 * MS }),
+            clock_fit: Some(ClockFit { began_ns: 0, ppm: 12.0, span_ns: 59_000 * MS, late_ns: 20 * MS }),
             ..RowResult::unmeasured("guest, idle", "guest", "qemu")
         }
     }
@@ -346,7 +347,7 @@ mod tests {
     fn a_clock_that_runs_away_attributes_nothing_and_says_so() {
         let mut away = row(vec![outlier(1, 1_000, 51)], waits(&[(1, 1_005, 50)]));
         assert!(attribution(&away).is_some());
-        away.clock = Some(ClockFit { began_ns: 0, ppm: 5_000.0, span_ns: 59_000 * MS, late_ns: 20 * MS });
+        away.clock_fit = Some(ClockFit { began_ns: 0, ppm: 5_000.0, span_ns: 59_000 * MS, late_ns: 20 * MS });
         assert_eq!(attribution(&away), None);
     }
 

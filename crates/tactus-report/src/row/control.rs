@@ -1,34 +1,77 @@
 //! Whether a row's instrument is proven: every measuring thread saw the injected fault at its size.
 
 use tactus_model::bundle::{Contents, RowResult};
+use tactus_model::clock::ClockCheck;
 use tactus_model::document::ControlEntry;
 use tactus_model::event::RowStatus;
-use tactus_model::message::Control;
+use tactus_model::message::{Control, Stage};
 use tactus_model::number::float;
 
 use super::name::title;
 use crate::units::{clean, latency};
 
-/// The worst of a row's controls; `None` when none was injected. It is proven only when every
-/// series has a control of its own that is.
+/// The worst of a row's controls; `None` when none was injected. It is proven only when every thread has seen one of its
+/// own, sees it still when all is measured, and nothing is known against the clock.
 #[must_use]
 pub fn control(result: &RowResult) -> Option<ControlEntry> {
-    let worst = result
-        .control
-        .iter()
-        .max_by_key(|control| (!control.proven, control.seen_ns.abs_diff(control.injected_ns)))?;
+    let told = || result.control.iter().filter(|control| control.stage != Stage::Fine);
+    let worst =
+        told().max_by_key(|control| (!control.is_seen(), control.seen_ns.abs_diff(control.injected_ns)))?;
     Some(ControlEntry {
         by: worst.by.to_string(),
         injected_ns: worst.injected_ns,
         seen_ns: worst.seen_ns,
-        proven: worst.proven && unseen(result) == 0,
+        proven: unproven(result).is_none(),
     })
 }
 
-/// Series without a control.
-fn unseen(result: &RowResult) -> usize {
-    let has = |key| result.control.iter().any(|control: &Control| &control.series == key);
-    result.series().iter().filter(|series| !has(&series.key)).count()
+/// Why a row's instrument is not proven; `None` where it is.
+pub(super) fn unproven(result: &RowResult) -> Option<String> {
+    let threads = result.series().len() + result.missing().count();
+    let of = |stage: Stage| result.control.iter().filter(move |control| control.stage == stage);
+    let blind = |stage: Stage| of(stage).filter(|control| !control.is_seen()).count();
+    let without = |stage: Stage| unseen(result, stage);
+    if blind(Stage::Before) > 0 {
+        let many = of(Stage::Before).count();
+        return Some(format!("not at its size on {} of {many} threads", blind(Stage::Before)));
+    }
+    if without(Stage::Before) > 0 {
+        return Some(format!("{} of {threads} threads had no control", without(Stage::Before)));
+    }
+    if let Some(why) = result.clock.as_ref().and_then(ClockCheck::refusal) {
+        return Some(why);
+    }
+    if let Some(coarse) = of(Stage::Fine).find(|control| control.is_resolvable() && !control.is_seen()) {
+        let (injected, seen) = (latency(float(coarse.injected_ns)), latency(float(coarse.seen_ns)));
+        return Some(format!(
+            "{injected} seen as {seen} on CPU {}, where it is quiet enough for that",
+            coarse.series.cpu
+        ));
+    }
+    if blind(Stage::After) > 0 {
+        let many = of(Stage::After).count();
+        return Some(format!(
+            "no longer at its size after the measurement on {} of {many} threads",
+            blind(Stage::After)
+        ));
+    }
+    // Where nobody asked again (the line goes one way, or the run was ended) nothing speaks against it.
+    (of(Stage::After).next().is_some() && without(Stage::After) > 0).then(|| {
+        format!("{} of {threads} threads had no control after the measurement", without(Stage::After))
+    })
+}
+
+/// Threads without a control, among them those that were planned and have measured nothing.
+fn unseen(result: &RowResult, stage: Stage) -> usize {
+    let is_of = |control: &&Control, thread| control.stage == stage && control.series.of_thread() == thread;
+    let has = |thread| result.control.iter().any(|control| is_of(&control, thread));
+    let measured = result.series().iter().map(|series| series.key.of_thread());
+    measured.chain(result.missing()).filter(|thread| !has(*thread)).count()
+}
+
+/// The controls of a row that are told of: those of the size that the plan gives them.
+fn told(result: &RowResult) -> impl Iterator<Item = &Control> + Clone {
+    result.control.iter().filter(|control| control.stage == Stage::Before)
 }
 
 /// How the controls of a row went, in one sentence.
@@ -38,27 +81,16 @@ pub fn control_sentence(result: &RowResult) -> String {
         return "no control was injected: instrument not proven here".into();
     };
     let injected = injected(entry.injected_ns, result.control.iter());
-    let threads = result.control.len();
-    let unproven = result.control.iter().filter(|control| !control.proven).count();
-    if entry.proven {
-        let all = match threads {
-            1 => String::new(),
-            2 => " on both threads".into(),
-            _ => format!(" on all {threads} threads"),
-        };
-        return format!("{injected} seen as {}{all}", seen(result.control.iter()));
+    let seen_as = match unproven(result) {
+        None => seen(told(result)),
+        Some(_) => latency(float(entry.seen_ns)),
+    };
+    match (unproven(result), told(result).count()) {
+        (Some(why), _) => format!("{injected} seen as {seen_as}: {why}; instrument not proven here"),
+        (None, 1) => format!("{injected} seen as {seen_as}"),
+        (None, 2) => format!("{injected} seen as {seen_as} on both threads"),
+        (None, threads) => format!("{injected} seen as {seen_as} on all {threads} threads"),
     }
-    let seen = latency(float(entry.seen_ns));
-    if unproven > 0 {
-        return format!(
-            "{injected} seen as {seen}: not at its size on {unproven} of {threads} threads; instrument not proven here"
-        );
-    }
-    format!(
-        "{} of {} threads had no control: instrument not proven here",
-        unseen(result),
-        result.series().len()
-    )
 }
 
 /// What was injected, in words: its length and what it was.
@@ -100,7 +132,7 @@ pub fn controls(contents: &Contents) -> Vec<(bool, String)> {
         .map(|kind| {
             let own = |result: &&RowResult| is_proven(result) && kind_of(result) == kind;
             let rows: Vec<&RowResult> = measured().filter(own).collect();
-            let all: Vec<&Control> = rows.iter().flat_map(|result| &result.control).collect();
+            let all: Vec<&Control> = rows.iter().flat_map(|result| told(result)).collect();
             let threads =
                 if all.len() == 1 { "the one thread".into() } else { format!("all {} threads", all.len()) };
             let kind = kind.0.map(|kind| format!(" ({kind})")).unwrap_or_default();
@@ -132,7 +164,7 @@ pub fn controls(contents: &Contents) -> Vec<(bool, String)> {
         let rows: Vec<&&RowResult> = not.iter().filter(|result| result.environment == place).collect();
         let all = measured().filter(|result| result.environment == place).count();
         let seen: Vec<&Control> =
-            rows.iter().flat_map(|result| &result.control).filter(|control| !control.proven).collect();
+            rows.iter().flat_map(|result| told(result)).filter(|control| !control.is_seen()).collect();
         let how = if seen.is_empty() { "no control".to_owned() } else { range(&seen) };
         let names: Vec<String> = rows.iter().map(|result| clean(&result.name)).collect();
         let what = format!("not at its size in {} of {}", rows.len(), many(all));

@@ -20,6 +20,7 @@ pub fn entry(contents: &Contents, row: &Row) -> Entry {
         name: result.name.clone(),
         environment: result.environment.clone(),
         host: result.host.clone(),
+        repeat: result.repeat,
         kind: result.kind.clone(),
         inside: inside(contents, &result.environment),
         evidence: result.evidence,
@@ -30,6 +31,7 @@ pub fn entry(contents: &Contents, row: &Row) -> Entry {
         ended: result.ended,
         reason: reason(contents, result),
         duration_s: float(result.measured_ns) / 1e9,
+        frames_lost: result.frames_lost,
         series: result
             .series()
             .iter()
@@ -49,7 +51,7 @@ pub fn entry(contents: &Contents, row: &Row) -> Entry {
             unknown: found.unknown,
             by_chance: found.by_chance,
             chance: found.chance,
-            ppm: result.clock.map(|clock| clock.ppm),
+            ppm: result.clock_fit.map(|clock| clock.ppm),
             largest_ns: found.largest_ns,
             waited_ns: found.waited_ns,
         }),

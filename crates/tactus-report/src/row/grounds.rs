@@ -39,8 +39,15 @@ pub struct Found {
     pub open: Vec<String>,
 }
 
-/// The verdict of all limits together; `base` says over what it was measured.
-pub fn together(result: &RowResult, found: &Found, base: &str) -> Verdict {
+/// The verdict of all limits together; `base` says over what it was measured, `doubt` why what was kept does not pass,
+/// and `bound` what a pass says of the time that was not measured.
+pub fn together(
+    result: &RowResult,
+    found: &Found,
+    base: &str,
+    doubt: Option<String>,
+    bound: &str,
+) -> Verdict {
     let place = match result.evidence {
         Some(Evidence::VirtualHost) => ", as seen inside this virtual machine",
         _ => "",
@@ -61,5 +68,8 @@ pub fn together(result: &RowResult, found: &Found, base: &str) -> Verdict {
         let rest = format!(", but it ended before its {planned}: {reason}");
         return said(Outcome::Inconclusive, &found.kept, &rest);
     }
-    said(Outcome::Pass, &found.kept, "")
+    match doubt {
+        Some(doubt) => said(Outcome::Inconclusive, &found.kept, &format!(", but {doubt}")),
+        None => said(Outcome::Pass, &found.kept, bound),
+    }
 }

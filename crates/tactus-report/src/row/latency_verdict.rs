@@ -8,11 +8,13 @@ use tactus_model::latency::Summary;
 use tactus_model::number::{float, whole};
 use tactus_model::plan::Require;
 
-use super::control::control;
+use super::complete::{bound, lacking, too_short};
+use super::control::{control, unproven};
 use super::grounds::{Found, evidence, measured, together};
+use super::judged::{Quantity, is_corrected};
 use crate::units::{count, duration, latency};
 
-/// The least number of cycles for a verdict when the plan does not say.
+/// The least number of cycles of each thread for a verdict when the plan does not say.
 pub const CYCLES_FOR_A_VERDICT: u64 = 100_000;
 
 /// The verdict, or why there is no ground for one.
@@ -25,20 +27,18 @@ fn ground<'a>(result: &'a RowResult, require: &Require) -> Result<&'a Summary, S
     measured(result)?;
     let summary = result.all().filter(|all| all.cycles > 0).ok_or("nothing was measured")?;
     evidence(result)?;
-    match control(result) {
-        None => return Err("instrument not proven here: no control was injected".into()),
-        Some(entry) if !entry.proven => {
-            return Err(
-                "instrument not proven here: the control was not seen at its size on every thread".into()
-            );
-        }
-        Some(_) => {}
+    if control(result).is_none() {
+        return Err("instrument not proven here: no control was injected".into());
+    }
+    if let Some(why) = unproven(result) {
+        return Err(format!("instrument not proven here: {why}"));
     }
     let least = require.cycles.unwrap_or(CYCLES_FOR_A_VERDICT);
-    if summary.cycles < least {
+    let fewest = result.series().iter().map(|series| series.summary.cycles).min().unwrap_or(0);
+    if fewest < least {
         return Err(format!(
-            "{} cycles are too few for a verdict, which needs {}{}",
-            count(summary.cycles),
+            "{} cycles of a thread are too few for a verdict, which needs {}{}",
+            count(fewest),
             count(least),
             already_broken(summary, require),
         ));
@@ -69,22 +69,28 @@ struct Bounds {
 fn judged(row: &Row, require: &Require, summary: &Summary) -> Verdict {
     let (min, max) = (summary.min_ns.unwrap_or(0), summary.max_ns.unwrap_or(u64::MAX));
     let exact = Bounds { low: max, high: max };
-    let mut limits = vec![("maximum", require.max, exact)];
+    let mut limits = vec![(Quantity::Maximum, require.max, exact)];
     if require.p999.is_some() || require.p99.is_some() {
-        let histogram = corrected(row);
+        let histogram = row.corrected();
         let quantile =
             |part: f64| quantile_bounds(&histogram, summary.cycles + summary.overruns, part, min, max);
-        limits.push(("p99.9", require.p999, quantile(0.999)));
-        limits.push(("p99", require.p99, quantile(0.99)));
+        limits.push((Quantity::P999, require.p999, quantile(0.999)));
+        limits.push((Quantity::P99, require.p99, quantile(0.99)));
     }
+    let lacking = lacking(&row.result);
     let mut found = Found::default();
-    for (name, limit, bounds) in limits {
+    for (quantity, limit, bounds) in limits {
         let Some(Nanos(limit)) = limit else { continue };
         let said = latency(float(limit));
-        let name =
-            if summary.overruns > 0 && name != "maximum" { format!("corrected {name}") } else { name.into() };
+        let name = quantity.said(is_corrected(summary));
         if bounds.high <= limit {
             found.kept.push(format!("{name} {} is within the required {said}", latency(float(bounds.high))));
+        } else if let (true, Some(lacking)) = (bounds.low > limit && name != "maximum", &lacking) {
+            // What did not arrive may have been better; a maximum needs no second value.
+            found.open.push(format!(
+                "{name} {} exceeds the required {said} in what arrived, but {lacking}",
+                latency(float(bounds.low))
+            ));
         } else if bounds.low > limit {
             found.broken.push(format!("{name} {} exceeds the required {said}", latency(float(bounds.low))));
         } else {
@@ -94,15 +100,10 @@ fn judged(row: &Row, require: &Require, summary: &Summary) -> Verdict {
         }
     }
     let measured = duration(row.result.measured_ns);
-    together(&row.result, &found, &format!(", over {} cycles in {measured}", count(summary.cycles)))
-}
-
-fn corrected(row: &Row) -> Histogram<u64> {
-    let mut all = row.histogram();
-    for counts in row.missed.values() {
-        counts.add_to(&mut all);
-    }
-    all
+    let base = format!(", over {} cycles in {measured}", count(summary.cycles));
+    let doubt = lacking.or_else(|| too_short(&row.result, require));
+    let bound = if require.max.is_some() { bound(row.result.measured_ns) } else { String::new() };
+    together(&row.result, &found, &base, doubt, &bound)
 }
 
 /// Where a quantile of `total` periods lies when some of them are missing in `histogram`: they may

@@ -3,14 +3,25 @@
 use serde_json::Value;
 use tactus_model::bundle::{Contents, RowResult};
 
-/// The name of a measurement: that of its scenario, with the environment where it has several, and with what that
-/// lies inside.
+/// The name of a measurement: that of its scenario, with the environment where it has several, with what that lies
+/// inside, and with the number of the run where it is repeated.
 #[must_use]
 pub fn title(contents: &Contents, result: &RowResult) -> String {
-    let same = contents.rows.iter().filter(|row| row.result.name == result.name).count();
+    titled(contents, result, result.repeat.map(|run| format!("run {run}")))
+}
+
+/// The same for all runs of it.
+#[must_use]
+pub fn scenario_title(contents: &Contents, result: &RowResult) -> String {
+    titled(contents, result, None)
+}
+
+fn titled(contents: &Contents, result: &RowResult, run: Option<String>) -> String {
+    let same = |other: &RowResult| other.name == result.name && other.repeat == result.repeat;
+    let same = contents.rows.iter().filter(|row| same(&row.result)).count();
     let outer = inside(contents, &result.environment).map(|outer| format!("{} in {outer}", result.kind));
     let place = (same > 1).then(|| result.environment.clone());
-    let words: Vec<String> = place.into_iter().chain(outer).collect();
+    let words: Vec<String> = place.into_iter().chain(outer).chain(run).collect();
     if words.is_empty() { result.name.clone() } else { format!("{} ({})", result.name, words.join(", ")) }
 }
 

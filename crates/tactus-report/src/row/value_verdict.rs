@@ -27,7 +27,7 @@ pub fn judge(result: &RowResult, require: &Require) -> Result<Verdict, String> {
     }
     let repeats = result.values().iter().map(|value| value.samples).min().unwrap_or(0);
     let base = format!(", over {} repeats and more in {}", count(repeats), duration(result.measured_ns));
-    Ok(together(result, &found, &base))
+    Ok(together(result, &found, &base, None, ""))
 }
 
 fn one(value: &ValueResult, bound: Quantity, found: &mut Found) -> Result<(), String> {

@@ -4,7 +4,7 @@ use tactus_model::bundle::Contents;
 
 use super::Section;
 use crate::part::{Card, Part, Reader, Tone};
-use crate::stats::{Claim, claims};
+use crate::stats::{Claim, Design, Effect, claims};
 use crate::units::{clean, unbroken};
 
 /// The section.
@@ -22,8 +22,9 @@ impl Section for Claims {
     }
 
     fn about(&self) -> &'static str {
-        "One scenario against another: a moving-block bootstrap over the intervals of time, 1000 redrawings \
-         with a fixed seed; the three intervals of a claim hold together at 95 %."
+        "One scenario against another. Where the plan repeats them, by pairs of runs: the signed-rank test. Of one run \
+         each it says what differs between these two runs, from how they vary over time. All that this report shows \
+         holds together at 95 % (Holm), and so do its intervals."
     }
 
     fn applies(&self, contents: &Contents) -> bool {
@@ -49,12 +50,21 @@ fn card(claim: &Claim) -> Card {
     match &claim.effect {
         Err(reason) => Card { answer: format!("not answered: {}", clean(reason)), ..card },
         Ok(effect) => Card {
-            tone: effect.found().map_or(Tone::Doubt, |found| if found { Tone::Bad } else { Tone::Good }),
+            tone: tone(effect),
             answer: effect.answer(),
             sentences: effect.sentences().iter().map(|sentence| unbroken(&clean(sentence))).collect(),
             caution: effect.caution.clone(),
-            method: Some(format!("{} and {} intervals of time", effect.intervals.0, effect.intervals.1)),
+            method: Some(effect.method()),
             ..card
         },
+    }
+}
+
+/// Two single runs that differ are no effect yet.
+fn tone(effect: &Effect) -> Tone {
+    match (effect.design, effect.found()) {
+        (Design::Repeats { .. }, Some(true)) => Tone::Bad,
+        (_, Some(false)) => Tone::Good,
+        (Design::TwoRuns { .. }, Some(true)) | (_, None) => Tone::Doubt,
     }
 }

@@ -2,6 +2,7 @@
 
 use tactus_model::bundle::{Contents, RowResult};
 use tactus_model::event::RowStatus;
+use tactus_model::message::Stage;
 use tactus_model::outcome::Yields;
 use tactus_model::number::float;
 
@@ -25,8 +26,10 @@ impl Section for Controls {
     }
 
     fn about(&self) -> &'static str {
-        "Before it measures, every thread must see a fault of known size: a task above it holds its CPU. \
-         Where it is not seen at its size, the instrument is not proven and there is no verdict."
+        "Before it measures, and once more after it, every thread must see a fault of known size: a task above it holds its \
+         CPU. What arrives of it is counted, sent and decoded as every latency is. It proves that a thread which is kept \
+         waiting is reported as late as it was; the rate of its clock is proven only where another clock is named below. Where \
+         it is not seen at its size, the instrument is not proven and there is no verdict."
     }
 
     fn applies(&self, contents: &Contents) -> bool {
@@ -39,7 +42,9 @@ impl Section for Controls {
             Reader::Markdown | Reader::Page => Item::said(sentence),
         };
         if reader == Reader::Page {
-            return vec![Part::Table(table(contents))];
+            let mut parts = vec![Part::Table(table(contents))];
+            parts.extend(clocks(contents).into_iter().map(Part::Remark));
+            return parts;
         }
         let items: Vec<Item> = controls(contents).into_iter().map(item).collect();
         let led = reader == Reader::Terminal;
@@ -58,6 +63,7 @@ fn table(contents: &Contents) -> Table {
     let head = vec![
         Head::words("scenario"),
         Head::words("thread"),
+        Head::words("when"),
         Head::number("injected"),
         Head::number("seen"),
         Head::number("noise before"),
@@ -79,13 +85,41 @@ fn rows(contents: &Contents, result: &RowResult) -> Vec<Vec<Cell>> {
             let ns = |ns: u64| Cell::from(latency(float(ns)));
             let [injected, seen, noise] = [control.injected_ns, control.seen_ns, control.noise_ns].map(ns);
             let thread = Cell::from(clean(&control.series.to_string()));
-            vec![name.clone().into(), thread, injected, seen, noise, word(control.proven)]
+            let (when, proven) = match control.stage {
+                Stage::Before => ("before", word(control.is_seen())),
+                Stage::After => ("after", word(control.is_seen())),
+                Stage::Fine if control.is_seen() || control.is_resolvable() => ("before", word(control.is_seen())),
+                Stage::Fine => ("before", Cell::from("too noisy to tell".to_owned())),
+            };
+            vec![name.clone().into(), thread, Cell::from(when.to_owned()), injected, seen, noise, proven]
         })
         .collect();
     if !control(result).is_some_and(|entry| entry.proven) {
         let none = Cell::default;
         let sentence = Cell::from(control_sentence(result));
-        rows.push(vec![name.into(), sentence, none(), none(), none(), word(false)]);
+        rows.push(vec![name.into(), sentence, none(), none(), none(), none(), word(false)]);
     }
     rows
+}
+
+/// What is known of the clocks, a sentence for each environment.
+fn clocks(contents: &Contents) -> Vec<String> {
+    let mut said: Vec<String> = Vec::new();
+    for result in contents.rows.iter().map(|row| &row.result).filter(|result| has_control(result)) {
+        let Some(clock) = &result.clock else { continue };
+        let place = clean(&result.environment);
+        let step = clock.step_ns.map_or_else(String::new, |ns| format!(", steps of at most {}", latency(float(ns))));
+        let rates: Vec<String> = clock.rates.iter().map(|rate| clean(&rate.against)).collect();
+        let rate = match (clock.refusal(), rates.is_empty()) {
+            (Some(why), _) => why,
+            (None, true) => "no second clock to hold it against".into(),
+            (None, false) => format!("its rate agrees with {}", rates.join(" and ")),
+        };
+        let sentence = format!("Clock of {place}: {rate}{step}.");
+        // A step differs from row to row by what a reading takes: the first says it for the environment.
+        if !said.iter().any(|known| known.starts_with(&format!("Clock of {place}:"))) || clock.refusal().is_some() {
+            said.push(sentence);
+        }
+    }
+    said
 }

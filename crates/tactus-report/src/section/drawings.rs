@@ -7,7 +7,7 @@ use tactus_model::plan::{FigureKind, Page, Shown};
 use super::Section;
 use crate::figure::{Figure, Lines, Reference, SERIES, histograms, over_time, per_core};
 use crate::part::{Part, Reader};
-use crate::row::{figures, published, rows_of};
+use crate::row::{figures, is_first_run, published, rows_of};
 use crate::units::{clean, latency};
 
 /// The section.
@@ -44,7 +44,7 @@ impl Section for Drawings {
     }
 
     fn on_page(&self, contents: &Contents, page: &Page, shown: Shown) -> Vec<Part> {
-        let named = |row: &&Row| page.scenarios.contains(&row.result.name);
+        let named = |row: &&Row| page.scenarios.contains(&row.result.name) && is_first_run(&row.result);
         let rows = || contents.rows.iter().filter(named).filter(has_samples).collect::<Vec<&Row>>();
         let title = clean(&page.title);
         let drawn: Vec<Figure> = match shown {

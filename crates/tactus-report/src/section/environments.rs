@@ -7,7 +7,7 @@ use tactus_model::outcome::SeriesResult;
 use super::Section;
 use crate::figure::{Figure, Lines, Reference, SERIES, histograms, over_time};
 use crate::part::{Cell, Head, Length, Part, Reader, Table};
-use crate::row::{figures, title};
+use crate::row::{figures, is_first_run, title};
 use crate::units::{NONE, clean, count, duration, latency, latency_or_none};
 
 /// The section.
@@ -86,7 +86,8 @@ fn place(contents: &Contents, environment: &str) -> String {
 
 /// Distribution and course of its rows; several pairs when it has more rows than one picture can tell apart.
 fn drawn(name: &str, rows: &[&Row]) -> Vec<Figure> {
-    let mut rows: Vec<&Row> = rows.iter().copied().filter(|row| has_samples(row)).collect();
+    let shown = |row: &&Row| has_samples(row) && is_first_run(&row.result);
+    let mut rows: Vec<&Row> = rows.iter().copied().filter(shown).collect();
     // Gaps and wake-ups do not belong on one axis.
     rows.sort_by_key(|row| row.result.measurement.kind());
     let alike = rows.chunk_by(|a, b| a.result.measurement.kind() == b.result.measurement.kind());
@@ -125,8 +126,8 @@ fn number(value: Option<u64>) -> String {
 const COLUMNS: &[Column] = &[
     Column { name: "min", value: |of| latency_or_none(of.summary.min_ns), seldom: false },
     Column { name: "mean", value: |of| of.summary.mean_ns.map_or_else(|| NONE.into(), latency), seldom: false },
-    Column { name: "p99", value: |of| latency_or_none(of.summary.p99_ns), seldom: false },
-    Column { name: "p99.9", value: |of| latency_or_none(of.summary.p999_ns), seldom: false },
+    Column { name: "corrected p99", value: |of| latency_or_none(of.summary.corrected.p99_ns), seldom: false },
+    Column { name: "corrected p99.9", value: |of| latency_or_none(of.summary.corrected.p999_ns), seldom: false },
     Column { name: "max", value: |of| latency_or_none(of.summary.max_ns), seldom: false },
     Column { name: "overruns", value: |of| count(of.summary.overruns), seldom: false },
     Column { name: "cycles", value: |of| count(of.summary.cycles), seldom: false },

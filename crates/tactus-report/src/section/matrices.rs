@@ -9,6 +9,7 @@ use tactus_model::plan::{Environment, FigureKind};
 use super::Section;
 use crate::part::{Head, Part, Reader, Table};
 use crate::row::{asked, figures, left_out, published, reason, rows_of, state};
+use crate::stats::runs_of;
 use crate::units::{clean, latency};
 
 /// The section.
@@ -61,7 +62,7 @@ fn cell(contents: &Contents, result: &RowResult) -> CellEntry {
         scenario: result.name.clone(),
         status: result.status,
         evidence: result.evidence,
-        max_ns: figures(result).and_then(|all| all.max_ns),
+        max_ns: runs_of(contents, result).iter().filter_map(|row| figures(&row.result)?.max_ns).max(),
         published_max_ns: published(&contents.plan, &result.name, &result.environment)
             .and_then(|published| published.max_ns),
         reason: reason(contents, result),

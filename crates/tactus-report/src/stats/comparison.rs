@@ -2,14 +2,15 @@
 
 use serde_json::Value;
 use tactus_model::Evidence;
-use tactus_model::bundle::{Contents, RowResult};
+use tactus_model::bundle::{Contents, Row, RowResult};
 use tactus_model::dependence::{Dependence, dependence};
-use tactus_model::document::{ControlEntry, Published, Verdict};
+use tactus_model::document::{ControlEntry, Outcome, Published, Verdict};
 use tactus_model::event::RowStatus;
 use tactus_model::latency::{Corrected, Summary};
 use tactus_model::outcome::{ValueResult, Yields};
 
-use crate::row::{apart, control, figures, has_numbers, load_words, published, reason, title, verdict};
+use super::typical::{Spread, runs_of, spread, typical, typical_values};
+use crate::row::{apart, control, has_numbers, load_words, published, reason, scenario_title, verdict};
 
 /// One row of the table.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,8 +42,10 @@ pub struct Line {
     pub measured_ns: u64,
     /// What it yields.
     pub yields: Yields,
-    /// The figures of latencies, when any were measured.
+    /// The figures of latencies, when any were measured; of several runs the median of each.
     pub figures: Option<Summary>,
+    /// The range of the runs, where the plan repeats it.
+    pub spread: Option<Spread>,
     /// Its values; nothing for latencies.
     pub values: Vec<ValueResult>,
     /// How it differs from the host.
@@ -89,14 +92,18 @@ pub struct Delta {
     pub relative: Option<f64>,
 }
 
-/// The comparison table, one line per row of the bundle and in its order.
+/// The comparison table, one line per measurement and in the order of the bundle; all runs of it are one line.
 #[must_use]
 pub fn comparison(contents: &Contents) -> Vec<Line> {
-    let lines = contents.rows.iter().enumerate().map(|(n, row)| {
+    let own = |row: &Row| {
+        let first = runs_of(contents, &row.result).first().map(|first| &raw const first.result);
+        row.result.repeat.is_none() || first == Some(&raw const row.result)
+    };
+    let lines = contents.rows.iter().enumerate().filter(|(_, row)| own(row)).map(|(n, row)| {
         let result = &row.result;
         Line {
             row: n,
-            name: title(contents, result),
+            name: scenario_title(contents, result),
             apart: apart(contents, &result.name),
             environment: result.environment.clone(),
             place: result.environment_key(),
@@ -108,15 +115,25 @@ pub fn comparison(contents: &Contents) -> Vec<Line> {
             reason: reason(contents, result),
             measured_ns: result.measured_ns,
             yields: result.outcome.yields(),
-            figures: figures(result).cloned(),
-            values: result.values().to_vec(),
+            figures: typical(contents, result),
+            spread: spread(contents, result),
+            values: typical_values(contents, result),
             against: against(contents, result),
             control: control(result),
             published: published(&contents.plan, &result.name, &result.environment),
-            verdict: verdict(row),
+            verdict: runs_of(contents, result).into_iter().filter_map(verdict).max_by_key(worst),
         }
     });
     lines.collect()
+}
+
+/// Of several runs the verdict that is worst counts.
+const fn worst(verdict: &Verdict) -> u8 {
+    match verdict.outcome {
+        Outcome::Pass => 0,
+        Outcome::Inconclusive => 1,
+        Outcome::Fail => 2,
+    }
 }
 
 fn against(contents: &Contents, result: &RowResult) -> Option<Against> {
@@ -138,7 +155,11 @@ fn against(contents: &Contents, result: &RowResult) -> Option<Against> {
     let (row, host) = hosts()
         .find(|(_, host)| conditions(host, true) == conditions(result, true))
         .or_else(|| hosts().find(|(_, host)| conditions(host, false) == conditions(result, false)))?;
-    Some(Against { row, name: title(contents, host), caution: caution(result.evidence, host.evidence) })
+    Some(Against {
+        row,
+        name: scenario_title(contents, host),
+        caution: caution(result.evidence, host.evidence),
+    })
 }
 
 /// The difference between two values of one figure, in ns.

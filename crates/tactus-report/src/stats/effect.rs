@@ -1,150 +1,47 @@
-//! What changes from one scenario to another, in numbers with an interval.
+//! What changes from one scenario to another, in words that say no more than was shown.
 
 use tactus_model::Evidence;
-use tactus_model::bundle::{Contents, Row};
+use tactus_model::bundle::{Contents, Row, RowResult};
+use tactus_model::latency::Summary;
 use tactus_model::number::float;
 
-use super::bootstrap::{Interval, Slots, differences};
-use crate::row::figures;
-use crate::units::{latency, signed};
+use super::change::{Change, Contrast, Difference};
+use super::median::median;
+use super::runs::{pairs, runs};
+use super::slots::slots_alike;
+use super::unknown::Unknown;
+use crate::row::{Quantity, figures, is_corrected};
+use crate::units::{duration, latency, signed};
 
-/// A figure of a row that an effect speaks of.
+/// What an effect speaks of.
+const QUANTITIES: [Quantity; 3] = [Quantity::P50, Quantity::P999, Quantity::Maximum];
+
+/// What an effect is judged from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Quantity {
-    /// The median.
-    P50,
-    /// The 99.9th percentile.
-    P999,
-}
-
-impl Quantity {
-    /// As it is written.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::P50 => "p50",
-            Self::P999 => "p99.9",
-        }
-    }
-}
-
-/// How one quantile changes.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Change {
-    /// What stands in for "it" in the sentence.
-    pub subject: String,
-    /// Which quantile.
-    pub quantity: Quantity,
-    /// Value without, in ns.
-    pub base_ns: f64,
-    /// Value with, in ns.
-    pub with_ns: f64,
-    /// The 95 % interval of the difference; `None` when the rows are too short to say.
-    pub interval: Option<Interval>,
-}
-
-impl Change {
-    /// `load raises p99.9 by 3.1 us (95 % interval 1.2 to 5.0 us)`, or the largest effect that the
-    /// measurement cannot rule out.
-    #[must_use]
-    pub fn sentence(&self) -> String {
-        let name = self.quantity.name();
-        let difference = self.with_ns - self.base_ns;
-        match self.interval {
-            None => format!(
-                "too short to say whether {} changes {name}: {} and {}",
-                self.subject,
-                latency(self.base_ns),
-                latency(self.with_ns)
-            ),
-            Some(interval) if interval.excludes_zero() => {
-                let verb = if difference > 0.0 { "raises" } else { "lowers" };
-                format!(
-                    "{} {verb} {name} by {} ({})",
-                    self.subject,
-                    latency(difference.abs()),
-                    magnitude(interval)
-                )
-            }
-            Some(interval) => {
-                // Below the resolution of the histogram nothing can be ruled out.
-                let bound = interval.largest().max(self.base_ns.max(self.with_ns) / 1_000.0);
-                let subject = &self.subject;
-                format!(
-                    "{subject} has no effect on {name} larger than {} ({})",
-                    latency(bound),
-                    range(interval)
-                )
-            }
-        }
-    }
-}
-
-/// How the largest value changes.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Maximum {
-    /// What stands in for "it" in the sentence.
-    pub subject: String,
-    /// Largest value without, exact, in ns.
-    pub base_ns: f64,
-    /// Largest value with, exact, in ns.
-    pub with_ns: f64,
-    /// Difference of the medians of the per-interval maxima, in ns.
-    pub typical_ns: f64,
-    /// Its 95 % interval; `None` when the rows are too short to say.
-    pub interval: Option<Interval>,
-}
-
-impl Maximum {
-    /// The two largest values, and what the maxima of the single intervals say: one largest value
-    /// each says little about a difference.
-    #[must_use]
-    pub fn sentence(&self) -> String {
-        let (base, with) = (latency(self.base_ns), latency(self.with_ns));
-        let overall =
-            format!("the maximum is {with} against {base} ({})", signed(self.with_ns - self.base_ns));
-        let typical = "the median of the per-interval maxima";
-        match self.interval {
-            None => format!("{overall}; too short to say whether {} changes it", self.subject),
-            Some(interval) if interval.excludes_zero() => {
-                let verb = if self.typical_ns > 0.0 { "raises" } else { "lowers" };
-                let by = latency(self.typical_ns.abs());
-                format!("{overall}; {} {verb} {typical} by {by} ({})", self.subject, magnitude(interval))
-            }
-            Some(interval) => {
-                let bound = interval.largest().max(self.base_ns.min(self.with_ns) / 1_000.0);
-                format!(
-                    "{overall}; {} has no effect on {typical} larger than {} ({})",
-                    self.subject,
-                    latency(bound),
-                    range(interval)
-                )
-            }
-        }
-    }
-}
-
-fn range(interval: Interval) -> String {
-    format!("95 % interval {} to {}", signed(interval.low_ns), signed(interval.high_ns))
-}
-
-/// The interval of a change whose verb has taken its sign.
-fn magnitude(interval: Interval) -> String {
-    let (one, other) = (interval.low_ns.abs(), interval.high_ns.abs());
-    format!("95 % interval {} to {}", latency(one.min(other)), latency(one.max(other)))
+pub enum Design {
+    /// One run each, cut into so many intervals of time.
+    TwoRuns {
+        /// Without and with.
+        slots: [usize; 2],
+    },
+    /// So many pairs of runs, in an order drawn by lot.
+    Repeats {
+        /// Whole ones.
+        pairs: usize,
+    },
 }
 
 /// The effect of one scenario against another.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Effect {
-    /// On the median.
-    pub p50: Change,
-    /// On the 99.9th percentile.
-    pub p999: Change,
-    /// On the maximum.
-    pub max: Maximum,
-    /// Intervals of time in the two rows.
-    pub intervals: (usize, usize),
+    /// What stands in for "it": `load`, or the scenario's name.
+    pub subject: String,
+    /// Whether periods were missed, so that quantiles are corrected ones.
+    pub corrected: bool,
+    /// On p50, p99.9 and maximum.
+    pub changes: Vec<Change>,
+    /// What it is judged from.
+    pub design: Design,
     /// What must be known before the numbers are used.
     pub caution: Option<String>,
 }
@@ -152,103 +49,239 @@ pub struct Effect {
 impl Effect {
     /// One sentence for each of p50, p99.9 and maximum.
     #[must_use]
-    pub fn sentences(&self) -> [String; 3] {
-        [self.p50.sentence(), self.p999.sentence(), self.max.sentence()]
+    pub fn sentences(&self) -> Vec<String> {
+        self.changes.iter().map(|change| self.sentence(change)).collect()
     }
 
-    /// Whether any of the three changes; `None`: the rows are too short to say.
+    /// `load raises p99.9 by 3.1 us (95 % interval 1.2 to 5.0 us)`, or what the measurement cannot rule out; of two
+    /// single runs only what differs between them.
+    fn sentence(&self, change: &Change) -> String {
+        let values = format!("{} and {}", latency(change.base_ns), latency(change.with_ns));
+        let two_runs = matches!(self.design, Design::TwoRuns { .. });
+        let (before, name) = match (change.quantity, two_runs) {
+            (Quantity::Maximum, true) => {
+                let (base, with) = (latency(change.base_ns), latency(change.with_ns));
+                let overall = signed(change.with_ns - change.base_ns);
+                let before = format!("the maximum is {with} against {base} ({overall}); ");
+                (before, "the median of the per-interval maxima".to_owned())
+            }
+            (quantity, _) => (String::new(), quantity.said(self.corrected)),
+        };
+        let said = match &change.difference {
+            Err(why) => format!("{name}: {why}: {values}"),
+            Ok(difference) if two_runs => self.between_runs(&name, change, difference),
+            Ok(difference) => self.effect(&name, change, difference),
+        };
+        before + &said
+    }
+
+    fn between_runs(&self, name: &str, change: &Change, difference: &Difference) -> String {
+        let interval = range(difference);
+        if difference.is_shown() {
+            let word = if difference.estimate_ns > 0.0 { "higher" } else { "lower" };
+            let (by, place) = (latency(difference.estimate_ns.abs()), self.place());
+            return format!("{name} is {by} {word} {place}, between these two runs ({interval})");
+        }
+        match bound(change, difference) {
+            Ok(most) => format!("{name} differs by at most {most} between these two runs ({interval})"),
+            Err(open) => format!("{name}: no difference between these two runs is shown{open} ({interval})"),
+        }
+    }
+
+    fn effect(&self, name: &str, change: &Change, difference: &Difference) -> String {
+        let (subject, interval) = (&self.subject, range(difference));
+        if difference.is_shown() {
+            let verb = if difference.estimate_ns > 0.0 { "raises" } else { "lowers" };
+            return format!(
+                "{subject} {verb} {name} by {} ({interval})",
+                latency(difference.estimate_ns.abs())
+            );
+        }
+        match bound(change, difference) {
+            Ok(most) => format!("{subject} has no effect on {name} larger than {most} ({interval})"),
+            Err(open) => format!("no effect of {subject} on {name} is shown{open} ({interval})"),
+        }
+    }
+
+    fn place(&self) -> String {
+        if self.subject == LOAD { "under load".into() } else { format!("in {}", self.subject) }
+    }
+
+    /// Whether any of the three changes; `None`: nothing is said of any.
     #[must_use]
     pub fn found(&self) -> Option<bool> {
-        let intervals = [self.p50.interval, self.p999.interval, self.max.interval];
-        let all = intervals.into_iter().collect::<Option<Vec<Interval>>>()?;
-        Some(all.into_iter().any(Interval::excludes_zero))
+        let any = self.changes.iter().any(|change| change.difference.is_ok());
+        any.then(|| self.changes.iter().any(Change::is_shown))
     }
 
     /// The answer in a few words.
     #[must_use]
     pub fn answer(&self) -> String {
-        let parts =
-            [("p50", self.p50.interval), ("p99.9", self.p999.interval), ("maximum", self.max.interval)];
-        if parts.iter().any(|(_, interval)| interval.is_none()) {
-            return "inconclusive: too short to say".into();
+        let names: Vec<&str> =
+            self.changes.iter().filter(|c| c.is_shown()).map(|c| c.quantity.name()).collect();
+        let (shown, none) = match self.design {
+            Design::TwoRuns { .. } => {
+                ("these two runs differ in", "no difference between these two runs shown")
+            }
+            Design::Repeats { .. } => ("an effect on", "no effect shown"),
+        };
+        let unknown: Option<Unknown> = self.changes.iter().find_map(|change| change.difference.err());
+        match (names.as_slice(), unknown) {
+            ([], Some(why)) => format!("inconclusive: {}", why.word()),
+            ([], None) => none.into(),
+            ([one], _) => format!("{shown} {one}"),
+            ([some @ .., last], _) => format!("{shown} {} and {last}", some.join(", ")),
         }
-        let shown: Vec<&str> = parts
-            .iter()
-            .filter(|(_, i)| i.is_some_and(Interval::excludes_zero))
-            .map(|(name, _)| *name)
-            .collect();
-        match shown.as_slice() {
-            [] => "no effect shown".into(),
-            [one] => format!("an effect on {one}"),
-            [some @ .., last] => format!("an effect on {} and {last}", some.join(", ")),
+    }
+
+    /// What it is judged from, in words.
+    #[must_use]
+    pub fn method(&self) -> String {
+        match self.design {
+            Design::TwoRuns { slots: [base, with] } => format!(
+                "one run each, {base} and {with} intervals of time; what differs from run to run by itself is not \
+                 known: `repeat = 8` in the plan tells"
+            ),
+            Design::Repeats { pairs } => format!("{pairs} pairs of runs, in an order drawn by lot"),
         }
     }
 }
 
-/// The effect of `with` against `base`.
+/// The largest difference that is not excluded, if that bounds anything; else the words for what stays open.
+fn bound(change: &Change, difference: &Difference) -> Result<String, String> {
+    let most = difference.interval.largest();
+    if most <= change.base_ns {
+        Ok(latency(most))
+    } else if most.is_finite() {
+        Err(format!(", and up to {} cannot be excluded", latency(most)))
+    } else {
+        Err(", and none can be excluded".into())
+    }
+}
+
+/// The interval; of a difference that is shown without its sign, which the verb has.
+fn range(difference: &Difference) -> String {
+    let interval = difference.interval;
+    if difference.is_shown() {
+        let (one, other) = (interval.low_ns.abs(), interval.high_ns.abs());
+        let most = if difference.estimate_ns > 0.0 { interval.high_ns } else { -interval.low_ns };
+        return match (interval.excludes_zero(), most.is_finite()) {
+            (true, true) => format!("95 % interval {} to {}", latency(one.min(other)), latency(most)),
+            (true, false) => format!("at least {}, 95 %", latency(one.min(other))),
+            (false, true) => format!("at most {}, 95 %", latency(most)),
+            (false, false) => "its size is not known".into(),
+        };
+    }
+    let end = |ns: f64| if ns.is_finite() { signed(ns) } else { "unknown".into() };
+    format!("95 % interval {} to {}", end(interval.low_ns), end(interval.high_ns))
+}
+
+/// The subject where load is all that two scenarios differ in.
+const LOAD: &str = "load";
+
+/// The effect of the scenario of `with` against that of `base`, before it is judged.
 ///
 /// # Errors
-/// When one of them has no numbers: the sentence that says so.
-pub fn effect(base: &Row, with: &Row) -> Result<Effect, String> {
-    let numbers = |row: &Row| -> Result<(f64, Slots), String> {
-        let none = || {
-            let reason = row.result.reason.as_deref().unwrap_or("nothing was measured");
-            format!("`{}` has no numbers: {reason}", row.result.name)
-        };
-        let all = figures(&row.result).ok_or_else(none)?;
-        Ok((float(all.max_ns.ok_or_else(none)?), Slots::of(row)))
+/// When one of them has no numbers, or they were not measured alike: the sentence that says so.
+pub(super) fn draft(contents: &Contents, base: &str, with: &str) -> Result<Effect, String> {
+    let (base, with) = (runs(contents, base), runs(contents, with));
+    let (Some(first), Some(other)) = (base.first(), with.first()) else {
+        return Err("nothing was measured".into());
     };
-    let ((base_max, base_slots), (with_max, with_slots)) = (numbers(base)?, numbers(with)?);
-    if base.result.measurement.kind() != with.result.measurement.kind() {
-        return Err("the two scenarios measure different things".into());
-    }
-    let found = differences(&base_slots, &with_slots, &[0.5, 0.999]);
-    let subject = subject(base, with);
-    let quantile = |row: &Row, quantity| {
-        let all = figures(&row.result);
-        let ns = match quantity {
-            Quantity::P50 => all.and_then(|all| all.p50_ns),
-            Quantity::P999 => all.and_then(|all| all.p999_ns),
-        };
-        ns.map(float).ok_or_else(|| format!("no sample of `{}` reached its histogram", row.result.name))
-    };
-    let change = |quantity, at: usize| {
-        Ok::<Change, String>(Change {
-            subject: subject.clone(),
-            quantity,
-            base_ns: quantile(base, quantity)?,
-            with_ns: quantile(with, quantity)?,
-            interval: found.quantiles[at].interval,
-        })
-    };
+    let (first, other) = (*first, *other);
+    alike(&first.result, &other.result)?;
+    let repeated = base.len() > 1 || with.len() > 1;
+    let (design, changes) = if repeated { between(&base, &with)? } else { within(first, other)? };
+    let all = || base.iter().chain(&with).filter_map(|row| figures(&row.result));
     Ok(Effect {
-        p50: change(Quantity::P50, 0)?,
-        p999: change(Quantity::P999, 1)?,
-        max: Maximum {
-            subject: subject.clone(),
-            base_ns: base_max,
-            with_ns: with_max,
-            typical_ns: found.maxima.difference_ns,
-            interval: found.maxima.interval,
-        },
-        intervals: (base_slots.len(), with_slots.len()),
-        caution: caution(base, with),
+        subject: subject(&first.result, &other.result),
+        corrected: all().any(is_corrected),
+        changes,
+        design,
+        caution: caution(&first.result, &other.result),
     })
 }
 
+fn alike(base: &RowResult, with: &RowResult) -> Result<(), String> {
+    if base.measurement.kind() != with.measurement.kind() {
+        return Err("the two scenarios measure different things".into());
+    }
+    if base.interval_ns != with.interval_ns {
+        let [one, other] = [base, with].map(|of| latency(float(of.interval_ns)));
+        return Err(format!("they wake at different intervals: {one} and {other}"));
+    }
+    Ok(())
+}
+
+fn numbers(row: &Row) -> Result<&Summary, String> {
+    figures(&row.result).ok_or_else(|| {
+        let reason = row.result.reason.as_deref().unwrap_or("nothing was measured");
+        format!("`{}` has no numbers: {reason}", row.result.name)
+    })
+}
+
+/// Of one run each.
+fn within(base: &Row, with: &Row) -> Result<(Design, Vec<Change>), String> {
+    let all = [numbers(base)?, numbers(with)?];
+    let slots = slots_alike(base, with)?;
+    let maxima = [slots[0].maxima(), slots[1].maxima()];
+    let change = |quantity: Quantity| {
+        let value = |at: usize| {
+            let none = || format!("no sample of `{}` reached its histogram", [base, with][at].result.name);
+            quantity.of(all[at]).map(float).ok_or_else(none)
+        };
+        let known = |at: usize| match quantity.part() {
+            Some(part) => slots[at].quantile(part),
+            None => maxima[at].quantile(0.5),
+        };
+        Ok::<Change, String>(Change::new(
+            quantity,
+            [value(0)?, value(1)?],
+            Contrast::runs(known(0), known(1)),
+        ))
+    };
+    let changes = QUANTITIES.into_iter().map(change).collect::<Result<_, _>>()?;
+    Ok((Design::TwoRuns { slots: [slots[0].len(), slots[1].len()] }, changes))
+}
+
+/// Of pairs of runs.
+fn between(base: &[&Row], with: &[&Row]) -> Result<(Design, Vec<Change>), String> {
+    let planned = [base[0].result.planned_ns, with[0].result.planned_ns];
+    if planned[0] != planned[1] {
+        let [one, other] = planned.map(duration);
+        return Err(format!("they measure for different times: {one} and {other}"));
+    }
+    let pairs = pairs(base, with);
+    if pairs.is_empty() {
+        numbers(base[0])?;
+        numbers(with[0])?;
+    }
+    let change = |quantity: Quantity| changed(quantity, &pairs);
+    Ok((Design::Repeats { pairs: pairs.len() }, QUANTITIES.into_iter().map(change).collect()))
+}
+
+/// How a quantity changes over pairs of whole runs, each without and with.
+pub(super) fn changed(quantity: Quantity, pairs: &[[&RowResult; 2]]) -> Change {
+    let value = |result: &RowResult| Some(float(quantity.of(figures(result)?)?));
+    let values: Vec<[f64; 2]> =
+        pairs.iter().filter_map(|[base, with]| Some([value(base)?, value(with)?])).collect();
+    let differences = values.iter().map(|[base, with]| with - base).collect();
+    let middle = |at: usize| median(values.iter().map(|pair| pair[at]).collect()).unwrap_or(0.0);
+    Change::new(quantity, [middle(0), middle(1)], Contrast::Pairs(differences))
+}
+
 /// "load" when that is what the two differ in, else the second scenario's name.
-fn subject(base: &Row, with: &Row) -> String {
-    let idle = |row: &Row| row.result.load.is_empty() && row.result.fault.is_empty();
-    let same_place = base.result.environment == with.result.environment;
-    if same_place && idle(base) && !with.result.load.is_empty() && with.result.fault.is_empty() {
-        "load".into()
+fn subject(base: &RowResult, with: &RowResult) -> String {
+    let idle = |result: &RowResult| result.load.is_empty() && result.fault.is_empty();
+    let same_place = base.environment == with.environment;
+    if same_place && idle(base) && !with.load.is_empty() && with.fault.is_empty() {
+        LOAD.into()
     } else {
-        format!("`{}`", with.result.name)
+        format!("`{}`", with.name)
     }
 }
 
-fn caution(base: &Row, with: &Row) -> Option<String> {
-    let (base, with) = (&base.result, &with.result);
+fn caution(base: &RowResult, with: &RowResult) -> Option<String> {
     if base.evidence != with.evidence {
         return Some(
             "The two are different kinds of evidence: the difference is not the scenario's alone.".into(),
@@ -259,40 +292,4 @@ fn caution(base: &Row, with: &Row) -> Option<String> {
         Some(Evidence::VirtualHost) => Some("As seen inside this virtual machine.".into()),
         _ => None,
     }
-}
-
-/// A claim of the plan, and what was measured of it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Claim {
-    /// Its heading.
-    pub name: String,
-    /// The document's words.
-    pub claim: Option<String>,
-    /// The scenario without.
-    pub base: String,
-    /// The scenario with.
-    pub with: String,
-    /// The effect, or why there is none to speak of.
-    pub effect: Result<Effect, String>,
-}
-
-/// Every claim of the plan.
-#[must_use]
-pub fn claims(contents: &Contents) -> Vec<Claim> {
-    let row = |name: &str| contents.rows.iter().find(|row| row.result.name == name);
-    let claim = |compare: &tactus_model::plan::Compare| {
-        let effect = match (row(&compare.base), row(&compare.with)) {
-            (Some(base), Some(with)) => effect(base, with),
-            (None, _) => Err(format!("`{}` is not in this bundle", compare.base)),
-            (_, None) => Err(format!("`{}` is not in this bundle", compare.with)),
-        };
-        Claim {
-            name: compare.name.clone(),
-            claim: compare.claim.clone(),
-            base: compare.base.clone(),
-            with: compare.with.clone(),
-            effect,
-        }
-    };
-    contents.plan.compare.iter().map(claim).collect()
 }

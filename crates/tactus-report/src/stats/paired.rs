@@ -42,10 +42,31 @@ pub fn paired(differences: &[f64], error: f64) -> Option<Paired> {
     Some(Paired { estimate, low: means[depth - 1], high: means[means.len() - depth], pairs })
 }
 
-/// How many of the sorted pairwise means lie outside on each side: the largest k with
-/// P(T <= k - 1) <= `tail`, where T is the signed-rank statistic of n pairs under no effect.
-fn depth(pairs: usize, tail: f64) -> Option<usize> {
-    // ways[t]: share of the 2^n sign patterns whose positive ranks sum to t.
+/// The smallest error at which [`paired`] leaves out zero, two-sided; 1 where there are no such differences.
+#[must_use]
+pub fn paired_p(differences: &[f64]) -> f64 {
+    if differences.is_empty() || differences.len() > MOST {
+        return 1.0;
+    }
+    let (mut not_above, mut not_below) = (0, 0);
+    for (n, one) in differences.iter().enumerate() {
+        for mean in differences[n..].iter().map(|other| f64::midpoint(*one, *other)) {
+            not_above += usize::from(mean <= 0.0);
+            not_below += usize::from(mean >= 0.0);
+        }
+    }
+    let tail: f64 = shares(differences.len()).iter().take(not_above.min(not_below) + 1).sum();
+    (2.0 * tail).min(1.0)
+}
+
+/// How many pairs it takes for an interval at this error to be possible at all.
+#[must_use]
+pub fn least_pairs(error: f64) -> usize {
+    (1..=MOST).find(|pairs| depth(*pairs, error / 2.0).is_some()).unwrap_or(MOST)
+}
+
+/// The share of the 2^n sign patterns whose positive ranks sum to each number.
+fn shares(pairs: usize) -> Vec<f64> {
     let most = pairs * (pairs + 1) / 2;
     let mut share = vec![0.0; most + 1];
     share[0] = 1.0;
@@ -57,9 +78,15 @@ fn depth(pairs: usize, tail: f64) -> Option<usize> {
             share[sum] = f64::midpoint(share[sum], with);
         }
     }
+    share
+}
+
+/// How many of the sorted pairwise means lie outside on each side: the largest k with
+/// P(T <= k - 1) <= `tail`, where T is the signed-rank statistic of n pairs under no effect.
+fn depth(pairs: usize, tail: f64) -> Option<usize> {
     let mut below = 0.0;
     let mut depth = 0;
-    for part in share {
+    for part in shares(pairs) {
         below += part;
         if below > tail {
             break;
@@ -67,20 +94,6 @@ fn depth(pairs: usize, tail: f64) -> Option<usize> {
         depth += 1;
     }
     (depth > 0).then_some(depth)
-}
-
-impl Paired {
-    /// Whether the interval leaves out zero.
-    #[must_use]
-    pub fn is_shown(&self) -> bool {
-        self.low > 0.0 || self.high < 0.0
-    }
-
-    /// The largest effect, in either direction, that the pairs do not exclude.
-    #[must_use]
-    pub fn at_most(&self) -> f64 {
-        self.low.abs().max(self.high.abs())
-    }
 }
 
 #[cfg(test)]
@@ -106,7 +119,6 @@ mod tests {
         let paired = paired(&differences, 0.05).unwrap();
         assert!((paired.estimate - 5.5).abs() < 1e-9);
         assert!((paired.low - 3.0).abs() < 1e-9 && (paired.high - 8.0).abs() < 1e-9, "{paired:?}");
-        assert!(paired.is_shown());
     }
 
     #[test]
@@ -115,7 +127,14 @@ mod tests {
         assert_eq!(paired(&[], 0.05), None);
         assert_eq!(paired(&[f64::NAN; 10], 0.05), None);
         assert_eq!(paired(&[0.0; MOST + 1], 0.05), None);
-        assert!(!paired(&[0.0; 10], 0.05).unwrap().is_shown());
+        assert!((paired_p(&[0.0; 10]) - 1.0).abs() < 1e-12 && (paired_p(&[]) - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_smallest_number_of_pairs_is_that_whose_signs_alone_are_rare_enough() {
+        for (error, pairs) in [(0.05, 6), (0.05 / 3.0, 7), (0.05 / 27.0, 11), (0.05 / 120.0, 13)] {
+            assert_eq!(least_pairs(error), pairs, "{error}");
+        }
     }
 
     #[test]
@@ -129,7 +148,7 @@ mod tests {
         let mut wrong = 0;
         for _ in 0..4000 {
             let differences: Vec<f64> = (0..10).map(|_| next().powi(3)).collect();
-            wrong += i32::from(paired(&differences, 0.05).unwrap().is_shown());
+            wrong += i32::from(paired_p(&differences) <= 0.05);
         }
         // At most 4.9 % are expected with ten pairs (T <= 8); 6 % is four standard deviations more.
         assert!(wrong < 240, "{wrong} of 4000");
@@ -143,6 +162,11 @@ mod tests {
         ) {
             let one = paired(&differences, 0.05).unwrap();
             prop_assert!(one.low <= one.estimate && one.estimate <= one.high);
+            // The test and the interval say the same.
+            for error in [0.05, 0.3] {
+                let shown = paired(&differences, error).is_some_and(|one| one.low > 0.0 || one.high < 0.0);
+                prop_assert_eq!(shown, paired_p(&differences) <= error);
+            }
             let moved: Vec<f64> = differences.iter().map(|d| d + shift).collect();
             let other = paired(&moved, 0.05).unwrap();
             prop_assert!((other.estimate - one.estimate - shift).abs() < 1e-3);

@@ -14,10 +14,16 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use tactus_model::number::float;
+use statrs::distribution::{ContinuousCDF, Normal};
+use tactus_model::number::{float, whole};
 
-/// More values than this are joined, neighbour with neighbour: the larger one counts.
-pub const MOST: usize = 40;
+/// Above so many pairs of values the distribution is taken for normal; it differs by less than a pair in a hundred
+/// there.
+const EXACT: usize = 1_600;
+
+/// With more values than this in either set, values of both are joined, as many neighbours in each: the larger one
+/// counts. A maximum over two slots is another quantity than one over one.
+pub const MOST: usize = 400;
 
 /// The ratio of one set to another.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -47,7 +53,8 @@ impl Test {
     /// How much larger values of `with` are than those of `without`; `None` where one is empty.
     #[must_use]
     pub fn ratio(&self, without: &[u64], with: &[u64]) -> Option<Ratio> {
-        let (without, with) = (joined(without), joined(with));
+        let each = without.len().max(with.len()).div_ceil(MOST).max(1);
+        let (without, with) = (joined(without, each), joined(with, each));
         let mut ratios: Vec<f64> = with
             .iter()
             .flat_map(|with| without.iter().map(|without| float((*with).max(1)) / float((*without).max(1))))
@@ -74,6 +81,19 @@ impl Test {
 
 /// The largest `d` with P(fewer than `d` pairs are the wrong way round) <= `error` where nothing differs.
 fn depth(m: usize, n: usize, error: f64) -> usize {
+    if m * n > EXACT { approximated(m, n, error) } else { counted(m, n, error) }
+}
+
+/// By the normal approximation.
+fn approximated(m: usize, n: usize, error: f64) -> usize {
+    let (m, n) = (float(m as u64), float(n as u64));
+    let spread = (m * n * (m + n + 1.0) / 12.0).sqrt();
+    let most = m * n / 2.0 + Normal::standard().inverse_cdf(error) * spread - 0.5;
+    usize::try_from(whole((most + 1.0).max(0.0))).unwrap_or(0)
+}
+
+/// By counting.
+fn counted(m: usize, n: usize, error: f64) -> usize {
     let below = m * n / 2 + 1;
     // counts[i][u]: orders of i and j values with u pairs the wrong way round; j grows.
     let mut counts = vec![vec![0.0_f64; below]; m + 1];
@@ -103,10 +123,9 @@ fn depth(m: usize, n: usize, error: f64) -> usize {
     below - 1
 }
 
-/// At most [`MOST`] values.
-fn joined(values: &[u64]) -> Vec<u64> {
-    let each = values.len().div_ceil(MOST).max(1);
-    values.chunks(each).map(|some| some.iter().copied().max().unwrap_or(0)).collect()
+/// The largest of each so many values; what is left at the end is no such number.
+fn joined(values: &[u64], each: usize) -> Vec<u64> {
+    values.chunks_exact(each).map(|some| some.iter().copied().max().unwrap_or(0)).collect()
 }
 
 #[cfg(test)]
@@ -127,6 +146,21 @@ mod tests {
     }
 
     #[test]
+    fn many_values_have_the_depth_that_counting_gives() {
+        for (m, n, error) in [(40, 41, 0.01), (60, 50, 0.001), (20, 90, 0.01)] {
+            let (exact, normal) = (counted(m, n, error), approximated(m, n, error));
+            assert!(exact.abs_diff(normal) * 100 <= exact, "{m} and {n}: {normal} for {exact}");
+        }
+    }
+
+    #[test]
+    fn one_value_more_does_not_make_a_set_of_pairs_larger() {
+        let same: Vec<u64> = (0..41).map(|n| 1_000 + 37 * (n * n % 41)).collect();
+        let ratio = Test::new(0.01).ratio(&same[..40], &same).unwrap();
+        assert!((ratio.estimate - 1.0).abs() < 0.05 && ratio.low < 1.0 && ratio.high > 1.0, "{ratio:?}");
+    }
+
+    #[test]
     fn a_set_that_lies_apart_is_larger_and_few_values_say_nothing() {
         let test = Test::new(0.001);
         let (low, high): (Vec<u64>, Vec<u64>) = ((10..18).collect(), (100..108).collect());
@@ -144,7 +178,7 @@ mod tests {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             // Heavy in the tail, as maxima of latencies are.
             let unit = float((state >> 33) + 1) / float(1 << 31);
-            tactus_model::number::whole(1000.0 / unit)
+            whole(1000.0 / unit)
         };
         let test = Test::new(0.01);
         let mut wrong = 0;

@@ -15,7 +15,7 @@ use tactus_model::event::RunStatus;
 use tactus_model::facts::Facts;
 use tactus_model::histograms::{Folding, Place};
 use tactus_model::latency::{Latency, Totals, swallowed};
-use tactus_model::message::{Control, Note, Outlier, ThreadCounters};
+use tactus_model::message::{Control, Note, Outlier, Stage, ThreadCounters};
 use tactus_model::number::{float, whole};
 use tactus_model::outcome::{
     Better, Ending, LatencyOutcome, Outcome, Repeats, RowEnd, SeriesResult, Unit, ValueResult,
@@ -151,6 +151,7 @@ pub fn measured(mut result: RowResult, evidence: Evidence, shape: Shape, span: S
             proven: true,
             attempts: 1,
             by: "hog".into(),
+            stage: Stage::Before,
         });
         let counters = ThreadCounters {
             minor_faults: Some(0),
@@ -162,9 +163,10 @@ pub fn measured(mut result: RowResult, evidence: Evidence, shape: Shape, span: S
             smi: None,
             llc_misses: None,
         };
-        series.push(SeriesResult { key, summary: own.summary(), counters, outliers });
+        series.push(SeriesResult { key, summary: own.summary(), counters, outliers, whole: true });
         all.merge(&own);
     }
+    result.threads = Some(series.iter().map(|series| series.key.of_thread()).collect());
     result.evidence = Some(evidence);
     result.end(Ending::complete());
     result.started = Some("2026-11-20T09:14:03Z".into());
@@ -172,7 +174,7 @@ pub fn measured(mut result: RowResult, evidence: Evidence, shape: Shape, span: S
     result.start_up_ms = Some(if result.kind == "qemu" { 1_912 } else { 148 });
     result.outcome = Outcome::Latency(LatencyOutcome { series, all: Some(all.summary()) });
     result.notes.push(Note::side_effect("/dev/cpu_dma_latency was held at 0 us while measuring"));
-    Row { ticks, histograms: intervals.finish(), missed: missed.finish().series, ..Row::of(result) }
+    Row { ticks, histograms: intervals.finish(), missed: missed.finish(), ..Row::of(result) }
 }
 
 /// The latencies of a row, to be changed.
@@ -411,6 +413,14 @@ pub fn empty() -> Contents {
         notes: Vec::new(),
         damage: Vec::new(),
     }
+}
+
+/// A bundle whose only claim compares `b` with `a`.
+pub fn compared(rows: Vec<Row>) -> Contents {
+    let mut contents = empty();
+    contents.rows = rows;
+    contents.plan.compare.push(Compare { name: "b".into(), base: "a".into(), with: "b".into(), claim: None });
+    contents
 }
 
 /// A run that died while it measured its only row.

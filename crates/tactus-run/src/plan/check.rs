@@ -13,6 +13,9 @@ use super::{PlanError, Source, bounds, peer, results};
 /// The shortest and longest time between two wake-ups, in ns.
 const INTERVAL_NS: std::ops::RangeInclusive<u64> = 10_000..=60_000_000_000;
 
+/// The smallest and largest number of runs of a scenario.
+pub const REPEATS: std::ops::RangeInclusive<u32> = 1..=1000;
+
 /// Checks everything about a plan that does not depend on which CPUs and tools there are.
 ///
 /// # Errors
@@ -213,6 +216,15 @@ fn values(scenario: &Scenario, path: &str, source: &Source) -> Result<(), PlanEr
             &format!("{path}.duration"),
             "nothing can be measured in no time",
             "use 1s or more",
+        ));
+    }
+    if let Some(repeat) = scenario.repeat
+        && !REPEATS.contains(&repeat)
+    {
+        return Err(source.error(
+            &format!("{path}.repeat"),
+            format!("{repeat} runs of a scenario cannot be made"),
+            "use 1 to 1000; 8 tell an effect on three quantities from what differs from run to run",
         ));
     }
     if scenario.tick.is_some_and(|tick| tick.0 < 50_000_000) {

@@ -23,6 +23,7 @@ pub use check::check;
 pub use default_plan::{QUICK_DURATION, this_machine};
 pub use error::PlanError;
 pub use parse::parse;
+pub(crate) use resolve::Lot;
 pub use resolve::resolve;
 pub use resolved::{Choices, Resolved, ResolvedActivity, ResolvedEnvironment, ResolvedScenario, RowPlan};
 pub use source::Source;

@@ -1,5 +1,6 @@
 //! From a plan to what this machine can do of it. What it cannot do keeps its row, with the reason.
 
+mod order;
 mod place;
 mod scenario;
 
@@ -10,6 +11,8 @@ use tactus_model::CpuSet;
 use tactus_model::plan::{self, Plan};
 use tactus_model::topology::Topology;
 use tactus_system::System;
+
+pub(crate) use order::Lot;
 
 use super::filter::chosen;
 use super::resolved::{Choices, Resolved, ResolvedEnvironment, RowPlan, measured_in};
@@ -37,9 +40,12 @@ pub fn resolve(
         let environment = resolver.environment(name, system)?;
         resolver.environments.insert(name.to_owned(), environment);
     }
+    let seed = plan.seed.unwrap_or(choices.seed);
+    let repeats: Vec<u32> = chosen.iter().map(|(_, scenario)| resolver.repeats(scenario)).collect();
     let mut scenarios = Vec::new();
-    for (at, scenario) in chosen {
-        scenarios.push(resolver.scenario(at, scenario)?);
+    for (which, repeat) in order::of(&repeats, seed) {
+        let (at, scenario) = chosen[which];
+        scenarios.push(resolver.scenario(at, scenario, repeat)?);
     }
     let Resolver { mut environments, rows, .. } = resolver;
     let mut measured = CpuSet::default();
@@ -53,7 +59,8 @@ pub fn resolve(
         let outside = laid.iter().filter(|(cpu, _)| inside.contains(*cpu)).map(|(_, out)| *out);
         measured = measured.or(&outside.collect());
     }
-    let plan = written(plan, &scenarios, &environments);
+    let mut plan = written(plan, &scenarios, &environments);
+    plan.seed = scenarios.iter().any(|scenario| scenario.repeat.is_some()).then_some(seed);
     Ok(Resolved { plan, environments, scenarios, rows, measured })
 }
 

@@ -18,13 +18,15 @@ pub struct Choices {
     pub quick: bool,
     /// A duration for every scenario.
     pub duration: Option<Nanos>,
+    /// How often every scenario is measured.
+    pub repeat: Option<u32>,
     /// Scenarios or environments, by name; empty: all.
     pub only: Vec<String>,
     /// Leave the system as it is.
     pub no_side_effects: bool,
     /// The state that the machine is in, where the plan declares states.
     pub state: Option<Present>,
-    /// What decides draws by lot.
+    /// What decides draws by lot, where the plan does not say it: moments of faults, the order of repeats.
     pub seed: u64,
 }
 
@@ -35,6 +37,7 @@ impl Choices {
         Asked {
             quick: self.quick,
             duration_ns: self.duration.map(|duration| duration.0),
+            repeat: self.repeat,
             only: self.only.clone(),
             no_side_effects: self.no_side_effects,
         }
@@ -89,6 +92,10 @@ impl ResolvedActivity {
 pub struct ResolvedScenario {
     /// Its name.
     pub name: String,
+    /// Which run of it this is, from 1, and of how many, where there are several.
+    pub repeat: Option<(u32, u32)>,
+    /// Whether the machine is left alone for a while between the changes that it makes and the measurement.
+    pub settles: bool,
     /// How long it measures, in ns.
     pub duration_ns: u64,
     /// How often probes report, in ns.
@@ -182,7 +189,8 @@ impl Resolved {
     /// What all scenarios will take, in ns, without start-up.
     #[must_use]
     pub fn expected_ns(&self) -> u64 {
-        self.scenarios.iter().filter(|s| s.skip.is_none() && !s.kept).map(|s| s.duration_ns).sum()
+        let ahead = self.scenarios.iter().filter(|s| s.skip.is_none() && !s.kept);
+        ahead.map(|s| s.duration_ns + if s.settles { 1_000_000_000 } else { 0 }).sum()
     }
 }
 

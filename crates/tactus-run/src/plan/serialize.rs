@@ -18,6 +18,7 @@ pub(super) fn written(
     let scenario = |resolved: &ResolvedScenario| Scenario {
         name: Some(resolved.name.clone()),
         duration: Some(Nanos(resolved.duration_ns)),
+        repeat: resolved.repeat.map(|(_, of)| of),
         tick: Some(Nanos(resolved.tick_ns)),
         control: Some(resolved.control.clone()),
         no_side_effects: Some(resolved.no_side_effects),
@@ -39,7 +40,7 @@ pub(super) fn written(
         defaults: Scenario::default(),
         quick: Scenario::default(),
         environment: environments.iter().map(environment).collect(),
-        scenario: scenarios.iter().map(scenario).collect(),
+        scenario: in_order(plan, scenarios).into_iter().map(scenario).collect(),
         reference: plan.reference.iter().filter(|r| has(&r.scenario)).cloned().collect(),
         compare: plan.compare.iter().filter(|c| has(&c.base) && has(&c.with)).cloned().collect(),
         figure: plan.figure.iter().filter_map(|figure| left_of(figure, has)).collect(),
@@ -47,6 +48,16 @@ pub(super) fn written(
         page: plan.page.iter().filter_map(|own| page(own, environments, has)).collect(),
         ..plan.clone()
     }
+}
+
+/// The first run of each scenario, in the plan's order.
+fn in_order<'s>(plan: &Plan, scenarios: &'s [ResolvedScenario]) -> Vec<&'s ResolvedScenario> {
+    let mut own: Vec<_> = scenarios.iter().filter(|one| one.repeat.is_none_or(|(run, _)| run == 1)).collect();
+    let place = |one: &&ResolvedScenario| {
+        plan.scenario.iter().position(|scenario| scenario.name.as_ref() == Some(&one.name))
+    };
+    own.sort_by_key(place);
+    own
 }
 
 /// What is left of a technology: nothing where its environments are not used.

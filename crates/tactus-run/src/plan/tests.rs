@@ -84,6 +84,30 @@ fn what_a_bundle_keeps_of_a_plan_resolves_to_the_same() {
 }
 
 #[test]
+fn repeats_are_rounds_of_all_scenarios_in_an_order_that_the_resolved_plan_gives_again() {
+    let text = PLAN.replace("duration = \"1min\"", "duration = \"1min\"\nrepeat = 8");
+    let choices = Choices { seed: 5, ..Choices::default() };
+    let first = resolved(&text, &choices, &machine("0-1", "")).unwrap();
+    let order = |resolved: &Resolved| -> Vec<(String, Option<u32>)> {
+        resolved.rows.iter().map(|row| (row.result.name.clone(), row.result.repeat)).collect()
+    };
+    let runs = order(&first);
+    assert_eq!((runs.len(), first.plan.scenario.len(), first.plan.seed), (16, 2, Some(5)));
+    assert!(first.plan.scenario.iter().all(|scenario| scenario.repeat == Some(8)));
+    for (round, number) in runs.chunks(2).zip(1..) {
+        assert!(round.iter().all(|run| run.1 == Some(number)) && round[0].0 != round[1].0, "{runs:?}");
+    }
+    assert!(first.scenarios.iter().all(|scenario| scenario.settles));
+    let again = toml::to_string(&first.plan).unwrap();
+    let again = resolved(&again, &Choices::default(), &machine("0-1", "")).unwrap();
+    assert_eq!((order(&again), &again.plan), (runs, &first.plan));
+    let said = Choices { repeat: Some(2), ..choices };
+    assert_eq!(resolved(&text, &said, &machine("0-1", "")).unwrap().rows.len(), 4);
+    let once = resolved(PLAN, &Choices::default(), &machine("0-1", "")).unwrap();
+    assert!(once.plan.seed.is_none() && once.rows.iter().all(|row| row.result.repeat.is_none()));
+}
+
+#[test]
 fn quick_and_duration_replace_what_the_plan_says() {
     let text = PLAN.replace("[environment.host]", "[quick]\nduration = \"5s\"\n[environment.host]");
     let quick = Choices { quick: true, ..Choices::default() };
@@ -116,6 +140,7 @@ fn only_takes_scenarios_and_environments_and_refuses_others() {
 fn mistakes_are_named_with_file_line_key_and_remedy() {
     let cases = [
         ("an unknown key", PLAN.replace("interval =", "intervall =")),
+        ("no run at all", PLAN.replace("interval = \"200us\"", "repeat = 0")),
         ("a wrong unit", PLAN.replace("200us", "200uz")),
         ("a number without a unit", PLAN.replace("\"1min\"", "60")),
         ("a CPU that does not exist", PLAN.replace("\"0-1\"", "\"0-7\"")),

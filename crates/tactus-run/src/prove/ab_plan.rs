@@ -10,6 +10,8 @@ use tactus_model::change::{Change, Target};
 use tactus_model::control::ControlBy;
 use tactus_model::plan::{Environment, Placed, Plan, Proof, Scenario};
 
+use crate::plan::Lot;
+
 use super::setting::{SettingError, find};
 
 /// What is to be proven, where and how.
@@ -50,8 +52,8 @@ the wake-up latency is measured {} each time.",
         ..Plan::default()
     };
     plan.defaults.duration = Some(request.duration);
-    // One control in the first scenario shows that the instrument sees; one in each would be most of a
-    // short run.
+    // Controls in the first and the last pair of each setting show that the instrument sees all the while; one in
+    // each half would be most of a short run.
     plan.defaults.control = Some(ControlBy::Nothing);
     let mut lot = Lot(request.seed);
     let ids: Vec<&str> = if request.ids.is_empty() {
@@ -79,9 +81,6 @@ the wake-up latency is measured {} each time.",
                 ..Proof::default()
             }),
         }
-    }
-    if let Some(first) = plan.scenario.first_mut() {
-        first.control = Some(ControlBy::Hog);
     }
     plan
 }
@@ -137,6 +136,8 @@ fn pairs(
             environment: Some(half.environment.to_owned()),
             settings: half.setting.iter().cloned().collect(),
             load: request.load.then(load).into_iter().collect(),
+            // In both halves: they differ in the setting alone.
+            control: [1, request.pairs].contains(&n).then_some(ControlBy::Hog),
             ..Scenario::default()
         };
         let mut pair = [scenario(with, "with"), scenario(without, "without")];
@@ -152,19 +153,6 @@ fn pairs(
 
 fn load() -> Placed<Load> {
     Placed { what: Load::Scheduler(Scheduler::default()), environment: None, cpus: None }
-}
-
-/// Draws lots: splitmix64 (Steele, Lea and Flood 2014), whose every bit is good.
-struct Lot(u64);
-
-impl Lot {
-    fn draw(&mut self) -> bool {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut word = self.0;
-        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (word ^ (word >> 31)) & 1 == 1
-    }
 }
 
 #[cfg(test)]
@@ -220,7 +208,9 @@ mod tests {
         }
         let with = plan.scenario.iter().find(|s| s.name.as_deref() == Some("thp with, 1")).unwrap();
         assert_eq!(with.settings, ["thp"]);
-        assert_eq!(plan.scenario[0].control, Some(ControlBy::Hog));
+        let controls =
+            plan.scenario.chunks(2).map(|pair| pair.iter().filter(|s| s.control.is_some()).count());
+        assert_eq!(controls.collect::<Vec<_>>(), [2, 0, 0, 0, 0, 0, 0, 0, 0, 2]);
         assert!(
             crate::plan::check(&plan, &crate::plan::Source::new("prove", ""), &tactus_system::Real).is_ok()
         );

@@ -2,11 +2,14 @@
 
 use std::time::{Duration, Instant};
 
+use tactus_model::Nanos;
+use tactus_model::clock::ClockCheck;
 use tactus_model::event::{Event, Ticked};
 use tactus_model::latency::histogram;
 use tactus_model::message::{Done, End, FromProbe, Note, Tick, ToProbe};
 use tactus_model::outcome::{Ending, RowEnd};
 use tactus_model::wire::Item;
+use tactus_system::monotonic_ns;
 
 use super::host_side::outside;
 use super::{Failure, POLL_INTERVAL, STOP_TIMEOUT, ScenarioRun};
@@ -138,6 +141,7 @@ impl ScenarioRun<'_> {
             }
             Arrival::Item(Item::Lost(frames)) => {
                 let environment = self.sessions[at].name.clone();
+                *self.lost.entry(environment.clone()).or_default() += frames;
                 Ok(context.emit(Event::FramesLost { environment, frames })?)
             }
             Arrival::Ended => {
@@ -160,27 +164,42 @@ impl ScenarioRun<'_> {
     ) -> Result<(), Failure> {
         let environment = self.sessions[at].name.clone();
         match message {
-            FromProbe::Hello(hello) => self.sessions[at].hello = Some(hello),
+            FromProbe::Hello(hello) => {
+                self.sessions[at].clocks.hello(monotonic_ns(), hello.monotonic_ns);
+                self.sessions[at].hello = Some(hello);
+            }
             FromProbe::Facts { readings, last } => {
                 self.sessions[at].facts.0.extend(readings.0);
                 self.sessions[at].facts_complete |= last;
             }
             FromProbe::Ready => self.sessions[at].ready = true,
-            FromProbe::Proven => self.sessions[at].proven = true,
+            FromProbe::Proven(proven) => {
+                let session = &mut self.sessions[at];
+                session.proven = true;
+                // What does not say when it was told has nothing to prove itself with.
+                session.proves &= proven.told_ns > 0;
+                let mut clock = proven.clock.clone();
+                // Where nothing is said to a probe, nothing follows from when it heard it.
+                if session.running.hears() {
+                    clock.add(session.clocks.proven(monotonic_ns(), &proven));
+                }
+                self.clock_checked(context, environment, clock)?;
+            }
             FromProbe::Refused(refusal) => {
                 (self.sessions[at].done, self.sessions[at].refused) = (true, true);
                 let hint = refusal.hint.map(|hint| format!("; {hint}")).unwrap_or_default();
                 return Err(Failure::Refused(format!("{environment}: {}{hint}", refusal.reason)));
             }
-            FromProbe::Control(control) => {
-                if let Some(row) = self.row(context, at, control.activity) {
-                    context.emit(Event::Controlled { row, control })?;
+            FromProbe::Trial(trial) => {
+                if let Some(row) = self.row(context, at, trial.activity) {
+                    context.emit(Event::Controlled { row, control: trial.control() })?;
                 }
             }
             FromProbe::Tick(tick) => {
                 if let Some(row) = self.row(context, at, tick.activity) {
                     let p99_ns = p99(&tick);
                     self.reached.insert(row, tick.at_ns);
+                    self.counted(row, tick.total.cycles > 0);
                     self.sessions[at].ticked(tick.at_ns);
                     context.emit(Event::Ticked(Ticked::of(row, tick, p99_ns)))?;
                 }
@@ -190,16 +209,24 @@ impl ScenarioRun<'_> {
                     context.emit(Event::Windows { row, windows })?;
                 }
             }
+            FromProbe::Total(total) => {
+                if let Some(row) = self.row(context, at, total.activity) {
+                    self.reached.insert(row, total.at_ns);
+                    self.counted(row, total.total.cycles > 0);
+                    context.emit(Event::Counted { row, total })?;
+                }
+            }
             FromProbe::Outlier(outlier) => {
                 if let Some(row) = self.row(context, at, outlier.activity) {
                     context.emit(Event::Outlier { row, outlier })?;
                 }
             }
             FromProbe::Value(said) => {
-                if let Some(row) = self.row(context, at, said.activity)
-                    && self.values.take(row, &said.value)
-                {
-                    context.emit(Event::ValueMeasured { row, value: said.value })?;
+                if let Some(row) = self.row(context, at, said.activity) {
+                    self.counted(row, true);
+                    if self.values.take(row, &said.value) {
+                        context.emit(Event::ValueMeasured { row, value: said.value })?;
+                    }
                 }
             }
             FromProbe::Injected(injected) => {
@@ -221,6 +248,26 @@ impl ScenarioRun<'_> {
         Ok(())
     }
 
+    /// Tells what was found of a clock, and of a hole in it.
+    fn clock_checked(
+        &self,
+        context: &mut Context<'_>,
+        environment: String,
+        clock: ClockCheck,
+    ) -> Result<(), Failure> {
+        if clock.jumped() {
+            let text = format!(
+                "CLOCK_MONOTONIC and other clocks moved apart by {} while it was measured: the system was suspended or \
+                 paused, or its clock was set; what happened then is in no latency",
+                Nanos(clock.jump_ns)
+            );
+            let hint = "keep the machine from being suspended, paused, migrated or set while it measures";
+            let environment = Some(environment.clone());
+            context.emit(Event::Noted { environment, note: Note::obstacle(text, hint) })?;
+        }
+        Ok(context.emit(Event::ClockChecked { environment, clock })?)
+    }
+
     pub(super) fn done(&mut self, context: &mut Context<'_>, at: usize, done: &Done) -> Result<(), Failure> {
         for (activity, rounds) in &done.load_rounds {
             let text = format!("the load of activity {activity} did {rounds} rounds");
@@ -228,12 +275,14 @@ impl ScenarioRun<'_> {
             context.emit(Event::Noted { environment, note: Note::info(text) })?;
         }
         if self.sessions[at].measures {
+            let clock = ClockCheck { jump_ns: done.jump_ns, ..ClockCheck::default() };
+            self.clock_checked(context, self.sessions[at].name.clone(), clock)?;
             for note in self.sessions[at].running.measured() {
                 let environment = Some(self.sessions[at].name.clone());
                 context.emit(Event::Noted { environment, note })?;
             }
         }
-        let seconds = tactus_model::Nanos(done.measured_ns).seconds();
+        let seconds = Nanos(done.measured_ns).seconds();
         let (ended, reason) = match done.end {
             End::Complete => (RowEnd::Complete, None),
             End::Stopped if context.interrupt.asked() => {

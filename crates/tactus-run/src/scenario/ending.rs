@@ -1,7 +1,7 @@
 //! How each row of a scenario ends.
 
 use tactus_model::event::Event;
-use tactus_model::outcome::Ending;
+use tactus_model::outcome::{Ending, RowEnd};
 
 use super::ScenarioRun;
 use crate::context::{Context, RunError};
@@ -34,10 +34,35 @@ impl ScenarioRun<'_> {
             context.emit(Event::ValueMeasured { row, value })?;
         }
         for (row, Ended { ending, measured_ns }) in std::mem::take(&mut self.ended) {
+            let ending =
+                if self.counted.contains(&row) { ending } else { self.numberless(context, row, ending) };
             let measured_ns = measured_ns.or_else(|| self.reached.get(&row).copied()).unwrap_or(0);
             context.emit(Event::RowFinished { row, ending, measured_ns })?;
         }
         Ok(())
+    }
+
+    /// A number of a row has arrived.
+    pub(super) fn counted(&mut self, row: usize, number: bool) {
+        if number {
+            self.counted.insert(row);
+        }
+    }
+
+    /// How a row ended of which no number arrived: one that came to its end was not measured either.
+    fn numberless(&self, context: &Context<'_>, row: usize, ending: Ending) -> Ending {
+        if !ending.ended.is_planned() {
+            return ending;
+        }
+        let environment = &context.resolved.rows[row].result.environment;
+        let reason = match self.lost.get(environment).copied().unwrap_or(0) {
+            0 => format!("{environment} measured, and reported no number"),
+            lost => format!(
+                "none of its numbers arrived: {lost} frames were lost between {environment} and tactus; \
+                 keep others off the line (quiet console, loglevel=1), or give it a longer tick"
+            ),
+        };
+        Ending::because(RowEnd::Failed, reason)
     }
 
     /// Ends every row; those of which it is not known yet end like this.

@@ -1,12 +1,12 @@
 //! Every probe has its job, and has shown that it can be believed.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tactus_model::Evidence;
 use tactus_model::catalogue::Fault;
 use tactus_model::control::ControlBy;
 use tactus_model::event::Event;
-use tactus_model::message::{Activity, Job, ToProbe, What};
+use tactus_model::message::{Activity, Job, What};
 use tactus_model::outcome::Yields;
 use tactus_model::undo::block::undos;
 use tactus_system::System;
@@ -19,6 +19,8 @@ use crate::settings::{Settings, settings};
 
 /// How long a probe may take to prepare a job; one that hears nothing is booted with it.
 const PREPARATION: Duration = Duration::from_secs(90);
+/// How long a probe may take to prove its instrument again.
+const AGAIN: Duration = Duration::from_secs(20);
 
 impl ScenarioRun<'_> {
     /// Gives every probe its job and waits until all are ready.
@@ -114,12 +116,40 @@ impl ScenarioRun<'_> {
             if self.sessions[at].proven {
                 continue;
             }
-            if let Err(error) = self.sessions[at].say(&ToProbe::Prove) {
+            if let Err(error) = self.sessions[at].prove() {
                 return Err(self.broken(at, &error.to_string()));
             }
             let number = self.sessions[at].number;
             let proven = |session: &Session| session.number != number || session.proven;
             self.await_all(context, PREPARATION, "to prove its instrument", proven)?;
+        }
+        Ok(())
+    }
+
+    /// The same once more when all have measured: an instrument that no longer sees what it saw before may have been blind
+    /// for any part of it.
+    pub(super) fn prove_again(&mut self, context: &mut Context<'_>) -> Result<(), Failure> {
+        for at in 0..self.sessions.len() {
+            let session = &mut self.sessions[at];
+            if !(session.measures && session.proves && session.done)
+                || session.ended
+                || !session.running.hears()
+            {
+                continue;
+            }
+            // A stream that broke ends, and that is heard.
+            let _ = session.prove();
+            let until = Instant::now() + self.patience(AGAIN);
+            while !self.sessions[at].proven && !self.sessions[at].ended && Instant::now() < until {
+                if context.interrupt.asked() {
+                    break;
+                }
+                self.receive(context)?;
+            }
+            if !self.sessions[at].proven {
+                // What it says of this scenario must not be heard in the next one.
+                self.sessions[at].proves_late();
+            }
         }
         Ok(())
     }

@@ -115,6 +115,34 @@ fn what_an_interrupt_cut_short_is_measured_again() {
 }
 
 #[test]
+fn each_run_of_a_repeated_scenario_is_a_row_that_is_kept_by_itself() {
+    let mut plan = written(&[("a", &GOOD), ("b", &GOOD)]);
+    plan.defaults.repeat = Some(2);
+    let bench = Bench::new(plan);
+    let first = bench.first(None, &[("a", &GOOD), ("b", &DIES)], false);
+    let runs: Vec<_> = first
+        .rows
+        .iter()
+        .map(|row| (row.result.name.as_str(), row.result.repeat, row.result.status))
+        .collect();
+    assert_eq!(runs.len(), 4);
+    for run in [1, 2] {
+        assert!(runs.contains(&("a", Some(run), RowStatus::Measured)), "{runs:?}");
+        assert!(runs.contains(&("b", Some(run), RowStatus::Failed)), "{runs:?}");
+    }
+    let (contents, events, kept) = bench.go_on(None, &[("a", &MUTE), ("b", &GOOD)]);
+    assert_eq!(kept, 2);
+    assert_eq!(events.iter().filter(|event| matches!(event, Event::RowStarted { .. })).count(), 2);
+    let key = |row: &tactus_model::bundle::Row| (row.result.name.clone(), row.result.repeat);
+    assert!(contents.rows.iter().all(|row| row.result.is_complete()));
+    assert_eq!(
+        contents.rows.iter().map(key).collect::<Vec<_>>(),
+        first.rows.iter().map(key).collect::<Vec<_>>()
+    );
+    assert_eq!(contents.plan.scenario.len(), 2);
+}
+
+#[test]
 fn a_state_fills_its_own_rows_and_has_facts_of_its_own() {
     let bench = Bench::new(states());
     let scripts: Scripts<'_> = &[("a", &GOOD)];

@@ -28,6 +28,10 @@ pub struct Run {
     /// How long every scenario measures
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub duration: Option<Nanos>,
+    /// How many runs of every scenario are made, in rounds whose order is drawn by lot: 8 or more tell effects from
+    /// what differs from run to run by itself
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub repeat: Option<u32>,
     /// Short durations, for a first look
     #[arg(long)]
     pub quick: bool,

@@ -9,6 +9,7 @@ use tactus_model::cpus::CpuRequest;
 use tactus_model::plan::Plan;
 use tactus_report::document;
 use tactus_report::render::text::{Style, worth};
+use tactus_report::stats::{ERROR, PROVEN, detectable, least_pairs};
 use tactus_run::Destination;
 use tactus_run::plan::{Choices, Source};
 use tactus_run::prove::{Request, plan};
@@ -22,6 +23,12 @@ use crate::exit::{Exit, Failure};
 use crate::live::Progress;
 use crate::output;
 
+/// The fewest pairs of a setting.
+const FEWEST: u32 = 10;
+/// More pairs are not taken unasked.
+const MOST: u32 = 60;
+/// The effect that the usual number of pairs shows, in standard deviations of a pair's difference.
+const TWO_SIGMA: f64 = 2.0;
 /// What `--quick` measures each time.
 const QUICK: Nanos = Nanos::from_secs(1);
 
@@ -32,16 +39,18 @@ pub fn prove(arguments: &Prove) -> Result<Exit, Failure> {
             "`tactus audit --list` lists them all",
         ));
     }
-    let plan = designed(arguments)?;
+    let (plan, pairs) = designed(arguments)?;
     if plan.scenario.is_empty() {
         return nothing(&plan);
     }
+    let told = power(&plan, pairs)?;
     let resolved = prepare(&plan, &Source::new("tactus prove", ""), &Choices::default())?;
     let about = tactus_report::units::duration(resolved.expected_ns());
     if arguments.dry_run {
-        return dry(&plan, &about);
+        return dry(&plan, &about, &told);
     }
-    let tested = plan.proof.iter().filter(|proof| proof.reason.is_none()).count();
+    let tested = tested(&plan);
+    eprintln!("{told}");
     eprintln!("{tested} settings in {} measurements: about {about}, and starting up", plan.scenario.len());
     let out = arguments.out.clone().unwrap_or_else(|| default_dir(&plan.name));
     let progress = Progress::new(&resolved);
@@ -57,8 +66,44 @@ pub fn prove(arguments: &Prove) -> Result<Exit, Failure> {
     Ok(Exit::of(&executed.contents))
 }
 
-/// The plan of pairs.
-fn designed(arguments: &Prove) -> Result<Plan, Failure> {
+/// How many settings are tested.
+fn tested(plan: &Plan) -> usize {
+    plan.proof.iter().filter(|proof| proof.reason.is_none()).count()
+}
+
+/// The error of each test, where so many settings are tested together.
+fn error(settings: usize) -> f64 {
+    let tests = u32::try_from(PROVEN.len() * settings.max(1)).unwrap_or(u32::MAX);
+    ERROR / f64::from(tests)
+}
+
+/// As many pairs as show an effect of [`TWO_SIGMA`] among so many settings.
+fn enough(settings: usize) -> u32 {
+    let shows = |pairs: &u32| {
+        let pairs = usize::try_from(*pairs).unwrap_or(usize::MAX);
+        detectable(pairs, error(settings)).is_some_and(|least| least <= TWO_SIGMA)
+    };
+    (FEWEST..MOST).find(shows).unwrap_or(MOST)
+}
+
+/// What so many pairs can show, before anything is measured.
+fn power(plan: &Plan, pairs: u32) -> Result<String, Failure> {
+    let settings = tested(plan);
+    let least =
+        detectable(usize::try_from(pairs).unwrap_or(usize::MAX), error(settings)).ok_or_else(|| {
+            Failure::say(
+                format!("{pairs} pairs cannot show any effect among {settings} settings"),
+                format!("use --pairs {} or more, or test fewer settings", least_pairs(error(settings))),
+            )
+        })?;
+    Ok(format!(
+        "{pairs} pairs each: an effect of {least:.1} standard deviations of a pair's difference is shown in 80 of 100 \
+         runs; all that is shown holds together at 95 %"
+    ))
+}
+
+/// The plan of pairs, and how many there are of each setting.
+fn designed(arguments: &Prove) -> Result<(Plan, u32), Failure> {
     let kind = arguments.environment.as_str();
     let known = environment::find(kind).ok_or_else(|| {
         Failure::say(format!("there is no kind of environment `{kind}`"), "`tactus environments` lists them")
@@ -71,17 +116,22 @@ fn designed(arguments: &Prove) -> Result<Plan, Failure> {
     // Settings are the kernel's, and a container shares its host's.
     let role = if known.numbers_cpus() { seen.role } else { tactus_model::finding::Role::Host };
     let subject = Subject::new(&seen.facts, role, &intent);
-    let request = Request {
+    let mut request = Request {
         ids: if arguments.all { Vec::new() } else { arguments.ids.clone() },
         name: kind.into(),
         environment: spec,
-        pairs: arguments.pairs,
+        pairs: arguments.pairs.unwrap_or(FEWEST),
         duration: if arguments.quick { QUICK } else { arguments.duration },
         load: !arguments.idle,
         seed: seed::new(),
         boots: known.numbers_cpus(),
     };
-    Ok(plan(&request, &subject))
+    let first = plan(&request, &subject);
+    if arguments.pairs.is_some() {
+        return Ok((first, request.pairs));
+    }
+    request.pairs = enough(tested(&first));
+    Ok((plan(&request, &subject), request.pairs))
 }
 
 /// None of the settings can be tested.
@@ -96,7 +146,7 @@ fn nothing(plan: &Plan) -> Result<Exit, Failure> {
     ))
 }
 
-fn dry(plan: &Plan, about: &str) -> Result<Exit, Failure> {
+fn dry(plan: &Plan, about: &str, told: &str) -> Result<Exit, Failure> {
     let mut text = String::new();
     for proof in &plan.proof {
         let _ = match &proof.reason {
@@ -104,7 +154,8 @@ fn dry(plan: &Plan, about: &str) -> Result<Exit, Failure> {
             None => writeln!(text, "{:<24} {}", proof.setting, proof.what),
         };
     }
-    let _ = writeln!(text, "\n{} measurements, about {about}, and starting up", plan.scenario.len());
+    let _ = writeln!(text, "\n{told}");
+    let _ = writeln!(text, "{} measurements, about {about}, and starting up", plan.scenario.len());
     output::data(&text)?;
     Ok(Exit::Good)
 }

@@ -31,6 +31,7 @@ pub fn run(arguments: &Run) -> Result<Exit, Failure> {
     let mut choices = Choices {
         quick: arguments.quick,
         duration: arguments.duration,
+        repeat: arguments.repeat,
         only: arguments.only.clone(),
         no_side_effects: arguments.no_side_effects,
         ..Choices::default()
@@ -42,7 +43,9 @@ pub fn run(arguments: &Run) -> Result<Exit, Failure> {
         }
         choices = as_before(resumed, &choices)?;
     }
-    choices.seed = seed::new();
+    // The lot of a run that goes on is the one that it was begun with.
+    let begun = resumed.as_ref().and_then(|resumed| resumed.contents.plan.seed);
+    choices.seed = begun.or(plan.seed).unwrap_or_else(seed::new);
     choices.state = present(&plan, arguments.host_state.as_deref())?;
     if let Some(state) = &choices.state {
         eprintln!("{}", sentence(state));
@@ -84,6 +87,7 @@ fn as_before(resumed: &Resumed, given: &Choices) -> Result<Choices, Failure> {
     let differs = [
         ("--quick", now.quick && !then.quick),
         ("--duration", now.duration_ns.is_some() && now.duration_ns != then.duration_ns),
+        ("--repeat", now.repeat.is_some() && now.repeat != then.repeat),
         ("--only", !now.only.is_empty() && now.only != then.only),
         ("--no-side-effects", now.no_side_effects && !then.no_side_effects),
     ];
@@ -96,6 +100,7 @@ fn as_before(resumed: &Resumed, given: &Choices) -> Result<Choices, Failure> {
     Ok(Choices {
         quick: then.quick,
         duration: then.duration_ns.map(tactus_model::Nanos),
+        repeat: then.repeat,
         only: then.only,
         no_side_effects: then.no_side_effects,
         ..Choices::default()

@@ -8,6 +8,11 @@ use crate::common::{alone, json, nothing_is_left, output, stderr, stdout, tactus
 
 /// A requirement that this machine keeps, and a control.
 fn plan(control: &str) -> String {
+    required(control, "60s")
+}
+
+/// A requirement of this maximum, and a control.
+fn required(control: &str, max: &str) -> String {
     format!(
         r#"
 name = "unproven"
@@ -20,16 +25,16 @@ cpus = "first"
 interval = "1ms"
 duration = "1s"
 {control}
-require = {{ max = "60s", cycles = 100 }}
+require = {{ max = "{max}", cycles = 100 }}
 "#
     )
 }
 
-/// Runs it; the exit code, the scenario's entry, what `show` says and the report.
-fn perform(control: &str) -> (Option<i32>, Value, String, String) {
+/// Runs a plan; the exit code, the scenario's entry, what `show` says and the report.
+fn perform(plan: &str) -> (Option<i32>, Value, String, String) {
     let dir = tempfile::tempdir().unwrap();
     let (written, out) = (dir.path().join("plan.toml"), dir.path().join("bundle"));
-    fs::write(&written, plan(control)).unwrap();
+    fs::write(&written, plan).unwrap();
     let result = output(tactus().arg("run").arg(&written).args(["--json", "--out"]).arg(&out));
     let entry = json(&result)["scenarios"][0].clone();
     assert_eq!(entry["status"], "measured", "{}", stderr(&result));
@@ -53,7 +58,7 @@ fn a_control_that_cannot_be_told_from_the_noise_makes_the_verdict_inconclusive()
     let Some(_alone) = alone() else { return };
     // No Linux wakes its threads in less than 100 ns for as long as the noise is measured.
     let control = r#"control = { kind = "hog", length = "100ns", every = "20ms" }"#;
-    let (code, entry, shown, report) = perform(control);
+    let (code, entry, shown, report) = perform(&plan(control));
     assert_eq!(entry["control"]["proven"], false, "{entry:#}");
     assert_eq!(entry["control"]["injected_ns"], 100, "{entry:#}");
     assert_eq!(entry["verdict"]["outcome"], "inconclusive", "{entry:#}");
@@ -72,7 +77,7 @@ fn a_control_that_the_kernel_refuses_makes_the_verdict_inconclusive_and_says_why
     if std::path::Path::new("/dev/blocksys").exists() {
         return crate::common::skipped("this kernel has /dev/blocksys");
     }
-    let (code, entry, shown, report) = perform(control);
+    let (code, entry, shown, report) = perform(&plan(control));
     assert!(entry["control"].is_null(), "{entry:#}");
     assert_eq!(entry["verdict"]["outcome"], "inconclusive", "{entry:#}");
     assert_eq!(code, Some(3));
@@ -81,12 +86,22 @@ fn a_control_that_the_kernel_refuses_makes_the_verdict_inconclusive_and_says_why
 }
 
 #[test]
-fn the_same_requirement_is_judged_where_the_control_was_seen() {
+fn a_requirement_is_judged_where_the_control_was_seen() {
     let Some(_alone) = alone() else { return };
-    let (code, entry, shown, _) = perform("");
+    let (code, entry, shown, _) = perform(&required("", "1ns"));
     // A shared machine may hide one control; that the others' verdict comes of theirs shows here.
     let proven = entry["control"]["proven"] == true;
-    let (outcome, expected) = if proven { ("pass", 0) } else { ("inconclusive", 3) };
+    let (outcome, expected) = if proven { ("fail", 1) } else { ("inconclusive", 3) };
     assert_eq!((entry["verdict"]["outcome"].as_str(), code), (Some(outcome), Some(expected)), "{entry:#}");
     assert_eq!(shown.contains("instrument not proven here"), !proven, "{shown}");
+}
+
+#[test]
+fn what_is_kept_for_a_second_does_not_pass() {
+    let Some(_alone) = alone() else { return };
+    let (code, entry, _, _) = perform(&plan(""));
+    let reason = entry["verdict"]["reason"].as_str().unwrap();
+    let short = reason.contains("1 s are too short for a pass, which needs 1 min");
+    assert!(short || reason.contains("instrument not proven here"), "{reason}");
+    assert_eq!((entry["verdict"]["outcome"].as_str(), code), (Some("inconclusive"), Some(3)), "{entry:#}");
 }

@@ -135,7 +135,7 @@ impl Sorter {
                 match item {
                     Item::Message(FromProbe::Tick(tick)) => heard.reached.store(tick.at_ns, Ordering::Release),
                     Item::Message(FromProbe::Ready) => ends = PREPARATION,
-                    Item::Message(FromProbe::Proven) => ends = CONTROL,
+                    Item::Message(FromProbe::Proven(_)) => ends = CONTROL,
                     _ => {}
                 }
             }
@@ -256,7 +256,7 @@ impl Mailbox {
         // What its console still holds would be heard after its end.
         self.heard.greeted.store(false, Ordering::Release);
         let measured_ns = self.heard.reached.load(Ordering::Acquire);
-        let done = Done { end: End::Stopped, reason: None, measured_ns, load_rounds: Vec::new() };
+        let done = Done { end: End::Stopped, reason: None, measured_ns, load_rounds: Vec::new(), jump_ns: 0 };
         let words = Encoder::new().encode(&FromProbe::Done(done))?;
         // Nobody listens any more: then nobody waits for it.
         let _ = self.into.send(Piece { bytes: words, ends: NOTHING });

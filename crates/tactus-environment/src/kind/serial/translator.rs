@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 use tactus_model::Nanos;
 use tactus_model::catalogue::Measure;
 use tactus_model::facts::Facts;
-use tactus_model::message::{Activity, Done, End, FromProbe, Hello, Job, Note, PROTOCOL, Refusal, ToProbe, What};
+use tactus_model::message::{Activity, Done, End, FromProbe, Hello, Job, Note, PROTOCOL, Proven, Refusal, ToProbe, What};
 use tactus_model::wire::{Decoder, Encoder, Item};
 use tactus_format::lines::{self, Format, Reading};
 
@@ -167,10 +167,10 @@ impl Translator {
         loop {
             match self.orders.recv() {
                 // What speaks there is no probe, and has nothing to prove itself with.
-                Ok(Input::Order(ToProbe::Prove)) => self.said.say(&FromProbe::Proven)?,
+                Ok(Input::Order(ToProbe::Prove)) => self.said.say(&FromProbe::Proven(Proven::default()))?,
                 Ok(Input::Order(ToProbe::Go)) => break,
                 Ok(Input::Order(ToProbe::Stop)) => {
-                    let done = Done { end: End::Stopped, reason: None, measured_ns: 0, load_rounds: Vec::new() };
+                    let done = Done { end: End::Stopped, reason: None, measured_ns: 0, load_rounds: Vec::new(), jump_ns: 0 };
                     self.said.say(&FromProbe::Done(done))?;
                     return Ok(true);
                 }
@@ -185,7 +185,7 @@ impl Translator {
         match source {
             Ok(source) => self.measure(job, rules, source),
             Err(why) => {
-                let done = Done { end: End::Failed, reason: Some(why), measured_ns: 0, load_rounds: Vec::new() };
+                let done = Done { end: End::Failed, reason: Some(why), measured_ns: 0, load_rounds: Vec::new(), jump_ns: 0 };
                 self.said.say(&FromProbe::Done(done))?;
                 Ok(true)
             }
@@ -280,7 +280,7 @@ impl Translator {
             self.said.say(&FromProbe::Note(Note::info(text)))?;
         }
         let end = if reason.is_some() { End::Failed } else { end };
-        self.said.say(&FromProbe::Done(Done { end, reason, measured_ns, load_rounds: Vec::new() }))?;
+        self.said.say(&FromProbe::Done(Done { end, reason, measured_ns, load_rounds: Vec::new(), jump_ns: 0 }))?;
         if !over {
             self.source = Some(source);
         }

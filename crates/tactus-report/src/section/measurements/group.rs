@@ -3,10 +3,10 @@
 use tactus_model::bundle::Contents;
 use tactus_model::event::RowStatus;
 
-use crate::part::{Group, Tone};
+use crate::part::{GridLine, Group, Tone};
 use crate::row::{audit_anchor, conditions_by_id};
 use crate::stats::Line;
-use crate::units::{clean, duration, unbroken};
+use crate::units::{clean, count, duration, unbroken};
 
 /// A row without numbers as yet.
 pub fn group(contents: &Contents, line: &Line) -> Group {
@@ -32,4 +32,13 @@ pub fn group(contents: &Contents, line: &Line) -> Group {
         instead,
         lines: Vec::new(),
     }
+}
+
+/// What did not arrive of what its environment said.
+pub fn frames_lost(contents: &Contents, line: &Line) -> Option<GridLine> {
+    let lost = contents.rows.get(line.row)?.result.frames_lost;
+    (lost > 0 && line.has_numbers()).then(|| {
+        let frames = if lost == 1 { "1 frame was".into() } else { format!("{} frames were", count(lost)) };
+        GridLine::sentence(format!("{frames} lost between {} and tactus", clean(&line.environment)))
+    })
 }

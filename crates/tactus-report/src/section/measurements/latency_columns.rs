@@ -5,10 +5,9 @@ use tactus_model::document::Published;
 use tactus_model::latency::{Corrected, Summary};
 use tactus_model::number::float;
 
-use super::group::group;
+use super::group::{frames_lost, group};
 use crate::part::{Grid, GridLine, Group, Head, LineKind, Stacked};
-use crate::row::figures;
-use crate::stats::{Line, delta};
+use crate::stats::{Line, Spread, delta, typical};
 use crate::units::{NONE, clean, column, column_signed, count, places, relative};
 
 /// A figure of a row.
@@ -106,6 +105,7 @@ fn row(contents: &Contents, line: &Line, places: usize) -> Group {
     let mut group = group(contents, line);
     let Some(all) = &line.figures else { return group };
     group.values = COLUMNS.iter().map(|column| shown(&(column.measured)(all), places)).collect();
+    group.lines.extend(line.spread.iter().flat_map(|spread| range(spread, places)));
     group.lines.extend(line.corrected().map(|all| corrected(all, places)));
     group.lines.extend(line.published.as_ref().map(|theirs| published(theirs, places)));
     group.lines.extend(against(contents, line, all, places));
@@ -115,8 +115,17 @@ fn row(contents: &Contents, line: &Line, places: usize) -> Group {
             count(all.lost)
         )));
     }
+    group.lines.extend(frames_lost(contents, line));
     group.lines.extend(line.reason.as_deref().map(|reason| GridLine::sentence(clean(reason))));
     group
+}
+
+/// Between what the figures of the runs lie, whose median stands above.
+fn range(spread: &Spread, places: usize) -> [GridLine; 2] {
+    [("lowest", &spread.lowest), ("highest", &spread.highest)].map(|(word, all)| {
+        let values = COLUMNS.iter().map(|column| shown(&(column.measured)(all), places)).collect();
+        GridLine::numbers(LineKind::Explains, format!("{word} of {} runs", spread.runs), values)
+    })
 }
 
 fn corrected(all: &Corrected, places: usize) -> GridLine {
@@ -134,8 +143,13 @@ fn published(theirs: &Published, places: usize) -> GridLine {
 /// This row minus the host's.
 fn against(contents: &Contents, line: &Line, own: &Summary, places: usize) -> Option<GridLine> {
     let against = line.against.as_ref()?;
-    let theirs = figures(&contents.rows.get(against.row)?.result)?;
-    let value = |column: &Column| match ((column.measured)(own), (column.measured)(theirs)) {
+    let theirs = &typical(contents, &contents.rows.get(against.row)?.result)?;
+    // What is judged: corrected for missed periods wherever there were any.
+    let judged = |column: &Column, all: &Summary| match column.corrected {
+        Some(of) => of(&all.corrected),
+        None => (column.measured)(all),
+    };
+    let value = |column: &Column| match (judged(column, own), judged(column, theirs)) {
         (Figure::Ns(own), Figure::Ns(theirs)) => match delta(own, theirs) {
             Some(delta) => Stacked {
                 first: column_signed(Some(delta.absolute_ns), places),

@@ -3,7 +3,7 @@
 use tactus_model::bundle::{Contents, RowResult};
 use tactus_model::outcome::ValueResult;
 
-use super::group::group;
+use super::group::{frames_lost, group};
 use crate::part::{Grid, GridLine, Group, Head, LineKind, Stacked};
 use crate::row::published_value;
 use crate::stats::{Line, ValueRatio, value_ratio};
@@ -93,6 +93,7 @@ fn row(contents: &Contents, line: &Line, items: &[Item], columns: &[&Column]) ->
             let label = format!("ratio: to {}", clean(&against.name));
             GridLine::numbers(LineKind::Against(against.caution.is_some()), label, Vec::new())
         }));
+        group.lines.extend(frames_lost(contents, line));
         group.lines.extend(line.reason.as_deref().map(|reason| GridLine::sentence(clean(reason))));
     }
     group

@@ -105,8 +105,8 @@ impl LockIn<'_> {
             return Ok(bridge);
         }
         let side = |row: &Row, name: &str| {
-            let clock = row.result.clock.filter(ClockFit::is_even);
-            let why = || match row.result.clock {
+            let clock = row.result.clock_fit.filter(ClockFit::is_even);
+            let why = || match row.result.clock_fit {
                 Some(clock) => format!("the clock of {} runs {:.0} ppm off", clean(name), clock.ppm),
                 None => format!("the clock of {} is not known", clean(name)),
             };

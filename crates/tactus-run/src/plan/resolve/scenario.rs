@@ -8,6 +8,7 @@ use tactus_model::message::{Activity, Peer, What};
 use tactus_model::outcome::{Outcome, Yields};
 use tactus_model::plan::{self, Scenario};
 use tactus_model::scheduling::Policy;
+use tactus_model::series::Thread;
 use tactus_model::{CpuSet, Nanos};
 
 use super::Resolver;
@@ -42,7 +43,25 @@ impl<'a> Resolver<'a> {
         quick.or_else(|| key(scenario)).or_else(|| key(&self.plan.defaults))
     }
 
-    pub(super) fn scenario(&mut self, at: usize, scenario: &Scenario) -> Result<ResolvedScenario, PlanError> {
+    /// How many runs are made of a scenario. Those of a separation have their own order.
+    pub(super) fn repeats(&self, scenario: &Scenario) -> u32 {
+        let separation =
+            self.plan.separation.iter().flat_map(|own| {
+                own.rest.iter().chain(own.disturbed.iter().map(|disturbed| &disturbed.scenario))
+            });
+        if separation.into_iter().any(|name| scenario.name.as_ref() == Some(name)) {
+            return 1;
+        }
+        self.choices.repeat.or_else(|| self.value(scenario, |s| s.repeat)).unwrap_or(1).max(1)
+    }
+
+    /// A scenario, or one of several runs of it.
+    pub(super) fn scenario(
+        &mut self,
+        at: usize,
+        scenario: &Scenario,
+        repeat: Option<(u32, u32)>,
+    ) -> Result<ResolvedScenario, PlanError> {
         let path = format!("scenario[{at}]");
         let name = scenario.name.clone().unwrap_or_default();
         let separation = self.plan.separation.as_ref();
@@ -61,6 +80,8 @@ impl<'a> Resolver<'a> {
         let mut resolved = ResolvedScenario {
             name,
             lock_in,
+            repeat,
+            settles: repeat.is_some() || !self.plan.proof.is_empty(),
             duration_ns: duration.0,
             tick_ns: tick,
             control: self.value(scenario, |s| s.control.clone()).unwrap_or_default(),
@@ -240,14 +261,26 @@ impl<'a> Resolver<'a> {
                     .host(scenario)
                     .or_else(|| Some(self.choices.state.as_ref()?.name.clone()))
                     .filter(|_| !self.plan.host_state.is_empty()),
+                threads: threads(measure, &at.activity.cpus),
                 layout: environment.laid_out().to_vec(),
                 window_ns: resolved.lock_in.map(|lock_in| lock_in.window_ns),
+                repeat: resolved.repeat.map(|(run, _)| run),
                 ..RowResult::unmeasured(&resolved.name, &at.environment, environment.kind.kind())
             };
             self.rows.push(RowPlan { activity: at.activity.id, result });
         }
         resolved.rows = start..self.rows.len();
     }
+}
+
+/// The threads that measure latency on these CPUs; none: it yields none.
+fn threads(measure: &Measure, cpus: &CpuSet) -> Option<Vec<Thread>> {
+    let each = match measure {
+        Measure::Timer(timer) => timer.threads(),
+        Measure::Spin(_) => 1,
+        Measure::Os(_) => return None,
+    };
+    Some(cpus.iter().flat_map(|cpu| (0..each).map(move |thread| Thread { cpu, thread })).collect())
 }
 
 /// The other end of an activity, in another environment.

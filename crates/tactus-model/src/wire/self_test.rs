@@ -1,0 +1,213 @@
+//! How an instrument proves itself: what its threads made of a known fault, and what is known of its clock.
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::ClockCheck;
+use crate::latency::{Latency, Sparse, Totals};
+use crate::series::SeriesKey;
+
+/// When a probe was told to prove its instrument and when it had, CLOCK_MONOTONIC in ns, and what it found of that
+/// clock. Whoever told it has a clock, too.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Proven {
+    /// When it was told; 0: it does not say.
+    pub told_ns: u64,
+    /// When it had.
+    pub proven_ns: u64,
+    /// What it found of its clock.
+    pub clock: ClockCheck,
+}
+
+/// What a series counted in a stretch of time, as a tick carries it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counted {
+    /// Exact.
+    pub total: Totals,
+    /// Histogram.
+    pub counts: Sparse,
+}
+
+impl Counted {
+    /// The largest value of the histogram, in ns; none: it is empty, or is not all of what was counted.
+    #[must_use]
+    // Not copied to each of its callers: the probe is small.
+    #[inline(never)]
+    pub fn largest(&self) -> Option<u64> {
+        let mut latency = Latency { totals: self.total, ..Latency::new() };
+        self.counts.add_to(&mut latency.raw).ok()?;
+        (latency.totals.cycles > 0 && latency.lost() == 0 && latency.raw.len() == latency.totals.cycles)
+            .then(|| latency.raw.max().min(latency.totals.max_ns))
+    }
+}
+
+/// What a measuring thread made of a known fault, counted and sent as what it measures is: whoever receives it judges by
+/// what he decoded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trial {
+    /// The measuring activity.
+    pub activity: u32,
+    /// The thread.
+    pub series: SeriesKey,
+    /// Which of the controls it is.
+    pub stage: Stage,
+    /// What was injected: the word of the plan.
+    pub by: String,
+    /// How long the fault held the CPU while the thread was due, in ns.
+    pub injected_ns: u64,
+    /// How often it had to be tried.
+    pub attempts: u32,
+    /// What the thread measured just before, without the fault.
+    pub quiet: Counted,
+    /// What it measured with it.
+    pub held: Counted,
+}
+
+impl Trial {
+    /// The control that it comes to.
+    #[must_use]
+    // Not copied to each of its callers: the probe is small.
+    #[inline(never)]
+    pub fn control(&self) -> Control {
+        let control = Control {
+            activity: self.activity,
+            series: self.series.clone(),
+            injected_ns: self.injected_ns,
+            seen_ns: self.held.largest().unwrap_or(0),
+            // Noise that is not known may be any.
+            noise_ns: self.quiet.largest().unwrap_or(u64::MAX),
+            proven: false,
+            attempts: self.attempts,
+            by: self.by.clone(),
+            stage: self.stage,
+        };
+        Control { proven: control.is_seen(), ..control }
+    }
+}
+
+/// Which of the controls of a measurement.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Stage {
+    /// Before it: of the size that the plan gives it.
+    #[default]
+    Before,
+    /// Before it: so short that the place may be too noisy for it.
+    Fine,
+    /// After it.
+    After,
+}
+
+/// A known fault, and what the instrument saw of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Control {
+    /// The measuring activity.
+    pub activity: u32,
+    /// The thread that should have seen it.
+    pub series: SeriesKey,
+    /// How long the fault really held the CPU while the thread was due, in ns.
+    pub injected_ns: u64,
+    /// The largest latency that arrived of the thread then, in ns.
+    pub seen_ns: u64,
+    /// The largest of the same thread just before, without the fault: the noise of the place, in ns.
+    pub noise_ns: u64,
+    /// Whether it was seen at its size ([`Control::is_seen`]).
+    pub proven: bool,
+    /// How often it had to be tried.
+    pub attempts: u32,
+    /// What was injected: the word of the plan.
+    #[serde(default = "hog")]
+    pub by: String,
+    /// Which of the controls it was. Since format 1.4.
+    #[serde(default)]
+    pub stage: Stage,
+}
+
+impl Control {
+    /// Whether the place is so quiet that a fault of this size must stand out.
+    #[must_use]
+    pub const fn is_resolvable(&self) -> bool {
+        self.noise_ns <= self.injected_ns / 4
+    }
+
+    /// Whether what was seen is what was injected: never less than nine tenths of it, not more than a tenth or the noise
+    /// of the place above it, and at least twice that noise. Whoever judges asks this, not what was said of it.
+    #[must_use]
+    pub const fn is_seen(&self) -> bool {
+        let tenth = self.injected_ns / 10;
+        let above = if self.noise_ns > tenth { self.noise_ns } else { tenth };
+        self.injected_ns > 0
+            && self.noise_ns <= self.injected_ns / 2
+            && self.seen_ns >= self.injected_ns - tenth
+            && self.seen_ns - (self.injected_ns - tenth) <= tenth + above
+    }
+}
+
+fn hog() -> String {
+    "hog".into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trial_is_judged_by_the_histogram_that_arrived_and_not_by_its_totals_alone() {
+        let counted = |values: &[u64]| {
+            let mut latency = Latency::new();
+            values.iter().for_each(|value| latency.record(*value, 0));
+            Counted { total: latency.totals, counts: Sparse::of(&latency.raw) }
+        };
+        let series = SeriesKey { cpu: 0, thread: 0, priority: 95, kind: "thread".into() };
+        let (quiet, held) = (counted(&[4_000, 9_000]), counted(&[5_000, 1_004_321]));
+        let good = Trial {
+            activity: 0,
+            series,
+            stage: Stage::Before,
+            by: hog(),
+            injected_ns: 1_000_000,
+            attempts: 1,
+            quiet,
+            held,
+        };
+        let control = good.control();
+        assert_eq!((control.seen_ns, control.proven), (1_004_321, true));
+        assert!(control.noise_ns.abs_diff(9_000) <= 9, "{control:?}");
+        // A histogram that lost the very sample, one that scaled it, and one that is not there.
+        let total = good.held.total;
+        for counts in [counted(&[5_000]).counts, counted(&[5_000, 502_000]).counts, Sparse::default()] {
+            let control = Trial { held: Counted { total, counts }, ..good.clone() }.control();
+            assert!(!control.proven, "{control:?}");
+        }
+        let unknown = Trial { quiet: Counted::default(), ..good };
+        assert!(!unknown.control().proven, "without a word of the noise nothing is proven");
+    }
+
+    #[test]
+    fn a_control_is_seen_within_a_tenth_or_the_noise_where_the_place_is_quieter_than_half_of_it() {
+        let seen = |injected_ns, seen_ns, noise_ns| {
+            let series = SeriesKey { cpu: 0, thread: 0, priority: 95, kind: "thread".into() };
+            // Whatever is said of it.
+            let proven = true;
+            let control = Control {
+                activity: 0,
+                series,
+                injected_ns,
+                seen_ns,
+                noise_ns,
+                proven,
+                attempts: 1,
+                by: hog(),
+                stage: Stage::Before,
+            };
+            control.is_seen()
+        };
+        assert!(seen(1_000_000, 1_030_000, 40_000) && seen(1_000_000, 900_000, 0));
+        assert!(seen(1_000_000, 1_450_000, 450_000), "the place is that loud");
+        assert!(!seen(1_000_000, 1_200_000, 40_000));
+        assert!(!seen(1_000_000, 0, 40_000), "1 ms seen as nothing");
+        assert!(!seen(1_000_000, 14_000_000, 40_000), "1 ms seen as 14 ms");
+        assert!(!seen(1_000_000, 2_700_000, 3_000_000), "3 ms of noise prove anything");
+        assert!(!seen(0, 0, 0), "nothing was injected");
+        assert!(!seen(1_000_000, u64::MAX, u64::MAX));
+    }
+}

@@ -1,0 +1,109 @@
+//! Whether what a row was to measure has arrived, and is enough: nothing passes on a part of it.
+
+use tactus_model::bundle::RowResult;
+use tactus_model::catalogue::Measure;
+use tactus_model::number::{float, whole};
+use tactus_model::outcome::SeriesResult;
+use tactus_model::plan::Require;
+
+use crate::units::{count, duration};
+
+/// The least part of its periods that a thread must have measured, or counted as missed.
+const LEAST_PERIODS: f64 = 0.99;
+/// The least part of the time it was to poll that `spin` must have polled: its slices begin late where the CPU is busy.
+const LEAST_POLLED: f64 = 0.9;
+/// The least time for a pass, in ns.
+const LEAST_NS: u64 = 60_000_000_000;
+/// How many periods above a quantile there must be, at the least, for a pass.
+const ABOVE: f64 = 10.0;
+
+/// What is lacking of what was planned; none: nothing.
+pub fn lacking(result: &RowResult) -> Option<String> {
+    if result.threads.is_none() {
+        return Some(
+            "this bundle does not say which threads were to measure (its format is older than 1.4)".into(),
+        );
+    }
+    if let Some(clock) = result.clock.as_ref().filter(|clock| clock.jumped()) {
+        return Some(format!(
+            "its clock and others moved apart by {}: the time between is in no latency",
+            duration(clock.jump_ns)
+        ));
+    }
+    if let Some(thread) = result.missing().next() {
+        return Some(format!("nothing arrived of thread {} on CPU {}", thread.thread, thread.cpu));
+    }
+    let cut = result.series().iter().find(|series| !series.whole);
+    if let Some(series) = cut {
+        return Some(format!("the last totals of {} did not arrive", series.key));
+    }
+    let (series, part) = result
+        .series()
+        .iter()
+        .map(|series| (series, part(result, series)))
+        .min_by(|(_, one), (_, other)| one.total_cmp(other))?;
+    let least = if matches!(result.measurement, Measure::Spin(_)) { LEAST_POLLED } else { LEAST_PERIODS };
+    let counted = if matches!(result.measurement, Measure::Spin(_)) { "time" } else { "periods" };
+    (part < least).then(|| format!("{} has {:.1} % of its planned {counted}", series.key, 100.0 * part))
+}
+
+/// The part of what a series was to measure that it did.
+fn part(result: &RowResult, series: &SeriesResult) -> f64 {
+    let of = &series.summary;
+    let (measured, planned) = match &result.measurement {
+        Measure::Spin(spin) => {
+            let polled = of.mean_ns.unwrap_or(0.0) * float(of.cycles);
+            (polled, float(result.planned_ns) * f64::from(spin.busy()) / 100.0)
+        }
+        _ => (float(of.cycles) + float(of.overruns), float(result.planned_ns / result.interval_ns.max(1))),
+    };
+    if planned > 0.0 { measured / planned } else { 0.0 }
+}
+
+/// Why what arrived is too little for a pass, whatever it says; none: it is enough.
+pub fn too_short(result: &RowResult, require: &Require) -> Option<String> {
+    if result.measured_ns < LEAST_NS {
+        let (measured, least) = (duration(result.measured_ns), duration(LEAST_NS));
+        return Some(format!("{measured} are too short for a pass, which needs {least}"));
+    }
+    let quantiles = [("p99.9", require.p999, 0.999), ("p99", require.p99, 0.99)];
+    let (name, _, part) = quantiles.into_iter().find(|(_, limit, _)| limit.is_some())?;
+    let least = whole(ABOVE / (1.0 - part));
+    let periods = result.series().iter().map(|series| series.summary.cycles + series.summary.overruns);
+    let fewest = periods.min().unwrap_or(0);
+    (fewest < least).then(|| {
+        format!(
+            "{} periods of a thread are too few for its {name}, which needs {}",
+            count(fewest),
+            count(least)
+        )
+    })
+}
+
+/// What a time without an exceedance bounds: of independent seconds, of which none of `n` had one, at most a part of 3/n
+/// has one, with a confidence of 95 % (the rule of three: 0.95 = 1 - (1 - p)^n).
+pub fn bound(measured_ns: u64) -> String {
+    let seconds = float(measured_ns) / 1e9;
+    let rate = 3.0 / seconds;
+    let digits = usize::try_from(whole((-rate.log10()).ceil().max(0.0))).unwrap_or(0) + 1;
+    let rate = format!("{rate:.digits$}");
+    let rate = rate.trim_end_matches('0').trim_end_matches('.');
+    format!("; no exceedance in {seconds:.0} s: at most {rate} a second (95 %, independent seconds)")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_exceedance_bounds_the_rate_of_them() {
+        for (seconds, said) in [
+            (60, "60 s: at most 0.05 a"),
+            (600, "600 s: at most 0.005 a"),
+            (86_400, "86400 s: at most 0.000035 a"),
+        ] {
+            let bound = bound(seconds * 1_000_000_000);
+            assert!(bound.contains(said), "{bound}");
+        }
+    }
+}

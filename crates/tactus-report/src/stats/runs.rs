@@ -1,0 +1,36 @@
+//! The runs of a scenario, where the plan repeats it, and which of two scenarios belong together.
+
+use tactus_model::bundle::{Contents, Row, RowResult};
+use tactus_model::outcome::RowEnd;
+
+use crate::row::figures;
+
+/// Every run of the first measurement of a scenario, in order.
+#[must_use]
+pub fn runs<'a>(contents: &'a Contents, scenario: &str) -> Vec<&'a Row> {
+    let named = || contents.rows.iter().filter(|row| row.result.name == scenario);
+    let Some(first) = named().next() else { return Vec::new() };
+    let same = |row: &&Row| {
+        row.result.environment == first.result.environment
+            && (std::ptr::eq(*row, first) || row.result.repeat != first.result.repeat)
+    };
+    let mut runs: Vec<&Row> = named().filter(same).collect();
+    runs.sort_by_key(|row| row.result.repeat);
+    runs.dedup_by_key(|row| row.result.repeat);
+    runs
+}
+
+/// Whether it was measured to the end that its plan gave it: a half that was cut short is none.
+#[must_use]
+pub fn is_whole(result: &RowResult) -> bool {
+    result.ended == RowEnd::Complete && figures(result).is_some()
+}
+
+/// Runs of one round, without and with, both whole.
+pub(super) fn pairs<'a>(base: &[&'a Row], with: &[&'a Row]) -> Vec<[&'a RowResult; 2]> {
+    let round = |row: &&Row| with.iter().find(|other| other.result.repeat == row.result.repeat).copied();
+    base.iter()
+        .filter_map(|row| Some([&row.result, &round(row)?.result]))
+        .filter(|pair| pair.iter().all(|result| is_whole(result)))
+        .collect()
+}

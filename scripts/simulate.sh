@@ -1,0 +1,10 @@
+#!/bin/sh
+# How often the report's statistics are wrong: long simulations with fixed seeds, whose small parts `make test` runs.
+# Every test of the workspace whose name begins with `simulation` and that is ignored otherwise. TRIALS: reports in
+# each cell.
+set -eu
+cd "$(dirname "$0")/.."
+export CARGO_PROFILE_DEV_DEBUG=line-tables-only
+for crate in ${CRATES:-tactus-report}; do
+  ${CARGO:-cargo} test --quiet --locked -p "$crate" -- --ignored --nocapture simulation
+done
