@@ -211,14 +211,15 @@ fn simulation_of_false_leaks() {
 #[ignore = "takes a minute: make simulate"]
 fn simulation_of_power() {
     let leaks = [(1.0, 1.0), (1.0, 0.5), (1.0, 0.3), (1.9, 0.3), (3.9, 0.1)];
-    for (noise, reach) in
-        [(Noise::Independent, 0), (Noise::Markov(30.0, 10.0), 0), (Noise::Independent, 1), (Noise::Bursts, 0)]
-    {
+    let noises = [Noise::Independent, Noise::Markov(30.0, 10.0), Noise::Bursts];
+    for (noise, reach) in noises.into_iter().flat_map(|noise| [(noise, 0), (noise, 1)]) {
         for (ms, share) in leaks {
             for seconds in [8, 10, 30, 60, 300] {
                 let [seen, no] = power(noise, seconds, Leak { ns: ms * MS, share }, reach, 400);
                 println!("{noise:?}, {reach}: {ms} ms in {share}, {seconds} s: seen {seen:.3}, no {no:.3}");
-                let asked = (ms, share, seconds) == (1.0, 0.5, 30) && !matches!(noise, Noise::Bursts);
+                // With two clocks and bursts it takes longer.
+                let asked = reach == 0 || matches!(noise, Noise::Independent);
+                let asked = asked && (ms, share, seconds) == (1.0, 0.5, 30);
                 assert!(!asked || seen >= 0.7, "{noise:?}, {reach}: {seen}");
             }
         }

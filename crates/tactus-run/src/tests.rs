@@ -67,6 +67,8 @@ enum Script {
     LastTickLost,
     /// What its threads made of the control does not arrive.
     LossyControl,
+    /// It runs on this machine's own kernel.
+    SameKernel,
     /// Its clock runs at half the rate of this machine's.
     HalfRate,
     /// Its clock moves in steps of 4 ms.
@@ -83,7 +85,7 @@ macro_rules! scripted {
     ($($name:ident: $script:ident),+) => { $(static $name: Scripted = Scripted(Script::$script);)+ };
 }
 
-scripted!(GOOD: Good, NOISY: Noisy, DIES: Dies, REFUSES: Refuses, MUTE: Mute, FOREIGN: Foreign, ENDLESS: Endless, UNHEARD: Unheard, LAST_TICK_LOST: LastTickLost, LOSSY_CONTROL: LossyControl, HALF_RATE: HalfRate, COARSE: Coarse, VALUES: Values, VALUES_DIE: ValuesDie);
+scripted!(GOOD: Good, NOISY: Noisy, DIES: Dies, REFUSES: Refuses, MUTE: Mute, FOREIGN: Foreign, ENDLESS: Endless, UNHEARD: Unheard, LAST_TICK_LOST: LastTickLost, LOSSY_CONTROL: LossyControl, SAME_KERNEL: SameKernel, HALF_RATE: HalfRate, COARSE: Coarse, VALUES: Values, VALUES_DIE: ValuesDie);
 
 impl Environment for Scripted {
     fn kind(&self) -> &'static str {
@@ -297,6 +299,10 @@ fn play(script: Script, from: &Receiver<Vec<u8>>, to: &Sender<Vec<u8>>) {
     }));
     let mut readings = Facts::default();
     readings.keep("/proc/version", "Linux scripted");
+    if matches!(script, Script::SameKernel) {
+        let boot = Real.text("/proc/sys/kernel/random/boot_id").unwrap();
+        readings.keep("/proc/sys/kernel/random/boot_id", &boot);
+    }
     probe.say(&FromProbe::Facts { readings, last: true });
     let mut decoder = Decoder::new();
     while let Ok(bytes) = from.recv() {

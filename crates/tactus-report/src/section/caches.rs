@@ -56,26 +56,26 @@ fn caches(contents: &Contents) -> Vec<CachesEntry> {
     pages.filter_map(|page| entry(contents, &page.scenarios)).collect()
 }
 
-/// The first scenario is without the load, the second with it.
-fn pair<'a>(contents: &'a Contents, scenarios: &[String]) -> Option<[&'a Row; 2]> {
-    let row = |n: usize| contents.rows.iter().find(|row| scenarios.get(n) == Some(&row.result.name));
-    Some([row(0)?, row(1)?])
+/// The runs of both: the first scenario is without the load, the second with it.
+fn pair<'a>(contents: &'a Contents, scenarios: &[String]) -> [Vec<&'a Row>; 2] {
+    [0, 1].map(|n| contents.rows.iter().filter(|row| scenarios.get(n) == Some(&row.result.name)).collect())
 }
 
 fn entry(contents: &Contents, scenarios: &[String]) -> Option<CachesEntry> {
-    let [rest, with] = pair(contents, scenarios)?;
+    let [at_rest, loaded_runs] = pair(contents, scenarios);
+    let (rest, with) = (*at_rest.first()?, *loaded_runs.first()?);
     let loaded = loaded(with);
     let groups = contents.facts.get(&with.result.environment_key()).map(|facts| groups(facts, &loaded));
     let published = published(&contents.plan, &with.result.name, &with.result.environment);
-    let unmeasured = [rest, with].into_iter().filter(|row| figures(&row.result).is_none());
+    let unmeasured = at_rest.iter().chain(&loaded_runs).filter(|row| figures(&row.result).is_none());
     let cpus: CpuSet = with.result.series().iter().map(|series| series.key.cpu).collect();
     let cpu = |(cpu, n): (u32, usize)| CacheCpuEntry {
         cpu,
         shares: groups.as_ref().and_then(|groups| groups.title(cpu)),
-        rest_max_ns: max(rest, cpu),
-        with_max_ns: max(with, cpu),
-        rest_misses_per_s: misses(rest, cpu),
-        with_misses_per_s: misses(with, cpu),
+        rest_max_ns: max(&at_rest, cpu),
+        with_max_ns: max(&loaded_runs, cpu),
+        rest_misses_per_s: misses(&at_rest, cpu),
+        with_misses_per_s: misses(&loaded_runs, cpu),
         published_max_ns: published.as_ref().and_then(|all| all.threads_ns.get(n)).map(|three| three[2]),
     };
     Some(CachesEntry {
@@ -95,17 +95,21 @@ fn entry(contents: &Contents, scenarios: &[String]) -> Option<CachesEntry> {
     })
 }
 
-/// The largest latency on a CPU, in ns.
-fn max(row: &Row, cpu: u32) -> Option<u64> {
-    let own = row.result.series().iter().filter(|series| series.key.cpu == cpu);
+/// The largest latency of all runs on a CPU, in ns.
+fn max(runs: &[&Row], cpu: u32) -> Option<u64> {
+    let all = runs.iter().flat_map(|row| row.result.series());
+    let own = all.filter(|series| series.key.cpu == cpu);
     own.filter_map(|series| series.summary.max_ns).max()
 }
 
-/// Misses of the last-level cache on a CPU, per second; `None` where they are not counted.
-fn misses(row: &Row, cpu: u32) -> Option<u64> {
-    let own = row.result.series().iter().filter(|series| series.key.cpu == cpu);
-    let all = own.filter_map(|series| series.counters.llc_misses).max()?;
-    let seconds = float(row.result.measured_ns) / 1e9;
+/// Misses of the last-level cache on a CPU, per second of all runs; `None` where one did not count them.
+fn misses(runs: &[&Row], cpu: u32) -> Option<u64> {
+    let of = |row: &&Row| {
+        let own = row.result.series().iter().filter(|series| series.key.cpu == cpu);
+        own.filter_map(|series| series.counters.llc_misses).max()
+    };
+    let all: u64 = runs.iter().map(of).sum::<Option<u64>>()?;
+    let seconds = runs.iter().map(|row| float(row.result.measured_ns)).sum::<f64>() / 1e9;
     (seconds > 0.0).then(|| whole(float(all) / seconds))
 }
 

@@ -179,8 +179,8 @@ impl ScenarioRun<'_> {
                 // What does not say when it was told has nothing to prove itself with.
                 session.proves &= proven.told_ns > 0;
                 let mut clock = proven.clock.clone();
-                // Where nothing is said to a probe, nothing follows from when it heard it.
-                if session.running.hears() {
+                // Where nothing is said to a probe, nothing follows from when it heard it, and a clock says nothing of itself.
+                if session.running.hears() && !session.is_of_this_kernel(context.system) {
                     clock.add(session.clocks.proven(monotonic_ns(), &proven));
                 }
                 self.clock_checked(context, environment, clock)?;

@@ -57,3 +57,14 @@ fn clocks_at_half_the_rate_and_in_coarse_steps_are_refused() {
     assert_eq!(why("coarse").as_deref(), Some("its clock moves in steps of 4ms"));
     assert_eq!(why("good"), None);
 }
+
+#[test]
+fn a_clock_is_held_against_that_of_another_kernel_and_never_against_itself() {
+    let dir = tempfile::tempdir().unwrap();
+    let (_, contents, _) = perform(&[("same", &SAME_KERNEL), ("other", &GOOD)], dir.path(), false);
+    let rates = |name: &str| {
+        let row = contents.rows.iter().find(|row| row.result.name == name).unwrap();
+        row.result.clock.as_ref().unwrap().rates.len()
+    };
+    assert_eq!((rates("same"), rates("other")), (0, 1));
+}

@@ -44,7 +44,7 @@ pub fn technologies(contents: &Contents) -> Vec<TechnologyEntry> {
 pub const fn about(row: Trait) -> &'static str {
     match row {
         Trait::RealTime => "Real-time in the guest",
-        Trait::AsOnHost => "Real-time with same latency as on host",
+        Trait::AsOnHost => "Latencies like those of the host",
         Trait::Separation => "Separation",
         Trait::Independence => "Complete independence from host",
     }
@@ -84,8 +84,15 @@ fn entry(contents: &Contents, own: &Technology, separation: Option<&SeparationEn
     }
 }
 
-fn row_of<'a>(contents: &'a Contents, scenario: &str, environment: &str) -> Option<&'a Row> {
-    contents.rows.iter().find(|row| row.result.name == scenario && row.result.environment == environment)
+/// All runs of a scenario.
+fn runs_of<'a>(contents: &'a Contents, scenario: &str, environment: &str) -> Vec<&'a Row> {
+    let own = |row: &&Row| row.result.name == scenario && row.result.environment == environment;
+    contents.rows.iter().filter(own).collect()
+}
+
+/// The largest latency of several runs, in ns.
+fn largest(rows: &[&Row]) -> Option<u64> {
+    rows.iter().filter_map(|row| figures(&row.result)?.max_ns).max()
 }
 
 /// Why the latencies of a row carry no word.
@@ -109,17 +116,20 @@ fn real_time(contents: &Contents, own: &Technology) -> Said {
     let mut open = own.alike.is_empty();
     for [on_host, scenario] in &own.alike {
         said.scenarios.push(scenario.clone());
-        let Some(row) = row_of(contents, scenario, &own.environment) else { continue };
-        let result = &row.result;
-        let (Ok(()), Some(all)) = (ground(contents, result), figures(result)) else {
+        let runs = runs_of(contents, scenario, &own.environment);
+        let unfounded = runs.iter().find_map(|row| ground(contents, &row.result).err());
+        if let Some(why) = unfounded {
             open = true;
-            let why = ground(contents, result).err().unwrap_or_default();
             said.reasons.push(format!("{}: {why}", clean(scenario)));
             continue;
-        };
-        let (max, interval) = (all.max_ns.unwrap_or(0), result.interval_ns);
+        }
+        let Some(interval) = runs.first().map(|row| row.result.interval_ns) else { continue };
+        let all: Vec<_> = runs.iter().filter_map(|row| figures(&row.result)).collect();
+        let max = largest(&runs).unwrap_or(0);
+        let lost = all.iter().map(|all| all.overruns).sum();
+        let cycles = all.iter().map(|all| all.cycles).min().unwrap_or(0);
         let (max_words, every) = (latency(float(max)), latency(float(interval)));
-        let host = row_of(contents, on_host, &own.host).and_then(|row| figures(&row.result)?.max_ns);
+        let host = largest(&runs_of(contents, on_host, &own.host));
         let host = host.map(|ns| format!(" (host: {})", latency(float(ns)))).unwrap_or_default();
         let base = format!("{}: maximum {max_words}{host} at a cycle of {every}", clean(scenario));
         if max > interval.saturating_mul(CYCLES_LATE) {
@@ -129,14 +139,13 @@ fn real_time(contents: &Contents, own: &Technology) -> Said {
             if said.word == YES {
                 said.word = CONSTRAINED;
             }
-            said.reasons.push(format!("{base}: {} periods were lost", count(all.overruns)));
-        } else if all.cycles < CYCLES_FOR_A_VERDICT {
+            said.reasons.push(format!("{base}: {} periods were lost", count(lost)));
+        } else if cycles < CYCLES_FOR_A_VERDICT {
             open = true;
             let needed = count(CYCLES_FOR_A_VERDICT);
-            said.reasons
-                .push(format!("{base}, but {} cycles are too few: {needed} are needed", count(all.cycles)));
+            said.reasons.push(format!("{base}, but {} cycles are too few: {needed} are needed", count(cycles)));
         } else {
-            said.reasons.push(format!("{base}, over {} cycles", count(all.cycles)));
+            said.reasons.push(format!("{base}, over {} cycles", count(cycles)));
         }
     }
     if said.reasons.is_empty() {
@@ -156,27 +165,28 @@ fn as_on_host(contents: &Contents, own: &Technology) -> Said {
     let (mut same, mut worse, mut open) = (0_usize, 0_usize, 0_usize);
     for [host, inside] in &own.alike {
         said.scenarios.extend([host.clone(), inside.clone()]);
-        let (Some(on_host), Some(in_it)) =
-            (row_of(contents, host, &own.host), row_of(contents, inside, &own.environment))
-        else {
+        let runs = [runs_of(contents, host, &own.host), runs_of(contents, inside, &own.environment)];
+        if runs.iter().any(Vec::is_empty) {
             open += 1;
             continue;
-        };
-        let grounds = [on_host, in_it].map(|row| ground(contents, &row.result));
-        if let Some(why) = grounds.into_iter().find_map(Result::err) {
+        }
+        let all = || runs.iter().flatten().copied();
+        if let Some(why) = all().find_map(|row| ground(contents, &row.result).err()) {
             open += 1;
             said.reasons.push(format!("{}: {why}", clean(inside)));
             continue;
         }
-        let slot = slot_of([on_host, in_it].into_iter(), SLOT_NS);
-        let slots = [on_host, in_it].map(|row| slots(row, slot, |_| true));
+        let slot = slot_of(all(), SLOT_NS);
+        let slots = [&runs[0], &runs[1]]
+            .map(|runs| runs.iter().flat_map(|row| slots(row, slot, |_| true)).collect::<Vec<_>>());
         let Some(ratio) = test.ratio(&slots[0], &slots[1]) else {
             open += 1;
             continue;
         };
-        let maxima = [on_host, in_it].map(|row| figures(&row.result).and_then(|all| all.max_ns).unwrap_or(0));
+        let maxima = [&runs[0], &runs[1]].map(|runs| largest(runs).unwrap_or(0));
+        let which = if all().count() == 2 { "between these two runs" } else { "between these runs" };
         let base = format!(
-            "{}: typical maxima {:.2} times those of the host (maximum {} against {})",
+            "{}: {which} typical maxima are {:.2} times those of the host (maximum {} against {})",
             clean(inside),
             ratio.estimate,
             latency(float(maxima[1])),
