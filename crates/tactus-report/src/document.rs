@@ -13,6 +13,7 @@ pub fn document(contents: &Contents) -> Document {
         format: contents.manifest.format,
         status: contents.manifest.status,
         scenarios: contents.rows.iter().map(|row| entry(contents, row)).collect(),
+        claims: Vec::new(),
         proofs: Vec::new(),
         matrices: Vec::new(),
         systems: Vec::new(),

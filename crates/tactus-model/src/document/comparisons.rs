@@ -29,22 +29,44 @@ pub struct ProofEntry {
     pub effects: Vec<EffectEntry>,
 }
 
-/// The effect of a setting on one quantity: with it minus without it, in ns.
+/// One scenario against another, as a `[[compare]]` of the plan asks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ClaimEntry {
+    /// Its name in the plan.
+    pub name: String,
+    /// The scenario that the other is held against.
+    pub base: String,
+    /// The other one.
+    pub with: String,
+    /// What the document of the study says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claim: Option<String>,
+    /// Pairs of whole runs; `null` for one run each, of which is said what differs between the two, and no more.
+    pub pairs: Option<usize>,
+    /// The answer in a few words.
+    pub answer: String,
+    /// Effects on `p50`, `p99.9` (corrected for missed periods) and `maximum` (of one run each: the median of the
+    /// maxima of intervals of time); the intervals of a report hold together at 95 %.
+    pub effects: Vec<EffectEntry>,
+}
+
+/// The effect on one quantity, of a setting or from one scenario to another: with it minus without it, in ns.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EffectEntry {
-    /// `p99`, `p99.9`, `maximum`.
+    /// `p50`, `p99`, `p99.9`, `maximum`.
     pub quantity: String,
-    /// Median of the pairs without it.
+    /// Median of the runs without it.
     pub without_ns: f64,
-    /// Median of the pairs with it.
+    /// Median of the runs with it.
     pub with_ns: f64,
-    /// Hodges-Lehmann estimate of the difference.
+    /// Estimate of the difference (Hodges-Lehmann, of pairs).
     pub effect_ns: f64,
-    /// Lower end of its interval.
-    pub low_ns: f64,
-    /// Upper end of its interval.
-    pub high_ns: f64,
+    /// Lower end of its interval; `null`: nothing bounds it.
+    pub low_ns: Option<f64>,
+    /// Upper end of its interval; `null`: nothing bounds it.
+    pub high_ns: Option<f64>,
     /// Its p-value, adjusted for all that the report tests (Holm); `null` where nothing can be said.
     #[serde(default)]
     pub p: Option<f64>,

@@ -12,7 +12,7 @@ use crate::bundle::Format;
 use crate::event::RunStatus;
 
 pub use caches::{CacheCpuEntry, CacheHeldEntry, CachesEntry};
-pub use comparisons::{CellEntry, EffectEntry, MatrixEntry, ProofEntry};
+pub use comparisons::{CellEntry, ClaimEntry, EffectEntry, MatrixEntry, ProofEntry};
 pub use environment::{AuditEntry, FoundEntry, SystemEntry, ThreadEntry};
 pub use scenario::{
     AttributionEntry, ControlEntry, Entry, Outcome, Published, SeriesEntry, ValueEntry, Verdict,
@@ -29,6 +29,9 @@ pub struct Document {
     pub status: RunStatus,
     /// One entry per measurement; several of one scenario share its name.
     pub scenarios: Vec<Entry>,
+    /// One scenario against another; only where the plan compares any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub claims: Vec<ClaimEntry>,
     /// What each setting under test is worth; only where the plan tests any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub proofs: Vec<ProofEntry>,

@@ -85,7 +85,8 @@ fn judged(row: &Row, require: &Require, summary: &Summary) -> Verdict {
         let name = quantity.said(is_corrected(summary));
         if bounds.high <= limit {
             found.kept.push(format!("{name} {} is within the required {said}", latency(float(bounds.high))));
-        } else if let (true, Some(lacking)) = (bounds.low > limit && quantity != Quantity::Maximum, &lacking) {
+        } else if let (true, Some(lacking)) = (bounds.low > limit && quantity != Quantity::Maximum, &lacking)
+        {
             // What did not arrive may have been better; a maximum needs no second value.
             found.open.push(format!(
                 "{name} {} exceeds the required {said} in what arrived, but {lacking}",

@@ -1,10 +1,11 @@
 //! What changes from one scenario to another.
 
 use tactus_model::bundle::Contents;
+use tactus_model::document::{ClaimEntry, Document};
 
 use super::Section;
 use crate::part::{Card, Part, Reader, Tone};
-use crate::stats::{Claim, Design, Effect, claims};
+use crate::stats::{Change, Claim, Design, Effect, claims};
 use crate::units::{clean, unbroken};
 
 /// The section.
@@ -34,6 +35,10 @@ impl Section for Claims {
     fn parts(&self, contents: &Contents, _: Reader) -> Vec<Part> {
         vec![Part::Cards(claims(contents).iter().map(card).collect())]
     }
+
+    fn fill(&self, contents: &Contents, document: &mut Document) {
+        document.claims = claims(contents).into_iter().map(entry).collect();
+    }
 }
 
 fn card(claim: &Claim) -> Card {
@@ -58,6 +63,18 @@ fn card(claim: &Claim) -> Card {
             ..card
         },
     }
+}
+
+fn entry(claim: Claim) -> ClaimEntry {
+    let pairs = claim.effect.as_ref().ok().and_then(|effect| match effect.design {
+        Design::TwoRuns { .. } => None,
+        Design::Repeats { pairs } => Some(pairs),
+    });
+    let (answer, effects) = match &claim.effect {
+        Err(reason) => (format!("not answered: {reason}"), Vec::new()),
+        Ok(effect) => (effect.answer(), effect.changes.iter().map(Change::entry).collect()),
+    };
+    ClaimEntry { name: claim.name, base: claim.base, with: claim.with, claim: claim.claim, pairs, answer, effects }
 }
 
 /// Two single runs that differ are no effect yet.

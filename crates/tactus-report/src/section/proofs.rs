@@ -1,7 +1,7 @@
 //! What each setting under test is worth on this machine.
 
 use tactus_model::bundle::Contents;
-use tactus_model::document::{Document, EffectEntry, ProofEntry};
+use tactus_model::document::{Document, ProofEntry};
 
 use super::Section;
 use crate::part::{Cell, Head, Item, List, Mark, Part, Reader, Table, Tone};
@@ -98,20 +98,6 @@ fn entry(proven: Proven) -> ProofEntry {
         Answer::None(reason) => (Some(reason), Vec::new()),
         Answer::Effects(effects) => (None, effects),
     };
-    let effect = |change: Change| {
-        let between = change.with_ns - change.base_ns;
-        let found = change.difference.ok();
-        EffectEntry {
-            quantity: change.quantity.name().into(),
-            without_ns: change.base_ns,
-            with_ns: change.with_ns,
-            effect_ns: found.map_or(between, |found| found.estimate_ns),
-            low_ns: found.map_or(between, |found| found.interval.low_ns),
-            high_ns: found.map_or(between, |found| found.interval.high_ns),
-            p: found.map(|found| found.p),
-            shown: change.is_shown(),
-        }
-    };
     ProofEntry {
         setting: proven.setting,
         environment: proven.environment,
@@ -120,7 +106,7 @@ fn entry(proven: Proven) -> ProofEntry {
         pairs: proven.pairs.0,
         reason,
         caution: proven.caution,
-        effects: effects.into_iter().map(effect).collect(),
+        effects: effects.iter().map(Change::entry).collect(),
     }
 }
 

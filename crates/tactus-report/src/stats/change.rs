@@ -1,5 +1,7 @@
 //! How one quantity changes from one condition to another.
 
+use tactus_model::document::EffectEntry;
+
 use super::autocorrelation::size;
 use super::holm::{ERROR, holm};
 use super::interval::Interval;
@@ -102,6 +104,24 @@ impl Change {
     #[must_use]
     pub fn is_shown(&self) -> bool {
         self.difference.is_ok_and(|difference| difference.is_shown())
+    }
+
+    /// As the document has it.
+    #[must_use]
+    pub fn entry(&self) -> EffectEntry {
+        let found = self.difference.ok();
+        let end =
+            |of: fn(Interval) -> f64| found.map(|found| of(found.interval)).filter(|end| end.is_finite());
+        EffectEntry {
+            quantity: self.quantity.name().into(),
+            without_ns: self.base_ns,
+            with_ns: self.with_ns,
+            effect_ns: found.map_or(self.with_ns - self.base_ns, |found| found.estimate_ns),
+            low_ns: end(|interval| interval.low_ns),
+            high_ns: end(|interval| interval.high_ns),
+            p: found.map(|found| found.p),
+            shown: self.is_shown(),
+        }
     }
 }
 

@@ -12,6 +12,7 @@ mod hold;
 mod lots;
 mod nested;
 mod prove;
+mod repeats;
 mod run;
 #[path = "../../../tactus-environment/tests/contract/sshd.rs"]
 mod sshd;

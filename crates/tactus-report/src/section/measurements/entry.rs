@@ -38,7 +38,7 @@ impl Section for Measurements {
 
     fn about(&self) -> &'static str {
         "Every measurement, and how it differs from the host under the same conditions. Minimum, mean and maximum are \
-         exact; quantiles are within 0.1 %."
+         exact; quantiles are within 0.1 % (of `spin`: 0.15 % and half a nanosecond)."
     }
 
     fn applies(&self, _: &Contents) -> bool {
