@@ -19,6 +19,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for path in [
         "crates/tactus-probe",
         "crates/tactus-facts",
+        "crates/tactus-measure",
         "crates/tactus-model/src",
         "crates/tactus-model/Cargo.toml",
         "Cargo.toml",

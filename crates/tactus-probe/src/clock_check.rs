@@ -1,10 +1,10 @@
 //! Whether CLOCK_MONOTONIC can be measured by: how fine its steps are, its rate against the processor's own counter
 //! where that says how fast it is, and whether other clocks of the system jumped against it meanwhile.
 
+use tactus_measure::clock::{Pair, Source, is_even};
 use tactus_model::clock::{ClockCheck, Rate};
 use tactus_model::number::{float, whole};
 
-use crate::clock::{Pair, Source, is_even};
 use crate::sys;
 
 /// Steps that are looked at.

@@ -1,10 +1,10 @@
 //! The facts of this system: what `tactus-facts` reads, and how fast the processor's own clock runs.
 
 use tactus_facts::{CPUINFO, Door};
+use tactus_measure::clock::{Pair, Scale, is_even};
+use tactus_measure::thread::allowed;
 use tactus_model::facts::Facts;
 
-use crate::clock::{Pair, Scale, is_even};
-use crate::measure::thread::allowed;
 use crate::sys;
 
 /// Reads everything.

@@ -1,9 +1,9 @@
 //! Where the session's thread is while others measure.
 
+use tactus_measure::thread::allowed;
 use tactus_model::CpuSet;
 use tactus_model::message::Note;
 
-use crate::measure::thread::allowed;
 use crate::sys;
 
 /// Puts the session thread on the housekeeping CPUs and, when dropped, where it was.

@@ -6,6 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use tactus_measure::clock::Source;
+use tactus_measure::ftrace::Ftrace;
+use tactus_measure::gaps::GapHistogram;
+use tactus_measure::lane::{Common, Lane, Order, Run, Spec};
+use tactus_measure::series::{SMALLEST_GAP, Series};
+use tactus_measure::thread::{Measuring, allowed};
+use tactus_measure::{counters, refuse};
 use tactus_model::Nanos;
 use tactus_model::catalogue::Fault;
 use tactus_model::clock::ClockCheck;
@@ -17,21 +24,14 @@ use tactus_model::scheduling::Policy;
 use tactus_model::series::SeriesKey;
 
 use crate::channel::{Channel, Incoming, SessionEnd};
-use crate::clock::Source;
 use crate::clock_check::Jumps;
 use crate::housekeeping::House;
-use crate::measure::ftrace::Ftrace;
-use crate::measure::gaps::GapHistogram;
-use crate::measure::lane::{Common, Lane, Order, Run, Spec};
-use crate::measure::processor::Processor;
-use crate::measure::series::{SMALLEST_GAP, Series};
-use crate::measure::thread::{Measuring, allowed};
-use crate::measure::{self, counters, out_of_range, refuse};
 use crate::memory::Memory;
+use crate::processor::Processor;
 use crate::self_test::SelfTest;
 use crate::settings::Applied;
 use crate::toggle::Toggle;
-use crate::work::Pace;
+use crate::work::{Pace, out_of_range};
 use crate::worker::{Ended, Worker};
 use crate::{sys, values};
 
@@ -199,7 +199,7 @@ fn start_threads(
     if runs_beside(&activity.what) {
         return Ok(Vec::new());
     }
-    let entry = measure::find(measure).ok_or_else(|| {
+    let entry = tactus_measure::find(measure).ok_or_else(|| {
         refusal(format!("this probe has no measurement `{}`", measure.kind()), "use a newer probe")
     })?;
     let wanted = entry.wanted(measure)?;

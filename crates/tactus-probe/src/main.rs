@@ -9,7 +9,6 @@ mod actions;
 mod capabilities;
 mod channel;
 mod cli;
-mod clock;
 mod clock_check;
 mod facts;
 mod fault;
@@ -18,8 +17,8 @@ mod guest;
 mod housekeeping;
 mod job;
 mod load;
-mod measure;
 mod memory;
+mod processor;
 mod rpc;
 mod self_test;
 mod serial;
@@ -37,7 +36,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     // Before anything narrows it: where this process may run.
-    measure::thread::allowed();
+    tactus_measure::thread::allowed();
     // The kernel hands words of its command line to PID 1: they are no arguments of ours.
     if guest::is_whole_system() {
         guest::run();
@@ -52,7 +51,7 @@ mod tests {
     #[test]
     fn every_word_of_the_catalogue_has_its_file_in_its_table() {
         let names = |table: &[&Entry]| table.iter().map(|entry| entry.name).collect::<Vec<_>>();
-        let latencies = super::measure::MEASUREMENTS.iter().map(|entry| entry.name());
+        let latencies = tactus_measure::MEASUREMENTS.iter().map(|entry| entry.name());
         let values = super::values::MEASUREMENTS.iter().map(|entry| entry.name());
         let (of_values, of_latency): (Vec<&Entry>, Vec<&Entry>) =
             measure::MEASURES.iter().partition(|entry| !entry.items.is_empty());

@@ -7,7 +7,7 @@ use tactus_model::message::{Done, End, FromProbe, Hello, Job, Note, PROTOCOL, Pr
 
 use crate::channel::{Channel, Incoming, SessionEnd};
 use crate::job::{Prepared, Running};
-use crate::{facts, fault, load, measure, sys, values};
+use crate::{facts, fault, load, sys, values};
 
 /// Bytes of readings that travel in one message: a lost frame then costs few of them.
 const FACTS_PER_MESSAGE: usize = 8 * 1024;
@@ -78,7 +78,7 @@ fn answer(channel: &mut Channel) -> io::Result<()> {
 }
 
 fn hello() -> Hello {
-    let measurements = measure::MEASUREMENTS.iter().map(|entry| entry.name());
+    let measurements = tactus_measure::MEASUREMENTS.iter().map(|entry| entry.name());
     let values = values::MEASUREMENTS.iter().map(|entry| entry.name());
     let beside = [load::NAMES, fault::NAMES].concat();
     Hello {

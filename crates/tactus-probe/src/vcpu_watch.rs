@@ -23,9 +23,9 @@ use std::os::unix::fs::FileExt;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use tactus_measure::thread::make_fifo;
 use tactus_model::lot::Lots;
 
-use crate::measure::thread::make_fifo;
 use crate::sys;
 
 /// The argument that makes a process a watch.

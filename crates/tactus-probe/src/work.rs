@@ -7,7 +7,8 @@ use std::sync::atomic::AtomicU64;
 use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 use tactus_model::CpuSet;
-use tactus_model::message::Note;
+use tactus_model::catalogue::OutOfRange;
+use tactus_model::message::{Note, Refusal};
 use tactus_model::outcome::ValueResult;
 use tactus_model::undo::Undo;
 
@@ -26,6 +27,11 @@ pub struct Pace {
     /// What decides when faults are made, where that is drawn by lot and told.
     #[serde(default)]
     pub seed: Option<u64>,
+}
+
+/// A refusal of a parameter of the word `kind`.
+pub fn out_of_range(kind: &str, error: &OutOfRange) -> Refusal {
+    Refusal { reason: format!("{kind}: {error}"), hint: Some(error.hint()) }
 }
 
 /// Says how what it is about to change is put back by others.

@@ -3,13 +3,13 @@
 
 use std::rc::Rc;
 
+use tactus_measure::thread::make_fifo;
 use tactus_model::CpuSet;
 use tactus_model::catalogue::fault::Hog;
 use tactus_model::message::Refusal;
 
 use super::{Disturbance, Rhythm, repeat, size};
 use crate::work::{Work, reset_scheduling};
-use crate::measure::thread::make_fifo;
 use crate::sys;
 
 pub fn prepare(table: &Hog, cpus: &CpuSet, above: u32, rhythm: Rhythm) -> Result<Disturbance, Refusal> {

@@ -7,9 +7,8 @@ use tactus_model::lot::{Lots, MOST_MOMENTS};
 use tactus_model::message::Refusal;
 use tactus_model::{CpuSet, Nanos};
 
-use crate::measure::out_of_range;
 use crate::sys::{self, Shared};
-use crate::work::Work;
+use crate::work::{Work, out_of_range};
 
 /// The files of this directory, each with its word.
 macro_rules! faults {

@@ -7,8 +7,7 @@ use tactus_model::catalogue::{Load, load};
 use tactus_model::message::Refusal;
 use tactus_model::size::Bytes;
 
-use crate::measure::out_of_range;
-use crate::work::{Work, reset_scheduling};
+use crate::work::{Work, out_of_range, reset_scheduling};
 
 /// The files of this directory, each with its word.
 macro_rules! loads {

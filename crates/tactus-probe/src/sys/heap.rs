@@ -4,6 +4,7 @@
 //! shootdown), and the session makes its ticks in the measuring threads' address space: an allocator that
 //! unmaps what is free, as musl's does, disturbs what is measured. This one is dlmalloc, with pages that it can
 //! get and cannot give back, so that whatever the session does with its memory is no system call.
+#![expect(unsafe_code, reason = "an allocator is unsafe by its traits")]
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::sync::atomic::{AtomicU64, Ordering};

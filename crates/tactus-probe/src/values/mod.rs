@@ -5,13 +5,13 @@ mod repeat;
 
 use std::io;
 
+use tactus_measure::refuse;
 use tactus_model::catalogue::Item;
 use tactus_model::catalogue::Measure;
 use tactus_model::message::{Activity, Note, Refusal, What};
 use tactus_model::scheduling::Policy;
 use tactus_model::{CpuSet, outcome};
 
-use crate::measure::refuse;
 use crate::sys::{self, SchedAttr, Shared};
 use crate::work::{Pace, Work, over, tell_note};
 

@@ -6,12 +6,12 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::rc::Rc;
 
+use tactus_measure::thread::make_fifo;
 use tactus_model::catalogue::fault::Off;
 
 use super::{No, Wanted, no, wrong};
 use crate::fault::Disturbance;
 use crate::fault::hog::fifo;
-use crate::measure::thread::make_fifo;
 use crate::sys;
 use crate::work::reset_scheduling;
 

@@ -8,13 +8,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tactus_measure::lane::{Lane, Order, Run};
+use tactus_measure::series::Series;
 use tactus_model::catalogue::Fault;
 use tactus_model::message::{Activity, Control, Counted, Note, Refusal, Stage, Trial, What};
 use tactus_model::{CpuSet, Nanos};
 
 use super::control::{deadline_note, no_control};
-use super::lane::{Lane, Order, Run};
-use super::series::Series;
 use crate::sys;
 use crate::work::Pace;
 use crate::worker::{Ended, Worker};

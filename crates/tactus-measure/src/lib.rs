@@ -1,21 +1,26 @@
-//! Measurements: one file each, one line in the table. The rest of this directory is what they have
-//! in common: the thread, its lane and ring, the control, the counters.
+//! What measures latency in the probe: one file for each measurement, one line in the table. The rest is what they
+//! have in common: the thread, its lane and ring, the series that its samples become, the clocks.
+//!
+//! It touches the CPUs that it measures on, and reads `/proc` and `/sys`. It writes nothing but the trace that it stops
+//! at a break.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the probe is on the machine: it is what the door of others leads to"
+)]
 
-pub mod control;
-pub mod control_fault;
+pub mod clock;
 pub mod counters;
 pub mod ftrace;
 pub mod gaps;
-pub mod hog;
 pub mod lane;
-pub mod processor;
 pub mod refuse;
-pub mod ring;
+mod ring;
 pub mod series;
+pub mod sys;
 pub mod thread;
-pub mod windows;
+mod windows;
 
-use tactus_model::catalogue::{Measure, OutOfRange};
+use tactus_model::catalogue::Measure;
 use tactus_model::message::{Note, Refusal};
 
 use lane::{Lane, Run};
@@ -83,9 +88,4 @@ pub fn find(measure: &Measure) -> Option<&'static dyn Measurement> {
 fn stranger(measure: &Measure) -> Refusal {
     let reason = format!("`{}` is the table of another measurement", measure.kind());
     Refusal { reason, hint: Some("this is a fault of tactus".into()) }
-}
-
-/// A refusal of a parameter of the word `kind`.
-pub fn out_of_range(kind: &str, error: &OutOfRange) -> Refusal {
-    Refusal { reason: format!("{kind}: {error}"), hint: Some(error.hint()) }
 }

@@ -8,9 +8,9 @@
 use tactus_model::catalogue::{Measure, measure};
 use tactus_model::message::{Note, Refusal};
 
-use super::lane::{Lane, Run};
-use super::ring::Sample;
-use super::{Measurement, Wanted, stranger};
+use crate::lane::{Lane, Run};
+use crate::ring::Sample;
+use crate::{Measurement, Wanted, stranger};
 use crate::clock::{Scale, Source};
 use crate::sys;
 

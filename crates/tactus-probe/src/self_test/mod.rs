@@ -1,17 +1,21 @@
 //! The self-test of a job: its controls, before measuring and after it, and a look at the clock meanwhile.
 
+mod control;
+mod control_fault;
+mod hog;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use tactus_measure::lane::Lane;
+use tactus_measure::thread::Measuring;
 use tactus_model::clock::ClockCheck;
 use tactus_model::control::ControlBy;
 use tactus_model::message::{Note, Stage, Trial};
 
 use crate::clock_check::Look;
-use crate::measure::control::{self, CpuControl, no_control};
-use crate::measure::control_fault;
-use crate::measure::lane::Lane;
-use crate::measure::thread::Measuring;
+
+use control::{CpuControl, no_control};
 
 /// What is to be done of it.
 pub struct SelfTest {

@@ -7,12 +7,11 @@ use tactus_model::latency::{Latency, Sparse, Totals};
 use tactus_model::message::{Counted, Outlier, ThreadCounters, Tick, Total, Windows};
 use tactus_model::series::SeriesKey;
 
-use super::counters;
-use super::lane::{Lane, Spec};
-use super::processor::Counted as OfCpu;
-use super::windows::WindowMaxima;
 use crate::clock::{Scale, Source};
+use crate::counters::{self, OfCpu};
+use crate::lane::{Lane, Spec};
 use crate::sys;
+use crate::windows::WindowMaxima;
 
 /// Largest values kept per series.
 const OUTLIERS: usize = 32;
@@ -239,9 +238,9 @@ impl Series {
 mod tests {
     use tactus_model::scheduling::Policy;
 
-    use super::super::gaps::GapHistogram;
-    use super::super::ring::Sample;
     use super::*;
+    use crate::gaps::GapHistogram;
+    use crate::ring::Sample;
 
     fn lane(gaps: Option<GapHistogram>) -> Arc<Lane> {
         let series = SeriesKey { cpu: 0, thread: 0, priority: 0, kind: "thread".into() };

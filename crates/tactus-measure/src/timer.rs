@@ -6,9 +6,9 @@ use std::sync::atomic::Ordering;
 use tactus_model::catalogue::{Measure, measure};
 use tactus_model::message::Refusal;
 
-use super::lane::{Lane, Run};
-use super::ring::Sample;
-use super::{Measurement, Wanted, stranger};
+use crate::lane::{Lane, Run};
+use crate::ring::Sample;
+use crate::{Measurement, Wanted, stranger};
 use crate::sys;
 
 /// The measurement.

@@ -8,13 +8,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tactus_measure::lane::{Lane, Order, Run};
+use tactus_measure::series::Series;
+use tactus_measure::thread::CONTROL_PRIORITY;
 use tactus_model::message::{Counted, Note, NoteKind, Refusal, Stage, Trial};
 use tactus_model::scheduling::Policy;
 
 use super::hog::{Held, Hog, Hold};
-use super::lane::{Lane, Order, Run};
-use super::series::Series;
-use super::thread::CONTROL_PRIORITY;
 use crate::sys;
 
 /// How long the hog holds the CPU, in ns: the first of these that is at least twice the noise of the place.

@@ -12,9 +12,9 @@ use tactus_model::CpuSet;
 use tactus_model::message::Refusal;
 use tactus_model::scheduling::Policy;
 
-use super::lane::{Lane, Order};
-use super::{Measurement, refuse};
+use crate::lane::{Lane, Order};
 use crate::sys::{self, SchedAttr};
+use crate::{Measurement, refuse};
 
 /// A thread needs little: the deepest call of a measuring loop is one into the vDSO.
 const STACK: usize = 128 * 1024;
@@ -122,7 +122,7 @@ fn prepare(lane: &Lane) -> Result<(), Refusal> {
 ///
 /// # Errors
 /// When the process may not use that CPU.
-pub fn pin(cpu: u32) -> Result<(), Refusal> {
+fn pin(cpu: u32) -> Result<(), Refusal> {
     let one = CpuSet::one(cpu);
     sys::set_affinity(&one).map_err(|_| refuse::cpu(cpu, allowed()))?;
     match sys::affinity() {
@@ -183,7 +183,10 @@ fn carry_out(lane: &Lane, measurement: &dyn Measurement) {
     }
 }
 
-/// A thread above the measuring ones that does one thing at a time; see [`super::control`].
+/// Makes the calling thread one of SCHED_FIFO on `cpu`, its stack touched: those that disturb on purpose.
+///
+/// # Errors
+/// When the CPU or the policy is refused.
 pub fn make_fifo(cpu: u32, priority: u32) -> Result<(), Refusal> {
     pin(cpu)?;
     sys::set_scheduler(SchedAttr::fifo(priority))
@@ -198,10 +201,10 @@ mod tests {
 
     use tactus_model::catalogue::Measure;
 
-    use super::super::Wanted;
-    use super::super::lane::{Run, Spec};
-    use super::super::timer::Timer;
     use super::*;
+    use crate::Wanted;
+    use crate::lane::{Run, Spec};
+    use crate::timer::Timer;
     use tactus_model::series::SeriesKey;
 
     fn lane(cpu: u32) -> Arc<Lane> {

@@ -142,9 +142,8 @@ fn scale() -> Scale {
     first.to(Pair::read()).unwrap_or(Scale::ONE)
 }
 
-#[cfg(test)]
 impl Pair {
-    /// A pair that nobody read.
+    /// A pair that was read elsewhere.
     pub const fn of(ns: u64, error: u64, ticks: u64) -> Self {
         Self { ns, error, ticks }
     }

@@ -8,9 +8,9 @@ use rustix::thread::futex;
 use tactus_model::scheduling::Policy;
 use tactus_model::series::SeriesKey;
 
-use super::ftrace::Ftrace;
-use super::gaps::GapHistogram;
-use super::ring::{CachePadded, Ring};
+use crate::ftrace::Ftrace;
+use crate::gaps::GapHistogram;
+use crate::ring::{CachePadded, Ring};
 use crate::sys;
 
 /// What a lane is for; fixed before its thread starts.
@@ -78,7 +78,7 @@ pub struct Lane {
     /// What it is for.
     pub spec: Spec,
     /// Its samples.
-    pub ring: Ring,
+    pub(crate) ring: Ring,
     /// Counts of `spin`.
     pub gaps: Option<GapHistogram>,
     /// Its thread id.

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::ring::CachePadded;
+use crate::ring::CachePadded;
 
 /// Values below this have a bucket each; above, each doubling has half as many. A bucket is then
 /// at most 1/1024 wide, which is below the 0.1 % of the histograms that are sent.

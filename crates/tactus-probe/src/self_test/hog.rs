@@ -5,9 +5,9 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use tactus_measure::thread::make_fifo;
 use tactus_model::message::Refusal;
 
-use super::thread::make_fifo;
 use crate::sys;
 
 /// One order: to hold the CPU from `from` until `until`, and in any case for `size_ns`.

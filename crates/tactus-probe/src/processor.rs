@@ -8,6 +8,7 @@ use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 
+use tactus_measure::counters::OfCpu;
 use tactus_model::CpuSet;
 use tactus_model::message::Note;
 
@@ -15,15 +16,6 @@ use crate::sys::perf;
 
 /// MSR_SMI_COUNT (Intel).
 const SMI_COUNT: u64 = 0x34;
-
-/// What was counted on a CPU from the beginning of the measurement to its end.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counted {
-    /// System management interrupts; none: this processor does not say.
-    pub smi: Option<u64>,
-    /// Misses of the last-level cache; none: nobody asked, or they could not be counted all the time.
-    pub llc_misses: Option<u64>,
-}
 
 /// The counters of some CPUs.
 #[derive(Default)]
@@ -83,8 +75,8 @@ impl Processor {
     }
 
     /// What was counted since the beginning, by CPU.
-    pub fn end(&self) -> BTreeMap<u32, Counted> {
-        let mut counted = BTreeMap::<u32, Counted>::new();
+    pub fn end(&self) -> BTreeMap<u32, OfCpu> {
+        let mut counted = BTreeMap::<u32, OfCpu>::new();
         for (cpu, (msr, before)) in &self.smi {
             counted.entry(*cpu).or_default().smi = read(msr).map(|now| now.saturating_sub(*before));
         }

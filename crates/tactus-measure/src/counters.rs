@@ -8,9 +8,18 @@ use tactus_model::message::ThreadCounters;
 /// `/proc` gives CPU times in hundredths of a second on every Linux.
 const NS_PER_CLOCK_TICK: u64 = 10_000_000;
 
+/// What the processor counted on a CPU from the beginning of the measurement to its end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OfCpu {
+    /// System management interrupts; none: this processor does not say.
+    pub smi: Option<u64>,
+    /// Misses of the last-level cache; none: nobody asked, or they could not be counted all the time.
+    pub llc_misses: Option<u64>,
+}
+
 /// Reads the counters of a thread and of the CPU it is pinned to, without a word from that CPU. `stat` is the text
 /// of `/proc/stat`, which is read once for all threads.
-pub fn read(tid: u32, cpu: u32, stat: &str) -> ThreadCounters {
+pub(crate) fn read(tid: u32, cpu: u32, stat: &str) -> ThreadCounters {
     let text = |name: &str| fs::read_to_string(format!("/proc/self/task/{tid}/{name}")).unwrap_or_default();
     let (minor_faults, major_faults) = faults(&text("stat"));
     let status = text("status");
@@ -32,7 +41,7 @@ pub fn stat() -> String {
 }
 
 /// What was counted since `before`.
-pub fn since(before: &ThreadCounters, now: &ThreadCounters) -> ThreadCounters {
+pub(crate) fn since(before: &ThreadCounters, now: &ThreadCounters) -> ThreadCounters {
     let less = |now: Option<u64>, before: Option<u64>| Some(now?.saturating_sub(before?));
     ThreadCounters {
         minor_faults: less(now.minor_faults, before.minor_faults),
@@ -41,7 +50,7 @@ pub fn since(before: &ThreadCounters, now: &ThreadCounters) -> ThreadCounters {
         involuntary_switches: less(now.involuntary_switches, before.involuntary_switches),
         cpu_ns: less(now.cpu_ns, before.cpu_ns),
         steal_ns: less(now.steal_ns, before.steal_ns),
-        // Counted from the beginning on: see `processor`.
+        // Counted from the beginning on: see [`OfCpu`].
         smi: now.smi,
         llc_misses: now.llc_misses,
     }

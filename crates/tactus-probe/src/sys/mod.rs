@@ -1,0 +1,30 @@
+//! The one room of the probe that may be unsafe, beside that of `tactus-measure`, which has the clocks and the
+//! scheduling of threads: raw system calls, `fork`, BPF, the heap.
+//!
+//! Everything else goes through the safe functions here, or through rustix.
+
+pub mod bpf;
+mod cpuid;
+pub mod heap;
+mod kernel_log;
+mod memory;
+mod network;
+pub mod perf;
+mod process;
+mod ptrace;
+mod raw;
+mod select;
+
+pub use tactus_measure::sys::{
+    OnSignal, SchedAttr, affinity, affinity_mask, affinity_of, boottime, now, on_signal, own_time, realtime,
+    scheduler_of, set_affinity, set_affinity_of, set_scheduler, set_scheduler_of, sleep_until,
+    ticks_per_second, time_of,
+};
+
+pub use cpuid::cpuid_leaves;
+pub use kernel_log::kernel_log;
+pub use memory::{Shared, shared};
+pub use network::raise_loopback;
+pub use process::{die_with_parent, fork, own_mounts, separate_processes};
+pub use ptrace::{resume_thread, stop_thread};
+pub use select::Writable;

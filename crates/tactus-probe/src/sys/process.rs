@@ -1,0 +1,48 @@
+//! Children, and what this process has to itself.
+#![expect(unsafe_code, reason = "system calls that no safe crate offers")]
+
+use std::io;
+
+/// Forks a child that does `work` and exits; returns its process id. Only for a process with one
+/// thread: the child may then do anything.
+///
+/// # Errors
+/// Those of fork(2).
+pub fn fork(work: impl FnOnce()) -> io::Result<i32> {
+    // SAFETY: the process has one thread (`worker` is a program of its own), so that no lock can
+    // be held by a thread that the child does not have.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        0 => {
+            work();
+            // SAFETY: ends the child at once, without running what the parent registered for exit.
+            unsafe { libc::_exit(0) }
+        }
+        pid => Ok(pid),
+    }
+}
+
+/// Gives the children forked from now on a process namespace of their own: all of it ends with its
+/// first process. `false` where that is not allowed.
+pub fn separate_processes() -> bool {
+    // SAFETY: changes what later forks of this process do and nothing else; no memory is handed over.
+    unsafe { libc::unshare(libc::CLONE_NEWPID) == 0 }
+}
+
+/// Gives this process mounts of its own. Only for a process with one thread.
+///
+/// # Errors
+/// EPERM without CAP_SYS_ADMIN.
+pub fn own_mounts() -> io::Result<()> {
+    // SAFETY: unshares the mounts alone; no memory and no descriptor is touched.
+    let result = unsafe { libc::unshare(libc::CLONE_NEWNS) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Lets what `process` starts be killed when this process dies.
+pub fn die_with_parent(process: &mut std::process::Command) -> &mut std::process::Command {
+    use std::os::unix::process::CommandExt;
+    let tie = || Ok(rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?);
+    // SAFETY: between fork and exec only a system call is made.
+    unsafe { process.pre_exec(tie) }
+}

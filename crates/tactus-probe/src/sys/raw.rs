@@ -1,0 +1,20 @@
+//! What raw system calls take and return.
+#![expect(unsafe_code, reason = "system calls that no safe crate offers")]
+
+use std::io;
+use std::os::fd::{FromRawFd, OwnedFd};
+
+/// What the C library calls the number of an ioctl(2).
+#[cfg(target_env = "musl")]
+pub type Request = libc::c_int;
+#[cfg(not(target_env = "musl"))]
+pub type Request = libc::c_ulong;
+
+/// What a system call has returned that makes a descriptor.
+pub fn descriptor(result: libc::c_long) -> io::Result<OwnedFd> {
+    match i32::try_from(result) {
+        // SAFETY: one that is not negative is new, and nobody else has it.
+        Ok(fd @ 0..) => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
