@@ -68,7 +68,8 @@ pub struct Spot {
 /// A row's name as a legend has room for it, so that what stands behind it (its evidence) is never cut, and what of it
 /// did not arrive: a drawing stands alone.
 pub fn name(row: &Row) -> String {
-    let name = shortened(&clean(&row.result.name), 40);
+    let run = row.result.repeat.map_or_else(String::new, |run| format!(", run {run}"));
+    let name = shortened(&clean(&row.result.name), 40) + &run;
     match row.result.frames_lost {
         0 => name,
         lost => format!("{name}, {lost} frames lost"),

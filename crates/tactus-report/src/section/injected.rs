@@ -35,42 +35,85 @@ impl Section for Injected {
     }
 }
 
-/// A table of every fault of every scenario.
-fn table(contents: &Contents) -> Table {
-    let mut seen: Vec<(&str, &InjectedIn)> = Vec::new();
-    for row in &contents.rows {
-        for at in &row.result.injected {
-            let known = (row.result.name.as_str(), at);
-            if !seen.contains(&known) {
-                seen.push(known);
+/// A fault of a scenario, over all its runs.
+struct Line<'a> {
+    scenario: &'a str,
+    fault: &'a InjectedIn,
+    /// How often it was made, in each run.
+    times: Vec<Option<u64>>,
+    longest_ns: Option<u64>,
+}
+
+/// Every fault of every scenario. All measurements of a run tell of all its faults.
+fn lines(contents: &Contents) -> Vec<Line<'_>> {
+    let mut seen: Vec<(&str, Option<u32>, &InjectedIn)> = Vec::new();
+    let mut lines: Vec<Line<'_>> = Vec::new();
+    for result in contents.rows.iter().map(|row| &row.result) {
+        for fault in &result.injected {
+            let known = (result.name.as_str(), result.repeat, fault);
+            if seen.contains(&known) {
+                continue;
+            }
+            seen.push(known);
+            let (times, longest_ns) = (fault.injected.times, fault.injected.longest_ns);
+            let same = |line: &&mut Line<'_>| line.scenario == result.name && is_alike(line.fault, fault);
+            // Within one run, two that are alike are two.
+            match lines.iter_mut().find(same).filter(|_| result.repeat.is_some_and(|run| run > 1)) {
+                Some(line) => {
+                    line.times.push(times);
+                    line.longest_ns = line.longest_ns.max(longest_ns);
+                }
+                None => lines.push(Line { scenario: &result.name, fault, times: vec![times], longest_ns }),
             }
         }
     }
-    let rows: Vec<Vec<Cell>> = seen
-        .into_iter()
-        .map(|(name, at)| {
-            let fault = &at.injected;
-            let outside = at.outside.to_string();
-            let cpus = if outside.is_empty() {
-                format!("its own CPU {}", fault.cpus)
-            } else if outside == fault.cpus.to_string() {
-                format!("CPU {outside}")
-            } else {
-                format!("CPU {outside} ({} inside)", fault.cpus)
-            };
-            let asked = format!("{} every {}", latency(float(fault.length_ns)), duration(fault.every_ns));
-            [
-                clean(name),
-                format!("{} in {}, {cpus}", clean(&fault.kind), clean(&at.environment)),
-                clean(&fault.way),
-                asked,
-                fault.times.map_or_else(|| NONE.into(), count),
-                latency_or_none(fault.longest_ns),
-            ]
-            .map(Cell::from)
-            .to_vec()
-        })
-        .collect();
+    lines
+}
+
+/// Whether two are the same fault, whatever came of it.
+fn is_alike(one: &InjectedIn, other: &InjectedIn) -> bool {
+    let asked = |at: &InjectedIn| {
+        let fault = &at.injected;
+        (fault.kind.clone(), fault.way.clone(), fault.cpus.clone(), fault.length_ns, fault.every_ns)
+    };
+    one.environment == other.environment && one.outside == other.outside && asked(one) == asked(other)
+}
+
+/// A table of every fault of every scenario.
+fn table(contents: &Contents) -> Table {
+    let row = |line: Line<'_>| {
+        let fault = &line.fault.injected;
+        let outside = line.fault.outside.to_string();
+        let cpus = if outside.is_empty() {
+            format!("its own CPU {}", fault.cpus)
+        } else if outside == fault.cpus.to_string() {
+            format!("CPU {outside}")
+        } else {
+            format!("CPU {outside} ({} inside)", fault.cpus)
+        };
+        [
+            clean(line.scenario),
+            format!("{} in {}, {cpus}", clean(&fault.kind), clean(&line.fault.environment)),
+            clean(&fault.way),
+            format!("{} every {}", latency(float(fault.length_ns)), duration(fault.every_ns)),
+            times(&line.times),
+            latency_or_none(line.longest_ns),
+        ]
+        .map(Cell::from)
+        .to_vec()
+    };
     let columns = ["scenario", "fault", "by", "asked for", "times", "longest held"];
-    Table::whole("", Head::all(columns), rows)
+    Table::whole("", Head::all(columns), lines(contents).into_iter().map(row).collect())
+}
+
+/// How often, in one run or in each of several.
+fn times(runs: &[Option<u64>]) -> String {
+    let said = |times: Option<u64>| times.map_or_else(|| NONE.into(), count);
+    match (runs.iter().min(), runs.iter().max()) {
+        (Some(least), Some(most)) if least != most => {
+            format!("{} to {} in {} runs", said(*least), said(*most), runs.len())
+        }
+        (Some(all), _) if runs.len() > 1 => format!("{} in each of {} runs", said(*all), runs.len()),
+        (all, _) => said(all.copied().flatten()),
+    }
 }

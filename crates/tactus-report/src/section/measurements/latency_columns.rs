@@ -104,6 +104,9 @@ fn shown(figure: &Figure, places: usize) -> Stacked {
 fn row(contents: &Contents, line: &Line, places: usize) -> Group {
     let mut group = group(contents, line);
     let Some(all) = &line.figures else { return group };
+    if let Some(spread) = &line.spread {
+        group.name = format!("{} (median of {} runs)", group.name, spread.runs);
+    }
     group.values = COLUMNS.iter().map(|column| shown(&(column.measured)(all), places)).collect();
     group.lines.extend(line.spread.iter().flat_map(|spread| range(spread, places)));
     group.lines.extend(line.corrected().map(|all| corrected(all, places)));
@@ -120,11 +123,11 @@ fn row(contents: &Contents, line: &Line, places: usize) -> Group {
     group
 }
 
-/// Between what the figures of the runs lie, whose median stands above.
+/// Between what the figures of the runs lie.
 fn range(spread: &Spread, places: usize) -> [GridLine; 2] {
     [("lowest", &spread.lowest), ("highest", &spread.highest)].map(|(word, all)| {
         let values = COLUMNS.iter().map(|column| shown(&(column.measured)(all), places)).collect();
-        GridLine::numbers(LineKind::Explains, format!("{word} of {} runs", spread.runs), values)
+        GridLine::numbers(LineKind::Explains, word, values)
     })
 }
 
