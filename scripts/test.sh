@@ -87,7 +87,7 @@ tests() {
     show="-- --show-output"
   fi
   # shellcheck disable=SC2086  # two words on purpose
-  { cargo test --locked --workspace --no-fail-fast $show 2>&1 && echo 0 >"$log.status" || echo 1 >"$log.status"; } |
+  { cargo test --locked --workspace --lib --bins --tests --examples --no-fail-fast $show 2>&1 && echo 0 >"$log.status" || echo 1 >"$log.status"; } |
     if has python3; then scripts/lib/slowest-tests.py 10; else cat; fi | tee "$log"
   return "$(cat "$log.status")"
 }
