@@ -64,12 +64,16 @@ fn workers(mark: &str) -> Vec<u32> {
     marked(mark).into_iter().filter(is_worker).collect()
 }
 
+/// A BPF program, on some kernels with something that keeps the CPU from idling.
+fn is_its_way(way: &str, cpus: &CpuSet) -> bool {
+    way == "BPF program" || way == format!("BPF program, CPU {cpus} kept from idling")
+}
+
 fn kill(pid: u32) {
     assert!(Command::new("kill").args(["-9", &pid.to_string()]).status().unwrap().success());
 }
 
 #[test]
-#[ignore = "a kernel 6.18 was seen where the clock of performance events of a CPU stopped for good: not understood yet"]
 fn a_block_is_as_long_as_it_was_asked_for_and_is_seen_on_its_cpu_alone() {
     let mut probe = Probe::start();
     let job = blocked(&probe, 2_000 * MS);
@@ -84,7 +88,8 @@ fn a_block_is_as_long_as_it_was_asked_for_and_is_seen_on_its_cpu_alone() {
         .filter_map(|m| if let FromProbe::Injected(injected) = m { Some(injected) } else { None })
         .collect();
     let [injected] = injected[..] else { panic!("{injected:?}") };
-    assert_eq!((&*injected.way, &injected.cpus), ("BPF program", &probe.cpu()));
+    assert!(is_its_way(&injected.way, &probe.cpu()), "{injected:?}");
+    assert_eq!(injected.cpus, probe.cpu());
     // The program's own account: a shared machine may hold it up, never end it early.
     assert!((5..=10).contains(&injected.times.unwrap()), "every 200 ms for 2 s: {injected:?}");
     assert!(injected.longest_ns.unwrap() >= LENGTH, "{injected:?}");
@@ -102,7 +107,6 @@ fn a_block_is_as_long_as_it_was_asked_for_and_is_seen_on_its_cpu_alone() {
 }
 
 #[test]
-#[ignore = "a kernel 6.18 was seen where the clock of performance events of a CPU stopped for good: not understood yet"]
 fn the_instrument_is_proven_by_a_block_with_the_length_that_it_really_had() {
     let mut probe = Probe::start();
     let control = ControlBy::Fault(block(Off::Interrupts));
@@ -143,7 +147,6 @@ fn a_probe_without_the_capabilities_says_which() {
 }
 
 #[test]
-#[ignore = "a kernel 6.18 was seen where the clock of performance events of a CPU stopped for good: not understood yet"]
 fn whoever_is_killed_no_program_and_no_clock_is_left() {
     let before = held().len();
     // The worker: the probe goes on, and says so.

@@ -22,7 +22,6 @@ fn given(spec: &plan::Environment) -> plan::Environment {
 }
 
 #[test]
-#[ignore = "a kernel 6.18 was seen where the clock of performance events of a CPU stopped for good: not understood yet"]
 fn a_block_in_an_environment_of_this_kernel_takes_the_capabilities_that_its_table_gives_it() {
     let _turn = alone();
     for kind in KINDS {
@@ -64,7 +63,10 @@ fn a_block_in_an_environment_of_this_kernel_takes_the_capabilities_that_its_tabl
 fn is_the_programs_own_account(kind: &str, heard: &Heard) {
     let [injected] = &heard.injected[..] else { panic!("{kind}: {:?}", heard.injected) };
     eprintln!("{kind}: {injected:?} {:?}", heard.blocks);
-    assert_eq!((&*injected.way, &injected.cpus), ("BPF program", &cpus("1")), "{kind}");
+    // On some kernels it takes something that keeps the CPU from idling.
+    let ways = ["BPF program", "BPF program, CPU 1 kept from idling"];
+    assert!(ways.contains(&&*injected.way), "{kind}: {injected:?}");
+    assert_eq!(injected.cpus, cpus("1"), "{kind}");
     let times = injected.times.unwrap();
     assert!((4..=8).contains(&times), "{kind}: every 500 ms for 4 s: {injected:?}");
     assert!(injected.longest_ns.unwrap() >= injected.length_ns, "{kind}: {injected:?}");

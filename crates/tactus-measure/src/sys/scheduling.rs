@@ -26,6 +26,11 @@ impl SchedAttr {
         Self { policy: policy::OTHER, ..Self::default() }
     }
 
+    /// SCHED_IDLE: behind everything else.
+    pub fn idle() -> Self {
+        Self { policy: policy::IDLE, ..Self::default() }
+    }
+
     /// SCHED_FIFO.
     pub fn fifo(priority: u32) -> Self {
         Self { policy: policy::FIFO, priority, ..Self::default() }
@@ -55,10 +60,11 @@ mod policy {
     pub const OTHER: u32 = 0;
     pub const FIFO: u32 = 1;
     pub const RR: u32 = 2;
+    pub const IDLE: u32 = 5;
     pub const DEADLINE: u32 = 6;
 
     pub const NAMES: [(u32, &str); 6] =
-        [(OTHER, "OTHER"), (FIFO, "FIFO"), (RR, "RR"), (3, "BATCH"), (5, "IDLE"), (DEADLINE, "DEADLINE")];
+        [(OTHER, "OTHER"), (FIFO, "FIFO"), (RR, "RR"), (3, "BATCH"), (IDLE, "IDLE"), (DEADLINE, "DEADLINE")];
 }
 
 impl std::fmt::Display for SchedAttr {

@@ -5,28 +5,25 @@
 //! No module, no tracer and no setting of the kernel is touched. Program, memory and clock live as long as
 //! their descriptors, which this process alone has: whatever ends it ends the block.
 
+mod awake;
 mod program;
 mod record;
+mod trial;
 mod why;
 
 use std::io::{Error, ErrorKind};
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::time::Duration;
 
 use tactus_model::catalogue::fault::Off;
 
+use self::awake::Awake;
 use self::program::{Program, TYPES, program};
 use self::record::{Record, WORDS};
 use self::why::{Place, Step, reason};
 use super::{No, Wanted, no};
 use crate::fault::{Count, Disturbance, Held};
-use crate::sys;
 use crate::sys::{bpf, perf};
 
-/// How often the trial interrupts, in ns, and how long it may take until it has on every CPU.
-const TRIAL_EVERY: u64 = 5_000_000;
-const TRIAL: Duration = Duration::from_secs(2);
-const LOOK: Duration = Duration::from_millis(2);
 /// What the verifier says of a program, at most, in bytes.
 const SAID: usize = 64 * 1_024;
 
@@ -44,6 +41,8 @@ struct OnCpu {
 struct Clocks {
     clocks: Vec<OwnedFd>,
     records: Vec<Record>,
+    /// Of the CPUs whose programs do not run while they idle.
+    awake: Vec<Awake>,
     told: bool,
 }
 
@@ -77,25 +76,27 @@ pub(super) fn prepare(wanted: &Wanted<'_>) -> Result<Disturbance, No> {
         };
         blocks.iter().map(on).collect()
     };
-    // That it was attached does not say that it runs: under a filter of system calls it was seen not to.
-    let trial = clocks(TRIAL_EVERY)?;
-    begin(&trial)?;
-    let until = sys::now() + u64::try_from(TRIAL.as_nanos()).unwrap_or_default();
-    while let Some(cpu) = blocks.iter().find(|block| block.record.count() == 0).map(|block| block.cpu) {
-        if sys::now() > until {
-            return no(false, &["a BPF program was taken, but never ran on CPU ", &cpu.to_string()]);
-        }
-        std::thread::sleep(LOOK);
-    }
-    drop(trial);
+    let tried = clocks(trial::EVERY)?;
+    begin(&tried)?;
+    let on: Vec<(u32, Record)> = blocks.iter().map(|block| (block.cpu, block.record)).collect();
+    let (awake, kept) = trial::run(&on).or_else(|(cpu, times)| {
+        let ran = if times == 0 { "never ran" } else { "hardly ever ran" };
+        no(false, &["a BPF program was taken, but ", ran, " on CPU ", &cpu.to_string()])
+    })?;
+    drop(tried);
     let clocks = clocks(wanted.every)?;
     let records: Vec<Record> = blocks.iter().map(|block| block.record).collect();
     records.iter().for_each(|record| record.begin(wanted.length));
+    let way = match kept.len() {
+        0 => "BPF program".to_owned(),
+        1 => ["BPF program, CPU ", &kept.to_string(), " kept from idling"].concat(),
+        _ => ["BPF program, CPUs ", &kept.to_string(), " kept from idling"].concat(),
+    };
     Ok(Disturbance {
-        way: "BPF program".to_owned(),
+        way,
         works: Vec::new(),
         longest: &[],
-        held: Some(Box::new(Clocks { clocks, records, told: wanted.rhythm.is_drawn() })),
+        held: Some(Box::new(Clocks { clocks, records, awake, told: wanted.rhythm.is_drawn() })),
         made: None,
     })
 }
@@ -117,6 +118,7 @@ impl Held for Clocks {
     fn end(&mut self) -> Result<Count, String> {
         // A clock that is closed has ended on its CPU, and so has its last block.
         self.clocks.clear();
+        self.awake.clear();
         let times = self.records.iter().map(|record| record.count()).sum();
         let longest_ns = self.records.iter().filter_map(|record| record.longest()).max();
         // On all CPUs at the same moments.

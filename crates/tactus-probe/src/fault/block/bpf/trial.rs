@@ -1,0 +1,85 @@
+//! Whether the programs run: that one was attached does not say that its clock has it run. Under a filter of system
+//! calls it was seen not to, and on a kernel that hands on no sample while the CPU idles.
+
+use std::time::Duration;
+
+use tactus_model::CpuSet;
+
+use super::awake::Awake;
+use super::record::Record;
+use crate::sys;
+
+/// How often the trial interrupts, in ns.
+pub const EVERY: u64 = 5_000_000;
+/// How long a CPU is tried as it is, and how long one that is kept from idling, in ns.
+const AS_IT_IS: u64 = 300_000_000;
+const AWAKE: u64 = 2_000_000_000;
+/// How often it must run at least. A few may have met what ran there by chance.
+const ENOUGH: u64 = 10;
+const LOOK: Duration = Duration::from_millis(2);
+
+/// Tries every CPU, whose clocks run. Returns what keeps those from idling whose programs do not run else, and which
+/// these are.
+///
+/// # Errors
+/// The first CPU where it runs neither way, and how often it did.
+pub fn run(records: &[(u32, Record)]) -> Result<(Vec<Awake>, CpuSet), (u32, u64)> {
+    let (mut awake, mut cpus) = (Vec::new(), CpuSet::default());
+    let silent = wait(records, AS_IT_IS, runs);
+    for (cpu, record) in &silent {
+        awake.push(Awake::start(*cpu).map_err(|_| (*cpu, record.count()))?);
+        cpus.insert(*cpu);
+    }
+    // Somebody runs there now: what comes late comes because the place is slow.
+    match wait(&silent, AWAKE, |times, _| times >= ENOUGH).first() {
+        Some((cpu, record)) => Err((*cpu, record.count())),
+        None => Ok((awake, cpus)),
+    }
+}
+
+/// Waits until the programs run, at most for `limit` ns, and returns those that do not.
+fn wait(records: &[(u32, Record)], limit: u64, runs: fn(u64, u64) -> bool) -> Vec<(u32, Record)> {
+    let mut left: Vec<_> = records.iter().map(|(cpu, record)| (*cpu, *record, record.count())).collect();
+    let began = sys::now();
+    while !left.is_empty() {
+        let waited = sys::now().saturating_sub(began);
+        left.retain(|(_, record, before)| !runs(record.count() - before, waited));
+        if waited > limit {
+            break;
+        }
+        std::thread::sleep(LOOK);
+    }
+    left.into_iter().map(|(cpu, record, _)| (cpu, record)).collect()
+}
+
+/// Whether so many times within so many ns are those of a clock that has its program run: a quarter of what was due,
+/// since others may keep the CPU from taking more.
+const fn runs(times: u64, waited: u64) -> bool {
+    times >= ENOUGH && times >= waited / EVERY / 4
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicU64;
+
+    use super::super::record::{COUNT, WORDS};
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    #[test]
+    fn a_few_samples_of_what_ran_by_chance_are_not_those_of_a_clock_that_works() {
+        assert!(!runs(0, 300 * MS) && !runs(9, 50 * MS));
+        assert!(runs(10, 50 * MS) && runs(15, 300 * MS));
+        assert!(!runs(12, 300 * MS), "60 were due");
+    }
+
+    #[test]
+    fn where_nothing_ever_runs_it_is_said_with_the_cpu_and_how_often_it_did() {
+        let words: &'static [AtomicU64] = (0..WORDS).map(|_| AtomicU64::new(0)).collect::<Vec<_>>().leak();
+        words[COUNT].store(3, std::sync::atomic::Ordering::Relaxed);
+        let cpu = sys::affinity().unwrap().first().unwrap();
+        assert_eq!(run(&[(cpu, Record::new(words))]).err(), Some((cpu, 3)));
+        assert!(run(&[]).is_ok_and(|(awake, cpus)| awake.is_empty() && cpus.is_empty()));
+    }
+}
