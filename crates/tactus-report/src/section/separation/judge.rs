@@ -68,6 +68,10 @@ impl Size {
     }
 }
 
+/// What chance alone makes as rarely as this is no proof of a leak among many cells, but it forbids to say that there is
+/// none.
+const HINT: f64 = 0.05;
+
 /// Whether a fault is seen, where chance alone may say so with this probability.
 #[must_use]
 pub fn judge_fault(strata: &[Stratum], size: Size, error: f64) -> Judged {
@@ -132,6 +136,13 @@ pub fn judge_fault(strata: &[Stratum], size: Size, error: f64) -> Judged {
     if half.times > 0 {
         let times = half.times;
         let reason = format!("half its size or more in {times} of {of} injections: too few to tell from noise");
+        return judged.doubt(Doubt::TooFew, reason);
+    }
+    if out.chance <= HINT {
+        let reason = format!(
+            "in {} of {of} injections ({:.1} by chance) it stands out from the rest of its period: too few to tell from noise",
+            out.times, out.expected
+        );
         return judged.doubt(Doubt::TooFew, reason);
     }
     none_seen(judged, strata, "injections")
