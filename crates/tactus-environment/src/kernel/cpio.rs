@@ -34,6 +34,14 @@ impl Cpio {
         self.entry(path, CHARACTER_DEVICE | mode, (major, minor), &[]);
     }
 
+    /// Adds what PID 1 needs before it mounts anything: its console, and `/dev/null`, which Rust's library
+    /// opens in place of descriptors 0 to 2 where the kernel's console is no terminal, and aborts without.
+    pub fn first_devices(&mut self) {
+        self.directory("dev");
+        self.device("dev/console", 0o600, 5, 1);
+        self.device("dev/null", 0o666, 1, 3);
+    }
+
     /// The archive.
     #[must_use]
     pub fn finish(mut self) -> Vec<u8> {
@@ -75,8 +83,7 @@ mod tests {
     #[test]
     fn busybox_reads_what_is_written() {
         let mut archive = Cpio::new();
-        archive.directory("dev");
-        archive.device("dev/console", 0o600, 5, 1);
+        archive.first_devices();
         archive.file("/init", 0o755, b"#!/bin/sh\n");
         archive.file("odd", 0o644, b"12345");
         let bytes = archive.finish();
@@ -100,10 +107,11 @@ mod tests {
         let output = child.wait_with_output().unwrap();
         let text = String::from_utf8_lossy(&output.stdout);
         let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(lines.len(), 4, "{text}");
+        assert_eq!(lines.len(), 5, "{text}");
         assert!(lines[0].starts_with("drwxr-xr-x") && lines[0].ends_with(" dev"), "{text}");
         assert!(lines[1].starts_with("crw-------") && lines[1].ends_with("dev/console"), "{text}");
-        assert!(lines[2].starts_with("-rwxr-xr-x") && lines[2].ends_with(" init"), "{text}");
-        assert!(lines[3].contains(" 5 ") && lines[3].ends_with(" odd"), "{text}");
+        assert!(lines[2].starts_with("crw-rw-rw-") && lines[2].ends_with("dev/null"), "{text}");
+        assert!(lines[3].starts_with("-rwxr-xr-x") && lines[3].ends_with(" init"), "{text}");
+        assert!(lines[4].contains(" 5 ") && lines[4].ends_with(" odd"), "{text}");
     }
 }

@@ -83,10 +83,10 @@ fn cmdline(own: &str, log: bool) -> String {
 
 fn archive(probe: &[u8], channel: &str, said: Option<&[u8]>) -> Vec<u8> {
     let mut archive = Cpio::new();
-    for dir in ["dev", "proc", "sys", "tmp"] {
+    archive.first_devices();
+    for dir in ["proc", "sys", "tmp"] {
         archive.directory(dir);
     }
-    archive.device("dev/console", 0o600, 5, 1);
     archive.file("init", 0o755, probe);
     archive.file("channel", 0o644, channel.as_bytes());
     if let Some(said) = said {

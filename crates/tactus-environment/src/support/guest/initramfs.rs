@@ -11,11 +11,10 @@ pub type Config = (String, Vec<u8>);
 /// container needs.
 pub fn write(probe: &[u8], modules: &[Module], config: Option<&Config>, programs: &Files) -> Vec<u8> {
     let mut archive = Cpio::new();
-    for dir in ["dev", "proc", "sys", "tmp", "modules"] {
+    archive.first_devices();
+    for dir in ["proc", "sys", "tmp", "modules"] {
         archive.directory(dir);
     }
-    // So that the probe has a console before it mounts anything.
-    archive.device("dev/console", 0o600, 5, 1);
     archive.file("init", 0o755, probe);
     let mut list = String::new();
     for module in modules {
