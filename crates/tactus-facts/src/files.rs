@@ -87,7 +87,16 @@ pub const PATTERNS: &[(&str, &[&str])] = &[
         &["os-release", "default/irqbalance", "sysconfig/irqbalance", "default/stalld", "sysconfig/stalld"],
     ),
     ("/etc/tuned/", &["profile_mode", "bootcmdline", "*-variables.conf"]),
-    ("/proc/", &["softirqs", "vmstat", "device-tree/model", "device-tree/hypervisor/compatible"]),
+    (
+        "/proc/",
+        &[
+            "softirqs",
+            "vmstat",
+            "device-tree/model",
+            "device-tree/hypervisor/compatible",
+            "device-tree/fw-cfg@*/compatible",
+        ],
+    ),
     ("/proc/irq/*/", &["smp_affinity_list", "effective_affinity_list"]),
     (
         "/proc/sys/kernel/",

@@ -1,7 +1,7 @@
 //! Whether a hypervisor lies below this system.
 
-use tactus_model::facts::Reading;
 use tactus_model::finding::{Role, Severity};
+use tactus_model::hypervisor::Below;
 
 use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject, Verdict, no_change};
 
@@ -19,7 +19,8 @@ pub static CHECKS: &[Check] = &[
         reversible: Reversible::Nothing,
         hardware: false,
         reads: "CPUID leaf 1 ECX bit 31 (the flag hypervisor of /proc/cpuinfo) and leaf 0x40000000, \
-/sys/hypervisor/type, the device tree, devices that only QEMU has, the maker's name in /sys/class/dmi/id/sys_vendor",
+/sys/hypervisor/type, the device tree, devices that only QEMU has, the names in /sys/class/dmi/id (sys_vendor, \
+product_name, product_version, bios_vendor)",
         expected: "a hypervisor below a guest, and none below a host",
         why: "It selects the rules. A guest does not see SMIs, C-states and clock speeds of the machine below, \
 and settings that are right on a host are useless or harmful in a guest.",
@@ -51,46 +52,11 @@ below as its host.",
     },
 ];
 
-/// What the readings say of a hypervisor below.
-enum Below {
-    Hypervisor(String),
-    Nothing(&'static str),
-    Untold,
-}
+const NO_BIT: &str = "the processor does not set the bit of a hypervisor";
 
-fn below(subject: &Subject<'_>) -> Below {
-    let dmi = subject.facts.text(VENDOR).filter(|vendor| {
-        ["QEMU", "KVM", "VMware", "innotek", "Xen", "Parallels", "Bochs"]
-            .iter()
-            .any(|name| vendor.starts_with(name))
-    });
-    if subject.virtualized {
-        let name = signature(subject)
-            .or_else(|| subject.facts.text("/sys/hypervisor/type").map(str::to_owned))
-            .or_else(|| dmi.map(str::to_owned));
-        return Below::Hypervisor(name.unwrap_or_else(|| "of unknown make".into()));
-    }
-    match (dmi.or_else(|| virtual_board(subject)), subject.flag("hypervisor")) {
-        (Some(vendor), _) => Below::Hypervisor(vendor.to_owned()),
-        (None, Some(false)) => Below::Nothing("the processor does not set the bit of a hypervisor"),
-        // Processors without such a bit: their silence proves nothing.
-        (None, _) => Below::Untold,
-    }
-}
-
-/// A board that only exists in QEMU: by its device tree, or by a device that QEMU makes up (Red Hat's
-/// second PCI vendor id, docs/specs/pci-ids of QEMU).
-fn virtual_board(subject: &Subject<'_>) -> Option<&'static str> {
-    let tree = ["/proc/device-tree/model", "/sys/firmware/devicetree/base/model"]
-        .iter()
-        .any(|path| subject.facts.text(path) == Some("linux,dummy-virt"));
-    let device = || {
-        subject.facts.under("pci:").any(|(_, reading)| {
-            matches!(reading, Reading::Text(text)
-                if text.split_ascii_whitespace().nth(1).is_some_and(|id| id.starts_with("1b36:")))
-        })
-    };
-    (tree || device()).then_some("QEMU")
+/// What the hypervisor calls itself: its own signature before the names of the firmware.
+fn named(name: Option<&str>, subject: &Subject<'_>) -> String {
+    signature(subject).or_else(|| name.map(str::to_owned)).unwrap_or_else(|| "of unknown make".into())
 }
 
 /// The twelve letters with which a hypervisor signs leaf 0x40000000: `KVMKVMKVM`, `Microsoft Hv`.
@@ -119,27 +85,33 @@ fn read(judgement: Judgement, subject: &Subject<'_>) -> Judgement {
 }
 
 fn presence(subject: &Subject<'_>) -> Verdict {
-    let judgement = match (below(subject), subject.role) {
-        (Below::Hypervisor(name), Role::Host) => {
-            Judgement::finding(format!("this system is called a host and runs on a hypervisor ({name})"))
+    let judgement = match (subject.facts.below(), subject.role) {
+        (Below::Hypervisor(name), role) => {
+            let name = named(name, subject);
+            match role {
+                Role::Host => {
+                    Judgement::finding(format!("this system is called a host and runs on a hypervisor ({name})"))
+                }
+                _ => Judgement::ok(format!("this guest runs on a hypervisor ({name})")),
+            }
         }
-        (Below::Hypervisor(name), _) => Judgement::ok(format!("this guest runs on a hypervisor ({name})")),
-        (Below::Nothing(why), Role::Host) => Judgement::ok(format!("no hypervisor lies below: {why}")),
-        (Below::Nothing(why), _) => {
-            Judgement::finding(format!("this system is called a guest and no hypervisor is seen: {why}"))
+        (Below::Nothing, Role::Host) => Judgement::ok(format!("no hypervisor lies below: {NO_BIT}")),
+        (Below::Nothing, _) => {
+            Judgement::finding(format!("this system is called a guest and no hypervisor is seen: {NO_BIT}"))
         }
-        (Below::Untold, _) => untold(),
+        (Below::Unknown, _) => untold(),
     };
     Ok(read(judgement, subject))
 }
 
 fn nested(subject: &Subject<'_>) -> Verdict {
-    let judgement = match below(subject) {
+    let judgement = match subject.facts.below() {
         Below::Hypervisor(name) => {
+            let name = named(name, subject);
             Judgement::finding(format!("this host runs on a hypervisor ({name}), as a virtual machine"))
         }
-        Below::Nothing(why) => Judgement::ok(format!("this host runs on the hardware: {why}")),
-        Below::Untold => untold(),
+        Below::Nothing => Judgement::ok(format!("this host runs on the hardware: {NO_BIT}")),
+        Below::Unknown => untold(),
     };
     Ok(read(judgement, subject))
 }

@@ -263,17 +263,6 @@ by itself and waits for no other environment",
     )
 }
 
-/// What tells whether this machine is itself virtual. The inmate's own facts always say so.
-fn root_facts(system: &dyn System) -> Facts {
-    let mut facts = Facts::default();
-    for path in ["/proc/cpuinfo", "/sys/hypervisor/type", "/proc/device-tree/hypervisor/compatible"] {
-        if let Some(text) = system.text(path) {
-            facts.keep(path, text.split("\n\n").next().unwrap_or_default().to_owned());
-        }
-    }
-    facts
-}
-
 impl Running for Cell {
     fn take_stream(&mut self) -> Option<Stream> {
         self.stream.take()
@@ -287,7 +276,8 @@ impl Running for Cell {
     }
 
     fn evidence(&self, _facts: &Facts) -> Evidence {
-        match root_facts(&*self.jailhouse.system).virtualized() {
+        // Of the root cell's machine: the inmate's own facts always name a hypervisor.
+        match tactus_system::virtualized(&*self.jailhouse.system) {
             true => Evidence::VirtualHost,
             false => Evidence::BareMetal,
         }

@@ -103,15 +103,6 @@ impl Facts {
             (found.trim() == key).then(|| value.trim())
         })
     }
-
-    /// Whether the system runs on a hypervisor, as the processor says it does.
-    #[must_use]
-    pub fn virtualized(&self) -> bool {
-        self.field("/proc/cpuinfo", "flags", ':')
-            .is_some_and(|flags| flags.split(' ').any(|f| f == "hypervisor"))
-            || self.text("/sys/hypervisor/type").is_some()
-            || self.text("/proc/device-tree/hypervisor/compatible").is_some()
-    }
 }
 
 #[cfg(test)]

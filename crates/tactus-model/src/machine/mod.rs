@@ -4,6 +4,7 @@ pub mod caches;
 pub mod cmdline;
 pub mod dependence;
 pub mod facts;
+pub mod hypervisor;
 pub mod interrupts;
 pub mod partition;
 pub mod resctrl;

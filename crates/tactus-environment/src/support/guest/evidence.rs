@@ -1,7 +1,6 @@
 //! What a guest's numbers are worth: that depends on the machine below it.
 
 use tactus_model::Evidence;
-use tactus_model::facts::Facts;
 use tactus_system::System;
 
 use super::Accel;
@@ -11,22 +10,9 @@ use super::Accel;
 pub fn evidence(accel: Accel, system: &dyn System) -> Evidence {
     match accel {
         Accel::Tcg => Evidence::Emulated,
-        Accel::Kvm if host_facts(system).virtualized() => Evidence::VirtualHost,
+        Accel::Kvm if tactus_system::virtualized(system) => Evidence::VirtualHost,
         Accel::Kvm => Evidence::BareMetal,
     }
-}
-
-/// What tells whether this machine is itself virtual.
-fn host_facts(system: &dyn System) -> Facts {
-    let mut facts = Facts::default();
-    for path in ["/proc/cpuinfo", "/sys/hypervisor/type", "/proc/device-tree/hypervisor/compatible"] {
-        if let Some(text) = system.text(path) {
-            // The flags stand in the first processor's lines.
-            let first = text.split("\n\n").next().unwrap_or_default().to_owned();
-            facts.keep(path, first);
-        }
-    }
-    facts
 }
 
 #[cfg(test)]
@@ -45,5 +31,9 @@ mod tests {
         };
         assert_eq!(of("hypervisor vmx"), Evidence::VirtualHost);
         assert_eq!(of("vmx"), Evidence::BareMetal);
+        let board = Memory::new().file("/proc/cpuinfo", "CPU implementer\t: 0x41\n");
+        assert_eq!(evidence(Accel::Kvm, &board), Evidence::BareMetal);
+        let virtual_board = board.file("/sys/class/dmi/id/sys_vendor", "QEMU\n");
+        assert_eq!(evidence(Accel::Kvm, &virtual_board), Evidence::VirtualHost);
     }
 }
