@@ -183,6 +183,17 @@ pub trait Environment {
         false
     }
 
+    /// Whether the CPUs that it gets are gone from this machine as long as it is up (a partition): nothing else can
+    /// run on them then.
+    fn takes_cpus(&self) -> bool {
+        false
+    }
+
+    /// What of this kind has taken some of these CPUs from the machine now, in words, and what would give them back.
+    fn owner(&self, _cpus: &CpuSet, _system: &dyn System) -> Option<String> {
+        None
+    }
+
     /// Whether it lies on another machine, whose CPUs are none of this one's.
     fn elsewhere(&self) -> bool {
         false

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use tactus_model::Evidence;
+use tactus_model::{CpuSet, Evidence};
 use tactus_model::facts::Facts;
 use tactus_model::message::Note;
 use tactus_model::plan;
@@ -65,6 +65,20 @@ root cell is the environment `host`. Tried against recorded behaviour of Jailhou
 
     fn numbers_cpus(&self) -> bool {
         true
+    }
+
+    fn takes_cpus(&self) -> bool {
+        true
+    }
+
+    fn owner(&self, cpus: &CpuSet, system: &dyn System) -> Option<String> {
+        let cells = cells::all(system).into_iter().filter(|cell| cell.id != 0 && !cell.assigned.and(cpus).is_empty());
+        let cells: Vec<cells::Cell> = cells.collect();
+        let names: Vec<&str> = cells.iter().map(|cell| cell.name.as_str()).collect();
+        let all: Vec<String> = cells.iter().map(cells::Cell::to_string).collect();
+        let back = |name: &str| format!("`jailhouse cell destroy {name}`");
+        let back: Vec<String> = names.into_iter().map(back).collect();
+        (!all.is_empty()).then(|| format!("Jailhouse has given it to {}; {} gives it back", all.join("; "), back.join(", ")))
     }
 
     fn usable(&self, system: &dyn System) -> Usable {

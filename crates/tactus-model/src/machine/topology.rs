@@ -107,6 +107,23 @@ impl Topology {
         if rest.is_empty() { self.allowed.clone() } else { rest }
     }
 
+    /// The machine without some of its CPUs, as far as any is left.
+    #[must_use]
+    pub fn without(&self, taken: &CpuSet) -> Self {
+        let left = |cpus: &CpuSet| cpus.minus(taken);
+        if left(&self.allowed).is_empty() {
+            return self.clone();
+        }
+        Self {
+            online: left(&self.online),
+            allowed: left(&self.allowed),
+            isolated: left(&self.isolated),
+            nohz_full: left(&self.nohz_full),
+            cores: self.cores.iter().map(left).filter(|core| !core.is_empty()).collect(),
+            preferred: left(&self.preferred),
+        }
+    }
+
     /// The hardware threads of the core that `cpu` belongs to.
     #[must_use]
     pub fn core_of(&self, cpu: u32) -> CpuSet {
@@ -190,6 +207,15 @@ mod tests {
         assert_eq!(error, "CPU 2,3 is not online; this machine has 0,1");
         assert_eq!(machine("0,1", "").resolve(&CpuRequest::Isolated), Err(CpuRequestError::NoneIsolated));
         assert!(machine("0,1", "").resolve(&"!0-1".parse().unwrap()).is_err());
+    }
+
+    #[test]
+    fn what_a_partition_takes_is_left_out_unless_that_is_all() {
+        let machine = machine("0-3", "2-3");
+        let left = machine.without(&"2-3".parse().unwrap());
+        assert_eq!((left.online.to_string().as_str(), left.measuring().to_string().as_str()), ("0,1", "1"));
+        assert!(left.isolated.is_empty() && left.cores.len() == 2);
+        assert_eq!(machine.without(&"0-3".parse().unwrap()), machine);
     }
 
     #[test]

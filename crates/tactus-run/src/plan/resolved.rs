@@ -68,6 +68,15 @@ impl ResolvedEnvironment {
     pub fn laid_out(&self) -> &[(u32, u32)] {
         if self.elsewhere.is_some() { &[] } else { &self.layout.cpus }
     }
+
+    /// CPUs of this machine that are gone from it as long as the environment is up.
+    #[must_use]
+    pub fn taken(&self) -> CpuSet {
+        match self.kind.takes_cpus() && self.obstacle.is_none() {
+            true => self.laid_out().iter().map(|(_, outside)| *outside).collect(),
+            false => CpuSet::default(),
+        }
+    }
 }
 
 /// An activity and where it runs.
@@ -183,7 +192,14 @@ impl Resolved {
     pub fn housekeeping_around(&self, environment: &str, machine: &Topology) -> CpuSet {
         let outer =
             self.environments.get(environment).and_then(|e| self.environments.get(e.spec.inside.as_ref()?));
-        outer.map_or_else(|| machine.housekeeping(&self.measured), |outer| outer.housekeeping.clone())
+        outer.map_or_else(|| self.housekeeping(machine), |outer| outer.housekeeping.clone())
+    }
+
+    /// CPUs of the machine for everything but measurements: none that a partition takes.
+    #[must_use]
+    pub fn housekeeping(&self, machine: &Topology) -> CpuSet {
+        let taken = self.environments.values().map(ResolvedEnvironment::taken);
+        machine.without(&taken.fold(CpuSet::default(), |all, own| all.or(&own))).housekeeping(&self.measured)
     }
 
     /// What all scenarios will take, in ns, without start-up.

@@ -520,3 +520,77 @@ fn a_peer_is_up_in_the_same_scenario_and_the_probe_is_told_of_it() {
     assert_eq!(resolved.plan.scenario[0].activity[0].to.as_deref(), Some("other"));
     assert_eq!(resolved.plan.scenario[0].activity[0].from, None);
 }
+
+/// A board with Jailhouse enabled on it, and a cell's files.
+fn board() -> Memory {
+    let mut cell = b"JHCELL\x0d\0linux-demo".to_vec();
+    cell.resize(128, 0);
+    Memory::new()
+        .root()
+        .program("jailhouse")
+        .file("/usr/libexec/jailhouse/jailhouse-cell-linux", "")
+        .file("/sys/devices/jailhouse/enabled", "1\n")
+        .file("/c/linux.cell", cell)
+        .file("/c/Image", "")
+}
+
+#[test]
+fn auto_leaves_out_the_cpus_that_a_partition_takes_and_a_list_does_not() {
+    let plan = |host: &str, cell: &str| {
+        format!(
+            "name = \"p\"\n[defaults]\nduration = \"10s\"\n[environment.host]\nkind = \"host\"\n{host}\n\
+[environment.cell]\nkind = \"jailhouse\"\ncpus = \"2-3\"\ncell = \"/c/linux.cell\"\nkernel = \"{cell}\"\n\
+[separation]\nenvironments = [\"host\", \"cell\"]\ndisturb = [{{ load = \"cpu\" }}]\n"
+        )
+    };
+    let on = |text: &str, isolated: &str| {
+        let source = Source::new("plan.toml", text);
+        let plan = parse(&source).unwrap();
+        resolve(&plan, &source, &Choices::default(), &machine("0-3", isolated), &board()).unwrap()
+    };
+    for isolated in ["", "2-3"] {
+        let resolved = on(&plan("", "/c/Image"), isolated);
+        let host = &resolved.environments["host"];
+        assert_eq!((host.layout.outside().to_string().as_str(), resolved.rows.len() % 2), ("0,1", 0));
+        assert!(
+            resolved.environments["cell"].obstacle.is_none(),
+            "{:?}",
+            resolved.environments["cell"].obstacle
+        );
+        for scenario in &resolved.scenarios {
+            for activity in scenario.activities.iter().filter(|activity| activity.environment == "host") {
+                let cpus = &activity.activity.cpus;
+                assert!(cpus.minus(&"0-1".parse().unwrap()).is_empty(), "{}: {cpus}", scenario.name);
+            }
+        }
+        let house = resolved.housekeeping(&machine("0-3", isolated));
+        assert!(house.minus(&"0-1".parse().unwrap()).is_empty(), "{house}");
+    }
+    let named = on(&plan("cpus = \"1-2\"", "/c/Image"), "");
+    assert_eq!(named.environments["host"].layout.outside().to_string(), "1,2");
+    // A cell that cannot be takes nothing.
+    let alone = on(&plan("", "/c/nosuch"), "");
+    assert_eq!(alone.environments["host"].layout.outside().to_string(), "0-3");
+}
+
+#[test]
+fn cpus_that_a_cell_of_somebody_has_are_told_with_the_cell() {
+    let board = board()
+        .file("/sys/devices/jailhouse/cells/1/name", "linux-demo\n")
+        .file("/sys/devices/jailhouse/cells/1/state", "running\n")
+        .file("/sys/devices/jailhouse/cells/1/cpus_assigned_list", "2-3\n")
+        .file("/sys/devices/jailhouse/cells/1/cpus_failed_list", "\n");
+    let text = "name = \"p\"\n[environment.cell]\nkind = \"jailhouse\"\ncpus = \"2-3\"\ncell = \"/c/linux.cell\"\n\
+kernel = \"/c/Image\"\n[[scenario]]\nname = \"s\"\nenvironment = \"cell\"\nmeasurement = \"timer\"\n";
+    let source = Source::new("plan.toml", text);
+    let plan = parse(&source).unwrap();
+    let Err(error) = resolve(&plan, &source, &Choices::default(), &machine("0-1", ""), &board) else {
+        panic!("it was accepted")
+    };
+    let said = error.to_string();
+    assert!(
+        said.contains("CPU 2,3 is not online; this machine has 0,1; Jailhouse has given it to cell 1 (linux-demo): running")
+            && said.contains("`jailhouse cell destroy linux-demo` gives it back"),
+        "{said}"
+    );
+}

@@ -65,7 +65,7 @@ impl ScenarioRun<'_> {
                 continue;
             }
             let layout = &context.resolved.environments[&session.name].layout;
-            let housekeeping = context.machine.housekeeping(&context.resolved.measured);
+            let housekeeping = context.resolved.housekeeping(context.machine);
             let asked = !holds.is_empty();
             match Watch::start(context.system, context.guardian, &threads, layout, &housekeeping, holds) {
                 Ok(watch) => self.watches.push((session.number, watch)),

@@ -4,7 +4,7 @@ use tactus_environment::{self as environment, Environment, Layout, Usable};
 use tactus_model::CpuSet;
 use tactus_model::cpus::CpuRequest;
 use tactus_model::plan;
-use tactus_model::topology::Topology;
+use tactus_model::topology::{CpuRequestError, Topology};
 use tactus_system::System;
 
 use super::Resolver;
@@ -26,7 +26,12 @@ impl Resolver<'_> {
         let outer = spec.inside.as_ref().map(|outer| self.environment(outer, system)).transpose()?;
         let around = outer.as_ref().map(|outer| self.inside(outer));
         let (elsewhere, unreachable) = self.elsewhere(kind, &spec, system);
-        let machine = around.as_ref().or(elsewhere.as_ref()).unwrap_or(self.machine);
+        // `auto` leaves out what a partition will take; who names CPUs gets them, or an error that says why not.
+        let here = match asked == CpuRequest::Auto && !kind.takes_cpus() {
+            true => self.machine.without(&self.taken(system)),
+            false => self.machine.clone(),
+        };
+        let machine = around.as_ref().or(elsewhere.as_ref()).unwrap_or(&here);
         nesting::add_programs(self.plan, name, kind, &mut spec, system);
         let cpus = match (&asked, kind.numbers_cpus()) {
             // A machine of its own: one CPU that keeps house, and those to measure on.
@@ -35,7 +40,7 @@ impl Resolver<'_> {
                 machine.housekeeping(&measuring).take(1).or(&measuring)
             }
             (CpuRequest::Auto, false) => machine.allowed.or(&machine.isolated),
-            (other, _) => machine.resolve(other).map_err(|error| wrong(error.to_string()))?,
+            (other, _) => machine.resolve(other).map_err(|error| wrong(with_owner(&error, system)))?,
         };
         let near = kind.layout(&cpus, asked != CpuRequest::Auto, machine);
         let mut layout = outer.as_ref().map_or_else(|| near.clone(), |outer| near.through(&outer.layout));
@@ -77,6 +82,16 @@ impl Resolver<'_> {
             elsewhere,
             obstacle,
         })
+    }
+
+    /// CPUs that environments of the plan take from this machine while they are up.
+    fn taken(&self, system: &dyn System) -> CpuSet {
+        let takes =
+            |spec: &plan::Environment| environment::find(&spec.kind).is_some_and(|kind| kind.takes_cpus());
+        let partitions = self.plan.environment.iter().filter(|(_, spec)| takes(spec));
+        // One whose CPUs are wrong is complained of where it is used.
+        let partitions = partitions.filter_map(|(name, _)| self.environment(name, system).ok());
+        partitions.fold(CpuSet::default(), |all, partition| all.or(&partition.taken()))
     }
 
     /// The other machine that an environment lies on, if it lies on one, and why it cannot be asked for its
@@ -123,6 +138,17 @@ impl Resolver<'_> {
             allowed: inside,
         }
     }
+}
+
+/// Why CPUs cannot be had, and who has them where they are gone from this machine.
+fn with_owner(error: &CpuRequestError, system: &dyn System) -> String {
+    let owner = match error {
+        CpuRequestError::NotOnline { missing, .. } => {
+            environment::ENVIRONMENTS.iter().find_map(|kind| kind.owner(missing, system))
+        }
+        _ => None,
+    };
+    owner.map_or_else(|| error.to_string(), |owner| format!("{error}; {owner}"))
 }
 
 /// The layout of a running environment, with the CPUs to measure on that the plan asks for: it gets no
