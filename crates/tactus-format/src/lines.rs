@@ -187,6 +187,16 @@ fn verbose(line: &str) -> Option<Reading> {
 }
 
 /// `Timer fired, jitter: 252951 ns, min:  60370 ns, max: 264290 ns[, SMIs: 3]`
+/// Whether every character of a line stands twice: a cell of Jailhouse that writes both to a UART and to the
+/// hypervisor's console, which is the same UART.
+#[must_use]
+pub fn is_doubled(line: &str) -> bool {
+    let bytes: Vec<u8> = line.bytes().filter(|byte| !byte.is_ascii_control()).collect();
+    let (pairs, rest) = bytes.as_chunks::<2>();
+    let changes = pairs.windows(2).filter(|two| two[0] != two[1]).count();
+    rest.is_empty() && changes > 5 && pairs.iter().all(|pair| pair[0] == pair[1])
+}
+
 fn demo(line: &str) -> Option<Reading> {
     line.match_indices("Timer fired, jitter:").find_map(|(at, _)| {
         let mut fields = Fields(&line[at..]);

@@ -52,6 +52,10 @@ pub fn rootfs(setting: &Setting<'_>) -> Result<PathBuf, StartError> {
     Ok(root)
 }
 
+/// What lines mean in which every character stands twice.
+pub const DOUBLED: &str = "every character stands twice: the cell writes to a UART and to the hypervisor's console, which is \
+the same UART; leave JAILHOUSE_CELL_VIRTUAL_CONSOLE_ACTIVE out of its configuration";
+
 /// The device by which the probe keeps CPUs out of deep sleep, where there is one.
 pub const DMA_LATENCY: &str = "/dev/cpu_dma_latency";
 

@@ -229,6 +229,29 @@ fn a_recorded_demonstration_is_read_and_a_line_that_breaks_says_so() {
 }
 
 #[test]
+fn what_a_followed_console_still_holds_of_a_cell_that_is_gone_is_not_measured() {
+    let _turn = alone();
+    let fired = |jitter: u32| format!("Timer fired, jitter: {jitter:>6} ns, min:      1 ns, max: 999999 ns");
+    // As `jailhouse console -f`: the ring first, at once, and then what the cell says.
+    let ring = (0..31).map(|_| fired(999_999) + "\\r\\n").collect::<String>();
+    let now = fired(4_000);
+    let command = format!("printf '{ring}'; while sleep 0.1; do printf '{now}\\r\\n'; done");
+    for format in ["gic-demo", "auto"] {
+        let spec = spec(&[("command", &command), ("format", format)], None);
+        let mut talk = Conversation::begin(serial(), &spec).unwrap();
+        talk.greet();
+        talk.measure_for(Duration::from_secs(3));
+        let (ticks, notes, done) = until_done(&mut talk);
+        assert_eq!(done.end, End::Complete, "{format}: {:?}", done.reason);
+        let summary = sum(&ticks, 0).summary();
+        assert!(summary.cycles > 3 && summary.max_ns == Some(4_000), "{format}: {summary:?}");
+        let left_out = |note: &Note| note.text.contains("left out: they are older");
+        assert!(notes.iter().any(left_out), "{format}: {notes:?}");
+        end(talk);
+    }
+}
+
+#[test]
 fn a_line_on_which_nobody_answers_is_given_up_with_what_came() {
     let _turn = alone();
     let (mut master, name) = pty();

@@ -131,3 +131,14 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_line_in_which_every_character_stands_twice_is_known() {
+    assert!(is_doubled("TTiimmeerr  ffiirreedd,,  jjiitttteerr::"));
+    assert!(is_doubled("TTiimmeerr  ffiirreedd,,\r\r"));
+    for other in
+        ["Timer fired, jitter:   1234 ns", "----------------", "00112233", "", "TTiimmeerr ffiirreedd"]
+    {
+        assert!(!is_doubled(other), "{other}");
+    }
+}

@@ -25,6 +25,7 @@ struct Command {
     system: Arc<dyn System>,
     invocation: Invocation,
     child: Started,
+    format: Format,
 }
 
 /// What a shell is to execute, with the mark of the run.
@@ -51,6 +52,11 @@ impl Instrument for Command {
         let stdout = child.take_stdout().ok_or("it has no stdout")?;
         *self.child.lock().unwrap_or_else(PoisonError::into_inner) = Some(child);
         Ok(Source::new(stdout))
+    }
+
+    fn has_a_past(&self) -> bool {
+        // A demonstration is never the command itself: that only follows a console.
+        self.format == Format::Demo
     }
 
     fn finish(&mut self) -> bool {
@@ -95,6 +101,7 @@ pub fn later(setting: &Setting<'_>, spec: &Spec, format: Format) -> Result<Box<d
         system: setting.system.share(),
         invocation: invocation(setting, command),
         child: Arc::clone(&child),
+        format,
     };
     let words = Words::default();
     let about = About { format, from: spec.from(), unit_ns: spec.unit(format), cpus: spec.cpus.clone() };

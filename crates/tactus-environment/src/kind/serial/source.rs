@@ -10,6 +10,9 @@ use tactus_format::lines::{self, Format};
 /// The longest line that is looked at, in bytes; what is longer is nobody's reading.
 pub const LONGEST_LINE: usize = 4096;
 
+/// More than any line can have held when the measurement began, in bytes.
+const LONGEST_PAST: usize = 4 << 20;
+
 /// Bytes as they arrive.
 pub struct Source {
     arriving: Receiver<Vec<u8>>,
@@ -59,6 +62,33 @@ impl Source {
         for byte in bytes.iter().rev() {
             self.waiting.push_front(*byte);
         }
+    }
+
+    /// Takes the whole lines that arrive within `time` and returns them: they may be older than whoever asks. When
+    /// the stream ends meanwhile it is a recording, of which everything comes again.
+    pub fn skip_older(&mut self, time: Duration) -> Vec<u8> {
+        let until = Instant::now() + time;
+        let mut older: Vec<u8> = Vec::new();
+        while let Some(left) = until.checked_duration_since(Instant::now()) {
+            match self.next(left) {
+                Ok(Some(bytes)) => older.extend(bytes),
+                Ok(None) => break,
+                Err(_) => {
+                    self.put_back(&older);
+                    return Vec::new();
+                }
+            }
+            // No console is that fast: a recording that is still being read.
+            if older.len() > LONGEST_PAST {
+                self.put_back(&older);
+                return Vec::new();
+            }
+        }
+        // A line whose end is still to come is not over.
+        let end = older.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let rest = older.split_off(end);
+        self.put_back(&rest);
+        older
     }
 
     /// What the line carries, from the first line that says it; what was heard until then comes again. An
@@ -168,6 +198,25 @@ mod tests {
         }
         let other = source("hello\nworld\n").tell(Duration::from_secs(5));
         assert_eq!(other, Err("hello\nworld".into()));
+    }
+
+    #[test]
+    fn what_waits_at_the_beginning_is_older_and_a_recording_that_ends_is_not() {
+        let mut recording = source("one\ntwo\n");
+        assert!(recording.skip_older(Duration::from_secs(60)).is_empty());
+        let mut again = String::new();
+        recording.read_to_string(&mut again).unwrap();
+        assert_eq!(again, "one\ntwo\n");
+
+        let (mut to, from) = std::os::unix::net::UnixStream::pair().unwrap();
+        io::Write::write_all(&mut to, b"old\nolder\nbegun ").unwrap();
+        let mut open = Source::new(Box::new(from));
+        assert_eq!(open.skip_older(Duration::from_millis(300)), b"old\nolder\n");
+        io::Write::write_all(&mut to, b"and ended\n").unwrap();
+        drop(to);
+        let mut fresh = String::new();
+        open.read_to_string(&mut fresh).unwrap();
+        assert_eq!(fresh, "begun and ended\n");
     }
 
     proptest! {

@@ -17,11 +17,16 @@ use tactus_format::lines::{self, Format, Reading};
 use super::collect::{Collector, Rules};
 use super::source::{Source, Splitter};
 use crate::Stream;
+use crate::support::DOUBLED;
 
 /// How long an instrument may take to its last words after it was told to end.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 /// How often the line is looked at when nothing else is due.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// What comes within this time after the measurement began may be older than it: a line that was open before holds
+/// what nobody has read, and a follower (`jailhouse console -f`) prints its whole ring first, with what cells said that
+/// are long gone. That comes at once; a driver that is asked ten times a second brings the last of it a little later.
+const OLDER: Duration = Duration::from_millis(300);
 /// Lines that are kept to say what came instead.
 const KEPT: usize = 8;
 
@@ -32,6 +37,12 @@ pub trait Instrument: Send {
     /// # Errors
     /// Why there are none, in words.
     fn begin(&mut self) -> Result<Source, String>;
+
+    /// Whether its line may begin with what was written before the measurement. A cyclictest that begins with it has
+    /// nothing older to say.
+    fn has_a_past(&self) -> bool {
+        true
+    }
 
     /// Tells it to end, where it can be told; `false` where nobody can.
     fn finish(&mut self) -> bool;
@@ -212,6 +223,10 @@ impl Translator {
 
     fn measure(&mut self, job: &Job, rules: Rules, mut source: Source) -> std::io::Result<bool> {
         let mut collector = Collector::new(rules);
+        let older = match self.instrument.has_a_past() {
+            true => source.skip_older(OLDER),
+            false => Vec::new(),
+        };
         let mut splitter = Splitter::default();
         let began = Instant::now();
         let (mut next_tick, mut stopping, mut farewell) = (job.tick_ns, None::<Instant>, false);
@@ -261,6 +276,13 @@ impl Translator {
         };
         let measured_ns = ns(began.elapsed()).min(job.duration_ns);
         self.report(&mut collector, measured_ns)?;
+        let readings = Splitter::default().feed(&older);
+        let readings = readings.iter().filter(|line| lines::read(self.about.format, line).is_some()).count();
+        if readings > 0 {
+            let when = OLDER.as_millis();
+            let text = format!("{readings} readings that came in the first {when} ms are left out: they are older");
+            self.said.say(&FromProbe::Note(Note::info(text)))?;
+        }
         for note in remarks(&collector, self.about.format, planned(job)) {
             self.said.say(&FromProbe::Note(note))?;
         }
@@ -268,8 +290,9 @@ impl Translator {
         let cut = over && ended.is_none() && !self.instrument.ended_well() && !collector.finished;
         let reason = if collector.is_empty() {
             let heard = self.heard();
+            let doubled = if heard.lines().any(lines::is_doubled) { format!("; {DOUBLED}") } else { String::new() };
             let heard = if heard.is_empty() { "nothing at all".into() } else { heard };
-            Some(format!("{} said nothing that can be read; it said: {heard}", self.about.from))
+            Some(format!("{} said nothing that can be read; it said: {heard}{doubled}", self.about.from))
         } else if cut {
             Some(format!("{} ended after {seconds:.1} s: {}", self.about.from, self.heard()))
         } else {
