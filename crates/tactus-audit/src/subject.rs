@@ -348,6 +348,17 @@ impl<'a> Subject<'a> {
         Some(flags.split_ascii_whitespace().any(|one| one == flag))
     }
 
+    /// Whether KVM runs here (there is /dev/kvm); `None` where that was not read. A kernel that has it built in has its
+    /// parameters, too, where the processor or another hypervisor lets it not run.
+    #[must_use]
+    pub fn kvm(&self) -> Option<bool> {
+        match self.facts.0.get("device:kvm")? {
+            Reading::Text(text) => Some(text.trim() == "present"),
+            Reading::Absent => Some(false),
+            Reading::Cut(_) | Reading::Unreadable(_) => None,
+        }
+    }
+
     /// What CPUID answers in a register (`eax`) for a leaf (`0x6:0`).
     #[must_use]
     pub fn cpuid(&self, leaf: &str, register: &str) -> Option<u32> {

@@ -90,7 +90,7 @@ and hot.",
             // What somebody chose is not proposed to be changed.
             let change = subject.set("halt-poll", HALT_POLL, Form::Plain, "0");
             let left = halt_poll(subject).is_ok_and(|judgement| judgement.state == State::Finding);
-            change.filter(|change| left || change.holds()).into_iter().collect()
+            change.filter(|change| left || change.holds()).filter(|_| subject.kvm() != Some(false)).into_iter().collect()
         },
     },
 ];
@@ -137,6 +137,9 @@ fn nx_changes(subject: &Subject<'_>) -> Vec<Change> {
 }
 
 fn halt_poll(subject: &Subject<'_>) -> Verdict {
+    if subject.kvm() == Some(false) {
+        return Err(Judgement::not_applicable("KVM does not run here: there is no /dev/kvm"));
+    }
     let text = subject.value(HALT_POLL)?;
     let Ok(ns) = text.parse::<u64>() else {
         return Err(Judgement::unreadable(format!("{HALT_POLL} is no number")).read(HALT_POLL, text));
@@ -209,6 +212,8 @@ mod tests {
             assert_eq!(intel(&[(HALT_POLL, text)]).state(id), state, "{text}");
         }
         assert_eq!(arm(&[(HALT_POLL, "500000")]).state(id), State::Finding);
+        let no_kvm = arm(&[(HALT_POLL, "500000"), ("device:kvm", "absent")]);
+        assert_eq!((no_kvm.state(id), no_kvm.wanted(id).len()), (State::NotApplicable, 0), "built in, and not running");
         assert_eq!(intel(&[(HALT_POLL, "200000")]).wanted(id), [format!("{HALT_POLL} = 0")]);
         assert!(intel(&[(HALT_POLL, "50000")]).wanted(id).is_empty());
         assert_eq!(intel(&[]).state(id), State::NotApplicable);

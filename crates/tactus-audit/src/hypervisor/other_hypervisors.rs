@@ -121,12 +121,13 @@ fn jailhouse(subject: &Subject<'_>) -> Verdict {
 }
 
 fn runs_kvm(subject: &Subject<'_>) -> bool {
-    subject.facts.under("/sys/module/kvm/parameters/").next().is_some()
+    subject.kvm() != Some(false)
+        && subject.facts.under("/sys/module/kvm/parameters/").next().is_some()
 }
 
 fn arm(subject: &Subject<'_>) -> Verdict {
     if !runs_kvm(subject) {
-        return Err(Judgement::not_applicable("this kernel has no KVM"));
+        return Err(Judgement::not_applicable("no KVM runs here"));
     }
     let log = subject.facts.text("dmesg:kvm").unwrap_or_default();
     let mode = subject.cmdline.get("kvm-arm.mode");
@@ -137,8 +138,15 @@ fn arm(subject: &Subject<'_>) -> Verdict {
         None => matches!(mode, Some("nvhe" | "protected")),
     };
     let policy = subject.cmdline.get(WFI);
-    let judgement = if split {
+    let judgement = if split && matches!(mode, Some("nvhe" | "protected")) {
         Judgement::finding("KVM does not run in VHE mode: each exit switches between EL1 and EL2")
+    } else if split {
+        // The kernel takes VHE where there is one (since Armv8.1, an option before 8.4).
+        Judgement::finding(
+            "KVM does not run in VHE mode, and nobody asked for that: this processor has none, and each exit switches \
+between EL1 and EL2",
+        )
+        .at(Severity::Info)
     } else if policy == Some("notrap") {
         Judgement::ok("a guest that waits stays in its CPU")
     } else if subject.kernel.before(6, 11) {
@@ -202,6 +210,10 @@ mod tests {
         assert_eq!((told.state(id), told.wanted(id).len()), (State::Ok, 0));
         let split = told.clone().and("dmesg:kvm", "kvm [1]: Hyp nVHE mode initialized successfully");
         assert_eq!(split.state(id), State::Finding, "{}", split.said(id));
+        assert!(split.said(id).contains("this processor has none"), "{}", split.said(id));
+        let asked = split.and("/proc/cmdline", "kvm-arm.mode=nvhe");
+        assert!(!asked.said(id).contains("this processor has none"), "{}", asked.said(id));
+        assert_eq!(new.clone().and("device:kvm", "absent").state(id), State::NotApplicable, "built in, and not running");
         assert_eq!(new.clone().and("uname:release", "6.1.0").state(id), State::NotApplicable);
         assert_eq!(new.and("uname:release", "6.1.0").changes(id).len(), 0);
         assert_eq!(arm(&[("uname:release", "6.12.1")]).state(id), State::NotApplicable);

@@ -68,8 +68,8 @@ costs more than a hit. Real-time work that makes no system calls pays nothing.",
         why: "A serial port of 115200 baud takes 87 us for each character, in a guest an exit each, and standard \
 kernels write whole messages with interrupts off. intel-industrial-2014 measured about 5 us more with its development \
 console.",
-        mend: "sysctl kernel.printk=\"3 4 1 3\" (the first value counts), and no console=ttyS0 on the command line \
-where it is not needed.",
+        mend: "sysctl kernel.printk=\"3 4 1 3\" (the first value counts), and no console= of a serial port (ttyS0, \
+ttyAMA0) on the command line where it is not needed.",
         risk: "Messages are in the log (dmesg), not on the console: a machine that dies says nothing there.",
         judge: console,
         changes: |subject| {

@@ -53,11 +53,7 @@ x2APIC on older processors).",
 ];
 
 fn extensions(subject: &Subject<'_>) -> Verdict {
-    let kvm = match subject.facts.0.get("device:kvm") {
-        Some(Reading::Text(text)) => Some(text.trim() == "present"),
-        Some(Reading::Absent) => Some(false),
-        _ => None,
-    };
+    let kvm = subject.kvm();
     let flag = match (subject.flag("vmx"), subject.flag("svm")) {
         (Some(true), _) => Some("vmx"),
         (_, Some(true)) => Some("svm"),

@@ -1,7 +1,7 @@
 //! The conditions under which something was measured: what the audit found there.
 
 use tactus_model::bundle::{Contents, slug};
-use tactus_model::finding::{Audit, Finding, Severity};
+use tactus_model::finding::{Audit, Finding, Severity, State};
 
 /// How many findings are named before the rest is counted.
 const NAMED: usize = 3;
@@ -10,15 +10,23 @@ const NAMED: usize = 3;
 /// audit.
 #[must_use]
 pub fn conditions(contents: &Contents, environment: &str) -> Option<String> {
-    let audit = contents.audits.get(environment)?;
-    Some(sentence(audit, "; ", |finding| &finding.title))
+    Some(sentence(audited(contents, environment)?, "; ", |finding| &finding.title))
 }
 
 /// The same with the ids of the checks: "3 blockers, 9 major: isolcpus, irq-affinity, smt, 9 more".
 #[must_use]
 pub fn conditions_by_id(contents: &Contents, environment: &str) -> Option<String> {
-    let audit = contents.audits.get(environment)?;
-    Some(sentence(audit, ", ", |finding| &finding.id))
+    Some(sentence(audited(contents, environment)?, ", ", |finding| &finding.id))
+}
+
+fn audited<'a>(contents: &'a Contents, environment: &str) -> Option<&'a Audit> {
+    contents.audits.get(environment).filter(|audit| judges(audit))
+}
+
+/// Whether anything could be judged: of what does not speak a probe's language nothing was read, and "nothing found"
+/// would be praise.
+fn judges(audit: &Audit) -> bool {
+    audit.findings.iter().any(|finding| matches!(finding.state, State::Ok | State::Finding))
 }
 
 /// Where the audit of an environment stands on a page.
@@ -51,7 +59,7 @@ fn sentence(audit: &Audit, between: &str, name: impl Fn(&Finding) -> &str) -> St
 
 #[cfg(test)]
 mod tests {
-    use tactus_model::finding::{Isolation, Role, State};
+    use tactus_model::finding::{Isolation, Role};
 
     use super::*;
 
@@ -74,6 +82,17 @@ mod tests {
             isolation: Isolation::default(),
             findings: severities.iter().enumerate().map(finding).collect(),
         }
+    }
+
+    #[test]
+    fn an_environment_of_which_nothing_was_read_has_no_conditions() {
+        let of = |state: State| {
+            let mut audit = audit(&[Severity::Info]);
+            audit.findings[0].state = state;
+            judges(&audit)
+        };
+        assert!(!of(State::NotApplicable) && !of(State::Unreadable) && !of(State::Unknowable));
+        assert!(of(State::Ok) && of(State::Finding));
     }
 
     #[test]

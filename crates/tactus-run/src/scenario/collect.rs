@@ -277,7 +277,9 @@ impl ScenarioRun<'_> {
         if self.sessions[at].measures {
             let clock = ClockCheck { jump_ns: done.jump_ns, ..ClockCheck::default() };
             self.clock_checked(context, self.sessions[at].name.clone(), clock)?;
-            for note in self.sessions[at].running.measured() {
+            for mut note in self.sessions[at].running.measured() {
+                // What was counted is of this measurement, and an environment may have several.
+                note.text = format!("{}: {}", self.planned.name, note.text);
                 let environment = Some(self.sessions[at].name.clone());
                 context.emit(Event::Noted { environment, note })?;
             }

@@ -88,6 +88,14 @@ pub enum GenerateError {
         /// The page's size.
         page: &'static str,
     },
+    /// More memory than there is.
+    #[error("{memory} of memory for a guest is more than the {total} that this machine has")]
+    TooMuchMemory {
+        /// The amount.
+        memory: String,
+        /// What there is.
+        total: String,
+    },
     /// The plan sets nothing that this generator writes.
     #[error("the profile {profile} sets nothing here that {what} could hold")]
     Nothing {
@@ -151,6 +159,7 @@ impl GenerateError {
             }
             Self::UnlikeCores { cores, .. } => format!("use --vcpus {cores} or fewer"),
             Self::UnevenMemory { .. } => "use whole GiB with --memory, or --pages 2M, or --pages 4K".into(),
+            Self::TooMuchMemory { .. } => "give the guest less with --memory".into(),
             Self::Nothing { .. } => "`tactus tune plan` shows what the profile sets".into(),
             Self::UnknownProfile(_) => {
                 "the profiles are realtime, realtime-virtual-host, realtime-virtual-guest and cpu-partitioning".into()

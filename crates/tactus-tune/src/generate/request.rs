@@ -21,7 +21,7 @@ pub struct GuestOptions {
     pub name: String,
     /// vCPUs, or a container's CPUs; `None`: one for each isolated core of one NUMA node.
     pub vcpus: Option<usize>,
-    /// Memory; `None`: 4 GiB, and no huge pages where there is no guest.
+    /// Memory; `None`: 4 GiB or half of the machine's, and no huge pages where there is no guest.
     pub memory: Option<Size>,
     /// Pages of the memory; `None`: the largest that the machine has.
     pub page: Option<Page>,
@@ -29,8 +29,10 @@ pub struct GuestOptions {
     pub accel: Option<Accel>,
 }
 
-/// A guest's memory when nobody says: 4 GiB.
+/// A guest's memory when nobody says: 4 GiB, or half of the machine's where that is less.
 const MEMORY: Size = Size(4 << 30);
+/// What such a half is a multiple of, in bytes.
+const STEP: u64 = 64 << 20;
 
 impl Default for GuestOptions {
     fn default() -> Self {
@@ -78,14 +80,28 @@ impl GenerateRequest<'_> {
     /// The guest's memory and its pages.
     ///
     /// # Errors
-    /// When the one is no multiple of the other.
+    /// When the one is no multiple of the other, or the machine has not as much.
     pub fn memory(&self) -> Result<(Size, Page), GenerateError> {
-        let memory = self.options.memory.unwrap_or(MEMORY);
+        let total = self.total();
+        let half = total.map_or(MEMORY, |total| Size((total.0 / 2 / STEP * STEP).max(STEP)));
+        let memory = self.options.memory.unwrap_or(MEMORY.min(half));
+        if let Some(total) = total.filter(|total| memory > *total) {
+            return Err(GenerateError::TooMuchMemory {
+                memory: memory.to_string(),
+                total: total.to_string(),
+            });
+        }
         let page = self.options.page.unwrap_or_else(|| Page::choose(self.subject.facts, memory));
         if !memory.0.is_multiple_of(page.bytes()) {
             return Err(GenerateError::UnevenMemory { memory: memory.to_string(), page: page.word() });
         }
         Ok((memory, page))
+    }
+
+    /// The memory of the machine, where it is known.
+    fn total(&self) -> Option<Size> {
+        let total = self.subject.facts.field("/proc/meminfo", "MemTotal", ':')?;
+        total.strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024).map(Size)
     }
 
     /// The kernel parameters of the plan with their check: `(parameter, value, check)`.

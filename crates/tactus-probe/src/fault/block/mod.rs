@@ -108,7 +108,7 @@ fn refusal(no: &No) -> Refusal {
         "end it, or remove what a killed one left: rmdir /sys/kernel/tracing/instances/tactus-*"
     } else {
         "use Linux 5.17 or newer with CONFIG_BPF_EVENTS, or a kernel with CONFIG_HWLAT_TRACER or CONFIG_OSNOISE_TRACER \
-(Debian: linux-image-rt-amd64), as root"
+(Debian: linux-image-rt-ARCH), as root"
     };
     refused(format!("block: {}", no.why), hint)
 }
