@@ -1,16 +1,18 @@
 //! A cell of the partitioning hypervisor Jailhouse, with a Linux whose whole system is the probe.
 //!
-//! Written and tried against what a real Jailhouse v0.12 said and did (an emulated arm64 board, recorded),
+//! Driven against a real Jailhouse v0.12 on an emulated arm64 board, and tried against what that said and did (recorded),
 //! not on hardware here.
 
 mod cells;
 mod command;
 mod config;
+mod driver_log;
 mod end;
 mod exits;
 mod inmate;
 mod options;
 mod preconditions;
+mod said;
 mod stream;
 
 use std::collections::VecDeque;
@@ -56,7 +58,7 @@ impl Environment for Partition {
         "A cell of the partitioning hypervisor Jailhouse, with a Linux inmate whose initramfs is the probe. tactus \
 checks what must hold, enables Jailhouse with the given system configuration, makes the cell, boots the inmate, reads its \
 console (a UART, or the hypervisor's own), counts how often its CPUs enter the hypervisor, and takes everything back. The \
-root cell is the environment `host`. Tried against recorded behaviour of Jailhouse v0.12, not on hardware."
+root cell is the environment `host`. Driven against a real Jailhouse v0.12 on an emulated board, not on hardware."
     }
 
     fn options(&self) -> &'static [OptionKey] {
@@ -329,9 +331,14 @@ impl Running for Cell {
         let mut words = vec![state];
         let ring = system.text(&format!("{SYSFS}/console")).unwrap_or_default();
         let clean: String = ring.chars().filter(|c| *c == '\n' || !c.is_control()).collect();
-        let lines: Vec<&str> = clean.lines().filter(|line| !line.contains("{\"q\":")).collect();
+        let tells = |line: &&str| !line.contains("{\"q\":") && !said::lists_registers(line);
+        let lines: Vec<&str> = clean.lines().filter(tells).collect();
         let said = tactus_system::last_lines(&lines.join("\n"), LINES);
-        if !said.is_empty() {
+        if self.heard.has_panicked() {
+            words.insert(0, "the inmate's kernel has panicked".into());
+        }
+        // What the inmate's console is, too, is quoted once.
+        if !said.is_empty() && !matches!(self.console, Console::Follower(_)) {
             words.push(format!("the hypervisor's console:\n{said}"));
         }
         let lines = self.heard.last_lines();
@@ -339,6 +346,9 @@ impl Running for Cell {
             true => "the inmate's console is empty".into(),
             false => format!("the last lines of the inmate's console:\n{lines}"),
         });
+        if self.heard.is_doubled() {
+            words.push(crate::support::DOUBLED.into());
+        }
         if matches!(self.console, Console::Follower(_)) && !self.heard.speaks() {
             words.push(
                 "only a kernel with CONFIG_JAILHOUSE_DBGCON writes to the hypervisor's console, and only from a cell with \

@@ -98,7 +98,12 @@ impl System for Altered {
     }
 
     fn run(&self, command: &Invocation) -> io::Result<Finished> {
-        Real.run(command)
+        let mut command = command.clone();
+        // A program that is another one's stands in for it.
+        if let Some(program) = command.argv.first_mut() {
+            *program = (self.at)(Path::new(program)).display().to_string();
+        }
+        Real.run(&command)
     }
 
     fn spawn(&self, command: &Invocation) -> io::Result<Box<dyn Child>> {

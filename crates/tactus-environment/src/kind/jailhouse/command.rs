@@ -7,6 +7,7 @@ use tactus_system::guardian::Guardian;
 use tactus_system::{Invocation, System};
 
 use super::cells;
+use super::driver_log::{self, uptime};
 use super::preconditions::mapping_remark;
 use crate::StartError;
 
@@ -30,6 +31,8 @@ pub struct Refused {
     pub words: Vec<String>,
     /// Its own words.
     pub said: String,
+    /// What its driver wrote to the kernel's log meanwhile.
+    pub logged: Vec<String>,
 }
 
 impl Jailhouse {
@@ -64,6 +67,7 @@ impl Jailhouse {
     /// When it could not be run, or did not do what it was told.
     pub fn run(&self, arguments: &[&str]) -> Result<String, Refused> {
         let words = self.words(arguments);
+        let began = uptime(&*self.system);
         let mut command = Invocation::new(words.clone()).within(PATIENCE);
         if let Some((name, id)) = &self.marker {
             command = command.with_env((name, id));
@@ -73,23 +77,25 @@ impl Jailhouse {
             Ok(finished) => {
                 let said = finished.words();
                 let code = finished.code.map_or("a signal".to_owned(), |code| format!("exit code {code}"));
-                Err(Refused { words, said: if said.is_empty() { format!("it ended with {code}") } else { said } })
+                let said = if said.is_empty() { format!("it ended with {code}") } else { said };
+                Err(Refused { words, said, logged: driver_log::since(began, &*self.system) })
             }
-            Err(error) => Err(Refused { words, said: error.to_string() }),
+            Err(error) => Err(Refused { words, said: error.to_string(), logged: Vec::new() }),
         }
     }
 
     /// A refusal with what can be done about it.
     pub fn explain(&self, refused: &Refused) -> StartError {
         let said = &refused.said;
-        let hint = meaning(said).map(str::to_owned).or_else(|| {
-            said.contains("Operation not permitted").then(|| self.locked())
-        });
+        // The driver's own words are more precise than the error's number.
+        let logged = refused.logged.iter().rev().find_map(|line| meaning(DRIVER, line));
+        let hint = logged.or_else(|| meaning(COMMAND, said)).map(str::to_owned);
+        let hint = hint.or_else(|| said.contains("Operation not permitted").then(|| self.locked()));
         let mut hint = hint.unwrap_or_else(|| {
             "look at the kernel's messages (dmesg) and at the hypervisor's (jailhouse console)".into()
         });
-        if said.contains("JAILHOUSE_ENABLE")
-            && !said.contains("resource busy")
+        let all = || refused.logged.iter().map(String::as_str).chain([said.as_str()]);
+        if all().any(|words| MAPPING.iter().any(|mapping| words.contains(mapping)))
             && let Some(remark) = mapping_remark(&*self.system)
         {
             hint = format!("{hint}; {remark}");
@@ -98,7 +104,11 @@ impl Jailhouse {
             hint = format!("{hint}; {}", pools(&*self.system));
         }
         let words = &refused.words[1..];
-        StartError { reason: format!("`jailhouse {}` said: {said}", words.join(" ")), hint: Some(hint) }
+        let mut reason = format!("`jailhouse {}` said: {said}", words.join(" "));
+        if !refused.logged.is_empty() {
+            reason = format!("{reason}; its driver said: {}", refused.logged.join("; "));
+        }
+        StartError { reason, hint: Some(hint) }
     }
 
     /// Who does not permit it.
@@ -116,43 +126,76 @@ impl Jailhouse {
     }
 }
 
-/// What is known of an error's words.
-fn meaning(said: &str) -> Option<&'static str> {
-    let known: &[(&str, &str)] = &[
-        (
-            "opening /dev/jailhouse",
-            "load Jailhouse's driver: modprobe jailhouse (insmod jailhouse.ko)",
-        ),
-        ("opening ", "give the path of a file that is there"),
-        (
-            "JAILHOUSE_ENABLE: Device or resource busy",
-            "Jailhouse is enabled already, or something else (KVM with a running machine, an IOMMU in use) has what it needs",
-        ),
-        (
-            "JAILHOUSE_ENABLE: Invalid argument",
-            "it is no system configuration (the root cell's, not an inmate's), or of another revision of Jailhouse, or for other CPUs than this machine has",
-        ),
-        (
-            "JAILHOUSE_ENABLE: Cannot allocate memory",
-            "the memory of the hypervisor is not set aside: boot with mem= or memmap=, or a reserved-memory node",
-        ),
-        ("JAILHOUSE_ENABLE: No such device", "the processor has not what Jailhouse needs: jailhouse hardware check"),
-        ("JAILHOUSE_ENABLE: No such file", "the hypervisor's image is missing: /lib/firmware/jailhouse*.bin"),
-        ("JAILHOUSE_DISABLE: Invalid argument", "Jailhouse is not enabled"),
-        (
-            "JAILHOUSE_CELL_CREATE: Invalid argument",
-            "Jailhouse is not enabled, or it is no cell configuration of this revision of Jailhouse",
-        ),
-        ("JAILHOUSE_CELL_CREATE: File exists", "a cell of that name exists: jailhouse cell list, jailhouse cell destroy"),
-        (
-            "JAILHOUSE_CELL_CREATE: Device or resource busy",
-            "another cell, or no root cell, has a CPU that it asks for: jailhouse cell list",
-        ),
-        ("JAILHOUSE_CELL_CREATE: Cannot allocate memory", "Jailhouse's page pool is used up"),
-        ("No such file or directory", "there is no cell of that name: jailhouse cell list"),
-    ];
+/// The meaning of an error's words: the first that it contains.
+fn meaning(known: &[(&str, &'static str)], said: &str) -> Option<&'static str> {
     known.iter().find(|(words, _)| said.contains(words)).map(|(_, meaning)| *meaning)
 }
+
+const NOT_SET_ASIDE: &str =
+    "the memory of the hypervisor is not set aside: boot with mem= or memmap=, or a reserved-memory node";
+/// What is said where memory could not be mapped, or not for code.
+const MAPPING: [&str; 2] = ["JAILHOUSE_ENABLE: Cannot allocate memory", "Unable to map RAM reserved for hypervisor"];
+
+/// What the driver logs.
+const DRIVER: &[(&str, &str)] = &[
+    ("request_mem_region failed for hypervisor memory", NOT_SET_ASIDE),
+    (
+        "Configuration revision mismatch",
+        "the configuration is of another revision of Jailhouse: compile it with the sources that the driver is of",
+    ),
+    ("Not a system configuration", "give the root cell's configuration, not an inmate's"),
+    ("Missing hypervisor image", "the hypervisor's image is missing: /lib/firmware/jailhouse*.bin"),
+];
+
+/// What the command and its helpers say.
+const COMMAND: &[(&str, &str)] = &[
+    (
+        "execvp: No such file or directory",
+        "`jailhouse cell linux` has not found its helper: install jailhouse-cell-linux and python3",
+    ),
+    (
+        "ModuleNotFoundError",
+        "the helper lacks a module of Python: install Jailhouse's own package (pyjailhouse) and all of Python 3's library, \
+ctypes included",
+    ),
+    (
+        "ImportError",
+        "the helper lacks a part of Python: install Jailhouse's own package (pyjailhouse) and all of Python 3's library, \
+ctypes included",
+    ),
+    (
+        "No space found to load all images",
+        "kernel, initramfs and device tree do not fit into the memory regions of the cell's configuration: give the cell \
+more memory; or the kernel is no image that can be booted (Image, bzImage)",
+    ),
+    ("Unsupported DTB version", "`dtb` is no compiled device tree: dtc -O dtb -o inmate.dtb inmate.dts"),
+    ("opening /dev/jailhouse", "load Jailhouse's driver: modprobe jailhouse (insmod jailhouse.ko)"),
+    ("opening ", "give the path of a file that is there"),
+    (
+        "JAILHOUSE_ENABLE: Device or resource busy",
+        "Jailhouse is enabled already, or something else (KVM with a running machine, an IOMMU in use) has what it needs",
+    ),
+    (
+        "JAILHOUSE_ENABLE: Invalid argument",
+        "it is no system configuration (the root cell's, not an inmate's), or of another revision of Jailhouse, or for \
+other CPUs than this machine has; or the hypervisor's memory is not set aside (mem=, memmap=, a reserved-memory node)",
+    ),
+    ("JAILHOUSE_ENABLE: Cannot allocate memory", "the hypervisor's memory could not be mapped"),
+    ("JAILHOUSE_ENABLE: No such device", "the processor has not what Jailhouse needs: jailhouse hardware check"),
+    ("JAILHOUSE_ENABLE: No such file", "the hypervisor's image is missing: /lib/firmware/jailhouse*.bin"),
+    ("JAILHOUSE_DISABLE: Invalid argument", "Jailhouse is not enabled"),
+    (
+        "JAILHOUSE_CELL_CREATE: Invalid argument",
+        "Jailhouse is not enabled, or it is no cell configuration of this revision of Jailhouse",
+    ),
+    ("JAILHOUSE_CELL_CREATE: File exists", "a cell of that name exists: jailhouse cell list, jailhouse cell destroy"),
+    (
+        "JAILHOUSE_CELL_CREATE: Device or resource busy",
+        "another cell, or no root cell, has a CPU that it asks for: jailhouse cell list",
+    ),
+    ("JAILHOUSE_CELL_CREATE: Cannot allocate memory", "Jailhouse's page pool is used up"),
+    ("No such file or directory", "there is no cell of that name: jailhouse cell list"),
+];
 
 /// How much of Jailhouse's two pools of pages is used.
 fn pools(system: &dyn System) -> String {
@@ -200,7 +243,7 @@ mod tests {
             let hint = error.hint.unwrap();
             let ordinary = hint.starts_with("look at the kernel's messages");
             // Tools beside the driver: nothing of theirs is used.
-            assert_eq!(ordinary, said.starts_with("read(console)") || said.starts_with("Unsupported"), "{said}: {hint}");
+            assert_eq!(ordinary, said.starts_with("read(console)") || said.starts_with("Unsupported arch"), "{said}: {hint}");
         }
     }
 
@@ -214,6 +257,7 @@ mod tests {
         let refused = Refused {
             words: jailhouse.words(&["cell", "create", "x.cell"]),
             said: "JAILHOUSE_CELL_CREATE: Operation not permitted".into(),
+            logged: Vec::new(),
         };
         let hint = jailhouse.explain(&refused).hint.unwrap();
         assert!(hint.starts_with("cell 1 (inmate-active): running/locked, CPUs 1 lets no cell"), "{hint}");
@@ -227,13 +271,58 @@ mod tests {
         assert!(hint.contains("mem 990 of 994 pages, remap 144 of 131072 pages"), "{hint}");
     }
 
+    fn refused(said: &str) -> Refused {
+        Refused { words: vec!["jailhouse".into()], said: said.into(), logged: Vec::new() }
+    }
+
     #[test]
-    fn a_refusal_to_enable_on_a_newer_kernel_names_the_mapping() {
-        let refused = |said: &str| Refused { words: vec!["jailhouse".into()], said: said.into() };
+    fn only_memory_that_could_not_be_mapped_is_laid_to_the_newer_kernel() {
         let machine = Memory::new().file("/proc/sys/kernel/osrelease", "6.1.0-56-arm64\n");
         let jailhouse = Jailhouse::new(&machine, "jailhouse");
         let hint = |said: &str| jailhouse.explain(&refused(said)).hint.unwrap();
         assert!(hint("JAILHOUSE_ENABLE: Cannot allocate memory").contains("8491502f787c"));
-        assert!(!hint("JAILHOUSE_CELL_CREATE: File exists").contains("8491502f787c"));
+        for other in
+            ["JAILHOUSE_ENABLE: Invalid argument", "JAILHOUSE_ENABLE: No such file or directory", "JAILHOUSE_CELL_CREATE: File exists"]
+        {
+            assert!(!hint(other).contains("8491502f787c"), "{other}");
+        }
+    }
+
+    #[test]
+    fn what_the_driver_logged_meanwhile_is_quoted_and_decides_what_an_error_means() {
+        let log = "[    3.067886] jailhouse: module verification failed: signature and/or required key missing\n\
+[   90.100000] Jailhouse: not the driver\n\
+[   99.500000] jailhouse: request_mem_region failed for hypervisor memory.\n\
+[   99.500100] jailhouse: Did you reserve the memory with \"memmap=\" or \"mem=\"?\n";
+        let machine = Memory::new()
+            .program("jailhouse")
+            .file("/proc/uptime", "99.40 123.00\n")
+            .answer(&["dmesg"], 0, log, "")
+            .answer(&["/usr/bin/jailhouse", "enable"], 1, "", "JAILHOUSE_ENABLE: Invalid argument\n");
+        let jailhouse = Jailhouse::new(&machine, "jailhouse");
+        let error = jailhouse.explain(&jailhouse.run(&["enable", "/c/system.cell"]).unwrap_err());
+        assert_eq!(
+            error.reason,
+            "`jailhouse enable /c/system.cell` said: JAILHOUSE_ENABLE: Invalid argument; its driver said: \
+request_mem_region failed for hypervisor memory.; Did you reserve the memory with \"memmap=\" or \"mem=\"?"
+        );
+        assert_eq!(error.hint.as_deref(), Some(NOT_SET_ASIDE));
+        let revision = Refused { logged: vec!["Configuration revision mismatch".into()], ..refused("JAILHOUSE_ENABLE: Invalid argument") };
+        assert!(jailhouse.explain(&revision).hint.unwrap().contains("another revision"));
+    }
+
+    #[test]
+    fn what_the_helper_of_a_linux_cell_says_has_a_meaning() {
+        let jailhouse = Jailhouse::new(&Memory::new(), "jailhouse");
+        for (said, means) in [
+            ("execvp: No such file or directory", "jailhouse-cell-linux and python3"),
+            ("ModuleNotFoundError: No module named 'pyjailhouse'", "pyjailhouse"),
+            ("ImportError: No module named _ctypes", "ctypes"),
+            ("RuntimeError: No space found to load all images", "do not fit"),
+            ("Unsupported DTB version 0", "dtc -O dtb"),
+        ] {
+            let hint = jailhouse.explain(&refused(said)).hint.unwrap();
+            assert!(hint.contains(means) && !hint.contains("no cell of that name"), "{said}: {hint}");
+        }
     }
 }

@@ -1,7 +1,8 @@
 //! How often CPUs of a cell entered the hypervisor.
 //!
 //! The counters are read one after the other while they go on, so that a total and the sum of its
-//! kinds differ by what happened meanwhile; and they begin anew when a CPU is given to a cell.
+//! kinds differ by what happened meanwhile; and they begin anew when a CPU is given to a cell. What has no counter of
+//! its own (on arm64 the interrupts that a CPU sends to others, SGIs) is in the total alone.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -57,7 +58,11 @@ fn sentence(cpu: u32, now: &BTreeMap<String, u64>, before: Option<&BTreeMap<Stri
     let total = counted.iter().find(|(kind, _)| *kind == TOTAL).map(|(_, count)| *count);
     counted.retain(|(kind, count)| *kind != TOTAL && *count > 0);
     counted.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    let kinds: Vec<String> = counted.iter().map(|(kind, count)| format!("{kind} {count}")).collect();
+    let sum = counted.iter().fold(0u64, |sum, (_, count)| sum.saturating_add(*count));
+    let mut kinds: Vec<String> = counted.iter().map(|(kind, count)| format!("{kind} {count}")).collect();
+    if let Some(rest) = total.and_then(|total| total.checked_sub(sum)).filter(|rest| *rest > 0 && sum > 0) {
+        kinds.push(format!("of no kind {rest}"));
+    }
     match (total, kinds.is_empty()) {
         (None, _) => format!("CPU {cpu} has no counter of its exits"),
         (Some(total), true) => format!("CPU {cpu} entered the hypervisor {total} times while it was measured"),
@@ -94,7 +99,7 @@ mod tests {
         assert_eq!(said[0], "CPU 0 entered the hypervisor 0 times while it was measured");
         assert_eq!(
             said[1],
-            "CPU 2 entered the hypervisor 14 times while it was measured: virt_irq 10, virt_sgi 3"
+            "CPU 2 entered the hypervisor 14 times while it was measured: virt_irq 10, virt_sgi 3, of no kind 1"
         );
         assert!(said[2].starts_with("the counters of CPU 3 began anew"), "{}", said[2]);
     }

@@ -1,6 +1,6 @@
 //! What must hold before a cell can be: each thing by its name, with what would mend it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use tactus_model::cmdline::Cmdline;
 use tactus_system::System;
@@ -38,6 +38,7 @@ pub fn machine(command: &str, system: &dyn System) -> Result<(), Obstacle> {
             "build and install Jailhouse for this kernel (make; make install in its sources)",
         );
     }
+    helper(command, system)?;
     if !system.is_root() {
         return obstacle("a cell needs root", "run tactus as root (sudo)");
     }
@@ -53,6 +54,46 @@ pub fn machine(command: &str, system: &dyn System) -> Result<(), Obstacle> {
         );
     }
     Ok(())
+}
+
+/// What `jailhouse cell linux` hands its words to.
+const HELPER: &str = "jailhouse-cell-linux";
+
+/// Whether the helper is there, and what runs it. The command looks for it beside itself, in the directory that it was
+/// built with, and along the path.
+fn helper(command: &str, system: &dyn System) -> Result<(), Obstacle> {
+    let Some(program) = system.find_program(command) else { return Ok(()) };
+    let beside = program.parent().map(Path::to_owned);
+    let usual = ["/usr/local/libexec/jailhouse", "/usr/libexec/jailhouse"].map(PathBuf::from);
+    let dirs = beside.into_iter().chain(built_in(&system.read(&program).unwrap_or_default())).chain(usual);
+    let found = dirs.map(|dir| dir.join(HELPER)).find(|path| system.exists(path)).or_else(|| system.find_program(HELPER));
+    let Some(found) = found else {
+        return obstacle(
+            format!("`{command} cell linux` has not got its helper {HELPER}"),
+            "install it with Jailhouse's tools (make install in its sources), or copy it beside the command",
+        );
+    };
+    let script = system.read(&found).unwrap_or_default();
+    match interpreter(&script).filter(|name| system.find_program(name).is_none()) {
+        Some(name) => obstacle(format!("{} needs {name}, which is not installed", found.display()), format!("install {name}")),
+        None => Ok(()),
+    }
+}
+
+/// Directories called `jailhouse` that a program was built with, by the words in it.
+fn built_in(program: &[u8]) -> Vec<PathBuf> {
+    let words = program.split(|byte| *byte == 0).filter(|word| word.len() < 200);
+    let dirs = words.filter(|word| word.starts_with(b"/") && word.ends_with(b"/jailhouse"));
+    dirs.filter_map(|dir| std::str::from_utf8(dir).ok()).map(PathBuf::from).collect()
+}
+
+/// What runs a script: `python3` in `#!/usr/bin/python3` and in `#!/usr/bin/env python3`.
+fn interpreter(script: &[u8]) -> Option<String> {
+    let line = script.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
+    let mut words = std::str::from_utf8(line).ok()?.split_whitespace();
+    let program = words.next()?.rsplit('/').next()?;
+    let name = if program == "env" { words.next()? } else { program };
+    Some(name.to_owned())
 }
 
 /// What the processor must have, and nobody else hold.
@@ -145,16 +186,24 @@ fn memory(start: u64, size: u64, system: &dyn System) -> Result<(), Obstacle> {
     let table = system.text("/proc/iomem").unwrap_or_default();
     // Without privilege every address is shown as 0.
     let ranges: Vec<(bool, u64, u64, &str)> = table.lines().filter_map(range).filter(|(_, _, last, _)| *last > 0).collect();
-    let overlaps = |(_, first, last, _): &&(bool, u64, u64, &str)| *first < end && *last >= start;
-    let within = |name: &str| ranges.iter().filter(overlaps).any(|(_, _, _, what)| what.eq_ignore_ascii_case(name));
+    let last_byte = end.saturating_sub(1);
+    let in_use = || {
+        let mut memory = ranges.iter().filter(|(_, _, _, what)| what.eq_ignore_ascii_case("System RAM"));
+        memory.any(|(_, first, last, _)| *first <= last_byte && *last >= start)
+    };
+    // The kernel's own reservations lie there, too: only one that holds all of it was made for it.
+    let set_aside = || {
+        let mut reserved = ranges.iter().filter(|(_, _, _, what)| what.eq_ignore_ascii_case("reserved"));
+        reserved.any(|(_, first, last, _)| *first <= start && *last >= last_byte)
+    };
     let remedy = format!(
         "boot with memmap={size:#x}${start:#x} (x86), with mem= up to where the cells' memory begins, or with a \
 reserved-memory node in the device tree"
     );
     if !ranges.is_empty() {
-        return match within("System RAM") && !within("reserved") {
+        return match in_use() && !set_aside() {
             true => obstacle(
-                format!("the hypervisor's memory, {start:#x} to {:#x}, is in use by this kernel", end.saturating_sub(1)),
+                format!("the hypervisor's memory, {start:#x} to {last_byte:#x}, is in use by this kernel"),
                 remedy,
             ),
             false => Ok(()),
@@ -202,8 +251,13 @@ mod tests {
 
     const ARM: &str = "processor\t: 0\nCPU implementer\t: 0x41\n";
 
+    /// With the command and its helper, as root.
+    fn installed() -> Memory {
+        Memory::new().root().program("jailhouse").file(format!("/usr/libexec/jailhouse/{HELPER}"), "")
+    }
+
     fn intel(flags: &str) -> Memory {
-        Memory::new().root().program("jailhouse").file("/proc/cpuinfo", format!("flags\t\t: fpu {flags} lm\n"))
+        installed().file("/proc/cpuinfo", format!("flags\t\t: fpu {flags} lm\n"))
     }
 
     fn reason(result: Result<(), Obstacle>) -> String {
@@ -216,7 +270,13 @@ mod tests {
     fn what_the_machine_lacks_is_named_in_turn() {
         let of = |system: &Memory| reason(machine("jailhouse", system));
         assert!(of(&Memory::new()).contains("not installed"));
-        assert!(of(&Memory::new().program("jailhouse")).contains("root"));
+        let bare = Memory::new().program("jailhouse");
+        assert!(of(&bare).contains("has not got its helper jailhouse-cell-linux"));
+        let helped = bare.clone().file(format!("/opt/j/jailhouse/{HELPER}"), "#!/usr/bin/env python3\n");
+        let built = |machine: Memory| machine.file("/usr/bin/jailhouse", "\x7fELF\0PATH=%s:%s:%s\0/opt/j/jailhouse\0");
+        assert!(of(&helped).contains("has not got its helper"), "nothing says that it is looked for there");
+        assert!(of(&built(helped.clone())).contains("needs python3, which is not installed; install python3"));
+        assert!(of(&built(helped.program("python3"))).contains("root"));
         assert!(of(&intel("hypervisor")).contains("itself virtual"));
         assert!(of(&intel("sse")).contains("no VT-x or SVM; switch virtualization on"));
         assert!(of(&intel("vmx")).contains("driver is not loaded; modprobe"));
@@ -224,7 +284,7 @@ mod tests {
         assert!(newer.contains("6.1.0-56-amd64") && newer.contains("5.15"), "{newer}");
         let older = of(&intel("svm").file("/proc/sys/kernel/osrelease", "5.10.0-rc1+"));
         assert!(!older.contains("5.15"), "{older}");
-        let arm = Memory::new().root().program("jailhouse").file("/proc/cpuinfo", ARM).device("/dev/kvm");
+        let arm = installed().file("/proc/cpuinfo", ARM).device("/dev/kvm");
         assert!(of(&arm).contains("EL2") && of(&arm).contains("kvm-arm.mode=none"));
     }
 
@@ -234,7 +294,7 @@ mod tests {
         assert_eq!(machine("jailhouse", &loaded), Ok(()));
         let enabled = intel("").file("/sys/devices/jailhouse/enabled", "1\n");
         assert_eq!(machine("jailhouse", &enabled), Ok(()));
-        let arm = Memory::new().root().program("jailhouse").file("/proc/cpuinfo", ARM).device("/dev/jailhouse");
+        let arm = installed().file("/proc/cpuinfo", ARM).device("/dev/jailhouse");
         assert_eq!(machine("jailhouse", &arm), Ok(()));
     }
 
@@ -308,5 +368,16 @@ mod tests {
         assert!(!of(Memory::new().file("/proc/device-tree/reserved-memory/ranges", "")));
         let reserved = "40000000-7fffffff : System RAM\n  41000000-413fffff : reserved\n";
         assert!(of(Memory::new().file("/proc/iomem", reserved)));
+    }
+
+    #[test]
+    fn the_kernels_own_reservations_at_the_top_of_memory_are_not_the_hypervisors() {
+        // A board that was booted without `mem=`, as it said so.
+        let forgotten = "40000000-7fffffff : System RAM\n  7ab80000-7fbfffff : reserved\n\
+  7fc4d000-7fd4dfff : reserved\n  7fdfd000-7fffffff : reserved\n";
+        let refused = memory(0x7fc0_0000, 0x40_0000, &Memory::new().file("/proc/iomem", forgotten)).unwrap_err();
+        assert_eq!(refused.reason, "the hypervisor's memory, 0x7fc00000 to 0x7fffffff, is in use by this kernel");
+        let around = "40000000-7fffffff : System RAM\n  7fb00000-7fffffff : reserved\n";
+        assert_eq!(memory(0x7fc0_0000, 0x40_0000, &Memory::new().file("/proc/iomem", around)), Ok(()));
     }
 }

@@ -1,5 +1,5 @@
-//! The console of a cell as a probe's byte stream: kept in a file, cut off when the cell has failed,
-//! and where it is only read, with a writer that boots the inmate with what it is told.
+//! The console of a cell as a probe's byte stream: kept in a file, cut off when the cell has failed or its kernel
+//! has panicked, and where it is only read, with a writer that boots the inmate with what it is told.
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
@@ -14,6 +14,7 @@ use tactus_model::wire::{Decoder, Encoder, Item};
 use super::cells::{self, State};
 use super::command::Jailhouse;
 use super::inmate::Inmate;
+use super::said;
 
 /// How often the state of the cell is looked at.
 const LOOK: Duration = Duration::from_millis(500);
@@ -39,6 +40,8 @@ pub struct Heard {
     held: AtomicU8,
     /// Whether a probe speaks: it has said its first frame, and was not stopped since.
     greeted: AtomicBool,
+    /// Whether the inmate's kernel has panicked since it was booted: its cell stays "running".
+    panicked: AtomicBool,
 }
 
 impl Heard {
@@ -53,9 +56,23 @@ impl Heard {
         self.greeted.load(Ordering::Acquire)
     }
 
+    /// Whether a line was heard in which every character stands twice.
+    pub fn is_doubled(&self) -> bool {
+        let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.iter().any(|line| tactus_format::lines::is_doubled(line))
+    }
+
+    /// Whether its kernel has panicked.
+    pub fn has_panicked(&self) -> bool {
+        self.panicked.load(Ordering::Acquire)
+    }
+
     fn keep(&self, line: &[u8]) {
         let text: String = String::from_utf8_lossy(line).chars().filter(|c| !c.is_control()).take(400).collect();
-        if text.trim().is_empty() {
+        if let Some(panicked) = said::panicked(&text) {
+            self.panicked.store(panicked, Ordering::Release);
+        }
+        if text.trim().is_empty() || said::lists_registers(&text) {
             return;
         }
         let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
@@ -177,6 +194,9 @@ impl Watched {
             return false;
         }
         self.looked = Instant::now();
+        if self.heard.has_panicked() {
+            return true;
+        }
         match cells::named(&self.cell, &*self.jailhouse.system) {
             Some(cell) => !cell.state.runs() || !cell.failed.is_empty(),
             None => true,
@@ -318,6 +338,31 @@ mod tests {
         let passed = Sorter::default().take(&bytes, &heard, None);
         assert_eq!(read(&joined(passed)), [Item::Message(note("fresh"))]);
         assert_eq!(heard.last_lines(), "<missed 312 bytes of console log>\nStarted cell \"demo\"");
+    }
+
+    #[test]
+    fn a_crash_keeps_its_cause_among_the_last_lines() {
+        let uart = include_str!("../../../tests/fixtures/jailhouse/uart-hypervisor-and-inmates.txt");
+        let end = uart.find("Cell \"inmate-demo\" can be loaded\nStarted cell \"inmate-demo\"\nInitializing the GIC...\nInitializing the timer...\nTimer fired, jitter: 301935").unwrap();
+        let heard = Heard::default();
+        Sorter::default().take(&uart.as_bytes()[..end], &heard, None);
+        let lines = heard.last_lines();
+        for cause in ["Unhandled data read at 0x50000000(4)", "FATAL: unhandled trap", "Parking CPU 1"] {
+            assert!(lines.contains(cause), "{lines}");
+        }
+    }
+
+    #[test]
+    fn a_kernel_that_panicked_is_known_until_the_next_begins() {
+        let heard = Heard::default();
+        let mut sorter = Sorter::default();
+        let mut says = |line: &str| {
+            sorter.take(format!("{line}\r\n").as_bytes(), &heard, None);
+            heard.has_panicked()
+        };
+        assert!(!says("Kernel panic - not syncing: Attempted to kill init! exitcode=0x0000000b"));
+        assert!(says("---[ end Kernel panic - not syncing: Attempted to kill init! exitcode=0x0000000b ]---"));
+        assert!(!says("Started cell \"linux-demo\""));
     }
 
     #[test]

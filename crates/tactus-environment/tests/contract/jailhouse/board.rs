@@ -47,8 +47,11 @@ impl Board {
         }
         fs::write(dir.join("cpuinfo"), "processor\t: 0\nflags\t\t: fpu vmx\n").unwrap();
         fs::write(dir.join("iomem"), "00100000-7fbfffff : System RAM\n").unwrap();
+        std::os::unix::fs::symlink("sysfs/console", dir.join("ring")).unwrap();
         let board = Self { _uart: Uart::open(&dir), dir, _tree: tree };
         board.program("jailhouse", STAND_IN);
+        board.program("jailhouse-cell-linux", "#!/bin/sh\n");
+        board.program("dmesg", "#!/bin/sh\ncat \"$(dirname \"$0\")/kernel-log\"\n");
         let cpus = topology(&Real).allowed;
         let mask: u64 = cpus.iter().fold(0, |mask, cpu| mask | 1 << cpu);
         // Two more, for the cells of others.
@@ -93,7 +96,13 @@ impl Board {
 
     /// Writes the configuration of a system; its name and CPUs go into files beside it.
     pub fn system_config(&self, file: &str, name: &str, mask: u64) {
-        let mut bytes = b"JHSYST\x0d\0\0\0\0\0".to_vec();
+        self.system_config_of(13, file, name, mask);
+    }
+
+    /// The same of a revision.
+    pub fn system_config_of(&self, revision: u8, file: &str, name: &str, mask: u64) {
+        let mut bytes = b"JHSYST".to_vec();
+        bytes.extend([revision, 0, 0, 0, 0, 0]);
         for word in [0x7fc0_0000u64, 0, 0x40_0000, 3] {
             bytes.extend(word.to_le_bytes());
         }
@@ -111,6 +120,11 @@ impl Board {
     /// What sysfs says in a file.
     pub fn sysfs(&self, file: &str) -> String {
         fs::read_to_string(self.dir.join("sysfs").join(file)).unwrap_or_default().trim().to_owned()
+    }
+
+    /// The CPUs of the root cell's kernel.
+    pub fn online(&self) -> String {
+        fs::read_to_string(self.dir.join("online")).unwrap_or_default().trim().to_owned()
     }
 
     /// The names of the cells that there are.
@@ -159,6 +173,8 @@ pub fn overlay(dir: &Path) -> Altered {
             return dir.join("sysfs").join(rest);
         }
         match path.to_str() {
+            Some("dmesg") => dir.join("dmesg"),
+            Some("/sys/devices/system/cpu/online") if dir.join("online").exists() => dir.join("online"),
             Some("/proc/cpuinfo") => dir.join("cpuinfo"),
             Some("/proc/iomem") => dir.join("iomem"),
             _ => path.to_owned(),

@@ -45,12 +45,51 @@ fn silent() -> Board {
 fn what_jailhouse_refuses_is_told_and_taken_back() {
     let board = silent();
     let spec = board.spec();
-    // Memory that cannot be mapped.
-    std::fs::write(board.dir.join("no-mapping"), "").unwrap();
+    // Memory that is in use, and a configuration of another revision: one error, told apart by the driver's words.
+    std::fs::write(board.dir.join("not-set-aside"), "").unwrap();
     let said = refused(&board, &spec);
-    assert!(said.contains("JAILHOUSE_ENABLE: Cannot allocate memory") && said.contains("mem="), "{said}");
+    assert!(
+        said.contains("JAILHOUSE_ENABLE: Invalid argument; its driver said: request_mem_region failed for")
+            && said.contains("is not set aside: boot with mem="),
+        "{said}"
+    );
     off(&board);
-    std::fs::remove_file(board.dir.join("no-mapping")).unwrap();
+    std::fs::remove_file(board.dir.join("not-set-aside")).unwrap();
+    board.system_config_of(14, "newer.cell", "board", 1);
+    let mut newer = spec.clone();
+    newer.options.insert("system".into(), board.path("cells/newer.cell").into());
+    let said = refused(&board, &newer);
+    assert!(
+        said.contains("its driver said: Configuration revision mismatch; the configuration is of"),
+        "{said}"
+    );
+    assert!(!said.contains("request_mem_region"), "what was logged before is not of this: {said}");
+    off(&board);
+    // A system that has more CPUs than this one: nothing is logged.
+    board.system_config("large.cell", "board", 1 << 62);
+    let mut large = spec.clone();
+    large.options.insert("system".into(), board.path("cells/large.cell").into());
+    let said = refused(&board, &large);
+    assert!(
+        said.contains("for other CPUs than this machine has") && !said.contains("its driver said"),
+        "{said}"
+    );
+    off(&board);
+
+    // What the helper of `cell linux` refuses, and its absence.
+    std::fs::write(board.dir.join("no-space"), "").unwrap();
+    assert!(refused(&board, &spec).contains("do not fit into the memory regions"));
+    off(&board);
+    std::fs::remove_file(board.dir.join("no-space")).unwrap();
+    std::fs::write(board.dir.join("inmate.dts"), "/dts-v1/;").unwrap();
+    let mut source = spec.clone();
+    source.options.insert("dtb".into(), board.path("inmate.dts").into());
+    assert!(refused(&board, &source).contains("is no compiled device tree"));
+    off(&board);
+    std::fs::remove_file(board.dir.join("jailhouse-cell-linux")).unwrap();
+    assert!(refused(&board, &spec).contains("has not got its helper jailhouse-cell-linux"));
+    let board = silent();
+    let spec = board.spec();
 
     // CPUs of its own configuration, which are not those of the plan.
     board.cell_config("other.cell", "other", 1 << 40);
@@ -133,14 +172,87 @@ fn a_cell_that_refuses_its_end_for_good_is_left_and_named() {
 }
 
 #[test]
-fn a_crashed_cell_ends_the_stream_and_is_reported_as_what_it_is() {
+fn a_cell_of_which_a_cpu_was_parked_ends_the_stream_and_is_reported_with_the_cause() {
     let board = Board::new();
     board.inmate_script("#!/bin/sh\nsleep 1\nexit 3\n");
     let mut talk = begin(&board, &board.spec()).unwrap();
     assert!(talk.hears_the_end());
     let cpus = board.sysfs("cells/1/cpus_assigned_list");
     let words = talk.running.last_words().unwrap();
-    assert!(words.contains("(linux-demo): failed") && words.contains("stopped CPUs"), "{words} ({cpus})");
+    // As long as another CPU is left the cell "runs".
+    let state = if cpus == "0" { "failed" } else { "running" };
+    for cause in [
+        &format!("(linux-demo): {state}"),
+        "stopped CPUs 0",
+        "Unhandled data read at 0xa003fe0(4)",
+        "FATAL: unhandled trap (exception class 0x24)",
+        "Parking CPU 0",
+    ] {
+        assert!(words.contains(cause), "{cause}: {words}");
+    }
+    talk.end();
+    off(&board);
+}
+
+#[test]
+fn a_kernel_that_panics_ends_the_stream_though_its_cell_runs_and_an_older_panic_does_not() {
+    let board = Board::new();
+    let panic = "printf '%s\\r\\n' '---[ end Kernel panic - not syncing: Attempted to kill init! exitcode=0x0000000b ]---'";
+    let mut spec = board.spec();
+    spec.options.insert("console".into(), "hypervisor".into());
+    // The ring still has one of a cell that is gone.
+    let ring = board.path("ring");
+    told(&board, &["enable", &board.path("cells/system.cell")]);
+    let run = |script: String| assert!(Real.run(&Invocation::new(["sh", "-c", &script])).unwrap().success());
+    run(format!("{panic} >>{ring}"));
+    board.inmate_script(&format!("#!/bin/sh\nsleep 3\n{panic} >>{ring}\nexec sleep 600\n"));
+    let began = std::time::Instant::now();
+    let mut talk = begin(&board, &spec).unwrap();
+    assert!(talk.hears_the_end());
+    assert!(began.elapsed() > Duration::from_secs(3), "the older one has ended it");
+    let words = talk.running.last_words().unwrap();
+    assert!(
+        words.starts_with("the inmate's kernel has panicked") && words.contains("(linux-demo): running"),
+        "{words}"
+    );
+    assert_eq!(words.matches("Attempted to kill init").count(), 2, "each is quoted once: {words}");
+    talk.end();
+    told(&board, &["disable"]);
+    off(&board);
+}
+
+#[test]
+fn a_cell_takes_its_cpus_off_line_and_gives_them_back() {
+    let board = silent();
+    let spec = board.spec();
+    told(&board, &["enable", &board.path("cells/system.cell")]);
+    let before = board.online();
+    let talk = begin(&board, &spec).unwrap();
+    assert_eq!(board.online(), "40-41");
+    let cell = board.sysfs("cells/1/cpus_assigned_list").parse().unwrap();
+    let owner = jailhouse().owner(&cell, &board.system()).unwrap();
+    assert!(
+        owner.contains("(linux-demo): running") && owner.contains("jailhouse cell destroy linux-demo"),
+        "{owner}"
+    );
+    talk.end();
+    assert_eq!((board.online(), jailhouse().owner(&cell, &board.system())), (before, None));
+    told(&board, &["disable"]);
+}
+
+#[test]
+fn a_cell_that_says_everything_twice_is_told_why() {
+    let board = Board::new();
+    std::fs::write(board.dir.join("twice"), "").unwrap();
+    board.inmate_script(
+        "#!/usr/bin/env python3\nimport os, socket, time\nline = socket.socket(socket.AF_UNIX)\n\
+line.connect(os.path.join(os.path.dirname(os.path.abspath(__file__)), 'uart.inmate'))\n\
+while True:\n    line.sendall(b'Timer fired, jitter: 241499 ns\\r\\n')\n    time.sleep(0.2)\n",
+    );
+    let mut talk = begin(&board, &board.spec()).unwrap();
+    std::thread::sleep(Duration::from_secs(2));
+    let words = talk.running.last_words().unwrap();
+    assert!(words.contains("TTiimmeerr  ffiirreedd") && words.contains("VIRTUAL_CONSOLE_ACTIVE"), "{words}");
     talk.end();
     off(&board);
 }
@@ -153,6 +265,8 @@ fn an_inmate_that_hears_nothing_is_booted_with_its_job() {
     board.inmate("-chardev file,id=ring,path=$here/ring,append=on -serial chardev:ring");
     let mut spec = board.spec();
     spec.options.insert("console".into(), "hypervisor".into());
+    // As the hypervisor's: printk goes there, and no program can open it. PID 1 begins without descriptors.
+    spec.options.insert("cmdline".into(), "earlyprintk=serial,ttyS0,115200,keep panic=-1".into());
     if let tactus_environment::Usable::No { reason, remedy } = jailhouse().usable_as(&spec, &board.system()) {
         super::super::skipped(&format!("{reason}; {remedy}"));
         return;
@@ -175,7 +289,8 @@ fn an_inmate_that_hears_nothing_is_booted_with_its_job() {
     }
     let counted = talk.running.measured();
     assert!(
-        counted.iter().any(|note| note.text.starts_with("cell linux-demo: CPU 0 entered")),
+        counted.iter().any(|note| note.text.starts_with("cell linux-demo: CPU 0 entered")
+            && note.text.contains("of no kind ")),
         "{counted:?}"
     );
     // To stop it is to shut its cell down; what it had measured stays.

@@ -30,7 +30,8 @@ impl Uart {
             listener.set_nonblocking(true).unwrap();
             let (over, own, other) = (Arc::clone(&over), Arc::clone(&ends[own]), Arc::clone(&ends[1 - own]));
             let noisy = *name == "uart.inmate";
-            std::thread::spawn(move || serve(&listener, &over, &own, &other, noisy));
+            let twice = dir.join("twice");
+            std::thread::spawn(move || serve(&listener, &over, &own, &other, noisy.then_some(&*twice)));
         }
         Self { over }
     }
@@ -42,7 +43,7 @@ impl Drop for Uart {
     }
 }
 
-fn serve(listener: &UnixListener, over: &AtomicBool, own: &At, other: &At, noisy: bool) {
+fn serve(listener: &UnixListener, over: &AtomicBool, own: &At, other: &At, inmate: Option<&Path>) {
     while !over.load(Ordering::Acquire) {
         let Ok((stream, _)) = listener.accept() else {
             std::thread::sleep(Duration::from_millis(5));
@@ -51,7 +52,7 @@ fn serve(listener: &UnixListener, over: &AtomicBool, own: &At, other: &At, noisy
         stream.set_nonblocking(false).unwrap();
         stream.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
         *own.lock().unwrap() = stream.try_clone().ok();
-        carry(stream, over, other, noisy);
+        carry(stream, over, other, inmate);
         *own.lock().unwrap() = None;
     }
     if let Some(stream) = own.lock().unwrap().take() {
@@ -60,8 +61,8 @@ fn serve(listener: &UnixListener, over: &AtomicBool, own: &At, other: &At, noisy
 }
 
 /// Carries bytes across until whoever is at this end goes. What nobody is there to take is lost, as on
-/// a real one.
-fn carry(mut from: UnixStream, over: &AtomicBool, other: &At, noisy: bool) {
+/// a real one. `inmate`: it is the inmate's end; where that file is, every byte comes twice.
+fn carry(mut from: UnixStream, over: &AtomicBool, other: &At, inmate: Option<&Path>) {
     let mut buffer = [0; 1024];
     let mut lines = 0u32;
     while !over.load(Ordering::Acquire) {
@@ -74,9 +75,12 @@ fn carry(mut from: UnixStream, over: &AtomicBool, other: &At, noisy: bool) {
         let mut target = other.lock().unwrap();
         let Some(stream) = target.as_mut() else { continue };
         for piece in buffer[..length].split_inclusive(|byte| *byte == b'\n') {
-            let mut sent = stream.write_all(piece);
+            // A cell that writes to the UART and to the hypervisor's console, which is that UART.
+            let twice = inmate.is_some_and(Path::exists);
+            let piece: Vec<u8> = piece.iter().flat_map(|byte| vec![*byte; 1 + usize::from(twice)]).collect();
+            let mut sent = stream.write_all(&piece);
             lines += u32::from(piece.ends_with(b"\n"));
-            if noisy && piece.ends_with(b"\n") && lines.is_multiple_of(50) {
+            if inmate.is_some() && piece.ends_with(b"\n") && lines.is_multiple_of(50) {
                 sent = sent.and_then(|()| stream.write_all(NOISE));
             }
             if sent.is_err() {
