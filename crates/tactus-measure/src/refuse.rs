@@ -169,8 +169,17 @@ fn deadline(cpu: u32, error: &io::Error, situation: &Situation) -> Refusal {
 
 /// Why a thread cannot be pinned to `cpu`.
 pub fn cpu(cpu: u32, allowed: &CpuSet) -> Refusal {
+    let online = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default().parse();
+    unusable(cpu, allowed, &online.unwrap_or_default())
+}
+
+/// `online`: empty where it is not known.
+fn unusable(cpu: u32, allowed: &CpuSet, online: &CpuSet) -> Refusal {
+    let offline = !online.is_empty() && !online.contains(cpu);
+    let (why, these) =
+        if offline { ("is offline; online", online) } else { ("may not be used here; allowed", allowed) };
     Refusal {
-        reason: format!("CPU {cpu} may not be used here; allowed are {allowed}"),
+        reason: format!("CPU {cpu} {why} are {these}"),
         hint: Some(
             "name CPUs of that set, or widen the cpuset or affinity that the probe is started with".into(),
         ),
@@ -226,6 +235,13 @@ mod tests {
         assert!(refused(&rootless).reason.contains("user namespace"));
         assert!(is_inner("         0       1000          1\n         1     100000      65536\n"));
         assert!(!is_inner("         0          0 4294967295\n"));
+    }
+
+    #[test]
+    fn a_cpu_that_a_partition_has_is_told_from_one_that_is_not_allowed() {
+        let set = |text: &str| text.parse().unwrap();
+        assert_eq!(unusable(2, &set("0-3"), &set("0-1")).reason, "CPU 2 is offline; online are 0,1");
+        assert!(unusable(2, &set("0-1"), &set("0-3")).reason.contains("may not be used here"));
     }
 
     #[test]
