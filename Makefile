@@ -16,10 +16,10 @@ TACTUS := $(or $(CARGO_TARGET_DIR),target)/release/tactus
 export TACTUS
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test simulate bench install clean
+.PHONY: help build run test aarch64 simulate bench install clean
 
 help: ## This list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -n 's/^\([a-z0-9]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
 build: ## Build target/release/tactus, with the probe for x86_64 and aarch64 in it
 	$(CARGO) build --release --locked
@@ -32,6 +32,10 @@ run: ## Set up what is missing, build, and measure this machine in every environ
 
 test: ## Everything that must hold: lints, fuzzing, the README's commands, all tests
 	scripts/test.sh
+
+aarch64: ## Cross-build the whole program for aarch64, and try it in an emulated arm64 machine
+	scripts/setup.sh test
+	scripts/aarch64.sh
 
 simulate: ## How often the report's statistics are wrong, by simulation (an hour; nightly)
 	scripts/simulate.sh

@@ -61,6 +61,8 @@ present() {
     python3-yaml) /usr/bin/python3 -c 'import yaml' 2>/dev/null ;;
     python3-*) /usr/bin/python3 -c "import ${1#python3-}" 2>/dev/null ;;
     libc) has cc && echo 'int main(void){return 0;}' | cc -x c -o /dev/null - 2>/dev/null ;;
+    # The two are asked for together.
+    libc-aarch64) has aarch64-linux-gnu-gcc && echo '#include <stdlib.h>' | aarch64-linux-gnu-gcc -x c -c -o /dev/null - 2>/dev/null ;;
     # Not in everybody's PATH.
     sshd) has sshd || [ -x /usr/sbin/sshd ] ;;
     qemu-ga) has qemu-ga || [ -x /usr/sbin/qemu-ga ] ;;
@@ -89,6 +91,11 @@ collect() {
   need runc runc runc runc runc "runs the generated container scripts where crun refuses the machine's cgroups"
   need virt-xml-validate libvirt-clients libvirt-client libvirt libvirt-client "checks the generated domains, and asks libvirt for virtual machines"
   need qemu-system-aarch64 qemu-system-arm qemu-system-aarch64-core qemu-system-aarch64 qemu-arm "a guest of another architecture"
+  # Others have no C library for it in a package.
+  [ "$family" != debian ] || {
+    need aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu - - - "the part in C of the program for aarch64"
+    need libc-aarch64 libc6-dev-arm64-cross - - - "the C headers that it is compiled with"
+  }
   need xmllint libxml2-utils libxml2 libxml2 libxml2-tools "reads them for it"
   need python3 python3 python3 python python3 "the generated script that pins virtual CPUs, and checks of generated files"
   need python3-jsonschema python3-jsonschema python3-jsonschema python-jsonschema python3-jsonschema "checks the generated YAML against its schemas"

@@ -30,7 +30,7 @@ scripts_parse() {
   done
   if has shellcheck; then shellcheck scripts/*.sh; else say "shellcheck is not installed"; fi
   if has python3; then
-    for script in scripts/*.py scripts/bench/*.py; do
+    for script in scripts/*.py scripts/bench/*.py scripts/aarch64/*.py; do
       [ ! -e "$script" ] || python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read(), sys.argv[1])' "$script"
     done
   fi
@@ -47,6 +47,11 @@ lints() {
   for probe_target in $PROBE_TARGETS; do
     cargo clippy --quiet --locked -p tactus-probe --target "$probe_target" -- -D warnings
   done
+}
+
+# Checked and not linked: `make aarch64` links it and tries it.
+aarch64_program() {
+  cargo check --quiet --locked -p tactus --target aarch64-unknown-linux-musl
 }
 
 # cargo-deny takes longer to build than everything else here.
@@ -100,6 +105,11 @@ if has python3; then step "circles" scripts/circles.py; else skipped "circles" "
 must "the probes" build_probes "$target/probes"
 export TACTUS_PROBE_DIR="$target/probes"
 step "lints" lints
+if has aarch64-linux-gnu-gcc; then
+  step "the program for aarch64" aarch64_program
+else
+  skipped "the program for aarch64" "there is no aarch64-linux-gnu-gcc"
+fi
 if has cargo-deny; then step "licences" licences; else skipped "licences" "cargo-deny is not installed"; fi
 must "the command" cargo build --quiet --locked
 step "guest kernels" env TACTUS="$target/debug/tactus" scripts/setup.sh kernels
