@@ -19,7 +19,6 @@ use std::collections::VecDeque;
 use std::io::{Read, Write};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use tactus_model::{CpuSet, Evidence};
@@ -169,9 +168,9 @@ impl Cell {
         let heard = Arc::new(Heard::default());
         let (into, pieces) = stream::listen(from, setting.system.writer(&setting.console).ok(), &heard);
         let inmate = Inmate::new(&jailhouse, options, setting)?;
-        heard.booting.store(true, Ordering::Release);
+        heard.boots(true);
         inmate.boot(b"")?;
-        heard.booting.store(false, Ordering::Release);
+        heard.boots(false);
         let mut deaf = false;
         let writer: Box<dyn Write + Send> = match (options.input, to) {
             (true, Some(writer)) => writer,

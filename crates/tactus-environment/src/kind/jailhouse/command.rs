@@ -7,7 +7,7 @@ use tactus_system::guardian::Guardian;
 use tactus_system::{Invocation, System};
 
 use super::cells;
-use super::driver_log::{self, uptime};
+use super::driver_log;
 use super::preconditions::mapping_remark;
 use crate::StartError;
 
@@ -67,7 +67,10 @@ impl Jailhouse {
     /// When it could not be run, or did not do what it was told.
     pub fn run(&self, arguments: &[&str]) -> Result<String, Refused> {
         let words = self.words(arguments);
-        let began = uptime(&*self.system);
+        // To enable and to make a cell is what the driver has words about.
+        let tells = matches!(arguments, ["enable", ..] | ["cell", "create" | "linux", ..]);
+        let log = || if tells { driver_log::read(&*self.system) } else { String::new() };
+        let earlier = log();
         let mut command = Invocation::new(words.clone()).within(PATIENCE);
         if let Some((name, id)) = &self.marker {
             command = command.with_env((name, id));
@@ -78,7 +81,7 @@ impl Jailhouse {
                 let said = finished.words();
                 let code = finished.code.map_or("a signal".to_owned(), |code| format!("exit code {code}"));
                 let said = if said.is_empty() { format!("it ended with {code}") } else { said };
-                Err(Refused { words, said, logged: driver_log::since(began, &*self.system) })
+                Err(Refused { words, said, logged: driver_log::since(&earlier, &log()) })
             }
             Err(error) => Err(Refused { words, said: error.to_string(), logged: Vec::new() }),
         }
@@ -290,24 +293,21 @@ mod tests {
 
     #[test]
     fn what_the_driver_logged_meanwhile_is_quoted_and_decides_what_an_error_means() {
-        let log = "[    3.067886] jailhouse: module verification failed: signature and/or required key missing\n\
-[   90.100000] Jailhouse: not the driver\n\
-[   99.500000] jailhouse: request_mem_region failed for hypervisor memory.\n\
-[   99.500100] jailhouse: Did you reserve the memory with \"memmap=\" or \"mem=\"?\n";
-        let machine = Memory::new()
-            .program("jailhouse")
-            .file("/proc/uptime", "99.40 123.00\n")
-            .answer(&["dmesg"], 0, log, "")
-            .answer(&["/usr/bin/jailhouse", "enable"], 1, "", "JAILHOUSE_ENABLE: Invalid argument\n");
-        let jailhouse = Jailhouse::new(&machine, "jailhouse");
-        let error = jailhouse.explain(&jailhouse.run(&["enable", "/c/system.cell"]).unwrap_err());
+        let jailhouse = Jailhouse::new(&Memory::new(), "jailhouse");
+        let logged = ["request_mem_region failed for hypervisor memory.", "Did you reserve the memory with \"memmap=\" or \"mem=\"?"];
+        let refused_with = |logged: &[&str]| Refused {
+            words: jailhouse.words(&["enable", "/c/system.cell"]),
+            said: "JAILHOUSE_ENABLE: Invalid argument".into(),
+            logged: logged.iter().map(|line| (*line).to_owned()).collect(),
+        };
+        let error = jailhouse.explain(&refused_with(&logged));
         assert_eq!(
             error.reason,
             "`jailhouse enable /c/system.cell` said: JAILHOUSE_ENABLE: Invalid argument; its driver said: \
 request_mem_region failed for hypervisor memory.; Did you reserve the memory with \"memmap=\" or \"mem=\"?"
         );
         assert_eq!(error.hint.as_deref(), Some(NOT_SET_ASIDE));
-        let revision = Refused { logged: vec!["Configuration revision mismatch".into()], ..refused("JAILHOUSE_ENABLE: Invalid argument") };
+        let revision = refused_with(&["Configuration revision mismatch"]);
         assert!(jailhouse.explain(&revision).hint.unwrap().contains("another revision"));
     }
 

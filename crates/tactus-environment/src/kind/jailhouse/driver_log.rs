@@ -1,4 +1,4 @@
-//! What Jailhouse's driver wrote to the kernel's log.
+//! What Jailhouse's driver writes to the kernel's log while it is told something.
 
 use std::time::Duration;
 
@@ -6,31 +6,34 @@ use tactus_system::{Invocation, System};
 
 /// How many of its lines are quoted.
 const LINES: usize = 3;
-/// How far the two clocks may be apart, in seconds.
-const SLACK: f64 = 0.05;
 /// How long `dmesg` may take.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Seconds since this machine was booted.
-pub fn uptime(system: &dyn System) -> f64 {
-    let text = system.text("/proc/uptime").unwrap_or_default();
-    text.split_whitespace().next().and_then(|seconds| seconds.parse().ok()).unwrap_or(0.0)
+/// The kernel's log; empty where it cannot be read.
+pub fn read(system: &dyn System) -> String {
+    let read = system.run(&Invocation::new(["dmesg"]).within(PATIENCE));
+    read.ok().filter(|read| read.success()).map(|read| read.text()).unwrap_or_default()
 }
 
-/// The driver's last lines since then, without time and name; none where the log cannot be read.
-pub fn since(began: f64, system: &dyn System) -> Vec<String> {
-    let read = system.run(&Invocation::new(["dmesg"]).within(PATIENCE));
-    let log = read.ok().filter(|read| read.success()).map(|read| read.text()).unwrap_or_default();
-    let mut lines: Vec<String> = log.lines().filter_map(|line| line_since(line, began - SLACK)).collect();
+/// The driver's last lines in a log that were not in an earlier one, without time and name. By the log's own clock,
+/// which drifts from all others.
+pub fn since(earlier: &str, log: &str) -> Vec<String> {
+    let end = earlier.lines().rev().find_map(parts).map_or(f64::NEG_INFINITY, |(at, _)| at);
+    let later = log.lines().filter_map(parts).filter(|(at, _)| *at > end);
+    // The hypervisor's own lines begin with a capital.
+    let lines = later.filter_map(|(_, words)| words.strip_prefix("jailhouse: ").map(str::trim));
+    let mut lines: Vec<String> = lines.filter(|words| !words.is_empty()).map(quoted).collect();
     lines.split_off(lines.len().saturating_sub(LINES))
 }
 
-/// `[   14.574028] jailhouse: words`, where it is not older; the hypervisor's own lines begin with a capital.
-fn line_since(line: &str, began: f64) -> Option<String> {
+/// `[   14.574028] words`.
+fn parts(line: &str) -> Option<(f64, &str)> {
     let (time, words) = line.strip_prefix('[')?.split_once("] ")?;
-    let at: f64 = time.trim().parse().ok()?;
-    let words = words.strip_prefix("jailhouse: ")?.trim();
-    (at >= began && !words.is_empty()).then(|| words.chars().filter(|c| !c.is_control()).take(200).collect())
+    Some((time.trim().parse().ok()?, words))
+}
+
+fn quoted(words: &str) -> String {
+    words.chars().filter(|c| !c.is_control()).take(200).collect()
 }
 
 #[cfg(test)]
@@ -39,17 +42,16 @@ mod tests {
 
     #[test]
     fn lines_of_others_and_older_ones_are_not_the_drivers_answer() {
-        let line = |text: &str| line_since(text, 10.0);
-        assert_eq!(line("[   14.574028] jailhouse: Not a system configuration").as_deref(), Some("Not a system configuration"));
-        for other in [
-            "[    9.100000] jailhouse: older",
-            "[   14.574028] Jailhouse: failed to destroy cell \"inmate-active\"",
-            "[   14.574028] tg3: link is up",
-            "jailhouse: without a time",
-            "[",
-            "",
-        ] {
-            assert_eq!(line(other), None, "{other}");
-        }
+        let earlier = "[    3.067886] jailhouse: module verification failed\n[    9.100000] jailhouse: older\n";
+        let log = format!(
+            "{earlier}[   14.574028] Jailhouse: failed to destroy cell \"inmate-active\"\n[   14.574030] tg3: link is up\n\
+jailhouse: without a time\n[\n\n[   14.768607]  jailhouse: firmware: direct-loading firmware jailhouse.bin\n\
+[   14.800000] jailhouse: Not a system configuration\n"
+        );
+        assert_eq!(since(earlier, &log), ["Not a system configuration"]);
+        assert_eq!(since("", earlier), ["module verification failed", "older"]);
+        assert!(since(&log, &log).is_empty());
+        // What has run out of the log meanwhile was older.
+        assert_eq!(since(&log, "[   15.0] jailhouse: new\n"), ["new"]);
     }
 }

@@ -20,6 +20,8 @@ use super::said;
 const LOOK: Duration = Duration::from_millis(500);
 /// How often it is looked whether the others have begun.
 const HELD: Duration = Duration::from_millis(2);
+/// How long a console may take to bring all that it held.
+const RING: Duration = Duration::from_secs(2);
 /// How many lines of the console are kept for last words.
 const KEPT: usize = 12;
 /// The longest line that is kept together, in bytes.
@@ -34,7 +36,9 @@ pub struct Heard {
     /// End of the last tick, in ns since the measurement started.
     reached: AtomicU64,
     /// Whether the cell is being booted, so that its state says nothing.
-    pub booting: AtomicBool,
+    booting: AtomicBool,
+    /// When it was booted last.
+    booted: Mutex<Option<Instant>>,
     /// From where on the inmate's job is not heard yet: it does by itself what the others are told to do
     /// later.
     held: AtomicU8,
@@ -62,7 +66,20 @@ impl Heard {
         lines.iter().any(|line| tactus_format::lines::is_doubled(line))
     }
 
-    /// Whether its kernel has panicked.
+    /// The cell is being booted, or was.
+    pub fn boots(&self, now: bool) {
+        *self.booted.lock().unwrap_or_else(PoisonError::into_inner) = (!now).then(Instant::now);
+        self.booting.store(now, Ordering::Release);
+    }
+
+    /// Whether its kernel has panicked, and not one before it: what a ring still holds comes within a moment, and
+    /// behind it that the cell was started.
+    fn is_dead(&self) -> bool {
+        let booted = *self.booted.lock().unwrap_or_else(PoisonError::into_inner);
+        self.has_panicked() && booted.is_some_and(|booted| booted.elapsed() > RING)
+    }
+
+    /// Whether a kernel has panicked, and none has begun since.
     pub fn has_panicked(&self) -> bool {
         self.panicked.load(Ordering::Acquire)
     }
@@ -194,7 +211,7 @@ impl Watched {
             return false;
         }
         self.looked = Instant::now();
-        if self.heard.has_panicked() {
+        if self.heard.is_dead() {
             return true;
         }
         match cells::named(&self.cell, &*self.jailhouse.system) {
@@ -253,9 +270,9 @@ impl Mailbox {
         self.heard.reached.store(0, Ordering::Release);
         // What it does before the others are told to is heard when they are.
         self.heard.held.store(PREPARATION, Ordering::Release);
-        self.heard.booting.store(true, Ordering::Release);
+        self.heard.boots(true);
         let booted = self.inmate.boot(&said);
-        self.heard.booting.store(false, Ordering::Release);
+        self.heard.boots(false);
         booted.map_err(|error| {
             let hint = error.hint.map(|hint| format!("; {hint}")).unwrap_or_default();
             io::Error::other(format!("the inmate could not be booted with its job: {}{hint}", error.reason))
@@ -268,9 +285,9 @@ impl Mailbox {
         if !running.is_some_and(|cell| cell.state != State::ShutDown) {
             return Ok(());
         }
-        self.heard.booting.store(true, Ordering::Release);
+        self.heard.boots(true);
         if let Err(refused) = self.jailhouse.run(&["cell", "shutdown", &self.cell]) {
-            self.heard.booting.store(false, Ordering::Release);
+            self.heard.boots(false);
             return Err(io::Error::other(refused.said));
         }
         // What its console still holds would be heard after its end.
