@@ -49,9 +49,9 @@ lints() {
   done
 }
 
-# Checked and not linked: `make aarch64` links it and tries it.
+# What touches a machine, and the part in C: checked, not linked. `make aarch64` links the program and tries it.
 aarch64_program() {
-  cargo check --quiet --locked -p tactus --target aarch64-unknown-linux-musl
+  cargo check --quiet --locked -p tactus-run --target aarch64-unknown-linux-musl
 }
 
 # cargo-deny takes longer to build than everything else here.
