@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tactus_system::{Invocation, System};
+use tactus_system::{Finished, Invocation, System};
 
 /// How many of its lines are quoted.
 const LINES: usize = 3;
@@ -12,7 +12,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The kernel's log; empty where it cannot be read.
 pub fn read(system: &dyn System) -> String {
     let read = system.run(&Invocation::new(["dmesg"]).within(PATIENCE));
-    read.ok().filter(|read| read.success()).map(|read| read.text()).unwrap_or_default()
+    read.ok().filter(Finished::success).map(|read| read.text()).unwrap_or_default()
 }
 
 /// The driver's last lines in a log that were not in an earlier one, without time and name. By the log's own clock,
