@@ -87,7 +87,7 @@ impl Resolver<'_> {
     /// CPUs that environments of the plan take from this machine while they are up.
     fn taken(&self, system: &dyn System) -> CpuSet {
         let takes =
-            |spec: &plan::Environment| environment::find(&spec.kind).is_some_and(|kind| kind.takes_cpus());
+            |spec: &plan::Environment| environment::find(&spec.kind).is_some_and(Environment::takes_cpus);
         let partitions = self.plan.environment.iter().filter(|(_, spec)| takes(spec));
         // One whose CPUs are wrong is complained of where it is used.
         let partitions = partitions.filter_map(|(name, _)| self.environment(name, system).ok());
