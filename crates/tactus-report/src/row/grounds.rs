@@ -6,7 +6,7 @@ use tactus_model::document::{Outcome, Verdict};
 use tactus_model::event::RowStatus;
 
 use super::summary::ended_early;
-use crate::units::duration;
+use crate::units::{clean, duration};
 
 /// Whether a row was measured.
 pub fn measured(result: &RowResult) -> Result<(), String> {
@@ -16,6 +16,15 @@ pub fn measured(result: &RowResult) -> Result<(), String> {
         RowStatus::Skipped => Err(format!("skipped: {}", why())),
         RowStatus::Failed => Err(format!("failed: {}", why())),
     }
+}
+
+/// The faults of a row that were never made, as what carried them out says; none: there is no such one. Nothing is known
+/// then of what the row is for.
+pub fn never_made(result: &RowResult) -> Option<String> {
+    let never = result.injected.iter().filter(|at| at.injected.times == Some(0));
+    let named: Vec<String> =
+        never.map(|at| format!("`{}` in {}", clean(&at.injected.kind), clean(&at.environment))).collect();
+    (!named.is_empty()).then(|| format!("{} was never made (0 times)", named.join(" and ")))
 }
 
 /// Whether its evidence carries a verdict.

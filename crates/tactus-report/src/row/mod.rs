@@ -24,6 +24,7 @@ pub use audit_summary::{intended, summary};
 pub use conditions::{audit_anchor, conditions, conditions_by_id};
 pub use control::{control, control_sentence, controls};
 pub use entry::entry;
+pub use grounds::never_made;
 pub use headline::headline;
 pub use judged::{Quantity, is_corrected};
 pub use latency_verdict::CYCLES_FOR_A_VERDICT;

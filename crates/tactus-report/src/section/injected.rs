@@ -4,7 +4,8 @@ use tactus_model::bundle::{Contents, InjectedIn};
 use tactus_model::number::float;
 
 use super::Section;
-use crate::part::{Cell, Head, Part, Reader, Table};
+use crate::row::never_made;
+use crate::part::{Cell, Head, Mark, Part, Reader, Table, Tone};
 use crate::units::{NONE, clean, count, duration, latency, latency_or_none};
 
 /// The section.
@@ -28,6 +29,24 @@ impl Section for Injected {
 
     fn applies(&self, contents: &Contents) -> bool {
         contents.rows.iter().any(|row| !row.result.injected.is_empty())
+    }
+
+    /// A fault that was asked for and never came is easily overlooked: its rows look like those without it.
+    fn headline(&self, contents: &Contents) -> Vec<String> {
+        let mut never: Vec<String> = contents
+            .rows
+            .iter()
+            .filter_map(|row| Some(format!("{} ({})", never_made(&row.result)?, clean(&row.result.name))))
+            .collect();
+        never.dedup();
+        let more = match never.len() {
+            0 | 1 => String::new(),
+            all => format!(", and so in {} further scenarios", all - 1),
+        };
+        let said = |first| {
+            format!("A fault was asked for and not made: {first}{more}. What was measured there says nothing of it.")
+        };
+        never.first().map(said).into_iter().collect()
     }
 
     fn parts(&self, contents: &Contents, _: Reader) -> Vec<Part> {
@@ -96,14 +115,28 @@ fn table(contents: &Contents) -> Table {
             format!("{} in {}, {cpus}", clean(&fault.kind), clean(&line.fault.environment)),
             clean(&fault.way),
             format!("{} every {}", latency(float(fault.length_ns)), duration(fault.every_ns)),
-            times(&line.times),
-            latency_or_none(line.longest_ns),
         ]
         .map(Cell::from)
-        .to_vec()
+        .into_iter()
+        .chain([made(&line.times), latency_or_none(line.longest_ns).into()])
+        .collect()
     };
     let columns = ["scenario", "fault", "by", "asked for", "times", "longest held"];
     Table::whole("", Head::all(columns), lines(contents).into_iter().map(row).collect())
+}
+
+/// How often it was made. That it never was is not to be overlooked.
+fn made(runs: &[Option<u64>]) -> Cell {
+    let never = runs.iter().filter(|times| **times == Some(0)).count();
+    match (never, runs.len()) {
+        (0, _) => times(runs).into(),
+        (never, all) if never == all => doubted(format!("{}: never made", times(runs))),
+        (never, all) => doubted(format!("{}: never made in {never} of {all}", times(runs))),
+    }
+}
+
+fn doubted(words: String) -> Cell {
+    Cell::marked(words, Mark::Tone(Tone::Doubt))
 }
 
 /// How often, in one run or in each of several.

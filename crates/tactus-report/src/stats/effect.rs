@@ -10,7 +10,7 @@ use super::median::median;
 use super::runs::{pairs, runs};
 use super::slots::slots_alike;
 use super::unknown::Unknown;
-use crate::row::{Quantity, figures, is_corrected};
+use crate::row::{Quantity, figures, is_corrected, never_made};
 use crate::units::{duration, latency, signed};
 
 /// What an effect speaks of.
@@ -182,7 +182,7 @@ const LOAD: &str = "load";
 /// The effect of the scenario of `with` against that of `base`, before it is judged.
 ///
 /// # Errors
-/// When one of them has no numbers, or they were not measured alike: the sentence that says so.
+/// When one of them has no numbers, a fault in them was never made, or they were not measured alike: the sentence that says so.
 pub(super) fn draft(contents: &Contents, base: &str, with: &str) -> Result<Effect, String> {
     let (base, with) = (runs(contents, base), runs(contents, with));
     let (Some(first), Some(other)) = (base.first(), with.first()) else {
@@ -190,6 +190,9 @@ pub(super) fn draft(contents: &Contents, base: &str, with: &str) -> Result<Effec
     };
     let (first, other) = (*first, *other);
     alike(&first.result, &other.result)?;
+    if let Some(never) = base.iter().chain(&with).find_map(|row| never_made(&row.result)) {
+        return Err(never);
+    }
     let repeated = base.len() > 1 || with.len() > 1;
     let (design, changes) = if repeated { between(&base, &with)? } else { within(first, other)? };
     let all = || base.iter().chain(&with).filter_map(|row| figures(&row.result));

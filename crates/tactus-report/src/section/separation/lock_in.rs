@@ -88,6 +88,9 @@ impl LockIn<'_> {
             let every = duration(fault.every_ns);
             return none(format!("made every {every}: too often for windows of time between"));
         };
+        if fault.times == Some(0) {
+            return none(format!("{} was never made (0 times)", clean(&fault.kind)));
+        }
         if fault.at.is_empty() {
             return none(format!("what made it ({}) does not tell when", clean(&fault.way)));
         }
