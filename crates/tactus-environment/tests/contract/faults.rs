@@ -190,7 +190,9 @@ fn is_seen(talk: &mut Conversation, off: Off, way: Option<BlockWay>, name: &str,
     let heard = perform(talk, with(block(off, way), on, job(Duration::from_secs(6)))).unwrap();
     eprintln!("{name} on CPU {on}: {:?} {:?}", heard.blocks, heard.injected);
     let [injected] = &heard.injected[..] else { panic!("{:?}", heard.injected) };
-    assert_eq!((&*injected.kind, &*injected.way, injected.activity), ("block", name, 1));
+    assert_eq!((&*injected.kind, injected.activity), ("block", 1));
+    // On some kernels a BPF program takes something that keeps the CPU from idling.
+    assert!(injected.way.starts_with(name), "{injected:?}");
     assert_eq!((&injected.cpus, injected.length_ns), (&cpus(on), LENGTH.0));
     let mut times = 12;
     if name == "hwlat tracer" {
@@ -231,7 +233,7 @@ fn the_control_may_be_a_block(talk: &mut Conversation) {
     }
     assert!(heard.controls.iter().any(|control| control.proven), "{:?}", heard.controls);
     let how = "the control was block of 50ms by BPF program";
-    assert!(heard.notes.iter().any(|note| note.text == how), "{:?}", heard.notes);
+    assert!(heard.notes.iter().any(|note| note.text.starts_with(how)), "{:?}", heard.notes);
     assert!(heard.injected.is_empty(), "a control is no fault of the plan");
     assert_undone(talk);
 }

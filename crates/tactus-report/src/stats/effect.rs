@@ -47,9 +47,20 @@ pub struct Effect {
 }
 
 impl Effect {
-    /// One sentence for each of p50, p99.9 and maximum.
+    /// One sentence for each of p50, p99.9 and maximum; of all together where the same forbids to say anything of each.
     #[must_use]
     pub fn sentences(&self) -> Vec<String> {
+        let mut reasons: Vec<Option<Unknown>> =
+            self.changes.iter().map(|change| change.difference.err()).collect();
+        reasons.dedup();
+        if let [Some(why)] = reasons.as_slice() {
+            let values = |change: &Change| {
+                let (base, with) = (latency(change.base_ns), latency(change.with_ns));
+                format!("{} {base} and {with}", change.quantity.said(self.corrected))
+            };
+            let values: Vec<String> = self.changes.iter().map(values).collect();
+            return vec![format!("{why}: {}", values.join(", "))];
+        }
         self.changes.iter().map(|change| self.sentence(change)).collect()
     }
 

@@ -9,11 +9,8 @@ use tactus_model::number::float;
 
 use super::autocorrelation::{effective_size, size};
 use super::quantile::Quantile;
-use super::unknown::Unknown;
+use super::unknown::{ENOUGH, Unknown};
 use crate::units::duration;
-
-/// With fewer slots, or slots that are worth fewer independent ones, nothing is said about a difference.
-pub const ENOUGH: usize = 8;
 
 /// Intervals of two logs are of one length, or one is a multiple of the other, within this part: a tick ends a
 /// little late.

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use super::slots::ENOUGH;
+/// With fewer slots, or slots that are worth fewer independent ones, nothing is said about a difference.
+pub const ENOUGH: usize = 8;
 
 /// A reason, with what would mend it.
 #[derive(Clone, Copy, Debug, PartialEq)]
