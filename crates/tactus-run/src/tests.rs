@@ -27,7 +27,7 @@ use tactus_model::event::{Event, RowStatus, RunStatus, Stamped};
 use tactus_model::facts::Facts;
 use tactus_model::latency::{Latency, Sparse};
 use tactus_model::message::{
-    Activity, Control, Counted, Done, End, FromProbe, Hello, PROTOCOL, Proven, Refusal, Stage,
+    Activity, Control, Counted, Done, End, FromProbe, Hello, Note, PROTOCOL, Proven, Refusal, Stage,
     ThreadCounters, Tick, ToProbe, Total, Trial, Value, What,
 };
 use tactus_model::outcome::{Repeats, RowEnd, ValueResult};
@@ -117,6 +117,10 @@ struct Played(Option<Stream>);
 impl Running for Played {
     fn take_stream(&mut self) -> Option<Stream> {
         self.0.take()
+    }
+
+    fn measured(&mut self) -> Vec<Note> {
+        vec![Note::info("CPU 2 entered the hypervisor 14 times")]
     }
 
     fn last_words(&mut self) -> Option<String> {
@@ -495,6 +499,9 @@ fn what_a_probe_measures_is_in_the_bundle() {
     assert_eq!(row.result.measured_ns, 3_000_000_000);
     assert_eq!(contents.facts["a"].text("/proc/version"), Some("Linux scripted"));
     assert!(matches!(events.first(), Some(Event::RunStarted { rows: 1, .. })));
+    // What was counted outside says which scenario it is of: here it is called as its environment.
+    let counted = |event: &Event| matches!(event, Event::Noted { note, .. } if note.text.starts_with("a: CPU 2 entered"));
+    assert!(events.iter().any(counted), "{events:?}");
     assert!(matches!(events.last(), Some(Event::RunFinished { .. })));
 }
 

@@ -305,6 +305,26 @@ mod tests {
     }
 
     #[test]
+    fn no_more_pages_are_reserved_than_the_machine_has_memory_for() {
+        let [_, _, (_, arm)] = three();
+        // A board of 768 MB.
+        let board = arm.fact("/proc/meminfo", "MemTotal:         741404 kB\nMemFree: 1 kB\n");
+        let of = |memory: Option<&str>| {
+            let memory = memory.map(|memory| memory.parse().unwrap());
+            let machine = board.clone().profile("realtime-virtual-host").options(|options| {
+                options.page = Some(super::Page::M2);
+                options.memory = memory;
+            });
+            machine.generate(&ENTRY)
+        };
+        // 320 MiB, less than half of it.
+        assert!(of(None).unwrap().files[0].text.contains(" hugepages=160\""));
+        let error = of(Some("4G")).unwrap_err();
+        assert_eq!(error.to_string(), "4G of memory for a guest is more than the 725M that this machine has");
+        assert!(error.hint().contains("--memory"));
+    }
+
+    #[test]
     fn machines_with_grubby_get_a_script_for_it() {
         let [(_, intel), ..] = three();
         let output = planned(&intel.fact("program:grubby", "/usr/sbin/grubby"));
