@@ -23,7 +23,7 @@ pub use machine::{
     topology,
 };
 pub use outcome::{buckets, clock, control, evidence, histograms, latency, series, ticks, windows};
-pub use unit::{cpus, duration, lot, number, size};
+pub use unit::{cpus, duration, lot, number, random, size};
 pub use wire::{message, rpc};
 
 pub use cpus::CpuSet;

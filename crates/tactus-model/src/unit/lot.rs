@@ -5,6 +5,8 @@
 //! measured there is the same whichever part was drawn, and each part was as likely as any other. Nothing has to be
 //! supposed of the noise (R. A. Fisher, "The Design of Experiments", 1935, chapter II).
 
+use super::random::SplitMix64;
+
 /// Parts of the period of a fault.
 pub const PARTS: u64 = 10;
 /// A load is on for one second of every two, in ns.
@@ -46,11 +48,7 @@ impl Lots {
     /// In which part of a period it is made.
     #[must_use]
     pub const fn place(&self, period: u64) -> u64 {
-        // SplitMix64 (G. L. Steele, D. Lea, C. H. Flood, "Fast splittable pseudorandom number generators", 2014).
-        let mut bits = self.seed.wrapping_add(period.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ bits >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (bits ^ bits >> 31) % self.places
+        SplitMix64::at(self.seed, period) % self.places
     }
 
     /// When it is made in a period, on the clock, in ns.

@@ -5,4 +5,5 @@ pub mod duration;
 pub mod lot;
 mod mask;
 pub mod number;
+pub mod random;
 pub mod size;

@@ -55,7 +55,7 @@ the wake-up latency is measured {} each time.",
     // Controls in the first and the last pair of each setting show that the instrument sees all the while; one in
     // each half would be most of a short run.
     plan.defaults.control = Some(ControlBy::Nothing);
-    let mut lot = Lot(request.seed);
+    let mut lot = Lot::new(request.seed);
     let ids: Vec<&str> = if request.ids.is_empty() {
         audit::all().map(|(_, check)| check.id).collect()
     } else {

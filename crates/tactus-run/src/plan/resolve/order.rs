@@ -1,5 +1,7 @@
 //! The order in which scenarios are measured: that of the plan, and by lot where they are repeated.
 
+use tactus_model::random::SplitMix64;
+
 /// A scenario by its place in the plan, and which run of it, of how many.
 type Turn = (usize, Option<(u32, u32)>);
 
@@ -7,7 +9,7 @@ type Turn = (usize, Option<(u32, u32)>);
 /// run of every scenario that has any left, in an order drawn by lot: what drifts or comes and goes then falls on
 /// all of them alike. The rounds stand where the first repeated scenario stands in the plan.
 pub fn of(repeats: &[u32], seed: u64) -> Vec<Turn> {
-    let mut lot = Lot(seed);
+    let mut lot = Lot::new(seed);
     let mut turns = Vec::new();
     let mut drawn = false;
     for (at, repeat) in repeats.iter().enumerate() {
@@ -26,27 +28,24 @@ pub fn of(repeats: &[u32], seed: u64) -> Vec<Turn> {
     turns
 }
 
-/// Draws lots: splitmix64 (Steele, Lea and Flood 2014), whose every bit is good.
-pub struct Lot(pub u64);
+/// Draws lots.
+pub struct Lot(SplitMix64);
 
 impl Lot {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut word = self.0;
-        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        word ^ (word >> 31)
+    /// Begins with a seed.
+    pub const fn new(seed: u64) -> Self {
+        Self(SplitMix64::new(seed))
     }
 
     /// One of two.
     pub fn draw(&mut self) -> bool {
-        self.next() & 1 == 1
+        self.0.draw() & 1 == 1
     }
 
     /// Any order, each as likely as another (Fisher and Yates; the bias of the product is below n / 2^64).
     fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
-            let product = u128::from(self.next()) * u128::try_from(last + 1).unwrap_or(1);
+            let product = u128::from(self.0.draw()) * u128::try_from(last + 1).unwrap_or(1);
             items.swap(last, usize::try_from(product >> 64).unwrap_or(0));
         }
     }
