@@ -177,7 +177,7 @@ pub fn cpu(cpu: u32, allowed: &CpuSet) -> Refusal {
 fn unusable(cpu: u32, allowed: &CpuSet, online: &CpuSet) -> Refusal {
     let offline = !online.is_empty() && !online.contains(cpu);
     let (why, these) =
-        if offline { ("is offline; online", online) } else { ("may not be used here; allowed", allowed) };
+        if offline { ("is not online; online", online) } else { ("may not be used here; allowed", allowed) };
     Refusal {
         reason: format!("CPU {cpu} {why} are {these}"),
         hint: Some(
@@ -240,7 +240,7 @@ mod tests {
     #[test]
     fn a_cpu_that_a_partition_has_is_told_from_one_that_is_not_allowed() {
         let set = |text: &str| text.parse().unwrap();
-        assert_eq!(unusable(2, &set("0-3"), &set("0-1")).reason, "CPU 2 is offline; online are 0,1");
+        assert_eq!(unusable(2, &set("0-3"), &set("0-1")).reason, "CPU 2 is not online; online are 0,1");
         assert!(unusable(2, &set("0-1"), &set("0-3")).reason.contains("may not be used here"));
     }
 
