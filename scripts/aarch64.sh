@@ -18,8 +18,11 @@ cargo build --quiet --locked -p tactus --target "$triple"
 aarch64-linux-gnu-gcc -Wall -Wextra -Werror -O1 -static -o "$target/$triple/init" scripts/aarch64/init.c
 
 # A kernel that this machine's tactus knows, or that KERNEL names.
-tactus=${TACTUS:-$target/debug/tactus}
-[ -x "$tactus" ] || cargo build --quiet --locked -p tactus
+tactus=${TACTUS:-}
+[ -x "$tactus" ] || {
+  cargo build --quiet --locked -p tactus
+  tactus=$target/debug/tactus
+}
 kernel=${KERNEL:-$("$tactus" kernel list --json --arch aarch64 | sed -n 's/.*"path": *"\([^"]*\)".*/\1/p' | head -n 1)}
 [ -n "$kernel" ] || fail "there is no kernel for an arm64 machine" "run: $tactus kernel fetch rt --arch aarch64"
 ls -l "$target/$triple/debug/tactus"
