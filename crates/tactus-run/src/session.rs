@@ -13,7 +13,7 @@ use tactus_model::message::{FromProbe, Hello, Job, ToProbe};
 use tactus_model::wire::{Decoder, Item};
 use tactus_model::{CpuSet, Evidence};
 use tactus_system::guardian::Guardian;
-use tactus_system::{Connection, Remote, System, monotonic_ns};
+use tactus_system::{BOOT_ID, Connection, Remote, System, boot_id, monotonic_ns};
 
 use super::clock_bounds::ClockBounds;
 use super::clock_fit::Arrivals;
@@ -138,9 +138,7 @@ impl Session {
 
     /// Whether its probe runs on this machine's own kernel: then both read one clock.
     pub fn is_of_this_kernel(&self, system: &dyn System) -> bool {
-        const BOOT: &str = "/proc/sys/kernel/random/boot_id";
-        let here = system.text(BOOT).unwrap_or_default();
-        self.facts.text(BOOT).is_some_and(|there| there.trim() == here.trim())
+        self.facts.text(BOOT_ID).is_some_and(|there| there.trim() == boot_id(system))
     }
 
     /// What environments inside this one need; made when the first one comes.

@@ -2,6 +2,7 @@
 //! whatever else of tactus needs a machine goes through the trait [`System`], so that it can be tested on machines
 //! that are not there. Behind the door also lie the [`guardian`], which undoes, and the [`probe`] as a program.
 
+mod boot;
 mod child;
 mod command;
 mod connection;
@@ -25,6 +26,7 @@ use std::sync::Arc;
 use tactus_model::CpuSet;
 use tactus_model::threads::Policy;
 
+pub use boot::{BOOT_ID, boot_id};
 pub use command::{Finished, Invocation, last_lines};
 pub use connection::Connection;
 pub use facts::facts;

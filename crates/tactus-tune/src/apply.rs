@@ -4,11 +4,11 @@ use std::io;
 use std::path::PathBuf;
 
 use tactus_model::change::{Change, Effect, Target};
-use tactus_system::{System, lasting_dir};
+use tactus_system::{System, boot_id, lasting_dir};
 
 use super::plan::{Plan, PlanRefusal};
 use super::transaction::{
-    Action, Begin, Broken, Journal, Log, Outcome, Phase, Recovered, Step, boot_id, commit, recover, task,
+    Action, Begin, Broken, Journal, Log, Outcome, Phase, Recovered, Step, commit, recover, task,
 };
 use super::{persist, tuned};
 

@@ -1,9 +1,9 @@
 //! Taking a plan back.
 
-use tactus_system::System;
+use tactus_system::{System, boot_id};
 
 use super::apply::{TuneError, dir, locked};
-use super::transaction::{Begin, Entry, Journal, Phase, Recovered, Undone, boot_id, recover, undo_all};
+use super::transaction::{Begin, Entry, Journal, Phase, Recovered, Undone, recover, undo_all};
 
 /// How a plan is to be taken back.
 #[derive(Clone, Copy, Debug, Default)]

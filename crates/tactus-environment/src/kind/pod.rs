@@ -10,7 +10,7 @@ use tactus_model::plan;
 use tactus_model::topology::Topology;
 use tactus_model::{CpuSet, Evidence};
 use tactus_system::probe;
-use tactus_system::{Invocation, System};
+use tactus_system::{Invocation, System, boot_id};
 
 use crate::support::{self, Piped, cannot, container_name};
 use crate::{Environment, Layout, OptionError, OptionKey, Running, Setting, StartError, Stream, Usable};
@@ -112,9 +112,8 @@ its capabilities (`tactus generate kubernetes` writes such a pod); tactus runs o
         }
         let found = Found::read(&answer.text())
             .ok_or_else(|| refused(name, "it does not tell its machine, its CPUs and its capabilities"))?;
-        let boot = system.text("/proc/sys/kernel/random/boot_id").unwrap_or_default();
         let fail = |reason: String, hint: &str| StartError { reason, hint: Some(hint.to_owned()) };
-        if found.boot != boot.trim() {
+        if found.boot != boot_id(system) {
             return Err(fail(
                 format!("the pod `{name}` is on another machine ({})", found.arch),
                 "run tactus on the node that it is on (`kubectl get pod -o wide` tells which)",

@@ -11,5 +11,5 @@ pub use action::{Action, Failed};
 pub use commit::{Broken, Outcome, Step, commit};
 pub use journal::{Begin, Entry, Journal, Log, Phase};
 pub use recover::{Recovered, recover};
-pub use state::{Task, boot_id, task};
+pub use state::{Task, task};
 pub use undo::{Fates, Undone, undo, undo_all};

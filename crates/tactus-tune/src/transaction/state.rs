@@ -3,12 +3,6 @@
 use tactus_model::threads::Policy;
 use tactus_system::System;
 
-/// The boot that the system is running: run-time values of another one are gone.
-#[must_use]
-pub fn boot_id(system: &dyn System) -> String {
-    system.text("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
-}
-
 /// A thread as `/proc` shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Task {
@@ -70,6 +64,5 @@ mod tests {
     fn this_process_is_seen_as_it_is() {
         let seen = task(&Real, std::process::id()).unwrap();
         assert!(seen.scheduling.ends_with(" 0") && !seen.cpus.is_empty(), "{seen:?}");
-        assert!(!boot_id(&Real).is_empty());
     }
 }
