@@ -72,3 +72,15 @@ fn the_report_says_it_at_its_top_and_beside_the_fault() {
     assert!(never.contains("0: never made"), "{never}");
     assert!(!text(Some(9)).contains("not made") && !text(None).contains("not made"));
 }
+
+#[test]
+fn runs_that_take_turns_are_one_scenario_each_at_the_top() {
+    let turn = |name: &str, run: u32| {
+        let mut row = row(name, run.into(), 1_000_000, vec![block(Some(0))]);
+        row.result.repeat = Some(run);
+        row
+    };
+    let contents = compared(vec![turn("a", 1), turn("b", 1), turn("a", 2), turn("b", 2)]);
+    let text = markdown::render(&contents).replace('\\', "");
+    assert!(text.contains(&format!("{NEVER} (a), and so in one further scenario.")), "{text}");
+}

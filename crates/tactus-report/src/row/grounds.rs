@@ -49,7 +49,7 @@ pub struct Found {
 }
 
 /// The verdict of all limits together; `base` says over what it was measured, `doubt` why what was kept does not pass,
-/// and `bound` what a pass says of the time that was not measured.
+/// and `bound` what a pass says of the time that was not measured. Nothing passes whose fault was never made.
 pub fn together(
     result: &RowResult,
     found: &Found,
@@ -77,7 +77,8 @@ pub fn together(
         let rest = format!(", but it ended before its {planned}: {reason}");
         return said(Outcome::Inconclusive, &found.kept, &rest);
     }
-    match doubt {
+    let never = never_made(result).map(|never| format!("{never}: what it does is not known"));
+    match never.or(doubt) {
         Some(doubt) => said(Outcome::Inconclusive, &found.kept, &format!(", but {doubt}")),
         None => said(Outcome::Pass, &found.kept, bound),
     }

@@ -10,7 +10,7 @@ use tactus_model::plan::Require;
 
 use super::complete::{bound, lacking, too_short};
 use super::control::{control, unproven};
-use super::grounds::{Found, evidence, measured, never_made, together};
+use super::grounds::{Found, evidence, measured, together};
 use super::judged::{Quantity, is_corrected};
 use crate::units::{count, duration, latency};
 
@@ -102,8 +102,7 @@ fn judged(row: &Row, require: &Require, summary: &Summary) -> Verdict {
     }
     let measured = duration(row.result.measured_ns);
     let base = format!(", over {} cycles in {measured}", count(summary.cycles));
-    let never = never_made(&row.result).map(|never| format!("{never}: what it does is not known"));
-    let doubt = never.or(lacking).or_else(|| too_short(&row.result, require));
+    let doubt = lacking.or_else(|| too_short(&row.result, require));
     let bound = if require.max.is_some() { bound(row.result.measured_ns) } else { String::new() };
     together(&row.result, &found, &base, doubt, &bound)
 }

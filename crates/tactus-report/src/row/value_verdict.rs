@@ -6,7 +6,7 @@ use tactus_model::document::Verdict;
 use tactus_model::outcome::{Quantity, ValueResult};
 use tactus_model::plan::Require;
 
-use super::grounds::{Found, evidence, measured, never_made, together};
+use super::grounds::{Found, evidence, measured, together};
 use crate::units::{count, duration, quantity};
 
 /// The verdict, or why there is no ground for one.
@@ -27,8 +27,7 @@ pub fn judge(result: &RowResult, require: &Require) -> Result<Verdict, String> {
     }
     let repeats = result.values().iter().map(|value| value.samples).min().unwrap_or(0);
     let base = format!(", over {} repeats and more in {}", count(repeats), duration(result.measured_ns));
-    let never = never_made(result).map(|never| format!("{never}: what it does is not known"));
-    Ok(together(result, &found, &base, never, ""))
+    Ok(together(result, &found, &base, None, ""))
 }
 
 fn one(value: &ValueResult, bound: Quantity, found: &mut Found) -> Result<(), String> {

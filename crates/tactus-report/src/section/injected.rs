@@ -4,8 +4,8 @@ use tactus_model::bundle::{Contents, InjectedIn};
 use tactus_model::number::float;
 
 use super::Section;
-use crate::row::never_made;
 use crate::part::{Cell, Head, Mark, Part, Reader, Table, Tone};
+use crate::row::never_made;
 use crate::units::{NONE, clean, count, duration, latency, latency_or_none};
 
 /// The section.
@@ -33,14 +33,15 @@ impl Section for Injected {
 
     /// A fault that was asked for and never came is easily overlooked: its rows look like those without it.
     fn headline(&self, contents: &Contents) -> Vec<String> {
-        let mut never: Vec<String> = contents
-            .rows
-            .iter()
-            .filter_map(|row| Some(format!("{} ({})", never_made(&row.result)?, clean(&row.result.name))))
-            .collect();
-        never.dedup();
+        // Every environment that is measured tells of it, and every run, and runs of scenarios take turns.
+        let mut never: Vec<String> = Vec::new();
+        for result in contents.rows.iter().map(|row| &row.result) {
+            let said = never_made(result).map(|never| format!("{never} ({})", clean(&result.name)));
+            never.extend(said.filter(|said| !never.contains(said)));
+        }
         let more = match never.len() {
             0 | 1 => String::new(),
+            2 => ", and so in one further scenario".into(),
             all => format!(", and so in {} further scenarios", all - 1),
         };
         let said = |first| {
