@@ -16,7 +16,7 @@ TACTUS := $(or $(CARGO_TARGET_DIR),target)/release/tactus
 export TACTUS
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test aarch64 simulate bench install clean
+.PHONY: help build run format test aarch64 simulate bench install clean
 
 help: ## This list
 	@sed -n 's/^\([a-z0-9]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -29,6 +29,9 @@ run: ## Set up what is missing, build, and measure this machine in every environ
 	$(MAKE) --no-print-directory build
 	scripts/setup.sh kernel
 	scripts/run.sh $(ARGS)
+
+format: ## Format every Rust file
+	scripts/format.sh
 
 test: ## Everything that must hold: lints, fuzzing, the README's commands, all tests
 	scripts/test.sh

@@ -8,11 +8,11 @@
 use tactus_model::catalogue::{Measure, measure};
 use tactus_model::message::{Note, Refusal};
 
+use crate::clock::{Scale, Source};
 use crate::lane::{Lane, Run};
 use crate::ring::Sample;
-use crate::{Measurement, Wanted, stranger};
-use crate::clock::{Scale, Source};
 use crate::sys;
+use crate::{Measurement, Wanted, stranger};
 
 /// How often it sleeps, in ns.
 const SLICE_NS: u64 = 100_000_000;
@@ -95,7 +95,8 @@ fn poll(lane: &Lane, run: Run, scale: Scale, read: impl Fn() -> u64) {
             let gap = now.saturating_sub(last);
             gaps.count(gap);
             if gap >= gaps.floor() {
-                writer.push(Sample { at: base_ns + scale.ns(now.saturating_sub(base)), value: scale.ns(gap) });
+                writer
+                    .push(Sample { at: base_ns + scale.ns(now.saturating_sub(base)), value: scale.ns(gap) });
             }
             last = now;
         }

@@ -8,8 +8,8 @@ use tactus_model::message::Refusal;
 
 use crate::lane::{Lane, Run};
 use crate::ring::Sample;
-use crate::{Measurement, Wanted, stranger};
 use crate::sys;
+use crate::{Measurement, Wanted, stranger};
 
 /// The measurement.
 pub struct Timer;
@@ -27,7 +27,12 @@ impl Measurement for Timer {
         let Measure::Timer(timer) = measure else {
             return Err(stranger(measure));
         };
-        Ok(Wanted { threads: timer.threads(), periodic: true, limit_ns: timer.break_at.map(|limit| limit.0), busy: 0 })
+        Ok(Wanted {
+            threads: timer.threads(),
+            periodic: true,
+            limit_ns: timer.break_at.map(|limit| limit.0),
+            busy: 0,
+        })
     }
 
     fn run(&self, lane: &Lane, run: Run) {

@@ -82,7 +82,9 @@ fn exits(subject: &Subject<'_>) -> Verdict {
         return Err(Judgement::not_applicable("all machines are emulated (TCG): they have no exits"));
     }
     let before = total(subject.facts, "exits").ok_or_else(|| {
-        Judgement::unreadable("/sys/kernel/debug/kvm/exits could not be read: it needs root, and debugfs mounted")
+        Judgement::unreadable(
+            "/sys/kernel/debug/kvm/exits could not be read: it needs root, and debugfs mounted",
+        )
     })?;
     let Some(later) = subject.later else {
         return Err(Judgement::unreadable("a rate needs two looks, and the facts are of one")
@@ -94,10 +96,12 @@ fn exits(subject: &Subject<'_>) -> Verdict {
         let vcpus = u32::try_from(vcpus).ok()?;
         (time > 0.0).then(|| (per_second(gone, time) / f64::from(vcpus), time))
     };
-    let (rate, time) = rate().ok_or_else(|| Judgement::unreadable("the second look does not follow the first"))?;
+    let (rate, time) =
+        rate().ok_or_else(|| Judgement::unreadable("the second look does not follow the first"))?;
     let leading = leading(subject.facts, later, time);
     let said = format!("{rate:.0} exits in a second for each of {vcpus} vCPUs, over {time:.1} s{leading}");
-    Ok(Judgement::when(rate < MANY, said.clone(), said).read(format!("{TOTALS}exits, twice"), format!("{rate:.0}/s for each vCPU")))
+    Ok(Judgement::when(rate < MANY, said.clone(), said)
+        .read(format!("{TOTALS}exits, twice"), format!("{rate:.0}/s for each vCPU")))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a rate of events, for reading")]
@@ -116,16 +120,28 @@ fn leading(before: &Facts, later: &Facts, time: f64) -> String {
         })
         .collect();
     kinds.sort_by(|one, other| other.cmp(one));
-    let shown: Vec<_> =
-        kinds.iter().take(3).map(|(moved, kind)| format!("{kind} {:.0}/s", per_second(*moved, time))).collect();
+    let shown: Vec<_> = kinds
+        .iter()
+        .take(3)
+        .map(|(moved, kind)| format!("{kind} {:.0}/s", per_second(*moved, time)))
+        .collect();
     if shown.is_empty() { String::new() } else { format!("; most of all {}", shown.join(", ")) }
 }
 
 /// Threads that QEMU has while it moves or saves a guest, in its older and newer names.
-const MOVING: &[&str] =
-    &["mig/", "live_migration", "migration", "multifdsend", "multifdrecv", "bg_snapshot", "postcopy", "fd_mig"];
+const MOVING: &[&str] = &[
+    "mig/",
+    "live_migration",
+    "migration",
+    "multifdsend",
+    "multifdrecv",
+    "bg_snapshot",
+    "postcopy",
+    "fd_mig",
+];
 /// Programs that ask machines for figures, by the beginning of their names.
-const WATCHERS: &[&str] = &["virt-top", "virt-manager", "ceilometer-poll", "prometheus-libv", "libvirt-exporte", "kvmtop", "numad"];
+const WATCHERS: &[&str] =
+    &["virt-top", "virt-manager", "ceilometer-poll", "prometheus-libv", "libvirt-exporte", "kvmtop", "numad"];
 
 fn watchers(subject: &Subject<'_>) -> Vec<String> {
     let first = subject.threads.user().filter(|thread| thread.tid == thread.pid);
@@ -139,8 +155,11 @@ fn moved(vm: &Vm, watchers: &[String]) -> Verdict {
     }
     let moving = vm.emulator.iter().find(|thread| MOVING.iter().any(|name| thread.name.starts_with(name)));
     if let Some(thread) = moving {
-        return Ok(Judgement::finding(format!("it is being moved or saved: its thread {} says so", thread.name))
-            .read(format!("threads of process {}", vm.pid), thread.name.as_str()));
+        return Ok(Judgement::finding(format!(
+            "it is being moved or saved: its thread {} says so",
+            thread.name
+        ))
+        .read(format!("threads of process {}", vm.pid), thread.name.as_str()));
     }
     if !watchers.is_empty() {
         return Ok(Judgement::finding(format!("it is asked for figures by {}", watchers.join(", ")))
@@ -175,9 +194,14 @@ mod tests {
         let id = "exit-rate";
         let calm = looked_at_twice("2000", "110.00 380.00");
         assert_eq!(calm.state(id), State::Ok);
-        assert_eq!(calm.said(id), "50 exits in a second for each of 2 vCPUs, over 10.0 s; most of all halt_exits 50/s");
+        assert_eq!(
+            calm.said(id),
+            "50 exits in a second for each of 2 vCPUs, over 10.0 s; most of all halt_exits 50/s"
+        );
         assert_eq!(looked_at_twice("201000", "110.00 380.00").state(id), State::Finding);
-        for (exits, uptime) in [("999", "110"), ("2000", "100.00"), ("2000", ""), ("", "110"), ("2000", "NaN"), ("2000", "inf")] {
+        for (exits, uptime) in
+            [("999", "110"), ("2000", "100.00"), ("2000", ""), ("", "110"), ("2000", "NaN"), ("2000", "inf")]
+        {
             assert_eq!(looked_at_twice(exits, uptime).state(id), State::Unreadable, "{exits} {uptime}");
         }
         assert_eq!(host().and(EXITS, "1000").state(id), State::Unreadable);
@@ -190,12 +214,20 @@ mod tests {
     fn a_machine_that_is_moved_or_watched_is_found() {
         let id = "live-ops";
         assert_eq!(host().state(id), State::Ok);
-        let moving = host().and("threads:0", &format!("{THREADS}\n830\t812\t1\t0\tOTHER\t0\t0\tmig/src/main"));
+        let moving =
+            host().and("threads:0", &format!("{THREADS}\n830\t812\t1\t0\tOTHER\t0\t0\tmig/src/main"));
         assert!(moving.state(id) == State::Finding && moving.said(id).contains("mig/src/main"));
         let watched = host().and("threads:0", &format!("{THREADS}\n950\t950\t1\t0\tOTHER\t0\t0\tvirt-top"));
         assert!(watched.said(id).contains("asked for figures by virt-top (950)"), "{}", watched.said(id));
         // A thread of the kernel of that name moves no guest.
-        assert_eq!(threads("2\t2\t0\t208040\tOTHER\t0\t0,1\tkthreadd", "15\t15\t2\t208040\tFIFO\t99\t0\tmigration/0").state(id), State::Ok);
+        assert_eq!(
+            threads(
+                "2\t2\t0\t208040\tOTHER\t0\t0,1\tkthreadd",
+                "15\t15\t2\t208040\tFIFO\t99\t0\tmigration/0"
+            )
+            .state(id),
+            State::Ok
+        );
         assert_eq!(host().without("threads:0").state(id), State::Unreadable);
         assert_eq!(intel(&[("threads:0", "")]).state(id), State::NotApplicable);
     }

@@ -88,7 +88,8 @@ impl Devices<'_> {
         if bracket.is_some_and(|address| self.addresses.contains(address)) {
             return true;
         }
-        let end = action.find(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '_').unwrap_or(action.len());
+        let end =
+            action.find(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '_').unwrap_or(action.len());
         action.get(..end).is_some_and(|name| self.drivers.contains(&plain(name)))
     }
 }
@@ -113,7 +114,8 @@ fn lines(subject: &Subject<'_>) -> Verdict {
         .filter(|interrupt| !interrupt.is_message())
         .filter(|interrupt| {
             let acpi = interrupt.actions.iter().all(|action| action == "acpi");
-            !acpi && level.contains(&interrupt.irq) || interrupt.actions.iter().any(|action| devices.has(action))
+            !acpi && level.contains(&interrupt.irq)
+                || interrupt.actions.iter().any(|action| devices.has(action))
         })
         .collect();
     let messages = subject.interrupts.active().filter(|interrupt| interrupt.is_message()).count();
@@ -137,9 +139,12 @@ fn shared(subject: &Subject<'_>) -> Verdict {
             "no two drivers share an interrupt; how the application's own handlers are made cannot be seen from here",
         ));
     }
-    let isolated = |interrupt: &Interrupt| interrupt.arrives().is_some_and(|cpus| !cpus.and(subject.isolated()).is_empty());
+    let isolated = |interrupt: &Interrupt| {
+        interrupt.arrives().is_some_and(|cpus| !cpus.and(subject.isolated()).is_empty())
+    };
     several.sort_by_key(|interrupt| (!isolated(interrupt), interrupt.irq));
-    let where_ = if several.iter().any(|interrupt| isolated(interrupt)) { ", also on isolated vCPUs" } else { "" };
+    let where_ =
+        if several.iter().any(|interrupt| isolated(interrupt)) { ", also on isolated vCPUs" } else { "" };
     Ok(listed(Judgement::finding(format!("drivers share {}{where_}", numbers(&several))), &several))
 }
 
@@ -195,7 +200,10 @@ mod tests {
         let bad = guest(&[(ROWS, &format!("{MESSAGES}{LINES}"))]);
         assert_eq!(
             (bad.state(id), bad.said(id).as_str()),
-            (State::Finding, "ehci_hcd:usb1 and ahci[0000:00:1f.5] (interrupt 16), snd_hda_intel (interrupt 17) interrupt by a line, not by a message")
+            (
+                State::Finding,
+                "ehci_hcd:usb1 and ahci[0000:00:1f.5] (interrupt 16), snd_hda_intel (interrupt 17) interrupt by a line, not by a message"
+            )
         );
         let mut large = intel(&[]);
         large.facts.keep_parts("interrupts", compact(&format!("{MESSAGES}{LINES}")));
@@ -209,8 +217,14 @@ mod tests {
         let board = arm(&[(ROWS, rows)]);
         assert_eq!(board.state(id), State::Ok);
         let with = board.and("pci:0000:01:00.0", "0x0c0330 1912:0014 xhci_hcd 0 -");
-        assert_eq!((with.state(id), with.said(id).as_str()), (State::Finding, "xhci-hcd:usb1 (interrupt 40) interrupts by a line, not by a message"));
-        assert_eq!(arm(&[(ROWS, " CPU0\n 11: 5 GICv3 27 Level arch_timer\n")]).state(id), State::NotApplicable);
+        assert_eq!(
+            (with.state(id), with.said(id).as_str()),
+            (State::Finding, "xhci-hcd:usb1 (interrupt 40) interrupts by a line, not by a message")
+        );
+        assert_eq!(
+            arm(&[(ROWS, " CPU0\n 11: 5 GICv3 27 Level arch_timer\n")]).state(id),
+            State::NotApplicable
+        );
     }
 
     #[test]
@@ -218,7 +232,10 @@ mod tests {
         let id = "rt-isr-design";
         assert_eq!(guest(&[(ROWS, MESSAGES)]).state(id), State::Unknowable);
         let both = guest(&[(ROWS, &format!("{MESSAGES}{LINES}")), ("/proc/irq/16/smp_affinity_list", "0-3")]);
-        assert_eq!((both.state(id), both.said(id).as_str()), (State::Finding, "drivers share interrupt 16, also on isolated vCPUs"));
+        assert_eq!(
+            (both.state(id), both.said(id).as_str()),
+            (State::Finding, "drivers share interrupt 16, also on isolated vCPUs")
+        );
         assert_eq!(intel(&[(ROWS, LINES)]).state(id), State::NotApplicable);
     }
 

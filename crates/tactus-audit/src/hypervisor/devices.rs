@@ -53,7 +53,8 @@ fn extra(vm: &Vm) -> Verdict {
             found.push((class, device.kind.clone()));
         }
     }
-    for (class, option) in [("USB", "usb"), ("USB", "usbdevice"), ("graphics", "spice"), ("graphics", "vnc")] {
+    for (class, option) in [("USB", "usb"), ("USB", "usbdevice"), ("graphics", "spice"), ("graphics", "vnc")]
+    {
         if arguments.has(option) && arguments.kind(option) != Some("none") {
             found.push((class, format!("-{option}")));
         }
@@ -81,9 +82,10 @@ fn judge(arguments: &Arguments, mut found: Vec<(&str, String)>) -> Judgement {
         (false, true) => Judgement::finding(format!("it has {}", classes.join(", "))),
         // Where the end is missing the option may be in it.
         (false, false) if arguments.cut => Judgement::finding(format!("it has {}", classes.join(", "))),
-        (false, false) => {
-            Judgement::finding(format!("it has {}, and without -nodefaults QEMU's default devices", classes.join(", ")))
-        }
+        (false, false) => Judgement::finding(format!(
+            "it has {}, and without -nodefaults QEMU's default devices",
+            classes.join(", ")
+        )),
     };
     let judgement = judgement.read("-nodefaults", if bare { "given, or not needed" } else { "not given" });
     found.iter().take(8).fold(judgement, |judgement, (class, what)| judgement.read(*class, what))
@@ -114,7 +116,10 @@ mod tests {
             ("-device intel-hda", "sound"),
         ] {
             let bad = arguments("-no-user-config", device);
-            assert_eq!((bad.state(ID), bad.said(ID)), (State::Finding, format!("rt (process 812): it has {says}")));
+            assert_eq!(
+                (bad.state(ID), bad.said(ID)),
+                (State::Finding, format!("rt (process 812): it has {says}"))
+            );
         }
         for good in ["-vga none", "-vnc none", "-device virtio-net-pci", "-device pcie-root-port"] {
             assert_eq!(arguments("-no-user-config", good).state(ID), State::Ok, "{good}");

@@ -27,9 +27,11 @@ cache='none' io='native'/>; better a logical volume.",
 }];
 
 /// Formats that store more than blocks.
-const FORMATS: &[&str] = &["qcow2", "qcow", "qed", "vmdk", "vdi", "vhdx", "vpc", "parallels", "luks", "dmg", "cloop"];
+const FORMATS: &[&str] =
+    &["qcow2", "qcow", "qed", "vmdk", "vdi", "vhdx", "vpc", "parallels", "luks", "dmg", "cloop"];
 /// Protocols that leave the host.
-const REMOTE: &[&str] = &["nbd", "rbd", "iscsi", "nfs", "gluster", "ssh", "http", "https", "ftp", "ftps", "sheepdog"];
+const REMOTE: &[&str] =
+    &["nbd", "rbd", "iscsi", "nfs", "gluster", "ssh", "http", "https", "ftp", "ftps", "sheepdog"];
 
 /// What is wrong with a disk, and whether anything is.
 #[derive(Default)]
@@ -57,8 +59,13 @@ fn disks(vm: &Vm) -> Verdict {
     let judgement = if bad.is_empty() {
         // Whether a file has all its blocks is not on the command line.
         let file = disks.iter().any(|disk| disk.file);
-        let rest = if file { "; whether all blocks of the files are allocated cannot be seen from here" } else { "" };
-        arguments.without(Judgement::ok(format!("its disks are raw, of this host and not cached by it{rest}")))
+        let rest = if file {
+            "; whether all blocks of the files are allocated cannot be seen from here"
+        } else {
+            ""
+        };
+        arguments
+            .without(Judgement::ok(format!("its disks are raw, of this host and not cached by it{rest}")))
     } else {
         let shown = bad.iter().take(4).cloned().collect::<Vec<_>>().join("; ");
         let more = bad.len().saturating_sub(4);
@@ -96,7 +103,8 @@ fn drive(option: &Parameter) -> Option<Disk<'_>> {
     if option.get("if") == Some("pflash") || option.get("media") == Some("cdrom") || read {
         return None;
     }
-    let file = option.get("file").or_else(|| option.get("filename")).or_else(|| option.get("file.filename"))?;
+    let file =
+        option.get("file").or_else(|| option.get("filename")).or_else(|| option.get("file.filename"))?;
     let mut disk = Disk { name: file, ..Disk::default() };
     match option.get("format").or_else(|| option.get("driver")) {
         Some(driver) => judge_driver(driver, &mut disk),
@@ -143,7 +151,10 @@ mod tests {
     #[test]
     fn disks_are_raw_here_and_not_cached() {
         assert_eq!(host().state(ID), State::Ok, "{}", host().said(ID));
-        let cached = arguments(r#""cache":{"direct":true,"no-flush":false},"auto-read-only":true"#, r#""auto-read-only":true"#);
+        let cached = arguments(
+            r#""cache":{"direct":true,"no-flush":false},"auto-read-only":true"#,
+            r#""auto-read-only":true"#,
+        );
         assert_eq!(cached.said(ID), "rt (process 812): libvirt-1-storage is cached by the host");
         let grows = arguments(r#""driver":"raw""#, r#""driver":"qcow2""#);
         assert_eq!(grows.said(ID), "rt (process 812): libvirt-1-format is qcow2");
@@ -157,8 +168,14 @@ mod tests {
             ("-blockdev driver=nbd,node-name=n,server.type=inet", State::Finding),
             ("-blockdev driver=raw,node-name=n,file.driver=file,file.filename=/a,cache.direct=on", State::Ok),
             ("-blockdev driver=raw,node-name=n,file.driver=file,file.filename=/a", State::Finding),
-            ("-drive if=pflash,file=/OVMF.fd,format=raw -drive media=cdrom,file=/a.iso", State::NotApplicable),
-            ("-blockdev driver=file,node-name=libvirt-pflash0-storage,filename=/OVMF.fd", State::NotApplicable),
+            (
+                "-drive if=pflash,file=/OVMF.fd,format=raw -drive media=cdrom,file=/a.iso",
+                State::NotApplicable,
+            ),
+            (
+                "-blockdev driver=file,node-name=libvirt-pflash0-storage,filename=/OVMF.fd",
+                State::NotApplicable,
+            ),
             ("-drive", State::NotApplicable),
         ] {
             let (judged, said) = of(rest);

@@ -133,9 +133,8 @@ fn passthrough(vm: &Vm) -> Verdict {
             format!("its processor is the model {model}"),
         )
         .read("-cpu", model),
-        None => arguments.without(
-            Judgement::finding("its processor is QEMU's default model").read("-cpu", "not given"),
-        ),
+        None => arguments
+            .without(Judgement::finding("its processor is QEMU's default model").read("-cpu", "not given")),
     })
 }
 
@@ -164,7 +163,9 @@ fn dedicated(subject: &Subject<'_>, vm: &Vm) -> Verdict {
         Some(true) => {
             let shared = shares(subject, vm);
             match shared {
-                _ if vm.vcpus.is_empty() => Judgement::unreadable("it has the hint; where its vCPUs run is not known"),
+                _ if vm.vcpus.is_empty() => {
+                    Judgement::unreadable("it has the hint; where its vCPUs run is not known")
+                }
                 None => Judgement::ok("it knows that its CPUs are its own"),
                 Some(why) => Judgement::finding(format!("it is told that its CPUs are its own, but {why}")),
             }
@@ -194,7 +195,8 @@ fn own_idle(vm: &Vm) -> Verdict {
     let judgement = match on(arguments, "overcommit", "cpu-pm") {
         Some(true) => Judgement::ok("its vCPUs stay in the guest when they are idle"),
         Some(false) => Judgement::finding("each time a vCPU is idle it leaves the guest"),
-        None => arguments.without(Judgement::finding("each time a vCPU is idle it leaves the guest, as by default")),
+        None => arguments
+            .without(Judgement::finding("each time a vCPU is idle it leaves the guest, as by default")),
     };
     Ok(judgement.read("-overcommit cpu-pm", arguments.last(&["overcommit"], "cpu-pm").unwrap_or("not given")))
 }
@@ -240,8 +242,16 @@ mod tests {
         ] {
             assert_eq!(arguments(of, instead).state(id), State::Finding, "{id} {instead}");
         }
-        assert_eq!(arguments("-accel kvm", "-accel kvm,kernel-irqchip=split").state("irqchip-in-kernel"), State::Ok);
-        assert_eq!(arguments("host,migratable=on", "EPYC").and("vm:812:cmdline", "qemu-kvm -cpu EPYC").state("vpmu-off"), State::Ok);
+        assert_eq!(
+            arguments("-accel kvm", "-accel kvm,kernel-irqchip=split").state("irqchip-in-kernel"),
+            State::Ok
+        );
+        assert_eq!(
+            arguments("host,migratable=on", "EPYC")
+                .and("vm:812:cmdline", "qemu-kvm -cpu EPYC")
+                .state("vpmu-off"),
+            State::Ok
+        );
         assert_eq!(arguments(",pmu=off", "").and(ENABLE_PMU, "N").state("vpmu-off"), State::Ok);
     }
 
@@ -251,7 +261,11 @@ mod tests {
         let wrong = [threads("3\tCPU 1", "2,3\tCPU 1"), threads("3\tCPU 1", "2\tCPU 1"), beside(host(), "2")];
         for system in wrong {
             let finding = system.finding(id);
-            assert!(finding.state == State::Finding && finding.said.contains("its own, but"), "{}", finding.said);
+            assert!(
+                finding.state == State::Finding && finding.said.contains("its own, but"),
+                "{}",
+                finding.said
+            );
         }
         let nameless = host().and("threads:0", &THREADS.replace("CPU ", "qemu"));
         assert_eq!(nameless.state(id), State::Unreadable);

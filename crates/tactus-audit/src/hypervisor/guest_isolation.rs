@@ -67,13 +67,16 @@ fn isolation(subject: &Subject<'_>) -> Verdict {
         return Err(Judgement::unreadable("the facts do not say how many vCPUs the guest has"));
     }
     let shown = |judgement: Judgement| {
-        [ISOLATED, NOHZ_FULL].into_iter().fold(
-            judgement.read("/sys/devices/system/cpu/online", online.to_string()),
-            |judgement, path| judgement.read(path, subject.facts.text(path).unwrap_or("not there")),
-        )
+        [ISOLATED, NOHZ_FULL]
+            .into_iter()
+            .fold(judgement.read("/sys/devices/system/cpu/online", online.to_string()), |judgement, path| {
+                judgement.read(path, subject.facts.text(path).unwrap_or("not there"))
+            })
     };
     if online.len() < 2 {
-        return Ok(shown(Judgement::finding("the guest has one vCPU: house-keeping and real-time work share it")));
+        return Ok(shown(Judgement::finding(
+            "the guest has one vCPU: house-keeping and real-time work share it",
+        )));
     }
     let text = subject.facts.text(ISOLATED);
     if text.is_none() {
@@ -88,7 +91,9 @@ fn isolation(subject: &Subject<'_>) -> Verdict {
         return Ok(shown(Judgement::finding(format!("none of the vCPUs {online} is isolated in the guest"))));
     }
     if wanted.contains(0) {
-        return Ok(shown(Judgement::finding("vCPU 0 is meant for real-time work, but the guest's kernel keeps house there")));
+        return Ok(shown(Judgement::finding(
+            "vCPU 0 is meant for real-time work, but the guest's kernel keeps house there",
+        )));
     }
     let missing = wanted.minus(by_boot);
     if !missing.is_empty() {
@@ -100,8 +105,9 @@ fn isolation(subject: &Subject<'_>) -> Verdict {
     let those = if wanted.len() == 1 { format!("vCPU {wanted} is") } else { format!("vCPUs {wanted} are") };
     Ok(shown(match lacks.is_empty() {
         true => Judgement::ok(format!("{those} isolated, without tick, RCU callbacks and interrupts")),
-        false => Judgement::finding(format!("{those} isolated, but {}", lacks.join(", ")))
-            .at(Severity::Major),
+        false => {
+            Judgement::finding(format!("{those} isolated, but {}", lacks.join(", "))).at(Severity::Major)
+        }
     }))
 }
 
@@ -198,12 +204,14 @@ fn steal(subject: &Subject<'_>) -> Verdict {
     let judgement = match (robbed.is_empty(), &later) {
         (true, Some(_)) => Judgement::ok("nothing was stolen between two looks"),
         (true, None) => Judgement::ok("nothing was stolen since the guest was started"),
-        (false, Some(_)) => Judgement::finding(format!("{ticks} ticks of 10 ms were stolen from CPUs {robbed} between two looks")),
+        (false, Some(_)) => Judgement::finding(format!(
+            "{ticks} ticks of 10 ms were stolen from CPUs {robbed} between two looks"
+        )),
         // It may have been at its start only.
-        (false, None) => {
-            Judgement::finding(format!("{ticks} ticks of 10 ms were stolen from CPUs {robbed} since the guest was started"))
-                .at(Severity::Minor)
-        }
+        (false, None) => Judgement::finding(format!(
+            "{ticks} ticks of 10 ms were stolen from CPUs {robbed} since the guest was started"
+        ))
+        .at(Severity::Minor),
     };
     let house = !robbed.is_empty() && robbed.and(subject.isolated()).is_empty();
     let judgement = if house { judgement.at(Severity::Minor) } else { judgement };
@@ -257,7 +265,8 @@ mod tests {
     ];
 
     fn stat(steal: [u64; 4]) -> String {
-        let lines = steal.iter().enumerate().map(|(cpu, steal)| format!("cpu{cpu} 1 0 2 900 0 0 0 {steal} 0 0\n"));
+        let lines =
+            steal.iter().enumerate().map(|(cpu, steal)| format!("cpu{cpu} 1 0 2 900 0 0 0 {steal} 0 0\n"));
         format!("cpu  4 0 8 3600 0 0 0 0 0 0\n{}intr 5 0\n", lines.collect::<String>())
     }
 
@@ -280,7 +289,10 @@ mod tests {
     fn silence_proves_nothing_where_the_host_does_not_tell() {
         let id = "steal-time";
         assert_eq!(guest(&[(STAT, &stat([0; 4]))]).state(id), State::Unknowable);
-        assert_eq!(arm(&[(STAT, &stat([0; 4]))]).role(tactus_model::finding::Role::Guest).state(id), State::Unknowable);
+        assert_eq!(
+            arm(&[(STAT, &stat([0; 4]))]).role(tactus_model::finding::Role::Guest).state(id),
+            State::Unknowable
+        );
         let deaf = guest(KVM).with(&[(STAT, &stat([0; 4])), ("/proc/cmdline", "no-steal-acc")]);
         assert_eq!(deaf.state(id), State::Unknowable);
         assert_eq!(guest(KVM).state(id), State::Unreadable);

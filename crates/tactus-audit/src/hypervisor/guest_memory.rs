@@ -127,7 +127,10 @@ fn locked(subject: &Subject<'_>, vm: &Vm) -> Verdict {
     let huge = huge.or_else(|| hugetlb(subject, vm));
     let safe = locked.saturating_add(huge.unwrap_or(0));
     let judgement = if nearly(safe, whole) && locked > 0 {
-        Judgement::ok(format!("{locked} kB locked and {} kB in huge pages, of {whole} kB that {as_}", huge.unwrap_or(0)))
+        Judgement::ok(format!(
+            "{locked} kB locked and {} kB in huge pages, of {whole} kB that {as_}",
+            huge.unwrap_or(0)
+        ))
     } else if nearly(safe, whole) {
         Judgement::finding(
             "the guest's memory is in huge pages, which are never paged, but QEMU's own memory is not locked",
@@ -168,7 +171,8 @@ fn in_huge_pages(subject: &Subject<'_>, vm: &Vm) -> Verdict {
     } else if nearly(giant, whole) {
         Judgement::ok(format!("{giant} kB of {whole} kB are in pages of 512 MiB or more"))
     } else if nearly(huge, whole) {
-        Judgement::finding(format!("{huge} kB of {whole} kB are in huge pages, but not in the largest")).at(Severity::Minor)
+        Judgement::finding(format!("{huge} kB of {whole} kB are in huge pages, but not in the largest"))
+            .at(Severity::Minor)
     } else {
         Judgement::finding(format!("only {huge} kB of {whole} kB are in huge pages"))
     };
@@ -235,7 +239,10 @@ mod tests {
         let (locked, pages) = ("vm:812:VmLck", "vm:812:hugepages");
         assert_eq!(judged(id, &[(locked, "4500000 kB"), (pages, "4 kB: 4400000")]).0, State::Ok);
         assert_eq!(judged(id, &[(locked, "0 kB")]), (State::Finding, Severity::Major));
-        assert_eq!(judged(id, &[(locked, "0 kB"), (pages, "4 kB: 900000")]), (State::Finding, Severity::Blocker));
+        assert_eq!(
+            judged(id, &[(locked, "0 kB"), (pages, "4 kB: 900000")]),
+            (State::Finding, Severity::Blocker)
+        );
         assert_eq!(judged(id, &[(locked, "310224 kB"), (pages, "rubbish")]).0, State::Unreadable);
         let hugetlb = ("vm:812:HugetlbPages", "4194304 kB");
         assert_eq!(host().without(pages).with(&[hugetlb]).state(id), State::Ok);
@@ -272,7 +279,10 @@ mod tests {
         let merged = arguments("mem-merge=off,", "");
         assert_eq!((merged.state(id), merged.finding(id).severity), (State::Finding, Severity::Major));
         assert_eq!(merged.clone().and(KSM, "0").finding(id).severity, Severity::Minor);
-        let plain = host().and("vm:812:cmdline", "qemu-system-x86_64 -accel kvm -m 4G -mem-prealloc -machine mem-merge=off");
+        let plain = host().and(
+            "vm:812:cmdline",
+            "qemu-system-x86_64 -accel kvm -m 4G -mem-prealloc -machine mem-merge=off",
+        );
         assert_eq!(plain.state(id), State::Ok);
         let long = format!("qemu-system-x86_64 -accel kvm -append {}", "x".repeat(20_000));
         assert_eq!(host().and("vm:812:cmdline", &long).state(id), State::Unreadable);

@@ -62,20 +62,31 @@ fn deadline(subject: &Subject<'_>) -> Verdict {
     let judgement = match (able, device) {
         (_, Some("lapic-deadline")) => Judgement::ok("the timer is the TSC deadline"),
         (Some(false), _) => Judgement::finding("the hypervisor does not offer the TSC deadline"),
-        (Some(true), Some(device)) => {
-            Judgement::finding(format!("the TSC deadline is offered, but the kernel's timer is {}", short(device)))
-        }
-        (None, Some(device)) => Judgement::finding(format!("the kernel's timer is {}", short(device))),
-        (_, None) => return Err(subject.value(EVENTS).err().filter(|_| subject.facts.0.contains_key(EVENTS)).unwrap_or_else(
-            || Judgement::unreadable("the facts do not say which timer the kernel uses"),
+        (Some(true), Some(device)) => Judgement::finding(format!(
+            "the TSC deadline is offered, but the kernel's timer is {}",
+            short(device)
         )),
+        (None, Some(device)) => Judgement::finding(format!("the kernel's timer is {}", short(device))),
+        (_, None) => {
+            return Err(subject
+                .value(EVENTS)
+                .err()
+                .filter(|_| subject.facts.0.contains_key(EVENTS))
+                .unwrap_or_else(|| {
+                    Judgement::unreadable("the facts do not say which timer the kernel uses")
+                }));
+        }
     };
-    let judgement = judgement.read("CPUID 1, ECX bit 24", match able {
-        Some(true) => "1",
-        Some(false) => "0",
-        None => "not known",
-    });
-    let judgement = device.into_iter().fold(judgement, |judgement, device| judgement.read(EVENTS, short(device)));
+    let judgement = judgement.read(
+        "CPUID 1, ECX bit 24",
+        match able {
+            Some(true) => "1",
+            Some(false) => "0",
+            None => "not known",
+        },
+    );
+    let judgement =
+        device.into_iter().fold(judgement, |judgement, device| judgement.read(EVENTS, short(device)));
     let errata = subject.facts.text("dmesg:tsc-deadline").filter(|lines| !lines.is_empty());
     Ok(errata.into_iter().fold(judgement, |judgement, line| judgement.read("kernel log", short(line))))
 }
@@ -88,7 +99,9 @@ fn short(text: &str) -> String {
 fn haltpoll(subject: &Subject<'_>) -> Verdict {
     let idle = subject.cmdline.get("idle");
     if idle == Some("poll") {
-        return Err(Judgement::not_applicable("idle=poll: the guest never halts").read("/proc/cmdline", "idle=poll"));
+        return Err(
+            Judgement::not_applicable("idle=poll: the guest never halts").read("/proc/cmdline", "idle=poll")
+        );
     }
     unable(subject)?;
     let driver = subject.value(IDLE)?;
@@ -98,7 +111,9 @@ fn haltpoll(subject: &Subject<'_>) -> Verdict {
         "intel_idle" | "acpi_idle" => Judgement::ok(format!(
             "the guest idles by itself with {driver}: the hypervisor leaves that to it"
         )),
-        driver => Judgement::finding(format!("an idle vCPU halts at once: the idle driver is {}", short(driver))),
+        driver => {
+            Judgement::finding(format!("an idle vCPU halts at once: the idle driver is {}", short(driver)))
+        }
     };
     Ok(judgement.read(IDLE, short(driver)))
 }
@@ -127,7 +142,8 @@ fn haltpoll_changes(subject: &Subject<'_>) -> Vec<Change> {
     match subject.facts.text("config:CONFIG_HALTPOLL_CPUIDLE") {
         Some("y") => vec![subject.boot(id, "cpuidle_haltpoll.force", "1")],
         Some("m") => {
-            let target = Target::Module { module: "cpuidle_haltpoll".to_owned(), parameter: "force".to_owned() };
+            let target =
+                Target::Module { module: "cpuidle_haltpoll".to_owned(), parameter: "force".to_owned() };
             let now = subject.facts.text("/sys/module/cpuidle_haltpoll/parameters/force").map(str::to_owned);
             vec![Change { check: id.to_owned(), target, now, then: "1".to_owned(), effect: Effect::Restart }]
         }
@@ -161,20 +177,27 @@ mod tests {
         }
         assert_eq!(guest(&[WITH]).unreadable(EVENTS, "permission denied").state(id), State::Unreadable);
         assert_eq!(intel(&[WITHOUT, (EVENTS, "lapic")]).state(id), State::NotApplicable);
-        let errata = guest(&[WITH, (EVENTS, "lapic"), ("dmesg:tsc-deadline", "TSC_DEADLINE disabled due to Errata")]);
+        let errata =
+            guest(&[WITH, (EVENTS, "lapic"), ("dmesg:tsc-deadline", "TSC_DEADLINE disabled due to Errata")]);
         assert!(errata.finding(id).read.iter().any(|read| read.value.contains("Errata")));
     }
 
     #[test]
     fn an_idle_guest_polls_or_idles_by_itself() {
         let id = "guest-haltpoll";
-        for (driver, state) in
-            [("haltpoll", State::Ok), ("intel_idle", State::Ok), ("none", State::Finding), ("", State::Finding)]
-        {
+        for (driver, state) in [
+            ("haltpoll", State::Ok),
+            ("intel_idle", State::Ok),
+            ("none", State::Finding),
+            ("", State::Finding),
+        ] {
             assert_eq!(guest(&[(IDLE, driver)]).state(id), state, "{driver}");
         }
         assert_eq!(guest(&[]).state(id), State::NotApplicable);
-        assert_eq!(guest(&[(IDLE, "none"), ("/proc/cmdline", "quiet idle=poll")]).state(id), State::NotApplicable);
+        assert_eq!(
+            guest(&[(IDLE, "none"), ("/proc/cmdline", "quiet idle=poll")]).state(id),
+            State::NotApplicable
+        );
         let module = guest(&[(IDLE, "none"), ("config:CONFIG_HALTPOLL_CPUIDLE", "m")]);
         assert_eq!(module.wanted(id), ["module cpuidle_haltpoll, force = 1"]);
         let built_in = guest(&[(IDLE, "none"), ("config:CONFIG_HALTPOLL_CPUIDLE", "y")]);

@@ -151,7 +151,8 @@ fn vhost(backend: &Parameter) -> Way {
     let outside = matches!(backend.kind.as_str(), "vhost-user" | "vhost-vdpa");
     // `vhostforce` and the file descriptors of vhost imply it.
     let kernel = backend.flag("vhost") == Some(true)
-        || backend.flag("vhost").is_none() && (backend.get("vhostfd").is_some() || backend.get("vhostfds").is_some());
+        || backend.flag("vhost").is_none()
+            && (backend.get("vhostfd").is_some() || backend.get("vhostfds").is_some());
     if outside || kernel { Way::Vhost } else { Way::Virtio }
 }
 

@@ -90,7 +90,11 @@ and hot.",
             // What somebody chose is not proposed to be changed.
             let change = subject.set("halt-poll", HALT_POLL, Form::Plain, "0");
             let left = halt_poll(subject).is_ok_and(|judgement| judgement.state == State::Finding);
-            change.filter(|change| left || change.holds()).filter(|_| subject.kvm() != Some(false)).into_iter().collect()
+            change
+                .filter(|change| left || change.holds())
+                .filter(|_| subject.kvm() != Some(false))
+                .into_iter()
+                .collect()
         },
     },
 ];
@@ -151,7 +155,9 @@ fn halt_poll(subject: &Subject<'_>) -> Verdict {
         ns if ns == default => Judgement::finding(format!(
             "KVM polls for halted vCPUs for up to {ns} ns, the kernel's default, and changes that time by itself"
         )),
-        ns => Judgement::ok(format!("KVM polls for halted vCPUs for up to {ns} ns, which is not the default")),
+        ns => {
+            Judgement::ok(format!("KVM polls for halted vCPUs for up to {ns} ns, which is not the default"))
+        }
     };
     Ok(judgement.read(HALT_POLL, text))
 }
@@ -188,9 +194,13 @@ mod tests {
     #[test]
     fn whole_huge_pages_are_good_and_nonsense_is_not_read_as_good() {
         let id = "nx-huge-pages";
-        for (text, state) in
-            [("N", State::Ok), ("never", State::Ok), ("Y", State::Finding), ("", State::Unreadable), ("auto", State::Unreadable)]
-        {
+        for (text, state) in [
+            ("N", State::Ok),
+            ("never", State::Ok),
+            ("Y", State::Finding),
+            ("", State::Unreadable),
+            ("auto", State::Unreadable),
+        ] {
             assert_eq!(intel(&[(NX, text)]).state(id), state, "{text}");
         }
         let refused = intel(&[(NX, "never"), (NX_RATIO, "60"), (MULTIHIT, "Not affected")]);
@@ -213,7 +223,11 @@ mod tests {
         }
         assert_eq!(arm(&[(HALT_POLL, "500000")]).state(id), State::Finding);
         let no_kvm = arm(&[(HALT_POLL, "500000"), ("device:kvm", "absent")]);
-        assert_eq!((no_kvm.state(id), no_kvm.wanted(id).len()), (State::NotApplicable, 0), "built in, and not running");
+        assert_eq!(
+            (no_kvm.state(id), no_kvm.wanted(id).len()),
+            (State::NotApplicable, 0),
+            "built in, and not running"
+        );
         assert_eq!(intel(&[(HALT_POLL, "200000")]).wanted(id), [format!("{HALT_POLL} = 0")]);
         assert!(intel(&[(HALT_POLL, "50000")]).wanted(id).is_empty());
         assert_eq!(intel(&[]).state(id), State::NotApplicable);

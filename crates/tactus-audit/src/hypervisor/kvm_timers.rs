@@ -111,8 +111,12 @@ fn fixed(subject: &Subject<'_>) -> Verdict {
     let judgement = match text.parse::<i64>() {
         Ok(-1) => Judgement::ok("KVM finds for each vCPU how much earlier its timer must fire"),
         Ok(0) => Judgement::finding("timers of guests do not fire ahead: lapic_timer_advance_ns is 0"),
-        Ok(1..=MOST_NS) => Judgement::ok(format!("timers of guests fire {text} ns ahead, as it was set by hand")),
-        Ok(_) => Judgement::finding(format!("lapic_timer_advance_ns is {text}: at most {MOST_NS} makes sense")),
+        Ok(1..=MOST_NS) => {
+            Judgement::ok(format!("timers of guests fire {text} ns ahead, as it was set by hand"))
+        }
+        Ok(_) => {
+            Judgement::finding(format!("lapic_timer_advance_ns is {text}: at most {MOST_NS} makes sense"))
+        }
         Err(_) => Judgement::unreadable(format!("{ADVANCE_NS} is no number")),
     };
     Ok(judgement.read(ADVANCE_NS, text))
@@ -150,7 +154,8 @@ fn posted(subject: &Subject<'_>) -> Verdict {
     // `get_target_base` of kernel/time/hrtimer.c moves a timer only where migration is on.
     match subject.facts.text(MIGRATION) {
         Some(text) if judgement.state == State::Ok && flag(text) == Some(false) => {
-            let said = "timers of guests are posted, but with timer_migration 0 they stay on the CPUs of the vCPUs";
+            let said =
+                "timers of guests are posted, but with timer_migration 0 they stay on the CPUs of the vCPUs";
             Ok(Judgement { read: judgement.read, ..Judgement::finding(said) }.read(MIGRATION, text))
         }
         _ => Ok(judgement),

@@ -100,7 +100,11 @@ fn together(subject: &Subject<'_>, vm: &Vm, nodes: &BTreeMap<u32, CpuSet>) -> Ve
     };
     let judgement = judgement.read("CPUs of its vCPUs", cpus.to_string());
     Ok(backends.iter().take(4).fold(judgement, |judgement, backend| {
-        let value = format!("host-nodes {}, policy {}", list(&host_nodes(backend)), backend.get("policy").unwrap_or("-"));
+        let value = format!(
+            "host-nodes {}, policy {}",
+            list(&host_nodes(backend)),
+            backend.get("policy").unwrap_or("-")
+        );
         judgement.read(format!("-object {},id={}", backend.kind, backend.name()), value)
     }))
 }
@@ -110,7 +114,10 @@ fn host_nodes(backend: &Parameter) -> BTreeSet<u32> {
     if let Some(list) = backend.get("host-nodes") {
         return list.parse::<CpuSet>().map(|nodes| nodes.iter().collect()).unwrap_or_default();
     }
-    (0..64).map_while(|n| backend.get(&format!("host-nodes.{n}"))).filter_map(|node| node.parse().ok()).collect()
+    (0..64)
+        .map_while(|n| backend.get(&format!("host-nodes.{n}")))
+        .filter_map(|node| node.parse().ok())
+        .collect()
 }
 
 fn list(nodes: &BTreeSet<u32>) -> String {
@@ -125,20 +132,32 @@ mod tests {
     use crate::vm::testing::{ARGUMENTS, THREADS, host};
 
     const ID: &str = "numa-locality";
-    const CPUS: [&str; 2] = ["/sys/devices/system/node/node0/cpulist", "/sys/devices/system/node/node1/cpulist"];
+    const CPUS: [&str; 2] =
+        ["/sys/devices/system/node/node0/cpulist", "/sys/devices/system/node/node1/cpulist"];
 
     /// CPUs 0, 2 and 3 on node 0.
     fn two(system: System) -> System {
-        system.with(&[(CPUS[0], "0,2-3"), (CPUS[1], "1"), ("pci:0000:3b:00.0", "0x020000 8086:1572 vfio-pci 0 12")])
+        system.with(&[
+            (CPUS[0], "0,2-3"),
+            (CPUS[1], "1"),
+            ("pci:0000:3b:00.0", "0x020000 8086:1572 vfio-pci 0 12"),
+        ])
     }
 
     #[test]
     fn vcpus_memory_and_devices_are_of_one_node() {
         assert_eq!(two(host()).said(ID), "rt (process 812): its vCPUs, memory and devices are of node 0");
         let apart = two(host()).with(&[(CPUS[0], "0,2"), (CPUS[1], "1,3")]);
-        assert_eq!((apart.state(ID), apart.said(ID).as_str()), (State::Finding, "rt (process 812): its vCPUs may run on nodes 0,1"));
+        assert_eq!(
+            (apart.state(ID), apart.said(ID).as_str()),
+            (State::Finding, "rt (process 812): its vCPUs may run on nodes 0,1")
+        );
         let remote = two(host()).and("pci:0000:3b:00.0", "0x020000 8086:1572 vfio-pci 1 12");
-        assert!(remote.said(ID).contains("0000:3b:00.0 belongs to node 1, its vCPUs run on node 0"), "{}", remote.said(ID));
+        assert!(
+            remote.said(ID).contains("0000:3b:00.0 belongs to node 1, its vCPUs run on node 0"),
+            "{}",
+            remote.said(ID)
+        );
         let elsewhere = two(host()).and("vm:812:cmdline", &ARGUMENTS.replace("[0]", "[1]"));
         assert!(elsewhere.state(ID) == State::Finding && elsewhere.said(ID).contains("bound to node 1"));
         let nowhere = two(host()).and("pci:0000:3b:00.0", "0x020000 8086:1572 vfio-pci -1 12");
@@ -147,7 +166,8 @@ mod tests {
 
     #[test]
     fn what_is_not_known_is_not_good() {
-        let free = two(host()).and("vm:812:cmdline", &ARGUMENTS.replace(r#""host-nodes":[0],"policy":"bind""#, r#""x":0"#));
+        let free = two(host())
+            .and("vm:812:cmdline", &ARGUMENTS.replace(r#""host-nodes":[0],"policy":"bind""#, r#""x":0"#));
         assert_eq!(free.state(ID), State::Unreadable);
         assert_eq!(two(host()).without("pci:0000:3b:00.0").state(ID), State::Unreadable);
         assert_eq!(host().state(ID), State::Unreadable);

@@ -60,8 +60,12 @@ kvm-arm.mode=nvhe or protected.",
 fn cells(subject: &Subject<'_>) -> Verdict {
     match subject.facts.text(JAILHOUSE) {
         Some("1") => jailhouse(subject),
-        Some("0") => Err(Judgement::not_applicable("Jailhouse is loaded and not enabled").read(JAILHOUSE, "0")),
-        Some(other) => Err(Judgement::unreadable(format!("{JAILHOUSE} says neither 0 nor 1")).read(JAILHOUSE, other)),
+        Some("0") => {
+            Err(Judgement::not_applicable("Jailhouse is loaded and not enabled").read(JAILHOUSE, "0"))
+        }
+        Some(other) => {
+            Err(Judgement::unreadable(format!("{JAILHOUSE} says neither 0 nor 1")).read(JAILHOUSE, other))
+        }
         None => match subject.value(JAILHOUSE) {
             Err(judgement) if judgement.state == tactus_model::finding::State::Unreadable => Err(judgement),
             _ => elsewhere(subject),
@@ -103,7 +107,9 @@ fn jailhouse(subject: &Subject<'_>) -> Verdict {
         let failed: Option<CpuSet> = of("cpus_failed_list").and_then(|list| list.parse().ok());
         match (of("state"), failed) {
             (Some("failed"), _) => faults.push(format!("{name} has failed")),
-            (_, Some(failed)) if !failed.is_empty() => faults.push(format!("CPUs {failed} of {name} have failed")),
+            (_, Some(failed)) if !failed.is_empty() => {
+                faults.push(format!("CPUs {failed} of {name} have failed"))
+            }
             (Some(_), Some(_)) => {}
             _ => unknown.push(name),
         }
@@ -117,12 +123,14 @@ fn jailhouse(subject: &Subject<'_>) -> Verdict {
     } else {
         Judgement::ok(format!("{} cells of Jailhouse, none of them failed", cells.len()))
     };
-    Ok(read.into_iter().take(8).fold(judgement, |judgement, (name, value)| judgement.read(format!("cell {name}"), value)))
+    Ok(read
+        .into_iter()
+        .take(8)
+        .fold(judgement, |judgement, (name, value)| judgement.read(format!("cell {name}"), value)))
 }
 
 fn runs_kvm(subject: &Subject<'_>) -> bool {
-    subject.kvm() != Some(false)
-        && subject.facts.under("/sys/module/kvm/parameters/").next().is_some()
+    subject.kvm() != Some(false) && subject.facts.under("/sys/module/kvm/parameters/").next().is_some()
 }
 
 fn arm(subject: &Subject<'_>) -> Verdict {
@@ -195,7 +203,8 @@ mod tests {
 
     #[test]
     fn a_partition_does_not_see_the_others() {
-        let acrn = intel(&[("cpuid:0x40000000:0", "eax=0x40000010 ebx=0x4e524341 ecx=0x4e524341 edx=0x4e524341")]);
+        let acrn =
+            intel(&[("cpuid:0x40000000:0", "eax=0x40000010 ebx=0x4e524341 ecx=0x4e524341 edx=0x4e524341")]);
         assert!(acrn.state(PARTS) == State::Unknowable && acrn.said(PARTS).starts_with("ACRN lies below"));
         assert_eq!(intel(&[("/sys/hypervisor/type", "xen")]).state(PARTS), State::Unknowable);
     }
@@ -204,8 +213,15 @@ mod tests {
     fn an_arm_guest_waits_in_its_cpu() {
         let id = "arm64-kvm";
         let kvm = ("/sys/module/kvm/parameters/halt_poll_ns", "500000");
-        let new = arm(&[kvm, ("uname:release", "6.12.1"), ("dmesg:kvm", "kvm [1]: VHE mode initialized successfully")]);
-        assert_eq!((new.state(id), new.wanted(id)), (State::Finding, vec![format!("kernel parameter {WFI} = notrap")]));
+        let new = arm(&[
+            kvm,
+            ("uname:release", "6.12.1"),
+            ("dmesg:kvm", "kvm [1]: VHE mode initialized successfully"),
+        ]);
+        assert_eq!(
+            (new.state(id), new.wanted(id)),
+            (State::Finding, vec![format!("kernel parameter {WFI} = notrap")])
+        );
         let told = new.clone().and("/proc/cmdline", "kvm-arm.wfi_trap_policy=notrap");
         assert_eq!((told.state(id), told.wanted(id).len()), (State::Ok, 0));
         let split = told.clone().and("dmesg:kvm", "kvm [1]: Hyp nVHE mode initialized successfully");
@@ -213,7 +229,11 @@ mod tests {
         assert!(split.said(id).contains("this processor has none"), "{}", split.said(id));
         let asked = split.and("/proc/cmdline", "kvm-arm.mode=nvhe");
         assert!(!asked.said(id).contains("this processor has none"), "{}", asked.said(id));
-        assert_eq!(new.clone().and("device:kvm", "absent").state(id), State::NotApplicable, "built in, and not running");
+        assert_eq!(
+            new.clone().and("device:kvm", "absent").state(id),
+            State::NotApplicable,
+            "built in, and not running"
+        );
         assert_eq!(new.clone().and("uname:release", "6.1.0").state(id), State::NotApplicable);
         assert_eq!(new.and("uname:release", "6.1.0").changes(id).len(), 0);
         assert_eq!(arm(&[("uname:release", "6.12.1")]).state(id), State::NotApplicable);

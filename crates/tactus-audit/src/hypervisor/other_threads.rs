@@ -101,7 +101,11 @@ fn placed(subject: &Subject<'_>, threads: &[Thread], vcpus: &CpuSet, what: &str)
     } else {
         let all = threads.iter().fold(CpuSet::default(), |all, thread| all.or(&thread.cpus));
         let s = if threads.len() == 1 { "" } else { "s" };
-        Judgement::ok(format!("{} {} on CPUs {all}", threads.len(), what.replacen("thread", &format!("thread{s}"), 1)))
+        Judgement::ok(format!(
+            "{} {} on CPUs {all}",
+            threads.len(),
+            what.replacen("thread", &format!("thread{s}"), 1)
+        ))
     };
     threads.iter().take(8).fold(judgement, |judgement, thread| {
         judgement.read(format!("CPUs of {} ({})", thread.name, thread.tid), thread.cpus.to_string())
@@ -185,7 +189,10 @@ mod tests {
         assert_eq!(without("iothread1").state("iothread-pin"), State::NotApplicable);
         assert_eq!(intel(&[]).state("emulator-pin"), State::Unreadable);
         let nameless = host().and("threads:0", &THREADS.replace("CPU ", "qemu"));
-        assert_eq!((nameless.state("emulator-pin"), nameless.changes("emulator-pin").len()), (State::Unreadable, 0));
+        assert_eq!(
+            (nameless.state("emulator-pin"), nameless.changes("emulator-pin").len()),
+            (State::Unreadable, 0)
+        );
     }
 
     #[test]

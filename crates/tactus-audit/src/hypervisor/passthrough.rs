@@ -88,7 +88,10 @@ fn of(subject: &Subject<'_>, vm: &Vm, groups: &BTreeMap<&str, Vec<(&str, Pci<'_>
         };
         read.push((address, device));
         if device.driver != "vfio-pci" {
-            faults.push(format!("{address} has the driver {}", if device.driver == "-" { "none" } else { device.driver }));
+            faults.push(format!(
+                "{address} has the driver {}",
+                if device.driver == "-" { "none" } else { device.driver }
+            ));
         }
         let Some(group) = device.group else {
             faults.push(format!("{address} is in no IOMMU group"));
@@ -135,8 +138,10 @@ mod tests {
         let good = host().with(&[NIC, ("pci:0000:3a:00.0", "0x060400 8086:2030 pcieport 0 12")]);
         assert_eq!(good.state(ID), State::Ok, "{}", good.said(ID));
         let other = good.clone().and("pci:0000:3b:00.1", "0x020000 8086:1572 i40e 0 12");
-        assert_eq!((other.state(ID), other.said(ID).as_str()),
-            (State::Finding, "rt (process 812): 0000:3b:00.0 shares its IOMMU group 12 with 0000:3b:00.1"));
+        assert_eq!(
+            (other.state(ID), other.said(ID).as_str()),
+            (State::Finding, "rt (process 812): 0000:3b:00.0 shares its IOMMU group 12 with 0000:3b:00.1")
+        );
         let bound = good.clone().and(NIC.0, "0x020000 8086:1572 i40e 0 12");
         assert!(bound.state(ID) == State::Finding && bound.said(ID).contains("has the driver i40e"));
         let unguarded = good.and(NIC.0, "0x020000 8086:1572 vfio-pci 0 -");

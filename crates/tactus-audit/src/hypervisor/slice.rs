@@ -41,9 +41,9 @@ fn judge(subject: &Subject<'_>) -> Verdict {
         });
     }
     let text = subject.value(EFFECTIVE)?;
-    let has: CpuSet = text
-        .parse()
-        .map_err(|_| Judgement::unreadable(format!("{EFFECTIVE} is no list of CPUs")).read(EFFECTIVE, text))?;
+    let has: CpuSet = text.parse().map_err(|_| {
+        Judgement::unreadable(format!("{EFFECTIVE} is no list of CPUs")).read(EFFECTIVE, text)
+    })?;
     let missing = subject.isolated().minus(&has);
     Ok(Judgement::when(
         missing.is_empty(),
@@ -85,7 +85,10 @@ mod tests {
     fn the_group_of_machines_has_the_isolated_cpus() {
         assert_eq!(host().and(EFFECTIVE, "0-3").state(ID), State::Ok);
         let bad = host().with(&[(EFFECTIVE, "0-2"), (ALLOWED, "0-2")]);
-        assert_eq!((bad.state(ID), bad.said(ID).as_str()), (State::Finding, "machine.slice lacks the isolated CPUs 3"));
+        assert_eq!(
+            (bad.state(ID), bad.said(ID).as_str()),
+            (State::Finding, "machine.slice lacks the isolated CPUs 3")
+        );
         assert_eq!(bad.wanted(ID), ["machine.slice [Slice] AllowedCPUs = 0-3"]);
         let all = host().with(&[(EFFECTIVE, "0-3"), (ALLOWED, "0-3")]);
         assert!(all.wanted(ID).is_empty() && all.changes(ID).len() == 1);

@@ -133,7 +133,8 @@ fn pinned(subject: &Subject<'_>, vm: &Vm, users: &BTreeMap<u32, usize>) -> Verdi
         _ => judgement,
     };
     Ok(vm.vcpus.iter().fold(judgement, |judgement, vcpu| {
-        judgement.read(format!("CPUs of {} ({})", vcpu.thread.name, vcpu.thread.tid), vcpu.thread.cpus.to_string())
+        judgement
+            .read(format!("CPUs of {} ({})", vcpu.thread.name, vcpu.thread.tid), vcpu.thread.cpus.to_string())
     }))
 }
 
@@ -194,7 +195,11 @@ less, and need not"
             .at(Severity::Minor),
         }
     } else {
-        let are = if ordinary.len() == 1 { "vCPU {} is an ordinary thread" } else { "vCPUs {} are ordinary threads" };
+        let are = if ordinary.len() == 1 {
+            "vCPU {} is an ordinary thread"
+        } else {
+            "vCPUs {} are ordinary threads"
+        };
         Judgement::finding(are.replace("{}", &ordinary.to_string()))
     };
     Ok(vm.vcpus.iter().fold(judgement, |judgement, vcpu| {
@@ -234,7 +239,10 @@ mod tests {
     fn each_vcpu_has_an_isolated_cpu_of_its_own() {
         let id = "vcpu-pin";
         let good = host();
-        assert_eq!((good.state(id), good.said(id).as_str()), (State::Ok, "rt (process 812): 2 vCPUs have a CPU each: 2,3"));
+        assert_eq!(
+            (good.state(id), good.said(id).as_str()),
+            (State::Ok, "rt (process 812): 2 vCPUs have a CPU each: 2,3")
+        );
         assert!(good.wanted(id).is_empty() && good.changes(id).len() == 2);
         for (of, instead, says) in [
             ("3\tCPU 1/KVM", "2,3\tCPU 1/KVM", "vCPU 1 is not bound to one CPU"),
@@ -257,7 +265,10 @@ mod tests {
     #[test]
     fn no_machine_and_no_names_are_told_apart() {
         for id in ["vcpu-pin", "vcpu-fifo"] {
-            assert_eq!(intel(&[("threads:0", "1\t1\t0\t0\tOTHER\t0\t0\tinit")]).state(id), State::NotApplicable);
+            assert_eq!(
+                intel(&[("threads:0", "1\t1\t0\t0\tOTHER\t0\t0\tinit")]).state(id),
+                State::NotApplicable
+            );
             assert_eq!(intel(&[]).state(id), State::Unreadable);
             let nameless = host().and("threads:0", &THREADS.replace("CPU ", "qemu"));
             assert_eq!(nameless.state(id), State::Unreadable, "{}", nameless.said(id));
@@ -275,7 +286,10 @@ mod tests {
         assert!(two.said("vcpu-pin").ends_with("1 machine that stays on the housekeeping CPUs not counted"));
         let both = beside(host(), "0-3");
         assert_eq!(both.state("vcpu-pin"), State::Finding);
-        assert_eq!(both.said("vcpu-pin"), "other (process 900): vCPUs 0,1 are not bound to one CPU; not so of 1 more");
+        assert_eq!(
+            both.said("vcpu-pin"),
+            "other (process 900): vCPUs 0,1 are not bound to one CPU; not so of 1 more"
+        );
         assert!(both.wanted("vcpu-pin").is_empty(), "there is no CPU left for it");
         let alone = beside(intel(&[("threads:0", "")]), "0-1");
         assert_eq!(alone.state("vcpu-pin"), State::Finding);
@@ -287,11 +301,15 @@ mod tests {
         assert_eq!(host().state(id), State::Ok);
         assert_eq!(threads("FIFO\t1\t2\tCPU 0", "OTHER\t0\t2\tCPU 0").state(id), State::Ok);
         let bad = threads("FIFO\t1\t3\tCPU 1", "OTHER\t0\t3\tCPU 1");
-        assert_eq!((bad.state(id), bad.said(id).as_str()), (State::Finding, "rt (process 812): vCPU 1 is an ordinary thread"));
+        assert_eq!(
+            (bad.state(id), bad.said(id).as_str()),
+            (State::Finding, "rt (process 812): vCPU 1 is an ordinary thread")
+        );
         assert_eq!(bad.wanted(id), ["scheduling of CPU 1/KVM (816) = FIFO 1"]);
         let high = threads("FIFO\t1\t3\tCPU 1", "FIFO\t99\t3\tCPU 1").finding(id);
         assert_eq!((high.state, high.severity), (State::Finding, Severity::Minor));
-        let shared = host().and("threads:0", &THREADS.replace("FIFO\t1", "OTHER\t0").replace("0,1\tvhost", "0-3\tvhost"));
+        let shared = host()
+            .and("threads:0", &THREADS.replace("FIFO\t1", "OTHER\t0").replace("0,1\tvhost", "0-3\tvhost"));
         assert_eq!((shared.state(id), shared.changes(id).len()), (State::Finding, 0));
     }
 }

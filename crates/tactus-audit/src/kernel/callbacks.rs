@@ -192,7 +192,10 @@ mod tests {
         assert_eq!(said("rcu: \tOffload RCU callbacks from CPUs: 2-3."), State::Ok);
         assert_eq!(said("rcu: \tOffload RCU callbacks from CPUs: 3."), State::Finding);
         assert_eq!(said("rcu: \tOffload RCU callbacks from CPUs: (none)."), State::Finding);
-        assert_eq!(said("\tOffload RCU callbacks from all CPUs\n\tOffload RCU callbacks from CPUs: 0-3."), State::Ok);
+        assert_eq!(
+            said("\tOffload RCU callbacks from all CPUs\n\tOffload RCU callbacks from CPUs: 0-3."),
+            State::Ok
+        );
     }
 
     #[test]
@@ -205,15 +208,22 @@ mod tests {
         assert_eq!(told("rcu_nocbs=N").state("rcu-nocbs"), State::Unreadable);
         assert_eq!(told("quiet").state("rcu-nocbs"), State::Finding);
         assert_eq!(told("quiet").wanted("rcu-nocbs"), ["kernel parameter rcu_nocbs = 2,3"]);
-        assert_eq!(told("rcu_nocbs=2-3").without("config:CONFIG_RCU_NOCB_CPU").state("rcu-nocbs"), State::Unreadable);
-        assert_eq!(told("rcu_nocbs=2-3").and("config:CONFIG_RCU_NOCB_CPU", "n").state("rcu-nocbs"), State::Finding);
+        assert_eq!(
+            told("rcu_nocbs=2-3").without("config:CONFIG_RCU_NOCB_CPU").state("rcu-nocbs"),
+            State::Unreadable
+        );
+        assert_eq!(
+            told("rcu_nocbs=2-3").and("config:CONFIG_RCU_NOCB_CPU", "n").state("rcu-nocbs"),
+            State::Finding
+        );
         assert_eq!(intel(&[]).state("rcu-nocbs"), State::Unreadable);
         assert_eq!(told("quiet").isolate("0-3").state("rcu-nocbs"), State::NotApplicable);
     }
 
     #[test]
     fn cpus_without_tick_are_offloaded_and_may_be_polled_for() {
-        let tickless = |cmdline| intel(&[("/proc/cmdline", cmdline), ("/sys/devices/system/cpu/nohz_full", "2-3")]);
+        let tickless =
+            |cmdline| intel(&[("/proc/cmdline", cmdline), ("/sys/devices/system/cpu/nohz_full", "2-3")]);
         assert_eq!(tickless("nohz_full=2-3").state("rcu-nocbs"), State::Ok);
         assert_eq!(tickless("nohz_full=2-3").state("rcu-nocb-poll"), State::Finding);
         assert_eq!(tickless("nohz_full=2-3 rcu_nocb_poll").state("rcu-nocb-poll"), State::Ok);
@@ -223,14 +233,22 @@ mod tests {
     #[test]
     fn rcuo_threads_belong_to_the_housekeeping_cpus() {
         let threads = |cpus: &str| {
-            intel(&[("threads:0", &format!("16\t16\t2\t208040\tOTHER\t0\t{cpus}\trcuog/2\n17\t17\t2\t208040\tOTHER\t0\t0-1\trcuop/2"))])
+            intel(&[(
+                "threads:0",
+                &format!(
+                    "16\t16\t2\t208040\tOTHER\t0\t{cpus}\trcuog/2\n17\t17\t2\t208040\tOTHER\t0\t0-1\trcuop/2"
+                ),
+            )])
         };
         assert_eq!(threads("0,1").state("rcuo-affinity"), State::Ok);
         assert_eq!(threads("0-3").said("rcuo-affinity"), "1 rcuo thread may run on CPUs 2,3: rcuog/2");
         assert_eq!(threads("0-3").wanted("rcuo-affinity"), ["CPUs of rcuog/2 (16) = 0,1"]);
         assert_eq!(threads("2").wanted("rcuo-affinity"), ["CPUs of rcuog/2 (16) = 0,1"]);
         assert_eq!(threads("0-1").and("threads:cut", "9").state("rcuo-affinity"), State::Unreadable);
-        assert_eq!(intel(&[("threads:0", "1\t1\t0\t400100\tOTHER\t0\t0\tinit")]).state("rcuo-affinity"), State::NotApplicable);
+        assert_eq!(
+            intel(&[("threads:0", "1\t1\t0\t400100\tOTHER\t0\t0\tinit")]).state("rcuo-affinity"),
+            State::NotApplicable
+        );
         assert_eq!(intel(&[]).state("rcuo-affinity"), State::Unreadable);
     }
 

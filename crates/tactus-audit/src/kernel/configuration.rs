@@ -4,7 +4,9 @@ use tactus_model::facts::Reading;
 use tactus_model::finding::{Role, Severity};
 
 use crate::sentence::{few, within};
-use crate::{Applies, Arch, Check, Judgement, Kernel, Reversible, SetBy, Source, Subject, Verdict, no_change};
+use crate::{
+    Applies, Arch, Check, Judgement, Kernel, Reversible, SetBy, Source, Subject, Verdict, no_change,
+};
 
 const SOURCE: &str = "config:source";
 
@@ -142,10 +144,14 @@ fn regressions(subject: &Subject<'_>) -> Verdict {
     let release = subject.need("uname:release")?;
     let Kernel { major, minor, .. } = subject.kernel;
     if major == 0 {
-        return Err(Judgement::unreadable("the kernel's release has no version in it").read("uname -r", release));
+        return Err(
+            Judgement::unreadable("the kernel's release has no version in it").read("uname -r", release)
+        );
     }
     let concerned = |one: &&Regression| {
-        (one.from..one.until).contains(&(major, minor)) && !(one.host && subject.role == Role::Guest) && !(one.ticking && within(subject.isolated(), &subject.topology.nohz_full))
+        (one.from..one.until).contains(&(major, minor))
+            && !(one.host && subject.role == Role::Guest)
+            && !(one.ticking && within(subject.isolated(), &subject.topology.nohz_full))
     };
     let found: Vec<&str> = REGRESSIONS.iter().filter(concerned).map(|one| one.said).collect();
     let good = format!("no problem of {major}.{minor} is known to this version of tactus");
@@ -179,7 +185,8 @@ mod tests {
         assert_eq!(debugging.said("kernel-config"), "this kernel is built with RT_GROUP_SCHED, KASAN");
         let off = built(&[("config:CONFIG_RT_GROUP_SCHED", "y"), ("/proc/cmdline", "rt_group_sched=0")]);
         assert_eq!(off.state("kernel-config"), State::Ok);
-        let built_off = [("config:CONFIG_RT_GROUP_SCHED", "y"), ("config:CONFIG_RT_GROUP_SCHED_DEFAULT_DISABLED", "y")];
+        let built_off =
+            [("config:CONFIG_RT_GROUP_SCHED", "y"), ("config:CONFIG_RT_GROUP_SCHED_DEFAULT_DISABLED", "y")];
         assert_eq!(built(&built_off).state("kernel-config"), State::Ok);
     }
 

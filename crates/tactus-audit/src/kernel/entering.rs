@@ -79,7 +79,9 @@ ttyAMA0) on the command line where it is not needed.",
                 Some(Form::Words.value(&format!("{level} {rest}")))
             };
             let then = subject.facts.text(PRINTK).and_then(quiet);
-            then.and_then(|then| subject.set("console-logging", PRINTK, Form::Words, then)).into_iter().collect()
+            then.and_then(|then| subject.set("console-logging", PRINTK, Form::Words, then))
+                .into_iter()
+                .collect()
         },
     },
     Check {
@@ -132,11 +134,16 @@ fn auditing(subject: &Subject<'_>) -> Verdict {
     let told = subject.cmdline.get("audit");
     let off = matches!(told, Some("0" | "off"));
     match subject.facts.0.get(AUDIT) {
-        Some(Reading::Text(text) | Reading::Cut(text)) => match text.trim() {
-            "0" => Ok(Judgement::ok("auditing is off").read("auditctl -s: enabled", "0")),
-            "1" | "2" => Ok(Judgement::finding("the kernel audits").read("auditctl -s: enabled", text.trim())),
-            _ => Err(Judgement::unreadable("the audit subsystem's answer cannot be understood").read(AUDIT, text)),
-        },
+        Some(Reading::Text(text) | Reading::Cut(text)) => {
+            match text.trim() {
+                "0" => Ok(Judgement::ok("auditing is off").read("auditctl -s: enabled", "0")),
+                "1" | "2" => {
+                    Ok(Judgement::finding("the kernel audits").read("auditctl -s: enabled", text.trim()))
+                }
+                _ => Err(Judgement::unreadable("the audit subsystem's answer cannot be understood")
+                    .read(AUDIT, text)),
+            }
+        }
         _ if off => Ok(Judgement::ok("auditing was turned off at boot").read("/proc/cmdline", "audit=0")),
         Some(Reading::Absent) => Err(Judgement::not_applicable("this kernel has no audit subsystem")),
         Some(Reading::Unreadable(why)) => {
@@ -167,13 +174,20 @@ fn console(subject: &Subject<'_>) -> Verdict {
         return Err(Judgement::unreadable(format!("{PRINTK} has no level")).read(PRINTK, text));
     };
     let consoles = subject.facts.text(CONSOLE);
-    let serial: Vec<&str> = consoles.unwrap_or_default().split_whitespace().filter(|name| is_serial(name)).collect();
+    let serial: Vec<&str> =
+        consoles.unwrap_or_default().split_whitespace().filter(|name| is_serial(name)).collect();
     let shown = few(consoles.unwrap_or_default().split_whitespace());
     let said = match (level > 3, serial.is_empty()) {
         (true, true) => format!("messages below level {level} are written to the console {shown}"),
-        (true, false) => format!("messages below level {level} are written to the serial console {}", few(&serial)),
-        (false, false) => format!("{} is a console; only messages below level {level} are written to it", few(&serial)),
-        (false, true) => format!("only messages below level {level} are written to a console, and none is serial"),
+        (true, false) => {
+            format!("messages below level {level} are written to the serial console {}", few(&serial))
+        }
+        (false, false) => {
+            format!("{} is a console; only messages below level {level} are written to it", few(&serial))
+        }
+        (false, true) => {
+            format!("only messages below level {level} are written to a console, and none is serial")
+        }
     };
     let good = level <= 3 && serial.is_empty();
     // What is as bad as level 2 is rarely written.
@@ -200,7 +214,9 @@ fn split_lock(subject: &Subject<'_>) -> Verdict {
         return Err(Judgement::not_applicable("this processor does not detect split locks"));
     }
     if subject.cmdline.get("split_lock_detect") == Some("off") {
-        return Ok(Judgement::ok("split locks are not detected").read("/proc/cmdline", "split_lock_detect=off"));
+        return Ok(
+            Judgement::ok("split locks are not detected").read("/proc/cmdline", "split_lock_detect=off")
+        );
     }
     if subject.cmdline.get("split_lock_detect") == Some("fatal") {
         let said = "a thread with a split lock is killed (SIGBUS), and so is a guest";
@@ -209,12 +225,14 @@ fn split_lock(subject: &Subject<'_>) -> Verdict {
     // The punishment is of 5.19 (b041b525dab9), the setting of 6.2 (727209376f49, x86/split_lock).
     let unset = matches!(subject.facts.0.get(SPLIT_LOCK), Some(Reading::Absent));
     if unset && subject.kernel.since(5, 19) {
-        let said = "a thread or guest with a split lock is made to wait, and this kernel has no setting for it";
+        let said =
+            "a thread or guest with a split lock is made to wait, and this kernel has no setting for it";
         return Ok(Judgement::finding(said).read(SPLIT_LOCK, "not there"));
     }
     let text = subject.value(SPLIT_LOCK)?;
     let good = "split locks are reported and not punished";
-    Ok(Judgement::when(text == "0", good, "a thread or guest with a split lock is made to wait").read(SPLIT_LOCK, text))
+    Ok(Judgement::when(text == "0", good, "a thread or guest with a split lock is made to wait")
+        .read(SPLIT_LOCK, text))
 }
 
 fn mitigations(subject: &Subject<'_>) -> Verdict {
@@ -243,7 +261,14 @@ fn mitigations(subject: &Subject<'_>) -> Verdict {
     let mut said = if active.is_empty() {
         "no mitigation is active".to_owned()
     } else {
-        format!("{} active: {names}", if active.len() == 1 { "1 mitigation is".into() } else { count(active.len(), "mitigation") + " are" })
+        format!(
+            "{} active: {names}",
+            if active.len() == 1 {
+                "1 mitigation is".into()
+            } else {
+                count(active.len(), "mitigation") + " are"
+            }
+        )
     };
     if !open.is_empty() {
         said += &format!("; vulnerable: {}", few(&open));
@@ -252,7 +277,11 @@ fn mitigations(subject: &Subject<'_>) -> Verdict {
         return Err(Judgement::unreadable(format!("{} could not be read; {said}", few(&hidden))));
     }
     let judgement = if active.is_empty() { Judgement::ok(said) } else { Judgement::finding(said) };
-    let read = if active.is_empty() { "none of them mitigated".to_owned() } else { few(active.iter().map(|(name, text)| format!("{name}: {text}"))) };
+    let read = if active.is_empty() {
+        "none of them mitigated".to_owned()
+    } else {
+        few(active.iter().map(|(name, text)| format!("{name}: {text}")))
+    };
     Ok(judgement.read(VULNERABILITIES, read))
 }
 
@@ -278,19 +307,34 @@ mod tests {
     #[test]
     fn selinux_and_mitigations_are_reported_and_never_changed() {
         assert_eq!(intel(&[(SELINUX, "1")]).finding("selinux").severity, Severity::Info);
-        assert_eq!(intel(&[(SELINUX, "0")]).said("selinux"), "SELinux is on, and permissive: it checks and only reports");
+        assert_eq!(
+            intel(&[(SELINUX, "0")]).said("selinux"),
+            "SELinux is on, and permissive: it checks and only reports"
+        );
         assert_eq!(intel(&[]).absent(SELINUX).state("selinux"), State::NotApplicable);
         assert_eq!(intel(&[]).unreadable(SELINUX, "denied").state("selinux"), State::Unreadable);
         let of = |texts: &[(&str, &str)]| {
-            texts.iter().fold(guest(&[]), |system: System, (name, text)| system.and(&format!("{VULNERABILITIES}{name}"), text))
+            texts.iter().fold(guest(&[]), |system: System, (name, text)| {
+                system.and(&format!("{VULNERABILITIES}{name}"), text)
+            })
         };
-        let some = of(&[("mds", "Mitigation: Clear CPU buffers; SMT disabled"), ("l1tf", "Not affected"), ("srbds", "Vulnerable: No microcode")]);
+        let some = of(&[
+            ("mds", "Mitigation: Clear CPU buffers; SMT disabled"),
+            ("l1tf", "Not affected"),
+            ("srbds", "Vulnerable: No microcode"),
+        ]);
         assert_eq!(some.said("mitigations"), "1 mitigation is active: mds; vulnerable: srbds");
         assert!(some.changes("mitigations").is_empty() && some.changes("selinux").is_empty());
         assert_eq!(of(&[("mds", "Not affected")]).state("mitigations"), State::Ok);
-        assert_eq!(of(&[("mds", "Vulnerable")]).said("mitigations"), "no mitigation is active; vulnerable: mds");
+        assert_eq!(
+            of(&[("mds", "Vulnerable")]).said("mitigations"),
+            "no mitigation is active; vulnerable: mds"
+        );
         assert_eq!(of(&[]).state("mitigations"), State::NotApplicable);
-        assert_eq!(of(&[]).unreadable(&format!("{VULNERABILITIES}mds"), "denied").state("mitigations"), State::Unreadable);
+        assert_eq!(
+            of(&[]).unreadable(&format!("{VULNERABILITIES}mds"), "denied").state("mitigations"),
+            State::Unreadable
+        );
     }
 
     #[test]
@@ -310,10 +354,16 @@ mod tests {
     #[test]
     fn split_locks_matter_where_they_are_detected() {
         let id = "split-lock";
-        let cpu = ("/proc/cpuinfo", "processor\t: 0\nvendor_id\t: GenuineIntel\nflags\t\t: fpu split_lock_detect\n");
+        let cpu = (
+            "/proc/cpuinfo",
+            "processor\t: 0\nvendor_id\t: GenuineIntel\nflags\t\t: fpu split_lock_detect\n",
+        );
         assert_eq!(intel(&[cpu, (SPLIT_LOCK, "0")]).state(id), State::Ok);
         assert_eq!(intel(&[cpu, (SPLIT_LOCK, "1")]).wanted(id), [format!("{SPLIT_LOCK} = 0")]);
-        assert_eq!(intel(&[cpu, (SPLIT_LOCK, "1"), ("/proc/cmdline", "split_lock_detect=off")]).state(id), State::Ok);
+        assert_eq!(
+            intel(&[cpu, (SPLIT_LOCK, "1"), ("/proc/cmdline", "split_lock_detect=off")]).state(id),
+            State::Ok
+        );
         assert_eq!(intel(&[(SPLIT_LOCK, "1")]).state(id), State::NotApplicable);
         assert!(intel(&[(SPLIT_LOCK, "1")]).changes(id).is_empty());
         assert_eq!(intel(&[cpu]).state(id), State::NotApplicable, "kernels before 5.19 punish nobody");

@@ -89,7 +89,9 @@ fn is_managed(interrupt: &Interrupt) -> bool {
         let nvme = name.strip_prefix("nvme").and_then(|rest| rest.split_once('q'));
         nvme.is_some_and(|(_, queue)| queue.parse::<u32>().is_ok_and(|number| number > 0))
             || (name.starts_with("virtio") && (name.contains("-req.") || name.ends_with("-request")))
-            || ["megasas", "mpt3sas", "mpt2sas", "mpi3mr", "smartpqi", "hisi_sas"].iter().any(|d| name.starts_with(d))
+            || ["megasas", "mpt3sas", "mpt2sas", "mpi3mr", "smartpqi", "hisi_sas"]
+                .iter()
+                .any(|d| name.starts_with(d))
     })
 }
 
@@ -112,7 +114,12 @@ fn movable<'a>(subject: &'a Subject<'_>) -> impl Iterator<Item = &'a Interrupt> 
     subject.interrupts.active().filter(|one| !is_fixed(one) && !is_owned(one) && !is_managed(one))
 }
 
-fn moved(subject: &Subject<'_>, interrupt: &Interrupt, isolated: &CpuSet, keeping: &CpuSet) -> Option<Change> {
+fn moved(
+    subject: &Subject<'_>,
+    interrupt: &Interrupt,
+    isolated: &CpuSet,
+    keeping: &CpuSet,
+) -> Option<Change> {
     let rest = interrupt.affinity.as_deref()?.minus(isolated);
     let then = if rest.is_empty() { keeping } else { &rest };
     let path = format!("/proc/irq/{}/smp_affinity_list", interrupt.irq);
@@ -128,7 +135,8 @@ fn read(judgement: Judgement, shown: &[&Interrupt]) -> Judgement {
     shown.iter().take(4).fold(judgement, |judgement, one| {
         let may = list(one.affinity.as_deref());
         let does = list(one.effective.as_deref());
-        judgement.read(format!("/proc/irq/{}/{{smp,effective}}_affinity_list", one.irq), format!("{may}; {does}"))
+        judgement
+            .read(format!("/proc/irq/{}/{{smp,effective}}_affinity_list", one.irq), format!("{may}; {does}"))
     })
 }
 
@@ -145,7 +153,8 @@ fn managed(subject: &Subject<'_>) -> Verdict {
     let (isolated, _) = subject.need_parted()?;
     let told = subject.told()?;
     // Of several with other CPUs the kernel keeps the first (`housekeeping_setup`, kernel/sched/isolation.c).
-    let asked_for = told.all("isolcpus").flatten().map(isolcpus).find(|(words, _)| words.contains(&"managed_irq"));
+    let asked_for =
+        told.all("isolcpus").flatten().map(isolcpus).find(|(words, _)| words.contains(&"managed_irq"));
     let kept = asked_for.map(|(_, cpus)| cpus).unwrap_or_default();
     let value = told.get("isolcpus").map_or("no isolcpus".to_owned(), |value| format!("isolcpus={value}"));
     let queues: Vec<&Interrupt> = subject.interrupts.active().filter(|one| is_managed(one)).collect();
@@ -156,9 +165,14 @@ fn managed(subject: &Subject<'_>) -> Verdict {
     let said = match (asked, stray.is_empty()) {
         (true, true) => {
             let what = count(queues.len(), "queue interrupt");
-            format!("the kernel keeps managed interrupts away from {}: none of {what} is there", cpus_or_none(isolated))
+            format!(
+                "the kernel keeps managed interrupts away from {}: none of {what} is there",
+                cpus_or_none(isolated)
+            )
         }
-        (true, false) => format!("managed_irq is on, and yet these arrive on {}: {found}", cpus_or_none(isolated)),
+        (true, false) => {
+            format!("managed_irq is on, and yet these arrive on {}: {found}", cpus_or_none(isolated))
+        }
         (false, true) => format!("the kernel may put managed interrupts onto {}", cpus_or_none(isolated)),
         (false, false) => format!("managed interrupts arrive on {}: {found}", cpus_or_none(isolated)),
     };
@@ -181,8 +195,12 @@ fn default_affinity(subject: &Subject<'_>) -> Verdict {
         return Err(Judgement::unreadable(format!("{DEFAULT} is not a mask of CPUs")).read(DEFAULT, text));
     };
     let bad = format!("new interrupts may arrive on {}", cpus_or_none(&cpus.and(isolated)));
-    Ok(Judgement::when(!meet(&cpus, isolated), format!("new interrupts arrive on {}", cpus_or_none(&cpus)), bad)
-        .read(DEFAULT, text))
+    Ok(Judgement::when(
+        !meet(&cpus, isolated),
+        format!("new interrupts arrive on {}", cpus_or_none(&cpus)),
+        bad,
+    )
+    .read(DEFAULT, text))
 }
 
 fn affinity(subject: &Subject<'_>) -> Verdict {
@@ -204,12 +222,20 @@ fn affinity(subject: &Subject<'_>) -> Verdict {
         foreign().filter(|one| !is_managed(one) && reaches(one.affinity.as_deref())).collect();
     if !loose.is_empty() {
         let names = few(loose.iter().map(name));
-        let said = format!("{} may be moved to {place}, although none is there now: {names}", count(loose.len(), "interrupt"));
+        let said = format!(
+            "{} may be moved to {place}, although none is there now: {names}",
+            count(loose.len(), "interrupt")
+        );
         return Ok(read(Judgement::finding(said), &loose).at(Severity::Minor));
     }
-    let hidden: Vec<&Interrupt> = foreign().filter(|one| one.arrives().is_none_or(CpuSet::is_empty)).collect();
+    let hidden: Vec<&Interrupt> =
+        foreign().filter(|one| one.arrives().is_none_or(CpuSet::is_empty)).collect();
     if !hidden.is_empty() {
-        let said = format!("nothing says where {} arrive: {}", count(hidden.len(), "interrupt"), few(hidden.iter().map(name)));
+        let said = format!(
+            "nothing says where {} arrive: {}",
+            count(hidden.len(), "interrupt"),
+            few(hidden.iter().map(name))
+        );
         return Err(Judgement::unreadable(said));
     }
     let mut said = format!("none of {} arrives on {place}", count(used.len() - owned, "interrupt"));
@@ -236,7 +262,8 @@ LOC:          9          9          9          9   Local timer interrupts";
 
     /// IRQ, allowed CPUs, effective CPUs.
     fn machine(places: &[(u32, &str, &str)]) -> System {
-        let machine = intel(&[("/proc/interrupts", INTERRUPTS), ("/proc/cmdline", "isolcpus=managed_irq,domain,2-3")]);
+        let machine =
+            intel(&[("/proc/interrupts", INTERRUPTS), ("/proc/cmdline", "isolcpus=managed_irq,domain,2-3")]);
         let all = [(0, "0-3", "0"), (24, "0,1", "0"), (25, "0,1", "0"), (26, "0,1", "1"), (27, "3", "3")];
         all.iter().chain(places).fold(machine, |machine, (irq, may, does)| {
             machine
@@ -254,21 +281,31 @@ LOC:          9          9          9          9   Local timer interrupts";
         let bad = machine(&[(26, "0-3", "2")]);
         assert_eq!(bad.said("irq-affinity"), "device interrupts arrive on CPUs 2,3: 26 (eth0-rx-0)");
         assert_eq!(bad.wanted("irq-affinity"), ["/proc/irq/26/smp_affinity_list = 0,1"]);
-        assert_eq!(machine(&[(26, "2-3", "2")]).wanted("irq-affinity"), ["/proc/irq/26/smp_affinity_list = 0,1"]);
+        assert_eq!(
+            machine(&[(26, "2-3", "2")]).wanted("irq-affinity"),
+            ["/proc/irq/26/smp_affinity_list = 0,1"]
+        );
     }
 
     #[test]
     fn an_interrupt_that_may_move_is_less_than_one_that_is_there() {
         let found = machine(&[(26, "0-3", "1")]).finding("irq-affinity");
         assert_eq!((found.state, found.severity), (State::Finding, Severity::Minor));
-        assert_eq!(machine(&[(25, "0-3", "1")]).state("irq-affinity"), State::Ok, "a managed queue cannot be moved");
+        assert_eq!(
+            machine(&[(25, "0-3", "1")]).state("irq-affinity"),
+            State::Ok,
+            "a managed queue cannot be moved"
+        );
     }
 
     #[test]
     fn what_cannot_be_seen_is_not_good() {
         assert_eq!(intel(&[]).state("irq-affinity"), State::Unreadable);
         assert_eq!(intel(&[("/proc/interrupts", INTERRUPTS)]).state("irq-affinity"), State::Unreadable);
-        assert_eq!(intel(&[]).unreadable("/proc/interrupts", "denied").state("irq-affinity"), State::Unreadable);
+        assert_eq!(
+            intel(&[]).unreadable("/proc/interrupts", "denied").state("irq-affinity"),
+            State::Unreadable
+        );
         assert_eq!(machine(&[]).isolate("0-3").state("irq-affinity"), State::NotApplicable);
     }
 
@@ -276,14 +313,23 @@ LOC:          9          9          9          9   Local timer interrupts";
     fn managed_interrupts_need_the_word_on_the_command_line() {
         assert_eq!(machine(&[]).state("managed-irq"), State::Ok);
         let plain = |machine: System| machine.and("/proc/cmdline", "isolcpus=2-3").finding("managed-irq");
-        assert_eq!((plain(machine(&[])).state, plain(machine(&[])).severity), (State::Finding, Severity::Major));
+        assert_eq!(
+            (plain(machine(&[])).state, plain(machine(&[])).severity),
+            (State::Finding, Severity::Major)
+        );
         assert_eq!(plain(intel(&[("/proc/interrupts", "")])).severity, Severity::Minor);
         let full = machine(&[(25, "2", "2")]).finding("managed-irq");
         assert_eq!((full.state, full.severity), (State::Finding, Severity::Minor));
-        assert_eq!(machine(&[]).and("/proc/cmdline", "isolcpus=managed_irq,3").state("managed-irq"), State::Finding);
+        assert_eq!(
+            machine(&[]).and("/proc/cmdline", "isolcpus=managed_irq,3").state("managed-irq"),
+            State::Finding
+        );
         let twice = machine(&[]).and("/proc/cmdline", "isolcpus=managed_irq,3 isolcpus=managed_irq,2");
         assert_eq!(twice.state("managed-irq"), State::Finding, "the second is refused");
-        assert_eq!(intel(&[("/proc/cmdline", "isolcpus=managed_irq,2-3")]).state("managed-irq"), State::Unreadable);
+        assert_eq!(
+            intel(&[("/proc/cmdline", "isolcpus=managed_irq,2-3")]).state("managed-irq"),
+            State::Unreadable
+        );
         assert_eq!(intel(&[]).state("managed-irq"), State::Unreadable);
         assert_eq!(isolcpus("managed_irq,domain,2,4-5").1.to_string(), "2,4,5");
         assert_eq!(isolcpus("2-3"), (vec![], "2-3".parse().unwrap()));
@@ -292,7 +338,10 @@ LOC:          9          9          9          9   Local timer interrupts";
     #[test]
     fn new_interrupts_go_where_the_mask_says() {
         assert_eq!(intel(&[(DEFAULT, "3")]).state("irq-default-affinity"), State::Ok);
-        assert_eq!(intel(&[(DEFAULT, "f")]).said("irq-default-affinity"), "new interrupts may arrive on CPUs 2,3");
+        assert_eq!(
+            intel(&[(DEFAULT, "f")]).said("irq-default-affinity"),
+            "new interrupts may arrive on CPUs 2,3"
+        );
         let wanted = intel(&[(DEFAULT, "f")]).wanted("irq-default-affinity");
         assert_eq!(wanted, ["/proc/irq/default_smp_affinity = 3", "kernel parameter irqaffinity = 0,1"]);
         assert_eq!(intel(&[]).absent(DEFAULT).state("irq-default-affinity"), State::NotApplicable);

@@ -141,7 +141,8 @@ fn housekeeping(subject: &Subject<'_>) -> Verdict {
     if !halves.is_empty() {
         bad.push(format!("cores are shared between both sorts: {}", few(&halves)));
     }
-    let parts = format!("{} for real-time work, {} for the rest", cpus_or_none(isolated), cpus_or_none(keeping));
+    let parts =
+        format!("{} for real-time work, {} for the rest", cpus_or_none(isolated), cpus_or_none(keeping));
     Ok(Judgement::when(
         bad.is_empty(),
         format!("{parts} ({})", whose(subject)),
@@ -192,14 +193,21 @@ mod tests {
     fn cpu_0_and_a_cpu_of_each_node_keep_house() {
         let good = intel(&[]);
         assert_eq!(good.state("housekeeping"), State::Ok);
-        assert_eq!(good.said("housekeeping"), "CPUs 2,3 for real-time work, CPUs 0,1 for the rest (as booted)");
+        assert_eq!(
+            good.said("housekeeping"),
+            "CPUs 2,3 for real-time work, CPUs 0,1 for the rest (as booted)"
+        );
         let first = intel(&[]).isolate("0-1").finding("housekeeping");
         assert_eq!((first.state, first.severity), (State::Finding, Severity::Blocker));
         assert!(first.said.ends_with("CPU 0 is among the isolated ones"), "{}", first.said);
         assert!(intel(&[]).isolate("0-3").said("housekeeping").ends_with("no CPU is left for it"));
         let node = |n: u32| format!("/sys/devices/system/node/node{n}/cpulist");
         let two = intel(&[(&node(0), "0-1"), (&node(1), "2-3"), (&node(2), "")]);
-        assert!(two.said("housekeeping").ends_with("NUMA node 1 (CPUs 2,3) has none"), "{}", two.said("housekeeping"));
+        assert!(
+            two.said("housekeeping").ends_with("NUMA node 1 (CPUs 2,3) has none"),
+            "{}",
+            two.said("housekeeping")
+        );
         assert_eq!(two.isolate("1,3").state("housekeeping"), State::Ok);
     }
 
@@ -210,17 +218,27 @@ mod tests {
         let smt: Vec<(&str, &str)> = smt.iter().map(|(name, text)| (name.as_str(), *text)).collect();
         let found = intel(&smt).finding("housekeeping");
         assert_eq!((found.state, found.severity), (State::Finding, Severity::Major));
-        assert!(found.said.ends_with("cores are shared between both sorts: CPUs 0,2, CPUs 1,3"), "{}", found.said);
+        assert!(
+            found.said.ends_with("cores are shared between both sorts: CPUs 0,2, CPUs 1,3"),
+            "{}",
+            found.said
+        );
         assert_eq!(intel(&smt).isolate("1,3").state("housekeeping"), State::Ok);
     }
 
     #[test]
     fn isolated_cpus_are_those_of_the_boot_or_of_a_partition() {
         assert_eq!(intel(&[]).state("isolcpus"), State::Ok);
-        assert_eq!(intel(&[]).isolate("1-3").said("isolcpus"), "the scheduler balances CPU 1 like all others");
+        assert_eq!(
+            intel(&[]).isolate("1-3").said("isolcpus"),
+            "the scheduler balances CPU 1 like all others"
+        );
         assert_eq!(intel(&[(AT_RUN_TIME, "1")]).isolate("1-3").state("isolcpus"), State::Ok);
         assert_eq!(intel(&[(ISOLATED, "")]).state("isolcpus"), State::Finding);
-        assert_eq!(intel(&[("/sys/devices/system/cpu/online", "0"), (ISOLATED, "")]).state("isolcpus"), State::NotApplicable);
+        assert_eq!(
+            intel(&[("/sys/devices/system/cpu/online", "0"), (ISOLATED, "")]).state("isolcpus"),
+            State::NotApplicable
+        );
         assert_eq!(intel(&[]).without(ISOLATED).state("isolcpus"), State::Unreadable);
         let wanted = intel(&[("/proc/cmdline", "isolcpus=2-3")]).wanted("isolcpus");
         assert_eq!(wanted, ["kernel parameter isolcpus = managed_irq,domain,2,3"]);

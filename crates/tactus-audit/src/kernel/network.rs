@@ -49,13 +49,17 @@ fn steering<'a>(subject: &'a Subject<'_>) -> impl Iterator<Item = (&'a str, &'a 
 fn receive_queues<'a>(subject: &'a Subject<'_>) -> BTreeMap<&'a str, usize> {
     let mut queues: BTreeMap<&str, usize> = BTreeMap::new();
     for (name, _) in subject.facts.under(NET) {
-        let Some((interface, rest)) = name.strip_prefix(NET).and_then(|rest| rest.split_once('/')) else { continue };
+        let Some((interface, rest)) = name.strip_prefix(NET).and_then(|rest| rest.split_once('/')) else {
+            continue;
+        };
         if interface != "lo" && rest.starts_with("queues/rx-") && rest.ends_with("/rps_cpus") {
             *queues.entry(interface).or_default() += 1;
         }
     }
     for (name, _) in subject.facts.under("net:") {
-        let Some(interface) = name.strip_prefix("net:").and_then(|rest| rest.strip_suffix(":queues")) else { continue };
+        let Some(interface) = name.strip_prefix("net:").and_then(|rest| rest.strip_suffix(":queues")) else {
+            continue;
+        };
         let text = subject.facts.text(name).unwrap_or_default();
         let number = text.split(' ').find_map(|word| word.strip_prefix("rx=")?.parse().ok());
         if let (Some(number), true) = (number, interface != "lo") {
@@ -71,8 +75,11 @@ fn queues(subject: &Subject<'_>) -> Verdict {
     if queues.is_empty() {
         return Err(Judgement::not_applicable("no network interface with receive queues is among the facts"));
     }
-    let many: Vec<(&str, usize)> =
-        queues.iter().filter(|(_, number)| **number > keeping.len()).map(|(name, number)| (*name, *number)).collect();
+    let many: Vec<(&str, usize)> = queues
+        .iter()
+        .filter(|(_, number)| **number > keeping.len())
+        .map(|(name, number)| (*name, *number))
+        .collect();
     let steered: Vec<(&str, &str)> = steering(subject)
         .filter(|(_, text)| change::mask(text).is_some_and(|cpus| meet(&cpus, isolated)))
         .collect();
@@ -82,10 +89,14 @@ fn queues(subject: &Subject<'_>) -> Verdict {
         bad.push(format!("more receive queues than the {} housekeeping CPUs: {names}", keeping.len()));
     }
     if !steered.is_empty() {
-        let names = few(steered.iter().map(|(path, _)| path.trim_start_matches(NET).trim_end_matches("/rps_cpus")));
+        let names =
+            few(steered.iter().map(|(path, _)| path.trim_start_matches(NET).trim_end_matches("/rps_cpus")));
         bad.push(format!("packets are steered to {}: {names}", cpus_or_none(isolated)));
     }
-    let good = format!("no interface has more receive queues than the {} housekeeping CPUs, and none steers packets away from them", keeping.len());
+    let good = format!(
+        "no interface has more receive queues than the {} housekeeping CPUs, and none steers packets away from them",
+        keeping.len()
+    );
     let mut judgement = Judgement::when(bad.is_empty(), good, bad.join("; "));
     for (name, number) in many {
         judgement = judgement.read(format!("{NET}{name}/queues/rx-*"), number.to_string());

@@ -34,11 +34,14 @@ in isolated partitions. A partition sets neither nohz_full nor managed_irq.",
 fn partitions(subject: &Subject<'_>) -> Verdict {
     let mut all: Vec<(&str, &str)> = Vec::new();
     for (name, reading) in subject.facts.under(ROOT) {
-        let Some(group) = name.strip_prefix(ROOT).and_then(|rest| rest.strip_suffix("cpuset.cpus.partition")) else {
+        let Some(group) = name.strip_prefix(ROOT).and_then(|rest| rest.strip_suffix("cpuset.cpus.partition"))
+        else {
             continue;
         };
         match reading {
-            Reading::Text(value) | Reading::Cut(value) => all.push((group.trim_end_matches('/'), value.trim())),
+            Reading::Text(value) | Reading::Cut(value) => {
+                all.push((group.trim_end_matches('/'), value.trim()))
+            }
             Reading::Unreadable(why) => {
                 return Err(Judgement::unreadable(format!("{name} could not be read: {why}")).read(name, why));
             }
@@ -52,7 +55,8 @@ fn partitions(subject: &Subject<'_>) -> Verdict {
         let judgement = Judgement::finding(format!("cpuset partitions are not in force: {groups}"));
         return Ok(broken.into_iter().fold(judgement, |one, (group, value)| one.read(file(group), *value)));
     }
-    let isolated: Vec<&str> = all.iter().filter(|(_, value)| *value == "isolated").map(|(group, _)| *group).collect();
+    let isolated: Vec<&str> =
+        all.iter().filter(|(_, value)| *value == "isolated").map(|(group, _)| *group).collect();
     if isolated.is_empty() {
         return Err(Judgement::not_applicable("no cgroup is an isolated cpuset partition"));
     }

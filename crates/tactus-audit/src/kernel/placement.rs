@@ -84,7 +84,9 @@ systemd.cpu_affinity={housekeeping}.",
 unit, taskset, or AllowedCPUs= of their slice.",
         judge: first_process,
         changes: |subject| {
-            let (Some((_, keeping)), true) = (subject.parted(), runs_systemd(subject)) else { return Vec::new() };
+            let (Some((_, keeping)), true) = (subject.parted(), runs_systemd(subject)) else {
+                return Vec::new();
+            };
             let unit = Target::DropIn {
                 unit: "system.conf".to_owned(),
                 section: "Manager".to_owned(),
@@ -241,7 +243,10 @@ fn foreign(subject: &Subject<'_>) -> Verdict {
         let said = format!("no user thread wanders onto {place}; {placed} are confined to them");
         return Ok(subject.over_all_threads(Judgement::ok(said)));
     }
-    let mut said = format!("{} may run on {place} although nobody placed them there: {names}", count(found.len(), "user thread"));
+    let mut said = format!(
+        "{} may run on {place} although nobody placed them there: {names}",
+        count(found.len(), "user thread")
+    );
     // The balancing does not take a task to a CPU without a scheduling domain.
     let kept_off = within(isolated, &subject.topology.isolated);
     if kept_off {
@@ -271,7 +276,10 @@ mod tests {
     fn unbound_kernel_threads_keep_house() {
         let id = "kthread-affinity";
         assert_eq!(with(&[KTHREADD, BOUND]).state(id), State::Ok);
-        assert_eq!(with(&[KTHREADD, BOUND, SWAPPER]).said(id), "1 unbound kernel thread may run on CPUs 2,3: kswapd0");
+        assert_eq!(
+            with(&[KTHREADD, BOUND, SWAPPER]).said(id),
+            "1 unbound kernel thread may run on CPUs 2,3: kswapd0"
+        );
         let wanted = with(&["2 2 0 208040 OTHER 0 0-3 kthreadd", SWAPPER]).wanted(id);
         assert_eq!(wanted, ["CPUs of kthreadd (2) = 0,1", "CPUs of kswapd0 (50) = 0,1"]);
         assert_eq!(with(&[SWAPPER]).state(id), State::Unreadable);
@@ -284,7 +292,8 @@ mod tests {
     #[test]
     fn the_first_mask_limits_all_work() {
         let id = "workqueue-cpumask";
-        let (all, one) = ("/sys/devices/virtual/workqueue/cpumask", "/sys/devices/virtual/workqueue/writeback/cpumask");
+        let (all, one) =
+            ("/sys/devices/virtual/workqueue/cpumask", "/sys/devices/virtual/workqueue/writeback/cpumask");
         assert_eq!(intel(&[(all, "3"), (one, "f")]).state(id), State::Ok);
         let bad = intel(&[(one, "f"), (all, "f")]);
         assert_eq!(bad.said(id), "unbound work may run on CPUs 2,3, that of writeback as well");
@@ -303,7 +312,10 @@ mod tests {
         let first = |cpus: &str| with(&[&format!("1 1 0 400100 OTHER 0 {cpus} systemd")]);
         assert_eq!(first("0,1").state(id), State::Ok);
         assert_eq!(first("0-3").said(id), "systemd and what it starts may run on CPUs 2,3");
-        assert_eq!(first("0-3").wanted(id), ["system.conf [Manager] CPUAffinity = 0,1", "kernel parameter systemd.cpu_affinity = 0,1"]);
+        assert_eq!(
+            first("0-3").wanted(id),
+            ["system.conf [Manager] CPUAffinity = 0,1", "kernel parameter systemd.cpu_affinity = 0,1"]
+        );
         assert!(with(&["1 1 0 400100 OTHER 0 0-3 init"]).changes(id).is_empty());
         assert_eq!(with(&[KTHREADD]).state(id), State::Unreadable);
     }
@@ -313,8 +325,12 @@ mod tests {
         let id = "foreign-tasks";
         let pinned = "800 800 1 400100 OTHER 0 2 dpdk";
         let house = "1 1 0 400100 OTHER 0 0,1 systemd";
-        assert_eq!(with(&[pinned, house]).said(id), "no user thread wanders onto CPUs 2,3; 1 are confined to them");
-        let foreign = with(&[pinned, "900 900 1 400100 OTHER 0 0-3 cron", "901 901 1 400100 OTHER 0 0-3 tactus-probe"]);
+        assert_eq!(
+            with(&[pinned, house]).said(id),
+            "no user thread wanders onto CPUs 2,3; 1 are confined to them"
+        );
+        let foreign =
+            with(&[pinned, "900 900 1 400100 OTHER 0 0-3 cron", "901 901 1 400100 OTHER 0 0-3 tactus-probe"]);
         let found = foreign.finding(id);
         assert_eq!((found.state, found.severity), (State::Finding, Severity::Minor));
         assert_eq!(foreign.wanted(id), ["CPUs of cron (900) = 0,1"]);

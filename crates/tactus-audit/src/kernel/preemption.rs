@@ -3,7 +3,9 @@
 use tactus_model::facts::Facts;
 use tactus_model::finding::{Role, Severity};
 
-use crate::{Applies, Arch, Check, Judgement, Kernel, Reversible, SetBy, Source, Subject, Verdict, no_change};
+use crate::{
+    Applies, Arch, Check, Judgement, Kernel, Reversible, SetBy, Source, Subject, Verdict, no_change,
+};
 
 pub static CHECKS: &[Check] = &[
     Check {
@@ -99,8 +101,11 @@ fn pair(subject: &Subject<'_>) -> Verdict {
     }
     let own = subject.need("uname:version")?;
     let version = |facts: &Facts| facts.text("uname:version").map(str::to_owned);
-    let Some((carrier, below)) = subject.carrier.and_then(|facts| Some((Kernel::of(facts), version(facts)?))) else {
-        return Err(Judgement::unknowable("nothing is known of the kernel of the machine that carries this guest"));
+    let Some((carrier, below)) = subject.carrier.and_then(|facts| Some((Kernel::of(facts), version(facts)?)))
+    else {
+        return Err(Judgement::unknowable(
+            "nothing is known of the kernel of the machine that carries this guest",
+        ));
     };
     Ok(Judgement::when(
         carrier.rt == subject.kernel.rt,
@@ -121,8 +126,12 @@ fn threaded(subject: &Subject<'_>) -> Verdict {
     }
     let holds = told.has("threadirqs");
     let said = "interrupt handlers are threads (threadirqs)";
-    Ok(Judgement::when(holds, said, "interrupt handlers run with preemption off: no threadirqs, no PREEMPT_RT")
-        .read("/proc/cmdline", if holds { "threadirqs" } else { "no threadirqs" }))
+    Ok(Judgement::when(
+        holds,
+        said,
+        "interrupt handlers run with preemption off: no threadirqs, no PREEMPT_RT",
+    )
+    .read("/proc/cmdline", if holds { "threadirqs" } else { "no threadirqs" }))
 }
 
 #[cfg(test)]

@@ -7,9 +7,7 @@ use tactus_model::CpuSet;
 use tactus_model::finding::Severity;
 use tactus_model::threads::{Policy, Thread};
 
-use crate::sentence::{
-    count, cpus_or_none, few, meet, read_places, read_threads, scheduling, within,
-};
+use crate::sentence::{count, cpus_or_none, few, meet, read_places, read_threads, scheduling, within};
 use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject, Verdict, no_change};
 
 pub static CHECKS: &[Check] = &[
@@ -137,7 +135,10 @@ fn deadline(subject: &Subject<'_>) -> Verdict {
     let judgement = Judgement::when(
         found.is_empty(),
         format!("no SCHED_DEADLINE thread may run on {place}"),
-        format!("{} may run on {place} before all others: {names}", count(found.len(), "SCHED_DEADLINE thread")),
+        format!(
+            "{} may run on {place} before all others: {names}",
+            count(found.len(), "SCHED_DEADLINE thread")
+        ),
     );
     Ok(subject.over_all_threads(read_places(judgement, found)))
 }
@@ -176,7 +177,10 @@ fn overlap(subject: &Subject<'_>) -> Verdict {
     subject.running()?;
     let owners = owners(subject);
     if owners.is_empty() {
-        return Err(Judgement::not_applicable(format!("no program is confined to {}", cpus_or_none(isolated))));
+        return Err(Judgement::not_applicable(format!(
+            "no program is confined to {}",
+            cpus_or_none(isolated)
+        )));
     }
     let mut claims: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
     let mut virtual_cpus: BTreeMap<u32, Vec<&Thread>> = BTreeMap::new();
@@ -214,7 +218,10 @@ fn overlap(subject: &Subject<'_>) -> Verdict {
         format!("each of {} that is taken has one owner", cpus_or_none(&taken)),
         format!("{} with more than one owner: {}", count(shared.len(), "isolated CPU"), few(&shared)),
     );
-    let shown = subject.threads.user().filter(|thread| owners.contains_key(&thread.pid) && within(&thread.cpus, isolated));
+    let shown = subject
+        .threads
+        .user()
+        .filter(|thread| owners.contains_key(&thread.pid) && within(&thread.cpus, isolated));
     Ok(subject.over_all_threads(read_places(judgement, shown)))
 }
 
@@ -226,7 +233,8 @@ fn overcommit(subject: &Subject<'_>) -> Verdict {
     for (cpu, threads) in &placed {
         let top = threads.iter().map(|thread| rank(thread)).max().unwrap_or(0);
         let highest: Vec<&&Thread> = threads.iter().filter(|thread| rank(thread) == top).collect();
-        let list = |threads: &[&&Thread]| format!("CPU {cpu}: {}", few(threads.iter().map(|thread| named(thread))));
+        let list =
+            |threads: &[&&Thread]| format!("CPU {cpu}: {}", few(threads.iter().map(|thread| named(thread))));
         if highest.len() > 1 {
             tied.push(list(&highest));
         } else if threads.len() > 1 {
@@ -242,7 +250,10 @@ fn overcommit(subject: &Subject<'_>) -> Verdict {
         tied.push(format!("CPUs {cpus}: {}", few(threads.iter().map(|thread| named(thread)))));
     }
     if placed.is_empty() && groups.is_empty() {
-        return Err(Judgement::not_applicable(format!("no real-time thread has its place on {}", cpus_or_none(isolated))));
+        return Err(Judgement::not_applicable(format!(
+            "no real-time thread has its place on {}",
+            cpus_or_none(isolated)
+        )));
     }
     let shown = || confined(subject);
     let read = |judgement| read_threads(judgement, "policy and priority", shown(), scheduling);
@@ -254,7 +265,11 @@ fn overcommit(subject: &Subject<'_>) -> Verdict {
         let said = format!("real-time threads wait for higher ones on the same CPU: {}", few(&stacked));
         return Ok(read(Judgement::finding(said)).at(Severity::Info));
     }
-    let said = format!("{} on {}, one on each CPU", count(shown().count(), "real-time thread"), cpus_or_none(isolated));
+    let said = format!(
+        "{} on {}, one on each CPU",
+        count(shown().count(), "real-time thread"),
+        cpus_or_none(isolated)
+    );
     Ok(subject.over_all_threads(read(Judgement::ok(said))))
 }
 
@@ -263,7 +278,10 @@ fn ceiling(subject: &Subject<'_>) -> Verdict {
     subject.running()?;
     let all: Vec<&Thread> = confined(subject).filter(|thread| thread.policy != Policy::Deadline).collect();
     if all.is_empty() {
-        return Err(Judgement::not_applicable(format!("no real-time thread has its place on {}", cpus_or_none(isolated))));
+        return Err(Judgement::not_applicable(format!(
+            "no real-time thread has its place on {}",
+            cpus_or_none(isolated)
+        )));
     }
     let mut said = Vec::new();
     let rivals: Vec<&Thread> = all.iter().copied().filter(|thread| thread.priority >= 99).collect();
@@ -279,7 +297,11 @@ fn ceiling(subject: &Subject<'_>) -> Verdict {
     if !below.is_empty() {
         said.push(format!("not the highest of their CPU: {}", few(&below)));
     }
-    let good = format!("{} on {} are the highest of their CPUs, and below 99", count(all.len(), "real-time thread"), cpus_or_none(isolated));
+    let good = format!(
+        "{} on {} are the highest of their CPUs, and below 99",
+        count(all.len(), "real-time thread"),
+        cpus_or_none(isolated)
+    );
     let judgement = Judgement::when(said.is_empty(), good, said.join("; "));
     Ok(subject.over_all_threads(read_threads(judgement, "policy and priority", all, scheduling)))
 }
@@ -298,8 +320,11 @@ mod tests {
         intel(&[("threads:0", &text.join("\n"))])
     }
 
-    const QEMU: [&str; 3] =
-        ["800 800 1 400100 OTHER 0 0,1 qemu-kvm", "801 800 1 400040 FIFO 1 2 CPU_0/KVM", "802 800 1 400040 FIFO 1 3 CPU_1/KVM"];
+    const QEMU: [&str; 3] = [
+        "800 800 1 400100 OTHER 0 0,1 qemu-kvm",
+        "801 800 1 400040 FIFO 1 2 CPU_0/KVM",
+        "802 800 1 400040 FIFO 1 3 CPU_1/KVM",
+    ];
 
     #[test]
     fn a_machine_of_well_placed_virtual_cpus_is_good() {
@@ -324,12 +349,19 @@ mod tests {
         let said = with(&lines).said("pin-overlap");
         assert_eq!(said, "1 isolated CPU with more than one owner: CPU 3: qemu-kvm (800), postgres (900)");
         let twice = with(&[QEMU[0], QEMU[1], "802 800 1 400040 FIFO 1 2 CPU_1/KVM"]);
-        assert_eq!(twice.said("pin-overlap"), "1 isolated CPU with more than one owner: CPU 2: CPU 0/KVM, CPU 1/KVM");
+        assert_eq!(
+            twice.said("pin-overlap"),
+            "1 isolated CPU with more than one owner: CPU 2: CPU 0/KVM, CPU 1/KVM"
+        );
     }
 
     #[test]
     fn processes_of_one_container_are_one_owner() {
-        let lines = ["900 900 700 400100 OTHER 0 2,3 init", "901 901 900 400100 OTHER 0 2,3 worker", "902 902 901 400100 FIFO 80 3 control"];
+        let lines = [
+            "900 900 700 400100 OTHER 0 2,3 init",
+            "901 901 900 400100 OTHER 0 2,3 worker",
+            "902 902 901 400100 FIFO 80 3 control",
+        ];
         assert_eq!(with(&lines).state("pin-overlap"), State::Ok);
         let a_loop = ["900 900 901 400100 OTHER 0 2 a", "901 901 900 400100 OTHER 0 2 b"];
         let _ = with(&a_loop).state("pin-overlap");
@@ -337,11 +369,17 @@ mod tests {
 
     #[test]
     fn threads_of_one_priority_on_one_cpu_are_a_blocker_and_a_stack_is_worth_knowing() {
-        let tied = with(&["900 900 1 400100 FIFO 80 3 a", "901 901 1 400100 RR 80 3 b"]).finding("rt-overcommit");
+        let tied =
+            with(&["900 900 1 400100 FIFO 80 3 a", "901 901 1 400100 RR 80 3 b"]).finding("rt-overcommit");
         assert_eq!((tied.state, tied.severity), (State::Finding, Severity::Blocker));
-        let stack = with(&["900 900 1 400100 FIFO 80 3 a", "901 901 1 400100 FIFO 70 3 b"]).finding("rt-overcommit");
+        let stack =
+            with(&["900 900 1 400100 FIFO 80 3 a", "901 901 1 400100 FIFO 70 3 b"]).finding("rt-overcommit");
         assert_eq!((stack.state, stack.severity), (State::Finding, Severity::Info));
-        let crowd = with(&["900 900 1 400100 FIFO 8 2,3 a", "901 901 1 400100 FIFO 7 2,3 b", "902 902 1 400100 FIFO 6 2,3 c"]);
+        let crowd = with(&[
+            "900 900 1 400100 FIFO 8 2,3 a",
+            "901 901 1 400100 FIFO 7 2,3 b",
+            "902 902 1 400100 FIFO 6 2,3 c",
+        ]);
         assert_eq!(crowd.finding("rt-overcommit").severity, Severity::Blocker);
         assert_eq!(with(&["900 900 1 400100 FIFO 8 2,3 a"]).state("rt-overcommit"), State::Ok);
     }

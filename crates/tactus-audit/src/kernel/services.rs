@@ -169,7 +169,9 @@ fn tracing(subject: &Subject<'_>) -> Verdict {
         Ok(tracer) => tracer,
         Err(_) if !bad.is_empty() => "not known",
         Err(judgement) if judgement.state == State::NotApplicable => {
-            return Err(Judgement::unreadable("tracefs cannot be seen: it is not mounted, or only root may look"));
+            return Err(Judgement::unreadable(
+                "tracefs cannot be seen: it is not mounted, or only root may look",
+            ));
         }
         Err(judgement) => return Err(judgement),
     };
@@ -231,8 +233,13 @@ mod tests {
         assert_eq!(told("#IRQBALANCE_BANNED_CPULIST=1-3"), State::Finding);
         assert_eq!(told("IRQBALANCE_ARGS=-j\nIRQBALANCE_BANNED_CPULIST=\"1-3\"\n"), State::Ok);
         assert_eq!(told("IRQBALANCE_BANNED_CPUS=e"), State::Ok);
-        assert_eq!(told("IRQBALANCE_BANNED_CPULIST=1-3\nIRQBALANCE_BANNED_CPUS=8"), State::Finding, "the mask goes first");
-        let set = |text: &str| running().isolate("1-3").and("/etc/default/irqbalance", text).changes(id).len();
+        assert_eq!(
+            told("IRQBALANCE_BANNED_CPULIST=1-3\nIRQBALANCE_BANNED_CPUS=8"),
+            State::Finding,
+            "the mask goes first"
+        );
+        let set =
+            |text: &str| running().isolate("1-3").and("/etc/default/irqbalance", text).changes(id).len();
         assert_eq!(set("IRQBALANCE_BANNED_CPULIST=2"), 0, "the file goes before a drop-in");
         assert_eq!(set("IRQBALANCE_BANNED_CPULIST="), 0);
         assert_eq!(set("IRQBALANCE_BANNED_CPUS=e"), 0, "the mask goes before the list");
@@ -249,7 +256,10 @@ mod tests {
         let id = "static-key-ipis";
         assert_eq!(with(&["systemd"]).and(TRACER, "nop").state(id), State::Ok);
         let on = with(&["systemd"]).and(TRACER, "function_graph");
-        assert_eq!((on.said(id), on.wanted(id)), ("the tracer function_graph is on".into(), vec![format!("{TRACER} = nop")]));
+        assert_eq!(
+            (on.said(id), on.wanted(id)),
+            ("the tracer function_graph is on".into(), vec![format!("{TRACER} = nop")])
+        );
         assert_eq!(with(&["perf"]).and(TRACER, "nop").said(id), "perf runs");
         assert_eq!(with(&["perf"]).state(id), State::Finding, "whatever the tracer is");
         assert_eq!(with(&["systemd"]).absent(TRACER).state(id), State::Unreadable);
@@ -264,7 +274,8 @@ mod tests {
         let tuned = with(&["tuned", "power-profiles-"]).and("/etc/tuned/active_profile", "realtime");
         assert_eq!(tuned.said(id), "TuneD (profile realtime), power-profiles-daemon sets values of its own");
         assert!(tuned.changes(id).is_empty());
-        let tlp = with(&["systemd"]).and("list:/etc/systemd/system/multi-user.target.wants", "ssh.service tlp.service");
+        let tlp = with(&["systemd"])
+            .and("list:/etc/systemd/system/multi-user.target.wants", "ssh.service tlp.service");
         assert_eq!(tlp.said(id), "TLP sets values of its own");
         assert_eq!(with(&["systemd"]).and("threads:cut", "2").state(id), State::Unreadable);
         assert_eq!(intel(&[]).state(id), State::Unreadable);
@@ -273,7 +284,9 @@ mod tests {
     #[test]
     fn rubbish_is_not_good() {
         for text in HOSTILE {
-            let subject = with(&["irqbalance"]).isolate("1-3").and(SETTINGS[0], &format!("IRQBALANCE_BANNED_CPULIST={text}"));
+            let subject = with(&["irqbalance"])
+                .isolate("1-3")
+                .and(SETTINGS[0], &format!("IRQBALANCE_BANNED_CPULIST={text}"));
             assert_ne!(subject.state("irqbalance"), State::Ok, "{text}");
             assert_ne!(with(&["a"]).and(TRACER, text).state("static-key-ipis"), State::Ok, "{text}");
         }

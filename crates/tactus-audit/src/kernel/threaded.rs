@@ -32,7 +32,8 @@ threads of its CPU, and chrt -f -p 50 TID for a handler that has none.",
         risk: "Priority inversion: a real-time thread that needs the device waits for a handler that is below others.",
         judge: irq_threads,
         changes: |subject| {
-            let late = subject.threads.named("irq/").filter(|thread| thread.kernel && !thread.policy.is_realtime());
+            let late =
+                subject.threads.named("irq/").filter(|thread| thread.kernel && !thread.policy.is_realtime());
             late.map(|thread| subject.schedule("irq-thread-priority", thread, DEFAULT)).collect()
         },
     },
@@ -57,7 +58,11 @@ those that do.",
         risk: "They preempt real-time threads of lower priority.",
         judge: helpers,
         changes: |subject| {
-            if subject.kernel.rt { helper_threads(subject).map(|(thread, least)| raise(subject, thread, least)).collect() } else { Vec::new() }
+            if subject.kernel.rt {
+                helper_threads(subject).map(|(thread, least)| raise(subject, thread, least)).collect()
+            } else {
+                Vec::new()
+            }
         },
     },
 ];
@@ -77,15 +82,22 @@ fn irq_threads(subject: &Subject<'_>) -> Verdict {
     let placed = realtime::by_cpu(subject, subject.isolated());
     let goes_before = |thread: &&Thread| {
         placed.iter().any(|(cpu, there)| {
-            thread.cpus.contains(*cpu) && there.iter().any(|other| realtime::rank(thread) >= realtime::rank(other))
+            thread.cpus.contains(*cpu)
+                && there.iter().any(|other| realtime::rank(thread) >= realtime::rank(other))
         })
     };
     let above: Vec<&Thread> = all.iter().copied().filter(goes_before).collect();
     let names = few(above.iter().map(|thread| &thread.name));
     let judgement = Judgement::when(
         above.is_empty(),
-        format!("{} with real-time priority, none before a real-time thread on its CPU", count(all.len(), "interrupt thread")),
-        format!("on {} interrupt threads go before real-time threads: {names}", cpus_or_none(subject.isolated())),
+        format!(
+            "{} with real-time priority, none before a real-time thread on its CPU",
+            count(all.len(), "interrupt thread")
+        ),
+        format!(
+            "on {} interrupt threads go before real-time threads: {names}",
+            cpus_or_none(subject.isolated())
+        ),
     );
     let shown = if above.is_empty() { all } else { above };
     Ok(subject.over_all_threads(read_threads(judgement, "policy and priority", shown, scheduling)))
@@ -174,13 +186,23 @@ mod tests {
     #[test]
     fn helpers_are_above_a_virtual_cpu_that_spins() {
         let id = "rcu-softirq-priority";
-        let tuned = ["20 20 2 4208040 FIFO 4 2 rcuc/2", "21 21 2 4208040 FIFO 2 2 ksoftirqd/2", "22 22 2 4208040 FIFO 2 2 ktimers/2"];
+        let tuned = [
+            "20 20 2 4208040 FIFO 4 2 rcuc/2",
+            "21 21 2 4208040 FIFO 2 2 ksoftirqd/2",
+            "22 22 2 4208040 FIFO 2 2 ktimers/2",
+        ];
         assert_eq!(with(&tuned).state(id), State::Ok);
         assert_eq!(with(&["20 20 2 4208040 FIFO 11 2 rcuc/2"]).state(id), State::Ok, "as OpenShift does");
         assert!(with(&["20 20 2 4208040 FIFO 11 2 rcuc/2"]).wanted(id).is_empty());
         let stock = with(&["20 20 2 4208040 FIFO 1 2 rcuc/2", "21 21 2 4208040 OTHER 0 0 ksoftirqd/0"]);
-        assert_eq!(stock.said(id), "2 threads for RCU and softirqs may starve, 1 of them on CPUs 2,3: rcuc/2, ksoftirqd/0");
-        assert_eq!(stock.wanted(id), ["scheduling of rcuc/2 (20) = FIFO 4", "scheduling of ksoftirqd/0 (21) = FIFO 2"]);
+        assert_eq!(
+            stock.said(id),
+            "2 threads for RCU and softirqs may starve, 1 of them on CPUs 2,3: rcuc/2, ksoftirqd/0"
+        );
+        assert_eq!(
+            stock.wanted(id),
+            ["scheduling of rcuc/2 (20) = FIFO 4", "scheduling of ksoftirqd/0 (21) = FIFO 2"]
+        );
         assert_eq!(stock.and("uname:version", "#1 SMP PREEMPT_DYNAMIC").state(id), State::NotApplicable);
         assert_eq!(with(&[]).state(id), State::Unreadable);
     }

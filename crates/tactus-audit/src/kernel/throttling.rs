@@ -117,9 +117,9 @@ fn by_group(subject: &Subject<'_>) -> Option<bool> {
 /// Runtime and period of throttling, in microseconds.
 fn budget(subject: &Subject<'_>) -> Result<(i64, i64), Judgement> {
     let text = subject.value(RUNTIME)?;
-    let runtime = text.parse::<i64>().map_err(|_| {
-        Judgement::unreadable(format!("{RUNTIME} is not a number")).read(RUNTIME, text)
-    })?;
+    let runtime = text
+        .parse::<i64>()
+        .map_err(|_| Judgement::unreadable(format!("{RUNTIME} is not a number")).read(RUNTIME, text))?;
     let period = subject.facts.text(PERIOD).and_then(|text| text.parse().ok()).unwrap_or(1_000_000);
     Ok((runtime, period))
 }
@@ -145,8 +145,10 @@ fn throttling(subject: &Subject<'_>) -> Verdict {
             "since Linux 6.12 this value limits SCHED_DEADLINE only: the fair server has taken its place",
         ))),
         None => Ok(read(
-            Judgement::finding(format!("{stops}, if this kernel has RT_GROUP_SCHED: its configuration is not known"))
-                .at(Severity::Minor),
+            Judgement::finding(format!(
+                "{stops}, if this kernel has RT_GROUP_SCHED: its configuration is not known"
+            ))
+            .at(Severity::Minor),
         )),
     }
 }
@@ -192,7 +194,11 @@ fn stalld(subject: &Subject<'_>) -> Verdict {
             text.parse::<u64>().is_ok_and(|runtime| runtime > 0)
         })?;
         match served.state {
-            State::Ok => return Err(Judgement::not_applicable("the fair server rescues starved threads on these CPUs")),
+            State::Ok => {
+                return Err(Judgement::not_applicable(
+                    "the fair server rescues starved threads on these CPUs",
+                ));
+            }
             State::Unreadable => return Err(served),
             _ => {}
         }
@@ -204,11 +210,16 @@ fn stalld(subject: &Subject<'_>) -> Verdict {
         }
     }
     subject.running()?;
-    let bad = format!("throttling is off, and stalld does not run: what starves on {} stays so", cpus_or_none(isolated));
+    let bad = format!(
+        "throttling is off, and stalld does not run: what starves on {} stays so",
+        cpus_or_none(isolated)
+    );
     let judgement = Judgement::when(rescued(subject), "stalld runs", bad);
     // A stalld among the threads that were left out cannot be seen.
     if judgement.state == State::Finding && subject.threads.left_out > 0 {
-        return Err(Judgement::unreadable("not all threads are among the facts, and stalld is not among those that are"));
+        return Err(Judgement::unreadable(
+            "not all threads are among the facts, and stalld is not among those that are",
+        ));
     }
     Ok(judgement.read("threads", if rescued(subject) { "stalld" } else { "no stalld" }))
 }
@@ -230,7 +241,10 @@ mod tests {
     fn throttling_is_off_at_minus_one_or_at_the_whole_period() {
         assert_eq!(on("6.1.0", "-1").state("rt-throttling"), State::Ok);
         assert_eq!(on("6.1.0", "1000000").state("rt-throttling"), State::Ok);
-        assert_eq!(on("6.1.0", "950000").said("rt-throttling"), "real-time threads of a CPU get 950000 of every 1000000 us");
+        assert_eq!(
+            on("6.1.0", "950000").said("rt-throttling"),
+            "real-time threads of a CPU get 950000 of every 1000000 us"
+        );
         assert_eq!(on("6.1.0", "950000").wanted("rt-throttling"), [format!("{RUNTIME} = -1")]);
         assert_eq!(intel(&[]).absent(RUNTIME).state("rt-throttling"), State::NotApplicable);
         assert_eq!(intel(&[]).unreadable(RUNTIME, "denied").state("rt-throttling"), State::Unreadable);
@@ -241,12 +255,21 @@ mod tests {
         let option = |value: &str| on("6.12.43", "950000").and("config:CONFIG_RT_GROUP_SCHED", value);
         assert_eq!(option("y").state("rt-throttling"), State::Finding);
         assert_eq!(option("n").state("rt-throttling"), State::NotApplicable);
-        assert_eq!(on("6.12.43", "950000").absent("config:CONFIG_RT_GROUP_SCHED").state("rt-throttling"), State::NotApplicable);
+        assert_eq!(
+            on("6.12.43", "950000").absent("config:CONFIG_RT_GROUP_SCHED").state("rt-throttling"),
+            State::NotApplicable
+        );
         assert_eq!(on("6.12.43", "950000").finding("rt-throttling").severity, Severity::Minor);
-        assert_eq!(option("y").and("/proc/cmdline", "rt_group_sched=0").state("rt-throttling"), State::NotApplicable);
+        assert_eq!(
+            option("y").and("/proc/cmdline", "rt_group_sched=0").state("rt-throttling"),
+            State::NotApplicable
+        );
         let built_off = || option("y").and("config:CONFIG_RT_GROUP_SCHED_DEFAULT_DISABLED", "y");
         assert_eq!(built_off().state("rt-throttling"), State::NotApplicable);
-        assert_eq!(built_off().and("/proc/cmdline", "rt_group_sched=1").state("rt-throttling"), State::Finding);
+        assert_eq!(
+            built_off().and("/proc/cmdline", "rt_group_sched=1").state("rt-throttling"),
+            State::Finding
+        );
     }
 
     #[test]

@@ -33,9 +33,10 @@ Measure it here: tactus prove timer-migration",
         mend: "sysctl kernel.timer_migration=0",
         risk: "Housekeeping CPUs wake up more often; on isolated CPUs it can be the worse value.",
         judge: |subject| match subject.expect(MIGRATION, Form::Flag, "0") {
-            Ok(judgement) if subject.kernel.since(6, 9) => {
-                Ok(Judgement { said: format!("{} (high-resolution timers only, since 6.9)", judgement.said), ..judgement })
-            }
+            Ok(judgement) if subject.kernel.since(6, 9) => Ok(Judgement {
+                said: format!("{} (high-resolution timers only, since 6.9)", judgement.said),
+                ..judgement
+            }),
             other => other,
         },
         changes: |subject| subject.set("timer-migration", MIGRATION, Form::Flag, "0").into_iter().collect(),
@@ -67,7 +68,10 @@ with nosoftlockup nmi_watchdog=0.",
                 set(SOFT, Form::Plain, "0".into()),
                 set(WHERE, Form::List, keeping.to_string()),
             ];
-            let boot = [subject.boot("watchdogs", "nosoftlockup", ""), subject.boot("watchdogs", "nmi_watchdog", "0")];
+            let boot = [
+                subject.boot("watchdogs", "nosoftlockup", ""),
+                subject.boot("watchdogs", "nmi_watchdog", "0"),
+            ];
             files.into_iter().flatten().chain(boot).collect()
         },
     },
@@ -108,16 +112,23 @@ fn watchdogs(subject: &Subject<'_>) -> Verdict {
         return hard.map(Judgement::ok);
     }
     let on = |text: &Result<&str, Judgement>| matches!(text, Ok(text) if *text != "0");
-    let named: Vec<&str> =
-        [(on(&hard), "nmi_watchdog"), (on(&soft), "soft_watchdog")].iter().filter(|(on, _)| *on).map(|(_, name)| *name).collect();
+    let named: Vec<&str> = [(on(&hard), "nmi_watchdog"), (on(&soft), "soft_watchdog")]
+        .iter()
+        .filter(|(on, _)| *on)
+        .map(|(_, name)| *name)
+        .collect();
     let places = subject.facts.text(WHERE);
     let cpus = places.and_then(|list| list.parse::<CpuSet>().ok());
     let off = named.is_empty();
     let away = cpus.as_ref().is_some_and(|cpus| !meet(cpus, isolated));
     let said = match (off, away) {
         (true, _) => "no lockup detector is on".to_owned(),
-        (false, true) => format!("{} runs on {} only", named.join(" and "), cpus_or_none(&cpus.unwrap_or_default())),
-        (false, false) => format!("lockup detectors run on {}: {}", cpus_or_none(isolated), named.join(" and ")),
+        (false, true) => {
+            format!("{} runs on {} only", named.join(" and "), cpus_or_none(&cpus.unwrap_or_default()))
+        }
+        (false, false) => {
+            format!("lockup detectors run on {}: {}", cpus_or_none(isolated), named.join(" and "))
+        }
     };
     let mut judgement = if off || away { Judgement::ok(said) } else { Judgement::finding(said) };
     for (path, text) in [(HARD, hard), (SOFT, soft)] {
@@ -153,8 +164,13 @@ fn polling(subject: &Subject<'_>) -> Verdict {
         // Decimal, whatever the ABI document says: a 6.1 kernel with its default of 5 minutes says 300.
         text.parse::<u64>().map_or("from time to time".to_owned(), |seconds| format!("every {seconds} s"))
     });
-    let said = if off { "corrected machine errors are ignored" } else { "corrected machine errors are not polled for" };
-    let judgement = Judgement::when(off || never, said, format!("each CPU polls for corrected machine errors {every}"));
+    let said = if off {
+        "corrected machine errors are ignored"
+    } else {
+        "corrected machine errors are not polled for"
+    };
+    let judgement =
+        Judgement::when(off || never, said, format!("each CPU polls for corrected machine errors {every}"));
     Ok([ignored, interval].into_iter().flatten().fold(judgement, |one, (path, text)| one.read(path, text)))
 }
 
@@ -180,7 +196,10 @@ mod tests {
     fn detectors_are_off_or_elsewhere() {
         let id = "watchdogs";
         assert_eq!(intel(&[(HARD, "0"), (SOFT, "0")]).state(id), State::Ok);
-        assert_eq!(intel(&[(HARD, "0"), (SOFT, "1"), (WHERE, "0-1")]).said(id), "soft_watchdog runs on CPUs 0,1 only");
+        assert_eq!(
+            intel(&[(HARD, "0"), (SOFT, "1"), (WHERE, "0-1")]).said(id),
+            "soft_watchdog runs on CPUs 0,1 only"
+        );
         let bad = intel(&[(HARD, "1"), (SOFT, "1"), (WHERE, "0-3")]);
         assert_eq!(bad.said(id), "lockup detectors run on CPUs 2,3: nmi_watchdog and soft_watchdog");
         assert_eq!(
@@ -202,8 +221,10 @@ mod tests {
     #[test]
     fn machine_errors_are_polled_for_unless_told_otherwise() {
         let id = "mce-polling";
-        let (ignore, interval) =
-            ("/sys/devices/system/machinecheck/machinecheck0/ignore_ce", "/sys/devices/system/machinecheck/machinecheck0/check_interval");
+        let (ignore, interval) = (
+            "/sys/devices/system/machinecheck/machinecheck0/ignore_ce",
+            "/sys/devices/system/machinecheck/machinecheck0/check_interval",
+        );
         assert_eq!(intel(&[(ignore, "1"), (interval, "300")]).state(id), State::Ok);
         assert_eq!(intel(&[(ignore, "0"), (interval, "0")]).state(id), State::Ok);
         let bad = guest(&[(ignore, "0"), (interval, "300")]);
@@ -220,7 +241,8 @@ mod tests {
     fn rubbish_is_not_good() {
         let ignore = "/sys/devices/system/machinecheck/machinecheck0/ignore_ce";
         for text in HOSTILE {
-            let subject = intel(&[(MIGRATION, text), (HARD, text), (SOFT, text), (WHERE, text), (ignore, text)]);
+            let subject =
+                intel(&[(MIGRATION, text), (HARD, text), (SOFT, text), (WHERE, text), (ignore, text)]);
             for id in ["timer-migration", "mce-polling"] {
                 assert_ne!(subject.state(id), State::Ok, "{id}: {text}");
             }

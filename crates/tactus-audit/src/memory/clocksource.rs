@@ -59,7 +59,8 @@ emulates it, and each access is an exit.",
 fn judge_clocksource(subject: &Subject<'_>) -> Verdict {
     let current = subject.value(CURRENT)?;
     if current == "tsc-early" {
-        let said = "these facts were read before the kernel had settled on a clock, within seconds of the boot";
+        let said =
+            "these facts were read before the kernel had settled on a clock, within seconds of the boot";
         return Err(Judgement::unreadable(said).read(CURRENT, current));
     }
     let missing = missing_flags(subject)?;
@@ -80,7 +81,11 @@ fn judge_clocksource(subject: &Subject<'_>) -> Verdict {
             None => format!("the time is read from {}", short(other)),
         }),
     };
-    let flags = if missing.is_empty() { "constant_tsc nonstop_tsc".into() } else { format!("no {}", missing.join(", ")) };
+    let flags = if missing.is_empty() {
+        "constant_tsc nonstop_tsc".into()
+    } else {
+        format!("no {}", missing.join(", "))
+    };
     Ok(judgement.read(CURRENT, short(current)).read("/proc/cpuinfo flags", flags))
 }
 
@@ -111,11 +116,13 @@ fn short(text: &str) -> String {
 
 /// Only where the processor vouches for its TSC and the kernel has said nothing against it.
 fn changes(subject: &Subject<'_>) -> Vec<Change> {
-    let sound = missing_flags(subject).is_ok_and(|missing| missing.is_empty()) && distrusted(subject).is_none();
+    let sound =
+        missing_flags(subject).is_ok_and(|missing| missing.is_empty()) && distrusted(subject).is_none();
     if !sound || subject.facts.text(CURRENT).is_none() {
         return Vec::new();
     }
-    let offered = subject.facts.text(AVAILABLE).is_some_and(|all| all.split_whitespace().any(|one| one == "tsc"));
+    let offered =
+        subject.facts.text(AVAILABLE).is_some_and(|all| all.split_whitespace().any(|one| one == "tsc"));
     let mut changes = Vec::new();
     if offered {
         changes.extend(subject.set("clocksource", CURRENT, Form::Plain, "tsc"));
@@ -130,7 +137,9 @@ fn judge_hpet(subject: &Subject<'_>) -> Verdict {
     let timers: Vec<&str> = subject
         .facts
         .under(EVENTS)
-        .filter(|(name, _)| name.ends_with("/current_device") && subject.facts.text(name).is_some_and(is_hpet))
+        .filter(|(name, _)| {
+            name.ends_with("/current_device") && subject.facts.text(name).is_some_and(is_hpet)
+        })
         .map(|(name, _)| name)
         .collect();
     let mut bad = Vec::new();
@@ -140,8 +149,9 @@ fn judge_hpet(subject: &Subject<'_>) -> Verdict {
     if !timers.is_empty() {
         bad.push(format!("{} CPUs take their timer interrupts from the HPET", timers.len()));
     }
-    let judgement = Judgement::when(bad.is_empty(), "the HPET is neither clock nor timer", bad.join(", and "))
-        .read(CURRENT, short(current));
+    let judgement =
+        Judgement::when(bad.is_empty(), "the HPET is neither clock nor timer", bad.join(", and "))
+            .read(CURRENT, short(current));
     Ok(match timers.first().and_then(|name| Some((name, subject.facts.text(name)?))) {
         Some((name, text)) => judgement.read(*name, short(text)),
         None => judgement,
@@ -166,7 +176,8 @@ mod tests {
         assert_eq!(state("tsc"), State::Ok);
         assert!(["hpet", "acpi_pm", "jiffies"].iter().all(|text| state(text) == State::Finding));
         assert!(HOSTILE.iter().all(|text| state(text) == State::Finding));
-        let stops = intel(&[(CURRENT, "tsc"), (CPUINFO, "vendor_id\t: GenuineIntel\nflags\t: tsc constant_tsc")]);
+        let stops =
+            intel(&[(CURRENT, "tsc"), (CPUINFO, "vendor_id\t: GenuineIntel\nflags\t: tsc constant_tsc")]);
         assert_eq!(stops.said("clocksource"), "the time is read from a TSC without nonstop_tsc");
         assert!(stops.changes("clocksource").is_empty(), "a bad TSC is not to be relied on");
     }
@@ -184,12 +195,16 @@ mod tests {
         let system = intel(&[(CURRENT, "hpet"), (AVAILABLE, "hpet acpi_pm"), ("dmesg:tsc", line)]);
         assert!(system.said("clocksource").ends_with(line));
         assert!(system.changes("clocksource").is_empty());
-        let calm = intel(&[(CURRENT, "hpet"), (AVAILABLE, "tsc hpet"), ("/proc/cmdline", "clocksource=hpet")]);
-        assert_eq!(calm.wanted("clocksource"), [
-            format!("{CURRENT} = tsc"),
-            "kernel parameter tsc = reliable".into(),
-            "kernel parameter clocksource = tsc".into()
-        ]);
+        let calm =
+            intel(&[(CURRENT, "hpet"), (AVAILABLE, "tsc hpet"), ("/proc/cmdline", "clocksource=hpet")]);
+        assert_eq!(
+            calm.wanted("clocksource"),
+            [
+                format!("{CURRENT} = tsc"),
+                "kernel parameter tsc = reliable".into(),
+                "kernel parameter clocksource = tsc".into()
+            ]
+        );
     }
 
     #[test]

@@ -40,7 +40,8 @@ fn judge(subject: &Subject<'_>) -> Verdict {
     if let Some(1..) = locked {
         bad.push("locked pages may be moved".to_owned());
     }
-    let mut judgement = Judgement::when(bad.is_empty(), "memory is compacted only on demand", bad.join(", and "));
+    let mut judgement =
+        Judgement::when(bad.is_empty(), "memory is compacted only on demand", bad.join(", and "));
     for (path, value) in [(PROACTIVE, proactive), (LOCKED, locked)] {
         if let Some(value) = value {
             judgement = judgement.read(path, value.to_string());
@@ -78,10 +79,10 @@ mod tests {
         assert_eq!(system("0", "0").state("compaction"), State::Ok);
         assert_eq!(system("20", "0").state("compaction"), State::Finding);
         assert_eq!(system("0", "1").said("compaction"), "locked pages may be moved");
-        assert_eq!(system("20", "1").wanted("compaction"), [
-            format!("{PROACTIVE} = 0"),
-            format!("{LOCKED} = 0")
-        ]);
+        assert_eq!(
+            system("20", "1").wanted("compaction"),
+            [format!("{PROACTIVE} = 0"), format!("{LOCKED} = 0")]
+        );
         assert_eq!(intel(&[(LOCKED, "0")]).state("compaction"), State::Ok, "before 5.9");
     }
 

@@ -42,9 +42,7 @@ fn judge(subject: &Subject<'_>) -> Verdict {
         (0, None) => Judgement::unreadable(format!(
             "KSM is stopped, but whether pages are still merged is not known: {SHARING} was not read"
         )),
-        (1, Some(pages)) => {
-            Judgement::finding(format!("KSM runs and has merged {pages} pages into others"))
-        }
+        (1, Some(pages)) => Judgement::finding(format!("KSM runs and has merged {pages} pages into others")),
         (1, None) => Judgement::finding("KSM runs"),
         (other, _) => Judgement::finding(format!("{RUN} is {other}, which is no state that is known")),
     };

@@ -32,7 +32,10 @@ numa_balancing=disable. Place memory by hand instead (numactl, <numatune mode='s
 fn judge(subject: &Subject<'_>) -> Verdict {
     let value = match subject.number(BALANCING) {
         Err(judgement) if subject.kernel.rt => {
-            return Err(Judgement { said: format!("{} (PREEMPT_RT excludes it)", judgement.said), ..judgement });
+            return Err(Judgement {
+                said: format!("{} (PREEMPT_RT excludes it)", judgement.said),
+                ..judgement
+            });
         }
         value => value?,
     };

@@ -48,14 +48,17 @@ fn judge(subject: &Subject<'_>) -> Verdict {
     let pools = pools(subject.facts)?;
     let wanted = concerned(subject, &pools);
     let need = need(subject.facts);
-    let empty: Vec<String> = wanted.iter().filter(|(_, pool)| pool.all == 0).map(|(node, _)| node.to_string()).collect();
+    let empty: Vec<String> =
+        wanted.iter().filter(|(_, pool)| pool.all == 0).map(|(node, _)| node.to_string()).collect();
     let free = wanted.iter().fold(0_u64, |sum, (_, pool)| sum.saturating_add(pool.free));
     let all = wanted.iter().fold(0_u64, |sum, (_, pool)| sum.saturating_add(pool.all));
     let judgement = if all == 0 {
         match need {
             // Without a guest nobody is known to want them.
-            0 => Judgement::finding("no pages of 1 GiB are reserved, and no guest runs here that would need them")
-                .at(Severity::Minor),
+            0 => Judgement::finding(
+                "no pages of 1 GiB are reserved, and no guest runs here that would need them",
+            )
+            .at(Severity::Minor),
             need => Judgement::finding(format!(
                 "no pages of 1 GiB are reserved; the guests that run now would need {need}"
             )),
@@ -80,7 +83,8 @@ fn judge(subject: &Subject<'_>) -> Verdict {
 fn pools(facts: &Facts) -> Result<BTreeMap<u32, Pool>, Judgement> {
     let (mut pools, mut others, mut refused) = (BTreeMap::<u32, Pool>::new(), false, None);
     for (path, reading) in facts.under(NODES) {
-        let Some((node, rest)) = path.strip_prefix(NODES).and_then(|rest| rest.split_once("/hugepages/")) else {
+        let Some((node, rest)) = path.strip_prefix(NODES).and_then(|rest| rest.split_once("/hugepages/"))
+        else {
             continue;
         };
         let (Ok(node), Some((size, file))) = (node.parse(), rest.split_once('/')) else { continue };
@@ -127,14 +131,17 @@ fn concerned(subject: &Subject<'_>, pools: &BTreeMap<u32, Pool>) -> Vec<(u32, Po
 
 /// GiB of the guests that run without such pages, each rounded up.
 fn need(facts: &Facts) -> u64 {
-    facts.under("vm:").filter_map(|(name, _)| {
-        let vm = name.strip_suffix(":VmRSS")?;
-        if facts.text(&format!("{vm}:hugepages")).is_some_and(|sizes| sizes.contains("1048576 kB:")) {
-            return None;
-        }
-        let kib: u64 = facts.text(name)?.trim_end_matches("kB").trim().parse().ok()?;
-        Some(kib.div_ceil(KIB_OF_PAGE))
-    }).fold(0, u64::saturating_add)
+    facts
+        .under("vm:")
+        .filter_map(|(name, _)| {
+            let vm = name.strip_suffix(":VmRSS")?;
+            if facts.text(&format!("{vm}:hugepages")).is_some_and(|sizes| sizes.contains("1048576 kB:")) {
+                return None;
+            }
+            let kib: u64 = facts.text(name)?.trim_end_matches("kB").trim().parse().ok()?;
+            Some(kib.div_ceil(KIB_OF_PAGE))
+        })
+        .fold(0, u64::saturating_add)
 }
 
 /// How many are needed only the guests that run can tell. Where the command line reserves huge pages
@@ -145,10 +152,14 @@ fn changes(subject: &Subject<'_>) -> Vec<Change> {
     if need == 0 || reserves || pools(subject.facts).is_err() {
         return Vec::new();
     }
-    [("default_hugepagesz", "1G".to_owned()), ("hugepagesz", "1G".to_owned()), ("hugepages", need.to_string())]
-        .into_iter()
-        .map(|(parameter, then)| subject.boot("hugepages-1g", parameter, then))
-        .collect()
+    [
+        ("default_hugepagesz", "1G".to_owned()),
+        ("hugepagesz", "1G".to_owned()),
+        ("hugepages", need.to_string()),
+    ]
+    .into_iter()
+    .map(|(parameter, then)| subject.boot("hugepages-1g", parameter, then))
+    .collect()
 }
 
 #[cfg(test)]
@@ -180,18 +191,20 @@ mod tests {
 
     #[test]
     fn guests_without_them_need_some() {
-        let guest = two_nodes("0", "0")
-            .and("vm:900:VmRSS", "4300000 kB")
-            .and("vm:900:hugepages", "4 kB: 4300000");
+        let guest =
+            two_nodes("0", "0").and("vm:900:VmRSS", "4300000 kB").and("vm:900:hugepages", "4 kB: 4300000");
         assert_eq!(
             guest.said("hugepages-1g"),
             "no pages of 1 GiB are reserved; the guests that run now would need 5"
         );
-        assert_eq!(guest.wanted("hugepages-1g"), [
-            "kernel parameter default_hugepagesz = 1G",
-            "kernel parameter hugepagesz = 1G",
-            "kernel parameter hugepages = 5"
-        ]);
+        assert_eq!(
+            guest.wanted("hugepages-1g"),
+            [
+                "kernel parameter default_hugepagesz = 1G",
+                "kernel parameter hugepagesz = 1G",
+                "kernel parameter hugepages = 5"
+            ]
+        );
         let has = guest.clone().and("/proc/cmdline", "hugepagesz=2M hugepages=512");
         assert!(has.changes("hugepages-1g").is_empty(), "the other pool would be lost");
         assert!(two_nodes("0", "0").changes("hugepages-1g").is_empty(), "nobody says how many");

@@ -34,9 +34,14 @@ fn judge(subject: &Subject<'_>) -> Verdict {
     let value = subject.cmdline.get("skew_tick").unwrap_or_default();
     let on = value.parse::<i64>().is_ok_and(|number| number != 0);
     let shown: String = value.chars().take(40).collect();
-    let read = if subject.cmdline.has("skew_tick") { format!("skew_tick={shown}") } else { "no skew_tick".into() };
-    Ok(Judgement::when(on, "ticks are shifted against each other", format!("nothing shifts the ticks of {} CPUs against each other", subject.topology.online.len()))
-        .read(PATH, read))
+    let read =
+        if subject.cmdline.has("skew_tick") { format!("skew_tick={shown}") } else { "no skew_tick".into() };
+    Ok(Judgement::when(
+        on,
+        "ticks are shifted against each other",
+        format!("nothing shifts the ticks of {} CPUs against each other", subject.topology.online.len()),
+    )
+    .read(PATH, read))
 }
 
 #[cfg(test)]

@@ -28,10 +28,16 @@ swap.target; zram-generator where it is used). Where swap must stay: vm.swappine
 not wait.",
     risk: "When memory runs out, the OOM killer ends processes sooner.",
     judge,
-    changes: |subject| subject.set("swap", SWAPPINESS, Form::Plain, "10").filter(|change| {
-        // A lower one is better still.
-        change.now.as_deref().and_then(|now| now.parse().ok()).is_none_or(|now: u64| now > 10)
-    }).into_iter().collect(),
+    changes: |subject| {
+        subject
+            .set("swap", SWAPPINESS, Form::Plain, "10")
+            .filter(|change| {
+                // A lower one is better still.
+                change.now.as_deref().and_then(|now| now.parse().ok()).is_none_or(|now: u64| now > 10)
+            })
+            .into_iter()
+            .collect()
+    },
 }];
 
 fn judge(subject: &Subject<'_>) -> Verdict {
@@ -47,9 +53,9 @@ fn judge(subject: &Subject<'_>) -> Verdict {
     let shown = listed(&areas);
     let swappiness = subject.facts.number(SWAPPINESS);
     let judgement = match swappiness {
-        Some(now @ ..=10) => Judgement::finding(format!(
-            "memory may be swapped out to {shown}, seldom (swappiness {now})"
-        )),
+        Some(now @ ..=10) => {
+            Judgement::finding(format!("memory may be swapped out to {shown}, seldom (swappiness {now})"))
+        }
         Some(now) => Judgement::finding(format!("memory may be swapped out to {shown} (swappiness {now})")),
         None => Judgement::finding(format!("memory may be swapped out to {shown}")),
     };
@@ -86,10 +92,7 @@ mod tests {
         let text = areas(&["/dev/sda2 partition\t8388604\t0\t-2", "/dev/zram0 partition 1 0 100"]);
         let system = intel(&[(SWAPS, &text), (SWAPPINESS, "60")]);
         assert_eq!(system.state("swap"), State::Finding);
-        assert_eq!(
-            system.said("swap"),
-            "memory may be swapped out to /dev/sda2, /dev/zram0 (swappiness 60)"
-        );
+        assert_eq!(system.said("swap"), "memory may be swapped out to /dev/sda2, /dev/zram0 (swappiness 60)");
         assert_eq!(system.wanted("swap"), [format!("{SWAPPINESS} = 10")]);
         assert_eq!(system.and(SWAPPINESS, "1").wanted("swap"), [""; 0]);
     }

@@ -80,7 +80,13 @@ mod tests {
         assert_eq!(on("6.4.0").state("vmstat-interval"), State::Finding);
         // What is only meant to be isolated is not.
         assert_eq!(on("6.12.1").isolate("1-3").state("vmstat-interval"), State::Finding);
-        assert_eq!(on("6.12.1").and("/sys/devices/system/cpu/nohz_full", "1-3").isolate("1-3").state("vmstat-interval"), State::Ok);
+        assert_eq!(
+            on("6.12.1")
+                .and("/sys/devices/system/cpu/nohz_full", "1-3")
+                .isolate("1-3")
+                .state("vmstat-interval"),
+            State::Ok
+        );
     }
 
     #[test]

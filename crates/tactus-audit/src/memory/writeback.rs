@@ -137,13 +137,14 @@ mod tests {
 
     #[test]
     fn the_unit_that_is_in_use_stays_in_use() {
-        assert_eq!(system(["20", "0", "10", "0"]).wanted("dirty-writeback"), [
-            "/proc/sys/vm/dirty_ratio = 10",
-            "/proc/sys/vm/dirty_background_ratio = 3"
-        ]);
-        assert_eq!(system(["0", "1073741824", "1", "0"]).wanted("dirty-writeback"), [
-            "/proc/sys/vm/dirty_bytes = 104857600"
-        ]);
+        assert_eq!(
+            system(["20", "0", "10", "0"]).wanted("dirty-writeback"),
+            ["/proc/sys/vm/dirty_ratio = 10", "/proc/sys/vm/dirty_background_ratio = 3"]
+        );
+        assert_eq!(
+            system(["0", "1073741824", "1", "0"]).wanted("dirty-writeback"),
+            ["/proc/sys/vm/dirty_bytes = 104857600"]
+        );
     }
 
     #[test]

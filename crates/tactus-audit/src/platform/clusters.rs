@@ -35,7 +35,9 @@ fn clusters(subject: &Subject<'_>) -> Verdict {
     let mut nodes: BTreeMap<u32, CpuSet> = BTreeMap::new();
     for (path, reading) in subject.facts.under(NODE) {
         let Some(number) = path.trim_start_matches(NODE).strip_suffix("/cpulist") else { continue };
-        let (Ok(number), Reading::Text(text) | Reading::Cut(text)) = (number.parse::<u32>(), reading) else { continue };
+        let (Ok(number), Reading::Text(text) | Reading::Cut(text)) = (number.parse::<u32>(), reading) else {
+            continue;
+        };
         let Ok(cpus) = text.parse::<CpuSet>() else {
             return Err(Judgement::unreadable(format!("{path} says {}", text.trim())));
         };
@@ -66,10 +68,14 @@ fn clusters(subject: &Subject<'_>) -> Verdict {
     let judgement = match spread {
         Some((socket, nodes)) => {
             let nodes = nodes.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
-            Judgement::finding(format!("the isolated CPUs of socket {socket} lie in the memory nodes {nodes}"))
+            Judgement::finding(format!(
+                "the isolated CPUs of socket {socket} lie in the memory nodes {nodes}"
+            ))
         }
         None if most <= 1 => Judgement::ok("each socket is one memory node"),
-        None => Judgement::ok(format!("sockets have up to {most} memory nodes, and the isolated CPUs of each lie in one")),
+        None => Judgement::ok(format!(
+            "sockets have up to {most} memory nodes, and the isolated CPUs of each lie in one"
+        )),
     };
     Ok(nodes.into_iter().take(16).fold(judgement, |judgement, (node, cpus)| {
         judgement.read(format!("{NODE}{node}/cpulist"), cpus.to_string())
@@ -89,7 +95,8 @@ mod tests {
             system = system.and(&format!("{NODE}{node}/cpulist"), cpus);
         }
         for (cpu, socket) in sockets.iter().enumerate() {
-            system = system.and(&format!("/sys/devices/system/cpu/cpu{cpu}/topology/physical_package_id"), socket);
+            system =
+                system.and(&format!("/sys/devices/system/cpu/cpu{cpu}/topology/physical_package_id"), socket);
         }
         system
     }

@@ -27,7 +27,9 @@ millisecond has. It then starts its work at a low clock, and slower than when it
 performance.",
         risk: "Power.",
         judge: |subject| {
-            subject.expect_per_cpu(&subject.topology.online, GOVERNOR, "performance", |text| text == "performance")
+            subject.expect_per_cpu(&subject.topology.online, GOVERNOR, "performance", |text| {
+                text == "performance"
+            })
         },
         changes: |subject| {
             let online = &subject.topology.online;
@@ -65,7 +67,8 @@ fn pinned(subject: &Subject<'_>) -> Verdict {
     let mut bounds: std::collections::BTreeMap<(u64, u64), CpuSet> = std::collections::BTreeMap::new();
     let (mut unread, mut refused) = (CpuSet::default(), None);
     for cpu in subject.topology.online.iter() {
-        let pair = subject.number(&bound(cpu, "min")).and_then(|min| Ok((min, subject.number(&bound(cpu, "max"))?)));
+        let pair =
+            subject.number(&bound(cpu, "min")).and_then(|min| Ok((min, subject.number(&bound(cpu, "max"))?)));
         match pair {
             Ok(pair) => bounds.entry(pair).or_default().insert(cpu),
             Err(judgement) => {
@@ -102,7 +105,8 @@ fn pinned(subject: &Subject<'_>) -> Verdict {
 /// amd-pstate-epp does not.
 fn at_the_upper_bound(subject: &Subject<'_>, cpu: u32) -> bool {
     let says = |file: &str| subject.facts.text(&format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/{file}"));
-    says("scaling_governor") == Some("performance") && says("scaling_driver").is_some_and(|name| name != "amd-pstate-epp")
+    says("scaling_governor") == Some("performance")
+        && says("scaling_driver").is_some_and(|name| name != "amd-pstate-epp")
 }
 
 fn pin(subject: &Subject<'_>) -> Vec<Change> {
@@ -141,7 +145,9 @@ mod tests {
         assert_eq!(bad.said("cpufreq-governor"), "scaling_governor is not performance on CPUs 1,2");
         assert_eq!(
             bad.wanted("cpufreq-governor"),
-            [1, 2].map(|cpu| format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor = performance"))
+            [1, 2].map(|cpu| format!(
+                "/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor = performance"
+            ))
         );
         assert_eq!(bad.changes("cpufreq-governor").len(), 4);
         assert_eq!(intel(&[]).state("cpufreq-governor"), State::NotApplicable);
@@ -175,7 +181,8 @@ mod tests {
         assert_eq!(driven("acpi-cpufreq", "performance").state("cpufreq-pinned"), State::Ok);
         assert_eq!(driven("amd-pstate-epp", "performance").state("cpufreq-pinned"), State::Finding);
         assert_eq!(driven("intel_pstate", "powersave").state("cpufreq-pinned"), State::Finding);
-        let one = driven("acpi-cpufreq", "performance").and("/sys/devices/system/cpu/cpu2/cpufreq/scaling_governor", "schedutil");
+        let one = driven("acpi-cpufreq", "performance")
+            .and("/sys/devices/system/cpu/cpu2/cpufreq/scaling_governor", "schedutil");
         assert_eq!(one.state("cpufreq-pinned"), State::Finding);
     }
 

@@ -151,13 +151,16 @@ fn hints(subject: &Subject<'_>) -> Verdict {
                 .unwrap_or_else(|| Judgement::not_applicable("the processor takes no hints about energy")));
         }
         // What is not there is not wanted; what is there and cannot be read is.
-        (Ok(one), Err(other)) | (Err(other), Ok(one)) if other.state == State::NotApplicable => return Ok(one),
+        (Ok(one), Err(other)) | (Err(other), Ok(one)) if other.state == State::NotApplicable => {
+            return Ok(one);
+        }
         (Ok(one), Err(other)) | (Err(other), Ok(one)) => {
             return if one.state == State::Finding { Ok(one) } else { Err(other) };
         }
         (Ok(bias), Ok(preference)) => (bias, preference),
     };
-    let rank = |state: State| [State::Finding, State::Unreadable].iter().position(|it| *it == state).unwrap_or(2);
+    let rank =
+        |state: State| [State::Finding, State::Unreadable].iter().position(|it| *it == state).unwrap_or(2);
     let mut both = Judgement::ok("the processor is told to be fast on all CPUs");
     if (bias.state, preference.state) != (State::Ok, State::Ok) {
         let bad = [&bias, &preference].into_iter().filter(|it| it.state != State::Ok);
@@ -224,7 +227,8 @@ mod tests {
         let hardware = of_all(intel(&[hwp]), DRIVER, "intel_pstate");
         assert!(hardware.said("pstate-driver").contains("with hardware P-states"));
         assert_eq!(of_all(intel(&[hwp]), DRIVER, "intel_cpufreq").state("pstate-driver"), State::Finding);
-        let without = of_all(intel(&[hwp, ("/proc/cmdline", "intel_pstate=no_hwp,passive")]), DRIVER, "intel_cpufreq");
+        let without =
+            of_all(intel(&[hwp, ("/proc/cmdline", "intel_pstate=no_hwp,passive")]), DRIVER, "intel_cpufreq");
         assert_eq!(without.state("pstate-driver"), State::Ok);
         let one = intel(&[("/sys/devices/system/cpu/cpu1/cpufreq/scaling_driver", "acpi-cpufreq")]);
         assert_eq!(one.state("pstate-driver"), State::Unreadable);
@@ -235,10 +239,7 @@ mod tests {
         let bias = of_all(intel(&[]), BIAS, "0");
         assert_eq!(bias.state("epb-epp-hwp"), State::Ok);
         let both = of_all(bias.clone(), PREFERENCE, "balance_performance");
-        assert_eq!(
-            both.said("epb-epp-hwp"),
-            "energy_performance_preference is not performance on CPUs 0-3"
-        );
+        assert_eq!(both.said("epb-epp-hwp"), "energy_performance_preference is not performance on CPUs 0-3");
         assert_eq!((both.wanted("epb-epp-hwp").len(), both.changes("epb-epp-hwp").len()), (4, 8));
         // There the governor brings it along.
         let bound = of_all(both.clone(), DRIVER, "intel_pstate");

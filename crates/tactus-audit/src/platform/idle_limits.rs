@@ -72,10 +72,14 @@ fn bound(subject: &Subject<'_>) -> Verdict {
     if let Ok(text) = global
         && text.parse().is_ok_and(|us: u64| us <= SHALLOW_US)
     {
-        return Ok(Judgement::ok(format!("a program holds all CPUs to a wake-up of {text} us")).read(GLOBAL, text));
+        return Ok(
+            Judgement::ok(format!("a program holds all CPUs to a wake-up of {text} us")).read(GLOBAL, text)
+        );
     }
     match depth(subject) {
-        Ok(Depth::NoDriver) => return Err(Judgement::not_applicable("no driver offers idle states to hold back from")),
+        Ok(Depth::NoDriver) => {
+            return Err(Judgement::not_applicable("no driver offers idle states to hold back from"));
+        }
         Ok(Depth::Shallow(us)) => {
             return Err(Judgement::not_applicable(format!(
                 "there is nothing to hold back from: no idle state takes longer than {us} us to leave"
@@ -95,11 +99,14 @@ fn bound(subject: &Subject<'_>) -> Verdict {
             let held = match text.parse::<u64>() {
                 Ok(2_000_000_000) => "no program holds /dev/cpu_dma_latency".to_owned(),
                 Ok(us) => format!("/dev/cpu_dma_latency allows {us} us"),
-                Err(_) => return Err(Judgement::unreadable(format!("{GLOBAL} says {text}")).read(GLOBAL, text)),
+                Err(_) => {
+                    return Err(Judgement::unreadable(format!("{GLOBAL} says {text}")).read(GLOBAL, text));
+                }
             };
             let cpus = subject.isolated();
-            let mut judgement = Judgement::finding(format!("{held}, and no bound of their own keeps CPUs {cpus} awake"))
-                .read(GLOBAL, text);
+            let mut judgement =
+                Judgement::finding(format!("{held}, and no bound of their own keeps CPUs {cpus} awake"))
+                    .read(GLOBAL, text);
             for read in each.map_or_else(|refused| refused.read, |judgement| judgement.read) {
                 judgement = judgement.read(read.path, read.value);
             }
@@ -117,14 +124,17 @@ fn poll(subject: &Subject<'_>) -> Verdict {
         Judgement::ok("idle=poll: CPUs poll when they are idle, and need no wake-up")
     } else if subject.role == Role::Guest {
         match subject.facts.text("/sys/devices/system/cpu/cpuidle/current_driver") {
-            Some("haltpoll") => Judgement::ok("the driver haltpoll polls a while before it halts the virtual CPU"),
+            Some("haltpoll") => {
+                Judgement::ok("the driver haltpoll polls a while before it halts the virtual CPU")
+            }
             // Drivers with MWAIT, which a guest has where it may stop its CPU itself (cpu-pm=on).
             Some(driver @ ("intel_idle" | "acpi_idle")) => {
                 return Err(Judgement::unknowable(format!(
                     "the driver {driver} stops the virtual CPU: whether that leaves the guest, the hypervisor decides"
                 )));
             }
-            _ => Judgement::finding("an idle virtual CPU halts and leaves the guest at once").at(Severity::Info),
+            _ => Judgement::finding("an idle virtual CPU halts and leaves the guest at once")
+                .at(Severity::Info),
         }
     } else if subject.virtualized {
         return Err(Judgement::unknowable("this host runs on a hypervisor, which decides what a halt costs"));
@@ -133,7 +143,9 @@ fn poll(subject: &Subject<'_>) -> Verdict {
             Depth::NoDriver | Depth::Shallow(_) => {
                 Judgement::ok("idle CPUs go no deeper than C1, and polling would save a microsecond or two")
             }
-            Depth::Closed(names) => Judgement::ok(format!("{names} is disabled on the isolated CPUs, which go no deeper than C1")),
+            Depth::Closed(names) => {
+                Judgement::ok(format!("{names} is disabled on the isolated CPUs, which go no deeper than C1"))
+            }
             Depth::Untold(_) => Judgement::unreadable("idle CPUs do not poll, and what they do is not told"),
             Depth::Open(open) => {
                 let deepest = open.iter().max_by_key(|idle| idle.latency.unwrap_or(u64::MAX));

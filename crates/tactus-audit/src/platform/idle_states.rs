@@ -170,7 +170,9 @@ pub fn depth<'a>(subject: &Subject<'a>) -> Result<Depth<'a>, Judgement> {
 }
 
 fn untold(cpus: &CpuSet) -> Judgement {
-    Judgement::unreadable(format!("a driver for idle states is there, and none of the states of CPUs {cpus} is told"))
+    Judgement::unreadable(format!(
+        "a driver for idle states is there, and none of the states of CPUs {cpus} is told"
+    ))
 }
 
 /// `C6 (133 us) on CPUs 2-7`, for each state.
@@ -197,7 +199,9 @@ fn states(subject: &Subject<'_>) -> Verdict {
         Depth::Shallow(us) => {
             Judgement::ok(format!("the deepest idle state of the isolated CPUs takes {us} us to leave"))
         }
-        Depth::Closed(names) => Judgement::ok(format!("{names} is disabled on the isolated CPUs until the next boot")),
+        Depth::Closed(names) => {
+            Judgement::ok(format!("{names} is disabled on the isolated CPUs until the next boot"))
+        }
         Depth::Open(open) => {
             let (words, judgement) = told(&open, Judgement::finding(""));
             let entered: u64 = open.iter().filter_map(|idle| idle.usage).fold(0, u64::saturating_add);
@@ -284,7 +288,10 @@ mod tests {
     fn a_deep_state_is_found_until_it_is_disabled_on_the_isolated_cpus() {
         let deep = machine(&[POLL, C1, ("C6", "133", "0")]);
         let said = deep.said("c-states");
-        assert_eq!(said, "isolated CPUs may sleep in C6 (133 us) on CPUs 2,3, and did so 20 times since boot");
+        assert_eq!(
+            said,
+            "isolated CPUs may sleep in C6 (133 us) on CPUs 2,3, and did so 20 times since boot"
+        );
         assert_eq!(deep.state("c-state-per-cpu"), State::Finding);
         assert_eq!(
             deep.wanted("c-state-per-cpu"),

@@ -103,8 +103,11 @@ perf stat -a -e ls_smi_rx sleep 60",
     };
     let mut grown: Vec<(u32, u64)> = Vec::new();
     for (cpu, before) in &now {
-        let Some(after) = later.binary_search_by_key(cpu, |(cpu, _)| *cpu).ok().and_then(|at| later.get(at)) else {
-            return Err(Judgement::unreadable(format!("the second look does not tell the SMIs of CPU {cpu}")));
+        let Some(after) = later.binary_search_by_key(cpu, |(cpu, _)| *cpu).ok().and_then(|at| later.get(at))
+        else {
+            return Err(Judgement::unreadable(format!(
+                "the second look does not tell the SMIs of CPU {cpu}"
+            )));
         };
         // 32 bits that wrap.
         let more = after.1.wrapping_sub(*before) & 0xffff_ffff;
@@ -112,7 +115,8 @@ perf stat -a -e ls_smi_rx sleep 60",
             grown.push((*cpu, more));
         }
     }
-    let over = interval(subject).map_or("between two looks".to_owned(), |seconds| format!("in {seconds:.1} s"));
+    let over =
+        interval(subject).map_or("between two looks".to_owned(), |seconds| format!("in {seconds:.1} s"));
     let most = grown.iter().map(|(_, more)| *more).max().unwrap_or(0);
     let hit: CpuSet = grown.iter().map(|(cpu, _)| *cpu).collect();
     Ok(Judgement::when(
@@ -162,7 +166,8 @@ mod tests {
     #[test]
     fn a_count_that_does_not_grow_is_good() {
         assert_eq!(intel(&[("msr:0:0x34", "0x0")]).state(ID), State::Ok);
-        let quiet = intel(&[("msr:0:0x34", "0x2f"), ("/proc/uptime", "100.00 1.0")]).later(&[("/proc/uptime", "160.50 2.0")]);
+        let quiet = intel(&[("msr:0:0x34", "0x2f"), ("/proc/uptime", "100.00 1.0")])
+            .later(&[("/proc/uptime", "160.50 2.0")]);
         assert_eq!(quiet.said(ID), "no SMI in 60.5 s (47 since the machine was started)");
     }
 
@@ -182,7 +187,10 @@ mod tests {
     #[test]
     fn counts_that_were_not_read_are_not_zero() {
         assert_eq!(intel(&[]).absent("msr:0:0x34").state(ID), State::Unreadable);
-        assert_eq!(intel(&[]).unreadable("msr:0:0x34", "Operation not permitted").state(ID), State::Unreadable);
+        assert_eq!(
+            intel(&[]).unreadable("msr:0:0x34", "Operation not permitted").state(ID),
+            State::Unreadable
+        );
         assert_eq!(amd(&[]).state(ID), State::Unreadable);
         assert_eq!(arm(&[]).state(ID), State::NotApplicable);
         assert_eq!(guest(&[("msr:0:0x34", "0x0")]).role(Role::Host).state(ID), State::Unknowable);

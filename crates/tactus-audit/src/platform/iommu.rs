@@ -55,8 +55,12 @@ fn passthrough(subject: &Subject<'_>) -> Verdict {
             if given == 1 { " is" } else { "s are" }
         ))
         .at(Severity::Blocker),
-        (_, _, true) => Judgement::ok("an IOMMU is in use, and the host's own devices pass it by, as it was asked at boot"),
-        _ => Judgement::finding("an IOMMU is in use, and nothing says that the host's own devices pass it by"),
+        (_, _, true) => Judgement::ok(
+            "an IOMMU is in use, and the host's own devices pass it by, as it was asked at boot",
+        ),
+        _ => {
+            Judgement::finding("an IOMMU is in use, and nothing says that the host's own devices pass it by")
+        }
     };
     let judgement = judgement
         .read("/sys/class/iommu", format!("{units} units"))
@@ -134,7 +138,8 @@ mod tests {
         let none = intel(&[(CLASS, "")]);
         assert_eq!((none.finding(ID).state, none.finding(ID).severity), (State::Finding, Severity::Minor));
         assert_eq!(none.wanted(ID), ["kernel parameter intel_iommu = on", "kernel parameter iommu = pt"]);
-        let vfio = none.and("pci:0000:05:00.0", "0x020000 8086:10fb vfio-pci 0 -").and(VFIO, "0000:05:00.0 bind");
+        let vfio =
+            none.and("pci:0000:05:00.0", "0x020000 8086:10fb vfio-pci 0 -").and(VFIO, "0000:05:00.0 bind");
         assert_eq!(vfio.finding(ID).severity, Severity::Blocker);
         assert_eq!(vfio.said(ID), "1 device is bound to vfio-pci and no IOMMU is in use");
     }

@@ -37,8 +37,10 @@ fn speed(subject: &Subject<'_>) -> Verdict {
         let text = match reading {
             Reading::Text(text) | Reading::Cut(text) => text.trim(),
             Reading::Unreadable(reason) => {
-                return Err(Judgement::unreadable(format!("the firmware's table could not be read: {reason}"))
-                    .read(name, reason));
+                return Err(Judgement::unreadable(format!(
+                    "the firmware's table could not be read: {reason}"
+                ))
+                .read(name, reason));
             }
             Reading::Absent => continue,
         };
@@ -61,7 +63,9 @@ fn speed(subject: &Subject<'_>) -> Verdict {
             .collect();
         Judgement::finding(format!("memory modules run slower than they could: {}", words.join(", ")))
     } else if silent > 0 {
-        Judgement::unknowable(format!("the firmware does not tell the speed of each memory module ({silent} of them untold)"))
+        Judgement::unknowable(format!(
+            "the firmware does not tell the speed of each memory module ({silent} of them untold)"
+        ))
     } else {
         Judgement::ok(format!("each of the memory modules ({full}) runs at its rated speed"))
     };
@@ -89,12 +93,16 @@ mod tests {
     fn modules_at_their_rated_speed_are_good() {
         assert_eq!(intel(&[("dmi:memory:0", FULL), ("dmi:memory:1", FULL)]).state(ID), State::Ok);
         let slow = intel(&[("dmi:memory:0", FULL), ("dmi:memory:1", SLOW), ("dmi:memory:10", SLOW)]);
-        assert_eq!(slow.said(ID), "memory modules run slower than they could: 2 at 2933 MT/s instead of 3200");
+        assert_eq!(
+            slow.said(ID),
+            "memory modules run slower than they could: 2 at 2933 MT/s instead of 3200"
+        );
     }
 
     #[test]
     fn what_the_firmware_does_not_tell_is_not_known() {
-        let silent = intel(&[("dmi:memory:0", FULL), ("dmi:memory:1", "size=8192MB rated=3200 configured=?")]);
+        let silent =
+            intel(&[("dmi:memory:0", FULL), ("dmi:memory:1", "size=8192MB rated=3200 configured=?")]);
         assert_eq!(silent.state(ID), State::Unknowable);
         assert_eq!(intel(&[]).state(ID), State::NotApplicable);
         assert_eq!(intel(&[]).unreadable("dmi:memory:0", "Permission denied").state(ID), State::Unreadable);

@@ -50,7 +50,8 @@ fn microcode(subject: &Subject<'_>) -> Verdict {
         // The kernel takes the flag away when it finds the erratum (arch/x86/kernel/apic/apic.c).
         Judgement::ok("the kernel uses the TSC deadline timer: no erratum stands against it")
     } else if chosen {
-        Judgement::finding("the TSC deadline timer is turned off at boot (lapic=notscdeadline)").at(Severity::Minor)
+        Judgement::finding("the TSC deadline timer is turned off at boot (lapic=notscdeadline)")
+            .at(Severity::Minor)
             .mend("Boot without lapic=notscdeadline.")
     } else if has == Some(true) && flag == Some(false) {
         Judgement::finding("the processor has a TSC deadline timer and the kernel does without it")
@@ -64,8 +65,12 @@ fn microcode(subject: &Subject<'_>) -> Verdict {
             Some(Reading::Text(_)) if subject.facts.text("dmesg:start") == Some("whole") => {
                 Judgement::ok("the kernel's log has no word of an erratum of the TSC deadline timer")
             }
-            Some(_) => Judgement::unreadable("the beginning of the kernel's log is gone, where the line would be"),
-            None => Judgement::unreadable("neither the kernel's log nor the processor's flags tell of the TSC deadline timer"),
+            Some(_) => {
+                Judgement::unreadable("the beginning of the kernel's log is gone, where the line would be")
+            }
+            None => Judgement::unreadable(
+                "neither the kernel's log nor the processor's flags tell of the TSC deadline timer",
+            ),
         }
     };
     let mut judgement = judgement.read(
@@ -100,7 +105,8 @@ mod tests {
     use crate::testing::{HOSTILE, amd, guest, intel};
 
     const ERRATUM: &str = "[Firmware Bug]: TSC_DEADLINE disabled due to Errata; please update microcode to version: 0x3a (or later)";
-    const WITH: (&str, &str) = ("/proc/cpuinfo", "vendor_id : GenuineIntel\nflags : fpu tsc_deadline_timer\n");
+    const WITH: (&str, &str) =
+        ("/proc/cpuinfo", "vendor_id : GenuineIntel\nflags : fpu tsc_deadline_timer\n");
     const HAS: (&str, &str) = ("cpuid:0x1:0", "eax=0x306f2 ebx=0x0 ecx=0x7ffefbff edx=0x0");
 
     #[test]
@@ -129,7 +135,10 @@ mod tests {
     #[test]
     fn other_processors_are_not_judged() {
         assert_eq!(amd(&[]).state(ID), State::NotApplicable);
-        assert_eq!(intel(&[("cpuid:0x1:0", "eax=0x0 ebx=0x0 ecx=0x0 edx=0x0")]).state(ID), State::NotApplicable);
+        assert_eq!(
+            intel(&[("cpuid:0x1:0", "eax=0x0 ebx=0x0 ecx=0x0 edx=0x0")]).state(ID),
+            State::NotApplicable
+        );
         assert_eq!(guest(&[HAS]).role(Role::Host).state(ID), State::Unknowable);
         for text in HOSTILE {
             let state = intel(&[(LINES, text), (HAS.0, text), ("dmesg:start", text)]).state(ID);

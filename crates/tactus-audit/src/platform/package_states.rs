@@ -101,7 +101,10 @@ mod tests {
 
     #[test]
     fn promotion_and_a_deep_limit_are_found_each() {
-        assert_eq!(intel(&[("msr:0:0x1fc", "0x2"), ("msr:0:0xe2", "0x0")]).said(ID), "C1 is made C1E (CPU 0)");
+        assert_eq!(
+            intel(&[("msr:0:0x1fc", "0x2"), ("msr:0:0xe2", "0x0")]).said(ID),
+            "C1 is made C1E (CPU 0)"
+        );
         let deep = intel(&[("msr:0:0x1fc", "0x0"), ("msr:0:0xe2", "0x0"), ("msr:8:0xe2", "0x1e000403")]);
         assert!(deep.said(ID).contains("limit 3 on CPU 8's package"), "{}", deep.said(ID));
         let cpuinfo = "vendor_id : GenuineIntel\nmodel\t\t: 95\nflags : fpu\n";
@@ -113,7 +116,10 @@ mod tests {
     fn registers_that_were_not_read_are_not_good() {
         assert_eq!(intel(&[]).state(ID), State::Unreadable);
         assert_eq!(intel(&[("msr:0:0x1fc", "0x0")]).state(ID), State::Unreadable);
-        assert_eq!(intel(&[("msr:0:0xe2", "0x0")]).unreadable("msr:0:0x1fc", "denied").state(ID), State::Unreadable);
+        assert_eq!(
+            intel(&[("msr:0:0xe2", "0x0")]).unreadable("msr:0:0x1fc", "denied").state(ID),
+            State::Unreadable
+        );
         assert_eq!(amd(&[]).state(ID), State::NotApplicable);
         assert_eq!(guest(&[("msr:0:0x1fc", "0x0")]).role(Role::Host).state(ID), State::Unknowable);
         for text in HOSTILE {

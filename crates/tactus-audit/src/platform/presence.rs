@@ -89,9 +89,9 @@ fn presence(subject: &Subject<'_>) -> Verdict {
         (Below::Hypervisor(name), role) => {
             let name = named(name, subject);
             match role {
-                Role::Host => {
-                    Judgement::finding(format!("this system is called a host and runs on a hypervisor ({name})"))
-                }
+                Role::Host => Judgement::finding(format!(
+                    "this system is called a host and runs on a hypervisor ({name})"
+                )),
                 _ => Judgement::ok(format!("this guest runs on a hypervisor ({name})")),
             }
         }
@@ -117,7 +117,9 @@ fn nested(subject: &Subject<'_>) -> Verdict {
 }
 
 fn untold() -> Judgement {
-    Judgement::unknowable("nothing that was read tells whether a hypervisor lies below: no bit of the processor, no name")
+    Judgement::unknowable(
+        "nothing that was read tells whether a hypervisor lies below: no bit of the processor, no name",
+    )
 }
 
 #[cfg(test)]
@@ -141,10 +143,16 @@ mod tests {
     fn a_host_in_a_virtual_machine_and_a_guest_without_a_hypervisor_are_found() {
         let host = guest(&[KVM]).role(Role::Host);
         assert_eq!(host.state("hypervisor-presence"), State::Finding);
-        assert_eq!(host.said("nested-host"), "this host runs on a hypervisor (KVMKVMKVM), as a virtual machine");
+        assert_eq!(
+            host.said("nested-host"),
+            "this host runs on a hypervisor (KVMKVMKVM), as a virtual machine"
+        );
         assert_eq!(intel(&[]).role(Role::Guest).state("hypervisor-presence"), State::Finding);
         assert_eq!(arm(&[(VENDOR, "QEMU")]).state("nested-host"), State::Finding);
-        assert_eq!(arm(&[("/proc/device-tree/model", "linux,dummy-virt")]).state("nested-host"), State::Finding);
+        assert_eq!(
+            arm(&[("/proc/device-tree/model", "linux,dummy-virt")]).state("nested-host"),
+            State::Finding
+        );
         assert_eq!(
             arm(&[("pci:0000:00:00.0", "0x060000 1b36:0008 - - -")]).state("nested-host"),
             State::Finding
@@ -161,7 +169,10 @@ mod tests {
     fn a_hostile_signature_is_no_name() {
         for text in HOSTILE {
             let system = guest(&[(KVM.0, text)]);
-            assert_eq!(system.said("hypervisor-presence"), "this guest runs on a hypervisor (of unknown make)");
+            assert_eq!(
+                system.said("hypervisor-presence"),
+                "this guest runs on a hypervisor (of unknown make)"
+            );
         }
     }
 }

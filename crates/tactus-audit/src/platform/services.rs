@@ -70,13 +70,17 @@ fn services(subject: &Subject<'_>) -> Verdict {
     let judgement = if !words.is_empty() {
         Judgement::finding(words.join(", and "))
     } else if subject.virtualized {
-        Judgement::unknowable("nothing of it is seen here; what the firmware of the machine below does is not")
+        Judgement::unknowable(
+            "nothing of it is seen here; what the firmware of the machine below does is not",
+        )
     } else if let Some(refused) = refused {
         Judgement::unreadable(refused)
     } else if timers.is_none() {
         Judgement::unreadable("whether fwupd-refresh.timer is enabled was not read")
     } else if rates == 0 {
-        Judgement::unknowable("fwupd is not enabled; no driver tells whether the firmware has memory scrubbed, only its setup does")
+        Judgement::unknowable(
+            "fwupd is not enabled; no driver tells whether the firmware has memory scrubbed, only its setup does",
+        )
     } else {
         Judgement::ok("memory is not scrubbed, and fwupd does not look for firmware")
     };

@@ -75,7 +75,8 @@ fn shared(subject: &Subject<'_>) -> Judgement {
 
 fn changes(subject: &Subject<'_>) -> Vec<Change> {
     // A machine without SMT, or one whose boot parameter forces it off, takes no other value.
-    let fixed = matches!(subject.facts.text(CONTROL), Some("notsupported" | "notimplemented" | "forceoff") | None);
+    let fixed =
+        matches!(subject.facts.text(CONTROL), Some("notsupported" | "notimplemented" | "forceoff") | None);
     if fixed {
         return Vec::new();
     }
@@ -107,7 +108,10 @@ mod tests {
     fn a_shared_core_is_found_and_worse_when_the_sibling_keeps_house() {
         let bad = machine("1", ["0,2", "1,3", "0,2", "1,3"]);
         assert_eq!(bad.said("smt"), "isolated CPUs share cores with CPUs 0,1, which keep house");
-        assert_eq!(machine("1", ["0,1", "0,1", "2,3", "2,3"]).said("smt"), "isolated CPUs 2,3 are threads of shared cores");
+        assert_eq!(
+            machine("1", ["0,1", "0,1", "2,3", "2,3"]).said("smt"),
+            "isolated CPUs 2,3 are threads of shared cores"
+        );
         assert_eq!(bad.wanted("smt"), [&format!("{CONTROL} = off"), "kernel parameter nosmt = "]);
     }
 

@@ -47,9 +47,14 @@ fn tcc(subject: &Subject<'_>) -> Verdict {
         on.push("deep idle states");
     }
     let judgement = if !on.is_empty() {
-        Judgement::finding(format!("if the firmware has such a mode, it is not in effect; on are: {}", on.join(", ")))
+        Judgement::finding(format!(
+            "if the firmware has such a mode, it is not in effect; on are: {}",
+            on.join(", ")
+        ))
     } else if hwp.is_none() || depth.is_err() {
-        Judgement::unknowable("only the firmware's setup tells, and little of what such a mode turns off was read")
+        Judgement::unknowable(
+            "only the firmware's setup tells, and little of what such a mode turns off was read",
+        )
     } else {
         Judgement::ok("what such a mode turns off is off: hardware P-states, turbo, deep idle states")
     };
@@ -85,7 +90,10 @@ mod tests {
     #[test]
     fn what_the_mode_would_turn_off_shows_that_it_is_not_on() {
         let bad = intel(&[HWP, (NO_TURBO, "0"), (DRIVER, "none")]);
-        assert_eq!(bad.said(ID), "if the firmware has such a mode, it is not in effect; on are: hardware P-states, turbo");
+        assert_eq!(
+            bad.said(ID),
+            "if the firmware has such a mode, it is not in effect; on are: hardware P-states, turbo"
+        );
         let deep = "/sys/devices/system/cpu/cpu2/cpuidle/state3/latency";
         assert_eq!(intel(&[(DRIVER, "intel_idle"), (deep, "133")]).state(ID), State::Finding);
     }

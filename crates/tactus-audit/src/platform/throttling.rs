@@ -59,8 +59,12 @@ fn throttle(subject: &Subject<'_>) -> Verdict {
             Ok(_) => Judgement::unreadable("the counts of throttling could not be read"),
         });
     }
-    let untold: CpuSet =
-        subject.topology.online.iter().filter(|cpu| !COUNTS.iter().any(|name| now.contains_key(&(*name, *cpu)))).collect();
+    let untold: CpuSet = subject
+        .topology
+        .online
+        .iter()
+        .filter(|cpu| !COUNTS.iter().any(|name| now.contains_key(&(*name, *cpu))))
+        .collect();
     let total = now.values().max().copied().unwrap_or(0);
     let later = subject.later.map(|later| counts(subject, later));
     let grown: CpuSet = later
@@ -71,16 +75,25 @@ fn throttle(subject: &Subject<'_>) -> Verdict {
         .collect();
     let since: CpuSet = now.iter().filter(|(_, count)| **count > 0).map(|((_, cpu), _)| *cpu).collect();
     let judgement = if !grown.is_empty() {
-        Judgement::finding(format!("the processor is too warm and slows down: {}", sentence::cpus_or_none(&grown)))
+        Judgement::finding(format!(
+            "the processor is too warm and slows down: {}",
+            sentence::cpus_or_none(&grown)
+        ))
     } else if !untold.is_empty() {
         Judgement::unreadable(format!("whether CPUs {untold} were slowed down is not told"))
     } else if since.is_empty() {
         Judgement::ok("no CPU has been slowed down for its temperature since boot")
     } else if later.is_some() {
-        Judgement::ok(format!("no CPU was slowed down between two looks; before, up to {total} times: {}", sentence::cpus_or_none(&since)))
+        Judgement::ok(format!(
+            "no CPU was slowed down between two looks; before, up to {total} times: {}",
+            sentence::cpus_or_none(&since)
+        ))
     } else {
-        Judgement::finding(format!("slowed down for its temperature since boot, up to {total} times: {}", sentence::cpus_or_none(&since)))
-            .at(Severity::Minor)
+        Judgement::finding(format!(
+            "slowed down for its temperature since boot, up to {total} times: {}",
+            sentence::cpus_or_none(&since)
+        ))
+        .at(Severity::Minor)
     };
     let mut judgement = COUNTS.iter().fold(judgement, |judgement, name| {
         let of = now.iter().filter(|((one, _), _)| one == name).map(|(_, count)| *count).max();

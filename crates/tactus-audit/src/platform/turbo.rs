@@ -39,7 +39,8 @@ fn turbo(subject: &Subject<'_>) -> Verdict {
         (Err(_), Ok(text)) => (BOOST, text, "0"),
         (Err(first), Err(second)) => {
             // Where one of them is there and cannot be read, that is the reason.
-            let refused = [first, second].into_iter().find(|it| it.state == tactus_model::finding::State::Unreadable);
+            let refused =
+                [first, second].into_iter().find(|it| it.state == tactus_model::finding::State::Unreadable);
             return refused.map_or_else(|| without_driver(subject), Err);
         }
     };
@@ -94,7 +95,9 @@ mod tests {
 
     #[test]
     fn without_a_driver_only_the_firmware_knows() {
-        let asked = |eax: &str| intel(&[("cpuid:0x6:0", &format!("eax={eax} ebx=0x2 ecx=0x9 edx=0x0"))]).state("turbo");
+        let asked = |eax: &str| {
+            intel(&[("cpuid:0x6:0", &format!("eax={eax} ebx=0x2 ecx=0x9 edx=0x0"))]).state("turbo")
+        };
         assert_eq!(asked("0x77"), State::Unknowable);
         assert_eq!(asked("0x"), State::NotApplicable);
         assert_eq!(intel(&[]).absent(NO_TURBO).state("turbo"), State::NotApplicable);

@@ -41,7 +41,8 @@ fn domains<'a>(subject: &Subject<'a>) -> Vec<&'a str> {
 fn uncore(subject: &Subject<'_>) -> Verdict {
     let domains = domains(subject);
     if domains.is_empty() {
-        let refused = subject.facts.under(DIRECTORY).find(|(_, reading)| matches!(reading, Reading::Unreadable(_)));
+        let refused =
+            subject.facts.under(DIRECTORY).find(|(_, reading)| matches!(reading, Reading::Unreadable(_)));
         return Err(refused.map_or_else(
             || {
                 Judgement::not_applicable(
@@ -67,7 +68,10 @@ fn uncore(subject: &Subject<'_>) -> Verdict {
         let more = loose.len().saturating_sub(4);
         let more = if more > 0 { format!(" ({more} more)") } else { String::new() };
         loose.truncate(4);
-        Judgement::finding(format!("the clock of cache and memory controllers may be {}{more}", loose.join(", ")))
+        Judgement::finding(format!(
+            "the clock of cache and memory controllers may be {}{more}",
+            loose.join(", ")
+        ))
     };
     Ok(read.into_iter().fold(judgement, |judgement, (path, value)| judgement.read(path, value)))
 }
@@ -98,7 +102,10 @@ mod tests {
         let good = die(intel(&[]), "package_00_die_00", "2400000", "2400000");
         assert_eq!(good.state(ID), State::Ok);
         let bad = die(good, "package_01_die_00", "800000", "2400000");
-        assert_eq!(bad.said(ID), "the clock of cache and memory controllers may be 800 to 2400 MHz in package_01_die_00");
+        assert_eq!(
+            bad.said(ID),
+            "the clock of cache and memory controllers may be 800 to 2400 MHz in package_01_die_00"
+        );
         assert_eq!(bad.wanted(ID), [format!("{DIRECTORY}package_01_die_00{MIN} = 2400000")]);
     }
 

@@ -47,7 +47,8 @@ fn usb(subject: &Subject<'_>) -> Verdict {
         let (Reading::Text(text) | Reading::Cut(text)) = reading else { continue };
         told = true;
         let mut words = text.split_ascii_whitespace();
-        let (class, id, driver) = (words.next().unwrap_or("-"), words.next().unwrap_or("-"), words.next().unwrap_or("-"));
+        let (class, id, driver) =
+            (words.next().unwrap_or("-"), words.next().unwrap_or("-"), words.next().unwrap_or("-"));
         // The last byte is the programming interface: UHCI, OHCI, EHCI, xHCI; 0xfe is a device, no controller.
         if !class.starts_with("0x0c03") || class == "0x0c03fe" {
             continue;
@@ -67,7 +68,8 @@ fn usb(subject: &Subject<'_>) -> Verdict {
             let action = interrupt.actions.iter().find(|action| {
                 ["xhci", "ehci", "ohci", "uhci", "dwc2", "dwc3"].iter().any(|name| action.starts_with(name))
             })?;
-            let arrives = interrupt.arrives().map_or("unknown CPUs".to_owned(), |cpus| format!("CPUs {cpus}"));
+            let arrives =
+                interrupt.arrives().map_or("unknown CPUs".to_owned(), |cpus| format!("CPUs {cpus}"));
             Some(format!("{} {action} on {arrives}", interrupt.irq))
         })
         .collect();

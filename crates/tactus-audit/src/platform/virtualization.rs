@@ -93,7 +93,8 @@ vmx or svm), or run the guests there."),
 fn forbidden(subject: &Subject<'_>) -> Option<String> {
     for (name, reading) in subject.facts.under("msr:") {
         let Reading::Text(text) = reading else { continue };
-        let Some(value) = text.trim().strip_prefix("0x").and_then(|hex| u64::from_str_radix(hex, 16).ok()) else {
+        let Some(value) = text.trim().strip_prefix("0x").and_then(|hex| u64::from_str_radix(hex, 16).ok())
+        else {
             continue;
         };
         let off = (name.ends_with(":0x3a") && value & 1 == 1 && value & 4 == 0)
@@ -133,7 +134,9 @@ fn assists(subject: &Subject<'_>) -> Verdict {
                 Some(Reading::Text(text) | Reading::Cut(text)) => {
                     match flag(text) {
                         Some(true) => {}
-                        Some(false) if lacks(subject, parameter) => lacking.push(format!("{module}.{parameter}")),
+                        Some(false) if lacks(subject, parameter) => {
+                            lacking.push(format!("{module}.{parameter}"))
+                        }
                         Some(false) => off.push(format!("{module}.{parameter}")),
                         None => damaged.push(format!("{module}.{parameter}")),
                     }
@@ -206,7 +209,10 @@ mod tests {
             (intel(&[KVM, ("msr:0:0x3a", "0x1")]), "msr:0:0x3a is 0x1"),
             (amd(&[KVM, ("msr:0:0xc0010114", "0x18")]), "msr:0:0xc0010114 is 0x18"),
             (intel(&[("device:kvm", "absent")]), "the module is not loaded"),
-            (intel(&[KVM, ("/proc/cpuinfo", "vendor_id : GenuineIntel\nflags : fpu\n")]), "neither vmx nor svm"),
+            (
+                intel(&[KVM, ("/proc/cpuinfo", "vendor_id : GenuineIntel\nflags : fpu\n")]),
+                "neither vmx nor svm",
+            ),
             (guest(&[KVM]).role(Role::Host), "the hypervisor below"),
         ] {
             let finding = system.finding("virt-extensions");
@@ -226,7 +232,10 @@ mod tests {
     fn each_help_of_the_processor_is_wanted() {
         assert_eq!(intel(&[(EPT, "Y"), (APICV, "Y")]).state("virt-hw-assists"), State::Ok);
         let bad = intel(&[(EPT, "Y"), (APICV, "N")]);
-        assert_eq!(bad.said("virt-hw-assists"), "kvm_intel.enable_apicv is off: KVM does its work in software");
+        assert_eq!(
+            bad.said("virt-hw-assists"),
+            "kvm_intel.enable_apicv is off: KVM does its work in software"
+        );
         assert_eq!(bad.wanted("virt-hw-assists"), ["module kvm_intel, enable_apicv = Y"]);
         let off = ("/sys/module/kvm_amd/parameters/avic", "0");
         assert_eq!(amd(&[off]).state("virt-hw-assists"), State::Ok, "the processor has no AVIC");
@@ -235,9 +244,15 @@ mod tests {
         assert_eq!(intel(&[]).state("virt-hw-assists"), State::NotApplicable);
         let client = "vendor_id : GenuineIntel\nflags : vmx\nvmx flags : vnmi preemption_timer ept vpid\n";
         let client = intel(&[("/proc/cpuinfo", client), (EPT, "Y"), (APICV, "N")]);
-        assert_eq!(client.said("virt-hw-assists"), "KVM uses what the processor has; it has nothing for kvm_intel.enable_apicv");
+        assert_eq!(
+            client.said("virt-hw-assists"),
+            "KVM uses what the processor has; it has nothing for kvm_intel.enable_apicv"
+        );
         assert_eq!(client.wanted("virt-hw-assists"), Vec::<String>::new());
-        assert_eq!(intel(&[(APICV, "Y")]).unreadable(EPT, "denied").state("virt-hw-assists"), State::Unreadable);
+        assert_eq!(
+            intel(&[(APICV, "Y")]).unreadable(EPT, "denied").state("virt-hw-assists"),
+            State::Unreadable
+        );
         for text in HOSTILE.iter().filter(|text| flag(text).is_none()) {
             assert_eq!(intel(&[(EPT, text)]).state("virt-hw-assists"), State::Unreadable, "{text}");
         }

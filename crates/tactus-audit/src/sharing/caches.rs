@@ -35,7 +35,9 @@ const INDICES: u32 = 6;
 
 fn judge(subject: &Subject<'_>) -> Verdict {
     if subject.housekeeping().is_empty() {
-        return Err(Judgement::not_applicable("all CPUs are for real-time work: there is no other neighbour"));
+        return Err(Judgement::not_applicable(
+            "all CPUs are for real-time work: there is no other neighbour",
+        ));
     }
     let caches = shared(subject);
     if caches.is_empty() {
@@ -103,7 +105,9 @@ mod tests {
         for (cpu, second) in [2, 3].into_iter().zip(second) {
             for (index, level, sharers) in [(0, "1", "0-3"), (2, "2", second), (3, "3", third)] {
                 let dir = format!("/sys/devices/system/cpu/cpu{cpu}/cache/index{index}");
-                system = system.and(&format!("{dir}/level"), level).and(&format!("{dir}/shared_cpu_list"), sharers);
+                system = system
+                    .and(&format!("{dir}/level"), level)
+                    .and(&format!("{dir}/shared_cpu_list"), sharers);
             }
         }
         system
@@ -140,7 +144,10 @@ mod tests {
     #[test]
     fn a_guest_cannot_know_and_some_kernels_do_not_say() {
         assert_eq!(guest(&[]).state("llc-sharing"), State::Unknowable);
-        assert_eq!(blank(&[("/sys/devices/system/cpu/online", "0-3")]).state("llc-sharing"), State::NotApplicable);
+        assert_eq!(
+            blank(&[("/sys/devices/system/cpu/online", "0-3")]).state("llc-sharing"),
+            State::NotApplicable
+        );
         assert_eq!(machine(["2", "3"], "2-3").isolate("0-3").state("llc-sharing"), State::NotApplicable);
         for text in HOSTILE.iter().filter(|text| text.parse::<tactus_model::CpuSet>().is_err()) {
             assert_eq!(machine([text, text], text).state("llc-sharing"), State::NotApplicable, "{text}");

@@ -80,6 +80,8 @@ mod tests {
         assert_eq!(arm(&[BRIDGE]).state("igpu"), State::NotApplicable);
         assert_eq!(guest(&[BRIDGE]).role(Role::Host).state("igpu"), State::Unknowable);
         assert_eq!(blank(&[BRIDGE]).state("igpu"), State::NotApplicable, "no processor is known");
-        assert!(HOSTILE.iter().all(|text| intel(&[("pci:", text), ("pci:x", text)]).state("igpu") == State::Ok));
+        assert!(
+            HOSTILE.iter().all(|text| intel(&[("pci:", text), ("pci:x", text)]).state("igpu") == State::Ok)
+        );
     }
 }

@@ -12,7 +12,9 @@ use tactus_model::undo::Undo;
 use tactus_system::probe;
 use tactus_system::{Invocation, System};
 
-use crate::support::{self, Hooks, Cgroups, DMA_LATENCY, ENGINE, Privileges, attach, cannot, container_name, engine, tar};
+use crate::support::{
+    self, Cgroups, DMA_LATENCY, ENGINE, Hooks, Privileges, attach, cannot, container_name, engine, tar,
+};
 use crate::{Environment, Layout, OptionError, OptionKey, Running, Setting, StartError, Usable};
 
 /// See [`Environment::about`].
@@ -89,7 +91,8 @@ daemon of the system",
             Ok(host) => host,
             Err(error) => return no(error.reason, &error.hint.unwrap_or_default()),
         };
-        let start = "start it (`systemctl start docker`), or name another one's socket: `host = \"unix:///...\"`";
+        let start =
+            "start it (`systemctl start docker`), or name another one's socket: `host = \"unix:///...\"`";
         let socket = host.trim_start_matches("unix://");
         if !system.exists(Path::new(socket)) {
             return no(format!("no Docker daemon runs here: there is no {socket}"), start);
@@ -97,9 +100,10 @@ daemon of the system",
         let asked = ["docker", "-H", &host, "version", "--format", "{{.Server.Version}}"];
         match system.run(&Invocation::new(asked).within(ANSWER)) {
             Ok(answer) if answer.success() => Usable::Yes { remark: None },
-            Ok(answer) if answer.words().contains("permission denied") => {
-                no(format!("this user may not use {socket}"), "run tactus as root, or as a member of the group docker")
-            }
+            Ok(answer) if answer.words().contains("permission denied") => no(
+                format!("this user may not use {socket}"),
+                "run tactus as root, or as a member of the group docker",
+            ),
             Ok(answer) => no(format!("no Docker daemon answers at {socket}: {}", answer.words()), start),
             Err(error) => no(format!("no Docker daemon answers at {socket}: {error}"), start),
         }
@@ -140,7 +144,12 @@ daemon of the system",
         words.push(image);
         let remove = client.iter().cloned().chain(["rm", "-f", &name].map(str::to_owned)).collect();
         let promise = support::promise_run(setting, remove)?;
-        let running = support::start(setting, Invocation::new(words), vec![promise], privileges.note().into_iter().collect())?;
+        let running = support::start(
+            setting,
+            Invocation::new(words),
+            vec![promise],
+            privileges.note().into_iter().collect(),
+        )?;
         let system = system.share();
         let settle = move || {
             let pid = engine::first_process(&client, &name, &*system);
@@ -160,7 +169,8 @@ impl Docker {
             return Ok(image);
         }
         let bytes = probe::own().map_err(|error| cannot("no probe", error))?;
-        let archive = tar::of_program("probe", bytes).ok_or_else(|| cannot("no image", "its name is too long"))?;
+        let archive =
+            tar::of_program("probe", bytes).ok_or_else(|| cannot("no image", "its name is too long"))?;
         let path = setting.workspace.join("image.tar");
         let shown = path.display().to_string();
         setting.system.install(&path, &archive, 0o644).map_err(|error| cannot(&shown, error))?;
@@ -207,7 +217,9 @@ fn host(spec: &plan::Environment, system: &dyn System) -> Result<String, StartEr
         Some(host) if host.starts_with("unix:///") => return Ok(host),
         Some(host) => {
             return Err(StartError {
-                reason: format!("DOCKER_HOST is {host}: the containers of that daemon are not on this machine"),
+                reason: format!(
+                    "DOCKER_HOST is {host}: the containers of that daemon are not on this machine"
+                ),
                 hint: Some(format!("unset it, or add `host`: {HOST_HINT}")),
             });
         }
@@ -231,7 +243,9 @@ fn with_budget(pid: u32, system: &dyn System) -> Vec<Note> {
         return Vec::new();
     }
     let moved = match groups.group(system, std::process::id(), "cpu") {
-        Some(own) => system.write(&own.join("cgroup.procs"), pid.to_string().as_bytes()).map_err(|e| e.to_string()),
+        Some(own) => {
+            system.write(&own.join("cgroup.procs"), pid.to_string().as_bytes()).map_err(|e| e.to_string())
+        }
         None => Err("the cpu cgroup of tactus cannot be found".to_owned()),
     };
     match moved {

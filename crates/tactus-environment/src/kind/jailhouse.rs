@@ -21,11 +21,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use tactus_model::{CpuSet, Evidence};
 use tactus_model::facts::Facts;
 use tactus_model::message::Note;
 use tactus_model::plan;
 use tactus_model::wire::Decoder;
+use tactus_model::{CpuSet, Evidence};
 use tactus_system::{Child, Invocation, System};
 
 use crate::support::{Tty, cannot};
@@ -73,18 +73,23 @@ root cell is the environment `host`. Driven against a real Jailhouse v0.12 on an
     }
 
     fn owner(&self, cpus: &CpuSet, system: &dyn System) -> Option<String> {
-        let cells = cells::all(system).into_iter().filter(|cell| cell.id != 0 && !cell.assigned.and(cpus).is_empty());
+        let cells =
+            cells::all(system).into_iter().filter(|cell| cell.id != 0 && !cell.assigned.and(cpus).is_empty());
         let cells: Vec<cells::Cell> = cells.collect();
         let names: Vec<&str> = cells.iter().map(|cell| cell.name.as_str()).collect();
         let all: Vec<String> = cells.iter().map(cells::Cell::to_string).collect();
         let back = |name: &str| format!("`jailhouse cell destroy {name}`");
         let back: Vec<String> = names.into_iter().map(back).collect();
-        (!all.is_empty()).then(|| format!("Jailhouse has given it to {}; {} gives it back", all.join("; "), back.join(", ")))
+        (!all.is_empty()).then(|| {
+            format!("Jailhouse has given it to {}; {} gives it back", all.join("; "), back.join(", "))
+        })
     }
 
     fn usable(&self, system: &dyn System) -> Usable {
         match preconditions::machine("jailhouse", system) {
-            Ok(()) => Usable::Yes { remark: Some("a plan must name the configurations and the kernel".into()) },
+            Ok(()) => {
+                Usable::Yes { remark: Some("a plan must name the configurations and the kernel".into()) }
+            }
             Err(obstacle) => obstacle.into(),
         }
     }
@@ -94,7 +99,9 @@ root cell is the environment `host`. Driven against a real Jailhouse v0.12 on an
             Ok(options) => options,
             Err(error) => return Usable::No { reason: error.message, remedy: error.hint },
         };
-        match preconditions::machine(options.command, system).and_then(|()| preconditions::plan(&options, system)) {
+        match preconditions::machine(options.command, system)
+            .and_then(|()| preconditions::plan(&options, system))
+        {
             Ok(()) => Usable::Yes { remark: None },
             Err(obstacle) => obstacle.into(),
         }
@@ -197,7 +204,19 @@ impl Cell {
             ended: 0,
         };
         let stream = Some(Stream { reader: Box::new(reader), writer });
-        Ok(Self { jailhouse, name, id: cell.id, stream, heard, console, budget, notes, deaf, before: None, ends })
+        Ok(Self {
+            jailhouse,
+            name,
+            id: cell.id,
+            stream,
+            heard,
+            console,
+            budget,
+            notes,
+            deaf,
+            before: None,
+            ends,
+        })
     }
 
     fn exits(&self) -> (Exits, Exits) {
@@ -236,11 +255,16 @@ fn created(name: &str, setting: &Setting<'_>, jailhouse: &Jailhouse) -> Result<c
         let list = jailhouse.run(&["cell", "list"]).unwrap_or_default();
         cells::parse_list(&list).into_iter().find(|cell| cell.name == name)
     });
-    let cell = cell.ok_or_else(|| cannot("jailhouse cell create", format!("it succeeded, but there is no cell {name}")))?;
+    let cell = cell.ok_or_else(|| {
+        cannot("jailhouse cell create", format!("it succeeded, but there is no cell {name}"))
+    })?;
     let planned = setting.layout.outside();
     if cell.assigned != planned {
         return Err(StartError {
-            reason: format!("the cell {name} has CPUs {} by its configuration, and {planned} by the plan", cell.assigned),
+            reason: format!(
+                "the cell {name} has CPUs {} by its configuration, and {planned} by the plan",
+                cell.assigned
+            ),
             hint: Some(format!("say cpus = \"{}\" in the environment's table", cell.assigned)),
         });
     }
@@ -252,15 +276,22 @@ type Ways = (Box<dyn Read + Send>, Option<Box<dyn Write + Send>>, Console, Optio
 /// Opens the inmate's console.
 fn open(setting: &Setting<'_>, options: &Options<'_>, jailhouse: &Jailhouse) -> Result<Ways, StartError> {
     if options.console == HYPERVISOR {
-        let command = Invocation::new(jailhouse.words(&["console", "-f"])).with_env(setting.guardian.marker());
-        let mut follower =
-            setting.system.spawn(&command).map_err(|error| cannot("`jailhouse console -f` does not start", error))?;
-        let from = follower.take_stdout().ok_or_else(|| cannot("`jailhouse console -f`", "it has no output"))?;
+        let command =
+            Invocation::new(jailhouse.words(&["console", "-f"])).with_env(setting.guardian.marker());
+        let mut follower = setting
+            .system
+            .spawn(&command)
+            .map_err(|error| cannot("`jailhouse console -f` does not start", error))?;
+        let from =
+            follower.take_stdout().ok_or_else(|| cannot("`jailhouse console -f`", "it has no output"))?;
         return Ok((from, None, Console::Follower(follower), None));
     }
     let path = Path::new(options.console);
     let is_socket = !options.console.contains('/')
-        || setting.system.run(&Invocation::new(["test", "-S", options.console])).is_ok_and(|said| said.success());
+        || setting
+            .system
+            .run(&Invocation::new(["test", "-S", options.console]))
+            .is_ok_and(|said| said.success());
     let mut line = match is_socket {
         true => Tty::socket(options.console, setting.system)?,
         false => Tty::device(setting, path, Some(options.baud))?,
@@ -285,7 +316,8 @@ impl Running for Cell {
 
     fn after_hello(&mut self) -> Result<Vec<Note>, StartError> {
         let mut notes = std::mem::take(&mut self.notes);
-        let all: Vec<String> = cells::all(&*self.jailhouse.system).iter().map(cells::Cell::to_string).collect();
+        let all: Vec<String> =
+            cells::all(&*self.jailhouse.system).iter().map(cells::Cell::to_string).collect();
         notes.push(Note::info(format!("cells of Jailhouse: {}", all.join("; "))));
         Ok(notes)
     }

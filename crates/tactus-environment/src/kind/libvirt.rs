@@ -114,7 +114,10 @@ Fedora: `dnf install libvirt-client libvirt-daemon-kvm`; Arch: `pacman -S libvir
         if let (Some(key), Some(name)) = (given, &spec.attach) {
             return Err(OptionError {
                 key: key.name.into(),
-                message: format!("`{}` is for a domain that tactus creates, and `{name}` is there already", key.name),
+                message: format!(
+                    "`{}` is for a domain that tactus creates, and `{name}` is there already",
+                    key.name
+                ),
                 hint: "leave it out, or leave out `attach`".into(),
             });
         }
@@ -140,12 +143,10 @@ Fedora: `dnf install libvirt-client libvirt-daemon-kvm`; Arch: `pacman -S libvir
                 "look at the host kernel's messages (dmesg) for kvm; `accel = \"kvm\"` makes this an error",
             ),
             // As a guest of the kind qemu: one emulated boot in some fifty stops before its init.
-            Err(BootError::Silent(error)) if accel == Accel::Tcg && patience.is_none() => {
-                Note::obstacle(
-                    format!("the emulated domain did not come up and was created once more: {}", error.reason),
-                    "`patience` in its table sets how long its first word is awaited, without a second try",
-                )
-            }
+            Err(BootError::Silent(error)) if accel == Accel::Tcg && patience.is_none() => Note::obstacle(
+                format!("the emulated domain did not come up and was created once more: {}", error.reason),
+                "`patience` in its table sets how long its first word is awaited, without a second try",
+            ),
             other => return Ok(Box::new(other?)),
         };
         notes.push(why);

@@ -7,7 +7,9 @@ use tactus_model::plan;
 use tactus_model::topology::Topology;
 use tactus_system::{Invocation, System};
 
-use crate::support::{self, Cgroups, DMA_LATENCY, ENGINE, Privileges, RtGroup, attach, cannot, container_name, groups};
+use crate::support::{
+    self, Cgroups, DMA_LATENCY, ENGINE, Privileges, RtGroup, attach, cannot, container_name, groups,
+};
 use crate::{Environment, Layout, OptionError, OptionKey, Running, Setting, StartError, Usable};
 
 /// See [`Environment::about`].
@@ -97,9 +99,9 @@ does, on the CPUs of its cpuset. Run as root."
         let mut notes: Vec<_> = Privileges::checked(setting.spec).note().into_iter().collect();
         // What is left when lxc-execute is killed.
         let mounts = Cgroups::of(system);
-        let left = mounts.mounts().flat_map(|mount| {
-            ["payload", "monitor"].map(|part| mount.join(format!("lxc.{part}.{name}")))
-        });
+        let left = mounts
+            .mounts()
+            .flat_map(|mount| ["payload", "monitor"].map(|part| mount.join(format!("lxc.{part}.{name}"))));
         let promise = support::promise_run(setting, groups::removal(left))?;
         if let Some(group) = RtGroup::of(system) {
             notes.push(group.note());
@@ -180,7 +182,11 @@ mod tests {
     #[test]
     fn only_a_container_that_runs_has_a_first_process() {
         let asked = |code, stdout: &str, stderr: &str| {
-            first_process("plc", &[], &Memory::new().answer(&["lxc-info", "-p", "-H", "-n", "plc"], code, stdout, stderr))
+            first_process(
+                "plc",
+                &[],
+                &Memory::new().answer(&["lxc-info", "-p", "-H", "-n", "plc"], code, stdout, stderr),
+            )
         };
         assert_eq!(asked(0, "4711\n", ""), Ok(4711));
         assert!(asked(0, "", "").unwrap_err().reason.contains("does not run"));

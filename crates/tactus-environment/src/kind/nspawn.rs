@@ -6,11 +6,13 @@ use std::time::Duration;
 use tactus_model::message::Note;
 use tactus_model::plan;
 use tactus_model::topology::Topology;
+use tactus_model::undo::Undo;
 use tactus_system::guardian::Promise;
 use tactus_system::{Invocation, System};
-use tactus_model::undo::Undo;
 
-use crate::support::{self, Hooks, Cgroups, DMA_LATENCY, ENGINE, Privileges, attach, cannot, container_name, groups};
+use crate::support::{
+    self, Cgroups, DMA_LATENCY, ENGINE, Hooks, Privileges, attach, cannot, container_name, groups,
+};
 use crate::{Environment, Layout, OptionError, OptionKey, Running, Setting, StartError, Usable};
 
 /// See [`Environment::about`].
@@ -168,7 +170,8 @@ impl Own {
         let named = mounts.v1("name=systemd").filter(|_| !systemd);
         let unified = mounts.v2().filter(|_| !systemd);
         let cpuset = mounts.v1("cpuset");
-        let dirs: Vec<PathBuf> = [cpuset, named, unified].into_iter().flatten().map(|m| m.join(name)).collect();
+        let dirs: Vec<PathBuf> =
+            [cpuset, named, unified].into_iter().flatten().map(|m| m.join(name)).collect();
         if dirs.is_empty() {
             return Ok(own);
         }
@@ -210,7 +213,8 @@ fn first_process(name: &str, system: &dyn System) -> Result<u32, StartError> {
         }
     }
     let processes = system.list(Path::new("/proc")).unwrap_or_default();
-    let pids: Vec<u32> = processes.iter().filter_map(|path| path.file_name()?.to_str()?.parse().ok()).collect();
+    let pids: Vec<u32> =
+        processes.iter().filter_map(|path| path.file_name()?.to_str()?.parse().ok()).collect();
     let line = |pid: u32| {
         let bytes = system.read(Path::new(&format!("/proc/{pid}/cmdline"))).unwrap_or_default();
         String::from_utf8_lossy(&bytes).split('\0').map(str::to_owned).collect::<Vec<_>>()
@@ -242,7 +246,9 @@ fn is_nspawn_of(line: &[String], name: &str) -> bool {
                 return arguments.get(at + 1).map(String::as_str);
             }
             let after = word.strip_prefix(long).and_then(|rest| rest.strip_prefix('='));
-            after.or_else(|| word.strip_prefix(short).filter(|rest| !rest.is_empty() && !word.starts_with("--")))
+            after.or_else(|| {
+                word.strip_prefix(short).filter(|rest| !rest.is_empty() && !word.starts_with("--"))
+            })
         })
     };
     match (value("-M", "--machine"), value("-D", "--directory")) {

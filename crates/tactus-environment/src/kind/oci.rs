@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use tactus_system::{Invocation, System};
 use tactus_model::plan;
+use tactus_system::{Invocation, System};
 
 use crate::support::{self, DMA_LATENCY, ENGINE, Privileges, RtGroup, cgroup_v2, container_name};
 use crate::{Environment, OptionError, OptionKey, Running, Setting, StartError, Usable};
@@ -29,7 +29,10 @@ bundle's configuration is written by tactus: own namespaces, a cpuset, the capab
 
     fn options(&self) -> &'static [OptionKey] {
         &[
-            OptionKey { name: "runtime", about: "crun or runc; left out: crun if it is installed, else runc" },
+            OptionKey {
+                name: "runtime",
+                about: "crun or runc; left out: crun if it is installed, else runc",
+            },
             OptionKey {
                 name: "tracing",
                 about: "true: the kernel's tracers are mounted in the container, so that it can block its machine; \
@@ -51,8 +54,13 @@ left out: false",
 
     fn programs(&self, spec: &plan::Environment, system: &dyn System) -> Vec<String> {
         let wanted = support::word(spec, "runtime", &RUNTIMES).ok().flatten();
-        let mut runtimes = RUNTIMES.into_iter().filter(|runtime| wanted.is_none_or(|wanted| wanted == *runtime));
-        runtimes.find(|runtime| system.find_program(runtime).is_some()).map(str::to_owned).into_iter().collect()
+        let mut runtimes =
+            RUNTIMES.into_iter().filter(|runtime| wanted.is_none_or(|wanted| wanted == *runtime));
+        runtimes
+            .find(|runtime| system.find_program(runtime).is_some())
+            .map(str::to_owned)
+            .into_iter()
+            .collect()
     }
 
     fn usable(&self, system: &dyn System) -> Usable {
@@ -100,7 +108,8 @@ left out: false",
         let state = setting.workspace.join("state").display().to_string();
         let bundle = setting.workspace.display().to_string();
         // By its path: where it is wrapped in a shell, nobody searches the sbin directories.
-        let runtime = system.find_program(runtime).map_or_else(|| runtime.into(), |path| path.display().to_string());
+        let runtime =
+            system.find_program(runtime).map_or_else(|| runtime.into(), |path| path.display().to_string());
         let mut words: Vec<String> =
             [&*runtime, "--root", &state, "run", "--bundle", &bundle].map(str::to_owned).into();
         if root_is_initramfs(system) {
@@ -182,7 +191,11 @@ fn config(setting: &Setting<'_>, name: &str) -> Value {
 /// (pivot_root(2)).
 fn root_is_initramfs(system: &dyn System) -> bool {
     let mounts = system.text("/proc/self/mounts").unwrap_or_default();
-    let root = mounts.lines().rev().map(|line| line.split(' ').collect::<Vec<_>>()).find(|mount| mount.get(1) == Some(&"/"));
+    let root = mounts
+        .lines()
+        .rev()
+        .map(|line| line.split(' ').collect::<Vec<_>>())
+        .find(|mount| mount.get(1) == Some(&"/"));
     root.is_some_and(|mount| mount.get(2) == Some(&"rootfs"))
 }
 

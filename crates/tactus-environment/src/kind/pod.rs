@@ -49,9 +49,18 @@ its capabilities (`tactus generate kubernetes` writes such a pod); tactus runs o
 
     fn options(&self) -> &'static [OptionKey] {
         const OPTIONS: [OptionKey; 4] = [
-            OptionKey { name: "namespace", about: "the pod's namespace; left out: that of kubectl's context" },
-            OptionKey { name: "container", about: "which container of the pod; left out: its default, else the first" },
-            OptionKey { name: "context", about: "the context of kubectl's configuration; left out: the current one" },
+            OptionKey {
+                name: "namespace",
+                about: "the pod's namespace; left out: that of kubectl's context",
+            },
+            OptionKey {
+                name: "container",
+                about: "which container of the pod; left out: its default, else the first",
+            },
+            OptionKey {
+                name: "context",
+                about: "the context of kubectl's configuration; left out: the current one",
+            },
             OptionKey { name: "client", about: "the client, as `oc` or a path; left out: kubectl" },
         ];
         &OPTIONS
@@ -121,7 +130,9 @@ its capabilities (`tactus generate kubernetes` writes such a pod); tactus runs o
         }
         if found.capabilities >> CAP_SYS_NICE & 1 == 0 {
             return Err(fail(
-                format!("what is executed in the pod `{name}` has no CAP_SYS_NICE: no thread gets a real-time priority"),
+                format!(
+                    "what is executed in the pod `{name}` has no CAP_SYS_NICE: no thread gets a real-time priority"
+                ),
                 "add SYS_NICE and IPC_LOCK to its container's securityContext.capabilities.add (`tactus generate kubernetes` \
 writes such a pod), and let it run as root",
             ));
@@ -205,8 +216,14 @@ fn refused(name: &str, words: &str) -> StartError {
             "the image has no shell, and without one nothing can be put in: give the pod a sidecar that has `sh`, and name \
 it with `container`; or measure the container on its node, by kind podman or docker",
         ),
-        ("no such file or directory", "the image has no shell: give the pod a sidecar that has `sh`, and name it with `container`"),
-        ("(NotFound)", "is the name right, and the namespace? `kubectl get pods --all-namespaces` lists them"),
+        (
+            "no such file or directory",
+            "the image has no shell: give the pod a sidecar that has `sh`, and name it with `container`",
+        ),
+        (
+            "(NotFound)",
+            "is the name right, and the namespace? `kubectl get pods --all-namespaces` lists them",
+        ),
         ("(Forbidden)", "this user needs the right to create pods/exec in that namespace"),
         ("container not found", "name a container of the pod that runs, with `container`"),
         ("cannot exec into a container in a completed pod", "the pod has ended: name one that runs"),
@@ -256,7 +273,12 @@ mod tests {
 
     fn spec(options: &[(&str, &str)]) -> plan::Environment {
         let options = options.iter().map(|(key, value)| ((*key).to_owned(), (*value).into())).collect();
-        plan::Environment { kind: "pod".into(), attach: Some("plc-0".into()), options, ..plan::Environment::default() }
+        plan::Environment {
+            kind: "pod".into(),
+            attach: Some("plc-0".into()),
+            options,
+            ..plan::Environment::default()
+        }
     }
 
     fn machine() -> Topology {
@@ -265,9 +287,12 @@ mod tests {
     }
 
     fn attached(code: i32, stdout: &str, stderr: &str) -> Result<Layout, StartError> {
-        let system = Memory::new()
-            .file("/proc/sys/kernel/random/boot_id", format!("{BOOT}\n"))
-            .answer(&["kubectl", "exec", "-i", "plc-0", "--", "sh"], code, stdout, stderr);
+        let system = Memory::new().file("/proc/sys/kernel/random/boot_id", format!("{BOOT}\n")).answer(
+            &["kubectl", "exec", "-i", "plc-0", "--", "sh"],
+            code,
+            stdout,
+            stderr,
+        );
         ENTRY.attached(&spec(&[]), &system, &machine())
     }
 
@@ -307,8 +332,14 @@ failed to start exec \"0\": OCI runtime exec failed: exec failed: unable to star
 file not found in $PATH: unknown",
                 "sidecar",
             ),
-            ("error: cannot exec into a container in a completed pod; current phase is Succeeded", "has ended"),
-            ("The connection to the server localhost:8080 was refused - did you specify the right host or port?", "reach"),
+            (
+                "error: cannot exec into a container in a completed pod; current phase is Succeeded",
+                "has ended",
+            ),
+            (
+                "The connection to the server localhost:8080 was refused - did you specify the right host or port?",
+                "reach",
+            ),
         ] {
             let error = attached(1, "", words).unwrap_err();
             assert!(error.reason.contains(words), "{error}");
@@ -318,7 +349,8 @@ file not found in $PATH: unknown",
 
     #[test]
     fn every_key_reaches_the_client() {
-        let spec = spec(&[("client", "oc"), ("namespace", "line1"), ("context", "plant"), ("container", "rt")]);
+        let spec =
+            spec(&[("client", "oc"), ("namespace", "line1"), ("context", "plant"), ("container", "rt")]);
         let words = executing(&spec, ["-c", "true"]).join(" ");
         assert_eq!(words, "oc --context=plant --namespace=line1 exec -i --container=rt plc-0 -- sh -c true");
     }

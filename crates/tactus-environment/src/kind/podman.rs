@@ -7,7 +7,9 @@ use tactus_model::plan;
 use tactus_model::topology::Topology;
 use tactus_system::{Invocation, System};
 
-use crate::support::{self, Cgroups, DMA_LATENCY, ENGINE, Privileges, RtGroup, attach, container_name, engine};
+use crate::support::{
+    self, Cgroups, DMA_LATENCY, ENGINE, Privileges, RtGroup, attach, container_name, engine,
+};
 use crate::{Environment, Layout, OptionError, OptionKey, Running, Setting, StartError, Usable};
 
 /// See [`Environment::about`].

@@ -9,7 +9,9 @@ use tactus_model::plan;
 use tactus_system::System;
 
 use crate::support;
-use crate::support::guest::{Accel, BootError, KVM_PATIENCE, TCG_PATIENCE, accel, arch, check, keys, prepare, wanted_kernel};
+use crate::support::guest::{
+    Accel, BootError, KVM_PATIENCE, TCG_PATIENCE, accel, arch, check, keys, prepare, wanted_kernel,
+};
 use crate::{Environment, OptionError, OptionKey, Running, Setting, StartError, Usable};
 use command::Machine;
 use guest::Guest;
@@ -103,9 +105,7 @@ Arch: `pacman -S {fedora}`)"
             probe: setting.workspace.join("probe.sock"),
             monitor: setting.workspace.join("qmp.sock"),
         };
-        let waits = |accel| {
-            patience.or(Some(if accel == Accel::Kvm { KVM_PATIENCE } else { TCG_PATIENCE }))
-        };
+        let waits = |accel| patience.or(Some(if accel == Accel::Kvm { KVM_PATIENCE } else { TCG_PATIENCE }));
         match Guest::boot(setting, &machine, waits(accel), &mut notes) {
             Err(error) if accel == Accel::Kvm && wanted == "auto" => {
                 notes.push(Note::obstacle(

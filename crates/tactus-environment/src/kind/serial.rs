@@ -1,14 +1,15 @@
 //! A line to a place that tactus does not start: a probe at its other end, or another instrument.
 
 mod collect;
-mod transport;
 mod local;
 mod source;
 mod translator;
+mod transport;
 
 use std::path::Path;
 use std::time::Duration;
 
+use tactus_format::lines::Format;
 use tactus_model::CpuSet;
 use tactus_model::cpus::CpuRequest;
 use tactus_model::finding::Role;
@@ -16,7 +17,6 @@ use tactus_model::message::Tick;
 use tactus_model::plan;
 use tactus_model::topology::Topology;
 use tactus_system::System;
-use tactus_format::lines::Format;
 
 use crate::support::{self, Tty};
 use crate::{Environment, OptionError, OptionKey, Running, Setting, StartError, Usable};
@@ -76,7 +76,10 @@ and never answered; their numbers are `imported` evidence, which gets no verdict
 
     fn options(&self) -> &'static [OptionKey] {
         &[
-            OptionKey { name: "device", about: "a serial device or pseudo-terminal, as /dev/ttyUSB0; left out: none" },
+            OptionKey {
+                name: "device",
+                about: "a serial device or pseudo-terminal, as /dev/ttyUSB0; left out: none",
+            },
             OptionKey {
                 name: "socket",
                 about: "a UNIX socket by its path, or host:port, at which somebody listens; left out: none",
@@ -90,7 +93,10 @@ and never answered; their numbers are `imported` evidence, which gets no verdict
                 name: "format",
                 about: "probe, cyclictest, gic-demo, apic-demo or auto; left out: auto, which waits for a line that tells",
             },
-            OptionKey { name: "unit", about: "us or ns: of cyclictest's numbers, ns with its `-N`; left out: us" },
+            OptionKey {
+                name: "unit",
+                about: "us or ns: of cyclictest's numbers, ns with its `-N`; left out: us",
+            },
             OptionKey {
                 name: "patience",
                 about: "how long a probe may take to answer, or a line to tell its format, as 60s; left out: 20s",
@@ -99,7 +105,9 @@ and never answered; their numbers are `imported` evidence, which gets no verdict
     }
 
     fn usable(&self, _system: &dyn System) -> Usable {
-        Usable::Yes { remark: Some("for the line that `device`, `socket` or `command` names in a plan".into()) }
+        Usable::Yes {
+            remark: Some("for the line that `device`, `socket` or `command` names in a plan".into()),
+        }
     }
 
     fn usable_as(&self, spec: &plan::Environment, system: &dyn System) -> Usable {
@@ -157,7 +165,8 @@ impl Spec {
         let mut parsed = Self::rest(spec)?;
         let device = support::text(spec, "device", "a path, as \"/dev/ttyUSB0\"")?;
         let socket = support::text(spec, "socket", "a path, or \"host:port\"")?;
-        let command = support::text(spec, "command", "a shell's command, as \"cyclictest -p 90 -q -h 400 -D 1m\"")?;
+        let command =
+            support::text(spec, "command", "a shell's command, as \"cyclictest -p 90 -q -h 400 -D 1m\"")?;
         let baud = support::number(spec, "baud", 50..=4_000_000)?;
         parsed.way = match (device, socket, command) {
             (Some(path), None, None) => Way::Device { path: path.into(), baud },

@@ -125,10 +125,13 @@ fn words(spec: &plan::Environment, remote: &str) -> Result<Vec<String>, OptionEr
     };
     // Of an option that is given twice, ssh takes the first. A connection that others share would be
     // ended by them, and a question could not be answered.
-    let mut words: Vec<String> = ["ssh", "-T", "-o", "BatchMode=yes", "-o", "ControlMaster=no", "-o", "ControlPath=none"]
-        .map(str::to_owned)
-        .into();
-    for option in support::list(spec, "options", "a list of options as in ssh_config(5), as [\"ProxyJump=gateway\"]")? {
+    let mut words: Vec<String> =
+        ["ssh", "-T", "-o", "BatchMode=yes", "-o", "ControlMaster=no", "-o", "ControlPath=none"]
+            .map(str::to_owned)
+            .into();
+    for option in
+        support::list(spec, "options", "a list of options as in ssh_config(5), as [\"ProxyJump=gateway\"]")?
+    {
         if !option.contains(['=', ' ']) || option.starts_with('-') {
             return Err(wrong("options", option, "options as in ssh_config(5), as \"ProxyJump=gateway\""));
         }
@@ -142,7 +145,12 @@ fn words(spec: &plan::Environment, remote: &str) -> Result<Vec<String>, OptionEr
         words.extend(["-p".to_owned(), port.to_string()]);
     }
     if let Some(identity) = support::text(spec, "identity", "the path of a private key")? {
-        words.extend(["-i".to_owned(), identity.to_owned(), "-o".to_owned(), "IdentitiesOnly=yes".to_owned()]);
+        words.extend([
+            "-i".to_owned(),
+            identity.to_owned(),
+            "-o".to_owned(),
+            "IdentitiesOnly=yes".to_owned(),
+        ]);
     }
     let to = support::text(spec, "to", TO_HINT)?.unwrap_or_default();
     if to.starts_with('-') || to.contains(char::is_whitespace) {
@@ -167,7 +175,8 @@ mod tests {
 
     #[test]
     fn keys_become_words_that_cannot_be_taken_for_others() {
-        let all = spec(json!({"to": "root@plc", "port": 2222, "identity": "/k", "options": ["ProxyJump=gw"]}));
+        let all =
+            spec(json!({"to": "root@plc", "port": 2222, "identity": "/k", "options": ["ProxyJump=gw"]}));
         let words = words(&all, "true").unwrap();
         assert_eq!(words[..3], ["ssh", "-T", "-o"]);
         assert_eq!(words[words.len() - 3..], ["--", "root@plc", "true"]);
@@ -196,7 +205,9 @@ mod tests {
     #[test]
     fn a_machine_that_is_not_named_is_no_place_and_one_that_cannot_be_reached_says_why() {
         let machine = Memory::new().program("ssh");
-        let Usable::No { remedy, .. } = ENTRY.usable_as(&spec(json!({})), &machine) else { panic!("no `to`") };
+        let Usable::No { remedy, .. } = ENTRY.usable_as(&spec(json!({})), &machine) else {
+            panic!("no `to`")
+        };
         assert!(remedy.contains("root@plc-7"));
         let there = spec(json!({"to": "plc"}));
         let machine = machine.answer(&["ssh"], 255, "", "Host key verification failed.\n");

@@ -9,8 +9,8 @@ use tactus_model::catalogue::fault::Hog;
 use tactus_model::message::Refusal;
 
 use super::{Disturbance, Rhythm, repeat, size};
-use crate::work::{Work, reset_scheduling};
 use crate::sys;
+use crate::work::{Work, reset_scheduling};
 
 pub fn prepare(table: &Hog, cpus: &CpuSet, above: u32, rhythm: Rhythm) -> Result<Disturbance, Refusal> {
     let (length, _) = size(Hog::NAME, (table.length, table.every), 1)?;

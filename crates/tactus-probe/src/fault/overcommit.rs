@@ -15,7 +15,12 @@ use super::hog::{busy, fifo};
 use super::{Disturbance, Rhythm, size};
 use crate::sys;
 
-pub fn prepare(table: &Overcommit, cpus: &CpuSet, above: u32, rhythm: Rhythm) -> Result<Disturbance, Refusal> {
+pub fn prepare(
+    table: &Overcommit,
+    cpus: &CpuSet,
+    above: u32,
+    rhythm: Rhythm,
+) -> Result<Disturbance, Refusal> {
     let threads = table.threads();
     if threads > above {
         return Err(super::refused(

@@ -18,8 +18,8 @@ use tactus_model::catalogue::load::Command;
 use tactus_model::message::Refusal;
 
 use super::refuse;
-use crate::work::{Work, over, reset_scheduling};
 use crate::sys;
+use crate::work::{Work, over, reset_scheduling};
 
 /// The length of a round.
 const ROUND: Duration = Duration::from_millis(100);

@@ -7,8 +7,8 @@ use tactus_model::catalogue::load::Cpu;
 use tactus_model::message::Refusal;
 
 use super::{each, next};
-use crate::work::Work;
 use crate::sys;
+use crate::work::Work;
 
 /// How often it is busy and idle in turn, in ns.
 const PERIOD_NS: u64 = 10_000_000;

@@ -34,9 +34,9 @@ pub fn works(table: &Disk, cpus: &CpuSet) -> Result<Vec<Work>, Refusal> {
         Some(directory) => usable(directory, total).map(|()| directory.as_str()),
         None => {
             let mut reasons = Vec::new();
-            let found = DIRECTORIES.iter().find(|directory| {
-                usable(directory, total).map_err(|reason| reasons.push(reason)).is_ok()
-            });
+            let found = DIRECTORIES
+                .iter()
+                .find(|directory| usable(directory, total).map_err(|reason| reasons.push(reason)).is_ok());
             found.copied().ok_or_else(|| reasons.join("; "))
         }
     };

@@ -10,8 +10,8 @@ use tactus_model::catalogue::load::Network;
 use tactus_model::message::Refusal;
 
 use super::{length, pinned, refuse};
-use crate::work::{Work, over};
 use crate::sys;
+use crate::work::{Work, over};
 
 /// What IPv4 leaves of 64 KiB to a datagram.
 const MOST: u64 = 65_507;

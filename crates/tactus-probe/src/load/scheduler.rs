@@ -125,11 +125,7 @@ mod tests {
     fn a_size_or_number_without_sense_is_refused() {
         let none = Scheduler { groups: Some(0), ..Scheduler::default() };
         assert!(none.check().is_err());
-        let many = Scheduler {
-            groups: Some(u32::MAX),
-            pairs: Some(u32::MAX),
-            ..Scheduler::default()
-        };
+        let many = Scheduler { groups: Some(u32::MAX), pairs: Some(u32::MAX), ..Scheduler::default() };
         assert!(many.check().is_err() && Shape::of(&many).is_err());
         let empty = Scheduler { size: Some(0), ..Scheduler::default() };
         assert!(empty.check().is_err());

@@ -11,9 +11,11 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
 use rustix::process::{Signal, getpid, getppid, kill_process, test_kill_process};
-use tactus_model::catalogue::Measure;
 use tactus_model::catalogue::Item;
-use tactus_model::catalogue::measure::os::{CONTEXT_SWITCH, SELECT, SIGNAL_HANDLER, SYSTEM_CALL, UNIX_BANDWIDTH};
+use tactus_model::catalogue::Measure;
+use tactus_model::catalogue::measure::os::{
+    CONTEXT_SWITCH, SELECT, SIGNAL_HANDLER, SYSTEM_CALL, UNIX_BANDWIDTH,
+};
 
 use super::{Bench, Make, Measurement, Operation};
 use crate::load::network::with_loopback;

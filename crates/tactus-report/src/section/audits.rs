@@ -79,10 +79,8 @@ fn told(contents: &Contents, (environment, audit): (&String, &Audit)) -> Vec<Par
         [finding.severity.to_string(), clean(&finding.id), clean(&finding.said)].map(Cell::from).to_vec()
     };
     let rows: Vec<Vec<Cell>> = audit.found().map(row).collect();
-    let mut parts = vec![
-        Part::Heading(clean(environment), None),
-        Part::Remark(format!("Measured with {sentence}.")),
-    ];
+    let mut parts =
+        vec![Part::Heading(clean(environment), None), Part::Remark(format!("Measured with {sentence}."))];
     if !rows.is_empty() {
         parts.push(Part::Table(Table::whole("", Head::all(["severity", "check", "what"]), rows)));
     }

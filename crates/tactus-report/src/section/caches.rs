@@ -143,7 +143,10 @@ fn latencies(contents: &Contents, entry: &CachesEntry) -> Table {
             "misses: of the last-level cache, counted by the processor on that CPU, by whomever.".into(),
         );
     } else if entry.reasons.is_empty() {
-        remarks.push("Misses of the cache are not counted: no performance counters here, or none were to be used.".into());
+        remarks.push(
+            "Misses of the cache are not counted: no performance counters here, or none were to be used."
+                .into(),
+        );
     }
     let published = published(&contents.plan, &entry.with, &entry.environment);
     if let Some(published) = published.filter(|all| all.threads_ns.len() > entry.cpus.len()) {

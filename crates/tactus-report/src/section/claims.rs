@@ -74,7 +74,15 @@ fn entry(claim: Claim) -> ClaimEntry {
         Err(reason) => (format!("not answered: {reason}"), Vec::new()),
         Ok(effect) => (effect.answer(), effect.changes.iter().map(Change::entry).collect()),
     };
-    ClaimEntry { name: claim.name, base: claim.base, with: claim.with, claim: claim.claim, pairs, answer, effects }
+    ClaimEntry {
+        name: claim.name,
+        base: claim.base,
+        with: claim.with,
+        claim: claim.claim,
+        pairs,
+        answer,
+        effects,
+    }
 }
 
 /// Two single runs that differ are no effect yet.

@@ -3,8 +3,8 @@
 use tactus_model::bundle::{Contents, RowResult};
 use tactus_model::event::RowStatus;
 use tactus_model::message::Stage;
-use tactus_model::outcome::Yields;
 use tactus_model::number::float;
+use tactus_model::outcome::Yields;
 
 use super::Section;
 use crate::part::{Cell, Head, Item, List, Mark, Part, Reader, Table, Tone};
@@ -88,7 +88,9 @@ fn rows(contents: &Contents, result: &RowResult) -> Vec<Vec<Cell>> {
             let (when, proven) = match control.stage {
                 Stage::Before => ("before", word(control.is_seen())),
                 Stage::After => ("after", word(control.is_seen())),
-                Stage::Fine if control.is_seen() || control.is_resolvable() => ("before", word(control.is_seen())),
+                Stage::Fine if control.is_seen() || control.is_resolvable() => {
+                    ("before", word(control.is_seen()))
+                }
                 Stage::Fine => ("before", Cell::from("too noisy to tell".to_owned())),
             };
             vec![name.clone().into(), thread, Cell::from(when.to_owned()), injected, seen, noise, proven]
@@ -108,7 +110,8 @@ fn clocks(contents: &Contents) -> Vec<String> {
     for result in contents.rows.iter().map(|row| &row.result).filter(|result| has_control(result)) {
         let Some(clock) = &result.clock else { continue };
         let place = clean(&result.environment);
-        let step = clock.step_ns.map_or_else(String::new, |ns| format!(", steps of at most {}", latency(float(ns))));
+        let step =
+            clock.step_ns.map_or_else(String::new, |ns| format!(", steps of at most {}", latency(float(ns))));
         let rates: Vec<String> = clock.rates.iter().map(|rate| clean(&rate.against)).collect();
         let rate = match (clock.refusal(), rates.is_empty()) {
             (Some(why), _) => why,
@@ -117,7 +120,9 @@ fn clocks(contents: &Contents) -> Vec<String> {
         };
         let sentence = format!("Clock of {place}: {rate}{step}.");
         // A step differs from row to row by what a reading takes: the first says it for the environment.
-        if !said.iter().any(|known| known.starts_with(&format!("Clock of {place}:"))) || clock.refusal().is_some() {
+        if !said.iter().any(|known| known.starts_with(&format!("Clock of {place}:")))
+            || clock.refusal().is_some()
+        {
             said.push(sentence);
         }
     }

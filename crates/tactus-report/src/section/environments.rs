@@ -62,7 +62,8 @@ fn names(contents: &Contents) -> Vec<&str> {
 
 fn of(contents: &Contents, name: &str) -> Vec<Part> {
     let rows: Vec<&Row> = contents.rows.iter().filter(|row| row.result.environment == name).collect();
-    let mut kinds: Vec<String> = rows.iter().filter_map(|row| Some(row.result.evidence?.to_string())).collect();
+    let mut kinds: Vec<String> =
+        rows.iter().filter_map(|row| Some(row.result.evidence?.to_string())).collect();
     kinds.dedup();
     let heading = format!("{} ({})", clean(&place(contents, name)), kinds.join(", "));
     let mut parts = vec![Part::Heading(heading, None)];
@@ -125,9 +126,17 @@ fn number(value: Option<u64>) -> String {
 /// The columns behind scenario, thread and schedule.
 const COLUMNS: &[Column] = &[
     Column { name: "min", value: |of| latency_or_none(of.summary.min_ns), seldom: false },
-    Column { name: "mean", value: |of| of.summary.mean_ns.map_or_else(|| NONE.into(), latency), seldom: false },
+    Column {
+        name: "mean",
+        value: |of| of.summary.mean_ns.map_or_else(|| NONE.into(), latency),
+        seldom: false,
+    },
     Column { name: "corrected p99", value: |of| latency_or_none(of.summary.corrected.p99_ns), seldom: false },
-    Column { name: "corrected p99.9", value: |of| latency_or_none(of.summary.corrected.p999_ns), seldom: false },
+    Column {
+        name: "corrected p99.9",
+        value: |of| latency_or_none(of.summary.corrected.p999_ns),
+        seldom: false,
+    },
     Column { name: "max", value: |of| latency_or_none(of.summary.max_ns), seldom: false },
     Column { name: "overruns", value: |of| count(of.summary.overruns), seldom: false },
     Column { name: "cycles", value: |of| count(of.summary.cycles), seldom: false },

@@ -45,7 +45,9 @@ impl Section for Injected {
             all => format!(", and so in {} further scenarios", all - 1),
         };
         let said = |first| {
-            format!("A fault was asked for and not made: {first}{more}. What was measured there says nothing of it.")
+            format!(
+                "A fault was asked for and not made: {first}{more}. What was measured there says nothing of it."
+            )
         };
         never.first().map(said).into_iter().collect()
     }

@@ -36,7 +36,9 @@ impl Section for Largest {
 
     fn parts(&self, contents: &Contents, reader: Reader) -> Vec<Part> {
         match reader {
-            Reader::Page => vec![Part::Tables(contents.rows.iter().filter_map(|row| table(contents, row)).collect())],
+            Reader::Page => {
+                vec![Part::Tables(contents.rows.iter().filter_map(|row| table(contents, row)).collect())]
+            }
             Reader::Terminal | Reader::Markdown => Vec::new(),
         }
     }

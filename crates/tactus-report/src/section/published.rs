@@ -7,8 +7,8 @@ use tactus_model::outcome::ValueResult;
 
 use super::Section;
 use crate::part::{Cell, Head, Item, List, Mark, Part, Reader, Table, Tone};
-use crate::stats::{Line, comparison};
 use crate::row::{PublishedValue, published_value};
+use crate::stats::{Line, comparison};
 use crate::units::{NONE, clean, latency, quantity};
 
 /// The section.

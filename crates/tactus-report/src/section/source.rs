@@ -50,5 +50,10 @@ fn bundle(contents: &Contents) -> String {
         files => format!("The checksums of all {files} files of the bundle are right."),
     };
     let format = manifest.format;
-    format!("{whole} Bundle format {}.{}, written by tactus {}.", format.major, format.minor, clean(&manifest.tactus))
+    format!(
+        "{whole} Bundle format {}.{}, written by tactus {}.",
+        format.major,
+        format.minor,
+        clean(&manifest.tactus)
+    )
 }

@@ -3,7 +3,7 @@
 use tactus_audit::{Arch, Subject};
 
 use super::comment::{Marks, comment, header};
-use super::{File, Generator, GenerateRequest, Output, Page, Placement, GenerateError, placement};
+use super::{File, GenerateError, GenerateRequest, Generator, Output, Page, Placement, placement};
 
 /// The entry of the table.
 pub static ENTRY: Generator = Generator {
@@ -102,14 +102,19 @@ fn with_grubby(request: &GenerateRequest<'_>, parameters: &[Parameter]) -> File 
     );
     text += "set -eu\narguments=\n";
     for parameter in parameters {
-        text += &format!("\n{}arguments=\"$arguments {}\"\n", parameter.comment(request), escaped(&parameter.word()));
+        text += &format!(
+            "\n{}arguments=\"$arguments {}\"\n",
+            parameter.comment(request),
+            escaped(&parameter.word())
+        );
     }
     let contested = contested(request.subject, parameters);
     if !contested.is_empty() {
         text += "\n# Contested, and so not set. Measure before (tactus prove), and take the # away.\n";
     }
     for (words, check, reason) in contested {
-        text += &format!("\n{}#arguments=\"$arguments {words}\"\n", comment("", &format!("{check}: {reason}")));
+        text +=
+            &format!("\n{}#arguments=\"$arguments {words}\"\n", comment("", &format!("{check}: {reason}")));
     }
     text += "\ncase ${1:-} in\n  install) grubby --update-kernel=ALL --args=\"$arguments\" ;;\n  remove) grubby --update-kernel=ALL --remove-args=\"$arguments\" ;;\n  *) echo \"usage: $0 install|remove\" >&2; exit 2 ;;\nesac\n";
     File {
@@ -136,8 +141,12 @@ fn escaped(text: &str) -> String {
 fn caution(name: &str) -> &'static str {
     match name {
         "nohz_full" => "The tick stops only where one thread runs; POSIX CPU timers keep it.",
-        "tsc" => "It turns off the kernel's watch over the TSC: only for machines whose TSC is known to be good.",
-        "intel_idle.max_cstate" => "Without processor.max_cstate=1 beside it acpi_idle takes over, with its deep states.",
+        "tsc" => {
+            "It turns off the kernel's watch over the TSC: only for machines whose TSC is known to be good."
+        }
+        "intel_idle.max_cstate" => {
+            "Without processor.max_cstate=1 beside it acpi_idle takes over, with its deep states."
+        }
         "default_hugepagesz" => "Pages of 2 MiB are then only there if they are asked for too.",
         _ => "",
     }
@@ -158,7 +167,9 @@ fn pages(request: &GenerateRequest<'_>) -> Result<(Vec<Parameter>, Vec<String>),
     let (value, why) = match placement.node.filter(|_| placement.nodes > 1) {
         Some(node) if knows_nodes(request.subject) => (
             format!("{node}:{count}"),
-            format!("{memory} for the guest, on node {node} beside its CPUs; naming a node needs Linux 5.16."),
+            format!(
+                "{memory} for the guest, on node {node} beside its CPUs; naming a node needs Linux 5.16."
+            ),
         ),
         Some(node) => (
             (count * u64::try_from(placement.nodes).unwrap_or(1)).to_string(),
@@ -213,7 +224,12 @@ fn contested(subject: &Subject<'_>, there: &[Parameter]) -> Vec<(&'static str, &
             "no idle state below C1 on any CPU, whatever happens at run time; costs heat and turbo. Both words: with the \
 first alone acpi_idle takes over, with its deep states",
         ),
-        (x86 && !intel, "processor.max_cstate=1", "c-states", "no idle state below C1 on any CPU; costs heat and turbo"),
+        (
+            x86 && !intel,
+            "processor.max_cstate=1",
+            "c-states",
+            "no idle state below C1 on any CPU; costs heat and turbo",
+        ),
         (
             x86,
             "idle=poll",
@@ -250,12 +266,13 @@ mod tests {
     use tactus_system::{Invocation, Real, System};
 
     use super::super::testing::{Machine, shown, three};
-    use super::super::{Output, GenerateError};
+    use super::super::{GenerateError, Output};
     use super::ENTRY;
     use crate::profile;
 
     fn planned(machine: &Machine) -> Output {
-        let changes = machine.with(|subject| profile::find("realtime-virtual-host").unwrap().kernel_parameters(subject));
+        let changes = machine
+            .with(|subject| profile::find("realtime-virtual-host").unwrap().kernel_parameters(subject));
         let mut machine = machine.clone();
         machine.changes = changes;
         machine.generate(&ENTRY).unwrap()
@@ -273,7 +290,8 @@ mod tests {
         for (_, machine) in three() {
             let output = planned(&machine);
             let text = &output.files[0].text;
-            let script = format!("set -eu\nGRUB_CMDLINE_LINUX=quiet\n{text}\nprintf %s \"$GRUB_CMDLINE_LINUX\"");
+            let script =
+                format!("set -eu\nGRUB_CMDLINE_LINUX=quiet\n{text}\nprintf %s \"$GRUB_CMDLINE_LINUX\"");
             // As update-grub reads it.
             let said = Real.run(&Invocation::new(["sh", "-c", &script])).unwrap();
             let line = said.text();

@@ -1,7 +1,7 @@
 //! Kubernetes: the kubelet's configuration, OpenShift's profile, and a pod.
 
 use super::comment::{Marks, comment, header};
-use super::{File, Generator, GenerateRequest, Output, Page, Placement, GenerateError, Size};
+use super::{File, GenerateError, GenerateRequest, Generator, Output, Page, Placement, Size};
 
 /// The entry of the table.
 pub static ENTRY: Generator = Generator {
@@ -20,7 +20,12 @@ const EVICTION: u64 = 100;
 fn generate(request: &GenerateRequest<'_>) -> Result<Output, GenerateError> {
     let placement = request.placement(1)?;
     let (memory, page) = request.memory()?;
-    let file = |name: &str, belongs: &str, text| File { name: name.into(), belongs: belongs.into(), mode: 0o644, text };
+    let file = |name: &str, belongs: &str, text| File {
+        name: name.into(),
+        belongs: belongs.into(),
+        mode: 0o644,
+        text,
+    };
     let pod = format!("{}-pod.yaml", request.options.name);
     Ok(Output {
         files: vec![
@@ -49,24 +54,59 @@ fn kubelet(request: &GenerateRequest<'_>, placement: &Placement) -> String {
         "merge it into the kubelet's configuration, or put it into its --config-dir (as ...conf); drain the node, stop the \
 kubelet, remove /var/lib/kubelet/cpu_manager_state and memory_manager_state, start it",
         "drain the node, remove it and the same two files, start the kubelet",
-        &["isolcpus: boot the node with the isolated CPUs (generate grub); Kubernetes isolates nothing from the kernel."],
+        &[
+            "isolcpus: boot the node with the isolated CPUs (generate grub); Kubernetes isolates nothing from the kernel.",
+        ],
     );
     text += "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n";
-    text += &line("", "ctr-cpuset", "guaranteed pods with whole CPUs get them for themselves", "cpuManagerPolicy: static");
+    text += &line(
+        "",
+        "ctr-cpuset",
+        "guaranteed pods with whole CPUs get them for themselves",
+        "cpuManagerPolicy: static",
+    );
     text += "cpuManagerPolicyOptions:\n";
-    text += &line("  ", "smt", "whole cores only: no pod shares a core with another", "full-pcpus-only: \"true\"");
+    text += &line(
+        "  ",
+        "smt",
+        "whole cores only: no pod shares a core with another",
+        "full-pcpus-only: \"true\"",
+    );
     text += &line(
         "  ",
         "housekeeping",
         "no pod at all on the reserved CPUs. On by default from Kubernetes 1.32; older ones refuse it: take it out there",
         "strict-cpu-reservation: \"true\"",
     );
-    text += &line("", "housekeeping", "the kernel, the kubelet and all system daemons live here", &format!("reservedSystemCPUs: \"{}\"", placement.housekeeping));
-    text += &line("", "numa-locality", "CPUs, memory and devices of one node, or the pod is not admitted", "topologyManagerPolicy: single-numa-node");
-    text += &line("", "numa-locality", "memory too; it needs all of what follows, and the sum must be exact", "memoryManagerPolicy: Static");
-    text += &format!("systemReserved:\n  memory: {SYSTEM}Mi\nevictionHard:\n  memory.available: {EVICTION}Mi\n");
-    text += &comment("", &format!("kubeReserved + systemReserved + evictionHard: with a kubeReserved of your own, add it to {}Mi", SYSTEM + EVICTION));
-    text += &format!("reservedMemory:\n  - numaNode: 0\n    limits:\n      memory: {}Mi\n", SYSTEM + EVICTION);
+    text += &line(
+        "",
+        "housekeeping",
+        "the kernel, the kubelet and all system daemons live here",
+        &format!("reservedSystemCPUs: \"{}\"", placement.housekeeping),
+    );
+    text += &line(
+        "",
+        "numa-locality",
+        "CPUs, memory and devices of one node, or the pod is not admitted",
+        "topologyManagerPolicy: single-numa-node",
+    );
+    text += &line(
+        "",
+        "numa-locality",
+        "memory too; it needs all of what follows, and the sum must be exact",
+        "memoryManagerPolicy: Static",
+    );
+    text +=
+        &format!("systemReserved:\n  memory: {SYSTEM}Mi\nevictionHard:\n  memory.available: {EVICTION}Mi\n");
+    text += &comment(
+        "",
+        &format!(
+            "kubeReserved + systemReserved + evictionHard: with a kubeReserved of your own, add it to {}Mi",
+            SYSTEM + EVICTION
+        ),
+    );
+    text +=
+        &format!("reservedMemory:\n  - numaNode: 0\n    limits:\n      memory: {}Mi\n", SYSTEM + EVICTION);
     text
 }
 
@@ -77,17 +117,41 @@ fn profile(request: &GenerateRequest<'_>, placement: &Placement, memory: Size, p
         "kubernetes",
         "oc apply -f tactus-performance-profile.yaml: the nodes of the pool reboot one after the other",
         "oc delete performanceprofile tactus: they reboot again",
-        &["Its node selector takes a pool worker-rt; label the nodes, and make a MachineConfigPool of that name."],
+        &[
+            "Its node selector takes a pool worker-rt; label the nodes, and make a MachineConfigPool of that name.",
+        ],
     );
     text += "apiVersion: performance.openshift.io/v2\nkind: PerformanceProfile\nmetadata:\n  name: tactus\nspec:\n  cpu:\n";
-    text += &line("    ", "housekeeping", "the rest of the CPUs; together they must be all that are online", &format!("reserved: \"{}\"", placement.housekeeping));
-    text += &line("    ", "isolcpus", "CPUs of real-time pods", &format!("isolated: \"{}\"", placement.isolated));
-    text += &line("    ", "isolcpus", "isolated from boot; every thread inside a pod must be pinned by the application", "balanceIsolated: false");
-    text += &line("  ", "irq-affinity", "no device interrupts on the isolated CPUs, whatever pods say", "globallyDisableIrqLoadBalancing: true");
+    text += &line(
+        "    ",
+        "housekeeping",
+        "the rest of the CPUs; together they must be all that are online",
+        &format!("reserved: \"{}\"", placement.housekeeping),
+    );
+    text +=
+        &line("    ", "isolcpus", "CPUs of real-time pods", &format!("isolated: \"{}\"", placement.isolated));
+    text += &line(
+        "    ",
+        "isolcpus",
+        "isolated from boot; every thread inside a pod must be pinned by the application",
+        "balanceIsolated: false",
+    );
+    text += &line(
+        "  ",
+        "irq-affinity",
+        "no device interrupts on the isolated CPUs, whatever pods say",
+        "globallyDisableIrqLoadBalancing: true",
+    );
     if page != Page::Base {
         let count = memory.0 / page.bytes();
-        text += &comment("  ", &format!("hugepages-1g: {memory} for one pod; a default of 1G removes the pool of 2M pages"));
-        text += &format!("  hugepages:\n    defaultHugepagesSize: {0}\n    pages:\n      - size: {0}\n        count: {count}\n", page.word());
+        text += &comment(
+            "  ",
+            &format!("hugepages-1g: {memory} for one pod; a default of 1G removes the pool of 2M pages"),
+        );
+        text += &format!(
+            "  hugepages:\n    defaultHugepagesSize: {0}\n    pages:\n      - size: {0}\n        count: {count}\n",
+            page.word()
+        );
         if let Some(node) = placement.node {
             text += &format!("        node: {node}\n");
         }
@@ -96,9 +160,18 @@ fn profile(request: &GenerateRequest<'_>, placement: &Placement, memory: Size, p
     text += "    enabled: true\n";
     text += &line("  ", "numa-locality", "CPUs, memory and devices of one node", "numa:");
     text += "    topologyPolicy: single-numa-node\n";
-    text += &line("  ", "rt-throttling", "no throttling of real-time threads; no deep idle states (c-states) at the cost of power", "workloadHints:");
+    text += &line(
+        "  ",
+        "rt-throttling",
+        "no throttling of real-time threads; no deep idle states (c-states) at the cost of power",
+        "workloadHints:",
+    );
     text += "    realTime: true\n    highPowerConsumption: true\n";
-    let own: Vec<_> = request.kernel_parameters().into_iter().filter(|(name, ..)| !SET_BY_OPERATOR.contains(name)).collect();
+    let own: Vec<_> = request
+        .kernel_parameters()
+        .into_iter()
+        .filter(|(name, ..)| !SET_BY_OPERATOR.contains(name))
+        .collect();
     if !own.is_empty() {
         text += "  # Boot parameters of the plan that the operator does not set by itself.\n  additionalKernelArgs:\n";
         let mut seen = Vec::new();
@@ -117,8 +190,20 @@ fn profile(request: &GenerateRequest<'_>, placement: &Placement, memory: Size, p
 
 /// What the operator's own TuneD profile puts on the command line of a node.
 const SET_BY_OPERATOR: [&str; 14] = [
-    "skew_tick", "tsc", "rcupdate.rcu_normal_after_boot", "rcutree.nohz_full_patience_delay", "isolcpus", "intel_pstate",
-    "amd_pstate", "nosoftlockup", "nohz", "nohz_full", "rcu_nocbs", "irqaffinity", "systemd.cpu_affinity", "tuned.non_isolcpus",
+    "skew_tick",
+    "tsc",
+    "rcupdate.rcu_normal_after_boot",
+    "rcutree.nohz_full_patience_delay",
+    "isolcpus",
+    "intel_pstate",
+    "amd_pstate",
+    "nosoftlockup",
+    "nohz",
+    "nohz_full",
+    "rcu_nocbs",
+    "irqaffinity",
+    "systemd.cpu_affinity",
+    "tuned.non_isolcpus",
 ];
 
 fn pod_of(request: &GenerateRequest<'_>, placement: &Placement, memory: Size, page: Page) -> String {
@@ -137,11 +222,21 @@ fn pod_of(request: &GenerateRequest<'_>, placement: &Placement, memory: Size, pa
     text += &format!("apiVersion: v1\nkind: Pod\nmetadata:\n  name: {name}\n  annotations:\n");
     text += &line("    ", "isolcpus", "its CPUs are not balanced", "cpu-load-balancing.crio.io: \"disable\"");
     text += &line("    ", "ctr-cfs-quota", "no quota, which would stop it", "cpu-quota.crio.io: \"disable\"");
-    text += &line("    ", "irq-affinity", "no device interrupts on its CPUs", "irq-load-balancing.crio.io: \"disable\"");
+    text += &line(
+        "    ",
+        "irq-affinity",
+        "no device interrupts on its CPUs",
+        "irq-load-balancing.crio.io: \"disable\"",
+    );
     text += "spec:\n";
     text += &comment("  ", "On OpenShift, for the annotations above:");
     text += "  # runtimeClassName: performance-tactus\n  containers:\n    - name: rt\n      image: IMAGE\n";
-    text += &line("      ", "ctr-caps-limits", "real-time priorities and mlockall. Risk: it can take its CPUs and the memory from everybody", "securityContext:");
+    text += &line(
+        "      ",
+        "ctr-caps-limits",
+        "real-time priorities and mlockall. Risk: it can take its CPUs and the memory from everybody",
+        "securityContext:",
+    );
     text += "        capabilities:\n          add: [\"SYS_NICE\", \"IPC_LOCK\"]\n";
     text += &line(
         "      ",
@@ -177,8 +272,8 @@ mod tests {
     #[test]
     fn the_documents_of_each_machine() {
         for (name, mut machine) in three() {
-            machine.changes =
-                machine.with(|subject| profile::find("realtime-virtual-host").unwrap().kernel_parameters(subject));
+            machine.changes = machine
+                .with(|subject| profile::find("realtime-virtual-host").unwrap().kernel_parameters(subject));
             insta::assert_snapshot!(format!("kubernetes_{name}"), shown(&machine.generate(&ENTRY).unwrap()));
         }
     }

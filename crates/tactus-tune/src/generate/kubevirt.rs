@@ -3,7 +3,7 @@
 use tactus_audit::Arch;
 
 use super::comment::{Marks, comment, header};
-use super::{File, Generator, GenerateRequest, Output, Page, GenerateError, guest};
+use super::{File, GenerateError, GenerateRequest, Generator, Output, Page, guest};
 
 /// The entry of the table.
 pub static ENTRY: Generator = Generator {
@@ -24,9 +24,14 @@ fn generate(request: &GenerateRequest<'_>) -> Result<Output, GenerateError> {
         placement.count() + 1
     )];
     if request.options.accel == Some(super::Accel::Tcg) {
-        notes.push("real-time machines need KVM: KubeVirt's emulation (useEmulation) knows no realtime".into());
+        notes.push(
+            "real-time machines need KVM: KubeVirt's emulation (useEmulation) knows no realtime".into(),
+        );
     }
-    let inside = format!("guest-isolation: the guest's kernel wants on its command line: {}", guest::kernel_line(request, &placement));
+    let inside = format!(
+        "guest-isolation: the guest's kernel wants on its command line: {}",
+        guest::kernel_line(request, &placement)
+    );
     let mut text = header(
         request,
         Marks::Hash,
@@ -40,16 +45,33 @@ cpumanager=true and kubevirt.io/realtime.",
             "mem-lock, mem-prealloc-nomerge, vpmu-off: KubeVirt does these by itself for realtime.",
         ],
     );
-    let line = |indent: &str, check: &str, why: &str, line: &str| comment(indent, &format!("{check}: {why}")) + indent + line + "\n";
-    text += &format!("apiVersion: kubevirt.io/v1\nkind: VirtualMachine\nmetadata:\n  name: {name}\nspec:\n  runStrategy: Always\n  template:\n    spec:\n      domain:\n        cpu:\n");
+    let line = |indent: &str, check: &str, why: &str, line: &str| {
+        comment(indent, &format!("{check}: {why}")) + indent + line + "\n"
+    };
+    text += &format!(
+        "apiVersion: kubevirt.io/v1\nkind: VirtualMachine\nmetadata:\n  name: {name}\nspec:\n  runStrategy: Always\n  template:\n    spec:\n      domain:\n        cpu:\n"
+    );
     let threads = placement.threads;
-    text += &format!("          sockets: 1\n          cores: {}\n          threads: {threads}\n", placement.count() / threads);
+    text += &format!(
+        "          sockets: 1\n          cores: {}\n          threads: {threads}\n",
+        placement.count() / threads
+    );
     let i = "          ";
-    text += &line(i, "cpu-passthrough", "nothing emulated. No migration to other processors", "model: host-passthrough");
+    text += &line(
+        i,
+        "cpu-passthrough",
+        "nothing emulated. No migration to other processors",
+        "model: host-passthrough",
+    );
     text += &line(i, "vcpu-pin", "a CPU for each vCPU alone", "dedicatedCpuPlacement: true");
     text += &line(i, "emulator-pin", "and one for QEMU's other threads", "isolateEmulatorThread: true");
     if page != Page::Base {
-        text += &line(i, "numa-locality", "the guest sees the node that its CPUs and memory are of; it needs huge pages", "numa:");
+        text += &line(
+            i,
+            "numa-locality",
+            "the guest sees the node that its CPUs and memory are of; it needs huge pages",
+            "numa:",
+        );
         text += "            guestMappingPassthrough: {}\n";
     }
     text += &line(i, "vcpu-fifo", "FIFO vCPUs, all but those that keep house inside", "realtime:");
@@ -72,7 +94,9 @@ cpumanager=true and kubevirt.io/realtime.",
     text += &line(i, "no-extra-devices", "no screen", "autoattachGraphicsDevice: false");
     text += &comment(i, "io-path, disk-image: virtio; a block volume on a local disk is best");
     text += "          disks:\n            - name: root\n              cache: none\n              disk:\n                bus: virtio\n";
-    text += &format!("      volumes:\n        - name: root\n          persistentVolumeClaim:\n            claimName: {name}\n");
+    text += &format!(
+        "      volumes:\n        - name: root\n          persistentVolumeClaim:\n            claimName: {name}\n"
+    );
     Ok(Output {
         files: vec![File {
             name: format!("{name}-vm.yaml"),

@@ -3,7 +3,7 @@
 use tactus_audit::Arch;
 
 use super::comment::{Marks, comment, header, quoted};
-use super::{File, Generator, GenerateRequest, Output, Page, Placement, GenerateError, guest};
+use super::{File, GenerateError, GenerateRequest, Generator, Output, Page, Placement, guest};
 
 /// The entry of the table.
 pub static ENTRY: Generator = Generator {
@@ -56,18 +56,43 @@ twice as many CPUs as it has vCPUs; better turn SMT off"
     };
     let mut specs = vec![
         ("hw:cpu_policy", "dedicated".to_owned(), "vcpu-pin", "a CPU of cpu_dedicated_set for each vCPU"),
-        ("hw:cpu_realtime", "yes".to_owned(), "vcpu-fifo", "FIFO vCPUs; Nova locks the memory and stops page merging by itself (mem-lock)"),
-        ("hw:cpu_realtime_mask", format!("^{mask}"), "guest-isolation", "all vCPUs but those that keep house inside"),
+        (
+            "hw:cpu_realtime",
+            "yes".to_owned(),
+            "vcpu-fifo",
+            "FIFO vCPUs; Nova locks the memory and stops page merging by itself (mem-lock)",
+        ),
+        (
+            "hw:cpu_realtime_mask",
+            format!("^{mask}"),
+            "guest-isolation",
+            "all vCPUs but those that keep house inside",
+        ),
         (
             "hw:emulator_threads_policy",
             "share".to_owned(),
             "emulator-pin",
             "emulator threads on cpu_shared_set, without which the instance is not scheduled. `isolate` takes a CPU more",
         ),
-        ("hw:cpu_thread_policy", "isolate".to_owned(), "smt", "no two vCPUs on one core, and nothing beside them"),
-        ("hw:mem_page_size", size.to_owned(), "guest-hugepages", "reserved at boot on the compute host (generate grub)"),
+        (
+            "hw:cpu_thread_policy",
+            "isolate".to_owned(),
+            "smt",
+            "no two vCPUs on one core, and nothing beside them",
+        ),
+        (
+            "hw:mem_page_size",
+            size.to_owned(),
+            "guest-hugepages",
+            "reserved at boot on the compute host (generate grub)",
+        ),
         ("hw:numa_nodes", "1".to_owned(), "numa-locality", "CPUs and memory of one node"),
-        ("hw:pci_numa_affinity_policy", "required".to_owned(), "numa-locality", "passed-through devices of the same node"),
+        (
+            "hw:pci_numa_affinity_policy",
+            "required".to_owned(),
+            "numa-locality",
+            "passed-through devices of the same node",
+        ),
     ];
     if request.subject.is(Arch::X86) || request.subject.is(Arch::Arm64) {
         specs.push(("hw:pmu", "false".to_owned(), "vpmu-off", "no counters to switch; no perf inside"));
@@ -86,14 +111,19 @@ twice as many CPUs as it has vCPUs; better turn SMT off"
         &["housekeeping: the host's own CPUs come from its boot parameters (generate grub), not from here."],
     );
     conf += "\n[compute]\n";
-    conf += &comment("", "vcpu-pin: the isolated CPUs. It cannot be changed while instances run on this host");
+    conf +=
+        &comment("", "vcpu-pin: the isolated CPUs. It cannot be changed while instances run on this host");
     conf += &format!("cpu_dedicated_set = {}\n", request.subject.isolated());
-    conf += &comment("", "emulator-pin: for emulator threads, and for vCPUs of instances without dedicated CPUs");
+    conf +=
+        &comment("", "emulator-pin: for emulator threads, and for vCPUs of instances without dedicated CPUs");
     conf += &format!("cpu_shared_set = {}\n\n[libvirt]\n", placement.housekeeping);
     conf += "virt_type = kvm\n";
     conf += &comment("", "cpu-passthrough: nothing emulated. Live migration only between equal processors");
     conf += "cpu_mode = host-passthrough\n";
-    conf += &comment("", "vcpu-fifo, rt-priority-ceiling: above ordinary threads, below everything of the kernel's");
+    conf += &comment(
+        "",
+        "vcpu-fifo, rt-priority-ceiling: above ordinary threads, below everything of the kernel's",
+    );
     conf += "realtime_scheduler_priority = 1\n";
 
     Ok(Output {

@@ -4,7 +4,7 @@ use tactus_audit::Arch;
 
 use super::comment::{Marks, comment, header, quoted};
 use super::libvirt::placement_notes;
-use super::{Accel, File, Generator, GenerateRequest, Output, Page, Placement, GenerateError, guest};
+use super::{Accel, File, GenerateError, GenerateRequest, Generator, Output, Page, Placement, guest};
 
 /// The entry of the table.
 pub static ENTRY: Generator = Generator {
@@ -23,23 +23,42 @@ fn generate(request: &GenerateRequest<'_>) -> Result<Output, GenerateError> {
     let placement = request.placement(2)?;
     let program = match request.subject.machine.as_str() {
         machine @ ("x86_64" | "aarch64") => format!("qemu-system-{machine}"),
-        machine => return Err(GenerateError::Machine { what: "a QEMU command line", machine: machine.to_owned() }),
+        machine => {
+            return Err(GenerateError::Machine { what: "a QEMU command line", machine: machine.to_owned() });
+        }
     };
     let name = &request.options.name;
     let mut notes = placement_notes(&placement);
     if request.accel() == Accel::Tcg {
         let x86 = request.subject.is(Arch::X86);
         let dropped: &[&str] = if x86 {
-            &["cpu-passthrough: the guest gets all that QEMU can emulate (-cpu max)", "kvm-hint-dedicated", "guest-tsc-deadline", "vpmu-off", "irqchip-in-kernel"]
+            &[
+                "cpu-passthrough: the guest gets all that QEMU can emulate (-cpu max)",
+                "kvm-hint-dedicated",
+                "guest-tsc-deadline",
+                "vpmu-off",
+                "irqchip-in-kernel",
+            ]
         } else {
-            &["cpu-passthrough: the guest gets all that QEMU can emulate (-cpu max)", "vpmu-off", "irqchip-in-kernel"]
+            &[
+                "cpu-passthrough: the guest gets all that QEMU can emulate (-cpu max)",
+                "vpmu-off",
+                "irqchip-in-kernel",
+            ]
         };
-        notes.extend(dropped.iter().map(|what| format!("dropped, because QEMU emulates the processor (TCG): {what}")));
+        notes.extend(
+            dropped.iter().map(|what| format!("dropped, because QEMU emulates the processor (TCG): {what}")),
+        );
     }
-    let inside = format!("guest-isolation: the guest's kernel wants on its command line: {}", guest::kernel_line(request, &placement));
+    let inside = format!(
+        "guest-isolation: the guest's kernel wants on its command line: {}",
+        guest::kernel_line(request, &placement)
+    );
     let mut more: Vec<&str> = vec![&inside];
     more.extend(notes.iter().map(String::as_str));
-    let install = format!("keep both scripts in one directory; as root: ./{name}-qemu.sh -drive file=...,format=raw,cache=none,aio=native,if=virtio (or -kernel ...)");
+    let install = format!(
+        "keep both scripts in one directory; as root: ./{name}-qemu.sh -drive file=...,format=raw,cache=none,aio=native,if=virtio (or -kernel ...)"
+    );
     let undo = format!("end the guest, or kill QEMU; nothing else is changed. Sockets: /run/{name}.qmp");
 
     let mut text = "#!/bin/sh\n".to_owned();
@@ -47,19 +66,42 @@ fn generate(request: &GenerateRequest<'_>) -> Result<Output, GenerateError> {
     text += "set -eu\nhere=$(dirname \"$0\")\n\n";
     for (argument, value, check, why) in arguments(request, &placement)? {
         text += &comment("", &format!("{check}: {why}"));
-        text += &if value.is_empty() { format!("set -- {argument} \"$@\"\n") } else { format!("set -- {argument} {} \"$@\"\n", quoted(&value)) };
+        text += &if value.is_empty() {
+            format!("set -- {argument} \"$@\"\n")
+        } else {
+            format!("set -- {argument} {} \"$@\"\n", quoted(&value))
+        };
     }
     text += "\n";
-    text += &comment("", "emulator-pin: QEMU and every thread that it makes begin on the housekeeping CPUs. QEMU=, QMP= and HOUSE= in the environment take another program, socket or set of CPUs.");
+    text += &comment(
+        "",
+        "emulator-pin: QEMU and every thread that it makes begin on the housekeeping CPUs. QEMU=, QMP= and HOUSE= in the environment take another program, socket or set of CPUs.",
+    );
     text += &format!("qmp=${{QMP:-/run/{name}.qmp}}\n");
-    text += &format!("taskset -c \"${{HOUSE:-{}}}\" \"${{QEMU:-{program}}}\" -qmp \"unix:$qmp,server=on,wait=off\" \"$@\" &\nqemu=$!\n", placement.emulator);
+    text += &format!(
+        "taskset -c \"${{HOUSE:-{}}}\" \"${{QEMU:-{program}}}\" -qmp \"unix:$qmp,server=on,wait=off\" \"$@\" &\nqemu=$!\n",
+        placement.emulator
+    );
     text += "trap 'kill \"$qemu\" 2>/dev/null || :' INT TERM\n";
-    text += &comment("", "vcpu-pin, vcpu-fifo: the vCPUs go to their CPUs while the guest stands still; then it runs.");
-    text += &format!("if ! python3 \"$here/{name}-pin.py\" \"$qmp\"; then\n  kill \"$qemu\"\n  wait \"$qemu\" || :\n  exit 1\nfi\nwait \"$qemu\"\n");
+    text += &comment(
+        "",
+        "vcpu-pin, vcpu-fifo: the vCPUs go to their CPUs while the guest stands still; then it runs.",
+    );
+    text += &format!(
+        "if ! python3 \"$here/{name}-pin.py\" \"$qmp\"; then\n  kill \"$qemu\"\n  wait \"$qemu\" || :\n  exit 1\nfi\nwait \"$qemu\"\n"
+    );
 
     let pin = pin(request, &placement);
-    let file = |name: String, text| File { belongs: format!("anywhere, together: ./{name}"), name, mode: 0o755, text };
-    Ok(Output { files: vec![file(format!("{name}-qemu.sh"), text), file(format!("{name}-pin.py"), pin)], notes })
+    let file = |name: String, text| File {
+        belongs: format!("anywhere, together: ./{name}"),
+        name,
+        mode: 0o755,
+        text,
+    };
+    Ok(Output {
+        files: vec![file(format!("{name}-qemu.sh"), text), file(format!("{name}-pin.py"), pin)],
+        notes,
+    })
 }
 
 fn arguments(request: &GenerateRequest<'_>, placement: &Placement) -> Result<Vec<Argument>, GenerateError> {
@@ -86,30 +128,68 @@ fn arguments(request: &GenerateRequest<'_>, placement: &Placement) -> Result<Vec
     };
     let bind = placement.node.map(|node| format!(",host-nodes={node},policy=bind")).unwrap_or_default();
     let memory_why = match page {
-        Page::G1 => "pages of 1 GiB, there before the guest starts, not merged, on the node of its CPUs. They are \
-reserved at boot (generate grub) and mounted: mount -t hugetlbfs -o pagesize=1G none /dev/hugepages1G",
-        Page::M2 => "pages of 2 MiB, there before the guest starts, not merged, on the node of its CPUs. They are \
-reserved at boot (generate grub)",
+        Page::G1 => {
+            "pages of 1 GiB, there before the guest starts, not merged, on the node of its CPUs. They are \
+reserved at boot (generate grub) and mounted: mount -t hugetlbfs -o pagesize=1G none /dev/hugepages1G"
+        }
+        Page::M2 => {
+            "pages of 2 MiB, there before the guest starts, not merged, on the node of its CPUs. They are \
+reserved at boot (generate grub)"
+        }
         Page::Base => "all pages there before the guest starts, not merged, on the node of its CPUs",
     };
     let (count, threads) = (placement.count(), placement.threads);
     let topology = format!("{count},sockets=1,cores={},threads={threads}", count / threads);
     Ok(vec![
         ("-S", String::new(), "vcpu-pin", "it stands still until its vCPUs are where they belong"),
-        ("-name", format!("{},debug-threads=on", request.options.name), "vcpu-pin", "the threads have names that tools show"),
-        ("-machine", format!("{machine},mem-merge=off,memory-backend=m0"), if kvm { "irqchip-in-kernel" } else { "hpet" }, if kvm { "interrupts do not leave the kernel; no slow clock, no merged memory" } else { "no slow clock, no merged memory" }),
-        ("-cpu", cpu.into(), "cpu-passthrough", if kvm { "the processor as it is, its deadline timer, no counters to switch; the hint (kvm-hint-dedicated) is wrong where CPUs are shared. Risk: no migration to other models" } else { "all that QEMU can emulate" }),
+        (
+            "-name",
+            format!("{},debug-threads=on", request.options.name),
+            "vcpu-pin",
+            "the threads have names that tools show",
+        ),
+        (
+            "-machine",
+            format!("{machine},mem-merge=off,memory-backend=m0"),
+            if kvm { "irqchip-in-kernel" } else { "hpet" },
+            if kvm {
+                "interrupts do not leave the kernel; no slow clock, no merged memory"
+            } else {
+                "no slow clock, no merged memory"
+            },
+        ),
+        (
+            "-cpu",
+            cpu.into(),
+            "cpu-passthrough",
+            if kvm {
+                "the processor as it is, its deadline timer, no counters to switch; the hint (kvm-hint-dedicated) is wrong where CPUs are shared. Risk: no migration to other models"
+            } else {
+                "all that QEMU can emulate"
+            },
+        ),
         ("-smp", topology, "llc-sharing", "the guest knows which of its CPUs share a core"),
         ("-m", memory.to_string(), "guest-hugepages", "as much as the object below"),
         ("-object", backend + &bind, "guest-hugepages", memory_why),
-        ("-overcommit", "mem-lock=on".into(), "mem-lock", "all of QEMU is locked into memory; needs CAP_IPC_LOCK or the limit memlock. With cpu-pm=on beside it the guest idles without exits (guest-idle-ownership), and may bring its CPUs into deep idle states"),
+        (
+            "-overcommit",
+            "mem-lock=on".into(),
+            "mem-lock",
+            "all of QEMU is locked into memory; needs CAP_IPC_LOCK or the limit memlock. With cpu-pm=on beside it the guest idles without exits (guest-idle-ownership), and may bring its CPUs into deep idle states",
+        ),
         ("-nodefaults", String::new(), "no-extra-devices", "no device that nobody asked for"),
         ("-display", "none".into(), "no-extra-devices", "no screen either"),
     ])
 }
 
 fn pin(request: &GenerateRequest<'_>, placement: &Placement) -> String {
-    let pins = placement.cpus.iter().enumerate().map(|(vcpu, cpu)| format!("{vcpu}: {cpu}")).collect::<Vec<_>>().join(", ");
+    let pins = placement
+        .cpus
+        .iter()
+        .enumerate()
+        .map(|(vcpu, cpu)| format!("{vcpu}: {cpu}"))
+        .collect::<Vec<_>>()
+        .join(", ");
     let undo = "nothing: the threads end with the guest";
     let head = header(request, Marks::Hash, "qemu", "the other script calls it", undo, &[]);
     format!(

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use tactus_model::change::{Change, Target};
 
 use super::comment::{Marks, comment, header};
-use super::{File, Generator, GenerateRequest, Output, GenerateError, placement};
+use super::{File, GenerateError, GenerateRequest, Generator, Output, placement};
 use crate::profile;
 
 /// The entry of the table.
@@ -29,7 +29,8 @@ fn generate(request: &GenerateRequest<'_>) -> Result<Output, GenerateError> {
     let same = |change: &&Change| !own.iter().any(|o| o.target == change.target && o.then == change.then);
     let (sections, notes) = sections(request.changes.iter().filter(same));
     let name = format!("tactus-{}", stock.name);
-    let where_ = "Where TuneD is 2.24 or newer, /etc/tuned/profiles may hold the profile instead of /etc/tuned.";
+    let where_ =
+        "Where TuneD is 2.24 or newer, /etc/tuned/profiles may hold the profile instead of /etc/tuned.";
     let mut text = header(
         request,
         Marks::Hash,
@@ -181,7 +182,14 @@ mod tests {
         let [(_, machine), ..] = three();
         let file = |path: &str| Target::File { path: path.into(), form: Form::Plain };
         machine
-            .change("thp", Target::File { path: "/sys/kernel/mm/transparent_hugepage/enabled".into(), form: Form::Choice }, "never")
+            .change(
+                "thp",
+                Target::File {
+                    path: "/sys/kernel/mm/transparent_hugepage/enabled".into(),
+                    form: Form::Choice,
+                },
+                "never",
+            )
             .change("compaction", file("/proc/sys/vm/compaction_proactiveness"), "0")
             .change("rcu-nocb-poll", Target::Kernel { parameter: "rcu_nocb_poll".into() }, "")
             .change("isolcpus", Target::Kernel { parameter: "isolcpus".into() }, "managed_irq,domain,2-7")

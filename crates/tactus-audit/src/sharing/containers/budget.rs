@@ -43,7 +43,9 @@ fn judge(subject: &Subject<'_>) -> Verdict {
         let judgement = match budget {
             0 => without(subject, "the container's cgroup has no real-time budget"),
             -1 => Judgement::ok("the container's cgroup has an unlimited real-time budget"),
-            _ => Judgement::ok(format!("the container's cgroup has {budget} us of real-time budget in each period")),
+            _ => Judgement::ok(format!(
+                "the container's cgroup has {budget} us of real-time budget in each period"
+            )),
         };
         return Ok(judgement.read(path, shown));
     }
@@ -55,7 +57,9 @@ fn judge(subject: &Subject<'_>) -> Verdict {
         return Err(Judgement::not_applicable("the kernel does not schedule real-time threads by group"));
     }
     match by_group(subject) {
-        Some(false) => Err(Judgement::not_applicable("the kernel does not schedule real-time threads by group")),
+        Some(false) => {
+            Err(Judgement::not_applicable("the kernel does not schedule real-time threads by group"))
+        }
         Some(true) => match own(subject, "cpu", "cpu.weight", "")? {
             Some((path, weight)) => Ok(without(
                 subject,
@@ -77,7 +81,8 @@ fn judge(subject: &Subject<'_>) -> Verdict {
 /// that of the machine which carries it, whose kernel is the same; `None` where neither says. Since
 /// Linux 6.15 the option may be there and off until the command line asks for it.
 fn by_group(subject: &Subject<'_>) -> Option<bool> {
-    let facts = std::iter::once(subject.facts).chain(subject.carrier).find(|facts| facts.text(OPTION).is_some())?;
+    let facts =
+        std::iter::once(subject.facts).chain(subject.carrier).find(|facts| facts.text(OPTION).is_some())?;
     if facts.text(OPTION) != Some("y") || subject.cmdline.get("rt_group_sched") == Some("1") {
         return Some(facts.text(OPTION) == Some("y"));
     }
@@ -92,9 +97,8 @@ fn by_group(subject: &Subject<'_>) -> Option<bool> {
 /// `rt_bandwidth_enabled()` in `__sched_setscheduler()`.
 fn without(subject: &Subject<'_>, said: &str) -> Judgement {
     match subject.facts.text(LIMIT) {
-        Some("-1") => {
-            Judgement::ok(format!("{said}, but is not asked for one: sched_rt_runtime_us is -1")).read(LIMIT, "-1")
-        }
+        Some("-1") => Judgement::ok(format!("{said}, but is not asked for one: sched_rt_runtime_us is -1"))
+            .read(LIMIT, "-1"),
         _ => Judgement::finding(said),
     }
 }

@@ -50,7 +50,9 @@ fn judge(subject: &Subject<'_>) -> Verdict {
     } else {
         Judgement::finding(format!("the container may run on CPUs {outside}, which are not isolated"))
     };
-    Ok(judgement.read(path, text.chars().take(80).collect::<String>()).read("isolated CPUs", isolated.to_string()))
+    Ok(judgement
+        .read(path, text.chars().take(80).collect::<String>())
+        .read("isolated CPUs", isolated.to_string()))
 }
 
 /// The CPUs that somebody has really set apart: a mere assumption is no isolation.
@@ -114,7 +116,8 @@ mod tests {
     #[test]
     fn the_cgroup_may_be_of_version_1_and_show_the_path_of_the_host() {
         let old = |path: &str| {
-            intel(&[("/proc/self/cgroup", "8:cpuset:/docker/abc\n4:cpu,cpuacct:/"), (path, "2")]).role(Role::Container)
+            intel(&[("/proc/self/cgroup", "8:cpuset:/docker/abc\n4:cpu,cpuacct:/"), (path, "2")])
+                .role(Role::Container)
         };
         assert_eq!(old("/sys/fs/cgroup/cpuset/docker/abc/cpuset.cpus").state("ctr-cpuset"), State::Ok);
         assert_eq!(old("/sys/fs/cgroup/cpuset/cpuset.cpus").state("ctr-cpuset"), State::Ok);

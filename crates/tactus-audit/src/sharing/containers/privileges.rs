@@ -35,7 +35,9 @@ fn judge(subject: &Subject<'_>) -> Verdict {
     subject.value(STATUS)?;
     let shown = subject.facts.field(STATUS, "CapEff", ':').unwrap_or_default();
     let Ok(granted) = u64::from_str_radix(shown, 16) else {
-        return Err(Judgement::unreadable(format!("{STATUS} does not say which capabilities the program has")));
+        return Err(Judgement::unreadable(format!(
+            "{STATUS} does not say which capabilities the program has"
+        )));
     };
     let initial = initial_user_namespace(subject)?;
     let capable = |number: u32| initial && granted >> number & 1 == 1;
@@ -107,7 +109,8 @@ mod tests {
 
     #[test]
     fn capabilities_or_limits_will_do() {
-        let state = |status, rtprio, memlock| container(status, FIRST, rtprio, memlock).state("ctr-caps-limits");
+        let state =
+            |status, rtprio, memlock| container(status, FIRST, rtprio, memlock).state("ctr-caps-limits");
         assert_eq!(state(ALL, "0", "65536"), State::Ok);
         assert_eq!(state(NONE, "98", "unlimited"), State::Ok);
         assert_eq!(state("CapEff:\t0000000000804000", "0", "0"), State::Ok, "just the two");
@@ -132,7 +135,10 @@ mod tests {
     #[test]
     fn what_is_not_known_is_not_granted() {
         assert_eq!(blank(&[]).role(Role::Container).state("ctr-caps-limits"), State::NotApplicable);
-        assert_eq!(container(ALL, FIRST, "0", "0").without("limit:memlock").state("ctr-caps-limits"), State::Unreadable);
+        assert_eq!(
+            container(ALL, FIRST, "0", "0").without("limit:memlock").state("ctr-caps-limits"),
+            State::Unreadable
+        );
         for text in HOSTILE {
             assert_eq!(container(text, FIRST, "98", "unlimited").state("ctr-caps-limits"), State::Unreadable);
             assert_ne!(container(ALL, text, "0", "0").state("ctr-caps-limits"), State::Ok);

@@ -34,9 +34,9 @@ fn judge(subject: &Subject<'_>) -> Verdict {
     let shown: String = text.chars().take(40).collect();
     let mut fields = text.split_whitespace();
     let judgement = match fields.next() {
-        Some("max" | "-1") => {
-            Judgement::ok("the container's CPU time is not limited by its own cgroup; those above it cannot be seen")
-        }
+        Some("max" | "-1") => Judgement::ok(
+            "the container's CPU time is not limited by its own cgroup; those above it cannot be seen",
+        ),
         Some(quota) if quota.parse::<u64>().is_ok() => {
             let period = fields.next().map(|period| format!(" in {period} us")).unwrap_or_default();
             let throttled = throttled(subject)?.filter(|times| *times > 0);
@@ -92,7 +92,10 @@ mod tests {
         assert_eq!(none.state("ctr-cfs-quota"), State::NotApplicable);
         assert_eq!(blank(&[]).role(Role::Container).state("ctr-cfs-quota"), State::NotApplicable);
         assert_eq!(v2("1 1").role(Role::Host).state("ctr-cfs-quota"), State::NotApplicable);
-        assert_eq!(v2("").unreadable("/sys/fs/cgroup/cpu.max", "denied").state("ctr-cfs-quota"), State::Unreadable);
+        assert_eq!(
+            v2("").unreadable("/sys/fs/cgroup/cpu.max", "denied").state("ctr-cfs-quota"),
+            State::Unreadable
+        );
     }
 
     #[test]

@@ -71,8 +71,12 @@ fn judge(subject: &Subject<'_>) -> Verdict {
         }
     };
     Ok(groups.iter().take(8).fold(judgement, |judgement, group| {
-        let ways: Vec<String> =
-            group.ways.iter().filter(|((l, _), _)| *l == level).map(|((_, id), ways)| format!("{id}={ways:x}")).collect();
+        let ways: Vec<String> = group
+            .ways
+            .iter()
+            .filter(|((l, _), _)| *l == level)
+            .map(|((_, id), ways)| format!("{id}={ways:x}"))
+            .collect();
         let name = if group.name.is_empty() { String::new() } else { format!("{}/", group.name) };
         judgement.read(format!("/sys/fs/resctrl/{name}schemata"), format!("L{level}:{}", ways.join(";")))
     }))
@@ -132,10 +136,14 @@ fn shared_with_devices(subject: &Subject<'_>, real_time: &[&Group], level: u32) 
         u64::from_str_radix(text, 16).ok()
     })?;
     let (group, both) = real_time.iter().find_map(|group| {
-        let both = group.ways.iter().filter(|((of, _), _)| *of == level).fold(0, |all, (_, ways)| all | ways) & devices;
+        let both = group.ways.iter().filter(|((of, _), _)| *of == level).fold(0, |all, (_, ways)| all | ways)
+            & devices;
         (both != 0).then_some((group, both))
     })?;
-    Some(format!("{} has ways of its own, but devices fill {both:x} of them too (shareable_bits)", group.title()))
+    Some(format!(
+        "{} has ways of its own, but devices fill {both:x} of them too (shareable_bits)",
+        group.title()
+    ))
 }
 
 #[cfg(test)]

@@ -33,11 +33,13 @@ fn judge(subject: &Subject<'_>) -> Verdict {
         Ok(groups) => groups,
         Err(refused) => return Err(unmounted(subject, refused, &["mba"], WHAT)),
     };
-    let domains: Vec<u32> = groups.first().map(|root| root.bandwidth.keys().copied().collect()).unwrap_or_default();
+    let domains: Vec<u32> =
+        groups.first().map(|root| root.bandwidth.keys().copied().collect()).unwrap_or_default();
     if domains.is_empty() {
         return Err(unmounted(subject, Judgement::not_applicable(""), &[], WHAT));
     }
-    let of_real_time = |group: &Group| !group.cpus.and(subject.isolated()).is_empty() && !group.name.is_empty();
+    let of_real_time =
+        |group: &Group| !group.cpus.and(subject.isolated()).is_empty() && !group.name.is_empty();
     let held = domains.iter().any(|id| {
         let value = |group: &Group| group.bandwidth.get(id).copied();
         let most = groups.iter().filter_map(value).max();
@@ -76,7 +78,11 @@ mod tests {
     fn the_others_must_be_held_below_real_time_work() {
         assert_eq!(groups("MB:0=50", "MB:0=100", "2-3").state("resctrl-mba"), State::Ok);
         assert_eq!(groups("MB:0=100", "MB:0=100", "2-3").state("resctrl-mba"), State::Finding);
-        assert_eq!(groups("MB:0=100", "MB:0=50", "2-3").state("resctrl-mba"), State::Finding, "the wrong one");
+        assert_eq!(
+            groups("MB:0=100", "MB:0=50", "2-3").state("resctrl-mba"),
+            State::Finding,
+            "the wrong one"
+        );
         assert_eq!(groups("MB:0=50", "MB:0=100", "").state("resctrl-mba"), State::Ok, "threads of a guest");
         assert_eq!(intel(&[("/sys/fs/resctrl/schemata", "MB:0=100")]).state("resctrl-mba"), State::Finding);
     }

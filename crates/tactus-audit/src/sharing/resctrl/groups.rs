@@ -118,7 +118,8 @@ mod tests {
     #[test]
     fn rubbish_gives_a_group_without_shares() {
         for text in crate::testing::HOSTILE {
-            let groups = read(&[("/sys/fs/resctrl/schemata", text), ("/sys/fs/resctrl/a/schemata", "L3:0=zz;=;1")]);
+            let groups =
+                read(&[("/sys/fs/resctrl/schemata", text), ("/sys/fs/resctrl/a/schemata", "L3:0=zz;=;1")]);
             assert!(groups.iter().all(|group| group.ways.is_empty() && group.bandwidth.is_empty()));
         }
     }

@@ -35,11 +35,18 @@ fn judge(subject: &Subject<'_>) -> Verdict {
             if refused.state == State::NotApplicable
                 && subject.facts.text("/sys/fs/resctrl/schemata").is_some() =>
         {
-            return Err(Judgement::not_applicable("this processor can divide its caches, but not watch them"));
+            return Err(Judgement::not_applicable(
+                "this processor can divide its caches, but not watch them",
+            ));
         }
         Err(refused) => {
             let flags = ["cqm_llc", "cqm_occup_llc", "cqm_mbm_total"];
-            return Err(unmounted(subject, refused, &flags, "count cache occupancy and memory traffic (cqm)"));
+            return Err(unmounted(
+                subject,
+                refused,
+                &flags,
+                "count cache occupancy and memory traffic (cqm)",
+            ));
         }
     };
     let shown: Vec<&str> = features.split_whitespace().take(6).collect();

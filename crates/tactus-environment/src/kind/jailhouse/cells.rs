@@ -112,7 +112,8 @@ fn cell(dir: &Path, system: &dyn System) -> Option<Cell> {
 }
 
 /// The words that the third column of the list may have; the longer before its beginning.
-const STATES: [&str; 6] = ["running/locked", "running", "shut down", "failed", "Comm ABI mismatch", "invalid"];
+const STATES: [&str; 6] =
+    ["running/locked", "running", "shut down", "failed", "Comm ABI mismatch", "invalid"];
 
 /// What `jailhouse cell list` prints: columns of 8, 24, 18, 24 and 24 characters, which a long name
 /// or list pushes aside. Lines that are no cell are passed over.
@@ -152,7 +153,8 @@ mod tests {
     use super::*;
 
     const SHELL: &str = include_str!("../../../tests/fixtures/jailhouse/root-cell-shell.txt");
-    const LOCKED: &str = include_str!("../../../tests/fixtures/jailhouse/root-cell-shell-locked-and-linux.txt");
+    const LOCKED: &str =
+        include_str!("../../../tests/fixtures/jailhouse/root-cell-shell-locked-and-linux.txt");
 
     /// What every `cell list` of a transcript printed.
     fn lists(transcript: &str) -> Vec<Vec<String>> {
@@ -165,9 +167,16 @@ mod tests {
     fn the_lists_of_a_real_one_are_read() {
         let shell = lists(SHELL);
         assert_eq!(shell[0], ["cell 0 (qemu-arm64): running, CPUs 0-3"]);
-        assert_eq!(shell[1], ["cell 0 (qemu-arm64): running, CPUs 0,2,3", "cell 1 (inmate-demo): running, CPUs 1"]);
-        assert!(shell.iter().flatten().any(|cell| cell == "cell 1 (inmate-demo): failed, CPUs 1, stopped CPUs 1"));
-        assert!(shell.iter().flatten().any(|cell| cell == "cell 1 (qemu-arm64-linux-demo): running, CPUs 2,3"));
+        assert_eq!(
+            shell[1],
+            ["cell 0 (qemu-arm64): running, CPUs 0,2,3", "cell 1 (inmate-demo): running, CPUs 1"]
+        );
+        assert!(
+            shell.iter().flatten().any(|cell| cell == "cell 1 (inmate-demo): failed, CPUs 1, stopped CPUs 1")
+        );
+        assert!(
+            shell.iter().flatten().any(|cell| cell == "cell 1 (qemu-arm64-linux-demo): running, CPUs 2,3")
+        );
         assert!(shell.last().unwrap().is_empty(), "nothing is printed when it is off");
         let locked = lists(LOCKED);
         assert_eq!(locked[0][1], "cell 1 (inmate-active): running/locked, CPUs 1");

@@ -117,10 +117,14 @@ impl Jailhouse {
     /// Who does not permit it.
     fn locked(&self) -> String {
         let all = cells::all(&*self.system);
-        let locked: Vec<String> =
-            all.iter().filter(|cell| cell.state == cells::State::Locked).map(cells::Cell::to_string).collect();
+        let locked: Vec<String> = all
+            .iter()
+            .filter(|cell| cell.state == cells::State::Locked)
+            .map(cells::Cell::to_string)
+            .collect();
         if locked.is_empty() {
-            return "a cell refused: ask again, or stop its program (jailhouse cell shutdown NAME) first".into();
+            return "a cell refused: ask again, or stop its program (jailhouse cell shutdown NAME) first"
+                .into();
         }
         format!(
             "{} lets no cell be made or ended: `jailhouse cell shutdown` it, once more where it refuses the first time",
@@ -137,7 +141,8 @@ fn meaning(known: &[(&str, &'static str)], said: &str) -> Option<&'static str> {
 const NOT_SET_ASIDE: &str =
     "the memory of the hypervisor is not set aside: boot with mem= or memmap=, or a reserved-memory node";
 /// What is said where memory could not be mapped, or not for code.
-const MAPPING: [&str; 2] = ["JAILHOUSE_ENABLE: Cannot allocate memory", "Unable to map RAM reserved for hypervisor"];
+const MAPPING: [&str; 2] =
+    ["JAILHOUSE_ENABLE: Cannot allocate memory", "Unable to map RAM reserved for hypervisor"];
 
 /// What the driver logs.
 const DRIVER: &[(&str, &str)] = &[
@@ -184,14 +189,20 @@ more memory; or the kernel is no image that can be booted (Image, bzImage)",
 other CPUs than this machine has; or the hypervisor's memory is not set aside (mem=, memmap=, a reserved-memory node)",
     ),
     ("JAILHOUSE_ENABLE: Cannot allocate memory", "the hypervisor's memory could not be mapped"),
-    ("JAILHOUSE_ENABLE: No such device", "the processor has not what Jailhouse needs: jailhouse hardware check"),
+    (
+        "JAILHOUSE_ENABLE: No such device",
+        "the processor has not what Jailhouse needs: jailhouse hardware check",
+    ),
     ("JAILHOUSE_ENABLE: No such file", "the hypervisor's image is missing: /lib/firmware/jailhouse*.bin"),
     ("JAILHOUSE_DISABLE: Invalid argument", "Jailhouse is not enabled"),
     (
         "JAILHOUSE_CELL_CREATE: Invalid argument",
         "Jailhouse is not enabled, or it is no cell configuration of this revision of Jailhouse",
     ),
-    ("JAILHOUSE_CELL_CREATE: File exists", "a cell of that name exists: jailhouse cell list, jailhouse cell destroy"),
+    (
+        "JAILHOUSE_CELL_CREATE: File exists",
+        "a cell of that name exists: jailhouse cell list, jailhouse cell destroy",
+    ),
     (
         "JAILHOUSE_CELL_CREATE: Device or resource busy",
         "another cell, or no root cell, has a CPU that it asks for: jailhouse cell list",
@@ -204,7 +215,11 @@ other CPUs than this machine has; or the hypervisor's memory is not set aside (m
 fn pools(system: &dyn System) -> String {
     let of = |file: &str| system.text(&format!("{}/{file}", cells::SYSFS)).unwrap_or_else(|| "?".into());
     let pool = |name: &str| {
-        format!("{name} {} of {} pages", of(&format!("{name}_pool_used")).trim(), of(&format!("{name}_pool_size")).trim())
+        format!(
+            "{name} {} of {} pages",
+            of(&format!("{name}_pool_used")).trim(),
+            of(&format!("{name}_pool_size")).trim()
+        )
     };
     format!("used: {}, {}", pool("mem"), pool("remap"))
 }
@@ -238,7 +253,12 @@ mod tests {
         let refusals = refusals();
         assert!(refusals.len() >= 12, "{refusals:?}");
         for (words, said) in refusals {
-            let machine = Memory::new().program("jailhouse").answer(&["/usr/bin/jailhouse"], 1, "", &format!("{said}\n"));
+            let machine = Memory::new().program("jailhouse").answer(
+                &["/usr/bin/jailhouse"],
+                1,
+                "",
+                &format!("{said}\n"),
+            );
             let jailhouse = Jailhouse::new(&machine, "jailhouse");
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
             let error = jailhouse.explain(&jailhouse.run(&words).unwrap_err());
@@ -246,7 +266,11 @@ mod tests {
             let hint = error.hint.unwrap();
             let ordinary = hint.starts_with("look at the kernel's messages");
             // Tools beside the driver: nothing of theirs is used.
-            assert_eq!(ordinary, said.starts_with("read(console)") || said.starts_with("Unsupported arch"), "{said}: {hint}");
+            assert_eq!(
+                ordinary,
+                said.starts_with("read(console)") || said.starts_with("Unsupported arch"),
+                "{said}: {hint}"
+            );
         }
     }
 
@@ -284,9 +308,11 @@ mod tests {
         let jailhouse = Jailhouse::new(&machine, "jailhouse");
         let hint = |said: &str| jailhouse.explain(&refused(said)).hint.unwrap();
         assert!(hint("JAILHOUSE_ENABLE: Cannot allocate memory").contains("8491502f787c"));
-        for other in
-            ["JAILHOUSE_ENABLE: Invalid argument", "JAILHOUSE_ENABLE: No such file or directory", "JAILHOUSE_CELL_CREATE: File exists"]
-        {
+        for other in [
+            "JAILHOUSE_ENABLE: Invalid argument",
+            "JAILHOUSE_ENABLE: No such file or directory",
+            "JAILHOUSE_CELL_CREATE: File exists",
+        ] {
             assert!(!hint(other).contains("8491502f787c"), "{other}");
         }
     }
@@ -294,7 +320,10 @@ mod tests {
     #[test]
     fn what_the_driver_logged_meanwhile_is_quoted_and_decides_what_an_error_means() {
         let jailhouse = Jailhouse::new(&Memory::new(), "jailhouse");
-        let logged = ["request_mem_region failed for hypervisor memory.", "Did you reserve the memory with \"memmap=\" or \"mem=\"?"];
+        let logged = [
+            "request_mem_region failed for hypervisor memory.",
+            "Did you reserve the memory with \"memmap=\" or \"mem=\"?",
+        ];
         let refused_with = |logged: &[&str]| Refused {
             words: jailhouse.words(&["enable", "/c/system.cell"]),
             said: "JAILHOUSE_ENABLE: Invalid argument".into(),

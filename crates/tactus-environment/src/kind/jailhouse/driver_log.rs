@@ -42,7 +42,8 @@ mod tests {
 
     #[test]
     fn lines_of_others_and_older_ones_are_not_the_drivers_answer() {
-        let earlier = "[    3.067886] jailhouse: module verification failed\n[    9.100000] jailhouse: older\n";
+        let earlier =
+            "[    3.067886] jailhouse: module verification failed\n[    9.100000] jailhouse: older\n";
         let log = format!(
             "{earlier}[   14.574028] Jailhouse: failed to destroy cell \"inmate-active\"\n[   14.574030] tg3: link is up\n\
 jailhouse: without a time\n[\n\n[   14.768607]  jailhouse: firmware: direct-loading firmware jailhouse.bin\n\

@@ -88,11 +88,13 @@ impl Ends {
         if cells::enabled(system) != Some(true) {
             return Ok(());
         }
-        let others: Vec<String> = cells::all(system).iter().filter(|c| c.id != 0).map(Cell::to_string).collect();
+        let others: Vec<String> =
+            cells::all(system).iter().filter(|c| c.id != 0).map(Cell::to_string).collect();
         if !others.is_empty() {
             return Err(format!("Jailhouse is left enabled as long as there is {}", others.join("; ")));
         }
-        self.insist(&["disable"]).map_err(|said| format!("Jailhouse is left enabled ({said}): `jailhouse disable`"))
+        self.insist(&["disable"])
+            .map_err(|said| format!("Jailhouse is left enabled ({said}): `jailhouse disable`"))
     }
 
     fn insist(&self, arguments: &[&str]) -> Result<(), String> {

@@ -51,7 +51,9 @@ fn sentence(cpu: u32, now: &BTreeMap<String, u64>, before: Option<&BTreeMap<Stri
         match value.checked_sub(before.get(kind).copied().unwrap_or(0)) {
             Some(count) => counted.push((kind, count)),
             None => {
-                return format!("the counters of CPU {cpu} began anew while it was measured: its exits are not known");
+                return format!(
+                    "the counters of CPU {cpu} began anew while it was measured: its exits are not known"
+                );
             }
         }
     }
@@ -65,9 +67,14 @@ fn sentence(cpu: u32, now: &BTreeMap<String, u64>, before: Option<&BTreeMap<Stri
     }
     match (total, kinds.is_empty()) {
         (None, _) => format!("CPU {cpu} has no counter of its exits"),
-        (Some(total), true) => format!("CPU {cpu} entered the hypervisor {total} times while it was measured"),
+        (Some(total), true) => {
+            format!("CPU {cpu} entered the hypervisor {total} times while it was measured")
+        }
         (Some(total), false) => {
-            format!("CPU {cpu} entered the hypervisor {total} times while it was measured: {}", kinds.join(", "))
+            format!(
+                "CPU {cpu} entered the hypervisor {total} times while it was measured: {}",
+                kinds.join(", ")
+            )
         }
     }
 }
@@ -82,7 +89,9 @@ mod tests {
     fn recorded() -> Memory {
         let transcript = include_str!("../../../tests/fixtures/jailhouse/root-cell-shell.txt");
         let lines = transcript.lines().filter_map(|line| line.strip_prefix("./")?.split_once(": "));
-        lines.fold(Memory::new(), |machine, (path, value)| machine.file(format!("{SYSFS}/cells/{path}"), value))
+        lines.fold(Memory::new(), |machine, (path, value)| {
+            machine.file(format!("{SYSFS}/cells/{path}"), value)
+        })
     }
 
     #[test]

@@ -7,9 +7,9 @@ use tactus_system::probe;
 
 use super::command::Jailhouse;
 use super::options::{HYPERVISOR, Options};
+use crate::kernel::{self, Cpio};
 use crate::support::cannot;
 use crate::{Setting, StartError};
-use crate::kernel::{self, Cpio};
 
 /// The architecture of the inmate: that of the machine.
 const ARCH: &str = std::env::consts::ARCH;
@@ -32,7 +32,11 @@ pub struct Inmate {
 impl Inmate {
     /// # Errors
     /// When the kernel is not known.
-    pub fn new(jailhouse: &Jailhouse, options: &Options<'_>, setting: &Setting<'_>) -> Result<Self, StartError> {
+    pub fn new(
+        jailhouse: &Jailhouse,
+        options: &Options<'_>,
+        setting: &Setting<'_>,
+    ) -> Result<Self, StartError> {
         let wanted = options.kernel.unwrap_or_default();
         let kernel = match wanted.contains('/') {
             true => PathBuf::from(wanted),
@@ -56,7 +60,8 @@ impl Inmate {
     /// # Errors
     /// When the initramfs cannot be written, or Jailhouse does not start it.
     pub fn boot(&self, said: &[u8]) -> Result<(), StartError> {
-        let probe = probe::bytes(ARCH).ok_or_else(|| cannot("no probe", format!("none was built for {ARCH}")))?;
+        let probe =
+            probe::bytes(ARCH).ok_or_else(|| cannot("no probe", format!("none was built for {ARCH}")))?;
         let archive = archive(probe, &self.channel, self.one_way.then_some(said));
         let written = self.jailhouse.system.write(&self.initrd, &archive);
         written.map_err(|error| cannot(&self.initrd.display().to_string(), error))?;

@@ -14,7 +14,10 @@ pub const KEYS: &[OptionKey] = &[
         name: "system",
         about: "the system configuration (.cell) to enable Jailhouse with; left out: Jailhouse must be enabled already",
     },
-    OptionKey { name: "cell", about: "the configuration (.cell) of the cell; left out: there is no cell to start" },
+    OptionKey {
+        name: "cell",
+        about: "the configuration (.cell) of the cell; left out: there is no cell to start",
+    },
     OptionKey {
         name: "kernel",
         about: "the inmate's kernel: a path (Image, bzImage) or a name of `tactus kernel list`; left out: there is nothing to run",
@@ -62,13 +65,14 @@ impl<'a> Options<'a> {
     /// The first value that cannot be.
     pub fn of(spec: &'a plan::Environment) -> Result<Self, OptionError> {
         let path = |key| support::text(spec, key, "the path of a file");
-        let console =
-            support::text(spec, "console", "a device, a socket, host:port, or hypervisor")?.unwrap_or(HYPERVISOR);
+        let console = support::text(spec, "console", "a device, a socket, host:port, or hypervisor")?
+            .unwrap_or(HYPERVISOR);
         let input = support::boolean(spec, "input")?;
         if console == HYPERVISOR && input == Some(true) {
             return Err(OptionError {
                 key: "input".into(),
-                message: "`input` cannot be true: the hypervisor's console only carries words out of a cell".into(),
+                message: "`input` cannot be true: the hypervisor's console only carries words out of a cell"
+                    .into(),
                 hint: "leave out `input`, or name the UART of the inmate in `console`".into(),
             });
         }
@@ -119,11 +123,9 @@ mod tests {
 
     #[test]
     fn values_that_cannot_be_are_named() {
-        for (options, key) in [
-            (json!({"baud": "fast"}), "baud"),
-            (json!({"baud": 0}), "baud"),
-            (json!({"cell": 3}), "cell"),
-        ] {
+        for (options, key) in
+            [(json!({"baud": "fast"}), "baud"), (json!({"baud": 0}), "baud"), (json!({"cell": 3}), "cell")]
+        {
             let spec = spec(options);
             let error = Options::of(&spec).unwrap_err();
             assert_eq!(error.key, key);

@@ -66,7 +66,10 @@ fn helper(command: &str, system: &dyn System) -> Result<(), Obstacle> {
     let beside = program.parent().map(Path::to_owned);
     let usual = ["/usr/local/libexec/jailhouse", "/usr/libexec/jailhouse"].map(PathBuf::from);
     let dirs = beside.into_iter().chain(built_in(&system.read(&program).unwrap_or_default())).chain(usual);
-    let found = dirs.map(|dir| dir.join(HELPER)).find(|path| system.exists(path)).or_else(|| system.find_program(HELPER));
+    let found = dirs
+        .map(|dir| dir.join(HELPER))
+        .find(|path| system.exists(path))
+        .or_else(|| system.find_program(HELPER));
     let Some(found) = found else {
         return obstacle(
             format!("`{command} cell linux` has not got its helper {HELPER}"),
@@ -75,7 +78,10 @@ fn helper(command: &str, system: &dyn System) -> Result<(), Obstacle> {
     };
     let script = system.read(&found).unwrap_or_default();
     match interpreter(&script).filter(|name| system.find_program(name).is_none()) {
-        Some(name) => obstacle(format!("{} needs {name}, which is not installed", found.display()), format!("install {name}")),
+        Some(name) => obstacle(
+            format!("{} needs {name}, which is not installed", found.display()),
+            format!("install {name}"),
+        ),
         None => Ok(()),
     }
 }
@@ -99,7 +105,8 @@ fn interpreter(script: &[u8]) -> Option<String> {
 /// What the processor must have, and nobody else hold.
 fn processor(system: &dyn System) -> Result<(), Obstacle> {
     let info = system.text("/proc/cpuinfo").unwrap_or_default();
-    let flags = info.lines().find_map(|line| line.strip_prefix("flags")?.split_once(':')).map(|(_, flags)| flags);
+    let flags =
+        info.lines().find_map(|line| line.strip_prefix("flags")?.split_once(':')).map(|(_, flags)| flags);
     if let Some(flags) = flags {
         let has = |name: &str| flags.split(' ').any(|flag| flag == name);
         if has("vmx") || has("svm") {
@@ -110,15 +117,14 @@ fn processor(system: &dyn System) -> Result<(), Obstacle> {
                 "this machine is itself virtual, and its processor shows no VT-x or SVM",
                 "run it on hardware, or give the machine nested virtualization",
             ),
-            false => obstacle("the processor shows no VT-x or SVM", "switch virtualization on in the firmware"),
+            false => {
+                obstacle("the processor shows no VT-x or SVM", "switch virtualization on in the firmware")
+            }
         };
     }
     let arm = info.contains("CPU implementer");
     if arm && system.exists(Path::new("/dev/kvm")) {
-        return obstacle(
-            "KVM holds the processor's hypervisor mode (EL2)",
-            "boot with kvm-arm.mode=none",
-        );
+        return obstacle("KVM holds the processor's hypervisor mode (EL2)", "boot with kvm-arm.mode=none");
     }
     Ok(())
 }
@@ -142,26 +148,43 @@ pub fn plan(options: &Options<'_>, system: &dyn System) -> Result<(), Obstacle> 
                 "it belongs to `system`; `cell` is the inmate's",
             );
         }
-        None => return obstacle(format!("{cell} is no configuration of Jailhouse"), "give the .cell file of the cell"),
+        None => {
+            return obstacle(
+                format!("{cell} is no configuration of Jailhouse"),
+                "give the .cell file of the cell",
+            );
+        }
     }
     let files = [("kernel", options.kernel.filter(|path| path.contains('/'))), ("dtb", options.dtb)];
     for (key, path) in files.into_iter().filter_map(|(key, path)| Some((key, path?))) {
         if !system.exists(Path::new(path)) {
-            return obstacle(format!("{path}: no such file"), format!("`{key}` names a file of this machine"));
+            return obstacle(
+                format!("{path}: no such file"),
+                format!("`{key}` names a file of this machine"),
+            );
         }
     }
     let arm = system.text("/proc/cpuinfo").is_some_and(|info| info.contains("CPU implementer"));
     if arm && options.kernel.is_some() && options.dtb.is_none() {
-        return obstacle("a Linux inmate on Arm needs a device tree", "name it: dtb = \"/path/of/inmate.dtb\"");
+        return obstacle(
+            "a Linux inmate on Arm needs a device tree",
+            "name it: dtb = \"/path/of/inmate.dtb\"",
+        );
     }
     if enabled(system) == Some(true) {
         return Ok(());
     }
     if !options.enable {
-        return obstacle("Jailhouse is not enabled", "enable it (jailhouse enable SYSTEM.cell), or leave out `enable = false`");
+        return obstacle(
+            "Jailhouse is not enabled",
+            "enable it (jailhouse enable SYSTEM.cell), or leave out `enable = false`",
+        );
     }
     let Some(path) = options.system else {
-        return obstacle("Jailhouse is not enabled", "name the system configuration: system = \"/path/of/a.cell\"");
+        return obstacle(
+            "Jailhouse is not enabled",
+            "name the system configuration: system = \"/path/of/a.cell\"",
+        );
     };
     match read(path, "system configuration", system)? {
         Some(Config::System { start, size }) => memory(start, size, system),
@@ -169,14 +192,17 @@ pub fn plan(options: &Options<'_>, system: &dyn System) -> Result<(), Obstacle> 
             format!("{path} is the configuration of the cell {name}, not of a system"),
             "give the root cell's configuration",
         ),
-        None => obstacle(format!("{path} is no configuration of Jailhouse"), "give the .cell file of the system"),
+        None => {
+            obstacle(format!("{path} is no configuration of Jailhouse"), "give the .cell file of the system")
+        }
     }
 }
 
 fn read(path: &str, what: &str, system: &dyn System) -> Result<Option<Config>, Obstacle> {
     match system.read(Path::new(path)) {
         Ok(bytes) => Ok(config::parse(&bytes)),
-        Err(error) => obstacle(format!("{what} {path}: {error}"), "give the path of a file of this machine").map(|()| None),
+        Err(error) => obstacle(format!("{what} {path}: {error}"), "give the path of a file of this machine")
+            .map(|()| None),
     }
 }
 
@@ -185,7 +211,8 @@ fn memory(start: u64, size: u64, system: &dyn System) -> Result<(), Obstacle> {
     let end = start.saturating_add(size);
     let table = system.text("/proc/iomem").unwrap_or_default();
     // Without privilege every address is shown as 0.
-    let ranges: Vec<(bool, u64, u64, &str)> = table.lines().filter_map(range).filter(|(_, _, last, _)| *last > 0).collect();
+    let ranges: Vec<(bool, u64, u64, &str)> =
+        table.lines().filter_map(range).filter(|(_, _, last, _)| *last > 0).collect();
     let last_byte = end.saturating_sub(1);
     let in_use = || {
         let mut memory = ranges.iter().filter(|(_, _, _, what)| what.eq_ignore_ascii_case("System RAM"));
@@ -212,7 +239,9 @@ reserved-memory node in the device tree"
     let cmdline = Cmdline::parse(&system.text("/proc/cmdline").unwrap_or_default());
     let reserved = system.list(Path::new("/proc/device-tree/reserved-memory")).unwrap_or_default();
     // Every such node has properties of its own beside its children.
-    let children = reserved.iter().any(|path| path.to_string_lossy().contains('@') || path.to_string_lossy().contains("jailhouse"));
+    let children = reserved
+        .iter()
+        .any(|path| path.to_string_lossy().contains('@') || path.to_string_lossy().contains("jailhouse"));
     match cmdline.has("mem") || cmdline.has("memmap") || children {
         true => Ok(()),
         false => obstacle("no memory is set aside for the hypervisor and its cells", remedy),
@@ -273,9 +302,13 @@ mod tests {
         let bare = Memory::new().program("jailhouse");
         assert!(of(&bare).contains("has not got its helper jailhouse-cell-linux"));
         let helped = bare.clone().file(format!("/opt/j/jailhouse/{HELPER}"), "#!/usr/bin/env python3\n");
-        let built = |machine: Memory| machine.file("/usr/bin/jailhouse", "\x7fELF\0PATH=%s:%s:%s\0/opt/j/jailhouse\0");
+        let built = |machine: Memory| {
+            machine.file("/usr/bin/jailhouse", "\x7fELF\0PATH=%s:%s:%s\0/opt/j/jailhouse\0")
+        };
         assert!(of(&helped).contains("has not got its helper"), "nothing says that it is looked for there");
-        assert!(of(&built(helped.clone())).contains("needs python3, which is not installed; install python3"));
+        assert!(
+            of(&built(helped.clone())).contains("needs python3, which is not installed; install python3")
+        );
         assert!(of(&built(helped.program("python3"))).contains("root"));
         assert!(of(&intel("hypervisor")).contains("itself virtual"));
         assert!(of(&intel("sse")).contains("no VT-x or SVM; switch virtualization on"));
@@ -337,7 +370,11 @@ mod tests {
             ("system", json!("/c/nosuch.cell"), "system configuration /c/nosuch.cell"),
             ("system", json!("/c/demo.cell"), "of the cell demo, not of a system"),
             ("system", json!("/c/junk.cell"), "no configuration of Jailhouse"),
-            ("system", json!("/c/low.cell"), "0x50000000 to 0x503fffff, is in use by this kernel; boot with memmap=0x400000$0x50000000"),
+            (
+                "system",
+                json!("/c/low.cell"),
+                "0x50000000 to 0x503fffff, is in use by this kernel; boot with memmap=0x400000$0x50000000",
+            ),
             ("cell", json!(null), "no cell is given"),
             ("cell", json!("/c/system.cell"), "of a system, not of a cell"),
             ("cell", json!("/c/junk.cell"), "no configuration of Jailhouse"),
@@ -375,8 +412,12 @@ mod tests {
         // A board that was booted without `mem=`, as it said so.
         let forgotten = "40000000-7fffffff : System RAM\n  7ab80000-7fbfffff : reserved\n\
   7fc4d000-7fd4dfff : reserved\n  7fdfd000-7fffffff : reserved\n";
-        let refused = memory(0x7fc0_0000, 0x40_0000, &Memory::new().file("/proc/iomem", forgotten)).unwrap_err();
-        assert_eq!(refused.reason, "the hypervisor's memory, 0x7fc00000 to 0x7fffffff, is in use by this kernel");
+        let refused =
+            memory(0x7fc0_0000, 0x40_0000, &Memory::new().file("/proc/iomem", forgotten)).unwrap_err();
+        assert_eq!(
+            refused.reason,
+            "the hypervisor's memory, 0x7fc00000 to 0x7fffffff, is in use by this kernel"
+        );
         let around = "40000000-7fffffff : System RAM\n  7fb00000-7fffffff : reserved\n";
         assert_eq!(memory(0x7fc0_0000, 0x40_0000, &Memory::new().file("/proc/iomem", around)), Ok(()));
     }

@@ -19,7 +19,8 @@ pub fn panicked(line: &str) -> Option<bool> {
 pub fn lists_registers(line: &str) -> bool {
     let words: Vec<&str> = line.split_whitespace().collect();
     let name = |word: &str| {
-        word.strip_suffix(':').is_some_and(|name| name.len() <= 6 && name.chars().all(|c| c.is_ascii_alphanumeric()))
+        word.strip_suffix(':')
+            .is_some_and(|name| name.len() <= 6 && name.chars().all(|c| c.is_ascii_alphanumeric()))
     };
     let value = |word: &str| {
         let digits = word.strip_prefix("0x").unwrap_or(word);
@@ -38,8 +39,10 @@ mod tests {
     #[test]
     fn of_a_real_crash_the_registers_are_left_out_and_the_cause_stays() {
         let crash = UART.lines().skip_while(|line| !line.starts_with("Unhandled data read"));
-        let crash: Vec<&str> = crash.take_while(|line| !line.starts_with("Cell ") || line.contains("before")).collect();
-        let left: Vec<&str> = crash.iter().copied().filter(|line| !line.is_empty() && !lists_registers(line)).collect();
+        let crash: Vec<&str> =
+            crash.take_while(|line| !line.starts_with("Cell ") || line.contains("before")).collect();
+        let left: Vec<&str> =
+            crash.iter().copied().filter(|line| !line.is_empty() && !lists_registers(line)).collect();
         assert_eq!(
             left,
             [
@@ -62,17 +65,24 @@ mod tests {
         ] {
             assert!(lists_registers(line), "{line}");
         }
-        for line in ["FATAL: Unhandled Page Fault", "CPU: 0 PID: 1 Comm: init Not tainted 6.1.0", "", "Timer fired:"] {
+        for line in
+            ["FATAL: Unhandled Page Fault", "CPU: 0 PID: 1 Comm: init Not tainted 6.1.0", "", "Timer fired:"]
+        {
             assert!(!lists_registers(line), "{line}");
         }
     }
 
     #[test]
     fn a_panic_is_over_when_a_cell_or_a_kernel_begins() {
-        let end = "[    2.1] ---[ end Kernel panic - not syncing: Attempted to kill init! exitcode=0x0000000b ]---";
+        let end =
+            "[    2.1] ---[ end Kernel panic - not syncing: Attempted to kill init! exitcode=0x0000000b ]---";
         assert_eq!(panicked(end), Some(true));
         assert_eq!(panicked("Started cell \"linux-demo\""), Some(false));
         assert_eq!(panicked("[    0.000000] Booting Linux on physical CPU 0x0000000002"), Some(false));
-        assert_eq!(panicked("[    2.0] Kernel panic - not syncing: Attempted to kill init!"), None, "its trace follows");
+        assert_eq!(
+            panicked("[    2.0] Kernel panic - not syncing: Attempted to kill init!"),
+            None,
+            "its trace follows"
+        );
     }
 }

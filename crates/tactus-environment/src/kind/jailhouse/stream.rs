@@ -85,7 +85,8 @@ impl Heard {
     }
 
     fn keep(&self, line: &[u8]) {
-        let text: String = String::from_utf8_lossy(line).chars().filter(|c| !c.is_control()).take(400).collect();
+        let text: String =
+            String::from_utf8_lossy(line).chars().filter(|c| !c.is_control()).take(400).collect();
         if let Some(panicked) = said::panicked(&text) {
             self.panicked.store(panicked, Ordering::Release);
         }
@@ -121,7 +122,11 @@ const CONTROL: u8 = 2;
 
 /// Reads a console in a thread of its own. Lines that are no frames are kept; nothing is passed on
 /// before the first frame of a probe, since a ring still holds what an earlier one said.
-pub fn listen(mut from: Box<dyn Read + Send>, mut log: Option<Log>, heard: &Arc<Heard>) -> (Sender<Piece>, Receiver<Piece>) {
+pub fn listen(
+    mut from: Box<dyn Read + Send>,
+    mut log: Option<Log>,
+    heard: &Arc<Heard>,
+) -> (Sender<Piece>, Receiver<Piece>) {
     let (sender, receiver) = channel();
     let (to, heard) = (sender.clone(), Arc::clone(heard));
     std::thread::spawn(move || {
@@ -167,7 +172,9 @@ impl Sorter {
             for item in self.decoder.feed::<FromProbe>(&line) {
                 frame |= matches!(item, Item::Message(_) | Item::Lost(_));
                 match item {
-                    Item::Message(FromProbe::Tick(tick)) => heard.reached.store(tick.at_ns, Ordering::Release),
+                    Item::Message(FromProbe::Tick(tick)) => {
+                        heard.reached.store(tick.at_ns, Ordering::Release)
+                    }
                     Item::Message(FromProbe::Ready) => ends = PREPARATION,
                     Item::Message(FromProbe::Proven(_)) => ends = CONTROL,
                     _ => {}
@@ -378,7 +385,9 @@ mod tests {
             heard.has_panicked()
         };
         assert!(!says("Kernel panic - not syncing: Attempted to kill init! exitcode=0x0000000b"));
-        assert!(says("---[ end Kernel panic - not syncing: Attempted to kill init! exitcode=0x0000000b ]---"));
+        assert!(says(
+            "---[ end Kernel panic - not syncing: Attempted to kill init! exitcode=0x0000000b ]---"
+        ));
         assert!(!says("Started cell \"linux-demo\""));
     }
 

@@ -81,8 +81,12 @@ impl<'a> Agent<'a> {
             reason: format!("the guest agent of `{}`: {}", self.domain, error.reason),
             hint: hint(&error.reason),
         })?;
-        let answer: Value = serde_json::from_str(&answer).map_err(|error| cannot("the guest agent", error))?;
-        answer.get("return").cloned().ok_or_else(|| cannot("the guest agent", format!("it answered {answer}")))
+        let answer: Value =
+            serde_json::from_str(&answer).map_err(|error| cannot("the guest agent", error))?;
+        answer
+            .get("return")
+            .cloned()
+            .ok_or_else(|| cannot("the guest agent", format!("it answered {answer}")))
     }
 }
 
@@ -113,7 +117,10 @@ type='virtio' name='org.qemu.guest_agent.0'/></channel>), or use the kind `ssh` 
             "install qemu-guest-agent in the guest and start it, or use the kind `ssh` or `serial`",
         ),
         ("not responding", "does qemu-guest-agent run in the guest?"),
-        ("Failed to execute child", "the probe is put in by a shell (`sh`) of the guest, which has none: use `serial`"),
+        (
+            "Failed to execute child",
+            "the probe is put in by a shell (`sh`) of the guest, which has none: use `serial`",
+        ),
     ];
     hints.iter().find(|(word, _)| words.contains(word)).map(|(_, hint)| (*hint).to_owned())
 }

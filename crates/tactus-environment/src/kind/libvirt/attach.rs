@@ -13,8 +13,8 @@ use tactus_model::facts::Facts;
 use tactus_model::message::Note;
 use tactus_model::topology::Topology;
 use tactus_model::{CpuSet, Evidence, plan};
-use tactus_system::guardian::Promise;
 use tactus_system::System;
+use tactus_system::guardian::Promise;
 use tactus_tune::generate::libvirt::Tree;
 
 use super::agent::{Agent, Ended};
@@ -62,7 +62,9 @@ pub fn layout(spec: &plan::Environment, system: &dyn System) -> Result<Layout, S
     if layout.cpus.is_empty() {
         return Err(StartError {
             reason: format!("no vCPU of `{name}` is pinned to one CPU: where it runs cannot be said"),
-            hint: Some(format!("pin those that are to be measured: `virsh vcpupin {name} 1 2 --live` puts vCPU 1 on CPU 2")),
+            hint: Some(format!(
+                "pin those that are to be measured: `virsh vcpupin {name} 1 2 --live` puts vCPU 1 on CPU 2"
+            )),
         });
     }
     Ok(layout)
@@ -76,7 +78,8 @@ fn placed(threads: &[Thread]) -> Layout {
         .filter_map(|thread| Some((thread.vcpu?, thread.allowed.first()?, thread.priority > 0)))
         .collect();
     vcpus.sort_unstable();
-    let realtime: CpuSet = vcpus.iter().filter(|(_, _, realtime)| *realtime).map(|(vcpu, ..)| *vcpu).collect();
+    let realtime: CpuSet =
+        vcpus.iter().filter(|(_, _, realtime)| *realtime).map(|(vcpu, ..)| *vcpu).collect();
     let others = vcpus.iter().skip(usize::from(vcpus.len() > 1)).map(|(vcpu, ..)| *vcpu);
     let measuring = if realtime.is_empty() { others.collect() } else { realtime };
     Layout { cpus: vcpus.iter().map(|(vcpu, cpu, _)| (*vcpu, *cpu)).collect(), measuring }
@@ -89,7 +92,9 @@ fn process(virsh: &Virsh<'_>, name: &str, system: &dyn System) -> Result<u32, St
     if state != "running" {
         return Err(StartError {
             reason: format!("the domain `{name}` does not run: it is {state}"),
-            hint: Some(format!("start it (`virsh start {name}`, `virsh resume {name}`), or leave out `attach`")),
+            hint: Some(format!(
+                "start it (`virsh start {name}`, `virsh resume {name}`), or leave out `attach`"
+            )),
         });
     }
     threads::process(&uuid, system).ok_or_else(|| StartError {
@@ -148,7 +153,11 @@ pub fn enter(setting: &Setting<'_>, name: &str) -> Result<Attached, StartError> 
     let both = Stream { reader: Box::new(reader), writer: Box::new(writer) };
     attached.stream = Some(shell::deliver(both, setting.patience).map_err(|failure| match failure {
         Failure::Told(error) => StartError {
-            reason: format!("the guest does not take the probe: {}; {}", error.reason, attached.inside.words()),
+            reason: format!(
+                "the guest does not take the probe: {}; {}",
+                error.reason,
+                attached.inside.words()
+            ),
             ..error
         },
         Failure::Ended => cannot("the guest does not take the probe", attached.inside.words()),
@@ -166,7 +175,6 @@ fn socket(domain: &str, alias: &str) -> Option<String> {
     })?;
     tree.children(channel, "source").find_map(|source| source.attribute("path")).map(str::to_owned)
 }
-
 
 /// The probe in the guest, as the agent sees it.
 struct Inside {
@@ -285,7 +293,11 @@ pub fn attached(
 ) -> Result<Layout, StartError> {
     let found = layout(spec, system)?;
     let beyond = found.outside().minus(&machine.online);
-    if beyond.is_empty() { Ok(found) } else { Err(cannot("a vCPU is pinned to a CPU that is not online", beyond)) }
+    if beyond.is_empty() {
+        Ok(found)
+    } else {
+        Err(cannot("a vCPU is pinned to a CPU that is not online", beyond))
+    }
 }
 
 #[cfg(test)]
@@ -296,7 +308,14 @@ mod tests {
 
     fn thread(vcpu: u32, allowed: &str, priority: u32) -> Thread {
         let allowed = allowed.parse().unwrap();
-        Thread { id: 7 + vcpu, vcpu: Some(vcpu), emulated: true, allowed, policy: u32::from(priority > 0), priority }
+        Thread {
+            id: 7 + vcpu,
+            vcpu: Some(vcpu),
+            emulated: true,
+            allowed,
+            policy: u32::from(priority > 0),
+            priority,
+        }
     }
 
     #[test]
@@ -316,7 +335,11 @@ mod tests {
         let spec = plan::Environment { attach: Some("plc".into()), ..plan::Environment::default() };
         let unknown = Memory::new().answer(&call("domuuid"), 1, "", "error: failed to get domain 'plc'\n");
         let error = layout(&spec, &unknown).unwrap_err();
-        assert!(error.reason.contains("`plc`") && error.hint.unwrap().contains("list --all"), "{}", error.reason);
+        assert!(
+            error.reason.contains("`plc`") && error.hint.unwrap().contains("list --all"),
+            "{}",
+            error.reason
+        );
         let known = || Memory::new().answer(&call("domuuid"), 0, "aa-bb\n", "");
         let error = layout(&spec, &known().answer(&call("domstate"), 0, "shut off\n", "")).unwrap_err();
         assert!(error.reason.contains("it is shut off") && error.hint.is_some(), "{error}");

@@ -55,7 +55,8 @@ pub fn write(domain: &Domain<'_>) -> Result<String, String> {
 /// connects to it: nothing can be missed that way.
 fn skeleton(domain: &Domain<'_>) -> String {
     let x86 = domain.boot.arch == "x86_64";
-    let (machine, features) = if x86 { ("q35", "<acpi/><apic/>") } else { ("virt", "<acpi/><gic version='3'/>") };
+    let (machine, features) =
+        if x86 { ("q35", "<acpi/><apic/>") } else { ("virt", "<acpi/><gic version='3'/>") };
     let path = |path: &Path| escape(path.display().to_string()).into_owned();
     let (variable, value) = domain.marker;
     let security: String = domain.security.iter().map(|model| label(model)).collect();
@@ -120,7 +121,10 @@ pub fn security(capabilities: &str) -> Vec<String> {
     let Ok(tree) = Tree::parse(capabilities) else { return Vec::new() };
     let Some(host) = tree.find(&["host"]) else { return Vec::new() };
     let drivers = tree.children(host, "secmodel");
-    drivers.flat_map(|driver| tree.children(driver, "model")).map(|model| model.text.trim().to_owned()).collect()
+    drivers
+        .flat_map(|driver| tree.children(driver, "model"))
+        .map(|model| model.text.trim().to_owned())
+        .collect()
 }
 
 #[cfg(test)]

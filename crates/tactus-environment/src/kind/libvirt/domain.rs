@@ -16,9 +16,9 @@ use tactus_system::{System, last_lines};
 use super::threads;
 use super::virsh::Virsh;
 use super::{document, support};
+use crate::support::RtGroup;
 use crate::support::cannot;
 use crate::support::guest::{self, Accel, Boot, BootError, listen};
-use crate::support::RtGroup;
 use crate::{Layout, Running, Setting, StartError, Stream};
 
 /// How long QEMU may take to connect once libvirt says that it runs.

@@ -148,7 +148,10 @@ pub fn stand(threads: &[Thread], measured: &CpuSet) -> Vec<Note> {
         }
         if !near.and(&thread.allowed).is_empty() {
             notes.push(Note::obstacle(
-                format!("other threads of the domain may run on the CPU of vCPU {}, which is measured", number(thread)),
+                format!(
+                    "other threads of the domain may run on the CPU of vCPU {}, which is measured",
+                    number(thread)
+                ),
                 "keep them off in the domain's document: <emulatorpin cpuset='...'/>",
             ));
         }
@@ -174,12 +177,10 @@ mod tests {
     fn machine() -> Memory {
         let thread = |machine: Memory, id: u32, name: &str, on: &str, priority, policy| {
             let last = on.parse::<CpuSet>().unwrap().first().unwrap();
-            machine
-                .file(format!("/proc/100/task/{id}/stat"), stat(id, name, last, priority, policy))
-                .file(
-                    format!("/proc/100/task/{id}/status"),
-                    format!("Name:\t{name}\nCpus_allowed_list:\t{on}\n"),
-                )
+            machine.file(format!("/proc/100/task/{id}/stat"), stat(id, name, last, priority, policy)).file(
+                format!("/proc/100/task/{id}/status"),
+                format!("Name:\t{name}\nCpus_allowed_list:\t{on}\n"),
+            )
         };
         let machine = Memory::new()
             .file("/proc/100/cmdline", "/usr/bin/qemu-system-x86_64\0-uuid\0aa-bb\0-display\0none\0")

@@ -109,7 +109,9 @@ mod tests {
         for good in ["qemu:///session", "qemu+unix:///system?socket=/run/x/libvirt-sock"] {
             assert_eq!(uri(&with(good)), Ok(good));
         }
-        for bad in ["", "system", "qemu+ssh://lab/system", "qemu://lab/system", "xen:///system", "test:///default"] {
+        for bad in
+            ["", "system", "qemu+ssh://lab/system", "qemu://lab/system", "xen:///system", "test:///default"]
+        {
             let error = uri(&with(bad)).unwrap_err();
             assert!(error.key == "uri" && error.message.contains(bad) && !error.hint.is_empty(), "{error:?}");
         }

@@ -46,7 +46,10 @@ impl Machine {
         add(&["-smp", &format!("cpus={0},sockets=1,cores={0},threads=1", self.cpus)]);
         add(&["-m", &format!("{}M", self.boot.memory_mib)]);
         if self.boot.lock_memory {
-            add(&["-object", &format!("memory-backend-ram,id=ram,size={}M,prealloc=on", self.boot.memory_mib)]);
+            add(&[
+                "-object",
+                &format!("memory-backend-ram,id=ram,size={}M,prealloc=on", self.boot.memory_mib),
+            ]);
             add(&["-overcommit", "mem-lock=on"]);
         }
         add(&[

@@ -82,7 +82,15 @@ struct Histogram {
 impl Collector {
     /// Nothing was read yet.
     pub fn new(rules: Rules) -> Self {
-        Self { rules, series: BTreeMap::new(), histogram: None, finished: false, older: false, interval_ns: None, n: 0 }
+        Self {
+            rules,
+            series: BTreeMap::new(),
+            histogram: None,
+            finished: false,
+            older: false,
+            interval_ns: None,
+            n: 0,
+        }
     }
 
     /// Whether nothing was read.
@@ -242,7 +250,13 @@ impl Series {
         self.cycle = cycle.or(self.cycle);
         self.count_smi(smi);
         self.now.record(value_ns, 0);
-        self.total.add(&Totals { cycles: 1, overruns: 0, min_ns: value_ns, max_ns: value_ns, sum_ns: value_ns });
+        self.total.add(&Totals {
+            cycles: 1,
+            overruns: 0,
+            min_ns: value_ns,
+            max_ns: value_ns,
+            sum_ns: value_ns,
+        });
         self.largest.push((value_ns, at_ns));
         self.largest.sort_unstable_by(|a, b| b.cmp(a));
         self.largest.truncate(OUTLIERS);
@@ -283,14 +297,22 @@ impl Series {
             total,
             counts: Sparse::of(&self.now.raw),
             missed: Sparse::default(),
-            thread: ThreadCounters { smi: self.smi.map(|(first, last)| last - first), ..ThreadCounters::default() },
+            thread: ThreadCounters {
+                smi: self.smi.map(|(first, last)| last - first),
+                ..ThreadCounters::default()
+            },
         };
         self.told = total;
         self.now.clear();
         let outliers = self
             .largest
             .drain(..)
-            .map(|(value_ns, at_ns)| Outlier { activity: rules.activity, series: key.clone(), at_ns, value_ns })
+            .map(|(value_ns, at_ns)| Outlier {
+                activity: rules.activity,
+                series: key.clone(),
+                at_ns,
+                value_ns,
+            })
             .collect();
         (tick, outliers)
     }

@@ -3,9 +3,9 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use tactus_format::lines::Format;
 use tactus_model::Evidence;
 use tactus_model::facts::Facts;
-use tactus_format::lines::Format;
 use tactus_system::{Child, Invocation, System, last_lines};
 
 use super::source::Source;

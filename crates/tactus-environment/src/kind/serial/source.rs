@@ -113,7 +113,11 @@ impl Source {
                 }
                 Ok(None) | Err(_) => {
                     let said = String::from_utf8_lossy(&heard).into_owned();
-                    return Err(if said.trim().is_empty() { rest } else { tactus_system::last_lines(&said, 3) });
+                    return Err(if said.trim().is_empty() {
+                        rest
+                    } else {
+                        tactus_system::last_lines(&said, 3)
+                    });
                 }
             }
         }

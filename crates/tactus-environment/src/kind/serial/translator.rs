@@ -7,12 +7,14 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
+use tactus_format::lines::{self, Format, Reading};
 use tactus_model::Nanos;
 use tactus_model::catalogue::Measure;
 use tactus_model::facts::Facts;
-use tactus_model::message::{Activity, Done, End, FromProbe, Hello, Job, Note, PROTOCOL, Proven, Refusal, ToProbe, What};
+use tactus_model::message::{
+    Activity, Done, End, FromProbe, Hello, Job, Note, PROTOCOL, Proven, Refusal, ToProbe, What,
+};
 use tactus_model::wire::{Decoder, Encoder, Item};
-use tactus_format::lines::{self, Format, Reading};
 
 use super::collect::{Collector, Rules};
 use super::source::{Source, Splitter};
@@ -181,7 +183,13 @@ impl Translator {
                 Ok(Input::Order(ToProbe::Prove)) => self.said.say(&FromProbe::Proven(Proven::default()))?,
                 Ok(Input::Order(ToProbe::Go)) => break,
                 Ok(Input::Order(ToProbe::Stop)) => {
-                    let done = Done { end: End::Stopped, reason: None, measured_ns: 0, load_rounds: Vec::new(), jump_ns: 0 };
+                    let done = Done {
+                        end: End::Stopped,
+                        reason: None,
+                        measured_ns: 0,
+                        load_rounds: Vec::new(),
+                        jump_ns: 0,
+                    };
                     self.said.say(&FromProbe::Done(done))?;
                     return Ok(true);
                 }
@@ -196,7 +204,13 @@ impl Translator {
         match source {
             Ok(source) => self.measure(job, rules, source),
             Err(why) => {
-                let done = Done { end: End::Failed, reason: Some(why), measured_ns: 0, load_rounds: Vec::new(), jump_ns: 0 };
+                let done = Done {
+                    end: End::Failed,
+                    reason: Some(why),
+                    measured_ns: 0,
+                    load_rounds: Vec::new(),
+                    jump_ns: 0,
+                };
                 self.said.say(&FromProbe::Done(done))?;
                 Ok(true)
             }
@@ -280,7 +294,8 @@ impl Translator {
         let readings = readings.iter().filter(|line| lines::read(self.about.format, line).is_some()).count();
         if readings > 0 {
             let when = OLDER.as_millis();
-            let text = format!("{readings} readings that came in the first {when} ms are left out: they are older");
+            let text =
+                format!("{readings} readings that came in the first {when} ms are left out: they are older");
             self.said.say(&FromProbe::Note(Note::info(text)))?;
         }
         for note in remarks(&collector, self.about.format, planned(job)) {
@@ -290,7 +305,8 @@ impl Translator {
         let cut = over && ended.is_none() && !self.instrument.ended_well() && !collector.finished;
         let reason = if collector.is_empty() {
             let heard = self.heard();
-            let doubled = if heard.lines().any(lines::is_doubled) { format!("; {DOUBLED}") } else { String::new() };
+            let doubled =
+                if heard.lines().any(lines::is_doubled) { format!("; {DOUBLED}") } else { String::new() };
             let heard = if heard.is_empty() { "nothing at all".into() } else { heard };
             Some(format!("{} said nothing that can be read; it said: {heard}{doubled}", self.about.from))
         } else if cut {
@@ -303,7 +319,13 @@ impl Translator {
             self.said.say(&FromProbe::Note(Note::info(text)))?;
         }
         let end = if reason.is_some() { End::Failed } else { end };
-        self.said.say(&FromProbe::Done(Done { end, reason, measured_ns, load_rounds: Vec::new(), jump_ns: 0 }))?;
+        self.said.say(&FromProbe::Done(Done {
+            end,
+            reason,
+            measured_ns,
+            load_rounds: Vec::new(),
+            jump_ns: 0,
+        }))?;
         if !over {
             self.source = Some(source);
         }
@@ -360,7 +382,11 @@ fn planned(job: &Job) -> u64 {
 fn remarks(collector: &Collector, format: Format, planned_ns: u64) -> Vec<Note> {
     let mut notes = Vec::new();
     if let Some(interval_ns) = collector.interval_ns.filter(|interval_ns| *interval_ns != planned_ns) {
-        let text = format!("it measured every {}, not every {} as the plan says", Nanos(interval_ns), Nanos(planned_ns));
+        let text = format!(
+            "it measured every {}, not every {} as the plan says",
+            Nanos(interval_ns),
+            Nanos(planned_ns)
+        );
         notes.push(Note::obstacle(text, "give both the same interval"));
     }
     if !collector.is_empty() && !collector.has_distribution() {

@@ -63,7 +63,8 @@ pub fn open(setting: &Setting<'_>, spec: &Spec) -> Result<Box<dyn Running>, Star
         let child = setting.system.spawn(&invocation(setting, command));
         far.child = Some(child.map_err(|error| cannot("the command does not start", error))?);
     }
-    let Stream { reader, writer } = far.both_ways().ok_or_else(|| cannot("the line", "it has no two ends"))?;
+    let Stream { reader, writer } =
+        far.both_ways().ok_or_else(|| cannot("the line", "it has no two ends"))?;
     let mut source = Source::new(reader);
     let carries = match spec.carries {
         Carries::Unknown => told(&mut source, spec)?,
@@ -71,7 +72,8 @@ pub fn open(setting: &Setting<'_>, spec: &Spec) -> Result<Box<dyn Running>, Star
     };
     match carries {
         Carries::Lines(format) => {
-            let about = About { format, from: spec.from(), unit_ns: spec.unit(format), cpus: spec.cpus.clone() };
+            let about =
+                About { format, from: spec.from(), unit_ns: spec.unit(format), cpus: spec.cpus.clone() };
             let instrument = Far::instrument(source, far.child.is_some());
             let stream = translate(about, Box::new(instrument), Arc::clone(&far.words));
             far.stream = Some(stream.map_err(|error| cannot("no pair of sockets", error))?);
@@ -138,8 +140,15 @@ impl Far {
                 let said = last_lines(&String::from_utf8_lossy(&heard), 3);
                 let said = if said.is_empty() { "nothing at all".to_owned() } else { said };
                 return Err(StartError {
-                    reason: format!("{}: no probe answers within {} s; there came: {said}", spec.from(), spec.patience().as_secs()),
-                    hint: Some("start `tactus-probe serve DEVICE BAUD` at the other end; `patience` waits longer".into()),
+                    reason: format!(
+                        "{}: no probe answers within {} s; there came: {said}",
+                        spec.from(),
+                        spec.patience().as_secs()
+                    ),
+                    hint: Some(
+                        "start `tactus-probe serve DEVICE BAUD` at the other end; `patience` waits longer"
+                            .into(),
+                    ),
                 });
             }
             if now >= next {

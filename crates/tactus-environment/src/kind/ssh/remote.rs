@@ -1,8 +1,8 @@
 //! A probe on the other machine.
 
+use tactus_model::Evidence;
 use tactus_model::facts::Facts;
 use tactus_model::message::Note;
-use tactus_model::Evidence;
 use tactus_system::Invocation;
 
 use super::script;
@@ -37,7 +37,10 @@ impl Remote {
 
 fn refused(ssh: &mut Piped) -> StartError {
     let words = ssh.last_words().unwrap_or_default();
-    StartError { hint: script::hint(&words), reason: format!("the other machine does not take the probe: {words}") }
+    StartError {
+        hint: script::hint(&words),
+        reason: format!("the other machine does not take the probe: {words}"),
+    }
 }
 
 impl Running for Remote {

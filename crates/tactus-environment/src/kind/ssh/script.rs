@@ -33,13 +33,22 @@ pub fn hint(words: &str) -> Option<String> {
             "its key is not known here: connect once by hand and compare it, or add \
 `options = [\"StrictHostKeyChecking=accept-new\"]`",
         ),
-        ("Permission denied", "tactus gives no password: put a key there (`ssh-copy-id`), and name it with `identity`"),
+        (
+            "Permission denied",
+            "tactus gives no password: put a key there (`ssh-copy-id`), and name it with `identity`",
+        ),
         ("Could not resolve", "is the name in `to` right?"),
         ("Connection refused", "does its sshd run, and at this `port`?"),
         ("timed out", "is it on, and does a firewall let ssh pass?"),
         ("No route to host", "is it on, and in reach of this machine?"),
-        ("password is required", "let that user run it without a password (sudoers: NOPASSWD), or leave out `sudo`"),
-        ("can hold a program", "mount one of /dev/shm, /run, /var/tmp, /tmp or the user's home without noexec there"),
+        (
+            "password is required",
+            "let that user run it without a password (sudoers: NOPASSWD), or leave out `sudo`",
+        ),
+        (
+            "can hold a program",
+            "mount one of /dev/shm, /run, /var/tmp, /tmp or the user's home without noexec there",
+        ),
     ];
     hints.iter().find(|(word, _)| words.contains(word)).map(|(_, hint)| (*hint).to_owned())
 }
@@ -61,7 +70,10 @@ mod tests {
         let answer = "Welcome!\nisolated:9\ntactus finds aarch64\nonline:0-3\nisolated:2-3\n\
 cpu0/topology/thread_siblings_list:0-1\ncpu1/topology/thread_siblings_list:0-1\nCpus_allowed_list:\t0-3\n";
         let topology = topology(answer).unwrap();
-        assert_eq!((topology.online.to_string(), topology.isolated.to_string()), ("0-3".into(), "2,3".into()));
+        assert_eq!(
+            (topology.online.to_string(), topology.isolated.to_string()),
+            ("0-3".into(), "2,3".into())
+        );
         assert_eq!(topology.measuring().to_string(), "2,3");
         assert_eq!(topology.core_of(0).to_string(), "0,1");
         assert_eq!(super::topology("Welcome!\nonline:0-3\n"), None);

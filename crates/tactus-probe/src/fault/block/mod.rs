@@ -156,13 +156,8 @@ mod tests {
         for (length, every) in
             [(500, 1_000_000_000), (2_000_000_000, 10_000_000_000), (10_000_000, 10_900_000)]
         {
-            let block = Block {
-                length: Nanos(length),
-                every: Nanos(every),
-                emulated: None,
-                off: None,
-                way: None,
-            };
+            let block =
+                Block { length: Nanos(length), every: Nanos(every), emulated: None, off: None, way: None };
             let refusal = fault::prepare(&Fault::Block(block), &CpuSet::one(0), 99, None).err().unwrap();
             assert!(refusal.reason.starts_with("block: ") && refusal.hint.is_some(), "{refusal:?}");
         }

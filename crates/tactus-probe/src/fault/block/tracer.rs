@@ -13,10 +13,10 @@ use std::io::ErrorKind;
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use tactus_model::CpuSet;
 use tactus_model::catalogue::fault::Off;
-use tactus_model::undo::{MARKER, Undo};
 use tactus_model::undo::block::{
     self, HWLAT, IRQ_DISABLE, OSNOISE, PREEMPT_DISABLE, ROOTS, Shared, WORKLOAD,
 };
+use tactus_model::undo::{MARKER, Undo};
 
 use super::{No, Wanted, no, wrong};
 use crate::fault::{Count, Disturbance, Held};

@@ -138,7 +138,8 @@ fn corrected(all: &Corrected, places: usize) -> GridLine {
 }
 
 fn published(theirs: &Published, places: usize) -> GridLine {
-    let value = |of: &Column| of.published.and_then(|of| of(theirs)).map(|ns| column(Some(float(ns)), places));
+    let value =
+        |of: &Column| of.published.and_then(|of| of(theirs)).map(|ns| column(Some(float(ns)), places));
     let values = COLUMNS.iter().map(|of| value(of).unwrap_or_default().into()).collect();
     GridLine::numbers(LineKind::Published, "published", values)
 }

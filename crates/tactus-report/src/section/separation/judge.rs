@@ -101,11 +101,13 @@ pub fn judge_fault(strata: &[Stratum], size: Size, error: f64) -> Judged {
     // Two questions are asked of each cell.
     let seen = out.chance.min(half.chance) <= error / 2.0;
     if seen && float(full_beyond as u64) >= OFTEN * float(of as u64) {
-        let reason = format!("seen at its size ({says}) as often as it was made ({full_beyond} of {of} injections)");
+        let reason =
+            format!("seen at its size ({says}) as often as it was made ({full_beyond} of {of} injections)");
         return judged.known(Leak::Yes, reason);
     }
     if seen && full.chance <= error / 2.0 {
-        let reason = format!("seen at its size ({says}), but not each time ({full_beyond} of {of} injections)");
+        let reason =
+            format!("seen at its size ({says}), but not each time ({full_beyond} of {of} injections)");
         return judged.known(Leak::Sometimes, reason);
     }
     if seen {
@@ -135,7 +137,8 @@ pub fn judge_fault(strata: &[Stratum], size: Size, error: f64) -> Judged {
     }
     if half.times > 0 {
         let times = half.times;
-        let reason = format!("half its size or more in {times} of {of} injections: too few to tell from noise");
+        let reason =
+            format!("half its size or more in {times} of {of} injections: too few to tell from noise");
         return judged.doubt(Doubt::TooFew, reason);
     }
     if out.chance <= HINT {
@@ -186,7 +189,10 @@ fn none_seen(judged: Judged, strata: &[Stratum], what: &str) -> Judged {
     let n = strata.len();
     let leak = if n >= ENOUGH { Leak::No } else { Leak::NotSeen };
     let (share, of) = (percent(at_most(n)), count(n as u64));
-    judged.known(leak, format!("at most {share} of the {what} (95 %, none of {of}) are seen above {}", latency(float(most))))
+    judged.known(
+        leak,
+        format!("at most {share} of the {what} (95 %, none of {of}) are seen above {}", latency(float(most))),
+    )
 }
 
 /// A part of all injections: `9.5 %`.

@@ -63,7 +63,9 @@ fn made(cells: &[LeakEntry]) -> Option<String> {
     let place = clean(&at.disturbed);
     match at.leak {
         Leak::Yes | Leak::Sometimes | Leak::Weaker => None,
-        Leak::No | Leak::NotSeen => Some(format!("the disturbance was not seen in {place} itself, where it was made")),
+        Leak::No | Leak::NotSeen => {
+            Some(format!("the disturbance was not seen in {place} itself, where it was made"))
+        }
         Leak::NotKnown => {
             Some(format!("it is not known whether {place} itself, where it was made, saw it ({})", at.reason))
         }

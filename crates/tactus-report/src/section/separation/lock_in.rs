@@ -46,7 +46,8 @@ impl LockIn<'_> {
     pub fn strata(&self, keys: &[&SeriesKey]) -> Result<Vec<Stratum>, Unknown> {
         let window = self.window()?;
         let (fault, windows) = (&self.made.injected, &self.with.windows);
-        let lots = if self.load { Lots::of_load(0) } else { Lots::of_fault(fault.length_ns, fault.every_ns, 0) };
+        let lots =
+            if self.load { Lots::of_load(0) } else { Lots::of_fault(fault.length_ns, fault.every_ns, 0) };
         let bridge = self.bridge()?;
         let own: Vec<&BTreeMap<u64, u32>> = keys.iter().filter_map(|key| windows.series.get(*key)).collect();
         if own.len() < keys.len() || own.is_empty() {

@@ -52,9 +52,7 @@ fn sentence(kind: &str, disturbed: &str, cells: &[&LeakEntry]) -> Result<String,
     let mut doubts: BTreeSet<Doubt> = BTreeSet::new();
     for place in measured {
         let own: Vec<&LeakEntry> = cells.iter().copied().filter(|cell| cell.measured == place).collect();
-        let leaks = |same: bool| {
-            own.iter().any(|cell| cell.same_cpu == same && cell.leak.reaches())
-        };
+        let leaks = |same: bool| own.iter().any(|cell| cell.same_cpu == same && cell.leak.reaches());
         let has = |leak: Leak| own.iter().any(|cell| cell.leak == leak);
         let part = match (has(Leak::Yes), has(Leak::Sometimes)) {
             (true, _) => "",
@@ -71,7 +69,11 @@ fn sentence(kind: &str, disturbed: &str, cells: &[&LeakEntry]) -> Result<String,
             (false, false) if doubt.is_empty() && (has(Leak::No) || has(Leak::NotSeen)) => {
                 // What holds for all CPUs is what holds for those of which least is known.
                 let most = own.iter().filter_map(|cell| cell.at_most).fold(0.0, f64::max);
-                let of = if own.iter().any(|cell| cell.length_ns.is_some()) { "injections" } else { "seconds with it" };
+                let of = if own.iter().any(|cell| cell.length_ns.is_some()) {
+                    "injections"
+                } else {
+                    "seconds with it"
+                };
                 let name = format!("{name} (at most {} of all {of})", percent(most));
                 if has(Leak::NotSeen) { unseen.push(name) } else { spared.push(name) }
             }
@@ -87,8 +89,7 @@ fn sentence(kind: &str, disturbed: &str, cells: &[&LeakEntry]) -> Result<String,
     let length = cells.iter().find_map(|cell| cell.length_ns).map(|ns| format!(" of {}", latency(float(ns))));
     let emulated = cells.iter().any(|cell| cell.evidence == Some(Evidence::Emulated));
     let own = cells.iter().find(|cell| cell.measured == disturbed && cell.same_cpu);
-    let own =
-        own.filter(|cell| cell.leak.reaches()).map(|_| "is seen there".to_owned());
+    let own = own.filter(|cell| cell.leak.reaches()).map(|_| "is seen there".to_owned());
     let part =
         |verb: &str, names: &[String]| (!names.is_empty()).then(|| format!("{verb} {}", names.join(", ")));
     let parts: Vec<String> = own

@@ -143,7 +143,8 @@ fn real_time(contents: &Contents, own: &Technology) -> Said {
         } else if cycles < CYCLES_FOR_A_VERDICT {
             open = true;
             let needed = count(CYCLES_FOR_A_VERDICT);
-            said.reasons.push(format!("{base}, but {} cycles are too few: {needed} are needed", count(cycles)));
+            said.reasons
+                .push(format!("{base}, but {} cycles are too few: {needed} are needed", count(cycles)));
         } else {
             said.reasons.push(format!("{base}, over {} cycles", count(cycles)));
         }

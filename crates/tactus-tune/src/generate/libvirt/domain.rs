@@ -3,7 +3,7 @@
 use super::edit::{Setting, What, apply};
 use super::settings::{Guest, drops, settings};
 use super::tree::{Element, Tree};
-use crate::generate::{Accel, GenerateRequest, Output, GenerateError, Size, GuestOptions};
+use crate::generate::{Accel, GenerateError, GenerateRequest, GuestOptions, Output, Size};
 
 /// Changes a domain so that it is a real-time guest: in place, and nothing but what must be.
 /// What the request does not say is taken from the domain: its name, vCPUs, memory and accelerator.
@@ -11,8 +11,16 @@ use crate::generate::{Accel, GenerateRequest, Output, GenerateError, Size, Guest
 ///
 /// # Errors
 /// When it is no domain that can be changed, or does not fit on the machine.
-pub fn patch(text: &str, file: &str, request: &GenerateRequest<'_>) -> Result<(String, Output), GenerateError> {
-    let refuse = |reason: String, hint: &str| GenerateError::Domain { file: file.to_owned(), reason, hint: hint.to_owned() };
+pub fn patch(
+    text: &str,
+    file: &str,
+    request: &GenerateRequest<'_>,
+) -> Result<(String, Output), GenerateError> {
+    let refuse = |reason: String, hint: &str| GenerateError::Domain {
+        file: file.to_owned(),
+        reason,
+        hint: hint.to_owned(),
+    };
     const DUMP: &str = "give it the output of `virsh dumpxml --inactive NAME`";
     let tree = Tree::parse(text).map_err(|reason| refuse(reason, DUMP))?;
     let root = tree.root();
@@ -34,11 +42,14 @@ pub fn patch(text: &str, file: &str, request: &GenerateRequest<'_>) -> Result<(S
     let options = GuestOptions {
         vcpus: Some(match request.options.vcpus {
             Some(count) => count,
-            None => number(&tree, "vcpu").ok_or_else(|| refuse("it does not say its number of vCPUs".into(), DUMP))?,
+            None => number(&tree, "vcpu")
+                .ok_or_else(|| refuse("it does not say its number of vCPUs".into(), DUMP))?,
         }),
         memory: Some(match request.options.memory {
             Some(memory) => memory,
-            None => memory(&tree, "memory").ok_or_else(|| refuse("it does not say its memory".into(), DUMP))?,
+            None => {
+                memory(&tree, "memory").ok_or_else(|| refuse("it does not say its memory".into(), DUMP))?
+            }
         }),
         accel: Some(accel),
         ..request.options.clone()
@@ -47,7 +58,10 @@ pub fn patch(text: &str, file: &str, request: &GenerateRequest<'_>) -> Result<(S
     let placement = request.placement(2)?;
     let (memory, page) = request.memory()?;
     let iothreads = number(&tree, "iothreads").unwrap_or(0).clamp(1, 64);
-    let said = ["memory", "currentMemory"].into_iter().filter(|name| self::memory(&tree, name) == Some(memory)).collect();
+    let said = ["memory", "currentMemory"]
+        .into_iter()
+        .filter(|name| self::memory(&tree, name) == Some(memory))
+        .collect();
     let usb = plugged(&tree);
     let guest = Guest { request: &request, placement, memory, page, accel, iothreads, said, usb };
 
@@ -97,7 +111,8 @@ fn plugged(tree: &Tree) -> bool {
         || has("disk", &|e| tree.children(e, "target").any(|target| target.attribute("bus") == Some("usb")))
         || has("sound", &|e| e.attribute("model") == Some("usb"))
         || has("interface", &|e| {
-            tree.children(e, "model").any(|model| model.attribute("type").is_some_and(|t| t.starts_with("usb")))
+            tree.children(e, "model")
+                .any(|model| model.attribute("type").is_some_and(|t| t.starts_with("usb")))
         })
         || has("serial", &|e| tree.children(e, "target").any(|t| t.attribute("type") == Some("usb-serial")))
 }
@@ -110,11 +125,13 @@ fn strangers(tree: &Tree, guest: &Guest<'_>) -> Vec<Setting> {
         no(&["cputune", "global_quota"], Vec::new(), "ctr-cfs-quota"),
     ];
     let Some(tune) = tree.find(&["cputune"]) else { return all };
-    let mut strange = |path: &'static [&'static str], key: &'static str, good: std::ops::Range<usize>, check| {
-        let values = tree.children(tune, path[path.len() - 1]).filter_map(|pin| pin.attribute(key));
-        let stray = values.filter(|value| !value.parse().is_ok_and(|number: usize| good.contains(&number)));
-        all.extend(stray.map(|value| no(path, vec![(key, value.to_owned())], check)));
-    };
+    let mut strange =
+        |path: &'static [&'static str], key: &'static str, good: std::ops::Range<usize>, check| {
+            let values = tree.children(tune, path[path.len() - 1]).filter_map(|pin| pin.attribute(key));
+            let stray =
+                values.filter(|value| !value.parse().is_ok_and(|number: usize| good.contains(&number)));
+            all.extend(stray.map(|value| no(path, vec![(key, value.to_owned())], check)));
+        };
     strange(&["cputune", "vcpupin"], "vcpu", 0..guest.placement.count(), "vcpu-pin");
     strange(&["cputune", "iothreadpin"], "iothread", 1..guest.iothreads + 1, "iothread-pin");
     all
@@ -133,20 +150,30 @@ fn notes(tree: &Tree, guest: &Guest<'_>) -> Vec<String> {
         notes.push("numa-locality: the guest has NUMA nodes of its own, which stay; give it one".into());
     }
     if tree.find(&["iothreadids"]).is_some() {
-        notes.push("iothread-pin: <iothreadids> gives threads other numbers than 1, 2, ...; see that each is pinned".into());
+        notes.push(
+            "iothread-pin: <iothreadids> gives threads other numbers than 1, 2, ...; see that each is pinned"
+                .into(),
+        );
     }
     if let Some(devices) = tree.find(&["devices"]) {
         for name in ["graphics", "video", "sound", "rng", "watchdog"] {
             if tree.children(devices, name).next().is_some() {
-                notes.push(format!("no-extra-devices: <{name}> stays; a real-time guest is better off without it"));
+                notes.push(format!(
+                    "no-extra-devices: <{name}> stays; a real-time guest is better off without it"
+                ));
             }
         }
         for disk in tree.children(devices, "disk") {
             let driver = tree.children(disk, "driver").next();
             let says = |name| driver.and_then(|driver| driver.attribute(name));
-            if disk.attribute("device").is_none_or(|d| d == "disk") && (says("type") != Some("raw") || says("cache") != Some("none")) {
-                let target = tree.children(disk, "target").next().and_then(|t| t.attribute("dev")).unwrap_or("?");
-                notes.push(format!("disk-image: disk {target} is not raw with cache='none'; its data stays as it is"));
+            if disk.attribute("device").is_none_or(|d| d == "disk")
+                && (says("type") != Some("raw") || says("cache") != Some("none"))
+            {
+                let target =
+                    tree.children(disk, "target").next().and_then(|t| t.attribute("dev")).unwrap_or("?");
+                notes.push(format!(
+                    "disk-image: disk {target} is not raw with cache='none'; its data stays as it is"
+                ));
             }
         }
     }

@@ -48,9 +48,32 @@ pub struct Wanted {
 /// The request in which libvirt itself writes the elements of a domain. Any request is good to it; people
 /// look for things where they are used to find them.
 const ORDER: [&str; 26] = [
-    "name", "uuid", "genid", "title", "description", "metadata", "maxMemory", "memory", "currentMemory",
-    "blkiotune", "memtune", "memoryBacking", "vcpu", "vcpus", "iothreads", "iothreadids", "cputune", "numatune",
-    "resource", "sysinfo", "os", "features", "cpu", "clock", "on_poweroff", "devices",
+    "name",
+    "uuid",
+    "genid",
+    "title",
+    "description",
+    "metadata",
+    "maxMemory",
+    "memory",
+    "currentMemory",
+    "blkiotune",
+    "memtune",
+    "memoryBacking",
+    "vcpu",
+    "vcpus",
+    "iothreads",
+    "iothreadids",
+    "cputune",
+    "numatune",
+    "resource",
+    "sysinfo",
+    "os",
+    "features",
+    "cpu",
+    "clock",
+    "on_poweroff",
+    "devices",
 ];
 
 /// Makes a document say this. Returns what was changed, a phrase each.
@@ -72,7 +95,9 @@ pub fn apply(text: &mut String, setting: &Setting) -> Result<Vec<String>, String
             let differs = |element: &&Element| {
                 wanted.attributes.iter().any(|(name, value)| element.attribute(name) != value.as_deref())
             };
-            while wanted.anew && let Some(old) = present(&tree, wanted).into_iter().find(differs) {
+            while wanted.anew
+                && let Some(old) = present(&tree, wanted).into_iter().find(differs)
+            {
                 let span = with_its_line(text, old.span());
                 text.replace_range(span, "");
                 said.push(format!("{} removed, to be made anew", described(wanted)));
@@ -96,7 +121,8 @@ fn present<'a>(tree: &'a Tree, wanted: &Wanted) -> Vec<&'a Element> {
         return vec![tree.root()];
     }
     let Some(parent) = tree.find(wanted.path) else { return Vec::new() };
-    let like = |element: &&Element| wanted.key.iter().all(|(name, value)| element.attribute(name) == Some(value));
+    let like =
+        |element: &&Element| wanted.key.iter().all(|(name, value)| element.attribute(name) == Some(value));
     parent
         .children
         .iter()
@@ -210,7 +236,11 @@ fn insert(text: &mut String, tree: &Tree, setting: &Setting, wanted: &Wanted) {
     }
     let own = step(missing.len());
     if !setting.why.is_empty() {
-        let why = if setting.check.is_empty() { setting.why.clone() } else { format!("{}: {}", setting.check, setting.why) };
+        let why = if setting.check.is_empty() {
+            setting.why.clone()
+        } else {
+            format!("{}: {}", setting.check, setting.why)
+        };
         new += &xml_comment(&own, &why);
     }
     let attributes: String = wanted
@@ -237,7 +267,10 @@ fn insert(text: &mut String, tree: &Tree, setting: &Setting, wanted: &Wanted) {
         .filter_map(|number| tree.elements.get(*number))
         .filter(|element| {
             depth > 0
-                || ORDER.iter().position(|name| *name == first).is_none_or(|own| place(element).is_some_and(|p| p < own))
+                || ORDER
+                    .iter()
+                    .position(|name| *name == first)
+                    .is_none_or(|own| place(element).is_some_and(|p| p < own))
         })
         .collect();
     match (before.last(), &parent.end) {
@@ -308,7 +341,11 @@ mod tests {
     fn what_is_there_is_changed_in_its_place() {
         let text = "<domain type=\"kvm\">\n  <vcpu  placement = 'auto'\n   current='1'>2</vcpu> <!-- mine -->\n</domain>";
         let wanted = Wanted {
-            attributes: vec![("placement", Some("static".into())), ("current", None), ("x", Some("<".into()))],
+            attributes: vec![
+                ("placement", Some("static".into())),
+                ("current", None),
+                ("x", Some("<".into())),
+            ],
             text: Some("4".into()),
             ..element(&[], "vcpu")
         };
@@ -339,13 +376,19 @@ mod tests {
         let text = "<domain>\n  <a n='1'/>\n  <a n='2'/><b/>\n</domain>";
         let wanted = Wanted { attributes: vec![("n", Some("3".into()))], ..element(&[], "a") };
         assert_eq!(done(text, What::Element(wanted)).0, "<domain>\n  <a n='3'/>\n  <b/>\n</domain>");
-        let (text, _) = done("<domain>\n  <a n='1'/>\n  <a n='2'/>\n</domain>", What::No(&["a"], vec![("n", "2".into())]));
+        let (text, _) = done(
+            "<domain>\n  <a n='1'/>\n  <a n='2'/>\n</domain>",
+            What::No(&["a"], vec![("n", "2".into())]),
+        );
         assert_eq!(text, "<domain>\n  <a n='1'/>\n</domain>");
     }
 
     #[test]
     fn an_empty_element_gets_its_text() {
         let wanted = Wanted { text: Some("4".into()), ..element(&[], "vcpu") };
-        assert_eq!(done("<domain><vcpu a='1' /></domain>", What::Element(wanted)).0, "<domain><vcpu a='1'>4</vcpu></domain>");
+        assert_eq!(
+            done("<domain><vcpu a='1' /></domain>", What::Element(wanted)).0,
+            "<domain><vcpu a='1'>4</vcpu></domain>"
+        );
     }
 }

@@ -10,11 +10,11 @@ mod tree;
 
 pub use domain::patch;
 pub use place::{Placed, place};
-pub use tree::Tree;
 use tactus_audit::Arch;
+pub use tree::Tree;
 
 use super::comment::{Marks, header, xml_comment};
-use super::{Accel, File, Generator, GenerateRequest, Output, Placement, GenerateError, guest};
+use super::{Accel, File, GenerateError, GenerateRequest, Generator, Output, Placement, guest};
 
 /// The entry of the table.
 pub static ENTRY: Generator = Generator {
@@ -75,7 +75,8 @@ fn skeleton(request: &GenerateRequest<'_>, arch: &str, machine: &str, vcpus: usi
     // arm64's `virt` boots a disk by UEFI.
     let os = if x86 { "<os>" } else { "<os firmware='efi'>" };
     let apic = if x86 { "<apic/>" } else { "<gic version='3'/>" };
-    let console = xml_comment("    ", "console-logging: for emergencies; keep the guest's kernel quiet on it");
+    let console =
+        xml_comment("    ", "console-logging: for emergencies; keep the guest's kernel quiet on it");
     let disk = xml_comment("    ", "disk-image: raw, allocated in full, on a local disk");
     let net = xml_comment(
         "    ",

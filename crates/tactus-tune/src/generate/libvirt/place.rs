@@ -1,13 +1,13 @@
 //! A domain that is to be measured: the same settings as for a user's, on CPUs that are given.
 
+use tactus_audit::{Intent, Subject};
 use tactus_model::CpuSet;
 use tactus_model::facts::Facts;
 use tactus_model::finding::Role;
-use tactus_audit::{Intent, Subject};
 
 use super::edit::apply;
 use super::settings::{Guest, fifo, settings};
-use crate::generate::{Accel, GenerateRequest, Page, Placement, Size, GuestOptions, of_check};
+use crate::generate::{Accel, GenerateRequest, GuestOptions, Page, Placement, Size, of_check};
 
 /// Where a domain stands and what it gets.
 pub struct Placed<'a> {
@@ -42,7 +42,8 @@ pub fn place(text: &mut String, placed: &Placed<'_>) -> Result<(), String> {
     let intent = Intent::default();
     let subject = Subject::new(&facts, Role::Host, &intent);
     let options = GuestOptions { accel: Some(placed.accel), ..GuestOptions::default() };
-    let request = GenerateRequest { subject: &subject, profile: "", changes: &[], options: &options, says: of_check };
+    let request =
+        GenerateRequest { subject: &subject, profile: "", changes: &[], options: &options, says: of_check };
     let guest = Guest {
         request: &request,
         placement: Placement {

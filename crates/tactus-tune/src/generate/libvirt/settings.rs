@@ -4,7 +4,7 @@
 use tactus_audit::Arch;
 
 use super::edit::{Setting, Wanted, What};
-use crate::generate::{Accel, GenerateRequest, Page, Placement, GenerateError, Size};
+use crate::generate::{Accel, GenerateError, GenerateRequest, Page, Placement, Size};
 
 /// Memory beside the guest's own that QEMU may lock: 2 GiB. Too little of it ends the guest at start or
 /// in the middle of its life.
@@ -44,7 +44,10 @@ pub fn drops(request: &GenerateRequest<'_>) -> Vec<String> {
         dropped.insert(1, "guest-tsc-deadline: QEMU emulates no TSC-deadline timer");
         dropped.insert(1, "kvm-hint-dedicated: only KVM gives the guest hints");
     }
-    dropped.into_iter().map(|text| format!("dropped, because QEMU emulates the processor (TCG): {text}")).collect()
+    dropped
+        .into_iter()
+        .map(|text| format!("dropped, because QEMU emulates the processor (TCG): {text}"))
+        .collect()
 }
 
 fn some(check: &'static str, why: impl Into<String>, wanted: Wanted) -> Setting {
@@ -116,7 +119,11 @@ guest",
         }
     }
     let backing = |name| one(&["memoryBacking"], name);
-    all.push(some("mem-prealloc-nomerge", "the host does not merge and unshare its pages", backing("nosharepages")));
+    all.push(some(
+        "mem-prealloc-nomerge",
+        "the host does not merge and unshare its pages",
+        backing("nosharepages"),
+    ));
     all.push(some("mem-lock", "nothing of it is ever swapped or moved", backing("locked")));
     all.push(some(
         "mem-prealloc-nomerge",
@@ -130,15 +137,28 @@ fn cpus(guest: &Guest<'_>) -> Vec<Setting> {
     let Guest { placement, .. } = guest;
     let count = placement.count();
     let mut all = vec![
-        some("", "", one(&[], "vcpu").with("placement", "static").without("current").without("cpuset").saying(count.to_string())),
-        some("iothread-pin", "disks have a thread of their own", one(&[], "iothreads").saying(guest.iothreads.to_string())),
+        some(
+            "",
+            "",
+            one(&[], "vcpu")
+                .with("placement", "static")
+                .without("current")
+                .without("cpuset")
+                .saying(count.to_string()),
+        ),
+        some(
+            "iothread-pin",
+            "disks have a thread of their own",
+            one(&[], "iothreads").saying(guest.iothreads.to_string()),
+        ),
     ];
     for (vcpu, cpu) in placement.cpus.iter().enumerate() {
         let why = match vcpu {
             0 => "each vCPU has an isolated CPU for itself; vCPU 0 keeps house inside the guest",
             _ => "",
         };
-        let pin = one(&["cputune"], "vcpupin").keyed("vcpu", vcpu.to_string()).with("cpuset", cpu.to_string());
+        let pin =
+            one(&["cputune"], "vcpupin").keyed("vcpu", vcpu.to_string()).with("cpuset", cpu.to_string());
         all.push(some("vcpu-pin", why, pin));
     }
     let house = placement.emulator.to_string();
@@ -189,7 +209,11 @@ fn features(guest: &Guest<'_>) -> Vec<Setting> {
         .with("cores", (placement.count() / threads).to_string())
         .with("threads", threads.to_string())
         .without("clusters");
-    let topology = some("llc-sharing", "as the CPUs below really are, so that the guest knows who shares what", topology);
+    let topology = some(
+        "llc-sharing",
+        "as the CPUs below really are, so that the guest knows who shares what",
+        topology,
+    );
     match accel {
         Accel::Kvm => {
             if x86 {
@@ -199,7 +223,11 @@ fn features(guest: &Guest<'_>) -> Vec<Setting> {
                     one(&["features", "kvm"], "hint-dedicated").with("state", "on"),
                 ));
             }
-            all.push(some("vpmu-off", "no counters to switch; no perf inside", one(&["features"], "pmu").with("state", "off")));
+            all.push(some(
+                "vpmu-off",
+                "no counters to switch; no perf inside",
+                one(&["features"], "pmu").with("state", "off"),
+            ));
             all.push(some(
                 "cpu-passthrough",
                 "nothing of the processor is emulated. The guest cannot migrate to another model",
@@ -216,7 +244,11 @@ fn features(guest: &Guest<'_>) -> Vec<Setting> {
         }
         Accel::Tcg => {
             all.extend([no(&["features", "kvm", "hint-dedicated"]), no(&["features", "pmu"])]);
-            all.push(some("", "the most that QEMU can emulate", cpu.with("mode", "maximum").without("migratable")));
+            all.push(some(
+                "",
+                "the most that QEMU can emulate",
+                cpu.with("mode", "maximum").without("migratable"),
+            ));
             let tsc = What::No(&["cpu", "feature"], vec![("name", "tsc-deadline".into())]);
             all.extend([no(&["cpu", "model"]), no(&["cpu", "vendor"]), topology]);
             all.push(Setting { check: "guest-tsc-deadline", why: String::new(), what: tsc });
@@ -255,5 +287,14 @@ fn devices(guest: &Guest<'_>) -> Vec<Setting> {
 pub fn guest<'a>(request: &'a GenerateRequest<'a>) -> Result<Guest<'a>, GenerateError> {
     let placement = request.placement(2)?;
     let (memory, page) = request.memory()?;
-    Ok(Guest { request, placement, memory, page, accel: request.accel(), iothreads: 1, said: Vec::new(), usb: false })
+    Ok(Guest {
+        request,
+        placement,
+        memory,
+        page,
+        accel: request.accel(),
+        iothreads: 1,
+        said: Vec::new(),
+        usb: false,
+    })
 }

@@ -32,7 +32,13 @@ const OWN: &str = include_str!("../../../tests/fixtures/domain.xml");
 
 fn patched(machine: &Machine, text: &str) -> Result<(String, Vec<String>), GenerateError> {
     machine.with(|subject| {
-        let request = super::GenerateRequest { subject, profile: "realtime-virtual-host", changes: &[], options: &machine.options, says };
+        let request = super::GenerateRequest {
+            subject,
+            profile: "realtime-virtual-host",
+            changes: &[],
+            options: &machine.options,
+            says,
+        };
         patch(text, "own.xml", &request).map(|(text, output)| (text, output.notes))
     })
 }

@@ -68,7 +68,9 @@ impl Tree {
             let event = reader.read_event().map_err(|error| format!("line {}: {error}", line()))?;
             let span = from..position(&reader);
             match event {
-                Event::Start(tag) | Event::Empty(tag) if elements.len() >= MAX_ELEMENTS || open.len() >= MAX_DEPTH => {
+                Event::Start(tag) | Event::Empty(tag)
+                    if elements.len() >= MAX_ELEMENTS || open.len() >= MAX_DEPTH =>
+                {
                     let name = name(&tag);
                     return Err(format!("line {}: <{name}> is one element too many, or too deep", line()));
                 }
@@ -81,7 +83,8 @@ impl Tree {
                 }
                 Event::End(_) => {
                     let element = open.pop().and_then(|number| elements.get_mut(number));
-                    element.ok_or_else(|| format!("line {}: an end without a beginning", line()))?.end = Some(span);
+                    element.ok_or_else(|| format!("line {}: an end without a beginning", line()))?.end =
+                        Some(span);
                 }
                 Event::DocType(_) => {
                     return Err(format!("line {}: it has a DOCTYPE, which no domain has", line()));
@@ -156,7 +159,8 @@ fn push(
         let attribute = attribute.map_err(|error| format!("line {line}: <{}>: {error}", name(tag)))?;
         let key = String::from_utf8_lossy(attribute.key.as_ref()).into_owned();
         let raw = String::from_utf8_lossy(&attribute.value).into_owned();
-        let value = quick_xml::escape::unescape(&raw).map_err(|error| format!("line {line}: {key}: {error}"))?;
+        let value =
+            quick_xml::escape::unescape(&raw).map_err(|error| format!("line {line}: {key}: {error}"))?;
         attributes.push((key, value.into_owned()));
     }
     let number = elements.len();
@@ -165,7 +169,14 @@ fn push(
         None if number > 0 => return Err(format!("line {line}: there is a second root")),
         None => {}
     }
-    elements.push(Element { name: name(tag), attributes, start, end: None, children: Vec::new(), text: String::new() });
+    elements.push(Element {
+        name: name(tag),
+        attributes,
+        start,
+        end: None,
+        children: Vec::new(),
+        text: String::new(),
+    });
     Ok(number)
 }
 

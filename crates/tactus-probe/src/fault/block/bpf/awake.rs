@@ -24,7 +24,8 @@ impl Awake {
         let over = Arc::new(AtomicBool::new(false));
         let (seen, (ready, is_ready)) = (Arc::clone(&over), std::sync::mpsc::channel());
         std::thread::Builder::new().name(format!("awake-{cpu}")).stack_size(STACK).spawn(move || {
-            let made = sys::set_affinity(&CpuSet::one(cpu)).and_then(|()| sys::set_scheduler(SchedAttr::idle()));
+            let made =
+                sys::set_affinity(&CpuSet::one(cpu)).and_then(|()| sys::set_scheduler(SchedAttr::idle()));
             let fit = made.is_ok();
             let _ = ready.send(made);
             while fit && !seen.load(Ordering::Relaxed) {

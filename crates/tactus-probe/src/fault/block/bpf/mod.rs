@@ -123,6 +123,10 @@ impl Held for Clocks {
         let longest_ns = self.records.iter().filter_map(|record| record.longest()).max();
         // On all CPUs at the same moments.
         let first = self.records.first().filter(|_| self.told);
-        Ok(Count { times: Some(times), longest_ns, at: first.map(|record| record.began()).unwrap_or_default() })
+        Ok(Count {
+            times: Some(times),
+            longest_ns,
+            at: first.map(|record| record.began()).unwrap_or_default(),
+        })
     }
 }

@@ -33,19 +33,43 @@ pub struct Program {
 /// Its types: `int block(void *x)` and `static int spin(int i, void *x)`.
 pub const TYPES: [u32; 36] = [
     // Header: magic and version, its length; offset and length of the types, of the names.
-    0x0001_eb9f, 24, 0, 100, 100, 20, //
+    0x0001_eb9f,
+    24,
+    0,
+    100,
+    100,
+    20, //
     // 1: int, of 32 bits, signed.
-    INT, kind(1, 0), 4, 1 << 24 | 32, //
+    INT,
+    kind(1, 0),
+    4,
+    1 << 24 | 32, //
     // 2: void *.
-    0, kind(2, 0), 0, //
+    0,
+    kind(2, 0),
+    0, //
     // 3: int (void *x).
-    0, kind(13, 1), 1, X, 2, //
+    0,
+    kind(13, 1),
+    1,
+    X,
+    2, //
     // 4: block, a global function.
-    BLOCK, kind(12, 1), 3, //
+    BLOCK,
+    kind(12, 1),
+    3, //
     // 5: int (int i, void *x).
-    0, kind(13, 2), 1, I, 1, X, 2, //
+    0,
+    kind(13, 2),
+    1,
+    I,
+    1,
+    X,
+    2, //
     // 6: spin, a static function.
-    SPIN, kind(12, 0), 5, //
+    SPIN,
+    kind(12, 0),
+    5, //
     // The names.
     u32::from_ne_bytes(*b"\0int"),
     u32::from_ne_bytes(*b"\0blo"),

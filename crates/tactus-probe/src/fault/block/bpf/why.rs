@@ -55,7 +55,8 @@ impl Place {
 
     /// The capabilities that are lacking.
     fn lacks(&self) -> Vec<&'static str> {
-        let mask = self.status("CapEff").and_then(|mask| u64::from_str_radix(mask, 16).ok()).unwrap_or(u64::MAX);
+        let mask =
+            self.status("CapEff").and_then(|mask| u64::from_str_radix(mask, 16).ok()).unwrap_or(u64::MAX);
         let has = |number: u32| mask >> number & 1 == 1;
         let lacks = NEEDED.into_iter().filter(|(_, number)| !has(*number) && !has(SYS_ADMIN));
         lacks.map(|(name, _)| name).collect()
@@ -108,7 +109,8 @@ fn denied(place: &Place) -> String {
 
 /// What the verifier says last but for its statistics.
 fn last_line(said: &str) -> &str {
-    let mut lines = said.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("processed "));
+    let mut lines =
+        said.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("processed "));
     lines.next_back().unwrap_or_default()
 }
 
@@ -159,7 +161,8 @@ mod tests {
     #[test]
     fn a_kernel_that_is_too_old_is_told_from_a_program_that_is_refused() {
         // What a kernel says of a helper that it does not have: EINVAL, whatever the helper is.
-        let said = "0: (85) call unknown#9999\ninvalid func unknown#9999\nprocessed 1 insns (limit 1000000)\n";
+        let said =
+            "0: (85) call unknown#9999\ninvalid func unknown#9999\nprocessed 1 insns (limit 1000000)\n";
         for release in ["5.16.20", "5.10.0-28-amd64", "4.19.0"] {
             let said = why(Step::Program, libc::EINVAL, said, &place(release, ROOT));
             assert!(said.ends_with(&[release, " has no bpf_loop; it came with 5.17"].concat()), "{said}");
