@@ -506,6 +506,7 @@ fn supervise(disturbance: Disturbance, finish: Option<&Shared>) -> io::Result<()
                         let number = |n: Option<u64>| n.map_or("-".to_owned(), |n| n.to_string());
                         let times = count.times.or((!rounds.is_empty()).then_some(sum));
                         let most = count.longest_ns.or(most.filter(|most| *most > 0));
+                        let way = count.way.as_ref().unwrap_or(&way);
                         tell(&format!("rounds {} {} {way}", number(times), number(most)));
                     }
                     Err(words) => tell(&words.replace('\n', " ")),

@@ -79,6 +79,8 @@ pub struct Count {
     pub longest_ns: Option<u64>,
     /// When each began, CLOCK_MONOTONIC in ns.
     pub at: Vec<u64>,
+    /// What carried it out, where that is known at the end only.
+    pub way: Option<String>,
 }
 
 fn refused(reason: String, hint: &str) -> Refusal {

@@ -63,6 +63,14 @@ pub fn run(fault: &Fault, lanes: &[Arc<Lane>], above: u32, stage: Stage) -> (Vec
     }
     let mut notes = Vec::new();
     match worker.stop() {
+        Ok(Ended::Fault(injected)) if injected.times == Some(0) => notes.push(Note::obstacle(
+            format!(
+                "the control's {} was never made by {}: nothing proves the instrument",
+                fault.kind(),
+                injected.way
+            ),
+            "take hog as the control, or leave it out: then a thread of the probe's own takes the CPU",
+        )),
         Ok(Ended::Fault(injected)) if stage == Stage::Before => notes.push(Note::info(format!(
             "the control was {} of {} by {}",
             fault.kind(),

@@ -225,7 +225,7 @@ impl Tracer {
         let longest = trace.lines().filter_map(runtime).max();
         // What was overwritten may have been longer, and is not told when it was.
         let at = if lost == 0 && self.timed { began(&trace) } else { Vec::new() };
-        Some(Count { times: Some(times + lost), longest_ns: longest.filter(|_| lost == 0), at })
+        Some(Count { times: Some(times + lost), longest_ns: longest.filter(|_| lost == 0), at, way: None })
     }
 }
 

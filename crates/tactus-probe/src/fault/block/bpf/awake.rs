@@ -45,14 +45,14 @@ impl Drop for Awake {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::fs;
     use std::time::Duration;
 
     use super::*;
 
     /// The thread of this process that has that name.
-    fn thread(name: &str) -> Option<u32> {
+    pub fn thread(name: &str) -> Option<u32> {
         fs::read_dir("/proc/self/task").unwrap().flatten().find_map(|task| {
             let own = fs::read_to_string(task.path().join("comm")).ok()?;
             (own.trim() == name).then(|| task.file_name().to_str()?.parse().ok())?

@@ -6,6 +6,7 @@
 //! their descriptors, which this process alone has: whatever ends it ends the block.
 
 mod awake;
+mod lost;
 mod program;
 mod record;
 mod trial;
@@ -14,9 +15,11 @@ mod why;
 use std::io::{Error, ErrorKind};
 use std::os::fd::{AsRawFd, OwnedFd};
 
+use tactus_model::CpuSet;
 use tactus_model::catalogue::fault::Off;
 
 use self::awake::Awake;
+use self::lost::Lookout;
 use self::program::{Program, TYPES, program};
 use self::record::{Record, WORDS};
 use self::why::{Place, Step, reason};
@@ -41,8 +44,15 @@ struct OnCpu {
 struct Clocks {
     clocks: Vec<OwnedFd>,
     records: Vec<Record>,
-    /// Of the CPUs whose programs do not run while they idle.
+    cpus: Vec<u32>,
+    /// Of the CPUs whose programs did not run in the trial while they idled, and these.
     awake: Vec<Awake>,
+    kept: CpuSet,
+    /// For those whose programs cease to.
+    lookout: Option<Lookout>,
+    /// How often, and for how long, in ns.
+    every: u64,
+    length: u64,
     told: bool,
 }
 
@@ -84,21 +94,34 @@ pub(super) fn prepare(wanted: &Wanted<'_>) -> Result<Disturbance, No> {
         no(false, &["a BPF program was taken, but ", ran, " on CPU ", &cpu.to_string()])
     })?;
     drop(tried);
-    let clocks = clocks(wanted.every)?;
-    let records: Vec<Record> = blocks.iter().map(|block| block.record).collect();
-    records.iter().for_each(|record| record.begin(wanted.length));
-    let way = match kept.len() {
+    let clocks = Clocks {
+        clocks: clocks(wanted.every)?,
+        records: blocks.iter().map(|block| block.record).collect(),
+        cpus: blocks.iter().map(|block| block.cpu).collect(),
+        awake,
+        kept,
+        lookout: None,
+        every: wanted.every,
+        length: wanted.length,
+        told: wanted.rhythm.is_drawn(),
+    };
+    clocks.records.iter().for_each(|record| record.begin(wanted.length));
+    Ok(Disturbance {
+        way: way(&clocks.kept),
+        works: Vec::new(),
+        longest: &[],
+        held: Some(Box::new(clocks)),
+        made: None,
+    })
+}
+
+/// What carries it out, where these CPUs are kept from idling.
+fn way(kept: &CpuSet) -> String {
+    match kept.len() {
         0 => "BPF program".to_owned(),
         1 => ["BPF program, CPU ", &kept.to_string(), " kept from idling"].concat(),
         _ => ["BPF program, CPUs ", &kept.to_string(), " kept from idling"].concat(),
-    };
-    Ok(Disturbance {
-        way,
-        works: Vec::new(),
-        longest: &[],
-        held: Some(Box::new(Clocks { clocks, records, awake, told: wanted.rhythm.is_drawn() })),
-        made: None,
-    })
+    }
 }
 
 fn begin(clocks: &[OwnedFd]) -> Result<(), String> {
@@ -112,21 +135,26 @@ fn utf8(said: &[u8]) -> &str {
 
 impl Held for Clocks {
     fn begin(&mut self) -> Result<(), String> {
-        begin(&self.clocks)
+        begin(&self.clocks)?;
+        let others = self.cpus.iter().copied().zip(self.records.iter().copied());
+        let others = others.filter(|(cpu, _)| !self.kept.contains(*cpu)).collect();
+        let lookout = Lookout::start(others, self.every, self.length);
+        self.lookout =
+            Some(lookout.map_err(|error| ["no thread beside the blocks: ", &error.to_string()].concat())?);
+        Ok(())
     }
 
     fn end(&mut self) -> Result<Count, String> {
         // A clock that is closed has ended on its CPU, and so has its last block.
         self.clocks.clear();
         self.awake.clear();
+        let silent = self.lookout.take().map(Lookout::end).unwrap_or_default();
+        silent.iter().for_each(|cpu| self.kept.insert(cpu));
         let times = self.records.iter().map(|record| record.count()).sum();
         let longest_ns = self.records.iter().filter_map(|record| record.longest()).max();
         // On all CPUs at the same moments.
         let first = self.records.first().filter(|_| self.told);
-        Ok(Count {
-            times: Some(times),
-            longest_ns,
-            at: first.map(|record| record.began()).unwrap_or_default(),
-        })
+        let at = first.map(|record| record.began()).unwrap_or_default();
+        Ok(Count { times: Some(times), longest_ns, at, way: Some(way(&self.kept)) })
     }
 }
