@@ -14,10 +14,11 @@ target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 log="$target/test.log"
 mkdir -p "$target"
 
-# Line numbers in backtraces are all the debug information that a test needs; the rest is link time.
+# Line numbers in backtraces are all the debug information that a test needs, and CI does without: a panic says
+# where it was. The rest is link time.
 export CARGO_PROFILE_DEV_DEBUG=line-tables-only
 if [ -n "${CI:-}" ]; then
-  export CARGO_INCREMENTAL=0 CARGO_TERM_PROGRESS_WHEN=never
+  export CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=none CARGO_TERM_PROGRESS_WHEN=never
 fi
 # One test at a time: they measure, they load the machine, and they look for what a run left behind.
 export RUST_TEST_THREADS=1

@@ -76,7 +76,7 @@ fn spec(kind: &str, options: &[(&str, &str)]) -> plan::Environment {
 }
 
 #[test]
-fn every_environment_measures_and_leaves_nothing_behind() {
+fn every_environment_measures_and_has_last_words_when_its_probe_dies() {
     let _turn = alone();
     for (environment, place) in usable() {
         let kind = environment.kind();
@@ -110,21 +110,6 @@ fn every_environment_measures_and_leaves_nothing_behind() {
             }
         }
         assert!(ticks >= 2 && cycles >= 10, "{kind}: {ticks} ticks, {cycles} cycles");
-        let id = talk.id().to_owned();
-        talk.end();
-        leftovers::none_within(&id, Duration::from_secs(5))
-            .unwrap_or_else(|left| panic!("{kind} leaves {left}"));
-    }
-}
-
-#[test]
-fn an_environment_whose_probe_dies_has_last_words() {
-    let _turn = alone();
-    for (environment, place) in usable() {
-        let kind = environment.kind();
-        let mut talk =
-            Conversation::begin(environment, &place.spec).unwrap_or_else(|error| panic!("{kind}: {error}"));
-        talk.greet();
         let id = talk.id().to_owned();
         // The probe itself, or what executes it.
         for pid in leftovers::marked(&id) {

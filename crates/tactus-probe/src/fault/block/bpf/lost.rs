@@ -12,8 +12,10 @@ use super::awake::Awake;
 use super::record::Record;
 use crate::sys;
 
-/// How many blocks must have been due before one can say that they do not come.
-const LEAST_DUE: u64 = 2;
+/// How many of [`OF`] that were due may be missing: one whose CPU was held up comes late or is left out.
+const MISSING: u64 = 1;
+/// How many are looked at together.
+const OF: u64 = 8;
 
 /// A thread that looks, block by block, until it is told to end.
 pub struct Lookout {
@@ -40,14 +42,15 @@ impl Lookout {
     }
 }
 
-fn look(mut left: Vec<(u32, Record)>, every: u64, length: u64, over: &Receiver<()>) -> CpuSet {
+fn look(records: Vec<(u32, Record)>, every: u64, length: u64, over: &Receiver<()>) -> CpuSet {
     let (mut awake, mut kept) = (Vec::new(), CpuSet::default());
     let began = sys::now();
+    let mut left: Vec<_> = records.into_iter().map(|(cpu, record)| (cpu, record, Since::default())).collect();
     while !left.is_empty() && over.recv_timeout(Duration::from_nanos(every)) == Err(RecvTimeoutError::Timeout)
     {
         let due = sys::now().saturating_sub(began).saturating_sub(length) / every;
-        left.retain(|(cpu, record)| {
-            if !lost(record.count(), due) {
+        left.retain_mut(|(cpu, record, since)| {
+            if !since.are_missing(record.count(), due) {
                 return true;
             }
             // Where it is refused, the count of the blocks says what was not made.
@@ -63,10 +66,22 @@ fn look(mut left: Vec<(u32, Record)>, every: u64, length: u64, over: &Receiver<(
     kept
 }
 
-/// Whether so many blocks are those of a CPU to which samples are lost: fewer than half of those due. Others may keep
-/// the CPU from taking some.
-const fn lost(times: u64, due: u64) -> bool {
-    due >= LEAST_DUE && times < due / 2
+/// How many blocks had come, and how many were due, when the ones that are looked at together began.
+#[derive(Clone, Copy, Default)]
+struct Since {
+    times: u64,
+    due: u64,
+}
+
+impl Since {
+    /// Whether too many are missing, now that so many have come and so many are due.
+    const fn are_missing(&mut self, times: u64, due: u64) -> bool {
+        let missing = (due - self.due).saturating_sub(times.saturating_sub(self.times));
+        if due - self.due >= OF {
+            *self = Self { times, due };
+        }
+        missing > MISSING
+    }
 }
 
 #[cfg(test)]
@@ -80,32 +95,44 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     #[test]
-    fn a_block_that_is_late_is_not_lost_and_half_of_them_may_be() {
-        assert!(!lost(0, 0) && !lost(0, 1), "none was due long enough");
-        assert!(lost(0, 2) && lost(4, 10));
-        assert!(!lost(1, 2) && !lost(5, 10));
+    fn one_block_that_is_missing_now_and_then_is_not_lost_and_two_at_a_time_are() {
+        let mut since = Since::default();
+        assert!(!since.are_missing(0, 0) && !since.are_missing(0, 1) && !since.are_missing(1, 2));
+        assert!(since.are_missing(1, 3), "two of three");
+        let mut now_and_then = Since::default();
+        for round in 0..10 {
+            for due in 0..=OF {
+                let times = round * (OF - 1) + due.min(OF - 1);
+                assert!(!now_and_then.are_missing(times, round * OF + due), "one of eight");
+            }
+        }
+        let mut good_for_long = Since::default();
+        for due in 0..1_000 {
+            assert!(!good_for_long.are_missing(due, due));
+        }
+        assert!(good_for_long.are_missing(999, 1_001));
     }
 
     #[test]
     fn a_cpu_whose_blocks_stop_is_kept_from_idling_and_one_whose_blocks_come_is_not() {
         let cpus = sys::affinity().unwrap();
         let cpu = cpus.first().unwrap();
-        let record = |times: u64| {
-            let words: &'static [AtomicU64] =
-                (0..WORDS).map(|_| AtomicU64::new(0)).collect::<Vec<_>>().leak();
-            words[COUNT].store(times, Ordering::Relaxed);
-            Record::new(words)
-        };
         let name = format!("awake-{cpu}");
-        let lookout = Lookout::start(vec![(cpu, record(0))], 5 * MS, MS).unwrap();
+        let words: &'static [AtomicU64] = (0..WORDS).map(|_| AtomicU64::new(0)).collect::<Vec<_>>().leak();
+
+        let lookout = Lookout::start(vec![(cpu, Record::new(words))], 5 * MS, MS).unwrap();
+        for _ in 0..60 {
+            words[COUNT].fetch_add(1_000, Ordering::Relaxed);
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert_eq!(lookout.end(), CpuSet::default());
+
+        let lookout = Lookout::start(vec![(cpu, Record::new(words))], 5 * MS, MS).unwrap();
+        words[COUNT].store(0, Ordering::Relaxed);
         assert!((0..5_000).any(|_| {
             std::thread::sleep(Duration::from_millis(2));
             thread(&name).is_some()
         }));
         assert_eq!(lookout.end(), CpuSet::one(cpu));
-
-        let lookout = Lookout::start(vec![(cpu, record(u64::MAX))], 5 * MS, MS).unwrap();
-        std::thread::sleep(Duration::from_millis(60));
-        assert_eq!(lookout.end(), CpuSet::default());
     }
 }
