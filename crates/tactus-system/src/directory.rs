@@ -1,0 +1,578 @@
+//! Files beneath an open directory whose contents somebody else may have made: a stranger's bundle, a directory that
+//! others can write to.
+//!
+//! No name that is given here leads out of the directory, whoever renames or exchanges what in it meanwhile: a name is
+//! walked part by part from the open directory, `..` is refused, and so is a link in any part (`O_NOFOLLOW`). That is
+//! what openat2(2) does with `RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS`, on kernels before 5.6 and in sandboxes too.
+//! Only regular files are opened: they are looked at before, so that no device is opened at all, and after, and
+//! `O_NONBLOCK` lets no FIFO hold the opening up. What is written to has one name only, so that it is no file of
+//! somewhere else.
+#![expect(clippy::disallowed_methods, reason = "a part of the door")]
+
+use std::collections::hash_map::RandomState;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::hash::{BuildHasher, Hasher};
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
+use rustix::process::geteuid;
+
+/// Most entries of one directory that are listed.
+const MOST_ENTRIES: usize = 1 << 18;
+/// Deepest directory that a walk goes into.
+const DEEPEST: usize = 16;
+/// How often another name is tried for a file that must be new.
+const TRIES: u32 = 16;
+
+/// An open directory.
+#[derive(Clone, Debug)]
+pub struct Directory {
+    fd: Arc<OwnedFd>,
+    path: PathBuf,
+}
+
+/// What there is of a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Directory,
+    /// Anything else, in words.
+    Other(&'static str),
+}
+
+/// Something beneath a directory.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// Its path from the directory on.
+    pub path: PathBuf,
+    /// What it is.
+    pub kind: Kind,
+    /// How many names it has.
+    pub links: u64,
+    /// The user whose it is.
+    owner: u32,
+    mode: u32,
+}
+
+impl Directory {
+    /// Opens the directory that the user named. Links on the way to it are the user's own.
+    ///
+    /// # Errors
+    /// Those of open(2).
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let named = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+        let fd = rustix::fs::open(named, directory(), Mode::empty())?;
+        Ok(Self { fd: Arc::new(fd), path: path.to_owned() })
+    }
+
+    /// Makes a directory and opens it; those above it are made if need be. What is there already is an error, links
+    /// among it.
+    ///
+    /// # Errors
+    /// `AlreadyExists`, and those of mkdir(2).
+    pub fn create(path: &Path) -> io::Result<Self> {
+        let name = path.file_name().ok_or(io::ErrorKind::AlreadyExists)?;
+        let above = path.parent().filter(|above| !above.as_os_str().is_empty());
+        if let Some(above) = above {
+            std::fs::create_dir_all(above)?;
+        }
+        let above = Self::open(above.unwrap_or(Path::new(".")))?;
+        rustix::fs::mkdirat(&above.fd, name, Mode::from_raw_mode(0o755))?;
+        let fd = rustix::fs::openat(&above.fd, name, directory() | OFlags::NOFOLLOW, Mode::empty())?;
+        Ok(Self { fd: Arc::new(fd), path: path.to_owned() })
+    }
+
+    /// Where it was found.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A directory beneath it.
+    ///
+    /// # Errors
+    /// When there is none, or something else on the way to it.
+    pub fn beneath(&self, name: impl AsRef<Path>) -> io::Result<Self> {
+        let mut found = self.clone();
+        for part in parts(name.as_ref())? {
+            found = found.enter(part)?;
+        }
+        Ok(found)
+    }
+
+    /// What there is of this name, itself and not what a link names.
+    ///
+    /// # Errors
+    /// `NotFound`, and those of stat(2).
+    pub fn entry(&self, name: impl AsRef<Path>) -> io::Result<Entry> {
+        let (above, last) = self.above(name.as_ref())?;
+        above.look(last).map(|stat| Entry::of(name.as_ref().to_owned(), &stat))
+    }
+
+    /// Opens a regular file to read it.
+    ///
+    /// # Errors
+    /// When there is none, or something else, or it cannot be read.
+    pub fn file(&self, name: impl AsRef<Path>) -> io::Result<File> {
+        let (above, last) = self.above(name.as_ref())?;
+        regular(&above.look(last)?)?;
+        let file = above.openat(last, OFlags::RDONLY, Mode::empty())?;
+        regular(&rustix::fs::fstat(&file)?)?;
+        Ok(file)
+    }
+
+    /// The bytes of a regular file of at most `most` bytes.
+    ///
+    /// # Errors
+    /// When there is none, or it is longer, or cannot be read.
+    pub fn read(&self, name: impl AsRef<Path>, most: u64) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        self.file(name)?.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+        if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > most {
+            return Err(too_long(most));
+        }
+        Ok(bytes)
+    }
+
+    /// Opens a regular file to add to it, making it if need be.
+    ///
+    /// # Errors
+    /// When there is something else, or a file with a second name, or it cannot be written.
+    pub fn append(&self, name: impl AsRef<Path>) -> io::Result<File> {
+        let (above, last) = self.above(name.as_ref())?;
+        match above.look(last) {
+            Ok(stat) => ours_alone(&stat)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+        let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE;
+        let file = above.openat(last, flags, Mode::from_raw_mode(0o644))?;
+        ours_alone(&rustix::fs::fstat(&file)?)?;
+        Ok(file)
+    }
+
+    /// Puts a file in its place in one step, so that a reader sees the old or the new one, also after a power cut:
+    /// written under a name that nobody knew before, then renamed. The old one may only be a regular file.
+    ///
+    /// # Errors
+    /// When there is something else of this name, or it cannot be written; the old file stays then.
+    pub fn replace(&self, name: impl AsRef<Path>, bytes: &[u8]) -> io::Result<()> {
+        let (above, last) = self.above(name.as_ref())?;
+        match above.look(last) {
+            Ok(stat) => regular(&stat)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+        let (mut file, fresh) = above.fresh(last)?;
+        let written = file
+            .write_all(bytes)
+            .and_then(|()| file.sync_data())
+            .and_then(|()| Ok(rustix::fs::renameat(&above.fd, &fresh, &above.fd, last)?));
+        if written.is_err() {
+            // Half a file beside the old one would be litter.
+            let _ = rustix::fs::unlinkat(&above.fd, &fresh, AtFlags::empty());
+        }
+        written
+    }
+
+    /// Makes a directory beneath it, unless there is one.
+    ///
+    /// # Errors
+    /// When there is something else of this name, or it cannot be made.
+    pub fn make_dir(&self, name: impl AsRef<Path>) -> io::Result<()> {
+        let (above, last) = self.above(name.as_ref())?;
+        match rustix::fs::mkdirat(&above.fd, last, Mode::from_raw_mode(0o755)) {
+            Err(Errno::EXIST) => above.enter(last).map(drop),
+            done => Ok(done?),
+        }
+    }
+
+    /// Removes a file, or a link itself; what is not there is no error.
+    ///
+    /// # Errors
+    /// Those of unlink(2).
+    pub fn remove(&self, name: impl AsRef<Path>) -> io::Result<()> {
+        let (above, last) = match self.above(name.as_ref()) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            found => found?,
+        };
+        match rustix::fs::unlinkat(&above.fd, last, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The names in it, sorted.
+    ///
+    /// # Errors
+    /// When it cannot be read, or has more entries than anybody needs.
+    pub fn names(&self) -> io::Result<Vec<OsString>> {
+        let mut names = Vec::new();
+        for entry in Dir::read_from(&*self.fd)? {
+            let entry = entry?;
+            let name = entry.file_name().to_bytes();
+            if name == b"." || name == b".." {
+                continue;
+            }
+            if names.len() == MOST_ENTRIES {
+                return Err(io::Error::other(format!("more than {MOST_ENTRIES} entries")));
+            }
+            names.push(OsString::from_vec(name.to_vec()));
+        }
+        names.sort();
+        Ok(names)
+    }
+
+    /// Everything beneath it; a directory stands before what is in it.
+    ///
+    /// # Errors
+    /// When something cannot be looked at, or directories lie in one another without end.
+    pub fn walk(&self) -> io::Result<Vec<Entry>> {
+        let (mut found, mut open) = (Vec::new(), vec![(self.clone(), PathBuf::new())]);
+        while let Some((dir, at)) = open.pop() {
+            for name in dir.names()? {
+                let entry = Entry::of(at.join(&name), &dir.look(&name)?);
+                if entry.kind == Kind::Directory {
+                    if entry.path.components().count() > DEEPEST {
+                        return Err(io::Error::other(format!("{} lies too deep", entry.path.display())));
+                    }
+                    open.push((dir.enter(&name)?, entry.path.clone()));
+                }
+                if found.len() == MOST_ENTRIES {
+                    return Err(io::Error::other(format!("more than {MOST_ENTRIES} entries")));
+                }
+                found.push(entry);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Whether nobody else can put files into it: it belongs to this user (of root, also to the user who called sudo),
+    /// and its mode lets no others write.
+    ///
+    /// # Errors
+    /// With whose it is, or who may write to it.
+    pub fn is_private(&self) -> io::Result<()> {
+        Entry::of(PathBuf::new(), &rustix::fs::fstat(&*self.fd)?).is_private()
+    }
+
+    fn look(&self, name: &OsStr) -> io::Result<Stat> {
+        Ok(rustix::fs::statat(&*self.fd, name, AtFlags::SYMLINK_NOFOLLOW)?)
+    }
+
+    fn enter(&self, name: &OsStr) -> io::Result<Self> {
+        match kind(&self.look(name)?) {
+            Kind::Directory => {}
+            other => return Err(instead(other, "a directory")),
+        }
+        let fd = rustix::fs::openat(&*self.fd, name, directory() | OFlags::NOFOLLOW, Mode::empty())?;
+        Ok(Self { fd: Arc::new(fd), path: self.path.join(name) })
+    }
+
+    /// The directory that a name lies in, and its last part.
+    fn above<'a>(&self, name: &'a Path) -> io::Result<(Self, &'a OsStr)> {
+        let mut parts = parts(name)?;
+        let last = parts.pop().ok_or(io::ErrorKind::InvalidInput)?;
+        let mut above = self.clone();
+        for part in parts {
+            above = above.enter(part)?;
+        }
+        Ok((above, last))
+    }
+
+    fn openat(&self, name: &OsStr, flags: OFlags, mode: Mode) -> io::Result<File> {
+        let careful = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        Ok(rustix::fs::openat(&*self.fd, name, flags | careful, mode)?.into())
+    }
+
+    /// A new file beside `name`.
+    fn fresh(&self, name: &OsStr) -> io::Result<(File, OsString)> {
+        let mut last = io::Error::from(io::ErrorKind::AlreadyExists);
+        for _ in 0..TRIES {
+            // Its keys are from the system's random numbers.
+            let random = RandomState::new().build_hasher().finish();
+            let beginning = &name.as_bytes()[..name.len().min(100)];
+            let fresh = [b".", beginning, format!(".{random:016x}.new").as_bytes()].concat();
+            let fresh = OsString::from_vec(fresh);
+            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
+            match self.openat(&fresh, flags, Mode::from_raw_mode(0o644)) {
+                Ok(file) => return Ok((file, fresh)),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => last = error,
+                Err(error) => return Err(error),
+            }
+        }
+        Err(last)
+    }
+}
+
+impl Entry {
+    fn of(path: PathBuf, stat: &Stat) -> Self {
+        let links = u64::try_from(stat.st_nlink).unwrap_or(u64::MAX);
+        Self { path, kind: kind(stat), links, owner: stat.st_uid, mode: stat.st_mode }
+    }
+
+    /// Whether nobody but this user can write to it, as [`Directory::is_private`] has it.
+    ///
+    /// # Errors
+    /// With whose it is, or who may write to it.
+    pub fn is_private(&self) -> io::Result<()> {
+        let me = geteuid();
+        let caller = || std::env::var("SUDO_UID").ok().and_then(|uid| uid.parse().ok());
+        let mine = self.owner == me.as_raw() || (me.is_root() && caller() == Some(self.owner));
+        if !mine {
+            return Err(denied(format!("it belongs to another user (uid {})", self.owner)));
+        }
+        if self.mode & 0o022 != 0 {
+            return Err(denied(format!("others may write to it (mode {:03o})", self.mode & 0o777)));
+        }
+        Ok(())
+    }
+}
+
+fn denied(reason: String) -> io::Error {
+    io::Error::new(io::ErrorKind::PermissionDenied, reason)
+}
+
+fn directory() -> OFlags {
+    OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC
+}
+
+/// The parts of a name; whatever would lead elsewhere is none.
+fn parts(name: &Path) -> io::Result<Vec<&OsStr>> {
+    let part = |part| match part {
+        Component::Normal(part) => Ok(part),
+        _ => Err(io::Error::new(io::ErrorKind::InvalidInput, "the name leads out of its directory")),
+    };
+    name.components().map(part).collect()
+}
+
+fn kind(stat: &Stat) -> Kind {
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => Kind::File,
+        FileType::Directory => Kind::Directory,
+        FileType::Symlink => Kind::Other("a symbolic link"),
+        FileType::Fifo => Kind::Other("a FIFO"),
+        FileType::Socket => Kind::Other("a socket"),
+        FileType::CharacterDevice | FileType::BlockDevice => Kind::Other("a device"),
+        FileType::Unknown => Kind::Other("of an unknown kind"),
+    }
+}
+
+fn regular(stat: &Stat) -> io::Result<()> {
+    match kind(stat) {
+        Kind::File => Ok(()),
+        other => Err(instead(other, "a regular file")),
+    }
+}
+
+/// What is written to must be a file of one name.
+fn ours_alone(stat: &Stat) -> io::Result<()> {
+    regular(stat)?;
+    if u64::try_from(stat.st_nlink).unwrap_or(u64::MAX) > 1 {
+        return Err(io::Error::other("it is a hard link: the file has another name elsewhere"));
+    }
+    Ok(())
+}
+
+fn instead(found: Kind, wanted: &str) -> io::Error {
+    let found = match found {
+        Kind::File => "a regular file",
+        Kind::Directory => "a directory",
+        Kind::Other(words) => words,
+    };
+    io::Error::other(format!("it is {found}, where {wanted} should be"))
+}
+
+fn too_long(most: u64) -> io::Error {
+    io::Error::new(
+        io::ErrorKind::FileTooLarge,
+        format!("it is longer than {most} bytes, which none of its kind is"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    /// A directory to read and write in, beside a file that is none of its business.
+    fn place() -> (tempfile::TempDir, Directory, PathBuf) {
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir(root.path().join("in")).unwrap();
+        let outside = root.path().join("outside");
+        fs::write(&outside, "kept").unwrap();
+        let dir = Directory::open(&root.path().join("in")).unwrap();
+        (root, dir, outside)
+    }
+
+    fn make_fifo(path: &Path) {
+        let made = std::process::Command::new("mkfifo").arg(path).status().unwrap();
+        assert!(made.success());
+    }
+
+    #[test]
+    fn a_file_is_written_replaced_added_to_and_read_back() {
+        let (_root, dir, _) = place();
+        dir.make_dir("a").unwrap();
+        dir.make_dir("a").unwrap();
+        dir.replace("a/file", b"one").unwrap();
+        dir.replace("a/file", b"two").unwrap();
+        dir.append("a/file").unwrap().write_all(b"+").unwrap();
+        assert_eq!(dir.read("a/file", 4).unwrap(), b"two+");
+        assert_eq!(dir.beneath("a").unwrap().names().unwrap(), ["file"]);
+        dir.remove("a/file").unwrap();
+        dir.remove("a/file").unwrap();
+        dir.remove("b/file").unwrap();
+        assert_eq!(dir.file("a/file").unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn no_name_leads_out_of_the_directory() {
+        let (_root, dir, outside) = place();
+        for name in ["../outside", "..", "a/../../outside", outside.to_str().unwrap(), "/etc/passwd", ""] {
+            for refused in [
+                dir.read(name, 100).map(drop),
+                dir.replace(name, b"x"),
+                dir.append(name).map(drop),
+                dir.make_dir(name),
+                dir.remove(name),
+            ] {
+                assert!(refused.is_err(), "{name}");
+            }
+        }
+        assert_eq!(fs::read_to_string(outside).unwrap(), "kept");
+    }
+
+    #[test]
+    fn nothing_is_read_or_written_through_a_link_wherever_it_is() {
+        let (root, dir, outside) = place();
+        symlink(&outside, root.path().join("in/link")).unwrap();
+        symlink(root.path(), root.path().join("in/way")).unwrap();
+        symlink(root.path().join("new"), root.path().join("in/dangling")).unwrap();
+        symlink("/proc/self/fd/0", root.path().join("in/magic")).unwrap();
+        for name in ["link", "way/outside", "way/in/link", "dangling", "magic"] {
+            for refused in [dir.file(name).map(drop), dir.replace(name, b"x"), dir.append(name).map(drop)] {
+                let said = refused.unwrap_err().to_string();
+                assert!(said.contains("a symbolic link"), "{name}: {said}");
+            }
+        }
+        assert!(
+            dir.beneath("way").is_err() && dir.make_dir("way").is_err() && dir.make_dir("dangling").is_err()
+        );
+        dir.remove("link").unwrap();
+        assert_eq!(fs::read_to_string(&outside).unwrap(), "kept");
+        assert!(!root.path().join("new").exists());
+    }
+
+    #[test]
+    fn what_is_no_regular_file_is_refused_at_once_and_never_opened() {
+        let (root, dir, _) = place();
+        let at = |name: &str| root.path().join("in").join(name);
+        make_fifo(&at("fifo"));
+        let _socket = UnixListener::bind(at("socket")).unwrap();
+        fs::create_dir(at("directory")).unwrap();
+        for (name, word) in [("fifo", "a FIFO"), ("socket", "a socket"), ("directory", "a directory")] {
+            for refused in [dir.file(name).map(drop), dir.append(name).map(drop), dir.replace(name, b"x")] {
+                assert!(refused.unwrap_err().to_string().contains(word), "{name}");
+            }
+        }
+        let devices = Directory::open(Path::new("/dev")).unwrap();
+        assert!(devices.read("zero", 10).unwrap_err().to_string().contains("a device"));
+        assert!(devices.replace("null", b"x").unwrap_err().to_string().contains("a device"));
+    }
+
+    #[test]
+    fn a_file_with_a_second_name_is_read_but_not_added_to_and_a_new_one_takes_its_place() {
+        let (root, dir, outside) = place();
+        fs::hard_link(&outside, root.path().join("in/hard")).unwrap();
+        assert_eq!(dir.read("hard", 10).unwrap(), b"kept");
+        assert!(dir.append("hard").unwrap_err().to_string().contains("hard link"));
+        dir.replace("hard", b"new").unwrap();
+        assert_eq!(
+            (fs::read_to_string(&outside).unwrap(), dir.read("hard", 9).unwrap()),
+            ("kept".into(), b"new".into())
+        );
+    }
+
+    #[test]
+    fn a_file_that_is_longer_than_its_kind_is_not_read() {
+        let (_root, dir, _) = place();
+        dir.replace("long", &[b'x'; 11]).unwrap();
+        assert_eq!(dir.read("long", 11).unwrap().len(), 11);
+        assert_eq!(dir.read("long", 10).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+    }
+
+    #[test]
+    fn a_replaced_file_leaves_nothing_beside_it_also_where_it_cannot_be_replaced() {
+        let (root, dir, _) = place();
+        fs::create_dir(root.path().join("in/taken")).unwrap();
+        dir.replace(OsStr::from_bytes(&[b'n'; 250]), b"x").unwrap();
+        assert!(dir.replace("taken", b"x").is_err());
+        assert_eq!(dir.names().unwrap().len(), 2);
+    }
+
+    #[test]
+    fn a_directory_is_made_by_us_or_not_at_all() {
+        let (root, _, _) = place();
+        let new = root.path().join("x/y/new");
+        Directory::create(&new).unwrap().is_private().unwrap();
+        symlink(root.path().join("z"), root.path().join("planted")).unwrap();
+        for there in [new, root.path().join("planted"), root.path().join("outside")] {
+            assert_eq!(Directory::create(&there).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        }
+        assert!(!root.path().join("z").exists());
+    }
+
+    #[test]
+    fn a_directory_that_others_may_write_to_is_not_private() {
+        let (root, dir, _) = place();
+        dir.is_private().unwrap();
+        for mode in [0o777, 0o1777, 0o775] {
+            fs::set_permissions(root.path().join("in"), fs::Permissions::from_mode(mode)).unwrap();
+            assert!(dir.is_private().unwrap_err().to_string().contains("others may write"));
+        }
+        let root = Directory::open(Path::new("/")).unwrap();
+        let mine = fs::metadata("/").unwrap().uid() == geteuid().as_raw();
+        assert_eq!(root.is_private().is_ok(), mine);
+    }
+
+    #[test]
+    fn a_walk_names_everything_as_it_is() {
+        let (root, dir, outside) = place();
+        dir.make_dir("a").unwrap();
+        dir.replace("a/file", b"x").unwrap();
+        symlink(&outside, root.path().join("in/a/link")).unwrap();
+        fs::hard_link(&outside, root.path().join("in/hard")).unwrap();
+        let found = dir.walk().unwrap();
+        let shown: Vec<_> = found.iter().map(|e| (e.path.to_str().unwrap(), e.kind, e.links > 1)).collect();
+        let wanted = [
+            ("a", Kind::Directory, shown[0].2),
+            ("hard", Kind::File, true),
+            ("a/file", Kind::File, false),
+            ("a/link", Kind::Other("a symbolic link"), false),
+        ];
+        assert_eq!(shown, wanted);
+    }
+
+    #[test]
+    fn directories_without_end_end_a_walk() {
+        let (_root, dir, _) = place();
+        let mut name = PathBuf::new();
+        for _ in 0..DEEPEST + 2 {
+            name.push("d");
+            dir.make_dir(&name).unwrap();
+        }
+        assert!(dir.walk().unwrap_err().to_string().contains("too deep"));
+    }
+}
