@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use tactus_model::bundle::{FORMAT, Format};
+use tactus_system::Directory;
 
 /// An error with a bundle.
 #[derive(Debug, thiserror::Error)]
@@ -50,12 +51,25 @@ pub enum BundleError {
         /// What differs.
         reason: String,
     },
+    /// What is written there could land elsewhere, or be exchanged.
+    #[error("{path} is not safe to write to: {reason}")]
+    Unsafe {
+        /// The directory, or what is in it.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// There is something at the place where a bundle should be written.
     #[error("{0} exists and is not empty")]
     Exists(PathBuf),
 }
 
 impl BundleError {
+    /// With a file of a directory.
+    pub(super) fn of<'a>(dir: &'a Directory, name: &'a str) -> impl FnOnce(io::Error) -> Self + 'a {
+        move |error| Self::Io { path: dir.path().join(name), error }
+    }
+
     pub(super) fn io(path: &Path) -> impl FnOnce(io::Error) -> Self + '_ {
         move |error| Self::Io { path: path.to_owned(), error }
     }
@@ -73,6 +87,9 @@ impl BundleError {
             Self::Altered { .. } => "copy the bundle again; `--damaged` reads what is left and says what is wrong".into(),
             Self::CannotResume { .. } => {
                 "give the plan, the options and the machine that it was begun with (another machine: --force), or begin another bundle with --out DIR".into()
+            }
+            Self::Unsafe { .. } => {
+                "a run writes only where nobody else can put files or links: take the right away (`chmod -R go-w DIR`), or name a new directory with --out DIR".into()
             }
             Self::Exists(_) => "name a new directory with --out DIR".into(),
         })

@@ -1,81 +1,32 @@
-//! The files of a bundle: all that this crate touches, and what makes them whole or not there.
-#![expect(clippy::disallowed_methods, reason = "a bundle's directory is its own door")]
+//! The files of a bundle by their names, and their checksums.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
+use std::io::{self, Read};
+use std::path::Path;
 
 use sha2::{Digest, Sha256};
+use tactus_system::{Directory, Kind};
 
-use super::BundleError;
+use super::{BundleError, limits};
 
 /// Name of the file that lists the others.
 pub const MANIFEST: &str = "manifest.json";
+/// Name of the file with the plan as the user wrote it.
+pub const SOURCE: &str = "source.toml";
+/// Name of the file with the plan as the machine could do it.
+pub const PLAN: &str = "plan.toml";
+/// Name of the file with what happened.
+pub const EVENTS: &str = "events.jsonl";
 
-/// The bytes of a file.
-pub fn read(path: &Path) -> io::Result<Vec<u8>> {
-    fs::read(path)
+/// The text of a file that is no longer than `most`.
+pub fn text(dir: &Directory, name: &str, most: u64) -> io::Result<String> {
+    String::from_utf8(dir.read(name, most)?)
+        .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
-/// The text of a file.
-pub fn text(path: &Path) -> io::Result<String> {
-    fs::read_to_string(path)
-}
-
-/// A file to be read bit by bit.
-pub fn open(path: &Path) -> io::Result<File> {
-    File::open(path)
-}
-
-/// A file to be added to, which is made if need be.
-pub fn append(path: &Path) -> Result<File, BundleError> {
-    OpenOptions::new().create(true).append(true).open(path).map_err(BundleError::io(path))
-}
-
-/// Whether there is something of this name.
-pub fn exists(path: &Path) -> bool {
-    path.exists()
-}
-
-/// What is in a directory.
-pub fn list(dir: &Path) -> io::Result<Vec<PathBuf>> {
-    fs::read_dir(dir)?.map(|entry| Ok(entry?.path())).collect()
-}
-
-/// Makes a directory, with those above it.
-pub fn make_dir(path: &Path) -> Result<(), BundleError> {
-    fs::create_dir_all(path).map_err(BundleError::io(path))
-}
-
-/// Removes a file; what is not there is no error.
-pub fn remove(path: &Path) -> Result<(), BundleError> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(BundleError::io(path)(error)),
-        _ => Ok(()),
-    }
-}
-
-/// Replaces a file so that a reader sees the old or the new one, also after a power cut.
-pub fn replace(path: &Path, bytes: &[u8]) -> Result<(), BundleError> {
-    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let fresh = path.with_file_name(format!(".{name}.new"));
-    let written = File::create(&fresh)
-        .and_then(|mut file| {
-            file.write_all(bytes)?;
-            file.sync_data()
-        })
-        .and_then(|()| fs::rename(&fresh, path));
-    if written.is_err() {
-        // Half a file beside the old one would be litter; the old one stays.
-        let _ = fs::remove_file(&fresh);
-    }
-    written.map_err(BundleError::io(path))
-}
-
-/// SHA-256 of a file, in hex.
-pub fn checksum(path: &Path) -> io::Result<String> {
-    let mut file = open(path)?;
+/// SHA-256 of a file, in hex. `left` bytes may be read of it and of those that follow.
+pub fn checksum(dir: &Directory, name: &Path, left: &mut u64) -> io::Result<String> {
+    let mut file = limits::Capped::new(dir.file(name)?, limits::LOG.min(*left));
     let mut hash = Sha256::new();
     let mut buffer = vec![0; 64 * 1024];
     loop {
@@ -83,29 +34,49 @@ pub fn checksum(path: &Path) -> io::Result<String> {
         if n == 0 {
             break;
         }
+        *left = left.saturating_sub(u64::try_from(n).unwrap_or(u64::MAX));
         hash.update(&buffer[..n]);
     }
     Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// Checksums of every file below `dir` but the manifest and reports drawn from the rest, by path.
-pub fn checksums(dir: &Path) -> Result<BTreeMap<String, String>, BundleError> {
+/// Checksums of every file in `dir` but the manifest, reports drawn from the rest, and what was being written when the
+/// power failed; by path.
+pub fn checksums(dir: &Directory) -> Result<BTreeMap<String, String>, BundleError> {
     let mut sums = BTreeMap::new();
-    let mut open = vec![dir.to_owned()];
-    while let Some(current) = open.pop() {
-        for entry in fs::read_dir(&current).map_err(BundleError::io(&current))? {
-            let entry = entry.map_err(BundleError::io(&current))?;
-            let path = entry.path();
-            if entry.file_type().map_err(BundleError::io(&path))?.is_dir() {
-                open.push(path);
-                continue;
-            }
-            let name = path.strip_prefix(dir).unwrap_or(&path).to_string_lossy().into_owned();
-            let derived = name == MANIFEST || name.starts_with("report.") || name.starts_with('.');
-            if !derived {
-                sums.insert(name, checksum(&path).map_err(BundleError::io(&path))?);
-            }
+    let mut left = limits::CHECKED;
+    for entry in dir.walk().map_err(BundleError::io(dir.path()))? {
+        let name = entry.path.to_string_lossy().into_owned();
+        let hidden = entry.path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+        let derived = name == MANIFEST || name.starts_with("report.") || hidden;
+        if derived || entry.kind == Kind::Directory {
+            continue;
         }
+        let sum =
+            checksum(dir, &entry.path, &mut left).map_err(BundleError::io(&dir.path().join(&entry.path)))?;
+        sums.insert(name, sum);
     }
     Ok(sums)
+}
+
+/// Refuses to write into a directory of anything but files of one name and directories that nobody else can put files
+/// into: what is written there could land elsewhere.
+pub fn only_ours(dir: &Directory) -> Result<(), BundleError> {
+    let unsafe_to_write =
+        |path: &Path, reason: String| BundleError::Unsafe { path: dir.path().join(path), reason };
+    dir.is_private().map_err(|error| unsafe_to_write(Path::new(""), error.to_string()))?;
+    for entry in dir.walk().map_err(BundleError::io(dir.path()))? {
+        let reason = match entry.kind {
+            Kind::Directory => entry.is_private().err().map(|error| error.to_string()),
+            Kind::File if entry.hard_linked => {
+                Some("it is a hard link: the file has another name elsewhere".to_owned())
+            }
+            Kind::File => None,
+            Kind::Other(words) => Some(format!("it is {words}, and a run writes files and directories only")),
+        };
+        if let Some(reason) = reason {
+            return Err(unsafe_to_write(&entry.path, reason));
+        }
+    }
+    Ok(())
 }

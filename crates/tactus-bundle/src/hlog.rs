@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use base64::Engine;
@@ -13,9 +12,11 @@ use hdrhistogram::serialization::interval_log::{
     IntervalLogHistogram, IntervalLogIterator, IntervalLogWriterBuilder, LogEntry, Tag,
 };
 use tactus_model::buckets::BUCKETS;
-use tactus_model::histograms::Place;
+use tactus_model::histograms::{MOST_SERIES, Place};
 use tactus_model::latency::DIGITS;
+use tactus_system::Directory;
 
+use super::limits;
 use super::lines::{Line, Lines};
 
 /// The latest start and the greatest length of an interval that is read: 100 years in ns. Nobody
@@ -53,33 +54,48 @@ pub fn line(tag: &str, place: Place, counted: &Histogram<u64>) -> String {
     String::from_utf8_lossy(&text).lines().filter(|l| !l.starts_with('#')).map(|l| format!("{l}\n")).collect()
 }
 
-/// Length of every interval of the log at `path` that can be read, in ns.
-pub fn lengths(path: &Path) -> io::Result<Vec<u64>> {
+/// What was measured.
+pub const LATENCY: &str = "latency.hlog";
+/// What was missed meanwhile.
+pub const MISSED: &str = "missed.hlog";
+
+/// Length of the intervals of a log that can be read, in ns.
+pub fn lengths(dir: &Directory, name: &str) -> io::Result<Vec<u64>> {
     let mut lengths = Vec::new();
-    each(path, |entry| {
-        lengths.extend(place(entry).map(|place| place.length_ns));
+    each(dir, name, |entry| {
+        if lengths.len() < limits::INTERVALS {
+            lengths.extend(place(entry).map(|place| place.length_ns));
+        }
         true
     })?;
     Ok(lengths)
 }
 
-/// Where what the log at `path` has of each series ends, by tag, in ns since the row began to measure.
-pub fn ends(path: &Path) -> io::Result<BTreeMap<String, u64>> {
+/// Where what a log has of each series ends, by tag, in ns since the row began to measure.
+pub fn ends(dir: &Directory, name: &str) -> io::Result<BTreeMap<String, u64>> {
     let mut ends: BTreeMap<String, u64> = BTreeMap::new();
-    each(path, |entry| {
+    each(dir, name, |entry| {
         let Some(place) = place(entry) else { return false };
-        let end = ends.entry(entry.tag().map_or("", |tag| tag.as_str()).to_owned()).or_default();
+        let tag = entry.tag().map_or("", |tag| tag.as_str());
+        if ends.len() >= MOST_SERIES && !ends.contains_key(tag) {
+            return false;
+        }
+        let end = ends.entry(tag.to_owned()).or_default();
         *end = place.end_ns().max(*end);
         true
     })?;
     Ok(ends)
 }
 
-/// Calls `take` with every interval of the log at `path`: its tag, its place, and its counts by bucket. Returns how
+/// Calls `take` with every interval of a log: its tag, its place, and its counts by bucket. Returns how
 /// many lines could not be read, those among them that `take` refused.
-pub fn read(path: &Path, mut take: impl FnMut(&str, Place, &[(usize, u64)]) -> bool) -> io::Result<usize> {
+pub fn read(
+    dir: &Directory,
+    name: &str,
+    mut take: impl FnMut(&str, Place, &[(usize, u64)]) -> bool,
+) -> io::Result<usize> {
     let mut decoder = Decoder::default();
-    each(path, |entry| {
+    each(dir, name, |entry| {
         let (Some(place), Some(counts)) = (place(entry), decoder.counts(entry.encoded_histogram())) else {
             return false;
         };
@@ -88,8 +104,12 @@ pub fn read(path: &Path, mut take: impl FnMut(&str, Place, &[(usize, u64)]) -> b
 }
 
 /// Line by line, so that one damaged line does not hide those behind it. `take` says whether it could be read.
-fn each(path: &Path, mut take: impl FnMut(&IntervalLogHistogram<'_>) -> bool) -> io::Result<usize> {
-    let mut lines = Lines::open(path)?;
+fn each(
+    dir: &Directory,
+    name: &str,
+    mut take: impl FnMut(&IntervalLogHistogram<'_>) -> bool,
+) -> io::Result<usize> {
+    let mut lines = Lines::open(dir, name)?;
     let mut bad = 0;
     let mut whole = Vec::new();
     while let Some(line) = lines.next()? {
@@ -235,12 +255,25 @@ mod tests {
         histogram
     }
 
+    /// A log alone in its directory.
+    struct Log {
+        dir: Directory,
+        _there: tempfile::TempDir,
+    }
+
+    impl Log {
+        fn of(text: impl AsRef<[u8]>) -> Self {
+            let there = tempfile::tempdir().unwrap();
+            fs::write(there.path().join(LATENCY), text).unwrap();
+            Self { dir: Directory::open(there.path()).unwrap(), _there: there }
+        }
+    }
+
     /// Tags, places and histograms of a log, and how many lines could not be read.
     fn all(text: &str) -> (Vec<(String, Place, Histogram<u64>)>, usize) {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        fs::write(file.path(), text).unwrap();
+        let log = Log::of(text);
         let mut found = Vec::new();
-        let bad = read(file.path(), |tag, place, counts| {
+        let bad = read(&log.dir, LATENCY, |tag, place, counts| {
             let mut histogram = histogram();
             for (bucket, count) in counts {
                 histogram.saturating_record_n(value_of(*bucket), *count);
@@ -260,10 +293,9 @@ mod tests {
         let (found, bad) = all(&(header(SystemTime::UNIX_EPOCH) + &sample()));
         assert_eq!((found.len(), bad), (1, 0));
         assert_eq!(found[0], ("3".into(), PLACE, of(&[1_000, 1_001, 250_000, 12_345_678])));
-        let file = tempfile::NamedTempFile::new().unwrap();
-        fs::write(file.path(), sample()).unwrap();
-        assert_eq!(lengths(file.path()).unwrap(), [PLACE.length_ns]);
-        assert_eq!(ends(file.path()).unwrap(), [("3".into(), PLACE.end_ns())].into());
+        let log = Log::of(sample());
+        assert_eq!(lengths(&log.dir, LATENCY).unwrap(), [PLACE.length_ns]);
+        assert_eq!(ends(&log.dir, LATENCY).unwrap(), [("3".into(), PLACE.end_ns())].into());
     }
 
     #[test]
@@ -273,10 +305,9 @@ mod tests {
         let absurd = good.replace("Tag=3,1.500,", "Tag=3,99999999999.000,");
         assert_ne!(absurd, good);
         let text = format!("{}{damaged}{good}{}", header(SystemTime::UNIX_EPOCH), &good[..40]);
-        let file = tempfile::NamedTempFile::new().unwrap();
-        fs::write(file.path(), text + "\n" + &absurd).unwrap();
+        let log = Log::of(text + "\n" + &absurd);
         let mut taken = 0;
-        let bad = read(file.path(), |_, _, _| {
+        let bad = read(&log.dir, LATENCY, |_, _, _| {
             taken += 1;
             true
         });
@@ -305,9 +336,7 @@ mod tests {
             for (old, new) in text.iter_mut().skip(at).zip(&bytes) {
                 *old = *new;
             }
-            let file = tempfile::NamedTempFile::new().unwrap();
-            fs::write(file.path(), &text).unwrap();
-            let _ = read(file.path(), |_, _, _| true);
+            let _ = read(&Log::of(&text).dir, LATENCY, |_, _, _| true);
             // Behind a header that is ours, too, as only a forger's inflated bytes are.
             let mut forged = Vec::from(PLAIN.to_be_bytes());
             forged.extend(u32::try_from(plain.len()).unwrap().to_be_bytes());

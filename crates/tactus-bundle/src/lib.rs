@@ -1,9 +1,11 @@
 //! Bundles on disk: written as a run goes, read back whole, cut or altered. Touches the directory of its bundle
-//! and nothing else.
+//! and nothing else, through [`tactus_system::Directory`]: a bundle may come from a stranger, so no name in it leads
+//! out of it and no link is followed; how much of it is read is in `limits`.
 
 mod error;
 mod files;
 mod hlog;
+mod limits;
 mod lines;
 mod older;
 mod read;

@@ -2,9 +2,10 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
-use std::path::Path;
 
-use super::files;
+use tactus_system::Directory;
+
+use super::limits::{self, Capped};
 
 /// The longest line that is read, in bytes; nothing that is written here comes near it.
 const LONGEST: usize = 8 * 1024 * 1024;
@@ -25,10 +26,11 @@ pub enum Line<'a> {
     TooLong,
 }
 
-impl Lines<BufReader<File>> {
-    /// The lines of the file at `path`.
-    pub fn open(path: &Path) -> io::Result<Self> {
-        Ok(Self::of(BufReader::with_capacity(64 * 1024, files::open(path)?)))
+impl Lines<BufReader<Capped<File>>> {
+    /// The lines of a file.
+    pub fn open(dir: &Directory, name: &str) -> io::Result<Self> {
+        let from = Capped::new(dir.file(name)?, limits::LOG);
+        Ok(Self::of(BufReader::with_capacity(64 * 1024, from)))
     }
 }
 

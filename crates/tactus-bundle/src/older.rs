@@ -20,3 +20,8 @@ pub fn result(bytes: &[u8]) -> serde_json::Result<RowResult> {
     }
     serde_json::from_value(value)
 }
+
+/// The file's name of an environment in bundles whose writers let some environments share one.
+pub fn file_name(environment: &str) -> String {
+    environment.replace(['/', '\0'], "_").trim_start_matches('.').to_owned()
+}

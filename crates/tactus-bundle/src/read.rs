@@ -1,11 +1,11 @@
 //! A bundle as it is read back, with every check of its integrity.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufRead};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::de::DeserializeOwned;
-use tactus_model::bundle::{Contents, FORMAT, Manifest, Row, RowResult};
+use tactus_model::bundle::{Contents, FORMAT, Manifest, Row, RowResult, file_name};
 use tactus_model::event::{Event, Stamped};
 use tactus_model::facts::Facts;
 use tactus_model::histograms::{Folding, Histograms};
@@ -14,9 +14,18 @@ use tactus_model::outcome::{Outcome, RowStatus, ValueResult, take_value};
 use tactus_model::partition::{CacheHeld, CacheUse, Phase};
 use tactus_model::plan::Plan;
 use tactus_model::ticks::{TickScalars, Ticks};
+use tactus_model::windows::RowWindows;
+use tactus_system::Directory;
 
+use super::limits::{self, Memory};
 use super::lines::{Line, Lines};
-use super::{BundleError, files, hlog, older, recover, ticks, windows, write};
+use super::{BundleError, files, hlog, older, recover, ticks, windows};
+
+/// The directory with one of each row.
+const SCENARIOS: &str = "scenarios";
+/// What a row of which nothing was logged takes, and a window of time, in bytes, about.
+const ROW: u64 = 4096;
+const WINDOW: usize = 24;
 
 /// How much a reader puts up with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,10 +43,17 @@ pub enum Trust {
 /// When it is no bundle, was written in another format, or (with [`Trust::Whole`]) a file of a
 /// finished bundle is missing or altered.
 pub fn read(dir: &Path, trust: Trust) -> Result<Contents, BundleError> {
+    let not = |error: io::Error| BundleError::NotABundle { path: dir.to_owned(), reason: error.to_string() };
+    from(&Directory::open(dir).map_err(not)?, trust)
+}
+
+/// Reads the bundle in an open directory.
+pub fn from(dir: &Directory, trust: Trust) -> Result<Contents, BundleError> {
     let manifest = manifest(dir)?;
-    let mut damage = Vec::new();
+    let (mut damage, mut memory) = (Vec::new(), Memory::default());
+    let mut left = limits::CHECKED;
     for (name, sum) in &manifest.files {
-        if let Some(error) = altered(dir, name, sum) {
+        if let Some(error) = altered(dir, name, sum, &mut left) {
             match trust {
                 Trust::Whole => return Err(error),
                 Trust::Damaged => damage.push(error.to_string()),
@@ -47,30 +63,32 @@ pub fn read(dir: &Path, trust: Trust) -> Result<Contents, BundleError> {
     if manifest.finished.is_none() {
         damage.push("the run died before it could end the bundle: up to one tick may be missing".into());
     }
-    let plan = plan(dir, &mut damage);
+    let plan = plan(dir, &mut memory, &mut damage);
     let mut results = BTreeMap::new();
-    for (number, path) in row_dirs(dir)? {
-        if let Some(result) = result(&path, &mut damage) {
-            results.insert(number, (path, result));
+    for (number, name) in row_dirs(dir)? {
+        if let Some(result) = result(dir, &name, &mut memory, &mut damage) {
+            results.insert(number, (name, result));
         }
     }
     let planned = results.iter().map(|(number, (_, result))| (*number, result.planned_ns)).collect();
-    let Happened { mut rows_of, notes } = events(dir, planned, &mut damage);
+    let Happened { mut rows_of, notes, .. } = events(dir, planned, &mut memory, &mut damage);
     let rows: Vec<Row> = results
         .into_iter()
-        .map(|(number, (path, result))| {
-            row(&path, result, rows_of.remove(&number).unwrap_or_default(), &mut damage)
+        .map(|(number, (name, result))| {
+            row(dir, &name, result, rows_of.remove(&number).unwrap_or_default(), &mut memory, &mut damage)
         })
         .collect();
-    let facts: BTreeMap<String, Facts> = by_environment(dir, "facts", &rows, &mut damage);
-    let audits = by_environment(dir, "audit", &rows, &mut damage);
+    let facts: BTreeMap<String, Facts> = by_environment(dir, "facts", &rows, &mut memory, &mut damage);
+    let audits = by_environment(dir, "audit", &rows, &mut memory, &mut damage);
     Ok(Contents { facts, audits, manifest, plan, rows, notes, damage })
 }
 
-fn manifest(dir: &Path) -> Result<Manifest, BundleError> {
-    let path = dir.join(files::MANIFEST);
-    let not = |reason: String| BundleError::NotABundle { path: dir.to_owned(), reason };
-    let text = files::read(&path).map_err(|error| not(format!("{}: {error}", files::MANIFEST)))?;
+fn manifest(dir: &Directory) -> Result<Manifest, BundleError> {
+    let path = || dir.path().to_owned();
+    let not = |reason: String| BundleError::NotABundle { path: path(), reason };
+    let text = dir
+        .read(files::MANIFEST, limits::MANIFEST)
+        .map_err(|error| not(format!("{}: {error}", files::MANIFEST)))?;
     let value: serde_json::Value =
         serde_json::from_slice(&text).map_err(|error| not(format!("{}: {error}", files::MANIFEST)))?;
     // The version is looked at first: another major version may have another manifest.
@@ -79,19 +97,19 @@ fn manifest(dir: &Path) -> Result<Manifest, BundleError> {
         && major != FORMAT.major
     {
         let tactus = value.get("tactus").and_then(|t| t.as_str()).unwrap_or("(unknown)").to_owned();
-        return Err(BundleError::OtherVersion { path: dir.to_owned(), tactus, found: format });
+        return Err(BundleError::OtherVersion { path: path(), tactus, found: format });
     }
     serde_json::from_value(value).map_err(|error| not(format!("{}: {error}", files::MANIFEST)))
 }
 
-fn altered(dir: &Path, name: &str, sum: &str) -> Option<BundleError> {
-    let path = dir.join(name);
+fn altered(dir: &Directory, name: &str, sum: &str, left: &mut u64) -> Option<BundleError> {
+    let path = dir.path().join(name);
     // A manifest is somebody's input too: it names files of its own bundle and no others.
     let inside = Path::new(name).components().all(|part| matches!(part, std::path::Component::Normal(_)));
     let reason = if !inside {
         "the manifest names a file outside the bundle".to_owned()
     } else {
-        match files::checksum(&path) {
+        match files::checksum(dir, Path::new(name), left) {
             Ok(found) if found == sum => return None,
             Ok(_) => "its checksum is another than the manifest's".to_owned(),
             Err(error) => error.to_string(),
@@ -100,8 +118,10 @@ fn altered(dir: &Path, name: &str, sum: &str) -> Option<BundleError> {
     Some(BundleError::Altered { path, reason })
 }
 
-fn plan(dir: &Path, damage: &mut Vec<String>) -> Plan {
-    let text = files::text(&dir.join("plan.toml")).map_err(|error| error.to_string());
+fn plan(dir: &Directory, memory: &mut Memory, damage: &mut Vec<String>) -> Plan {
+    let text = files::text(dir, files::PLAN, limits::PLAN)
+        .and_then(|text| memory.parse(text.as_bytes()).map(|()| text))
+        .map_err(|error| error.to_string());
     text.and_then(|text| toml::from_str(&text).map_err(|error| error.message().to_owned())).unwrap_or_else(
         |error| {
             damage.push(format!("plan.toml cannot be read: {error}"));
@@ -115,6 +135,8 @@ fn plan(dir: &Path, damage: &mut Vec<String>) -> Plan {
 struct Happened {
     rows_of: BTreeMap<usize, Told>,
     notes: Vec<(Option<String>, Note)>,
+    /// Remarks and items beyond those that are kept.
+    left_out: usize,
 }
 
 /// What the events say of one row.
@@ -131,14 +153,14 @@ struct Told {
 #[derive(Default)]
 struct Looks {
     before: Vec<CacheHeld>,
-    running: Vec<usize>,
-    finished: Vec<usize>,
+    running: BTreeSet<usize>,
+    finished: BTreeSet<usize>,
 }
 
 impl Looks {
     fn started(&mut self, row: usize, rows: &mut BTreeMap<usize, Told>) {
         self.finished.clear();
-        self.running.push(row);
+        self.running.insert(row);
         // A row that was done again has nothing of the first time.
         if let Some(told) = rows.get_mut(&row) {
             *told = Told { ticks: told.ticks.emptied(), held: self.before.clone(), ..Told::default() };
@@ -147,29 +169,40 @@ impl Looks {
 
     fn finished(&mut self, row: usize) {
         self.before.clear();
-        self.running.retain(|running| *running != row);
-        self.finished.push(row);
+        self.running.remove(&row);
+        self.finished.insert(row);
     }
 
     fn saw(&mut self, one: &CacheUse, rows: &mut BTreeMap<usize, Told>) {
         let of = match one.phase {
-            Phase::Before => return CacheHeld::add(&mut self.before, one),
+            Phase::Before => return hold(&mut self.before, one),
             Phase::With => &self.running,
             Phase::After => &self.finished,
         };
         for row in of {
             if let Some(told) = rows.get_mut(row) {
-                CacheHeld::add(&mut told.held, one);
+                hold(&mut told.held, one);
             }
         }
     }
 }
 
+fn hold(all: &mut Vec<CacheHeld>, one: &CacheUse) {
+    if all.len() < limits::ITEMS {
+        CacheHeld::add(all, one);
+    }
+}
+
 /// Reads the events; `planned` is how long each row was to take, in ns.
-fn events(dir: &Path, planned: BTreeMap<usize, u64>, damage: &mut Vec<String>) -> Happened {
+fn events(
+    dir: &Directory,
+    planned: BTreeMap<usize, u64>,
+    memory: &mut Memory,
+    damage: &mut Vec<String>,
+) -> Happened {
     let told = |(row, ns)| (row, Told { ticks: Ticks::planned(ns), ..Told::default() });
     let mut all = Happened { rows_of: planned.into_iter().map(told).collect(), ..Happened::default() };
-    let bad = match Lines::open(&dir.join("events.jsonl")).and_then(|lines| all.read(lines)) {
+    let bad = match Lines::open(dir, files::EVENTS).and_then(|lines| all.read(lines, memory)) {
         Ok(bad) => bad,
         Err(error) => {
             damage.push(format!("events.jsonl cannot be read: {error}"));
@@ -179,12 +212,15 @@ fn events(dir: &Path, planned: BTreeMap<usize, u64>, damage: &mut Vec<String>) -
     if bad > 0 {
         damage.push(format!("events.jsonl: {bad} lines cannot be read"));
     }
+    if all.left_out > 0 {
+        damage.push(format!("events.jsonl: {} remarks or values are more than a run has", all.left_out));
+    }
     all
 }
 
 impl Happened {
     /// Returns how many lines are no events.
-    fn read<R: BufRead>(&mut self, mut lines: Lines<R>) -> io::Result<usize> {
+    fn read<R: BufRead>(&mut self, mut lines: Lines<R>, memory: &mut Memory) -> io::Result<usize> {
         let (mut looks, mut bad) = (Looks::default(), 0);
         while let Some(line) = lines.next()? {
             let (Line::Whole(line) | Line::Cut(line)) = line else {
@@ -201,11 +237,20 @@ impl Happened {
                     }
                 }
                 Ok(Event::ValueMeasured { row, value }) => {
-                    if let Some(told) = self.rows_of.get_mut(&row) {
-                        take_value(&mut told.values, value);
+                    let room = |told: &&mut Told| told.values.len() < limits::ITEMS;
+                    match self.rows_of.get_mut(&row).filter(room) {
+                        Some(told) => {
+                            memory.parse(line)?;
+                            take_value(&mut told.values, value);
+                        }
+                        None => self.left_out += 1,
                     }
                 }
-                Ok(Event::Noted { environment, note }) => self.notes.push((environment, note)),
+                Ok(Event::Noted { .. }) if self.notes.len() >= limits::NOTES => self.left_out += 1,
+                Ok(Event::Noted { environment, note }) => {
+                    memory.parse(line)?;
+                    self.notes.push((environment, note));
+                }
                 Ok(_) => {}
                 Err(_) => bad += 1,
             }
@@ -215,43 +260,55 @@ impl Happened {
 }
 
 /// The directories of the rows by their number, from 0.
-fn row_dirs(dir: &Path) -> Result<BTreeMap<usize, PathBuf>, BundleError> {
-    let path = dir.join("scenarios");
-    let entries = files::list(&path).map_err(|error| BundleError::NotABundle {
-        path: dir.to_owned(),
-        reason: format!("scenarios: {error}"),
+fn row_dirs(dir: &Directory) -> Result<BTreeMap<usize, String>, BundleError> {
+    let names = dir.beneath(SCENARIOS).and_then(|dir| dir.names());
+    let names = names.map_err(|error| BundleError::NotABundle {
+        path: dir.path().to_owned(),
+        reason: format!("{SCENARIOS}: {error}"),
     })?;
-    let mut rows = BTreeMap::new();
-    for path in entries {
-        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        let number =
-            name.split('-').next().and_then(|n| n.parse::<usize>().ok()).and_then(|n| n.checked_sub(1));
-        if let Some(number) = number {
-            rows.insert(number, path);
-        }
-    }
-    Ok(rows)
+    let numbered = |name: String| {
+        let number = name.split('-').next()?.parse::<usize>().ok()?.checked_sub(1)?;
+        Some((number, name))
+    };
+    Ok(names.into_iter().filter_map(|name| numbered(name.into_string().ok()?)).collect())
 }
 
-fn result(path: &Path, damage: &mut Vec<String>) -> Option<RowResult> {
-    let found = files::read(&path.join("result.json"))
+fn result(dir: &Directory, name: &str, memory: &mut Memory, damage: &mut Vec<String>) -> Option<RowResult> {
+    let file = format!("{SCENARIOS}/{name}/result.json");
+    let found = dir
+        .read(&file, limits::RESULT)
+        .and_then(|bytes| memory.parse(&bytes).map(|()| bytes))
         .map_err(|error| error.to_string())
         .and_then(|bytes| older::result(&bytes).map_err(|error| error.to_string()));
-    found
-        .map_err(|error| damage.push(format!("scenarios/{}/result.json cannot be read: {error}", name(path))))
-        .ok()
+    found.map_err(|error| damage.push(format!("{file} cannot be read: {error}"))).ok()
 }
 
-fn name(path: &Path) -> String {
-    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
-}
-
-fn row(path: &Path, result: RowResult, told: Told, damage: &mut Vec<String>) -> Row {
+/// What the logs of a row have. Where there is no memory left, they stay unread.
+fn row(
+    dir: &Directory,
+    name: &str,
+    result: RowResult,
+    told: Told,
+    memory: &mut Memory,
+    damage: &mut Vec<String>,
+) -> Row {
     let Told { mut ticks, values, held } = told;
-    ticks::read(path, &name(path), &mut ticks, damage);
-    let (histograms, missed) = histograms(path, &result, damage);
-    let windows = windows::read(path, &name(path), damage);
-    let mut row = Row { result, ticks, histograms, missed, held, windows };
+    let own = memory.take(ROW).and_then(|()| dir.beneath(format!("{SCENARIOS}/{name}")));
+    let (mut histograms, mut missed) = (Histograms::default(), Histograms::default());
+    let mut short = RowWindows::default();
+    match own {
+        Ok(own) => {
+            ticks::read(&own, name, &mut ticks, damage);
+            (histograms, missed) = self::histograms(&own, name, &result, memory, damage);
+            short = windows::read(&own, name, damage);
+        }
+        Err(error) => damage.push(format!("{SCENARIOS}/{name} cannot be read: {error}")),
+    }
+    let windows: usize = short.series.values().map(BTreeMap::len).sum();
+    let bytes = ticks.bytes() + histograms.bytes() + missed.bytes() + windows * WINDOW;
+    // What is too much is told with the row that would come after it.
+    let _ = memory.take(u64::try_from(bytes).unwrap_or(u64::MAX));
+    let mut row = Row { result, ticks, histograms, missed, held, windows: short };
     if row.result.status == RowStatus::Measured && row.result.outcome.is_empty() {
         match &mut row.result.outcome {
             Outcome::Latency(_) => recover::result(&mut row),
@@ -262,20 +319,22 @@ fn row(path: &Path, result: RowResult, told: Told, damage: &mut Vec<String>) -> 
 }
 
 /// What the logs of a row have, with the ticks that had not come into them: what was measured, what was missed.
-fn histograms(path: &Path, result: &RowResult, damage: &mut Vec<String>) -> (Histograms, Histograms) {
-    let (latency, missed) = (path.join("latency.hlog"), path.join("missed.hlog"));
-    let pending = path.join("pending.jsonl");
-    let pending = if files::exists(&pending) {
-        recover::Pending::read(&pending, result.series_share_cpus(), hlog::ends(&latency).unwrap_or_default())
-    } else {
-        recover::Pending::default()
-    };
-    let lengths = hlog::lengths(&latency).unwrap_or_default();
+fn histograms(
+    dir: &Directory,
+    row: &str,
+    result: &RowResult,
+    memory: &Memory,
+    damage: &mut Vec<String>,
+) -> (Histograms, Histograms) {
+    let ends = || hlog::ends(dir, hlog::LATENCY).unwrap_or_default();
+    let pending = recover::Pending::read(dir, result.series_share_cpus(), ends);
+    let lengths = hlog::lengths(dir, hlog::LATENCY).unwrap_or_default();
     let lengths: Vec<u64> = lengths.into_iter().chain(pending.lengths()).collect();
-    let (mut all, mut none) = (Folding::new(lengths.clone()), Folding::new(lengths));
-    for (log, folding) in [(&latency, &mut all), (&missed, &mut none)] {
-        let file = format!("scenarios/{}/{}", name(path), name(log));
-        match hlog::read(log, |tag, place, counts| folding.add(tag, place, counts)) {
+    let room = memory.left() / 2;
+    let (mut all, mut none) = (Folding::new(lengths.clone(), room), Folding::new(lengths, room));
+    for (log, folding) in [(hlog::LATENCY, &mut all), (hlog::MISSED, &mut none)] {
+        let file = format!("{SCENARIOS}/{row}/{log}");
+        match hlog::read(dir, log, |tag, place, counts| folding.add(tag, place, counts)) {
             Ok(0) => {}
             Ok(bad) => damage.push(format!("{file}: {bad} lines cannot be read")),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -288,23 +347,35 @@ fn histograms(path: &Path, result: &RowResult, damage: &mut Vec<String>) -> (His
 
 /// What stands in a directory of one JSON file per environment.
 fn by_environment<T: DeserializeOwned>(
-    dir: &Path,
+    dir: &Directory,
     sub: &str,
     rows: &[Row],
+    memory: &mut Memory,
     damage: &mut Vec<String>,
 ) -> BTreeMap<String, T> {
+    let names: BTreeSet<String> = rows.iter().map(|row| row.result.environment_key()).collect();
+    let files: BTreeSet<String> = names.iter().map(|name| file_name(name)).collect();
     let mut all = BTreeMap::new();
-    let mut names: Vec<String> = rows.iter().map(|row| row.result.environment_key()).collect();
-    names.sort();
-    names.dedup();
     for name in names {
-        let file = format!("{}.json", write::file_name(&name));
-        let Ok(bytes) = files::read(&dir.join(sub).join(&file)) else { continue };
-        match serde_json::from_slice(&bytes) {
+        let mut file = file_name(&name);
+        let mut found = dir.read(format!("{sub}/{file}.json"), limits::FACTS);
+        let before = older::file_name(&name);
+        if found.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+            && !files.contains(&before)
+        {
+            file = before;
+            found = dir.read(format!("{sub}/{file}.json"), limits::FACTS);
+        }
+        let parsed = match found.and_then(|bytes| memory.parse(&bytes).map(|()| bytes)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => Err(error),
+            Ok(bytes) => serde_json::from_slice(&bytes).map_err(io::Error::from),
+        };
+        match parsed {
             Ok(found) => {
                 all.insert(name, found);
             }
-            Err(error) => damage.push(format!("{sub}/{file} cannot be read: {error}")),
+            Err(error) => damage.push(format!("{sub}/{file}.json cannot be read: {error}")),
         }
     }
     all

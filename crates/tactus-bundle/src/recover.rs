@@ -1,15 +1,19 @@
 //! What can be said of a row whose run died before it could write its figures.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use tactus_model::bundle::Row;
 use tactus_model::histograms::{Folding, Place};
 use tactus_model::latency::Latency;
 use tactus_model::message::{ThreadCounters, Tick};
 use tactus_model::outcome::{LatencyOutcome, Outcome, SeriesResult};
+use tactus_system::Directory;
 
+use super::limits;
 use super::lines::{Line, Lines};
+
+/// The file with the ticks since the last interval; only while a row runs.
+pub const PENDING: &str = "pending.jsonl";
 
 /// The ticks that had not become an interval of the log yet.
 #[derive(Default)]
@@ -18,12 +22,17 @@ pub struct Pending {
 }
 
 impl Pending {
-    /// Those of the file at `path`; `ends` are the ends of what the log has, by tag.
-    pub fn read(path: &Path, shares_cpus: bool, mut ends: BTreeMap<String, u64>) -> Self {
+    /// Those of the row in `dir`; `ends` are the ends of what the log has, by tag.
+    pub fn read(dir: &Directory, shares_cpus: bool, ends: impl FnOnce() -> BTreeMap<String, u64>) -> Self {
         let mut found = Self::default();
-        let Ok(mut lines) = Lines::open(path) else { return found };
+        let Ok(mut lines) = Lines::open(dir, PENDING) else { return found };
+        let (mut ends, mut left) = (ends(), limits::PENDING);
         while let Ok(Some(line)) = lines.next() {
             let Line::Whole(line) = line else { continue };
+            left = left.saturating_sub(u64::try_from(line.len()).unwrap_or(u64::MAX));
+            if left == 0 {
+                break;
+            }
             let Ok(tick) = serde_json::from_slice::<Tick>(line) else { continue };
             if tick.counts.buckets().is_err() || tick.missed.buckets().is_err() {
                 continue;

@@ -1,19 +1,20 @@
 //! A bundle that a run goes on with: its complete rows are kept as they are, the others are done again.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use tactus_model::bundle::{Contents, FORMAT, Machine, RowResult};
 use tactus_model::event::RunStatus;
 use tactus_model::plan::Plan;
+use tactus_system::Directory;
 
-use crate::files::append;
-use crate::write::{SOURCE, Writer, row_dir};
-use crate::{BundleError, Trust, files, read, ticks, windows};
+use crate::files::{PLAN, SOURCE};
+use crate::write::{Writer, row_dir, write_plan};
+use crate::{BundleError, Trust, files, hlog, limits, read, recover, ticks, windows};
 
 /// A bundle to go on with, read and checked.
 #[derive(Debug)]
 pub struct Resumed {
-    dir: PathBuf,
+    dir: Directory,
     /// What is in it.
     pub contents: Contents,
     /// The plan as the user wrote it.
@@ -24,20 +25,21 @@ impl Resumed {
     /// Opens the bundle in `dir`.
     ///
     /// # Errors
-    /// When it is no bundle, was altered, or was begun by a tactus that did not keep the plan as it was
-    /// written.
-    pub fn open(dir: &Path) -> Result<Self, BundleError> {
-        let contents = read(dir, Trust::Whole)?;
-        let path = dir.join(SOURCE);
-        let not = |reason: String| BundleError::CannotResume { path: dir.to_owned(), reason };
-        let text = files::text(&path).map_err(|error| {
+    /// When it is no bundle, was altered, has anything but files and directories or can be written to by others, or
+    /// was begun by a tactus that did not keep the plan as it was written.
+    pub fn open(path: &Path) -> Result<Self, BundleError> {
+        let dir = Directory::open(path).map_err(BundleError::io(path))?;
+        files::only_ours(&dir)?;
+        let contents = read::from(&dir, Trust::Whole)?;
+        let not = |reason: String| BundleError::CannotResume { path: path.to_owned(), reason };
+        let text = files::text(&dir, SOURCE, limits::PLAN).map_err(|error| {
             not(format!(
                 "tactus {} did not keep the plan as it was written ({SOURCE}: {error})",
                 contents.manifest.tactus
             ))
         })?;
         let plan = toml::from_str(&text).map_err(|error| not(format!("{SOURCE}: {}", error.message())))?;
-        Ok(Self { dir: dir.to_owned(), contents, plan })
+        Ok(Self { dir, contents, plan })
     }
 
     /// Refuses another plan than the one that was begun with, and says where it differs.
@@ -79,7 +81,7 @@ impl Resumed {
     /// Refuses to go on, for this reason.
     #[must_use]
     pub fn refuses(&self, reason: String) -> BundleError {
-        BundleError::CannotResume { path: self.dir.clone(), reason }
+        BundleError::CannotResume { path: self.dir.path().to_owned(), reason }
     }
 
     /// Goes on with the bundle, with this plan as it is resolved now and these rows, each with whether it is
@@ -90,41 +92,37 @@ impl Resumed {
     /// When it cannot be written.
     pub fn writer(&self, plan: &Plan, results: &[RowResult], kept: &[bool]) -> Result<Writer, BundleError> {
         let dir = &self.dir;
-        let rows: Vec<PathBuf> =
-            results.iter().enumerate().map(|(n, row)| row_dir(dir, n, &row.name)).collect();
+        let rows: Vec<String> = results.iter().enumerate().map(|(n, row)| row_dir(n, &row.name)).collect();
         let mut manifest = self.contents.manifest.clone();
         manifest.format = FORMAT;
         (manifest.finished, manifest.status) = (None, RunStatus::Interrupted);
         let names = rows.iter().zip(kept).filter(|(_, kept)| **kept);
-        let prefixes: Vec<String> = names
-            .map(|(path, _)| format!("{}/", path.strip_prefix(dir).unwrap_or(path).to_string_lossy()))
-            .collect();
+        let prefixes: Vec<String> = names.map(|(row, _)| format!("{row}/")).collect();
         manifest
             .files
             .retain(|name, _| name == SOURCE || prefixes.iter().any(|prefix| name.starts_with(prefix)));
         for sub in ["facts", "audit"] {
-            files::make_dir(&dir.join(sub))?;
+            dir.make_dir(sub).map_err(BundleError::of(dir, sub))?;
         }
-        let events = append(&dir.join("events.jsonl"))?;
-        let writer = Writer::of(dir, events, manifest, rows);
+        let writer = Writer::of(dir.clone(), manifest, rows)?;
         writer.manifest()?;
         for (row, result) in results.iter().enumerate().filter(|(row, _)| !kept[*row]) {
-            let path = writer.row(row);
-            files::make_dir(path)?;
+            writer.make_row(row)?;
             // First what says that there is nothing, then what there was.
             writer.result(row, result)?;
+            let own = writer.row(row)?;
             for log in [
                 ticks::PLAIN,
                 ticks::COMPRESSED,
                 windows::FILE,
-                "latency.hlog",
-                "missed.hlog",
-                "pending.jsonl",
+                hlog::LATENCY,
+                hlog::MISSED,
+                recover::PENDING,
             ] {
-                files::remove(&path.join(log))?;
+                own.remove(log).map_err(BundleError::of(&own, log))?;
             }
         }
-        files::replace(&dir.join("plan.toml"), &crate::write::plan_text(dir, plan)?)?;
+        write_plan(dir, PLAN, plan)?;
         Ok(writer)
     }
 }

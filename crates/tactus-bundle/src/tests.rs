@@ -1,6 +1,8 @@
 //! Bundles that are whole, cut, altered, unfinished and foreign.
 #![expect(clippy::disallowed_methods, reason = "bundles are spoiled beside their door")]
 
+mod strangers;
+
 use std::fs;
 use std::path::Path;
 

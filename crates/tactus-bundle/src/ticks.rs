@@ -1,18 +1,19 @@
 //! The ticks of a row on disk: lines of CSV, and of a long row compressed ones, which together are one table.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufReader, Write};
-use std::path::{Path, PathBuf};
 
 use flate2::Compression;
 use flate2::bufread::MultiGzDecoder;
 use flate2::write::GzEncoder;
+use tactus_model::histograms::MOST_SERIES;
 use tactus_model::series::SeriesKey;
 use tactus_model::ticks::{TickScalars, Ticks};
+use tactus_system::Directory;
 
-use super::BundleError;
-use super::files::{self, append};
 use super::lines::{Line, Lines};
+use super::{BundleError, limits};
 
 /// The ticks that are not compressed: the last ones, or all of a short row.
 pub const PLAIN: &str = "ticks.csv";
@@ -27,7 +28,7 @@ const SEGMENT: usize = 256 * 1024;
 /// Writes the ticks of a row.
 #[derive(Debug)]
 pub struct TickLog {
-    dir: PathBuf,
+    dir: Directory,
     plain: Option<File>,
     /// Bytes in the file that is not compressed.
     filled: usize,
@@ -36,8 +37,8 @@ pub struct TickLog {
 
 impl TickLog {
     /// In the directory of a row. Files appear with the first tick.
-    pub fn new(dir: &Path) -> Self {
-        Self { dir: dir.to_owned(), plain: None, filled: 0, compressed: None }
+    pub fn new(dir: Directory) -> Self {
+        Self { dir, plain: None, filled: 0, compressed: None }
     }
 
     /// Appends a tick.
@@ -45,23 +46,22 @@ impl TickLog {
         if self.filled >= SEGMENT {
             self.compress()?;
         }
-        let path = self.dir.join(PLAIN);
         let mut text = line(key, tick);
         if self.filled == 0 {
             text.insert_str(0, COLUMNS);
         }
         let file = match &mut self.plain {
             Some(file) => file,
-            None => self.plain.insert(append(&path)?),
+            None => self.plain.insert(self.dir.append(PLAIN).map_err(BundleError::of(&self.dir, PLAIN))?),
         };
         self.filled += text.len();
-        file.write_all(text.as_bytes()).map_err(BundleError::io(&path))
+        file.write_all(text.as_bytes()).map_err(BundleError::of(&self.dir, PLAIN))
     }
 
     /// Makes what was written last through a power cut.
     pub fn sync(&self) -> Result<(), BundleError> {
         let Some(file) = &self.plain else { return Ok(()) };
-        file.sync_data().map_err(BundleError::io(&self.dir.join(PLAIN)))
+        file.sync_data().map_err(BundleError::of(&self.dir, PLAIN))
     }
 
     /// Compresses what is left, if anything was.
@@ -70,20 +70,20 @@ impl TickLog {
             return self.sync();
         }
         self.compress()?;
-        let path = self.dir.join(PLAIN);
-        files::remove(&path)
+        self.dir.remove(PLAIN).map_err(BundleError::of(&self.dir, PLAIN))
     }
 
     /// Compresses what is not yet. First it is on disk, then the lines go: who reads after a crash in between finds
     /// some twice, and knows them by their numbers.
     fn compress(&mut self) -> Result<(), BundleError> {
         let Some(plain) = &self.plain else { return Ok(()) };
-        let path = self.dir.join(PLAIN);
-        let lines = files::read(&path).map_err(BundleError::io(&path))?;
-        let into = self.dir.join(COMPRESSED);
+        let lines = self.dir.read(PLAIN, limits::LOG).map_err(BundleError::of(&self.dir, PLAIN))?;
         let (file, skipped) = match &mut self.compressed {
             Some(file) => (file, COLUMNS.len().min(lines.len())),
-            None => (self.compressed.insert(append(&into)?), 0),
+            None => {
+                let file = self.dir.append(COMPRESSED).map_err(BundleError::of(&self.dir, COMPRESSED))?;
+                (self.compressed.insert(file), 0)
+            }
         };
         let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
         encoder
@@ -91,8 +91,8 @@ impl TickLog {
             .and_then(|()| encoder.finish())
             .and_then(|member| file.write_all(&member))
             .and_then(|()| file.sync_data())
-            .map_err(BundleError::io(&into))?;
-        plain.set_len(0).map_err(BundleError::io(&path))?;
+            .map_err(BundleError::of(&self.dir, COMPRESSED))?;
+        plain.set_len(0).map_err(BundleError::of(&self.dir, PLAIN))?;
         self.filled = 0;
         Ok(())
     }
@@ -113,8 +113,8 @@ fn line(key: &SeriesKey, tick: &TickScalars) -> String {
 }
 
 /// Reads the ticks of the row in `dir`, whose name in sentences is `name`.
-pub fn read(dir: &Path, name: &str, ticks: &mut Ticks, damage: &mut Vec<String>) {
-    let mut reader = Reader { ticks, keys: Vec::new(), at: 0, bad: 0, twice: false };
+pub fn read(dir: &Directory, name: &str, ticks: &mut Ticks, damage: &mut Vec<String>) {
+    let mut reader = Reader { ticks, keys: Vec::new(), numbers: HashMap::new(), at: 0, bad: 0, twice: false };
     let mut file = |file: &str, outcome: std::io::Result<()>, bad: usize| {
         match outcome {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -126,13 +126,16 @@ pub fn read(dir: &Path, name: &str, ticks: &mut Ticks, damage: &mut Vec<String>)
             damage.push(format!("scenarios/{name}/{file}: {bad} lines cannot be read"));
         }
     };
-    let compressed = files::open(&dir.join(COMPRESSED)).and_then(|from| {
-        let from = MultiGzDecoder::new(BufReader::with_capacity(64 * 1024, from));
+    let compressed = dir.file(COMPRESSED).and_then(|from| {
+        let packed = from.metadata()?.len();
+        let from =
+            MultiGzDecoder::new(BufReader::with_capacity(64 * 1024, limits::Capped::new(from, packed)));
+        let from = limits::Capped::new(from, packed.saturating_mul(limits::UNPACKED).min(limits::LOG));
         reader.lines(Lines::of(BufReader::with_capacity(64 * 1024, from)))
     });
     reader.twice = compressed.is_ok() || !reader.keys.is_empty();
     file(COMPRESSED, compressed, std::mem::take(&mut reader.bad));
-    let plain = Lines::open(&dir.join(PLAIN)).and_then(|lines| reader.lines(lines));
+    let plain = Lines::open(dir, PLAIN).and_then(|lines| reader.lines(lines));
     file(PLAIN, plain, reader.bad);
 }
 
@@ -140,6 +143,8 @@ struct Reader<'a> {
     ticks: &'a mut Ticks,
     /// The series that were seen, as they are written and as they are; they take turns.
     keys: Vec<(Box<[u8]>, SeriesKey)>,
+    /// Their places among those.
+    numbers: HashMap<Box<[u8]>, usize>,
     at: usize,
     bad: usize,
     /// Whether lines may be there that were read already: compressed before a crash could take them away.
@@ -185,11 +190,14 @@ impl Reader<'_> {
 
     fn series(&mut self, written: &[u8]) -> Option<usize> {
         let known = self.keys.len();
-        let found = (self.at + 1..known).chain(0..known).find(|at| *self.keys[*at].0 == *written);
-        self.at = match found {
+        let next = if self.at + 1 < known { self.at + 1 } else { 0 };
+        let takes_turns = self.keys.get(next).filter(|(key, _)| **key == *written).map(|_| next);
+        self.at = match takes_turns.or_else(|| self.numbers.get(written).copied()) {
             Some(at) => at,
+            None if known >= MOST_SERIES => return None,
             None => {
                 self.keys.push((written.into(), key(written)?));
+                self.numbers.insert(written.into(), known);
                 known
             }
         };
@@ -216,6 +224,7 @@ fn number(digits: &[u8]) -> Option<u64> {
 mod tests {
     use std::fs;
     use std::io::Read;
+    use std::path::Path;
 
     use proptest::prelude::*;
 
@@ -241,13 +250,14 @@ mod tests {
 
     fn read_all(dir: &Path) -> (Ticks, Vec<String>) {
         let (mut ticks, mut damage) = (Ticks::planned(86_400_000_000_000), Vec::new());
-        read(dir, "01-row", &mut ticks, &mut damage);
+        read(&Directory::open(dir).unwrap(), "01-row", &mut ticks, &mut damage);
         (ticks, damage)
     }
 
     /// A row of two series.
     fn row(dir: &Path, length: u64) -> (TickLog, Ticks) {
-        let (mut log, mut wanted) = (TickLog::new(dir), Ticks::planned(86_400_000_000_000));
+        let (mut log, mut wanted) =
+            (TickLog::new(Directory::open(dir).unwrap()), Ticks::planned(86_400_000_000_000));
         for n in 0..length {
             for cpu in [1, 2] {
                 let tick = tick(n, 2_000 + n * 7_919 % 997 + u64::from(cpu));
@@ -325,7 +335,7 @@ mod tests {
     #[test]
     fn what_an_instrument_does_not_tell_stays_untold_and_a_word_of_a_probe_is_no_column() {
         let dir = tempfile::tempdir().unwrap();
-        let mut log = TickLog::new(dir.path());
+        let mut log = TickLog::new(Directory::open(dir.path()).unwrap());
         let key = SeriesKey { kind: "a,b\n\"c\"".into(), ..key(1) };
         log.add(&key, &TickScalars { n: 0, at_ns: 5, cycles: 3, max_ns: Some(7), ..TickScalars::default() })
             .unwrap();
@@ -335,6 +345,26 @@ mod tests {
         let (key, one) = found.iter().next().unwrap();
         assert_eq!(key.kind, "a_b__c_");
         assert_eq!((one.min_ns, one.max_ns, one.cycles, one.summed), (None, Some(7), 3, 0));
+    }
+
+    #[test]
+    fn a_table_that_unpacks_to_far_more_than_ours_is_not_read_to_its_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+        encoder.write_all(&vec![b'\n'; 64 << 20]).unwrap();
+        fs::write(dir.path().join(COMPRESSED), encoder.finish().unwrap()).unwrap();
+        let (ticks, damage) = read_all(dir.path());
+        assert!(ticks.is_empty() && damage.len() == 1 && damage[0].contains("longer than"), "{damage:?}");
+    }
+
+    #[test]
+    fn series_without_end_are_counted_as_lines_that_cannot_be_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let lines = (0..MOST_SERIES + 3).map(|cpu| format!("{cpu},0,95,thread,0,5,1,0,1,1,1,1\n"));
+        fs::write(dir.path().join(PLAIN), COLUMNS.to_owned() + &lines.collect::<String>()).unwrap();
+        let (ticks, damage) = read_all(dir.path());
+        assert_eq!(ticks.series.len(), MOST_SERIES);
+        assert_eq!(damage, ["scenarios/01-row/ticks.csv: 3 lines cannot be read"]);
     }
 
     proptest! {

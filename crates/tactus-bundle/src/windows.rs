@@ -2,15 +2,13 @@
 
 use std::fs::File;
 use std::io::Write;
-use std::path::{Path, PathBuf};
-
 use tactus_model::message::Windows;
 use tactus_model::series::SeriesKey;
 use tactus_model::windows::{MOST_WINDOWS, RowWindows};
+use tactus_system::Directory;
 
-use super::BundleError;
-use super::files::{self, append};
 use super::lines::{Line, Lines};
+use super::{BundleError, limits};
 
 /// The file of a row.
 pub const FILE: &str = "windows.csv";
@@ -21,7 +19,7 @@ const COLUMNS: &str = "cpu,thread,priority,kind,began_ns,first,max_ns...\n";
 /// Writes the windows of a row.
 #[derive(Debug)]
 pub struct WindowLog {
-    path: PathBuf,
+    dir: Directory,
     file: Option<File>,
     /// How many of each series are written: no more than will be read.
     written: Vec<(SeriesKey, usize)>,
@@ -29,8 +27,8 @@ pub struct WindowLog {
 
 impl WindowLog {
     /// In the directory of a row. The file appears with the first window.
-    pub fn new(dir: &Path) -> Self {
-        Self { path: dir.join(FILE), file: None, written: Vec::new() }
+    pub fn new(dir: Directory) -> Self {
+        Self { dir, file: None, written: Vec::new() }
     }
 
     /// Appends windows.
@@ -55,27 +53,24 @@ impl WindowLog {
         text.push('\n');
         let file = match &mut self.file {
             Some(file) => file,
-            None => self.file.insert(append(&self.path)?),
+            None => self.file.insert(self.dir.append(FILE).map_err(BundleError::of(&self.dir, FILE))?),
         };
-        file.write_all(text.as_bytes()).map_err(BundleError::io(&self.path))
+        file.write_all(text.as_bytes()).map_err(BundleError::of(&self.dir, FILE))
     }
 
     /// Makes what was written last through a power cut.
     pub fn sync(&self) -> Result<(), BundleError> {
         let Some(file) = &self.file else { return Ok(()) };
-        file.sync_data().map_err(BundleError::io(&self.path))
+        file.sync_data().map_err(BundleError::of(&self.dir, FILE))
     }
 }
 
 /// Reads the windows of the row in `dir`, whose name in sentences is `name`.
-pub fn read(dir: &Path, name: &str, damage: &mut Vec<String>) -> RowWindows {
+pub fn read(dir: &Directory, name: &str, damage: &mut Vec<String>) -> RowWindows {
     let mut all = RowWindows::default();
-    let path = dir.join(FILE);
-    if !files::exists(&path) {
-        return all;
-    }
-    match Lines::open(&path).and_then(|lines| read_lines(lines, &mut all)) {
+    match Lines::open(dir, FILE).and_then(|lines| read_lines(lines, &mut all)) {
         Ok(0) => {}
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
         Ok(bad) => damage.push(format!("scenarios/{name}/{FILE}: {bad} lines cannot be read")),
         Err(error) => damage.push(format!("scenarios/{name}/{FILE}: what follows cannot be read: {error}")),
     }
@@ -84,32 +79,39 @@ pub fn read(dir: &Path, name: &str, damage: &mut Vec<String>) -> RowWindows {
 
 /// Returns how many lines are none.
 fn read_lines<R: std::io::BufRead>(mut lines: Lines<R>, all: &mut RowWindows) -> std::io::Result<usize> {
-    let mut bad = 0;
+    let (mut bad, mut kept) = (0, 0);
     while let Some(line) = lines.next()? {
         match line {
             Line::Whole(line) if line == COLUMNS.trim_ascii().as_bytes() => {}
-            Line::Whole(line) if read_line(line, all).is_some() => {}
+            Line::Whole(line) if kept < limits::WINDOWS => match read_line(line, all) {
+                Some(windows) => kept += windows,
+                None => bad += 1,
+            },
             _ => bad += 1,
         }
     }
     Ok(bad)
 }
 
-fn read_line(line: &[u8], all: &mut RowWindows) -> Option<()> {
+/// Returns how many windows it has.
+fn read_line(line: &[u8], all: &mut RowWindows) -> Option<usize> {
     let mut fields = std::str::from_utf8(line).ok()?.split(',');
     let mut number = || fields.next()?.parse::<u32>().ok();
     let (cpu, thread, priority) = (number()?, number()?, number()?);
     let key = SeriesKey { cpu, thread, priority, kind: fields.next()?.to_owned() };
     let (began_ns, first) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
     let maxima = fields.map(|field| field.parse().ok()).collect::<Option<Vec<u64>>>()?;
+    // A series of few windows takes more memory than these.
+    let kept = maxima.len() + 16;
     all.add(&key, began_ns, first, maxima.into_iter());
-    Some(())
+    Some(kept)
 }
 
 #[cfg(test)]
 #[expect(clippy::disallowed_methods, reason = "windows are spoiled beside their door")]
 mod tests {
     use std::fs;
+    use std::path::Path;
 
     use proptest::prelude::*;
 
@@ -121,7 +123,7 @@ mod tests {
     }
 
     fn written(dir: &Path) -> RowWindows {
-        let mut log = WindowLog::new(dir);
+        let mut log = WindowLog::new(Directory::open(dir).unwrap());
         let mut wanted = RowWindows::default();
         for (first, cpu) in [(10, 1), (10, 2), (20, 1), (20, 2)] {
             let one = windows(cpu, first, &[5, 0, 7_000_000_000, 4]);
@@ -136,19 +138,21 @@ mod tests {
     fn windows_come_back_as_they_were_and_four_seconds_are_the_most() {
         let (dir, mut damage) = (tempfile::tempdir().unwrap(), Vec::new());
         let wanted = written(dir.path());
-        let found = read(dir.path(), "01-row", &mut damage);
+        let found = read(&Directory::open(dir.path()).unwrap(), "01-row", &mut damage);
         assert_eq!((&found, damage.len()), (&wanted, 0));
         assert_eq!(found.series.values().next().unwrap()[&22], u32::MAX);
-        assert_eq!(read(&dir.path().join("none"), "02-row", &mut damage), RowWindows::default());
+        let (none, mut damage) = (tempfile::tempdir().unwrap(), Vec::new());
+        let found = read(&Directory::open(none.path()).unwrap(), "02-row", &mut damage);
+        assert_eq!((found, damage.len()), (RowWindows::default(), 0));
     }
 
     #[test]
     fn a_day_is_written_down_for_two_hours() {
         let (dir, mut damage) = (tempfile::tempdir().unwrap(), Vec::new());
-        let mut log = WindowLog::new(dir.path());
+        let mut log = WindowLog::new(Directory::open(dir.path()).unwrap());
         (0..86_400).for_each(|second| log.add(&windows(1, second * 10, &[5_000; 10])).unwrap());
         assert!(fs::metadata(dir.path().join(FILE)).unwrap().len() < 1 << 20);
-        let found = read(dir.path(), "01-row", &mut damage);
+        let found = read(&Directory::open(dir.path()).unwrap(), "01-row", &mut damage);
         assert_eq!(found.series.values().next().unwrap().len(), MOST_WINDOWS);
     }
 
@@ -162,7 +166,7 @@ mod tests {
             text.iter_mut().skip(at).zip(&bytes).for_each(|(old, new)| *old = *new);
             text.truncate(cut);
             fs::write(&path, &text).unwrap();
-            let _ = read(dir.path(), "01-row", &mut damage);
+            let _ = read(&Directory::open(dir.path()).unwrap(), "01-row", &mut damage);
         }
     }
 }

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use hdrhistogram::Histogram;
 use tactus_model::bundle::{
-    Asked, FORMAT, Machine, Manifest, Present, RowResult, Session, environment_key, slug,
+    Asked, FORMAT, Machine, Manifest, Present, RowResult, Session, environment_key, file_name, slug,
 };
 use tactus_model::event::{RunStatus, Stamped, Ticked};
 use tactus_model::facts::Facts;
@@ -19,8 +19,10 @@ use tactus_model::message::Windows;
 use tactus_model::plan::Plan;
 use tactus_model::series::SeriesKey;
 use tactus_model::ticks::{TickScalars, ticks_per_interval};
+use tactus_system::Directory;
 
-use super::files::append;
+use super::files::{EVENTS, MANIFEST, PLAN, SOURCE};
+use super::recover::PENDING;
 use super::ticks::TickLog;
 use super::windows::WindowLog;
 use super::{BundleError, files, hlog};
@@ -28,50 +30,54 @@ use super::{BundleError, files, hlog};
 /// Writes a bundle.
 #[derive(Debug)]
 pub struct Writer {
-    dir: PathBuf,
+    dir: Directory,
     events: File,
     manifest: Manifest,
-    rows: Vec<PathBuf>,
+    /// Their directories, from the bundle's on.
+    rows: Vec<String>,
     /// The state of the machine, where the plan declares states.
     state: Option<String>,
 }
 
-/// Name of the file with the plan as the user wrote it.
-pub(super) const SOURCE: &str = "source.toml";
-
-/// The directory of a row.
-pub(super) fn row_dir(dir: &Path, row: usize, name: &str) -> PathBuf {
-    dir.join("scenarios").join(format!("{:02}-{}", row + 1, slug(name)))
+/// The directory of a row, from the bundle's on.
+pub(super) fn row_dir(row: usize, name: &str) -> String {
+    format!("scenarios/{:02}-{}", row + 1, slug(name))
 }
 
-/// A plan as it is written down.
-pub(super) fn plan_text(dir: &Path, plan: &Plan) -> Result<Vec<u8>, BundleError> {
-    let text = toml::to_string(plan).map_err(|error| BundleError::Io {
-        path: dir.join("plan.toml"),
-        error: std::io::Error::other(error),
-    })?;
-    Ok(text.into_bytes())
+/// Writes a plan down.
+pub(super) fn write_plan(dir: &Directory, name: &str, plan: &Plan) -> Result<(), BundleError> {
+    let text = toml::to_string(plan).map_err(std::io::Error::other);
+    text.and_then(|text| dir.replace(name, text.as_bytes())).map_err(BundleError::of(dir, name))
+}
+
+/// Writes a file of JSON.
+fn write_json(dir: &Directory, name: &str, value: &impl serde::Serialize) -> Result<(), BundleError> {
+    let bytes = serde_json::to_vec_pretty(value).map_err(std::io::Error::from);
+    bytes
+        .and_then(|mut bytes| {
+            bytes.push(b'\n');
+            dir.replace(name, &bytes)
+        })
+        .map_err(BundleError::of(dir, name))
 }
 
 impl Writer {
-    /// Begins a bundle in `dir`, which must be empty or not there. `rows` are the results as they
-    /// stand before anything was measured.
+    /// Begins a bundle in `dir`. It is made; one that is there must be empty, and nobody else may be able to put
+    /// anything into it. `rows` are the results as they stand before anything was measured.
     ///
     /// # Errors
-    /// When something is there already, or cannot be written.
+    /// When something is there already, or others could put it there, or it cannot be written.
     pub fn create(
         dir: &Path,
         plan: &Plan,
         rows: &[RowResult],
         machine: Machine,
     ) -> Result<Self, BundleError> {
-        if files::list(dir).is_ok_and(|entries| !entries.is_empty()) {
-            return Err(BundleError::Exists(dir.to_owned()));
+        let dir = empty(dir)?;
+        for sub in ["facts", "audit", "scenarios"] {
+            dir.make_dir(sub).map_err(BundleError::of(&dir, sub))?;
         }
-        for sub in ["", "facts", "audit", "scenarios"] {
-            files::make_dir(&dir.join(sub))?;
-        }
-        files::replace(&dir.join("plan.toml"), &plan_text(dir, plan)?)?;
+        write_plan(&dir, PLAN, plan)?;
         let manifest = Manifest {
             format: FORMAT,
             tactus: env!("CARGO_PKG_VERSION").into(),
@@ -84,22 +90,25 @@ impl Writer {
             sessions: Vec::new(),
             asked: None,
         };
-        let path = dir.join("events.jsonl");
-        let events = append(&path)?;
-        let paths: Vec<PathBuf> =
-            rows.iter().enumerate().map(|(n, row)| row_dir(dir, n, &row.name)).collect();
-        let writer = Self::of(dir, events, manifest, paths);
+        let names: Vec<String> = rows.iter().enumerate().map(|(n, row)| row_dir(n, &row.name)).collect();
+        let writer = Self::of(dir, manifest, names)?;
         for (row, result) in rows.iter().enumerate() {
-            let path = &writer.rows[row];
-            files::make_dir(path)?;
+            writer.make_row(row)?;
             writer.result(row, result)?;
         }
         writer.manifest()?;
         Ok(writer)
     }
 
-    pub(super) fn of(dir: &Path, events: File, manifest: Manifest, rows: Vec<PathBuf>) -> Self {
-        Self { dir: dir.to_owned(), events, manifest, rows, state: None }
+    pub(super) fn of(dir: Directory, manifest: Manifest, rows: Vec<String>) -> Result<Self, BundleError> {
+        let events = dir.append(EVENTS).map_err(BundleError::of(&dir, EVENTS))?;
+        Ok(Self { dir, events, manifest, rows, state: None })
+    }
+
+    /// Makes the directory of a row.
+    pub(super) fn make_row(&self, row: usize) -> Result<(), BundleError> {
+        let name = &self.rows[row];
+        self.dir.make_dir(name).map_err(BundleError::of(&self.dir, name))
     }
 
     /// Keeps the plan as the user wrote it and what else was asked for, so that the run can be gone on
@@ -108,7 +117,7 @@ impl Writer {
     /// # Errors
     /// When it cannot be written.
     pub fn keep_source(&mut self, plan: &Plan, asked: Asked) -> Result<(), BundleError> {
-        files::replace(&self.dir.join(SOURCE), &plan_text(&self.dir, plan)?)?;
+        write_plan(&self.dir, SOURCE, plan)?;
         self.manifest.asked = Some(asked);
         self.manifest()
     }
@@ -124,15 +133,16 @@ impl Writer {
         self.manifest()
     }
 
-    /// The directory of a row.
-    pub(super) fn row(&self, row: usize) -> &Path {
-        &self.rows[row]
+    /// The directory of a row, open.
+    pub(super) fn row(&self, row: usize) -> Result<Directory, BundleError> {
+        let name = &self.rows[row];
+        self.dir.beneath(name).map_err(BundleError::of(&self.dir, name))
     }
 
     /// The bundle's directory.
     #[must_use]
     pub fn dir(&self) -> &Path {
-        &self.dir
+        self.dir.path()
     }
 
     /// The directory for consoles, which is made if need be.
@@ -140,9 +150,8 @@ impl Writer {
     /// # Errors
     /// When it cannot be made.
     pub fn consoles(&self) -> Result<PathBuf, BundleError> {
-        let path = self.dir.join("console");
-        files::make_dir(&path)?;
-        Ok(path)
+        self.dir.make_dir("console").map_err(BundleError::of(&self.dir, "console"))?;
+        Ok(self.dir().join("console"))
     }
 
     /// Appends an event.
@@ -150,10 +159,8 @@ impl Writer {
     /// # Errors
     /// When it cannot be written.
     pub fn event(&mut self, event: &Stamped) -> Result<(), BundleError> {
-        let path = self.dir.join("events.jsonl");
-        let mut line = json(&path, event)?;
-        line.push(b'\n');
-        self.events.write_all(&line).map_err(BundleError::io(&path))
+        let line = json_line(event).map_err(BundleError::of(&self.dir, EVENTS))?;
+        self.events.write_all(&line).map_err(BundleError::of(&self.dir, EVENTS))
     }
 
     /// Makes what was written last through a power cut.
@@ -161,7 +168,7 @@ impl Writer {
     /// # Errors
     /// When the system cannot.
     pub fn sync(&self) -> Result<(), BundleError> {
-        self.events.sync_data().map_err(BundleError::io(&self.dir.join("events.jsonl")))
+        self.events.sync_data().map_err(BundleError::of(&self.dir, EVENTS))
     }
 
     /// Writes what the audit says of an environment.
@@ -169,14 +176,13 @@ impl Writer {
     /// # Errors
     /// When it cannot be written.
     pub fn audit(&self, environment: &str, audit: &Audit) -> Result<(), BundleError> {
-        let path = self.of_place("audit", environment);
-        files::replace(&path, &pretty(&path, audit)?)
+        write_json(&self.dir, &self.of_place("audit", environment), audit)
     }
 
     /// The file of an environment, in the state that the machine is in now.
-    fn of_place(&self, sub: &str, environment: &str) -> PathBuf {
+    fn of_place(&self, sub: &str, environment: &str) -> String {
         let place = environment_key(environment, self.state.as_deref());
-        self.dir.join(sub).join(format!("{}.json", file_name(&place)))
+        format!("{sub}/{}.json", file_name(&place))
     }
 
     /// Writes the facts of an environment.
@@ -184,8 +190,7 @@ impl Writer {
     /// # Errors
     /// When they cannot be written.
     pub fn facts(&self, environment: &str, facts: &Facts) -> Result<(), BundleError> {
-        let path = self.of_place("facts", environment);
-        files::replace(&path, &pretty(&path, facts)?)
+        write_json(&self.dir, &self.of_place("facts", environment), facts)
     }
 
     /// Opens the logs of a row that begins to measure.
@@ -194,7 +199,7 @@ impl Writer {
     /// When they cannot be written.
     pub fn begin_row(&self, row: usize, result: &RowResult, tick_ns: u64) -> Result<RowLog, BundleError> {
         self.result(row, result)?;
-        Ok(RowLog::open(&self.rows[row], result, tick_ns))
+        Ok(RowLog::open(self.row(row)?, result, tick_ns))
     }
 
     /// Writes the figures of a row.
@@ -202,8 +207,7 @@ impl Writer {
     /// # Errors
     /// When they cannot be written.
     pub fn result(&self, row: usize, result: &RowResult) -> Result<(), BundleError> {
-        let path = self.rows[row].join("result.json");
-        files::replace(&path, &pretty(&path, result)?)
+        write_json(&self.dir, &format!("{}/result.json", self.rows[row]), result)
     }
 
     /// Ends the bundle: checksums of every file, and how the run ended.
@@ -220,35 +224,38 @@ impl Writer {
         }
         self.manifest.files = files::checksums(&self.dir)?;
         self.manifest()?;
-        Ok(self.dir)
+        Ok(self.dir.path().to_owned())
     }
 
     pub(super) fn manifest(&self) -> Result<(), BundleError> {
-        let path = self.dir.join(files::MANIFEST);
-        files::replace(&path, &pretty(&path, &self.manifest)?)
+        write_json(&self.dir, MANIFEST, &self.manifest)
     }
 }
 
-/// An environment's name as a file's name.
-pub(super) fn file_name(environment: &str) -> String {
-    environment.replace(['/', '\0'], "_").trim_start_matches('.').to_owned()
+/// The directory of a new bundle: made now, or empty and nobody else's.
+fn empty(path: &Path) -> Result<Directory, BundleError> {
+    match Directory::create(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+        made => return made.map_err(BundleError::io(path)),
+    }
+    let dir = Directory::open(path).map_err(BundleError::io(path))?;
+    if !dir.names().map_err(BundleError::io(path))?.is_empty() {
+        return Err(BundleError::Exists(path.to_owned()));
+    }
+    files::only_ours(&dir)?;
+    Ok(dir)
 }
 
-fn json(path: &Path, value: &impl serde::Serialize) -> Result<Vec<u8>, BundleError> {
-    serde_json::to_vec(value).map_err(|error| BundleError::Io { path: path.to_owned(), error: error.into() })
-}
-
-fn pretty(path: &Path, value: &impl serde::Serialize) -> Result<Vec<u8>, BundleError> {
-    let mut bytes = serde_json::to_vec_pretty(value)
-        .map_err(|error| BundleError::Io { path: path.to_owned(), error: error.into() })?;
-    bytes.push(b'\n');
-    Ok(bytes)
+fn json_line(value: &impl serde::Serialize) -> std::io::Result<Vec<u8>> {
+    let mut line = serde_json::to_vec(value)?;
+    line.push(b'\n');
+    Ok(line)
 }
 
 /// The ticks and histogram logs of one row.
 #[derive(Debug)]
 pub struct RowLog {
-    dir: PathBuf,
+    dir: Directory,
     started: SystemTime,
     /// Ticks that make an interval.
     ticks_per_interval: u64,
@@ -273,14 +280,14 @@ struct Open {
 }
 
 impl RowLog {
-    fn open(dir: &Path, result: &RowResult, tick_ns: u64) -> Self {
+    fn open(dir: Directory, result: &RowResult, tick_ns: u64) -> Self {
         Self {
-            dir: dir.to_owned(),
             started: SystemTime::now(),
             ticks_per_interval: ticks_per_interval(result.planned_ns, tick_ns),
             tag_is_cpu: !result.series_share_cpus(),
-            ticks: TickLog::new(dir),
-            windows: WindowLog::new(dir),
+            ticks: TickLog::new(dir.clone()),
+            windows: WindowLog::new(dir.clone()),
+            dir,
             latency: None,
             missed: None,
             pending: None,
@@ -294,7 +301,7 @@ impl RowLog {
     /// When the system cannot.
     pub fn sync(&self) -> Result<(), BundleError> {
         for file in [&self.latency, &self.missed, &self.pending].into_iter().flatten() {
-            file.sync_data().map_err(BundleError::io(&self.dir))?;
+            file.sync_data().map_err(BundleError::io(self.dir.path()))?;
         }
         self.windows.sync()?;
         self.ticks.sync()
@@ -337,14 +344,14 @@ impl RowLog {
         if open.ticks >= self.ticks_per_interval {
             return self.flush(at);
         }
-        let path = self.dir.join("pending.jsonl");
-        let mut line = json(&path, tick)?;
-        line.push(b'\n');
+        let line = json_line(tick).map_err(BundleError::of(&self.dir, PENDING))?;
         let file = match &mut self.pending {
             Some(file) => file,
-            None => self.pending.insert(append(&path)?),
+            None => {
+                self.pending.insert(self.dir.append(PENDING).map_err(BundleError::of(&self.dir, PENDING))?)
+            }
         };
-        file.write_all(&line).map_err(BundleError::io(&path))
+        file.write_all(&line).map_err(BundleError::of(&self.dir, PENDING))
     }
 
     /// Writes the interval of one series.
@@ -353,21 +360,20 @@ impl RowLog {
         let tag = if self.tag_is_cpu { open.key.cpu.to_string() } else { open.key.to_string() };
         let place = Place { start_ns: open.start_ns, length_ns: open.end_ns.saturating_sub(open.start_ns) };
         let log = |name: &str, file: &mut Option<File>, counted: &Histogram<u64>| {
-            let path = self.dir.join(name);
             let mut text = String::new();
             let file = match file {
                 Some(file) => file,
                 None => {
                     text = hlog::header(self.started);
-                    file.insert(append(&path)?)
+                    file.insert(self.dir.append(name).map_err(BundleError::of(&self.dir, name))?)
                 }
             };
             text += &hlog::line(&tag, place, counted);
-            file.write_all(text.as_bytes()).map_err(BundleError::io(&path))
+            file.write_all(text.as_bytes()).map_err(BundleError::of(&self.dir, name))
         };
-        log("latency.hlog", &mut self.latency, &open.latency.raw)?;
+        log(hlog::LATENCY, &mut self.latency, &open.latency.raw)?;
         if !open.latency.missed.is_empty() {
-            log("missed.hlog", &mut self.missed, &open.latency.missed)?;
+            log(hlog::MISSED, &mut self.missed, &open.latency.missed)?;
         }
         open.latency.clear();
         open.start_ns = open.end_ns;
@@ -376,7 +382,7 @@ impl RowLog {
         if self.open.iter().all(|open| open.ticks == 0)
             && let Some(file) = &self.pending
         {
-            file.set_len(0).map_err(BundleError::io(&self.dir.join("pending.jsonl")))?;
+            file.set_len(0).map_err(BundleError::of(&self.dir, PENDING))?;
         }
         Ok(())
     }
@@ -392,7 +398,7 @@ impl RowLog {
             }
         }
         if self.pending.is_some() {
-            files::remove(&self.dir.join("pending.jsonl"))?;
+            self.dir.remove(PENDING).map_err(BundleError::of(&self.dir, PENDING))?;
         }
         self.windows.sync()?;
         self.ticks.finish()

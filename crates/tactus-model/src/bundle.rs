@@ -464,6 +464,25 @@ pub fn environment_key(environment: &str, state: Option<&str>) -> String {
     state.map_or_else(|| environment.to_owned(), |state| format!("{environment}@{state}"))
 }
 
+/// Longest name of an environment, and of a state of the machine, as part of a file's name, in bytes: both stand in one
+/// name, which a file system takes up to 255 bytes of.
+pub const LONGEST_NAME: usize = 100;
+
+/// What an environment is called, as a file's name: no two share one. What cannot stand there, or would hide the file,
+/// is written as in a URL.
+#[must_use]
+pub fn file_name(environment: &str) -> String {
+    let mut name = String::new();
+    for (at, c) in environment.char_indices() {
+        if c == '/' || c == '%' || c.is_control() || (c == '.' && at == 0) {
+            c.encode_utf8(&mut [0; 4]).bytes().for_each(|byte| name += &format!("%{byte:02X}"));
+        } else {
+            name.push(c);
+        }
+    }
+    name
+}
+
 /// `name` as part of a directory's name: lower-case letters, digits and hyphens.
 #[must_use]
 pub fn slug(name: &str) -> String {

@@ -75,11 +75,21 @@ impl Finished {
     }
 }
 
-/// The last lines of a text that say anything.
+/// Most characters of a line that are kept of it.
+const LONGEST_LINE: usize = 500;
+
+/// The last lines of a text that say anything. Of a line that is longer than anybody reads, the beginning.
 #[must_use]
 pub fn last_lines(text: &str, count: usize) -> String {
-    let lines: Vec<&str> = text.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
-    lines[lines.len().saturating_sub(count)..].join("\n")
+    let said = text.lines().rev().map(str::trim_end).filter(|line| !line.is_empty()).take(count);
+    let mut lines: Vec<String> = said
+        .map(|line| match line.char_indices().nth(LONGEST_LINE) {
+            Some((end, _)) => format!("{}…", &line[..end]),
+            None => line.to_owned(),
+        })
+        .collect();
+    lines.reverse();
+    lines.join("\n")
 }
 
 #[cfg(test)]
@@ -94,5 +104,7 @@ mod tests {
         let out = Finished { stdout: b"only this\n".to_vec(), ..Finished::default() };
         assert_eq!(out.words(), "only this");
         assert!(!out.success(), "ended by a signal");
+        let long = last_lines(&format!("first\n{}\nlast", "ü".repeat(9_000_000)), 2);
+        assert_eq!(long, format!("{}…\nlast", "ü".repeat(LONGEST_LINE)));
     }
 }

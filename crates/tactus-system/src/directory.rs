@@ -55,8 +55,8 @@ pub struct Entry {
     pub path: PathBuf,
     /// What it is.
     pub kind: Kind,
-    /// How many names it has.
-    pub links: u64,
+    /// Whether it has further names.
+    pub hard_linked: bool,
     /// The user whose it is.
     owner: u32,
     mode: u32,
@@ -165,13 +165,21 @@ impl Directory {
     /// # Errors
     /// When there is something else of this name, or it cannot be written; the old file stays then.
     pub fn replace(&self, name: impl AsRef<Path>, bytes: &[u8]) -> io::Result<()> {
+        self.install(name, bytes, 0o644)
+    }
+
+    /// The same, of a file with these permissions as chmod(2) has them, as far as the user's mask allows.
+    ///
+    /// # Errors
+    /// As [`Directory::replace`].
+    pub fn install(&self, name: impl AsRef<Path>, bytes: &[u8], mode: u32) -> io::Result<()> {
         let (above, last) = self.above(name.as_ref())?;
         match above.look(last) {
             Ok(stat) => regular(&stat)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
-        let (mut file, fresh) = above.fresh(last)?;
+        let (mut file, fresh) = above.fresh(last, Mode::from_raw_mode(mode))?;
         let written = file
             .write_all(bytes)
             .and_then(|()| file.sync_data())
@@ -294,7 +302,7 @@ impl Directory {
     }
 
     /// A new file beside `name`.
-    fn fresh(&self, name: &OsStr) -> io::Result<(File, OsString)> {
+    fn fresh(&self, name: &OsStr, mode: Mode) -> io::Result<(File, OsString)> {
         let mut last = io::Error::from(io::ErrorKind::AlreadyExists);
         for _ in 0..TRIES {
             // Its keys are from the system's random numbers.
@@ -303,7 +311,7 @@ impl Directory {
             let fresh = [b".", beginning, format!(".{random:016x}.new").as_bytes()].concat();
             let fresh = OsString::from_vec(fresh);
             let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
-            match self.openat(&fresh, flags, Mode::from_raw_mode(0o644)) {
+            match self.openat(&fresh, flags, mode) {
                 Ok(file) => return Ok((file, fresh)),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => last = error,
                 Err(error) => return Err(error),
@@ -315,8 +323,13 @@ impl Directory {
 
 impl Entry {
     fn of(path: PathBuf, stat: &Stat) -> Self {
-        let links = u64::try_from(stat.st_nlink).unwrap_or(u64::MAX);
-        Self { path, kind: kind(stat), links, owner: stat.st_uid, mode: stat.st_mode }
+        Self {
+            path,
+            kind: kind(stat),
+            hard_linked: stat.st_nlink > 1,
+            owner: stat.st_uid,
+            mode: stat.st_mode,
+        }
     }
 
     /// Whether nobody but this user can write to it, as [`Directory::is_private`] has it.
@@ -376,7 +389,7 @@ fn regular(stat: &Stat) -> io::Result<()> {
 /// What is written to must be a file of one name.
 fn ours_alone(stat: &Stat) -> io::Result<()> {
     regular(stat)?;
-    if u64::try_from(stat.st_nlink).unwrap_or(u64::MAX) > 1 {
+    if stat.st_nlink > 1 {
         return Err(io::Error::other("it is a hard link: the file has another name elsewhere"));
     }
     Ok(())
@@ -555,7 +568,7 @@ mod tests {
         symlink(&outside, root.path().join("in/a/link")).unwrap();
         fs::hard_link(&outside, root.path().join("in/hard")).unwrap();
         let found = dir.walk().unwrap();
-        let shown: Vec<_> = found.iter().map(|e| (e.path.to_str().unwrap(), e.kind, e.links > 1)).collect();
+        let shown: Vec<_> = found.iter().map(|e| (e.path.to_str().unwrap(), e.kind, e.hard_linked)).collect();
         let wanted = [
             ("a", Kind::Directory, shown[0].2),
             ("hard", Kind::File, true),

@@ -70,6 +70,18 @@ impl Counts {
         }
     }
 
+    /// How many buckets it has memory for.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.by_bucket.len()
+    }
+
+    /// Whether nothing was added.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.by_bucket.is_empty()
+    }
+
     /// Empties it, keeping its memory.
     pub fn clear(&mut self) {
         self.by_bucket.clear();
@@ -117,6 +129,12 @@ impl Packed {
         for (value, count) in self.buckets() {
             histogram.saturating_record_n(value, count);
         }
+    }
+
+    /// Memory that it takes, in bytes.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.0.len()
     }
 
     /// How many values were counted.

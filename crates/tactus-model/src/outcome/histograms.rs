@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::buckets::{Counts, Packed, bucket_of};
+use crate::buckets::{BUCKETS, Counts, Packed, bucket_of};
 use crate::latency::{Sparse, SparseError};
 
-/// Most series that are told apart by their tags. A log that has more is nobody's.
-const MOST_SERIES: usize = 4096;
+/// Most series of a row. A log that has more is nobody's.
+pub const MOST_SERIES: usize = 4096;
 
 /// What a row measured, over time and by series.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -49,27 +49,57 @@ pub struct Folding {
     /// The interval that was added to last, whose series follow each other in a log.
     number: u64,
     open: Counts,
+    /// Bytes that it may still grow by.
+    room: usize,
+    counted: u64,
+}
+
+/// Most values that a row counts: those of a loop of 10 ns in a month. Sums over the rows of a bundle cannot overflow.
+const MOST_COUNTED: u64 = 1 << 48;
+
+/// What an entry of a map takes beside what is in it, in bytes, about.
+const ENTRY: usize = 64;
+
+impl Histograms {
+    /// Memory that it takes, in bytes, about.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let own = |packed: &Packed| packed.bytes() + ENTRY;
+        self.intervals.values().chain(self.series.values()).map(own).sum()
+    }
 }
 
 impl Folding {
-    /// Begins. `lengths` are those of the intervals that will be added, in ns.
+    /// Begins. `lengths` are those of the intervals that will be added, in ns; `room` is the memory that it may take,
+    /// in bytes, about: what does not fit into it any more is not taken.
     #[must_use]
-    pub fn new(mut lengths: Vec<u64>) -> Self {
+    pub fn new(mut lengths: Vec<u64>, room: usize) -> Self {
         lengths.sort_unstable();
         let length_ns = lengths.get(lengths.len() / 2).map_or(0, |length| (*length).max(1));
-        Self { folded: Histograms { length_ns, ..Histograms::default() }, ..Self::default() }
+        Self { folded: Histograms { length_ns, ..Histograms::default() }, room, ..Self::default() }
     }
 
     /// Adds what a series measured in an interval, by bucket. Returns whether it could be taken.
     pub fn add(&mut self, tag: &str, place: Place, counts: &[(usize, u64)]) -> bool {
         self.folded.end_ns = self.folded.end_ns.max(place.end_ns());
-        if counts.is_empty() {
-            return true;
+        let Some(highest) = counts.iter().map(|(bucket, _)| *bucket).max() else { return true };
+        let counted = counts.iter().fold(self.counted, |sum, (_, count)| sum.saturating_add(*count));
+        if counted > MOST_COUNTED {
+            return false;
         }
+        // A series has a number for each bucket up to its highest one.
+        let buckets = highest.min(BUCKETS - 1) + 1;
+        let grows = match self.series.get(tag) {
+            Some(own) => buckets.saturating_sub(own.len()) * size_of::<u64>(),
+            None if self.series.len() >= MOST_SERIES => return false,
+            None => buckets * size_of::<u64>() + tag.len() + ENTRY,
+        };
+        if grows >= self.room {
+            return false;
+        }
+        self.room -= grows;
+        self.counted = counted;
         if !self.series.contains_key(tag) {
-            if self.series.len() >= MOST_SERIES {
-                return false;
-            }
             self.series.insert(tag.to_owned(), Counts::default());
         }
         // Series report at slightly different moments; the middle of an interval says which one it is.
@@ -99,9 +129,11 @@ impl Folding {
     fn close(&mut self) {
         if let Some(before) = self.folded.intervals.get(&self.number) {
             self.open.add_packed(before);
+            self.room = self.room.saturating_add(before.bytes() + ENTRY);
         }
         let packed = self.open.pack();
         if !packed.is_empty() {
+            self.room = self.room.saturating_sub(packed.bytes() + ENTRY);
             self.folded.intervals.insert(self.number, packed);
         }
         self.open.clear();
@@ -128,7 +160,7 @@ mod tests {
         fn intervals_add_up_to_the_series(
             found in proptest::collection::vec((0..3_u32, 0..50_u64, proptest::collection::vec((0..5_000_usize, 1..9_u64), 0..6)), 0..60),
         ) {
-            let mut folding = Folding::new(vec![1_000; found.len()]);
+            let mut folding = Folding::new(vec![1_000; found.len()], usize::MAX);
             let mut wanted = Counts::default();
             for (series, at, counts) in &found {
                 let place = Place { start_ns: at * 1_000 + u64::from(*series), length_ns: 1_000 };
@@ -149,9 +181,41 @@ mod tests {
 
     #[test]
     fn a_log_of_more_series_than_a_machine_has_is_refused() {
-        let mut folding = Folding::new(vec![1]);
+        let mut folding = Folding::new(vec![1], usize::MAX);
         let place = Place { start_ns: 0, length_ns: 1 };
         let taken = (0..=MOST_SERIES).filter(|n| folding.add(&n.to_string(), place, &[(5, 1)])).count();
         assert_eq!(taken, MOST_SERIES);
+    }
+
+    #[test]
+    fn no_more_is_counted_than_anybody_counts() {
+        let mut folding = Folding::new(vec![1], usize::MAX);
+        let place = Place { start_ns: 0, length_ns: 1 };
+        for (counts, taken) in [
+            (&[(5, u64::MAX)][..], false),
+            (&[(5, MOST_COUNTED / 2), (6, MOST_COUNTED / 2)], true),
+            (&[(7, 1)], false),
+            (&[(7, u64::MAX), (8, u64::MAX)], false),
+        ] {
+            assert_eq!(folding.add("1", place, counts), taken);
+        }
+        assert_eq!(folding.finish().series["1"].total(), MOST_COUNTED);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_not_taken() {
+        const ROOM: usize = 4 << 20;
+        let all: Vec<(usize, u64)> = (0..BUCKETS).map(|bucket| (bucket, 300_000)).collect();
+        // Intervals without end of one series, and series without end of one interval.
+        for tag in [|_: u64| "1".to_owned(), |n: u64| n.to_string()] {
+            let mut folding = Folding::new(vec![1], ROOM);
+            let taken = (0..500).filter(|n| {
+                let place = Place { start_ns: *n, length_ns: 1 };
+                folding.add(&tag(*n), place, &all)
+            });
+            assert!((2..100).contains(&taken.count()));
+            let folded = folding.finish();
+            assert!(folded.bytes() < 2 * ROOM, "{}", folded.bytes());
+        }
     }
 }

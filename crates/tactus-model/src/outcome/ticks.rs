@@ -3,11 +3,15 @@
 
 use std::collections::BTreeMap;
 
+use crate::histograms::MOST_SERIES;
 use crate::latency::Totals;
 use crate::series::SeriesKey;
 
 /// Most stretches of time that are kept of one series: ticks of a second for two hours and a quarter.
 pub const MOST_STRETCHES: usize = 8192;
+
+/// Most that are kept of all series together; where there are more, they become longer.
+pub const MOST_IN_ALL: usize = 1 << 21;
 
 /// Most histogram intervals that a log of one row should have: a minute each over 24 hours.
 const INTERVALS: u64 = 1440;
@@ -118,6 +122,8 @@ pub struct Ticks {
     /// Ticks that are joined to one stretch.
     pub joined: u64,
     planned_ns: u64,
+    /// Stretches of all series.
+    kept: usize,
 }
 
 impl Default for Ticks {
@@ -130,7 +136,7 @@ impl Ticks {
     /// None yet, of a row that is to take so long, in ns.
     #[must_use]
     pub fn planned(planned_ns: u64) -> Self {
-        Self { series: BTreeMap::new(), joined: 1, planned_ns }
+        Self { series: BTreeMap::new(), joined: 1, planned_ns, kept: 0 }
     }
 
     /// None yet, of the same row.
@@ -140,7 +146,7 @@ impl Ticks {
     }
 
     /// Takes in the next tick of a series. One that does not follow the one before, or ends when nobody measures any
-    /// more, is left out; returns whether it was taken.
+    /// more, or is of a series more than there can be, is left out; returns whether it was taken.
     pub fn add(&mut self, key: &SeriesKey, tick: &TickScalars) -> bool {
         if tick.at_ns > LATEST_NS || tick.n > LATEST_NS {
             return false;
@@ -150,6 +156,9 @@ impl Ticks {
         }
         let joined = self.joined;
         if !self.series.contains_key(key) {
+            if self.series.len() >= MOST_SERIES {
+                return false;
+            }
             self.series.insert(key.clone(), SeriesTicks::default());
         }
         let Some(series) = self.series.get_mut(key) else { return false };
@@ -161,8 +170,10 @@ impl Ticks {
             series.totals.add(&Totals { cycles, overruns, min_ns, max_ns, sum_ns });
             series.end_ns = series.end_ns.max(tick.at_ns);
         }
+        let before = series.stretches.len();
         append(&mut series.stretches, &Stretch::of(tick), joined);
-        if series.stretches.len() > MOST_STRETCHES {
+        self.kept += series.stretches.len() - before;
+        if series.stretches.len() > MOST_STRETCHES || self.kept > MOST_IN_ALL {
             self.join_pairs();
         }
         true
@@ -182,6 +193,12 @@ impl Ticks {
         (self.joined > 1).then(|| tick.saturating_mul(self.joined))
     }
 
+    /// Memory that it takes, in bytes, about.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.kept * size_of::<Stretch>() + self.series.len() * size_of::<(SeriesKey, SeriesTicks)>()
+    }
+
     /// Every stretch of every series.
     pub fn iter(&self) -> impl Iterator<Item = (&SeriesKey, &Stretch)> {
         self.series.iter().flat_map(|(key, own)| own.stretches.iter().map(move |stretch| (key, stretch)))
@@ -197,6 +214,7 @@ impl Ticks {
             }
             series.stretches = joined;
         }
+        self.kept = self.series.values().map(|series| series.stretches.len()).sum();
     }
 }
 
@@ -302,5 +320,18 @@ mod tests {
             assert!(series.stretches.len() <= MOST_STRETCHES);
             assert_eq!(series.stretches.iter().map(|one| one.cycles).sum::<u64>(), 3 * ticks);
         }
+    }
+
+    #[test]
+    fn series_and_stretches_without_end_take_no_more() {
+        let mut all = Ticks::planned(0);
+        let series = u32::try_from(MOST_SERIES).unwrap();
+        assert_eq!((0..series + 9).filter(|cpu| all.add(&key(*cpu), &tick(0, 7))).count(), MOST_SERIES);
+        // Far apart, so that no two become one until all must.
+        for n in 1..=u64::try_from(MOST_IN_ALL / MOST_SERIES).unwrap() {
+            (0..series).for_each(|cpu| assert!(all.add(&key(cpu), &tick(n, 7))));
+        }
+        assert!(all.iter().count() <= MOST_IN_ALL && all.joined == 2);
+        assert!(!all.add(&key(1), &TickScalars { n: u64::MAX, ..tick(1, 7) }), "not counted by anybody");
     }
 }

@@ -94,7 +94,8 @@ pub fn measured(mut result: RowResult, evidence: Evidence, shape: Shape, span: S
     let (mut ticks, mut series) = (Ticks::planned(result.planned_ns), Vec::new());
     let mut all = Latency::new();
     let lengths = vec![tick_ns * span.per_interval];
-    let (mut intervals, mut missed) = (Folding::new(lengths.clone()), Folding::new(lengths));
+    let (mut intervals, mut missed) =
+        (Folding::new(lengths.clone(), usize::MAX), Folding::new(lengths, usize::MAX));
     for cpu in 1..=span.series {
         let key = SeriesKey { cpu, thread: cpu - 1, priority: 95, kind: "thread".into() };
         let (mut own, mut interval) = (Latency::new(), Latency::new());

@@ -1,0 +1,218 @@
+//! Bundles of strangers: what is planted in them is neither read nor written through, and what is said in them takes
+//! no more than a bundle may.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tactus_model::bundle::{Asked, Machine, RowResult};
+use tactus_model::facts::Facts;
+use tactus_model::finding::{Audit, Isolation, Role};
+use tactus_model::plan::Plan;
+use tactus_system::Directory;
+
+use super::{TICK_NS, bundle, row, tick};
+use crate::{BundleError, Resumed, Trust, Writer, read};
+
+/// A run that was interrupted and can be gone on with, beside what is none of its business.
+fn begun() -> (tempfile::TempDir, PathBuf) {
+    let home = tempfile::tempdir().unwrap();
+    let dir = home.path().join("bundle");
+    let mut writer = Writer::create(&dir, &Plan::default(), &[row(10)], Machine::default()).unwrap();
+    writer.keep_source(&Plan::default(), Asked::default()).unwrap();
+    writer.facts("host", &Facts::default()).unwrap();
+    writer.consoles().unwrap();
+    let mut log = writer.begin_row(0, &row(10), TICK_NS).unwrap();
+    let mut total = tactus_model::latency::Latency::new();
+    for n in 0..3 {
+        let tick = tick(n, &mut total);
+        log.tick(&tactus_model::event::Ticked::of(0, tick, None)).unwrap();
+    }
+    log.finish().unwrap();
+    fs::write(dir.join("console/01-host.log"), "booted").unwrap();
+    fs::write(home.path().join("outside"), "kept").unwrap();
+    fs::create_dir(home.path().join("elsewhere")).unwrap();
+    (home, dir)
+}
+
+/// Everything in a directory, by path.
+fn everything(dir: &Path) -> Vec<PathBuf> {
+    let all = Directory::open(dir).unwrap().walk().unwrap();
+    all.into_iter().map(|entry| dir.join(entry.path)).collect()
+}
+
+fn go_on(dir: &Path) -> Result<Writer, BundleError> {
+    let resumed = Resumed::open(dir)?;
+    resumed.writer(&Plan::default(), &[row(10)], &[false])
+}
+
+fn make_fifo(path: &Path) {
+    assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+}
+
+#[test]
+fn a_bundle_of_our_own_is_gone_on_with() {
+    let (_home, dir) = begun();
+    go_on(&dir).unwrap();
+}
+
+/// Each file and directory of a bundle, and names that a writer could be expected to use for a moment.
+#[test]
+fn a_link_in_a_bundle_is_refused_and_nothing_is_written_through_it() {
+    let (_home, dir) = begun();
+    let mut names: Vec<PathBuf> =
+        everything(&dir).iter().map(|path| path.strip_prefix(&dir).unwrap().to_owned()).collect();
+    assert!(names.len() > 10, "{names:?}");
+    names.extend(
+        [".manifest.json.new", ".plan.toml.new", "scenarios/01-host-idle/.result.json.new", "report.html"]
+            .map(PathBuf::from),
+    );
+    for name in names {
+        for plant in ["link", "hard link", "FIFO"] {
+            let (home, dir) = begun();
+            let (path, outside) = (dir.join(&name), home.path().join("outside"));
+            if path.is_dir() {
+                fs::remove_dir_all(&path).unwrap();
+            } else if path.exists() {
+                fs::rename(&path, &outside).unwrap();
+            }
+            let kept = fs::read(&outside).unwrap();
+            match plant {
+                "link" if dir.join(&name).extension().is_none() => symlink("../elsewhere", &path).unwrap(),
+                "link" => symlink(&outside, &path).unwrap(),
+                "hard link" => fs::hard_link(&outside, &path).unwrap(),
+                _ => make_fifo(&path),
+            }
+            let error = go_on(&dir).unwrap_err();
+            assert!(matches!(error, BundleError::Unsafe { .. }), "{plant} {}: {error}", name.display());
+            assert!(error.to_string().contains(plant), "{plant} {}: {error}", name.display());
+            assert!(error.hint().unwrap().contains("--out"));
+            assert_eq!(fs::read(&outside).unwrap(), kept, "{plant} {}", name.display());
+            assert_eq!(fs::read_dir(home.path().join("elsewhere")).unwrap().count(), 0);
+        }
+    }
+}
+
+#[test]
+fn what_is_planted_while_a_run_goes_on_is_not_written_through() {
+    let (home, dir) = begun();
+    let mut writer = go_on(&dir).unwrap();
+    let outside = home.path().join("outside");
+    for name in ["scenarios/01-host-idle/result.json", "facts/host.json", "manifest.json", "source.toml"] {
+        fs::remove_file(dir.join(name)).unwrap();
+        symlink(&outside, dir.join(name)).unwrap();
+    }
+    fs::remove_dir_all(dir.join("audit")).unwrap();
+    symlink(home.path().join("elsewhere"), dir.join("audit")).unwrap();
+    let audit = Audit { role: Role::Host, isolation: Isolation::default(), findings: Vec::new() };
+    let said = [
+        writer.result(0, &row(10)),
+        writer.facts("host", &Facts::default()),
+        writer.audit("host", &audit),
+        writer.keep_source(&Plan::default(), Asked::default()),
+        writer.begin_session(Machine::default(), None),
+    ];
+    for error in said.map(Result::unwrap_err) {
+        assert!(error.to_string().contains("symbolic link"), "{error}");
+    }
+    assert_eq!(fs::read_to_string(&outside).unwrap(), "kept");
+    assert_eq!(fs::read_dir(home.path().join("elsewhere")).unwrap().count(), 0);
+}
+
+#[test]
+fn a_directory_that_others_can_write_to_gets_no_bundle_and_is_not_gone_on_with() {
+    let home = tempfile::tempdir().unwrap();
+    for mode in [0o777, 0o1777, 0o770] {
+        fs::set_permissions(home.path(), fs::Permissions::from_mode(mode)).unwrap();
+        let error = Writer::create(home.path(), &Plan::default(), &[], Machine::default()).unwrap_err();
+        assert!(error.to_string().contains("others may write"), "{error}");
+        assert_eq!(fs::read_dir(home.path()).unwrap().count(), 0);
+    }
+    for inside in ["", "scenarios", "scenarios/01-host-idle", "console"] {
+        let (_home, dir) = begun();
+        fs::set_permissions(dir.join(inside), fs::Permissions::from_mode(0o777)).unwrap();
+        let error = go_on(&dir).unwrap_err();
+        assert!(error.to_string().contains("others may write"), "{inside}: {error}");
+        assert!(error.hint().unwrap().contains("chmod"));
+    }
+}
+
+#[test]
+fn nothing_in_a_bundle_holds_its_reader_up() {
+    for finished in [true, false] {
+        let made = || {
+            let home = tempfile::tempdir().unwrap();
+            let dir = home.path().join("bundle");
+            bundle(&dir, 10, 10, finished);
+            (home, dir)
+        };
+        let (_home, whole) = made();
+        for path in everything(&whole) {
+            let name = path.strip_prefix(&whole).unwrap();
+            for plant in [make_fifo, |path: &Path| symlink("/dev/zero", path).unwrap()] {
+                let (_home, dir) = made();
+                let path = dir.join(name);
+                if path.is_dir() {
+                    fs::remove_dir_all(&path).unwrap();
+                } else {
+                    fs::remove_file(&path).unwrap();
+                }
+                plant(&path);
+                let _ = read(&dir, Trust::Whole);
+                let _ = read(&dir, Trust::Damaged);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_file_that_is_longer_than_any_of_its_kind_is_not_read() {
+    for (name, most) in [
+        ("manifest.json", crate::limits::MANIFEST),
+        ("plan.toml", crate::limits::PLAN),
+        ("scenarios/01-host-idle/result.json", crate::limits::RESULT),
+        ("facts/host.json", crate::limits::FACTS),
+    ] {
+        let (_home, dir) = begun();
+        // A hole: as long as it says, and nothing on the disk.
+        fs::File::create(dir.join(name)).unwrap().set_len(most + 1).unwrap();
+        let said = match read(&dir, Trust::Damaged) {
+            Err(error) => error.to_string(),
+            Ok(contents) => contents.damage.join("\n"),
+        };
+        assert!(said.contains("longer than"), "{name}: {said}");
+    }
+}
+
+#[test]
+fn environments_of_like_names_keep_their_own_facts() {
+    let dir = tempfile::tempdir().unwrap();
+    let names = ["a/b", "a_b", "a%2Fb", ".a", "a", "a\nb"];
+    let of = |name: &str| RowResult::unmeasured(name, name, "host");
+    let rows = names.map(of);
+    let writer = Writer::create(dir.path(), &Plan::default(), &rows, Machine::default()).unwrap();
+    for name in names {
+        let mut facts = Facts::default();
+        facts.keep("/proc/cmdline", name);
+        writer.facts(name, &facts).unwrap();
+    }
+    drop(writer);
+    let contents = read(dir.path(), Trust::Whole).unwrap();
+    for name in names {
+        assert_eq!(contents.facts[name].text("/proc/cmdline"), Some(name));
+    }
+}
+
+#[test]
+fn facts_of_older_bundles_are_found_unless_they_are_anothers() {
+    for (names, found) in [(vec!["a/b"], true), (vec!["a/b", "a_b"], false)] {
+        let dir = tempfile::tempdir().unwrap();
+        let rows: Vec<RowResult> =
+            names.iter().map(|name| RowResult::unmeasured(*name, *name, "host")).collect();
+        drop(Writer::create(dir.path(), &Plan::default(), &rows, Machine::default()).unwrap());
+        fs::write(dir.path().join("facts/a_b.json"), "{}").unwrap();
+        let contents = read(dir.path(), Trust::Whole).unwrap();
+        assert_eq!(contents.facts.contains_key("a/b"), found, "{names:?}");
+    }
+}
