@@ -152,7 +152,7 @@ pub fn duration(ns: u64) -> String {
         let seconds = format!("{:.1}", float(ns) / 1e9);
         return format!("{} s", seconds.trim_end_matches(".0"));
     }
-    let seconds = (ns + 500_000_000) / 1_000_000_000;
+    let seconds = ns.saturating_add(500_000_000) / 1_000_000_000;
     let (hours, minutes, rest) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
     let parts: Vec<String> = [(hours, "h"), (minutes, "min"), (if hours == 0 { rest } else { 0 }, "s")]
         .into_iter()
@@ -203,37 +203,39 @@ pub fn shortened(text: &str, most: usize) -> String {
     short.trim_end().to_owned() + "…"
 }
 
-/// `text` in lines of at most `most` columns, broken at spaces where there are any.
+/// `text` in lines of at most `most` columns, broken at spaces where there are any. Each character is looked at once:
+/// texts of bundles may be of any length.
 #[must_use]
 pub fn wrapped(text: &str, most: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in &words(text) {
-        let mut word = word.as_str();
-        let last = lines.len() - 1;
-        if !lines[last].is_empty() {
-            if columns(&lines[last]) + 1 + columns(word) <= most {
-                lines[last].push(' ');
-                lines[last].push_str(word);
-                continue;
+    let most = most.max(1);
+    let (mut lines, mut line, mut wide) = (Vec::new(), String::new(), 0);
+    for word in words(text) {
+        let width = columns(&word);
+        if !line.is_empty() && wide + 1 + width <= most {
+            line.push(' ');
+            line.push_str(&word);
+            wide += 1 + width;
+            continue;
+        }
+        if !line.is_empty() {
+            lines.push(std::mem::take(&mut line));
+        }
+        (line, wide) = (word, width);
+        if wide > most {
+            let long = std::mem::take(&mut line);
+            wide = 0;
+            for c in long.chars() {
+                let own = c.width().unwrap_or(0);
+                if wide + own > most && !line.is_empty() {
+                    lines.push(std::mem::take(&mut line));
+                    wide = 0;
+                }
+                line.push(c);
+                wide += own;
             }
-            lines.push(String::new());
         }
-        while columns(word) > most.max(1) {
-            let mut wide = 0;
-            let cut = word.char_indices().find(|(_, c)| {
-                wide += c.width().unwrap_or(0);
-                wide > most.max(1)
-            });
-            let Some((cut, _)) = cut.filter(|(cut, _)| *cut > 0) else { break };
-            let (head, tail) = word.split_at(cut);
-            let last = lines.len() - 1;
-            lines[last].push_str(head);
-            lines.push(String::new());
-            word = tail;
-        }
-        let last = lines.len() - 1;
-        lines[last].push_str(word);
     }
+    lines.push(line);
     lines
 }
 
@@ -328,5 +330,18 @@ mod tests {
         assert_eq!(wrapped("", 4), [""]);
         assert_eq!(wrapped("over 100 000 cycles in 10 s.", 11), ["over", "100 000", "cycles in", "10 s."]);
         assert_eq!(shortened("abcdefghij", 5), "abcd…");
+        assert_eq!(wrapped("ab cdefghij k", 4), ["ab", "cdef", "ghij", "k"]);
+        assert_eq!(wrapped("日本語", 1), ["日", "本", "語"]);
+    }
+
+    #[test]
+    fn a_text_of_megabytes_is_wrapped_whatever_it_is_made_of() {
+        // Broken word by word from what is left of it, this takes minutes.
+        for text in ["x".repeat(4 << 20), "x ".repeat(2 << 20), "1 000 ".repeat(700_000)] {
+            let lines = wrapped(&text, 100);
+            assert!(lines.iter().all(|line| columns(line) <= 100));
+            let letters = |text: &str| text.bytes().filter(|byte| *byte != b' ').count();
+            assert_eq!(lines.iter().map(|line| letters(line)).sum::<usize>(), letters(&text));
+        }
     }
 }

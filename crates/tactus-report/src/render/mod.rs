@@ -3,6 +3,7 @@
 pub mod html;
 pub mod json;
 pub mod markdown;
+#[cfg(feature = "png")]
 pub mod png;
 pub mod svg;
 pub mod text;
@@ -54,6 +55,7 @@ pub static FORMATS: &[Format] = &[
         about: "all figures, one below the other",
         render: |contents| Ok(svg::render(contents).into_bytes()),
     },
+    #[cfg(feature = "png")]
     Format {
         name: "png",
         media: "image/png",
@@ -100,7 +102,7 @@ impl RenderError {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "png"))]
 mod tests {
     use super::*;
 

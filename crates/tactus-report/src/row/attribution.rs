@@ -90,7 +90,10 @@ pub fn attribution(result: &RowResult) -> Option<Attribution> {
     let lots = Lots { every_ns: length, part_ns: 1, places: length, seed: 0 };
     let shifted = (1..=SHIFTS).map(|n| {
         let shift = lots.place(n);
-        let moved = |one: &Outlier| Outlier { at_ns: (one.at_ns % length + shift) % length, ..one.clone() };
+        let moved = |one: &Outlier| Outlier {
+            at_ns: (one.at_ns % length).saturating_add(shift) % length,
+            ..one.clone()
+        };
         outliers.iter().filter(|one| matches!(look.explanation(&moved(one)), Explained::Host(_))).count()
     });
     let shifted: Vec<usize> = shifted.collect();

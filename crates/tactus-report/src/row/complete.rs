@@ -69,7 +69,8 @@ pub fn too_short(result: &RowResult, require: &Require) -> Option<String> {
     let quantiles = [("p99.9", require.p999, 0.999), ("p99", require.p99, 0.99)];
     let (name, _, part) = quantiles.into_iter().find(|(_, limit, _)| limit.is_some())?;
     let least = whole(ABOVE / (1.0 - part));
-    let periods = result.series().iter().map(|series| series.summary.cycles + series.summary.overruns);
+    let periods =
+        result.series().iter().map(|series| series.summary.cycles.saturating_add(series.summary.overruns));
     let fewest = periods.min().unwrap_or(0);
     (fewest < least).then(|| {
         format!(

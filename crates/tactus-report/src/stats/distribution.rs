@@ -2,6 +2,7 @@
 
 use hdrhistogram::Histogram;
 use tactus_model::bundle::Row;
+use tactus_model::latency::HIGHEST_NS;
 use tactus_model::number::{float, whole};
 
 use crate::row::figures;
@@ -41,7 +42,9 @@ pub fn distribution(rows: &[&Row]) -> Bins {
     if filled().next().is_none() {
         return Bins { counts: vec![Vec::new(); rows.len()], ..Bins::default() };
     }
-    let (low, high) = (low.max(1), high.max(low.max(1)));
+    // Whatever a bundle says is its largest value: no histogram has longer ones.
+    let low = low.clamp(1, HIGHEST_NS);
+    let high = high.clamp(low, HIGHEST_NS);
     let logarithmic = float(high) / float(low) > WIDE;
     let edges = edges(low, high, logarithmic);
     let mut counts = vec![vec![0; edges.len() - 1]; rows.len()];
@@ -49,7 +52,7 @@ pub fn distribution(rows: &[&Row]) -> Bins {
         for bucket in histogram.iter_recorded() {
             let at = edges.partition_point(|edge| *edge <= bucket.value_iterated_to());
             let at = at.saturating_sub(1).min(counts.len() - 1);
-            counts[at] += bucket.count_at_value();
+            counts[at] = u64::saturating_add(counts[at], bucket.count_at_value());
         }
     }
     Bins { logarithmic, edges, counts }

@@ -2,11 +2,12 @@
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
-use minijinja::{AutoEscape, Environment};
+use minijinja::{AutoEscape, Environment, HtmlEscape, escape_formatter};
 use tactus_model::bundle::Contents;
 
 use super::page::Page;
 use crate::render::RenderError;
+use crate::units::clean;
 
 /// The page of a bundle.
 ///
@@ -15,6 +16,10 @@ use crate::render::RenderError;
 pub fn render(contents: &Contents) -> Result<String, RenderError> {
     let mut environment = Environment::new();
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
+    environment.set_formatter(|out, state, value| match value.as_str() {
+        Some(text) if !value.is_safe() => Ok(out.write_str(&on_one_line(text))?),
+        _ => escape_formatter(out, state, value),
+    });
     environment.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
     environment.add_template("report.html", include_str!("report.html"))?;
     environment.add_template("blocks.html", include_str!("blocks.html"))?;
@@ -27,4 +32,11 @@ pub fn render(contents: &Contents) -> Result<String, RenderError> {
         style => include_str!("style.css"),
         script => include_str!("script.js"),
     })?)
+}
+
+/// Text of a bundle for the page. Its line breaks are written by their number, so that no line of the file is one that
+/// a bundle chose; its other control characters are replaced.
+fn on_one_line(text: &str) -> String {
+    let lines: Vec<String> = text.lines().map(|line| HtmlEscape(&clean(line)).to_string()).collect();
+    lines.join("&#10;")
 }
