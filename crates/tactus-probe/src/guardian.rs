@@ -7,11 +7,12 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::process::Command;
 
 use rustix::process::setsid;
-use tactus_model::undo::{Entry, MARKER, kill_marked, outstanding, undo};
+use tactus_model::undo::{Entry, MARKER, Owned, kill_marked, outstanding, undo};
 
 use crate::actions::LocalSystem;
 use crate::sys;
@@ -54,11 +55,19 @@ fn without_mark() -> u8 {
 }
 
 fn finish(journal: &Path, told: &str) -> u8 {
-    let written = fs::read_to_string(journal).unwrap_or_default();
+    let (written, mut record) = match open(journal) {
+        Ok((text, file)) => (text, Some(file)),
+        Err(error) => {
+            if error.kind() != io::ErrorKind::NotFound {
+                crate::stderr::say!("tactus-probe: guardian: {}: {error}", journal.display());
+            }
+            (String::new(), None)
+        }
+    };
+    let refused = record.is_none() && journal.exists();
     // A line may stand in the journal and have been told, or only one of both when the run died
     // between them. A cut last line of the journal must not swallow the first that was told.
     let open = outstanding(&[&*written, "\n", told].concat());
-    let mut record = OpenOptions::new().append(true).open(journal).ok();
     if let Some(file) = record.as_mut()
         && !written.is_empty()
         && !written.ends_with('\n')
@@ -75,7 +84,7 @@ fn finish(journal: &Path, told: &str) -> u8 {
             }
         }
     }
-    if left > 0 {
+    if left > 0 || refused {
         return 2;
     }
     match fs::remove_file(journal) {
@@ -85,6 +94,21 @@ fn finish(journal: &Path, told: &str) -> u8 {
         }
         _ => 0,
     }
+}
+
+/// The journal and its text, if nobody but this user can have written it.
+fn open(journal: &Path) -> io::Result<(String, File)> {
+    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+    let mut file = OpenOptions::new().read(true).append(true).custom_flags(flags).open(journal)?;
+    let found = file.metadata()?;
+    let owned = Owned { user: found.uid(), mode: found.mode(), links: found.nlink() };
+    let own = owned.is_own_file(rustix::process::geteuid().as_raw());
+    own.map_err(|why| {
+        io::Error::new(io::ErrorKind::PermissionDenied, ["it is not believed: ", &why].concat())
+    })?;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    Ok((String::from_utf8_lossy(&bytes).into_owned(), file))
 }
 
 fn note_done(record: Option<&mut File>, id: u64) {
@@ -122,6 +146,24 @@ mod tests {
         fs::write(&journal, line(0, Undo::Remove(written.clone())) + "{\"undo\":{\"id\":1,\"ho").unwrap();
         assert_eq!(finish(&journal, &line(1, Undo::Remove(told.clone()))), 0);
         assert!(!told.exists() && !written.exists() && !journal.exists());
+        fs::remove_dir_all(place).unwrap();
+    }
+
+    #[test]
+    fn a_journal_that_others_may_write_or_that_is_a_link_undoes_nothing() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let place = place("forged");
+        let (journal, link, victim) = (place.join("journal"), place.join("link"), place.join("victim"));
+        fs::write(&victim, "x").unwrap();
+        fs::write(&journal, line(0, Undo::Remove(victim.clone()))).unwrap();
+        symlink(&journal, &link).unwrap();
+        assert_eq!(recover(&link), 2);
+        fs::set_permissions(&journal, fs::Permissions::from_mode(0o666)).unwrap();
+        assert_eq!(recover(&journal), 2);
+        assert!(victim.exists() && journal.exists());
+        fs::set_permissions(&journal, fs::Permissions::from_mode(0o600)).unwrap();
+        assert_eq!(recover(&journal), 0);
+        assert!(!victim.exists() && !journal.exists());
         fs::remove_dir_all(place).unwrap();
     }
 

@@ -57,14 +57,15 @@ fn when_the_pipe_closes_children_end_and_everything_is_undone() {
     let journal = place.file("journal");
     let mut ours = sleeper("closes-ours");
     let mut other = sleeper("closes-other");
-    let (file, kept) = (place.file("file"), place.file("kept"));
+    let (file, kept, value) = (place.file("file"), place.file("kept"), place.file("value"));
+    fs::write(&value, "changed").unwrap();
     fs::write(&file, "x").unwrap();
     fs::write(&kept, "x").unwrap();
     let lines = undo(0, Undo::KillMarked("closes-ours".into()))
         + &undo(1, Undo::Remove(file.clone()))
         + &undo(2, Undo::Remove(kept.clone()))
         + &(serde_json::to_string(&Entry::Done { id: 2 }).unwrap() + "\n")
-        + &undo(3, Undo::Run(vec!["touch".into(), place.file("ran").display().to_string()]));
+        + &undo(3, Undo::Write { path: value.clone(), value: "before".into() });
     fs::write(&journal, &lines).unwrap();
     let mut guardian = guardian(&journal, "closes-ours");
     guardian.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
@@ -75,7 +76,8 @@ fn when_the_pipe_closes_children_end_and_everything_is_undone() {
     );
     assert!(!ours.wait().unwrap().success());
     assert!(other.try_wait().unwrap().is_none(), "another run's process lives");
-    assert!(!file.exists() && kept.exists() && place.file("ran").exists() && !journal.exists());
+    assert!(!file.exists() && kept.exists() && !journal.exists());
+    assert_eq!(fs::read_to_string(&value).unwrap(), "before");
     other.kill().unwrap();
     other.wait().unwrap();
 }

@@ -7,7 +7,7 @@ use tactus_environment::profiled;
 use tactus_model::change::{Change, Target};
 use tactus_model::facts::Facts;
 use tactus_model::finding::Role;
-use tactus_model::undo::Undo;
+use tactus_model::undo::{Tool, Undo};
 use tactus_system::guardian::Promise;
 
 use super::context::Context;
@@ -82,27 +82,18 @@ fn own(
 
 /// How a setting of this machine is taken back, from what it is now.
 fn former(change: &Change, context: &Context<'_>) -> Option<Undo> {
-    let run = |words: &[&str]| Undo::Run(words.iter().map(|word| (*word).to_owned()).collect());
     match &change.target {
         Target::File { path, form } => {
             let value = form.value(&context.system.text(path)?);
             Some(Undo::Write { path: PathBuf::from(path), value })
         }
         Target::Affinity(thread) => {
-            let now = change.now.as_deref()?;
-            Some(run(&["taskset", "--cpu-list", "--pid", now, &thread.tid.to_string()]))
+            let cpus = change.now.as_deref()?.parse().ok()?;
+            Some(Undo::Tool(Tool::Affinity { thread: thread.clone(), cpus }))
         }
         Target::Scheduling(thread) => {
-            let (policy, priority) = change.now.as_deref()?.split_once(' ')?;
-            let policy = match policy {
-                "FIFO" => "--fifo",
-                "RR" => "--rr",
-                "BATCH" => "--batch",
-                "IDLE" => "--idle",
-                "OTHER" => "--other",
-                _ => return None,
-            };
-            Some(run(&["chrt", policy, "--pid", priority, &thread.tid.to_string()]))
+            let tool = Tool::Scheduling { thread: thread.clone(), was: change.now.clone()? };
+            tool.words().map(|_| Undo::Tool(tool))
         }
         Target::Kernel { .. } | Target::Module { .. } | Target::Service { .. } | Target::DropIn { .. } => {
             None

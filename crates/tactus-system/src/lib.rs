@@ -11,6 +11,7 @@ mod facts;
 pub mod guardian;
 mod hypervisor;
 mod memory;
+mod own;
 mod places;
 pub mod probe;
 mod real;
@@ -77,12 +78,19 @@ pub trait System: Send + Sync {
     /// # Errors
     /// Those of the file system.
     fn install(&self, path: &Path, bytes: &[u8], mode: u32) -> io::Result<()>;
-    /// Adds to the end of a file, which only this user may read, and makes it if needed. It is on
+    /// Adds to the end of a file of ours, which only this user may read, and makes it if needed. It is on
     /// the disk when this returns.
     ///
     /// # Errors
     /// Those of the file system.
     fn append(&self, path: &Path, bytes: &[u8]) -> io::Result<()>;
+    /// The bytes of a file of ours: one that this user alone can have written, in a directory that is his alone.
+    ///
+    /// # Errors
+    /// Those of the file system; `PermissionDenied` where somebody else could have written it.
+    fn read_own(&self, path: &Path) -> io::Result<Vec<u8>> {
+        self.read(path)
+    }
     /// Makes a file anew, for what comes bit by bit.
     ///
     /// # Errors
@@ -101,6 +109,14 @@ pub trait System: Send + Sync {
     /// # Errors
     /// Those of the file system.
     fn make_dir(&self, path: &Path) -> io::Result<()>;
+    /// Makes a directory for what tactus keeps, as [`System::make_dir`]; one that is there must be this user's alone,
+    /// and the way to it must be root's and his.
+    ///
+    /// # Errors
+    /// Those of the file system; `PermissionDenied` where somebody else could change what is kept there.
+    fn make_own_dir(&self, path: &Path) -> io::Result<()> {
+        self.make_dir(path)
+    }
     /// Removes a file, or a directory with all that is in it but never what is mounted there, as
     /// [`tactus_model::undo::remove`] does. What is not there is no error.
     ///

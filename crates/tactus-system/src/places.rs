@@ -1,47 +1,69 @@
 //! Where tactus keeps its own files.
 
+use std::io;
 use std::path::PathBuf;
 
 use super::System;
 
 /// What can be made again at any time: probes, kernels, unpacked kernels. `TACTUS_CACHE_DIR`, else
 /// `/var/cache/tactus` for root, else the user's cache directory.
-#[must_use]
-pub fn cache_dir(system: &dyn System) -> PathBuf {
-    let variable = |name| system.variable(name).filter(|value| value.starts_with('/')).map(PathBuf::from);
-    if let Some(dir) = variable("TACTUS_CACHE_DIR") {
-        return dir;
+///
+/// # Errors
+/// When there is none: no directory that everybody may write to takes its place.
+pub fn cache_dir(system: &dyn System) -> io::Result<PathBuf> {
+    if let Some(dir) = given(system)? {
+        return Ok(dir);
     }
     if system.is_root() {
-        return "/var/cache/tactus".into();
+        return Ok("/var/cache/tactus".into());
     }
-    let cache = variable("XDG_CACHE_HOME").or_else(|| variable("HOME").map(|home| home.join(".cache")));
-    cache.unwrap_or_else(std::env::temp_dir).join("tactus")
+    let cache =
+        path(system, "XDG_CACHE_HOME").or_else(|| path(system, "HOME").map(|home| home.join(".cache")));
+    cache.map(|cache| cache.join("tactus")).ok_or_else(nowhere)
 }
 
 /// What only matters while runs are on: their journals. `/run/tactus` for root, else below
 /// `XDG_RUNTIME_DIR`, else below the cache.
-#[must_use]
-pub fn state_dir(system: &dyn System) -> PathBuf {
-    if system.variable("TACTUS_CACHE_DIR").is_none() {
+///
+/// # Errors
+/// Those of [`cache_dir`].
+pub fn state_dir(system: &dyn System) -> io::Result<PathBuf> {
+    if given(system)?.is_none() {
         if system.is_root() {
-            return "/run/tactus".into();
+            return Ok("/run/tactus".into());
         }
-        if let Some(dir) = system.variable("XDG_RUNTIME_DIR").filter(|dir| dir.starts_with('/')) {
-            return PathBuf::from(dir).join("tactus");
+        if let Some(dir) = path(system, "XDG_RUNTIME_DIR") {
+            return Ok(dir.join("tactus"));
         }
     }
-    cache_dir(system).join("run")
+    Ok(cache_dir(system)?.join("run"))
 }
 
 /// What must outlive a reboot: what tuning has changed. `/var/lib/tactus`, else below
 /// `TACTUS_CACHE_DIR` where that is set.
 #[must_use]
 pub fn lasting_dir(system: &dyn System) -> PathBuf {
-    match system.variable("TACTUS_CACHE_DIR").filter(|dir| dir.starts_with('/')) {
-        Some(dir) => PathBuf::from(dir).join("lib"),
-        None => "/var/lib/tactus".into(),
+    path(system, "TACTUS_CACHE_DIR").map_or_else(|| "/var/lib/tactus".into(), |dir| dir.join("lib"))
+}
+
+fn path(system: &dyn System, variable: &str) -> Option<PathBuf> {
+    system.variable(variable).filter(|value| value.starts_with('/')).map(PathBuf::from)
+}
+
+/// What the user says. A path that is another one in every directory is a mistake.
+fn given(system: &dyn System) -> io::Result<Option<PathBuf>> {
+    match (system.variable("TACTUS_CACHE_DIR"), path(system, "TACTUS_CACHE_DIR")) {
+        (Some(value), None) if !value.is_empty() => {
+            let words = format!("TACTUS_CACHE_DIR is {value:?}, which is no absolute path");
+            Err(io::Error::new(io::ErrorKind::InvalidInput, words))
+        }
+        (_, path) => Ok(path),
     }
+}
+
+fn nowhere() -> io::Error {
+    let words = "there is no directory for what tactus keeps: neither HOME nor XDG_CACHE_HOME says where";
+    io::Error::new(io::ErrorKind::NotFound, words)
 }
 
 #[cfg(test)]
@@ -51,14 +73,24 @@ mod tests {
 
     #[test]
     fn root_and_users_have_their_own_places() {
-        assert_eq!(cache_dir(&Memory::new().root()), PathBuf::from("/var/cache/tactus"));
-        assert_eq!(state_dir(&Memory::new().root()), PathBuf::from("/run/tactus"));
+        let places = |system: &Memory| (cache_dir(system).unwrap(), state_dir(system).unwrap());
+        assert_eq!(places(&Memory::new().root()), ("/var/cache/tactus".into(), "/run/tactus".into()));
         let user = Memory::new().set("HOME", "/home/ada");
-        assert_eq!(cache_dir(&user), PathBuf::from("/home/ada/.cache/tactus"));
-        assert_eq!(state_dir(&user), PathBuf::from("/home/ada/.cache/tactus/run"));
+        assert_eq!(places(&user), ("/home/ada/.cache/tactus".into(), "/home/ada/.cache/tactus/run".into()));
         let session = user.set("XDG_RUNTIME_DIR", "/run/user/1000");
-        assert_eq!(state_dir(&session), PathBuf::from("/run/user/1000/tactus"));
+        assert_eq!(places(&session).1, PathBuf::from("/run/user/1000/tactus"));
         let elsewhere = session.set("TACTUS_CACHE_DIR", "/x");
-        assert_eq!((cache_dir(&elsewhere), state_dir(&elsewhere)), ("/x".into(), "/x/run".into()));
+        assert_eq!(places(&elsewhere), ("/x".into(), "/x/run".into()));
+        assert_eq!(lasting_dir(&elsewhere), PathBuf::from("/x/lib"));
+    }
+
+    #[test]
+    fn without_a_home_nothing_is_kept_where_everybody_may_write() {
+        for user in [Memory::new(), Memory::new().set("HOME", "home"), Memory::new().set("HOME", "")] {
+            assert!(cache_dir(&user).unwrap_err().to_string().contains("neither HOME nor XDG_CACHE_HOME"));
+            assert!(state_dir(&user).is_err());
+        }
+        let relative = Memory::new().root().set("TACTUS_CACHE_DIR", "cache");
+        assert!(state_dir(&relative).unwrap_err().to_string().contains("no absolute path"));
     }
 }

@@ -29,7 +29,10 @@ pub fn own() -> io::Result<&'static [u8]> {
 pub fn installed(system: &dyn System) -> io::Result<PathBuf> {
     let bytes = own()?;
     let digest: String = Sha256::digest(bytes).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-    let path = cache_dir(system).join(format!("probe-{digest}")).join("tactus-probe");
+    let dir = cache_dir(system)?.join(format!("probe-{digest}"));
+    // What is run from here must not be exchanged between this look and then.
+    system.make_own_dir(&dir)?;
+    let path = dir.join("tactus-probe");
     // The content is compared: a cut file of the right name would be run again and again.
     if system.read(&path).is_ok_and(|found| found == bytes) {
         return Ok(path);

@@ -21,7 +21,7 @@ use tactus_model::threads::Policy;
 use tactus_model::undo::Files;
 
 use super::child::RealChild;
-use super::{Child, Finished, Invocation, System, sys};
+use super::{Child, Finished, Invocation, System, own, sys};
 
 /// Directories that hold system programs and are missing from many users' PATH.
 const SBIN: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
@@ -99,9 +99,18 @@ impl System for Real {
     }
 
     fn append(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
-        let mut file = fs::OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
+        let mut file = fs::OpenOptions::new()
+            .append(true)
+            .create(true)
+            .mode(0o600)
+            .custom_flags(libc::O_NOFOLLOW)
+            .open(path)?;
         file.write_all(bytes)?;
         file.sync_data()
+    }
+
+    fn read_own(&self, path: &Path) -> io::Result<Vec<u8>> {
+        own::read(path)
     }
 
     fn writer(&self, path: &Path) -> io::Result<Box<dyn Write + Send>> {
@@ -109,7 +118,7 @@ impl System for Real {
     }
 
     fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn Send>>> {
-        let file = fs::OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
+        let file = own::open(path, OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE)?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(Some(Box::new(file))),
             Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
@@ -119,6 +128,10 @@ impl System for Real {
 
     fn make_dir(&self, path: &Path) -> io::Result<()> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
+    }
+
+    fn make_own_dir(&self, path: &Path) -> io::Result<()> {
+        own::make_directory(path)
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {

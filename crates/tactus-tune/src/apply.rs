@@ -75,7 +75,7 @@ pub(super) fn locked(system: &dyn System) -> Result<Box<dyn Send>, TuneError> {
         return Err(TuneError::NotRoot);
     }
     let dir = dir(system);
-    system.make_dir(&dir)?;
+    system.make_own_dir(&dir)?;
     system.lock(&dir.join("lock"))?.ok_or(TuneError::Busy)
 }
 

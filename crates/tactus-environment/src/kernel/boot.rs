@@ -44,7 +44,10 @@ pub fn bootable(kernel: &Path, system: &dyn System) -> io::Result<Bootable> {
         Image::Other(_) => return Ok(as_it_is("it is no x86 kernel".into())),
     };
     let digest: String = Sha256::digest(&bytes).iter().take(12).map(|byte| format!("{byte:02x}")).collect();
-    let dir = cache_dir(system).join("vmlinux");
+    let dir = match cache_dir(system) {
+        Ok(cache) => cache.join("vmlinux"),
+        Err(error) => return Ok(as_it_is(error.to_string())),
+    };
     let (unpacked, refused) = (dir.join(&digest), dir.join(format!("{digest}.no")));
     if system.exists(&unpacked) {
         return Ok(Bootable { path: unpacked, direct: true, why_not: None });

@@ -12,6 +12,8 @@ use super::find::{Kernel, KernelError, Origin, images, kernels_dir};
 /// A kernel with its modules is 70 to 150 MB.
 const DOWNLOAD: Duration = Duration::from_secs(30 * 60);
 const UNPACKING: Duration = Duration::from_secs(10 * 60);
+/// Where there is no cache.
+const NO_PLACE: &str = "set TACTUS_CACHE_DIR to a directory of your own";
 
 /// Fetches the newest kernel of a sort (`rt`, `standard`) or the kernel of a package, for an
 /// architecture (`x86_64`, `aarch64`). `progress` hears
@@ -31,7 +33,7 @@ pub fn fetch(
             return Err(elsewhere(system));
         }
     }
-    let store = kernels_dir(system);
+    let store = kernels_dir(system).map_err(|error| failed(&error.to_string(), Some(NO_PLACE)))?;
     sweep(&store, system);
     let dir = store.join(format!(".fetch-{}", std::process::id()));
     let result = Apt::new(system, arch, &dir.join("apt"), progress).and_then(|apt| {
@@ -137,7 +139,9 @@ fn unpack(
     }
     let unpacked = images(&tree.join("boot"), &tree, Origin::Cache, system).into_iter().next();
     let unpacked = unpacked.ok_or_else(|| failed(&format!("{} holds no kernel image", packages[0]), None))?;
-    let home = kernels_dir(system).join(&unpacked.release);
+    let home = kernels_dir(system)
+        .map_err(|error| failed(&error.to_string(), Some(NO_PLACE)))?
+        .join(&unpacked.release);
     system.remove(&home).map_err(|error| at(&home, &error))?;
     system.rename(&tree, &home).map_err(|error| at(&home, &error))?;
     let kernel = images(&home.join("boot"), &home, Origin::Cache, system).into_iter().next();
@@ -259,7 +263,9 @@ mod tests {
         assert!(options.iter().all(|option| error.reason.contains(option)), "{error}");
         assert!(error.reason.contains("does not have arm64"), "{error}");
         assert!(said[0].contains("kept apart"), "{said:?}");
-        assert!(!machine.exists(&kernels_dir(&machine).join(format!(".fetch-{}", std::process::id()))));
+        assert!(
+            !machine.exists(&kernels_dir(&machine).unwrap().join(format!(".fetch-{}", std::process::id())))
+        );
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Guest kernels on this machine: in /boot, in the cache, by path.
 
 use std::cmp::Ordering;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -68,7 +69,8 @@ pub fn list(system: &dyn System) -> Vec<Kernel> {
             kernels.extend(kernel(&dir.join("vmlinuz"), root, Origin::Boot, system).ok());
         }
     }
-    for dir in system.list(&kernels_dir(system)).unwrap_or_default() {
+    let fetched = kernels_dir(system).and_then(|dir| system.list(&dir));
+    for dir in fetched.unwrap_or_default() {
         kernels.extend(images(&dir.join("boot"), &dir, Origin::Cache, system));
     }
     // The sort is stable: of two with one name the installed one stays.
@@ -78,13 +80,13 @@ pub fn list(system: &dyn System) -> Vec<Kernel> {
 }
 
 /// The directory of fetched kernels.
-pub(super) fn kernels_dir(system: &dyn System) -> PathBuf {
-    cache_dir(system).join("kernels")
+pub(super) fn kernels_dir(system: &dyn System) -> io::Result<PathBuf> {
+    Ok(cache_dir(system)?.join("kernels"))
 }
 
-fn default_file(arch: &str, system: &dyn System) -> PathBuf {
+fn default_file(arch: &str, system: &dyn System) -> io::Result<PathBuf> {
     let name = if arch == OWN { "default".to_owned() } else { format!("default-{arch}") };
-    kernels_dir(system).join(name)
+    Ok(kernels_dir(system)?.join(name))
 }
 
 /// The images in a directory; their modules lie below `root`.
@@ -224,7 +226,7 @@ fn look(wanted: &str, arch: &str, system: &dyn System) -> Result<Kernel, KernelE
 /// # Errors
 /// When there is none.
 pub fn chosen(arch: &str, system: &dyn System) -> Result<Kernel, KernelError> {
-    if let Ok(name) = system.read(&default_file(arch, system)) {
+    if let Ok(name) = default_file(arch, system).and_then(|file| system.read(&file)) {
         return find(String::from_utf8_lossy(&name).trim(), arch, system);
     }
     find("rt", arch, system).or_else(|rt| find("standard", arch, system).map_err(|_| rt))
@@ -236,13 +238,14 @@ pub fn chosen(arch: &str, system: &dyn System) -> Result<Kernel, KernelError> {
 /// When there is no such kernel, or the choice cannot be written down.
 pub fn use_(system: &dyn System, wanted: &str) -> Result<Kernel, KernelError> {
     let kernel = look(wanted, OWN, system)?;
-    let file = default_file(kernel.arch, system);
+    let hint = || Some("name the kernel in the plan instead: `kernel = \"...\"`".into());
+    let file = default_file(kernel.arch, system)
+        .map_err(|error| KernelError { reason: error.to_string(), hint: hint() })?;
     // `rt` stays `rt`: the newest of the day.
     let word = if ["rt", "standard"].contains(&wanted) { wanted } else { &kernel.name };
-    system.install(&file, format!("{word}\n").as_bytes(), 0o644).map_err(|error| KernelError {
-        reason: format!("{}: {error}", file.display()),
-        hint: Some("name the kernel in the plan instead: `kernel = \"...\"`".into()),
-    })?;
+    system
+        .install(&file, format!("{word}\n").as_bytes(), 0o644)
+        .map_err(|error| KernelError { reason: format!("{}: {error}", file.display()), hint: hint() })?;
     Ok(kernel)
 }
 

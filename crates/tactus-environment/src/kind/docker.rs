@@ -8,7 +8,7 @@ use std::time::Duration;
 use tactus_model::message::Note;
 use tactus_model::plan;
 use tactus_model::topology::Topology;
-use tactus_model::undo::Undo;
+use tactus_model::undo::{Tool, Undo};
 use tactus_system::probe;
 use tactus_system::{Invocation, System};
 
@@ -142,8 +142,10 @@ daemon of the system",
             words.push(format!("--device={DMA_LATENCY}"));
         }
         words.push(image);
-        let remove = client.iter().cloned().chain(["rm", "-f", &name].map(str::to_owned)).collect();
-        let promise = support::promise_run(setting, remove)?;
+        let promise = support::promise(
+            setting,
+            Undo::Tool(Tool::DockerContainer { host: host(setting.spec, system)?, name: name.clone() }),
+        )?;
         let running = support::start(
             setting,
             Invocation::new(words),
@@ -177,9 +179,8 @@ impl Docker {
         let words = |rest: &[&str]| -> Vec<String> {
             client.iter().map(String::as_str).chain(rest.iter().copied()).map(str::to_owned).collect()
         };
-        let remove = Undo::Run(words(&["rmi", "-f", &image]));
-        let promise =
-            setting.guardian.promise(remove).map_err(|error| cannot("the guardian cannot be told", error))?;
+        let host = host(setting.spec, setting.system)?;
+        let promise = support::promise(setting, Undo::Tool(Tool::DockerImage { host, name: image.clone() }))?;
         let import = words(&["import", "--change", "ENTRYPOINT [\"/probe\"]", &shown, &image]);
         let done = setting.system.run(&Invocation::new(import).within(IMPORT));
         let done = done.map_err(|error| cannot("the probe cannot be imported as an image", error))?;

@@ -102,12 +102,12 @@ does, on the CPUs of its cpuset. Run as root."
         let left = mounts
             .mounts()
             .flat_map(|mount| ["payload", "monitor"].map(|part| mount.join(format!("lxc.{part}.{name}"))));
-        let promise = support::promise_run(setting, groups::removal(left))?;
+        let promises = groups::promise_removal(setting, left)?;
         if let Some(group) = RtGroup::of(system) {
             notes.push(group.note());
             words = group.wrap(words);
         }
-        support::start(setting, Invocation::new(words), vec![promise], notes)
+        support::start(setting, Invocation::new(words), promises, notes)
     }
 }
 

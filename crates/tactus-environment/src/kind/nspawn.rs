@@ -142,16 +142,12 @@ namespaces and cgroups with its capabilities. Run as root."
         let words = groups::within(&own.groups, words);
         // nspawn removes it only after a good end.
         let propagate = Path::new("/run/systemd/nspawn/propagate").join(&name);
-        let promise = promise(setting, Undo::Remove(propagate))?;
+        let promise = support::promise(setting, Undo::Remove(propagate))?;
         // The lock is against a second container in the same directory, and stays behind after a kill.
         let command = Invocation::new(words).with_env(("SYSTEMD_NSPAWN_LOCK", "0"));
         let running = support::start(setting, command, vec![promise], notes)?;
         Ok(Hooks::new(running, Vec::new, own.promises))
     }
-}
-
-fn promise(setting: &Setting<'_>, how: Undo) -> Result<Promise, StartError> {
-    setting.guardian.promise(how).map_err(|error| cannot("the guardian cannot be told", error))
 }
 
 /// Cgroups of our own that the container lies in: nspawn makes its own below them.
@@ -176,8 +172,7 @@ impl Own {
             return Ok(own);
         }
         let inner = dirs.iter().flat_map(|dir| ["payload", "supervisor"].map(|part| dir.join(part)));
-        let removal = groups::removal(inner.chain(dirs.iter().cloned()));
-        own.promises.push(support::promise_run(setting, removal)?);
+        own.promises = groups::promise_removal(setting, inner.chain(dirs.iter().cloned()))?;
         for dir in dirs {
             system.make_dir(&dir).map_err(|error| cannot(&dir.display().to_string(), error))?;
             own.groups.push(dir);

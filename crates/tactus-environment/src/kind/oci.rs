@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use tactus_model::plan;
+use tactus_model::undo::{Runtime, Tool, Undo};
 use tactus_system::{Invocation, System};
 
 use crate::support::{self, DMA_LATENCY, ENGINE, Privileges, RtGroup, cgroup_v2, container_name};
@@ -15,7 +16,7 @@ pub struct Oci;
 /// The entry of the table.
 pub static ENTRY: Oci = Oci;
 
-const RUNTIMES: [&str; 2] = ["crun", "runc"];
+const RUNTIMES: [&str; 2] = [Runtime::Crun.program(), Runtime::Runc.program()];
 
 impl Environment for Oci {
     fn kind(&self) -> &'static str {
@@ -96,6 +97,7 @@ left out: false",
                 .find(|runtime| system.find_program(runtime).is_some())
                 .unwrap_or(RUNTIMES[0]),
         };
+        let kept = if runtime == Runtime::Runc.program() { Runtime::Runc } else { Runtime::Crun };
         support::rootfs(setting)?;
         let name = container_name(setting);
         let config = serde_json::to_vec_pretty(&config(setting, &name))
@@ -116,15 +118,17 @@ left out: false",
             words.push("--no-pivot".into());
         }
         words.push(name.clone());
-        let mut delete: Vec<String> =
-            [&*runtime, "--root", &state, "delete", "--force", &name].map(str::to_owned).into();
+        let mut hidden = Vec::new();
         let mut notes: Vec<_> = Privileges::checked(setting.spec).note().into_iter().collect();
         if let Some(group) = RtGroup::of(system) {
             notes.push(group.note());
             words = group.wrap(words);
-            delete = group.wrap(delete);
+            hidden = group.hidden;
         }
-        let promise = support::promise_run(setting, delete)?;
+        let promise = support::promise(
+            setting,
+            Undo::Tool(Tool::OciContainer { runtime: kept, state: state.into(), name, hidden }),
+        )?;
         support::start(setting, Invocation::new(words), vec![promise], notes)
     }
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use tactus_model::message::Note;
 use tactus_model::plan;
 use tactus_model::topology::Topology;
+use tactus_model::undo::{Tool, Undo};
 use tactus_system::{Invocation, System};
 
 use crate::support::{
@@ -133,16 +134,15 @@ run as root for what a real-time container gets"
         }
         words.extend(["--rootfs".to_owned(), root.display().to_string(), "/probe".to_owned()]);
 
-        let mut remove: Vec<String> =
-            ["podman", "rm", "-f", "-t", "0", "--ignore", &name].map(str::to_owned).into();
+        let mut hidden = Vec::new();
         if system.is_root()
             && let Some(group) = RtGroup::of(system)
         {
             notes.push(group.note());
             words = group.wrap(words);
-            remove = group.wrap(remove);
+            hidden = group.hidden;
         }
-        let promise = support::promise_run(setting, remove)?;
+        let promise = support::promise(setting, Undo::Tool(Tool::PodmanContainer { name, hidden }))?;
         support::start(setting, Invocation::new(words), vec![promise], notes)
     }
 }

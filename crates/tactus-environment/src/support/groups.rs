@@ -2,6 +2,11 @@
 
 use std::path::PathBuf;
 
+use tactus_model::undo::Undo;
+use tactus_system::guardian::Promise;
+
+use crate::{Setting, StartError};
+
 /// A command that first enters these groups, and so is in them before it does anything.
 pub fn within(groups: &[PathBuf], command: Vec<String>) -> Vec<String> {
     if groups.is_empty() {
@@ -15,14 +20,20 @@ pub fn within(groups: &[PathBuf], command: Vec<String>) -> Vec<String> {
     words
 }
 
-/// The command that removes groups, in this order, as soon as the last process has left them: for at
-/// most a second.
-pub fn removal(groups: impl IntoIterator<Item = PathBuf>) -> Vec<String> {
-    let script = "try=0; while [ $try -lt 20 ]; do left=; for dir; do [ ! -d \"$dir\" ] || rmdir \"$dir\" || left=1; \
-done; [ -n \"$left\" ] || exit 0; sleep 0.05; try=$((try + 1)); done; exit 1";
-    let mut words: Vec<String> = ["sh", "-c", script, "sh"].map(str::to_owned).into();
-    words.extend(groups.into_iter().map(|group| group.display().to_string()));
-    words
+/// Promises to remove groups, in this order, as soon as the last process has left them.
+///
+/// # Errors
+/// When that cannot be written down.
+pub fn promise_removal(
+    setting: &Setting<'_>,
+    groups: impl IntoIterator<Item = PathBuf>,
+) -> Result<Vec<Promise>, StartError> {
+    let groups: Vec<PathBuf> = groups.into_iter().collect();
+    // What is promised last is taken back first.
+    let promises = groups.into_iter().rev().map(|group| super::promise(setting, Undo::RemoveEmpty(group)));
+    let mut promises: Vec<Promise> = promises.collect::<Result<_, _>>()?;
+    promises.reverse();
+    Ok(promises)
 }
 
 #[cfg(test)]
@@ -48,16 +59,5 @@ mod tests {
     fn what_cannot_be_entered_is_not_passed_over() {
         let words = within(&["/no/such/group".into()], vec!["true".into()]);
         assert_eq!(Real.run(&Invocation::new(words)).unwrap().code, Some(125));
-    }
-
-    #[test]
-    fn groups_are_removed_innermost_first_and_missing_ones_are_no_failure() {
-        let dir = tempfile::tempdir().unwrap();
-        let outer = dir.path().join("outer");
-        Real.make_dir(&outer.join("inner")).unwrap();
-        let words = removal([outer.join("inner"), outer.clone(), dir.path().join("never there")]);
-        let done = Real.run(&Invocation::new(words)).unwrap();
-        assert!(done.success(), "{}", done.words());
-        assert!(!Real.exists(&outer));
     }
 }

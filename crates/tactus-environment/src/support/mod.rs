@@ -77,15 +77,14 @@ pub fn start(
     Ok(Box::new(Piped::new(child, promises, notes)))
 }
 
-/// Promises to run a command when the environment has ended.
+/// Promises to take something back when the environment has ended.
 ///
 /// # Errors
 /// When that cannot be written down.
-pub fn promise_run(
+pub fn promise(
     setting: &Setting<'_>,
-    words: Vec<String>,
+    how: tactus_model::undo::Undo,
 ) -> Result<tactus_system::guardian::Promise, StartError> {
-    let how = tactus_model::undo::Undo::Run(words);
     setting.guardian.promise(how).map_err(|error| cannot("the guardian cannot be told", error))
 }
 

@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use tactus_model::message::Note;
+use tactus_model::undo::without_mounts;
 
 use tactus_system::System;
 
@@ -11,7 +12,8 @@ use tactus_system::System;
 /// own `cpu` cgroup, which has a budget.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RtGroup {
-    hidden: Vec<PathBuf>,
+    /// See above.
+    pub hidden: Vec<PathBuf>,
 }
 
 impl RtGroup {
@@ -40,10 +42,7 @@ impl RtGroup {
 
     /// The same command in a mount namespace of its own in which those mounts are not there.
     pub fn wrap(&self, command: Vec<String>) -> Vec<String> {
-        let mounts: Vec<String> = self.hidden.iter().map(|path| path.display().to_string()).collect();
-        let script = format!("umount {} && exec \"$@\"", mounts.join(" "));
-        let words = ["unshare", "-m", "sh", "-c", &script, "sh"].map(str::to_owned);
-        words.into_iter().chain(command).collect()
+        without_mounts(&self.hidden, command)
     }
 
     /// What the reader of the result must know.
@@ -78,8 +77,8 @@ cgroup2 /sys/fs/cgroup/unified cgroup2 rw,relatime 0 0
         assert_eq!(RtGroup::of(&machine), None);
         let group = RtGroup::of(&machine.file("/sys/fs/cgroup/cpu/cpu.rt_runtime_us", "950000")).unwrap();
         let words = group.wrap(vec!["podman".into(), "run".into()]);
-        assert_eq!(words[4], "umount /sys/fs/cgroup/cpu /sys/fs/cgroup/unified && exec \"$@\"");
-        assert_eq!(words[5..], ["sh", "podman", "run"]);
+        let mounts = ["/sys/fs/cgroup/cpu", "/sys/fs/cgroup/unified"];
+        assert_eq!(words[5..], ["sh", mounts[0], mounts[1], "--", "podman", "run"]);
     }
 
     #[test]

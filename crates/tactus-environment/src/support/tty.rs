@@ -13,7 +13,7 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::termios::{ControlModes, InputModes, OptionalActions, Termios, tcgetattr, tcsetattr};
-use tactus_model::undo::Undo;
+use tactus_model::undo::{Tool, Undo};
 use tactus_system::guardian::Promise;
 use tactus_system::{Invocation, System};
 
@@ -168,10 +168,8 @@ fn promise(setting: &Setting<'_>, path: &Path) -> Result<Option<Promise>, StartE
         return Ok(None);
     };
     let former = former.text().trim().to_owned();
-    // Of a pseudo-terminal whose other side has gone, nothing is left to be set.
-    let script = "stty -F \"$1\" \"$2\" || ! test -c \"$1\"";
-    let words = ["sh", "-c", script, "sh", &path, &former].map(str::to_owned).into();
-    let promise = setting.guardian.promise(Undo::Run(words));
+    let how = Undo::Tool(Tool::Terminal { path: path.into(), settings: former });
+    let promise = setting.guardian.promise(how);
     promise.map(Some).map_err(|error| cannot("the guardian cannot be told", error))
 }
 

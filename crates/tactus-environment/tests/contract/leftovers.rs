@@ -48,7 +48,10 @@ fn all(id: &str) -> Vec<String> {
     let mut left: Vec<String> = marked(id).iter().map(|pid| format!("process {pid}")).collect();
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
     left.extend(mounts.lines().filter(|line| line.contains(id)).map(|line| format!("mount {line}")));
-    let names = [state_dir(&Real).join(format!("{id}.jsonl")), cache_dir(&Real).join("work").join(id)];
+    let names = [
+        state_dir(&Real).unwrap().join(format!("{id}.jsonl")),
+        cache_dir(&Real).unwrap().join("work").join(id),
+    ];
     left.extend(names.iter().filter(|path| path.exists()).map(|path| path.display().to_string()));
     cgroups(Path::new("/sys/fs/cgroup"), id, &mut left);
     for place in

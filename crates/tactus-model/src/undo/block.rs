@@ -3,14 +3,13 @@
 
 use std::path::Path;
 
-use super::Undo;
+use super::{Tool, Undo};
 use crate::catalogue::Fault;
 use crate::catalogue::fault::BlockWay;
 
 /// Where tracefs may be mounted; a probe mounts it at the first.
 pub const ROOTS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
-/// The kernel's own test module that blocks.
-pub const MODULE: &str = "preemptirq_delay_test";
+pub use super::tool::BLOCK_MODULE as MODULE;
 /// What tells that it is loaded, and with what, each in a file.
 pub const PARAMETERS: &str = "/sys/module/preemptirq_delay_test/parameters/";
 /// Options of osnoise that a block sets, by what they do.
@@ -95,7 +94,7 @@ pub const OSNOISE: Tracer = Tracer {
 /// How the module is unloaded.
 #[must_use]
 pub fn unload() -> Undo {
-    Undo::Run(["modprobe", "-r", MODULE].map(str::to_owned).into())
+    Undo::Tool(Tool::BlockModule)
 }
 
 /// The mode of hwlat that is on, of what [`Shared::MODE`] says: the one in brackets.

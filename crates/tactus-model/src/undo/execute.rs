@@ -8,8 +8,6 @@ use super::Undo;
 use super::actions::{Actions, gone, no_mount};
 use super::processes::kill_marked;
 
-/// How long a command that takes something back may take.
-const COMMAND: Duration = Duration::from_secs(20);
 /// How often a change is tried to be taken back: what a dead process held is freed a little later.
 pub(super) const TRIES: u32 = 20;
 /// Time between two tries.
@@ -22,8 +20,7 @@ pub(super) const PAUSE: Duration = Duration::from_millis(50);
 pub fn undo(how: &Undo, actions: &impl Actions) -> io::Result<()> {
     match how {
         Undo::KillMarked(marker) => kill_marked(marker, actions),
-        // A program that is not there (any more) has nothing to undo.
-        Undo::Run(words) => gone(actions.run(words, COMMAND)),
+        Undo::Tool(tool) => tool.take_back(actions),
         Undo::Where { there, then } => all(there, then, actions, |how| undo(how, actions)),
         _ => {
             let mut tries = 1;
@@ -39,7 +36,7 @@ pub fn undo(how: &Undo, actions: &impl Actions) -> io::Result<()> {
 }
 
 /// Takes back what one attempt can, for those who must not be kept waiting: everything but processes and
-/// what a command takes back.
+/// what a program takes back.
 ///
 /// # Errors
 /// Those of the file system; `InvalidInput` for what is not done so.

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::Tool;
+
 /// Name of the environment variable that marks every process of a run.
 pub const MARKER: &str = "TACTUS_RUN";
 
@@ -32,8 +34,8 @@ pub enum Entry {
 pub enum Undo {
     /// Kill every process whose environment has [`MARKER`] with this value.
     KillMarked(String),
-    /// Run a command; its outcome is ignored.
-    Run(Vec<String>),
+    /// Have a program take back what it made; its outcome is ignored.
+    Tool(Tool),
     /// Remove a file or a whole directory of ours.
     Remove(PathBuf),
     /// Remove an empty directory (a cgroup).
@@ -61,7 +63,7 @@ impl fmt::Display for Undo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::KillMarked(marker) => write!(f, "ending the processes of run {marker}"),
-            Self::Run(words) => write!(f, "running `{}`", words.join(" ")),
+            Self::Tool(tool) => tool.fmt(f),
             Self::Remove(path) => write!(f, "removing {}", path.display()),
             Self::RemoveEmpty(path) => write!(f, "removing the empty directory {}", path.display()),
             Self::Unmount(path) => write!(f, "detaching the mount {}", path.display()),
@@ -88,6 +90,23 @@ pub fn outstanding(journal: &str) -> Vec<(u64, Undo)> {
         }
     }
     in_order(open)
+}
+
+/// Whole lines of a journal that this release cannot read and that nobody has marked as done: an earlier one, or a
+/// later one, wrote down something else than is taken back here.
+#[must_use]
+pub fn unknown(journal: &str) -> Vec<&str> {
+    let whole = journal.rfind('\n').map_or("", |end| &journal[..end]);
+    let number = |line: &str, verb: &str| {
+        let line: serde_json::Value = serde_json::from_str(line).ok()?;
+        line.get(verb)?.get("id")?.as_u64()
+    };
+    let done: Vec<u64> = whole.lines().filter_map(|line| number(line, "done")).collect();
+    let left = |line: &&str| {
+        serde_json::from_str::<Entry>(line).is_err()
+            && number(line, "undo").is_some_and(|id| !done.contains(&id))
+    };
+    whole.lines().filter(left).collect()
 }
 
 /// What was written down in this order, in the order in which it is undone: processes first, because they
@@ -132,9 +151,19 @@ mod tests {
     }
 
     #[test]
+    fn a_command_of_an_earlier_release_is_not_taken_back_and_not_passed_over() {
+        let old = r#"{"undo":{"id":1,"how":{"run":["sh","-c","touch /x"]}}}"#;
+        let done = r#"{"undo":{"id":2,"how":{"run":["true"]}}}"#;
+        let journal =
+            format!("{old}\n{done}\n{{\"done\":{{\"id\":2}}}}\ngarbage\n{{\"undo\":{{\"id\":3,\"how\"");
+        assert_eq!(outstanding(&journal), []);
+        assert_eq!(unknown(&journal), [old]);
+    }
+
+    #[test]
     fn what_is_done_is_said_in_words() {
         let said = |how: Undo| how.to_string();
-        assert_eq!(said(Undo::Run(vec!["podman".into(), "rm".into()])), "running `podman rm`");
+        assert_eq!(said(Undo::Tool(Tool::BlockModule)), "unloading the module preemptirq_delay_test");
         assert_eq!(said(Undo::Write { path: "/p".into(), value: "7\n".into() }), "writing `7` back to /p");
     }
 }

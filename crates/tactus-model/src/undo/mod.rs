@@ -12,13 +12,17 @@ mod actions;
 pub mod block;
 mod execute;
 mod journal;
+mod own;
 mod processes;
 mod remove;
 #[cfg(test)]
 mod tests;
+mod tool;
 
 pub use actions::Actions;
 pub use execute::{attempt, undo};
-pub use journal::{Entry, MARKER, Undo, in_order, outstanding};
+pub use journal::{Entry, MARKER, Undo, in_order, outstanding, unknown};
+pub use own::Owned;
 pub use processes::{WORKER, kill_marked, marked};
 pub use remove::{Files, remove};
+pub use tool::{Runtime, Tool, without_mounts};

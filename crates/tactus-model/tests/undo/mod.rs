@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::time::Duration;
 
-use tactus_model::undo::{Actions, MARKER, Undo, marked, undo};
+use tactus_model::CpuSet;
+use tactus_model::change::Thread;
+use tactus_model::undo::{Actions, MARKER, Tool, Undo, marked, undo};
 
 use super::here;
 
@@ -61,8 +63,16 @@ fn undoing_what_is_not_there_is_no_failure() {
         Undo::Unmount("/etc/passwd".into()),
         Undo::Write { path: "/no/such/value".into(), value: "1".into() },
         Undo::KillMarked("nobody-carries-this".into()),
-        Undo::Run(vec!["/no/such/program".into()]),
-        Undo::Run(vec!["false".into()]),
+        Undo::Tool(Tool::Jailhouse { program: "/no/such/program/jailhouse".into() }),
+        // A thread that has ended, and one that is another one.
+        Undo::Tool(Tool::Scheduling {
+            thread: Thread { tid: 999_999_999, name: "x".into() },
+            was: "OTHER 0".into(),
+        }),
+        Undo::Tool(Tool::Affinity {
+            thread: Thread { tid: 1, name: "no init".into() },
+            cpus: CpuSet::one(0),
+        }),
     ] {
         undo(&how, &here()).unwrap_or_else(|error| panic!("{how}: {error}"));
     }
@@ -121,10 +131,18 @@ fn a_former_value_is_written_back_whole_and_no_file_is_made() {
 
 #[test]
 fn a_command_runs_and_not_for_ever() {
-    let place = Place::new("run");
-    let said = place.0.join("said");
-    undo(&Undo::Run(vec!["touch".into(), said.display().to_string()]), &here()).unwrap();
-    assert!(said.exists());
+    let mut child = Command::new("sleep").arg("600").spawn().unwrap();
+    let stat = PathBuf::from(format!("/proc/{}/stat", child.id()));
+    // The policy is the 41st field, the third the first after the name (proc_pid_stat(5)); 5 is SCHED_IDLE.
+    let is_idle =
+        || fs::read_to_string(&stat).unwrap().rsplit(')').next().unwrap().split(' ').nth(39) == Some("5");
+    while fs::read_to_string(stat.with_file_name("comm")).unwrap() != "sleep\n" {}
+    let thread = Thread { tid: child.id(), name: "sleep".into() };
+    assert!(!is_idle());
+    undo(&Undo::Tool(Tool::Scheduling { thread, was: "IDLE 0".into() }), &here()).unwrap();
+    assert!(is_idle());
+    child.kill().unwrap();
+    child.wait().unwrap();
     let sleep = ["sleep".to_owned(), "600".to_owned()];
     let error = here().run(&sleep, Duration::from_millis(50)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TimedOut);

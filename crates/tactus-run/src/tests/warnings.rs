@@ -66,7 +66,8 @@ fn what_an_environment_and_the_guardian_leave_behind_is_a_note_of_the_bundle() {
     let mut resolved = resolved(&[("a", &GOOD)]);
     resolved.environments.get_mut("a").unwrap().kind = &Untidy;
     let guardian = Guardian::start(&Real).unwrap();
-    let (journal, left) = (state_dir(&Real).join(format!("{}.jsonl", guardian.id())), shared(&guardian));
+    let journal = state_dir(&Real).unwrap().join(format!("{}.jsonl", guardian.id()));
+    let left = shared(&guardian);
     guardian.warnings().add(Note::info("said by nobody"));
     let (status, contents, events) =
         perform_guarded(guardian, writer(&resolved, dir.path()), &resolved, dir.path(), false);

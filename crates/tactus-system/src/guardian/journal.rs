@@ -1,38 +1,41 @@
 //! The journal of a run: a file that is locked while the run is alive.
-#![expect(
-    clippy::disallowed_methods,
-    reason = "this is the door: the journal is begun before there is anything behind it"
-)]
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, OFlags, flock};
 use tactus_model::undo::Entry;
+
+use crate::own;
 
 /// An open journal. Every line is on disk before `write` returns.
 pub struct Journal {
     file: File,
+    path: PathBuf,
 }
 
 impl Journal {
     /// Makes a journal that nobody else may read, and locks it.
     pub fn create(path: &Path) -> io::Result<Self> {
-        let file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(path)?;
+        let file = own::open(path, OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::EXCL)?;
         flock(&file, FlockOperation::NonBlockingLockExclusive)?;
-        Ok(Self { file })
+        Ok(Self { file, path: path.into() })
     }
 
     /// Opens and locks the journal of a run that is dead; `None` when the run is alive.
     pub fn of_dead_run(path: &Path) -> io::Result<Option<Self>> {
-        let file = OpenOptions::new().append(true).open(path)?;
+        let file = own::open(path, OFlags::WRONLY | OFlags::APPEND)?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Some(Self { file })),
+            Ok(()) => Ok(Some(Self { file, path: path.into() })),
             Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Where it lies.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Writes an entry down for good, and returns its line.

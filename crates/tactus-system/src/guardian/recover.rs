@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use tactus_model::undo::{Entry, Undo, marked, outstanding, undo};
+use tactus_model::undo::{Entry, Undo, marked, outstanding, undo, unknown};
 
 use super::actions::SystemActions;
 use super::journal::Journal;
@@ -17,13 +17,18 @@ const GUARDIAN: Duration = Duration::from_secs(20);
 /// or could not be. Runs that are alive are left alone.
 #[must_use]
 pub fn recover(system: &dyn System) -> Vec<String> {
-    let journals = system.list(&state_dir(system)).unwrap_or_default();
+    // Where there is no place for journals, nobody has written one.
+    let Some(dir) = state_dir(system).ok().filter(|dir| system.exists(dir)) else { return Vec::new() };
+    if let Err(error) = system.make_own_dir(&dir) {
+        return vec![format!("what an earlier run may have left was not looked for: {error}")];
+    }
+    let journals = system.list(&dir).unwrap_or_default();
     let journals = journals.into_iter().filter(|path| path.extension().is_some_and(|end| end == "jsonl"));
     journals.flat_map(|path| recover_one(&path, system)).collect()
 }
 
 fn recover_one(path: &Path, system: &dyn System) -> Vec<String> {
-    match undo_journal(path, system) {
+    match recover_dead(path, system) {
         Ok(sentences) => sentences,
         // Its own guardian was faster.
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
@@ -33,34 +38,56 @@ fn recover_one(path: &Path, system: &dyn System) -> Vec<String> {
     }
 }
 
-fn undo_journal(path: &Path, system: &dyn System) -> io::Result<Vec<String>> {
+fn recover_dead(path: &Path, system: &dyn System) -> io::Result<Vec<String>> {
     let until = Instant::now() + GUARDIAN;
     let Some(mut journal) = Journal::of_dead_run(path)? else { return Ok(Vec::new()) };
     while guarded(path, system) && Instant::now() < until {
         std::thread::sleep(Duration::from_millis(10));
     }
-    let text = String::from_utf8_lossy(&system.read(path)?).into_owned();
-    let mut sentences = Vec::new();
-    let mut left = false;
+    let Rest { undone, left, unknown } = undo_rest(&mut journal, system)?;
+    let ended = "an earlier run did not end well";
+    let undone = undone.into_iter().map(|what| format!("{ended}; undone by {what}"));
+    let left = left.into_iter().map(|what| format!("{ended}, and {what}"));
+    let unknown = unknown.into_iter().map(|line| {
+        format!("{ended}, and another release of tactus wrote down how something of it is undone, which this one does not do: {line}")
+    });
+    Ok(undone.chain(left).chain(unknown).collect())
+}
+
+/// What became of what a journal still promised.
+pub struct Rest {
+    /// What was taken back.
+    pub undone: Vec<String>,
+    /// What could not be, and why; the journal is then left.
+    pub left: Vec<String>,
+    /// Lines of another release.
+    pub unknown: Vec<String>,
+}
+
+/// Takes back what a journal still promises, and removes it where nothing is left. Whoever calls has it locked.
+pub fn undo_rest(journal: &mut Journal, system: &dyn System) -> io::Result<Rest> {
+    let text = String::from_utf8_lossy(&system.read_own(journal.path())?).into_owned();
+    let mut rest = Rest {
+        undone: Vec::new(),
+        left: Vec::new(),
+        unknown: unknown(&text).into_iter().map(str::to_owned).collect(),
+    };
     for (id, how) in outstanding(&text) {
         let idle = nothing_to_do(&how, system);
         match undo(&how, &SystemActions(system)) {
             Ok(()) => {
                 journal.write(&Entry::Done { id })?;
                 if !idle {
-                    sentences.push(format!("an earlier run did not end well; undone by {how}"));
+                    rest.undone.push(how.to_string());
                 }
             }
-            Err(error) => {
-                left = true;
-                sentences.push(format!("an earlier run did not end well, and {how} failed: {error}"));
-            }
+            Err(error) => rest.left.push(format!("{how} failed: {error}")),
         }
     }
-    if !left {
-        system.remove(path)?;
+    if rest.left.is_empty() {
+        system.remove(journal.path())?;
     }
-    Ok(sentences)
+    Ok(rest)
 }
 
 /// Whether taking this back changes nothing, so that nobody need hear of it.
@@ -72,7 +99,7 @@ fn nothing_to_do(how: &Undo, system: &dyn System) -> bool {
             system.text(&path.to_string_lossy()).is_some_and(|now| now.trim() == value.trim())
         }
         Undo::Where { there, .. } => !system.exists(there),
-        Undo::Run(_) => false,
+        Undo::Tool(_) => false,
     }
 }
 
@@ -130,10 +157,36 @@ mod tests {
     }
 
     #[test]
+    fn a_journal_that_somebody_else_could_have_written_takes_nothing_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let (victim, forged) = (dir.path().join("victim"), dir.path().join("forged.jsonl"));
+        Real.write(&victim, b"before").unwrap();
+        let line = Entry::Undo { id: 0, how: Undo::Remove(victim.clone()) };
+        let text = serde_json::to_string(&line).unwrap() + "\n";
+        Real.install(&forged, text.as_bytes(), 0o622).unwrap();
+        let sentences = recover_one(&forged, &Real);
+        assert!(sentences[0].contains("is not believed: others may write to it"), "{sentences:?}");
+        assert!(Real.exists(&victim) && Real.exists(&forged));
+    }
+
+    #[test]
+    fn a_command_that_an_earlier_release_wrote_down_is_said_and_not_run() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, made) = (dir.path().join("old.jsonl"), dir.path().join("made"));
+        let line =
+            format!("{{\"undo\":{{\"id\":0,\"how\":{{\"run\":[\"touch\",\"{}\"]}}}}}}\n", made.display());
+        Real.install(&path, line.as_bytes(), 0o600).unwrap();
+        let sentences = recover_one(&path, &Real);
+        assert!(sentences.len() == 1 && sentences[0].contains("another release"), "{sentences:?}");
+        assert!(!Real.exists(&made) && !Real.exists(&path));
+    }
+
+    #[test]
     fn a_cut_or_hostile_journal_is_no_obstacle() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("cut.jsonl");
-        Real.write(&path, b"{\"undo\":{\"id\":0,\"how\":{\"remo\n\0\0garbage\n{\"undo\":").unwrap();
+        let text = b"{\"undo\":{\"id\":0,\"how\":{\"remo\n\0\0garbage\n{\"undo\":";
+        Real.install(&path, text, 0o600).unwrap();
         assert!(recover_one(&path, &Real).is_empty());
         assert!(!Real.exists(&path));
     }

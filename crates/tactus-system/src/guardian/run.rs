@@ -53,8 +53,8 @@ impl Guardian {
     /// When the journal cannot be written or the guardian cannot be started.
     pub fn start(system: &dyn System) -> io::Result<Self> {
         let id = run_id(system);
-        let dir = state_dir(system);
-        system.make_dir(&dir).map_err(|error| at(&dir, &error))?;
+        let dir = state_dir(system)?;
+        system.make_own_dir(&dir).map_err(|error| at(&dir, &error))?;
         let path = dir.join(format!("{id}.jsonl"));
         let journal = Journal::create(&path).map_err(|error| at(&path, &error))?;
         let program = probe::installed(system)?;
@@ -125,7 +125,7 @@ impl Guardian {
     /// When it cannot be made.
     pub fn workspace(&self) -> io::Result<Workspace> {
         let system = &*self.inner.system;
-        let dir = cache_dir(system).join("work").join(self.id());
+        let dir = cache_dir(system)?.join("work").join(self.id());
         let promise = self.promise(Undo::Remove(dir.clone()))?;
         system.make_dir(&dir).map_err(|error| at(&dir, &error))?;
         Ok(Workspace { dir, _promise: promise })

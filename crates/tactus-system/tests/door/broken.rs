@@ -35,12 +35,14 @@ fn the_end_of_the_session_ends_its_children_and_keeps_its_promises() {
     assert_eq!(within.id(), format!("{}-a-place", guardian.id()));
     let workspace = within.workspace().unwrap();
     let place = workspace.path().to_owned();
-    let run = |words: &[&str]| Undo::Run(words.iter().map(|word| (*word).to_owned()).collect());
-    let promises = [
-        within.promise(Undo::Remove(made.clone())).unwrap(),
-        within.promise(run(&["touch", noted.to_str().unwrap()])).unwrap(),
-    ];
-    let kept = within.promise(run(&["touch", dir.path().join("not").to_str().unwrap()])).unwrap();
+    let kept_as_it_is = dir.path().join("kept as it is");
+    for value in [&noted, &kept_as_it_is] {
+        std::fs::write(value, "changed").unwrap();
+    }
+    let before = |path: &Path| Undo::Write { path: path.into(), value: "before".into() };
+    let promises =
+        [within.promise(Undo::Remove(made.clone())).unwrap(), within.promise(before(&noted)).unwrap()];
+    let kept = within.promise(before(&kept_as_it_is)).unwrap();
     kept.forget();
     remote.system.install(&made.join("x/y"), b"", 0o600).unwrap();
     // A grandchild in a group of its own, which only its mark betrays.
@@ -59,7 +61,9 @@ fn the_end_of_the_session_ends_its_children_and_keeps_its_promises() {
     remote.connection.hang_up();
     remote.wait();
     assert!(gone(child.pid()) && gone(grandchild));
-    assert!(!made.exists() && !place.exists() && noted.exists() && !dir.path().join("not").exists());
+    let text = |path: &Path| std::fs::read_to_string(path).unwrap();
+    assert!(!made.exists() && !place.exists());
+    assert_eq!((text(&noted), text(&kept_as_it_is)), ("before".into(), "changed".into()));
     for promise in promises {
         drop(promise);
     }

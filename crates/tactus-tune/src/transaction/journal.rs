@@ -192,10 +192,10 @@ impl<'a> Journal<'a> {
     /// Opens the journal in a directory, and reads what it says.
     ///
     /// # Errors
-    /// When it is there and cannot be read.
+    /// When it is there and cannot be read, or somebody else could have written it.
     pub fn open(system: &'a dyn System, dir: &Path) -> io::Result<(Self, Log)> {
         let path = dir.join(FILE);
-        let text = match system.read(&path) {
+        let text = match system.read_own(&path) {
             Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
             Err(error) => return Err(at(&path, &error)),
@@ -321,6 +321,19 @@ mod tests {
         let text = "{\"begin\":{\"format\":2,\"tool\":\"9.0.0\",\"profile\":\"x\",\"isolated\":\"1\",\"persist\":false}}";
         let error = Log::parse(text).unwrap_err().to_string();
         assert!(error.contains("tactus 9.0.0 wrote it"), "{error}");
+    }
+
+    #[test]
+    fn a_journal_that_somebody_else_could_have_written_is_not_believed() {
+        use tactus_system::Real;
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(FILE);
+        let text = b"{\"begin\":{\"format\":1,\"tool\":\"x\",\"profile\":\"x\",\"isolated\":\"1\",\"persist\":false}}\n";
+        Real.install(&path, text, 0o666).unwrap();
+        let error = Journal::open(&Real, dir.path()).err().expect("it is refused").to_string();
+        assert!(error.contains("journal.jsonl is not believed: others may write to it"), "{error}");
+        Real.install(&path, text, 0o600).unwrap();
+        assert_eq!(Journal::open(&Real, dir.path()).unwrap().1.phase, Phase::Applying);
     }
 
     proptest! {

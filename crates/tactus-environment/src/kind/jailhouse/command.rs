@@ -1,5 +1,6 @@
 //! The jailhouse command: what it is told, and what its refusals mean.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -54,11 +55,9 @@ impl Jailhouse {
         std::iter::once(self.program.as_str()).chain(arguments.iter().copied()).map(str::to_owned).collect()
     }
 
-    /// The command line that tries twice: a cell may refuse to be ended once and agree when it is asked
-    /// again.
-    pub fn words_twice(&self, arguments: &[&str]) -> Vec<String> {
-        let script = r#""$0" "$@" 2>/dev/null || { sleep 0.2; "$0" "$@"; }"#;
-        ["sh", "-c", script].map(str::to_owned).into_iter().chain(self.words(arguments)).collect()
+    /// The program.
+    pub fn program(&self) -> PathBuf {
+        PathBuf::from(&self.program)
     }
 
     /// Runs it.

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use tactus_model::message::Note;
-use tactus_model::undo::Undo;
+use tactus_model::undo::{Tool, Undo};
 use tactus_system::guardian::{Promise, Warnings};
 
 use super::cells::{self, Cell};
@@ -37,7 +37,7 @@ impl Ends {
     /// # Errors
     /// When that cannot be written down.
     pub fn promise_disable(&mut self, setting: &Setting<'_>) -> Result<(), StartError> {
-        self.hypervisor = Some(promise(setting, self.jailhouse.words_twice(&["disable"]))?);
+        self.hypervisor = Some(promise(setting, Tool::Jailhouse { program: self.jailhouse.program() })?);
         Ok(())
     }
 
@@ -46,8 +46,8 @@ impl Ends {
     /// # Errors
     /// When that cannot be written down.
     pub fn promise_destroy(&mut self, setting: &Setting<'_>, name: &str) -> Result<(), StartError> {
-        let words = self.jailhouse.words_twice(&["cell", "destroy", "--name", name]);
-        self.cell = Some((name.to_owned(), promise(setting, words)?));
+        let cell = Tool::Cell { program: self.jailhouse.program(), name: name.into() };
+        self.cell = Some((name.to_owned(), promise(setting, cell)?));
         Ok(())
     }
 
@@ -118,6 +118,6 @@ impl Drop for Ends {
     }
 }
 
-fn promise(setting: &Setting<'_>, words: Vec<String>) -> Result<Promise, StartError> {
-    setting.guardian.promise(Undo::Run(words)).map_err(|error| cannot("the guardian cannot be told", error))
+fn promise(setting: &Setting<'_>, tool: Tool) -> Result<Promise, StartError> {
+    setting.guardian.promise(Undo::Tool(tool)).map_err(|error| cannot("the guardian cannot be told", error))
 }

@@ -125,7 +125,7 @@ pub fn enter(setting: &Setting<'_>, name: &str) -> Result<Attached, StartError> 
     );
     system.write(&file, document.as_bytes()).map_err(|error| cannot(&file.display().to_string(), error))?;
     // The end of the port also ends whoever still waits at it in the guest.
-    let removal = virsh.words(&["detach-device-alias", "--live", "--", name, &alias]);
+    let removal = virsh.detachment(name, &alias);
     let mut attached = Attached {
         process,
         inside: Arc::new(Inside {
@@ -136,7 +136,7 @@ pub fn enter(setting: &Setting<'_>, name: &str) -> Result<Attached, StartError> 
         }),
         measured: setting.measured.clone(),
         stream: None,
-        promises: vec![support::promise_run(setting, removal)?],
+        promises: vec![support::promise(setting, removal)?],
     };
     virsh.ask(&["attach-device", "--live", "--", name, &file.display().to_string()])?;
     let document = virsh.ask(&["dumpxml", "--", name])?;

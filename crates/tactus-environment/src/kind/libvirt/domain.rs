@@ -71,7 +71,7 @@ impl Domain {
                 .guardian
                 .promise(Undo::Remove(log.clone()))
                 .map_err(|error| cannot("the guardian cannot be told", error))?,
-            support::promise_run(setting, virsh.words(&["destroy", "--", &name]))?,
+            support::promise(setting, virsh.destruction(&name))?,
         ];
         let create = |fifo: &CpuSet| {
             let text = document::write(&document::Domain {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use tactus_model::plan;
+use tactus_model::undo::{Tool, Undo};
 use tactus_system::{Invocation, System};
 
 use crate::support::{cannot, text};
@@ -50,6 +51,16 @@ impl<'a> Virsh<'a> {
     /// The words of a call.
     pub fn words(&self, words: &[&str]) -> Vec<String> {
         ["virsh", "-q", "-c", &self.uri].iter().chain(words).map(|word| (*word).to_owned()).collect()
+    }
+
+    /// How a domain of ours is ended.
+    pub fn destruction(&self, name: &str) -> Undo {
+        Undo::Tool(Tool::Domain { uri: self.uri.clone(), name: name.into() })
+    }
+
+    /// How a device of ours is taken from somebody's domain.
+    pub fn detachment(&self, domain: &str, alias: &str) -> Undo {
+        Undo::Tool(Tool::DomainDevice { uri: self.uri.clone(), domain: domain.into(), alias: alias.into() })
     }
 
     /// What libvirt answers.

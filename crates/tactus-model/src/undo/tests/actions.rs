@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
+use crate::change::Thread;
 use crate::undo::execute::{PAUSE, TRIES};
 use crate::undo::processes::{DYING, SPARED};
-use crate::undo::{Actions, MARKER, Undo, WORKER, attempt, in_order, undo};
+use crate::undo::{Actions, MARKER, Tool, Undo, WORKER, attempt, in_order, undo};
 
 /// A process and how it takes being killed.
 #[derive(Clone)]
@@ -92,6 +93,7 @@ impl Actions for Recorded {
         let process = processes.get(&pid.parse().unwrap()).ok_or(ErrorKind::NotFound)?;
         Ok(match file {
             "environ" => format!("A=1\0{MARKER}={}\0", process.mark).into_bytes(),
+            "comm" => b"program\n".to_vec(),
             _ => format!("program\0{}\0", process.argument).into_bytes(),
         })
     }
@@ -123,6 +125,10 @@ fn unmount() -> Undo {
     Undo::Unmount("/m".into())
 }
 
+fn module() -> Undo {
+    Undo::Tool(Tool::BlockModule)
+}
+
 #[test]
 fn each_kind_asks_for_one_thing() {
     let system = Recorded::default();
@@ -131,12 +137,15 @@ fn each_kind_asks_for_one_thing() {
         Undo::RemoveEmpty("/b".into()),
         unmount(),
         Undo::Write { path: "/c".into(), value: "7".into() },
-        Undo::Run(vec!["podman".into(), "rm".into()]),
+        module(),
         Undo::KillMarked("nobody".into()),
     ] {
         undo(&how, &system).unwrap();
     }
-    assert_eq!(system.said(), ["remove /a", "rmdir /b", "umount /m", "write 7 /c", "within 20 s podman rm"]);
+    assert_eq!(
+        system.said(),
+        ["remove /a", "rmdir /b", "umount /m", "write 7 /c", "within 20 s modprobe -r preemptirq_delay_test"]
+    );
     assert_eq!(system.now(), Duration::ZERO, "nobody was waited for");
 }
 
@@ -167,17 +176,34 @@ fn what_is_not_there_is_taken_back() {
     undo(&Undo::RemoveEmpty("/a".into()), &gone("/a")).unwrap();
     undo(&unmount(), &gone("/m")).unwrap();
     undo(&Undo::Write { path: "/a".into(), value: "1".into() }, &gone("/a")).unwrap();
-    undo(&Undo::Run(vec!["crun".into()]), &gone("crun")).unwrap();
+    undo(&module(), &gone("modprobe -r preemptirq_delay_test")).unwrap();
     // Not a mount (any more).
     undo(&unmount(), &Recorded::default().trouble("/m", ErrorKind::InvalidInput, 1)).unwrap();
 }
 
 #[test]
 fn a_command_that_had_to_be_killed_is_not_done_and_not_repeated() {
-    let system = Recorded::default().trouble("podman rm", ErrorKind::TimedOut, 1);
-    let how = Undo::Run(vec!["podman".into(), "rm".into()]);
-    assert_eq!(undo(&how, &system).unwrap_err().kind(), ErrorKind::TimedOut);
+    let system = Recorded::default().trouble("modprobe -r preemptirq_delay_test", ErrorKind::TimedOut, 1);
+    assert_eq!(undo(&module(), &system).unwrap_err().kind(), ErrorKind::TimedOut);
     assert_eq!(system.said().len(), 1);
+}
+
+#[test]
+fn a_thread_that_has_become_another_one_is_left_as_it_is() {
+    let system = Recorded::default().process(7, &OURS);
+    for (tid, name) in [(7, "program"), (7, "another"), (8, "program")] {
+        let thread = Thread { tid, name: name.into() };
+        undo(&Undo::Tool(Tool::Scheduling { thread, was: "OTHER 0".into() }), &system).unwrap();
+    }
+    assert_eq!(system.said(), ["within 20 s chrt --other --pid 0 7"]);
+}
+
+#[test]
+fn what_a_forged_journal_names_is_not_run() {
+    let system = Recorded::default();
+    let forged = Tool::PodmanContainer { name: "$(reboot)".into(), hidden: Vec::new() };
+    assert_eq!(undo(&Undo::Tool(forged), &system).unwrap_err().kind(), ErrorKind::InvalidInput);
+    assert!(system.said().is_empty());
 }
 
 #[test]
@@ -196,7 +222,7 @@ fn one_attempt_waits_for_nobody() {
     let system = Recorded::default().trouble("/b", ErrorKind::ResourceBusy, 1).process(7, &OURS);
     assert!(attempt(&Undo::Remove("/b".into()), &system).is_err());
     assert!(attempt(&Undo::KillMarked("ours".into()), &system).is_err());
-    assert!(attempt(&Undo::Run(vec!["true".into()]), &system).is_err());
+    assert!(attempt(&module(), &system).is_err());
     assert_eq!((system.said(), system.now()), (vec!["remove /b".to_owned()], Duration::ZERO));
 }
 
@@ -237,7 +263,7 @@ fn any_undo() -> impl Strategy<Value = Undo> {
         path.prop_map(|path| Undo::RemoveEmpty(path.into())),
         path.prop_map(|path| Undo::Unmount(path.into())),
         (path, "[0-9]").prop_map(|(path, value)| Undo::Write { path: path.into(), value }),
-        "[a-c]".prop_map(|word| Undo::Run(vec![word])),
+        "tactus-[a-c]".prop_map(|name| Undo::Tool(Tool::PodmanContainer { name, hidden: Vec::new() })),
         "[a-c]".prop_map(Undo::KillMarked),
     ]
 }
@@ -250,7 +276,7 @@ proptest! {
         let system = ["/a", "/b", "/c"]
             .into_iter()
             .fold(Recorded::default(), |system, path| system.trouble(path, ErrorKind::ResourceBusy, times));
-        let is_path = !matches!(how, Undo::Run(_) | Undo::KillMarked(_));
+        let is_path = !matches!(how, Undo::Tool(_) | Undo::KillMarked(_));
         let result = undo(&how, &system);
         prop_assert_eq!(result.is_ok(), !is_path || times < TRIES);
         prop_assert!(system.said().len() <= TRIES as usize && system.now() < PAUSE * TRIES);

@@ -1,0 +1,111 @@
+//! Which files and directories nobody else can have put in their place, or can change. Only these are believed when they
+//! say what is to be taken back.
+
+/// What fstat(2) says of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Owned {
+    /// Its owner.
+    pub user: u32,
+    /// Its mode, type included.
+    pub mode: u32,
+    /// Its names.
+    pub links: u64,
+}
+
+const TYPE: u32 = 0o170_000;
+const REGULAR: u32 = 0o100_000;
+const DIRECTORY: u32 = 0o040_000;
+const STICKY: u32 = 0o1000;
+const BY_GROUP: u32 = 0o020;
+const BY_OTHERS: u32 = 0o002;
+
+impl Owned {
+    /// Whether a file is this user's alone.
+    ///
+    /// # Errors
+    /// Why it is not.
+    pub fn is_own_file(self, user: u32) -> Result<(), String> {
+        if self.mode & TYPE != REGULAR {
+            return Err("it is no regular file".into());
+        }
+        if self.links != 1 {
+            return Err(format!("it has {} names", self.links));
+        }
+        self.is_own(user)
+    }
+
+    /// Whether a directory is this user's alone.
+    ///
+    /// # Errors
+    /// Why it is not.
+    pub fn is_own_directory(self, user: u32) -> Result<(), String> {
+        if self.mode & TYPE != DIRECTORY {
+            return Err("it is no directory".into());
+        }
+        self.is_own(user)
+    }
+
+    /// Whether what lies in this directory under its name stays there: only root and this user could put something
+    /// else in its place.
+    ///
+    /// # Errors
+    /// Why it does not.
+    pub fn keeps_names(self, user: u32) -> Result<(), String> {
+        if self.user != 0 && self.user != user {
+            return Err(format!("it belongs to user {}", self.user));
+        }
+        let changed = self.mode & TYPE == DIRECTORY && self.mode & BY_OTHERS != 0 && self.mode & STICKY == 0;
+        if changed { Err("everybody may write to it".into()) } else { Ok(()) }
+    }
+
+    fn is_own(self, user: u32) -> Result<(), String> {
+        if self.user != user {
+            return Err(format!("it belongs to user {}", self.user));
+        }
+        if self.mode & (BY_GROUP | BY_OTHERS) != 0 {
+            return Err(format!("others may write to it (mode {:o})", self.mode & 0o7777));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: Owned = Owned { user: 7, mode: 0o100_600, links: 1 };
+    const DIR: Owned = Owned { user: 7, mode: 0o040_700, links: 2 };
+
+    #[test]
+    fn only_what_this_user_alone_can_write_is_believed() {
+        assert_eq!((FILE.is_own_file(7), DIR.is_own_directory(7)), (Ok(()), Ok(())));
+        for forged in [
+            Owned { user: 8, ..FILE },
+            Owned { user: 0, ..FILE },
+            Owned { links: 2, ..FILE },
+            Owned { mode: 0o100_620, ..FILE },
+            Owned { mode: 0o100_602, ..FILE },
+            Owned { mode: 0o120_777, ..FILE },
+            Owned { mode: 0o010_600, ..FILE },
+            DIR,
+        ] {
+            assert!(forged.is_own_file(7).is_err(), "{forged:?}");
+        }
+        for forged in [
+            Owned { user: 8, ..DIR },
+            Owned { mode: 0o040_770, ..DIR },
+            Owned { mode: 0o041_777, ..DIR },
+            FILE,
+        ] {
+            assert!(forged.is_own_directory(7).is_err(), "{forged:?}");
+        }
+    }
+
+    #[test]
+    fn the_way_to_it_leads_only_through_what_root_and_this_user_have_made() {
+        let way = |user, mode| Owned { user, mode, links: 2 }.keeps_names(7);
+        assert_eq!((way(0, 0o040_755), way(7, 0o040_775), way(0, 0o041_777)), (Ok(()), Ok(()), Ok(())));
+        assert_eq!(way(0, 0o120_777), Ok(()), "a link of root's");
+        assert!(way(8, 0o040_700).is_err() && way(8, 0o120_777).is_err() && way(0, 0o040_777).is_err());
+    }
+}

@@ -1,0 +1,167 @@
+//! Directories and files that are this user's alone: what tactus keeps on a machine, and believes when it finds it again.
+#![expect(clippy::disallowed_methods, reason = "this is the door")]
+
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, ErrorKind, Read};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::Path;
+
+use rustix::fs::{Mode, OFlags};
+use rustix::process::geteuid;
+use tactus_model::undo::Owned;
+
+/// Makes a directory of ours, with those above it, that nobody else may enter; one that is there must be ours.
+pub fn make_directory(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)?;
+    check_directory(path)
+}
+
+/// A directory must be ours alone, and the way to it such that nobody else could put another one there.
+pub fn check_directory(path: &Path) -> io::Result<()> {
+    check_way(path)?;
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let dir: File =
+        rustix::fs::open(path, flags, Mode::empty()).map_err(|error| not_ours(path, error.into()))?.into();
+    owned(&dir.metadata()?).is_own_directory(user()).map_err(|why| refused(path, &why))
+}
+
+/// Opens a file of ours in a directory of ours; with `OFlags::CREATE` it is made.
+pub fn open(path: &Path, flags: OFlags) -> io::Result<File> {
+    check_directory(path.parent().unwrap_or(Path::new("/")))?;
+    // Without waiting for the writer of a pipe that somebody has put there.
+    let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file: File = rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)
+        .map_err(|error| not_ours(path, error.into()))?
+        .into();
+    owned(&file.metadata()?).is_own_file(user()).map_err(|why| refused(path, &why))?;
+    Ok(file)
+}
+
+/// The bytes of a file of ours.
+pub fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open(path, OFlags::RDONLY)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Everything above a path, as it is written and as it is without links.
+fn check_way(path: &Path) -> io::Result<()> {
+    let above = path.parent().unwrap_or(path);
+    let real = fs::canonicalize(above)?;
+    for step in above.ancestors().chain(real.ancestors()).filter(|step| !step.as_os_str().is_empty()) {
+        owned(&fs::symlink_metadata(step)?).keeps_names(user()).map_err(|why| refused(step, &why))?;
+    }
+    Ok(())
+}
+
+fn user() -> u32 {
+    geteuid().as_raw()
+}
+
+fn owned(found: &fs::Metadata) -> Owned {
+    Owned { user: found.uid(), mode: found.mode(), links: found.nlink() }
+}
+
+fn refused(path: &Path, why: &str) -> io::Error {
+    let words = format!("{} is not believed: {why}", path.display());
+    io::Error::new(ErrorKind::PermissionDenied, words)
+}
+
+/// Somebody's link is refused by name; other errors are what they are.
+fn not_ours(path: &Path, error: io::Error) -> io::Error {
+    let is_link = || fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
+    if matches!(error.kind(), ErrorKind::NotFound) || !is_link() {
+        error
+    } else {
+        refused(path, "it is a link")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, chown, symlink};
+    use std::path::PathBuf;
+    use std::time::Instant;
+
+    use super::*;
+
+    fn mode(path: &Path, mode: u32) {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    fn why(result: io::Result<impl Sized>) -> String {
+        result.map(drop).expect_err("it is believed").to_string()
+    }
+
+    fn place() -> (tempfile::TempDir, PathBuf) {
+        let dir = tempfile::tempdir().unwrap();
+        let own = dir.path().join("tactus/run");
+        make_directory(&own).unwrap();
+        (dir, own)
+    }
+
+    #[test]
+    fn a_directory_of_ours_may_be_entered_by_nobody_else() {
+        let (_dir, own) = place();
+        assert_eq!(fs::metadata(&own).unwrap().mode() & 0o777, 0o700);
+        make_directory(&own).unwrap();
+        mode(&own, 0o770);
+        assert!(why(make_directory(&own)).contains("others may write to it (mode 770)"));
+    }
+
+    #[test]
+    fn a_directory_or_journal_of_another_user_is_refused() {
+        let (dir, own) = place();
+        let journal = own.join("j.jsonl");
+        fs::write(&journal, "x").unwrap();
+        mode(&journal, 0o600);
+        assert_eq!(read(&journal).unwrap(), b"x");
+        if !geteuid().is_root() {
+            return;
+        }
+        chown(&journal, Some(12_345), None).unwrap();
+        assert!(why(read(&journal)).contains("j.jsonl is not believed: it belongs to user 12345"));
+        chown(&journal, Some(0), None).unwrap();
+        chown(&own, Some(12_345), None).unwrap();
+        assert!(why(read(&journal)).contains("run is not believed: it belongs to user 12345"));
+        chown(&own, Some(0), None).unwrap();
+        chown(dir.path(), Some(12_345), None).unwrap();
+        assert!(
+            why(make_directory(&own)).contains("it belongs to user 12345"),
+            "its owner could put another one there"
+        );
+    }
+
+    #[test]
+    fn a_link_a_second_name_a_pipe_and_what_others_may_write_is_refused_at_once() {
+        let (dir, own) = place();
+        let (real, journal) = (dir.path().join("real"), own.join("j.jsonl"));
+        fs::write(&real, "x").unwrap();
+        mode(&real, 0o600);
+        symlink(&real, &journal).unwrap();
+        assert!(why(read(&journal)).contains("it is a link"));
+        fs::remove_file(&journal).unwrap();
+        fs::hard_link(&real, &journal).unwrap();
+        assert!(why(read(&journal)).contains("it has 2 names"));
+        fs::remove_file(&journal).unwrap();
+        fs::rename(&real, &journal).unwrap();
+        mode(&journal, 0o602);
+        assert!(why(read(&journal)).contains("others may write to it"));
+        fs::remove_file(&journal).unwrap();
+        rustix::fs::mknodat(rustix::fs::CWD, &journal, rustix::fs::FileType::Fifo, Mode::RUSR, 0).unwrap();
+        let began = Instant::now();
+        assert!(why(read(&journal)).contains("it is no regular file") && began.elapsed().as_secs() < 5);
+        let link = dir.path().join("link");
+        symlink(&own, &link).unwrap();
+        assert!(why(make_directory(&link)).contains("it is a link"));
+    }
+
+    #[test]
+    fn below_a_directory_that_everybody_may_write_to_nothing_is_believed() {
+        let (dir, own) = place();
+        mode(dir.path(), 0o777);
+        assert!(why(make_directory(&own)).contains("everybody may write to it"));
+        mode(dir.path(), 0o1777);
+        make_directory(&own).unwrap();
+    }
+}
