@@ -10,6 +10,7 @@ use tactus_model::undo::{Entry, MARKER, Undo, undo};
 
 use super::actions::SystemActions;
 use super::journal::Journal;
+use super::recover::undo_rest;
 use super::warnings::Warnings;
 use crate::probe;
 use crate::{Child, Invocation, Remote, System, cache_dir, state_dir};
@@ -166,13 +167,30 @@ impl Guardian {
             return;
         }
         let said = process.stderr();
-        let mut words: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
-        if words.is_empty() {
-            words.push("the guardian died");
-        }
-        for line in words {
+        for line in said.lines().filter(|line| !line.trim().is_empty()) {
             let line = line.trim_start_matches("tactus-probe: guardian: ");
             self.warnings().add(Note::obstacle(line, "the next command tries again"));
+        }
+        if code.is_none() {
+            self.take_over();
+        }
+    }
+
+    /// The guardian was killed: the run itself takes back what is left.
+    fn take_over(&self) {
+        let mut state = self.inner.state();
+        let Ledger::Journal(journal) = &mut state.ledger else { return };
+        let left = match undo_rest(journal, &*self.inner.system) {
+            Ok(rest) => rest.left,
+            // It had done its work but for its own end.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            Err(error) => vec![error.to_string()],
+        };
+        let what = "the guardian was killed; the run itself took back what was left";
+        self.warnings()
+            .add(Note::obstacle(what, "a run whose guardian is killed starts nothing more: run it again"));
+        for what in left {
+            self.warnings().add(Note::obstacle(what, "the next command tries again"));
         }
     }
 }
@@ -294,4 +312,31 @@ fn run_id(system: &dyn System) -> String {
     let random = system.text("/proc/sys/kernel/random/uuid").unwrap_or_default();
     let digits: String = random.chars().filter(char::is_ascii_hexdigit).take(8).collect();
     if digits.len() == 8 { digits } else { format!("{:08x}", std::process::id()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Real;
+
+    #[test]
+    fn a_run_whose_guardian_is_killed_takes_back_itself_and_says_so() {
+        let dir = tempfile::tempdir().unwrap();
+        let (left, value) = (dir.path().join("left"), dir.path().join("value"));
+        Real.make_dir(&left.join("inside")).unwrap();
+        Real.write(&value, b"changed").unwrap();
+        let guardian = Guardian::start(&Real).unwrap();
+        guardian.promise(Undo::Remove(left.clone())).unwrap().defer();
+        guardian.promise(Undo::Write { path: value.clone(), value: "before".into() }).unwrap().defer();
+        let journal = state_dir(&Real).unwrap().join(format!("{}.jsonl", guardian.id()));
+        assert!(Real.exists(&journal));
+        let pid = guardian.inner.state().process.as_ref().unwrap().pid();
+        Real.kill(pid).unwrap();
+
+        let notes = guardian.finish();
+        assert!(!Real.exists(&left) && !Real.exists(&journal));
+        assert_eq!(Real.read(&value).unwrap(), b"before");
+        let [note] = &notes[..] else { panic!("{notes:?}") };
+        assert_eq!(note.text, "the guardian was killed; the run itself took back what was left");
+    }
 }
