@@ -22,7 +22,7 @@ pub fn check_directory(path: &Path) -> io::Result<()> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let dir: File =
         rustix::fs::open(path, flags, Mode::empty()).map_err(|error| not_ours(path, error.into()))?.into();
-    owned(&dir.metadata()?).is_own_directory(user()).map_err(|why| refused(path, &why))
+    owned(&dir.metadata()?).is_own_directory(user()).map_err(|why| refused(&why))
 }
 
 /// Opens a file of ours in a directory of ours; with `OFlags::CREATE` it is made.
@@ -33,7 +33,7 @@ pub fn open(path: &Path, flags: OFlags) -> io::Result<File> {
     let file: File = rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)
         .map_err(|error| not_ours(path, error.into()))?
         .into();
-    owned(&file.metadata()?).is_own_file(user()).map_err(|why| refused(path, &why))?;
+    owned(&file.metadata()?).is_own_file(user()).map_err(|why| refused(&why))?;
     Ok(file)
 }
 
@@ -49,7 +49,9 @@ fn check_way(path: &Path) -> io::Result<()> {
     let above = path.parent().unwrap_or(path);
     let real = fs::canonicalize(above)?;
     for step in above.ancestors().chain(real.ancestors()).filter(|step| !step.as_os_str().is_empty()) {
-        owned(&fs::symlink_metadata(step)?).keeps_names(user()).map_err(|why| refused(step, &why))?;
+        owned(&fs::symlink_metadata(step)?)
+            .keeps_names(user())
+            .map_err(|why| refused(&format!("of {}: {why}", step.display())))?;
     }
     Ok(())
 }
@@ -62,19 +64,15 @@ fn owned(found: &fs::Metadata) -> Owned {
     Owned { user: found.uid(), mode: found.mode(), links: found.nlink() }
 }
 
-fn refused(path: &Path, why: &str) -> io::Error {
-    let words = format!("{} is not believed: {why}", path.display());
-    io::Error::new(ErrorKind::PermissionDenied, words)
+/// Callers name the file.
+fn refused(why: &str) -> io::Error {
+    io::Error::new(ErrorKind::PermissionDenied, format!("it is not believed: {why}"))
 }
 
-/// Somebody's link is refused by name; other errors are what they are.
+/// Somebody's link is refused as one; other errors are what they are.
 fn not_ours(path: &Path, error: io::Error) -> io::Error {
     let is_link = || fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
-    if matches!(error.kind(), ErrorKind::NotFound) || !is_link() {
-        error
-    } else {
-        refused(path, "it is a link")
-    }
+    if error.kind() == ErrorKind::NotFound || !is_link() { error } else { refused("it is a link") }
 }
 
 #[cfg(test)]
@@ -120,10 +118,10 @@ mod tests {
             return;
         }
         chown(&journal, Some(12_345), None).unwrap();
-        assert!(why(read(&journal)).contains("j.jsonl is not believed: it belongs to user 12345"));
+        assert!(why(read(&journal)).contains("it is not believed: it belongs to user 12345"));
         chown(&journal, Some(0), None).unwrap();
         chown(&own, Some(12_345), None).unwrap();
-        assert!(why(read(&journal)).contains("run is not believed: it belongs to user 12345"));
+        assert!(why(read(&journal)).contains("it is not believed: it belongs to user 12345"));
         chown(&own, Some(0), None).unwrap();
         chown(dir.path(), Some(12_345), None).unwrap();
         assert!(

@@ -1,7 +1,7 @@
 //! The probe that ships inside this program.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
@@ -31,15 +31,15 @@ pub fn installed(system: &dyn System) -> io::Result<PathBuf> {
     let digest: String = Sha256::digest(bytes).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
     let dir = cache_dir(system)?.join(format!("probe-{digest}"));
     // What is run from here must not be exchanged between this look and then.
-    system.make_own_dir(&dir)?;
+    let at =
+        |path: &Path, error: &io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
+    system.make_own_dir(&dir).map_err(|error| at(&dir, &error))?;
     let path = dir.join("tactus-probe");
     // The content is compared: a cut file of the right name would be run again and again.
     if system.read(&path).is_ok_and(|found| found == bytes) {
         return Ok(path);
     }
-    system
-        .install(&path, bytes, 0o755)
-        .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?;
+    system.install(&path, bytes, 0o755).map_err(|error| at(&path, &error))?;
     Ok(path)
 }
 

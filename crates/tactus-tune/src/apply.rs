@@ -75,7 +75,8 @@ pub(super) fn locked(system: &dyn System) -> Result<Box<dyn Send>, TuneError> {
         return Err(TuneError::NotRoot);
     }
     let dir = dir(system);
-    system.make_own_dir(&dir)?;
+    let made = system.make_own_dir(&dir);
+    made.map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", dir.display())))?;
     system.lock(&dir.join("lock"))?.ok_or(TuneError::Busy)
 }
 

@@ -20,7 +20,10 @@ pub fn recover(system: &dyn System) -> Vec<String> {
     // Where there is no place for journals, nobody has written one.
     let Some(dir) = state_dir(system).ok().filter(|dir| system.exists(dir)) else { return Vec::new() };
     if let Err(error) = system.make_own_dir(&dir) {
-        return vec![format!("what an earlier run may have left was not looked for: {error}")];
+        return vec![format!(
+            "what an earlier run may have left was not looked for in {}: {error}",
+            dir.display()
+        )];
     }
     let journals = system.list(&dir).unwrap_or_default();
     let journals = journals.into_iter().filter(|path| path.extension().is_some_and(|end| end == "jsonl"));
@@ -165,7 +168,12 @@ mod tests {
         let text = serde_json::to_string(&line).unwrap() + "\n";
         Real.install(&forged, text.as_bytes(), 0o622).unwrap();
         let sentences = recover_one(&forged, &Real);
-        assert!(sentences[0].contains("is not believed: others may write to it"), "{sentences:?}");
+        assert!(
+            sentences[0].contains(
+                "forged.jsonl of a dead run could not be undone: it is not believed: others may write to it"
+            ),
+            "{sentences:?}"
+        );
         assert!(Real.exists(&victim) && Real.exists(&forged));
     }
 

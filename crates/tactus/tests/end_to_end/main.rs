@@ -7,6 +7,7 @@ mod command;
 mod common;
 mod endings;
 mod foreign;
+mod forged;
 mod guest;
 mod hold;
 mod lots;
