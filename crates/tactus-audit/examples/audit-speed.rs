@@ -1,6 +1,7 @@
 //! Audits recorded facts again and again and prints what one audit takes, as JSON.
 //!
 //! `cargo run --release --example audit-speed -- FACTS.json[.gz] [ROUNDS]`, for `scripts/bench/audit.py`.
+#![expect(clippy::print_stdout, reason = "an example says what it found")]
 #![expect(clippy::disallowed_methods, reason = "a tool of the developers, not a part of tactus")]
 
 use std::error::Error;

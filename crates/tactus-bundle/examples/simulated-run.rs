@@ -3,6 +3,7 @@
 //!
 //! `cargo run --release --example simulated-run -- DIR HOURS CPUS`, for `scripts/bench/long-run.py`. Prints the peak of
 //! its memory as JSON: what a run of that length takes to be recorded.
+#![expect(clippy::print_stdout, reason = "an example says what it found")]
 #![expect(clippy::disallowed_methods, reason = "a tool of the developers, not a part of tactus")]
 
 use std::error::Error;

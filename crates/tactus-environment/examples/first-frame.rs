@@ -2,6 +2,7 @@
 //!
 //! `cargo run --release --example first-frame -- KIND [key=value]... [--twice]`, for
 //! `scripts/bench/guest-start.py` and `container-start.py`.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "an example says what it found")]
 #![expect(clippy::disallowed_methods, reason = "a tool of the developers, not a part of tactus")]
 
 use std::error::Error;

@@ -105,6 +105,7 @@ fn journal_and_marker(parser: &mut lexopt::Parser) -> Result<(PathBuf, Option<St
     Ok((journal.ok_or("--journal FILE is missing")?, marker))
 }
 
+#[expect(clippy::print_stdout, reason = "what was asked for on the command line is printed")]
 fn perform(command: Command) -> Result<u8, String> {
     match command {
         Command::Print(text) => print!("{text}"),

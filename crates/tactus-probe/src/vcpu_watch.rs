@@ -15,6 +15,7 @@
 //!
 //! CPU is the guest's number, times are CLOCK_MONOTONIC in ns. The end of stdin ends it. A thread that is
 //! held by ptrace(2) runs on when its tracer is gone, however that went.
+#![expect(clippy::print_stdout, reason = "a process of the probe speaks to the one that has started it")]
 
 use std::fs::File;
 use std::io;

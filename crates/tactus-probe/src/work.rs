@@ -1,5 +1,6 @@
 //! What is done in a worker process, and what it may say and need there: loads, faults and what yields values.
 //! [`crate::worker`] says how it is started and ended.
+#![expect(clippy::print_stdout, reason = "a process of the probe speaks to the one that has started it")]
 
 use std::io::{self, Write};
 use std::sync::atomic::AtomicU64;

@@ -13,6 +13,7 @@
 //! puts back what it changed. And whatever it changes it says before, as `undo JSON`: should it be killed,
 //! the session has another worker put it back. Where both are killed at once, the guardian of the run
 //! does, or the guest ends whose kernel it is.
+#![expect(clippy::print_stdout, reason = "a process of the probe speaks to the one that has started it")]
 
 use std::collections::VecDeque;
 use std::fs::File;

@@ -1,5 +1,6 @@
 //! Renders the written fixtures in every format into a directory, to be looked at:
 //! `cargo run -p tactus-report --example gallery -- /tmp/gallery`.
+#![expect(clippy::print_stdout, reason = "an example says what it found")]
 #![expect(clippy::disallowed_methods, reason = "a tool of the developers, not a part of tactus")]
 
 #[path = "../tests/common/mod.rs"]

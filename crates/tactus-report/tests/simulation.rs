@@ -1,5 +1,6 @@
 //! How often an effect is announced where there is none: the same thing is compared with itself, under noises that
 //! real machines have. `make simulate` runs the whole of it, `make test` a small part.
+#![expect(clippy::print_stdout, reason = "a simulation says what it found")]
 
 #[expect(dead_code, reason = "the fixtures serve other tests too")]
 mod common;

@@ -12,6 +12,8 @@ use tactus_report::document;
 use tactus_run::ExecuteError;
 use tactus_run::plan::PlanError;
 
+use crate::say::say;
+
 /// How the program ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
@@ -86,9 +88,9 @@ impl Failure {
         if closed {
             return Exit::Good;
         }
-        eprintln!("error: {:#}", self.error);
+        say(format_args!("error: {:#}", self.error));
         if let Some(hint) = &self.hint {
-            eprintln!("hint: {hint}");
+            say(format_args!("hint: {hint}"));
         }
         Exit::Unable
     }
@@ -140,7 +142,7 @@ impl From<ExecuteError> for Failure {
         match error {
             ExecuteError::Guardian(error) => Self::new(
                 error,
-                "without a guardian nothing is changed: set TACTUS_CACHE_DIR to a directory that can be written",
+                "without a guardian nothing is changed: set TACTUS_CACHE_DIR to a directory of your own, below which nobody else may write",
             ),
             ExecuteError::Bundle(error) => error.into(),
         }

@@ -11,8 +11,11 @@ use tactus_model::message::{NoteKind, Total};
 use tactus_model::number::{float, whole};
 use tactus_model::outcome::{Ending, RowStatus, ValueResult, take_value};
 use tactus_model::series::SeriesKey;
+use tactus_report::units::clean;
 use tactus_run::Sink;
 use tactus_run::plan::Resolved;
+
+use crate::say::{lines, say};
 
 /// A progress line per scenario, with the time left of the whole run.
 pub struct Progress {
@@ -89,7 +92,7 @@ impl Progress {
     }
 
     fn say(&self, line: &str) {
-        if self.terminal { self.bar.println(line) } else { eprintln!("{line}") }
+        if self.terminal { self.bar.println(lines(line)) } else { say(line) }
     }
 
     fn time_left(&self, done_ns: u64) -> String {
@@ -120,7 +123,7 @@ impl Progress {
         self.bar.set_position(at_ns / 1_000_000);
         let figures: String =
             self.running.values().filter_map(Measured::words).map(|text| text + ", ").collect();
-        self.bar.set_message(format!("{figures}{} left", self.time_left(at_ns)));
+        self.bar.set_message(clean(&format!("{figures}{} left", self.time_left(at_ns))));
     }
 
     /// How a row ended, in one line; what it has measured is its own.
@@ -146,7 +149,7 @@ impl Sink for Progress {
         match &stamped.event {
             Event::EnvironmentStarting { environment } => {
                 self.left.began_ms = stamped.at_ms;
-                self.bar.set_prefix(environment.clone());
+                self.bar.set_prefix(clean(environment));
                 self.bar.set_message(format!("starting, {} left", self.time_left(0)));
             }
             Event::RowStarted { row, name, duration_ns, .. } => {
@@ -159,7 +162,7 @@ impl Sink for Progress {
                 self.running.insert(*row, Measured::default());
                 self.bar.set_length(duration_ns / 1_000_000);
                 self.bar.set_position(0);
-                self.bar.set_prefix(name.clone());
+                self.bar.set_prefix(clean(&name));
                 self.bar.set_message(format!("{} left", self.time_left(0)));
                 if !self.terminal {
                     let of = self.rows.len();
@@ -227,14 +230,14 @@ impl Lines {
         let number = self.threads.keys().position(|key| *key == ticked.series).unwrap_or(0);
         let line = line_of_totals(number, &ticked.series, self.interval_ns, &whole.total);
         let now = ticked.max_ns.map_or("-".into(), |ns| (ns / 1_000).to_string());
-        bar.set_message(format!("{line} Now:{now:>6}"));
+        bar.set_message(clean(&format!("{line} Now:{now:>6}")));
     }
 }
 
 impl Lines {
     fn value(&mut self, value: &ValueResult) {
         let bar = self.values.entry(value.item.clone()).or_insert_with(|| line_in(&self.all));
-        bar.set_message(value_line(value));
+        bar.set_message(clean(&value_line(value)));
     }
 }
 
@@ -260,7 +263,7 @@ impl Sink for Lines {
             Event::RowFinished { ending: Ending { ended, reason: Some(reason) }, .. }
                 if ended.status() != RowStatus::Measured =>
             {
-                eprintln!("error: {reason}");
+                say(format_args!("error: {reason}"));
             }
             _ => {}
         }

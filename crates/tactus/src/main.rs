@@ -5,6 +5,7 @@ mod commands;
 mod exit;
 mod live;
 mod output;
+mod say;
 
 use std::process::ExitCode;
 

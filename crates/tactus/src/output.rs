@@ -2,6 +2,8 @@
 
 use std::io::{self, IsTerminal, Write};
 
+use tactus_report::units::clean;
+
 /// Writes data to stdout; a closed pipe comes back as an error.
 pub fn data(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
@@ -9,12 +11,18 @@ pub fn data(text: &str) -> io::Result<()> {
     out.flush()
 }
 
+/// Writes text to stdout whose words may be anybody's, without what drives a terminal.
+pub fn text(text: &str) -> io::Result<()> {
+    data(&text.split_inclusive('\n').map(line).collect::<String>())
+}
+
+fn line(line: &str) -> String {
+    line.strip_suffix('\n').map_or_else(|| clean(line), |line| clean(line) + "\n")
+}
+
 /// Writes a JSON document to stdout.
 pub fn json(value: &impl serde::Serialize) -> Result<(), crate::exit::Failure> {
-    let mut out = io::stdout().lock();
-    serde_json::to_writer_pretty(&mut out, value)?;
-    out.write_all(b"\n")?;
-    Ok(out.flush()?)
+    Ok(data(&tactus_report::render::json::text(value)?)?)
 }
 
 /// Whether stdout may have colour: a terminal, and NO_COLOR not set (no-color.org).

@@ -1,5 +1,6 @@
 //! `block` by a BPF program in every environment that shares this machine's kernel: with the capabilities that
 //! it takes, and without them. How it is in a guest is in `faults.rs`.
+#![expect(clippy::print_stderr, reason = "what was heard is said, for who reads the test")]
 
 use std::time::Duration;
 

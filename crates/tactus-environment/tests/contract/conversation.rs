@@ -1,4 +1,5 @@
 //! A conversation with the probe of one environment.
+#![expect(clippy::print_stderr, reason = "what was heard is said, for who reads the test")]
 
 use std::io::{self, Read, Write};
 use std::sync::mpsc::{Receiver, channel};

@@ -1,6 +1,7 @@
 //! Faults where the kernel has what they need: in a guest with a PREEMPT_RT kernel, which takes a BPF program, and
 //! has tracers that keep interrupts off, too. What becomes of a block when those who injected it are killed is in `killed.rs`. A guest on a shared machine wakes up to some ten milliseconds late by itself, so that
 //! blocks of 50 ms are counted, and nothing else is asserted of its latency.
+#![expect(clippy::print_stderr, reason = "what was heard is said, for who reads the test")]
 
 use std::time::Duration;
 

@@ -54,6 +54,7 @@ fn usable() -> impl Iterator<Item = (&'static (dyn Environment + Sync), Place)> 
     })
 }
 
+#[expect(clippy::print_stderr, reason = "a test that could not be done says so")]
 fn skipped(why: &str) {
     assert!(std::env::var_os("TACTUS_TEST_ALL").is_none(), "skipped, and TACTUS_TEST_ALL is set: {why}");
     eprintln!("skipped: {why}");

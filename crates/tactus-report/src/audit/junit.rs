@@ -4,6 +4,7 @@ use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use tactus_model::finding::{Finding, Severity, State};
 
 use super::Audited;
+use crate::units::clean;
 
 /// Audits as JUnit XML. A finding at or above `threshold` fails its case (with no threshold none
 /// does); what could not be known or read is skipped, with the reason.
@@ -16,7 +17,7 @@ pub fn junit(
 ) -> Result<String, quick_junit::SerializeError> {
     let mut report = Report::new("tactus audit");
     for Audited { environment, audit } in audits {
-        let mut suite = TestSuite::new(*environment);
+        let mut suite = TestSuite::new(clean(environment));
         for finding in &audit.findings {
             suite.add_test_case(case(environment, finding, threshold));
         }
@@ -30,30 +31,30 @@ fn case(environment: &str, finding: &Finding, threshold: Option<Severity>) -> Te
     let status = match finding.state {
         State::Finding if fails => {
             let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
-            status.set_message(finding.said.clone()).set_type(finding.severity.to_string());
+            status.set_message(clean(&finding.said)).set_type(finding.severity.to_string());
             status.set_description(details(finding));
             status
         }
         State::Unknowable | State::Unreadable | State::NotApplicable => {
             let mut status = TestCaseStatus::skipped();
-            status.set_message(format!("{}: {}", finding.state, finding.said));
+            status.set_message(format!("{}: {}", finding.state, clean(&finding.said)));
             status
         }
         State::Finding | State::Ok => TestCaseStatus::success(),
     };
-    let mut case = TestCase::new(finding.id.clone(), status);
-    case.set_classname(format!("{environment}.{}", finding.family));
+    let mut case = TestCase::new(clean(&finding.id), status);
+    case.set_classname(clean(&format!("{environment}.{}", finding.family)));
     if finding.state == State::Finding && !fails {
-        case.set_system_out(format!("{}, below the threshold: {}", finding.severity, finding.said));
+        case.set_system_out(format!("{}, below the threshold: {}", finding.severity, clean(&finding.said)));
     }
     case
 }
 
 fn details(finding: &Finding) -> String {
     let mut lines: Vec<String> =
-        finding.read.iter().map(|read| format!("read: {} = {}", read.path, read.value)).collect();
+        finding.read.iter().map(|read| clean(&format!("read: {} = {}", read.path, read.value))).collect();
     for (name, text) in [("expected", &finding.expected), ("why", &finding.why), ("mend", &finding.mend)] {
-        lines.push(format!("{name}: {text}"));
+        lines.push(clean(&format!("{name}: {text}")));
     }
     lines.join("\n")
 }

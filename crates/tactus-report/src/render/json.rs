@@ -1,14 +1,97 @@
 //! The document of `tactus show --json`, for people and programs.
 
+use std::io::{self, Write};
+
+use serde::Serialize;
+use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
 use tactus_model::bundle::Contents;
 
 use super::RenderError;
 use crate::document;
+use crate::units::drives_a_terminal;
 
 /// The document as indented JSON.
 ///
 /// # Errors
 /// When a number has no form in JSON, which a bundle that was read from JSON cannot hold.
 pub fn render(contents: &Contents) -> Result<String, RenderError> {
-    Ok(serde_json::to_string_pretty(&document(contents))? + "\n")
+    Ok(text(&document(contents))?)
+}
+
+/// A value as indented JSON that says the same and may be shown on a terminal: what drives one is escaped.
+///
+/// # Errors
+/// See [`render`].
+pub fn text(value: &impl Serialize) -> serde_json::Result<String> {
+    let mut bytes = Vec::new();
+    value.serialize(&mut Serializer::with_formatter(&mut bytes, Escaped(PrettyFormatter::new())))?;
+    bytes.push(b'\n');
+    String::from_utf8(bytes).map_err(|error| serde_json::Error::io(io::Error::other(error)))
+}
+
+/// As the pretty one, but for characters that do something where they are shown: `\u202e`.
+struct Escaped(PrettyFormatter<'static>);
+
+impl Formatter for Escaped {
+    fn write_string_fragment<W: ?Sized + Write>(&mut self, writer: &mut W, fragment: &str) -> io::Result<()> {
+        let mut from = 0;
+        for (at, c) in fragment.char_indices().filter(|(_, c)| drives_a_terminal(*c)) {
+            // All of them lie below U+10000.
+            write!(writer, "{}\\u{:04x}", &fragment[from..at], u32::from(c))?;
+            from = at + c.len_utf8();
+        }
+        writer.write_all(&fragment.as_bytes()[from..])
+    }
+
+    fn begin_array<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.0.begin_array(writer)
+    }
+
+    fn end_array<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.0.end_array(writer)
+    }
+
+    fn begin_array_value<W: ?Sized + Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+        self.0.begin_array_value(writer, first)
+    }
+
+    fn end_array_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.0.end_array_value(writer)
+    }
+
+    fn begin_object<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.0.begin_object(writer)
+    }
+
+    fn end_object<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.0.end_object(writer)
+    }
+
+    fn begin_object_key<W: ?Sized + Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+        self.0.begin_object_key(writer, first)
+    }
+
+    fn begin_object_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.0.begin_object_value(writer)
+    }
+
+    fn end_object_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.0.end_object_value(writer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_drives_a_terminal_is_escaped_and_says_the_same_to_a_program() {
+        let said = ["a\u{1b}[31m\u{9b}b\u{7f}", "\u{202e}c\u{2069}", "\u{e9}\u{4e2d}"];
+        let text = text(&said).unwrap();
+        assert_eq!(
+            text,
+            "[\n  \"a\\u001b[31m\\u009bb\\u007f\",\n  \"\\u202ec\\u2069\",\n  \"\u{e9}\u{4e2d}\"\n]\n"
+        );
+        assert_eq!(serde_json::from_str::<Vec<String>>(&text).unwrap(), said);
+    }
 }

@@ -9,6 +9,7 @@ use tactus_model::facts::Facts;
 use tactus_model::finding::Role;
 use tactus_tune::generate::{self, GenerateRequest, GuestOptions};
 
+#[expect(clippy::print_stderr, reason = "a test that could not be done says so")]
 pub fn skipped(why: &str) {
     assert!(std::env::var_os("TACTUS_TEST_ALL").is_none(), "skipped, and TACTUS_TEST_ALL is set: {why}");
     eprintln!("skipped: {why}");

@@ -44,6 +44,6 @@ pub fn environments(arguments: &Environments) -> Result<Exit, Failure> {
             let _ = writeln!(text, "{:<22} hint: {remedy}", "");
         }
     }
-    output::data(&text)?;
+    output::text(&text)?;
     Ok(Exit::Good)
 }

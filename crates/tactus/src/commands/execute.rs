@@ -8,11 +8,12 @@ use tactus_system::{Real, guardian, topology};
 use tactus_tune::profile;
 
 use crate::exit::Failure;
+use crate::say::say;
 
 /// Checks and resolves a plan on this machine.
 pub fn prepare(plan: &Plan, source: &Source, choices: &Choices) -> Result<Resolved, Failure> {
     for sentence in guardian::recover(&Real) {
-        eprintln!("note: {sentence}");
+        say(format_args!("note: {sentence}"));
     }
     check(plan, source, &Real)?;
     Ok(resolve(plan, source, choices, &topology(&Real), &Real)?)
@@ -29,7 +30,10 @@ pub fn run(
     let request = Request { resolved, choices, into, interrupt: &interrupt };
     let executed = execute(&request, &Real, vec![Box::new(view)])?;
     if executed.dropped > 0 {
-        eprintln!("note: {} events came too fast to be shown; the bundle has them all", executed.dropped);
+        say(format_args!(
+            "note: {} events came too fast to be shown; the bundle has them all",
+            executed.dropped
+        ));
     }
     Ok(executed)
 }
@@ -50,7 +54,7 @@ pub fn present(plan: &Plan, said: Option<&str>) -> Result<Option<Present>, Failu
         ));
     }
     let mut facts = tactus_system::facts(&Real, &topology(&Real), std::process::id()).map_err(|error| {
-        Failure::new(error, "the probe is put into the cache: set TACTUS_CACHE_DIR to a directory that can be written and allows programs")
+        Failure::new(error, "the probe is put into the cache: set TACTUS_CACHE_DIR to a directory of your own in which programs may be run, and below which nobody else may write")
     })?;
     profile::complete(&mut facts, &Real);
     Ok(Some(state::present(plan, &facts, said)))

@@ -21,7 +21,7 @@ pub fn explain(arguments: &Explain) -> Result<Exit, Failure> {
             Failure::say(format!("`{name}` is not a word of tactus"), "`tactus explain` lists all of them")
         })?,
     };
-    output::data(&text)?;
+    output::text(&text)?;
     Ok(Exit::Good)
 }
 

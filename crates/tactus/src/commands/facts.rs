@@ -16,6 +16,7 @@ use tactus_system::{Real, topology};
 
 use super::execute::prepare;
 use crate::exit::Failure;
+use crate::say::say;
 
 /// A system whose facts are known.
 pub struct Seen {
@@ -42,7 +43,7 @@ pub fn now() -> Result<Facts, Failure> {
 
 fn facts() -> Result<Facts, Failure> {
     tactus_system::facts(&Real, &topology(&Real), std::process::id()).map_err(|error: io::Error| {
-        Failure::new(error, "the probe is put into the cache: set TACTUS_CACHE_DIR to a directory that can be written and allows programs")
+        Failure::new(error, "the probe is put into the cache: set TACTUS_CACHE_DIR to a directory of your own in which programs may be run, and below which nobody else may write")
     })
 }
 
@@ -68,12 +69,12 @@ pub fn inside(spec: &Environment) -> Result<Seen, Failure> {
     }
     let resolved = prepare(&plan(spec), &Source::new("the command line", ""), &Choices::default())?;
     let interrupt = Interrupt::listen()?;
-    eprintln!("starting {kind} ...");
+    say(format_args!("starting {kind} ..."));
     let (facts, notes) = probe_facts(&resolved, &Real, &interrupt);
     for note in notes {
-        eprintln!("note: {kind}: {}", note.text);
+        say(format_args!("note: {kind}: {}", note.text));
         if let Some(hint) = &note.hint {
-            eprintln!("hint: {hint}");
+            say(format_args!("hint: {hint}"));
         }
     }
     let facts = facts.map_err(|error| {
@@ -81,7 +82,9 @@ pub fn inside(spec: &Environment) -> Result<Seen, Failure> {
             ProbeFactsError::NotUp(_) => {
                 "`tactus environments` says what is usable here and what would make the rest so"
             }
-            ProbeFactsError::Guardian(_) => "without a guardian nothing is started: set TACTUS_CACHE_DIR",
+            ProbeFactsError::Guardian(_) => {
+                "without a guardian nothing is started: set TACTUS_CACHE_DIR to a directory of your own"
+            }
             ProbeFactsError::Run(_) | ProbeFactsError::Interrupted => "nothing was changed",
         };
         Failure::new(anyhow::anyhow!("{kind} could not be looked at: {error}"), hint)

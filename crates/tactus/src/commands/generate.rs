@@ -17,6 +17,7 @@ use super::{audit, facts};
 use crate::cli::{Generate, GenerateAccel};
 use crate::exit::{Exit, Failure};
 use crate::output;
+use crate::say::say;
 
 pub fn generate(arguments: &Generate) -> Result<Exit, Failure> {
     let names: Vec<&str> = GENERATORS.iter().map(|generator| generator.name).collect();
@@ -63,7 +64,7 @@ pub fn generate(arguments: &Generate) -> Result<Exit, Failure> {
     .map_err(|refusal| refused(&refusal))?;
 
     for note in &output.notes {
-        eprintln!("note: {note}");
+        say(format_args!("note: {note}"));
     }
     if arguments.json {
         output::json(&output.files)?;
@@ -153,7 +154,7 @@ fn write(files: &[File], arguments: &Generate) -> Result<(), Failure> {
                 "name a place that can be written with --out",
             )
         })?;
-        eprintln!("wrote {}; it belongs to {}", target.display(), file.belongs);
+        say(format_args!("wrote {}; it belongs to {}", target.display(), file.belongs));
     }
     Ok(())
 }

@@ -8,18 +8,19 @@ use tactus_system::Real;
 use crate::cli::KernelCommand;
 use crate::exit::{Exit, Failure};
 use crate::output;
+use crate::say::say;
 
 pub fn kernel(command: KernelCommand) -> Result<Exit, Failure> {
     match command {
         KernelCommand::List { arch, json } => list(arch.as_deref(), json),
         KernelCommand::Fetch { name, arch } => {
-            let fetched = kernel::fetch(&Real, &name, &arch, &mut |step| eprintln!("{step}"))?;
-            output::data(&format!("{}\n", fetched.name))?;
+            let fetched = kernel::fetch(&Real, &name, &arch, &mut |step| say(step))?;
+            output::text(&format!("{}\n", fetched.name))?;
             Ok(Exit::Good)
         }
         KernelCommand::Use { name } => {
             let chosen = kernel::use_(&Real, &name)?;
-            eprintln!("guests ({}) boot {} when the plan does not say", chosen.arch, chosen.name);
+            say(format_args!("guests ({}) boot {} when the plan does not say", chosen.arch, chosen.name));
             Ok(Exit::Good)
         }
     }
@@ -44,9 +45,9 @@ fn list(arch: Option<&str>, json: bool) -> Result<Exit, Failure> {
         );
     }
     if kernels.is_empty() {
-        eprintln!("no guest kernel found");
-        eprintln!("hint: `tactus kernel fetch rt` downloads one with the package manager");
+        say("no guest kernel found");
+        say("hint: `tactus kernel fetch rt` downloads one with the package manager");
     }
-    output::data(&text)?;
+    output::text(&text)?;
     Ok(Exit::Good)
 }

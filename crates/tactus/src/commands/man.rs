@@ -9,6 +9,7 @@ use tactus_system::{Real, System};
 use crate::cli::{Cli, Man};
 use crate::exit::{Exit, Failure};
 use crate::output;
+use crate::say::say;
 
 pub fn man(arguments: &Man) -> Result<Exit, Failure> {
     if let Some(dir) = &arguments.out {
@@ -17,7 +18,7 @@ pub fn man(arguments: &Man) -> Result<Exit, Failure> {
         pages(&command, dir).map_err(|error| {
             Failure::say(format!("{}: {error}", dir.display()), "name a directory that can be written")
         })?;
-        eprintln!("manual pages: {}", dir.display());
+        say(format_args!("manual pages: {}", dir.display()));
         return Ok(Exit::Good);
     }
     let mut page = Vec::new();

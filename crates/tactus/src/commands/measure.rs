@@ -22,6 +22,7 @@ use crate::cli::{Measure, Policy as Asked};
 use crate::exit::{Exit, Failure};
 use crate::live::Lines;
 use crate::output;
+use crate::say::say;
 
 pub fn measure(arguments: &Measure) -> Result<Exit, Failure> {
     let plan = plan(arguments)?;
@@ -51,7 +52,7 @@ pub fn measure(arguments: &Measure) -> Result<Exit, Failure> {
         output::data(&summary(&contents, arguments.histogram))?;
     }
     if arguments.out.is_some() {
-        eprintln!("bundle: {}", executed.dir.display());
+        say(format_args!("bundle: {}", executed.dir.display()));
     }
     Ok(Exit::of(&contents))
 }

@@ -8,6 +8,7 @@ use tactus_system::{Real, System};
 
 use crate::cli::Probe;
 use crate::exit::{Exit, Failure};
+use crate::say::say;
 
 /// What chmod(2) gives a program.
 const PROGRAM: u32 = 0o755;
@@ -30,6 +31,6 @@ pub fn probe(arguments: &Probe) -> Result<Exit, Failure> {
             "name a file in a directory that can be written",
         )
     })?;
-    eprintln!("the probe for {arch}: {}", arguments.out.display());
+    say(format_args!("the probe for {arch}: {}", arguments.out.display()));
     Ok(Exit::Good)
 }

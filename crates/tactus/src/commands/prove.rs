@@ -22,6 +22,7 @@ use crate::cli::Prove;
 use crate::exit::{Exit, Failure};
 use crate::live::Progress;
 use crate::output;
+use crate::say::say;
 
 /// The fewest pairs of a setting.
 const FEWEST: u32 = 10;
@@ -50,15 +51,18 @@ pub fn prove(arguments: &Prove) -> Result<Exit, Failure> {
         return dry(&plan, &about, &told);
     }
     let tested = tested(&plan);
-    eprintln!("{told}");
-    eprintln!("{tested} settings in {} measurements: about {about}, and starting up", plan.scenario.len());
+    say(told);
+    say(format_args!(
+        "{tested} settings in {} measurements: about {about}, and starting up",
+        plan.scenario.len()
+    ));
     let out = arguments.out.clone().unwrap_or_else(|| default_dir(&plan.name));
     let progress = Progress::new(&resolved);
     let executed = execute(&resolved, &Choices::default(), Destination::New(&out, &plan), progress)?;
     let report = super::report::html(&executed.dir, &executed.contents)?;
     if arguments.json {
         output::json(&document(&executed.contents))?;
-        eprintln!("report: {}", report.display());
+        say(format_args!("report: {}", report.display()));
     } else {
         let table = worth(&executed.contents, Style { colour: output::colour(), width: output::width() });
         output::data(&format!("{table}\nreport: {}\n", report.display()))?;
@@ -156,6 +160,6 @@ fn dry(plan: &Plan, about: &str, told: &str) -> Result<Exit, Failure> {
     }
     let _ = writeln!(text, "\n{told}");
     let _ = writeln!(text, "{} measurements, about {about}, and starting up", plan.scenario.len());
-    output::data(&text)?;
+    output::text(&text)?;
     Ok(Exit::Good)
 }

@@ -8,6 +8,7 @@ use tactus_system::{Real, System};
 
 use crate::cli::Report;
 use crate::exit::{Exit, Failure};
+use crate::say::say;
 
 pub fn report(arguments: &Report) -> Result<Exit, Failure> {
     let Some(format) = FORMATS.iter().find(|format| format.name == arguments.format) else {
@@ -28,7 +29,7 @@ pub fn report(arguments: &Report) -> Result<Exit, Failure> {
     match out {
         Some(path) => {
             write(&path, &bytes)?;
-            eprintln!("report: {}", path.display());
+            say(format_args!("report: {}", path.display()));
         }
         None => {
             let mut stdout = std::io::stdout().lock();

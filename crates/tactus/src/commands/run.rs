@@ -18,6 +18,7 @@ use crate::cli::Run;
 use crate::exit::{Exit, Failure};
 use crate::live::Progress;
 use crate::output;
+use crate::say::say;
 
 pub fn run(arguments: &Run) -> Result<Exit, Failure> {
     let resumed = match &arguments.into {
@@ -48,7 +49,7 @@ pub fn run(arguments: &Run) -> Result<Exit, Failure> {
     choices.seed = begun.or(plan.seed).unwrap_or_else(seed::new);
     choices.state = present(&plan, arguments.host_state.as_deref())?;
     if let Some(state) = &choices.state {
-        eprintln!("{}", sentence(state));
+        say(sentence(state));
     }
     let mut resolved = prepare(&plan, &source, &choices)?;
     let new = arguments.into.as_ref().or(arguments.out.as_ref());
@@ -57,7 +58,7 @@ pub fn run(arguments: &Run) -> Result<Exit, Failure> {
         Some(resumed) => {
             let kept = keep_complete(resumed, &mut resolved)?;
             let of = resolved.scenarios.len();
-            eprintln!("going on with {}: {kept} of {of} scenarios are complete", out.display());
+            say(format_args!("going on with {}: {kept} of {of} scenarios are complete", out.display()));
             Destination::Resume(resumed)
         }
         None => Destination::New(&out, &plan),
@@ -67,7 +68,7 @@ pub fn run(arguments: &Run) -> Result<Exit, Failure> {
     let report = super::report::html(&executed.dir, &executed.contents)?;
     if arguments.json {
         output::json(&document(&executed.contents))?;
-        eprintln!("report: {}", report.display());
+        say(format_args!("report: {}", report.display()));
     } else {
         let table = render(&executed.contents, Style { colour: output::colour(), width: output::width() });
         output::data(&format!("{table}\nreport: {}\n", report.display()))?;

@@ -10,6 +10,7 @@ use tactus_report::render::text::{Style, render};
 use crate::cli::Show;
 use crate::exit::{Exit, Failure};
 use crate::output;
+use crate::say::say;
 
 pub fn show(arguments: &Show) -> Result<Exit, Failure> {
     let contents = read(&arguments.bundle, arguments.damaged)?;
@@ -26,7 +27,7 @@ pub fn read(dir: &Path, damaged: bool) -> Result<Contents, Failure> {
     let trust = if damaged { Trust::Damaged } else { Trust::Whole };
     let contents = bundle::read(dir, trust)?;
     for sentence in &contents.damage {
-        eprintln!("warning: {sentence}");
+        say(format_args!("warning: {sentence}"));
     }
     Ok(contents)
 }

@@ -45,7 +45,7 @@ fn plan(arguments: &TunePlan) -> Result<Exit, Failure> {
     if arguments.json {
         output::json(&plan)?;
     } else {
-        output::data(&table::plan(&plan, arguments.all, output::width()))?;
+        output::text(&table::plan(&plan, arguments.all, output::width()))?;
     }
     Ok(if plan.refusals.is_empty() { Exit::Good } else { Exit::Unable })
 }

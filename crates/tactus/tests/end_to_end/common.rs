@@ -131,6 +131,7 @@ pub fn alone() -> Option<MutexGuard<'static, ()>> {
 }
 
 /// Says loudly that a test was not done; where everything must be there, it is a failure.
+#[expect(clippy::print_stderr, reason = "a test that could not be done says so")]
 pub fn skipped(why: &str) {
     eprintln!("SKIPPED: {why}");
     assert!(std::env::var_os("TACTUS_TEST_ALL").is_none(), "skipped although TACTUS_TEST_ALL is set: {why}");

@@ -9,6 +9,7 @@ mod endings;
 mod foreign;
 mod forged;
 mod guest;
+mod heard;
 mod hold;
 mod lots;
 mod nested;

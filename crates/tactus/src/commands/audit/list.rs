@@ -54,6 +54,6 @@ pub fn list(json: bool) -> Result<Exit, Failure> {
         text.push('\n');
     }
     let _ = writeln!(text, "{} checks; `tactus explain ID` prints one in full", entries.len());
-    output::data(&text)?;
+    output::text(&text)?;
     Ok(Exit::Good)
 }

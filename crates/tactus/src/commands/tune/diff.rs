@@ -51,7 +51,7 @@ pub fn diff(arguments: &TuneDiff) -> Result<Exit, Failure> {
     if rows.is_empty() {
         let _ = writeln!(text, "{} and {} set the same on this system", one.name, other.name);
     }
-    output::data(&text)?;
+    output::text(&text)?;
     Ok(Exit::Good)
 }
 

@@ -14,6 +14,7 @@ use super::{choice, here, named, part};
 use crate::cli::{TuneApply, TuneRevert, TuneVerify};
 use crate::exit::{Exit, Failure};
 use crate::output;
+use crate::say::say;
 
 pub fn apply(arguments: &TuneApply) -> Result<Exit, Failure> {
     let begin = match (&arguments.profile, &arguments.isolate) {
@@ -42,7 +43,7 @@ pub fn apply(arguments: &TuneApply) -> Result<Exit, Failure> {
     let order = ApplyOptions { begin, force: arguments.force, dry_run: arguments.dry_run };
     let applied = apply::apply(&Real, &plan, &order).map_err(failure)?;
     told(applied.recovered.as_ref());
-    output::data(&sentences(&applied, arguments.dry_run))?;
+    output::text(&sentences(&applied, arguments.dry_run))?;
     let good = applied.foreign.is_empty();
     Ok(if good { Exit::Good } else { Exit::Findings })
 }
@@ -107,7 +108,7 @@ pub fn verify(arguments: &TuneVerify) -> Result<Exit, Failure> {
     if arguments.json {
         output::json(&differences)?;
     } else {
-        output::data(&compared(&begin, &differences))?;
+        output::text(&compared(&begin, &differences))?;
     }
     Ok(if differences.is_empty() { Exit::Good } else { Exit::Findings })
 }
@@ -152,7 +153,7 @@ pub fn revert(arguments: &TuneRevert) -> Result<Exit, Failure> {
         }
     }
     text += &left(&reverted.left);
-    output::data(&text)?;
+    output::text(&text)?;
     Ok(if reverted.left.is_empty() { Exit::Good } else { Exit::Findings })
 }
 
@@ -181,8 +182,10 @@ fn told(recovered: Option<&Recovered>) {
         Phase::Reverting => "an earlier `tune revert` was cut short, and has been completed",
         _ => "an earlier `tune apply` was cut short, and has been taken back",
     };
-    eprintln!("note: {what} ({} steps)", recovered.undone.len());
-    eprint!("{}", left(&recovered.left));
+    say(format_args!("note: {what} ({} steps)", recovered.undone.len()));
+    for line in left(&recovered.left).lines() {
+        say(line);
+    }
 }
 
 fn failure(error: TuneError) -> Failure {

@@ -74,6 +74,7 @@ fn libraries(program: &Path) -> Vec<String> {
 
 impl Parts {
     /// Boots it with these parameters, lets it do a stage, and returns what it said.
+    #[expect(clippy::print_stderr, reason = "a boot that is tried again is said")]
     pub fn boot(&self, dir: &Path, parameters: &str, stage: &str, state: &[u8]) -> Told {
         let mut all = self.files.clone();
         all.push(("stage".into(), stage.as_bytes().to_vec()));

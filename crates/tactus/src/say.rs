@@ -1,0 +1,40 @@
+//! What is said beside the data: on stderr, in lines that cannot drive a terminal, and never the end of a measurement.
+
+use std::fmt::Display;
+use std::io::{self, Write};
+
+use tactus_report::units::clean;
+
+/// Says something on stderr. Somebody who has stopped listening, or a disk that is full, does not end what is being done.
+pub fn say(text: impl Display) {
+    let mut line = lines(&text.to_string());
+    line.push('\n');
+    // One write, so that the lines of two threads do not mix.
+    let _ = io::stderr().lock().write_all(line.as_bytes());
+}
+
+/// A text without what drives a terminal. Lines after the first are indented: none of them is taken for one of ours.
+pub fn lines(text: &str) -> String {
+    let mut lines = text.trim_end_matches('\n').split('\n');
+    let first = lines.next().map(clean).unwrap_or_default();
+    let indented = |line: &str| {
+        let own = if line.is_empty() || line.starts_with(' ') { "" } else { "  " };
+        ["\n", own, &clean(line)].concat()
+    };
+    lines.fold(first, |all, line| all + &indented(line))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_drives_a_terminal_is_replaced_and_no_line_passes_for_one_of_ours() {
+        let hostile = "note: a\u{1b}]0;title\u{7}\u{9b}31m\u{202e}b\nhint: run this\n  indented\n";
+        assert_eq!(
+            lines(hostile),
+            "note: a\u{fffd}]0;title\u{fffd}\u{fffd}31m\u{fffd}b\n  hint: run this\n  indented"
+        );
+        assert_eq!(lines(""), "");
+    }
+}

@@ -1,0 +1,84 @@
+//! What is said is clean for a terminal, and nobody has to listen for a measurement to end well.
+
+use std::fs::{self, File, OpenOptions};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::common::{alone, json, nothing_is_left, output, stderr, stdout, tactus};
+
+/// What would drive a terminal, as characters: escape, C1, and one that reorders a line.
+const DRIVING: [char; 6] = ['\u{1b}', '\u{7}', '\u{9b}', '\u{7f}', '\u{202e}', '\u{2066}'];
+const HOSTILE: &str = "a\\u001b]0;owned\\u0007\\u009b31m\\u202eb\\u2066";
+
+fn is_clean(text: &str) {
+    assert!(!text.contains(DRIVING), "{text:?}");
+}
+
+fn plan(dir: &Path) -> std::path::PathBuf {
+    let text = format!(
+        "name = \"hostile\"\n[environment.host]\nkind = \"host\"\n[[scenario]]\nname = \"{HOSTILE}\"\nenvironment = \
+         \"host\"\nduration = \"1s\"\ninterval = \"2ms\"\n[[scenario]]\nname = \"{HOSTILE} on a CPU that is not there\"\n\
+         environment = \"host\"\nduration = \"1s\"\ncpus = \"4000\"\n"
+    );
+    let plan = dir.join("plan.toml");
+    fs::write(&plan, text).unwrap();
+    plan
+}
+
+fn run(dir: &Path, out: &str) -> Command {
+    let mut command = tactus();
+    command.args(["run", "--duration", "1s", "--only", "host, idle", "--out"]).arg(dir.join(out));
+    command
+}
+
+#[test]
+fn names_and_reasons_that_would_drive_a_terminal_are_clean_on_both_streams_and_escaped_in_json() {
+    let Some(_alone) = alone() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let said = output(tactus().arg("run").arg(plan(dir.path())).arg("--out").arg(dir.path().join("bundle")));
+    is_clean(&stdout(&said));
+    is_clean(&stderr(&said));
+    let shown = output(tactus().arg("show").arg(dir.path().join("bundle")).arg("--json"));
+    is_clean(&stdout(&shown));
+    is_clean(&stderr(&shown));
+    let name = json(&shown)["scenarios"][0]["name"].as_str().unwrap_or_default().to_owned();
+    assert!(name.contains(DRIVING), "a program reads what was written: {name:?}");
+    // What is wrong with a bundle, and with a plan, is said in its own words.
+    let missing = dir.path().join("no\u{1b}[31m\u{202e}where");
+    let refused = output(tactus().arg("show").arg(&missing));
+    assert_eq!(refused.status.code(), Some(2));
+    is_clean(&stderr(&refused));
+    let hostile = dir.path().join("hostile.toml");
+    fs::write(&hostile, format!("name = \"x\"\n[environment.host]\nkind = \"{HOSTILE}\"\n")).unwrap();
+    is_clean(&stderr(&output(tactus().arg("run").arg(&hostile))));
+}
+
+#[test]
+fn a_terminal_that_is_full_or_has_gone_ends_no_measurement() {
+    let Some(_alone) = alone() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let usual = output(&mut run(dir.path(), "usual")).status.code();
+    assert!(matches!(usual, Some(0 | 3)), "{usual:?}");
+    let full = || Stdio::from(OpenOptions::new().write(true).open("/dev/full").unwrap());
+    let gone = || {
+        let (reader, writer) = rustix::pipe::pipe().unwrap();
+        drop(reader);
+        Stdio::from(File::from(writer))
+    };
+    for (name, stream) in [("full", full()), ("gone", gone())] {
+        let ended =
+            run(dir.path(), &format!("stderr-{name}")).stdout(Stdio::null()).stderr(stream).status().unwrap();
+        assert_eq!(ended.code(), usual, "stderr {name}");
+    }
+    // Data that nobody wants is no failure; data that cannot be written is one, and the bundle is whole.
+    for (name, stream, right) in [("full", full(), Some(2)), ("gone", gone(), Some(0))] {
+        let ended =
+            run(dir.path(), &format!("stdout-{name}")).stdout(stream).stderr(Stdio::null()).status().unwrap();
+        assert_eq!(ended.code(), right, "stdout {name}");
+    }
+    for name in ["stderr-full", "stderr-gone", "stdout-full", "stdout-gone"] {
+        let shown = json(&output(tactus().arg("show").arg(dir.path().join(name)).arg("--json")));
+        assert_eq!(shown["status"], "complete", "{name}");
+    }
+    nothing_is_left();
+}
