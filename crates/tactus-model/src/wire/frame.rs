@@ -21,8 +21,10 @@ static CRC32: Crc<u32, Table<1>> = Crc::<u32, Table<1>>::new(&CRC_32_ISO_HDLC);
 /// The longest frame, in bytes, with its newline.
 pub const MAX_FRAME: usize = 512;
 
-/// The longest message that is put together from parts, in bytes: more is refused as damage.
-pub const MAX_MESSAGE: usize = 4 * 1024 * 1024;
+/// The longest message that is put together from parts, in bytes: more is refused as damage. The longest that a probe
+/// has is a tick whose samples are in every bucket of both histograms, some 800 KB; what reads it may take
+/// thirty times its length of memory on the way.
+pub const MAX_MESSAGE: usize = 1024 * 1024;
 
 /// The longest line of foreign text that is kept, in bytes.
 const MAX_FOREIGN: usize = 4096;
@@ -242,7 +244,8 @@ fn frame_in(text: &str) -> Option<(&str, Frame<'_>)> {
     let crc = u32::from_str_radix(crc, 16).ok()?;
     // Kernel text may stand before the frame on the same line.
     body.match_indices(r#"{"q":"#).find_map(|(start, _)| {
-        if CRC32.checksum(&body.as_bytes()[start..]) != crc {
+        // A line full of beginnings would have the whole of it summed up from each of them.
+        if text.len() - start > MAX_FRAME || CRC32.checksum(&body.as_bytes()[start..]) != crc {
             return None;
         }
         let frame = serde_json::from_str(&text[start..]).ok()?;
@@ -323,6 +326,32 @@ mod tests {
         let items = all(&bytes);
         assert!(matches!(items[0], Item::Foreign(_)), "{items:?}");
         assert_eq!(items[1..], [Item::Lost(1), Item::Message(json!(2))]);
+    }
+
+    #[test]
+    fn a_message_that_is_longer_than_any_of_a_probe_is_not_put_together() {
+        let endless = json!({ "text": "x".repeat(MAX_MESSAGE) });
+        let mut encoder = Encoder::new();
+        let mut bytes = encoder.encode(&endless).unwrap();
+        bytes.extend(encoder.encode(&json!("next")).unwrap());
+        assert_eq!(all(&bytes), [Item::Message(json!("next"))]);
+        let mut full = crate::latency::histogram();
+        for bucket in 0..crate::buckets::BUCKETS {
+            full.record(crate::buckets::value_of(bucket).min(crate::latency::HIGHEST_NS)).unwrap();
+        }
+        let counts = crate::latency::Sparse::of(&full);
+        let both = json!({ "counts": counts, "missed": counts });
+        assert_eq!(all(&Encoder::new().encode(&both).unwrap()), [Item::Message(both)]);
+    }
+
+    #[test]
+    fn only_the_length_of_a_frame_is_looked_at_for_one() {
+        let mut line = "{\"q\":".repeat(600);
+        line.push_str(&String::from_utf8(Encoder::new().encode(&json!(7)).unwrap()).unwrap());
+        assert_eq!(all(line.as_bytes()).last(), Some(&Item::Message(json!(7))));
+        let long = format!("{{\"q\":0,\"m\":\"{}\"", "x".repeat(2 * MAX_FRAME));
+        let sealed = format!("{long},\"c\":\"{:08x}\"}}\n", CRC32.checksum(long.as_bytes()));
+        assert!(matches!(all(sealed.as_bytes())[..], [Item::Foreign(_)]), "no frame is so long");
     }
 
     proptest! {
