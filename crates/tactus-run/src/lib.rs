@@ -1,6 +1,7 @@
 //! A run: plan and machine -> resolved plan -> scenarios -> events -> sinks. Touches the machine through its
 //! environments and the door of `tactus-system`; knows no terminal.
 
+mod allowance;
 mod clock_bounds;
 mod clock_fit;
 mod context;
@@ -18,6 +19,7 @@ mod scenario;
 mod session;
 mod settings;
 mod sink;
+mod sync_pace;
 #[cfg(test)]
 mod tests;
 mod vcpu_watch;

@@ -16,6 +16,7 @@ use tactus_model::series::SeriesKey;
 use tactus_model::{CpuSet, Evidence};
 
 use super::sink::Record;
+use super::sync_pace::SyncPace;
 use crate::plan::Resolved;
 
 /// Largest values that are kept of each series.
@@ -50,8 +51,8 @@ struct RowState {
     log: Option<RowLog>,
     series: BTreeMap<SeriesKey, SeriesState>,
     running: bool,
-    /// The tick before which everything is on disk.
-    synced: u64,
+    /// How often it is brought to the disk.
+    pace: SyncPace,
 }
 
 #[derive(Default)]
@@ -80,7 +81,7 @@ impl Recorder {
                 log: None,
                 series: BTreeMap::new(),
                 running: false,
-                synced: 0,
+                pace: SyncPace::new(tick(number)),
             })
             .collect();
         let parts = resolved
@@ -142,16 +143,14 @@ impl Recorder {
         Ok(())
     }
 
-    fn tick(&mut self, ticked: &Ticked) -> Result<(), BundleError> {
+    fn tick(&mut self, ticked: &Ticked, at_ms: i64) -> Result<(), BundleError> {
         let Some(state) = self.rows.get_mut(ticked.row) else { return Ok(()) };
         let Some(tick) = &ticked.whole else { return Ok(()) };
-        // One sync for all series of a tick, when the next tick begins: a power cut loses one tick.
-        if state.synced != ticked.n
-            && let Some(log) = &state.log
+        if let Some(log) = &state.log
+            && state.pace.is_due(ticked.n, at_ms)
         {
             log.sync()?;
             self.writer.sync()?;
-            state.synced = ticked.n;
         }
         state.series.entry(tick.series.clone()).or_default().take(tick);
         match &mut state.log {
@@ -306,7 +305,7 @@ impl Record for Recorder {
                     state.result.control.push(control.clone());
                 }
             }
-            Event::Ticked(ticked) => self.tick(ticked)?,
+            Event::Ticked(ticked) => self.tick(ticked, stamped.at_ms)?,
             Event::Counted { row, total } => {
                 if let Some(state) = self.rows.get_mut(*row) {
                     state.series.entry(total.series.clone()).or_default().count(total);
@@ -326,7 +325,8 @@ impl Record for Recorder {
             }
             Event::Noted { environment: Some(environment), note } => self.note(environment, note),
             Event::FramesLost { environment, frames } => {
-                *self.lost.entry(environment.clone()).or_default() += frames;
+                let lost = self.lost.entry(environment.clone()).or_default();
+                *lost = lost.saturating_add(*frames);
             }
             Event::RowFinished { row, ending, measured_ns } => {
                 self.finish(*row, ending, *measured_ns)?;

@@ -4,6 +4,7 @@
 mod collect;
 mod ending;
 mod host_side;
+mod losses;
 mod prepare;
 mod start;
 mod values;
@@ -27,6 +28,7 @@ use super::session::{Arrival, Session};
 use super::vcpu_watch::Watch;
 use crate::plan::{Resolved, ResolvedScenario};
 use ending::Ended;
+use losses::Losses;
 use values::Values;
 
 /// How long a probe may take to end its job after it was told to stop.
@@ -104,7 +106,7 @@ pub(super) struct ScenarioRun<'a> {
     /// Rows of which a number has arrived.
     counted: BTreeSet<usize>,
     /// Frames of environments that did not arrive.
-    lost: BTreeMap<String, u64>,
+    lost: Losses,
     /// For what a probe changes on this machine and puts back itself, if it lives.
     promises: Vec<Promise>,
     /// Over the virtual CPUs of environments, by their session's number.
@@ -128,7 +130,7 @@ impl<'a> ScenarioRun<'a> {
             values: Values::default(),
             reached: BTreeMap::new(),
             counted: BTreeSet::new(),
-            lost: BTreeMap::new(),
+            lost: Losses::default(),
             promises: Vec::new(),
             watches: Vec::new(),
             blocks: 0,
@@ -153,11 +155,11 @@ impl ScenarioRun<'_> {
                 continue;
             };
             match arrival {
-                Arrival::Item(Item::Message(FromProbe::Done(_) | FromProbe::Refused(_))) => {
+                Arrival::Item(Item::Message(FromProbe::Done(_) | FromProbe::Refused(_)), _) => {
                     session.done = true;
                 }
                 Arrival::Ended => session.ended = true,
-                Arrival::Item(_) => {}
+                Arrival::Item(..) => {}
             }
         }
     }

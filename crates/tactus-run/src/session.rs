@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tactus_environment::{Running, Stream};
 use tactus_model::bundle::ClockFit;
@@ -15,19 +15,17 @@ use tactus_model::{CpuSet, Evidence};
 use tactus_system::guardian::Guardian;
 use tactus_system::{BOOT_ID, Connection, Remote, System, boot_id, monotonic_ns};
 
+use super::allowance::{Allowance, Backlog, Excess, Share, clip, weight};
 use super::clock_bounds::ClockBounds;
 use super::clock_fit::Arrivals;
 use super::nested::Nest;
 
 /// What arrives from an environment.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "nearly all of them are items, and few are waiting at any time"
-)]
+#[expect(clippy::large_enum_variant, reason = "nearly all of them are items")]
 #[derive(Debug)]
 pub enum Arrival {
-    /// A message, foreign text or a loss.
-    Item(Item<FromProbe>),
+    /// A message, foreign text or a loss, and the room that it takes until it is handled.
+    Item(Item<FromProbe>, Share),
     /// The stream has ended.
     Ended,
 }
@@ -76,6 +74,10 @@ pub struct Session {
     pub heard: Instant,
     /// The last lines that were no frames.
     pub foreign: Vec<String>,
+    /// What it may send, and has.
+    allowance: Allowance,
+    /// What was heard of it and is not handled yet.
+    backlog: Arc<Backlog>,
     /// What others need that lie inside it.
     nest: Option<Nest>,
     connection: Arc<Connection>,
@@ -83,6 +85,10 @@ pub struct Session {
 }
 
 const FOREIGN_LINES: usize = 20;
+/// How much of a line that was no frame is kept, in bytes.
+const FOREIGN_LINE: usize = 400;
+/// How long the end of a stream is awaited whose environment has been ended: somebody else may hold it open.
+const REST: Duration = Duration::from_secs(2);
 
 impl Session {
     /// Begins to listen; what arrives goes to `to` with the number of this session.
@@ -98,8 +104,10 @@ impl Session {
             None => (None, None),
         };
         let connection = Arc::new(Connection::new(writer));
-        let heard = Arc::clone(&connection);
-        let reader = reader.map(|reader| std::thread::spawn(move || listen(reader, &heard, number, &to)));
+        let backlog = Arc::new(Backlog::default());
+        let (heard, waiting) = (Arc::clone(&connection), Arc::clone(&backlog));
+        let reader =
+            reader.map(|reader| std::thread::spawn(move || listen(reader, &heard, &waiting, number, &to)));
         Self {
             number,
             name: name.to_owned(),
@@ -122,6 +130,8 @@ impl Session {
             arrivals: Arrivals::default(),
             heard: Instant::now(),
             foreign: Vec::new(),
+            allowance: Allowance::new(Instant::now()),
+            backlog,
             nest: None,
             connection,
             reader,
@@ -173,7 +183,16 @@ impl Session {
         self.arrivals = Arrivals::default();
         self.proves = job.control.is_some();
         self.proven = !self.proves;
+        self.allowance.begin(&job, self.evidence == Some(Evidence::Imported));
         self.say(&ToProbe::Job(job))
+    }
+
+    /// Takes in what has arrived, as far as it may send it.
+    ///
+    /// # Errors
+    /// When it may not.
+    pub fn admit(&mut self, item: Item<FromProbe>) -> Result<Item<FromProbe>, Excess> {
+        self.allowance.admit(item, Instant::now())
     }
 
     /// Tells the probe to prove its instrument.
@@ -197,7 +216,8 @@ impl Session {
     }
 
     /// Keeps a line that was no frame, for the case that something goes wrong.
-    pub fn keep_foreign(&mut self, line: String) {
+    pub fn keep_foreign(&mut self, mut line: String) {
+        clip(&mut line, FOREIGN_LINE);
         if self.foreign.len() == FOREIGN_LINES {
             self.foreign.remove(0);
         }
@@ -220,9 +240,14 @@ impl Session {
         // A refusal shows itself as an end that has to be forced.
         let _ = self.say(&ToProbe::Quit);
         self.connection.hang_up();
+        // Who listens does not wait for room any more, and what sends finds nobody who listens.
+        self.backlog.close();
         self.running.stop();
         if let Some(reader) = self.reader.take() {
-            let _ = reader.join();
+            let until = Instant::now() + REST;
+            while !reader.is_finished() && Instant::now() < until {
+                std::thread::sleep(Duration::from_millis(1));
+            }
         }
     }
 }
@@ -230,11 +255,26 @@ impl Session {
 fn listen(
     mut reader: Box<dyn io::Read + Send>,
     connection: &Connection,
+    backlog: &Arc<Backlog>,
     number: usize,
     to: &Sender<(usize, Arrival)>,
 ) {
     let mut decoder = Decoder::new();
     let mut buffer = vec![0; 64 * 1024];
+    // Passes items on; false: nobody takes them.
+    let pass = |items: Vec<Item<FromProbe>>| {
+        items.into_iter().all(|item| {
+            let item = match item {
+                Item::Message(message) => match connection.take(message) {
+                    Some(message) => Item::Message(message),
+                    None => return true,
+                },
+                other => other,
+            };
+            let share = backlog.wait_for(weight(&item));
+            share.is_some_and(|share| to.send((number, Arrival::Item(item, share))).is_ok())
+        })
+    };
     loop {
         let items = match reader.read(&mut buffer) {
             Ok(0) => break,
@@ -242,23 +282,13 @@ fn listen(
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(_) => break,
         };
-        for item in items {
-            let item = match item {
-                Item::Message(message) => match connection.take(message) {
-                    Some(message) => Item::Message(message),
-                    None => continue,
-                },
-                other => other,
-            };
-            if to.send((number, Arrival::Item(item))).is_err() {
-                connection.ended();
-                return;
-            }
+        if !pass(items) {
+            connection.ended();
+            return;
         }
     }
     connection.ended();
-    for item in decoder.finish() {
-        let _ = to.send((number, Arrival::Item(item)));
+    if pass(decoder.finish()) {
+        let _ = to.send((number, Arrival::Ended));
     }
-    let _ = to.send((number, Arrival::Ended));
 }

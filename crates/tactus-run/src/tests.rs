@@ -2,6 +2,7 @@
 //! by word, so that every way of going wrong can be played.
 
 mod arrival;
+mod hostile;
 mod resume;
 mod warnings;
 
@@ -61,6 +62,8 @@ enum Script {
     Foreign,
     /// It measures until it is told to stop.
     Endless,
+    /// It makes load until it is told to stop.
+    Loads,
     /// No tick and no total ever arrives, and then done.
     Unheard,
     /// The last tick does not arrive, nor do all but one of the last totals.
@@ -85,7 +88,7 @@ macro_rules! scripted {
     ($($name:ident: $script:ident),+) => { $(static $name: Scripted = Scripted(Script::$script);)+ };
 }
 
-scripted!(GOOD: Good, NOISY: Noisy, DIES: Dies, REFUSES: Refuses, MUTE: Mute, FOREIGN: Foreign, ENDLESS: Endless, UNHEARD: Unheard, LAST_TICK_LOST: LastTickLost, LOSSY_CONTROL: LossyControl, SAME_KERNEL: SameKernel, HALF_RATE: HalfRate, COARSE: Coarse, VALUES: Values, VALUES_DIE: ValuesDie);
+scripted!(GOOD: Good, NOISY: Noisy, DIES: Dies, REFUSES: Refuses, MUTE: Mute, FOREIGN: Foreign, ENDLESS: Endless, LOADS: Loads, UNHEARD: Unheard, LAST_TICK_LOST: LastTickLost, LOSSY_CONTROL: LossyControl, SAME_KERNEL: SameKernel, HALF_RATE: HalfRate, COARSE: Coarse, VALUES: Values, VALUES_DIE: ValuesDie);
 
 impl Environment for Scripted {
     fn kind(&self) -> &'static str {
@@ -324,6 +327,7 @@ fn play(script: Script, from: &Receiver<Vec<u8>>, to: &Sender<Vec<u8>>) {
                 }
                 (Item::Message(ToProbe::Job(_)), _) => probe.say(&FromProbe::Ready),
                 (Item::Message(ToProbe::Prove), _) => probe.prove(),
+                (Item::Message(ToProbe::Go), Script::Loads) => {}
                 (Item::Message(ToProbe::Go), _) => {
                     probe.measure();
                     match script {
@@ -508,7 +512,7 @@ fn what_a_probe_measures_is_in_the_bundle() {
 #[test]
 fn several_environments_are_up_at_once_and_a_load_ends_with_the_measurement() {
     let dir = tempfile::tempdir().unwrap();
-    let mut resolved = resolved(&[("a", &GOOD), ("b", &ENDLESS)]);
+    let mut resolved = resolved(&[("a", &GOOD), ("b", &LOADS)]);
     // One scenario: the measurement in `a`, its load in `b`.
     let load = Activity::new(1, CpuSet::one(0), What::Load(Load::Cpu(Cpu::default())));
     resolved.scenarios[0].activities.push(ResolvedActivity { environment: "b".into(), activity: load });

@@ -13,6 +13,7 @@ use tactus_model::topology::Topology;
 use tactus_system::System;
 
 pub(crate) use order::Lot;
+pub(crate) use scenario::threads;
 
 use super::filter::chosen;
 use super::resolved::{Choices, Resolved, ResolvedEnvironment, RowPlan, measured_in};

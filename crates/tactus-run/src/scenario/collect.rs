@@ -13,6 +13,7 @@ use tactus_system::monotonic_ns;
 
 use super::host_side::outside;
 use super::{Failure, POLL_INTERVAL, STOP_TIMEOUT, ScenarioRun};
+use crate::allowance;
 use crate::context::Context;
 use crate::session::{Arrival, Session};
 
@@ -54,6 +55,8 @@ impl ScenarioRun<'_> {
     pub(super) fn collect(&mut self, context: &mut Context<'_>) -> Result<(), Failure> {
         let mut stopping: Option<Instant> = None;
         let silence = SILENCE + 5 * Duration::from_nanos(self.planned.tick_ns);
+        let (began, planned) = (Instant::now(), Duration::from_nanos(self.planned.duration_ns));
+        let times = if self.is_narrow() { NARROW } else { 1 };
         loop {
             let open = |session: &&Session| !session.done && !session.ended;
             let measuring = self.sessions.iter().filter(|s| s.measures).any(|s| open(&s));
@@ -77,6 +80,14 @@ impl ScenarioRun<'_> {
                 let why = format!("said nothing for {} s", silence.as_secs());
                 return Err(self.broken(at, &why));
             }
+            // Whatever it says meanwhile.
+            if allowance::is_over(began.elapsed(), planned, times)
+                && let Some(at) = self.sessions.iter().position(|s| s.measures && open(&s))
+            {
+                let (took, planned) = (began.elapsed().as_secs(), planned.as_secs_f64());
+                let why = format!("was to measure for {planned} s, goes on after {took} s, and was ended");
+                return Err(self.broken(at, &why));
+            }
             if self.looked.elapsed() >= LOOK
                 && let Some(divided) = self.divided.as_mut().filter(|divided| divided.is_watched())
             {
@@ -89,8 +100,12 @@ impl ScenarioRun<'_> {
 
     /// A patience, longer where what is waited for passes a narrow channel.
     pub(super) fn patience(&self, usual: Duration) -> Duration {
-        let narrow = self.sessions.iter().any(|session| session.running.budget().is_some());
-        if narrow { NARROW * usual } else { usual }
+        if self.is_narrow() { NARROW * usual } else { usual }
+    }
+
+    /// Whether what is waited for passes a narrow channel.
+    fn is_narrow(&self) -> bool {
+        self.sessions.iter().any(|session| session.running.budget().is_some())
     }
 
     /// Waits until a condition holds for every session.
@@ -133,17 +148,8 @@ impl ScenarioRun<'_> {
             return Ok(());
         };
         self.sessions[at].heard = Instant::now();
-        match arrival {
-            Arrival::Item(Item::Message(message)) => self.message(context, at, message),
-            Arrival::Item(Item::Foreign(line) | Item::Unknown(line)) => {
-                self.sessions[at].keep_foreign(line);
-                Ok(())
-            }
-            Arrival::Item(Item::Lost(frames)) => {
-                let environment = self.sessions[at].name.clone();
-                *self.lost.entry(environment.clone()).or_default() += frames;
-                Ok(context.emit(Event::FramesLost { environment, frames })?)
-            }
+        let (item, _room) = match arrival {
+            Arrival::Item(item, room) => (item, room),
             Arrival::Ended => {
                 self.sessions[at].ended = true;
                 if self.sessions[at].measures && !self.sessions[at].done {
@@ -151,9 +157,30 @@ impl ScenarioRun<'_> {
                     let reason = format!("{} ended while it measured: {words}", self.sessions[at].name);
                     self.finish(context, at, &Ending::because(RowEnd::Failed, reason), None);
                 }
+                return Ok(());
+            }
+        };
+        let name = self.sessions[at].name.clone();
+        let admitted = self.sessions[at].admit(item);
+        match admitted.map_err(|excess| Failure::Scenario(format!("{name} {excess}")))? {
+            Item::Message(message) => self.message(context, at, message),
+            Item::Foreign(line) | Item::Unknown(line) => {
+                self.sessions[at].keep_foreign(line);
                 Ok(())
             }
+            Item::Lost(frames) => {
+                self.lost.add(&name, frames);
+                self.tell_losses(context, false)
+            }
         }
+    }
+
+    /// Tells of frames that were lost: those of a moment together, and at an end all.
+    pub(super) fn tell_losses(&mut self, context: &mut Context<'_>, all: bool) -> Result<(), Failure> {
+        for (environment, frames) in self.lost.due(Instant::now(), all) {
+            context.emit(Event::FramesLost { environment, frames })?;
+        }
+        Ok(())
     }
 
     pub(super) fn message(
@@ -242,6 +269,7 @@ impl ScenarioRun<'_> {
             FromProbe::Note(note) => context.emit(Event::Noted { environment: Some(environment), note })?,
             FromProbe::Done(done) => {
                 self.sessions[at].done = true;
+                self.tell_losses(context, true)?;
                 self.done(context, at, &done)?;
             }
         }

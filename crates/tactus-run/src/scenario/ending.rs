@@ -1,5 +1,7 @@
 //! How each row of a scenario ends.
 
+use std::time::Instant;
+
 use tactus_model::event::Event;
 use tactus_model::outcome::{Ending, RowEnd};
 
@@ -33,6 +35,9 @@ impl ScenarioRun<'_> {
         for (row, value) in self.values.untold() {
             context.emit(Event::ValueMeasured { row, value })?;
         }
+        for (environment, frames) in self.lost.due(Instant::now(), true) {
+            context.emit(Event::FramesLost { environment, frames })?;
+        }
         for (row, Ended { ending, measured_ns }) in std::mem::take(&mut self.ended) {
             let ending =
                 if self.counted.contains(&row) { ending } else { self.numberless(context, row, ending) };
@@ -55,7 +60,7 @@ impl ScenarioRun<'_> {
             return ending;
         }
         let environment = &context.resolved.rows[row].result.environment;
-        let reason = match self.lost.get(environment).copied().unwrap_or(0) {
+        let reason = match self.lost.of(environment) {
             0 => format!("{environment} measured, and reported no number"),
             lost => format!(
                 "none of its numbers arrived: {lost} frames were lost between {environment} and tactus; \

@@ -23,7 +23,7 @@ impl Values {
         let entry = self.0.entry((row, value.item.clone()));
         let latest = entry.or_insert_with(|| Latest { value: value.clone(), told: 0 });
         latest.value.clone_from(value);
-        let tell = latest.told == 0 || value.samples >= latest.told + latest.told.div_ceil(2);
+        let tell = latest.told == 0 || value.samples >= latest.told.saturating_add(latest.told.div_ceil(2));
         if tell {
             latest.told = value.samples;
         }
@@ -48,6 +48,14 @@ mod tests {
     fn value(samples: u64) -> ValueResult {
         let kept = vec![1.0; usize::try_from(samples).unwrap()];
         ValueResult::of(&SYSTEM_CALL, &mut Repeats { kept, dropped: 0, batch: 1 }).unwrap()
+    }
+
+    #[test]
+    fn repeats_beyond_all_numbers_overflow_nothing() {
+        let mut values = Values::default();
+        let most = ValueResult { samples: u64::MAX, ..value(1) };
+        assert!(values.take(0, &most));
+        assert!(!values.take(0, &value(1)));
     }
 
     #[test]

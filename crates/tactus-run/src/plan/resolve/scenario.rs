@@ -274,7 +274,7 @@ impl<'a> Resolver<'a> {
 }
 
 /// The threads that measure latency on these CPUs; none: it yields none.
-fn threads(measure: &Measure, cpus: &CpuSet) -> Option<Vec<Thread>> {
+pub(crate) fn threads(measure: &Measure, cpus: &CpuSet) -> Option<Vec<Thread>> {
     let each = match measure {
         Measure::Timer(timer) => timer.threads(),
         Measure::Spin(_) => 1,

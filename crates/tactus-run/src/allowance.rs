@@ -1,0 +1,180 @@
+//! What an environment may send. Its probe may have been replaced by whoever has a guest, a container or a line in his
+//! hands: what he sends then takes neither the memory nor the disk nor the time of this machine.
+//!
+//! Three bounds, each far above what any measurement needs; whoever goes beyond one is ended, with a reason that names
+//! his environment and the bound.
+//!
+//! - [`Backlog`]: bytes that were heard and wait to be handled. It holds up who sends, and never ends him.
+//! - [`Allowance`]: messages, series, values and text of a job. What a plan asks for decides how many there can be.
+//! - [`overtime`]: how long a job may take in all, whatever is said meanwhile.
+
+mod backlog;
+mod overtime;
+mod reports;
+mod text;
+
+use std::time::Instant;
+
+use tactus_model::facts::{Facts, Reading};
+use tactus_model::message::{FromProbe, Hello, Job, Note, Refusal};
+use tactus_model::wire::Item;
+
+pub(crate) use backlog::{Backlog, Share, weight};
+pub(crate) use overtime::{is_over, longest};
+use reports::Reports;
+use text::Text;
+
+/// Most bytes of the readings of one job, each with what it takes beside its name and text. A machine of 512 CPUs with
+/// 8192 threads has some 6 MB.
+const MOST_FACTS: usize = 16 << 20;
+/// What a reading takes beside its name and text, in bytes.
+const READING: usize = 128;
+/// Most remarks in one job beside those of its threads: a probe has some twenty, and one more for each worker that ends
+/// early.
+const MOST_NOTES: u64 = 256;
+/// Most remarks for each measuring thread: its control is tried before and after.
+const NOTES_PER_THREAD: u64 = 4;
+/// Most messages of each kind that there is one of in a job, or one for each time that somebody takes a line anew.
+const MOST_TURNS: u64 = 64;
+/// Most clocks that one is held against.
+const MOST_CLOCKS: usize = 16;
+/// The longest text within a message that is kept, in bytes: two screens.
+const LONGEST_TEXT: usize = 4096;
+/// The longest name of anything: a series' kind, a measured item.
+const LONGEST_NAME: usize = 64;
+/// Most frames that can be lost at once. A line of 4 Mbaud carries 70 million a day.
+const MOST_LOST: u64 = 1 << 32;
+
+/// What was sent is more than there can be; in words that follow the name of who sent it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}; no probe does, and it was ended")]
+pub(crate) struct Excess(String);
+
+/// What an environment has sent in its job so far, and what it may.
+#[derive(Debug)]
+pub(crate) struct Allowance {
+    reports: Reports,
+    text: Text,
+    facts: usize,
+    notes: u64,
+    turns: u64,
+}
+
+impl Allowance {
+    /// Of an environment that has no job yet.
+    pub fn new(now: Instant) -> Self {
+        Self { reports: Reports::default(), text: Text::new(now), facts: 0, notes: 0, turns: 0 }
+    }
+
+    /// It gets a job. `imported`: what speaks there is no probe but an instrument of others, which numbers its threads
+    /// as it likes.
+    pub fn begin(&mut self, job: &Job, imported: bool) {
+        self.reports = Reports::of(job, imported);
+        (self.facts, self.notes, self.turns) = (0, 0, 0);
+    }
+
+    /// Takes in what has arrived; numbers and texts that are too large to be kept come back cut.
+    ///
+    /// # Errors
+    /// When it is more than there can be.
+    pub fn admit(&mut self, item: Item<FromProbe>, now: Instant) -> Result<Item<FromProbe>, Excess> {
+        match item {
+            Item::Message(message) => self.message(message).map(Item::Message),
+            Item::Foreign(line) => self.text.take(line.len(), now).map(|()| Item::Foreign(line)),
+            Item::Unknown(frame) => self.text.take(frame.len(), now).map(|()| Item::Unknown(frame)),
+            Item::Lost(frames) if frames > MOST_LOST => {
+                Err(Excess(format!("left out {frames} numbers between two frames")))
+            }
+            Item::Lost(frames) => Ok(Item::Lost(frames)),
+        }
+    }
+
+    fn message(&mut self, mut message: FromProbe) -> Result<FromProbe, Excess> {
+        match &mut message {
+            FromProbe::Facts { readings, .. } => {
+                self.facts = self.facts.saturating_add(size(readings));
+                if self.facts > MOST_FACTS {
+                    let most = MOST_FACTS >> 20;
+                    return Err(Excess(format!("sent more than {most} MiB of facts")));
+                }
+            }
+            FromProbe::Note(note) => {
+                let most = MOST_NOTES + NOTES_PER_THREAD * self.reports.threads();
+                count(&mut self.notes, most, "notes")?;
+                clip_note(note);
+            }
+            FromProbe::Hello(hello) => {
+                count(&mut self.turns, MOST_TURNS, "beginnings and ends of a job")?;
+                clip_hello(hello);
+            }
+            FromProbe::Refused(Refusal { reason, hint }) => {
+                count(&mut self.turns, MOST_TURNS, "beginnings and ends of a job")?;
+                clip(reason, LONGEST_TEXT);
+                hint.iter_mut().for_each(|hint| clip(hint, LONGEST_TEXT));
+            }
+            FromProbe::Ready => count(&mut self.turns, MOST_TURNS, "beginnings and ends of a job")?,
+            FromProbe::Proven(proven) => {
+                count(&mut self.turns, MOST_TURNS, "beginnings and ends of a job")?;
+                proven.clock.rates.truncate(MOST_CLOCKS);
+                proven.clock.rates.iter_mut().for_each(|rate| clip(&mut rate.against, LONGEST_NAME));
+            }
+            FromProbe::Done(done) => {
+                count(&mut self.turns, MOST_TURNS, "beginnings and ends of a job")?;
+                done.reason.iter_mut().for_each(|reason| clip(reason, LONGEST_TEXT));
+                self.reports.done(done)?;
+            }
+            FromProbe::Tick(tick) => self.reports.tick(tick)?,
+            FromProbe::Total(total) => self.reports.total(total)?,
+            FromProbe::Windows(windows) => self.reports.windows(windows)?,
+            FromProbe::Outlier(outlier) => self.reports.outlier(outlier)?,
+            FromProbe::Trial(trial) => self.reports.trial(trial)?,
+            FromProbe::Value(value) => self.reports.value(value)?,
+            FromProbe::Injected(injected) => self.reports.injected(injected)?,
+            // The connection has taken these, and grants each of them.
+            FromProbe::Answer(_) | FromProbe::Output(_) | FromProbe::Exited(_) => {}
+        }
+        Ok(message)
+    }
+}
+
+/// What readings take, in bytes.
+fn size(readings: &Facts) -> usize {
+    let text = |reading: &Reading| match reading {
+        Reading::Text(text) | Reading::Cut(text) | Reading::Unreadable(text) => text.len(),
+        Reading::Absent => 0,
+    };
+    readings.0.iter().map(|(name, reading)| READING + name.len() + text(reading)).sum()
+}
+
+/// One more of something.
+fn count(so_far: &mut u64, most: u64, what: &str) -> Result<(), Excess> {
+    *so_far = so_far.saturating_add(1);
+    if *so_far > most { Err(Excess(format!("sent more than {most} {what}"))) } else { Ok(()) }
+}
+
+fn clip_note(note: &mut Note) {
+    clip(&mut note.text, LONGEST_TEXT);
+    note.hint.iter_mut().for_each(|hint| clip(hint, LONGEST_TEXT));
+}
+
+fn clip_hello(hello: &mut Hello) {
+    clip(&mut hello.version, LONGEST_NAME);
+    clip(&mut hello.arch, LONGEST_NAME);
+    hello.can.truncate(LONGEST_NAME);
+    hello.can.iter_mut().for_each(|word| clip(word, LONGEST_NAME));
+}
+
+/// Cuts a text and marks it as cut.
+pub(crate) fn clip(text: &mut String, longest: usize) {
+    const MARK: &str = " [...]";
+    if text.len() > longest {
+        let room = longest.saturating_sub(MARK.len());
+        let end = (0..=room).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+        text.truncate(end);
+        text.push_str(MARK);
+        text.shrink_to_fit();
+    }
+}
+
+#[cfg(test)]
+mod tests;

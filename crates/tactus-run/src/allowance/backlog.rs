@@ -1,0 +1,153 @@
+//! What was heard of an environment and waits to be handled.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use tactus_model::message::FromProbe;
+use tactus_model::wire::Item;
+
+/// Most bytes of memory that what waits of one environment takes. Eight series that say 20 KB a second each come here in
+/// two minutes while the disk takes nothing; then they wait in the probe, which keeps four seconds more.
+const MOST: usize = 16 << 20;
+/// What an item takes beside its contents.
+const ITEM: usize = size_of::<Item<FromProbe>>();
+/// What an entry of a list takes beside its text.
+const ENTRY: usize = 64;
+
+/// The bytes that wait. Who listens waits for room, so that what sends has to wait, too.
+#[derive(Debug, Default)]
+pub(crate) struct Backlog {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    waiting: usize,
+    closed: bool,
+}
+
+/// The part of a backlog that one item takes until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Share {
+    of: Arc<Backlog>,
+    bytes: usize,
+}
+
+impl Backlog {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until there is room for some bytes; what is larger than all room waits until nothing else does. None:
+    /// nobody takes anything any more.
+    pub fn wait_for(self: &Arc<Self>, bytes: usize) -> Option<Share> {
+        let full = |state: &mut State| {
+            !state.closed && state.waiting > 0 && state.waiting.saturating_add(bytes) > MOST
+        };
+        let waited = self.changed.wait_while(self.state(), full);
+        let mut state = waited.unwrap_or_else(PoisonError::into_inner);
+        if state.closed {
+            return None;
+        }
+        state.waiting = state.waiting.saturating_add(bytes);
+        Some(Share { of: Arc::clone(self), bytes })
+    }
+
+    /// Nothing is taken any more: who waits goes on at once.
+    pub fn close(&self) {
+        self.state().closed = true;
+        self.changed.notify_all();
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        let mut state = self.of.state();
+        state.waiting = state.waiting.saturating_sub(self.bytes);
+        drop(state);
+        self.of.changed.notify_all();
+    }
+}
+
+/// The memory that an item takes.
+pub(crate) fn weight(item: &Item<FromProbe>) -> usize {
+    let contents = match item {
+        Item::Foreign(text) | Item::Unknown(text) => text.len(),
+        Item::Lost(_) => 0,
+        Item::Message(message) => contents(message),
+    };
+    contents.saturating_add(ITEM)
+}
+
+/// What a message holds beside itself: numbers, texts and lists.
+fn contents(message: &FromProbe) -> usize {
+    let numbers = |count: usize| count.saturating_mul(size_of::<u64>());
+    let list = |texts: &mut dyn Iterator<Item = usize>| texts.map(|length| length + ENTRY).sum::<usize>();
+    match message {
+        FromProbe::Tick(tick) => numbers(tick.counts.0.len() + tick.missed.0.len()) + tick.series.kind.len(),
+        FromProbe::Windows(windows) => numbers(windows.maxima.len()) + windows.series.kind.len(),
+        FromProbe::Trial(trial) => {
+            numbers(trial.quiet.counts.0.len() + trial.held.counts.0.len()) + trial.by.len()
+        }
+        FromProbe::Injected(injected) => {
+            numbers(injected.at.0.len() + 2 * injected.cpus.len()) + injected.kind.len() + injected.way.len()
+        }
+        FromProbe::Facts { readings, .. } => super::size(readings),
+        FromProbe::Hello(hello) => {
+            hello.version.len() + hello.arch.len() + list(&mut hello.can.iter().map(String::len))
+        }
+        FromProbe::Proven(proven) => list(&mut proven.clock.rates.iter().map(|rate| rate.against.len())),
+        FromProbe::Done(done) => {
+            done.reason.as_ref().map_or(0, String::len) + numbers(2 * done.load_rounds.len())
+        }
+        FromProbe::Note(note) => note.text.len() + note.hint.as_ref().map_or(0, String::len),
+        FromProbe::Refused(refusal) => refusal.reason.len() + refusal.hint.as_ref().map_or(0, String::len),
+        FromProbe::Value(value) => value.value.item.len(),
+        FromProbe::Total(total) => total.series.kind.len(),
+        FromProbe::Outlier(outlier) => outlier.series.kind.len(),
+        // The connection has taken the last three.
+        FromProbe::Ready | FromProbe::Answer(_) | FromProbe::Output(_) | FromProbe::Exited(_) => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn who_listens_waits_for_room_and_goes_on_when_there_is() {
+        let backlog = Arc::new(Backlog::default());
+        let first = backlog.wait_for(MOST - 10).unwrap();
+        let small = backlog.wait_for(10).unwrap();
+        let (sender, passed) = channel();
+        let other = Arc::clone(&backlog);
+        let waiting = std::thread::spawn(move || {
+            let share = other.wait_for(11).unwrap();
+            sender.send(()).unwrap();
+            drop(share);
+        });
+        assert!(passed.recv_timeout(Duration::from_millis(50)).is_err(), "there is no room for it");
+        drop(small);
+        assert!(passed.recv_timeout(Duration::from_millis(50)).is_err(), "and not yet");
+        drop(first);
+        passed.recv_timeout(Duration::from_secs(60)).unwrap();
+        waiting.join().unwrap();
+        assert_eq!(backlog.state().waiting, 0);
+    }
+
+    #[test]
+    fn what_is_larger_than_all_room_passes_alone_and_nobody_waits_for_one_who_has_gone() {
+        let backlog = Arc::new(Backlog::default());
+        let large = backlog.wait_for(3 * MOST).unwrap();
+        let other = Arc::clone(&backlog);
+        let waiting = std::thread::spawn(move || other.wait_for(1).is_none());
+        std::thread::sleep(Duration::from_millis(20));
+        backlog.close();
+        assert!(waiting.join().unwrap(), "it goes on, with nothing");
+        drop(large);
+        assert!(backlog.wait_for(1).is_none());
+    }
+}

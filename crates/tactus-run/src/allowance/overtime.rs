@@ -1,0 +1,35 @@
+//! How long a job may take, whatever is said meanwhile. Pure.
+
+use std::time::Duration;
+
+/// How much longer than planned: a part of the plan, for a clock that is slow there (one at less than nine tenths of
+/// this machine's rate is refused at the end), ...
+const PART: u32 = 4;
+/// ... and a time of its own, for beginning and end: a probe waits 30 s for the last wake-up of its threads, and takes
+/// some seconds to end its loads and to put back its settings.
+const MORE: Duration = Duration::from_secs(if cfg!(test) { 1 } else { 120 });
+
+/// The longest that a job may take of which so much was planned; `times`: how many times longer everything takes
+/// beside its duration (a narrow channel).
+pub(crate) fn longest(planned: Duration, times: u32) -> Duration {
+    planned.saturating_add(planned / PART).saturating_add(MORE.saturating_mul(times))
+}
+
+/// Whether a job that took so long is over its time.
+pub(crate) fn is_over(took: Duration, planned: Duration, times: u32) -> bool {
+    took > longest(planned, times)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_has_a_quarter_more_than_planned_and_some_time_for_its_end() {
+        let day = Duration::from_secs(86_400);
+        assert!(!is_over(day + day / 4, day, 1));
+        assert!(is_over(day + day / 4 + MORE + Duration::from_millis(1), day, 1));
+        assert!(!is_over(day + day / 4 + 5 * MORE, day, 5));
+        assert!(!is_over(Duration::MAX, Duration::MAX, 5), "what never ends is never late");
+    }
+}

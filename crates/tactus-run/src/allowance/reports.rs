@@ -1,0 +1,284 @@
+//! What a probe may report of its job: as many ticks, of as many series, as the plan asks for. Pure.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use tactus_model::buckets::BUCKETS;
+use tactus_model::latency::{HIGHEST_NS, Sparse, Totals};
+use tactus_model::message::{Done, Injected, Job, Outlier, Tick, Total, Trial, Value, What, Windows};
+use tactus_model::outcome::Yields;
+use tactus_model::series::{SeriesKey, Thread};
+
+use super::{Excess, LONGEST_NAME, LONGEST_TEXT, clip, count, longest};
+use crate::plan::threads;
+
+/// Ticks beyond those that fit into the duration: the last one, which ends with it, and one where somebody was held up.
+const MORE_TICKS: u64 = 3;
+/// Largest values of a series that are said with each tick, and at its end.
+const OUTLIERS_PER_TICK: u64 = 4;
+const LAST_OUTLIERS: u64 = 64;
+/// Words on the last totals of a series, beside one with each tick: they are said several times.
+const LAST_TOTALS: u64 = 16;
+/// Most windows that one message tells of: a probe keeps a hundred for a channel that is busy.
+const MOST_WINDOWS: usize = 128;
+/// Most controls that a thread tells of: one of each stage, and the one at the end once more for each scenario.
+const MOST_TRIALS: u64 = 16;
+/// Most items of a measurement that yields values; the longest has five.
+const MOST_ITEMS: usize = 64;
+/// What each activity says when it ends, and what was let run meanwhile.
+const INJECTED_PER_ACTIVITY: u64 = 4;
+/// Numbers of histograms (a value or a count each) that a tick of one series has on the average, at most: 8192 buckets
+/// are all values from 1 ns to 150 us, or eight octaves beyond 2 us.
+const NUMBERS_PER_TICK: u64 = 2 * 8192;
+/// Numbers of a histogram of every bucket.
+const MOST_NUMBERS: usize = 2 * BUCKETS;
+/// More than any thread counts in a hundred years.
+const MOST_COUNTED: u64 = 1 << 60;
+/// Series that an instrument of others may have where the plan names fewer CPUs: it numbers its threads itself.
+const MOST_IMPORTED: usize = 64;
+
+/// What was reported of a job, and what may be.
+#[derive(Debug, Default)]
+pub(super) struct Reports {
+    activities: BTreeMap<u32, Reported>,
+    /// Ticks of each series.
+    ticks: u64,
+    /// The longest time that anything in it can have taken, in ns.
+    longest_ns: u64,
+    /// Whether windows of time are told.
+    windows: bool,
+    injected: u64,
+    most_injected: u64,
+    numbers: u64,
+    most_numbers: u64,
+}
+
+/// What was reported of a measurement.
+#[derive(Debug, Default)]
+struct Reported {
+    threads: Threads,
+    series: BTreeMap<Thread, OfSeries>,
+    /// Whether it yields values.
+    values: bool,
+    items: BTreeSet<String>,
+    said: u64,
+}
+
+/// The threads that may report.
+#[derive(Debug)]
+enum Threads {
+    /// These, each as one series.
+    Planned(BTreeSet<Thread>),
+    /// So many.
+    AsMany(usize),
+}
+
+impl Default for Threads {
+    fn default() -> Self {
+        Self::AsMany(0)
+    }
+}
+
+/// What was reported of a series: how many of each.
+#[derive(Debug)]
+struct OfSeries {
+    key: SeriesKey,
+    ticks: u64,
+    totals: u64,
+    windows: u64,
+    outliers: u64,
+    trials: u64,
+}
+
+impl Reports {
+    pub fn of(job: &Job, imported: bool) -> Self {
+        let measured = job.activities.iter().filter_map(|activity| {
+            let What::Measure { measure, .. } = &activity.what else { return None };
+            let planned: BTreeSet<Thread> = threads(measure, &activity.cpus).into_iter().flatten().collect();
+            let values = activity.what.yields() == Some(Yields::Values);
+            let threads = match imported {
+                true => Threads::AsMany(planned.len().max(MOST_IMPORTED)),
+                false => Threads::Planned(planned),
+            };
+            Some((activity.id, Reported { threads, values, ..Reported::default() }))
+        });
+        let activities: BTreeMap<u32, Reported> = measured.collect();
+        let ticks = (job.duration_ns / job.tick_ns.max(1)).saturating_add(MORE_TICKS);
+        let series: u64 = activities.values().map(|reported| reported.threads.count()).sum();
+        let longest = longest(Duration::from_nanos(job.duration_ns), 5).as_nanos();
+        Self {
+            ticks,
+            longest_ns: u64::try_from(longest).unwrap_or(u64::MAX),
+            windows: job.lock_in.is_some(),
+            injected: 0,
+            most_injected: (u64::try_from(job.activities.len()).unwrap_or(u64::MAX))
+                .saturating_add(1)
+                .saturating_mul(INJECTED_PER_ACTIVITY),
+            numbers: 0,
+            most_numbers: NUMBERS_PER_TICK.saturating_mul(ticks).saturating_mul(series),
+            activities,
+        }
+    }
+
+    /// How many threads it measures with.
+    pub fn threads(&self) -> u64 {
+        self.activities.values().map(|reported| reported.threads.count()).sum()
+    }
+
+    pub fn tick(&mut self, tick: &mut Tick) -> Result<(), Excess> {
+        let most = self.ticks;
+        let series = self.series(tick.activity, &tick.series)?;
+        count(&mut series.ticks, most, &format!("ticks of {}", series.key))?;
+        if tick.n >= most {
+            return Err(Excess(format!("sent tick {} of {most}", tick.n)));
+        }
+        tick.at_ns = tick.at_ns.min(self.longest_ns);
+        self.totals(&mut tick.now);
+        self.totals(&mut tick.total);
+        self.histogram(&tick.counts)?;
+        self.histogram(&tick.missed)
+    }
+
+    pub fn total(&mut self, total: &mut Total) -> Result<(), Excess> {
+        let most = self.ticks.saturating_add(LAST_TOTALS);
+        let series = self.series(total.activity, &total.series)?;
+        count(&mut series.totals, most, &format!("totals of {}", series.key))?;
+        total.at_ns = total.at_ns.min(self.longest_ns);
+        self.totals(&mut total.total);
+        Ok(())
+    }
+
+    pub fn windows(&mut self, windows: &Windows) -> Result<(), Excess> {
+        let most = if self.windows { self.ticks } else { 0 };
+        let series = self.series(windows.activity, &windows.series)?;
+        count(&mut series.windows, most, &format!("words on windows of time of {}", series.key))?;
+        if windows.maxima.len() > MOST_WINDOWS {
+            return Err(Excess(format!("sent more than {MOST_WINDOWS} windows of time at once")));
+        }
+        Ok(())
+    }
+
+    pub fn outlier(&mut self, outlier: &mut Outlier) -> Result<(), Excess> {
+        let most = self.ticks.saturating_mul(OUTLIERS_PER_TICK).saturating_add(LAST_OUTLIERS);
+        let series = self.series(outlier.activity, &outlier.series)?;
+        count(&mut series.outliers, most, &format!("outliers of {}", series.key))?;
+        outlier.at_ns = outlier.at_ns.min(self.longest_ns);
+        outlier.value_ns = outlier.value_ns.min(self.longest_ns.max(HIGHEST_NS));
+        Ok(())
+    }
+
+    pub fn trial(&mut self, trial: &mut Trial) -> Result<(), Excess> {
+        let series = self.series(trial.activity, &trial.series)?;
+        count(&mut series.trials, MOST_TRIALS, &format!("controls of {}", series.key))?;
+        clip(&mut trial.by, LONGEST_NAME);
+        for counted in [&mut trial.quiet, &mut trial.held] {
+            self.totals(&mut counted.total);
+            if counted.counts.0.len() > MOST_NUMBERS {
+                return Err(Excess("sent a histogram of more values than there are".into()));
+            }
+        }
+        Ok(())
+    }
+
+    pub fn value(&mut self, value: &mut Value) -> Result<(), Excess> {
+        let most = self.ticks.saturating_mul(u64::try_from(MOST_ITEMS).unwrap_or(u64::MAX));
+        let reported = self.reported(value.activity)?;
+        if !reported.values {
+            return Err(Excess("sent values of a measurement that has none".into()));
+        }
+        count(&mut reported.said, most, "values")?;
+        clip(&mut value.value.item, LONGEST_NAME);
+        if !reported.items.contains(&value.value.item) {
+            if reported.items.len() == MOST_ITEMS {
+                return Err(Excess(format!("sent values of more than {MOST_ITEMS} items")));
+            }
+            reported.items.insert(value.value.item.clone());
+        }
+        Ok(())
+    }
+
+    pub fn injected(&mut self, injected: &mut Injected) -> Result<(), Excess> {
+        count(&mut self.injected, self.most_injected, "words on faults")?;
+        clip(&mut injected.kind, LONGEST_NAME);
+        clip(&mut injected.way, LONGEST_TEXT);
+        Ok(())
+    }
+
+    pub fn done(&self, done: &mut Done) -> Result<(), Excess> {
+        let most = self.most_injected;
+        if u64::try_from(done.load_rounds.len()).unwrap_or(u64::MAX) > most {
+            return Err(Excess(format!("counted the rounds of more than {most} loads")));
+        }
+        done.measured_ns = done.measured_ns.min(self.longest_ns);
+        Ok(())
+    }
+
+    fn reported(&mut self, activity: u32) -> Result<&mut Reported, Excess> {
+        let unknown = || Excess(format!("reported on activity {activity}, which it was not given"));
+        self.activities.get_mut(&activity).ok_or_else(unknown)
+    }
+
+    /// What was reported of a series; the first one of a thread is that thread's.
+    fn series(&mut self, activity: u32, key: &SeriesKey) -> Result<&mut OfSeries, Excess> {
+        let Reported { threads, series, .. } = self.reported(activity)?;
+        let thread = key.of_thread();
+        let none = |key: &SeriesKey| {
+            let mut kind = key.kind.clone();
+            clip(&mut kind, LONGEST_NAME);
+            Excess(format!(
+                "reported on the series cpu{}/t{}/{kind}, which the plan does not have",
+                key.cpu, key.thread
+            ))
+        };
+        if !series.contains_key(&thread) {
+            if key.kind.len() > LONGEST_NAME || !threads.have(thread, series.len()) {
+                return Err(none(key));
+            }
+            let key = key.clone();
+            let first = OfSeries { key, ticks: 0, totals: 0, windows: 0, outliers: 0, trials: 0 };
+            series.insert(thread, first);
+        }
+        series.get_mut(&thread).filter(|own| own.key == *key).ok_or_else(|| none(key))
+    }
+
+    /// Counts that no time holds and latencies longer than the job become the largest that there can be.
+    fn totals(&self, totals: &mut Totals) {
+        let highest = self.longest_ns.max(HIGHEST_NS);
+        totals.cycles = totals.cycles.min(MOST_COUNTED);
+        totals.overruns = totals.overruns.min(MOST_COUNTED);
+        totals.max_ns = totals.max_ns.min(highest);
+        // None yet is told by the largest number.
+        if totals.min_ns != u64::MAX {
+            totals.min_ns = totals.min_ns.min(highest);
+        }
+    }
+
+    fn histogram(&mut self, counts: &Sparse) -> Result<(), Excess> {
+        if counts.0.len() > MOST_NUMBERS {
+            return Err(Excess("sent a histogram of more values than there are".into()));
+        }
+        self.numbers = self.numbers.saturating_add(u64::try_from(counts.0.len()).unwrap_or(u64::MAX));
+        if self.numbers > self.most_numbers {
+            return Err(Excess(format!("sent histograms of more than {} numbers", self.most_numbers)));
+        }
+        Ok(())
+    }
+}
+
+impl Threads {
+    fn count(&self) -> u64 {
+        let count = match self {
+            Self::Planned(threads) => threads.len(),
+            Self::AsMany(most) => *most,
+        };
+        u64::try_from(count).unwrap_or(u64::MAX)
+    }
+
+    /// Whether a thread may report where so many others have.
+    fn have(&self, thread: Thread, others: usize) -> bool {
+        match self {
+            Self::Planned(threads) => threads.contains(&thread),
+            Self::AsMany(most) => others < *most,
+        }
+    }
+}

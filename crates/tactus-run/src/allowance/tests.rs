@@ -1,0 +1,236 @@
+use std::time::Duration;
+
+use tactus_model::CpuSet;
+use tactus_model::catalogue::Measure;
+use tactus_model::catalogue::measure::{Os, Spin, Timer};
+use tactus_model::control::ControlBy;
+use tactus_model::latency::{Sparse, Totals};
+use tactus_model::message::{
+    Activity, Done, End, Note, Outlier, Proven, ThreadCounters, Tick, Total, Value, What, Windows,
+};
+use tactus_model::outcome::ValueResult;
+use tactus_model::scheduling::Policy;
+use tactus_model::series::SeriesKey;
+
+use super::*;
+
+const S: u64 = 1_000_000_000;
+const HOUR: u64 = 3600 * S;
+
+fn measuring(measure: Measure, interval_ns: u64) -> What {
+    What::Measure { measure, interval_ns, priority: 95, policy: Policy::Fifo }
+}
+
+fn job(what: What, cpus: &str, duration_ns: u64, tick_ns: u64) -> Job {
+    Job {
+        duration_ns,
+        tick_ns,
+        control: ControlBy::Nothing,
+        no_side_effects: false,
+        housekeeping: CpuSet::one(0),
+        activities: vec![Activity::new(0, cpus.parse().unwrap(), what)],
+        changes: Vec::new(),
+        restore: false,
+        budget: 0,
+        cache_misses: false,
+        lock_in: None,
+    }
+}
+
+fn series(cpu: u32) -> SeriesKey {
+    SeriesKey { cpu, thread: 0, priority: 95, kind: "thread".into() }
+}
+
+fn tick(cpu: u32, n: u64, numbers: usize) -> Tick {
+    Tick {
+        activity: 0,
+        series: series(cpu),
+        n,
+        at_ns: (n + 1) * S,
+        now: Totals::default(),
+        total: Totals::default(),
+        counts: Sparse(vec![1; numbers]),
+        missed: Sparse::default(),
+        thread: ThreadCounters::default(),
+    }
+}
+
+/// An allowance for a timer on CPUs 1 and 2, ten seconds with a tick each.
+fn ten_seconds() -> Allowance {
+    let mut allowance = Allowance::new(Instant::now());
+    allowance.begin(&job(measuring(Measure::Timer(Timer::default()), 200_000), "1-2", 10 * S, S), false);
+    allowance
+}
+
+fn send(allowance: &mut Allowance, message: FromProbe) -> Result<FromProbe, String> {
+    match allowance.admit(Item::Message(message), Instant::now()) {
+        Ok(Item::Message(message)) => Ok(message),
+        Ok(other) => panic!("{other:?}"),
+        Err(excess) => Err(excess.to_string()),
+    }
+}
+
+/// Sends the same until it is refused; how often it was taken, and the refusal.
+fn flood(allowance: &mut Allowance, message: impl Fn(u64) -> FromProbe) -> (u64, String) {
+    for n in 0..10_000_000 {
+        if let Err(refusal) = send(allowance, message(n)) {
+            return (n, refusal);
+        }
+    }
+    panic!("it is never refused")
+}
+
+/// What is allowed grows with the duration as what is measured does: what holds for an hour holds for a day.
+#[test]
+fn eight_polling_threads_that_see_6000_values_a_second_meet_no_bound() {
+    let mut allowance = Allowance::new(Instant::now());
+    allowance.begin(&job(measuring(Measure::Spin(Spin::default()), 20_000), "0-7", HOUR, S), false);
+    for n in 0..HOUR / S {
+        for cpu in 0..8 {
+            let mut own = tick(cpu, n, 12_000);
+            own.series.kind = "gap".into();
+            let series = own.series.clone();
+            send(&mut allowance, FromProbe::Tick(own)).unwrap();
+            for value_ns in 0..4 {
+                let outlier = Outlier { activity: 0, series: series.clone(), at_ns: n * S, value_ns };
+                send(&mut allowance, FromProbe::Outlier(outlier)).unwrap();
+            }
+        }
+    }
+}
+
+#[test]
+fn a_series_that_the_plan_does_not_have_is_refused_by_its_name() {
+    let mut allowance = ten_seconds();
+    send(&mut allowance, FromProbe::Tick(tick(1, 0, 2))).unwrap();
+    let refusal = send(&mut allowance, FromProbe::Tick(tick(3, 0, 2))).unwrap_err();
+    assert!(refusal.contains("cpu3/t0/thread") && refusal.contains("plan"), "{refusal}");
+    // Neither by another priority or kind of a thread that there is, nor of an activity that there is not.
+    let strange = |change: &dyn Fn(&mut Tick)| {
+        let mut tick = tick(1, 1, 2);
+        change(&mut tick);
+        FromProbe::Tick(tick)
+    };
+    for message in [
+        strange(&|tick| tick.series.priority = 1),
+        strange(&|tick| tick.series.kind = "gap".into()),
+        strange(&|tick| tick.series.thread = 1),
+        strange(&|tick| tick.activity = 7),
+    ] {
+        assert!(send(&mut allowance, message.clone()).is_err(), "{message:?}");
+    }
+    let mut nothing = Allowance::new(Instant::now());
+    assert!(send(&mut nothing, FromProbe::Tick(tick(1, 0, 2))).is_err(), "it has no job");
+}
+
+#[test]
+fn an_instrument_of_others_numbers_its_threads_itself_and_has_64() {
+    let mut allowance = Allowance::new(Instant::now());
+    let timer = measuring(Measure::Timer(Timer::default()), 200_000);
+    allowance.begin(&job(timer, "0", 10 * S, S), true);
+    let (taken, _) = flood(&mut allowance, |n| {
+        let thread = u32::try_from(n).unwrap();
+        FromProbe::Tick(Tick { series: SeriesKey { thread, ..series(thread) }, ..tick(0, 0, 2) })
+    });
+    assert_eq!(taken, 64);
+}
+
+#[test]
+fn no_kind_of_message_goes_on_for_ever() {
+    let total = |_| {
+        FromProbe::Total(Total {
+            activity: 0,
+            series: series(1),
+            at_ns: 1,
+            total: Totals::default(),
+            last: false,
+        })
+    };
+    let outlier = |n| FromProbe::Outlier(Outlier { activity: 0, series: series(1), at_ns: n, value_ns: n });
+    let facts = |n: u64| {
+        let mut readings = Facts::default();
+        readings.keep(format!("/proc/{n}"), "x".repeat(1000).as_str());
+        FromProbe::Facts { readings, last: false }
+    };
+    let done = |_| {
+        let load_rounds = Vec::new();
+        FromProbe::Done(Done { end: End::Complete, reason: None, measured_ns: 1, load_rounds, jump_ns: 0 })
+    };
+    let windows = |_| {
+        FromProbe::Windows(Windows { activity: 0, series: series(1), began_ns: 0, first: 0, maxima: vec![1] })
+    };
+    let floods: [(u64, (u64, String)); 8] = [
+        (13, flood(&mut ten_seconds(), |n| FromProbe::Tick(tick(1, n.min(9), 2)))),
+        (29, flood(&mut ten_seconds(), total)),
+        (116, flood(&mut ten_seconds(), outlier)),
+        (264, flood(&mut ten_seconds(), |_| FromProbe::Note(Note::info("again")))),
+        (64, flood(&mut ten_seconds(), |_| FromProbe::Proven(Proven::default()))),
+        (64, flood(&mut ten_seconds(), done)),
+        (0, flood(&mut ten_seconds(), windows)),
+        (14_739, flood(&mut ten_seconds(), facts)),
+    ];
+    for (most, (taken, refusal)) in floods {
+        assert_eq!(taken, most, "{refusal}");
+        assert!(refusal.contains("no probe does"), "{refusal}");
+    }
+}
+
+#[test]
+fn values_come_from_measurements_that_have_some_and_are_of_few_items() {
+    let value = |n: u64| {
+        let of = tactus_model::catalogue::measure::os::SYSTEM_CALL;
+        let mut repeats = tactus_model::outcome::Repeats { kept: vec![1.0; 5], dropped: 0, batch: 1 };
+        let value = ValueResult { item: n.to_string(), ..ValueResult::of(&of, &mut repeats).unwrap() };
+        FromProbe::Value(Value { activity: 0, value })
+    };
+    let mut allowance = Allowance::new(Instant::now());
+    allowance.begin(&job(measuring(Measure::Os(Os::default()), 0), "1", 10 * S, S), false);
+    assert_eq!(flood(&mut allowance, value).0, 64);
+    assert_eq!(flood(&mut ten_seconds(), value).0, 0);
+}
+
+#[test]
+fn numbers_that_no_measurement_has_are_cut_to_the_largest_there_can_be() {
+    let mut allowance = ten_seconds();
+    let most = Totals { cycles: u64::MAX, overruns: u64::MAX, min_ns: 0, max_ns: u64::MAX, sum_ns: u64::MAX };
+    let sent = Tick { at_ns: u64::MAX, now: most, total: most, ..tick(1, 0, 2) };
+    let FromProbe::Tick(taken) = send(&mut allowance, FromProbe::Tick(sent)).unwrap() else { panic!() };
+    assert!(taken.now.max_ns <= HOUR && taken.now.cycles <= 1 << 60, "{:?}", taken.now);
+    assert!(taken.at_ns < HOUR);
+    let none = Tick { now: Totals::default(), ..tick(1, 1, 0) };
+    let FromProbe::Tick(taken) = send(&mut allowance, FromProbe::Tick(none)).unwrap() else { panic!() };
+    assert_eq!(taken.now, Totals::default(), "nothing measured stays nothing measured");
+    let late = Tick { n: u64::MAX, ..tick(1, 0, 0) };
+    assert!(send(&mut allowance, FromProbe::Tick(late)).is_err(), "no run has such a tick");
+    assert!(
+        send(&mut allowance, FromProbe::Tick(tick(2, 0, 70_000))).is_err(),
+        "there are no such histograms"
+    );
+    let lost = allowance.admit(Item::Lost(u64::MAX), Instant::now());
+    assert!(lost.unwrap_err().to_string().contains("18446744073709551615"));
+}
+
+#[test]
+fn texts_are_cut_where_they_are_longer_than_anybody_reads() {
+    let mut allowance = ten_seconds();
+    let long = "ä".repeat(300_000);
+    let note = Note::obstacle(long.clone(), long.clone());
+    let FromProbe::Note(taken) = send(&mut allowance, FromProbe::Note(note)).unwrap() else { panic!() };
+    assert!(taken.text.len() <= LONGEST_TEXT && taken.text.ends_with("[...]"));
+    assert!(taken.hint.unwrap().len() <= LONGEST_TEXT);
+    let refused = FromProbe::Refused(Refusal { reason: long.clone(), hint: Some(long) });
+    let FromProbe::Refused(taken) = send(&mut allowance, refused).unwrap() else { panic!() };
+    assert!(taken.reason.len() <= LONGEST_TEXT && taken.hint.unwrap().len() <= LONGEST_TEXT);
+}
+
+#[test]
+fn a_new_job_begins_anew() {
+    let mut allowance = ten_seconds();
+    flood(&mut allowance, |_| FromProbe::Note(Note::info("again")));
+    let timer = measuring(Measure::Timer(Timer::default()), 200_000);
+    allowance.begin(&job(timer, "5", 10 * S, S), false);
+    send(&mut allowance, FromProbe::Note(Note::info("again"))).unwrap();
+    send(&mut allowance, FromProbe::Tick(tick(5, 0, 2))).unwrap();
+    assert!(send(&mut allowance, FromProbe::Tick(tick(1, 0, 2))).is_err(), "that was the job before");
+    assert!(longest(Duration::from_secs(10), 1) > Duration::from_secs(10));
+}
