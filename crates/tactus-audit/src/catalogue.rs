@@ -38,6 +38,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::Source;
 
     #[test]
     fn no_two_checks_have_one_name() {
@@ -79,7 +80,33 @@ mod tests {
             ] {
                 assert!(!text.trim().is_empty(), "{}: {name} is empty", check.id);
             }
-            assert!(!check.sources.is_empty() && !check.applies.is_empty(), "{}", check.id);
+            assert!(!check.applies.is_empty(), "{}", check.id);
+        }
+    }
+
+    #[test]
+    fn no_check_is_without_a_source_that_can_be_opened() {
+        for (_, check) in all() {
+            assert!(!check.sources.is_empty(), "{} has no source", check.id);
+            for source in check.sources.iter().filter(|source| source.is_beyond()) {
+                let place = match source {
+                    Source::Kernel(place) => {
+                        let is_file =
+                            place.contains('/') && place.rsplit('/').next().is_some_and(|n| n.contains('.'));
+                        let commit = place.strip_prefix("commit ");
+                        let is_commit = commit
+                            .is_some_and(|id| id.len() == 12 && id.bytes().all(|b| b.is_ascii_hexdigit()));
+                        assert!(is_file || is_commit, "{}: {place} is neither file nor commit", check.id);
+                        place
+                    }
+                    Source::Tuned(place) | Source::Guide(place) => place,
+                    _ => continue,
+                };
+                assert!(!place.trim().is_empty(), "{}: a source without a place", check.id);
+            }
+            let mut once = check.sources.to_vec();
+            once.dedup();
+            assert_eq!(once.len(), check.sources.len(), "{}: a source twice", check.id);
         }
     }
 }

@@ -1,5 +1,7 @@
 //! What a check is.
 
+use std::fmt;
+
 use serde::{Serialize, Serializer};
 use tactus_model::change::Change;
 use tactus_model::finding::Severity;
@@ -13,7 +15,7 @@ pub struct Check {
     pub id: &'static str,
     /// The problem in a few words, not the advice: "hardware threads share a core".
     pub title: &'static str,
-    /// Which documents name it.
+    /// Which documents name it, and what else it rests on.
     pub sources: &'static [Source],
     /// Whom it concerns.
     pub applies: &'static [Applies],
@@ -50,7 +52,7 @@ pub fn no_change(_: &Subject<'_>) -> Vec<Change> {
     Vec::new()
 }
 
-/// A document that names the check.
+/// A document that names the check, or that says what it says beyond the five documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// intel-xeon-2015.
@@ -63,28 +65,41 @@ pub enum Source {
     Industrial,
     /// osadl-2023.
     Osadl,
-    /// Beyond them: kernel documentation, TuneD, libvirt, Nova, ACRN, SEAPATH.
-    Beyond,
+    /// Linux: a file of its sources, or a commit.
+    Kernel(&'static str),
+    /// A profile of TuneD.
+    Tuned(&'static str),
+    /// Another project's manual: `libvirt, realtime`, `sched(7)`.
+    Guide(&'static str),
 }
 
 impl Source {
-    /// The document's name, as studies are called.
+    /// Whether it is none of the five documents.
     #[must_use]
-    pub fn name(self) -> &'static str {
+    pub fn is_beyond(self) -> bool {
+        matches!(self, Self::Kernel(_) | Self::Tuned(_) | Self::Guide(_))
+    }
+}
+
+impl fmt::Display for Source {
+    /// The document's name, as studies are called; of what lies beyond them, whose it is and where.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Xeon => "intel-xeon-2015",
-            Self::Qoriq => "freescale-qoriq-2014",
-            Self::RedHat => "redhat-openstack-2018",
-            Self::Industrial => "intel-industrial-2014",
-            Self::Osadl => "osadl-2023",
-            Self::Beyond => "beyond the documents",
+            Self::Xeon => f.write_str("intel-xeon-2015"),
+            Self::Qoriq => f.write_str("freescale-qoriq-2014"),
+            Self::RedHat => f.write_str("redhat-openstack-2018"),
+            Self::Industrial => f.write_str("intel-industrial-2014"),
+            Self::Osadl => f.write_str("osadl-2023"),
+            Self::Kernel(place) => write!(f, "Linux {place}"),
+            Self::Tuned(profile) => write!(f, "TuneD {profile}"),
+            Self::Guide(place) => f.write_str(place),
         }
     }
 }
 
 impl Serialize for Source {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.name())
+        serializer.collect_str(self)
     }
 }
 

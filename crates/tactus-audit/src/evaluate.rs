@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 
+use tactus_model::change;
 use tactus_model::finding::{Audit, Finding, Role, State};
 
 use super::{Applies, Arch, Check, Judgement, Subject, all};
@@ -79,4 +80,5 @@ fn finding(family: &str, check: &Check, judgement: Judgement, subject: &Subject<
 fn fill(text: &str, subject: &Subject<'_>) -> String {
     text.replace("{isolated}", &subject.isolated().to_string())
         .replace("{housekeeping}", &subject.housekeeping().to_string())
+        .replace("{housekeeping_mask}", &change::to_mask(subject.housekeeping()))
 }

@@ -1,15 +1,12 @@
 //! A check in words: what `tactus explain` and the book print.
 
-use super::{Applies, Arch, Check, Reversible, SetBy, Source};
+use super::{Applies, Arch, Check, Reversible, SetBy};
 
 impl Check {
     /// Everything about it beside id and title, by name.
     #[must_use]
     pub fn fields(&self) -> Vec<(&'static str, String)> {
-        let sources = self.sources.iter().map(|source| match source {
-            Source::Beyond => "beyond the five documents",
-            source => source.name(),
-        });
+        let sources = self.sources.iter().map(ToString::to_string);
         let set: Vec<&str> = self.set.iter().map(|set| set_by(*set)).collect();
         let or = |text: &str, none: &str| if text.is_empty() { none.to_owned() } else { text.to_owned() };
         vec![
@@ -17,14 +14,21 @@ impl Check {
             ("concerns", concerned(self)),
             ("set", or(&set.join(", "), "by nobody")),
             ("taken back", taken_back(self.reversible).to_owned()),
-            ("sources", sources.collect::<Vec<_>>().join(", ")),
-            ("reads", self.reads.to_owned()),
-            ("expects", self.expected.to_owned()),
-            ("why", self.why.to_owned()),
-            ("mend", self.mend.to_owned()),
-            ("risk", or(self.risk, "none known")),
+            ("sources", sources.collect::<Vec<_>>().join("; ")),
+            ("reads", named(self.reads)),
+            ("expects", named(self.expected)),
+            ("why", named(self.why)),
+            ("mend", named(self.mend)),
+            ("risk", named(&or(self.risk, "none known"))),
         ]
     }
+}
+
+/// What stands for CPUs in a text that is of no machine: in capitals, as manuals have it.
+fn named(text: &str) -> String {
+    text.replace("{isolated}", "ISOLATED")
+        .replace("{housekeeping}", "HOUSEKEEPING")
+        .replace("{housekeeping_mask}", "HOUSEKEEPING_MASK")
 }
 
 fn concerned(check: &Check) -> String {
@@ -70,5 +74,21 @@ const fn taken_back(reversible: Reversible) -> &'static str {
         Reversible::Reboot => "by a reboot",
         Reversible::Restart => "by a restart of the virtual machine or container",
         Reversible::Nothing => "there is nothing to take back",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::all;
+
+    #[test]
+    fn no_text_of_a_check_has_a_raw_placeholder() {
+        for (_, check) in all() {
+            for (name, text) in check.fields() {
+                for word in ["{isolated", "{housekeeping", "{cpu}"] {
+                    assert!(!text.contains(word), "{}: {name} has {word}", check.id);
+                }
+            }
+        }
     }
 }

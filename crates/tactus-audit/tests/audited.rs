@@ -52,7 +52,7 @@ fn a_machine_made_ready_has_nothing_grave_and_one_that_was_not_has() {
     };
     let left = grave("intel-bare-tuned");
     assert!(left.is_empty(), "{}", left.join("\n"));
-    assert!(grave("intel-bare-untuned").len() >= 20, "{}", grave("intel-bare-untuned").join("\n"));
+    assert!(grave("intel-bare-untuned").len() >= 15, "{}", grave("intel-bare-untuned").join("\n"));
 }
 
 #[test]
@@ -64,7 +64,11 @@ fn a_finding_says_what_was_read_and_how_it_is_mended() {
             let read = !finding.read.is_empty() || finding.id == "ctr-separation";
             assert!(read, "{name}: {} read nothing", finding.id);
             let filled = [&finding.said, &finding.mend, &finding.expected, &finding.risk];
-            assert!(filled.iter().all(|text| !text.contains("{isolated}")), "{name}: {}", finding.id);
+            assert!(
+                filled.iter().all(|text| !text.contains("{isolated") && !text.contains("{housekeeping")),
+                "{name}: {}",
+                finding.id
+            );
         }
     }
 }

@@ -97,7 +97,7 @@ pub const PATTERNS: &[(&str, &[&str])] = &[
             "device-tree/fw-cfg@*/compatible",
         ],
     ),
-    ("/proc/irq/*/", &["smp_affinity_list", "effective_affinity_list"]),
+    ("/proc/irq/*/", &["affinity_hint", "smp_affinity_list", "effective_affinity_list"]),
     (
         "/proc/sys/kernel/",
         &[

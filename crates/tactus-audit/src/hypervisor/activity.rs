@@ -37,7 +37,7 @@ I/O, timers and interrupts between vCPUs in the cycle; isolate its vCPUs; give i
     Check {
         id: "live-ops",
         title: "a machine is moved, saved or watched while it runs",
-        sources: &[Source::Beyond],
+        sources: &[Source::Guide("QEMU, query-migrate")],
         applies: &[Applies::Hypervisor],
         severity: Severity::Minor,
         arch: Arch::Any,

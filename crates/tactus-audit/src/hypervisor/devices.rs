@@ -8,7 +8,7 @@ use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Verdict,
 pub static CHECKS: &[Check] = &[Check {
     id: "no-extra-devices",
     title: "the guest has devices that a real-time system does not need",
-    sources: &[Source::Beyond],
+    sources: &[Source::Guide("libvirt, realtime")],
     applies: &[Applies::Hypervisor],
     severity: Severity::Minor,
     arch: Arch::Any,

@@ -42,7 +42,7 @@ rcu_nocbs={isolated} irqaffinity={housekeeping}. A guest with one vCPU needs a s
     Check {
         id: "steal-time",
         title: "the host takes the CPU away from the guest",
-        sources: &[Source::Beyond],
+        sources: &[Source::Kernel("Documentation/virt/kvm/x86/msr.rst")],
         applies: &[Applies::Guest],
         severity: Severity::Major,
         arch: Arch::Any,

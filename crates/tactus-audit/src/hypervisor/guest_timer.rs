@@ -34,7 +34,7 @@ host,tsc-deadline=on. Where the kernel says 'TSC_DEADLINE disabled due to Errata
     Check {
         id: "guest-haltpoll",
         title: "an idle guest halts at once",
-        sources: &[Source::Beyond],
+        sources: &[Source::Kernel("Documentation/virt/guest-halt-polling.rst")],
         applies: &[Applies::Guest],
         severity: Severity::Minor,
         arch: Arch::Any,

@@ -16,7 +16,7 @@ pub static CHECKS: &[Check] = &[
     Check {
         id: "ple",
         title: "a guest that spins is thrown out of its CPU",
-        sources: &[Source::Beyond],
+        sources: &[Source::Kernel("arch/x86/kvm/vmx/vmx.c"), Source::Tuned("realtime-virtual-host")],
         applies: &[Applies::Host],
         severity: Severity::Minor,
         arch: Arch::X86,
@@ -43,7 +43,10 @@ only where no real-time guest's CPU is shared.",
     Check {
         id: "nx-huge-pages",
         title: "KVM splits the guest's huge pages where code runs, and puts them together again",
-        sources: &[Source::Beyond],
+        sources: &[
+            Source::Kernel("Documentation/admin-guide/hw-vuln/multihit.rst"),
+            Source::Tuned("realtime-virtual-host"),
+        ],
         applies: &[Applies::Host],
         severity: Severity::Minor,
         arch: Arch::X86,
@@ -51,13 +54,13 @@ only where no real-time guest's CPU is shared.",
         reversible: Reversible::Yes,
         hardware: false,
         reads: "/sys/module/kvm/parameters/nx_huge_pages, nx_huge_pages_recovery_ratio",
-        expected: "nx_huge_pages N or never; else nx_huge_pages_recovery_ratio 0",
+        expected: "nx_huge_pages N or never where the processor is not affected (itlb_multihit); else \
+nx_huge_pages_recovery_ratio 0",
         why: "Against iTLB multihit KVM maps huge pages as not executable: the first instruction fetched from \
 one makes an exit and splits it into 4 KiB pages, and a thread puts split pages back from time to time, so that \
 the faults come again. PREEMPT_RT kernels set the ratio to 0 for that reason.",
-        mend: "Write 0 to /sys/module/kvm/parameters/nx_huge_pages_recovery_ratio. Where the processor is not \
-affected, or every guest is trusted: options kvm nx_huge_pages=0 in /etc/modprobe.d/, as TuneD's \
-realtime-virtual-host has it.",
+        mend: "Write 0 to /sys/module/kvm/parameters/nx_huge_pages_recovery_ratio. Where itlb_multihit says Not affected: \
+options kvm nx_huge_pages=0 in /etc/modprobe.d/. TuneD's realtime-virtual-host does so on every processor.",
         risk: "With nx_huge_pages off a malicious guest can halt an affected host (CVE-2018-12207): tactus \
 proposes it only where the kernel says that the processor is not affected. Changing it at run time throws away the page \
 tables of every running guest (kvm_mmu_zap_all_fast), which then faults its memory in again: do it before guests start.",
@@ -67,7 +70,7 @@ tables of every running guest (kvm_mmu_zap_all_fast), which then faults its memo
     Check {
         id: "halt-poll",
         title: "how long KVM polls for a halted vCPU is left to the default",
-        sources: &[Source::Beyond],
+        sources: &[Source::Kernel("Documentation/virt/kvm/halt-polling.rst")],
         applies: &[Applies::Host],
         severity: Severity::Minor,
         arch: Arch::Any,
@@ -107,24 +110,41 @@ fn nx(subject: &Subject<'_>) -> Verdict {
     let text = subject.value(NX)?;
     let ratio = subject.facts.text(NX_RATIO);
     let judgement = match (flag(text), text, ratio) {
+        (Some(false), ..) | (_, "never", _) if is_affected(subject) == Some(true) => {
+            Judgement::ok("huge pages of guests stay whole, on a processor that a guest may halt that way: trust each")
+        }
         (Some(false), ..) | (_, "never", _) => Judgement::ok("huge pages of guests stay whole"),
-        (Some(true), _, Some("0")) => Judgement::finding(
-            "huge pages of guests are split where code runs, once for each page: they are not put together again",
+        (Some(true), _, ratio) if is_affected(subject) != Some(false) => match ratio {
+            Some("0") => Judgement::ok(
+                "huge pages of guests are split where code runs, against iTLB multihit, and are not put together again",
+            ),
+            Some(ratio) => Judgement::finding(format!(
+                "of the huge pages that are split against iTLB multihit one in {ratio} is put together again each \
+period, and splits again"
+            ))
+            .mend(format!("Write 0 to {NX_RATIO}. nx_huge_pages itself stays: this processor needs it.")),
+            None => Judgement::ok("huge pages of guests are split where code runs, against iTLB multihit"),
+        },
+        (Some(true), _, Some(ratio)) if ratio != "0" => Judgement::finding(format!(
+            "huge pages of guests are split where code runs, on a processor that does not need it, and one in {ratio} of \
+them is put together again each period"
+        )),
+        (Some(true), ..) => Judgement::finding(
+            "huge pages of guests are split where code runs, once for each page, on a processor that does not need it",
         )
         .at(Severity::Info),
-        (Some(true), _, Some(ratio)) => Judgement::finding(format!(
-            "huge pages of guests are split where code runs, and one in {ratio} of them is put together again \
-each period"
-        )),
-        (Some(true), _, None) => Judgement::finding("huge pages of guests are split where code runs"),
         _ => Judgement::unreadable(format!("{NX} says neither Y, N nor never")),
     };
-    let judgement = judgement.read(NX, text);
     let judgement = ratio.into_iter().fold(judgement, |judgement, ratio| judgement.read(NX_RATIO, ratio));
     Ok(match subject.facts.text(MULTIHIT) {
         Some(text) => judgement.read(MULTIHIT, text),
         None => judgement,
     })
+}
+
+/// Whether the kernel says that the processor is affected by iTLB multihit; `None`: it does not say.
+fn is_affected(subject: &Subject<'_>) -> Option<bool> {
+    subject.facts.text(MULTIHIT).map(|text| text != "Not affected")
 }
 
 /// The split itself is a mitigation, and is only proposed where it mitigates nothing.
@@ -134,7 +154,7 @@ fn nx_changes(subject: &Subject<'_>) -> Vec<Change> {
     if subject.facts.text(NX) == Some("never") {
         return Vec::new();
     }
-    let unaffected = subject.facts.text(MULTIHIT) == Some("Not affected");
+    let unaffected = is_affected(subject) == Some(false);
     let whole = subject.set(id, NX, Form::Flag, "N").filter(|_| unaffected);
     let ratio = subject.set(id, NX_RATIO, Form::Plain, "0");
     whole.into_iter().chain(ratio).collect()
@@ -184,9 +204,13 @@ mod tests {
         let affected = intel(&[(NX, "Y"), (NX_RATIO, "60"), (MULTIHIT, "KVM: Mitigation: Split huge pages")]);
         assert_eq!(affected.state(id), State::Finding);
         assert_eq!(affected.wanted(id), [format!("{NX_RATIO} = 0")]);
+        assert!(affected.finding(id).mend.contains("nx_huge_pages itself stays"));
         let calm = affected.clone().and(NX_RATIO, "0");
-        assert_eq!((calm.state(id), calm.finding(id).severity), (State::Finding, Severity::Info));
+        assert_eq!(calm.state(id), State::Ok, "the mitigation is no finding");
         assert!(calm.wanted(id).is_empty());
+        assert!(affected.clone().and(NX, "N").said(id).contains("trust each"));
+        let untold = affected.clone().absent(MULTIHIT);
+        assert_eq!(untold.wanted(id), [format!("{NX_RATIO} = 0")], "what is not told may be affected");
         let forced = affected.and(MULTIHIT, "Not affected");
         assert_eq!(forced.wanted(id), [format!("{NX} = N"), format!("{NX_RATIO} = 0")]);
     }
@@ -197,7 +221,7 @@ mod tests {
         for (text, state) in [
             ("N", State::Ok),
             ("never", State::Ok),
-            ("Y", State::Finding),
+            ("Y", State::Ok),
             ("", State::Unreadable),
             ("auto", State::Unreadable),
         ] {

@@ -19,7 +19,7 @@ pub static CHECKS: &[Check] = &[
     Check {
         id: "kvmclock-sync",
         title: "KVM interrupts every vCPU from time to time to adjust kvmclock",
-        sources: &[Source::Beyond],
+        sources: &[Source::Kernel("arch/x86/kvm/x86.c"), Source::Tuned("realtime-virtual-host")],
         applies: &[Applies::Host],
         severity: Severity::Minor,
         arch: Arch::X86,
@@ -65,7 +65,7 @@ spins for the rest.",
     Check {
         id: "posted-timer",
         title: "the guest's timer interrupts its own vCPU and costs an exit",
-        sources: &[Source::Beyond],
+        sources: &[Source::Kernel("arch/x86/kvm/lapic.c")],
         applies: &[Applies::Host],
         severity: Severity::Minor,
         arch: Arch::X86,

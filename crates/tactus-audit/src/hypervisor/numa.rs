@@ -15,7 +15,7 @@ const NODES: &str = "/sys/devices/system/node/node";
 pub static CHECKS: &[Check] = &[Check {
     id: "numa-locality",
     title: "a guest reaches over to another node for its memory, its devices or its other vCPUs",
-    sources: &[Source::Beyond],
+    sources: &[Source::Guide("libvirt, domain XML"), Source::Guide("Nova")],
     applies: &[Applies::Hypervisor],
     severity: Severity::Major,
     arch: Arch::Any,

@@ -108,7 +108,7 @@ fn jailhouse(subject: &Subject<'_>) -> Verdict {
         match (of("state"), failed) {
             (Some("failed"), _) => faults.push(format!("{name} has failed")),
             (_, Some(failed)) if !failed.is_empty() => {
-                faults.push(format!("CPUs {failed} of {name} have failed"))
+                faults.push(format!("CPUs {failed} of {name} have failed"));
             }
             (Some(_), Some(_)) => {}
             _ => unknown.push(name),

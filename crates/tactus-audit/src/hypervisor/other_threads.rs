@@ -14,7 +14,7 @@ pub static CHECKS: &[Check] = &[
     Check {
         id: "emulator-pin",
         title: "QEMU's own threads may run where a vCPU runs",
-        sources: &[Source::RedHat, Source::Beyond],
+        sources: &[Source::RedHat, Source::Guide("libvirt, realtime"), Source::Guide("Nova")],
         applies: &[Applies::Hypervisor],
         severity: Severity::Blocker,
         arch: Arch::Any,
@@ -22,7 +22,7 @@ pub static CHECKS: &[Check] = &[
         reversible: Reversible::Yes,
         hardware: false,
         reads: "the CPUs of the process's threads that are neither vCPU nor IO thread",
-        expected: "within {housekeeping}",
+        expected: "within {housekeeping}, on no CPU of a vCPU that is isolated or has a real-time policy",
         why: "QEMU's main loop, its workers and its monitor handle devices, timers and commands. On the CPU of an \
 ordinary vCPU they take it away; on that of a FIFO vCPU they starve until it halts, and the guest waits for its \
 own devices: a deadlock when it polls for them.",
@@ -35,7 +35,7 @@ the vCPU threads afterwards.",
     Check {
         id: "iothread-pin",
         title: "an IO thread may run where a vCPU runs",
-        sources: &[Source::Beyond],
+        sources: &[Source::Guide("libvirt, domain XML")],
         applies: &[Applies::Hypervisor],
         severity: Severity::Major,
         arch: Arch::Any,
@@ -43,7 +43,7 @@ the vCPU threads afterwards.",
         reversible: Reversible::Yes,
         hardware: false,
         reads: "the CPUs of the threads named IO ...",
-        expected: "within {housekeeping}",
+        expected: "within {housekeeping}, on no CPU of a vCPU that is isolated or has a real-time policy",
         why: "An IO thread serves the queues of a disk. On a vCPU's CPU it takes the CPU away for as long as the \
 disk is busy, or starves beside a FIFO vCPU, and the guest waits for its disk.",
         mend: "libvirt: <iothreadpin iothread='1' cpuset='{housekeeping}'/>. QEMU: taskset -pc {housekeeping} TID for \
@@ -63,7 +63,7 @@ each thread-id of QMP's query-iothreads.",
         reversible: Reversible::Yes,
         hardware: false,
         reads: "the CPUs of the threads vhost-PID, kvm-pit/PID and kvm-nx-lpage-recovery",
-        expected: "within {housekeeping}",
+        expected: "within {housekeeping}, on no CPU of a vCPU that is isolated or has a real-time policy",
         why: "A vhost thread moves each packet between the guest's queues and the network: beside an ordinary vCPU \
 it takes the CPU away, beside a FIFO vCPU it starves, and the guest's network stands still. Since Linux 6.4 it is a \
 thread of QEMU's process, before a thread of the kernel.",
@@ -75,8 +75,18 @@ cpuset='{housekeeping}'/> moves those of QEMU's process.",
     },
 ];
 
+/// Where vCPUs are held to promises: the CPUs of those with a real-time policy, and the isolated ones that
+/// others may use. An ordinary vCPU on a housekeeping CPU, as vCPU 0 that keeps house, shares it.
+fn promised(subject: &Subject<'_>) -> CpuSet {
+    let vcpus = subject.vms.iter().flat_map(|vm| &vm.vcpus).map(|vcpu| &vcpu.thread);
+    vcpus.fold(CpuSet::default(), |all, thread| match thread.policy.is_realtime() {
+        true => all.or(&thread.cpus),
+        false => all.or(&thread.cpus.and(subject.isolated())),
+    })
+}
+
 fn judge(subject: &Subject<'_>, which: impl Fn(&Vm) -> &Vec<Thread>, what: &str) -> Verdict {
-    let vcpus = subject.vms.iter().fold(CpuSet::default(), |all, vm| all.or(&vm.cpus()));
+    let vcpus = promised(subject);
     each(subject, |vm| {
         vcpus_of(vm)?;
         let threads = which(vm);
@@ -93,7 +103,18 @@ fn placed(subject: &Subject<'_>, threads: &[Thread], vcpus: &CpuSet, what: &str)
     let isolated: Vec<_> = threads.iter().filter(|thread| inside(thread, subject.isolated())).collect();
     let judgement = if !beside.is_empty() {
         let where_ = beside.iter().fold(CpuSet::default(), |all, thread| all.or(&thread.cpus.and(vcpus)));
-        Judgement::finding(format!("{} may run on {}, where vCPUs run", named(&beside), on(&where_)))
+        let judgement =
+            Judgement::finding(format!("{} may run on {}, where vCPUs run", named(&beside), on(&where_)));
+        // Where every housekeeping CPU carries a vCPU with a real-time policy there is no place to go.
+        if spare(subject, vcpus).is_empty() {
+            judgement.mend(format!(
+                "Every housekeeping CPU ({}) carries a vCPU with a real-time policy: schedule vCPU 0 as an ordinary \
+thread (libvirt: leave it out of <vcpusched>), or leave a CPU to QEMU's other threads.",
+                subject.housekeeping()
+            ))
+        } else {
+            judgement
+        }
     } else if !isolated.is_empty() {
         // A CPU of its own, as Nova's hw:emulator_threads_policy=isolate gives, costs a CPU and nothing else.
         Judgement::finding(format!("{} may run on isolated CPUs, though on no vCPU's", named(&isolated)))
@@ -112,6 +133,11 @@ fn placed(subject: &Subject<'_>, threads: &[Thread], vcpus: &CpuSet, what: &str)
     })
 }
 
+/// Housekeeping CPUs that carry no vCPU which is held to promises.
+fn spare(subject: &Subject<'_>, vcpus: &CpuSet) -> CpuSet {
+    subject.housekeeping().minus(vcpus)
+}
+
 fn on(cpus: &CpuSet) -> String {
     if cpus.len() == 1 { format!("CPU {cpus}") } else { format!("CPUs {cpus}") }
 }
@@ -125,7 +151,7 @@ fn named(threads: &[&Thread]) -> String {
 }
 
 fn changes(subject: &Subject<'_>, check: &str, which: impl Fn(&Vm) -> &Vec<Thread>) -> Vec<Change> {
-    let house = subject.housekeeping();
+    let house = &spare(subject, &promised(subject));
     if house.is_empty() {
         return Vec::new();
     }
@@ -135,7 +161,7 @@ fn changes(subject: &Subject<'_>, check: &str, which: impl Fn(&Vm) -> &Vec<Threa
     let threads = known.flat_map(|vm| which(vm).clone()).filter(|thread| !thread.bound);
     threads
         .map(|thread| {
-            // What is within the housekeeping CPUs already stays where it is.
+            // What is within these CPUs already stays where it is.
             let within = thread.cpus.minus(house).is_empty();
             let cpus = if within { &*thread.cpus } else { house };
             subject.place(check, &thread, cpus)
@@ -169,6 +195,21 @@ mod tests {
             let wanted = bad.wanted(id);
             assert!(wanted.len() == 1 && wanted[0].ends_with(" = 0,1"), "{wanted:?}");
         }
+    }
+
+    #[test]
+    fn a_vcpu_that_keeps_house_shares_its_cpu_with_the_emulator() {
+        let house = threads("FIFO\t1\t2\tCPU 0/KVM", "OTHER\t0\t0\tCPU 0/KVM");
+        for id in ["emulator-pin", "iothread-pin", "vhost-placement"] {
+            assert_eq!(house.state(id), State::Ok, "{id}: {}", house.said(id));
+        }
+        let fifo = threads("FIFO\t1\t2\tCPU 0/KVM", "FIFO\t1\t0\tCPU 0/KVM");
+        assert_eq!(fifo.state("emulator-pin"), State::Finding);
+        let wanted = fifo.wanted("emulator-pin");
+        assert!(!wanted.is_empty() && wanted.iter().all(|change| change.ends_with(" = 1")), "{wanted:?}");
+        let full = fifo.and("threads:1", "820\t812\t1\t400040\tFIFO\t1\t1\tCPU 2/KVM");
+        assert!(full.changes("emulator-pin").is_empty(), "there is no place to go");
+        assert!(full.finding("emulator-pin").mend.contains("ordinary thread"));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject,
 pub static CHECKS: &[Check] = &[Check {
     id: "vfio-passthrough",
     title: "a device that is given to a guest is not bound for it, or not alone",
-    sources: &[Source::Xeon, Source::Qoriq, Source::Beyond],
+    sources: &[Source::Xeon, Source::Qoriq, Source::Kernel("Documentation/driver-api/vfio.rst")],
     applies: &[Applies::Hypervisor],
     severity: Severity::Minor,
     arch: Arch::Any,

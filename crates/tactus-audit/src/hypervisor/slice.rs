@@ -13,7 +13,7 @@ const ALLOWED: &str = "/sys/fs/cgroup/machine.slice/cpuset.cpus";
 pub static CHECKS: &[Check] = &[Check {
     id: "slice-cpus",
     title: "the control group of virtual machines does not have the isolated CPUs",
-    sources: &[Source::Beyond],
+    sources: &[Source::Guide("systemd.resource-control(5)")],
     applies: &[Applies::Hypervisor],
     severity: Severity::Minor,
     arch: Arch::Any,

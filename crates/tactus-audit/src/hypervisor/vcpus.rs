@@ -41,7 +41,12 @@ CPU TID for each thread-id of QMP's query-cpus-fast.",
     Check {
         id: "vcpu-fifo",
         title: "a virtual processor is scheduled like any other thread",
-        sources: &[Source::RedHat, Source::Osadl],
+        sources: &[
+            Source::RedHat,
+            Source::Osadl,
+            Source::Kernel("Documentation/core-api/real-time/hardware.rst"),
+            Source::Guide("libvirt, realtime"),
+        ],
         applies: &[Applies::Hypervisor],
         severity: Severity::Blocker,
         arch: Arch::Any,

@@ -11,7 +11,12 @@ pub static CHECKS: &[Check] = &[
     Check {
         id: "rcu-nocbs",
         title: "isolated CPUs run RCU callbacks",
-        sources: &[Source::Xeon, Source::RedHat, Source::Osadl],
+        sources: &[
+            Source::Xeon,
+            Source::RedHat,
+            Source::Osadl,
+            Source::Kernel("Documentation/admin-guide/kernel-parameters.txt"),
+        ],
         applies: &[Applies::Host, Applies::Guest],
         severity: Severity::Major,
         arch: Arch::Any,
@@ -33,7 +38,7 @@ rcuc, in batches of any size. An offloaded CPU leaves them to rcuo threads, whic
     Check {
         id: "rcu-nocb-poll",
         title: "isolated CPUs wake the threads that run their RCU callbacks",
-        sources: &[Source::Xeon],
+        sources: &[Source::Xeon, Source::Kernel("Documentation/admin-guide/kernel-parameters.txt")],
         applies: &[Applies::Host, Applies::Guest],
         severity: Severity::Minor,
         arch: Arch::Any,
@@ -55,7 +60,7 @@ look for work by themselves.",
     Check {
         id: "rcuo-affinity",
         title: "threads that run offloaded RCU callbacks may run on isolated CPUs",
-        sources: &[Source::Beyond],
+        sources: &[Source::Kernel("Documentation/admin-guide/kernel-per-CPU-kthreads.rst")],
         applies: &[Applies::Host, Applies::Guest],
         severity: Severity::Minor,
         arch: Arch::Any,

@@ -14,7 +14,7 @@ pub static CHECKS: &[Check] = &[
     Check {
         id: "kernel-config",
         title: "the kernel is built without what isolation needs, or with what spoils time",
-        sources: &[Source::Xeon],
+        sources: &[Source::Xeon, Source::Kernel("Documentation/core-api/real-time/kernel-configuration.rst")],
         applies: &[Applies::Host, Applies::Guest],
         severity: Severity::Major,
         arch: Arch::Any,
@@ -22,11 +22,13 @@ pub static CHECKS: &[Check] = &[
         reversible: Reversible::Reboot,
         hardware: false,
         reads: "/boot/config-RELEASE (or /lib/modules/RELEASE/config, /proc/config.gz)",
-        expected: "y: HIGH_RES_TIMERS, NO_HZ_FULL, RCU_NOCB_CPU, CPU_ISOLATION, CPUSETS; n: RT_GROUP_SCHED, \
-PROVE_LOCKING, KASAN",
-        why: "Parameters such as nohz_full= are ignored by a kernel that does not know them. RT_GROUP_SCHED refuses \
+        expected: "y: HIGH_RES_TIMERS, RCU_NOCB_CPU, CPU_ISOLATION, CPUSETS, and NO_HZ_FULL for work that computes \
+without sleeping; n: RT_GROUP_SCHED, PROVE_LOCKING, KASAN",
+        why: "Parameters such as rcu_nocbs= are ignored by a kernel that does not know them. RT_GROUP_SCHED refuses \
 FIFO to every group without a budget of its own. PROVE_LOCKING and KASAN check each lock and each memory access, at \
-many times their cost.",
+many times their cost. Of NO_HZ_FULL the kernel's own document says: off for short periods, on for long computation \
+(see nohz-full). Tracers that cost time while they are off are latency-tracers' matter; the lockup detector, which the \
+document wants off, can be switched off at run time: see watchdogs.",
         mend: "Boot another kernel of the distribution, or build one with these options.",
         risk: "Without the debugging options their bugs stay hidden.",
         judge: configuration,
@@ -54,6 +56,8 @@ distribution may have mended its own.",
 ];
 
 const WANTED: &[&str] = &["HIGH_RES_TIMERS", "NO_HZ_FULL", "RCU_NOCB_CPU", "CPU_ISOLATION", "CPUSETS"];
+/// Wanted by some kinds of work and unwanted by others.
+const BY_KIND: &str = "NO_HZ_FULL";
 const UNWANTED: &[&str] = &["RT_GROUP_SCHED", "PROVE_LOCKING", "KASAN"];
 
 /// Whether an option is on; `None`: the facts do not say.
@@ -98,6 +102,11 @@ fn configuration(subject: &Subject<'_>) -> Verdict {
     }
     let good = "this kernel has what isolation needs, and no option that spoils time";
     let mut judgement = Judgement::when(said.is_empty(), good, said.join("; ")).read(SOURCE, source);
+    if missing == [BY_KIND] && harmful.is_empty() {
+        let said =
+            "this kernel is built without NO_HZ_FULL, which suits short periods and not long computation";
+        judgement = Judgement { said: said.to_owned(), ..judgement }.at(Severity::Info);
+    }
     for (options, value) in [(missing, "n"), (harmful, "y")] {
         for option in options {
             judgement = judgement.read(format!("CONFIG_{option}"), value);
@@ -188,6 +197,14 @@ mod tests {
         let built_off =
             [("config:CONFIG_RT_GROUP_SCHED", "y"), ("config:CONFIG_RT_GROUP_SCHED_DEFAULT_DISABLED", "y")];
         assert_eq!(built(&built_off).state("kernel-config"), State::Ok);
+    }
+
+    #[test]
+    fn nohz_full_is_asked_for_by_some_kinds_of_work_only() {
+        let found = built(&[("config:CONFIG_NO_HZ_FULL", "n")]).finding("kernel-config");
+        assert_eq!((found.state, found.severity), (State::Finding, Severity::Info));
+        let detector = built(&[("config:CONFIG_LOCKUP_DETECTOR", "y")]);
+        assert_eq!(detector.state("kernel-config"), State::Ok, "it is switched off at run time");
     }
 
     #[test]

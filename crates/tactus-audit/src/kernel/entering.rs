@@ -18,7 +18,7 @@ pub static CHECKS: &[Check] = &[
     Check {
         id: "audit",
         title: "the kernel audits system calls",
-        sources: &[Source::Beyond],
+        sources: &[Source::Kernel("kernel/auditsc.c"), Source::Guide("auditctl(8)")],
         applies: &[Applies::Host, Applies::Guest],
         severity: Severity::Minor,
         arch: Arch::Any,
@@ -27,10 +27,12 @@ pub static CHECKS: &[Check] = &[
         hardware: false,
         reads: "the audit subsystem's own answer (auditctl -s); audit= in /proc/cmdline",
         expected: "enabled 0",
-        why: "Once auditing was on, every system call takes the slow path on its way in and out, with or without \
-rules; records are written by kauditd, and a full backlog makes callers wait.",
-        mend: "Boot with audit=0.",
-        risk: "Nothing is recorded: often a matter of compliance. Ask who needs it.",
+        why: "Once auditing is on, each new task takes the slow path on its way in and out of every system call, with or \
+without rules; records are written by kauditd, and a full backlog makes callers wait. Only the rule `-a task,never` keeps \
+tasks that start after it on the fast path (audit_alloc in kernel/auditsc.c).",
+        mend: "The mildest first: a file in /etc/audit/rules.d with -D and -a task,never, loaded before the real-time work \
+starts; logins and other records stay. Or boot with audit=0.",
+        risk: "System calls are recorded no more, with audit=0 nothing is: often a matter of compliance. Ask who needs it.",
         judge: auditing,
         changes: |subject| vec![subject.boot("audit", "audit", "0")],
     },
@@ -87,7 +89,10 @@ ttyAMA0) on the command line where it is not needed.",
     Check {
         id: "split-lock",
         title: "split locks are punished",
-        sources: &[Source::Beyond],
+        sources: &[
+            Source::Kernel("Documentation/arch/x86/buslock.rst"),
+            Source::Kernel("commit 727209376f49"),
+        ],
         applies: &[Applies::Host],
         severity: Severity::Minor,
         arch: Arch::Intel,
@@ -112,7 +117,7 @@ kernel's log names it.",
     Check {
         id: "mitigations",
         title: "mitigations make each entry into the kernel slower",
-        sources: &[Source::Beyond],
+        sources: &[Source::Kernel("Documentation/admin-guide/hw-vuln/index.rst")],
         applies: &[Applies::Host, Applies::Guest],
         severity: Severity::Info,
         arch: Arch::Any,

@@ -2,7 +2,7 @@
 
 use tactus_model::CpuSet;
 use tactus_model::change::{self, Change, Form};
-use tactus_model::finding::Severity;
+use tactus_model::finding::{By, Severity};
 use tactus_model::interrupts::Interrupt;
 
 use super::isolation::isolate;
@@ -15,7 +15,10 @@ pub static CHECKS: &[Check] = &[
     Check {
         id: "managed-irq",
         title: "interrupts that user space cannot move may arrive on isolated CPUs",
-        sources: &[Source::Beyond],
+        sources: &[
+            Source::Kernel("Documentation/admin-guide/kernel-parameters.txt"),
+            Source::Tuned("realtime"),
+        ],
         applies: &[Applies::Host, Applies::Guest],
         severity: Severity::Major,
         arch: Arch::Any,
@@ -36,7 +39,11 @@ there when something uses it from there: keep I/O off these CPUs, or give the de
     Check {
         id: "irq-default-affinity",
         title: "new interrupts may arrive on isolated CPUs",
-        sources: &[Source::Xeon, Source::Osadl],
+        sources: &[
+            Source::Xeon,
+            Source::Osadl,
+            Source::Kernel("Documentation/core-api/irq/irq-affinity.rst"),
+        ],
         applies: &[Applies::Host, Applies::Guest],
         severity: Severity::Major,
         arch: Arch::Any,
@@ -44,10 +51,11 @@ there when something uses it from there: keep I/O off these CPUs, or give the de
         reversible: Reversible::Yes,
         hardware: false,
         reads: DEFAULT,
-        expected: "{housekeeping}",
+        expected: "the mask {housekeeping_mask} (CPUs {housekeeping})",
         why: "Interrupts that are requested later, by a driver that is loaded or a network interface that is brought \
 up, get this mask. Otherwise each such event puts new interrupts onto isolated CPUs.",
-        mend: "Boot with irqaffinity={housekeeping}, or write the mask of these CPUs to /proc/irq/default_smp_affinity.",
+        mend: "Boot with irqaffinity={housekeeping}, or write the mask {housekeeping_mask} to \
+/proc/irq/default_smp_affinity.",
         risk: "Little.",
         judge: default_affinity,
         changes: |subject| {
@@ -60,7 +68,11 @@ up, get this mask. Otherwise each such event puts new interrupts onto isolated C
     Check {
         id: "irq-affinity",
         title: "device interrupts arrive on isolated CPUs",
-        sources: &[Source::Xeon, Source::Industrial],
+        sources: &[
+            Source::Xeon,
+            Source::Industrial,
+            Source::Kernel("Documentation/core-api/irq/irq-affinity.rst"),
+        ],
         applies: &[Applies::Host, Applies::Guest],
         severity: Severity::Blocker,
         arch: Arch::Any,
@@ -68,11 +80,12 @@ up, get this mask. Otherwise each such event puts new interrupts onto isolated C
         reversible: Reversible::Yes,
         hardware: false,
         reads: "/proc/interrupts; /proc/irq/*/smp_affinity_list; /proc/irq/*/effective_affinity_list",
-        expected: "no interrupt on {isolated} but those of devices that are passed through (vfio)",
+        expected: "no interrupt on {isolated} but those of devices that are passed through (vfio), and those that somebody \
+placed there alone (own-irq)",
         why: "A handler goes before every thread, and on a PREEMPT_RT kernel its thread has FIFO 50. With it come \
 softirqs of any length: a network card's receive handler may run for milliseconds.",
-        mend: "for irq in /proc/irq/[0-9]*; do echo {housekeeping} > $irq/smp_affinity_list; done (managed ones refuse \
-it with an I/O error; so do those that belong to one CPU)",
+        mend: "Write {housekeeping} to /proc/irq/N/smp_affinity_list of each interrupt N that is named. Interrupts of \
+queues that the kernel spreads (managed-irq) refuse it, and those that belong to the real-time work stay (own-irq).",
         risk: "Devices have fewer CPUs to arrive on, and may become slower.",
         judge: affinity,
         changes: |subject| {
@@ -110,8 +123,27 @@ fn is_owned(interrupt: &Interrupt) -> bool {
     interrupt.actions.iter().any(|name| name.starts_with("vfio-"))
 }
 
+/// Whether the interrupt may arrive on isolated CPUs alone, and somebody chose that: where CPUs are set
+/// apart, every default has housekeeping CPUs in it, and a driver that spreads its queues says so
+/// (`irq_set_affinity_and_hint`).
+pub fn is_placed(subject: &Subject<'_>, interrupt: &Interrupt) -> bool {
+    if subject.isolation.by == By::Assumed || is_fixed(interrupt) || is_owned(interrupt) {
+        return false;
+    }
+    let Some(allowed) = interrupt.affinity.as_deref().filter(|cpus| !cpus.is_empty()) else { return false };
+    let hint = subject.facts.text(&format!("/proc/irq/{}/affinity_hint", interrupt.irq));
+    !is_managed(interrupt)
+        && within(allowed, subject.isolated())
+        && hint.and_then(change::mask).as_ref() != Some(allowed)
+}
+
+/// Interrupts that keep away from isolated CPUs if they are told to: no CPU's own, no guest's, and
+/// neither spread by the kernel nor placed by somebody.
 fn movable<'a>(subject: &'a Subject<'_>) -> impl Iterator<Item = &'a Interrupt> {
-    subject.interrupts.active().filter(|one| !is_fixed(one) && !is_owned(one) && !is_managed(one))
+    subject
+        .interrupts
+        .active()
+        .filter(|one| !is_fixed(one) && !is_owned(one) && !is_managed(one) && !is_placed(subject, one))
 }
 
 fn moved(
@@ -126,11 +158,13 @@ fn moved(
     subject.set("irq-affinity", &path, Form::List, then.to_string())
 }
 
-fn name(interrupt: &&Interrupt) -> String {
+/// `26 (eth0-rx-0)`.
+pub fn name(interrupt: &&Interrupt) -> String {
     format!("{} ({})", interrupt.irq, interrupt.actions.first().map_or("", String::as_str))
 }
 
-fn read(judgement: Judgement, shown: &[&Interrupt]) -> Judgement {
+/// Adds where interrupts may and do arrive.
+pub fn read(judgement: Judgement, shown: &[&Interrupt]) -> Judgement {
     let list = |set: Option<&CpuSet>| set.map_or("unknown".to_owned(), ToString::to_string);
     shown.iter().take(4).fold(judgement, |judgement, one| {
         let may = list(one.affinity.as_deref());
@@ -210,7 +244,8 @@ fn affinity(subject: &Subject<'_>) -> Verdict {
     }
     let used: Vec<&Interrupt> = subject.interrupts.active().filter(|one| !is_fixed(one)).collect();
     let owned = used.iter().filter(|one| is_owned(one)).count();
-    let foreign = || used.iter().copied().filter(|one| !is_owned(one));
+    let placed = used.iter().filter(|one| is_placed(subject, one)).count();
+    let foreign = || movable(subject);
     let reaches = |cpus: Option<&CpuSet>| cpus.is_some_and(|cpus| meet(cpus, isolated));
     let stray: Vec<&Interrupt> = foreign().filter(|one| reaches(one.arrives())).collect();
     let place = cpus_or_none(isolated);
@@ -218,8 +253,7 @@ fn affinity(subject: &Subject<'_>) -> Verdict {
         let said = format!("device interrupts arrive on {place}: {}", few(stray.iter().map(name)));
         return Ok(read(Judgement::finding(said), &stray));
     }
-    let loose: Vec<&Interrupt> =
-        foreign().filter(|one| !is_managed(one) && reaches(one.affinity.as_deref())).collect();
+    let loose: Vec<&Interrupt> = foreign().filter(|one| reaches(one.affinity.as_deref())).collect();
     if !loose.is_empty() {
         let names = few(loose.iter().map(name));
         let said = format!(
@@ -238,9 +272,12 @@ fn affinity(subject: &Subject<'_>) -> Verdict {
         );
         return Err(Judgement::unreadable(said));
     }
-    let mut said = format!("none of {} arrives on {place}", count(used.len() - owned, "interrupt"));
-    if owned > 0 {
-        said += &format!(", but those of devices that are passed through ({owned})");
+    let mut said = format!("none of {} arrives on {place}", count(foreign().count(), "interrupt"));
+    let but =
+        [(owned, "devices that are passed through"), (placed, "what was placed there alone, see own-irq")];
+    let but = but.iter().filter(|(number, _)| *number > 0).map(|(number, of)| format!("{of} ({number})"));
+    if owned + placed > 0 {
+        said += &format!(", but those of {}", but.collect::<Vec<_>>().join(" and "));
     }
     Ok(Judgement::ok(said).read("/proc/irq/*/effective_affinity_list", "housekeeping CPUs"))
 }
@@ -281,10 +318,25 @@ LOC:          9          9          9          9   Local timer interrupts";
         let bad = machine(&[(26, "0-3", "2")]);
         assert_eq!(bad.said("irq-affinity"), "device interrupts arrive on CPUs 2,3: 26 (eth0-rx-0)");
         assert_eq!(bad.wanted("irq-affinity"), ["/proc/irq/26/smp_affinity_list = 0,1"]);
-        assert_eq!(
-            machine(&[(26, "2-3", "2")]).wanted("irq-affinity"),
-            ["/proc/irq/26/smp_affinity_list = 0,1"]
-        );
+    }
+
+    #[test]
+    fn an_interrupt_that_was_placed_on_isolated_cpus_alone_is_no_stray() {
+        let own = machine(&[(26, "2", "2")]);
+        assert_eq!(own.state("irq-affinity"), State::Ok, "{}", own.said("irq-affinity"));
+        assert!(own.said("irq-affinity").ends_with("what was placed there alone, see own-irq (1)"));
+        assert!(own.wanted("irq-affinity").is_empty());
+        let spread = own.clone().and("/proc/irq/26/affinity_hint", "4");
+        assert_eq!(spread.state("irq-affinity"), State::Finding, "its driver spreads its queues");
+        assert_eq!(spread.wanted("irq-affinity"), ["/proc/irq/26/smp_affinity_list = 0,1"]);
+        let nobody = own.and("/sys/devices/system/cpu/isolated", "");
+        assert_eq!(nobody.state("irq-affinity"), State::Finding, "no CPU was set apart");
+    }
+
+    #[test]
+    fn a_queue_that_the_kernel_spreads_is_reported_once() {
+        let spread = machine(&[(25, "2", "2")]).and("/proc/cmdline", "");
+        assert_eq!((spread.state("managed-irq"), spread.state("irq-affinity")), (State::Finding, State::Ok));
     }
 
     #[test]

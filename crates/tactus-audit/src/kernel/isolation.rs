@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tactus_model::CpuSet;
 use tactus_model::change::Change;
 use tactus_model::facts::Reading;
-use tactus_model::finding::{By, Severity};
+use tactus_model::finding::{By, Severity, State};
 
 use crate::sentence::{cpus_or_none, few, meet, within};
 use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject, Verdict, no_change};
@@ -26,7 +26,7 @@ pub static CHECKS: &[Check] = &[
         reversible: Reversible::Reboot,
         hardware: false,
         reads: "the intended isolation; /sys/devices/system/node/node*/cpulist; thread_siblings_list",
-        expected: "CPU 0 and at least one whole core of each NUMA node keep house",
+        expected: "CPU 0 keeps house, and one whole core at least; best one in each NUMA node",
         why: "Timekeeping, RCU, kernel threads, interrupts and services must run somewhere. CPU 0 is the kernel's own \
 choice for many of them. A core of which one hardware thread keeps house is shared with all that runs there, and work \
 for a NUMA node without a housekeeping CPU crosses to another.",
@@ -39,7 +39,12 @@ and rcu_nocbs.",
     Check {
         id: "isolcpus",
         title: "the scheduler moves tasks onto CPUs that are meant for real-time work",
-        sources: &[Source::Xeon, Source::RedHat, Source::Osadl],
+        sources: &[
+            Source::Xeon,
+            Source::RedHat,
+            Source::Osadl,
+            Source::Kernel("Documentation/admin-guide/kernel-parameters.txt"),
+        ],
         applies: &[Applies::Host, Applies::Guest],
         severity: Severity::Blocker,
         arch: Arch::Any,
@@ -60,7 +65,12 @@ thread pile up on one CPU.",
     Check {
         id: "nohz-full",
         title: "the periodic tick interrupts real-time work",
-        sources: &[Source::RedHat, Source::Osadl],
+        sources: &[
+            Source::RedHat,
+            Source::Osadl,
+            Source::Kernel("Documentation/core-api/real-time/kernel-configuration.rst"),
+            Source::Kernel("Documentation/timers/no_hz.rst"),
+        ],
         applies: &[Applies::Host, Applies::Guest],
         severity: Severity::Major,
         arch: Arch::Any,
@@ -68,12 +78,16 @@ thread pile up on one CPU.",
         reversible: Reversible::Reboot,
         hardware: false,
         reads: "/sys/devices/system/cpu/nohz_full",
-        expected: "{isolated}",
+        expected: "{isolated}, where the work there computes without sleeping: vCPUs, polling, long cycles. Work with a \
+short period, as a control loop of 100 us, is better off without",
         why: "The tick interrupts a CPU HZ times a second (100 to 1000) although there is nothing to decide when one \
 task runs. With nohz_full it stops as long as one task is runnable there; RCU callbacks, unbound timers, kernel \
-threads and unbound work stay away from these CPUs as well.",
-        mend: "Boot with nohz=on nohz_full={isolated}. One runnable task for each of these CPUs; no POSIX CPU timers, \
-which keep the tick.",
+threads and unbound work stay away from these CPUs as well. Each entry into the kernel costs more for it: the kernel's \
+document on real-time configuration asks for consistent ticks where the work is periodic, and for NO_HZ_FULL where it \
+computes for long.",
+        mend: "For vCPUs, polling and long computation boot with nohz=on nohz_full={isolated}: one runnable task for each \
+of these CPUs, and no POSIX CPU timers, which keep the tick. For short periods leave it, and keep kernel threads and \
+RCU callbacks away by kthread-affinity and rcu-nocbs. tactus prove nohz-full measures both here.",
         risk: "System calls and interrupts cost more on these CPUs, since each entry accounts its time.",
         judge: nohz_full,
         changes: |subject| match subject.parted() {
@@ -134,7 +148,6 @@ fn housekeeping(subject: &Subject<'_>) -> Verdict {
         .collect();
     if !without.is_empty() {
         bad.push(format!("{} has none", few(&without)));
-        severity = Severity::Blocker;
     }
     let halves = subject.topology.cores.iter().filter(|core| meet(core, isolated) && meet(core, keeping));
     let halves: Vec<String> = halves.map(|core| format!("CPUs {core}")).collect();
@@ -178,8 +191,17 @@ fn nohz_full(subject: &Subject<'_>) -> Verdict {
     // Without the parameter the kernel prints `(null)`, the mask that it has not made.
     let tickless: CpuSet = text.parse().unwrap_or_default();
     let good = format!("no tick interrupts {} while one task runs there", cpus_or_none(isolated));
-    let bad = format!("the tick interrupts {}", cpus_or_none(&isolated.minus(&tickless)));
-    Ok(Judgement::when(within(isolated, &tickless), good, bad).read(NOHZ_FULL, text))
+    let missing = isolated.minus(&tickless);
+    let mut bad = format!("the tick interrupts {}", cpus_or_none(&missing));
+    let virtual_cpus = subject.vms.iter().any(|vm| meet(&vm.cpus(), &missing));
+    if virtual_cpus {
+        bad += ", where vCPUs run";
+    } else {
+        bad += ": a matter of work that computes without sleeping, less of short periods";
+    }
+    let judgement = Judgement::when(within(isolated, &tickless), good, bad).read(NOHZ_FULL, text);
+    let known = virtual_cpus || judgement.state == State::Ok;
+    Ok(if known { judgement } else { judgement.at(Severity::Minor) })
 }
 
 #[cfg(test)]
@@ -208,6 +230,7 @@ mod tests {
             "{}",
             two.said("housekeeping")
         );
+        assert_eq!(two.finding("housekeeping").severity, Severity::Major, "the other node keeps house");
         assert_eq!(two.isolate("1,3").state("housekeeping"), State::Ok);
     }
 
@@ -248,7 +271,14 @@ mod tests {
     #[test]
     fn the_tick_is_off_where_the_kernel_says_so() {
         assert_eq!(intel(&[(NOHZ_FULL, "2-3")]).state("nohz-full"), State::Ok);
-        assert_eq!(intel(&[(NOHZ_FULL, "3")]).said("nohz-full"), "the tick interrupts CPU 2");
+        let unknown = intel(&[(NOHZ_FULL, "3")]).finding("nohz-full");
+        assert!(unknown.said.starts_with("the tick interrupts CPU 2: a matter of work"), "{}", unknown.said);
+        assert_eq!(unknown.severity, Severity::Minor, "short periods want their ticks");
+        let guest = crate::vm::testing::host().and(NOHZ_FULL, "(null)").finding("nohz-full");
+        assert_eq!(
+            (guest.severity, &*guest.said),
+            (Severity::Major, "the tick interrupts CPUs 2,3, where vCPUs run")
+        );
         assert_eq!(intel(&[(NOHZ_FULL, "(null)")]).state("nohz-full"), State::Finding);
         assert_eq!(intel(&[]).absent(NOHZ_FULL).state("nohz-full"), State::NotApplicable);
         assert!(intel(&[]).absent(NOHZ_FULL).changes("nohz-full").is_empty());

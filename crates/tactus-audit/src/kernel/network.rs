@@ -13,7 +13,10 @@ const NET: &str = "/sys/class/net/";
 pub static CHECKS: &[Check] = &[Check {
     id: "netdev-queues-rps",
     title: "network packets are handled on isolated CPUs",
-    sources: &[Source::Beyond],
+    sources: &[
+        Source::Kernel("Documentation/networking/scaling.rst"),
+        Source::Guide("OpenShift node tuning operator"),
+    ],
     applies: &[Applies::Host, Applies::Guest],
     severity: Severity::Minor,
     arch: Arch::Any,
@@ -25,8 +28,8 @@ pub static CHECKS: &[Check] = &[Check {
     why: "Each receive queue has an interrupt, and drivers spread them over all CPUs: with more queues than \
 housekeeping CPUs some end on isolated ones. rps_cpus sends packets to the softirq of other CPUs by an interrupt \
 between CPUs.",
-    mend: "ethtool -L INTERFACE combined N, with N at most the number of housekeeping CPUs; write 0 or a mask of \
-{housekeeping} to rps_cpus.",
+    mend: "ethtool -L INTERFACE combined N, with N at most the number of housekeeping CPUs; write 0 or the mask \
+{housekeeping_mask} to rps_cpus.",
     risk: "Changing the number of queues resets the link; fewer queues carry less traffic.",
     judge: queues,
     changes: |subject| {

@@ -12,7 +12,7 @@ const ROOT: &str = "/sys/fs/cgroup/";
 pub static CHECKS: &[Check] = &[Check {
     id: "cpuset-partition",
     title: "a cpuset partition is not what it was meant to be",
-    sources: &[Source::Beyond],
+    sources: &[Source::Kernel("Documentation/admin-guide/cgroup-v2.rst")],
     applies: &[Applies::Host, Applies::Guest],
     severity: Severity::Major,
     arch: Arch::Any,
@@ -40,7 +40,7 @@ fn partitions(subject: &Subject<'_>) -> Verdict {
         };
         match reading {
             Reading::Text(value) | Reading::Cut(value) => {
-                all.push((group.trim_end_matches('/'), value.trim()))
+                all.push((group.trim_end_matches('/'), value.trim()));
             }
             Reading::Unreadable(why) => {
                 return Err(Judgement::unreadable(format!("{name} could not be read: {why}")).read(name, why));

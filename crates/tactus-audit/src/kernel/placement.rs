@@ -17,7 +17,10 @@ pub static CHECKS: &[Check] = &[
     Check {
         id: "kthread-affinity",
         title: "kernel threads that are bound to no CPU may run on isolated ones",
-        sources: &[Source::Beyond],
+        sources: &[
+            Source::Kernel("Documentation/admin-guide/kernel-per-CPU-kthreads.rst"),
+            Source::Kernel("kernel/kthread.c"),
+        ],
         applies: &[Applies::Host, Applies::Guest],
         severity: Severity::Major,
         arch: Arch::Any,
@@ -26,10 +29,12 @@ pub static CHECKS: &[Check] = &[
         hardware: false,
         reads: "Cpus_allowed_list of kthreadd and of kernel threads that can be moved",
         expected: "{housekeeping}",
-        why: "Kernel threads inherit the CPUs of kthreadd. nohz_full keeps kthreadd away from its CPUs; isolcpus \
-alone does not. Writeback, reclaim, RCU and drivers then do their work on isolated CPUs.",
-        mend: "Boot with nohz_full={isolated}. At run time: taskset -pc {housekeeping} 2, and the same for each thread \
-that is named. The parameter kthread_cpus= that some guides name is not known to mainline kernels.",
+        why: "Kernel threads inherit the CPUs of kthreadd, and writeback, reclaim, RCU and drivers do their work there. \
+nohz_full= keeps kthreadd away from its CPUs on every kernel; isolcpus= alone does not before Linux 7.0, which goes by \
+scheduling domains instead.",
+        mend: "At run time: taskset -pc {housekeeping} 2, and the same for each thread that is named. nohz_full={isolated} \
+does it at boot, where nohz-full is wanted at all. The parameter kthread_cpus= that some guides name is not known to \
+mainline kernels.",
         risk: "Little; a thread that serves one NUMA node may have to work from another.",
         judge: kernel_threads,
         changes: |subject| {
@@ -42,7 +47,7 @@ that is named. The parameter kthread_cpus= that some guides name is not known to
     Check {
         id: "workqueue-cpumask",
         title: "unbound work may run on isolated CPUs",
-        sources: &[Source::Beyond],
+        sources: &[Source::Kernel("Documentation/core-api/workqueue.rst"), Source::Tuned("realtime")],
         applies: &[Applies::Host, Applies::Guest],
         severity: Severity::Major,
         arch: Arch::Any,
@@ -50,10 +55,10 @@ that is named. The parameter kthread_cpus= that some guides name is not known to
         reversible: Reversible::Yes,
         hardware: false,
         reads: "/sys/devices/virtual/workqueue/cpumask; /sys/devices/virtual/workqueue/*/cpumask",
-        expected: "{housekeeping}",
+        expected: "the mask {housekeeping_mask} (CPUs {housekeeping})",
         why: "Work that is bound to no CPU (writeback, crypto, file systems) is run by kworkers on the CPUs of these \
 masks. The first one limits all others.",
-        mend: "Write the mask of {housekeeping} to /sys/devices/virtual/workqueue/cpumask and to those below it; or \
+        mend: "Write the mask {housekeeping_mask} to /sys/devices/virtual/workqueue/cpumask and to those below it; or \
 boot with isolcpus or nohz_full, which sets it.",
         risk: "Little: housekeeping CPUs have more to do.",
         judge: workqueues,
@@ -67,7 +72,7 @@ boot with isolcpus or nohz_full, which sets it.",
     Check {
         id: "systemd-cpu-affinity",
         title: "services may run on isolated CPUs",
-        sources: &[Source::RedHat],
+        sources: &[Source::RedHat, Source::Guide("systemd-system.conf(5)")],
         applies: &[Applies::Host, Applies::Guest],
         severity: Severity::Major,
         arch: Arch::Any,

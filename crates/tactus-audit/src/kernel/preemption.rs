@@ -11,7 +11,12 @@ pub static CHECKS: &[Check] = &[
     Check {
         id: "preempt-rt",
         title: "the kernel is not fully preemptible",
-        sources: &[Source::Xeon, Source::RedHat, Source::Osadl],
+        sources: &[
+            Source::Xeon,
+            Source::RedHat,
+            Source::Osadl,
+            Source::Kernel("Documentation/core-api/real-time/kernel-configuration.rst"),
+        ],
         applies: &[Applies::Host, Applies::Guest],
         severity: Severity::Blocker,
         arch: Arch::Any,
@@ -54,7 +59,7 @@ realtime-virtual-host with realtime-virtual-guest.",
     Check {
         id: "threadirqs",
         title: "interrupt handlers cannot be preempted",
-        sources: &[Source::Beyond],
+        sources: &[Source::Kernel("Documentation/admin-guide/kernel-parameters.txt")],
         applies: &[Applies::Host, Applies::Guest],
         severity: Severity::Minor,
         arch: Arch::Any,

@@ -14,7 +14,7 @@ pub static CHECKS: &[Check] = &[
     Check {
         id: "sched-deadline",
         title: "SCHED_DEADLINE threads go before all FIFO threads",
-        sources: &[Source::Beyond],
+        sources: &[Source::Kernel("Documentation/scheduler/sched-deadline.rst")],
         applies: &[Applies::Host, Applies::Guest],
         severity: Severity::Info,
         arch: Arch::Any,
@@ -72,8 +72,8 @@ Published: twelve threads of priorities 99 to 88 on one core, maximum 27 ms at t
     },
     Check {
         id: "rt-priority-ceiling",
-        title: "a real-time thread is not the highest of its CPU, or rivals the kernel's own",
-        sources: &[Source::Osadl],
+        title: "a real-time thread is not the highest of its CPU, or leaves nothing above it",
+        sources: &[Source::Osadl, Source::Kernel("kernel/stop_machine.c")],
         applies: &[Applies::Host, Applies::Guest],
         severity: Severity::Minor,
         arch: Arch::Any,
@@ -83,8 +83,9 @@ Published: twelve threads of priorities 99 to 88 on one core, maximum 27 ms at t
         reads: "policy and priority of real-time threads on isolated CPUs",
         expected: "the highest user priority of its CPU, 98 at most",
         why: "Only the thread of the highest priority has the latency that the kernel can give; others have that and \
-the run times above them. At 99 it is equal to the kernel's own migration and watchdog threads and keeps them off the \
-CPU when it spins.",
+the run times above them. At 99 nothing of FIFO is left above it: no shell and no watchdog of yours can stop it when it \
+spins, and threads of the kernel that have 99 themselves wait behind it. (The migration threads do not: they are of the \
+stop class, above all priorities, whatever ps shows.)",
         mend: "chrt -f -p 95 TID for the thread that matters; lower ones for the others.",
         risk: "Whatever had the highest priority waits now.",
         judge: ceiling,
@@ -286,7 +287,10 @@ fn ceiling(subject: &Subject<'_>) -> Verdict {
     let mut said = Vec::new();
     let rivals: Vec<&Thread> = all.iter().copied().filter(|thread| thread.priority >= 99).collect();
     if !rivals.is_empty() {
-        said.push(format!("at 99, the kernel's own: {}", few(rivals.iter().map(|thread| named(thread)))));
+        said.push(format!(
+            "at 99, with nothing left above to recover with: {}",
+            few(rivals.iter().map(|thread| named(thread)))
+        ));
     }
     let mut below = Vec::new();
     for (cpu, threads) in by_cpu(subject, isolated) {
@@ -385,9 +389,12 @@ mod tests {
     }
 
     #[test]
-    fn ninety_nine_is_the_kernels_and_a_thread_below_another_program_is_not_the_highest() {
+    fn ninety_nine_leaves_nothing_above_and_a_thread_below_another_program_is_not_the_highest() {
         let said = |lines: &[&str]| with(lines).said("rt-priority-ceiling");
-        assert_eq!(said(&["900 900 1 400100 FIFO 99 3 a"]), "at 99, the kernel's own: a (900, FIFO 99)");
+        assert_eq!(
+            said(&["900 900 1 400100 FIFO 99 3 a"]),
+            "at 99, with nothing left above to recover with: a (900, FIFO 99)"
+        );
         let two = said(&["900 900 1 400100 FIFO 80 3 a", "901 901 1 400100 FIFO 90 3 b"]);
         assert_eq!(two, "not the highest of their CPU: a (900, FIFO 80) on CPU 3 below b (901, FIFO 90)");
         let one_program = with(&["900 900 1 400100 FIFO 80 3 a", "901 900 1 400100 FIFO 90 3 b"]);

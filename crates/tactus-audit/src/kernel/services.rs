@@ -17,7 +17,7 @@ pub static CHECKS: &[Check] = &[
     Check {
         id: "irqbalance",
         title: "irqbalance moves interrupts onto isolated CPUs",
-        sources: &[Source::Xeon],
+        sources: &[Source::Xeon, Source::Guide("irqbalance(1)")],
         applies: &[Applies::Host, Applies::Guest],
         severity: Severity::Major,
         arch: Arch::Any,
@@ -53,7 +53,10 @@ IRQBALANCE_BANNED_CPUS beside it, which goes before the list; then systemctl res
     Check {
         id: "static-key-ipis",
         title: "tracing or profiling interrupts all CPUs",
-        sources: &[Source::Beyond],
+        sources: &[
+            Source::Kernel("Documentation/staging/static-keys.rst"),
+            Source::Kernel("Documentation/core-api/real-time/kernel-configuration.rst"),
+        ],
         applies: &[Applies::Host, Applies::Guest],
         severity: Severity::Minor,
         arch: Arch::Any,
@@ -73,7 +76,7 @@ each event.",
     Check {
         id: "conflicting-daemons",
         title: "another program tunes this system",
-        sources: &[Source::Beyond],
+        sources: &[Source::Guide("TuneD, tuned-adm(8)")],
         applies: &[Applies::Host, Applies::Guest],
         severity: Severity::Info,
         arch: Arch::Any,

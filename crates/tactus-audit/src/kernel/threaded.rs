@@ -40,7 +40,7 @@ threads of its CPU, and chrt -f -p 50 TID for a handler that has none.",
     Check {
         id: "rcu-softirq-priority",
         title: "threads for RCU and softirqs starve behind real-time threads",
-        sources: &[Source::Beyond],
+        sources: &[Source::Tuned("realtime-virtual-host"), Source::Guide("OpenShift node tuning operator")],
         applies: &[Applies::Host, Applies::Guest],
         severity: Severity::Minor,
         arch: Arch::Any,

@@ -1,6 +1,6 @@
-//! What takes time from real-time threads so that others get some, and what rescues the others when
-//! nothing does.
+//! What takes time from real-time threads so that others get some.
 
+use tactus_model::CpuSet;
 use tactus_model::change::{Change, Effect, Form, Target};
 use tactus_model::facts::Reading;
 use tactus_model::finding::{Severity, State};
@@ -16,7 +16,7 @@ pub static CHECKS: &[Check] = &[
     Check {
         id: "rt-throttling",
         title: "the kernel takes time from real-time threads",
-        sources: &[Source::RedHat],
+        sources: &[Source::RedHat, Source::Kernel("Documentation/scheduler/sched-rt-group.rst")],
         applies: &[Applies::Host, Applies::Guest],
         severity: Severity::Major,
         arch: Arch::Any,
@@ -24,21 +24,28 @@ pub static CHECKS: &[Check] = &[
         reversible: Reversible::Yes,
         hardware: false,
         reads: RUNTIME,
-        expected: "-1",
+        expected: "-1, where stalld rescues starved threads",
         why: "When FIFO and RR threads of a CPU have used sched_rt_runtime_us within sched_rt_period_us (950 of 1000 \
 ms by default) the kernel stops them for the rest of the period: 50 ms for a thread that spins. Since Linux 6.12, \
 without RT_GROUP_SCHED, the value only limits what SCHED_DEADLINE may be promised.",
-        mend: "sysctl kernel.sched_rt_runtime_us=-1",
+        mend: "Run stalld on {housekeeping} first, so that starved threads are still rescued; then \
+sysctl kernel.sched_rt_runtime_us=-1. A real-time thread that sleeps for 5 % of each second is never throttled, and needs \
+neither.",
         risk: "A real-time thread that never sleeps keeps everything else off its CPU, kernel threads included, and \
 the system may lock up: the documentation of the profiles calls it extremely dangerous. Leave such a CPU idle time, or \
 run stalld.",
         judge: throttling,
-        changes: |subject| subject.set("rt-throttling", RUNTIME, Form::Plain, "-1").into_iter().collect(),
+        changes: |subject| {
+            // Never the last guard: stalld comes with it, and before it.
+            let Some(rescue) = stalld_service(subject, "rt-throttling") else { return Vec::new() };
+            let off = subject.set("rt-throttling", RUNTIME, Form::Plain, "-1");
+            off.map(|off| vec![rescue, off]).unwrap_or_default()
+        },
     },
     Check {
         id: "fair-server",
         title: "the fair server takes time from real-time threads",
-        sources: &[Source::Beyond],
+        sources: &[Source::Kernel("commit 557a6bfc662c"), Source::Kernel("kernel/sched/deadline.c")],
         applies: &[Applies::Host, Applies::Guest],
         severity: Severity::Major,
         arch: Arch::Any,
@@ -46,49 +53,22 @@ run stalld.",
         reversible: Reversible::Yes,
         hardware: false,
         reads: "/sys/kernel/debug/sched/fair_server/cpu*/runtime",
-        expected: "0 on {isolated}",
+        expected: "0 on {isolated} where stalld runs; otherwise it stays on, as the last that rescues starved threads",
         why: "Since Linux 6.12 a deadline server of 50 ms a second runs ordinary threads that real-time threads keep \
-off a CPU. It goes before every FIFO thread, and while it is armed it keeps the tick on a nohz_full CPU.",
-        mend: "echo 0 > /sys/kernel/debug/sched/fair_server/cpuN/runtime, for each CPU N of {isolated}",
-        risk: "Ordinary and kernel threads on these CPUs starve beside a real-time thread that never sleeps; the \
-kernel warns of it. stalld can take its place.",
+off a CPU. It goes before every FIFO thread, and while it is armed it keeps the tick on a nohz_full CPU. It takes time \
+only where an ordinary thread has been kept waiting.",
+        mend: "Run stalld on {housekeeping}; only then echo 0 > /sys/kernel/debug/sched/fair_server/cpuN/runtime for each \
+CPU N of {isolated}. Where the real-time threads sleep for 5 % of each second, leave it on.",
+        risk: "Without stalld, ordinary and kernel threads on these CPUs starve beside a real-time thread that never \
+sleeps, and the machine hangs: see no-rescue. The kernel warns when it is turned off.",
         judge: fair_server,
         changes: |subject| {
+            if !rescued(subject) {
+                return Vec::new();
+            }
             let path = |cpu: u32| SERVER.replace("{cpu}", &cpu.to_string());
             let zero = |cpu| subject.set("fair-server", &path(cpu), Form::Plain, "0");
             subject.isolated().iter().filter_map(zero).collect()
-        },
-    },
-    Check {
-        id: "stalld",
-        title: "nothing rescues threads that real-time threads starve",
-        sources: &[Source::Beyond],
-        applies: &[Applies::Host, Applies::Guest],
-        severity: Severity::Minor,
-        arch: Arch::Any,
-        set: &[SetBy::Service],
-        reversible: Reversible::Yes,
-        hardware: false,
-        reads: "kernel.sched_rt_runtime_us; fair_server runtime; whether stalld runs",
-        expected: "stalld runs where throttling is off",
-        why: "With throttling off, a kernel thread that is bound to a CPU (a kworker, RCU, the vmstat worker) waits \
-for ever behind a real-time thread that spins there, and others wait for it: the machine hangs in places that have \
-nothing to do with real time. stalld boosts a thread that has starved too long for some microseconds.",
-        mend: "Install stalld and run it on housekeeping CPUs: systemctl enable --now stalld",
-        risk: "When it boosts, it takes about 20 us from the real-time thread.",
-        judge: stalld,
-        changes: |subject| {
-            if subject.facts.text("program:stalld").is_none_or(|path| path == "absent") {
-                return Vec::new();
-            }
-            let now = if rescued(subject) { "active" } else { "inactive" };
-            vec![Change {
-                check: "stalld".to_owned(),
-                target: Target::Service { unit: "stalld.service".to_owned() },
-                now: subject.threads.known.then(|| now.to_owned()),
-                then: "active".to_owned(),
-                effect: Effect::Runtime,
-            }]
         },
     },
 ];
@@ -179,49 +159,58 @@ fn fair_server(subject: &Subject<'_>) -> Verdict {
         }
         _ => judgement.said,
     };
+    if judgement.state == State::Finding && !rescued(subject) {
+        let said = format!("{said}: without stalld it is the last that rescues starved threads, and stays");
+        return Ok(Judgement { said, ..judgement }.at(Severity::Info));
+    }
     Ok(Judgement { said, ..judgement })
 }
 
-fn rescued(subject: &Subject<'_>) -> bool {
+/// Whether stalld runs.
+pub fn rescued(subject: &Subject<'_>) -> bool {
     subject.threads.user().any(|thread| thread.name == "stalld")
 }
 
-fn stalld(subject: &Subject<'_>) -> Verdict {
+/// stalld as a service, where it is installed or runs.
+pub fn stalld_service(subject: &Subject<'_>, check: &str) -> Option<Change> {
+    let installed = subject.facts.text("program:stalld").is_some_and(|path| path != "absent");
+    let running = rescued(subject);
+    (installed || running).then(|| Change {
+        check: check.to_owned(),
+        target: Target::Service { unit: "stalld.service".to_owned() },
+        now: subject.threads.known.then(|| if running { "active" } else { "inactive" }.to_owned()),
+        then: "active".to_owned(),
+        effect: Effect::Runtime,
+    })
+}
+
+/// Isolated CPUs on which the kernel takes no time from real-time threads for those that starve.
+///
+/// # Errors
+/// Where that cannot be seen.
+pub fn unguarded(subject: &Subject<'_>) -> Result<CpuSet, Judgement> {
     let (isolated, _) = subject.need_parted()?;
-    if subject.kernel.since(6, 12) {
-        server_is_there(subject)?;
-        let served = subject.expect_per_cpu(isolated, SERVER, "on", |text| {
-            text.parse::<u64>().is_ok_and(|runtime| runtime > 0)
-        })?;
-        match served.state {
-            State::Ok => {
-                return Err(Judgement::not_applicable(
-                    "the fair server rescues starved threads on these CPUs",
-                ));
-            }
-            State::Unreadable => return Err(served),
-            _ => {}
-        }
-    } else {
-        let budget = budget(subject)?;
-        if !unlimited(budget) {
-            return Err(Judgement::not_applicable("throttling leaves time for other threads")
-                .read(RUNTIME, budget.0.to_string()));
+    let throttled = !unlimited(budget(subject)?);
+    if throttled && (subject.kernel.before(6, 12) || by_group(subject) == Some(true)) {
+        return Ok(CpuSet::default());
+    }
+    if !subject.kernel.since(6, 12) {
+        return Ok(isolated.clone());
+    }
+    server_is_there(subject)?;
+    let served = subject.expect_per_cpu(isolated, SERVER, "on", |text| {
+        text.parse::<u64>().is_ok_and(|runtime| runtime > 0)
+    })?;
+    if served.state == State::Unreadable {
+        return Err(served);
+    }
+    let mut off = CpuSet::default();
+    for cpu in isolated.iter() {
+        if subject.number(&SERVER.replace("{cpu}", &cpu.to_string()))? == 0 {
+            off.insert(cpu);
         }
     }
-    subject.running()?;
-    let bad = format!(
-        "throttling is off, and stalld does not run: what starves on {} stays so",
-        cpus_or_none(isolated)
-    );
-    let judgement = Judgement::when(rescued(subject), "stalld runs", bad);
-    // A stalld among the threads that were left out cannot be seen.
-    if judgement.state == State::Finding && subject.threads.left_out > 0 {
-        return Err(Judgement::unreadable(
-            "not all threads are among the facts, and stalld is not among those that are",
-        ));
-    }
-    Ok(judgement.read("threads", if rescued(subject) { "stalld" } else { "no stalld" }))
+    Ok(off)
 }
 
 #[cfg(test)]
@@ -245,7 +234,10 @@ mod tests {
             on("6.1.0", "950000").said("rt-throttling"),
             "real-time threads of a CPU get 950000 of every 1000000 us"
         );
-        assert_eq!(on("6.1.0", "950000").wanted("rt-throttling"), [format!("{RUNTIME} = -1")]);
+        assert!(on("6.1.0", "950000").changes("rt-throttling").is_empty(), "nothing would rescue anybody");
+        let with_stalld = on("6.1.0", "950000").and("program:stalld", "/usr/bin/stalld");
+        let wanted = ["service stalld.service = active".to_owned(), format!("{RUNTIME} = -1")];
+        assert_eq!(with_stalld.wanted("rt-throttling"), wanted);
         assert_eq!(intel(&[]).absent(RUNTIME).state("rt-throttling"), State::NotApplicable);
         assert_eq!(intel(&[]).unreadable(RUNTIME, "denied").state("rt-throttling"), State::Unreadable);
     }
@@ -276,31 +268,17 @@ mod tests {
     fn the_fair_server_is_judged_where_it_can_be_seen() {
         let new = || on("6.12.43", "-1");
         assert_eq!(server(new(), "0", "0").state("fair-server"), State::Ok);
-        let bad = server(new(), "0", "50000000");
+        let last = server(new(), "0", "50000000");
+        assert_eq!(last.finding("fair-server").severity, Severity::Info, "{}", last.said("fair-server"));
+        assert!(last.changes("fair-server").is_empty(), "it is the last guard");
+        let bad = last.and("threads:0", "700\t700\t1\t400100\tFIFO\t10\t0-1\tstalld");
+        assert_eq!(bad.finding("fair-server").severity, Severity::Major);
         assert_eq!(bad.said("fair-server"), "the fair server takes its time from real-time threads on CPU 3");
         assert_eq!(bad.wanted("fair-server"), ["/sys/kernel/debug/sched/fair_server/cpu3/runtime = 0"]);
         assert_eq!(new().state("fair-server"), State::Unreadable);
         assert_eq!(on("6.1.0", "-1").state("fair-server"), State::NotApplicable);
         let closed = new().unreadable(&SERVER.replace("{cpu}", "2"), "Permission denied");
         assert_eq!(closed.state("fair-server"), State::Unreadable);
-    }
-
-    #[test]
-    fn starved_threads_are_rescued_by_one_or_the_other() {
-        let stalld = ("threads:0", "700\t700\t1\t400100\tFIFO\t10\t0-1\tstalld");
-        let none = ("threads:0", "1\t1\t0\t400100\tOTHER\t0\t0-1\tsystemd");
-        assert_eq!(on("6.1.0", "-1").with(&[stalld]).state("stalld"), State::Ok);
-        assert_eq!(on("6.1.0", "-1").with(&[none]).state("stalld"), State::Finding);
-        assert_eq!(on("6.1.0", "950000").with(&[none]).state("stalld"), State::NotApplicable);
-        assert_eq!(on("6.1.0", "-1").state("stalld"), State::Unreadable);
-        assert_eq!(on("6.1.0", "-1").with(&[none, ("threads:cut", "5")]).state("stalld"), State::Unreadable);
-        let new = || on("6.12.43", "-1").with(&[none]);
-        assert_eq!(server(new(), "50000000", "50000000").state("stalld"), State::NotApplicable);
-        assert_eq!(server(new(), "0", "50000000").state("stalld"), State::Finding);
-        assert_eq!(new().state("stalld"), State::Unreadable);
-        assert!(new().changes("stalld").is_empty(), "it is not installed");
-        let installed = new().and("program:stalld", "/usr/bin/stalld");
-        assert_eq!(installed.wanted("stalld"), ["service stalld.service = active"]);
     }
 
     #[test]

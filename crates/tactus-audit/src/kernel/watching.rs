@@ -1,8 +1,8 @@
 //! What the kernel does on every CPU from time to time, to watch over itself.
 
 use tactus_model::CpuSet;
-use tactus_model::change::Form;
-use tactus_model::finding::Severity;
+use tactus_model::change::{Form, flag};
+use tactus_model::finding::{Severity, State};
 
 use crate::sentence::{cpus_or_none, meet};
 use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject, Verdict};
@@ -17,7 +17,12 @@ pub static CHECKS: &[Check] = &[
     Check {
         id: "timer-migration",
         title: "timers may be started on other CPUs than those that asked for them",
-        sources: &[Source::Beyond],
+        sources: &[
+            Source::Kernel("Documentation/admin-guide/sysctl/kernel.rst"),
+            Source::Kernel("kernel/time/timer_migration.c"),
+            Source::Tuned("network-latency"),
+            Source::Guide("OpenShift node tuning operator"),
+        ],
         applies: &[Applies::Host, Applies::Guest],
         severity: Severity::Minor,
         arch: Arch::Any,
@@ -25,26 +30,25 @@ pub static CHECKS: &[Check] = &[
         reversible: Reversible::Yes,
         hardware: false,
         reads: MIGRATION,
-        expected: "0",
-        why: "With 1 an idle CPU starts its timers on a busy one, which may be isolated, to stay idle longer. It is \
-contested: TuneD's profiles set 0, OpenShift's set 1, since with 0 a timer that real-time work starts stays on its \
-CPU. Since Linux 6.9 the value concerns high-resolution timers only. nohz_full CPUs are no target in either case. \
-Measure it here: tactus prove timer-migration",
+        expected: "0, where isolated CPUs are still in scheduling domains",
+        why: "With 1 an idle CPU starts its timers on a busy one of its scheduling domain, to stay idle longer: a CPU that \
+is meant for real-time work and still in a domain may be that one. CPUs of isolcpus=domain or of an isolated partition \
+are in none, and no target; neither are nohz_full CPUs, whose own timers it moves away. It is contested: TuneD's \
+profiles set 0, with which a timer stays on the CPU that started it; OpenShift's set 1. Since Linux 6.9 the value \
+concerns high-resolution timers only. Measure it here: tactus prove timer-migration",
         mend: "sysctl kernel.timer_migration=0",
         risk: "Housekeeping CPUs wake up more often; on isolated CPUs it can be the worse value.",
-        judge: |subject| match subject.expect(MIGRATION, Form::Flag, "0") {
-            Ok(judgement) if subject.kernel.since(6, 9) => Ok(Judgement {
-                said: format!("{} (high-resolution timers only, since 6.9)", judgement.said),
-                ..judgement
-            }),
-            other => other,
-        },
+        judge: migration,
         changes: |subject| subject.set("timer-migration", MIGRATION, Form::Flag, "0").into_iter().collect(),
     },
     Check {
         id: "watchdogs",
         title: "lockup detectors interrupt isolated CPUs",
-        sources: &[Source::Beyond],
+        sources: &[
+            Source::Kernel("Documentation/admin-guide/lockup-watchdogs.rst"),
+            Source::Kernel("Documentation/core-api/real-time/kernel-configuration.rst"),
+            Source::Tuned("network-latency"),
+        ],
         applies: &[Applies::Host, Applies::Guest],
         severity: Severity::Minor,
         arch: Arch::Any,
@@ -53,12 +57,12 @@ Measure it here: tactus prove timer-migration",
         hardware: false,
         reads: "/proc/sys/kernel/{nmi_watchdog,soft_watchdog,watchdog_cpumask}",
         expected: "0 and 0, or watchdog_cpumask without {isolated}",
-        why: "The soft lockup detector runs a timer and work of highest priority on each CPU of its mask every four \
-seconds, the hard one a non-maskable interrupt from a performance counter, which a guest's host must then emulate. \
+        why: "The soft lockup detector runs a timer and work of the stop class on each CPU of its mask every four \
+seconds (two fifths of watchdog_thresh), the hard one a non-maskable interrupt from a performance counter, which a guest's host must then emulate. \
 With nohz_full the kernel leaves those CPUs out of the mask.",
         mend: "sysctl kernel.nmi_watchdog=0 kernel.soft_watchdog=0 kernel.watchdog_cpumask={housekeeping}; or boot \
 with nosoftlockup nmi_watchdog=0.",
-        risk: "A CPU that hangs is not reported.",
+        risk: "A CPU that hangs is not reported: the kernel's document advises a hardware watchdog in its place.",
         judge: watchdogs,
         changes: |subject| {
             let Some((_, keeping)) = subject.parted() else { return Vec::new() };
@@ -78,7 +82,10 @@ with nosoftlockup nmi_watchdog=0.",
     Check {
         id: "mce-polling",
         title: "every CPU polls for corrected machine errors",
-        sources: &[Source::Beyond],
+        sources: &[
+            Source::Kernel("Documentation/arch/x86/x86_64/machinecheck.rst"),
+            Source::Tuned("realtime"),
+        ],
         applies: &[Applies::Host, Applies::Guest],
         severity: Severity::Minor,
         arch: Arch::X86,
@@ -104,6 +111,22 @@ second of it.",
         },
     },
 ];
+
+fn migration(subject: &Subject<'_>) -> Verdict {
+    let judgement = subject.expect(MIGRATION, Form::Flag, "0")?;
+    let since = if subject.kernel.since(6, 9) { " (high-resolution timers only, since 6.9)" } else { "" };
+    let said = format!("{}{since}", judgement.said);
+    let partition = subject.facts.text("/sys/fs/cgroup/cpuset.cpus.isolated");
+    let partition: CpuSet = partition.and_then(|text| text.parse().ok()).unwrap_or_default();
+    let targets = subject.isolated().minus(&subject.topology.isolated).minus(&subject.topology.nohz_full);
+    let on = subject.facts.text(MIGRATION).and_then(flag) == Some(true);
+    if on && targets.minus(&partition).is_empty() {
+        let place = cpus_or_none(subject.isolated());
+        let said = format!("timers may be moved{since}, but not to {place}, outside every scheduling domain");
+        return Ok(Judgement { said, state: State::Ok, ..judgement });
+    }
+    Ok(Judgement { said, ..judgement })
+}
 
 fn watchdogs(subject: &Subject<'_>) -> Verdict {
     let (isolated, _) = subject.need_parted()?;
@@ -176,8 +199,6 @@ fn polling(subject: &Subject<'_>) -> Verdict {
 
 #[cfg(test)]
 mod tests {
-    use tactus_model::finding::State;
-
     use super::*;
     use crate::testing::{HOSTILE, arm, guest, intel};
 
@@ -186,7 +207,9 @@ mod tests {
         let id = "timer-migration";
         assert_eq!(intel(&[(MIGRATION, "0")]).state(id), State::Ok);
         assert_eq!(intel(&[(MIGRATION, "1")]).wanted(id), [format!("{MIGRATION} = 0")]);
-        let new = intel(&[(MIGRATION, "1"), ("uname:release", "6.12.43")]).said(id);
+        assert_eq!(intel(&[(MIGRATION, "1")]).state(id), State::Ok, "2-3 are in no scheduling domain");
+        assert_eq!(intel(&[(MIGRATION, "1")]).isolate("1-3").state(id), State::Finding);
+        let new = intel(&[(MIGRATION, "1"), ("uname:release", "6.12.43")]).isolate("1-3").said(id);
         assert!(new.ends_with("(high-resolution timers only, since 6.9)"), "{new}");
         assert_eq!(intel(&[]).absent(MIGRATION).state(id), State::NotApplicable);
         assert_eq!(intel(&[]).unreadable(MIGRATION, "denied").state(id), State::Unreadable);

@@ -14,7 +14,7 @@ pub static CHECKS: &[Check] = &[
     Check {
         id: "clocksource",
         title: "the time is not read from the processor's own counter",
-        sources: &[Source::Beyond],
+        sources: &[Source::Kernel("Documentation/admin-guide/kernel-parameters.txt")],
         applies: &[Applies::Host, Applies::Guest],
         severity: Severity::Major,
         arch: Arch::X86,
@@ -37,7 +37,7 @@ migrated only to hosts of the same rate.",
     Check {
         id: "hpet",
         title: "the HPET serves as clock or timer",
-        sources: &[Source::Beyond],
+        sources: &[Source::Kernel("Documentation/timers/hpet.rst"), Source::Guide("libvirt, domain XML")],
         applies: &[Applies::Host, Applies::Guest],
         severity: Severity::Minor,
         arch: Arch::X86,

@@ -11,7 +11,7 @@ const LOCKED: &str = "/proc/sys/vm/compact_unevictable_allowed";
 pub static CHECKS: &[Check] = &[Check {
     id: "compaction",
     title: "the kernel moves pages about to make room for large ones",
-    sources: &[Source::Beyond],
+    sources: &[Source::Kernel("Documentation/admin-guide/sysctl/vm.rst")],
     applies: &[Applies::Host, Applies::Guest],
     severity: Severity::Minor,
     arch: Arch::Any,

@@ -10,7 +10,10 @@ const ENABLED: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
 pub static CHECKS: &[Check] = &[Check {
     id: "thp",
     title: "the kernel makes huge pages behind the application's back",
-    sources: &[Source::Beyond],
+    sources: &[
+        Source::Kernel("Documentation/admin-guide/mm/transhuge.rst"),
+        Source::Tuned("network-latency"),
+    ],
     applies: &[Applies::Host, Applies::Guest],
     severity: Severity::Major,
     arch: Arch::Any,

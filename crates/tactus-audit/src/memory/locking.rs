@@ -10,7 +10,7 @@ use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject,
 pub static CHECKS: &[Check] = &[Check {
     id: "app-mlock",
     title: "a real-time program does not lock its memory",
-    sources: &[Source::Osadl],
+    sources: &[Source::Osadl, Source::Guide("mlockall(2)")],
     applies: &[Applies::Host, Applies::Guest],
     severity: Severity::Major,
     arch: Arch::Any,

@@ -11,7 +11,10 @@ const SHARING: &str = "/sys/kernel/mm/ksm/pages_sharing";
 pub static CHECKS: &[Check] = &[Check {
     id: "ksm",
     title: "the kernel merges equal pages, and a write to one of them faults",
-    sources: &[Source::Beyond],
+    sources: &[
+        Source::Kernel("Documentation/admin-guide/mm/ksm.rst"),
+        Source::Tuned("realtime-virtual-host"),
+    ],
     applies: &[Applies::Host],
     severity: Severity::Major,
     arch: Arch::Any,

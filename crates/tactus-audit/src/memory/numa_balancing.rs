@@ -10,7 +10,10 @@ const BALANCING: &str = "/proc/sys/kernel/numa_balancing";
 pub static CHECKS: &[Check] = &[Check {
     id: "numa-balancing",
     title: "the kernel takes pages away to see who uses them",
-    sources: &[Source::Beyond],
+    sources: &[
+        Source::Kernel("Documentation/admin-guide/sysctl/kernel.rst"),
+        Source::Tuned("network-latency"),
+    ],
     applies: &[Applies::Host, Applies::Guest],
     severity: Severity::Major,
     arch: Arch::Any,

@@ -16,7 +16,7 @@ const KIB_OF_PAGE: u64 = 1 << 20;
 pub static CHECKS: &[Check] = &[Check {
     id: "hugepages-1g",
     title: "no pages of 1 GiB are reserved",
-    sources: &[Source::Qoriq, Source::Beyond],
+    sources: &[Source::Qoriq, Source::Kernel("Documentation/admin-guide/mm/hugetlbpage.rst")],
     applies: &[Applies::Host, Applies::Guest],
     severity: Severity::Major,
     arch: Arch::Any,

@@ -7,7 +7,10 @@ use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject,
 pub static CHECKS: &[Check] = &[Check {
     id: "skew-tick",
     title: "the ticks of all CPUs fall together",
-    sources: &[Source::Beyond],
+    sources: &[
+        Source::Kernel("Documentation/admin-guide/kernel-parameters.txt"),
+        Source::Tuned("network-latency"),
+    ],
     applies: &[Applies::Host, Applies::Guest],
     severity: Severity::Minor,
     arch: Arch::Any,

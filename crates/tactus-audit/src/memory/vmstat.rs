@@ -10,7 +10,7 @@ const INTERVAL: &str = "/proc/sys/vm/stat_interval";
 pub static CHECKS: &[Check] = &[Check {
     id: "vmstat-interval",
     title: "a worker on every CPU folds memory statistics each second",
-    sources: &[Source::Beyond],
+    sources: &[Source::Kernel("Documentation/admin-guide/sysctl/vm.rst"), Source::Tuned("network-latency")],
     applies: &[Applies::Host, Applies::Guest],
     severity: Severity::Minor,
     arch: Arch::Any,

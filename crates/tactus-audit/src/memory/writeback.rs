@@ -8,7 +8,10 @@ use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject,
 pub static CHECKS: &[Check] = &[Check {
     id: "dirty-writeback",
     title: "much unwritten data may pile up and go to the disk at once",
-    sources: &[Source::Beyond],
+    sources: &[
+        Source::Kernel("Documentation/admin-guide/sysctl/vm.rst"),
+        Source::Tuned("latency-performance"),
+    ],
     applies: &[Applies::Host, Applies::Guest],
     severity: Severity::Info,
     arch: Arch::Any,

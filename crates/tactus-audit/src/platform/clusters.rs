@@ -14,7 +14,7 @@ const NODE: &str = "/sys/devices/system/node/node";
 pub static CHECKS: &[Check] = &[Check {
     id: ID,
     title: "isolated CPUs of one socket lie in several memory nodes",
-    sources: &[Source::Beyond],
+    sources: &[Source::Kernel("Documentation/arch/x86/topology.rst")],
     applies: &[Applies::Host],
     severity: Severity::Info,
     arch: Arch::X86,

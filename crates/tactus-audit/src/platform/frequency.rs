@@ -2,7 +2,7 @@
 
 use tactus_model::CpuSet;
 use tactus_model::change::{Change, Form};
-use tactus_model::finding::Severity;
+use tactus_model::finding::{Severity, State};
 
 use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject, Verdict};
 
@@ -12,7 +12,7 @@ pub static CHECKS: &[Check] = &[
     Check {
         id: "cpufreq-governor",
         title: "the clock follows the load",
-        sources: &[Source::Xeon],
+        sources: &[Source::Xeon, Source::Kernel("Documentation/core-api/real-time/kernel-configuration.rst")],
         applies: &[Applies::Host],
         severity: Severity::Major,
         arch: Arch::Any,
@@ -20,26 +20,24 @@ pub static CHECKS: &[Check] = &[
         reversible: Reversible::Yes,
         hardware: true,
         reads: "/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor",
-        expected: "performance",
-        why: "Any other governor lowers the clock of a CPU that has little to do, as a control loop that wakes up once a \
-millisecond has. It then starts its work at a low clock, and slower than when it was tried under load.",
+        expected: "performance, or another that leaves the clock where it was set: userspace, or equal bounds",
+        why: "A governor that follows the load lowers the clock of a CPU that has little to do, as a control loop that wakes \
+up once a millisecond has. It then starts its work at a low clock, and slower than when it was tried under load. What \
+counts is that the clock stays (intel-xeon-2015, 7.2 fixes it with userspace).",
         mend: "Write performance to /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor, or: cpupower frequency-set -g \
 performance.",
         risk: "Power.",
-        judge: |subject| {
-            subject.expect_per_cpu(&subject.topology.online, GOVERNOR, "performance", |text| {
-                text == "performance"
-            })
-        },
+        judge: governed,
         changes: |subject| {
             let online = &subject.topology.online;
-            subject.set_per_cpu("cpufreq-governor", online, GOVERNOR, Form::Plain, "performance")
+            let all = subject.set_per_cpu("cpufreq-governor", online, GOVERNOR, Form::Plain, "performance");
+            all.into_iter().filter(|change| change.now.as_deref() != Some("userspace")).collect()
         },
     },
     Check {
         id: "cpufreq-pinned",
         title: "the clock has room to change",
-        sources: &[Source::Xeon],
+        sources: &[Source::Xeon, Source::Kernel("Documentation/admin-guide/pm/cpufreq.rst")],
         applies: &[Applies::Host],
         severity: Severity::Minor,
         arch: Arch::Any,
@@ -58,6 +56,29 @@ first, as the upper bound may fall with it.",
         changes: pin,
     },
 ];
+
+fn governed(subject: &Subject<'_>) -> Verdict {
+    let online = &subject.topology.online;
+    let judgement = subject.expect_per_cpu(online, GOVERNOR, "performance or userspace", stays)?;
+    let fixed = |cpu: u32| {
+        let bounds = [bound(cpu, "min"), bound(cpu, "max")].map(|path| subject.facts.number(&path));
+        bounds[0].is_some() && bounds[0] == bounds[1]
+    };
+    let governor = |cpu: u32| subject.facts.text(&GOVERNOR.replace("{cpu}", &cpu.to_string()));
+    if judgement.state == State::Finding
+        && online.iter().all(|cpu| fixed(cpu) || governor(cpu).is_some_and(stays))
+    {
+        let said = "the governor has no choice: the lowest and the highest clock are the same".to_owned();
+        return Ok(Judgement { said, state: State::Ok, ..judgement });
+    }
+    Ok(judgement)
+}
+
+/// Whether a governor leaves the clock where it was set
+/// (Documentation/core-api/real-time/kernel-configuration.rst).
+fn stays(governor: &str) -> bool {
+    matches!(governor, "performance" | "userspace")
+}
 
 fn bound(cpu: u32, which: &str) -> String {
     format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_{which}_freq")
@@ -121,7 +142,7 @@ fn pin(subject: &Subject<'_>) -> Vec<Change> {
 
 #[cfg(test)]
 mod tests {
-    use tactus_model::finding::{Role, State};
+    use tactus_model::finding::Role;
 
     use super::*;
     use crate::testing::{HOSTILE, System, arm, guest, intel};
@@ -142,7 +163,15 @@ mod tests {
     fn every_cpu_wants_the_governor_performance() {
         assert_eq!(governors(["performance"; 4]).state("cpufreq-governor"), State::Ok);
         let bad = governors(["performance", "powersave", "schedutil", "performance"]);
-        assert_eq!(bad.said("cpufreq-governor"), "scaling_governor is not performance on CPUs 1,2");
+        assert_eq!(
+            bad.said("cpufreq-governor"),
+            "scaling_governor is not performance or userspace on CPUs 1,2"
+        );
+        assert_eq!(governors(["userspace"; 4]).state("cpufreq-governor"), State::Ok, "it sets one clock");
+        let fixed = (0..4).fold(governors(["schedutil"; 4]), |system, cpu| {
+            system.and(&bound(cpu, "min"), "2400000").and(&bound(cpu, "max"), "2400000")
+        });
+        assert_eq!(fixed.state("cpufreq-governor"), State::Ok);
         assert_eq!(
             bad.wanted("cpufreq-governor"),
             [1, 2].map(|cpu| format!(

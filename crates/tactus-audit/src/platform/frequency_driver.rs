@@ -16,7 +16,7 @@ pub static CHECKS: &[Check] = &[
     Check {
         id: "pstate-driver",
         title: "the clock is chosen past the kernel's governors",
-        sources: &[Source::Xeon],
+        sources: &[Source::Xeon, Source::Kernel("Documentation/admin-guide/pm/intel_pstate.rst")],
         applies: &[Applies::Host],
         severity: Severity::Minor,
         arch: Arch::X86,
@@ -38,7 +38,11 @@ intel_pstate=disable (its log says: HWP enabled by BIOS); turn them off there (S
     Check {
         id: "epb-epp-hwp",
         title: "the processor is told to save energy",
-        sources: &[Source::Beyond],
+        sources: &[
+            Source::Kernel("Documentation/admin-guide/pm/intel_epb.rst"),
+            Source::Kernel("Documentation/admin-guide/pm/intel_pstate.rst"),
+            Source::Tuned("latency-performance"),
+        ],
         applies: &[Applies::Host],
         severity: Severity::Minor,
         arch: Arch::X86,

@@ -1,20 +1,22 @@
 //! What keeps CPUs from sleeping: a bound on their latency, or polling.
 
-use tactus_model::change::Form;
+use tactus_model::change::{Change, Form};
 use tactus_model::finding::{Role, Severity};
 
-use super::idle_states::{Depth, SHALLOW_US, depth};
+use super::idle_states::{self, Depth, GLOBAL, NOBODY, OF_CPU, SHALLOW_US, depth};
 use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject, Verdict};
 
-const GLOBAL: &str = "/dev/cpu_dma_latency";
-const OF_CPU: &str = "/sys/devices/system/cpu/cpu{cpu}/power/pm_qos_resume_latency_us";
 const CMDLINE: &str = "/proc/cmdline";
 
 pub static CHECKS: &[Check] = &[
     Check {
         id: "pm-qos",
         title: "nothing holds the CPUs back from deep sleep",
-        sources: &[Source::Osadl],
+        sources: &[
+            Source::Osadl,
+            Source::Kernel("Documentation/admin-guide/pm/cpuidle.rst"),
+            Source::Tuned("latency-performance"),
+        ],
         applies: &[Applies::Host, Applies::Guest],
         severity: Severity::Major,
         arch: Arch::Any,
@@ -22,21 +24,21 @@ pub static CHECKS: &[Check] = &[
         reversible: Reversible::Yes,
         hardware: false,
         reads: "the 32-bit number of /dev/cpu_dma_latency; cpu*/power/pm_qos_resume_latency_us of the isolated CPUs",
-        expected: "0 in /dev/cpu_dma_latency, or n/a for each isolated CPU",
+        expected: "a bound of 1 to 3 us, which leaves C1 open: held in /dev/cpu_dma_latency, or set for each isolated CPU",
         why: "The bound tells the idle governor how long a wake-up may take, for all CPUs or for one. Without it and with deep \
 states open a wake-up takes up to the deepest state's exit latency, which c-states shows.",
-        mend: "Write n/a to /sys/devices/system/cpu/cpuN/power/pm_qos_resume_latency_us of CPUs {isolated} (0 means no bound \
-there, n/a means none of the latency is allowed), or let a program keep /dev/cpu_dma_latency open after it has written \
-four zero bytes (tuned does, and so does cyclictest while it runs).",
-        risk: "The bound of /dev/cpu_dma_latency ends when the program closes the file. With 0 and n/a idle CPUs poll: heat, and \
-less for the hardware thread beside them.",
+        mend: "Write 3 to /sys/devices/system/cpu/cpuN/power/pm_qos_resume_latency_us of CPUs {isolated} (0 means no bound \
+there, and n/a a bound of zero), or let a program hold /dev/cpu_dma_latency open after it has written a bound of 1 to \
+3 us as a 32-bit number (TuneD's force_latency does).",
+        risk: "The bound of /dev/cpu_dma_latency ends when the program closes the file. A bound of zero (0 there, n/a of a \
+CPU) makes idle CPUs poll: see latency-zero-keeps-tick.",
         judge: bound,
-        changes: |subject| subject.set_per_cpu("pm-qos", subject.isolated(), OF_CPU, Form::Plain, "n/a"),
+        changes: bounds,
     },
     Check {
         id: "idle-poll",
         title: "an idle CPU stops, and a wake-up starts it again",
-        sources: &[Source::Xeon],
+        sources: &[Source::Xeon, Source::Kernel("Documentation/core-api/real-time/hardware.rst")],
         applies: &[Applies::Host, Applies::Guest],
         severity: Severity::Minor,
         arch: Arch::X86,
@@ -44,7 +46,7 @@ less for the hardware thread beside them.",
         reversible: Reversible::Reboot,
         hardware: false,
         reads: "/proc/cmdline, and the idle states as c-states reads them",
-        expected: "idle=poll, or on a host no idle state deeper than C1",
+        expected: "idle=poll, or on a host no idle state deeper than C1 that isolated CPUs may enter",
         why: "A CPU that polls needs no wake-up. In a guest each idle moment is a halt that leaves the guest; the hypervisor \
 has to schedule the virtual CPU again, which takes microseconds.",
         mend: "Boot with idle=poll where each idle CPU may run at full power.",
@@ -55,6 +57,16 @@ the virtual CPU never idles, so that everything else on its CPU starves.",
     },
 ];
 
+/// A bound of 3 us, or the one that is there already.
+fn bounds(subject: &Subject<'_>) -> Vec<Change> {
+    let change = |cpu: u32| {
+        let path = OF_CPU.replace("{cpu}", &cpu.to_string());
+        let now = subject.facts.text(&path).filter(|text| binds(text));
+        subject.set("pm-qos", &path, Form::Plain, now.unwrap_or("3"))
+    };
+    subject.isolated().iter().filter_map(change).collect()
+}
+
 /// Whether a CPU's own bound forbids deep states. `0` is the kernel's word for no bound, `n/a` for a
 /// bound of zero (drivers/base/power/sysfs.c).
 fn binds(text: &str) -> bool {
@@ -62,7 +74,7 @@ fn binds(text: &str) -> bool {
 }
 
 fn bound(subject: &Subject<'_>) -> Verdict {
-    let each = subject.expect_per_cpu(subject.isolated(), OF_CPU, "n/a", binds);
+    let each = subject.expect_per_cpu(subject.isolated(), OF_CPU, "a bound of 3 us at most", binds);
     if let Ok(judgement) = &each
         && judgement.state == tactus_model::finding::State::Ok
     {
@@ -90,14 +102,17 @@ fn bound(subject: &Subject<'_>) -> Verdict {
                 "there is nothing to hold back from: {names} is disabled on the isolated CPUs"
             )));
         }
+        Ok(Depth::Held(names, us)) => {
+            let judgement = Judgement::ok(idle_states::held(&names, us));
+            return Ok(global.iter().fold(judgement, |judgement, text| judgement.read(GLOBAL, *text)));
+        }
         Ok(Depth::Open(_) | Depth::Untold(_)) => {}
         Err(judgement) => return Err(judgement),
     }
     match (global, each) {
         (Ok(text), each) => {
-            // 2000 s is the kernel's default: nobody has asked for anything.
             let held = match text.parse::<u64>() {
-                Ok(2_000_000_000) => "no program holds /dev/cpu_dma_latency".to_owned(),
+                Ok(NOBODY) => "no program holds /dev/cpu_dma_latency".to_owned(),
                 Ok(us) => format!("/dev/cpu_dma_latency allows {us} us"),
                 Err(_) => {
                     return Err(Judgement::unreadable(format!("{GLOBAL} says {text}")).read(GLOBAL, text));
@@ -146,6 +161,7 @@ fn poll(subject: &Subject<'_>) -> Verdict {
             Depth::Closed(names) => {
                 Judgement::ok(format!("{names} is disabled on the isolated CPUs, which go no deeper than C1"))
             }
+            Depth::Held(names, us) => Judgement::ok(idle_states::held(&names, us)),
             Depth::Untold(_) => Judgement::unreadable("idle CPUs do not poll, and what they do is not told"),
             Depth::Open(open) => {
                 let deepest = open.iter().max_by_key(|idle| idle.latency.unwrap_or(u64::MAX));
@@ -199,8 +215,10 @@ mod tests {
     fn zero_of_a_cpu_means_no_bound() {
         let bad = of_cpus(["0", "n/a"]);
         assert_eq!(bad.state("pm-qos"), State::Finding);
-        assert_eq!(bad.wanted("pm-qos"), [format!("{} = n/a", OF_CPU.replace("{cpu}", "2"))]);
+        assert_eq!(bad.wanted("pm-qos"), [format!("{} = 3", OF_CPU.replace("{cpu}", "2"))]);
         assert_eq!(bad.changes("pm-qos").len(), 2);
+        assert_eq!(of_cpus(["2", "n/a"]).wanted("pm-qos"), Vec::<String>::new());
+        assert_eq!(deep(&[(GLOBAL, "100")]).state("pm-qos"), State::Ok, "C6 takes longer");
         assert_eq!(deep(&[(GLOBAL, "200")]).state("pm-qos"), State::Finding);
     }
 

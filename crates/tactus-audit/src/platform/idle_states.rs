@@ -14,21 +14,32 @@ use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject,
 /// where TuneD's latency-performance draws the line (`force_latency=cstate.id_no_zero:1|3`).
 pub const SHALLOW_US: u64 = 3;
 
+/// The bound on the latency of all CPUs, as long as a program holds it open.
+pub const GLOBAL: &str = "/dev/cpu_dma_latency";
+/// The bound of one CPU.
+pub const OF_CPU: &str = "/sys/devices/system/cpu/cpu{cpu}/power/pm_qos_resume_latency_us";
+
 const DRIVER: &str = "/sys/devices/system/cpu/cpuidle/current_driver";
 
 pub static CHECKS: &[Check] = &[
     Check {
         id: "c-states",
         title: "idle CPUs sleep deeply",
-        sources: &[Source::Xeon],
+        sources: &[
+            Source::Xeon,
+            Source::Kernel("Documentation/admin-guide/pm/cpuidle.rst"),
+            Source::Kernel("Documentation/core-api/real-time/kernel-configuration.rst"),
+        ],
         applies: &[Applies::Host],
         severity: Severity::Major,
         arch: Arch::X86,
         set: &[SetBy::Firmware, SetBy::KernelCommandLine],
         reversible: Reversible::Reboot,
         hardware: true,
-        reads: "/sys/devices/system/cpu/cpuidle/current_driver, cpu*/cpuidle/state*/{name,latency,disable,usage}",
-        expected: "no state deeper than C1 (exit latency up to 3 us) that isolated CPUs may enter",
+        reads: "/sys/devices/system/cpu/cpuidle/current_driver, cpu*/cpuidle/state*/{name,latency,disable,usage}; the bounds \
+that pm-qos reads",
+        expected: "no state deeper than C1 (exit latency up to 3 us) that isolated CPUs may enter: none is there, it is \
+disabled, or a bound on the latency is held",
         why: "A CPU in C6 runs its interrupt handler late, and then finds its caches empty. The exit latency that the driver \
 states is what a wake-up from there may take: 133 us for C6 of a Xeon Scalable of 2017, 170 us of one of 2021, 290 us of one \
 of 2023 (the tables of the kernel's intel_idle).",
@@ -42,15 +53,15 @@ c1e-package-cstate afterwards.",
     Check {
         id: "c-state-per-cpu",
         title: "deep idle states are open to isolated CPUs",
-        sources: &[Source::Beyond],
+        sources: &[Source::Kernel("Documentation/admin-guide/pm/cpuidle.rst")],
         applies: &[Applies::Host],
         severity: Severity::Major,
         arch: Arch::Any,
         set: &[SetBy::RunTime],
         reversible: Reversible::Yes,
         hardware: true,
-        reads: "cpu*/cpuidle/state*/{latency,disable} of the isolated CPUs",
-        expected: "disable 1 for each state with an exit latency above 3 us",
+        reads: "cpu*/cpuidle/state*/{latency,disable} of the isolated CPUs; the bounds that pm-qos reads",
+        expected: "disable 1 for each state with an exit latency above 3 us, or a bound on the latency",
         why: "As c-states; this way only CPUs {isolated} pay with power, and the others may sleep.",
         mend: "Write 1 to /sys/devices/system/cpu/cpuN/cpuidle/stateM/disable for the deep states of CPUs {isolated}, at \
 each boot.",
@@ -77,6 +88,12 @@ pub struct Idle<'a> {
 }
 
 impl Idle<'_> {
+    /// Whether it takes longer to leave than `bound` allows: the idle governors pass over it
+    /// (Documentation/admin-guide/pm/cpuidle.rst, "Power Management Quality of Service for CPUs").
+    fn is_forbidden(&self, bound: Option<u64>) -> bool {
+        self.latency.zip(bound).is_some_and(|(latency, bound)| latency > bound)
+    }
+
     /// Whether it is deeper than C1. What is not told is taken for deep.
     pub fn is_deep(&self) -> bool {
         self.latency.is_none_or(|latency| latency > SHALLOW_US)
@@ -130,6 +147,8 @@ pub enum Depth<'a> {
     Shallow(u64),
     /// Deep ones are there, and each is disabled.
     Closed(String),
+    /// Deep ones are there, and a bound on the latency keeps the CPUs out: their names, the loosest bound.
+    Held(String, u64),
     /// Deep ones are open.
     Open(Vec<Idle<'a>>),
 }
@@ -143,13 +162,18 @@ pub fn depth<'a>(subject: &Subject<'a>) -> Result<Depth<'a>, Judgement> {
         return Ok(Depth::NoDriver);
     }
     let (mut open, mut closed, mut untold, mut deepest) = (Vec::new(), BTreeMap::new(), CpuSet::default(), 0);
+    let mut held = None;
     for cpu in subject.isolated().iter() {
         let states = of(subject, cpu);
         if states.is_empty() {
             untold.insert(cpu);
         }
+        let bound = bound(subject, cpu);
         for idle in states {
-            if idle.is_open() {
+            if idle.is_open() && idle.is_forbidden(bound) {
+                held = held.max(bound);
+                closed.insert(idle.state, idle.name);
+            } else if idle.is_open() {
                 open.push(idle);
             } else if idle.is_deep() {
                 closed.insert(idle.state, idle.name);
@@ -165,9 +189,26 @@ pub fn depth<'a>(subject: &Subject<'a>) -> Result<Depth<'a>, Judgement> {
     } else if closed.is_empty() {
         Depth::Shallow(deepest)
     } else {
-        Depth::Closed(closed.into_values().collect::<Vec<_>>().join(", "))
+        let names = closed.into_values().collect::<Vec<_>>().join(", ");
+        held.map_or(Depth::Closed(names.clone()), |us| Depth::Held(names, us))
     })
 }
+
+/// What a wake-up of a CPU may take in microseconds, if a program or its own setting says so: `0` of a CPU
+/// is the kernel's word for no bound, `n/a` for one of zero (drivers/base/power/sysfs.c), and 2000 s is
+/// what `/dev/cpu_dma_latency` says when nobody holds it.
+pub fn bound(subject: &Subject<'_>, cpu: u32) -> Option<u64> {
+    let own = match subject.facts.text(&OF_CPU.replace("{cpu}", &cpu.to_string())) {
+        Some("n/a") => Some(0),
+        Some(text) => text.parse().ok().filter(|us| *us > 0),
+        None => None,
+    };
+    let global = subject.facts.number(GLOBAL).filter(|us| *us < NOBODY);
+    own.into_iter().chain(global).min()
+}
+
+/// `/dev/cpu_dma_latency` when nobody holds it (`PM_QOS_CPU_LATENCY_DEFAULT_VALUE`).
+pub const NOBODY: u64 = 2_000_000_000;
 
 fn untold(cpus: &CpuSet) -> Judgement {
     Judgement::unreadable(format!(
@@ -191,6 +232,11 @@ fn told(open: &[Idle<'_>], mut judgement: Judgement) -> (String, Judgement) {
     (words.join(", "), judgement)
 }
 
+/// What a bound does for as long as it is there.
+pub fn held(names: &str, us: u64) -> String {
+    format!("isolated CPUs stay out of {names} as long as a wake-up may take {us} us at most (pm-qos)")
+}
+
 fn states(subject: &Subject<'_>) -> Verdict {
     let driver = subject.facts.text(DRIVER).unwrap_or_default();
     let judgement = match depth(subject)? {
@@ -202,6 +248,7 @@ fn states(subject: &Subject<'_>) -> Verdict {
         Depth::Closed(names) => {
             Judgement::ok(format!("{names} is disabled on the isolated CPUs until the next boot"))
         }
+        Depth::Held(names, us) => Judgement::ok(held(&names, us)),
         Depth::Open(open) => {
             let (words, judgement) = told(&open, Judgement::finding(""));
             let entered: u64 = open.iter().filter_map(|idle| idle.usage).fold(0, u64::saturating_add);
@@ -222,6 +269,7 @@ fn per_cpu(subject: &Subject<'_>) -> Verdict {
             )));
         }
         Depth::Closed(names) => Judgement::ok(format!("{names} is disabled on CPUs {}", subject.isolated())),
+        Depth::Held(names, us) => Judgement::ok(held(&names, us)),
         Depth::Open(open) => {
             let (words, judgement) = told(&open, Judgement::finding(""));
             Judgement { said: format!("deep idle states are open: {words}"), ..judgement }
@@ -304,6 +352,23 @@ mod tests {
         let closed = machine(&[POLL, C1, ("C6", "133", "1")]);
         assert_eq!((closed.state("c-states"), closed.state("c-state-per-cpu")), (State::Ok, State::Ok));
         assert_eq!(closed.changes("c-state-per-cpu").len(), 2);
+    }
+
+    #[test]
+    fn a_bound_that_is_held_closes_the_states_above_it() {
+        let deep = || machine(&[POLL, C1, ("C1E", "4", "0"), ("C6", "133", "0")]);
+        let held = deep().and(GLOBAL, "3");
+        for id in ["c-states", "c-state-per-cpu", "idle-poll"] {
+            let held = held.clone().and("/proc/cmdline", "quiet");
+            assert_eq!(held.state(id), State::Ok, "{id}: {}", held.said(id));
+        }
+        assert!(held.said("c-states").contains("C1E, C6"), "{}", held.said("c-states"));
+        let half = deep().and(GLOBAL, "50");
+        assert!(half.said("c-states").contains("C1E (4 us)") && !half.said("c-states").contains("C6"));
+        assert_eq!(deep().and(GLOBAL, "2000000000").state("c-states"), State::Finding, "nobody holds it");
+        let one = deep().and(&OF_CPU.replace("{cpu}", "2"), "n/a");
+        assert!(one.said("c-states").contains("C6 (133 us) on CPUs 3"), "{}", one.said("c-states"));
+        assert_eq!(one.and(&OF_CPU.replace("{cpu}", "3"), "0").state("c-states"), State::Finding);
     }
 
     #[test]

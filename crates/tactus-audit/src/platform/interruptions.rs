@@ -32,7 +32,7 @@ management functions, the TCO watchdog; update the firmware; ask the maker for i
     Check {
         id: "hwlat",
         title: "the hardware takes time that no system sees",
-        sources: &[Source::Beyond],
+        sources: &[Source::Kernel("Documentation/trace/hwlat_detector.rst")],
         applies: &[Applies::Host],
         severity: Severity::Blocker,
         arch: Arch::Any,

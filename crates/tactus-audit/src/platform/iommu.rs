@@ -13,7 +13,7 @@ const VFIO: &str = "list:/sys/bus/pci/drivers/vfio-pci";
 pub static CHECKS: &[Check] = &[Check {
     id: ID,
     title: "devices of the host go through the IOMMU, or there is none for guests",
-    sources: &[Source::Xeon],
+    sources: &[Source::Xeon, Source::Kernel("Documentation/admin-guide/kernel-parameters.txt")],
     applies: &[Applies::Host],
     severity: Severity::Minor,
     arch: Arch::Any,

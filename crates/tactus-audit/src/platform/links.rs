@@ -11,7 +11,7 @@ const POLICY: &str = "/sys/module/pcie_aspm/parameters/policy";
 pub static CHECKS: &[Check] = &[Check {
     id: ID,
     title: "links to devices sleep and have to wake up",
-    sources: &[Source::Xeon],
+    sources: &[Source::Xeon, Source::Kernel("Documentation/core-api/real-time/hardware.rst")],
     applies: &[Applies::Host],
     severity: Severity::Minor,
     arch: Arch::Any,

@@ -1,7 +1,7 @@
 //! Platform and firmware.
 
 room! {
-    presence, virtualization, iommu, smt, turbo, idle_states, idle_limits, package_states, frequency, frequency_driver, uncore,
+    presence, virtualization, iommu, smt, turbo, idle_states, idle_limits, latency_zero, package_states, frequency, frequency_driver, uncore,
     memory_speed, links, usb, interruptions, throttling, services, microcode, clusters, tcc,
 }
 

@@ -8,7 +8,7 @@ use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject,
 pub static CHECKS: &[Check] = &[Check {
     id: "c1e-package-cstate",
     title: "the processor makes idle states deeper than it was asked to",
-    sources: &[Source::Beyond],
+    sources: &[Source::Kernel("drivers/idle/intel_idle.c")],
     applies: &[Applies::Host],
     severity: Severity::Minor,
     arch: Arch::Intel,

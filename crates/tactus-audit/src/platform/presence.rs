@@ -32,7 +32,7 @@ and settings that are right on a host are useless or harmful in a guest.",
     Check {
         id: "nested-host",
         title: "the host is itself a virtual machine",
-        sources: &[Source::Beyond],
+        sources: &[Source::Kernel("Documentation/virt/kvm/x86/running-nested-guests.rst")],
         applies: &[Applies::Host],
         severity: Severity::Major,
         arch: Arch::Any,

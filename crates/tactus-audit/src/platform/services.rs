@@ -15,7 +15,10 @@ const FWUPD: &str = "fwupd-refresh.timer";
 pub static CHECKS: &[Check] = &[Check {
     id: ID,
     title: "firmware does work of its own",
-    sources: &[Source::Beyond],
+    sources: &[
+        Source::Kernel("Documentation/core-api/real-time/hardware.rst"),
+        Source::Kernel("Documentation/edac/scrub.rst"),
+    ],
     applies: &[Applies::Host],
     severity: Severity::Minor,
     arch: Arch::Any,

@@ -11,7 +11,7 @@ const NO_TURBO: &str = "/sys/devices/system/cpu/intel_pstate/no_turbo";
 pub static CHECKS: &[Check] = &[Check {
     id: ID,
     title: "what a firmware's real-time mode turns off is on",
-    sources: &[Source::Beyond],
+    sources: &[Source::Guide("Intel Time Coordinated Computing")],
     applies: &[Applies::Host],
     severity: Severity::Info,
     arch: Arch::Intel,
@@ -43,7 +43,7 @@ fn tcc(subject: &Subject<'_>) -> Verdict {
         on.push("turbo");
     }
     // States that the kernel closed are the kernel's doing: the firmware left them on.
-    if matches!(depth, Ok(Depth::Open(_) | Depth::Closed(_))) {
+    if matches!(depth, Ok(Depth::Open(_) | Depth::Closed(_) | Depth::Held(..))) {
         on.push("deep idle states");
     }
     let judgement = if !on.is_empty() {

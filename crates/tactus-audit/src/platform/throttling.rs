@@ -14,7 +14,10 @@ const COUNTS: [&str; 2] = ["core_throttle_count", "package_throttle_count"];
 pub static CHECKS: &[Check] = &[Check {
     id: ID,
     title: "the processor slows down because it is too warm",
-    sources: &[Source::Beyond],
+    sources: &[
+        Source::Kernel("arch/x86/kernel/cpu/mce/therm_throt.c"),
+        Source::Kernel("Documentation/core-api/real-time/hardware.rst"),
+    ],
     applies: &[Applies::Host],
     severity: Severity::Major,
     arch: Arch::X86,

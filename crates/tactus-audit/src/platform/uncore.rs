@@ -14,7 +14,7 @@ const MAX: &str = "/max_freq_khz";
 pub static CHECKS: &[Check] = &[Check {
     id: ID,
     title: "the clock of cache and memory controllers changes",
-    sources: &[Source::Beyond],
+    sources: &[Source::Kernel("Documentation/admin-guide/pm/intel_uncore_frequency_scaling.rst")],
     applies: &[Applies::Host],
     severity: Severity::Minor,
     arch: Arch::Intel,

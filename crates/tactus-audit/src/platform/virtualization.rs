@@ -135,7 +135,7 @@ fn assists(subject: &Subject<'_>) -> Verdict {
                     match flag(text) {
                         Some(true) => {}
                         Some(false) if lacks(subject, parameter) => {
-                            lacking.push(format!("{module}.{parameter}"))
+                            lacking.push(format!("{module}.{parameter}"));
                         }
                         Some(false) => off.push(format!("{module}.{parameter}")),
                         None => damaged.push(format!("{module}.{parameter}")),

@@ -11,7 +11,7 @@ use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject,
 pub static CHECKS: &[Check] = &[Check {
     id: "llc-sharing",
     title: "CPUs for real-time work share a cache with the others",
-    sources: &[Source::Osadl],
+    sources: &[Source::Osadl, Source::Kernel("Documentation/core-api/real-time/hardware.rst")],
     applies: &[Applies::Host, Applies::Guest],
     severity: Severity::Major,
     arch: Arch::Any,

@@ -8,7 +8,7 @@ use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject,
 pub static CHECKS: &[Check] = &[Check {
     id: "igpu",
     title: "a graphics unit within the processor shares the last-level cache",
-    sources: &[Source::Beyond],
+    sources: &[Source::Kernel("Documentation/core-api/real-time/kernel-configuration.rst")],
     applies: &[Applies::Host],
     severity: Severity::Minor,
     arch: Arch::X86,

@@ -115,6 +115,10 @@ fn check(check: &Check) -> String {
             let _ = writeln!(text, "  {:<12}{line}", if n == 0 { name } else { "" });
         }
     }
+    if text.contains("ISOLATED") || text.contains("HOUSEKEEPING") {
+        let _ =
+            writeln!(text, "\nISOLATED and HOUSEKEEPING are CPUs of the machine: `tactus audit` names them.");
+    }
     text
 }
 

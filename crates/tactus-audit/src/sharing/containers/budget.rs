@@ -13,7 +13,10 @@ const OFF: &str = "config:CONFIG_RT_GROUP_SCHED_DEFAULT_DISABLED";
 pub const CHECK: Check = Check {
     id: "ctr-rt-budget",
     title: "the container's cgroup has no real-time budget",
-    sources: &[Source::Beyond],
+    sources: &[
+        Source::Kernel("Documentation/scheduler/sched-rt-group.rst"),
+        Source::Kernel("Documentation/admin-guide/kernel-parameters.txt"),
+    ],
     applies: &[Applies::Container],
     severity: Severity::Blocker,
     arch: Arch::Any,
@@ -26,7 +29,7 @@ pub const CHECK: Check = Check {
 (EPERM, in spite of CAP_SYS_NICE), and a new cgroup has none. Under cgroup version 2 a group cannot even be given \
 one.",
     mend: "cgroup version 1: give the parent a budget and start with --cpu-rt-runtime=950000 (docker, and its daemon's \
---cpu-rt-runtime). Version 2: boot with rt_group_sched=0 (kernels that know it, since about 6.15) or take a kernel without \
+--cpu-rt-runtime). Version 2: boot with rt_group_sched=0 (kernels that know it, since 6.16) or take a kernel without \
 CONFIG_RT_GROUP_SCHED; or set kernel.sched_rt_runtime_us = -1 on the host, with which the kernel does not ask for a \
 budget.",
     risk: "A program with a budget can keep a CPU for that share of each period; with -1 for ever.",
@@ -79,7 +82,7 @@ fn judge(subject: &Subject<'_>) -> Verdict {
 
 /// Whether the kernel schedules real-time threads by group, by this system's own configuration or by
 /// that of the machine which carries it, whose kernel is the same; `None` where neither says. Since
-/// Linux 6.15 the option may be there and off until the command line asks for it.
+/// Linux 6.16 the option may be there and off until the command line asks for it.
 fn by_group(subject: &Subject<'_>) -> Option<bool> {
     let facts =
         std::iter::once(subject.facts).chain(subject.carrier).find(|facts| facts.text(OPTION).is_some())?;
@@ -89,7 +92,7 @@ fn by_group(subject: &Subject<'_>) -> Option<bool> {
     match facts.0.get(OFF) {
         Some(Reading::Text(text)) => Some(text.trim() != "y"),
         Some(Reading::Absent) => Some(true),
-        _ => subject.kernel.before(6, 15).then_some(true),
+        _ => subject.kernel.before(6, 16).then_some(true),
     }
 }
 

@@ -7,7 +7,7 @@ use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject,
 pub const CHECK: Check = Check {
     id: "ctr-caps-limits",
     title: "the container may not use real-time priorities or lock memory",
-    sources: &[Source::Beyond],
+    sources: &[Source::Guide("sched(7)"), Source::Guide("capabilities(7)")],
     applies: &[Applies::Container],
     severity: Severity::Blocker,
     arch: Arch::Any,

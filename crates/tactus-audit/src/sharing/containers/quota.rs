@@ -8,7 +8,7 @@ use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject,
 pub const CHECK: Check = Check {
     id: "ctr-cfs-quota",
     title: "the container is stopped when its CPU time is used up",
-    sources: &[Source::Beyond],
+    sources: &[Source::Kernel("Documentation/scheduler/sched-bwc.rst")],
     applies: &[Applies::Container],
     severity: Severity::Major,
     arch: Arch::Any,

@@ -11,7 +11,7 @@ use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject,
 pub const CHECK: Check = Check {
     id: "resctrl-cat",
     title: "no part of the last-level cache is kept for real-time work",
-    sources: &[Source::Xeon],
+    sources: &[Source::Xeon, Source::Kernel("Documentation/filesystems/resctrl.rst")],
     applies: &[Applies::Host],
     severity: Severity::Major,
     arch: Arch::Any,

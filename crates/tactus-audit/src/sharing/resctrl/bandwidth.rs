@@ -8,7 +8,7 @@ use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject,
 pub const CHECK: Check = Check {
     id: "resctrl-mba",
     title: "neighbours may take all memory bandwidth",
-    sources: &[Source::Xeon, Source::Beyond],
+    sources: &[Source::Xeon, Source::Kernel("Documentation/filesystems/resctrl.rst")],
     applies: &[Applies::Host],
     severity: Severity::Minor,
     arch: Arch::X86,
