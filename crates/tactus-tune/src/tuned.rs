@@ -1,12 +1,14 @@
 //! Where TuneD is at work, a plan is a profile of TuneD's: two tools that set the same things undo each
 //! other's work.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use tactus_model::change::{Effect, Target};
+use tactus_model::change::{Change, Effect, Target};
 use tactus_system::System;
 
 use super::persist::MARK;
+use super::plan::guards::interrupt;
 use super::plan::{Plan, PlanRefusal};
 use super::transaction::{Action, Step};
 
@@ -79,9 +81,13 @@ fn conf(plan: &Plan, persist: bool) -> String {
         None => sections.push((section, vec![line])),
     };
     let mut boot = Vec::new();
+    let mut modules: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    // TuneD's isolated_cores= moves every interrupt: it is left out where one of them is to stay.
+    let stays = plan.withheld.iter().any(|withheld| interrupt(&withheld.change).is_some());
     for step in &plan.entries {
         let then = &step.change.then;
         match &step.change.target {
+            Target::File { .. } | Target::Affinity(_) if stays && moves(&step.change) => {}
             Target::File { path, .. } if path.starts_with("/proc/irq/") => {
                 put("scheduler", format!("isolated_cores={}", plan.isolation.isolated));
             }
@@ -107,9 +113,15 @@ fn conf(plan: &Plan, persist: bool) -> String {
                 }
                 _ => {}
             },
-            // TuneD's [modules] reloads modules under running guests; modprobe.d is read at the next boot.
+            // Written to modprobe.d; without `+r` no module is reloaded under a running guest.
+            Target::Module { module, parameter } if persist => {
+                modules.entry(module).or_default().push(format!("{parameter}={then}"));
+            }
             Target::Module { .. } | Target::Kernel { .. } | Target::Service { .. } => {}
         }
+    }
+    for (module, options) in modules {
+        put("modules", format!("{module}={}", options.join(" ")));
     }
     if persist && !boot.is_empty() {
         put("bootloader", format!("cmdline_tactus=+{}", boot.join(" ")));
@@ -120,4 +132,10 @@ fn conf(plan: &Plan, persist: bool) -> String {
         text += &format!("\n[{section}]\n{}\n", lines.join("\n"));
     }
     text
+}
+
+/// Whether TuneD would make the change by moving whatever is on isolated CPUs.
+fn moves(change: &Change) -> bool {
+    matches!(change.target, Target::Affinity(_))
+        || matches!(&change.target, Target::File { path, .. } if path.starts_with("/proc/irq/"))
 }

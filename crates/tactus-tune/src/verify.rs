@@ -43,6 +43,8 @@ impl Begin {
             without: self.without.clone(),
             with: self.with.clone(),
             plain: self.plain,
+            own_irq: self.own_irq.clone(),
+            move_irq: self.move_irq.clone(),
         }
     }
 }

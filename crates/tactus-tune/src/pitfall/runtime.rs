@@ -34,7 +34,8 @@ of each second from the fair server: /sys/kernel/debug/sched/fair_server/cpuN/ru
     Pitfall {
         number: 9,
         title: "in pm_qos_resume_latency_us 0 means any latency, and n/a none at all",
-        text: "And while cyclictest or tactus measures, /dev/cpu_dma_latency is held at 0 and hides bad idle states: audit \
+        text: "A latency of zero, n/a here or 0 in /dev/cpu_dma_latency, makes the idle governor poll, and an idle \
+nohz_full CPU then keeps its tick; 1 to 3 us leave it C1 and stop the tick. While cyclictest or tactus measures, /dev/cpu_dma_latency is held at 0 and hides bad idle states: audit \
 before measuring, and measure with --no-side-effects too.",
         scope: Scope::Plan(|look| {
             let then = look.plans_file("/power/pm_qos_resume_latency_us")?;
@@ -45,8 +46,9 @@ before measuring, and measure with --no-side-effects too.",
     Pitfall {
         number: 19,
         title: "timer_migration is contested",
-        text: "TuneD sets 0: timers stay where they were armed, also on isolated CPUs. OpenShift sets 1: timers of idle \
-CPUs go to others. Measure both: `tactus prove timer-migration`.",
+        text: "TuneD sets 0: a timer stays on the CPU that arms it. OpenShift sets 1: one that a nohz_full CPU arms goes \
+to a housekeeping CPU. A CPU outside every scheduling domain (isolcpus=domain) and without nohz_full keeps its own in \
+either case, and gets nobody else's (get_nohz_timer_target). Measure both: `tactus prove timer-migration`.",
         scope: Scope::Plan(|look| {
             look.plans_file("/timer_migration").map(|then| format!("timer_migration becomes {then}"))
         }),

@@ -5,27 +5,15 @@ use std::collections::BTreeSet;
 use tactus_model::change::{Change, Form, Target};
 use tactus_model::finding::Role;
 
-use super::{Contradiction, Layer, PlanRefusal, PlannedChange};
+use super::{Choice, Contradiction, Layer, PlanRefusal, PlannedChange, Withheld, guards};
 use tactus_audit::{self as audit, Applies, Check, Subject};
 
 use crate::profile::Profile;
 
-/// What the user chooses, by the ids of audit checks (or the profile's word where there is none).
-#[derive(Clone, Debug, Default)]
-pub struct Choice {
-    /// Nothing but these, when there are any.
-    pub only: Vec<String>,
-    /// Not these.
-    pub without: Vec<String>,
-    /// These too, which the profile does not call for.
-    pub with: Vec<String>,
-    /// Nothing beyond TuneD's own values.
-    pub plain: bool,
-}
-
 /// What came of it.
 pub(super) struct Chosen {
     pub steps: Vec<PlannedChange>,
+    pub withheld: Vec<Withheld>,
     pub contradictions: Vec<Contradiction>,
     pub unknown: Vec<PlanRefusal>,
 }
@@ -42,6 +30,10 @@ pub(super) fn steps(subject: &Subject<'_>, profile: &Profile, choice: &Choice) -
     let heard = own.iter().map(|id| (id.as_str(), Layer::Profile));
     for (id, layer) in beyond.chain(asked).chain(heard) {
         let Some(check) = audit::find(id).filter(|check| concerns(check, subject)) else { continue };
+        // What a virtual machine sees of the hardware is its hypervisor's invention.
+        if layer == Layer::Beyond && check.hardware && subject.virtualized {
+            continue;
+        }
         for change in (check.changes)(subject) {
             match steps.iter().find(|planned| planned.change.target == change.target) {
                 Some(planned) if same(&planned.change, &change) || planned.layer != Layer::Profile => {}
@@ -56,10 +48,12 @@ pub(super) fn steps(subject: &Subject<'_>, profile: &Profile, choice: &Choice) -
             }
         }
     }
-    let unknown = unknown(&steps, choice);
+    let mut unknown = unknown(&steps, choice);
+    unknown.extend(unknown_interrupts(subject, choice));
     let chosen =
         |id: &String| (choice.only.is_empty() || choice.only.contains(id)) && !choice.without.contains(id);
     steps.retain(|step| chosen(&step.change.check));
+    let withheld = guards::withhold(subject, choice, &mut steps);
     contradictions.retain(|c| steps.iter().any(|step| step.change.target.to_string() == c.target));
     contradictions.dedup();
     for step in &mut steps {
@@ -69,7 +63,7 @@ pub(super) fn steps(subject: &Subject<'_>, profile: &Profile, choice: &Choice) -
             step.risk = format!("The profile sets this against {}, which wants {}.", told.check, told.wants);
         }
     }
-    Chosen { steps, contradictions, unknown }
+    Chosen { steps, withheld, contradictions, unknown }
 }
 
 /// Whether a check is about this system. A container sets nothing: its kernel is the host's.
@@ -85,6 +79,8 @@ fn concerns(check: &Check, subject: &Subject<'_>) -> bool {
 fn same(one: &Change, other: &Change) -> bool {
     match &one.target {
         Target::File { form, .. } => form.same(&one.then, &other.then),
+        // A module's flag says N for 0.
+        Target::Module { .. } => one.then == other.then || Form::Flag.same(&one.then, &other.then),
         Target::Affinity(_) => Form::List.same(&one.then, &other.then),
         _ => one.then == other.then,
     }
@@ -96,12 +92,13 @@ fn step(change: Change, layer: Layer) -> PlannedChange {
         None => risk(&change.check).to_owned(),
     };
     let holds = change.holds();
-    PlannedChange { change, layer, risk, pitfalls: Vec::new(), holds }
+    PlannedChange { change, layer, risk, gives_up: "", pitfalls: Vec::new(), holds }
 }
 
 /// What a setting risks that no check answers for.
 fn risk(word: &str) -> &'static str {
     match word {
+        "cache_threshold" => "Memory for up to 8192 decisions of SELinux instead of 512.",
         "busy_read" | "busy_poll" => "Threads that wait on a socket spin for 50 us first: CPU time.",
         "tcp_fastopen" => "The first packet of a connection may carry data, which some middleboxes drop.",
         "hung_task_timeout_secs" => "A task that hangs is reported after ten minutes instead of two.",
@@ -124,6 +121,21 @@ fn unknown(steps: &[PlannedChange], choice: &Choice) -> Vec<PlanRefusal> {
         .map(|(option, id)| PlanRefusal {
             what: format!("{option} {id}: there is no such setting"),
             hint: "`tactus audit --list` and the first column of the plan have the names".into(),
+        })
+        .collect()
+}
+
+/// Interrupts that are not there.
+fn unknown_interrupts(subject: &Subject<'_>, choice: &Choice) -> Vec<PlanRefusal> {
+    let named = [("--own-irq", &choice.own_irq), ("--move-irq", &choice.move_irq)];
+    let absent = |irq: &u32| !subject.interrupts.list.iter().any(|interrupt| interrupt.irq == *irq);
+    named
+        .iter()
+        .flat_map(|(option, irqs)| irqs.iter().map(move |irq| (option, irq)))
+        .filter(|(_, irq)| absent(irq))
+        .map(|(option, irq)| PlanRefusal {
+            what: format!("{option} {irq}: there is no such interrupt"),
+            hint: "the first column of /proc/interrupts has their numbers".into(),
         })
         .collect()
 }

@@ -1,6 +1,8 @@
 //! A plan: everything that a profile would change on one system, and what speaks against it.
 
+mod choice;
 mod choose;
+pub mod guards;
 mod refuse;
 #[cfg(test)]
 mod tests;
@@ -14,7 +16,8 @@ use tactus_model::finding::{Isolation, Role};
 use super::pitfall::{self, Warning};
 use super::profile::Profile;
 
-pub use choose::Choice;
+pub use choice::Choice;
+pub use guards::Withheld;
 pub use refuse::PlanRefusal;
 
 /// What `tune plan` says: a stable contract.
@@ -28,6 +31,8 @@ pub struct Plan {
     pub isolation: Isolation,
     /// The changes, at run time first, then those that need a restart or a boot.
     pub entries: Vec<PlannedChange>,
+    /// What the profile wants and the plan does not have, because it would weaken what guards the system.
+    pub withheld: Vec<Withheld>,
     /// Why it must not be carried out. Empty: it may.
     pub refusals: Vec<PlanRefusal>,
     /// Pitfalls that lie on this system's way.
@@ -47,6 +52,8 @@ pub struct PlannedChange {
     pub layer: Layer,
     /// What it risks.
     pub risk: String,
+    /// What it gives up of what guards the system; it was asked for by name. Empty: nothing.
+    pub gives_up: &'static str,
     /// Numbers of the pitfalls that it runs into here.
     pub pitfalls: Vec<u8>,
     /// Whether it is as it should be already.
@@ -82,7 +89,8 @@ impl Plan {
     /// Makes the plan of a profile for a system. Pure: nothing is read but the facts.
     #[must_use]
     pub fn new(subject: &Subject<'_>, profile: &Profile, choice: &Choice) -> Self {
-        let choose::Chosen { mut steps, contradictions, unknown } = choose::steps(subject, profile, choice);
+        let choose::Chosen { mut steps, withheld, contradictions, unknown } =
+            choose::steps(subject, profile, choice);
         steps.sort_by_key(|step| step.change.effect);
         let changes: Vec<&Change> = steps.iter().map(|step| &step.change).collect();
         let mut refusals = refuse::refusals(subject, profile, &changes);
@@ -97,6 +105,7 @@ impl Plan {
             role: subject.role,
             isolation: subject.isolation.clone(),
             entries: steps,
+            withheld,
             refusals,
             pitfalls,
             contradictions,

@@ -6,6 +6,7 @@ use tactus_model::CpuSet;
 use tactus_model::change::{Change, Target};
 use tactus_model::finding::Role;
 
+use super::guards;
 use crate::profile::Profile;
 
 /// Why a plan is not carried out.
@@ -21,6 +22,7 @@ pub(super) fn refusals(subject: &Subject<'_>, profile: &Profile, changes: &[&Cha
     let mut refusals: Vec<PlanRefusal> = role(subject, profile).into_iter().collect();
     refusals.extend(isolation(subject));
     refusals.extend(owned(subject, changes));
+    refusals.extend(unrescued(subject, changes));
     refusals
 }
 
@@ -128,4 +130,17 @@ fn owned(subject: &Subject<'_>, changes: &[&Change]) -> Vec<PlanRefusal> {
         })
     });
     theirs.collect()
+}
+
+/// Throttling, the fair server and stalld: one of them must be left.
+fn unrescued(subject: &Subject<'_>, changes: &[&Change]) -> Option<PlanRefusal> {
+    guards::leaves_no_rescue(subject, changes).then(|| {
+        refuse(
+            "throttling and the fair server would both be off, and stalld does not run: nothing would rescue what a \
+             real-time thread starves"
+                .into(),
+            "start stalld first (systemctl enable --now stalld), or leave one of them: --without rt-throttling, or \
+             --without fair-server",
+        )
+    })
 }

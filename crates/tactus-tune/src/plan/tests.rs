@@ -92,18 +92,156 @@ fn a_profile_for_another_kind_of_system_is_refused() {
     assert_eq!(refusals(&guest, "realtime-virtual-guest", "2-3"), Vec::<String>::new());
 }
 
-#[test]
-fn an_interrupt_of_a_virtual_machine_is_not_taken_away() {
-    let system = machine()
+/// The same with a passed-through device's interrupt on CPU 6, and one of the real-time work on CPU 7.
+fn with_interrupts() -> System {
+    machine()
         .and(
             "/proc/interrupts",
-            "  CPU0 CPU1\n 55: 0 1 PCI-MSIX-0000:3b:00.0 0-edge vfio-msix[0](0000:3b:00.0)",
+            "  CPU0 CPU1\n 55: 0 1 PCI-MSIX-0000:3b:00.0 0-edge vfio-msix[0](0000:3b:00.0)\n \
+              56: 0 1 PCI-MSIX-0000:3c:00.0 0-edge fieldbus",
         )
-        .and("/proc/irq/55/smp_affinity_list", "6");
-    let said = refusals(&system, "realtime", "2-3,6-7");
-    assert!(said[0].contains("interrupt 55 (vfio-msix[0](0000:3b:00.0)) was put on CPU 6"), "{said:?}");
-    let choice = Choice { without: vec!["irq-affinity".into()], ..Choice::default() };
-    assert!(plan(&system, "realtime", "2-3,6-7", &choice).refusals.is_empty());
+        .and("/proc/irq/55/smp_affinity_list", "6")
+        .and("/proc/irq/56/smp_affinity_list", "7")
+        .and("/proc/irq/57/smp_affinity_list", "0-7")
+}
+
+/// The interrupts that a plan moves.
+fn moved(plan: &Plan) -> Vec<u32> {
+    plan.entries.iter().filter_map(|step| guards::interrupt(&step.change)).collect()
+}
+
+#[test]
+fn an_interrupt_that_is_allowed_on_isolated_cpus_only_stays_unless_it_is_named() {
+    let system = with_interrupts();
+    let choose = |choice: Choice| plan(&system, "realtime", "2-3,6-7", &choice);
+    let plain = choose(Choice::default());
+    assert!(plain.refusals.is_empty(), "{:?}", plain.refusals);
+    assert_eq!(moved(&plain), [57]);
+    let asks: Vec<&str> = plain.withheld.iter().map(|withheld| withheld.ask.as_str()).collect();
+    assert!(asks.contains(&"--move-irq 55") && asks.contains(&"--move-irq 56"), "{asks:?}");
+    // The check's name is not the interrupt's.
+    assert_eq!(moved(&choose(Choice { only: vec!["irq-affinity".into()], ..Choice::default() })), [57]);
+    assert_eq!(moved(&choose(Choice { move_irq: vec![56], ..Choice::default() })), [56, 57]);
+    assert_eq!(moved(&choose(Choice { own_irq: vec![57], ..Choice::default() })), Vec::<u32>::new());
+    let nobody = choose(Choice { own_irq: vec![99], ..Choice::default() });
+    assert_eq!(nobody.refusals[0].what, "--own-irq 99: there is no such interrupt");
+}
+
+#[test]
+fn an_interrupt_of_a_virtual_machine_is_not_taken_away_even_if_it_is_named() {
+    let choice = Choice { move_irq: vec![55], ..Choice::default() };
+    let said = plan(&with_interrupts(), "realtime", "2-3,6-7", &choice).refusals;
+    let says = "interrupt 55 (vfio-msix[0](0000:3b:00.0)) was put on CPU 6";
+    assert!(said[0].what.contains(says), "{said:?}");
+}
+
+const RUNTIME: &str = "/proc/sys/kernel/sched_rt_runtime_us";
+const STALLD: &str = "7\t7\t1\t400140\tFIFO\t10\t0-1\tstalld";
+
+/// Linux 6.12 with throttling and the fair server on, and stalld's files but not stalld.
+fn served() -> System {
+    let server = |cpu: u32| format!("/sys/kernel/debug/sched/fair_server/cpu{cpu}/runtime");
+    let system = machine().and("uname:release", "6.12.43").and(RUNTIME, "950000");
+    (0..8).fold(system, |system, cpu| system.and(&server(cpu), "50000000"))
+}
+
+/// Checks of what a plan of `realtime` sets, of those that rescue starved threads.
+fn rescues(system: &System, with: &[&str]) -> Plan {
+    let with = with.iter().map(|id| (*id).to_owned()).collect();
+    plan(system, "realtime", "2-3,6-7", &Choice { with, ..Choice::default() })
+}
+
+#[test]
+fn throttling_and_the_fair_server_stay_where_stalld_does_not_run() {
+    let sets = |plan: &Plan, id: &str| plan.entries.iter().any(|step| step.change.check == id);
+    let plan = rescues(&served(), &[]);
+    assert!(!sets(&plan, "rt-throttling") && !sets(&plan, "fair-server"));
+    let withheld = |id: &str| plan.withheld.iter().find(|withheld| withheld.change.check == id).unwrap();
+    assert_eq!(withheld("rt-throttling").ask, "--with rt-throttling");
+    assert!(withheld("fair-server").gives_up.contains("stalld"));
+
+    let with_stalld = rescues(&served().and("threads:0", STALLD), &[]);
+    assert!(sets(&with_stalld, "rt-throttling") && sets(&with_stalld, "fair-server"));
+    assert!(with_stalld.refusals.is_empty());
+
+    let asked = rescues(&served(), &["rt-throttling"]);
+    let step = asked.entries.iter().find(|step| step.change.check == "rt-throttling").unwrap();
+    assert!(step.gives_up.contains("may wait for ever") && asked.refusals.is_empty());
+    assert!(!sets(&asked, "fair-server"));
+}
+
+#[test]
+fn the_last_rescue_is_not_taken_even_if_it_is_asked_for() {
+    let refused = |plan: Plan| plan.refusals.into_iter().any(|r| r.what.contains("stalld does not run"));
+    assert!(refused(rescues(&served(), &["rt-throttling", "fair-server"])));
+    // Somebody has taken the other one before.
+    assert!(refused(rescues(&served().and(RUNTIME, "-1"), &["fair-server"])));
+    assert!(!refused(rescues(&served(), &["fair-server"])));
+    assert!(!refused(rescues(&served().and("threads:0", STALLD), &["rt-throttling", "fair-server"])));
+    // What is off already is not this plan's doing.
+    assert!(!refused(rescues(&served().and(RUNTIME, "-1"), &[])));
+}
+
+#[test]
+fn the_mitigation_of_itlb_multihit_stays_where_the_processor_is_affected() {
+    let multihit = "/sys/devices/system/cpu/vulnerabilities/itlb_multihit";
+    let kvm = machine().and("/sys/module/kvm/parameters/nx_huge_pages", "Y");
+    let says = |text: Option<&str>, with: &[&str]| {
+        let system = text.map_or(kvm.clone(), |text| kvm.clone().and(multihit, text));
+        let choice = Choice { with: with.iter().map(|id| (*id).to_owned()).collect(), ..Choice::default() };
+        ["realtime-virtual-host", "cpu-partitioning"].map(|profile| {
+            let plan = plan(&system, profile, "2-3,6-7", &choice);
+            plan.entries.iter().any(|step| step.change.check == "nx-huge-pages" && !step.holds)
+        })
+    };
+    assert_eq!(says(Some("KVM: Mitigation: Split huge pages"), &[]), [false; 2]);
+    assert_eq!(says(None, &[]), [false; 2], "nothing says that it is not affected");
+    assert_eq!(says(Some("Not affected"), &[]), [true; 2]);
+    assert_eq!(says(Some("KVM: Mitigation: Split huge pages"), &["nx-huge-pages"]), [true; 2]);
+}
+
+#[test]
+fn a_module_flag_that_says_n_does_not_contradict_a_0() {
+    let system = machine().and("/sys/module/kvm/parameters/kvmclock_periodic_sync", "Y");
+    let plan = plan(&system, "realtime-virtual-host", "2-3,6-7", &Choice::default());
+    assert!(plan.entries.iter().any(|step| step.change.check == "kvmclock-sync"));
+    assert!(plan.contradictions.iter().all(|c| c.check != "kvmclock-sync"), "{:?}", plan.contradictions);
+}
+
+#[test]
+fn a_virtual_machine_that_is_tuned_as_a_host_has_no_p_states_and_no_iommu_to_set() {
+    let flags = "vendor_id\t: GenuineIntel\nflags\t\t: fpu tsc vmx hypervisor\n";
+    for profile in ["realtime-virtual-host", "cpu-partitioning"] {
+        let words = |system: &System| {
+            let plan = plan(system, profile, "2-3,6-7", &Choice::default());
+            plan.entries
+                .iter()
+                .filter_map(|s| match &s.change.target {
+                    Target::Kernel { parameter } => Some(parameter.clone()),
+                    _ => None,
+                })
+                .filter(|word| word.contains("pstate") || word.contains("iommu"))
+                .count()
+        };
+        assert!(words(&machine()) > 0);
+        assert_eq!(words(&machine().and("/proc/cpuinfo", flags)), 0, "{profile}");
+    }
+}
+
+#[test]
+fn a_governor_that_holds_the_clock_still_is_left() {
+    let dir = "/sys/devices/system/cpu/cpu2/cpufreq";
+    let still = |slowest: &str, governor: &str| {
+        let system = machine()
+            .and(&format!("{dir}/scaling_governor"), governor)
+            .and(&format!("{dir}/scaling_min_freq"), slowest)
+            .and(&format!("{dir}/scaling_max_freq"), "2400000");
+        let choice = Choice { plain: true, ..Choice::default() };
+        let plan = plan(&system, "realtime", "2-3,6-7", &choice);
+        !plan.entries.iter().any(|step| step.change.check == "cpufreq-governor")
+    };
+    assert!(still("2400000", "userspace"));
+    assert!(!still("800000", "userspace") && !still("2400000", "powersave"));
 }
 
 #[test]

@@ -56,6 +56,8 @@ pub static NETWORK_LATENCY: Profile = Profile {
         file("/proc/sys/kernel/nmi_watchdog", Plain, "0", "watchdogs"),
         file("/proc/sys/vm/stat_interval", Plain, "10", "vmstat-interval"),
         file("/proc/sys/kernel/timer_migration", Plain, "0", "timer-migration"),
+        // [selinux] avc_cache_threshold, since TuneD 2.28.
+        file("/sys/fs/selinux/avc/cache_threshold", Plain, "8192", ""),
         kernel("skew_tick", Value::Is("1"), "skew-tick"),
         kernel("tsc", Value::OnX86("reliable"), "clocksource"),
         kernel("rcupdate.rcu_normal_after_boot", Value::Is("1"), ""),

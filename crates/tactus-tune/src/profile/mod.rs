@@ -1,6 +1,6 @@
 //! The tuning profiles, as TuneD has them, value by value.
 //!
-//! The values are those of TuneD 2.27's own files, with inheritance resolved here as TuneD resolves
+//! The values are those of TuneD 2.28's own files, with inheritance resolved here as TuneD resolves
 //! it: a profile's settings come after those of its parent, and replace those of the same target.
 //!
 //! What TuneD sets and these tables do not: `[net] channels` (it resets network cards), `[rtentsk]` (a

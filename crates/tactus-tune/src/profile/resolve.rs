@@ -112,7 +112,10 @@ fn changes(setting: &Setting, then: &str, subject: &Subject<'_>) -> Vec<Change> 
         What::File(pattern, form) => matching(facts, pattern)
             .into_iter()
             .filter_map(|path| subject.set(word(setting), &path, form, then))
+            .filter(|change| setting.check != "cpufreq-governor" || !is_fixed_clock(change, facts))
             .collect(),
+        // A virtual machine has no P-states.
+        What::Kernel(_) if setting.check == "pstate-driver" && subject.virtualized => Vec::new(),
         What::Kernel(parameter) => {
             vec![subject.boot(word(setting), parameter, then)]
         }
@@ -147,6 +150,15 @@ fn changes(setting: &Setting, then: &str, subject: &Subject<'_>) -> Vec<Change> 
             vec![change(word(setting), target, None, then, effect)]
         }
     }
+}
+
+/// Whether the governor that a change would replace holds the clock still already: `userspace`, whose
+/// slowest clock is the fastest (intel-xeon-2015, 7.2).
+fn is_fixed_clock(change: &Change, facts: &Facts) -> bool {
+    let Target::File { path, .. } = &change.target else { return false };
+    let limit = |name| facts.text(&path.replace("scaling_governor", name));
+    let (slowest, fastest) = (limit("scaling_min_freq"), limit("scaling_max_freq"));
+    change.now.as_deref() == Some("userspace") && slowest.is_some() && slowest == fastest
 }
 
 /// The check that a setting answers; the profile's own word where there is none.

@@ -90,6 +90,7 @@ fn planned(changes: Vec<Change>) -> Plan {
         change,
         layer: Layer::Profile,
         risk: String::new(),
+        gives_up: "",
         pitfalls: Vec::new(),
     };
     Plan {
@@ -97,6 +98,7 @@ fn planned(changes: Vec<Change>) -> Plan {
         role: Role::Host,
         isolation: Isolation { isolated: "2-7".parse().unwrap(), ..Isolation::default() },
         entries: changes.into_iter().map(step).collect(),
+        withheld: Vec::new(),
         refusals: Vec::new(),
         pitfalls: Vec::new(),
         contradictions: Vec::new(),

@@ -76,6 +76,12 @@ pub struct Begin {
     /// See `Choice`.
     #[serde(default)]
     pub plain: bool,
+    /// See `Choice`.
+    #[serde(default)]
+    pub own_irq: Vec<u32>,
+    /// See `Choice`.
+    #[serde(default)]
+    pub move_irq: Vec<u32>,
 }
 
 /// A step of the journal.

@@ -38,12 +38,19 @@ pub struct Choose {
     /// Not these
     #[arg(long, value_name = "ID,...", value_delimiter = ',')]
     pub without: Vec<String>,
-    /// These too, which the profile does not call for
+    /// These too: what the profile does not call for, and what it calls for and the plan withholds
     #[arg(long, value_name = "ID,...", value_delimiter = ',')]
     pub with: Vec<String>,
     /// TuneD's values alone, nothing that tactus adds
     #[arg(long)]
     pub plain: bool,
+    /// Interrupts of the real-time work itself, by their numbers: they stay where they are. Those allowed on
+    /// isolated CPUs only stay in any case
+    #[arg(long, value_name = "IRQ,...", value_delimiter = ',')]
+    pub own_irq: Vec<u32>,
+    /// Interrupts that leave the isolated CPUs though they are allowed nowhere else
+    #[arg(long, value_name = "IRQ,...", value_delimiter = ',')]
+    pub move_irq: Vec<u32>,
 }
 
 /// Arguments of `tune plan`.
@@ -83,7 +90,7 @@ pub struct TuneApply {
     #[command(flatten)]
     pub choose: Choose,
     /// What was applied before, again: after a reboot, or when something has been changed since
-    #[arg(long, conflicts_with_all = ["profile", "isolate", "only", "without", "with", "plain"])]
+    #[arg(long, conflicts_with_all = ["profile", "isolate", "only", "without", "with", "plain", "own_irq", "move_irq"])]
     pub again: bool,
     /// Also write what the next boot needs, in files of our own
     #[arg(long)]

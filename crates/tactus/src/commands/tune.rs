@@ -64,6 +64,8 @@ fn choice(choose: &Choose) -> Choice {
         without: choose.without.clone(),
         with: choose.with.clone(),
         plain: choose.plain,
+        own_irq: choose.own_irq.clone(),
+        move_irq: choose.move_irq.clone(),
     }
 }
 

@@ -29,7 +29,8 @@ pub fn diff(arguments: &TuneDiff) -> Result<Exit, Failure> {
     let changes = |profile| -> Vec<Change> {
         let choice = Choice { plain: true, ..Choice::default() };
         let plan = made(&facts, part(&facts, profile), profile, arguments.isolate.clone(), &choice);
-        plan.entries.into_iter().map(|step| step.change).collect()
+        let withheld = plan.withheld.into_iter().map(|withheld| withheld.change);
+        plan.entries.into_iter().map(|step| step.change).chain(withheld).collect()
     };
     let rows = rows(changes(one), changes(other), arguments.all);
     if arguments.json {

@@ -50,6 +50,7 @@ pub fn plan(plan: &Plan, all: bool, width: usize) -> String {
             text.push('\n');
         }
     }
+    write_withheld(&mut text, plan, width);
     write_pitfalls(&mut text, plan, width);
     text
 }
@@ -107,7 +108,7 @@ fn starred(part: &str) -> String {
 }
 
 fn write_line(text: &mut String, line: &Line<'_>, again: bool, width: usize) {
-    let PlannedChange { change, layer, risk, pitfalls, holds } = line.step;
+    let PlannedChange { change, layer, risk, gives_up, pitfalls, holds } = line.step;
     let count = if line.count > 1 { format!(" ({})", line.count) } else { String::new() };
     let mut now = line.now.iter().take(3).cloned().collect::<Vec<_>>().join(" | ");
     if line.now.len() > 3 {
@@ -123,6 +124,9 @@ fn write_line(text: &mut String, line: &Line<'_>, again: bool, width: usize) {
     let _ = writeln!(text, "  {:<24} {}{count}", change.check, line.what);
     let _ = writeln!(text, "  {:<24} {now} -> {then}  ({}{who}{held})", "", how(change));
     let mut notes = if again { String::new() } else { risk.clone() };
+    if !gives_up.is_empty() {
+        notes += &format!("{}It gives up a guard: {gives_up}.", if notes.is_empty() { "" } else { " " });
+    }
     if !pitfalls.is_empty() {
         let numbers: Vec<String> = pitfalls.iter().map(u8::to_string).collect();
         notes += &format!("{}See pitfall {}.", if notes.is_empty() { "" } else { " " }, numbers.join(", "));
@@ -142,6 +146,41 @@ fn how(change: &Change) -> &'static str {
         Target::Service { .. } => "systemctl",
         Target::DropIn { .. } => "drop-in",
     }
+}
+
+/// What the profile wants and the plan leaves as it is, by what guards the system.
+fn write_withheld(text: &mut String, plan: &Plan, width: usize) {
+    if plan.withheld.is_empty() {
+        return;
+    }
+    let _ = writeln!(text, "Withheld, because it would weaken what guards this system; ask for it by name");
+    let mut guards: Vec<&str> = Vec::new();
+    for first in &plan.withheld {
+        if guards.contains(&first.guard) {
+            continue;
+        }
+        guards.push(first.guard);
+        let all = plan.withheld.iter().filter(|withheld| withheld.guard == first.guard);
+        let (mut kinds, mut names): (Vec<String>, Vec<&str>) = (Vec::new(), Vec::new());
+        for withheld in all {
+            let then = if withheld.change.then.is_empty() { "set" } else { &withheld.change.then };
+            let kind = format!("{} -> {then}", kind(&withheld.change));
+            if !kinds.contains(&kind) {
+                kinds.push(kind);
+            }
+            let (_, name) = withheld.ask.split_once(' ').unwrap_or_default();
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        let (option, _) = first.ask.split_once(' ').unwrap_or((&first.ask, ""));
+        let _ = writeln!(text, "  {:<24} {}", first.change.check, kinds.join("; "));
+        let words = format!("Weakens {}: {}. Ask: {option} {}", first.guard, first.gives_up, names.join(","));
+        for row in wrapped(&words, width.saturating_sub(29).max(30)) {
+            let _ = writeln!(text, "  {:<24}   {row}", "");
+        }
+    }
+    text.push('\n');
 }
 
 fn write_pitfalls(text: &mut String, plan: &Plan, width: usize) {

@@ -28,6 +28,8 @@ pub fn apply(arguments: &TuneApply) -> Result<Exit, Failure> {
                 without: choice.without,
                 with: choice.with,
                 plain: choice.plain,
+                own_irq: choice.own_irq,
+                move_irq: choice.move_irq,
                 ..Begin::default()
             }
         }

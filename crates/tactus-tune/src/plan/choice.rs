@@ -1,0 +1,18 @@
+//! What the user chooses of a plan.
+
+/// What the user chooses, by the ids of audit checks (or the profile's word where there is none).
+#[derive(Clone, Debug, Default)]
+pub struct Choice {
+    /// Nothing but these, when there are any.
+    pub only: Vec<String>,
+    /// Not these.
+    pub without: Vec<String>,
+    /// These too, which the profile does not call for.
+    pub with: Vec<String>,
+    /// Nothing beyond TuneD's own values.
+    pub plain: bool,
+    /// Interrupts of the real-time work itself, which stay where they are.
+    pub own_irq: Vec<u32>,
+    /// Interrupts that leave the isolated CPUs, though they are allowed nowhere else.
+    pub move_irq: Vec<u32>,
+}

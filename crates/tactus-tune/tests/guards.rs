@@ -1,0 +1,198 @@
+//! No profile takes of what guards a machine unless it is asked to by name: all profiles, on all recorded
+//! machines.
+#![expect(clippy::disallowed_methods, reason = "fixtures are read beside the door")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read;
+use std::path::Path;
+
+use tactus_audit::{Intent, Subject};
+use tactus_model::change::{Change, Target};
+use tactus_model::facts::Facts;
+use tactus_model::finding::Role;
+use tactus_tune::plan::{Choice, Plan};
+use tactus_tune::profile::{self, PROFILES, Profile};
+
+/// What must never be in a plan that nobody asked for it: what is set, and the values that weaken it. A `*`
+/// stands for anything. Written here once more, and not taken from the planner.
+const GUARDS: &[(&str, &[&str])] = &[
+    ("/proc/sys/kernel/sched_rt_runtime_us", &["-1", "1000000"]),
+    ("/sys/kernel/debug/sched/fair_server/*/runtime", &["0"]),
+    ("/proc/sys/kernel/nmi_watchdog", &["0"]),
+    ("/proc/sys/kernel/soft_watchdog", &["0"]),
+    ("/proc/sys/kernel/watchdog", &["0"]),
+    ("/proc/sys/kernel/hung_task_timeout_secs", &["0", "600"]),
+    ("/proc/sys/kernel/split_lock_mitigate", &["0"]),
+    ("/sys/devices/system/machinecheck/*/ignore_ce", &["1", "2"]),
+    ("/sys/devices/system/machinecheck/*/check_interval", &["0"]),
+    ("/sys/module/kvm/parameters/nx_huge_pages", &["0", "N", "off", "never"]),
+    ("module kvm, nx_huge_pages", &["0", "N", "off", "never"]),
+    ("kernel parameter nosoftlockup", &["*"]),
+    ("kernel parameter nowatchdog", &["*"]),
+    ("kernel parameter nmi_watchdog", &["0"]),
+    ("kernel parameter mce", &["*"]),
+    ("kernel parameter nomce", &["*"]),
+    ("kernel parameter tsc", &["reliable", "nowatchdog"]),
+    ("kernel parameter iommu", &["pt", "off"]),
+    ("kernel parameter iommu.passthrough", &["1"]),
+    ("kernel parameter intel_iommu", &["off"]),
+    ("kernel parameter audit", &["0"]),
+    ("kernel parameter selinux", &["0"]),
+    ("kernel parameter mitigations", &["*"]),
+    ("kernel parameter split_lock_detect", &["off"]),
+    ("kernel parameter thermal.off", &["*"]),
+];
+
+fn fits(pattern: &str, text: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == text,
+        Some((front, back)) => {
+            text.len() >= front.len() + back.len() && text.starts_with(front) && text.ends_with(back)
+        }
+    }
+}
+
+/// The guard that a change weakens, by the list above.
+fn guarded(change: &Change) -> Option<&'static str> {
+    let target = change.target.to_string();
+    let entry = GUARDS.iter().find(|(what, _)| fits(what, &target))?;
+    entry.1.iter().any(|value| fits(value, &change.then)).then_some(entry.0)
+}
+
+/// Facts of every recorded machine, and of one that has what the records lack.
+fn machines() -> BTreeMap<String, Facts> {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tactus-audit/tests/machines");
+    let mut all: BTreeMap<String, Facts> = std::fs::read_dir(dir)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter_map(|path| {
+            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+            let mut bytes = std::fs::read(&path).unwrap();
+            if name.ends_with(".json.gz") {
+                let packed = std::mem::take(&mut bytes);
+                flate2::read::GzDecoder::new(&packed[..]).read_to_end(&mut bytes).unwrap();
+            }
+            name.contains(".json").then(|| (name, serde_json::from_slice(&bytes).unwrap()))
+        })
+        .collect();
+    let mut facts: Facts = all["intel-bare-untuned.json.gz"].clone();
+    for (name, text) in [
+        ("/proc/sys/kernel/hung_task_timeout_secs", "120"),
+        ("/proc/sys/kernel/nmi_watchdog", "1"),
+        ("/proc/sys/kernel/soft_watchdog", "1"),
+        ("/proc/sys/kernel/sched_rt_runtime_us", "950000"),
+        ("/sys/kernel/debug/sched/fair_server/cpu2/runtime", "50000000"),
+        ("/sys/devices/system/machinecheck/machinecheck0/ignore_ce", "0"),
+        ("/sys/module/kvm/parameters/nx_huge_pages", "Y"),
+        ("/sys/devices/system/cpu/vulnerabilities/itlb_multihit", "KVM: Mitigation: Split huge pages"),
+        ("list:/sys/class/iommu", "dmar0"),
+    ] {
+        facts.keep(name, text);
+    }
+    all.insert("everything-on".into(), facts);
+    assert!(all.len() > 15, "{:?}", all.keys());
+    all
+}
+
+/// Each profile that the others are not part of, with the part that a system plays under it.
+fn every_profile() -> impl Iterator<Item = (&'static Profile, Role)> {
+    let isolcpus = profile::find("cpu-partitioning-isolcpus").unwrap();
+    let role = |profile: &Profile| if profile.guest { Role::Guest } else { Role::Host };
+    PROFILES.iter().copied().chain([isolcpus]).map(move |profile| (profile, role(profile)))
+}
+
+fn plan(facts: &Facts, role: Role, profile: &Profile, choice: &Choice) -> Plan {
+    Plan::new(&Subject::new(facts, role, &Intent::default()), profile, choice)
+}
+
+fn stalld_runs(facts: &Facts) -> bool {
+    facts.under("threads:").any(|(name, _)| {
+        facts.text(name).is_some_and(|text| text.lines().any(|line| line.ends_with("\tstalld")))
+    })
+}
+
+#[test]
+fn no_profile_weakens_a_guard_of_any_machine_unasked() {
+    let mut withheld = BTreeSet::new();
+    for (name, facts) in machines() {
+        let unaffected =
+            facts.text("/sys/devices/system/cpu/vulnerabilities/itlb_multihit") == Some("Not affected");
+        let stalld = stalld_runs(&facts);
+        let translates = facts.text("list:/sys/class/iommu").is_none_or(|list| !list.trim().is_empty());
+        for (profile, role) in every_profile() {
+            let plan = plan(&facts, role, profile, &Choice::default());
+            for step in &plan.entries {
+                let harmless = match guarded(&step.change) {
+                    None => true,
+                    Some(what) if what.ends_with("nx_huge_pages") => unaffected,
+                    Some(what) if what.contains("sched") => stalld,
+                    // Nothing translates the addresses of devices where no unit does.
+                    Some(what) if what.contains("iommu") => !translates,
+                    // It has been off.
+                    Some(what) if what.contains("hung_task") => step.change.now.as_deref() == Some("0"),
+                    Some(_) => false,
+                };
+                assert!(harmless, "{name}, {}, {role}: {:?}", profile.name, step.change);
+            }
+            for one in &plan.withheld {
+                assert!(!one.guard.is_empty() && !one.gives_up.is_empty() && !one.change.holds());
+                assert!(one.ask.starts_with("--with ") || one.ask.starts_with("--move-irq "));
+                withheld.extend(guarded(&one.change));
+            }
+        }
+    }
+    // What the profiles want of the list, and so what this test has seen: none of it for nothing.
+    let wanted = [
+        "/proc/sys/kernel/hung_task_timeout_secs",
+        "/proc/sys/kernel/nmi_watchdog",
+        "/proc/sys/kernel/sched_rt_runtime_us",
+        "/proc/sys/kernel/soft_watchdog",
+        "/sys/devices/system/machinecheck/*/ignore_ce",
+        "/sys/kernel/debug/sched/fair_server/*/runtime",
+        "kernel parameter iommu",
+        "kernel parameter nmi_watchdog",
+        "kernel parameter nosoftlockup",
+        "kernel parameter tsc",
+        "module kvm, nx_huge_pages",
+    ];
+    assert!(wanted.iter().all(|what| withheld.contains(what)), "{withheld:?}");
+}
+
+#[test]
+fn what_is_asked_for_by_name_is_planned_and_the_plan_says_what_it_gives_up() {
+    let facts = &machines()["everything-on"];
+    let profile = profile::find("realtime-virtual-host").unwrap();
+    let unasked = plan(facts, Role::Host, profile, &Choice::default());
+    assert!(unasked.withheld.len() > 8, "{:?}", unasked.withheld);
+    for one in &unasked.withheld {
+        let mut choice = Choice::default();
+        match one.ask.split_once(' ').unwrap() {
+            ("--with", id) => choice.with.push(id.to_owned()),
+            ("--move-irq", irq) => choice.move_irq.push(irq.parse().unwrap()),
+            (other, _) => panic!("{other}"),
+        }
+        let asked = plan(facts, Role::Host, profile, &choice);
+        let step = asked.entries.iter().find(|step| step.change.target == one.change.target);
+        let step = step.unwrap_or_else(|| panic!("{} has not brought {}", one.ask, one.change.target));
+        assert_eq!(step.gives_up, one.gives_up);
+        assert!(!asked.withheld.iter().any(|other| other.change.target == one.change.target));
+    }
+}
+
+#[test]
+fn no_interrupt_that_is_allowed_on_isolated_cpus_only_is_moved() {
+    for (name, mut facts) in machines() {
+        let isolated = Subject::new(&facts, Role::Host, &Intent::default()).isolated().clone();
+        let Some(cpu) = isolated.first() else { continue };
+        facts.keep("/proc/irq/77/smp_affinity_list", cpu.to_string());
+        for (profile, role) in every_profile().take(1) {
+            let plan = plan(&facts, role, profile, &Choice::default());
+            let touches = |change: &Change| matches!(&change.target, Target::File { path, .. } if path == "/proc/irq/77/smp_affinity_list");
+            assert!(
+                !plan.entries.iter().any(|step| touches(&step.change) && !step.holds),
+                "{name}, {}",
+                profile.name
+            );
+        }
+    }
+}
