@@ -173,7 +173,7 @@ impl Sorter {
                 frame |= matches!(item, Item::Message(_) | Item::Lost(_));
                 match item {
                     Item::Message(FromProbe::Tick(tick)) => {
-                        heard.reached.store(tick.at_ns, Ordering::Release)
+                        heard.reached.store(tick.at_ns, Ordering::Release);
                     }
                     Item::Message(FromProbe::Ready) => ends = PREPARATION,
                     Item::Message(FromProbe::Proven(_)) => ends = CONTROL,
