@@ -1,4 +1,5 @@
 //! Whatever happens, a system is as it was after it was taken back.
 
 mod kernel;
+mod reboot;
 mod transaction;

@@ -15,7 +15,7 @@ use crate::transaction::{Begin, Outcome, Undone};
 const SWAPPINESS: &str = "/proc/sys/vm/swappiness";
 const THP: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
 
-fn machine() -> Kernel {
+pub(super) fn machine() -> Kernel {
     let memory = Memory::new()
         .root()
         .program("update-grub")
@@ -37,7 +37,7 @@ fn file(path: &str, form: Form, then: &str) -> Change {
     Change { check: "x".into(), target, now: None, then: then.into(), effect: Effect::Runtime }
 }
 
-fn plan() -> Plan {
+pub(super) fn plan() -> Plan {
     let thread = |tid, name: &str| Thread { tid, name: name.into() };
     let runtime = |target, then: &str| Change {
         check: "threads".into(),
@@ -106,14 +106,14 @@ fn planned(changes: Vec<Change>) -> Plan {
     }
 }
 
-fn order(persist: bool) -> ApplyOptions {
+pub(super) fn order(persist: bool) -> ApplyOptions {
     let begin =
         Begin { profile: "realtime".into(), isolated: "2-7".parse().unwrap(), persist, ..Begin::default() };
     ApplyOptions { begin, ..ApplyOptions::default() }
 }
 
 /// Every file that is not tactus's own record.
-fn files(machine: &Kernel) -> BTreeMap<String, String> {
+pub(super) fn files(machine: &Kernel) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
     let mut dirs = vec![Path::new("/").to_owned()];
     while let Some(dir) = dirs.pop() {
