@@ -13,11 +13,17 @@ pub fn data(text: &str) -> io::Result<()> {
 
 /// Writes text to stdout whose words may be anybody's, without what drives a terminal.
 pub fn text(text: &str) -> io::Result<()> {
-    data(&text.split_inclusive('\n').map(line).collect::<String>())
+    data(&lines(text))
 }
 
-fn line(line: &str) -> String {
-    line.strip_suffix('\n').map_or_else(|| clean(line), |line| clean(line) + "\n")
+/// Lines and columns stay.
+fn lines(text: &str) -> String {
+    text.split_inclusive(['\n', '\t'])
+        .map(|part| match part.char_indices().next_back() {
+            Some((at, end @ ('\n' | '\t'))) => format!("{}{end}", clean(&part[..at])),
+            _ => clean(part),
+        })
+        .collect()
 }
 
 /// Writes a JSON document to stdout.
@@ -38,4 +44,14 @@ pub fn width() -> usize {
         return 100;
     }
     console::Term::stdout().size_checked().map_or(100, |(_, columns)| usize::from(columns))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_and_columns_stay_and_what_drives_a_terminal_goes() {
+        assert_eq!(lines("a\tb\u{1b}[31m\n\u{202e}c\n\nd"), "a\tb\u{fffd}[31m\n\u{fffd}c\n\nd");
+    }
 }

@@ -15,7 +15,9 @@ const CUTS: [Fate; 3] = [Fate::DeadBefore, Fate::DeadAfter, Fate::Torn];
 
 /// The kernel begins with its own values again; what lies on the disk stays.
 fn reboot(machine: &Kernel, before: &std::collections::BTreeMap<String, String>) {
-    for (path, text) in before.iter().filter(|(path, _)| path.starts_with("/proc") || path.starts_with("/sys")) {
+    for (path, text) in
+        before.iter().filter(|(path, _)| path.starts_with("/proc") || path.starts_with("/sys"))
+    {
         machine.memory.write(Path::new(path), text.as_bytes()).unwrap();
     }
     machine.memory.write(Path::new(BOOT_ID), b"33333333-4444\n").unwrap();

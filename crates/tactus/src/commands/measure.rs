@@ -49,7 +49,7 @@ pub fn measure(arguments: &Measure) -> Result<Exit, Failure> {
     if arguments.json {
         output::json(&document(&contents))?;
     } else {
-        output::data(&summary(&contents, arguments.histogram))?;
+        output::text(&summary(&contents, arguments.histogram))?;
     }
     if arguments.out.is_some() {
         say(format_args!("bundle: {}", executed.dir.display()));
