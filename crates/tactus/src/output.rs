@@ -1,6 +1,9 @@
 //! Where data goes, and how it may look there.
 
 use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+
+use tactus_system::{Directory, Real, System};
 
 use tactus_report::units::clean;
 
@@ -29,6 +32,24 @@ fn lines(text: &str) -> String {
 /// Writes a JSON document to stdout.
 pub fn json(value: &impl serde::Serialize) -> Result<(), crate::exit::Failure> {
     Ok(data(&tactus_report::render::json::text(value)?)?)
+}
+
+/// Puts a file beneath a directory in one step, with the directories above it. Nothing is written through a link, or
+/// into what is no file, whoever put it there.
+pub fn file(dir: &Path, name: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+    if !dir.as_os_str().is_empty() && !Real.exists(dir) {
+        Directory::create(dir)?;
+    }
+    let dir = Directory::open(dir)?;
+    let above: Vec<&Path> = name.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty()).collect();
+    above.into_iter().rev().try_for_each(|above| dir.make_dir(above))?;
+    dir.install(name, bytes, mode)
+}
+
+/// The same, of a file by its whole path.
+pub fn file_at(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+    let name = path.file_name().ok_or(io::ErrorKind::IsADirectory)?;
+    file(path.parent().unwrap_or(Path::new("")), Path::new(name), bytes, mode)
 }
 
 /// Whether stdout may have colour: a terminal, and NO_COLOR not set (no-color.org).

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use tactus_audit as audit;
 use tactus_environment::{self as environment, ENVIRONMENTS};
+use tactus_model::bundle::{LONGEST_NAME, file_name};
 use tactus_model::plan::{OTHER_STATE, Plan, Scenario};
 use tactus_system::System;
 use tactus_tune::profile;
@@ -72,6 +73,7 @@ fn places(plan: &Plan, source: &Source) -> Result<(), PlanError> {
 fn environments(plan: &Plan, source: &Source, system: &dyn System) -> Result<(), PlanError> {
     for (name, spec) in &plan.environment {
         let path = format!("environment.{name}");
+        short(name, &path, source)?;
         let Some(kind) = environment::find(&spec.kind) else {
             let known: Vec<&str> = ENVIRONMENTS.iter().map(|e| e.kind()).collect();
             return Err(source.error(
@@ -144,8 +146,22 @@ fn environments(plan: &Plan, source: &Source, system: &dyn System) -> Result<(),
     Ok(())
 }
 
+/// The name of an environment or a state becomes part of a file's name.
+fn short(name: &str, path: &str, source: &Source) -> Result<(), PlanError> {
+    if file_name(name).len() <= LONGEST_NAME {
+        return Ok(());
+    }
+    let message = format!("a name of {} characters", name.chars().count());
+    Err(source.error(
+        path,
+        message,
+        format!("files are named after it: take one of at most {LONGEST_NAME} letters"),
+    ))
+}
+
 fn states(plan: &Plan, source: &Source) -> Result<(), PlanError> {
     for (name, state) in &plan.host_state {
+        short(name, &format!("host-state.{name}"), source)?;
         if name == OTHER_STATE {
             return Err(source.error(
                 &format!("host-state.{name}"),
@@ -365,4 +381,31 @@ fn references(plan: &Plan, names: &BTreeSet<String>, source: &Source) -> Result<
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use tactus_system::Memory;
+
+    use super::*;
+    use crate::plan::parse;
+
+    #[test]
+    fn a_name_that_no_file_could_have_is_refused_before_anything_runs() {
+        let check = |environment: &str, state: &str| {
+            let text = format!(
+                "name = \"x\"\n[environment.\"{environment}\"]\nkind = \"host\"\n[host-state.\"{state}\"]\nprofile = \
+                 \"cpu-partitioning\"\n[[scenario]]\nname = \"a\"\nenvironment = \"{environment}\"\nmeasurement = \
+                 \"timer\"\n"
+            );
+            let source = Source::new("a.toml", text.as_str());
+            check(&parse(&source).unwrap(), &source, &Memory::new())
+        };
+        let (fits, long) = ("n".repeat(LONGEST_NAME), "n".repeat(300));
+        check(&fits, &fits).unwrap();
+        for (environment, state) in [(&*long, "tuned"), ("host", &*long), (&"/".repeat(50), "tuned")] {
+            let error = check(environment, state).unwrap_err();
+            assert!(error.hint.unwrap().contains("at most 100"));
+        }
+    }
 }

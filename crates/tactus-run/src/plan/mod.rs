@@ -2,6 +2,7 @@
 
 mod bounds;
 mod check;
+mod commands;
 mod default_plan;
 mod error;
 mod filter;
@@ -20,6 +21,7 @@ mod study;
 mod tests;
 
 pub use check::check;
+pub use commands::commands;
 pub use default_plan::{QUICK_DURATION, this_machine};
 pub use error::PlanError;
 pub use parse::parse;

@@ -10,9 +10,10 @@ use super::values::duration;
 /// Arguments of `run`.
 #[derive(Debug, Args)]
 pub struct Run {
-    /// A study by name, or a plan file; without it: this machine, every environment it has
+    /// A study by name, or a plan file; without it: this machine, every environment it has. A plan is a program: its
+    /// commands run with your rights, so look at one of a stranger first
     pub plan: Option<String>,
-    /// Directory of the bundle; default: ./tactus-PLAN-TIME
+    /// Directory of the bundle: a new one, or an empty one that nobody else can write to; default: ./tactus-PLAN-TIME
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Go on with this bundle: what is complete in it is kept, the rest is measured now; where there is
@@ -22,6 +23,10 @@ pub struct Run {
     /// Go on with a bundle although it was begun on another machine
     #[arg(long, requires = "into")]
     pub force: bool,
+    /// Run the commands of the bundle's own plan, which somebody else may have written; not needed where the plan is
+    /// given too
+    #[arg(long, requires = "into")]
+    pub trust: bool,
     /// The state that this machine is in, instead of what its facts say
     #[arg(long, value_name = "STATE")]
     pub host_state: Option<String>,

@@ -148,7 +148,12 @@ fn write(files: &[File], arguments: &Generate) -> Result<(), Failure> {
         ));
     }
     for (file, target) in files.iter().zip(&targets) {
-        Real.install(target, file.text.as_bytes(), file.mode).map_err(|error| {
+        let bytes = file.text.as_bytes();
+        let written = match directory {
+            true => output::file(out, Path::new(&file.name), bytes, file.mode),
+            false => output::file_at(out, bytes, file.mode),
+        };
+        written.map_err(|error| {
             Failure::say(
                 format!("{}: {error}", target.display()),
                 "name a place that can be written with --out",

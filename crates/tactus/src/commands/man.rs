@@ -4,7 +4,6 @@ use std::io;
 use std::path::Path;
 
 use clap::{Command, CommandFactory};
-use tactus_system::{Real, System};
 
 use crate::cli::{Cli, Man};
 use crate::exit::{Exit, Failure};
@@ -35,5 +34,5 @@ fn pages(command: &Command, dir: &Path) -> io::Result<()> {
     let man = clap_mangen::Man::new(command.clone());
     let mut page = Vec::new();
     man.render(&mut page)?;
-    Real.install(&dir.join(man.get_filename()), &page, 0o644)
+    output::file(dir, Path::new(&man.get_filename()), &page, 0o644)
 }

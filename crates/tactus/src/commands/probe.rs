@@ -4,10 +4,10 @@ use std::io::Write;
 use std::path::Path;
 
 use tactus_system::probe;
-use tactus_system::{Real, System};
 
 use crate::cli::Probe;
 use crate::exit::{Exit, Failure};
+use crate::output;
 use crate::say::say;
 
 /// What chmod(2) gives a program.
@@ -25,7 +25,7 @@ pub fn probe(arguments: &Probe) -> Result<Exit, Failure> {
         std::io::stdout().write_all(bytes)?;
         return Ok(Exit::Good);
     }
-    Real.install(&arguments.out, bytes, PROGRAM).map_err(|error| {
+    output::file_at(&arguments.out, bytes, PROGRAM).map_err(|error| {
         Failure::say(
             format!("{}: {error}", arguments.out.display()),
             "name a file in a directory that can be written",

@@ -16,7 +16,7 @@ use tactus_run::prove::{Request, plan};
 
 use super::execute::{prepare, run as execute};
 use super::facts;
-use super::run::default_dir;
+use super::run::new_dir;
 use super::seed;
 use crate::cli::Prove;
 use crate::exit::{Exit, Failure};
@@ -56,7 +56,10 @@ pub fn prove(arguments: &Prove) -> Result<Exit, Failure> {
         "{tested} settings in {} measurements: about {about}, and starting up",
         plan.scenario.len()
     ));
-    let out = arguments.out.clone().unwrap_or_else(|| default_dir(&plan.name));
+    let out = match &arguments.out {
+        Some(named) => named.clone(),
+        None => new_dir(&plan.name)?,
+    };
     let progress = Progress::new(&resolved);
     let executed = execute(&resolved, &Choices::default(), Destination::New(&out, &plan), progress)?;
     let report = super::report::html(&executed.dir, &executed.contents)?;

@@ -4,10 +4,10 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use tactus_report::render::{FORMATS, Format};
-use tactus_system::{Real, System};
 
 use crate::cli::Report;
 use crate::exit::{Exit, Failure};
+use crate::output;
 use crate::say::say;
 
 pub fn report(arguments: &Report) -> Result<Exit, Failure> {
@@ -55,10 +55,10 @@ fn draw(format: &Format, contents: &tactus_model::bundle::Contents) -> Result<Ve
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    Real.write(path, bytes).map_err(|error| {
+    output::file_at(path, bytes, 0o644).map_err(|error| {
         Failure::say(
             format!("{}: {error}", path.display()),
-            "name a file that can be written with --out FILE",
+            "name a file that can be written with --out FILE; `--out -` is the standard output",
         )
     })
 }

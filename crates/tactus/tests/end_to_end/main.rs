@@ -18,6 +18,7 @@ mod repeats;
 mod run;
 #[path = "../../../tactus-environment/tests/contract/sshd.rs"]
 mod sshd;
+mod strangers;
 mod study;
 mod tune;
 mod twelve;

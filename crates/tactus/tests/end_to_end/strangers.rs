@@ -1,0 +1,184 @@
+//! What others have planted where tactus writes, and what they have written into a bundle's plan: nothing is written
+//! through a link, and nothing of theirs is run.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
+use std::path::{Path, PathBuf};
+
+use tactus_bundle::Writer;
+use tactus_model::bundle::{Asked, Machine, RowResult};
+use tactus_model::event::RunStatus;
+use tactus_run::plan::{Source, parse};
+
+use crate::common::{output, skipped, stderr, tactus};
+
+/// Facts of a machine, for what is generated from them.
+const FACTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tactus-audit/tests/machines/debian-rt.json");
+
+/// A bundle of a plan, as a stranger may send it.
+fn bundle(dir: &Path, plan: &str, finished: bool) {
+    let plan = parse(&Source::new("plan.toml", plan)).unwrap();
+    let row = RowResult::unmeasured("host, idle", "host", "host");
+    let mut writer = Writer::create(dir, &plan, &[row], Machine::default()).unwrap();
+    writer.keep_source(&plan, Asked::default()).unwrap();
+    if finished {
+        writer.finish(RunStatus::Complete).unwrap();
+    }
+}
+
+const HOST: &str = r#"
+name = "x"
+[environment.host]
+kind = "host"
+[[scenario]]
+name = "host, idle"
+environment = "host"
+duration = "1s"
+"#;
+
+/// Every command that writes a file, and which one: from a directory with a bundle on.
+const WRITERS: &[(&[&str], &str)] = &[
+    (&["report", "bundle"], "bundle/report.html"),
+    (&["report", "bundle", "--out", "out"], "out"),
+    (&["report", "bundle", "--format", "text", "--out", "out"], "out"),
+    (&["report", "bundle", "--format", "json", "--out", "out"], "out"),
+    (&["report", "bundle", "--format", "markdown", "--out", "out"], "out"),
+    (&["report", "bundle", "--format", "svg", "--out", "out"], "out"),
+    (&["generate", "grub", "--from", FACTS, "--force", "--out", "out"], "out"),
+    (
+        &["generate", "tuned", "--from", FACTS, "--force", "--out", "pages/"],
+        "pages/tactus-realtime-virtual-host/tuned.conf",
+    ),
+    (&["man", "--out", "pages"], "pages/tactus.1"),
+    (&["probe", "--out", "out"], "out"),
+];
+
+#[test]
+fn no_command_writes_through_what_was_planted_where_it_writes() {
+    for (arguments, target) in WRITERS {
+        for plant in ["link", "dangling link", "hard link", "nothing"] {
+            let home = tempfile::tempdir().unwrap();
+            bundle(&home.path().join("bundle"), HOST, true);
+            fs::create_dir(home.path().join("pages")).unwrap();
+            let (outside, new) = (home.path().join("outside"), home.path().join("new"));
+            fs::write(&outside, "kept").unwrap();
+            let target = home.path().join(target);
+            fs::create_dir_all(target.parent().unwrap()).unwrap();
+            match plant {
+                "link" => symlink(&outside, &target).unwrap(),
+                "dangling link" => symlink(&new, &target).unwrap(),
+                "hard link" => fs::hard_link(&outside, &target).unwrap(),
+                _ => {}
+            }
+            let done = output(tactus().args(*arguments).current_dir(home.path()));
+            let what = format!("{arguments:?}, {plant}: {}", stderr(&done));
+            assert_eq!(fs::read_to_string(&outside).unwrap(), "kept", "{what}");
+            assert!(!new.exists(), "{what}");
+            // It says so, or its own file is in the place of what was planted.
+            let own = || {
+                let found = fs::symlink_metadata(&target).unwrap();
+                found.is_file() && found.nlink() == 1 && found.len() > 0
+            };
+            assert!(
+                if plant == "nothing" {
+                    done.status.success() && own()
+                } else {
+                    !done.status.success() || own()
+                },
+                "{what}"
+            );
+            if !done.status.success() {
+                assert!(what.contains("symbolic link") && what.contains("hint:"), "{what}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_directory_that_was_planted_beneath_the_named_one_is_not_entered() {
+    let home = tempfile::tempdir().unwrap();
+    let (pages, elsewhere) = (home.path().join("pages"), home.path().join("elsewhere"));
+    fs::create_dir(&pages).unwrap();
+    fs::create_dir(&elsewhere).unwrap();
+    symlink(&elsewhere, pages.join("tactus-realtime-virtual-host")).unwrap();
+    let mut generate = tactus();
+    generate.args(["generate", "tuned", "--from", FACTS, "--force", "--out", "pages/"]);
+    let done = output(generate.current_dir(home.path()));
+    assert!(!done.status.success() && stderr(&done).contains("symbolic link"), "{}", stderr(&done));
+    assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
+}
+
+#[test]
+fn what_is_no_file_is_not_replaced_by_one() {
+    let home = tempfile::tempdir().unwrap();
+    bundle(&home.path().join("bundle"), HOST, true);
+    let done = output(tactus().args(["report", "bundle", "--out", "/dev/full"]).current_dir(home.path()));
+    assert!(!done.status.success() && stderr(&done).contains("it is a device"), "{}", stderr(&done));
+    assert!(!fs::metadata("/dev/full").unwrap().is_file());
+}
+
+#[test]
+fn a_run_writes_only_where_nobody_else_can() {
+    let home = tempfile::tempdir().unwrap();
+    let plan = home.path().join("plan.toml");
+    fs::write(&plan, HOST).unwrap();
+    let shared = home.path().join("shared");
+    fs::create_dir(&shared).unwrap();
+    fs::set_permissions(&shared, fs::Permissions::from_mode(0o777)).unwrap();
+    for option in ["--out", "--into"] {
+        let done = output(tactus().arg("run").arg(&plan).arg(option).arg(&shared));
+        let said = stderr(&done);
+        assert_eq!(done.status.code(), Some(2), "{said}");
+        assert!(said.contains("others may write to it") && said.contains("hint:"), "{said}");
+        assert_eq!(fs::read_dir(&shared).unwrap().count(), 0);
+    }
+}
+
+/// The plan of a bundle, its commands, and whether the bundle is then gone on with.
+#[test]
+fn commands_of_a_bundle_are_named_and_run_only_when_they_are_trusted() {
+    let home = tempfile::tempdir().unwrap();
+    let ran = home.path().join("ran");
+    let plan = format!("{HOST}load = {{ kind = \"command\", run = [\"touch\", {ran:?}] }}\n");
+    let dir = home.path().join("bundle");
+    bundle(&dir, &plan, false);
+    let done = output(tactus().args(["run", "--into"]).arg(&dir));
+    let said = stderr(&done);
+    assert_eq!(done.status.code(), Some(2), "{said}");
+    assert!(said.contains("scenario `host, idle`: run = [\"touch\"") && said.contains("--trust"), "{said}");
+    assert!(!ran.exists());
+    // What says that it is known who wrote it comes past this; the machine is another, which is refused next.
+    let given = home.path().join("plan.toml");
+    fs::write(&given, &plan).unwrap();
+    for further in [PathBuf::from("--trust"), given] {
+        let done = output(tactus().args(["run", "--into"]).arg(&dir).arg(further));
+        let said = stderr(&done);
+        assert!(said.contains("was begun on the machine") && !said.contains("--trust"), "{said}");
+    }
+    assert!(!ran.exists());
+}
+
+#[test]
+fn a_bundle_of_another_user_is_not_gone_on_with_but_by_root_whom_that_user_called() {
+    const OTHER: u32 = 65534;
+    let home = tempfile::tempdir().unwrap();
+    let dir = home.path().join("bundle");
+    bundle(&dir, HOST, false);
+    for inside in ["", "facts", "audit", "scenarios", "scenarios/01-host-idle"] {
+        if let Err(error) = chown(dir.join(inside), Some(OTHER), Some(OTHER)) {
+            return skipped(&format!("chown: {error}"));
+        }
+    }
+    let go_on = |caller: Option<u32>| {
+        let mut command = tactus();
+        command.args(["run", "--into"]).arg(&dir).env_remove("SUDO_UID");
+        command.envs(caller.map(|uid| ("SUDO_UID", uid.to_string())));
+        stderr(&output(&mut command))
+    };
+    for caller in [None, Some(OTHER - 1)] {
+        let said = go_on(caller);
+        assert!(said.contains("it belongs to another user (uid 65534)") && said.contains("hint:"), "{said}");
+    }
+    // It comes past this; the machine is another, which is refused next.
+    assert!(go_on(Some(OTHER)).contains("was begun on the machine"));
+}
