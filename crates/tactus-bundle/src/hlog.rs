@@ -59,16 +59,17 @@ pub const LATENCY: &str = "latency.hlog";
 /// What was missed meanwhile.
 pub const MISSED: &str = "missed.hlog";
 
-/// Length of the intervals of a log that can be read, in ns.
-pub fn lengths(dir: &Directory, name: &str) -> io::Result<Vec<u64>> {
-    let mut lengths = Vec::new();
+/// Length of the intervals of a log that can be read, in ns, and how many bytes its histograms have.
+pub fn lengths(dir: &Directory, name: &str) -> io::Result<(Vec<u64>, u64)> {
+    let (mut lengths, mut bytes) = (Vec::new(), 0);
     each(dir, name, |entry| {
+        bytes += u64::try_from(entry.encoded_histogram().len()).unwrap_or(0);
         if lengths.len() < limits::INTERVALS {
             lengths.extend(place(entry).map(|place| place.length_ns));
         }
         true
     })?;
-    Ok(lengths)
+    Ok((lengths, bytes))
 }
 
 /// Where what a log has of each series ends, by tag, in ns since the row began to measure.
@@ -294,7 +295,7 @@ mod tests {
         assert_eq!((found.len(), bad), (1, 0));
         assert_eq!(found[0], ("3".into(), PLACE, of(&[1_000, 1_001, 250_000, 12_345_678])));
         let log = Log::of(sample());
-        assert_eq!(lengths(&log.dir, LATENCY).unwrap(), [PLACE.length_ns]);
+        assert_eq!(lengths(&log.dir, LATENCY).unwrap().0, [PLACE.length_ns]);
         assert_eq!(ends(&log.dir, LATENCY).unwrap(), [("3".into(), PLACE.end_ns())].into());
     }
 

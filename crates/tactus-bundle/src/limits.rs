@@ -34,19 +34,26 @@ pub const INTERVALS: usize = 1 << 20;
 /// Windows of time that are kept of a row: two hours of a hundred series.
 pub const WINDOWS: usize = 1 << 23;
 
-/// Memory that all of a bundle may take, in bytes.
-const MEMORY: u64 = 2 * GIB;
-/// How much more memory a file's contents take than the file.
+/// How much more memory a document takes than its file.
 const PARSED: u64 = 4;
+/// Memory that a bundle may take, in bytes, however small it is, and what one of its rows may.
+const BUNDLE: u64 = 512 * MIB;
+const ROW: u64 = 128 * MIB;
+/// How much more it may take for each byte that was read of it. A few bytes, packed, can be the counts of a whole
+/// histogram; ours take as much memory as their lines.
+const PER_BYTE: u64 = 16;
+/// Memory that a bundle may take, however large it is.
+const MOST: u64 = 4 * GIB;
 
 /// The memory that is left for what is still to be read.
 pub struct Memory {
-    left: u64,
+    allowed: u64,
+    taken: u64,
 }
 
 impl Default for Memory {
     fn default() -> Self {
-        Self { left: MEMORY }
+        Self { allowed: BUNDLE, taken: 0 }
     }
 }
 
@@ -56,11 +63,12 @@ impl Memory {
     /// # Errors
     /// When there are no more.
     pub fn take(&mut self, bytes: u64) -> io::Result<()> {
-        let left = self.left.checked_sub(bytes);
-        self.left = left.unwrap_or(0);
-        let words =
-            || format!("the bundle is too large: to read it takes more than {} GiB of memory", MEMORY / GIB);
-        left.map(drop).ok_or_else(|| io::Error::new(io::ErrorKind::OutOfMemory, words()))
+        self.taken = self.taken.saturating_add(bytes);
+        if self.taken <= self.allowed {
+            return Ok(());
+        }
+        let words = "the bundle is too large: what it says takes more memory than any bundle of its size";
+        Err(io::Error::new(io::ErrorKind::OutOfMemory, words))
     }
 
     /// Takes what the contents of a file of this length need.
@@ -68,12 +76,21 @@ impl Memory {
     /// # Errors
     /// When there is no more.
     pub fn parse(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.take(u64::try_from(bytes.len()).unwrap_or(u64::MAX).saturating_mul(PARSED))
+        let bytes = u64::try_from(bytes.len()).unwrap_or(u64::MAX).saturating_mul(PARSED);
+        self.allow(bytes);
+        self.take(bytes)
     }
 
-    /// How much is left.
-    pub fn left(&self) -> usize {
-        usize::try_from(self.left).unwrap_or(usize::MAX)
+    /// How much a row may take whose log has so many bytes.
+    pub fn for_row(&mut self, log: u64) -> usize {
+        let own = log.saturating_mul(PER_BYTE);
+        self.allow(own);
+        let left = self.allowed.saturating_sub(self.taken) / 2;
+        usize::try_from(left.min(ROW.saturating_add(own))).unwrap_or(usize::MAX)
+    }
+
+    fn allow(&mut self, bytes: u64) {
+        self.allowed = self.allowed.saturating_add(bytes).min(MOST);
     }
 }
 
@@ -113,9 +130,13 @@ mod tests {
     }
 
     #[test]
-    fn memory_that_is_gone_does_not_come_back() {
+    fn memory_that_is_gone_does_not_come_back_and_a_large_bundle_has_more() {
         let mut memory = Memory::default();
-        memory.take(MEMORY - 1).unwrap();
-        assert!(memory.parse(b"x").is_err() && memory.take(1).is_err());
+        assert_eq!(memory.for_row(0), usize::try_from(ROW).unwrap());
+        memory.take(BUNDLE).unwrap();
+        memory.parse(b"x").unwrap();
+        assert!(memory.take(1).is_err() && memory.for_row(0) == 0);
+        assert!(memory.for_row(1 << 20) > 0 && memory.take(1).is_ok());
+        assert!(memory.for_row(u64::MAX) > 0 && memory.take(MOST).is_err());
     }
 }

@@ -323,14 +323,14 @@ fn histograms(
     dir: &Directory,
     row: &str,
     result: &RowResult,
-    memory: &Memory,
+    memory: &mut Memory,
     damage: &mut Vec<String>,
 ) -> (Histograms, Histograms) {
     let ends = || hlog::ends(dir, hlog::LATENCY).unwrap_or_default();
     let pending = recover::Pending::read(dir, result.series_share_cpus(), ends);
-    let lengths = hlog::lengths(dir, hlog::LATENCY).unwrap_or_default();
+    let (lengths, bytes) = hlog::lengths(dir, hlog::LATENCY).unwrap_or_default();
     let lengths: Vec<u64> = lengths.into_iter().chain(pending.lengths()).collect();
-    let room = memory.left() / 2;
+    let room = memory.for_row(bytes);
     let (mut all, mut none) = (Folding::new(lengths.clone(), room), Folding::new(lengths, room));
     for (log, folding) in [(hlog::LATENCY, &mut all), (hlog::MISSED, &mut none)] {
         let file = format!("{SCENARIOS}/{row}/{log}");

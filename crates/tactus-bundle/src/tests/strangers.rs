@@ -216,3 +216,29 @@ fn facts_of_older_bundles_are_found_unless_they_are_anothers() {
         assert_eq!(contents.facts.contains_key("a/b"), found, "{names:?}");
     }
 }
+
+/// A log of 150 KB whose lines unpack to a thousand times as many bytes of counts.
+#[test]
+fn a_small_log_takes_no_more_memory_than_a_small_log_may() {
+    use tactus_model::histograms::Place;
+    let (_home, dir) = begun();
+    let mut all = tactus_model::latency::histogram();
+    let mut value = 1;
+    while value < tactus_model::latency::HIGHEST_NS {
+        all.record_n(value, 1 << 20).unwrap();
+        value = all.next_non_equivalent(value);
+    }
+    let line = crate::hlog::line("1", Place { start_ns: 0, length_ns: 1_000_000_000 }, &all);
+    assert!(line.len() < 2_000, "{}", line.len());
+    let lines: String =
+        (0..450).map(|n| line.replace("Tag=1,0.000,", &format!("Tag={n},{n}.000,"))).collect();
+    fs::write(dir.join("scenarios/01-host-idle/latency.hlog"), lines).unwrap();
+    let contents = read(&dir, Trust::Damaged).unwrap();
+    let (row, told) = (&contents.rows[0], contents.damage.join("\n"));
+    assert!(
+        row.histograms.series.len() > 10 && row.histograms.bytes() < 512 << 20,
+        "{}",
+        row.histograms.bytes()
+    );
+    assert!(told.contains("latency.hlog") && told.contains("lines cannot be read"), "{told}");
+}
