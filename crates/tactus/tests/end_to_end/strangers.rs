@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use tactus_bundle::Writer;
 use tactus_model::bundle::{Asked, Machine, RowResult};
 use tactus_model::event::RunStatus;
-use tactus_run::plan::{Source, parse};
+use tactus_run::plan::{Source, parse, study};
 
 use crate::common::{output, skipped, stderr, tactus};
 
@@ -156,6 +156,21 @@ fn commands_of_a_bundle_are_named_and_run_only_when_they_are_trusted() {
         assert!(said.contains("was begun on the machine") && !said.contains("--trust"), "{said}");
     }
     assert!(!ran.exists());
+}
+
+#[test]
+fn a_study_is_gone_on_with_by_its_bundle_alone() {
+    let home = tempfile::tempdir().unwrap();
+    let dir = home.path().join("bundle");
+    bundle(&dir, study("osadl-2023").unwrap().text, false);
+    let go_on = || stderr(&output(tactus().args(["run", "--into"]).arg(&dir)));
+    assert!(go_on().contains("was begun on the machine"));
+    // Its words with one more of somebody else's.
+    let source = dir.join("source.toml");
+    let text = fs::read_to_string(&source).unwrap();
+    fs::write(&source, text.replacen("\"BPF\"", "\"SYS_ADMIN\"", 1)).unwrap();
+    let said = go_on();
+    assert!(said.contains("SYS_ADMIN") && said.contains("--trust"), "{said}");
 }
 
 #[test]
