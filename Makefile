@@ -16,7 +16,7 @@ TACTUS := $(or $(CARGO_TARGET_DIR),target)/release/tactus
 export TACTUS
 
 .DEFAULT_GOAL := help
-.PHONY: help build run format test aarch64 simulate bench install clean
+.PHONY: help build run format test aarch64 simulate bench sbom install clean
 
 help: ## This list
 	@sed -n 's/^\([a-z0-9]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -49,12 +49,21 @@ bench: ## Compare with cyclictest; start-up of a guest; overhead of a run; size 
 	scripts/setup.sh kernel
 	scripts/bench.sh
 
+SBOM := $(or $(CARGO_TARGET_DIR),target)/tactus.cdx.json
+
+sbom: ## What the program is made of, as CycloneDX, in target/tactus.cdx.json
+	scripts/sbom.py $(SBOM)
+
+$(SBOM): Cargo.lock
+	$(MAKE) --no-print-directory sbom
+
 # Not `build`: `sudo make install` should not build as root.
 $(TACTUS):
 	$(MAKE) --no-print-directory build
 
-install: $(TACTUS) ## Install the program, its manual pages and completions below PREFIX
+install: $(TACTUS) $(SBOM) ## Install the program, its manual pages, completions and list of components below PREFIX
 	install -Dm755 $(TACTUS) $(DESTDIR)$(PREFIX)/bin/tactus
+	install -Dm644 $(SBOM) $(DESTDIR)$(PREFIX)/share/doc/tactus/tactus.cdx.json
 	install -d $(DESTDIR)$(PREFIX)/share/man/man1
 	$(TACTUS) man --out $(DESTDIR)$(PREFIX)/share/man/man1
 	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/zsh/site-functions \

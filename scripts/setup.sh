@@ -105,6 +105,8 @@ collect() {
   # In a virtual machine it would answer the machine's own host: left to its owner, too.
   [ -d /run/systemd/system ] || need qemu-ga qemu-guest-agent qemu-guest-agent qemu-guest-agent qemu-guest-agent "runs in a guest of the tests, to which tactus attaches"
   [ -d /run/systemd/system ] || need tuned-adm tuned tuned tuned tuned "loads the generated TuneD profiles"
+  need grub-script-check grub-common grub2-tools-minimal grub grub2 "parses the generated command line"
+  need python3-ensurepip python3-venv python3 python python3 "installs the validators of scripts/lib/tools.txt into target/tools"
   need strace strace strace strace strace "counts what the probe asks of the kernel while it measures"
   need fonts fonts-dejavu-core dejavu-sans-fonts ttf-dejavu dejavu-fonts "text in PNG figures"
   need cyclictest rt-tests realtime-tests rt-tests rt-tests "cyclictest, the instrument to compare with and to read"
@@ -133,6 +135,26 @@ install_packages() {
     $sudo apt-get update -q </dev/null
     $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $missing </dev/null
   } >&2
+}
+
+# Validators that no distribution has, or has too old, in a Python environment of the tests' own. Without the
+# package index what needs them is skipped; where nothing may be skipped, it fails there.
+install_tools() {
+  tools="${CARGO_TARGET_DIR:-target}/tools"
+  if [ -e "$tools/installed" ] && cmp -s scripts/lib/tools.txt "$tools/installed"; then
+    return 0
+  fi
+  say "Installing the validators of scripts/lib/tools.txt into $tools."
+  rm -rf "$tools"
+  mkdir -p "$tools"
+  # The system's own, if there is one: it stays.
+  python=$(command -v /usr/bin/python3 || echo python3)
+  if "$python" -m venv "$tools" >&2 &&
+    "$tools/bin/pip" install --quiet --disable-pip-version-check --no-deps --no-compile -r scripts/lib/tools.txt </dev/null >&2; then
+    cp scripts/lib/tools.txt "$tools/installed"
+  else
+    say "They could not be installed: what needs them is skipped, and says so."
+  fi
 }
 
 install_rust() {
@@ -227,6 +249,7 @@ case "$mode" in
   run | test | bench)
     install_packages
     install_rust
+    [ "$mode" != test ] || install_tools
     ;;
   kernel) fetch_kernel ;;
   kernels)

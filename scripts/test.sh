@@ -54,9 +54,19 @@ aarch64_program() {
   CARGO_PROFILE_DEV_DEBUG=none cargo build --quiet --locked -p tactus --target aarch64-unknown-linux-musl
 }
 
-# cargo-deny takes longer to build than everything else here.
 licences() {
-  cargo deny --offline check --hide-inclusion-graph licenses bans sources
+  cargo deny --offline --locked check --hide-inclusion-graph licenses bans sources
+}
+
+# Of a database that was fetched just now: an old one says nothing of today.
+advisories() {
+  cargo deny --offline --locked check --hide-inclusion-graph advisories
+}
+
+# What the program is made of, as the package has it, by CycloneDX's own validator.
+components() {
+  scripts/sbom.py "$target/tactus.cdx.json"
+  "$target/tools/bin/python3" scripts/lib/sbom-holds.py "$target/tactus.cdx.json"
 }
 
 # What the tests can have here; says what they cannot.
@@ -110,7 +120,25 @@ if has aarch64-linux-gnu-gcc; then
 else
   skipped "the program for aarch64" "there is no aarch64-linux-gnu-gcc"
 fi
-if has cargo-deny; then step "licences" licences; else skipped "licences" "cargo-deny is not installed"; fi
+# Behind everything else of that name.
+PATH="$PATH:$target/tools/bin"
+if has cargo-deny; then
+  step "licences" licences
+  if fetched=$(cargo deny --locked fetch db 2>&1 </dev/null); then
+    step "advisories" advisories
+  else
+    printf '%s\n' "$fetched" | tail -n 3
+    skipped "advisories" "unknowable: the database of advisories cannot be fetched, and nobody has looked for known faults"
+  fi
+else
+  skipped "licences" "cargo-deny is not installed"
+  skipped "advisories" "unknowable: cargo-deny is not installed, and nobody has looked for known faults"
+fi
+if [ -e "$target/tools/installed" ] && has python3; then
+  step "components" components
+else
+  skipped "components" "their validator is not installed (scripts/setup.sh test)"
+fi
 must "the command" cargo build --quiet --locked
 step "guest kernels" env TACTUS="$target/debug/tactus" scripts/setup.sh kernels
 if has c++; then step "fuzzing" scripts/fuzz.sh "$fuzz_seconds"; else skipped "fuzzing" "no C++ compiler"; fi
@@ -118,6 +146,7 @@ step "the commands of the README and the guide" env TACTUS="$target/debug/tactus
 step "tests" tests
 
 printf '\n'
+[ -z "$steps_skipped" ] || say "skipped steps, which count as nothing: $steps_skipped"
 [ -z "$steps_failed" ] || say "failed steps: $steps_failed"
 awk -f scripts/lib/count-tests.awk "$log" || exit 1
 [ -z "$steps_failed" ]

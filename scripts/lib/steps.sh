@@ -2,6 +2,7 @@
 
 steps_started=$(date +%s)
 steps_failed=""
+steps_skipped=""
 
 # step NAME COMMAND...: does it and says how long it took. A failed step is remembered.
 step() {
@@ -37,4 +38,5 @@ must() {
 # skipped NAME WHY
 skipped() {
   printf '\n== %s\n   %s: skipped (%s)\n' "$1" "$1" "$2"
+  steps_skipped="$steps_skipped${steps_skipped:+, }$1"
 }

@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""What the program is made of, as CycloneDX 1.6 in JSON: sbom.py OUT.
+
+Read of `cargo metadata` and Cargo.lock: every crate that the command and the probes in it are linked from, with
+version, licence, source and checksum, and who needs whom. Crates that only build or test it are not in it. The
+document says the same whenever it is made of the same sources: it has no time and no random number."""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import tomllib
+import uuid
+
+TARGET = "x86_64-unknown-linux-gnu"
+PROBES = ["x86_64-unknown-linux-musl", "aarch64-unknown-linux-musl"]
+
+
+def metadata(target):
+    cargo = [os.environ.get("CARGO", "cargo"), "metadata", "--locked", "--format-version", "1"]
+    said = subprocess.run([*cargo, "--filter-platform", target], check=True, stdout=subprocess.PIPE)
+    return json.loads(said.stdout)
+
+
+def linked(data, root):
+    """Ids of what a package is linked from, each with those that it needs itself."""
+    nodes = {node["id"]: node for node in data["resolve"]["nodes"]}
+    macros = {
+        package["id"]
+        for package in data["packages"]
+        if any("proc-macro" in target["kind"] for target in package["targets"])
+    }
+    found, waiting = {}, [root]
+    while waiting:
+        one = waiting.pop()
+        if one in found:
+            continue
+        needs = {
+            dependency["pkg"]
+            for dependency in nodes[one]["deps"]
+            if any(kind["kind"] is None for kind in dependency["dep_kinds"])
+        }
+        found[one] = sorted(needs - macros)
+        waiting.extend(found[one])
+    return found
+
+
+def main():
+    with open("Cargo.lock", "rb") as lock:
+        sums = {
+            (package["name"], package["version"]): package["checksum"]
+            for package in tomllib.load(lock)["package"]
+            if "checksum" in package
+        }
+    packages, needs = {}, {}
+    for target, name in [(TARGET, "tactus"), *((probe, "tactus-probe") for probe in PROBES)]:
+        data = metadata(target)
+        packages.update({package["id"]: package for package in data["packages"]})
+        root = next(package["id"] for package in data["packages"] if package["name"] == name)
+        for one, others in linked(data, root).items():
+            needs[one] = sorted({*needs.get(one, []), *others})
+
+    def purl(one):
+        return f"pkg:cargo/{packages[one]['name']}@{packages[one]['version']}"
+
+    def component(one):
+        package = packages[one]
+        made = {
+            "type": "application" if package["name"] == "tactus" else "library",
+            "bom-ref": purl(one),
+            "name": package["name"],
+            "version": package["version"],
+            "purl": purl(one),
+        }
+        if package["license"]:
+            # cargo still takes `/` for OR, which SPDX does not.
+            made["licenses"] = [{"expression": package["license"].replace("/", " OR ")}]
+        if package["description"]:
+            made["description"] = " ".join(package["description"].split())
+        checksum = sums.get((package["name"], package["version"]))
+        if checksum:
+            made["hashes"] = [{"alg": "SHA-256", "content": checksum}]
+        return made
+
+    program = next(one for one in needs if packages[one]["name"] == "tactus")
+    probe = next(one for one in needs if packages[one]["name"] == "tactus-probe")
+    # The probes are in the program as bytes, by no dependency that cargo knows.
+    needs[program] = sorted({*needs[program], probe})
+    order = sorted(needs, key=purl)
+    body = {
+        "metadata": {"component": component(program)},
+        "components": [component(one) for one in order if one != program],
+        "dependencies": [{"ref": purl(one), "dependsOn": sorted(map(purl, needs[one]))} for one in order],
+    }
+    digest = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+    head = {
+        "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json",
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.6",
+        "serialNumber": f"urn:uuid:{uuid.UUID(digest[:32], version=4)}",
+        "version": 1,
+    }
+    with open(sys.argv[1], "w") as out:
+        json.dump({**head, **body}, out, indent=2, ensure_ascii=False)
+        out.write("\n")
+
+
+if len(sys.argv) != 2:
+    sys.exit("usage: sbom.py OUT")
+main()
