@@ -28,6 +28,7 @@ pub fn generate(request: &GenerateRequest<'_>, program: &str) -> Result<Output, 
             placement.idle
         ));
     }
+    notes.extend(placement.mixture());
     notes.extend(group.note().map(str::to_owned));
     let mut more = vec![
         "ctr-separation: a container shares the host's kernel, so the host itself must be tuned and isolated.",

@@ -1,15 +1,38 @@
 //! What a guest's own kernel is told, so that its first core keeps house and the others do nothing else.
 
 use tactus_audit::Arch;
+use tactus_model::change::{Change, Effect, Target};
 use tactus_model::finding::Role;
 
 use super::{GenerateRequest, Placement};
+use crate::plan::guards;
 use crate::profile;
 
-/// The command line of the guest's kernel: that of the profile which is the inside of the request's,
-/// and what tactus adds to it.
+/// A sentence with the command line of the guest's kernel: that of the profile which is the inside of the
+/// request's, and what tactus adds to it. What would weaken the guest's own guards is named apart.
 #[must_use]
 pub fn kernel_line(request: &GenerateRequest<'_>, placement: &Placement) -> String {
+    let (guarded, plain): (Vec<Change>, Vec<Change>) = parameters(request, placement)
+        .into_iter()
+        .partition(|change| guards::weakened(request.subject, change).is_some());
+    let words = |changes: &[Change]| changes.iter().map(word).collect::<Vec<_>>().join(" ");
+    format!(
+        "{} (left out, because each weakens what guards the guest, its watchdogs, reports of machine errors, the watchdog of its \
+clock or its audit: {})",
+        words(&plain),
+        words(&guarded)
+    )
+}
+
+fn word(change: &Change) -> String {
+    match &change.target {
+        Target::Kernel { parameter } if change.then.is_empty() => parameter.clone(),
+        Target::Kernel { parameter } => format!("{parameter}={}", change.then),
+        other => other.to_string(),
+    }
+}
+
+fn parameters(request: &GenerateRequest<'_>, placement: &Placement) -> Vec<Change> {
     let inside = if request.profile.starts_with("cpu-partitioning") {
         "cpu-partitioning"
     } else {
@@ -28,7 +51,12 @@ pub fn kernel_line(request: &GenerateRequest<'_>, placement: &Placement) -> Stri
         // A guest has no P-states of its own.
         .filter(|(name, _)| !name.ends_with("_pstate"))
         .chain(more)
-        .map(|(name, value)| if value.is_empty() { name } else { format!("{name}={value}") })
-        .collect::<Vec<_>>()
-        .join(" ")
+        .map(|(parameter, then)| Change {
+            check: String::new(),
+            target: Target::Kernel { parameter },
+            now: None,
+            then,
+            effect: Effect::Boot,
+        })
+        .collect()
 }

@@ -33,11 +33,14 @@ fn generate(request: &GenerateRequest<'_>) -> Result<Output, GenerateError> {
             file("tactus-performance-profile.yaml", "OpenShift: oc apply -f tactus-performance-profile.yaml", profile(request, &placement, memory, page)),
             file(&pod, &format!("kubectl apply -f {pod}"), pod_of(request, &placement, memory, page)),
         ],
-        notes: vec![
+        notes: [
             "the first two files say the same to two kinds of cluster: the kubelet's for plain Kubernetes, the \
 PerformanceProfile for OpenShift"
-                .into(),
-        ],
+                .to_owned(),
+        ]
+        .into_iter()
+        .chain(placement.scheduled())
+        .collect(),
     })
 }
 
@@ -163,7 +166,9 @@ fn profile(request: &GenerateRequest<'_>, placement: &Placement, memory: Size, p
     text += &line(
         "  ",
         "rt-throttling",
-        "no throttling of real-time threads; no deep idle states (c-states) at the cost of power",
+        "no throttling of real-time threads, and stalld instead; no deep idle states (c-states) at the cost of power. Risk: \
+the operator also puts nosoftlockup, nmi_watchdog=0, mce=off and tsc=reliable on the command line, so that lockups, machine errors \
+and a wrong clock are not reported; and always iommu=pt, so that devices of the host may write anywhere",
         "workloadHints:",
     );
     text += "    realTime: true\n    highPowerConsumption: true\n";
@@ -188,8 +193,9 @@ fn profile(request: &GenerateRequest<'_>, placement: &Placement, memory: Size, p
     text + "  nodeSelector:\n    node-role.kubernetes.io/worker-rt: \"\"\n"
 }
 
-/// What the operator's own TuneD profile puts on the command line of a node.
-const SET_BY_OPERATOR: [&str; 14] = [
+/// What the operator's own TuneD profiles put on the command line of a node
+/// (assets/performanceprofile/tuned of cluster-node-tuning-operator).
+const SET_BY_OPERATOR: [&str; 20] = [
     "skew_tick",
     "tsc",
     "rcupdate.rcu_normal_after_boot",
@@ -204,7 +210,24 @@ const SET_BY_OPERATOR: [&str; 14] = [
     "irqaffinity",
     "systemd.cpu_affinity",
     "tuned.non_isolcpus",
+    "nmi_watchdog",
+    "mce",
+    "intel_iommu",
+    "iommu",
+    "processor.max_cstate",
+    "intel_idle.max_cstate",
 ];
+
+/// What tells CRI-O that a pod's CPUs are its own.
+pub fn annotations(indent: &str) -> String {
+    [
+        ("isolcpus", "its CPUs are not balanced", "cpu-load-balancing.crio.io: \"disable\""),
+        ("ctr-cfs-quota", "no quota, which would stop it", "cpu-quota.crio.io: \"disable\""),
+        ("irq-affinity", "no device interrupts on its CPUs", "irq-load-balancing.crio.io: \"disable\""),
+    ]
+    .map(|(check, why, text)| line(indent, check, why, text))
+    .concat()
+}
 
 fn pod_of(request: &GenerateRequest<'_>, placement: &Placement, memory: Size, page: Page) -> String {
     let name = &request.options.name;
@@ -220,14 +243,7 @@ fn pod_of(request: &GenerateRequest<'_>, placement: &Placement, memory: Size, pa
         ],
     );
     text += &format!("apiVersion: v1\nkind: Pod\nmetadata:\n  name: {name}\n  annotations:\n");
-    text += &line("    ", "isolcpus", "its CPUs are not balanced", "cpu-load-balancing.crio.io: \"disable\"");
-    text += &line("    ", "ctr-cfs-quota", "no quota, which would stop it", "cpu-quota.crio.io: \"disable\"");
-    text += &line(
-        "    ",
-        "irq-affinity",
-        "no device interrupts on its CPUs",
-        "irq-load-balancing.crio.io: \"disable\"",
-    );
+    text += &annotations("    ");
     text += "spec:\n";
     text += &comment("  ", "On OpenShift, for the annotations above:");
     text += "  # runtimeClassName: performance-tactus\n  containers:\n    - name: rt\n      image: IMAGE\n";
@@ -265,16 +281,30 @@ fn pod_of(request: &GenerateRequest<'_>, placement: &Placement, memory: Size, pa
 
 #[cfg(test)]
 mod tests {
+    use tactus_model::change::Target;
+
     use super::super::testing::{shown, three};
     use super::ENTRY;
-    use crate::profile;
 
     #[test]
     fn the_documents_of_each_machine() {
-        for (name, mut machine) in three() {
-            machine.changes = machine
-                .with(|subject| profile::find("realtime-virtual-host").unwrap().kernel_parameters(subject));
+        for (name, machine) in three() {
+            let machine = machine.planned();
             insta::assert_snapshot!(format!("kubernetes_{name}"), shown(&machine.generate(&ENTRY).unwrap()));
         }
+    }
+
+    #[test]
+    fn what_the_operator_sets_by_itself_is_not_said_again() {
+        let [(_, machine), ..] = three();
+        let boot = |name: &str| Target::Kernel { parameter: name.into() };
+        let machine = machine
+            .change("watchdogs", boot("nmi_watchdog"), "0")
+            .change("iommu-passthrough", boot("intel_iommu"), "on")
+            .change("iommu-passthrough", boot("iommu"), "pt")
+            .change("audit", boot("audit"), "0");
+        let text = machine.generate(&ENTRY).unwrap().files.remove(1).text;
+        let own: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("    - \"")).collect();
+        assert_eq!(own, ["audit=0\""]);
     }
 }

@@ -3,6 +3,7 @@
 use tactus_audit::Arch;
 
 use super::comment::{Marks, comment, header};
+use super::kubernetes::annotations;
 use super::{File, GenerateError, GenerateRequest, Generator, Output, Page, guest};
 
 /// The entry of the table.
@@ -23,6 +24,7 @@ fn generate(request: &GenerateRequest<'_>) -> Result<Output, GenerateError> {
         placement.count(),
         placement.count() + 1
     )];
+    notes.extend(placement.scheduled());
     if request.options.accel == Some(super::Accel::Tcg) {
         notes.push(
             "real-time machines need KVM: KubeVirt's emulation (useEmulation) knows no realtime".into(),
@@ -42,6 +44,8 @@ fn generate(request: &GenerateRequest<'_>) -> Result<Output, GenerateError> {
             &inside,
             "KubeVirt needs the feature gates CPUManager and NUMA where they are not on by default, and nodes labelled \
 cpumanager=true and kubevirt.io/realtime.",
+            "The annotations go on to the virt-launcher pod. They are CRI-O's, and need its runtime class: defaultRuntimeClass: \
+performance-tactus in the KubeVirt resource's configuration; containerd ignores them.",
             "mem-lock, mem-prealloc-nomerge, vpmu-off: KubeVirt does these by itself for realtime.",
         ],
     );
@@ -49,8 +53,10 @@ cpumanager=true and kubevirt.io/realtime.",
         comment(indent, &format!("{check}: {why}")) + indent + line + "\n"
     };
     text += &format!(
-        "apiVersion: kubevirt.io/v1\nkind: VirtualMachine\nmetadata:\n  name: {name}\nspec:\n  runStrategy: Always\n  template:\n    spec:\n      domain:\n        cpu:\n"
+        "apiVersion: kubevirt.io/v1\nkind: VirtualMachine\nmetadata:\n  name: {name}\nspec:\n  runStrategy: Always\n  template:\n    metadata:\n      annotations:\n"
     );
+    text += &annotations("        ");
+    text += "    spec:\n      domain:\n        cpu:\n";
     let threads = placement.threads;
     text += &format!(
         "          sockets: 1\n          cores: {}\n          threads: {threads}\n",
@@ -74,7 +80,12 @@ cpumanager=true and kubevirt.io/realtime.",
         );
         text += "            guestMappingPassthrough: {}\n";
     }
-    text += &line(i, "vcpu-fifo", "FIFO vCPUs, all but those that keep house inside", "realtime:");
+    text += &line(
+        i,
+        "vcpu-fifo",
+        "FIFO vCPUs, all but those that keep house inside: there virt-launcher's own threads may share their CPUs",
+        "realtime:",
+    );
     text += &format!("            mask: \"{}\"\n", placement.realtime());
     if request.subject.is(Arch::X86) {
         text += &line(i, "guest-tsc-deadline", "a timer is one write of a register", "features:");

@@ -21,7 +21,7 @@ fn generate(request: &GenerateRequest<'_>) -> Result<Output, GenerateError> {
     // cpu_thread_policy=isolate: each vCPU has a core, however the CPUs lie.
     let placement = Placement { threads: 1, ..placement };
     let line = guest::kernel_line(request, &placement);
-    let mut notes = Vec::new();
+    let mut notes: Vec<String> = placement.scheduled().into_iter().collect();
     if request.subject.topology.cores.iter().any(|core| core.len() > 1) {
         notes.push(
             "smt: with hardware threads on, hw:cpu_thread_policy=isolate leaves each sibling idle, so that a flavor takes \
@@ -66,7 +66,8 @@ twice as many CPUs as it has vCPUs; better turn SMT off"
             "hw:cpu_realtime_mask",
             format!("^{mask}"),
             "guest-isolation",
-            "all vCPUs but those that keep house inside",
+            "all vCPUs but those that keep house inside. Nova asks for one that is not: emulator threads may share its CPU where \
+the policy is not `share`",
         ),
         (
             "hw:emulator_threads_policy",

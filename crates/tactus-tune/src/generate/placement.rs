@@ -20,6 +20,10 @@ pub struct Placement {
     pub idle: CpuSet,
     /// The NUMA node of the CPUs, where the facts tell.
     pub node: Option<u32>,
+    /// Of a processor with several kinds of cores, those of the CPUs; else empty.
+    pub mixed: Vec<&'static str>,
+    /// The same of all isolated CPUs.
+    pub kinds: Vec<&'static str>,
     /// How many NUMA nodes the machine has; at least 1.
     pub nodes: usize,
     /// CPUs for everything of the guest but its vCPUs: those of the same node, if there are any.
@@ -60,7 +64,13 @@ impl Placement {
             nodes.iter().map(|(node, cpus)| (Some(*node), of_node(Some(cpus)))).collect()
         };
         seats.sort_by_key(|(_, cores)| std::cmp::Reverse(cores.len()));
-        let Some((node, cores)) = seats.first() else { return Err(GenerateError::NothingIsolated) };
+        let Some((node, mut cores)) = seats.into_iter().next() else {
+            return Err(GenerateError::NothingIsolated);
+        };
+        let kinds = kinds(subject.facts);
+        if kinds.len() > 1 {
+            cores = of_one_kind(&cores, &kinds, wanted);
+        }
 
         let online = |core: &CpuSet| core.and(isolated);
         let wanted = wanted.unwrap_or(cores.len());
@@ -91,12 +101,14 @@ impl Placement {
             .iter()
             .fold(CpuSet::default(), |set, cpu| set.or(&subject.topology.core_of(*cpu).and(isolated)))
             .minus(&used);
-        let near = node.and_then(|node| nodes.get(&node)).map(|cpus| cpus.and(housekeeping));
+        let near = node.as_ref().and_then(|node| nodes.get(node)).map(|cpus| cpus.and(housekeeping));
         Ok(Self {
             cpus,
             threads,
             idle,
-            node: *node,
+            node,
+            mixed: kinds_of(&kinds, &used),
+            kinds: kinds_of(&kinds, isolated),
             nodes: nodes.len().max(1),
             emulator: near.filter(|near| !near.is_empty()).unwrap_or_else(|| housekeeping.clone()),
             housekeeping: housekeeping.clone(),
@@ -108,6 +120,32 @@ impl Placement {
     #[must_use]
     pub fn count(&self) -> usize {
         self.cpus.len()
+    }
+
+    /// What the user should know of a processor with several kinds of cores.
+    #[must_use]
+    pub fn mixture(&self) -> Option<String> {
+        match self.mixed[..] {
+            [] => None,
+            [kind] => Some(format!("hybrid processor: all of its CPUs are {kind} cores")),
+            _ => Some(format!(
+                "hybrid processor: its CPUs are {} cores, which keep time differently; take fewer with --vcpus, or isolate \
+more cores of one kind",
+                self.mixed.join(" and ")
+            )),
+        }
+    }
+
+    /// The same where a cluster's scheduler chooses among all isolated CPUs.
+    #[must_use]
+    pub fn scheduled(&self) -> Option<String> {
+        (self.kinds.len() > 1).then(|| {
+            format!(
+                "hybrid processor: the isolated CPUs are {} cores, and the scheduler does not tell them apart: one guest may get \
+both, which keep time differently; isolate cores of one kind only",
+                self.kinds.join(" and ")
+            )
+        })
     }
 
     /// The CPUs as a set.
@@ -126,6 +164,45 @@ impl Placement {
     #[must_use]
     pub fn keeps_house(&self) -> CpuSet {
         (0u32..).zip(&self.cpus).take(self.threads).map(|(vcpu, _)| vcpu).collect()
+    }
+}
+
+/// The CPUs of each kind of core of a hybrid processor, as the kernel's performance counters tell them;
+/// the fastest first. Empty where there is one kind.
+fn kinds(facts: &Facts) -> Vec<(&'static str, CpuSet)> {
+    let all = [("P", "cpu_core"), ("E", "cpu_atom"), ("low-power E", "cpu_lowpower")];
+    let there = all.into_iter().filter_map(|(kind, name)| {
+        let cpus: CpuSet = facts.text(&format!("/sys/devices/{name}/cpus"))?.parse().ok()?;
+        (!cpus.is_empty()).then_some((kind, cpus))
+    });
+    there.collect()
+}
+
+/// The kinds of these CPUs.
+fn kinds_of(kinds: &[(&'static str, CpuSet)], of: &CpuSet) -> Vec<&'static str> {
+    if kinds.len() < 2 {
+        return Vec::new();
+    }
+    kinds.iter().filter(|(_, cpus)| !cpus.and(of).is_empty()).map(|(kind, _)| *kind).collect()
+}
+
+/// The cores of the kind that has enough of them for as many vCPUs, or most where nobody says how many; all,
+/// the fastest first, where none has enough.
+fn of_one_kind<'a>(cores: &[&'a CpuSet], kinds: &[(&str, CpuSet)], wanted: Option<usize>) -> Vec<&'a CpuSet> {
+    let of = |cpus: &CpuSet| -> Vec<&'a CpuSet> {
+        cores.iter().copied().filter(|core| !core.and(cpus).is_empty()).collect()
+    };
+    let mut groups: Vec<Vec<&CpuSet>> = kinds.iter().map(|(_, cpus)| of(cpus)).collect();
+    let enough = |group: &&Vec<&CpuSet>| wanted.is_some_and(|wanted| group.len() >= wanted);
+    if let Some(group) = groups.iter().find(enough) {
+        return group.clone();
+    }
+    match wanted {
+        Some(_) => groups.concat(),
+        None => {
+            groups.sort_by_key(|group| std::cmp::Reverse(group.len()));
+            groups.into_iter().next().unwrap_or_default()
+        }
     }
 }
 
@@ -232,6 +309,21 @@ mod tests {
         let machine = machine("x86_64", "GenuineIntel").cpus(4, false, 0).isolate("2-3");
         let here = machine.with(|subject| Placement::of(subject, None, 2)).unwrap();
         assert_eq!((here.node, here.nodes), (None, 1));
+    }
+
+    #[test]
+    fn a_guest_has_cores_of_one_kind_while_there_are_enough() {
+        // Two P cores, 0 and 1, with four E cores behind them, and CPU 0 keeps house.
+        let hybrid = machine("x86_64", "GenuineIntel")
+            .cpus(8, false, 1)
+            .fact("/sys/devices/cpu_core/cpus", "0-3")
+            .fact("/sys/devices/cpu_atom/cpus", "4-7")
+            .isolate("1-7");
+        let placed = |wanted| hybrid.with(|subject| Placement::of(subject, wanted, 2)).unwrap();
+        assert_eq!((placed(Some(3)).cpus, placed(Some(3)).mixed), (vec![1, 2, 3], vec!["P"]));
+        assert_eq!((placed(None).cpus, placed(Some(4)).cpus), (vec![4, 5, 6, 7], vec![4, 5, 6, 7]));
+        let both = placed(Some(6));
+        assert_eq!((both.cpus, both.mixed), (vec![1, 2, 3, 4, 5, 6], vec!["P", "E"]));
     }
 
     proptest! {

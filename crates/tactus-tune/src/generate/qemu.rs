@@ -204,8 +204,9 @@ import time
 
 # vcpu-pin: each vCPU has an isolated CPU for itself; vCPU 0 keeps house inside the guest.
 PINS = {{{pins}}}
-# vcpu-fifo: above every ordinary thread. Safe only with the pins: what shares a CPU with a busy FIFO
-# thread never runs.
+# vcpu-fifo: above every ordinary thread, vCPU 0 too: the others wait for what it holds, and it has a CPU
+# of its own here (Nova and KubeVirt leave it out, since their emulator threads may share its CPU). Safe
+# only with the pins: what shares a CPU with a busy FIFO thread never runs.
 PRIORITY = 1
 
 

@@ -4,6 +4,7 @@ use tactus_audit::Subject;
 use tactus_model::change::{Change, Target};
 
 use super::{GenerateError, Page, Placement, Size};
+use crate::plan::Withheld;
 
 /// What executes a guest's code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +49,8 @@ pub struct GenerateRequest<'a> {
     pub profile: &'a str,
     /// What the plan would change, in its request.
     pub changes: &'a [Change],
+    /// What the profile wants and the plan withholds, because it would weaken what guards the system.
+    pub withheld: &'a [Withheld],
     /// What the user wants.
     pub options: &'a GuestOptions,
     /// What is said of a check by its id: [`super::of_check`].
@@ -102,6 +105,21 @@ impl GenerateRequest<'_> {
     fn total(&self) -> Option<Size> {
         let total = self.subject.facts.field("/proc/meminfo", "MemTotal", ':')?;
         total.strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024).map(Size)
+    }
+
+    /// The withheld kernel parameters: the word, its check, and what it would give up.
+    #[must_use]
+    pub fn withheld_parameters(&self) -> Vec<(String, &str, String)> {
+        self.withheld
+            .iter()
+            .filter_map(|withheld| {
+                let Target::Kernel { parameter } = &withheld.change.target else { return None };
+                let then = &withheld.change.then;
+                let word = if then.is_empty() { parameter.clone() } else { format!("{parameter}={then}") };
+                let reason = format!("it would weaken {}: {}", withheld.guard, withheld.gives_up);
+                Some((word, withheld.change.check.as_str(), reason))
+            })
+            .collect()
     }
 
     /// The kernel parameters of the plan with their check: `(parameter, value, check)`.

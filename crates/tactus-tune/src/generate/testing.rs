@@ -5,6 +5,9 @@ use tactus_model::change::{Change, Effect, Target};
 use tactus_model::facts::Facts;
 use tactus_model::finding::Role;
 
+use crate::plan::{Choice, Plan, Withheld};
+use crate::profile;
+
 use super::{GenerateError, GenerateRequest, Generator, GuestOptions, Output};
 
 /// A machine.
@@ -14,6 +17,8 @@ pub struct Machine {
     intent: Intent,
     /// What the plan would change.
     pub changes: Vec<Change>,
+    /// What it withholds.
+    pub withheld: Vec<Withheld>,
     /// What the user wants.
     pub options: GuestOptions,
     profile: &'static str,
@@ -34,6 +39,7 @@ pub fn machine(machine: &str, vendor: &str) -> Machine {
         facts,
         intent: Intent::default(),
         changes: Vec::new(),
+        withheld: Vec::new(),
         options: GuestOptions::default(),
         profile: "realtime-virtual-host",
     }
@@ -100,6 +106,17 @@ impl Machine {
         self
     }
 
+    /// What a plan of its profile would change, and what it would withhold, of the kernel's command line.
+    pub fn planned(mut self) -> Self {
+        let profile = profile::find(self.profile).unwrap();
+        let choice = Choice { plain: true, ..Choice::default() };
+        let plan = self.with(|subject| Plan::new(subject, profile, &choice));
+        let boot = |change: &Change| matches!(change.target, Target::Kernel { .. });
+        self.changes = plan.entries.into_iter().map(|step| step.change).filter(boot).collect();
+        self.withheld = plan.withheld.into_iter().filter(|one| boot(&one.change)).collect();
+        self
+    }
+
     pub fn profile(mut self, name: &'static str) -> Self {
         self.profile = name;
         self
@@ -115,6 +132,7 @@ impl Machine {
                 subject,
                 profile: self.profile,
                 changes: &self.changes,
+                withheld: &self.withheld,
                 options: &self.options,
                 says,
             };

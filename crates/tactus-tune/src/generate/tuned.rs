@@ -7,6 +7,8 @@ use tactus_model::change::{Change, Target};
 
 use super::comment::{Marks, comment, header};
 use super::{File, GenerateError, GenerateRequest, Generator, Output, placement};
+use crate::plan::Withheld;
+use crate::plan::guards::interrupt;
 use crate::profile;
 
 /// The entry of the table.
@@ -27,7 +29,9 @@ fn generate(request: &GenerateRequest<'_>) -> Result<Output, GenerateError> {
     let stock = known.ok_or_else(|| GenerateError::UnknownProfile(request.profile.to_owned()))?;
     let own = stock.changes(request.subject);
     let same = |change: &&Change| !own.iter().any(|o| o.target == change.target && o.then == change.then);
-    let (sections, notes) = sections(request.changes.iter().filter(same));
+    let lasts = |change: &&Change| !is_default(change) && !goes_with_driver(change, request.changes);
+    let (mut sections, mut notes) = sections(request.changes.iter().filter(same).filter(lasts));
+    keep_guards(request.withheld, &own, &mut sections, &mut notes);
     let name = format!("tactus-{}", stock.name);
     let where_ =
         "Where TuneD is 2.24 or newer, /etc/tuned/profiles may hold the profile instead of /etc/tuned.";
@@ -55,7 +59,8 @@ then tuned-adm verify"
         let mut last = "";
         for (check, line) in &lines {
             if check != last {
-                text += &comment("", &(request.says)(check));
+                let guard = check.strip_prefix(GUARD);
+                text += &comment("", &guard.map_or_else(|| (request.says)(check), str::to_owned));
             }
             last = check;
             text += line;
@@ -115,6 +120,72 @@ is in their mask. Linux 5.6 or newer.",
         text += "isolate_managed_irq=Y\n";
     }
     text
+}
+
+/// What a line begins with, in the place of a check, that keeps a guard which TuneD's profile takes away.
+const GUARD: &str = "guard:";
+
+/// Lines against what TuneD's own profile would weaken: it is included, and what comes later wins.
+fn keep_guards(withheld: &[Withheld], own: &[Change], sections: &mut Sections, notes: &mut Vec<String>) {
+    let theirs = |one: &&Withheld| own.iter().any(|change| change.target == one.change.target);
+    let mut seen = Vec::new();
+    for one in withheld.iter().filter(theirs) {
+        let now = one.change.now.as_deref().unwrap_or_default();
+        let (section, line) = match &one.change.target {
+            Target::File { path, .. } if path.starts_with("/proc/sys/") => {
+                ("sysctl", format!("{}={now}", path.trim_start_matches("/proc/sys/").replace('/', ".")))
+            }
+            Target::File { .. } if interrupt(&one.change).is_some() => {
+                ("scheduler", "drop=isolated_cores".to_owned())
+            }
+            // By the same words as TuneD's profile.
+            Target::File { path, .. } if path.starts_with("/sys/devices/system/machinecheck/") => {
+                let name = path.rsplit('/').next().unwrap_or_default();
+                ("sysfs", format!("/sys/devices/system/machinecheck/machinecheck*/{name}={now}"))
+            }
+            Target::File { path, .. } => ("sysfs", format!("{path}={now}")),
+            Target::Kernel { parameter } => {
+                let value =
+                    if one.change.then.is_empty() { String::new() } else { format!("={}", one.change.then) };
+                ("bootloader", format!("cmdline_zz_tactus_{parameter}=-{parameter}{value}"))
+            }
+            // TuneD's script writes /etc/modprobe.d/kvm.rt.tuned.conf, and this is read after it.
+            Target::Module { module, parameter } => {
+                notes.push(format!(
+                    "{parameter} stays as the kernel has it, against TuneD's own profile: tuned-adm verify calls that wrong"
+                ));
+                ("modules", format!("{module}={parameter}=auto"))
+            }
+            _ => continue,
+        };
+        if seen.contains(&line) {
+            continue;
+        }
+        seen.push(line.clone());
+        let why = format!(
+            "{GUARD}{}: TuneD's own profile weakens {}: {}. This line keeps it; take it away to ask for TuneD's value.",
+            one.change.check, one.guard, one.gives_up
+        );
+        sections.entry(section).or_default().push((why, line));
+    }
+}
+
+/// What KVM does by itself wherever the processor can.
+fn is_default(change: &Change) -> bool {
+    matches!(change.target, Target::Module { .. }) && change.check == "virt-hw-assists" && change.holds()
+}
+
+/// A value of the driver of P-states of today, in a profile that boots without it: the next one has other
+/// clocks, and no such files.
+fn goes_with_driver(change: &Change, changes: &[Change]) -> bool {
+    let Target::File { path, .. } = &change.target else { return false };
+    let other = changes.iter().any(|change| {
+        matches!(&change.target, Target::Kernel { parameter } if parameter.ends_with("_pstate"))
+            && change.then == "disable"
+            && !change.holds()
+    });
+    let of_driver = ["/scaling_min_freq", "/scaling_max_freq", "/energy_performance_preference"];
+    other && (of_driver.iter().any(|name| path.ends_with(name)) || path.contains("/intel_pstate/"))
 }
 
 /// Sorts changes into TuneD's sections; what TuneD has no words for is told.
@@ -177,6 +248,7 @@ mod tests {
     use super::super::GenerateError;
     use super::super::testing::{Machine, shown, three};
     use super::ENTRY;
+    use crate::plan::{Choice, Plan};
 
     fn planned() -> Machine {
         let [(_, machine), ..] = three();
@@ -217,5 +289,56 @@ mod tests {
         }
         let refusal = planned().profile("balanced").generate(&ENTRY).unwrap_err();
         assert_eq!(refusal, GenerateError::UnknownProfile("balanced".into()));
+    }
+
+    #[test]
+    fn what_the_plan_withholds_tuneds_own_profile_does_not_set_either() {
+        let [(_, machine), ..] = three();
+        let mut machine = machine
+            .fact("/proc/sys/kernel/sched_rt_runtime_us", "950000")
+            .fact("/proc/sys/kernel/nmi_watchdog", "1")
+            .fact("/sys/devices/system/machinecheck/machinecheck0/ignore_ce", "0")
+            .fact("/sys/module/kvm/parameters/nx_huge_pages", "Y")
+            .fact("/proc/irq/9/smp_affinity_list", "5");
+        let profile = crate::profile::find("realtime-virtual-host").unwrap();
+        let plan = machine.with(|subject| Plan::new(subject, profile, &Choice::default()));
+        machine.changes = plan.entries.into_iter().map(|step| step.change).collect();
+        machine.withheld = plan.withheld;
+        let output = machine.generate(&ENTRY).unwrap();
+        let text = &output.files[0].text;
+        for line in [
+            "kernel.sched_rt_runtime_us=950000",
+            "kernel.nmi_watchdog=1",
+            "/sys/devices/system/machinecheck/machinecheck*/ignore_ce=0",
+            "cmdline_zz_tactus_nosoftlockup=-nosoftlockup",
+            "cmdline_zz_tactus_tsc=-tsc=reliable",
+            "kvm=nx_huge_pages=auto",
+            "drop=isolated_cores",
+        ] {
+            assert!(text.lines().any(|other| other == line), "{line}: {text}");
+        }
+        assert!(output.notes.iter().any(|note| note.contains("nx_huge_pages")), "{:?}", output.notes);
+    }
+
+    #[test]
+    fn nothing_of_a_driver_that_the_next_boot_does_not_have_is_in_the_profile() {
+        let clock = "/sys/devices/system/cpu/cpu2/cpufreq/scaling_min_freq";
+        let file = Target::File { path: clock.into(), form: Form::Plain };
+        let machine = || three()[0].1.clone().change("cpufreq-pinned", file.clone(), "3900000");
+        let text = |machine: Machine| machine.generate(&ENTRY).unwrap().files.remove(0).text;
+        assert!(text(machine()).contains(clock));
+        let without = Target::Kernel { parameter: "intel_pstate".into() };
+        assert!(!text(machine().change("pstate-driver", without, "disable")).contains(clock));
+    }
+
+    #[test]
+    fn a_parameter_of_kvm_that_is_its_default_is_not_written() {
+        let [(_, mut machine), ..] = three();
+        let module = Target::Module { module: "kvm_intel".into(), parameter: "ept".into() };
+        machine = machine.change("virt-hw-assists", module, "Y");
+        let text = |machine: &Machine| machine.generate(&ENTRY).unwrap().files.remove(0).text;
+        assert!(text(&machine).contains("ept=Y"));
+        machine.changes[0].now = Some("Y".into());
+        assert!(!text(&machine).contains("ept"));
     }
 }

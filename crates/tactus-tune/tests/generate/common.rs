@@ -25,6 +25,19 @@ pub fn has(program: &str) -> bool {
     here
 }
 
+/// The Python of `scripts/setup.sh test`, if it has this package; says so if not.
+pub fn tools(package: &str) -> Option<PathBuf> {
+    let target = std::env::var_os("CARGO_TARGET_DIR")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target"), PathBuf::from);
+    let python = target.join("tools/bin/python3");
+    let find = format!("import importlib.util, sys; sys.exit(importlib.util.find_spec('{package}') is None)");
+    let here = python.exists() && run(Command::new(&python).args(["-c", &find])).status.success();
+    if !here {
+        skipped(&format!("the Python package {package} is not installed (scripts/setup.sh test)"));
+    }
+    here.then_some(python)
+}
+
 /// The facts of a machine with these many CPUs of one node, written by hand.
 pub fn machine(name: &str, vendor: &str, cpus: u32) -> Facts {
     let mut facts = Facts::default();
@@ -44,6 +57,7 @@ pub fn generated(kind: &str, facts: &Facts, isolate: &str, options: &GuestOption
         subject: &subject,
         profile: "realtime-virtual-host",
         changes: &[],
+        withheld: &[],
         options,
         says: generate::of_check,
     };

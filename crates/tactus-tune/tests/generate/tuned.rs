@@ -5,11 +5,12 @@ use std::path::Path;
 use std::process::Command;
 
 use tactus_audit::{Intent, Subject};
+use tactus_model::change::Target;
 use tactus_model::finding::Role;
 use tactus_system::Real;
 use tactus_system::topology;
 use tactus_tune::generate::{self, GenerateRequest, GuestOptions};
-use tactus_tune::plan::{Choice, Plan};
+use tactus_tune::plan::{Choice, Plan, Withheld};
 use tactus_tune::profile;
 
 use crate::common::{run, skipped, words};
@@ -46,11 +47,12 @@ fn tuned_finds_each_profile_and_loads_it_with_its_includes_and_variables() {
             continue;
         }
         let plan = Plan::new(&subject, stock, &Choice::default());
-        let changes: Vec<_> = plan.entries.into_iter().map(|step| step.change).collect();
+        let changes: Vec<_> = plan.entries.iter().map(|step| step.change.clone()).collect();
         let request = GenerateRequest {
             subject: &subject,
             profile: stock.name,
             changes: &changes,
+            withheld: &plan.withheld,
             options: &GuestOptions::default(),
             says: generate::of_check,
         };
@@ -76,7 +78,38 @@ fn tuned_finds_each_profile_and_loads_it_with_its_includes_and_variables() {
         assert!(line.contains(&isolated), "{name}: {line}");
         // What tactus adds is there beside TuneD's own.
         assert!(boot.keys().any(|key| key.starts_with("cmdline_tactus")), "{name}: {line}");
+        verified(etc.path(), &name, &plan.withheld);
         let listed = within(etc.path(), "tuned-adm list");
         assert!(words(&listed).contains(&format!("\n- {name}")), "{}", words(&listed));
+    }
+}
+
+/// What TuneD's plug-ins verify of a profile, as `tuned-adm verify` asks them: they know every option, and
+/// expect nothing that the plan has withheld.
+fn verified(etc: &Path, name: &str, withheld: &[Withheld]) {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/generate/tuned_verifies.py");
+    let told = within(etc, &format!("/usr/bin/python3 {script} {name}"));
+    assert!(told.status.success(), "{name}: {}", words(&told));
+    let said = String::from_utf8(told.stdout).unwrap();
+    assert!(!said.contains("Unknown option"), "{name}: {said}");
+    let expects =
+        |what: &str| said.lines().filter(|line| line.contains("verify:") && line.contains(what)).count();
+    assert!(expects("cmdline arg 'skew_tick'") > 0 && expects("'vm.swappiness'") > 0, "{name}: {said}");
+    assert!(expects("'/sys/devices/virtual/workqueue/cpumask'") > 0, "{name}: {said}");
+    assert!(withheld.len() > 2, "{name}: {withheld:?}");
+    for one in withheld {
+        match &one.change.target {
+            Target::Kernel { parameter } => {
+                assert_eq!(expects(&format!("cmdline arg '{parameter}'")), 0, "{name}: {said}");
+            }
+            Target::File { path, .. } if path.starts_with("/proc/sys/") => {
+                let key = path.trim_start_matches("/proc/sys/").replace('/', ".");
+                let value = format!("expected '{}'", one.change.then);
+                let wrong =
+                    said.lines().find(|line| line.contains(&format!("'{key}'")) && line.contains(&value));
+                assert_eq!(wrong, None, "{name}");
+            }
+            _ => {}
+        }
     }
 }

@@ -18,6 +18,10 @@ pub struct Generate {
     /// CPUs for real-time work; default: those isolated at boot, else all but the first core's
     #[arg(long, value_name = "CPUS")]
     pub isolate: Option<CpuSet>,
+    /// Settings that the profile does not call for, or that are withheld because they weaken what guards the machine,
+    /// by the ids of their checks
+    #[arg(long, value_name = "ID,...", value_delimiter = ',')]
+    pub with: Vec<String>,
     /// Virtual CPUs, or a container's CPUs; default: one for each isolated core of one NUMA node
     #[arg(long, value_name = "N")]
     pub vcpus: Option<usize>,

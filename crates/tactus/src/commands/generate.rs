@@ -35,11 +35,12 @@ pub fn generate(arguments: &Generate) -> Result<Exit, Failure> {
     let role = if profile.guest { Role::Guest } else { Role::Host };
     let intent = Intent { isolated: arguments.isolate.clone(), ..Intent::default() };
     let subject = Subject::new(&facts, role, &intent);
-    let changes: Vec<Change> = Plan::new(&subject, profile, &Choice::default())
-        .entries
-        .into_iter()
-        .map(|step| step.change)
-        .collect();
+    let choice = Choice { with: arguments.with.clone(), ..Choice::default() };
+    let plan = Plan::new(&subject, profile, &choice);
+    if let Some(unknown) = plan.refusals.iter().find(|refusal| refusal.what.starts_with("--with ")) {
+        return Err(Failure::say(unknown.what.clone(), unknown.hint.clone()));
+    }
+    let changes: Vec<Change> = plan.entries.into_iter().map(|step| step.change).collect();
     let options = GuestOptions {
         name: arguments.name.clone(),
         vcpus: arguments.vcpus,
@@ -54,6 +55,7 @@ pub fn generate(arguments: &Generate) -> Result<Exit, Failure> {
         subject: &subject,
         profile: profile.name,
         changes: &changes,
+        withheld: &plan.withheld,
         options: &options,
         says: generate::of_check,
     };

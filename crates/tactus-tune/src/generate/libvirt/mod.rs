@@ -122,6 +122,7 @@ pub(super) fn placement_notes(placement: &Placement) -> Vec<String> {
             placement.idle
         ));
     }
+    notes.extend(placement.mixture());
     if placement.threads > 1 {
         notes.push(
             "smt: two vCPUs share each core, and each slows the other; use fewer vCPUs than isolated cores, or turn SMT off"

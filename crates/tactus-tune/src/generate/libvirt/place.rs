@@ -42,11 +42,19 @@ pub fn place(text: &mut String, placed: &Placed<'_>) -> Result<(), String> {
     let intent = Intent::default();
     let subject = Subject::new(&facts, Role::Host, &intent);
     let options = GuestOptions { accel: Some(placed.accel), ..GuestOptions::default() };
-    let request =
-        GenerateRequest { subject: &subject, profile: "", changes: &[], options: &options, says: of_check };
+    let request = GenerateRequest {
+        subject: &subject,
+        profile: "",
+        changes: &[],
+        withheld: &[],
+        options: &options,
+        says: of_check,
+    };
     let guest = Guest {
         request: &request,
         placement: Placement {
+            mixed: Vec::new(),
+            kinds: Vec::new(),
             cpus: placed.cpus.clone(),
             threads: 1,
             idle: CpuSet::default(),

@@ -173,7 +173,10 @@ fn cpus(guest: &Guest<'_>) -> Vec<Setting> {
         all.push(some("iothread-pin", why, pin.with("cpuset", house.clone())));
     }
     let vcpus = if count == 1 { "0".into() } else { format!("0-{}", count - 1) };
-    all.push(fifo(vcpus));
+    let why = "no ordinary thread preempts a vCPU, nor vCPU 0: the others wait for what it holds, and it has a CPU of its own \
+here (Nova and KubeVirt leave it out, since their emulator threads may share its CPU). Safe only with the pins above: what \
+shares a CPU with a busy FIFO vCPU never runs";
+    all.push(Setting { why: why.into(), ..fifo(vcpus) });
     if let Some(node) = placement.node {
         let memory = one(&["numatune"], "memory").with("mode", "strict").with("nodeset", node.to_string());
         all.push(some(

@@ -36,6 +36,7 @@ fn patched(machine: &Machine, text: &str) -> Result<(String, Vec<String>), Gener
             subject,
             profile: "realtime-virtual-host",
             changes: &[],
+            withheld: &[],
             options: &machine.options,
             says,
         };

@@ -1,0 +1,44 @@
+//! The generated flavor, by Nova's own validators of extra specs; and the script, by a shell that calls what
+//! stands in for the client.
+
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+
+use tactus_tune::generate::{GuestOptions, Page};
+
+use crate::common::{generated, machine, run, tools, words};
+
+/// Each property that the generated script sets, as the client is told it.
+fn properties(name: &str, vendor: &str, page: Page) -> Vec<String> {
+    let options = GuestOptions { page: Some(page), ..GuestOptions::default() };
+    let dir = generated("nova", &machine(name, vendor, 8), "2-7", &options);
+    let client = dir.path().join("openstack");
+    std::fs::write(&client, "#!/bin/sh\nfor word do printf '%s\\n' \"$word\"; done\n").unwrap();
+    std::fs::set_permissions(&client, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", dir.path().display(), std::env::var("PATH").unwrap());
+    let output = run(Command::new(dir.path().join("rt-guest-flavor.sh")).env("PATH", path));
+    assert!(output.status.success(), "{}", words(&output));
+    let said = words(&output);
+    let set: Vec<String> = said.lines().filter(|line| line.starts_with("hw:")).map(str::to_owned).collect();
+    assert!(set.len() >= 8, "{said}");
+    set
+}
+
+#[test]
+fn nova_takes_every_property_of_the_flavor_and_refuses_what_it_does_not_know() {
+    let Some(python) = tools("nova") else { return };
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/generate/nova_holds.py");
+    let held = |properties: &[String]| run(Command::new(&python).arg(script).args(properties));
+    for (name, vendor, page) in [
+        ("x86_64", "GenuineIntel", Page::G1),
+        ("x86_64", "AuthenticAMD", Page::M2),
+        ("aarch64", "", Page::Base),
+    ] {
+        let output = held(&properties(name, vendor, page));
+        assert!(output.status.success(), "{}", words(&output));
+    }
+    for wrong in ["hw:cpu_policy=alone", "hw:emulator_thread_policy=share", "hw:numa_nodes=few"] {
+        let output = held(&[wrong.to_owned()]);
+        assert!(!output.status.success() && words(&output).contains(wrong), "{}", words(&output));
+    }
+}
