@@ -16,7 +16,7 @@ TACTUS := $(or $(CARGO_TARGET_DIR),target)/release/tactus
 export TACTUS
 
 .DEFAULT_GOAL := help
-.PHONY: help build run format test aarch64 simulate bench sbom install clean
+.PHONY: help build run format test crash aarch64 simulate bench sbom install clean
 
 help: ## This list
 	@sed -n 's/^\([a-z0-9]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -35,6 +35,11 @@ format: ## Format every Rust file
 
 test: ## Everything that must hold: lints, fuzzing, the README's commands, all tests
 	scripts/test.sh
+
+crash: build ## Kill runs at 100 random moments, cut the power of a machine that is tuned, and look at what is left (root)
+	scripts/setup.sh test
+	scripts/setup.sh kernel
+	scripts/crash.py --trials 100 --guest $(TACTUS)
 
 aarch64: ## Cross-build the whole program for aarch64, and try it in an emulated arm64 machine
 	scripts/setup.sh test

@@ -26,12 +26,12 @@ export RUST_TEST_THREADS=1
 export INSTA_UPDATE=no
 
 scripts_parse() {
-  for script in scripts/*.sh scripts/lib/*.sh scripts/bench/*.sh .ci/run; do
+  for script in scripts/*.sh scripts/lib/*.sh scripts/bench/*.sh scripts/crash/*.sh .ci/run; do
     [ ! -e "$script" ] || sh -n "$script"
   done
   if has shellcheck; then shellcheck scripts/*.sh; else say "shellcheck is not installed"; fi
   if has python3; then
-    for script in scripts/*.py scripts/bench/*.py scripts/aarch64/*.py; do
+    for script in scripts/*.py scripts/bench/*.py scripts/aarch64/*.py scripts/crash/*.py; do
       [ ! -e "$script" ] || python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read(), sys.argv[1])' "$script"
     done
   fi
@@ -144,6 +144,11 @@ step "guest kernels" env TACTUS="$target/debug/tactus" scripts/setup.sh kernels
 if has c++; then step "fuzzing" scripts/fuzz.sh "$fuzz_seconds"; else skipped "fuzzing" "no C++ compiler"; fi
 step "the commands of the README and the guide" env TACTUS="$target/debug/tactus" scripts/readme-commands.sh
 step "tests" tests
+if [ "$(id -u)" -eq 0 ] && has python3; then
+  step "kills at random moments" scripts/crash.py --trials 4 "$target/debug/tactus"
+else
+  skipped "kills at random moments" "root and Python are needed"
+fi
 
 printf '\n'
 [ -z "$steps_skipped" ] || say "skipped steps, which count as nothing: $steps_skipped"

@@ -1,0 +1,89 @@
+"""Disks that are full or cannot be written, and terminals that have gone."""
+
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+
+import left
+
+RUN = ["run", "--only", "host, idle", "--duration", "2s"]
+
+
+def run(tactus, cache, words, **streams):
+    """The command to its end: its exit code, and what it said where that was heard."""
+    environ = dict(os.environ, TACTUS_CACHE_DIR=str(cache))
+    given = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **streams}
+    done = subprocess.run([tactus, *words], env=environ, timeout=120, **given)
+    return done.returncode, (done.stderr or b"").decode(errors="replace")
+
+
+def opens(tactus, bundle):
+    """How a bundle that must open says that it ended."""
+    shown = subprocess.run([tactus, "show", bundle, "--json", "--damaged"], capture_output=True, text=True)
+    return json.loads(shown.stdout)["status"] if shown.returncode == 0 else f"does not open: {shown.stderr}"
+
+
+def mounted(place, options):
+    """A small file system in memory."""
+    subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", place], check=True)
+
+
+def disks(tactus, cache, place):
+    """A disk that fills, and one that cannot be written."""
+    wrong = []
+    mounted(place, "size=64k")
+    try:
+        code, said = run(tactus, cache, [*RUN[:-1], "20s", "--out", place / "bundle"])
+        if code != 2 or "No space left" not in said:
+            wrong.append(f"a full disk: {code}: {said}")
+        if (status := opens(tactus, place / "bundle")) != "interrupted":
+            wrong.append(f"a full disk: the bundle {status}")
+        subprocess.run(["mount", "-o", "remount,ro", place], check=True)
+        code, said = run(tactus, cache, [*RUN, "--out", place / "other"])
+        if code != 2 or "Read-only" not in said:
+            wrong.append(f"a read-only disk: {code}: {said}")
+    finally:
+        subprocess.run(["umount", place], check=True)
+    return wrong
+
+
+def streams(tactus, cache, place):
+    """stdout and stderr that are full, closed, or a pipe that nobody reads."""
+    wrong = []
+    usual, _ = run(tactus, cache, [*RUN, "--out", place / "usual"])
+    for name in ["stdout", "stderr"]:
+        for how in ["full", "closed", "unheard"]:
+            bundle = place / f"{name}-{how}"
+            if how == "full":
+                stream = os.open("/dev/full", os.O_WRONLY)
+            else:
+                reader, stream = os.pipe()
+                os.close(reader)
+            # Closed: there is no such descriptor at all.
+            number = {"stdout": 1, "stderr": 2}[name]
+            closing = (lambda: os.close(number)) if how == "closed" else None
+            code, _ = run(tactus, cache, [*RUN, "--out", bundle], preexec_fn=closing, **{name: stream})
+            os.close(stream)
+            # Data that could not be written is an error; a reader who had enough is none.
+            right = [2] if (name, how) == ("stdout", "full") else [usual] if name == "stderr" else [usual, 0]
+            status = opens(tactus, bundle)
+            print(f"  {name} {how}: ended with {code}, the bundle is {status}")
+            if code not in right or status != "complete":
+                wrong.append(f"{name} {how}: ended with {code} (right: {right}), the bundle: {status}")
+    return wrong
+
+
+def all_of(tactus, cache):
+    """Everything; what was wrong."""
+    before = left.settings()
+    with tempfile.TemporaryDirectory(prefix="tactus-crash-") as place:
+        place = pathlib.Path(place)
+        (place / "disk").mkdir()
+        wrong = disks(tactus, cache, place / "disk") + streams(tactus, cache, place)
+    if list((cache / "run").glob("*.jsonl")):
+        wrong.append("journals are left")
+    if left.settings() != before:
+        wrong.append("settings are not as before")
+    return wrong

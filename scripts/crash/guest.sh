@@ -1,0 +1,59 @@
+#!/bin/busybox sh
+# The first process of the emulated machine. Each part of what it says stands between `@@begin NAME` and `@@end NAME CODE`.
+/bin/busybox --install -s /bin
+export PATH=/bin LC_ALL=C.UTF-8 COLUMNS=120
+mount -t proc proc /proc
+mount -t sysfs sysfs /sys
+mount -t devtmpfs devtmpfs /dev
+mount -t tmpfs tmpfs /run
+mount -t tmpfs tmpfs /tmp
+exec </dev/null >/dev/ttyS0 2>&1
+stty -F /dev/ttyS0 -opost
+
+say() { # say NAME COMMAND...
+  name=$1
+  shift
+  echo "@@begin $name"
+  "$@"
+  echo "@@end $name $?"
+}
+# Every file that tuning may write, and values that the kernel gives itself.
+look() {
+  find /etc /var/lib -type f ! -name lock | sort | xargs sha256sum
+  cat /boot/cmdline
+  for file in /proc/sys/vm/swappiness /proc/sys/kernel/timer_migration /proc/sys/kernel/sched_rt_runtime_us; do
+    echo "$file $(cat $file)"
+  done
+}
+# A service manager would write these: as it does at a boot.
+keep() {
+  [ ! -e /etc/sysctl.d/90-tactus.conf ] || sysctl -p /etc/sysctl.d/90-tactus.conf >/dev/null
+}
+stepped() {
+  tactus measure --interval 5ms --duration 6s --out /tmp/measured >/dev/null 2>/tmp/said &
+  measuring=$!
+  for day in 01 20 03; do
+    sleep 1
+    date -s "2031-05-$day 12:00:00" >/dev/null
+  done
+  wait $measuring
+  code=$?
+  cat /tmp/said
+  return $code
+}
+
+keep
+case "$(sed -n 's/.*stage=\([a-z]*\).*/\1/p' /proc/cmdline)" in
+  look) say look look ;;
+  apply) say apply tactus tune apply --profile realtime-virtual-guest --isolate 1 --persist && sleep 600 ;;
+  back)
+    say verify tactus tune verify
+    say revert tactus tune revert
+    ;;
+  clock)
+    say clock stepped
+    say shown tactus show /tmp/measured --json
+    ;;
+esac
+sync
+poweroff -f
