@@ -10,7 +10,7 @@ set -eu
 cd "$(dirname "$0")/.."
 
 seconds=${1:-10}
-targets=${2:-wire lines plan bundle histogram_log facts audit}
+targets=${2:-wire lines plan bundle histogram_log facts audit run_journal tune_journal}
 target_dir=${TACTUS_FUZZ_TARGET_DIR:-${CARGO_TARGET_DIR:-target}/fuzz}
 triple=$(rustc -vV | sed -n 's/^host: //p')
 
