@@ -136,7 +136,8 @@ fn without_a_home_nothing_is_kept_where_everybody_may_write() {
     assert_eq!(ended.status.code(), Some(2), "{}", stderr(&ended));
     let said = stderr(&ended);
     assert!(
-        said.contains("neither HOME nor XDG_CACHE_HOME") && said.contains("hint: set TACTUS_CACHE_DIR"),
+        said.contains("neither HOME nor XDG_CACHE_HOME")
+            && said.contains("set TACTUS_CACHE_DIR to a directory of your own"),
         "{said}"
     );
     assert!(!Path::new("/tmp/tactus").exists());

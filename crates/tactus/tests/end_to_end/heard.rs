@@ -1,7 +1,7 @@
 //! What is said is clean for a terminal, and nobody has to listen for a measurement to end well.
 
 use std::fs::{self, File, OpenOptions};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::common::{alone, json, nothing_is_left, output, stderr, stdout, tactus};
@@ -14,13 +14,12 @@ fn is_clean(text: &str) {
     assert!(!text.contains(DRIVING), "{text:?}");
 }
 
-fn plan(dir: &Path) -> std::path::PathBuf {
+fn plan(dir: &Path, file: &str, cpus: &str) -> PathBuf {
     let text = format!(
         "name = \"hostile\"\n[environment.host]\nkind = \"host\"\n[[scenario]]\nname = \"{HOSTILE}\"\nenvironment = \
-         \"host\"\nduration = \"1s\"\ninterval = \"2ms\"\n[[scenario]]\nname = \"{HOSTILE} on a CPU that is not there\"\n\
-         environment = \"host\"\nduration = \"1s\"\ncpus = \"4000\"\n"
+         \"host\"\nmeasurement = \"timer\"\nduration = \"1s\"\ninterval = \"2ms\"\ncpus = \"{cpus}\"\n"
     );
-    let plan = dir.join("plan.toml");
+    let plan = dir.join(file);
     fs::write(&plan, text).unwrap();
     plan
 }
@@ -35,7 +34,9 @@ fn run(dir: &Path, out: &str) -> Command {
 fn names_and_reasons_that_would_drive_a_terminal_are_clean_on_both_streams_and_escaped_in_json() {
     let Some(_alone) = alone() else { return };
     let dir = tempfile::tempdir().unwrap();
-    let said = output(tactus().arg("run").arg(plan(dir.path())).arg("--out").arg(dir.path().join("bundle")));
+    let good = plan(dir.path(), "good.toml", "0");
+    let said = output(tactus().arg("run").arg(good).arg("--out").arg(dir.path().join("bundle")));
+    assert!(stderr(&said).contains("owned") && stdout(&said).contains("owned"), "{}", stderr(&said));
     is_clean(&stdout(&said));
     is_clean(&stderr(&said));
     let shown = output(tactus().arg("show").arg(dir.path().join("bundle")).arg("--json"));
@@ -48,9 +49,11 @@ fn names_and_reasons_that_would_drive_a_terminal_are_clean_on_both_streams_and_e
     let refused = output(tactus().arg("show").arg(&missing));
     assert_eq!(refused.status.code(), Some(2));
     is_clean(&stderr(&refused));
-    let hostile = dir.path().join("hostile.toml");
-    fs::write(&hostile, format!("name = \"x\"\n[environment.host]\nkind = \"{HOSTILE}\"\n")).unwrap();
-    is_clean(&stderr(&output(tactus().arg("run").arg(&hostile))));
+    for cpus in ["4000", HOSTILE] {
+        let refused = output(tactus().arg("run").arg(plan(dir.path(), "hostile.toml", cpus)));
+        assert_eq!(refused.status.code(), Some(2), "{cpus}");
+        is_clean(&stderr(&refused));
+    }
 }
 
 #[test]
