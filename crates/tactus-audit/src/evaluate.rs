@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use tactus_model::change;
 use tactus_model::finding::{Audit, Finding, Role, State};
 
+use super::actions::actions;
 use super::{Applies, Arch, Check, Judgement, Subject, all};
 
 /// Asks every check, and sorts what they say: findings first, the worst first.
@@ -13,7 +14,8 @@ pub fn audit(subject: &Subject<'_>) -> Audit {
     let mut findings: Vec<Finding> =
         all().map(|(family, check)| finding(family, check, judge(check, subject), subject)).collect();
     findings.sort_by_key(|finding| (order(finding.state), Reverse(finding.severity)));
-    Audit { role: subject.role, isolation: subject.isolation.clone(), findings }
+    let actions = actions(subject, &findings);
+    Audit { role: subject.role, isolation: subject.isolation.clone(), findings, actions }
 }
 
 fn order(state: State) -> u8 {

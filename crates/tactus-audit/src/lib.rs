@@ -14,6 +14,7 @@ macro_rules! room {
     };
 }
 
+mod actions;
 mod arch;
 mod catalogue;
 mod check;

@@ -10,6 +10,8 @@ use std::fmt::Write;
 use machines::{MACHINES, machine};
 use tactus_audit::{Intent, Subject, audit};
 use tactus_model::finding::{Audit, Role, Severity, State};
+use tactus_report::audit::{Audited, Detail, text};
+use tactus_report::render::text::Style;
 
 fn role(name: &str) -> Role {
     match name {
@@ -53,6 +55,32 @@ fn a_machine_made_ready_has_nothing_grave_and_one_that_was_not_has() {
     let left = grave("intel-bare-tuned");
     assert!(left.is_empty(), "{}", left.join("\n"));
     assert!(grave("intel-bare-untuned").len() >= 15, "{}", grave("intel-bare-untuned").join("\n"));
+}
+
+const UNTOUCHED: [&str; 4] = ["amd-epyc", "intel-bare-untuned", "intel-hybrid", "this-vm"];
+
+#[test]
+fn the_audit_of_an_untouched_machine_fits_one_screen() {
+    for name in UNTOUCHED {
+        let audit = audited(name);
+        let page = text(&[Audited { environment: "host", audit: &audit }], Detail::Brief, Style::default());
+        // A terminal of 100 columns breaks what is longer.
+        let rows: usize = page.lines().map(|line| line.chars().count().div_ceil(100).max(1)).sum();
+        assert!(rows <= 40, "{name}: {rows} rows\n{page}");
+        insta::with_settings!({ omit_expression => true }, {
+            insta::assert_snapshot!(format!("brief-{name}"), page);
+        });
+    }
+}
+
+#[test]
+fn the_first_three_actions_mend_half_of_the_findings() {
+    for name in UNTOUCHED {
+        let audit = audited(name);
+        let mended: usize = audit.actions.iter().take(3).map(|action| action.mends.len()).sum();
+        let found = audit.found().count();
+        assert!(mended * 2 >= found, "{name}: {mended} of {found}");
+    }
 }
 
 #[test]

@@ -23,6 +23,7 @@ const OPTIONS: &[&str] = &[
     "DEBUG_PREEMPT",
     "DEBUG_RT_MUTEXES",
     "DEBUG_SPINLOCK",
+    "EFI_DISABLE_RUNTIME",
     "FTRACE",
     "FUNCTION_TRACER",
     "HALTPOLL_CPUIDLE",

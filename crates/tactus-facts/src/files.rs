@@ -198,6 +198,7 @@ pub const PATTERNS: &[(&str, &[&str])] = &[
         ],
     ),
     ("/sys/fs/cgroup/*/", &["cpuset.cpus", "cpuset.cpus.effective", "cpuset.cpus.partition"]),
+    ("/sys/fs/selinux/avc/", &["cache_threshold"]),
     ("/sys/fs/resctrl/", &["cpus_list", "mode", "size"]),
     ("/sys/fs/resctrl/*/", &["schemata", "cpus_list", "mode", "size"]),
     (
@@ -263,6 +264,7 @@ pub const LISTS: &[&str] = &[
     "/sys/class/iommu",
     "/sys/class/net",
     "/sys/class/powercap",
+    "/sys/class/tee",
     "/sys/devices/system/edac/mc",
     "/sys/firmware/efi",
     "/sys/fs/resctrl",

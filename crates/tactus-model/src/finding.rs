@@ -117,6 +117,21 @@ pub struct Finding {
     pub risk: String,
 }
 
+/// What mends one finding or several.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Action {
+    /// What is done: "Boot with these parameters".
+    pub title: String,
+    /// The one line that does it; empty where each finding says how.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub command: String,
+    /// The worst of what it mends.
+    pub severity: Severity,
+    /// Ids of the checks whose findings it mends, the worst first.
+    pub mends: Vec<String>,
+}
+
 /// The audit of one system: `audit/<environment>.json` of a bundle.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Audit {
@@ -126,6 +141,9 @@ pub struct Audit {
     pub isolation: Isolation,
     /// All checks, worst findings first.
     pub findings: Vec<Finding>,
+    /// What mends the findings: those that mend several first, by how many; then the worst.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub actions: Vec<Action>,
 }
 
 impl Audit {

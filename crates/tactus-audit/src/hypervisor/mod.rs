@@ -16,6 +16,7 @@ room! {
     other_hypervisors,
     other_threads,
     passthrough,
+    posted_interrupts,
     slice,
     vcpus,
 }

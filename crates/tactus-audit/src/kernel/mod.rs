@@ -3,7 +3,9 @@
 room! {
     callbacks,
     configuration,
+    efi_runtime,
     entering,
+    hung_task,
     interrupts,
     isolation,
     latency_tracers,
@@ -11,12 +13,18 @@ room! {
     own_irq,
     partition,
     placement,
+    preempt_mode,
     preemption,
+    rcu_expedited,
+    rcu_patience,
     realtime,
+    receiving,
     rescue,
+    selinux_cache,
     services,
     threaded,
     throttling,
+    timestamp_key,
     watching,
 }
 

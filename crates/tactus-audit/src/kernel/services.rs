@@ -84,7 +84,7 @@ each event.",
         reversible: Reversible::Yes,
         hardware: false,
         reads: "whether tuned, power-profiles-daemon, thermald, auto-cpufreq or TLP run; /etc/tuned/active_profile",
-        expected: "none, or one that is known",
+        expected: "none, or TuneD with a profile for real time",
         why: "Each of them sets frequencies, idle states and kernel settings by its own rules, at its own times, and \
 puts its values back.",
         mend: "Decide for one. Where TuneD is active tactus works through a TuneD profile. Stop others with systemctl \
@@ -182,6 +182,10 @@ fn tracing(subject: &Subject<'_>) -> Verdict {
     Ok(subject.over_all_threads(judgement.read(TRACER, tracer)))
 }
 
+/// How profiles of TuneD for real time begin: its own, those of operators, those that tactus writes.
+const MEANT: [&str; 5] =
+    ["realtime", "cpu-partitioning", "openshift-node-performance", "network-latency", "tactus"];
+
 /// By the names of their threads, which the kernel cuts to 15 bytes. TLP is no daemon: its unit is.
 const DAEMONS: &[(&str, &str)] = &[
     ("tuned", "TuneD"),
@@ -193,10 +197,14 @@ const DAEMONS: &[(&str, &str)] = &[
 
 fn daemons(subject: &Subject<'_>) -> Verdict {
     subject.running()?;
-    let mut found = Vec::new();
+    let (mut found, mut kept) = (Vec::new(), Vec::new());
     let profile = subject.facts.text("/etc/tuned/active_profile").unwrap_or_default();
+    let meant = profile.split_whitespace().any(|name| MEANT.iter().any(|meant| name.starts_with(meant)));
+    if meant && runs(subject, "tuned").is_some() {
+        kept.push(format!("TuneD (profile {profile})"));
+    }
     for (name, called) in DAEMONS {
-        if runs(subject, name).is_some() {
+        if runs(subject, name).is_some() && !(meant && *name == "tuned") {
             let with = *name == "tuned" && !profile.is_empty();
             found.push(if with { format!("{called} (profile {profile})") } else { (*called).to_owned() });
         }
@@ -206,8 +214,13 @@ fn daemons(subject: &Subject<'_>) -> Verdict {
         found.push("TLP".to_owned());
     }
     let bad = format!("{} sets values of its own", few(&found));
-    let judgement = Judgement::when(found.is_empty(), "no other program that tunes runs", bad);
-    let read = if found.is_empty() { "none of them".to_owned() } else { found.join(", ") };
+    let good = match kept.first() {
+        Some(tuned) => format!("{tuned} tunes for real time, and no other program tunes beside it"),
+        None => "no other program that tunes runs".to_owned(),
+    };
+    let judgement = Judgement::when(found.is_empty(), good, bad);
+    let seen = [kept, found].concat();
+    let read = if seen.is_empty() { "none of them".to_owned() } else { seen.join(", ") };
     Ok(subject.over_all_threads(judgement.read("threads", read)))
 }
 
@@ -275,7 +288,11 @@ mod tests {
         let id = "conflicting-daemons";
         assert_eq!(with(&["systemd"]).state(id), State::Ok);
         let tuned = with(&["tuned", "power-profiles-"]).and("/etc/tuned/active_profile", "realtime");
-        assert_eq!(tuned.said(id), "TuneD (profile realtime), power-profiles-daemon sets values of its own");
+        assert_eq!(tuned.said(id), "power-profiles-daemon sets values of its own");
+        let asked = with(&["tuned"]).and("/etc/tuned/active_profile", "realtime-virtual-host");
+        assert_eq!(asked.state(id), State::Ok, "{}", asked.said(id));
+        let other = with(&["tuned"]).and("/etc/tuned/active_profile", "throughput-performance");
+        assert_eq!(other.said(id), "TuneD (profile throughput-performance) sets values of its own");
         assert!(tuned.changes(id).is_empty());
         let tlp = with(&["systemd"])
             .and("list:/etc/systemd/system/multi-user.target.wants", "ssh.service tlp.service");

@@ -89,9 +89,12 @@ fn presence(subject: &Subject<'_>) -> Verdict {
         (Below::Hypervisor(name), role) => {
             let name = named(name, subject);
             match role {
-                Role::Host => Judgement::finding(format!(
-                    "this system is called a host and runs on a hypervisor ({name})"
-                )),
+                // The same fact, and graver there.
+                Role::Host => {
+                    return Err(Judgement::not_applicable(format!(
+                        "this host runs on a hypervisor ({name}): nested-host says what follows"
+                    )));
+                }
                 _ => Judgement::ok(format!("this guest runs on a hypervisor ({name})")),
             }
         }
@@ -142,7 +145,8 @@ mod tests {
     #[test]
     fn a_host_in_a_virtual_machine_and_a_guest_without_a_hypervisor_are_found() {
         let host = guest(&[KVM]).role(Role::Host);
-        assert_eq!(host.state("hypervisor-presence"), State::Finding);
+        assert_eq!(host.state("hypervisor-presence"), State::NotApplicable, "one fact, one finding");
+        assert_eq!(host.state("virt-extensions"), State::NotApplicable);
         assert_eq!(
             host.said("nested-host"),
             "this host runs on a hypervisor (KVMKVMKVM), as a virtual machine"

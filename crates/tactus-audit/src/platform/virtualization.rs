@@ -66,17 +66,22 @@ fn extensions(subject: &Subject<'_>) -> Verdict {
         (_, _, Some(register)) => {
             Judgement::finding(format!("the firmware forbids virtualization ({register})"))
         }
-        (None, ..) if subject.virtualized => Judgement::finding(
-            "neither vmx nor svm: the hypervisor below does not let this system run guests of its own",
-        )
-        .mend("Let the machine below allow nested virtualization (kvm_intel or kvm_amd nested=1, and a CPU model with \
-vmx or svm), or run the guests there."),
-        (None, ..) => Judgement::finding("neither vmx nor svm: the processor has no virtualization, or the firmware turned it off"),
-        (Some(flag), Some(true), _) => Judgement::ok(format!("the processor has {flag} and /dev/kvm is there")),
-        (Some(flag), Some(false), _) => {
-            Judgement::finding(format!("the processor has {flag}, but there is no /dev/kvm: the module is not loaded"))
-                .mend("modprobe kvm_intel or modprobe kvm_amd; the kernel's log says why when it refuses.")
+        // A virtual machine that is meant to run no guests: nested-host tells what it is.
+        (None, ..) if subject.virtualized && subject.vms.is_empty() => {
+            return Err(Judgement::not_applicable(
+                "neither vmx nor svm: the hypervisor below lets this system run no guests of its own, and none runs here",
+            ));
         }
+        (None, ..) => Judgement::finding(
+            "neither vmx nor svm: the processor has no virtualization, or the firmware turned it off",
+        ),
+        (Some(flag), Some(true), _) => {
+            Judgement::ok(format!("the processor has {flag} and /dev/kvm is there"))
+        }
+        (Some(flag), Some(false), _) => Judgement::finding(format!(
+            "the processor has {flag}, but there is no /dev/kvm: the module is not loaded"
+        ))
+        .mend("modprobe kvm_intel or modprobe kvm_amd; the kernel's log says why when it refuses."),
         (Some(flag), None, _) => {
             Judgement::unreadable(format!("the processor has {flag}; whether /dev/kvm is there was not read"))
         }
@@ -187,10 +192,10 @@ fn assist_changes(subject: &Subject<'_>) -> Vec<Change> {
 
 #[cfg(test)]
 mod tests {
-    use tactus_model::finding::{Role, State};
+    use tactus_model::finding::State;
 
     use super::*;
-    use crate::testing::{HOSTILE, amd, arm, guest, intel};
+    use crate::testing::{HOSTILE, amd, arm, intel};
 
     const KVM: (&str, &str) = ("device:kvm", "present");
     const EPT: &str = "/sys/module/kvm_intel/parameters/ept";
@@ -213,7 +218,6 @@ mod tests {
                 intel(&[KVM, ("/proc/cpuinfo", "vendor_id : GenuineIntel\nflags : fpu\n")]),
                 "neither vmx nor svm",
             ),
-            (guest(&[KVM]).role(Role::Host), "the hypervisor below"),
         ] {
             let finding = system.finding("virt-extensions");
             assert_eq!((finding.state, finding.severity), (State::Finding, Severity::Blocker));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use tactus_model::bundle::{FORMAT, Format};
-use tactus_model::finding::{By, Finding, Role, State};
+use tactus_model::finding::{Action, By, Finding, Role, State};
 
 use super::Audited;
 
@@ -28,6 +28,8 @@ struct Entry<'a> {
     by: By,
     /// How many findings of each severity, and checks of each other state.
     summary: BTreeMap<String, usize>,
+    /// What mends the findings; empty in audits of older versions.
+    actions: &'a [Action],
     findings: &'a [Finding],
 }
 
@@ -51,6 +53,7 @@ pub fn document<'a>(audits: &[Audited<'a>]) -> AuditDocument<'a> {
             housekeeping: audit.isolation.housekeeping.to_string(),
             by: audit.isolation.by,
             summary,
+            actions: &audit.actions,
             findings: &audit.findings,
         }
     };

@@ -14,6 +14,16 @@ pub fn markdown(audits: &[Audited<'_>]) -> String {
     for Audited { environment, audit } in audits {
         let _ = writeln!(out, "## Audit of {}\n", text(environment));
         let _ = writeln!(out, "{} · {}\n", text(&intended(audit)), text(&summary(audit)));
+        for (n, action) in audit.actions.iter().enumerate() {
+            let mends = action.mends.iter().map(|id| text(id)).collect::<Vec<_>>().join(", ");
+            let _ = writeln!(out, "{}. {} ({}): {mends}", n + 1, text(&action.title), action.severity);
+            if !action.command.is_empty() {
+                let _ = writeln!(out, "   {}", text(&action.command));
+            }
+        }
+        if !audit.actions.is_empty() {
+            out.push('\n');
+        }
         if audit.found().next().is_some() {
             let _ = writeln!(out, "| severity | check | what |\n|---|---|---|");
         }

@@ -1,6 +1,8 @@
 //! An audit in the terminal.
 
-use tactus_model::finding::{Finding, Severity, State};
+use std::fmt::Write;
+
+use tactus_model::finding::{Audit, Finding, Severity, State};
 
 use super::{Audited, intended, summary};
 use crate::part::Tone;
@@ -10,18 +12,26 @@ use crate::units::clean;
 /// How much is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
-    /// One line for a finding.
+    /// What mends most, and a line for each other finding: one screen.
     Brief,
+    /// The same, and why each other check is no finding.
+    BriefAll,
     /// Findings in full, everything else by name.
     Findings,
     /// Everything in full.
     All,
 }
 
+impl Detail {
+    fn is_brief(self) -> bool {
+        matches!(self, Self::Brief | Self::BriefAll)
+    }
+}
+
 /// Column of the text behind the words `read`, `why`, `mend`.
 const INDENT: &str = "          ";
 
-/// Audits for a terminal: findings by family, worst first, and the summary last.
+/// Audits for a terminal: what mends most first, then findings, worst first, and the summary last.
 #[must_use]
 pub fn text(audits: &[Audited<'_>], detail: Detail, style: Style) -> String {
     let mut page = Page::new(style);
@@ -46,10 +56,13 @@ fn one(page: &mut Page, audited: &Audited<'_>, detail: Detail) {
         Some(Tone::Heading),
         &format!("{}{role}: {}", audited.environment, intended(audit)),
     );
-    for family in families(audit.found()) {
-        page.heading(&clean(family));
-        for finding in audit.found().filter(|finding| finding.family == family) {
-            write(page, finding, detail);
+    if detail.is_brief() {
+        brief(page, audit);
+    } else {
+        actions(page, audit);
+        for finding in audit.found() {
+            page.gap();
+            write(page, finding);
         }
     }
     let rest = [State::Unreadable, State::Unknowable, State::Ok, State::NotApplicable];
@@ -59,7 +72,7 @@ fn one(page: &mut Page, audited: &Audited<'_>, detail: Detail) {
             continue;
         }
         page.gap();
-        if detail == Detail::All || state == State::Unreadable {
+        if matches!(detail, Detail::All | Detail::BriefAll) || state == State::Unreadable {
             for finding in of {
                 page.item(
                     &format!("{state:<15}"),
@@ -77,29 +90,73 @@ fn one(page: &mut Page, audited: &Audited<'_>, detail: Detail) {
     page.item(&format!("{}: ", clean(audited.environment)), Some(tone), &summary(audit));
 }
 
-/// Families in the order in which the worst finding of each comes.
-fn families<'a>(findings: impl Iterator<Item = &'a Finding>) -> Vec<&'a str> {
-    let mut families = Vec::new();
-    for finding in findings {
-        if !families.contains(&finding.family.as_str()) {
-            families.push(finding.family.as_str());
+/// Findings that stand alone in an action are named in a line of their own, in the brief form; blockers too.
+fn brief(page: &mut Page, audit: &Audit) {
+    let said = |page: &mut Page, finding: &Finding| {
+        let lead = format!("{:<9} ", finding.severity);
+        page.item(&lead, Some(tone(finding.severity)), &format!("{}: {}", finding.id, finding.said));
+    };
+    if audit.actions.is_empty() {
+        // A bundle of an older version, or a part of the checks.
+        audit.found().for_each(|finding| said(page, finding));
+        return;
+    }
+    let alone = |finding: &Finding| {
+        audit.actions.iter().any(|action| action.mends.len() == 1 && action.mends.contains(&finding.id))
+    };
+    actions(page, audit);
+    page.gap();
+    for finding in audit.found() {
+        if finding.severity == Severity::Blocker || (alone(finding) && finding.severity > Severity::Info) {
+            said(page, finding);
         }
     }
-    families
 }
 
-fn write(page: &mut Page, finding: &Finding, detail: Detail) {
-    let tone = match finding.severity {
+/// What mends several findings, in the order of the audit, each with its one line.
+fn actions(page: &mut Page, audit: &Audit) {
+    let several = audit.actions.iter().filter(|action| action.mends.len() > 1);
+    for (n, action) in several.enumerate() {
+        if n == 0 {
+            page.gap();
+        }
+        let of =
+            |id: &String| audit.found().find(|finding| finding.id == *id).map(|finding| finding.severity);
+        let counts: Vec<String> = [Severity::Blocker, Severity::Major, Severity::Minor, Severity::Info]
+            .into_iter()
+            .map(|severity| (severity, action.mends.iter().filter(|id| of(id) == Some(severity)).count()))
+            .filter(|(_, count)| *count > 0)
+            .map(|(severity, count)| {
+                let s = if severity == Severity::Blocker && count > 1 { "s" } else { "" };
+                format!("{count} {severity}{s}")
+            })
+            .collect();
+        let mends = if action.severity == Severity::Info { "" } else { "mends " };
+        let title =
+            format!("{} ({mends}{}: {})", clean(&action.title), action.mends.len(), counts.join(", "));
+        page.item(&format!("{:>2}. ", n + 1), Some(tone(action.severity)), &title);
+        if !action.command.is_empty() {
+            // Not wrapped: it is to be copied.
+            let _ = writeln!(page.out, "    {}", clean(&action.command));
+        }
+        // A command that takes the checks by name has said them.
+        if !action.mends.iter().all(|id| action.command.contains(id.as_str())) {
+            page.item("    ", Some(Tone::Quiet), &action.mends.join(", "));
+        }
+    }
+}
+
+fn tone(severity: Severity) -> Tone {
+    match severity {
         Severity::Blocker => Tone::Bad,
         Severity::Major => Tone::Doubt,
         Severity::Minor | Severity::Info => Tone::Quiet,
-    };
-    let lead = format!("{:<9} ", finding.severity);
-    if detail == Detail::Brief {
-        page.item(&lead, Some(tone), &format!("{}: {}", finding.id, finding.said));
-        return;
     }
-    page.item(&lead, Some(tone), &format!("{}: {}", finding.id, finding.title));
+}
+
+fn write(page: &mut Page, finding: &Finding) {
+    let lead = format!("{:<9} ", finding.severity);
+    page.item(&lead, Some(tone(finding.severity)), &format!("{}: {}", finding.id, finding.title));
     page.item(INDENT, None, &finding.said);
     for read in &finding.read {
         let value = if read.value.is_empty() { "(empty)" } else { &read.value };

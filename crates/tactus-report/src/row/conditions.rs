@@ -81,6 +81,7 @@ mod tests {
             role: Role::Host,
             isolation: Isolation::default(),
             findings: severities.iter().enumerate().map(finding).collect(),
+            actions: Vec::new(),
         }
     }
 

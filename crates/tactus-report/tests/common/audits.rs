@@ -1,6 +1,6 @@
 //! An audit for tests.
 
-use tactus_model::finding::{Audit, By, Finding, Isolation, Read, Role, Severity, State};
+use tactus_model::finding::{Action, Audit, By, Finding, Isolation, Read, Role, Severity, State};
 
 /// An audit with a finding of every severity and a check in every other state.
 pub fn audit() -> Audit {
@@ -33,6 +33,26 @@ pub fn audit() -> Audit {
             finding("smi-count", State::Unknowable, Severity::Blocker, "this system runs on a hypervisor"),
             finding("thp", State::Ok, Severity::Major, "never"),
             finding("arm64-kvm", State::NotApplicable, Severity::Minor, "it concerns 64-bit Arm only"),
+        ],
+        actions: vec![
+            Action {
+                title: "Boot with these parameters".into(),
+                command: "nosmt nosoftlockup nmi_watchdog=0".into(),
+                severity: Severity::Major,
+                mends: vec!["smt".into(), "watchdogs".into()],
+            },
+            Action {
+                title: "what irq-affinity is about".into(),
+                command: String::new(),
+                severity: Severity::Blocker,
+                mends: vec!["irq-affinity".into()],
+            },
+            Action {
+                title: "Know, and decide".into(),
+                command: String::new(),
+                severity: Severity::Info,
+                mends: vec!["mitigations".into()],
+            },
         ],
     }
 }

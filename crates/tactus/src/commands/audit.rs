@@ -65,6 +65,7 @@ fn one(system: Seen, arguments: &Audit) -> Result<Audits, Failure> {
     let mut audit = audit::audit(&Subject::new(&system.facts, role, &intent));
     if !arguments.only.is_empty() {
         audit.findings.retain(|finding| arguments.only.contains(&finding.id));
+        audit.actions.clear();
     }
     Ok(audit)
 }
@@ -142,10 +143,12 @@ fn print(audits: &[(String, Audits)], arguments: &Audit) -> Result<(), Failure> 
             output::data(&xml)?;
         }
         AuditFormat::Text => {
-            let detail = match (arguments.brief, arguments.all) {
-                (true, _) => Detail::Brief,
-                (_, true) => Detail::All,
-                _ => Detail::Findings,
+            let full = arguments.full || (!arguments.only.is_empty() && !arguments.brief);
+            let detail = match (full, arguments.all) {
+                (false, false) => Detail::Brief,
+                (false, true) => Detail::BriefAll,
+                (true, false) => Detail::Findings,
+                (true, true) => Detail::All,
             };
             let style = Style { colour: output::colour(), width: output::width() };
             output::data(&text(&audits, detail, style))?;
