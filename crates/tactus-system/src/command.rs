@@ -75,21 +75,23 @@ impl Finished {
     }
 }
 
-/// Most characters of a line that are kept of it.
-const LONGEST_LINE: usize = 500;
+/// The longest line that is quoted, in characters.
+const LONGEST: usize = 1000;
 
-/// The last lines of a text that say anything. Of a line that is longer than anybody reads, the beginning.
+/// The last lines of a text that say anything; of a line that is too long its beginning.
 #[must_use]
 pub fn last_lines(text: &str, count: usize) -> String {
-    let said = text.lines().rev().map(str::trim_end).filter(|line| !line.is_empty()).take(count);
-    let mut lines: Vec<String> = said
-        .map(|line| match line.char_indices().nth(LONGEST_LINE) {
-            Some((end, _)) => format!("{}…", &line[..end]),
-            None => line.to_owned(),
-        })
-        .collect();
+    let said = text.lines().rev().map(str::trim_end).filter(|line| !line.is_empty());
+    let mut lines: Vec<String> = said.take(count).map(quoted).collect();
     lines.reverse();
     lines.join("\n")
+}
+
+fn quoted(line: &str) -> String {
+    match line.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{} [...]", &line[..end]),
+        None => line.to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -104,7 +106,13 @@ mod tests {
         let out = Finished { stdout: b"only this\n".to_vec(), ..Finished::default() };
         assert_eq!(out.words(), "only this");
         assert!(!out.success(), "ended by a signal");
-        let long = last_lines(&format!("first\n{}\nlast", "ü".repeat(9_000_000)), 2);
-        assert_eq!(long, format!("{}…\nlast", "ü".repeat(LONGEST_LINE)));
+    }
+
+    #[test]
+    fn of_a_line_without_an_end_the_beginning_is_quoted() {
+        let text = format!("first\n{}\nlast\n", "ü".repeat(100_000));
+        let words = last_lines(&text, 2);
+        assert!(words.starts_with("üü") && words.ends_with("ü [...]\nlast"), "{}", words.len());
+        assert_eq!(words.chars().count(), LONGEST + " [...]\nlast".len());
     }
 }

@@ -67,6 +67,15 @@ pub trait System: Send + Sync {
     /// # Errors
     /// Those of the file system.
     fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
+    /// The bytes of a regular file that somebody named, if they are no more than `most`: neither waited for (a pipe that
+    /// nobody writes to) nor without an end (a device).
+    ///
+    /// # Errors
+    /// Those of the file system; `InvalidInput` when it is no regular file, `FileTooLarge` when it is larger.
+    fn read_regular(&self, path: &Path, most: usize) -> io::Result<Vec<u8>> {
+        let bytes = self.read(path)?;
+        if bytes.len() > most { Err(too_large(most)) } else { Ok(bytes) }
+    }
     /// Writes a file, making it if needed.
     ///
     /// # Errors
@@ -224,6 +233,11 @@ pub trait System: Send + Sync {
     fn text(&self, path: &str) -> Option<String> {
         self.read(Path::new(path)).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
     }
+}
+
+fn too_large(most: usize) -> io::Error {
+    let words = format!("it is larger than {} MiB", most >> 20);
+    io::Error::new(io::ErrorKind::FileTooLarge, words)
 }
 
 fn not_here(path: &Path) -> io::Error {

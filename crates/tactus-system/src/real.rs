@@ -21,10 +21,12 @@ use tactus_model::threads::Policy;
 use tactus_model::undo::Files;
 
 use super::child::RealChild;
-use super::{Child, Finished, Invocation, System, own, sys};
+use super::{Child, Finished, Invocation, System, own, sys, too_large};
 
 /// Directories that hold system programs and are missing from many users' PATH.
 const SBIN: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
+/// The most that a command may write to be read: lists of packages are 20 MB.
+const MOST_OUTPUT: u64 = 64 << 20;
 /// How often a command with limited patience is looked at.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
@@ -49,12 +51,14 @@ fn named(error: &io::Error, invocation: &Invocation) -> io::Error {
     io::Error::new(error.kind(), format!("{program}: {error}"))
 }
 
+/// Reads a stream to its end; of one that is too long all but the beginning is thrown away.
 fn read_in_thread(pipe: Option<impl Read + Send + 'static>) -> std::thread::JoinHandle<Vec<u8>> {
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
         if let Some(mut pipe) = pipe {
             // What was read until an error is what there is.
-            let _ = pipe.read_to_end(&mut bytes);
+            let _ = pipe.by_ref().take(MOST_OUTPUT + 1).read_to_end(&mut bytes);
+            let _ = io::copy(&mut pipe, &mut io::sink());
         }
         bytes
     })
@@ -82,6 +86,24 @@ impl System for Real {
         let mut bytes = Vec::with_capacity(4096);
         fs::File::open(path)?.read_to_end(&mut bytes)?;
         Ok(bytes)
+    }
+
+    fn read_regular(&self, path: &Path, most: usize) -> io::Result<Vec<u8>> {
+        // A pipe would be waited for; what is no regular file has no length to go by.
+        let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
+        let file = fs::OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+        let found = file.metadata()?;
+        if !found.is_file() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
+        }
+        let limit = u64::try_from(most).unwrap_or(u64::MAX);
+        if found.len() > limit {
+            return Err(too_large(most));
+        }
+        let mut bytes = Vec::new();
+        // It may grow meanwhile.
+        file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+        if bytes.len() > most { Err(too_large(most)) } else { Ok(bytes) }
     }
 
     fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
@@ -226,8 +248,12 @@ impl System for Real {
                 }
             }
         };
-        let collect = |thread: std::thread::JoinHandle<Vec<u8>>| thread.join().unwrap_or_default();
-        Ok(Finished { code: status.code(), stdout: collect(stdout), stderr: collect(stderr) })
+        let collect = |thread: std::thread::JoinHandle<Vec<u8>>| {
+            let bytes = thread.join().unwrap_or_default();
+            let most = usize::try_from(MOST_OUTPUT).unwrap_or(usize::MAX);
+            if bytes.len() > most { Err(named(&too_large(most), invocation)) } else { Ok(bytes) }
+        };
+        Ok(Finished { code: status.code(), stdout: collect(stdout)?, stderr: collect(stderr)? })
     }
 
     fn spawn(&self, invocation: &Invocation) -> io::Result<Box<dyn Child>> {

@@ -14,6 +14,7 @@ use tactus_model::undo::{Entry, Undo};
 
 use super::child::{KEPT, collect};
 use super::connection::{Connection, Reader, Writer};
+use super::too_large;
 use super::{Child, Finished, Invocation, System};
 use crate::probe;
 
@@ -84,6 +85,9 @@ impl Remote {
     }
 }
 
+/// The most bytes of a file that are read from there: the largest of /proc and /sys have some MB.
+const MOST_FILE: usize = 64 << 20;
+
 /// A path as it travels.
 fn word(path: &Path) -> io::Result<&str> {
     path.to_str().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the path is not UTF-8"))
@@ -103,6 +107,10 @@ impl System for Remote {
             })?;
             let more = answer.number == 1 && !piece.is_empty();
             bytes.extend(piece);
+            // Whoever is on the other side may say that there is always more.
+            if bytes.len() > MOST_FILE {
+                return Err(named(&too_large(MOST_FILE), path));
+            }
             if !more {
                 return Ok(bytes);
             }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 use tactus_system::{System, cache_dir};
 
+use super::find::LARGEST;
 use super::image::{Image, identify};
 use super::{elf, unpack};
 
@@ -27,7 +28,7 @@ pub struct Bootable {
 /// # Errors
 /// When the kernel cannot be read.
 pub fn bootable(kernel: &Path, system: &dyn System) -> io::Result<Bootable> {
-    let bytes = system.read(kernel)?;
+    let bytes = system.read_regular(kernel, LARGEST)?;
     let as_it_is = |why: String| Bootable { path: kernel.into(), direct: false, why_not: Some(why) };
     let payload = match identify(&bytes) {
         Image::Elf => {

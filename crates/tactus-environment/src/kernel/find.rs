@@ -100,8 +100,11 @@ pub(super) fn images(dir: &Path, root: &Path, origin: Origin, system: &dyn Syste
     named.filter_map(|path| kernel(&path, root, origin, system).ok()).collect()
 }
 
+/// The largest image that is looked at: an unstripped vmlinux with debugging information has some 500 MB.
+pub(super) const LARGEST: usize = 1 << 30;
+
 fn kernel(path: &Path, root: &Path, origin: Origin, system: &dyn System) -> Result<Kernel, KernelError> {
-    let bytes = system.read(path).map_err(|error| KernelError {
+    let bytes = system.read_regular(path, LARGEST).map_err(|error| KernelError {
         reason: format!("{}: {error}", path.display()),
         hint: Some("name a kernel of `tactus kernel list`, or the path of a bzImage that can be read".into()),
     })?;
@@ -330,6 +333,24 @@ mod tests {
         let error = chosen(ARCH, &Memory::new()).unwrap_err();
         assert!(error.reason.contains("none at all"), "{error:?}");
         assert!(error.hint.unwrap().contains("tactus kernel fetch rt"));
+    }
+
+    #[test]
+    fn a_pipe_a_device_and_a_file_beyond_all_kernels_are_refused_at_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let fifo = dir.path().join("fifo");
+        rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        let sparse = tempfile::NamedTempFile::new().unwrap();
+        sparse.as_file().set_len(2 << 30).unwrap();
+        for (path, word) in [
+            (fifo.as_path(), "no regular file"),
+            (Path::new("/dev/zero"), "no regular file"),
+            (dir.path(), "no regular file"),
+            (sparse.path(), "larger than 1024 MiB"),
+        ] {
+            let error = find(&path.display().to_string(), ARCH, &tactus_system::Real).unwrap_err();
+            assert!(error.reason.contains(word) && error.hint.is_some(), "{error:?}");
+        }
     }
 
     #[test]
