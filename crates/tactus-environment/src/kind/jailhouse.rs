@@ -28,7 +28,7 @@ use tactus_model::wire::Decoder;
 use tactus_model::{CpuSet, Evidence};
 use tactus_system::{Child, Invocation, System};
 
-use crate::support::{Tty, cannot};
+use crate::support::{Capped, Tty, cannot};
 use crate::{Environment, OptionError, OptionKey, Running, Setting, StartError, Stream, Usable};
 use cells::SYSFS;
 use command::Jailhouse;
@@ -173,7 +173,9 @@ impl Cell {
         // Before the inmate boots, so that nothing it says is missed.
         let (from, to, console, budget) = open(setting, options, &jailhouse)?;
         let heard = Arc::new(Heard::default());
-        let (into, pieces) = stream::listen(from, setting.system.writer(&setting.console).ok(), &heard);
+        let log = setting.system.writer(&setting.console).ok();
+        let log = log.map(|to| Box::new(Capped::new(to)) as Box<dyn Write + Send>);
+        let (into, pieces) = stream::listen(from, log, &heard);
         let inmate = Inmate::new(&jailhouse, options, setting)?;
         heard.boots(true);
         inmate.boot(b"")?;

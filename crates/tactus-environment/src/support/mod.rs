@@ -1,6 +1,7 @@
 //! What several environments have in common.
 
 pub mod attach;
+mod capped;
 mod cgroups;
 pub mod engine;
 pub mod groups;
@@ -17,6 +18,7 @@ pub mod shell;
 pub mod tar;
 mod tty;
 
+pub use capped::Capped;
 pub use cgroups::Cgroups;
 pub use hooks::Hooks;
 pub use names::container_name;

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -24,8 +24,11 @@ const HELD: Duration = Duration::from_millis(2);
 const RING: Duration = Duration::from_secs(2);
 /// How many lines of the console are kept for last words.
 const KEPT: usize = 12;
-/// The longest line that is kept together, in bytes.
-const LONGEST: usize = 64 * 1024;
+/// The longest line that is kept together, in bytes: a frame at the end of a kernel's longest.
+const LONGEST: usize = 8 * 1024;
+/// How many lines may wait to be passed on: those of a job that is prepared and proven are some hundred. Then the
+/// console has to wait, and what it does not keep shows as lost frames.
+const WAITING: usize = 4096;
 /// The first frame of a probe.
 const FIRST: &[u8] = br#"{"q":0,"#;
 
@@ -126,8 +129,8 @@ pub fn listen(
     mut from: Box<dyn Read + Send>,
     mut log: Option<Log>,
     heard: &Arc<Heard>,
-) -> (Sender<Piece>, Receiver<Piece>) {
-    let (sender, receiver) = channel();
+) -> (SyncSender<Piece>, Receiver<Piece>) {
+    let (sender, receiver) = sync_channel(WAITING);
     let (to, heard) = (sender.clone(), Arc::clone(heard));
     std::thread::spawn(move || {
         let mut sorter = Sorter::default();
@@ -265,7 +268,7 @@ pub struct Mailbox {
     pub cell: String,
     pub jailhouse: Jailhouse,
     pub heard: Arc<Heard>,
-    pub into: Sender<Piece>,
+    pub into: SyncSender<Piece>,
 }
 
 impl Mailbox {
@@ -303,7 +306,8 @@ impl Mailbox {
         let done = Done { end: End::Stopped, reason: None, measured_ns, load_rounds: Vec::new(), jump_ns: 0 };
         let words = Encoder::new().encode(&FromProbe::Done(done))?;
         // Nobody listens any more: then nobody waits for it.
-        let _ = self.into.send(Piece { bytes: words, ends: NOTHING });
+        // Behind a flood nobody hears it: the stream ends with its cell.
+        let _ = self.into.try_send(Piece { bytes: words, ends: NOTHING });
         Ok(())
     }
 }

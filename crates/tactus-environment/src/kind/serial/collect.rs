@@ -14,7 +14,11 @@ use tactus_format::lines::{Figure, Reading, Status};
 /// Values from which on a sequence number says nothing about what was lost.
 const MOST_LOST: u64 = 1_000_000;
 /// The most numbers of a histogram that are kept: 64 threads by 100000 values, and more.
-const MOST_NUMBERS: usize = 10_000_000;
+const MOST_NUMBERS: usize = 8_000_000;
+/// What a row of a histogram takes beside its counts, as so many numbers.
+const ROW: usize = 7;
+/// The most threads of which anything is kept, where the plan names no more CPUs: each takes half a MB.
+const MOST_THREADS: usize = 64;
 /// Largest values of a series that are told in one tick.
 const OUTLIERS: usize = 4;
 
@@ -109,14 +113,16 @@ impl Collector {
             Reading::Status(status) => self.status(status),
             Reading::Sample { thread, cycle, value, smi } => {
                 let value_ns = value.saturating_mul(self.rules.unit_ns);
-                self.series.entry(thread).or_default().sample(cycle, value_ns, at_ns, smi);
+                if let Some(series) = self.series(thread) {
+                    series.sample(cycle, value_ns, at_ns, smi);
+                }
             }
             Reading::Histogram => self.histogram = Some(Histogram::default()),
             Reading::Bucket(value, counts) => {
                 if let Some(histogram) = &mut self.histogram
                     && histogram.numbers < MOST_NUMBERS
                 {
-                    histogram.numbers += counts.len();
+                    histogram.numbers += counts.len() + ROW;
                     histogram.rows.push((value, counts));
                 }
             }
@@ -131,18 +137,28 @@ impl Collector {
         }
     }
 
+    /// The series of a thread; none where there are more threads than can be.
+    fn series(&mut self, thread: u32) -> Option<&mut Series> {
+        let most = self.rules.cpus.len().max(MOST_THREADS);
+        if !self.series.contains_key(&thread) && self.series.len() >= most {
+            return None;
+        }
+        Some(self.series.entry(thread).or_default())
+    }
+
     fn status(&mut self, status: Status) {
         if status.thread == 0 {
             self.interval_ns = status.interval_us.checked_mul(1_000);
         }
-        let series = self.series.entry(status.thread).or_default();
+        let unit_ns = self.rules.unit_ns;
+        let mut older = false;
+        let Some(series) = self.series(status.thread) else { return };
         series.priority = Some(status.priority);
         series.count_smi(status.smi);
-        let unit_ns = self.rules.unit_ns;
         match &mut series.status {
             None => {
                 // The first one of a scenario speaks of what was before it, too.
-                self.older |= status.cycles > 10;
+                older = status.cycles > 10;
                 let before = status.cycles.saturating_sub(1);
                 series.status = Some(Standing { last: status, before, past: Totals::default() });
             }
@@ -152,6 +168,7 @@ impl Collector {
             }
             Some(standing) => standing.last = status,
         }
+        self.older |= older;
     }
 
     /// A histogram whose figures agree with its rows becomes the distribution of its threads; else it is
@@ -165,7 +182,8 @@ impl Collector {
             return;
         };
         self.finished = true;
-        let scale = |value: u64| value.saturating_mul(self.rules.unit_ns);
+        let unit_ns = self.rules.unit_ns;
+        let scale = |value: u64| value.saturating_mul(unit_ns);
         for thread in 0..min.len() {
             let at = |numbers: &Vec<u64>| numbers.get(thread).copied();
             let (Some(min), Some(avg), Some(max), Some(over)) = (at(min), at(avg), at(max), at(over)) else {
@@ -194,7 +212,7 @@ impl Collector {
                 sum_ns: scale(avg).saturating_mul(cycles),
             };
             let number = u32::try_from(thread).unwrap_or(u32::MAX);
-            let series = self.series.entry(number).or_default();
+            let Some(series) = self.series(number) else { return };
             series.total = latency.totals;
             series.now = latency;
         }

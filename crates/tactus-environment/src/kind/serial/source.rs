@@ -2,13 +2,16 @@
 
 use std::collections::VecDeque;
 use std::io::{self, Read};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
 use tactus_format::lines::{self, Format};
 
 /// The longest line that is looked at, in bytes; what is longer is nobody's reading.
 pub const LONGEST_LINE: usize = 4096;
+
+/// How many pieces of at most 4 KB may wait to be looked at: 1 MB. Then who sends has to wait.
+const WAITING: usize = 256;
 
 /// More than any line can have held when the measurement began, in bytes.
 const LONGEST_PAST: usize = 4 << 20;
@@ -31,7 +34,7 @@ pub enum Carries {
 impl Source {
     /// Begins to read.
     pub fn new(mut reader: Box<dyn Read + Send>) -> Self {
-        let (sender, arriving) = channel();
+        let (sender, arriving) = sync_channel(WAITING);
         std::thread::spawn(move || {
             let mut buffer = vec![0; 4096];
             loop {

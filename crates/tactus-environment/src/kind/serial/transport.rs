@@ -24,6 +24,8 @@ const LISTEN: Duration = Duration::from_millis(700);
 const GREET: Duration = Duration::from_secs(2);
 /// How often something is said to the probe, which ends a job when it hears nothing for a minute.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
+/// Most bytes that may come before a probe's first frame: all that a kernel says while it boots.
+const MOST_BEFORE: usize = 8 << 20;
 /// How a probe's first frame begins.
 const FIRST: &[u8] = br#"{"q":0,"#;
 /// The part of a line's speed that a probe may fill, in per cent: others write on it, too.
@@ -131,11 +133,21 @@ impl Far {
         let until = Instant::now() + spec.patience();
         let mut next = Instant::now() + LISTEN;
         let mut heard: Vec<u8> = Vec::new();
+        // As far as it was looked at: the first frame may begin with its last bytes.
+        let mut looked = 0_usize;
         let at = loop {
-            if let Some(at) = heard.windows(FIRST.len()).position(|bytes| bytes == FIRST) {
-                break at;
+            if let Some(at) = heard[looked..].windows(FIRST.len()).position(|bytes| bytes == FIRST) {
+                break looked + at;
             }
+            looked = heard.len().saturating_sub(FIRST.len() - 1);
             let now = Instant::now();
+            if heard.len() > MOST_BEFORE {
+                let most = MOST_BEFORE >> 20;
+                return Err(StartError {
+                    reason: format!("{}: {most} MiB came, and no frame of a probe", spec.from()),
+                    hint: Some("is it the line that a probe is at, and its `baud` right?".into()),
+                });
+            }
             if now > until {
                 let said = last_lines(&String::from_utf8_lossy(&heard), 3);
                 let said = if said.is_empty() { "nothing at all".to_owned() } else { said };
