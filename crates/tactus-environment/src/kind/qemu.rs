@@ -100,13 +100,28 @@ Arch: `pacman -S {fedora}`)"
             boot: prepare(setting, accel, &mut notes)?,
             name: support::container_name(setting),
             accel,
+            sandbox: true,
             cpus: setting.layout.cpus.len(),
-            console: setting.console.clone(),
+            console: setting.workspace.join("console.sock"),
             probe: setting.workspace.join("probe.sock"),
             monitor: setting.workspace.join("qmp.sock"),
         };
         let waits = |accel| patience.or(Some(if accel == Accel::Kvm { KVM_PATIENCE } else { TCG_PATIENCE }));
-        match Guest::boot(setting, &machine, waits(accel), &mut notes) {
+        let booted = Guest::boot(setting, &machine, waits(accel), &mut notes);
+        let (machine, booted) = match booted {
+            // Built without seccomp, it says so and ends.
+            Err(BootError::Other(error)) if error.reason.contains("sandbox") => {
+                notes.push(Note::obstacle(
+                    format!("QEMU runs without its sandbox, so that a guest that breaks out of it can do what it can: {}", error.reason),
+                    "install a QEMU that is built with seccomp",
+                ));
+                let machine = Machine { sandbox: false, ..machine };
+                let booted = Guest::boot(setting, &machine, waits(accel), &mut notes);
+                (machine, booted)
+            }
+            booted => (machine, booted),
+        };
+        match booted {
             Err(error) if accel == Accel::Kvm && wanted == "auto" => {
                 notes.push(Note::obstacle(
                     format!("the guest did not come up under KVM and was started again under emulation (TCG): {}", error.error().reason),

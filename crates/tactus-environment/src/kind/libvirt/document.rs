@@ -20,7 +20,7 @@ pub struct Domain<'a> {
     pub fifo: &'a CpuSet,
     /// CPUs for everything but the vCPUs.
     pub housekeeping: &'a CpuSet,
-    /// File for its console.
+    /// Socket on which its console is awaited.
     pub console: &'a Path,
     /// Socket on which the probe's stream is awaited.
     pub probe: &'a Path,
@@ -77,8 +77,8 @@ fn skeleton(domain: &Domain<'_>) -> String {
   <on_reboot>destroy</on_reboot>
   <on_crash>destroy</on_crash>
   <devices>
-    <serial type='file'>
-      <source path='{console}'/>
+    <serial type='unix'>
+      <source mode='connect' path='{console}'/>
     </serial>
     <channel type='unix'>
       <source mode='connect' path='{probe}'/>
@@ -170,7 +170,7 @@ mod tests {
             layout: &layout,
             fifo: &fifo.parse().unwrap(),
             housekeeping: &"0-1".parse().unwrap(),
-            console: Path::new("/runs/1/console.log"),
+            console: Path::new("/w/c"),
             probe: Path::new("/w/p"),
             marker: ("TACTUS_RUN", "1"),
             security,

@@ -18,7 +18,7 @@ use super::virsh::Virsh;
 use super::{document, support};
 use crate::support::RtGroup;
 use crate::support::cannot;
-use crate::support::guest::{self, Accel, Boot, BootError, listen};
+use crate::support::guest::{self, Accel, Boot, BootError, Console, listen};
 use crate::{Layout, Running, Setting, StartError, Stream};
 
 /// How long QEMU may take to connect once libvirt says that it runs.
@@ -38,7 +38,9 @@ pub struct Domain {
     process: Option<u32>,
     stream: Option<(Vec<u8>, UnixStream)>,
     accel: Accel,
-    console: PathBuf,
+    console: Console,
+    /// Where the console is kept.
+    kept: PathBuf,
     log: PathBuf,
     layout: Layout,
     fifo: CpuSet,
@@ -63,6 +65,8 @@ impl Domain {
         let virsh = Virsh::of(setting.spec, system).map_err(StartError::from)?;
         let name = support::container_name(setting);
         let probe = setting.workspace.join("probe.sock");
+        let socket = setting.workspace.join("console.sock");
+        let kept = setting.console.clone();
         let security = document::security(&virsh.ask(&["capabilities"])?);
         let mut fifo = guest::fifo(setting.layout, &setting.measured, &setting.housekeeping);
         let log = Path::new(LOGS).join(format!("{name}.log"));
@@ -81,7 +85,7 @@ impl Domain {
                 layout: setting.layout,
                 fifo,
                 housekeeping: &setting.housekeeping,
-                console: &setting.console,
+                console: &socket,
                 probe: &probe,
                 marker: setting.guardian.marker(),
                 security: &security,
@@ -93,10 +97,12 @@ impl Domain {
                 .map_err(|error| cannot(&file.display().to_string(), error))?;
             // A QEMU that libvirt started and gave up may have connected already: each gets its own socket.
             let listener = listen(system, &probe)?;
+            let to = system.writer(&kept).map_err(|error| cannot(&kept.display().to_string(), error))?;
+            let console = Console::keep(listen(system, &socket)?, to);
             virsh.ask(&["create", "--", &file.display().to_string()]).map_err(hinted)?;
-            Ok::<_, StartError>(listener)
+            Ok::<_, StartError>((listener, console))
         };
-        let listener = match create(&fifo) {
+        let (listener, console) = match create(&fifo) {
             Err(error) if !fifo.is_empty() && error.reason.contains(NO_PRIORITY) => {
                 notes.push(without_priority(&error.reason, system));
                 fifo = CpuSet::default();
@@ -110,7 +116,8 @@ impl Domain {
             process,
             stream: None,
             accel,
-            console: setting.console.clone(),
+            console,
+            kept: setting.console.clone(),
             log,
             layout: setting.layout.clone(),
             fifo,
@@ -224,10 +231,13 @@ impl Running for Domain {
 
     fn last_words(&mut self) -> Option<String> {
         let end = if self.ends_within(END) { "the domain ended" } else { "the domain is still running" };
+        if !self.runs() {
+            self.console.await_rest();
+        }
         let log = self.system.read(&self.log).unwrap_or_default();
         let qemu = last_lines(&String::from_utf8_lossy(&log), 4);
         let qemu = if qemu.is_empty() { qemu } else { format!("; libvirt's log of it: {qemu}") };
-        let console = guest::last_words(&self.system.read(&self.console).unwrap_or_default());
+        let console = guest::last_words(&self.system.read(&self.kept).unwrap_or_default());
         let console = console.map_or_else(
             || "; its console is empty".to_owned(),
             |lines| format!("; the last lines of its console:\n{lines}"),

@@ -11,14 +11,19 @@ pub struct Machine {
     /// Name of the machine; its threads bear it.
     pub name: String,
     pub accel: Accel,
+    /// Whether it may do no more than run the guest: not every QEMU is built so that it can be told.
+    pub sandbox: bool,
     pub cpus: usize,
-    /// File for the guest's console.
+    /// Socket on which the guest's console is awaited.
     pub console: PathBuf,
     /// Socket on which the probe's stream is awaited.
     pub probe: PathBuf,
     /// Socket on which QEMU's monitor is awaited.
     pub monitor: PathBuf,
 }
+
+/// What QEMU may not do any more once it runs (seccomp).
+const SANDBOX: &str = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny";
 
 /// The program that emulates an architecture.
 pub fn program(arch: &str) -> String {
@@ -33,6 +38,11 @@ impl Machine {
         add(&["-name", &format!("guest={},debug-threads=on", self.name)]);
         // Nothing but what the guest needs: every device costs boot time and may take time later.
         add(&["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]);
+        // Whoever breaks out of the guest finds a QEMU that starts nothing, gains nothing and places nothing: its
+        // threads are placed from here, by their ids.
+        if self.sandbox {
+            add(&["-sandbox", SANDBOX]);
+        }
         let memory = if self.boot.lock_memory { ",memory-backend=ram" } else { "" };
         let (machine, accel, cpu) = match (self.boot.arch, self.accel) {
             ("aarch64", Accel::Kvm) => ("virt,gic-version=host", "kvm", "host"),
@@ -62,7 +72,7 @@ impl Machine {
         ]);
         add(&[
             "-chardev",
-            &format!("file,id=console,path={}", value(&self.console)),
+            &format!("socket,id=console,path={}", value(&self.console)),
             "-serial",
             "chardev:console",
         ]);
@@ -105,8 +115,9 @@ pub(super) mod tests {
             boot,
             name: "tactus-1-guest".into(),
             accel: Accel::Tcg,
+            sandbox: true,
             cpus: 2,
-            console: "/runs/a, b/console.log".into(),
+            console: "/w/a, b/c".into(),
             probe: "/w/p".into(),
             monitor: "/w/m".into(),
         }
@@ -120,7 +131,7 @@ pub(super) mod tests {
             words[append + 1],
             "console=ttyS0 panic=-1 cryptomgr.notests reboot=t tsc=reliable clocksource=tsc isolcpus=1 nohz_full=1"
         );
-        assert!(words.contains(&"file,id=console,path=/runs/a,, b/console.log".to_owned()), "{words:?}");
+        assert!(words.contains(&"socket,id=console,path=/w/a,, b/c".to_owned()), "{words:?}");
     }
 
     #[test]

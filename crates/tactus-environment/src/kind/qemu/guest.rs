@@ -2,7 +2,7 @@
 
 use std::io::{self, Cursor, Read};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ use tactus_system::{Child, Invocation, System, last_lines};
 use super::command::Machine;
 use super::qmp::{Monitor, threads};
 use crate::support::cannot;
-use crate::support::guest::{self, Accel, BootError, Threads, first_byte, listen, settle};
+use crate::support::guest::{self, Accel, BootError, Console, Threads, first_byte, listen, settle};
 use crate::{Layout, Running, Setting, StartError, Stream};
 
 /// How long QEMU may take to open its sockets; it does so before the guest runs.
@@ -34,7 +34,9 @@ pub struct Guest {
     stream: Option<(Vec<u8>, UnixStream)>,
     monitor: UnixStream,
     accel: Accel,
-    console: PathBuf,
+    console: Console,
+    /// Where the console is kept.
+    log: PathBuf,
     layout: Layout,
     measured: CpuSet,
     housekeeping: CpuSet,
@@ -56,6 +58,9 @@ impl Guest {
     ) -> Result<Self, BootError> {
         let probe = listen(setting.system, &machine.probe)?;
         let monitor = listen(setting.system, &machine.monitor)?;
+        let log = setting.console.clone();
+        let kept = setting.system.writer(&log).map_err(|error| cannot(&log.display().to_string(), error))?;
+        let console = Console::keep(listen(setting.system, &machine.console)?, kept);
         let command = Invocation::new(machine.words()).with_env(setting.guardian.marker());
         let mut qemu =
             setting.system.spawn(&command).map_err(|error| cannot("QEMU does not start", error))?;
@@ -68,7 +73,8 @@ impl Guest {
             stream: Some((Vec::new(), stream)),
             monitor,
             accel: machine.accel,
-            console: machine.console.clone(),
+            console,
+            log,
             layout: setting.layout.clone(),
             measured: setting.measured.clone(),
             housekeeping: setting.housekeeping.clone(),
@@ -105,7 +111,21 @@ impl Guest {
     fn ask_vcpus(&self) -> io::Result<Vec<(u32, u32)>> {
         self.monitor.set_read_timeout(Some(ANSWER))?;
         let mut monitor = Monitor::open(&self.monitor, &self.monitor)?;
-        Ok(threads(&monitor.ask("query-cpus-fast")?))
+        let told = threads(&monitor.ask("query-cpus-fast")?);
+        own_threads(self.qemu.pid(), told, &*self.system)
+    }
+}
+
+/// The same, where all of them are QEMU's: whoever has taken it over could name any thread of the machine, which would
+/// then be placed and made real-time.
+fn own_threads(process: u32, told: Vec<(u32, u32)>, system: &dyn System) -> io::Result<Vec<(u32, u32)>> {
+    let own = |thread: u32| system.exists(Path::new(&format!("/proc/{process}/task/{thread}")));
+    match told.iter().find(|(_, thread)| !own(*thread)) {
+        None => Ok(told),
+        Some((vcpu, thread)) => Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            format!("QEMU names thread {thread} as vCPU {vcpu}, which is none of its own"),
+        )),
     }
 }
 
@@ -186,7 +206,10 @@ impl Running for Guest {
         };
         let qemu = last_lines(&self.qemu.stderr(), 8);
         let qemu = if qemu.is_empty() { String::new() } else { format!("; QEMU said: {qemu}") };
-        let console = guest::last_words(&self.system.read(&self.console).unwrap_or_default());
+        if self.qemu.try_wait().is_ok_and(|end| end.is_some()) {
+            self.console.await_rest();
+        }
+        let console = guest::last_words(&self.system.read(&self.log).unwrap_or_default());
         let console = console.map_or_else(
             || "; its console is empty".to_owned(),
             |lines| format!("; the last lines of its console:\n{lines}"),
@@ -198,5 +221,20 @@ impl Running for Guest {
         if self.wait(STOP_TIMEOUT).is_none() {
             self.qemu.kill();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tactus_system::Memory;
+
+    use super::*;
+
+    #[test]
+    fn a_thread_that_is_none_of_qemus_is_neither_placed_nor_made_real_time() {
+        let machine = Memory::new().file("/proc/40/task/41/comm", "CPU 0/TCG").file("/proc/40/task/41", "");
+        assert_eq!(own_threads(40, vec![(0, 41)], &machine).unwrap(), [(0, 41)]);
+        let error = own_threads(40, vec![(0, 41), (1, 1)], &machine).unwrap_err();
+        assert!(error.to_string().contains("thread 1 as vCPU 1"), "{error}");
     }
 }

@@ -6,6 +6,8 @@ use serde::Deserialize;
 
 /// The longest line that is read, in bytes.
 const MAX_LINE: u64 = 1 << 20;
+/// The most lines that are read until an answer comes: greetings and events.
+const MAX_LINES: usize = 1024;
 
 /// A line from QEMU.
 #[derive(Clone, Debug, PartialEq)]
@@ -81,7 +83,7 @@ impl<R: Read, W: Write> Monitor<R, W> {
     pub fn ask(&mut self, command: &str) -> io::Result<serde_json::Value> {
         writeln!(self.writer, "{{\"execute\":\"{command}\"}}")?;
         self.writer.flush()?;
-        loop {
+        for _ in 0..MAX_LINES {
             let mut line = String::new();
             let read = (&mut self.reader).take(MAX_LINE).read_line(&mut line)?;
             if read == 0 {
@@ -95,6 +97,8 @@ impl<R: Read, W: Write> Monitor<R, W> {
                 Line::Other => {}
             }
         }
+        let words = format!("QEMU answers {command} with {MAX_LINES} other lines");
+        Err(io::Error::new(io::ErrorKind::InvalidData, words))
     }
 }
 
@@ -129,6 +133,26 @@ mod tests {
         assert!(error.to_string().contains("has not been found"), "{error}");
         assert!(Monitor::open(&b"garbage\n"[..], Vec::new()).is_err());
         assert!(Monitor::open(&b""[..], Vec::new()).is_err());
+    }
+
+    #[test]
+    fn a_monitor_that_answers_with_events_alone_or_a_line_without_an_end_is_given_up() {
+        let events = io::repeat(b'{').take(0).chain(Endless(b"{\"event\": \"RESET\"}\n", 0));
+        let error = Monitor::open(events, Vec::new()).err().unwrap();
+        assert!(error.to_string().contains("1024 other lines"), "{error}");
+        assert!(Monitor::open(io::repeat(b'x'), Vec::new()).is_err());
+        assert!(Monitor::open(io::repeat(b'['), Vec::new()).is_err(), "however deep");
+    }
+
+    /// The same words over and over.
+    struct Endless(&'static [u8], usize);
+
+    impl Read for Endless {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let read = (&self.0[self.1..]).read(buffer)?;
+            self.1 = (self.1 + read) % self.0.len();
+            Ok(read)
+        }
     }
 
     proptest! {

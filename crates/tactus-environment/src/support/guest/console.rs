@@ -1,9 +1,74 @@
-//! What a guest's console says about its end. Pure.
+//! What a guest's console says: it is kept, and quoted where the guest comes to an end.
+
+use std::io::{self, Read, Write};
+use std::os::unix::net::UnixListener;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use tactus_system::last_lines;
 
+use crate::support::Capped;
+
 /// How many of the last lines are quoted.
 const LINES: usize = 12;
+/// How often it is looked whether the machine has connected.
+const LOOK: Duration = Duration::from_millis(2);
+/// How long the rest of a console is awaited when its machine has ended.
+const REST: Duration = Duration::from_secs(1);
+
+/// The console of a guest, which is read to its end whatever the guest writes, and kept as far as anybody reads it.
+/// Dropping it leaves the rest unread.
+pub struct Console {
+    reader: JoinHandle<()>,
+    over: Arc<AtomicBool>,
+}
+
+impl Console {
+    /// Keeps what comes from the first that connects.
+    pub fn keep(listener: UnixListener, to: Box<dyn Write + Send>) -> Self {
+        let over = Arc::new(AtomicBool::new(false));
+        let ends = Arc::clone(&over);
+        let reader = std::thread::spawn(move || {
+            let mut to = Capped::new(to);
+            let mut stream = loop {
+                match listener.accept() {
+                    Ok((stream, _)) => break stream,
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                    Err(_) => return,
+                }
+                if ends.load(Ordering::Relaxed) {
+                    return;
+                }
+                std::thread::sleep(LOOK);
+            };
+            // A console is a help: one that breaks, or cannot be kept, ends nothing.
+            let _ = stream.set_nonblocking(false);
+            let mut buffer = [0; 4096];
+            while let Ok(read @ 1..) = stream.read(&mut buffer) {
+                if to.write_all(&buffer[..read]).is_err() || ends.load(Ordering::Relaxed) {
+                    return;
+                }
+            }
+        });
+        Self { reader, over }
+    }
+
+    /// Waits a moment for the rest of it, of a machine that has ended.
+    pub fn await_rest(&self) {
+        let until = Instant::now() + REST;
+        while !self.reader.is_finished() && Instant::now() < until {
+            std::thread::sleep(LOOK);
+        }
+    }
+}
+
+impl Drop for Console {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+    }
+}
 
 /// The reason that the console gives, and its last lines.
 pub fn last_words(console: &[u8]) -> Option<String> {
