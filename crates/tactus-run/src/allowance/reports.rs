@@ -51,6 +51,8 @@ pub(super) struct Reports {
     most_injected: u64,
     numbers: u64,
     most_numbers: u64,
+    /// What the histograms have counted.
+    counted: u64,
 }
 
 /// What was reported of a measurement.
@@ -115,6 +117,7 @@ impl Reports {
                 .saturating_add(1)
                 .saturating_mul(INJECTED_PER_ACTIVITY),
             numbers: 0,
+            counted: 0,
             most_numbers: NUMBERS_PER_TICK.saturating_mul(ticks).saturating_mul(series),
             activities,
         }
@@ -260,6 +263,12 @@ impl Reports {
         self.numbers = self.numbers.saturating_add(u64::try_from(counts.0.len()).unwrap_or(u64::MAX));
         if self.numbers > self.most_numbers {
             return Err(Excess(format!("sent histograms of more than {} numbers", self.most_numbers)));
+        }
+        // A log cannot hold a count of 2^63 and more.
+        let counted = counts.0.iter().skip(1).step_by(2).fold(0_u64, |sum, count| sum.saturating_add(*count));
+        self.counted = self.counted.saturating_add(counted);
+        if self.counted > MOST_COUNTED {
+            return Err(Excess("counted more than threads do in a hundred years".into()));
         }
         Ok(())
     }

@@ -206,6 +206,9 @@ fn numbers_that_no_measurement_has_are_cut_to_the_largest_there_can_be() {
         send(&mut allowance, FromProbe::Tick(tick(2, 0, 70_000))).is_err(),
         "there are no such histograms"
     );
+    let full = Tick { counts: Sparse(vec![5, 1 << 62]), ..tick(2, 1, 0) };
+    let refusal = send(&mut allowance, FromProbe::Tick(full)).unwrap_err();
+    assert!(refusal.contains("hundred years"), "{refusal}");
     let lost = allowance.admit(Item::Lost(u64::MAX), Instant::now());
     assert!(lost.unwrap_err().to_string().contains("18446744073709551615"));
 }

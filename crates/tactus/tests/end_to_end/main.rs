@@ -11,6 +11,7 @@ mod forged;
 mod guest;
 mod heard;
 mod hold;
+mod hostile;
 mod lots;
 mod nested;
 mod prove;
