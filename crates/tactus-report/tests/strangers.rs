@@ -59,7 +59,12 @@ fn no_line_of_a_report_is_one_that_the_bundle_chose() {
     let mut facts = contents.facts.values().next().unwrap().clone();
     facts.keep("/proc/cmdline", &*about);
     facts.keep(&*about, &*about);
-    let audit = Audit { role: Role::Host, isolation: Isolation::default(), findings: Vec::new() };
+    let audit = Audit {
+        role: Role::Host,
+        isolation: Isolation::default(),
+        findings: Vec::new(),
+        actions: Vec::new(),
+    };
     for row in &contents.rows {
         contents.facts.insert(row.result.environment.clone(), facts.clone());
         contents.audits.insert(row.result.environment.clone(), audit.clone());

@@ -4,6 +4,7 @@ use tactus_model::CpuSet;
 use tactus_model::finding::Severity;
 
 use crate::sentence::{cpus_or_none, meet};
+use crate::vm::Vm;
 use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject, Verdict, no_change};
 
 const LARGE: &str = "/sys/devices/cpu_core/cpus";
@@ -41,7 +42,7 @@ fn sorts(subject: &Subject<'_>) -> Verdict {
     }
     let isolated = subject.isolated();
     let both = |cpus: &CpuSet| meet(cpus, &large) && meet(cpus, &small);
-    let guests: Vec<String> = subject.vms.iter().filter(|vm| both(&vm.cpus())).map(|vm| vm.title()).collect();
+    let guests: Vec<String> = subject.vms.iter().filter(|vm| both(&vm.cpus())).map(Vm::title).collect();
     let judgement = if !guests.is_empty() {
         Judgement::finding(format!("vCPUs of {} lie on P and on E cores", guests.join(", ")))
     } else if both(isolated) {

@@ -105,7 +105,12 @@ fn what_is_planted_while_a_run_goes_on_is_not_written_through() {
     }
     fs::remove_dir_all(dir.join("audit")).unwrap();
     symlink(home.path().join("elsewhere"), dir.join("audit")).unwrap();
-    let audit = Audit { role: Role::Host, isolation: Isolation::default(), findings: Vec::new() };
+    let audit = Audit {
+        role: Role::Host,
+        isolation: Isolation::default(),
+        findings: Vec::new(),
+        actions: Vec::new(),
+    };
     let said = [
         writer.result(0, &row(10)),
         writer.facts("host", &Facts::default()),
