@@ -28,9 +28,20 @@ const FOLLOWS: &[(&str, &str)] = &[
     ("efi-runtime", "preempt-rt"),
 ];
 
-/// Findings whose boot parameter is a decision of its own: another kind of work wants it otherwise, or a
-/// milder mend comes first.
-const DECIDED: &[&str] = &["audit", "idle-poll", "nohz-full", "smt", "threadirqs"];
+/// Findings whose mend is a decision of its own: another kind of work wants it otherwise, a milder mend comes first,
+/// or something that watches over the machine or protects it goes with it, which nobody gives up with a line that he
+/// copies (the same as tuning withholds).
+const DECIDED: &[&str] = &[
+    "audit",
+    "idle-poll",
+    "iommu-passthrough",
+    "mce-polling",
+    "nohz-full",
+    "smt",
+    "split-lock",
+    "threadirqs",
+    "watchdogs",
+];
 
 /// How a finding is mended.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -213,7 +224,9 @@ mod tests {
         let boot = actions.iter().find(|action| action.title.starts_with("Boot with")).unwrap();
         assert_eq!(boot.command.matches("isolcpus=managed_irq,domain,2,3").count(), 1, "{}", boot.command);
         assert!(boot.mends.contains(&"isolcpus".into()) && boot.mends.contains(&"managed-irq".into()));
-        assert!(!boot.command.contains("audit=0") && !boot.command.contains("idle=poll"), "{}", boot.command);
+        for decided in ["audit=0", "idle=poll", "nosoftlockup", "nmi_watchdog", "iommu=pt", "mce="] {
+            assert!(!boot.command.contains(decided), "{}", boot.command);
+        }
     }
 
     #[test]
