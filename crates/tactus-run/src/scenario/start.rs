@@ -24,7 +24,7 @@ impl ScenarioRun<'_> {
         context.emit(Event::EnvironmentStarting { environment: name.to_owned() })?;
         let environment = &context.resolved.environments[name];
         let began = Instant::now();
-        let slug = format!("{number:02}-{}", tactus_model::bundle::slug(name));
+        let slug = format!("{number:02}-{}", tactus_model::bundle::file_name(name));
         let failed = |what: &str, error: std::io::Error| Failure::Scenario(format!("{what}: {error}"));
         let measured = self.measured(context.resolved, name);
         let housekeeping = context.resolved.housekeeping_around(name, context.machine);
@@ -56,7 +56,7 @@ impl ScenarioRun<'_> {
             return Err(Failure::Refused(format!("{name}, inside {outer}: {reason}; {remedy}")));
         }
         let console =
-            context.consoles.join(format!("{:02}-{}.log", number + 1, tactus_model::bundle::slug(name)));
+            context.consoles.join(format!("{:02}-{}.log", number + 1, tactus_model::bundle::file_name(name)));
         let running = environment.kind.start(&Setting {
             system,
             guardian: nest.map_or(context.guardian, |nest| &nest.guardian),

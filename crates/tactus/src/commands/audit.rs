@@ -9,7 +9,6 @@ use tactus_bundle::{self as bundle, Trust};
 use tactus_environment as environment;
 use tactus_model::CpuSet;
 use tactus_model::bundle::environment_key;
-use tactus_model::facts::Facts;
 use tactus_model::finding::{Audit as Audits, Role, Severity};
 use tactus_model::topology::Topology;
 use tactus_report::audit::{Audited, Detail, document, junit, markdown, text};
@@ -91,15 +90,7 @@ fn possible(asked: &CpuSet, topology: &Topology) -> Result<(), Failure> {
 /// The systems of a bundle, or of a file of facts.
 pub fn recorded(path: &Path) -> Result<Vec<Seen>, Failure> {
     if Real.exists(path) && Real.list(path).is_err() {
-        let bytes = Real.read(path).map_err(|error| {
-            Failure::say(format!("{}: {error}", path.display()), "name a bundle, or a file of facts")
-        })?;
-        let facts: Facts = serde_json::from_slice(&bytes).map_err(|error| {
-            Failure::say(
-                format!("{}: {error}", path.display()),
-                "a file of facts is what a bundle keeps in facts/: an object of readings by name",
-            )
-        })?;
+        let facts = facts::of_file(path)?;
         let environment =
             path.file_stem().map_or_else(|| "facts".into(), |name| name.to_string_lossy().into_owned());
         return Ok(vec![Seen { environment, role: Role::Host, facts, later: None, carrier: None }]);

@@ -1,7 +1,9 @@
 //! Facts of a system: of this machine, or of an environment that is started to be looked at.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::io;
+use std::path::Path;
 use std::time::Duration;
 
 use tactus_environment as environment;
@@ -12,7 +14,7 @@ use tactus_model::finding::Role;
 use tactus_model::plan::{Environment, Plan, Scenario};
 use tactus_run::plan::{Choices, Source};
 use tactus_run::{Interrupt, ProbeFactsError, probe_facts};
-use tactus_system::{Real, topology};
+use tactus_system::{Real, System, topology};
 
 use super::execute::prepare;
 use crate::exit::Failure;
@@ -35,6 +37,21 @@ pub struct Seen {
 /// Between two readings: what only shows by its change (stolen time, interrupts of the firmware)
 /// needs some time to change.
 const PAUSE: Duration = Duration::from_secs(1);
+
+/// The longest file of facts that is read, in bytes: what a bundle's may have.
+const LONGEST: usize = 32 << 20;
+
+/// The facts of a file, as a bundle keeps them in `facts/`.
+pub fn of_file(path: &Path) -> Result<Facts, Failure> {
+    let failure = |error: &dyn Display| {
+        Failure::say(
+            format!("{}: {error}", path.display()),
+            "name a bundle, or a file of facts as a bundle keeps them in facts/: an object of readings by name",
+        )
+    };
+    let bytes = Real.read_regular(path, LONGEST).map_err(|error| failure(&error))?;
+    serde_json::from_slice(&bytes).map_err(|error| failure(&error))
+}
 
 /// The facts of this machine, looked at once.
 pub fn now() -> Result<Facts, Failure> {

@@ -95,10 +95,8 @@ fn domain(file: &Path, generator: &str) -> Result<(String, String), Failure> {
     }
     let name = file.display().to_string();
     let hint = "give it the output of `virsh dumpxml --inactive NAME`";
-    let bytes = Real.read(file).map_err(|error| Failure::say(format!("{name}: {error}"), hint))?;
-    if bytes.len() > LONGEST {
-        return Err(Failure::say(format!("{name}: it has {} bytes, and is no domain", bytes.len()), hint));
-    }
+    let bytes =
+        Real.read_regular(file, LONGEST).map_err(|error| Failure::say(format!("{name}: {error}"), hint))?;
     let text = String::from_utf8(bytes).map_err(|error| Failure::say(format!("{name}: {error}"), hint))?;
     Ok((name, text))
 }

@@ -4,13 +4,11 @@ mod diff;
 mod table;
 mod transaction;
 
-use std::path::Path;
-
 use tactus_audit::{Intent, Subject};
 use tactus_model::CpuSet;
 use tactus_model::facts::Facts;
 use tactus_model::finding::Role;
-use tactus_system::{Real, System};
+use tactus_system::Real;
 use tactus_tune::plan::{Choice, Plan};
 use tactus_tune::profile::{self, Profile};
 
@@ -32,7 +30,7 @@ pub fn tune(what: &TuneCommand) -> Result<Exit, Failure> {
 fn plan(arguments: &TunePlan) -> Result<Exit, Failure> {
     let profile = named(&arguments.profile)?;
     let facts = match &arguments.from {
-        Some(path) => recorded(path)?,
+        Some(path) => facts::of_file(path)?,
         None => here()?,
     };
     let role = arguments.role.map(|role| match role {
@@ -74,13 +72,6 @@ fn here() -> Result<Facts, Failure> {
     let mut facts = facts::now()?;
     profile::complete(&mut facts, &Real);
     Ok(facts)
-}
-
-fn recorded(path: &Path) -> Result<Facts, Failure> {
-    let hint = "a file of facts is what a bundle keeps in facts/: an object of readings by name";
-    let bytes =
-        Real.read(path).map_err(|error| Failure::say(format!("{}: {error}", path.display()), hint))?;
-    serde_json::from_slice(&bytes).map_err(|error| Failure::say(format!("{}: {error}", path.display()), hint))
 }
 
 /// The part that a system plays under a profile, when nobody says.
