@@ -1,6 +1,6 @@
 //! Which modules of a kernel a guest needs, out of that kernel's own tree.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -33,7 +33,8 @@ pub struct Module {
 pub fn needed(tree: Option<&Path>, wanted: &[&str], system: &dyn System) -> io::Result<Vec<Module>> {
     let Some(tree) = tree else { return Ok(Vec::new()) };
     let builtin = builtin(tree, system);
-    let mut search = Search { system, builtin, files: BTreeMap::new(), tree, whole: false };
+    let mut search =
+        Search { system, builtin, files: BTreeMap::new(), tree, whole: false, seen: BTreeSet::new() };
     for dir in LIKELY {
         search.add(&tree.join(dir), 0);
     }
@@ -50,6 +51,8 @@ struct Search<'a> {
     files: BTreeMap<String, PathBuf>,
     tree: &'a Path,
     whole: bool,
+    /// Modules that were looked at: each is once, whatever depends on it.
+    seen: BTreeSet<String>,
 }
 
 impl Search<'_> {
@@ -75,8 +78,8 @@ impl Search<'_> {
 
     fn load(&mut self, name: &str, order: &mut Vec<Module>, depth: usize) -> io::Result<()> {
         let name = modinfo::canonical(name);
-        // The depth ends a circle of dependencies, which only a hostile tree has.
-        if depth > DEPTH || self.builtin.contains(&name) || order.iter().any(|module| module.name == name) {
+        // Only a hostile tree has dependencies in a circle, or a chain that is longer than trees are deep.
+        if depth > DEPTH || self.builtin.contains(&name) || !self.seen.insert(name.clone()) {
             return Ok(());
         }
         let Some(path) = self.find(&name) else { return Ok(()) };
@@ -86,9 +89,7 @@ impl Search<'_> {
         for other in modinfo::depends(&bytes) {
             self.load(&other, order, depth + 1)?;
         }
-        if !order.iter().any(|module| module.name == name) {
-            order.push(Module { name, bytes });
-        }
+        order.push(Module { name, bytes });
         Ok(())
     }
 }
@@ -142,6 +143,20 @@ mod tests {
             .file("/m/kernel/drivers/virtio/b.ko", module_with(b"depends=a\0"));
         let modules = needed(Some(Path::new("/m")), &["a"], &circle).unwrap();
         assert_eq!(modules.iter().filter(|module| module.name == "a").count(), 1);
+    }
+
+    #[test]
+    fn modules_that_all_need_each_other_are_looked_at_once_each() {
+        let names: Vec<String> = (0..40).map(|n| format!("m{n}")).collect();
+        let info = format!("depends={}\0", names.join(","));
+        let file = |tree: Memory, name: &String| {
+            tree.file(format!("/m/kernel/drivers/virtio/{name}.ko"), module_with(info.as_bytes()))
+        };
+        // Every way through them, one after the other, would take longer than anybody lives.
+        let tree = names.iter().fold(Memory::new(), file);
+        let modules = needed(Some(Path::new("/m")), &["m0"], &tree).unwrap();
+        let found: BTreeSet<&str> = modules.iter().map(|module| module.name.as_str()).collect();
+        assert_eq!((found.len(), modules.len()), (names.len(), names.len()));
     }
 
     #[test]
