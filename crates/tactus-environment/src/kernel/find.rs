@@ -122,8 +122,8 @@ fn kernel(path: &Path, root: &Path, origin: Origin, system: &dyn System) -> Resu
         }
     };
     let file = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let said = version.split_whitespace().next().map(str::to_owned);
-    let release = said.or_else(|| file.strip_prefix("vmlinuz-").map(str::to_owned)).unwrap_or_default();
+    let words = [version.split_whitespace().next(), file.strip_prefix("vmlinuz-")];
+    let release = words.into_iter().flatten().find(|word| is_release(word)).unwrap_or_default().to_owned();
     let trees = ["lib/modules", "usr/lib/modules"].map(|dir| root.join(dir).join(&release));
     let beside = path.parent().filter(|dir| system.exists(&dir.join("modules.builtin"))).map(Path::to_owned);
     let modules_dir =
@@ -141,6 +141,12 @@ fn kernel(path: &Path, root: &Path, origin: Origin, system: &dyn System) -> Resu
         origin,
         arch,
     })
+}
+
+/// Whether what an image says of itself can be a release. It becomes a part of paths, of which the guest gets the files: an
+/// image must not name another place of this machine.
+fn is_release(word: &str) -> bool {
+    !word.contains('/') && !word.starts_with('.')
 }
 
 /// Whether a kernel is PREEMPT_RT, from its release (`6.1.0-56-rt-amd64`, `5.15.0-1032-realtime`,
@@ -319,6 +325,18 @@ mod tests {
         assert_eq!(config("6.1.0-13-amd64"), expected("6.1.0-13-amd64", "CONFIG_X=y"));
         assert_eq!(config("6.9.0"), expected("6.9.0", "CONFIG_Y=y"));
         assert_eq!(config("6.1.0-9-amd64"), None);
+    }
+
+    #[test]
+    fn an_image_that_names_another_place_as_its_release_gets_nothing_from_there() {
+        for release in ["/root/.kube", "../../root/.kube", ".."] {
+            let machine = Memory::new()
+                .file("/k/image", bzimage_of(&format!("{release} #1 SMP"), b"xxxxx"))
+                .file(Path::new("/lib/modules").join(release).join("config"), "a secret");
+            let kernel = find("/k/image", ARCH, &machine).unwrap();
+            assert_eq!((kernel.release.as_str(), kernel.modules_dir.clone()), ("", None));
+            assert_eq!(kernel.config(&machine), None);
+        }
     }
 
     #[test]
