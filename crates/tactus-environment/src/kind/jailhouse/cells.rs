@@ -59,7 +59,9 @@ impl fmt::Display for State {
 pub struct Cell {
     /// Its number; 0 is the root cell.
     pub id: u32,
+    /// Its name, as its configuration says.
     pub name: String,
+    /// What it does.
     pub state: State,
     /// Its CPUs, as the machine numbers them.
     pub assigned: CpuSet,
@@ -104,7 +106,8 @@ fn cell(dir: &Path, system: &dyn System) -> Option<Cell> {
     let cpus = |file: &str| of(file).and_then(|list| list.trim().parse().ok()).unwrap_or_default();
     Some(Cell {
         id,
-        name: of("name")?.trim().to_owned(),
+        // Blanks at its beginning are its own: by its name it is found and ended.
+        name: of("name")?.trim_end_matches('\n').to_owned(),
         state: State::of(&of("state")?),
         assigned: cpus("cpus_assigned_list"),
         failed: cpus("cpus_failed_list"),
@@ -212,6 +215,17 @@ mod tests {
         );
         assert!(!named("inmate-demo", &machine).unwrap().state.runs());
         assert_eq!((enabled(&Memory::new()), all(&Memory::new()).len()), (None, 0));
+    }
+
+    #[test]
+    fn a_name_that_begins_with_a_blank_is_the_same_in_the_list_and_in_sysfs() {
+        let name = " inmate demo";
+        let line = format!("{:<8}{name:<24}{:<18}{:<24}{:<24}", 1, "running", "1", "");
+        assert_eq!(parse_list(&line)[0].name, name);
+        let machine = Memory::new()
+            .file("/sys/devices/jailhouse/cells/1/name", format!("{name}\n"))
+            .file("/sys/devices/jailhouse/cells/1/state", "running\n");
+        assert!(named(name, &machine).is_some());
     }
 
     proptest! {
