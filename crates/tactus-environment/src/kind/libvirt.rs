@@ -1,11 +1,17 @@
 //! A libvirt domain: one that tactus creates, or one that runs.
 
+#[cfg(not(fuzzing))]
 mod agent;
+#[cfg(fuzzing)]
+pub mod agent;
 mod attach;
 mod document;
 mod domain;
 mod threads;
+#[cfg(not(fuzzing))]
 mod virsh;
+#[cfg(fuzzing)]
+pub mod virsh;
 
 use tactus_model::message::Note;
 use tactus_model::plan;

@@ -2,7 +2,10 @@
 
 mod command;
 mod guest;
+#[cfg(not(fuzzing))]
 mod qmp;
+#[cfg(fuzzing)]
+pub mod qmp;
 
 use tactus_model::message::Note;
 use tactus_model::plan;
