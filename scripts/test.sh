@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 . scripts/lib/steps.sh
 . scripts/lib/probes.sh
 
-fuzz_seconds=${FUZZ_SECONDS:-10}
+fuzz_seconds=${FUZZ_SECONDS:-5}
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 log="$target/test.log"
 mkdir -p "$target"
