@@ -13,6 +13,7 @@ pub mod finding;
 pub mod machine;
 pub mod outcome;
 pub mod plan;
+pub mod text;
 pub mod undo;
 pub mod unit;
 pub mod wire;

@@ -3,6 +3,7 @@
 
 use tactus_model::number::float;
 use tactus_model::outcome::Unit;
+pub use tactus_model::text::{clean, drives_a_terminal};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// What stands where there is no value. Never 0.
@@ -160,30 +161,6 @@ pub fn duration(ns: u64) -> String {
         .map(|(n, unit)| format!("{n} {unit}"))
         .collect();
     parts.join(" ")
-}
-
-/// Text from a bundle without what could drive a terminal, break XML or reorder a line: control
-/// characters and bidirectional overrides become the replacement character, line breaks spaces.
-#[must_use]
-pub fn clean(text: &str) -> String {
-    text.chars()
-        .map(|c| match c {
-            '\n' | '\t' | '\r' | '\u{2028}' | '\u{2029}' => ' ',
-            c if drives_a_terminal(c) => char::REPLACEMENT_CHARACTER,
-            c => c,
-        })
-        .collect()
-}
-
-/// Whether a character is none that is read, but does something: control characters (C0, DEL and C1), those that reorder
-/// a line, and those that XML has not.
-#[must_use]
-pub fn drives_a_terminal(c: char) -> bool {
-    c.is_control()
-        || matches!(
-            c,
-            '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{fffe}' | '\u{ffff}'
-        )
 }
 
 /// How many columns of a terminal `text` takes.

@@ -76,6 +76,13 @@ pub trait System: Send + Sync {
         let bytes = self.read(path)?;
         if bytes.len() > most { Err(too_large(most)) } else { Ok(bytes) }
     }
+    /// The bytes of a file or pipe that the user named, if they are no more than `most`.
+    ///
+    /// # Errors
+    /// Those of the file system; `FileTooLarge` when there are more.
+    fn read_at_most(&self, path: &Path, most: usize) -> io::Result<Vec<u8>> {
+        self.read_regular(path, most)
+    }
     /// Writes a file, making it if needed.
     ///
     /// # Errors

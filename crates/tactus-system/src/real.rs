@@ -4,7 +4,7 @@
 use std::fs;
 use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -100,10 +100,12 @@ impl System for Real {
         if found.len() > limit {
             return Err(too_large(most));
         }
-        let mut bytes = Vec::new();
         // It may grow meanwhile.
-        file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
-        if bytes.len() > most { Err(too_large(most)) } else { Ok(bytes) }
+        at_most(file, most)
+    }
+
+    fn read_at_most(&self, path: &Path, most: usize) -> io::Result<Vec<u8>> {
+        at_most(fs::File::open(path)?, most)
     }
 
     fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
@@ -136,7 +138,19 @@ impl System for Real {
     }
 
     fn writer(&self, path: &Path) -> io::Result<Box<dyn Write + Send>> {
-        Ok(Box::new(fs::File::create(path)?))
+        // A link that somebody else has put there is not followed.
+        let mut options = fs::OpenOptions::new();
+        let file = options
+            .write(true)
+            .create(true)
+            .custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
+            .open(path)?;
+        let found = file.metadata()?;
+        if !found.is_file() || found.nlink() != 1 {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file of one name"));
+        }
+        file.set_len(0)?;
+        Ok(Box::new(file))
     }
 
     fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn Send>>> {
@@ -337,9 +351,43 @@ fn pid(thread: u32) -> io::Result<Pid> {
     raw.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, format!("{thread} is no thread")))
 }
 
+/// What a file holds, if that is no more than `most` bytes.
+fn at_most(file: fs::File, most: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let limit = u64::try_from(most).unwrap_or(u64::MAX);
+    file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() > most { Err(too_large(most)) } else { Ok(bytes) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_user_names_is_read_up_to_a_length_whatever_it_is() {
+        assert_eq!(
+            Real.read_at_most(Path::new("/dev/zero"), 4096).unwrap_err().kind(),
+            io::ErrorKind::FileTooLarge
+        );
+        assert_eq!(Real.read_at_most(Path::new("/dev/null"), 4096).unwrap(), b"");
+    }
+
+    #[test]
+    fn what_comes_bit_by_bit_is_written_through_no_link_and_into_no_file_of_another_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let (victim, log) = (dir.path().join("victim"), dir.path().join("01-guest.log"));
+        fs::write(&victim, "before").unwrap();
+        std::os::unix::fs::symlink(&victim, &log).unwrap();
+        assert!(Real.writer(&log).is_err());
+        fs::remove_file(&log).unwrap();
+        fs::hard_link(&victim, &log).unwrap();
+        assert!(Real.writer(&log).is_err());
+        assert_eq!(fs::read(&victim).unwrap(), b"before");
+        fs::remove_file(&log).unwrap();
+        fs::write(&log, "of the session before").unwrap();
+        Real.writer(&log).unwrap().write_all(b"new").unwrap();
+        assert_eq!(fs::read(&log).unwrap(), b"new");
+    }
 
     #[test]
     fn a_command_that_takes_too_long_is_killed_and_named() {

@@ -68,7 +68,7 @@ fn of(contents: &Contents, name: &str) -> Vec<Part> {
     let heading = format!("{} ({})", clean(&place(contents, name)), kinds.join(", "));
     let mut parts = vec![Part::Heading(heading, None)];
     if let Some(ms) = rows.iter().filter_map(|row| row.result.start_up_ms).max() {
-        let within = duration(ms * 1_000_000);
+        let within = duration(ms.saturating_mul(1_000_000));
         parts.push(Part::Remark(format!("The probe answered within {within} of the environment's start.")));
     }
     parts.extend(drawn(name, &rows).into_iter().map(Part::Figure));

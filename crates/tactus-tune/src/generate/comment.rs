@@ -1,6 +1,7 @@
 //! The comments in generated files, and what else is written alike in all of them.
 
 use tactus_audit as audit;
+use tactus_model::text::clean;
 
 use super::GenerateRequest;
 
@@ -86,11 +87,11 @@ pub fn xml_comment(indent: &str, text: &str) -> String {
 
 /// A text that may stand in an XML comment.
 fn safe(text: &str) -> String {
-    let mut text = text.replace("--", "- -");
+    let mut text = clean(text).replace("--", "- -");
     while text.contains("--") {
         text = text.replace("--", "- -");
     }
-    text.trim_end_matches('-').replace(['\n', '\r'], " ")
+    text.trim_end_matches('-').to_owned()
 }
 
 /// Breaks a text into lines.
@@ -98,7 +99,7 @@ fn wrap(text: &str, first: &str, rest: &str) -> String {
     let mut out = String::new();
     let mut line = first.to_owned();
     let mut empty = true;
-    for word in text.split_whitespace() {
+    for word in clean(text).split_whitespace() {
         if !empty && line.chars().count() + 1 + word.chars().count() > COLUMNS {
             out += line.trim_end();
             out.push('\n');
@@ -149,6 +150,17 @@ mod tests {
         let text = "word ".repeat(60);
         for line in comment("  ", &text).lines().chain(xml_comment("    ", &text).lines()) {
             assert!(line.chars().count() <= COLUMNS + 4, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_machine_whose_name_would_drive_a_terminal_drives_none() {
+        let name = "Q\u{1b}]0;t\u{7}\u{9b}\u{202e}--\nnext";
+        for told in [comment("", name), xml_comment("", name), xml_comment("", &name.repeat(60))] {
+            assert!(
+                told.lines().all(|line| !line.chars().any(tactus_model::text::drives_a_terminal)),
+                "{told:?}"
+            );
         }
     }
 

@@ -128,7 +128,10 @@ fn sentence(state: &Present) -> String {
     format!("host state: {name} ({})", lacks.join("; "))
 }
 
-/// The plan that the user named: none, a study, or a file.
+/// The longest plan that is read, in bytes: what a bundle's may have.
+const LONGEST_PLAN: usize = 16 << 20;
+
+/// The plan that the user named: none, a study, or a file (or pipe).
 fn plan(name: Option<&str>) -> Result<(Plan, Source), Failure> {
     let Some(name) = name else {
         let plan = this_machine(&Real);
@@ -138,7 +141,7 @@ fn plan(name: Option<&str>) -> Result<(Plan, Source), Failure> {
         let source = Source::new(study.name, study.text);
         return Ok((parse(&source)?, source));
     }
-    let bytes = Real.read(Path::new(name));
+    let bytes = Real.read_at_most(Path::new(name), LONGEST_PLAN);
     let text =
         bytes.and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other)).map_err(|error| {
             let studies: Vec<&str> = STUDIES.iter().map(|study| study.name).collect();

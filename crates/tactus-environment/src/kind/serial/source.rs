@@ -107,14 +107,15 @@ impl Source {
             }
             // Only the end of what has been looked at can still become a line.
             let rest = rest.to_owned();
-            let left = until.saturating_duration_since(Instant::now());
-            match self.next(left) {
-                Ok(Some(bytes)) => {
+            // A line that never stops talking is waited for no longer than a silent one.
+            let left = until.checked_duration_since(Instant::now());
+            match left.map(|left| self.next(left)) {
+                Some(Ok(Some(bytes))) => {
                     let from = heard.len().saturating_sub(16 * LONGEST_LINE);
                     heard.drain(..from);
                     heard.extend(bytes);
                 }
-                Ok(None) | Err(_) => {
+                None | Some(Ok(None) | Err(_)) => {
                     let said = String::from_utf8_lossy(&heard).into_owned();
                     return Err(if said.trim().is_empty() {
                         rest
@@ -205,6 +206,13 @@ mod tests {
         }
         let other = source("hello\nworld\n").tell(Duration::from_secs(5));
         assert_eq!(other, Err("hello\nworld".into()));
+    }
+
+    #[test]
+    fn a_line_that_never_stops_talking_is_waited_for_no_longer_than_a_silent_one() {
+        let mut endless = Source::new(Box::new(io::repeat(b'y')));
+        let words = endless.tell(Duration::from_millis(100)).unwrap_err();
+        assert!(words.starts_with("yyy"), "{words}");
     }
 
     #[test]
