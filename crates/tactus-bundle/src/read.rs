@@ -158,13 +158,20 @@ struct Looks {
 }
 
 impl Looks {
-    fn started(&mut self, row: usize, rows: &mut BTreeMap<usize, Told>) {
+    fn started(
+        &mut self,
+        row: usize,
+        rows: &mut BTreeMap<usize, Told>,
+        memory: &mut Memory,
+    ) -> io::Result<()> {
         self.finished.clear();
         self.running.insert(row);
         // A row that was done again has nothing of the first time.
         if let Some(told) = rows.get_mut(&row) {
+            memory.take(self.before.iter().map(weight).sum())?;
             *told = Told { ticks: told.ticks.emptied(), held: self.before.clone(), ..Told::default() };
         }
+        Ok(())
     }
 
     fn finished(&mut self, row: usize) {
@@ -173,24 +180,38 @@ impl Looks {
         self.finished.insert(row);
     }
 
-    fn saw(&mut self, one: &CacheUse, rows: &mut BTreeMap<usize, Told>) {
+    fn saw(
+        &mut self,
+        one: &CacheUse,
+        rows: &mut BTreeMap<usize, Told>,
+        memory: &mut Memory,
+    ) -> io::Result<()> {
         let of = match one.phase {
-            Phase::Before => return hold(&mut self.before, one),
+            Phase::Before => return hold(&mut self.before, one, memory),
             Phase::With => &self.running,
             Phase::After => &self.finished,
         };
         for row in of {
             if let Some(told) = rows.get_mut(row) {
-                hold(&mut told.held, one);
+                hold(&mut told.held, one, memory)?;
             }
         }
+        Ok(())
     }
 }
 
-fn hold(all: &mut Vec<CacheHeld>, one: &CacheUse) {
-    if all.len() < limits::ITEMS {
+fn hold(all: &mut Vec<CacheHeld>, one: &CacheUse, memory: &mut Memory) -> io::Result<()> {
+    let before = all.len();
+    if before < limits::ITEMS {
         CacheHeld::add(all, one);
     }
+    all.get(before..).unwrap_or_default().iter().try_for_each(|held| memory.take(weight(held)))
+}
+
+/// What this takes, in bytes; a range of CPUs is at least two characters, and takes eight bytes.
+fn weight(held: &CacheHeld) -> u64 {
+    let bytes = size_of::<CacheHeld>() + held.group.len() + 4 * held.cpus.to_string().len();
+    u64::try_from(bytes).unwrap_or(u64::MAX)
 }
 
 /// Reads the events; `planned` is how long each row was to take, in ns.
@@ -228,9 +249,9 @@ impl Happened {
                 continue;
             };
             match serde_json::from_slice::<Stamped>(line).map(|stamped| stamped.event) {
-                Ok(Event::RowStarted { row, .. }) => looks.started(row, &mut self.rows_of),
+                Ok(Event::RowStarted { row, .. }) => looks.started(row, &mut self.rows_of, memory)?,
                 Ok(Event::RowFinished { row, .. }) => looks.finished(row),
-                Ok(Event::CacheUsed(one)) => looks.saw(&one, &mut self.rows_of),
+                Ok(Event::CacheUsed(one)) => looks.saw(&one, &mut self.rows_of, memory)?,
                 Ok(Event::Ticked(tick)) => {
                     if let Some(told) = self.rows_of.get_mut(&tick.row) {
                         bad += usize::from(!told.ticks.add(&tick.series, &TickScalars::from(&tick)));

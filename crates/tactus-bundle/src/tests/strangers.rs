@@ -247,3 +247,18 @@ fn a_small_log_takes_no_more_memory_than_a_small_log_may() {
     );
     assert!(told.contains("latency.hlog") && told.contains("lines cannot be read"), "{told}");
 }
+
+#[test]
+fn what_is_said_once_and_belongs_to_every_row_is_counted_for_every_row() {
+    let (_home, dir) = begun();
+    let group = "x".repeat(4_000_000);
+    let look = format!(
+        r#"{{"at_ms":1,"event":"cache_used","phase":"before","group":"{group}","cpus":"0-8191","occupancy_bytes":null,"memory_bytes":null}}"#
+    );
+    let start =
+        r#"{"at_ms":1,"event":"row_started","row":0,"name":"a","environment":"host","duration_ns":1}"#;
+    let starts = vec![start; 1_000].join("\n");
+    fs::write(dir.join("events.jsonl"), format!("{look}\n{starts}\n")).unwrap();
+    let told = read(&dir, Trust::Damaged).unwrap().damage.join("\n");
+    assert!(told.contains("takes more memory than any bundle of its size"), "{told}");
+}

@@ -1,6 +1,6 @@
 //! Sets of CPUs, written as the kernel's cpulists: `0,2-5`.
 
-use std::collections::BTreeSet;
+use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 
@@ -10,8 +10,11 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub const MAX_CPU: u32 = 8191;
 
 /// A set of CPU numbers.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct CpuSet(BTreeSet<u32>);
+///
+/// It takes as much memory as its text, whoever wrote that: ranges from their first to their last CPU, in rising order,
+/// with at least one CPU that is missing between two of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct CpuSet(Vec<(u32, u32)>);
 
 /// Why a text is not a cpulist.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -39,77 +42,126 @@ impl CpuSet {
     /// The set of one CPU.
     #[must_use]
     pub fn one(cpu: u32) -> Self {
-        Self(BTreeSet::from([cpu]))
+        Self(vec![(cpu, cpu)])
     }
 
     /// The CPUs in rising order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = u32> + '_ {
-        self.0.iter().copied()
+        self.0.iter().flat_map(|(first, last)| *first..=*last)
     }
 
     /// How many CPUs are in the set.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.0
+            .iter()
+            .map(|(first, last)| usize::try_from(last - first).map_or(usize::MAX, |more| more + 1))
+            .sum()
     }
 
     /// Whether the set has no CPU.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Whether `cpu` is in the set.
     #[must_use]
     pub fn contains(&self, cpu: u32) -> bool {
-        self.0.contains(&cpu)
+        self.0.get(self.behind(cpu)).is_some_and(|(first, _)| *first <= cpu)
     }
 
     /// The lowest CPU.
     #[must_use]
     pub fn first(&self) -> Option<u32> {
-        self.0.first().copied()
+        self.0.first().map(|(first, _)| *first)
     }
 
     /// The highest CPU.
     #[must_use]
     pub fn last(&self) -> Option<u32> {
-        self.0.last().copied()
+        self.0.last().map(|(_, last)| *last)
     }
 
     /// Adds a CPU.
     pub fn insert(&mut self, cpu: u32) {
-        self.0.insert(cpu);
+        self.insert_range(cpu, cpu);
     }
 
     /// The CPUs of `self` that are not in `other`.
     #[must_use]
     pub fn minus(&self, other: &Self) -> Self {
-        Self(self.0.difference(&other.0).copied().collect())
+        let mut left = Self::default();
+        for (first, last) in &self.0 {
+            let mut from = Some(*first);
+            for (start, end) in &other.0[other.behind(*first)..] {
+                let Some(begin) = from.filter(|_| start <= last) else { break };
+                if begin < *start {
+                    left.0.push((begin, start - 1));
+                }
+                from = end.checked_add(1).map(|next| next.max(begin));
+            }
+            if let Some(begin) = from.filter(|begin| begin <= last) {
+                left.0.push((begin, *last));
+            }
+        }
+        left
     }
 
     /// The CPUs that are in both sets.
     #[must_use]
     pub fn and(&self, other: &Self) -> Self {
-        Self(self.0.intersection(&other.0).copied().collect())
+        self.minus(&self.minus(other))
     }
 
     /// The CPUs that are in either set.
     #[must_use]
     pub fn or(&self, other: &Self) -> Self {
-        Self(self.0.union(&other.0).copied().collect())
+        let mut all = self.clone();
+        other.0.iter().for_each(|(first, last)| all.insert_range(*first, *last));
+        all
     }
 
     /// The first `count` CPUs of the set.
     #[must_use]
     pub fn take(&self, count: usize) -> Self {
-        Self(self.0.iter().copied().take(count).collect())
+        self.iter().take(count).collect()
+    }
+
+    /// The first range that does not end before `cpu`.
+    fn behind(&self, cpu: u32) -> usize {
+        self.0.partition_point(|(_, last)| *last < cpu)
+    }
+
+    fn insert_range(&mut self, first: u32, last: u32) {
+        // Those that it touches become one with it.
+        let from = self.behind(first.saturating_sub(1));
+        let to = self.0.partition_point(|(start, _)| *start <= last.saturating_add(1));
+        let touched = &self.0[from..to.max(from)];
+        let first = touched.first().map_or(first, |(start, _)| first.min(*start));
+        let last = touched.last().map_or(last, |(_, end)| last.max(*end));
+        self.0.splice(from..to.max(from), [(first, last)]);
+    }
+}
+
+/// As lists of numbers are ordered.
+impl Ord for CpuSet {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.iter().cmp(other.iter())
+    }
+}
+
+impl PartialOrd for CpuSet {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 
 impl FromIterator<u32> for CpuSet {
     fn from_iter<I: IntoIterator<Item = u32>>(cpus: I) -> Self {
-        Self(cpus.into_iter().collect())
+        let mut set = Self::default();
+        cpus.into_iter().for_each(|cpu| set.insert(cpu));
+        set
     }
 }
 
@@ -118,10 +170,10 @@ impl FromStr for CpuSet {
 
     /// Reads a cpulist. The empty text is the empty set, as in sysfs.
     fn from_str(text: &str) -> Result<Self, CpuSetError> {
-        let mut set = BTreeSet::new();
+        let mut set = Self::default();
         let trimmed = text.trim();
         if trimmed.is_empty() {
-            return Ok(Self(set));
+            return Ok(set);
         }
         for part in trimmed.split(',') {
             let bad = || CpuSetError::NotACpu { text: text.into(), part: part.into() };
@@ -142,29 +194,22 @@ impl FromStr for CpuSet {
                     if to < from {
                         return Err(CpuSetError::Backwards { part: part.into() });
                     }
-                    set.extend(from..=to);
+                    set.insert_range(from, to);
                 }
             }
         }
-        Ok(Self(set))
+        Ok(set)
     }
 }
 
 impl fmt::Display for CpuSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut cpus = self.0.iter().copied().peekable();
-        let mut first = true;
-        while let Some(start) = cpus.next() {
-            let mut end = start;
-            while cpus.next_if(|next| *next == end + 1).is_some() {
-                end += 1;
-            }
-            let comma = if first { "" } else { "," };
-            first = false;
-            match end - start {
-                0 => write!(f, "{comma}{start}")?,
-                1 => write!(f, "{comma}{start},{end}")?,
-                _ => write!(f, "{comma}{start}-{end}")?,
+        for (at, (first, last)) in self.0.iter().enumerate() {
+            let comma = if at == 0 { "" } else { "," };
+            match last - first {
+                0 => write!(f, "{comma}{first}")?,
+                1 => write!(f, "{comma}{first},{last}")?,
+                _ => write!(f, "{comma}{first}-{last}")?,
             }
         }
         Ok(())
@@ -250,6 +295,8 @@ impl<'de> Deserialize<'de> for CpuRequest {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -285,11 +332,51 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_short_text_is_a_small_set_however_many_cpus_it_has() {
+        let all: CpuSet = "0-8191,5,0-8191,17-20".parse().unwrap();
+        assert_eq!((all.0.len(), all.len(), all.last()), (1, 8192, Some(8191)));
+        let ends: CpuSet = [0, u32::MAX, u32::MAX - 1].into_iter().collect();
+        assert_eq!(ends.minus(&CpuSet::one(u32::MAX)), [0, u32::MAX - 1].into_iter().collect());
+    }
+
+    /// CPUs that lie close together, so that ranges meet.
+    fn some_cpus() -> impl Strategy<Value = BTreeSet<u32>> {
+        proptest::collection::btree_set(0u32..40, 0..30)
+    }
+
+    fn of(cpus: &BTreeSet<u32>) -> CpuSet {
+        // In no order.
+        let (even, odd): (Vec<u32>, Vec<u32>) = cpus.iter().partition(|cpu| *cpu % 2 == 0);
+        even.into_iter().rev().chain(odd).collect()
+    }
+
     proptest! {
         #[test]
         fn a_set_is_read_back_as_it_was_written(cpus in proptest::collection::btree_set(0u32..=MAX_CPU, 0..80)) {
-            let set = CpuSet(cpus);
+            let set = of(&cpus);
             prop_assert_eq!(set.to_string().parse::<CpuSet>().unwrap(), set);
+        }
+
+        #[test]
+        fn sets_of_ranges_are_those_of_their_numbers(one in some_cpus(), other in some_cpus(), cpu in 0u32..41) {
+            let (a, b) = (of(&one), of(&other));
+            let numbers = |set: &CpuSet| set.iter().collect::<BTreeSet<u32>>();
+            prop_assert_eq!(&numbers(&a), &one);
+            prop_assert!(a.0.windows(2).all(|pair| pair[0].1 + 1 < pair[1].0), "{:?}", a);
+            prop_assert_eq!(a.iter().rev().collect::<Vec<_>>(), one.iter().rev().copied().collect::<Vec<_>>());
+            prop_assert_eq!((a.len(), a.is_empty()), (one.len(), one.is_empty()));
+            prop_assert_eq!((a.first(), a.last()), (one.first().copied(), one.last().copied()));
+            prop_assert_eq!(a.contains(cpu), one.contains(&cpu));
+            prop_assert_eq!(numbers(&a.minus(&b)), one.difference(&other).copied().collect());
+            prop_assert_eq!(numbers(&a.and(&b)), one.intersection(&other).copied().collect());
+            prop_assert_eq!(numbers(&a.or(&b)), one.union(&other).copied().collect());
+            prop_assert_eq!(a.or(&b), b.or(&a));
+            prop_assert_eq!(a.cmp(&b), one.cmp(&other));
+            prop_assert_eq!(numbers(&a.take(5)), one.iter().take(5).copied().collect());
+            let (all, none) = (a.or(&b), a.minus(&a));
+            prop_assert!(none.is_empty());
+            prop_assert_eq!(all.minus(&b), a.minus(&b));
         }
 
         #[test]
