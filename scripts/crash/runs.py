@@ -98,7 +98,7 @@ class Run:
     def kill(self, target, moment):
         """Waits for the moment, and for whom it is about; returns whether they came."""
         began = time.monotonic()
-        self.id = None
+        self.id, self.guarded = None, True
         while self.process.poll() is None and not (self.id and time.monotonic() - began >= moment):
             self.id = self.id or self.run_id()
             time.sleep(0.005)
@@ -106,6 +106,7 @@ class Run:
         while self.process.poll() is None and time.monotonic() < until:
             pids = self.find(target)
             if pids:
+                self.guarded = bool(self.find("guardian"))
                 for pid in pids:
                     try:
                         os.kill(pid, signal.SIGSTOP if target.startswith("stopped") else signal.SIGKILL)
@@ -121,8 +122,8 @@ class Run:
             code = self.process.wait(timeout=PATIENCE)
         except subprocess.TimeoutExpired:
             raise Wrong("the command does not end") from None
-        if target == "both":
-            # Nobody is left to take anything back: the next command does.
+        if target == "both" or not self.guarded:
+            # Nobody is left to take anything back, or nobody was there yet: the next command does.
             self.next_command(tactus)
         if self.id and (stays := left.await_none(self.id, self.cache)):
             raise Wrong("left behind: " + ", ".join(stays))

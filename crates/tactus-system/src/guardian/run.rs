@@ -57,8 +57,9 @@ impl Guardian {
         let dir = state_dir(system)?;
         system.make_own_dir(&dir).map_err(|error| at(&dir, &error))?;
         let path = dir.join(format!("{id}.jsonl"));
-        let journal = Journal::create(&path).map_err(|error| at(&path, &error))?;
+        // Before the journal: who is killed between that and the guardian leaves one to the next command.
         let program = probe::installed(system)?;
+        let journal = Journal::create(&path).map_err(|error| at(&path, &error))?;
         let words = [
             program.display().to_string(),
             "guardian".into(),
