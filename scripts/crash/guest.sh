@@ -45,7 +45,11 @@ stepped() {
 keep
 case "$(sed -n 's/.*stage=\([a-z]*\).*/\1/p' /proc/cmdline)" in
   look) say look look ;;
-  apply) say apply tactus tune apply --profile realtime-virtual-guest --isolate 1 --persist && sleep 600 ;;
+  apply)
+    # Before this there is nothing to take back: the facts are still read.
+    (until [ -s /var/lib/tactus/tune/journal.jsonl ]; do :; done; echo @@writes) &
+    say apply tactus tune apply --profile realtime-virtual-guest --isolate 1 --persist && sleep 600
+    ;;
   back)
     say verify tactus tune verify
     say revert tactus tune revert

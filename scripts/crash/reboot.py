@@ -17,7 +17,7 @@ BUSYBOX = "/usr/bin/busybox"
 MODULES = ["virtio_pci", "virtio_blk", "crc32c_generic", "ext4"]
 # Emulated, a boot takes up to half a minute, and applying a profile some seconds.
 LIMIT = 300
-APPLYING = 3.0
+WRITING = 1.5
 CUTS = 5
 HERE = pathlib.Path(__file__).parent
 
@@ -164,7 +164,7 @@ def all_of(tactus, chance=random.Random()):
         guest = Guest(tactus, pathlib.Path(place))
         pristine = part(guest.boot("look"), "look")[0]
         wrong = []
-        for cut_after, moment in [("@@end apply", 0.0)] + [("@@begin apply", chance.uniform(0, APPLYING)) for _ in range(CUTS)]:
+        for cut_after, moment in [("@@end apply", 0.0)] + [("@@writes", chance.uniform(0, WRITING)) for _ in range(CUTS)]:
             print(f"  power fails {moment:.2f} s after `{cut_after}`", flush=True)
             wrong += [f"{cut_after} and {moment:.2f} s: {words}" for words in cut(guest, pristine, cut_after, moment)]
         lines = guest.boot("clock")
