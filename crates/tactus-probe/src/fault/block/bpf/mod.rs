@@ -43,8 +43,7 @@ struct OnCpu {
 /// The clocks, with which their programs end, and what these have recorded.
 struct Clocks {
     clocks: Vec<OwnedFd>,
-    records: Vec<Record>,
-    cpus: Vec<u32>,
+    on: Vec<(u32, Record)>,
     /// Of the CPUs whose programs did not run in the trial while they idled, and these.
     awake: Vec<Awake>,
     kept: CpuSet,
@@ -96,8 +95,7 @@ pub(super) fn prepare(wanted: &Wanted<'_>) -> Result<Disturbance, No> {
     drop(tried);
     let clocks = Clocks {
         clocks: clocks(wanted.every)?,
-        records: blocks.iter().map(|block| block.record).collect(),
-        cpus: blocks.iter().map(|block| block.cpu).collect(),
+        on,
         awake,
         kept,
         lookout: None,
@@ -105,7 +103,7 @@ pub(super) fn prepare(wanted: &Wanted<'_>) -> Result<Disturbance, No> {
         length: wanted.length,
         told: wanted.rhythm.is_drawn(),
     };
-    clocks.records.iter().for_each(|record| record.begin(wanted.length));
+    clocks.on.iter().for_each(|(_, record)| record.begin(wanted.length));
     Ok(Disturbance {
         way: way(&clocks.kept),
         works: Vec::new(),
@@ -136,8 +134,7 @@ fn utf8(said: &[u8]) -> &str {
 impl Held for Clocks {
     fn begin(&mut self) -> Result<(), String> {
         begin(&self.clocks)?;
-        let others = self.cpus.iter().copied().zip(self.records.iter().copied());
-        let others = others.filter(|(cpu, _)| !self.kept.contains(*cpu)).collect();
+        let others = self.on.iter().copied().filter(|(cpu, _)| !self.kept.contains(*cpu)).collect();
         let lookout = Lookout::start(others, self.every, self.length);
         self.lookout =
             Some(lookout.map_err(|error| ["no thread beside the blocks: ", &error.to_string()].concat())?);
@@ -150,11 +147,11 @@ impl Held for Clocks {
         self.awake.clear();
         let silent = self.lookout.take().map(Lookout::end).unwrap_or_default();
         silent.iter().for_each(|cpu| self.kept.insert(cpu));
-        let times = self.records.iter().map(|record| record.count()).sum();
-        let longest_ns = self.records.iter().filter_map(|record| record.longest()).max();
+        let times = self.on.iter().map(|(_, record)| record.count()).sum();
+        let longest_ns = self.on.iter().filter_map(|(_, record)| record.longest()).max();
         // On all CPUs at the same moments.
-        let first = self.records.first().filter(|_| self.told);
-        let at = first.map(|record| record.began()).unwrap_or_default();
+        let first = self.on.first().filter(|_| self.told);
+        let at = first.map(|(_, record)| record.began()).unwrap_or_default();
         Ok(Count { times: Some(times), longest_ns, at, way: Some(way(&self.kept)) })
     }
 }
