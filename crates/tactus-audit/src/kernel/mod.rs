@@ -28,5 +28,7 @@ room! {
     watching,
 }
 
+pub use throttling::rescued;
+
 #[cfg(test)]
 mod tests;

@@ -164,7 +164,8 @@ fn fair_server(subject: &Subject<'_>) -> Verdict {
     Ok(Judgement { said, ..judgement })
 }
 
-/// Whether stalld runs.
+/// Whether stalld runs, which boosts threads that starve.
+#[must_use]
 pub fn rescued(subject: &Subject<'_>) -> bool {
     subject.threads.user().any(|thread| thread.name == "stalld")
 }

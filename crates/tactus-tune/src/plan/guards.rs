@@ -5,7 +5,7 @@
 //! it with nohz_full= (`lockup_detector_init` in kernel/watchdog.c), and the others stay watched.
 
 use serde::Serialize;
-use tactus_audit::Subject;
+use tactus_audit::{Subject, rescued};
 use tactus_model::change::{Change, Form, Target, flag};
 
 use super::{Choice, PlannedChange};
@@ -190,11 +190,6 @@ pub(super) fn withhold(
         asked
     });
     withheld
-}
-
-/// Whether stalld runs, which boosts threads that starve.
-pub(super) fn rescued(subject: &Subject<'_>) -> bool {
-    subject.threads.user().any(|thread| thread.name == "stalld")
 }
 
 /// Whether nothing rescues starved threads any more, neither throttling nor the fair server nor stalld,
