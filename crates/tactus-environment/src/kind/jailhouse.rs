@@ -1,7 +1,7 @@
 //! A cell of the partitioning hypervisor Jailhouse, with a Linux whose whole system is the probe.
 //!
-//! Driven against a real Jailhouse v0.12 on an emulated arm64 board, and tried against what that said and did (recorded),
-//! not on hardware here.
+//! An earlier release was driven against a real Jailhouse v0.12 on an emulated arm64 board; this one is tried against what
+//! that said and did (recorded), not on hardware.
 
 #[cfg(not(fuzzing))]
 mod cells;
@@ -63,7 +63,8 @@ impl Environment for Partition {
         "A cell of the partitioning hypervisor Jailhouse, with a Linux inmate whose initramfs is the probe. tactus \
 checks what must hold, enables Jailhouse with the given system configuration, makes the cell, boots the inmate, reads its \
 console (a UART, or the hypervisor's own), counts how often its CPUs enter the hypervisor, and takes everything back. The \
-root cell is the environment `host`. Driven against a real Jailhouse v0.12 on an emulated board, not on hardware."
+root cell is the environment `host`. An earlier release was driven against a real Jailhouse v0.12 on an emulated board, \
+not on hardware."
     }
 
     fn options(&self) -> &'static [OptionKey] {
