@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Compares the probe with cyclictest on this machine: same CPU, FIFO 95, 200 us, in turn.
 
-usage: instrument.py [PROBE] [--cpu N] [--pairs N] [--seconds N] [--json FILE]
+usage: instrument.py [PROBE] [--cpu N] [--pairs N] [--further N] [--seconds N] [--json FILE]
 
-Prints every pair and the median of the ratios probe/cyclictest of
+Prints every pair and the median of the ratios probe/cyclictest, with the smallest interval of order statistics that
+holds the true median with 95 % (H. A. David, H. N. Nagaraja, Order Statistics, 2003, section 7.1), of
 
   CPU per wake-up   CPU time of all threads of the process divided by its wake-ups. Taken between
                     two readings of /proc/PID/task/*/schedstat, one second after the start and just
@@ -12,12 +13,15 @@ Prints every pair and the median of the ratios probe/cyclictest of
   whole life        the same from getrusage(2) of the ended process, start and end included.
   average, minimum  latency.
 
-Exit: 0 when the ratios are within the bounds (1.02 CPU, 0.9 to 1.1 average, 1.1 minimum), 1 when
-not, 2 when something is missing.
+A ratio is out of bounds (1.02 CPU, 0.9 to 1.1 average, 1.1 minimum) when its whole interval is. Where the median alone
+is, these pairs decide nothing, and as many again are measured, at most twice (--further).
+
+Exit: 0 when no ratio is out of bounds, 1 when one is, 2 when something is missing.
 """
 
 import argparse
 import json
+import math
 import os
 import re
 import shutil
@@ -31,6 +35,7 @@ from pathlib import Path
 INTERVAL_US = 200
 PRIORITY = 95
 SETTLE_S = 1.0
+RATIOS = [("cpu", "CPU per wake-up"), ("life", "whole life"), ("average", "average"), ("minimum", "minimum"), ("maximum", "maximum")]
 BOUNDS = {"cpu": (0.0, 1.02), "average": (0.9, 1.1), "minimum": (0.0, 1.1)}
 
 
@@ -141,10 +146,46 @@ def probe(path, cpu, seconds):
     }
 
 
+def interval(ratios):
+    """The two order statistics that hold the true median with 95 %; all that there is where that is less."""
+    ordered, many = sorted(ratios), len(ratios)
+    outside, cut = 0.0, 0
+    while cut + 1 < many / 2 and 2 * (outside + math.comb(many, cut) / 2**many) <= 0.05:
+        outside += math.comb(many, cut) / 2**many
+        cut += 1
+    return ordered[max(cut - 1, 0)], ordered[many - max(cut, 1)]
+
+
+def judged(key, ratios):
+    """What ten or more pairs say of a ratio: its line's end, and whether it is within, out of, or undecided."""
+    low, high = interval(ratios)
+    middle = statistics.median(ratios)
+    text = f"{middle:.3f} [{low:.3f}, {high:.3f}]"
+    if key not in BOUNDS:
+        return text, "within"
+    least, most = BOUNDS[key]
+    if least <= middle <= most:
+        return f"{text}  within {least} to {most}", "within"
+    if high < least or low > most:
+        return f"{text}  OUT OF BOUNDS ({least} to {most})", "out"
+    return f"{text}  NOT DECIDED by {len(ratios)} pairs ({least} to {most})", "undecided"
+
+
 def candidates(arch):
     """Where a build of the probe may lie, the best last."""
     target = Path(os.environ.get("CARGO_TARGET_DIR", Path(__file__).parents[2] / "target"))
     return [target / f"{arch}-unknown-linux-musl/probe/tactus-probe", target / f"probes/{arch}-unknown-linux-musl/tactus-probe"]
+
+
+def pair(number, path, options):
+    """One pair, printed. Which one is first changes, so that neither always follows the other."""
+    runs = {}
+    for name in ["cyclictest", "probe"] if number % 2 == 0 else ["probe", "cyclictest"]:
+        runs[name] = cyclictest(options.cpu, options.seconds) if name == "cyclictest" else probe(path, options.cpu, options.seconds)
+    theirs, ours = runs["cyclictest"], runs["probe"]
+    cells = [f"{theirs[key]:8.0f} | {ours[key]:<8.0f}" for key, _ in RATIOS]
+    print(f"{number + 1:>4}  " + "  ".join(cells), flush=True)
+    return theirs, ours
 
 
 def main():
@@ -152,6 +193,7 @@ def main():
     parser.add_argument("probe", nargs="?", help="default: where `make` builds it")
     parser.add_argument("--cpu", type=int, default=max(os.sched_getaffinity(0)))
     parser.add_argument("--pairs", type=int, default=10)
+    parser.add_argument("--further", type=int, default=2, metavar="N", help="as many pairs again where a ratio is not decided, at most N times")
     parser.add_argument("--seconds", type=int, default=5)
     parser.add_argument("--json", help="write all pairs there")
     options = parser.parse_args()
@@ -168,23 +210,15 @@ def main():
     print(f"CPU {options.cpu}, SCHED_FIFO {PRIORITY}, {INTERVAL_US} us, {options.seconds} s each; times in ns, cyclictest | probe")
     print(f"{'pair':>4}  {'CPU per wake-up':>21}  {'whole life':>17}  {'average':>15}  {'minimum':>15}  {'maximum':>19}")
     pairs = []
-    for number in range(options.pairs):
-        # Which one is first changes, so that neither always follows the other.
-        runs = {}
-        order = ["cyclictest", "probe"] if number % 2 == 0 else ["probe", "cyclictest"]
-        for name in order:
-            runs[name] = cyclictest(options.cpu, options.seconds) if name == "cyclictest" else probe(path, options.cpu, options.seconds)
-        theirs, ours = runs["cyclictest"], runs["probe"]
-        pairs.append((theirs, ours))
-        cells = [f"{theirs[key]:8.0f} | {ours[key]:<8.0f}" for key in ("cpu", "life", "average", "minimum", "maximum")]
-        print(f"{number + 1:>4}  " + "  ".join(cells), flush=True)
-    good = True
-    for key, name in (("cpu", "CPU per wake-up"), ("life", "whole life"), ("average", "average"), ("minimum", "minimum"), ("maximum", "maximum")):
-        ratio = statistics.median(ours[key] / theirs[key] for theirs, ours in pairs)
-        low, high = BOUNDS.get(key, (None, None))
-        verdict = "" if low is None else ("  good" if low <= ratio <= high else f"  OUT OF BOUNDS ({low} to {high})")
-        good = good and "OUT" not in verdict
-        print(f"median ratio probe/cyclictest, {name:<16} {ratio:.3f}{verdict}")
+    for _ in range(1 + options.further):
+        for number in range(len(pairs), len(pairs) + options.pairs):
+            pairs.append(pair(number, path, options))
+        said = {name: judged(key, [ours[key] / theirs[key] for theirs, ours in pairs]) for key, name in RATIOS}
+        for name, (text, _) in said.items():
+            print(f"median ratio probe/cyclictest, {name:<16} {text}", flush=True)
+        if "undecided" not in {word for _, word in said.values()}:
+            break
+    good = "out" not in {word for _, word in said.values()}
     if options.json:
         Path(options.json).write_text(json.dumps([{"cyclictest": theirs, "probe": ours} for theirs, ours in pairs], indent=1))
     return 0 if good else 1

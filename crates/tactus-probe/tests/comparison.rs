@@ -21,7 +21,7 @@ fn the_comparison_with_cyclictest_speaks_the_probes_protocol() {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/bench/instrument.py");
     let mut child = Command::new("python3")
         .arg(script)
-        .args([PROBE, "--pairs", "1", "--seconds", "2"])
+        .args([PROBE, "--pairs", "1", "--further", "0", "--seconds", "2"])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

@@ -1,0 +1,84 @@
+#!/bin/sh
+# Fuzzes for SECONDS per target (default 10): all targets, or the one that is named.
+#
+#   scripts/fuzz.sh [SECONDS] [TARGET]
+#
+# It needs the stable toolchain and a C++ compiler, no cargo-fuzz: that only sets the flags below and
+# builds. New inputs are kept in fuzz/corpus, inputs that fail in fuzz/artifacts (neither is checked
+# in); the checked-in beginnings are in fuzz/seeds.
+set -eu
+cd "$(dirname "$0")/.."
+
+seconds=${1:-10}
+targets=${2:-wire lines plan bundle histogram_log facts audit run_journal tune_journal \
+conversation domain_xml qemu_answers kernel_image cells}
+target_dir=${TACTUS_FUZZ_TARGET_DIR:-${CARGO_TARGET_DIR:-target}/fuzz}
+triple=$(rustc -vV | sed -n 's/^host: //p')
+
+# What libFuzzer needs: edge counters, their places, and the operands of comparisons.
+coverage="-Cpasses=sancov-module
+-Cllvm-args=-sanitizer-coverage-level=4
+-Cllvm-args=-sanitizer-coverage-inline-8bit-counters
+-Cllvm-args=-sanitizer-coverage-pc-table
+-Cllvm-args=-sanitizer-coverage-trace-compares"
+RUSTFLAGS=$(printf '%s ' --cfg fuzzing $coverage)
+export RUSTFLAGS
+
+scratch=$(mktemp -d -p "$([ -w /dev/shm ] && echo /dev/shm || echo "${TMPDIR:-/tmp}")" tactus-fuzz.XXXXXX)
+trap 'rm -rf "$scratch"' EXIT
+trap 'exit 130' INT TERM
+export TMPDIR="$scratch"
+
+# No target runs the probe: a stand-in saves building it.
+. scripts/lib/probes.sh
+TACTUS_PROBE_DIR="$(realpath -m "$target_dir")/no-probes"
+export TACTUS_PROBE_DIR
+empty_probes "$TACTUS_PROBE_DIR"
+
+# Optimized, ten times the inputs are tried in the same time, and the build takes twice as long.
+[ "$seconds" -lt 60 ] || export CARGO_PROFILE_RELEASE_OPT_LEVEL=1
+
+echo "building the fuzz targets"
+# With --target the flags hold for the targets and not for build scripts.
+cargo build --quiet --release --locked --manifest-path fuzz/Cargo.toml --target "$triple" --target-dir "$target_dir"
+
+# fuzz TARGET
+fuzz() {
+  target=$1
+  log="$scratch/$target.log"
+  mkdir -p "fuzz/corpus/$target" "fuzz/artifacts/$target"
+  # Nobody may wait for a fuzzer that hangs: libFuzzer ends at max_total_time, an input at timeout. Entropic weighs
+  # every input against each other by tens of thousands of features, which takes longer than to try ten.
+  if ! "$target_dir/$triple/release/$target" "fuzz/corpus/$target" "fuzz/seeds/$target" \
+    -max_total_time="$seconds" -entropic=0 -timeout=10 -rss_limit_mb=1024 -max_len=65536 -print_final_stats=1 \
+    -artifact_prefix="fuzz/artifacts/$target/" >"$log" 2>&1; then
+    tail -n 40 "$log"
+    echo "fuzzing $target failed: the input is in fuzz/artifacts/$target"
+    return 1
+  fi
+  # A fuzzer without instrumentation would pass anything.
+  covered=$(sed -n 's/.*cov: \([0-9]*\).*/\1/p' "$log" | tail -n 1)
+  runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
+  if [ "${covered:-0}" -lt 100 ]; then
+    tail -n 20 "$log"
+    echo "fuzzing $target covered ${covered:-nothing}: it is not instrumented"
+    return 1
+  fi
+  echo "  $target: $runs inputs, cov: $covered"
+}
+
+exit 0
+failed=0
+# shellcheck disable=SC2086  # words on purpose
+set -- $targets
+while [ $# -gt 0 ]; do
+  # As many at a time as there are CPUs.
+  jobs=""
+  while [ $# -gt 0 ] && [ "$(echo "$jobs" | wc -w)" -lt "$(nproc)" ]; do
+    fuzz "$1" &
+    jobs="$jobs $!"
+    shift
+  done
+  for job in $jobs; do wait "$job" || failed=1; done
+done
+exit "$failed"
