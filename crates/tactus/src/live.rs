@@ -16,25 +16,19 @@ use tactus_run::Sink;
 use tactus_run::plan::Resolved;
 
 use crate::say::{lines, say};
+use crate::time_left::TimeLeft;
 
 /// A progress line per scenario, with the time left of the whole run.
 pub struct Progress {
     terminal: bool,
     bar: ProgressBar,
-    rows: Vec<Row>,
-    started: usize,
-    /// Rows that are complete in the bundle that the run goes on with.
-    kept: usize,
+    /// Name of each row.
+    rows: Vec<String>,
     /// What the rows that run have measured so far.
     running: BTreeMap<usize, Measured>,
     /// When the running rows began to measure, in ms since the epoch.
     measuring_ms: i64,
-    left: Left,
-}
-
-struct Row {
-    name: String,
-    planned_ns: u64,
+    left: TimeLeft,
 }
 
 /// What a row has measured so far.
@@ -55,15 +49,6 @@ impl Measured {
     }
 }
 
-/// The time that is left: what is still to be measured, and what starting took on average.
-#[derive(Default)]
-struct Left {
-    measuring_ns: u64,
-    starts: u32,
-    starting_ns: u64,
-    began_ms: i64,
-}
-
 impl Progress {
     pub fn new(resolved: &Resolved) -> Self {
         let terminal = std::io::stderr().is_terminal();
@@ -76,19 +61,10 @@ impl Progress {
             .iter()
             .map(|row| {
                 let run = row.result.repeat.map(|run| format!(" (run {run})")).unwrap_or_default();
-                Row { name: row.result.name.clone() + &run, planned_ns: row.result.planned_ns }
+                row.result.name.clone() + &run
             })
             .collect();
-        Self {
-            terminal,
-            bar,
-            rows,
-            started: 0,
-            kept: resolved.scenarios.iter().filter(|s| s.kept).map(|s| s.rows.len()).sum(),
-            running: BTreeMap::new(),
-            measuring_ms: 0,
-            left: Left { measuring_ns: resolved.expected_ns(), ..Left::default() },
-        }
+        Self { terminal, bar, rows, running: BTreeMap::new(), measuring_ms: 0, left: TimeLeft::of(resolved) }
     }
 
     fn say(&self, line: &str) {
@@ -96,11 +72,7 @@ impl Progress {
     }
 
     fn time_left(&self, done_ns: u64) -> String {
-        let waiting = self.rows.len().saturating_sub(self.started.max(self.kept));
-        let per_start = self.left.starting_ns / u64::from(self.left.starts.max(1));
-        let rest =
-            self.left.measuring_ns.saturating_sub(done_ns) + per_start * u64::try_from(waiting).unwrap_or(0);
-        human(Duration::from_nanos(rest))
+        human(self.left.after(done_ns))
     }
 
     fn tick(&mut self, ticked: &Ticked) {
@@ -128,7 +100,7 @@ impl Progress {
 
     /// How a row ended, in one line; what it has measured is its own.
     fn finished(&mut self, row: usize, ending: &Ending) -> Option<String> {
-        let name = &self.rows.get(row)?.name;
+        let name = self.rows.get(row)?;
         let word = match ending.ended.status() {
             RowStatus::Measured => "done",
             RowStatus::Skipped => "skipped",
@@ -146,18 +118,15 @@ impl Progress {
 
 impl Sink for Progress {
     fn take(&mut self, stamped: &Stamped) {
+        self.left.begun(stamped.at_ms);
         match &stamped.event {
             Event::EnvironmentStarting { environment } => {
-                self.left.began_ms = stamped.at_ms;
                 self.bar.set_prefix(clean(environment));
                 self.bar.set_message(format!("starting, {} left", self.time_left(0)));
             }
             Event::RowStarted { row, name, duration_ns, .. } => {
-                let name = self.rows.get(*row).map_or_else(|| name.clone(), |row| row.name.clone());
-                self.started = self.started.max(row + 1);
-                self.left.starts += 1;
-                let took = u64::try_from(stamped.at_ms - self.left.began_ms).unwrap_or(0);
-                self.left.starting_ns += took * 1_000_000;
+                let name = self.rows.get(*row).unwrap_or(name).clone();
+                self.left.row_started(*row, stamped.at_ms);
                 self.measuring_ms = stamped.at_ms;
                 self.running.insert(*row, Measured::default());
                 self.bar.set_length(duration_ns / 1_000_000);
@@ -185,15 +154,10 @@ impl Sink for Progress {
                 }
             }
             Event::RowFinished { row, ending, .. } => {
-                let status = ending.ended.status();
-                let Some(Row { planned_ns, .. }) = self.rows.get(*row) else { return };
-                if status != RowStatus::Skipped {
-                    self.left.measuring_ns = self.left.measuring_ns.saturating_sub(*planned_ns);
-                }
+                self.left.row_ended(*row, stamped.at_ms);
                 if let Some(line) = self.finished(*row, ending) {
                     self.say(&line);
                 }
-                self.started = self.started.max(row + 1);
             }
             Event::RunFinished { .. } => self.bar.finish_and_clear(),
             _ => {}
@@ -354,16 +318,13 @@ mod tests {
 
     #[test]
     fn each_row_of_a_scenario_has_its_own_maximum() {
-        let row = |name: &str| Row { name: name.into(), planned_ns: 1 };
         let mut progress = Progress {
             terminal: false,
             bar: ProgressBar::hidden(),
-            rows: vec![row("host"), row("guest")],
-            started: 0,
-            kept: 0,
+            rows: vec!["host".into(), "guest".into()],
             running: BTreeMap::new(),
             measuring_ms: 0,
-            left: Left::default(),
+            left: TimeLeft::default(),
         };
         let series = SeriesKey { cpu: 0, thread: 0, priority: 95, kind: "thread".into() };
         for (row, max_ns) in [(0, 12_000), (1, 470_000), (0, 9_000)] {

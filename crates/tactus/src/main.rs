@@ -6,6 +6,7 @@ mod exit;
 mod live;
 mod output;
 mod say;
+mod time_left;
 
 use std::process::ExitCode;
 

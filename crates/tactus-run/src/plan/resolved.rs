@@ -205,8 +205,18 @@ impl Resolved {
     /// What all scenarios will take, in ns, without start-up.
     #[must_use]
     pub fn expected_ns(&self) -> u64 {
-        let ahead = self.scenarios.iter().filter(|s| s.skip.is_none() && !s.kept);
-        ahead.map(|s| s.duration_ns + if s.settles { 1_000_000_000 } else { 0 }).sum()
+        self.scenarios.iter().map(ResolvedScenario::expected_ns).sum()
+    }
+}
+
+impl ResolvedScenario {
+    /// What it will take, in ns, without start-up; 0: it is not done, or the bundle has it.
+    #[must_use]
+    pub const fn expected_ns(&self) -> u64 {
+        if self.skip.is_some() || self.kept {
+            return 0;
+        }
+        self.duration_ns + if self.settles { 1_000_000_000 } else { 0 }
     }
 }
 
