@@ -3,7 +3,7 @@
 #![expect(clippy::print_stdout, reason = "an example says what it found")]
 #![expect(clippy::disallowed_methods, reason = "a tool of the developers, not a part of tactus")]
 
-#[path = "../tests/common/mod.rs"]
+#[path = "../tests/report/common/mod.rs"]
 #[expect(dead_code, reason = "what the tests have in common is more than the gallery shows")]
 mod common;
 

@@ -1,0 +1,113 @@
+//! The audit of every machine among the fixtures, as a table: what a rule says of a whole machine
+//! shows where it says too much.
+
+use std::fmt::Write;
+
+use tactus_audit::{Intent, Subject, audit};
+use tactus_model::finding::{Audit, Role, Severity, State};
+use tactus_report::audit::{Audited, Detail, text};
+use tactus_report::render::text::Style;
+
+use crate::machines::{MACHINES, machine};
+
+fn role(name: &str) -> Role {
+    match name {
+        "debian-standard" | "debian-rt" | "debian-arm64" => Role::Guest,
+        "podman-container" | "container-cgroup2" => Role::Container,
+        _ => Role::Host,
+    }
+}
+
+fn audited(name: &str) -> Audit {
+    audit(&Subject::new(&machine(name), role(name), &Intent::default()))
+}
+
+#[test]
+fn every_machine_has_an_audit_that_can_be_read() {
+    for name in MACHINES {
+        let audit = audited(name);
+        let mut table = String::new();
+        for finding in &audit.findings {
+            let state = match finding.state {
+                State::Finding => finding.severity.to_string(),
+                state => state.to_string(),
+            };
+            let _ = writeln!(table, "{state:<14} {}: {}", finding.id, finding.said);
+        }
+        insta::with_settings!({ omit_expression => true }, { insta::assert_snapshot!(*name, table) });
+    }
+}
+
+#[test]
+fn a_machine_made_ready_has_nothing_grave_and_one_that_was_not_has() {
+    let grave = |name: &str| {
+        let audit = audited(name);
+        let ids: Vec<String> = audit
+            .found()
+            .filter(|finding| finding.severity >= Severity::Major)
+            .map(|finding| format!("{}: {}", finding.id, finding.said))
+            .collect();
+        ids
+    };
+    let left = grave("intel-bare-tuned");
+    assert!(left.is_empty(), "{}", left.join("\n"));
+    assert!(grave("intel-bare-untuned").len() >= 15, "{}", grave("intel-bare-untuned").join("\n"));
+}
+
+const UNTOUCHED: [&str; 4] = ["amd-epyc", "intel-bare-untuned", "intel-hybrid", "this-vm"];
+
+#[test]
+fn the_audit_of_an_untouched_machine_fits_one_screen() {
+    for name in UNTOUCHED {
+        let audit = audited(name);
+        let page = text(&[Audited { environment: "host", audit: &audit }], Detail::Brief, Style::default());
+        // A terminal of 100 columns breaks what is longer.
+        let rows: usize = page.lines().map(|line| line.chars().count().div_ceil(100).max(1)).sum();
+        assert!(rows <= 40, "{name}: {rows} rows\n{page}");
+        insta::with_settings!({ omit_expression => true }, {
+            insta::assert_snapshot!(format!("brief-{name}"), page);
+        });
+    }
+}
+
+#[test]
+fn the_first_three_actions_mend_half_of_the_findings() {
+    for name in UNTOUCHED {
+        let audit = audited(name);
+        let mended: usize = audit.actions.iter().take(3).map(|action| action.mends.len()).sum();
+        let found = audit.found().count();
+        assert!(mended * 2 >= found, "{name}: {mended} of {found}");
+    }
+}
+
+#[test]
+fn a_finding_says_what_was_read_and_how_it_is_mended() {
+    for name in MACHINES {
+        for finding in audited(name).found() {
+            assert!(!finding.said.is_empty() && !finding.mend.is_empty(), "{name}: {}", finding.id);
+            // What is true of every container needs no reading.
+            let read = !finding.read.is_empty() || finding.id == "ctr-separation";
+            assert!(read, "{name}: {} read nothing", finding.id);
+            let filled = [&finding.said, &finding.mend, &finding.expected, &finding.risk];
+            assert!(
+                filled.iter().all(|text| !text.contains("{isolated") && !text.contains("{housekeeping")),
+                "{name}: {}",
+                finding.id
+            );
+        }
+    }
+}
+
+#[test]
+fn in_a_virtual_machine_nothing_of_the_hardware_is_called_ok() {
+    for name in MACHINES {
+        let facts = machine(name);
+        if !facts.virtualized() {
+            continue;
+        }
+        for finding in audited(name).findings {
+            let hardware = tactus_audit::find(&finding.id).is_some_and(|check| check.hardware);
+            assert!(!hardware || finding.state != State::Ok, "{name}: {}", finding.id);
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! The checks, all together: beside the recorded machines, beside the knowledge base that they were made from, and
+//! beside the book.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "fixtures and the book are no machine: they are read and written beside the door"
+)]
+
+mod audited;
+mod catalogue;
+mod fixtures;
+#[path = "../machines/mod.rs"]
+mod machines;

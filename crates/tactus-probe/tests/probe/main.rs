@@ -1,0 +1,13 @@
+//! The probe as a process: what it says to who starts it, and what it leaves on this machine.
+#![expect(clippy::disallowed_methods, reason = "these tests look at the machine from outside the door")]
+
+mod block;
+mod common;
+mod comparison;
+mod guardian;
+mod loads;
+mod protocol;
+mod quiet;
+mod settings;
+mod values;
+mod watch;

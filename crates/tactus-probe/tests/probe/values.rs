@@ -1,0 +1,142 @@
+//! Measurements that yield values as the host side meets them: every item, in a worker beside the session, and
+//! nothing left of it.
+
+use tactus_model::CpuSet;
+use tactus_model::catalogue::Measure;
+use tactus_model::catalogue::measure::{Os, Timer};
+use tactus_model::control::ControlBy;
+use tactus_model::message::{Activity, End, FromProbe, Job, NoteKind, ToProbe, What};
+use tactus_model::outcome::{ValueResult, take_value};
+use tactus_model::scheduling::Policy;
+
+use crate::common::{PROBE, Probe, eventually, job, marked, timer};
+
+fn os(id: u32, cpus: CpuSet) -> Activity {
+    let measure = Measure::Os(Os::default());
+    Activity::new(id, cpus, What::Measure { measure, interval_ns: 0, priority: 80, policy: Policy::Other })
+}
+
+/// The last word on every item, and how many there were.
+fn values(heard: &[FromProbe]) -> (Vec<ValueResult>, usize) {
+    let (mut last, mut words) = (Vec::new(), 0);
+    for message in heard {
+        if let FromProbe::Value(said) = message {
+            assert_eq!(said.activity, 3);
+            take_value(&mut last, said.value.clone());
+            words += 1;
+        }
+    }
+    (last, words)
+}
+
+fn check(value: &ValueResult) {
+    assert!(value.value > 0.0 && value.value.is_finite(), "{value:?}");
+    assert!(value.min <= value.value && value.value <= value.max, "{value:?}");
+    assert!(value.samples >= 1 && value.batch >= 1 && value.deviation >= 0.0, "{value:?}");
+    match (value.low, value.high) {
+        (Some(low), Some(high)) => {
+            assert!(value.samples >= 6 && low <= value.value && value.value <= high, "{value:?}");
+        }
+        (None, None) => assert!(value.samples < 6, "{value:?}"),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn every_item_has_a_value_while_it_goes_on_and_a_better_one_at_the_end() {
+    let mark = "values";
+    let mut probe = Probe::start_as(&[PROBE], mark);
+    let job = job(&probe, vec![os(3, probe.cpu())]);
+    // The control by hog is for threads on lanes: here it finds none.
+    probe.prepare(Job { duration_ns: 2_000_000_000, control: ControlBy::Hog, ..job }).unwrap();
+    probe.say(&ToProbe::Go);
+    let (heard, done) = probe.finish();
+    assert_eq!(done.end, End::Complete, "{done:?}");
+    let (values, words) = values(&heard);
+    let obstacles: Vec<_> = probe.notes.iter().filter(|note| note.kind == NoteKind::Obstacle).collect();
+    let items = Os::ITEMS;
+    let missing = |name: &str| obstacles.iter().any(|note| note.text.contains(name));
+    for item in items {
+        match values.iter().find(|value| value.item == item.name) {
+            Some(value) => {
+                assert_eq!((value.unit, value.better), (item.unit, item.better));
+                check(value);
+            }
+            None => assert!(missing(item.name), "{}: {:?}", item.name, probe.notes),
+        }
+    }
+    assert!(words > values.len(), "{words} words on {} values", values.len());
+    assert!(heard.iter().all(|message| !matches!(message, FromProbe::Tick(_) | FromProbe::Trial(_))));
+    assert_eq!(marked(mark), [probe.child.id()], "`done` says that nothing is left");
+}
+
+#[test]
+fn what_was_measured_until_a_stop_is_said_and_nothing_is_left() {
+    let mark = "stopped-values";
+    let mut probe = Probe::start_as(&[PROBE], mark);
+    let job = job(&probe, vec![os(3, probe.cpu())]);
+    probe.prepare(Job { duration_ns: 3_600_000_000_000, ..job }).unwrap();
+    probe.say(&ToProbe::Go);
+    while !matches!(probe.hear(), FromProbe::Value(_)) {}
+    probe.say(&ToProbe::Stop);
+    let (heard, done) = probe.finish();
+    assert_eq!(done.end, End::Stopped);
+    assert!(!values(&heard).0.is_empty());
+    assert_eq!(marked(mark), [probe.child.id()]);
+}
+
+#[test]
+fn a_killed_probe_takes_the_worker_and_its_partners_with_it() {
+    let mark = "killed-values";
+    let mut probe = Probe::start_as(&[PROBE], mark);
+    let job = job(&probe, vec![os(3, probe.cpu())]);
+    probe.prepare(Job { duration_ns: 3_600_000_000_000, ..job }).unwrap();
+    probe.say(&ToProbe::Go);
+    while !matches!(probe.hear(), FromProbe::Value(_)) {}
+    // The session, the worker, who measures, and two partners.
+    assert_eq!(marked(mark).len(), 5);
+    probe.child.kill().unwrap();
+    probe.child.wait().unwrap();
+    assert!(eventually(|| marked(mark).is_empty()), "{:?}", marked(mark));
+}
+
+#[test]
+fn a_worker_that_is_killed_ends_the_job_and_what_it_had_said_stays() {
+    let mark = "broken-values";
+    let mut probe = Probe::start_as(&[PROBE], mark);
+    let job = job(&probe, vec![os(3, probe.cpu())]);
+    probe.prepare(Job { duration_ns: 3_600_000_000_000, ..job }).unwrap();
+    probe.say(&ToProbe::Go);
+    while !matches!(probe.hear(), FromProbe::Value(_)) {}
+    let session = probe.child.id();
+    let worker = marked(mark).into_iter().find(|pid| *pid != session).unwrap();
+    let pid = rustix::process::Pid::from_raw(worker.cast_signed()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    let (_, done) = probe.finish();
+    assert_eq!(done.end, End::Failed);
+    assert!(done.reason.as_deref().is_some_and(|why| why.contains("`os` ended before its time")), "{done:?}");
+    assert!(eventually(|| marked(mark) == [session]), "{:?}", marked(mark));
+}
+
+#[test]
+fn latencies_and_values_are_measured_side_by_side() {
+    let mut probe = Probe::start();
+    let both = vec![timer(1, probe.cpu(), Timer::default()), os(3, probe.house())];
+    let job = Job { duration_ns: 2_000_000_000, ..job(&probe, both) };
+    let Some((heard, done)) = probe.perform(job) else { return };
+    assert_eq!(done.end, End::Complete, "{done:?}");
+    assert!(heard.iter().any(|message| matches!(message, FromProbe::Tick(tick) if tick.activity == 1)));
+    assert!(!values(&heard).0.is_empty());
+}
+
+#[test]
+fn scheduling_that_has_no_meaning_for_values_is_refused() {
+    let mut probe = Probe::start();
+    let mut activity = os(3, probe.cpu());
+    if let What::Measure { policy, .. } = &mut activity.what {
+        *policy = Policy::Deadline;
+    }
+    let job = job(&probe, vec![activity]);
+    let refusal = probe.prepare(job).unwrap_err();
+    assert!(refusal.reason.contains("no period") && refusal.hint.is_some(), "{refusal:?}");
+}

@@ -1,0 +1,279 @@
+//! What changes from one scenario to another: answers that are known beforehand.
+
+use std::collections::BTreeMap;
+
+use tactus_model::Evidence;
+use tactus_model::buckets::{Counts, Packed, bucket_of};
+use tactus_model::bundle::{Row, RowResult};
+use tactus_model::histograms::Histograms;
+use tactus_model::latency::Latency;
+use tactus_model::number::whole;
+use tactus_model::outcome::{Ending, LatencyOutcome, Outcome, RowEnd};
+use tactus_report::row::Quantity;
+use tactus_report::stats::{Change, Effect, Random, Unknown, claims};
+
+use crate::common::{Shape, Span, compared, measured, planned};
+
+const INTERVAL_NS: u64 = 200_000;
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// Seconds of a timer that wakes 5 us late, or 10 ms late so many times a second; the periods that it missed are
+/// kept beside, as a run keeps them.
+fn stalled(name: &str, seconds: u64, stalls: u64, seed: u64) -> Row {
+    let mut random = Random::new(seed);
+    let mut all = Latency::new();
+    let (mut raw, mut missed) = (BTreeMap::new(), BTreeMap::new());
+    for second in 0..seconds {
+        let mut own = Latency::new();
+        let late = 10_000_000;
+        let periods = SECOND_NS / INTERVAL_NS - stalls * (late / INTERVAL_NS);
+        for _ in 0..periods {
+            own.record(whole(5_000.0 * (0.15 * random.normal()).exp()), INTERVAL_NS);
+        }
+        for _ in 0..stalls {
+            own.record(late + whole(20_000.0 * random.unit()), INTERVAL_NS);
+        }
+        all.merge(&own);
+        let packed = |histogram: &hdrhistogram::Histogram<u64>| -> Packed {
+            let mut counts = Counts::default();
+            histogram
+                .iter_recorded()
+                .for_each(|b| counts.add(bucket_of(b.value_iterated_to()), b.count_at_value()));
+            counts.pack()
+        };
+        raw.insert(second, packed(&own.raw));
+        if stalls > 0 {
+            missed.insert(second, packed(&own.missed));
+        }
+    }
+    row(name, seconds, &all, raw, missed)
+}
+
+fn row(
+    name: &str,
+    seconds: u64,
+    all: &Latency,
+    raw: BTreeMap<u64, Packed>,
+    missed: BTreeMap<u64, Packed>,
+) -> Row {
+    let mut result = RowResult {
+        evidence: Some(Evidence::BareMetal),
+        outcome: Outcome::Latency(LatencyOutcome { series: Vec::new(), all: Some(all.summary()) }),
+        planned_ns: seconds * SECOND_NS,
+        measured_ns: seconds * SECOND_NS,
+        ..RowResult::unmeasured(name, "host", "host")
+    };
+    result.end(Ending::complete());
+    let over = |intervals| Histograms {
+        length_ns: SECOND_NS,
+        end_ns: seconds * SECOND_NS,
+        intervals,
+        ..Histograms::default()
+    };
+    Row { histograms: over(raw), missed: over(missed), ..Row::of(result) }
+}
+
+/// The effect of `b` against `a`.
+fn effect(base: Row, with: Row) -> Effect {
+    claims(&compared(vec![base, with])).remove(0).effect.unwrap()
+}
+
+fn of(effect: &Effect, quantity: Quantity) -> &Change {
+    effect.changes.iter().find(|change| change.quantity == quantity).unwrap()
+}
+
+#[test]
+fn stalls_of_ten_milliseconds_are_seen_in_the_corrected_quantile_at_their_size() {
+    for (stalls, p999) in [(1, 9.0e6), (2, 9.6e6), (4, 9.8e6)] {
+        let effect = effect(stalled("a", 60, 0, 1), stalled("b", 60, stalls, 2));
+        let change = of(&effect, Quantity::P999);
+        assert!((change.with_ns / p999 - 1.0).abs() < 0.01, "{stalls} stalls: {}", change.with_ns);
+        let difference = change.difference.unwrap();
+        assert!(
+            difference.is_shown() && (difference.estimate_ns / p999 - 1.0).abs() < 0.01,
+            "{difference:?}"
+        );
+        assert!(difference.interval.low_ns > 8e6 && difference.interval.high_ns < 11e6, "{difference:?}");
+        let said = &effect.sentences()[1];
+        assert!(said.starts_with("corrected p99.9 is ") && said.contains(" ms higher"), "{said}");
+        let p50 = of(&effect, Quantity::P50);
+        assert!(
+            (p50.with_ns / p50.base_ns - 1.0).abs() < 0.02,
+            "half of all periods are nearly as before: {p50:?}"
+        );
+    }
+}
+
+#[test]
+fn a_run_of_twice_the_length_has_no_larger_maxima() {
+    let mut seemed = 0;
+    for seed in 0..20 {
+        let effect = effect(stalled("a", 30, 0, seed), stalled("b", 60, 0, 100 + seed));
+        seemed += usize::from(of(&effect, Quantity::Maximum).is_shown());
+    }
+    assert!(seemed <= 3, "{seemed} of 20");
+}
+
+/// Joins each pair of a row's intervals, as a log of a longer run has them.
+fn in_intervals_of_two_seconds(mut row: Row) -> Row {
+    for histograms in [&mut row.histograms, &mut row.missed] {
+        let mut joined: BTreeMap<u64, Counts> = BTreeMap::new();
+        for (number, counts) in &histograms.intervals {
+            joined.entry(number / 2).or_default().add_packed(counts);
+        }
+        histograms.intervals = joined.into_iter().map(|(number, counts)| (number, counts.pack())).collect();
+        histograms.length_ns = 2 * SECOND_NS;
+    }
+    row
+}
+
+#[test]
+fn maxima_are_of_equal_stretches_of_time_whatever_the_intervals_of_the_logs_were() {
+    let mut seemed = 0;
+    for seed in 0..20 {
+        let long = in_intervals_of_two_seconds(stalled("b", 61, 0, 200 + seed));
+        let effect = effect(stalled("a", 60, 0, seed), long);
+        let change = of(&effect, Quantity::Maximum);
+        seemed += usize::from(change.is_shown());
+        assert!(effect.method().contains("30 and 30 intervals"), "{}", effect.method());
+    }
+    assert!(seemed <= 3, "{seemed} of 20");
+}
+
+#[test]
+fn what_was_not_measured_alike_is_not_compared() {
+    let refused = |base: Row, with: Row| claims(&compared(vec![base, with])).remove(0).effect.unwrap_err();
+    let mut slow = stalled("b", 20, 0, 2);
+    slow.result.interval_ns = 1_000_000;
+    assert!(refused(stalled("a", 20, 0, 1), slow).contains("different intervals"));
+    let mut odd = stalled("b", 20, 0, 2);
+    odd.histograms.length_ns = 1_400_000_000;
+    assert!(refused(stalled("a", 20, 0, 1), odd).contains("same tick"));
+}
+
+#[test]
+fn what_does_not_vary_is_too_discrete_to_say() {
+    let coarse = |name: &str| {
+        let mut all = Latency::new();
+        let mut counts = Counts::default();
+        for _ in 0..500 {
+            all.record(4_000, INTERVAL_NS);
+            counts.add(bucket_of(4_000), 1);
+        }
+        let raw = (0..20).map(|second| (second, counts.pack())).collect();
+        row(name, 20, &all, raw, BTreeMap::new())
+    };
+    let effect = effect(coarse("a"), coarse("b"));
+    assert!(effect.changes.iter().all(|change| change.difference == Err(Unknown::TooDiscrete)), "{effect:?}");
+    assert_eq!(effect.answer(), "inconclusive: too discrete to say");
+}
+
+#[test]
+fn slow_waves_are_too_correlated_to_say_anything() {
+    let waves = |name: &str, seed| {
+        let mut random = Random::new(seed);
+        let mut all = Latency::new();
+        let mut raw = BTreeMap::new();
+        for second in 0..60 {
+            let level = if second / 20 == seed { 10_000.0 } else { 5_000.0 };
+            let mut counts = Counts::default();
+            for _ in 0..500 {
+                let value = whole(level * (0.1 * random.normal()).exp());
+                all.record(value, INTERVAL_NS);
+                counts.add(bucket_of(value), 1);
+            }
+            raw.insert(second, counts.pack());
+        }
+        row(name, 60, &all, raw, BTreeMap::new())
+    };
+    let effect = effect(waves("a", 0), waves("b", 2));
+    assert_eq!(effect.answer(), "inconclusive: too correlated to say");
+    assert!(effect.sentences()[0].contains("depend on each other"), "{:?}", effect.sentences());
+}
+
+/// `a` and `b` in eight rounds; `b` is slower by a factor.
+fn rounds(factor: f64) -> Vec<Row> {
+    let span = Span { ticks: 4, samples: 1_000, per_interval: 1, series: 1 };
+    let run = |name: &str, round: u32, shape| {
+        let result = RowResult { repeat: Some(round), ..planned(name, "host", "host", Vec::new()) };
+        measured(
+            result,
+            Evidence::BareMetal,
+            shape,
+            span,
+            u64::from(round) + if name == "a" { 0 } else { 50 },
+        )
+    };
+    let slower = Shape { base: Shape::IDLE.base * factor, ..Shape::IDLE };
+    (1..=8).flat_map(|round| [run("a", round, Shape::IDLE), run("b", round, slower)]).collect()
+}
+
+#[test]
+fn repeated_scenarios_have_an_effect_and_its_bound() {
+    let effect = |factor| claims(&compared(rounds(factor))).remove(0).effect.unwrap();
+    let slower = effect(1.5);
+    assert_eq!(slower.answer(), "an effect on p50");
+    assert!(slower.sentences()[0].starts_with("`b` raises p50 by 0.9"), "{:?}", slower.sentences());
+    assert_eq!(slower.method(), "8 pairs of runs, in an order drawn by lot");
+    let same = effect(1.0);
+    assert_eq!(same.answer(), "no effect shown");
+    assert!(
+        same.sentences()[0].starts_with("`b` has no effect on p50 larger than 0.0"),
+        "{:?}",
+        same.sentences()
+    );
+    let wide = &same.sentences()[2];
+    assert!(
+        wide.contains("no effect of `b` on maximum is shown, and up to") || wide.contains("has no effect"),
+        "{wide}"
+    );
+}
+
+#[test]
+fn too_few_whole_pairs_of_runs_are_told_with_how_many_it_takes() {
+    let mut rows = rounds(1.5);
+    for row in rows.iter_mut().take(4) {
+        row.result.end(Ending::because(RowEnd::Interrupted, "interrupted after 1 s"));
+    }
+    let effect = claims(&compared(rows)).remove(0).effect.unwrap();
+    assert_eq!(effect.answer(), "inconclusive: too few runs to say");
+    assert!(
+        effect.sentences()[0].contains("6 pairs of whole runs; 7 are needed"),
+        "{:?}",
+        effect.sentences()
+    );
+}
+
+#[test]
+fn runs_of_different_length_are_no_pairs() {
+    let mut rows = rounds(1.0);
+    for row in rows.iter_mut().filter(|row| row.result.name == "b") {
+        row.result.planned_ns *= 2;
+    }
+    let why = claims(&compared(rows)).remove(0).effect.unwrap_err();
+    assert!(why.contains("different times"), "{why}");
+}
+
+#[test]
+fn eight_runs_are_one_line_of_the_table_with_their_median_and_range() {
+    let contents = compared(rounds(1.5));
+    let lines = tactus_report::stats::comparison(&contents);
+    assert_eq!(lines.iter().map(|line| line.name.as_str()).collect::<Vec<_>>(), ["a", "b"]);
+    let of = |row: &Row| row.result.all().unwrap().max_ns.unwrap();
+    let mut maxima: Vec<u64> = contents.rows.iter().step_by(2).map(of).collect();
+    maxima.sort_unstable();
+    let spread = lines[0].spread.as_ref().unwrap();
+    assert_eq!(
+        (spread.runs, spread.lowest.max_ns, spread.highest.max_ns),
+        (8, Some(maxima[0]), Some(maxima[7]))
+    );
+    let median = lines[0].figures.as_ref().unwrap().max_ns.unwrap();
+    assert!(median.abs_diff(u64::midpoint(maxima[3], maxima[4])) <= 1, "{median} of {maxima:?}");
+    let text = tactus_report::render::text::render(&contents, tactus_report::render::text::Style::default());
+    for said in ["a (median of 8 runs)", "lowest", "highest"] {
+        assert!(text.contains(said), "{text}");
+    }
+    let document = tactus_report::document(&contents);
+    assert_eq!(document.scenarios.len(), 16);
+    assert_eq!(document.scenarios[15].repeat, Some(8));
+}

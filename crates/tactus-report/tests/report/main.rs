@@ -1,0 +1,18 @@
+//! The report, on whole bundles that were written for it: what follows from them, and what every format shows.
+
+mod analysis;
+mod audit;
+mod caches;
+mod common;
+mod document;
+mod effects;
+mod matrix;
+mod never_made;
+mod passes;
+mod proof;
+mod render;
+mod separation;
+mod separation_simulation;
+mod simulation;
+mod strangers;
+mod values;

@@ -1,0 +1,658 @@
+//! Which environments a disturbance reaches, and the words that follow from it.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+use tactus_model::buckets::{Counts, bucket_of};
+use tactus_model::bundle::{ClockFit, Contents, InjectedIn, Row};
+use tactus_model::catalogue::fault::Hog;
+use tactus_model::catalogue::{Fault, Load};
+use tactus_model::document::{Doubt, Leak, LeakEntry};
+use tactus_model::lot::Lots;
+use tactus_model::message::Injected;
+use tactus_model::outcome::{Outcome, RowEnd};
+use tactus_model::plan::{Disturbance, Disturbed, Page, Plan, Separation, Shown, Technology, Trait};
+use tactus_model::windows::{Moments, RowWindows};
+use tactus_model::{CpuSet, Evidence, Nanos};
+use tactus_report::figure::{standalone, themed};
+use tactus_report::render::text::{Style, render};
+use tactus_report::render::{html, markdown};
+use tactus_report::row::controls;
+use tactus_report::section::separation::{leaks, separation};
+use tactus_report::section::technologies::technologies;
+use tactus_report::{document, headline};
+
+use crate::common::{self, Shape, Span, environment, latency, manifest, measured, planned, unmeasured};
+
+const MS: u64 = 1_000_000;
+const LENGTH: u64 = 50 * MS;
+/// CPU of the machine on which everything is disturbed; the other one is 1.
+const CPU: u32 = 2;
+const SECONDS: u64 = 33;
+const SPAN: Span = Span { ticks: SECONDS, samples: 300, per_interval: 1, series: 2 };
+const S: u64 = 1_000 * MS;
+const WINDOW: u64 = 100 * MS;
+/// When everything begins, on the clock of the machine and on that of the guest.
+const BEGAN: u64 = 5_000 * S + 40 * MS;
+const BEGAN_IN_GUEST: u64 = 100 * S + 70 * MS;
+/// All ticks.
+const ALWAYS: std::ops::Range<usize> = 0..33;
+
+/// When a disturbance is made, on the clock of the machine.
+fn moments(load: bool) -> Vec<u64> {
+    let lots = if load { Lots::of_load(7) } else { Lots::of_fault(LENGTH, S, 7) };
+    let first = BEGAN / lots.every_ns + 1;
+    (first..(BEGAN + SECONDS * S) / lots.every_ns).map(|period| lots.due(period)).collect()
+}
+
+/// The same on the clock of an environment.
+fn clock_of(place: &str, at: u64) -> u64 {
+    if place == "guest" { at - BEGAN + BEGAN_IN_GUEST } else { at }
+}
+
+/// Windows of a row, in which nothing but noise is.
+fn keep_windows(row: &mut Row, place: &str, seed: u64) {
+    let began = clock_of(place, BEGAN);
+    let noise = Lots { every_ns: 1, part_ns: 1, places: 40_000, seed };
+    let base = if place == "guest" { 900_000 } else { 5_000 };
+    for cpu in [1, 2] {
+        let key = row.result.series().iter().find(|one| one.key.cpu == cpu).unwrap().key.clone();
+        let first = began.div_ceil(WINDOW);
+        let maxima = (0..SECONDS * 10 - 1).map(|n| base + noise.place(n + 1_000_000 * u64::from(cpu)));
+        row.windows.add(&key, began, first, maxima);
+    }
+    row.result.window_ns = Some(WINDOW);
+    row.result.clock_fit = Some(ClockFit { began_ns: BEGAN, ppm: 0.0, span_ns: 30 * S, late_ns: 20 * MS });
+}
+
+/// In these windows of a CPU it is so late.
+fn set_windows(row: &mut Row, cpu: u32, windows: impl Iterator<Item = u64>, ns: u64) {
+    let (_, own) = row.windows.series.iter_mut().find(|(key, _)| key.cpu == cpu).unwrap();
+    for window in windows {
+        if let Some(max) = own.get_mut(&window) {
+            *max = u32::try_from(ns).unwrap().max(*max);
+        }
+    }
+}
+
+/// What was injected is late in a row at the moments of these injections.
+fn inject(row: &mut Row, place: &str, late: &Late) {
+    let hit = moments(false).into_iter().enumerate().filter(|(n, _)| late.ticks.contains(n));
+    let windows: Vec<u64> = hit.map(|(_, at)| (clock_of(place, at) + late.ns) / WINDOW).collect();
+    set_windows(row, late.cpu, windows.into_iter(), late.ns);
+}
+
+/// A load is seen in a row while it is on.
+fn load(row: &mut Row, place: &str, late: &Late) {
+    let windows: Vec<u64> =
+        moments(true).into_iter().flat_map(|at| (clock_of(place, at) / WINDOW..).take(10)).collect();
+    set_windows(row, late.cpu, windows.into_iter(), late.ns);
+}
+
+/// What is late in a row: on this CPU inside, in each of these ticks, by this much.
+struct Late {
+    cpu: u32,
+    ticks: std::ops::Range<usize>,
+    ns: u64,
+}
+
+/// Makes wake-ups of a measured row late.
+fn delay(row: &mut Row, late: &Late) {
+    for (_, series) in row.ticks.series.iter_mut().filter(|(key, _)| key.cpu == late.cpu) {
+        for tick in &mut series.stretches {
+            if late.ticks.contains(&usize::try_from(tick.first).unwrap()) {
+                tick.max_ns = Some(late.ns);
+                let counted = row.histograms.series.entry(late.cpu.to_string()).or_default();
+                let mut more = Counts::default();
+                more.add_packed(counted);
+                more.add(bucket_of(late.ns), 1);
+                *counted = more.pack();
+            }
+        }
+    }
+    for series in latency(row).series.iter_mut().filter(|series| series.key.cpu == late.cpu) {
+        if !late.ticks.is_empty() {
+            series.summary.max_ns = Some(late.ns);
+        }
+    }
+}
+
+/// A row of a separation: measured on CPUs 1 and 2, which are those of the machine.
+fn row(name: &str, place: &str, seed: u64, late: &[Late]) -> Row {
+    let (kind, evidence, shape) = match place {
+        "guest" => ("qemu", Evidence::Emulated, Shape { late: 0.0, ..Shape::EMULATED }),
+        "container" => ("podman", Evidence::VirtualHost, Shape::IDLE),
+        _ => ("host", Evidence::VirtualHost, Shape::IDLE),
+    };
+    let mut result = planned(name, place, kind, Vec::new());
+    result.layout = vec![(1, 1), (2, 2)];
+    result.planned_ns = SECONDS * S;
+    let mut row = measured(result, evidence, shape, SPAN, seed);
+    keep_windows(&mut row, place, seed);
+    for late in late {
+        delay(&mut row, late);
+    }
+    row
+}
+
+fn on(cpu: u32, ns: u64) -> Vec<Late> {
+    vec![Late { cpu, ticks: ALWAYS, ns }]
+}
+
+/// A hog in each of three environments: on the host it reaches all of them, in the container the host and in
+/// part the guest, in the guest nobody.
+fn contents() -> Contents {
+    let mut plan =
+        Plan { name: "separation".into(), title: Some("Who reaches whom?".into()), ..Plan::default() };
+    let places = ["host", "container", "guest"];
+    for (place, kind) in places.into_iter().zip(["host", "podman", "qemu"]) {
+        plan.environment.insert(place.into(), environment(kind));
+    }
+    let hog = Hog { length: Nanos(LENGTH), every: Nanos::from_secs(1) };
+    let what = |fault, load| Disturbance { fault, load };
+    plan.separation = Some(Separation {
+        environments: places.map(str::to_owned).to_vec(),
+        disturb: vec![
+            what(Some(Fault::Hog(hog)), None),
+            what(None, Some(Load::Cpu(tactus_model::catalogue::load::Cpu::default()))),
+        ],
+        interval: None,
+        quick: None,
+        rest: vec!["rest".into()],
+        disturbed: places
+            .iter()
+            .flat_map(|place| {
+                ["hog", "cpu"].map(|what| Disturbed {
+                    scenario: format!("{what} in {place}"),
+                    environment: (*place).into(),
+                    what: what.into(),
+                    cpu: Some(CPU),
+                })
+            })
+            .collect(),
+        absent: BTreeMap::from([("inmate".into(), "no Jailhouse on this machine".into())]),
+        seed: Some(7),
+    });
+    for (name, place, published) in [("Docker", "container", "Limited"), ("KVM", "guest", "Good")] {
+        plan.technology.push(Technology {
+            name: name.into(),
+            environment: place.into(),
+            host: "host".into(),
+            alike: vec![["rest".into(), "rest".into()]],
+            published: BTreeMap::from([
+                (Trait::RealTime, "Yes".into()),
+                (Trait::AsOnHost, "Yes".into()),
+                (Trait::Separation, published.into()),
+                (Trait::Independence, "No".into()),
+            ]),
+        });
+    }
+    let mut rows: Vec<Row> =
+        (30_u64..).zip(places).map(|(seed, place)| row("rest", place, seed, &[])).collect();
+    for (from, disturbed) in (1_u64..).zip(places) {
+        for (seed, place) in (from * 10..).zip(places) {
+            let late = match (disturbed, place) {
+                ("host", _) | ("container", "host" | "container") | ("guest", "guest") => {
+                    on(CPU, LENGTH - 90_000)
+                }
+                ("container", "guest") => vec![Late { cpu: CPU, ticks: ALWAYS, ns: 5 * MS }],
+                _ => Vec::new(),
+            };
+            let mut one = row(&format!("hog in {disturbed}"), place, seed, &late);
+            late.iter().for_each(|late| inject(&mut one, place, late));
+            one.result.fault =
+                vec![json!({ "kind": "hog", "length": "50ms", "every": "1s", "in": disturbed, "cpus": "2" })];
+            one.result.injected = vec![InjectedIn {
+                environment: disturbed.into(),
+                outside: CpuSet::one(CPU),
+                injected: Injected {
+                    activity: 3,
+                    kind: "hog".into(),
+                    way: "SCHED_FIFO 99".into(),
+                    cpus: CpuSet::one(CPU),
+                    length_ns: LENGTH,
+                    every_ns: 1_000 * MS,
+                    times: Some(moments(false).len() as u64),
+                    longest_ns: Some(LENGTH + 40_000),
+                    at: Moments::of(moments(false).into_iter().map(|at| clock_of(disturbed, at))),
+                },
+            }];
+            rows.push(one);
+            let late = if disturbed == place {
+                on(CPU, 160_000 + if place == "guest" { 9 * MS } else { 0 })
+            } else {
+                Vec::new()
+            };
+            let mut one = row(&format!("cpu in {disturbed}"), place, seed + 500, &late);
+            late.iter().for_each(|late| load(&mut one, place, late));
+            let let_run = moments(true).into_iter().map(|at| clock_of(disturbed, at));
+            one.result.injected = vec![InjectedIn {
+                environment: disturbed.into(),
+                outside: CpuSet::one(CPU),
+                injected: Injected {
+                    activity: 3,
+                    kind: "cpu".into(),
+                    way: "SIGSTOP, SIGCONT".into(),
+                    cpus: CpuSet::one(CPU),
+                    length_ns: S,
+                    every_ns: 2 * S,
+                    times: Some(moments(true).len() as u64),
+                    longest_ns: None,
+                    at: Moments::of(let_run),
+                },
+            }];
+            one.result.load = vec![json!({ "kind": "cpu", "in": disturbed, "cpus": "2" })];
+            rows.push(one);
+        }
+    }
+    Contents {
+        manifest: manifest("separation"),
+        plan,
+        facts: BTreeMap::new(),
+        audits: BTreeMap::new(),
+        rows,
+        notes: Vec::new(),
+        damage: Vec::new(),
+    }
+}
+
+fn cell(contents: &Contents, what: &str, from: &str, to: &str, same_cpu: bool) -> LeakEntry {
+    let entry = separation(contents).expect("the plan asks for it");
+    let own = |cell: &LeakEntry| {
+        cell.disturbance == what && cell.disturbed == from && cell.measured == to && cell.same_cpu == same_cpu
+    };
+    entry.cells.into_iter().find(own).expect("a cell for every pair")
+}
+
+#[test]
+fn a_fault_that_is_seen_at_its_size_each_time_leaks_and_only_on_its_cpu() {
+    let contents = contents();
+    let there = cell(&contents, "hog", "host", "container", true);
+    assert_eq!((there.leak, there.full, there.injected), (Leak::Yes, Some(32), Some(32)), "{}", there.reason);
+    assert_eq!((there.cpus.as_str(), there.disturbed_cpu), ("2", Some(2)), "both CPUs are named");
+    let elsewhere = cell(&contents, "hog", "host", "container", false);
+    assert_eq!((elsewhere.leak, elsewhere.cpus.as_str()), (Leak::No, "1"), "{}", elsewhere.reason);
+    assert_eq!(cell(&contents, "hog", "guest", "host", true).leak, Leak::No);
+}
+
+#[test]
+fn a_no_says_how_many_injections_may_be_seen_all_the_same() {
+    let no = cell(&contents(), "hog", "host", "container", false);
+    assert!((no.at_most.unwrap() - 0.0894).abs() < 0.001, "{:?}", no.at_most);
+    assert!(no.with_seen_ns.unwrap() < 50_000 && no.slots == [288, 32], "{no:?}");
+    assert!(
+        no.reason.starts_with("at most 9.0 % of the injections (95 %, none of 32) are seen above"),
+        "{}",
+        no.reason
+    );
+    let mut short = contents();
+    for row in &mut short.rows {
+        let first = row.windows.began_ns / WINDOW;
+        row.windows.series.values_mut().for_each(|own| own.retain(|window, _| *window < first + 100));
+    }
+    let few = cell(&short, "hog", "host", "container", false);
+    assert_eq!((few.leak, few.doubt, few.injected), (Leak::NotSeen, None, Some(9)), "{}", few.reason);
+    assert!(few.reason.starts_with("at most 29 % of the injections"), "{}", few.reason);
+    assert_eq!(cell(&short, "hog", "host", "guest", true).leak, Leak::Yes, "what is seen is seen");
+}
+
+#[test]
+fn what_arrives_smaller_is_weaker() {
+    let part = cell(&contents(), "hog", "container", "guest", true);
+    assert_eq!((part.leak, part.full), (Leak::Weaker, Some(0)), "{}", part.reason);
+    assert!(part.stand_out > Some(25) && part.by_chance < Some(8.0), "{part:?}");
+    assert_eq!(part.evidence, Some(Evidence::Emulated), "the lesser evidence of the two");
+}
+
+#[test]
+fn what_arrives_whole_but_seldom_is_sometimes() {
+    let mut contents = contents();
+    let there = |row: &&mut Row| row.result.name == "hog in guest" && row.result.environment == "host";
+    let row = contents.rows.iter_mut().find(there).unwrap();
+    inject(row, "host", &Late { cpu: CPU, ticks: 3..12, ns: LENGTH - 1_000_000 });
+    let seldom = cell(&contents, "hog", "guest", "host", true);
+    assert_eq!(
+        (seldom.leak, seldom.full, seldom.half),
+        (Leak::Sometimes, Some(9), Some(9)),
+        "{}",
+        seldom.reason
+    );
+    let row = contents.rows.iter_mut().find(there).unwrap();
+    keep_windows(row, "host", 5);
+    row.windows.series.clear();
+    keep_windows(row, "host", 5);
+    inject(row, "host", &Late { cpu: CPU, ticks: 3..5, ns: LENGTH - 1_000_000 });
+    let few = cell(&contents, "hog", "guest", "host", true);
+    assert_eq!((few.leak, few.doubt), (Leak::NotKnown, Some(Doubt::TooFew)), "{}", few.reason);
+}
+
+#[test]
+fn what_was_there_before_and_after_is_no_leak_however_large() {
+    let mut contents = contents();
+    let there = |row: &&mut Row| row.result.name == "hog in guest" && row.result.environment == "host";
+    let row = contents.rows.iter_mut().find(there).unwrap();
+    // Ten noisy seconds: at rest nothing of the kind was.
+    let first = row.windows.began_ns / WINDOW;
+    set_windows(row, CPU, first + 100..first + 200, 6 * MS);
+    let noisy = cell(&contents, "hog", "guest", "host", true);
+    assert_eq!(noisy.leak, Leak::No, "{}", noisy.reason);
+    assert_eq!(noisy.with_seen_ns, Some(6 * MS));
+}
+
+#[test]
+fn a_rest_that_was_not_reached_is_missed_by_nobody_but_the_eye() {
+    let mut contents = contents();
+    for row in contents.rows.iter_mut().filter(|row| row.result.name == "rest") {
+        *row = unmeasured(row.result.clone(), RowEnd::Waiting, "interrupted");
+    }
+    let one = cell(&contents, "hog", "host", "guest", true);
+    assert_eq!((one.leak, one.rest_max_ns), (Leak::Yes, None), "{}", one.reason);
+}
+
+#[test]
+fn a_bundle_without_times_says_so_and_says_no_more() {
+    let mut contents = contents();
+    contents.manifest.format.minor = 3;
+    for row in &mut contents.rows {
+        row.windows = RowWindows::default();
+        row.result.window_ns = None;
+        row.result.injected.iter_mut().for_each(|at| at.injected.at = Moments::default());
+    }
+    let old = cell(&contents, "hog", "host", "guest", true);
+    assert_eq!((old.leak, old.doubt), (Leak::NotKnown, Some(Doubt::NoTimes)));
+    assert_eq!(old.reason, "this bundle has no times of injection: measure again");
+    assert!(old.with_max_ns >= Some(LENGTH - 90_000), "what was measured is still there");
+    contents.manifest.format.minor = 4;
+    let why = cell(&contents, "hog", "host", "guest", true).reason;
+    assert!(why.contains("too often for windows of time"), "{why}");
+    contents.rows.iter_mut().for_each(|row| row.result.window_ns = Some(WINDOW));
+    let why = cell(&contents, "hog", "host", "guest", true).reason;
+    assert!(why.contains("what made it (SCHED_FIFO 99) does not tell when"), "{why}");
+}
+
+#[test]
+fn clocks_that_cannot_be_held_against_each_other_prove_nothing() {
+    let mut contents = contents();
+    for row in contents.rows.iter_mut().filter(|row| row.result.environment == "guest") {
+        row.result.clock_fit =
+            Some(ClockFit { began_ns: BEGAN, ppm: 9_000.0, span_ns: 30 * S, late_ns: 20 * MS });
+    }
+    let guest = cell(&contents, "hog", "host", "guest", true);
+    assert_eq!((guest.leak, guest.doubt), (Leak::NotKnown, Some(Doubt::Clock)), "{}", guest.reason);
+    assert!(guest.reason.contains("9000 ppm"), "{}", guest.reason);
+    assert_eq!(cell(&contents, "hog", "host", "container", true).leak, Leak::Yes, "they have one clock");
+}
+
+#[test]
+fn injections_around_which_something_is_missing_do_not_count() {
+    let mut contents = contents();
+    let there = |row: &&mut Row| row.result.name == "hog in guest" && row.result.environment == "host";
+    let row = contents.rows.iter_mut().find(there).unwrap();
+    let first = row.windows.began_ns / WINDOW;
+    row.windows
+        .series
+        .values_mut()
+        .for_each(|own| own.retain(|window, _| !(first + 100..first + 150).contains(window)));
+    let fewer = cell(&contents, "hog", "guest", "host", true);
+    assert!((24..=27).contains(&fewer.injected.unwrap()), "{fewer:?}");
+    assert_eq!(fewer.leak, Leak::NotSeen);
+}
+
+#[test]
+fn a_disturbance_that_was_not_there_proves_nothing() {
+    let mut contents = contents();
+    let own = contents
+        .rows
+        .iter_mut()
+        .find(|row| row.result.name == "hog in guest" && row.result.environment == "guest");
+    let own = own.unwrap();
+    let injected = own.result.injected.clone();
+    *own = row("hog in guest", "guest", 77, &[]);
+    own.result.injected = injected;
+    let host = cell(&contents, "hog", "guest", "host", true);
+    assert_eq!(host.leak, Leak::NotKnown);
+    assert!(host.reason.contains("not seen in guest itself"), "{}", host.reason);
+    assert_eq!(host.doubt, Some(Doubt::Source));
+    let kvm = &technologies(&contents)[1];
+    assert_eq!(kvm.words[2].word, "not known", "{:?}", kvm.words[2].reasons);
+}
+
+#[test]
+fn too_few_injections_say_nothing() {
+    let mut contents = contents();
+    for row in &mut contents.rows {
+        let first = row.windows.began_ns / WINDOW;
+        row.windows.series.values_mut().for_each(|own| own.retain(|window, _| *window < first + 30));
+    }
+    let short = cell(&contents, "hog", "host", "container", true);
+    assert_eq!((short.leak, short.doubt), (Leak::NotKnown, Some(Doubt::TooShort)), "{}", short.reason);
+    assert!(short.reason.starts_with("too short to tell: 2 injections"), "{}", short.reason);
+    let load = cell(&contents, "cpu", "host", "container", true);
+    assert!(load.reason.starts_with("too short to tell: 0 pairs of seconds"), "{}", load.reason);
+}
+
+#[test]
+fn noise_that_could_hide_it_is_no_proof_of_separation() {
+    let mut contents = contents();
+    for row in contents.rows.iter_mut().filter(|row| row.result.environment == "container") {
+        let first = row.windows.began_ns / WINDOW;
+        set_windows(row, 1, (first..first + 330).step_by(3), 40 * MS);
+    }
+    let noisy = cell(&contents, "hog", "host", "container", false);
+    assert_eq!(noisy.leak, Leak::NotKnown, "{}", noisy.reason);
+    assert!(noisy.reason.contains("could hide it"), "{}", noisy.reason);
+    assert_eq!(noisy.doubt, Some(Doubt::Noise));
+}
+
+#[test]
+fn a_no_needs_an_instrument_that_is_proven() {
+    let mut contents = contents();
+    for control in contents.rows.iter_mut().flat_map(|row| &mut row.result.control) {
+        control.seen_ns = 0;
+    }
+    let host = cell(&contents, "hog", "guest", "host", true);
+    assert_eq!(host.leak, Leak::NotKnown);
+    assert!(host.reason.starts_with("instrument not proven here"), "{}", host.reason);
+    assert_eq!(host.doubt, Some(Doubt::Control));
+    assert_eq!(cell(&contents, "hog", "host", "container", true).leak, Leak::Yes, "what is seen is seen");
+}
+
+#[test]
+fn a_cell_that_was_not_measured_says_why() {
+    let mut contents = contents();
+    let refused = "this kernel has no tracer that turns interrupts off";
+    for row in contents.rows.iter_mut().filter(|row| row.result.name == "hog in host") {
+        *row = unmeasured(row.result.clone(), RowEnd::Failed, refused);
+        row.result.outcome = Outcome::default();
+    }
+    let cell = cell(&contents, "hog", "host", "guest", true);
+    assert_eq!((cell.leak, cell.doubt), (Leak::NotKnown, Some(Doubt::NotMeasured)));
+    assert!(cell.reason.contains(refused), "{}", cell.reason);
+    let text = render(&contents, Style::default());
+    assert_eq!(text.replace("\n  ", " ").matches(refused).count(), 1, "said once:\n{text}");
+    let said = headline(&contents).join("\n");
+    assert!(said.contains("Whom hog in host reaches is not known (not measured)."), "{said}");
+    let figures = leaks(&contents);
+    let grid = figures.iter().find(|figure| figure.title == "Whom does hog reach?").unwrap();
+    assert_eq!(grid.svg().matches("\nnot measured\n").count(), 1, "one field for the whole row");
+}
+
+#[test]
+fn the_summary_says_whom_a_disturbance_reaches_and_only_what_is_proven() {
+    let mut contents = contents();
+    let said = |contents: &Contents| headline(contents).join("\n");
+    let all = said(&contents);
+    for sentence in [
+        "hog of 50 ms in host is seen there; reaches container (on the same CPU), guest (on the same CPU)",
+        "hog of 50 ms in guest is seen there; does not reach host (at most 9.0 % of all injections), \
+         container (at most 9.0 % of all injections) (some of it emulated).",
+    ] {
+        assert!(all.contains(sentence), "{sentence}:\n{all}");
+    }
+    for row in contents.rows.iter_mut().filter(|row| row.result.environment == "host") {
+        row.result.control.clear();
+    }
+    let without = said(&contents);
+    assert!(
+        without.contains(
+            "does not reach container (at most 9.0 % of all injections); not known for host (control)"
+        ),
+        "no word without an instrument:\n{without}"
+    );
+}
+
+#[test]
+fn an_environment_without_the_cpu_is_measured_on_others_only() {
+    let mut contents = contents();
+    for row in contents.rows.iter_mut().filter(|row| row.result.environment == "guest") {
+        row.result.layout.clear();
+    }
+    let same = cell(&contents, "hog", "host", "guest", true);
+    assert!(same.reason.contains("not measured on CPU 2"), "{}", same.reason);
+    let other = cell(&contents, "hog", "host", "guest", false);
+    assert_eq!((other.inside.as_str(), other.cpus.as_str()), ("1,2", ""));
+    assert_eq!(other.leak, Leak::Yes, "{}", other.reason);
+}
+
+#[test]
+fn loads_leak_by_how_many_times_the_maxima_rise() {
+    let contents = contents();
+    assert_eq!(cell(&contents, "cpu", "host", "host", true).leak, Leak::Yes);
+    let other = cell(&contents, "cpu", "host", "container", true);
+    assert_eq!((other.leak, other.length_ns), (Leak::NotSeen, None), "{}", other.reason);
+    assert!(
+        other.reason.contains("at most 19 % of the seconds with it (95 %, none of 15)"),
+        "{}",
+        other.reason
+    );
+}
+
+#[test]
+fn words_follow_from_the_measurements_and_say_where_they_differ() {
+    let all = technologies(&contents());
+    let word = |n: usize, row: usize| (all[n].words[row].word.as_str(), all[n].words[row].differs);
+    assert_eq!(word(0, 2), ("limited", Some(false)), "{:?}", all[0].words[2].reasons);
+    assert_eq!(word(1, 2), ("good", Some(false)), "{:?}", all[1].words[2].reasons);
+    assert_eq!(word(1, 0), ("not known", None), "emulated latencies carry no word");
+    assert_eq!(word(0, 3), ("no", Some(false)));
+    assert_eq!(word(0, 0).0, "not known", "20000 cycles are too few");
+}
+
+fn paged() -> Contents {
+    let mut contents = contents();
+    let page = |title: &str, show: &[Shown]| Page {
+        title: title.into(),
+        words: Some("The document's words.\nTwo lines of them.".into()),
+        show: show.to_vec(),
+        scenarios: vec!["rest".into()],
+        environment: Some("host".into()),
+    };
+    contents.plan.page = vec![
+        page("Blocked on the host", &[Shown::Disturbance]),
+        page("Level of isolation", &[Shown::Separation]),
+        page("Comparison of technologies", &[Shown::Technologies]),
+        page("At rest", &[Shown::Histogram, Shown::Threads]),
+    ];
+    contents
+}
+
+#[test]
+fn the_text_reads_page_by_page() {
+    let text = render(&paged(), Style { colour: false, width: 100 });
+    let to = text.find("\nAll measurements").expect("the table of everything");
+    insta::assert_snapshot!(&text[..to]);
+}
+
+#[test]
+fn every_format_has_the_pages_with_links_that_lead_somewhere() {
+    let page = html::render(&paged()).unwrap();
+    let words = markdown::render(&paged());
+    for text in [
+        "Blocked on the host",
+        "Two lines of them.",
+        "Whom does hog reach?",
+        "Why these words",
+        "document: Limited",
+    ] {
+        assert!(page.contains(text) && words.contains(text), "{text}");
+    }
+    let links = page.match_indices("href=\"#").map(|(at, _)| page[at + 7..].split('"').next().unwrap());
+    let mut counted = 0;
+    for link in links {
+        assert!(page.contains(&format!("id=\"{link}\"")), "{link} leads nowhere");
+        counted += 1;
+    }
+    assert!(counted > 20, "{counted} links");
+}
+
+#[test]
+fn the_figure_says_every_word_and_is_drawn_in_both_themes() {
+    let figures = leaks(&contents());
+    let grids: Vec<_> = figures.iter().filter(|figure| figure.title.starts_with("Whom does")).collect();
+    assert_eq!(grids.len(), 2, "one for each disturbance");
+    let svg = grids[0].svg();
+    for word in ["yes", "weaker", "no (&lt;= 9.0 %)", "CPU 2"] {
+        assert!(svg.contains(&format!("\n{word}\n")), "{word}");
+    }
+    assert!(!standalone(&svg).contains("var(--") && themed(&svg).contains("var(--s2)"));
+    assert!(grids[0].about.contains("guest to host, same CPU: no (<= 9.0 %)"));
+}
+
+#[test]
+fn the_json_has_every_cell() {
+    let document = document(&contents());
+    let separation = document.separation.expect("asked for");
+    assert_eq!(separation.cells.len(), 3 * 2 * 3 * 2, "disturbed, disturbances, measured, CPUs");
+    assert_eq!(document.technologies.len(), 2);
+    let json = serde_json::to_value(&separation.cells[0]).unwrap();
+    assert_eq!(json["leak"], "yes");
+    let open = separation.cells.iter().filter(|cell| cell.leak == Leak::NotKnown);
+    assert!(open.clone().all(|cell| cell.doubt.is_some() && !cell.reason.is_empty()));
+    assert!(separation.cells.iter().all(|cell| cell.doubt.is_none() || cell.leak == Leak::NotKnown));
+    assert_eq!(document.scenarios[0].control.as_ref().unwrap().by, "hog");
+}
+
+#[test]
+fn hostile_names_stay_in_their_cells() {
+    let mut contents = paged();
+    contents.plan.page[0].title = "<script>x</script>|\u{1b}[31m".into();
+    contents.plan.technology[0].name = "<b onload=x>".into();
+    contents.plan.technology[0].published.insert(Trait::Separation, "</td><script>y".into());
+    let page = html::render(&contents).unwrap();
+    assert!(!page.contains("<script>x") && !page.contains("<script>y") && !page.contains("<b onload"));
+    assert!(!markdown::render(&contents).contains('\u{1b}'));
+}
+
+#[test]
+fn controls_are_told_of_once_and_failures_together() {
+    let mut contents = contents();
+    let all = contents.rows.iter_mut().flat_map(|row| &mut row.result.control);
+    all.for_each(|control| control.seen_ns = control.injected_ns);
+    let proven = controls(&contents);
+    assert_eq!(proven.len(), 2, "one for each kind of evidence: {proven:?}");
+    assert!(proven.iter().all(|(good, _)| *good));
+    for row in contents.rows.iter_mut().filter(|row| row.result.environment == "container") {
+        row.result.control.iter_mut().for_each(|control| control.seen_ns = 0);
+    }
+    let said = controls(&contents);
+    let bad: Vec<&String> = said.iter().filter(|(good, _)| !good).map(|(_, said)| said).collect();
+    assert_eq!(bad.len(), 1, "one line for the environment: {bad:?}");
+    assert!(bad[0].starts_with("container: ") && bad[0].contains("in 7 of 7 measurements"), "{}", bad[0]);
+}
+
+#[test]
+fn what_lies_inside_a_guest_is_called_so() {
+    let mut contents = contents();
+    contents.plan.environment.get_mut("container").unwrap().inside = Some("guest".into());
+    assert!(render(&contents, Style::default()).contains("container: podman in guest"));
+    let document = document(&contents);
+    let entry = document.scenarios.iter().find(|entry| entry.environment == "container").unwrap();
+    assert_eq!(entry.inside.as_deref(), Some("guest"));
+    contents.plan.separation = None;
+    assert!(markdown::render(&contents).contains("rest (container, podman in guest)"));
+}
+
+#[test]
+fn the_json_of_separation_and_technologies() {
+    insta::assert_snapshot!(common::sections(&document(&contents())));
+}
