@@ -44,9 +44,8 @@ formatting() {
 
 lints() {
   cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
-  for probe_target in $PROBE_TARGETS; do
-    cargo clippy --quiet --locked -p tactus-probe --target "$probe_target" -- -D warnings
-  done
+  # shellcheck disable=SC2046  # words on purpose
+  cargo clippy --quiet --locked -p tactus-probe $(probe_targets) -- -D warnings
 }
 
 # The whole program, as `make aarch64` takes it, which tries it in an emulated machine.
@@ -93,6 +92,15 @@ everything_is_here() {
   }
 }
 
+# The command and everything that is tested: built at once. `cargo build` alone asks fewer features of the crates of others
+# than tests do, so that half of the house would be built twice. As users have it, it is built for aarch64.
+everything="--locked --workspace --lib --bins --tests"
+
+built() {
+  # shellcheck disable=SC2086  # words on purpose
+  cargo test --quiet $everything --no-run
+}
+
 tests() {
   if everything_is_here; then
     export TACTUS_TEST_ALL=1
@@ -102,7 +110,7 @@ tests() {
     show="-- --show-output"
   fi
   # shellcheck disable=SC2086  # two words on purpose
-  { cargo test --locked --workspace --lib --bins --tests --examples --no-fail-fast $show 2>&1 && echo 0 >"$log.status" || echo 1 >"$log.status"; } |
+  { cargo test $everything --no-fail-fast $show 2>&1 && echo 0 >"$log.status" || echo 1 >"$log.status"; } |
     if has python3; then scripts/lib/slowest-tests.py 10; else cat; fi | tee "$log"
   return "$(cat "$log.status")"
 }
@@ -119,6 +127,7 @@ if has aarch64-linux-gnu-gcc; then
   step "the program for aarch64" aarch64_program
 else
   skipped "the program for aarch64" "there is no aarch64-linux-gnu-gcc"
+  step "the program without its tests" cargo check --quiet --locked
 fi
 # Behind everything else of that name.
 PATH="$PATH:$target/tools/bin"
@@ -139,7 +148,7 @@ if [ -e "$target/tools/installed" ] && has python3; then
 else
   skipped "components" "their validator is not installed (scripts/setup.sh test)"
 fi
-must "the command" cargo build --quiet --locked
+must "the command and the tests" built
 step "guest kernels" env TACTUS="$target/debug/tactus" scripts/setup.sh kernels
 if has c++; then step "fuzzing" scripts/fuzz.sh "$fuzz_seconds"; else skipped "fuzzing" "no C++ compiler"; fi
 step "the commands of the README and the guide" env TACTUS="$target/debug/tactus" scripts/readme-commands.sh
