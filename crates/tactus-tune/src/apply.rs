@@ -8,7 +8,7 @@ use tactus_system::{System, boot_id, lasting_dir};
 
 use super::plan::{Plan, PlanRefusal};
 use super::transaction::{
-    Action, Begin, Broken, Journal, Log, Outcome, Phase, Recovered, Step, commit, recover, task,
+    Action, Begin, Broken, Damage, Journal, Log, Outcome, Phase, Recovered, Step, commit, recover, task,
 };
 use super::{persist, tuned};
 
@@ -55,6 +55,14 @@ pub enum TuneError {
     Broken(Box<Broken>),
     /// The journal, or its directory.
     Journal(io::Error),
+    /// The journal can be read in part, and what is needed is in the other part.
+    Damaged(Box<Damage>),
+}
+
+impl TuneError {
+    pub(super) fn damaged(damage: Damage) -> Self {
+        Self::Damaged(Box::new(damage))
+    }
 }
 
 impl From<io::Error> for TuneError {
@@ -99,13 +107,13 @@ pub fn apply(system: &dyn System, plan: &Plan, order: &ApplyOptions) -> Result<A
         return Err(TuneError::Refused(plan.refusals.clone()));
     }
     if order.dry_run {
-        let (_, log) = Journal::open(system, &dir(system))?;
+        let (_, log) = whole(system)?;
         return Ok(dry(prepare(system, plan, order, &log)?));
     }
     let _lock = locked(system)?;
     let (dir, boot) = (dir(system), boot_id(system));
     let recovered = recover(system, &dir, &boot)?;
-    let (mut journal, log) = Journal::open(system, &dir)?;
+    let (mut journal, log) = whole(system)?;
     if log.phase != Phase::Nothing
         && let Some(begin) = log.begin.clone().filter(|begin| differs(begin, &order.begin))
     {
@@ -142,6 +150,15 @@ pub fn apply(system: &dyn System, plan: &Plan, order: &ApplyOptions) -> Result<A
             let _ = if nothing { journal.close() } else { journal.commit() };
             Err(TuneError::Broken(broken))
         }
+    }
+}
+
+/// The journal, of which everything must be readable: nothing is done on top of what is not known.
+fn whole(system: &dyn System) -> Result<(Journal<'_>, Log), TuneError> {
+    let (journal, log) = Journal::open(system, &dir(system))?;
+    match journal.damage().cloned() {
+        None => Ok((journal, log)),
+        Some(damage) => Err(TuneError::damaged(damage)),
     }
 }
 

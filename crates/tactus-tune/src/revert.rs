@@ -3,7 +3,7 @@
 use tactus_system::{System, boot_id};
 
 use super::apply::{TuneError, dir, locked};
-use super::transaction::{Begin, Entry, Journal, Phase, Recovered, Undone, recover, undo_all};
+use super::transaction::{Damage, Entry, Journal, Phase, Recovered, Undone, recover, undo_all};
 
 /// How a plan is to be taken back.
 #[derive(Clone, Copy, Debug, Default)]
@@ -19,8 +19,8 @@ pub struct Back {
 /// What was taken back.
 #[derive(Debug, Default)]
 pub struct Reverted {
-    /// What was in force.
-    pub begin: Begin,
+    /// What could not be read of the journal: it may have named more.
+    pub damage: Option<Damage>,
     /// What an earlier call had left unfinished.
     pub recovered: Option<Recovered>,
     /// What was taken back, newest first. With `dry_run`: what would be.
@@ -36,24 +36,29 @@ pub struct Reverted {
 pub fn revert(system: &dyn System, back: Back) -> Result<Reverted, TuneError> {
     let (dir, boot) = (dir(system), boot_id(system));
     if back.dry_run {
-        let (_, log) = Journal::open(system, &dir)?;
-        let begin = log.begin.filter(|_| log.phase != Phase::Nothing).ok_or(TuneError::Nothing)?;
+        let (journal, log) = Journal::open(system, &dir)?;
+        let damage = journal.damage().cloned();
+        if log.entries.is_empty() && (log.phase == Phase::Nothing || damage.is_some()) {
+            return Err(nothing(damage));
+        }
         let kept: Vec<bool> = log.entries.iter().map(|entry| entry.is_kept(&log.entries)).collect();
         let undone = log.entries.into_iter().zip(kept).rev().map(|(entry, kept)| {
             let over = entry.boot != boot && entry.action.ends_with_the_boot() && !kept;
             (entry, if over { Undone::Gone } else { Undone::Restored })
         });
-        return Ok(Reverted { begin, undone: undone.collect(), ..Reverted::default() });
+        return Ok(Reverted { damage, undone: undone.collect(), ..Reverted::default() });
     }
     let _lock = locked(system)?;
     let recovered = recover(system, &dir, &boot)?;
     let (mut journal, log) = Journal::open(system, &dir)?;
-    let begin = match log.begin {
-        Some(begin) if log.phase != Phase::Nothing => begin,
+    let damage = journal.damage().cloned();
+    if log.entries.is_empty() && (log.phase == Phase::Nothing || damage.is_some()) {
         // What was left unfinished has just been taken back.
-        _ if recovered.is_some() => return Ok(Reverted { recovered, ..Reverted::default() }),
-        _ => return Err(TuneError::Nothing),
-    };
+        return match recovered {
+            Some(_) => Ok(Reverted { recovered, ..Reverted::default() }),
+            None => Err(nothing(damage)),
+        };
+    }
     journal.reverting()?;
     let (mut undone, mut left) = undo_all(system, &mut journal, &log.entries, &boot, back.force);
     if back.leave {
@@ -79,5 +84,10 @@ pub fn revert(system: &dyn System, back: Back) -> Result<Reverted, TuneError> {
         // What is left can still be taken back by another call.
         journal.commit()?;
     }
-    Ok(Reverted { begin, recovered, undone, left })
+    Ok(Reverted { damage, recovered, undone, left })
+}
+
+/// Why there is nothing to take back.
+fn nothing(damage: Option<Damage>) -> TuneError {
+    damage.map_or(TuneError::Nothing, TuneError::damaged)
 }

@@ -30,8 +30,9 @@ pub struct Difference {
 /// # Errors
 /// When nothing is, or the journal cannot be read.
 pub fn in_force(system: &dyn System) -> Result<Begin, TuneError> {
-    let (_, log) = Journal::open(system, &dir(system))?;
-    log.begin.filter(|_| log.phase != Phase::Nothing).ok_or(TuneError::Nothing)
+    let (journal, log) = Journal::open(system, &dir(system))?;
+    let begin = log.begin.filter(|_| log.phase != Phase::Nothing);
+    begin.ok_or_else(|| journal.damage().cloned().map_or(TuneError::Nothing, TuneError::damaged))
 }
 
 impl Begin {

@@ -1,5 +1,6 @@
 //! Whatever happens, a system is as it was after it was taken back.
 
+mod damaged;
 mod kernel;
 mod reboot;
 mod transaction;

@@ -10,12 +10,14 @@ use serde::{Deserialize, Serialize};
 use tactus_model::CpuSet;
 use tactus_system::System;
 
-use super::Action;
+use super::{Action, Damage};
 
 /// The version of the journal's lines.
 const FORMAT: u32 = 1;
 /// Its name.
 pub(super) const FILE: &str = "journal.jsonl";
+/// Where a damaged one is kept when all of it that can be read was taken back.
+pub const KEPT: &str = "journal.damaged";
 
 /// A line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -141,6 +143,10 @@ pub struct Log {
     pub phase: Phase,
     /// Whether an earlier transaction was finished before the one that was not.
     pub earlier: bool,
+    /// The numbers of its whole lines that cannot be read.
+    pub unreadable: Vec<usize>,
+    /// How many steps were done of which no line says what they were.
+    pub lost: usize,
     next: u64,
 }
 
@@ -151,18 +157,27 @@ pub struct Journal<'a> {
     next: u64,
     /// A cut line lies at the end, which the next one must not continue.
     cut: bool,
+    damage: Option<Damage>,
 }
 
 impl Log {
-    /// Reads a journal. Lines that cannot be read are passed over.
+    /// Reads a journal. Lines that cannot be read are passed over, and counted.
     ///
     /// # Errors
     /// When a later version of tactus has written it.
     pub fn parse(text: &str) -> io::Result<Self> {
         let mut log = Self::default();
-        for line in text.lines() {
-            let Ok(line) = serde_json::from_str::<Line>(line) else { continue };
-            match line {
+        for (line, number) in text.split_inclusive('\n').zip(1..) {
+            let read = match serde_json::from_str::<Line>(line) {
+                Ok(read) => read,
+                Err(_) => {
+                    if line.ends_with('\n') && !line.trim().is_empty() {
+                        log.unreadable.push(number);
+                    }
+                    continue;
+                }
+            };
+            match read {
                 Line::Begin(begin) if begin.format > FORMAT => {
                     return Err(io::Error::new(
                         io::ErrorKind::InvalidData,
@@ -174,14 +189,19 @@ impl Log {
                     (log.begin, log.phase) = (Some(begin), Phase::Applying);
                 }
                 Line::Intent { id, boot, action } => {
+                    // Every transaction begins with a line of its own: that of this one could not be read.
+                    log.earlier = log.phase == Phase::Applied || log.earlier;
+                    log.phase = Phase::Applying;
                     log.next = log.next.max(id.saturating_add(1));
                     log.entries.push(Entry { id, boot, action, reads: None, unfinished: true });
                 }
-                Line::Done { id, reads } => {
-                    if let Some(entry) = log.entries.iter_mut().find(|entry| entry.id == id) {
-                        entry.reads = Some(reads);
+                Line::Done { id, reads } => match log.entries.iter_mut().find(|entry| entry.id == id) {
+                    Some(entry) => entry.reads = Some(reads),
+                    None => {
+                        log.lost += 1;
+                        log.next = log.next.max(id.saturating_add(1));
                     }
-                }
+                },
                 Line::Commit => {
                     log.phase = Phase::Applied;
                     log.entries.iter_mut().for_each(|entry| entry.unfinished = false);
@@ -208,7 +228,14 @@ impl<'a> Journal<'a> {
         };
         let log = Log::parse(&text).map_err(|error| at(&path, &error))?;
         let cut = !text.is_empty() && !text.ends_with('\n');
-        Ok((Self { system, path, next: log.next, cut }, log))
+        let damage = Damage::of(path.clone(), &log);
+        Ok((Self { system, path, next: log.next, cut, damage }, log))
+    }
+
+    /// What of it cannot be read, where that matters.
+    #[must_use]
+    pub fn damage(&self) -> Option<&Damage> {
+        self.damage.as_ref()
     }
 
     fn write(&mut self, lines: &[Line]) -> io::Result<()> {
@@ -217,6 +244,8 @@ impl<'a> Journal<'a> {
             serde_json::to_writer(&mut bytes, line)?;
             bytes.push(b'\n');
         }
+        // What is appended before an error comes is a cut line, too.
+        self.cut = true;
         self.system.append(&self.path, &bytes).map_err(|error| at(&self.path, &error))?;
         self.cut = false;
         Ok(())
@@ -281,12 +310,16 @@ impl<'a> Journal<'a> {
         self.write(&lines)
     }
 
-    /// Nothing is in force any more.
+    /// Nothing is in force any more. What could not be read of it may be needed yet.
     ///
     /// # Errors
-    /// When the file cannot be removed.
+    /// When the file cannot be removed, or moved.
     pub fn close(self) -> io::Result<()> {
-        self.system.remove(&self.path).map_err(|error| at(&self.path, &error))
+        let closed = match self.damage {
+            None => self.system.remove(&self.path),
+            Some(_) => self.system.rename(&self.path, &self.path.with_file_name(KEPT)),
+        };
+        closed.map_err(|error| at(&self.path, &error))
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod action;
 mod commit;
+mod damage;
 mod journal;
 mod recover;
 mod state;
@@ -9,7 +10,8 @@ mod undo;
 
 pub use action::{Action, Failed};
 pub use commit::{Broken, Outcome, Step, commit};
-pub use journal::{Begin, Entry, Journal, Log, Phase};
+pub use damage::Damage;
+pub use journal::{Begin, Entry, Journal, KEPT, Log, Phase};
 pub use recover::{Recovered, recover};
 pub use state::{Task, task};
 pub use undo::{Fates, Undone, undo, undo_all};

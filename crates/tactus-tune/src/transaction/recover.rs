@@ -8,7 +8,7 @@ use tactus_system::System;
 
 use super::journal::FILE;
 use super::undo::{Undone, undo_all};
-use super::{Entry, Journal, Phase};
+use super::{Damage, Entry, Journal, Phase};
 
 /// What was found and done.
 #[derive(Debug)]
@@ -19,6 +19,8 @@ pub struct Recovered {
     pub undone: Vec<(Entry, Undone)>,
     /// What could not be, or is somebody else's now.
     pub left: Vec<(Entry, Undone)>,
+    /// What could not be read of its journal.
+    pub damage: Option<Damage>,
 }
 
 /// Finishes what an earlier call did not. `None`: there was nothing to finish.
@@ -30,8 +32,8 @@ pub fn recover(system: &dyn System, dir: &Path, boot: &str) -> io::Result<Option
     let entries: Vec<Entry> = match log.phase {
         Phase::Applied => return Ok(None),
         Phase::Nothing => {
-            // At most the beginning of a first line, which nothing was done after.
-            if system.exists(&dir.join(FILE)) {
+            // At most the beginning of a first line, which nothing was done after; unless it is damaged.
+            if system.exists(&dir.join(FILE)) && journal.damage().is_none() {
                 journal.close()?;
             }
             return Ok(None);
@@ -39,6 +41,7 @@ pub fn recover(system: &dyn System, dir: &Path, boot: &str) -> io::Result<Option
         Phase::Applying => log.entries.iter().filter(|entry| entry.unfinished).cloned().collect(),
         Phase::Reverting => log.entries.clone(),
     };
+    let damage = journal.damage().cloned();
     let (undone, left) = undo_all(system, &mut journal, &entries, boot, false);
     if left.is_empty() && (log.phase == Phase::Reverting || !log.earlier) {
         journal.close()?;
@@ -46,5 +49,5 @@ pub fn recover(system: &dyn System, dir: &Path, boot: &str) -> io::Result<Option
         // What was in force before stays; what could not be taken back can be taken back with it.
         journal.commit()?;
     }
-    Ok(Some(Recovered { phase: log.phase, undone, left }))
+    Ok(Some(Recovered { phase: log.phase, undone, left, damage }))
 }

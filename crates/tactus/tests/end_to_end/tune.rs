@@ -100,6 +100,30 @@ fn a_kill_in_the_middle_of_an_apply_is_taken_back_by_the_next_call() {
 }
 
 #[test]
+fn a_journal_whose_first_line_cannot_be_read_is_named_and_its_steps_are_taken_back() {
+    let _alone = alone();
+    if !possible() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let before = state();
+    let applied = output(&mut apply(dir.path()));
+    assert_eq!(applied.status.code(), Some(0), "{}{}", stdout(&applied), stderr(&applied));
+    let journal = dir.path().join("lib/tune/journal.jsonl");
+    let text = fs::read_to_string(&journal).unwrap();
+    fs::write(&journal, text.replacen("begin", "?????", 1)).unwrap();
+    let verified = output(&mut tune(dir.path(), &["verify"]));
+    assert_eq!(verified.status.code(), Some(2));
+    let said = stderr(&verified);
+    assert!(said.contains("line 1 of") && said.contains("`tactus tune revert` takes back"), "{said}");
+    let reverted = output(&mut tune(dir.path(), &["revert"]));
+    assert_eq!(reverted.status.code(), Some(1), "{}{}", stdout(&reverted), stderr(&reverted));
+    assert!(stderr(&reverted).contains("line 1 of") && stderr(&reverted).contains("journal.damaged"));
+    assert_eq!(state(), before, "{}", stderr(&reverted));
+    assert!(!journal.exists() && journal.with_file_name("journal.damaged").exists());
+}
+
+#[test]
 fn isolation_that_is_impossible_is_refused_with_a_hint() {
     let dir = tempfile::tempdir().unwrap();
     let plan = output(&mut tune(dir.path(), &["plan", "--profile", "realtime", "--isolate", "0"]));

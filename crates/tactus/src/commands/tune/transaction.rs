@@ -7,7 +7,7 @@ use tactus_system::Real;
 use tactus_tune::apply::{self, Applied, ApplyOptions, TuneError};
 use tactus_tune::plan::Plan;
 use tactus_tune::revert::{self, Back};
-use tactus_tune::transaction::{Begin, Outcome, Phase, Recovered, Undone};
+use tactus_tune::transaction::{Begin, Damage, KEPT, Outcome, Phase, Recovered, Undone};
 use tactus_tune::verify::{self, Difference};
 
 use super::{choice, here, named, part};
@@ -156,7 +156,12 @@ pub fn revert(arguments: &TuneRevert) -> Result<Exit, Failure> {
     }
     text += &left(&reverted.left);
     output::text(&text)?;
-    Ok(if reverted.left.is_empty() { Exit::Good } else { Exit::Findings })
+    if let Some(damage) = &reverted.damage {
+        incomplete(damage, arguments.dry_run);
+    }
+    let damaged =
+        reverted.damage.is_some() || reverted.recovered.is_some_and(|recovered| recovered.damage.is_some());
+    Ok(if reverted.left.is_empty() && !damaged { Exit::Good } else { Exit::Findings })
 }
 
 fn left(left: &[(tactus_tune::transaction::Entry, Undone)]) -> String {
@@ -187,6 +192,21 @@ fn told(recovered: Option<&Recovered>) {
     say(format_args!("note: {what} ({} steps)", recovered.undone.len()));
     for line in left(&recovered.left).lines() {
         say(line);
+    }
+    if let Some(damage) = &recovered.damage {
+        incomplete(damage, false);
+    }
+}
+
+/// Of a journal that can be read in part, only that part is taken back.
+fn incomplete(damage: &Damage, dry: bool) {
+    say(format_args!("note: {damage}"));
+    if !dry {
+        say(format_args!(
+            "  hint: what can be read was taken back; the file is kept as {}: look there for what else was set, or reboot, \
+             which takes back all but files",
+            damage.path.with_file_name(KEPT).display()
+        ));
     }
 }
 
@@ -221,6 +241,18 @@ fn failure(error: TuneError) -> Failure {
                 format!("{} ({}): {}; {rest}", broken.failed.what, broken.check, broken.failed.word),
                 broken.failed.hint,
             )
+        }
+        TuneError::Damaged(damage) => {
+            let hint = if damage.steps > 0 {
+                "`tactus tune revert` takes back those steps, and `tactus tune revert --dry-run` lists them"
+                    .to_owned()
+            } else {
+                format!(
+                    "look at the file for what was set, and put that back by hand or by a reboot; then move {} away",
+                    damage.path.display()
+                )
+            };
+            Failure::say(damage.to_string(), hint)
         }
         TuneError::Journal(error) => Failure::new(error, "the journal lies in /var/lib/tactus/tune"),
     }

@@ -1,0 +1,51 @@
+//! A journal of which lines are missing that no power cut can have cut.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use super::Log;
+
+/// What cannot be read of a journal, and what can.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// The journal.
+    pub path: PathBuf,
+    /// The numbers of the lines that cannot be read.
+    pub lines: Vec<usize>,
+    /// Whether what was asked for was said by one of them.
+    pub nameless: bool,
+    /// How many steps they named that were done.
+    pub lost: usize,
+    /// How many steps the other lines name that were not taken back.
+    pub steps: usize,
+}
+
+impl Damage {
+    /// The damage of a journal. A line that was cut, and went before no step, is none.
+    pub(super) fn of(path: PathBuf, log: &Log) -> Option<Self> {
+        let nameless = log.begin.is_none();
+        let damaged = !log.unreadable.is_empty() && (nameless || log.lost > 0);
+        let lines = log.unreadable.clone();
+        damaged.then(|| Self { path, lines, nameless, lost: log.lost, steps: log.entries.len() })
+    }
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let all: Vec<String> = self.lines.iter().map(ToString::to_string).collect();
+        let lines = if all.len() == 1 { "line" } else { "lines" };
+        write!(f, "{lines} {} of {} cannot be read", all.join(", "), self.path.display())?;
+        if self.nameless {
+            write!(f, ", and with that what was applied")?;
+        }
+        match self.lost {
+            0 => {}
+            lost => write!(f, "; {lost} of the steps that were done stood there")?,
+        }
+        match self.steps {
+            0 => write!(f, "; no other line names a step"),
+            1 => write!(f, "; the other lines name 1 step that was not taken back"),
+            steps => write!(f, "; the other lines name {steps} steps that were not taken back"),
+        }
+    }
+}
