@@ -4,7 +4,8 @@
 Each trial begins a run on this machine, in a container or in a virtual machine, and kills the command, its guardian,
 both, the probe, QEMU or conmon, or stops the probe. After it nothing of the run may be left, every setting must be as
 before, and the bundle must open. Then disks are full or read-only, and nobody listens to what is said. With --guest an
-emulated machine is tuned, loses its power in the middle, and comes back. The seed repeats the same trials.
+emulated machine is tuned, and reverted, loses its power among the writes of both, and comes back. The seed repeats the
+same trials.
 
 As root, alone on the machine. Exit: 0, all held.
 """

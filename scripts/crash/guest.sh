@@ -42,13 +42,28 @@ stepped() {
   return $code
 }
 
+# The last write of a stage, by which it is found among the recorded ones.
+ended() {
+  echo "the command has ended" >/var/cache/ended
+  sync
+}
+
 keep
 case "$(sed -n 's/.*stage=\([a-z]*\).*/\1/p' /proc/cmdline)" in
   look) say look look ;;
-  apply) say apply tactus tune apply --profile realtime-virtual-guest --isolate 1 --persist && sleep 600 ;;
+  apply)
+    say apply tactus tune apply --profile realtime-virtual-guest --isolate 1 --persist
+    ended
+    ;;
+  revert)
+    say revert tactus tune revert
+    ended
+    ;;
   back)
     say verify tactus tune verify
     say revert tactus tune revert
+    say again tactus tune revert
+    say look look
     ;;
   clock)
     say clock stepped

@@ -8,7 +8,8 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
+
+import disk
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "fixtures"))
 from arm64_guest import member  # noqa: E402
@@ -17,8 +18,14 @@ BUSYBOX = "/usr/bin/busybox"
 MODULES = ["virtio_pci", "virtio_blk", "crc32c_generic", "ext4"]
 # Emulated, a boot takes up to half a minute, and applying a profile some seconds.
 LIMIT = 300
-APPLYING = 3.0
-CUTS = 5
+# What the first and the last write of a transaction put on the disk: lines of tune's journal, and what the guest
+# writes when the command has ended (guest.sh).
+ENDED = b"the command has ended"
+WRITES = {"apply": (b'{"begin":', b'"commit"'), "revert": (b'"reverting"', ENDED)}
+# Of each, and how much of what a disk has only in its cache survives.
+CUTS = 6
+SURVIVES = [0.0, 0.5, 1.0]
+JOURNAL = "/var/lib/tactus/tune/journal.jsonl"
 HERE = pathlib.Path(__file__).parent
 
 FIRST = """#!/bin/busybox sh
@@ -99,30 +106,41 @@ class Guest:
         archive += member("init", 0o100755, FIRST.encode()) + member("TRAILER!!!", 0)
         self.initrd.write_bytes(archive)
 
+    def read(self, path):
+        """The text of a file of the disk, when the file system is whole again."""
+        subprocess.run(["e2fsck", "-fy", self.disk], capture_output=True)
+        said = subprocess.run(["debugfs", "-R", f"cat {path}", self.disk], capture_output=True, text=True)
+        return said.stdout
+
     def cmdline(self):
         """What the boot loader would give the kernel, as the disk says it."""
-        subprocess.run(["e2fsck", "-fy", self.disk], capture_output=True)
-        said = subprocess.run(["debugfs", "-R", "cat /boot/cmdline", self.disk], capture_output=True, text=True)
-        return said.stdout.strip()
+        return self.read("/boot/cmdline").strip()
 
-    def boot(self, stage, cut_after=None, moment=0.0):
-        """Boots, and returns what was said until its end, or until its power fails so long after a line."""
+    def boot(self, stage, log=None):
+        """Boots, and returns what was said until its end; with a log all writes are recorded."""
         words = f"console=ttyS0 loglevel=1 panic=-1 stage={stage} {self.cmdline()}"
+        drive = disk.drive(self.disk, log) if log else f"file={self.disk},format=raw,if=virtio"
         qemu = ["qemu-system-x86_64", "-machine", "q35", "-accel", "tcg", "-smp", "2", "-m", "1G", "-nodefaults", "-display",
                 "none", "-serial", "stdio", "-no-reboot", "-kernel", self.kernel, "-initrd", self.initrd, "-append", words,
-                "-drive", f"file={self.disk},format=raw,if=virtio"]
+                "-drive", drive]
         guest = subprocess.Popen(qemu, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, errors="replace")
         end = threading.Timer(LIMIT, guest.kill)
         end.start()
-        lines = []
-        for line in guest.stdout:
-            lines.append(line.rstrip("\r\n"))
-            if cut_after and lines[-1].startswith(cut_after):
-                time.sleep(moment)
-                guest.kill()
+        lines = [line.rstrip("\r\n") for line in guest.stdout]
         guest.wait()
         end.cancel()
         return lines
+
+    def record(self, stage, place):
+        """Boots once with every write recorded: the disk before it, and the writes."""
+        before, log = place / f"before-{stage}", place / f"log-{stage}"
+        # What the boot loader reads makes the file system whole: the writes that follow are to this disk.
+        self.cmdline()
+        subprocess.run(["cp", "--sparse=always", self.disk, before], check=True)
+        said, code = part(self.boot(stage, log), stage)
+        if code != 0:
+            raise RuntimeError(f"{stage} ended with {code}: {said}")
+        return before, disk.recorded(log)
 
 
 def part(lines, name):
@@ -135,42 +153,89 @@ def part(lines, name):
     return lines[begin + 1:end], int(lines[end].rsplit(" ", 1)[1])
 
 
-def cut(guest, pristine, cut_after, moment):
-    """One cut and the return; what was wrong."""
-    applied = any(line.startswith("@@end apply") for line in guest.boot("apply", cut_after, moment))
-    cmdline = guest.cmdline()
+def progress(journal):
+    """How far tune's journal is, in words, and whether that is between the first and the last write."""
+    kinds = []
+    for line in journal.splitlines():
+        try:
+            said = json.loads(line)
+            kinds.append(next(iter(said)) if isinstance(said, dict) else said)
+        except ValueError:
+            kinds.append("cut")
+    count = {kind: kinds.count(kind) for kind in ("begin", "intent", "done", "undone")}
+    words = ", ".join(f"{kind} {number}" for kind, number in count.items()) if kinds else "none"
+    for kind in ("cut", "commit", "reverting"):
+        words += f", {kind}" if kind in kinds else ""
+    return words, "begin" in kinds and ("commit" not in kinds or "reverting" in kinds)
+
+
+def comes_back(guest, pristine, applied):
+    """The next boot of a disk whose power failed: how far the journal was, and what was wrong."""
+    journal, cmdline = guest.read(JOURNAL), guest.cmdline()
+    words, among = progress(journal)
     lines = guest.boot("back")
-    verified, revert = part(lines, "verify"), part(lines, "revert")
-    print(f"    {'after' if applied else 'in'} the apply; command line `{cmdline[:40]}`; verify ended with {verified[1]}, revert with {revert[1]}: {' '.join(revert[0])[:100]}")
+    verified, revert, again = (part(lines, name) for name in ("verify", "revert", "again"))
+    print(f"    journal: {words}; command line `{cmdline[:30]}`; verify ended with {verified[1]}, revert with {revert[1]}: "
+          f"{' '.join(revert[0])[:110]}", flush=True)
     wrong = []
-    # Nothing was in force where the power failed before the first step, or the call took back what was half done.
-    if verified[1] not in (0, 1, 2) or revert[1] not in (0, 2):
+    # Where the first write did not reach the disk, nothing is in force.
+    right = (0, 1) if words != "none" else (2,)
+    if verified[1] not in right or revert[1] != (0 if words != "none" else 2):
         wrong.append(f"verify ended with {verified}, revert with {revert}")
-    if cut_after == "@@end apply" and (verified[1] not in (0, 1) or revert[1] != 0 or "isolcpus" not in cmdline):
-        wrong.append(f"what was applied for good did not come back: `{cmdline}`, {verified}, {revert}")
+    if applied and ("isolcpus" not in cmdline or "commit" not in words):
+        wrong.append(f"what was applied for good did not come back: {words}; `{cmdline}`")
+    if again[1] != 2 or "nothing is in force" not in " ".join(again[0]):
+        wrong.append(f"a second revert ended with {again}")
     if (rest := guest.cmdline()):
         wrong.append(f"the command line is still `{rest}`")
-    look = part(guest.boot("look"), "look")[0]
-    wrong += [f"`{line}` is not as before" for line in set(look) ^ set(pristine)]
+    look = part(lines, "look")[0]
+    wrong += [f"`{line}` is not as before" for line in sorted(set(look) ^ set(pristine))]
+    return among, wrong
+
+
+def cuts(guest, place, stage, pristine, chance):
+    """Power cuts among the writes of an apply or a revert, and just behind it; what was wrong."""
+    before, writes = guest.record(stage, place)
+    begin, end = (disk.first(writes, words) + 1 for words in WRITES[stage])
+    ended = disk.first(writes, ENDED)
+    done = place / f"done-{stage}"
+    guest.disk.rename(done)
+    print(f"  {stage}: {len(writes)} writes and flushes, of which {begin} to {end - 1} are its own", flush=True)
+    numbers = sorted(chance.sample(range(begin, end), min(CUTS, end - begin)))
+    among, wrong = 0, []
+    for number, share in [(number, chance.choice(SURVIVES)) for number in numbers] + [(ended, 0.0)]:
+        print(f"  the power fails behind write {number}; {share:.0%} of what was in the disk's cache survives", flush=True)
+        disk.cut(before, guest.disk, writes[:number], lambda: chance.random() < share)
+        fell, more = comes_back(guest, pristine, stage == "apply" and number == ended)
+        among += fell
+        wrong += [f"{stage} cut behind write {number}, {share:.0%} of the cache: {words}" for words in more]
+    print(f"  {stage}: {len(numbers) + 1} cuts, {among} with a journal between its first and its last line, {len(wrong)} wrong")
+    if among == 0:
+        wrong.append(f"no cut fell among the writes of {stage}")
+    done.replace(guest.disk)
     return wrong
 
 
+def stepped_clock(guest):
+    """A clock that is set forward and back while it is measured; what was wrong."""
+    lines = guest.boot("clock")
+    said, code = part(lines, "clock")
+    shown = json.loads("\n".join(part(lines, "shown")[0]))
+    print(f"  a clock that is set forward and back while it is measured: ended with {code}, {shown['status']}")
+    good = code in (0, 3) and shown["status"] == "complete"
+    return [] if good else [f"a stepped clock: {code}, {shown['status']}: {said}"]
+
+
 def all_of(tactus, chance=random.Random()):
-    """Power cuts while a profile is applied, and a clock that is set; what was wrong."""
+    """Power cuts while a profile is applied and while it is taken back, and a clock that is set; what was wrong."""
     lacking = [path for path in [BUSYBOX, "/usr/bin/qemu-system-x86_64", "/sbin/mkfs.ext4"] if not os.path.exists(path)]
     if lacking:
         return ["no emulated machine: there is no " + ", ".join(lacking)]
     with tempfile.TemporaryDirectory(prefix="tactus-crash-") as place:
-        guest = Guest(tactus, pathlib.Path(place))
+        place = pathlib.Path(place)
+        guest = Guest(tactus, place)
         pristine = part(guest.boot("look"), "look")[0]
         wrong = []
-        for cut_after, moment in [("@@end apply", 0.0)] + [("@@begin apply", chance.uniform(0, APPLYING)) for _ in range(CUTS)]:
-            print(f"  power fails {moment:.2f} s after `{cut_after}`", flush=True)
-            wrong += [f"{cut_after} and {moment:.2f} s: {words}" for words in cut(guest, pristine, cut_after, moment)]
-        lines = guest.boot("clock")
-        said, code = part(lines, "clock")
-        shown = json.loads("\n".join(part(lines, "shown")[0]))
-        print(f"  a clock that is set forward and back while it is measured: ended with {code}, {shown['status']}")
-        if code not in (0, 3) or shown["status"] != "complete":
-            wrong.append(f"a stepped clock: {code}, {shown['status']}: {said}")
-    return wrong
+        for stage in WRITES:
+            wrong += cuts(guest, place, stage, pristine, chance)
+        return wrong + stepped_clock(guest)
