@@ -24,17 +24,38 @@ pub enum Unit {
     /// Gigabytes a second.
     #[serde(rename = "GB/s")]
     GigabytesPerSecond,
+    /// Operations a second.
+    #[serde(rename = "/s")]
+    PerSecond,
+    /// Operations a second for each MHz of the processor's clock.
+    #[serde(rename = "/s/MHz")]
+    PerSecondPerMegahertz,
+    /// Millions of cycles a second.
+    #[serde(rename = "MHz")]
+    Megahertz,
 }
 
 /// What a unit is a unit of: quantities of one dimension can be compared.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Dimension {
     Time,
-    Rate,
+    Bandwidth,
+    Count,
+    CountPerClock,
+    Clock,
 }
 
 impl Unit {
-    const ALL: [Self; 5] = [Self::Ns, Self::Us, Self::Ms, Self::MegabytesPerSecond, Self::GigabytesPerSecond];
+    const ALL: [Self; 8] = [
+        Self::Ns,
+        Self::Us,
+        Self::Ms,
+        Self::MegabytesPerSecond,
+        Self::GigabytesPerSecond,
+        Self::PerSecond,
+        Self::PerSecondPerMegahertz,
+        Self::Megahertz,
+    ];
 
     /// As it is written.
     #[must_use]
@@ -45,6 +66,9 @@ impl Unit {
             Self::Ms => "ms",
             Self::MegabytesPerSecond => "MB/s",
             Self::GigabytesPerSecond => "GB/s",
+            Self::PerSecond => "/s",
+            Self::PerSecondPerMegahertz => "/s/MHz",
+            Self::Megahertz => "MHz",
         }
     }
 
@@ -54,8 +78,11 @@ impl Unit {
             Self::Ns => (Dimension::Time, 1.0),
             Self::Us => (Dimension::Time, 1e3),
             Self::Ms => (Dimension::Time, 1e6),
-            Self::MegabytesPerSecond => (Dimension::Rate, 1.0),
-            Self::GigabytesPerSecond => (Dimension::Rate, 1e3),
+            Self::MegabytesPerSecond => (Dimension::Bandwidth, 1.0),
+            Self::GigabytesPerSecond => (Dimension::Bandwidth, 1e3),
+            Self::PerSecond => (Dimension::Count, 1.0),
+            Self::PerSecondPerMegahertz => (Dimension::CountPerClock, 1.0),
+            Self::Megahertz => (Dimension::Clock, 1.0),
         }
     }
 }
@@ -99,7 +126,9 @@ pub struct Quantity {
 
 /// Why a text is not a quantity.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a quantity; write a number with its unit: `4us`, `2000MB/s` (ns, us, ms, MB/s, GB/s)")]
+#[error(
+    "`{0}` is not a quantity; write a number with its unit: `4us`, `2000MB/s` (ns, us, ms, MB/s, GB/s, /s, /s/MHz, MHz)"
+)]
 pub struct QuantityError(String);
 
 impl Quantity {
@@ -150,7 +179,7 @@ mod tests {
 
     #[test]
     fn quantities_are_read_as_they_are_written() {
-        for text in ["4us", "3.48us", "2000MB/s", "0.5GB/s", "120ns", "1ms"] {
+        for text in ["4us", "3.48us", "2000MB/s", "0.5GB/s", "120ns", "1ms", "9000/s", "5/s/MHz", "3400MHz"] {
             assert_eq!(text.parse::<Quantity>().unwrap().to_string(), text);
         }
         assert_eq!("3.5 us".parse::<Quantity>().unwrap(), Quantity { value: 3.5, unit: Unit::Us });
@@ -167,6 +196,7 @@ mod tests {
         assert_eq!(number("2GB/s", Unit::MegabytesPerSecond), Some(2000.0));
         assert_eq!(number("3.48us", Unit::Us), Some(3.48));
         assert_eq!(number("4us", Unit::MegabytesPerSecond), None);
+        assert_eq!(number("4/s", Unit::PerSecondPerMegahertz), None);
     }
 
     #[test]

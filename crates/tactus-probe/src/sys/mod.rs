@@ -5,6 +5,7 @@
 
 pub mod bpf;
 mod cpuid;
+mod cycles;
 pub mod heap;
 mod kernel_log;
 mod memory;
@@ -22,6 +23,7 @@ pub use tactus_measure::sys::{
 };
 
 pub use cpuid::cpuid_leaves;
+pub use cycles::additions;
 pub use kernel_log::kernel_log;
 pub use memory::{Shared, shared};
 pub use network::raise_loopback;

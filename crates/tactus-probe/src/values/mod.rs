@@ -13,7 +13,7 @@ use tactus_model::scheduling::Policy;
 use tactus_model::{CpuSet, outcome};
 
 use crate::sys::{self, SchedAttr, Shared};
-use crate::work::{Pace, Work, over, tell_note};
+use crate::work::{Pace, Work, die_with, over, tell_note};
 
 /// A measurement that yields values.
 pub trait Measurement: Sync {
@@ -23,18 +23,30 @@ pub trait Measurement: Sync {
     /// What is to be done before the process is forked that measures: the session is then its parent's parent.
     fn prepare(&self) {}
 
+    /// Whether an item of it uses every CPU of the activity, and not the first alone.
+    fn uses_all_cpus(&self) -> bool {
+        false
+    }
+
     /// Its items, in the order of the catalogue, and how each is made ready. That happens in the process which
     /// then measures, on its CPU.
     fn items(&self) -> &'static [(Item, Make)];
 }
 
 /// Makes an item ready to be measured.
-pub type Make = fn(&Measure) -> io::Result<Bench>;
+pub type Make = fn(&Place<'_>) -> io::Result<Bench>;
+
+/// Where it is measured.
+pub struct Place<'a> {
+    /// The CPUs of the activity. Its process is on the first.
+    pub cpus: &'a CpuSet,
+}
 
 /// An item that is ready.
 pub struct Bench {
-    /// Does the operation so often, and says how long that took in ns, as far as it belongs to the value.
-    pub run: Box<dyn FnMut(u64) -> io::Result<u64>>,
+    /// Does the operation so often, and says how long that took in ns, as far as it belongs to the value; none: it was
+    /// disturbed elsewhere than on its own CPU.
+    pub run: Box<dyn FnMut(u64) -> io::Result<Option<u64>>>,
     /// What one operation is.
     pub of: Operation,
     /// The process at the other end, whose CPU time is the item's, too.
@@ -48,6 +60,34 @@ pub enum Operation {
     Parts(u32),
     /// It carries so many bytes.
     Bytes(u32),
+    /// The value is how often it is done in a second.
+    Count,
+    /// It takes so many cycles of the processor's clock, which is the value.
+    Cycles(u32),
+}
+
+/// An item without a partner whose operation is its value.
+fn alone(mut run: impl FnMut(u64) -> io::Result<u64> + 'static) -> Bench {
+    Bench { run: Box::new(move |batch| run(batch).map(Some)), of: Operation::Parts(1), partner: None }
+}
+
+/// How long something takes, in ns.
+fn timed(what: impl FnOnce() -> io::Result<()>) -> io::Result<u64> {
+    let begin = sys::now();
+    what()?;
+    Ok(sys::now() - begin)
+}
+
+/// A process beside this one, which ends with it.
+fn partner(work: impl FnOnce() -> io::Result<()>) -> io::Result<u32> {
+    let me = std::process::id();
+    let pid = sys::fork(|| {
+        if die_with(me) {
+            // That the other end is gone is how it ends.
+            let _ = work();
+        }
+    })?;
+    u32::try_from(pid).map_err(io::Error::other)
 }
 
 /// The files of this directory, each with its measurement.
@@ -60,7 +100,7 @@ macro_rules! measurements {
     };
 }
 
-measurements! { os::Os }
+measurements! { os::Os, cpu::Cpu }
 
 /// The one of a plan's table; none: it yields latencies, or is not known here.
 pub fn find(measure: &Measure) -> Option<&'static dyn Measurement> {
@@ -73,12 +113,10 @@ pub fn find(measure: &Measure) -> Option<&'static dyn Measurement> {
 /// When this probe does not have it, or may not schedule it as is asked for.
 pub fn work(activity: &Activity, pace: Pace, finish: &'static Shared) -> Result<Work, Refusal> {
     let found = match &activity.what {
-        What::Measure { measure, priority, policy, .. } => {
-            find(measure).map(|it| (it, measure, *priority, *policy))
-        }
+        What::Measure { measure, priority, policy, .. } => find(measure).map(|it| (it, *priority, *policy)),
         What::Load(_) | What::Fault(_) => None,
     };
-    let (Some((entry, measure, priority, policy)), Some(cpu)) = (found, activity.cpus.first()) else {
+    let (Some((entry, priority, policy)), Some(cpu)) = (found, activity.cpus.first()) else {
         return Err(Refusal { reason: "this probe has no such measurement".into(), hint: None });
     };
     let attr = match policy {
@@ -92,18 +130,18 @@ pub fn work(activity: &Activity, pace: Pace, finish: &'static Shared) -> Result<
     };
     let tried = sys::set_scheduler(attr).and_then(|()| sys::set_scheduler(SchedAttr::other()));
     tried.map_err(|error| refuse::scheduling(policy, priority, cpu, &error))?;
-    if activity.cpus.len() > 1 {
+    if activity.cpus.len() > 1 && !entry.uses_all_cpus() {
         let text = format!("`{}` is measured on CPU {cpu}, the first of {}", entry.name(), activity.cpus);
         tell_note(&Note::info(text));
     }
     entry.prepare();
-    let measure = measure.clone();
+    let cpus = activity.cpus.clone();
     Ok(Box::new(move |rounds| {
         let placed = sys::set_affinity(&CpuSet::one(cpu)).and_then(|()| sys::set_scheduler(attr));
         if let Err(error) = placed {
             over(&format!("{policy} on CPU {cpu}: {error}"));
         }
-        repeat::run(entry, &measure, pace, &finish.0, rounds);
+        repeat::run(entry, &Place { cpus: &cpus }, pace, &finish.0, rounds);
     }))
 }
 
@@ -119,6 +157,12 @@ impl Operation {
             Self::Bytes(bytes) => {
                 let value = f64::from(bytes) * float(batch) / float(ns.max(1));
                 Quantity { value, unit: Unit::GigabytesPerSecond }
+            }
+            // Whatever it is counted by.
+            Self::Count => Quantity { value: float(batch) / float(ns.max(1)) * 1e9, unit },
+            Self::Cycles(cycles) => {
+                let value = f64::from(cycles) * float(batch) / float(ns.max(1)) * 1e3;
+                Quantity { value, unit: Unit::Megahertz }
             }
         };
         quantity.number_in(unit)
@@ -146,5 +190,7 @@ mod tests {
         assert_eq!(Operation::Parts(1).value(Unit::Us, 10, 40_000), Some(4.0));
         assert_eq!(Operation::Bytes(1_000).value(Unit::MegabytesPerSecond, 10, 10_000), Some(1_000.0));
         assert_eq!(Operation::Parts(1).value(Unit::MegabytesPerSecond, 1, 1), None);
+        assert_eq!(Operation::Count.value(Unit::PerSecond, 10, 1_000_000), Some(10_000.0));
+        assert_eq!(Operation::Cycles(1_000).value(Unit::Megahertz, 3, 1_000), Some(3_000.0));
     }
 }

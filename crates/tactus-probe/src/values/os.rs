@@ -12,15 +12,13 @@ use std::os::unix::net::UnixStream;
 
 use rustix::process::{Signal, getpid, getppid, kill_process, test_kill_process};
 use tactus_model::catalogue::Item;
-use tactus_model::catalogue::Measure;
 use tactus_model::catalogue::measure::os::{
     CONTEXT_SWITCH, SELECT, SIGNAL_HANDLER, SYSTEM_CALL, UNIX_BANDWIDTH,
 };
 
-use super::{Bench, Make, Measurement, Operation};
+use super::{Bench, Make, Measurement, Operation, Place, alone, partner, timed};
 use crate::load::network::with_loopback;
 use crate::sys::{self, OnSignal, Writable};
-use crate::work::die_with;
 
 /// The measurement.
 pub struct Os;
@@ -53,19 +51,7 @@ impl Measurement for Os {
     }
 }
 
-/// An item without a partner whose operation is its value.
-fn alone(run: impl FnMut(u64) -> io::Result<u64> + 'static) -> Bench {
-    Bench { run: Box::new(run), of: Operation::Parts(1), partner: None }
-}
-
-/// How long something takes, in ns.
-fn timed(what: impl FnOnce() -> io::Result<()>) -> io::Result<u64> {
-    let begin = sys::now();
-    what()?;
-    Ok(sys::now() - begin)
-}
-
-fn system_call(_: &Measure) -> io::Result<Bench> {
+fn system_call(_: &Place<'_>) -> io::Result<Bench> {
     Ok(alone(|batch| {
         timed(|| {
             for _ in 0..batch {
@@ -76,7 +62,7 @@ fn system_call(_: &Measure) -> io::Result<Bench> {
     }))
 }
 
-fn signal_handler(_: &Measure) -> io::Result<Bench> {
+fn signal_handler(_: &Place<'_>) -> io::Result<Bench> {
     sys::on_signal(libc::SIGUSR1, OnSignal::Wake);
     let me = getpid();
     Ok(alone(move |batch| {
@@ -86,7 +72,7 @@ fn signal_handler(_: &Measure) -> io::Result<Bench> {
     }))
 }
 
-fn select(_: &Measure) -> io::Result<Bench> {
+fn select(_: &Place<'_>) -> io::Result<Bench> {
     let (ours, theirs) = connection()?;
     let copies = (0..SOCKETS).map(|_| ours.try_clone()).collect::<io::Result<Vec<_>>>()?;
     let set = Writable::of(copies.iter().map(AsFd::as_fd))?;
@@ -109,19 +95,7 @@ fn connection() -> io::Result<(TcpStream, TcpStream)> {
     Ok((ours, listener.accept()?.0))
 }
 
-/// A process beside this one, on the same CPU, which ends with it.
-fn partner(work: impl FnOnce() -> io::Result<()>) -> io::Result<u32> {
-    let me = std::process::id();
-    let pid = sys::fork(|| {
-        if die_with(me) {
-            // That the other end is gone is how it ends.
-            let _ = work();
-        }
-    })?;
-    u32::try_from(pid).map_err(io::Error::other)
-}
-
-fn context_switch(_: &Measure) -> io::Result<Bench> {
+fn context_switch(_: &Place<'_>) -> io::Result<Bench> {
     let (from, back) = rustix::pipe::pipe()?;
     let (order, to) = rustix::pipe::pipe()?;
     let pass = |from: &OwnedFd, to: &OwnedFd| -> io::Result<()> {
@@ -145,10 +119,10 @@ fn context_switch(_: &Measure) -> io::Result<Bench> {
             Ok(())
         })
     };
-    Ok(Bench { run: Box::new(run), of: Operation::Parts(2), partner: Some(partner) })
+    Ok(Bench { of: Operation::Parts(2), partner: Some(partner), ..alone(run) })
 }
 
-fn unix_bandwidth(_: &Measure) -> io::Result<Bench> {
+fn unix_bandwidth(_: &Place<'_>) -> io::Result<Bench> {
     let (mut ours, mut theirs) = UnixStream::pair()?;
     let length = usize::try_from(BLOCK).map_err(io::Error::other)?;
     let partner = partner(|| {
@@ -176,5 +150,5 @@ fn unix_bandwidth(_: &Measure) -> io::Result<Bench> {
             Ok(())
         })
     };
-    Ok(Bench { run: Box::new(run), of: Operation::Bytes(BLOCK), partner: Some(partner) })
+    Ok(Bench { of: Operation::Bytes(BLOCK), partner: Some(partner), ..alone(run) })
 }

@@ -7,11 +7,10 @@ use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tactus_model::catalogue::Item;
-use tactus_model::catalogue::Measure;
 use tactus_model::message::Note;
 use tactus_model::outcome::{Repeats, ValueResult};
 
-use super::{Bench, Measurement};
+use super::{Bench, Measurement, Place};
 use crate::sys;
 use crate::work::{Pace, over, tell_note, tell_value};
 
@@ -34,10 +33,10 @@ struct Measured {
 }
 
 /// Measures until it is told to finish, and says each tick, and at the end, what the values are.
-pub fn run(entry: &dyn Measurement, measure: &Measure, pace: Pace, finish: &AtomicU64, rounds: &AtomicU64) {
+pub fn run(entry: &dyn Measurement, place: &Place<'_>, pace: Pace, finish: &AtomicU64, rounds: &AtomicU64) {
     let mut all = Vec::new();
     for (item, make) in entry.items() {
-        match make(measure).and_then(|bench| Measured::new(item, bench)) {
+        match make(place).and_then(|bench| Measured::new(item, bench)) {
             Ok(measured) => all.push(measured),
             Err(error) => tell_note(&Note::obstacle(
                 format!("`{}` cannot be measured here: {error}", item.name),
@@ -108,8 +107,8 @@ impl Measured {
             self.repeats.batch *= 2;
             return Ok(());
         }
-        let value = self.bench.of.value(self.item.unit, self.repeats.batch, ns);
-        match value.filter(|_| took.saturating_sub(had) <= took / TAKEN) {
+        let value = ns.and_then(|ns| self.bench.of.value(self.item.unit, self.repeats.batch, ns));
+        match value.filter(|_| !was_disturbed(took, had)) {
             Some(value) => self.repeats.kept.push(value),
             None => self.repeats.dropped += 1,
         }
@@ -129,9 +128,13 @@ impl Measured {
     }
 }
 
+/// Whether something else had the CPU during a batch that took so many ns, of which it had the CPU for `had`.
+pub const fn was_disturbed(took: u64, had: u64) -> bool {
+    took.saturating_sub(had) > took / TAKEN
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::Operation;
     use super::*;
     use tactus_model::catalogue::measure::os::SYSTEM_CALL;
 
@@ -145,7 +148,7 @@ mod tests {
     }
 
     fn bench(run: impl FnMut(u64) -> io::Result<u64> + 'static) -> Bench {
-        Bench { run: Box::new(run), of: Operation::Parts(1), partner: None }
+        super::super::alone(run)
     }
 
     #[test]

@@ -159,8 +159,12 @@ impl Probe {
 
     /// A CPU to measure on: the last one that is allowed.
     pub fn cpu(&self) -> CpuSet {
-        let allowed: CpuSet = self.facts.text("sched:affinity").unwrap().parse().unwrap();
-        CpuSet::one(allowed.last().unwrap())
+        CpuSet::one(self.cpus().last().unwrap())
+    }
+
+    /// All CPUs that it may use.
+    pub fn cpus(&self) -> CpuSet {
+        self.facts.text("sched:affinity").unwrap().parse().unwrap()
     }
 
     /// A CPU that is not measured on, if there is one.

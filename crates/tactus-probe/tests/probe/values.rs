@@ -2,8 +2,8 @@
 //! nothing left of it.
 
 use tactus_model::CpuSet;
-use tactus_model::catalogue::Measure;
-use tactus_model::catalogue::measure::{Os, Timer};
+use tactus_model::catalogue::measure::{Cpu, Os, Timer};
+use tactus_model::catalogue::{Item, Measure};
 use tactus_model::control::ControlBy;
 use tactus_model::message::{Activity, End, FromProbe, Job, NoteKind, ToProbe, What};
 use tactus_model::outcome::{ValueResult, take_value};
@@ -12,7 +12,10 @@ use tactus_model::scheduling::Policy;
 use crate::common::{PROBE, Probe, eventually, job, marked, timer};
 
 fn os(id: u32, cpus: CpuSet) -> Activity {
-    let measure = Measure::Os(Os::default());
+    values_of(Measure::Os(Os::default()), id, cpus)
+}
+
+fn values_of(measure: Measure, id: u32, cpus: CpuSet) -> Activity {
     Activity::new(id, cpus, What::Measure { measure, interval_ns: 0, priority: 80, policy: Policy::Other })
 }
 
@@ -44,9 +47,15 @@ fn check(value: &ValueResult) {
 
 #[test]
 fn every_item_has_a_value_while_it_goes_on_and_a_better_one_at_the_end() {
-    let mark = "values";
+    let first = |probe: &Probe| os(3, probe.cpu());
+    every_item_has_a_value("os", first, Os::ITEMS);
+    let all = |probe: &Probe| values_of(Measure::Cpu(Cpu::default()), 3, probe.cpus());
+    every_item_has_a_value("cpu", all, Cpu::ITEMS);
+}
+
+fn every_item_has_a_value(mark: &str, activity: impl Fn(&Probe) -> Activity, items: &[Item]) {
     let mut probe = Probe::start_as(&[PROBE], mark);
-    let job = job(&probe, vec![os(3, probe.cpu())]);
+    let job = job(&probe, vec![activity(&probe)]);
     // The control by hog is for threads on lanes: here it finds none.
     probe.prepare(Job { duration_ns: 2_000_000_000, control: ControlBy::Hog, ..job }).unwrap();
     probe.say(&ToProbe::Go);
@@ -54,7 +63,6 @@ fn every_item_has_a_value_while_it_goes_on_and_a_better_one_at_the_end() {
     assert_eq!(done.end, End::Complete, "{done:?}");
     let (values, words) = values(&heard);
     let obstacles: Vec<_> = probe.notes.iter().filter(|note| note.kind == NoteKind::Obstacle).collect();
-    let items = Os::ITEMS;
     let missing = |name: &str| obstacles.iter().any(|note| note.text.contains(name));
     for item in items {
         match values.iter().find(|value| value.item == item.name) {
