@@ -33,6 +33,24 @@ pub enum Unit {
     /// Millions of cycles a second.
     #[serde(rename = "MHz")]
     Megahertz,
+    /// Megabits a second.
+    #[serde(rename = "Mb/s")]
+    MegabitsPerSecond,
+    /// Gigabits a second.
+    #[serde(rename = "Gb/s")]
+    GigabitsPerSecond,
+    /// Parts of a hundred.
+    #[serde(rename = "%")]
+    Percent,
+    /// Hardware threads that are busy.
+    #[serde(rename = "threads")]
+    Threads,
+    /// The same for each gigabit a second that they carry.
+    #[serde(rename = "threads/(Gb/s)")]
+    ThreadsPerGigabit,
+    /// How often for each message.
+    #[serde(rename = "/message")]
+    PerMessage,
 }
 
 /// What a unit is a unit of: quantities of one dimension can be compared.
@@ -43,10 +61,15 @@ enum Dimension {
     Count,
     CountPerClock,
     Clock,
+    DataRate,
+    Part,
+    Threads,
+    ThreadsPerDataRate,
+    CountPerMessage,
 }
 
 impl Unit {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 14] = [
         Self::Ns,
         Self::Us,
         Self::Ms,
@@ -55,6 +78,12 @@ impl Unit {
         Self::PerSecond,
         Self::PerSecondPerMegahertz,
         Self::Megahertz,
+        Self::MegabitsPerSecond,
+        Self::GigabitsPerSecond,
+        Self::Percent,
+        Self::Threads,
+        Self::ThreadsPerGigabit,
+        Self::PerMessage,
     ];
 
     /// As it is written.
@@ -69,6 +98,12 @@ impl Unit {
             Self::PerSecond => "/s",
             Self::PerSecondPerMegahertz => "/s/MHz",
             Self::Megahertz => "MHz",
+            Self::MegabitsPerSecond => "Mb/s",
+            Self::GigabitsPerSecond => "Gb/s",
+            Self::Percent => "%",
+            Self::Threads => "threads",
+            Self::ThreadsPerGigabit => "threads/(Gb/s)",
+            Self::PerMessage => "/message",
         }
     }
 
@@ -83,6 +118,12 @@ impl Unit {
             Self::PerSecond => (Dimension::Count, 1.0),
             Self::PerSecondPerMegahertz => (Dimension::CountPerClock, 1.0),
             Self::Megahertz => (Dimension::Clock, 1.0),
+            Self::MegabitsPerSecond => (Dimension::DataRate, 1.0),
+            Self::GigabitsPerSecond => (Dimension::DataRate, 1e3),
+            Self::Percent => (Dimension::Part, 1.0),
+            Self::Threads => (Dimension::Threads, 1.0),
+            Self::ThreadsPerGigabit => (Dimension::ThreadsPerDataRate, 1.0),
+            Self::PerMessage => (Dimension::CountPerMessage, 1.0),
         }
     }
 }
@@ -127,7 +168,8 @@ pub struct Quantity {
 /// Why a text is not a quantity.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is not a quantity; write a number with its unit: `4us`, `2000MB/s` (ns, us, ms, MB/s, GB/s, /s, /s/MHz, MHz)"
+    "`{0}` is not a quantity; write a number with its unit: `4us`, `2000MB/s` (ns, us, ms, MB/s, GB/s, /s, \
+/s/MHz, MHz, Mb/s, Gb/s, %, threads, threads/(Gb/s), /message)"
 )]
 pub struct QuantityError(String);
 
@@ -179,7 +221,7 @@ mod tests {
 
     #[test]
     fn quantities_are_read_as_they_are_written() {
-        for text in ["4us", "3.48us", "2000MB/s", "0.5GB/s", "120ns", "1ms", "9000/s", "5/s/MHz", "3400MHz"] {
+        for text in ["4us", "3.48us", "2000MB/s", "0.5GB/s", "120ns", "1ms", "9000/s", "5/s/MHz", "3400MHz", "9.5Gb/s", "2%"] {
             assert_eq!(text.parse::<Quantity>().unwrap().to_string(), text);
         }
         assert_eq!("3.5 us".parse::<Quantity>().unwrap(), Quantity { value: 3.5, unit: Unit::Us });
@@ -197,6 +239,8 @@ mod tests {
         assert_eq!(number("3.48us", Unit::Us), Some(3.48));
         assert_eq!(number("4us", Unit::MegabytesPerSecond), None);
         assert_eq!(number("4/s", Unit::PerSecondPerMegahertz), None);
+        assert_eq!(number("2Gb/s", Unit::MegabitsPerSecond), Some(2000.0));
+        assert_eq!(number("2Gb/s", Unit::GigabytesPerSecond), None, "bits are no bytes");
     }
 
     #[test]

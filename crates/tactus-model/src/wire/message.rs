@@ -40,6 +40,7 @@ use crate::series::SeriesKey;
 use crate::windows::Moments;
 use crate::wire::row::row;
 
+pub use super::link::{End as LinkEnd, Link};
 pub use super::self_test::{Control, Counted, Proven, Stage, Trial};
 pub use crate::series::{Outlier, ThreadCounters};
 
@@ -191,6 +192,9 @@ pub struct Activity {
     /// The other environment that it has to do with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer: Option<Peer>,
+    /// The way to it, where one leads there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<Link>,
     /// What to do.
     #[serde(with = "crate::wire::row")]
     pub what: What,
@@ -200,7 +204,7 @@ impl Activity {
     /// An activity without a peer.
     #[must_use]
     pub const fn new(id: u32, cpus: CpuSet, what: What) -> Self {
-        Self { id, cpus, peer: None, what }
+        Self { id, cpus, peer: None, link: None, what }
     }
 }
 

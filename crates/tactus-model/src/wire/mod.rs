@@ -1,6 +1,7 @@
 //! The way to a probe and back: frames on a stream of bytes, and rows of words in them.
 
 mod frame;
+mod link;
 pub mod message;
 pub mod row;
 pub mod rpc;

@@ -61,7 +61,7 @@ pub fn with_loopback<T>(what: impl Fn() -> io::Result<T>) -> io::Result<T> {
         if std::os::unix::process::parent_id() != 1 {
             return Err(error);
         }
-        sys::raise_loopback()?;
+        sys::raise("lo")?;
         what()
     })
 }

@@ -28,7 +28,7 @@ pub use cpuid::cpuid_leaves;
 pub use cycles::additions;
 pub use kernel_log::kernel_log;
 pub use memory::{Shared, shared};
-pub use network::raise_loopback;
+pub use network::{give_address, raise};
 pub use process::{die_with_parent, fork, own_mounts, separate_processes};
 pub use ptrace::{resume_thread, stop_thread};
 pub use select::Writable;

@@ -25,4 +25,4 @@ macro_rules! measures {
     };
 }
 
-measures!(timer::Timer, spin::Spin, os::Os, cpu::Cpu);
+measures!(timer::Timer, spin::Spin, os::Os, cpu::Cpu, network::Network);

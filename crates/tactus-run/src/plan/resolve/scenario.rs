@@ -216,7 +216,7 @@ impl<'a> Resolver<'a> {
         }
         resolved.activities.push(ResolvedActivity {
             environment: activity.environment.clone(),
-            activity: Activity { id: number, cpus, peer: peer(activity), what },
+            activity: Activity { id: number, cpus, peer: peer(activity), link: None, what },
         });
         Ok(())
     }
@@ -278,7 +278,7 @@ pub(crate) fn threads(measure: &Measure, cpus: &CpuSet) -> Option<Vec<Thread>> {
     let each = match measure {
         Measure::Timer(timer) => timer.threads(),
         Measure::Spin(_) => 1,
-        Measure::Os(_) | Measure::Cpu(_) => return None,
+        Measure::Os(_) | Measure::Cpu(_) | Measure::Network(_) => return None,
     };
     Some(cpus.iter().flat_map(|cpu| (0..each).map(move |thread| Thread { cpu, thread })).collect())
 }

@@ -1,0 +1,113 @@
+//! What this kernel's CPUs did: /proc/stat.
+
+use std::io;
+
+use crate::sys;
+
+/// What was counted up to a moment, or between two of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spent {
+    /// CLOCK_MONOTONIC, in ns, or the time between.
+    pub ns: u64,
+    /// CPU time in user and system mode and in interrupts, of all CPUs, in ns. A guest's is in it.
+    pub busy_ns: u64,
+    /// What a hypervisor took from them, in ns.
+    pub stolen_ns: u64,
+    /// How many CPUs these are.
+    pub cpus: u64,
+    /// Context switches.
+    pub switches: u64,
+}
+
+/// As many numbers as it travels in.
+pub const NUMBERS: usize = 5;
+
+impl Spent {
+    /// What was counted until now.
+    ///
+    /// # Errors
+    /// When the kernel does not say.
+    pub fn until_now() -> io::Result<Self> {
+        let text = std::fs::read_to_string("/proc/stat")?;
+        let tick_ns = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
+        let unknown = || io::Error::new(io::ErrorKind::InvalidData, "/proc/stat says nothing of CPUs");
+        Self::of(&text, tick_ns).map(|spent| Self { ns: sys::now(), ..spent }).ok_or_else(unknown)
+    }
+
+    fn of(text: &str, tick_ns: u64) -> Option<Self> {
+        let line = |name: &str| text.lines().find_map(|line| line.strip_prefix(name));
+        // user, nice, system, idle, iowait, irq, softirq, steal; guest and guest_nice are in the first two.
+        let mut ticks = [0_u64; 8];
+        let mut words = line("cpu ")?.split_ascii_whitespace();
+        for tick in &mut ticks {
+            *tick = words.next()?.parse().ok()?;
+        }
+        let [user, nice, system, _, _, irq, softirq, steal] = ticks;
+        let is_cpu = |line: &&str| {
+            line.strip_prefix("cpu").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+        };
+        Some(Self {
+            ns: 0,
+            busy_ns: (user + nice + system + irq + softirq).saturating_mul(tick_ns),
+            stolen_ns: steal.saturating_mul(tick_ns),
+            cpus: text.lines().filter(is_cpu).count() as u64,
+            switches: line("ctxt ")?.trim().parse().ok()?,
+        })
+    }
+
+    /// What came after `before`.
+    pub const fn since(self, before: Self) -> Self {
+        Self {
+            ns: self.ns.saturating_sub(before.ns),
+            busy_ns: self.busy_ns.saturating_sub(before.busy_ns),
+            stolen_ns: self.stolen_ns.saturating_sub(before.stolen_ns),
+            cpus: self.cpus,
+            switches: self.switches.saturating_sub(before.switches),
+        }
+    }
+
+    /// As it travels.
+    pub const fn numbers(self) -> [u64; NUMBERS] {
+        [self.ns, self.busy_ns, self.stolen_ns, self.cpus, self.switches]
+    }
+
+    /// What travelled.
+    pub const fn from_numbers([ns, busy_ns, stolen_ns, cpus, switches]: [u64; NUMBERS]) -> Self {
+        Self { ns, busy_ns, stolen_ns, cpus, switches }
+    }
+
+    /// Whether a hypervisor took more than a fiftieth of the CPUs' time.
+    pub const fn was_disturbed(self) -> bool {
+        self.stolen_ns > self.ns.saturating_mul(self.cpus) / 50
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STAT: &str = "cpu  10 20 30 1000 40 5 6 7 3 1\ncpu0 5 10 15 500 20 2 3 3 1 0\ncpu1 5 10 15 500 20 3 3 4 2 1\n\
+                        intr 99 1 2\nctxt 1234\nbtime 1\n";
+
+    #[test]
+    fn busy_is_what_is_neither_idle_nor_stolen_and_a_guests_time_counts_once() {
+        let spent = Spent::of(STAT, 10).unwrap();
+        assert_eq!((spent.busy_ns, spent.stolen_ns), ((10 + 20 + 30 + 5 + 6) * 10, 70));
+        assert_eq!((spent.cpus, spent.switches), (2, 1234));
+        assert_eq!(Spent::from_numbers(spent.numbers()), spent);
+    }
+
+    #[test]
+    fn a_kernel_that_says_less_says_nothing() {
+        for text in ["", "cpu 1 2 3\nctxt 4\n", "cpu  1 2 3 4 5 6 7 8\n", "cpu  1 2 3 4 5 6 7 x\nctxt 4\n"] {
+            assert_eq!(Spent::of(text, 10), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_turn_of_which_a_hypervisor_took_much_is_disturbed() {
+        let turn = Spent { ns: 1_000, cpus: 2, ..Spent::default() };
+        assert!(!Spent { stolen_ns: 40, ..turn }.was_disturbed());
+        assert!(Spent { stolen_ns: 41, ..turn }.was_disturbed());
+    }
+}
