@@ -64,6 +64,7 @@ fn start(
         workspace,
         console: console.clone(),
         patience: Duration::from_secs(60),
+        network: None,
     };
     let began = Instant::now();
     let mut running = environment.start(&setting)?;

@@ -7,11 +7,13 @@ use std::time::Duration;
 use tactus_model::facts::Facts;
 use tactus_model::finding::Role;
 use tactus_model::message::Note;
-use tactus_model::plan;
+use tactus_model::plan::{self, PathKind};
 use tactus_model::topology::Topology;
 use tactus_model::{CpuSet, Evidence};
 use tactus_system::System;
 use tactus_system::guardian::Guardian;
+
+use crate::network::Attachment;
 
 /// Whether an environment can be used on this machine now.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -121,6 +123,8 @@ pub struct Setting<'a> {
     pub console: PathBuf,
     /// How long it may take until the probe's first word.
     pub patience: Duration,
+    /// Its place on a network path.
+    pub network: Option<Attachment>,
 }
 
 /// The probe's byte stream.
@@ -175,6 +179,11 @@ pub trait Environment {
     /// The first key that is wrong.
     fn check(&self, _spec: &plan::Environment, _system: &dyn System) -> Result<(), OptionError> {
         Ok(())
+    }
+
+    /// Whether it can be at the near end of a path of this kind.
+    fn can_join(&self, _path: PathKind) -> bool {
+        false
     }
 
     /// Whether its CPUs are numbered anew inside (a machine of its own) rather than being the

@@ -7,6 +7,7 @@
 mod environment;
 pub mod kernel;
 pub mod kind;
+pub mod network;
 mod support;
 
 pub use environment::{

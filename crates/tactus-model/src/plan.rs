@@ -4,6 +4,8 @@
 //! resolves it (CPU sets, kernels, what is usable) into the same shape with every value filled in,
 //! which is what a bundle keeps as `plan.toml`.
 
+mod path;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
@@ -20,6 +22,8 @@ use crate::message::LockIn;
 use crate::outcome::{Quantity, Yields};
 use crate::partition::Partition;
 use crate::scheduling::Policy;
+
+pub use path::{GuestDevice, NetworkPath, PathKind};
 
 /// A plan or study.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -45,6 +49,9 @@ pub struct Plan {
     /// The places where code runs, by name.
     #[serde(default)]
     pub environment: BTreeMap<String, Environment>,
+    /// The ways between them, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub path: BTreeMap<String, NetworkPath>,
     /// States of the machine that scenarios are for, by name.
     #[serde(default, rename = "host-state", skip_serializing_if = "BTreeMap::is_empty")]
     pub host_state: BTreeMap<String, HostState>,
@@ -225,6 +232,9 @@ pub struct Activity {
     /// The environment from which comes what it measures, for words that have such a peer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
+    /// The way to that environment: a name of `[path]`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
     /// Instead of the scenario's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<Nanos>,

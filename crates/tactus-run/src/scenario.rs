@@ -5,6 +5,7 @@ mod collect;
 mod ending;
 mod host_side;
 mod losses;
+mod paths;
 mod prepare;
 mod start;
 mod values;
@@ -29,6 +30,7 @@ use super::vcpu_watch::Watch;
 use crate::plan::{Resolved, ResolvedScenario};
 use ending::Ended;
 use losses::Losses;
+use paths::Laid;
 use values::Values;
 
 /// How long a probe may take to end its job after it was told to stop.
@@ -115,6 +117,8 @@ pub(super) struct ScenarioRun<'a> {
     blocks: usize,
     /// The partition of the caches, while it is on.
     divided: Option<Divided<Promise>>,
+    /// The network paths that are there.
+    laid: Vec<Laid>,
     /// When the caches' use was last read.
     looked: Instant,
 }
@@ -135,6 +139,7 @@ impl<'a> ScenarioRun<'a> {
             watches: Vec::new(),
             blocks: 0,
             divided: None,
+            laid: Vec::new(),
             looked: Instant::now(),
         }
     }
@@ -176,6 +181,7 @@ impl ScenarioRun<'_> {
         let reusable: Vec<String> =
             context.kept.iter().filter(|s| keep && s.is_reusable()).map(|s| s.name.clone()).collect();
         let closed = context.close_kept(|session| reusable.contains(&session.name));
+        self.laid.clear();
         drop(self.divided.take());
         // The last that was changed is put back first.
         for promise in self.promises.drain(..).rev() {
@@ -200,8 +206,11 @@ impl ScenarioRun<'_> {
         let names = resolved.environments_of(self.planned);
         // What this scenario does not use must not disturb it.
         context.close_kept(|session| {
-            names.contains(&session.name) && session.measured == self.measured(resolved, &session.name)
+            names.contains(&session.name)
+                && !self.is_to_be_on_a_path(&session.name)
+                && session.measured == self.measured(resolved, &session.name)
         })?;
+        self.lay_paths(context)?;
         for name in names {
             if context.interrupt.asked() {
                 return Err(Failure::Interrupted);

@@ -38,6 +38,8 @@ pub struct Session {
     pub name: String,
     /// The environment that it lies inside.
     pub inside: Option<String>,
+    /// It is on a network path, which ends with its scenario.
+    pub on_path: bool,
     /// CPUs inside that it was started to measure on.
     pub measured: CpuSet,
     /// The environment.
@@ -112,6 +114,7 @@ impl Session {
             number,
             name: name.to_owned(),
             inside: None,
+            on_path: false,
             measured,
             running,
             hello: None,
@@ -171,7 +174,7 @@ impl Session {
 
     /// Whether the next scenario may use it as it is: its job has ended well and left nothing behind.
     pub fn is_reusable(&self) -> bool {
-        self.done && !self.ended && !self.sets && self.facts_complete
+        self.done && !self.ended && !self.sets && !self.on_path && self.facts_complete
     }
 
     /// Gives the probe its job.

@@ -515,7 +515,11 @@ fn several_environments_are_up_at_once_and_a_load_ends_with_the_measurement() {
     let mut resolved = resolved(&[("a", &GOOD), ("b", &LOADS)]);
     // One scenario: the measurement in `a`, its load in `b`.
     let load = Activity::new(1, CpuSet::one(0), What::Load(Load::Cpu(Cpu::default())));
-    resolved.scenarios[0].activities.push(ResolvedActivity { environment: "b".into(), activity: load });
+    resolved.scenarios[0].activities.push(ResolvedActivity {
+        environment: "b".into(),
+        activity: load,
+        path: None,
+    });
     resolved.scenarios.truncate(1);
     resolved.rows.truncate(1);
     let (status, contents, events) = perform_resolved(&resolved, dir.path(), false);
@@ -565,7 +569,11 @@ fn after_a_refusal_the_other_environments_give_their_job_back_and_stay_up() {
     let dir = tempfile::tempdir().unwrap();
     let mut resolved = resolved(&[("a", &GOOD), ("b", &REFUSES)]);
     let load = Activity::new(1, CpuSet::one(0), What::Load(Load::Cpu(Cpu::default())));
-    resolved.scenarios[0].activities.push(ResolvedActivity { environment: "b".into(), activity: load });
+    resolved.scenarios[0].activities.push(ResolvedActivity {
+        environment: "b".into(),
+        activity: load,
+        path: None,
+    });
     resolved.scenarios[1].activities[0].environment = "a".into();
     resolved.rows[1].result.environment = "a".into();
     let (_, contents, events) = perform_resolved(&resolved, dir.path(), false);

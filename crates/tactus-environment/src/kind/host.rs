@@ -1,9 +1,11 @@
 //! The machine itself.
 
 use tactus_model::finding::Role;
+use tactus_model::plan::PathKind;
 use tactus_system::probe;
 use tactus_system::{Invocation, System};
 
+use crate::network::enter;
 use crate::support;
 use crate::{Environment, Running, Setting, StartError, Usable};
 
@@ -22,6 +24,10 @@ impl Environment for Host {
         Role::Host
     }
 
+    fn can_join(&self, path: PathKind) -> bool {
+        !path.is_for_guests()
+    }
+
     fn about(&self) -> &'static str {
         "The machine itself: the probe runs as a plain process, beside everything else that runs there. What every \
 other environment is compared with. When this machine is itself virtual, its numbers hold as seen inside it."
@@ -33,7 +39,9 @@ other environment is compared with. When this machine is itself virtual, its num
 
     fn start(&self, setting: &Setting<'_>) -> Result<Box<dyn Running>, StartError> {
         let program = probe::installed(setting.system).map_err(|error| support::cannot("no probe", error))?;
-        let command = Invocation::new([program.display().to_string()]);
+        let mut words = setting.network.map_or_else(Vec::new, |place| enter(place.holder));
+        words.push(program.display().to_string());
+        let command = Invocation::new(words);
         support::start(setting, command, Vec::new(), Vec::new())
     }
 }

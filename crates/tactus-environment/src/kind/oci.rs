@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use tactus_model::plan;
+use tactus_model::plan::{self, PathKind};
 use tactus_model::undo::{Runtime, Tool, Undo};
 use tactus_system::{Invocation, System};
 
+use crate::network::file;
 use crate::support::{self, DMA_LATENCY, ENGINE, Privileges, RtGroup, cgroup_v2, container_name};
 use crate::{Environment, OptionError, OptionKey, Running, Setting, StartError, Usable};
 
@@ -62,6 +63,10 @@ left out: false",
             .map(str::to_owned)
             .into_iter()
             .collect()
+    }
+
+    fn can_join(&self, path: PathKind) -> bool {
+        !path.is_for_guests()
     }
 
     fn usable(&self, system: &dyn System) -> Usable {
@@ -141,8 +146,11 @@ fn config(setting: &Setting<'_>, name: &str) -> Value {
     capabilities.extend(Privileges::checked(setting.spec).capabilities());
     let mount = |to: &str, kind: &str, options: &[&str]| json!({"destination": to, "type": kind, "source": kind, "options": options});
     let plain = ["nosuid", "noexec", "nodev"];
-    let mut namespaces: Vec<Value> =
-        ["pid", "network", "ipc", "uts", "mount"].map(|kind| json!({"type": kind})).into();
+    let mut namespaces: Vec<Value> = ["pid", "ipc", "uts", "mount"].map(|kind| json!({"type": kind})).into();
+    namespaces.push(match setting.network {
+        None => json!({"type": "network"}),
+        Some(place) => json!({"type": "network", "path": file(place.holder)}),
+    });
     if cgroup_v2(system) {
         namespaces.push(json!({"type": "cgroup"}));
     }

@@ -3,11 +3,12 @@
 use std::path::Path;
 
 use tactus_model::message::Note;
-use tactus_model::plan;
+use tactus_model::plan::{self, PathKind};
 use tactus_model::topology::Topology;
 use tactus_model::undo::{Tool, Undo};
 use tactus_system::{Invocation, System};
 
+use crate::network::file;
 use crate::support::{
     self, Cgroups, DMA_LATENCY, ENGINE, Privileges, RtGroup, attach, container_name, engine,
 };
@@ -46,6 +47,10 @@ does, on the CPUs of its cpuset."
 
     fn can_lie_inside(&self) -> bool {
         true
+    }
+
+    fn can_join(&self, path: PathKind) -> bool {
+        !path.is_for_guests()
     }
 
     fn can_attach(&self) -> bool {
@@ -105,13 +110,16 @@ run as root for what a real-time container gets"
             &name,
             // No log: with one, every frame of the probe is written to the disk.
             "--log-driver=none",
-            "--network=none",
             "--no-hosts",
             "--cap-add=SYS_NICE",
             "--cap-add=IPC_LOCK",
         ]
         .map(str::to_owned)
         .into();
+        words.push(match setting.network {
+            None => "--network=none".into(),
+            Some(place) => format!("--network=ns:{}", file(place.holder)),
+        });
         let privileges = Privileges::checked(setting.spec);
         words.extend(privileges.words());
         notes.extend(privileges.note());

@@ -8,7 +8,7 @@ mod qmp;
 pub mod qmp;
 
 use tactus_model::message::Note;
-use tactus_model::plan;
+use tactus_model::plan::{self, PathKind};
 use tactus_system::System;
 
 use crate::support;
@@ -50,6 +50,10 @@ emulated guest shows that the path works and says nothing about hardware."
             keys::PROGRAMS,
             keys::PATIENCE,
         ]
+    }
+
+    fn can_join(&self, path: PathKind) -> bool {
+        path.is_for_guests()
     }
 
     fn numbers_cpus(&self) -> bool {
@@ -105,6 +109,7 @@ Arch: `pacman -S {fedora}`)"
             accel,
             sandbox: true,
             cpus: setting.layout.cpus.len(),
+            nic: setting.network.and_then(|place| place.device),
             console: setting.workspace.join("console.sock"),
             probe: setting.workspace.join("probe.sock"),
             monitor: setting.workspace.join("qmp.sock"),

@@ -278,6 +278,7 @@ mod tests {
             workspace: Path::new("/nowhere"),
             console: "/dev/null".into(),
             patience: PATIENCE,
+            network: None,
         });
         guardian.finish();
         done

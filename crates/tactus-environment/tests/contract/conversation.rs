@@ -113,6 +113,7 @@ impl Conversation {
             workspace: workspace.path(),
             console: workspace.path().join("console.log"),
             patience: PATIENCE,
+            network: None,
         })?;
         let Stream { reader, writer } = running.take_stream().expect("a stream");
         assert!(running.take_stream().is_none(), "a stream is given once");

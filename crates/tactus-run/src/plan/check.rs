@@ -9,7 +9,7 @@ use tactus_model::plan::{OTHER_STATE, Plan, Scenario};
 use tactus_system::System;
 use tactus_tune::profile;
 
-use super::{PlanError, Source, bounds, peer, results};
+use super::{PlanError, Source, bounds, path, peer, results};
 
 /// The shortest and longest time between two wake-ups, in ns.
 const INTERVAL_NS: std::ops::RangeInclusive<u64> = 10_000..=60_000_000_000;
@@ -23,6 +23,7 @@ pub const REPEATS: std::ops::RangeInclusive<u32> = 1..=1000;
 /// The first thing that is wrong, with line and key.
 pub fn check(plan: &Plan, source: &Source, system: &dyn System) -> Result<(), PlanError> {
     environments(plan, source, system)?;
+    path::check(plan, source)?;
     states(plan, source)?;
     values(&plan.defaults, "defaults", source)?;
     values(&plan.quick, "quick", source)?;
@@ -314,7 +315,9 @@ fn shape(plan: &Plan, scenario: &Scenario, path: &str, source: &Source) -> Resul
         }
         defined(format!("{path}.in"), &activity.environment)?;
         peer::check(plan, activity, &path, source)?;
+        path::taken(plan, activity, &path, source)?;
     }
+    path::ends(scenario, path, source)?;
     let measures = scenario.activity.is_empty() || scenario.activity.iter().any(|a| a.measure.is_some());
     if !measures {
         return Err(source.error(

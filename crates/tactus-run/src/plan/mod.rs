@@ -8,6 +8,7 @@ mod error;
 mod filter;
 mod nesting;
 mod parse;
+mod path;
 mod peer;
 mod resolve;
 mod resolved;

@@ -6,9 +6,9 @@ mod scenario;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tactus_environment::{self as environment, Usable};
+use tactus_environment::{self as environment, Usable, network};
 use tactus_model::CpuSet;
-use tactus_model::plan::{self, Plan};
+use tactus_model::plan::{self, NetworkPath, Plan};
 use tactus_model::topology::Topology;
 use tactus_system::System;
 
@@ -33,8 +33,9 @@ pub fn resolve(
 ) -> Result<Resolved, PlanError> {
     let plan = &expand(plan, source, choices, machine, system)?;
     let chosen = chosen(plan, source, choices)?;
-    let mut resolver =
-        Resolver { plan, source, choices, machine, environments: BTreeMap::new(), rows: Vec::new() };
+    let paths = plan.path.iter().map(|(name, path)| (name.clone(), obstacle(name, path, system))).collect();
+    let environments = BTreeMap::new();
+    let mut resolver = Resolver { plan, source, choices, machine, environments, paths, rows: Vec::new() };
     let used: BTreeSet<&str> = chosen.iter().flat_map(|(_, scenario)| resolver.names(scenario)).collect();
     let around = used.iter().filter_map(|name| plan.environment.get(*name)?.inside.as_deref());
     for name in around.chain(used.iter().copied()) {
@@ -94,9 +95,17 @@ fn expand(
     system: &dyn System,
 ) -> Result<Plan, PlanError> {
     let plan = &with_kinds(plan, system);
-    let resolver =
-        Resolver { plan, source, choices, machine, environments: BTreeMap::new(), rows: Vec::new() };
+    let (environments, paths) = (BTreeMap::new(), BTreeMap::new());
+    let resolver = Resolver { plan, source, choices, machine, environments, paths, rows: Vec::new() };
     separation::expand(plan, machine, choices.seed, |name| resolver.environment(name, system))
+}
+
+/// Why a path cannot be made here.
+fn obstacle(name: &str, path: &NetworkPath, system: &dyn System) -> Option<String> {
+    match network::usable(path, system) {
+        Usable::Yes { .. } => None,
+        Usable::No { reason, remedy } => Some(format!("the path {name}: {reason}; {remedy}")),
+    }
 }
 
 struct Resolver<'a> {
@@ -105,5 +114,7 @@ struct Resolver<'a> {
     choices: &'a Choices,
     machine: &'a Topology,
     environments: BTreeMap<String, ResolvedEnvironment>,
+    /// Paths, and why each cannot be made here.
+    paths: BTreeMap<String, Option<String>>,
     rows: Vec<RowPlan>,
 }

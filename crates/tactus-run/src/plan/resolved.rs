@@ -86,6 +86,8 @@ pub struct ResolvedActivity {
     pub environment: String,
     /// What the probe there is told.
     pub activity: Activity,
+    /// The way to its peer: a path of the plan.
+    pub path: Option<String>,
 }
 
 impl ResolvedActivity {

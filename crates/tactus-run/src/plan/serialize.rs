@@ -102,6 +102,7 @@ fn activity(at: &ResolvedActivity) -> plan::Activity {
         cpus: Some(CpuRequest::List(at.activity.cpus.clone())),
         to: peer(|peer| matches!(peer, Peer::To(_))),
         from: peer(|peer| matches!(peer, Peer::From(_))),
+        path: at.path.clone(),
         ..plan::Activity::default()
     };
     match &at.activity.what {

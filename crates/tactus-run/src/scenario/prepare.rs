@@ -29,8 +29,10 @@ impl ScenarioRun<'_> {
             let name = self.sessions[at].name.clone();
             let emulated = self.sessions[at].evidence == Some(Evidence::Emulated);
             let own = self.activities(&name).filter(|activity| !from_outside(activity));
-            let activities: Vec<Activity> = own.map(|activity| as_there(activity, emulated)).collect();
+            let mut activities: Vec<Activity> =
+                own.map(|activity| self.linked(context, as_there(activity, emulated))).collect();
             let measures = activities.iter().any(|a| matches!(a.what, What::Measure { .. }));
+            activities.extend(self.answers(context, &name));
             let made = settings(context, self.planned, &name, &self.sessions[at].facts);
             let Settings { changes, restore, promises } =
                 made.map_err(|reason| Failure::Scenario(format!("{name}: {reason}")))?;

@@ -28,7 +28,7 @@ impl ScenarioRun<'_> {
         let failed = |what: &str, error: std::io::Error| Failure::Scenario(format!("{what}: {error}"));
         let measured = self.measured(context.resolved, name);
         let housekeeping = context.resolved.housekeeping_around(name, context.machine);
-        let outer = environment.spec.inside.clone();
+        let (outer, network) = (environment.spec.inside.clone(), self.place(name));
         let ground = outer.as_ref().and_then(|outer| self.sessions.iter().position(|s| s.name == *outer));
         if let (Some(outer), None) = (&outer, ground) {
             return Err(Failure::Scenario(format!("{name} lies inside {outer}, which is not up")));
@@ -68,11 +68,13 @@ impl ScenarioRun<'_> {
             workspace: &workspace,
             console,
             patience: PATIENCE,
+            network,
         })?;
         let at = self.sessions.len();
         let inherited = ground.and_then(|at| self.sessions[at].evidence);
         let mut opened = context.open(name, running, measured);
         opened.inside = outer;
+        opened.on_path = network.is_some();
         self.sessions.push(opened);
         self.await_all(context, PATIENCE, "to say hello", |session| {
             session.hello.is_some() && session.facts_complete

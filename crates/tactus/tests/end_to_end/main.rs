@@ -14,6 +14,7 @@ mod hold;
 mod hostile;
 mod lots;
 mod nested;
+mod network;
 mod prove;
 mod repeats;
 mod run;

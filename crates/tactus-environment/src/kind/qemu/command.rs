@@ -2,6 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use tactus_model::plan::GuestDevice;
+
+use crate::network::TAP;
 use crate::support::guest::{Accel, Boot, CHANNEL};
 
 /// What QEMU is to run.
@@ -14,6 +17,8 @@ pub struct Machine {
     /// Whether it may do no more than run the guest: not every QEMU is built so that it can be told.
     pub sandbox: bool,
     pub cpus: usize,
+    /// What it has of a network.
+    pub nic: Option<GuestDevice>,
     /// Socket on which the guest's console is awaited.
     pub console: PathBuf,
     /// Socket on which the probe's stream is awaited.
@@ -79,6 +84,10 @@ impl Machine {
         add(&["-device", "virtio-serial-pci,max_ports=2"]);
         add(&["-chardev", &format!("socket,id=probe,path={}", value(&self.probe))]);
         add(&["-device", &format!("virtserialport,chardev=probe,name={CHANNEL}")]);
+        if let Some(nic) = self.nic {
+            let (backend, device) = network(nic);
+            add(&["-netdev", &backend, "-device", device]);
+        }
         add(&[
             "-chardev",
             &format!("socket,id=monitor,path={}", value(&self.monitor)),
@@ -87,6 +96,17 @@ impl Machine {
         ]);
         words
     }
+}
+
+/// Both sides of a network device: QEMU emulates it, or leaves it to the kernel.
+fn network(nic: GuestDevice) -> (String, &'static str) {
+    let (vhost, device) = match nic {
+        // Each notification of the guest ends in QEMU.
+        GuestDevice::Virtio => ("off", "virtio-net-pci,netdev=net,ioeventfd=off"),
+        GuestDevice::Vhost => ("on", "virtio-net-pci,netdev=net"),
+        GuestDevice::E1000 | GuestDevice::Vfio => ("off", "e1000,netdev=net"),
+    };
+    (format!("tap,id=net,ifname={TAP},script=no,downscript=no,vhost={vhost}"), device)
 }
 
 fn text(path: &Path) -> String {
@@ -117,6 +137,7 @@ pub(super) mod tests {
             accel: Accel::Tcg,
             sandbox: true,
             cpus: 2,
+            nic: None,
             console: "/w/a, b/c".into(),
             probe: "/w/p".into(),
             monitor: "/w/m".into(),
@@ -132,6 +153,17 @@ pub(super) mod tests {
             "console=ttyS0 panic=-1 cryptomgr.notests reboot=t tsc=reliable clocksource=tsc isolcpus=1 nohz_full=1"
         );
         assert!(words.contains(&"socket,id=console,path=/w/a,, b/c".to_owned()), "{words:?}");
+    }
+
+    #[test]
+    fn a_guest_has_a_network_only_where_it_is_on_a_path_and_emulated_virtio_is_emulated_throughout() {
+        assert!(!machine().words().join(" ").contains("-netdev"));
+        let words = |nic| Machine { nic: Some(nic), ..machine() }.words().join(" ");
+        let virtio = words(GuestDevice::Virtio);
+        assert!(virtio.contains("ifname=tap0") && virtio.contains("vhost=off"), "{virtio}");
+        assert!(virtio.contains("virtio-net-pci,netdev=net,ioeventfd=off"), "{virtio}");
+        assert!(words(GuestDevice::Vhost).contains("vhost=on"));
+        assert!(words(GuestDevice::E1000).contains("e1000,netdev=net"));
     }
 
     #[test]

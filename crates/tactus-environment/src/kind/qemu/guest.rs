@@ -13,6 +13,7 @@ use tactus_system::{Child, Invocation, System, last_lines};
 
 use super::command::Machine;
 use super::qmp::{Monitor, threads};
+use crate::network::enter;
 use crate::support::cannot;
 use crate::support::guest::{self, Accel, BootError, Console, Threads, first_byte, listen, settle};
 use crate::{Layout, Running, Setting, StartError, Stream};
@@ -61,7 +62,9 @@ impl Guest {
         let log = setting.console.clone();
         let kept = setting.system.writer(&log).map_err(|error| cannot(&log.display().to_string(), error))?;
         let console = Console::keep(listen(setting.system, &machine.console)?, kept);
-        let command = Invocation::new(machine.words()).with_env(setting.guardian.marker());
+        let mut words = setting.network.map_or_else(Vec::new, |place| enter(place.holder));
+        words.extend(machine.words());
+        let command = Invocation::new(words).with_env(setting.guardian.marker());
         let mut qemu =
             setting.system.spawn(&command).map_err(|error| cannot("QEMU does not start", error))?;
         let until = Instant::now() + CONNECTION;

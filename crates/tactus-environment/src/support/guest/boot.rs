@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tactus_model::message::Note;
-use tactus_model::plan;
+use tactus_model::plan::{self, GuestDevice};
 use tactus_system::System;
 use tactus_system::probe;
 
@@ -160,7 +160,7 @@ pub fn prepare(setting: &Setting<'_>, accel: Accel, notes: &mut Vec<Note>) -> Re
     let arch = arch(spec)?;
     let kernel = wanted_kernel(spec, system)?;
     let probe = probe::bytes(arch).ok_or_else(|| cannot("no probe", format!("none was built for {arch}")))?;
-    let modules = kernel::needed(kernel.modules_dir.as_deref(), &MODULES, system)
+    let modules = kernel::needed(kernel.modules_dir.as_deref(), &wanted_modules(setting), system)
         .map_err(|error| cannot("kernel module", error))?;
     let bootable = kernel::bootable(&kernel.path, system)
         .map_err(|error| cannot(&kernel.path.display().to_string(), error))?;
@@ -184,6 +184,15 @@ pub fn prepare(setting: &Setting<'_>, accel: Accel, notes: &mut Vec<Note>) -> Re
         memory_mib: memory(spec)?,
         lock_memory: support::boolean(spec, "lock_memory")?.unwrap_or(false),
     })
+}
+
+/// Drivers of the probe's channel, and of the network that it is on.
+fn wanted_modules(setting: &Setting<'_>) -> Vec<&'static str> {
+    let nic = setting.network.and_then(|place| place.device).map(|device| match device {
+        GuestDevice::Virtio | GuestDevice::Vhost => "virtio_net",
+        GuestDevice::E1000 | GuestDevice::Vfio => "e1000",
+    });
+    MODULES.into_iter().chain(nic).collect()
 }
 
 /// The profile's words and then the plan's: of two for one parameter the kernel takes the last.

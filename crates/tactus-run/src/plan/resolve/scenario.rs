@@ -214,8 +214,12 @@ impl<'a> Resolver<'a> {
         for obstacle in std::iter::once(environment).chain(far).filter_map(|place| place.obstacle.as_ref()) {
             resolved.skip.get_or_insert(obstacle.clone());
         }
+        if let Some(obstacle) = activity.path.as_ref().and_then(|path| self.paths.get(path)?.clone()) {
+            resolved.skip.get_or_insert(obstacle);
+        }
         resolved.activities.push(ResolvedActivity {
             environment: activity.environment.clone(),
+            path: activity.path.clone(),
             activity: Activity { id: number, cpus, peer: peer(activity), link: None, what },
         });
         Ok(())

@@ -1,0 +1,155 @@
+//! What this machine can do of a path.
+
+use std::path::Path;
+
+use tactus_model::plan::{GuestDevice, NetworkPath, PathKind};
+use tactus_system::System;
+
+use crate::Usable;
+
+/// Programs that make paths, and the package of each.
+const PROGRAMS: [(&str, &str); 3] =
+    [("ip", "iproute2"), ("unshare", "util-linux"), ("nsenter", "util-linux")];
+
+/// Whether a path can be made here.
+#[must_use]
+pub fn usable(path: &NetworkPath, system: &dyn System) -> Usable {
+    match obstacle(path, system) {
+        Some((reason, remedy)) => Usable::No { reason, remedy },
+        None => Usable::Yes { remark: None },
+    }
+}
+
+fn obstacle(path: &NetworkPath, system: &dyn System) -> Option<(String, String)> {
+    if path.kind == PathKind::Loopback {
+        return None;
+    }
+    for (program, package) in PROGRAMS {
+        if system.find_program(program).is_none() {
+            let reason = format!("a {} path needs the program {program}, which is not installed", path.kind);
+            return Some((reason, format!("install the package {package}")));
+        }
+    }
+    if !system.is_root() {
+        let reason = format!("a {} path needs network namespaces, which root makes", path.kind);
+        return Some((reason, "run tactus as root (sudo)".into()));
+    }
+    let nics = path.nics.iter().flatten();
+    nics.filter_map(|name| nic(name, system)).next().or_else(|| device(path, system))
+}
+
+/// Why an interface cannot be taken.
+fn nic(name: &str, system: &dyn System) -> Option<(String, String)> {
+    let dir = format!("/sys/class/net/{name}");
+    if !system.exists(Path::new(&dir)) {
+        let there = system.list(Path::new("/sys/class/net")).unwrap_or_default();
+        let there: Vec<&str> =
+            there.iter().filter_map(|path| path.file_name()?.to_str()).filter(|name| *name != "lo").collect();
+        let remedy = format!("name two of its interfaces that a cable joins; it has {}", there.join(", "));
+        return Some((format!("this machine has no network interface {name}"), remedy));
+    }
+    if !system.exists(Path::new(&format!("{dir}/device"))) {
+        let remedy = "name an interface of a NIC, or use a path of the kind veth, bridge or macvlan";
+        return Some((format!("{name} is no interface of a NIC: it would not come back"), remedy.into()));
+    }
+    let flags = system.text(&format!("{dir}/flags")).unwrap_or_default();
+    let flags = u32::from_str_radix(flags.trim().trim_start_matches("0x"), 16).unwrap_or(1);
+    (flags & 1 == 1).then(|| {
+        let remedy = format!("if nobody needs it, take it down first: `ip link set {name} down`");
+        (format!("{name} is up: whoever uses it would lose it"), remedy)
+    })
+}
+
+/// Why a guest cannot have a device.
+fn device(path: &NetworkPath, system: &dyn System) -> Option<(String, String)> {
+    if !path.kind.is_for_guests() {
+        return None;
+    }
+    let device = path.device.unwrap_or(GuestDevice::Virtio);
+    let lacks = |file: &str, remedy: &str| {
+        (!system.opens(Path::new(file))).then(|| (format!("there is no {file} here"), remedy.to_owned()))
+    };
+    match device {
+        GuestDevice::Vhost => lacks(
+            "/dev/vhost-net",
+            "load the module: `modprobe vhost_net`; a kernel without CONFIG_VHOST_NET has none",
+        ),
+        GuestDevice::Vfio => lacks(
+            "/dev/vfio/vfio",
+            "it needs an IOMMU (`intel_iommu=on`) and a NIC that nobody else uses, bound to vfio-pci",
+        )
+        .or_else(|| {
+            let remedy = "use `device = \"virtio\"`, \"vhost\" or \"e1000\"";
+            Some(("this tactus gives no NIC of the machine to a guest".into(), remedy.into()))
+        }),
+        GuestDevice::Virtio | GuestDevice::E1000 => None,
+    }
+    .or_else(|| lacks("/dev/net/tun", "load the module: `modprobe tun`"))
+}
+
+#[cfg(test)]
+mod tests {
+    use tactus_system::Memory;
+
+    use super::*;
+
+    fn path(kind: PathKind) -> NetworkPath {
+        NetworkPath { kind, mtu: None, device: None, nics: None }
+    }
+
+    fn machine() -> Memory {
+        Memory::new().root().program("ip").program("unshare").program("nsenter")
+    }
+
+    fn why(path: &NetworkPath, system: &Memory) -> String {
+        match usable(path, system) {
+            Usable::Yes { .. } => String::new(),
+            Usable::No { reason, remedy } => format!("{reason}; {remedy}"),
+        }
+    }
+
+    #[test]
+    fn the_loopback_needs_nothing_and_everything_else_root_and_programs() {
+        assert_eq!(why(&path(PathKind::Loopback), &Memory::new()), "");
+        assert_eq!(why(&path(PathKind::Veth), &machine()), "");
+        assert!(why(&path(PathKind::Veth), &Memory::new().root()).contains("install the package iproute2"));
+        let user = Memory::new().program("ip").program("unshare").program("nsenter");
+        assert!(why(&path(PathKind::Veth), &user).contains("as root"));
+    }
+
+    #[test]
+    fn an_interface_that_is_not_there_is_virtual_or_in_use_is_not_taken() {
+        let of = |first: &str| NetworkPath {
+            nics: Some([first.to_owned(), "ens2".to_owned()]),
+            ..path(PathKind::Nic)
+        };
+        let nic = |machine: Memory, name: &str, flags: &str| {
+            let dir = format!("/sys/class/net/{name}");
+            machine.file(format!("{dir}/device/vendor"), "0x8086\n").file(format!("{dir}/flags"), flags)
+        };
+        let two = nic(nic(machine(), "ens1", "0x1002\n"), "ens2", "0x1002\n");
+        assert_eq!(why(&of("ens1"), &two), "");
+        let words = why(&of("ens9"), &two);
+        assert!(words.contains("no network interface ens9") && words.contains("ens1, ens2"), "{words}");
+        let up = nic(nic(machine(), "ens1", "0x1003\n"), "ens2", "0x1002\n");
+        assert!(why(&of("ens1"), &up).contains("ens1 is up"));
+        let virtual_one = nic(machine(), "ens2", "0x1002\n").file("/sys/class/net/br0/flags", "0x1002\n");
+        assert!(why(&of("br0"), &virtual_one).contains("no interface of a NIC"));
+        let unreadable = machine()
+            .file("/sys/class/net/ens1/device/vendor", "")
+            .file("/sys/class/net/ens2/device/vendor", "");
+        assert!(why(&of("ens1"), &unreadable).contains("ens1 is up"), "what is not known is not taken");
+    }
+
+    #[test]
+    fn a_guest_has_no_device_that_the_machine_cannot_give_it() {
+        let of = |device| NetworkPath { device: Some(device), ..path(PathKind::Tap) };
+        let taps = machine().device("/dev/net/tun");
+        assert_eq!(why(&of(GuestDevice::Virtio), &taps), "");
+        assert_eq!(why(&of(GuestDevice::E1000), &taps), "");
+        assert!(why(&of(GuestDevice::Virtio), &machine()).contains("/dev/net/tun"));
+        assert!(why(&of(GuestDevice::Vhost), &taps).contains("/dev/vhost-net"));
+        assert_eq!(why(&of(GuestDevice::Vhost), &taps.device("/dev/vhost-net")), "");
+        assert!(why(&of(GuestDevice::Vfio), &machine()).contains("/dev/vfio/vfio"));
+    }
+}
