@@ -133,7 +133,10 @@ fn an_end_that_goes_in_the_middle_ends_the_measurement_with_the_reason_and_what_
     }
     let (_, done) = probe.finish();
     assert_eq!(done.end, End::Failed);
-    assert!(done.reason.as_deref().is_some_and(|why| why.contains("`network` ended before its time")), "{done:?}");
+    assert!(
+        done.reason.as_deref().is_some_and(|why| why.contains("`network` ended before its time")),
+        "{done:?}"
+    );
     assert!(common::eventually(|| marked(mark) == [probe.child.id()]), "{:?}", marked(mark));
 }
 

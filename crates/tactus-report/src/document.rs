@@ -20,6 +20,7 @@ pub fn document(contents: &Contents) -> Document {
         separation: None,
         technologies: Vec::new(),
         partitions: Vec::new(),
+        network: Vec::new(),
         caches: Vec::new(),
         audits: Vec::new(),
     };

@@ -3,6 +3,7 @@
 mod caches;
 mod comparisons;
 mod environment;
+mod network;
 mod scenario;
 mod separation;
 
@@ -14,6 +15,7 @@ use crate::event::RunStatus;
 pub use caches::{CacheCpuEntry, CacheHeldEntry, CachesEntry};
 pub use comparisons::{CellEntry, ClaimEntry, EffectEntry, MatrixEntry, ProofEntry};
 pub use environment::{AuditEntry, FoundEntry, SystemEntry, ThreadEntry};
+pub use network::{Degradation, NetworkEntry};
 pub use scenario::{
     AttributionEntry, ControlEntry, Entry, Outcome, Published, SeriesEntry, ValueEntry, Verdict,
 };
@@ -53,6 +55,9 @@ pub struct Document {
     /// Latencies by shared cache; only where the plan asks for them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub caches: Vec<CachesEntry>,
+    /// What streams over network paths cost; only where they were measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub network: Vec<NetworkEntry>,
     /// What the audit found in each environment; empty for bundles before format 1.1.
     pub audits: Vec<AuditEntry>,
 }

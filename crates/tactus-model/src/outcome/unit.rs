@@ -221,7 +221,10 @@ mod tests {
 
     #[test]
     fn quantities_are_read_as_they_are_written() {
-        for text in ["4us", "3.48us", "2000MB/s", "0.5GB/s", "120ns", "1ms", "9000/s", "5/s/MHz", "3400MHz", "9.5Gb/s", "2%"] {
+        for text in [
+            "4us", "3.48us", "2000MB/s", "0.5GB/s", "120ns", "1ms", "9000/s", "5/s/MHz", "3400MHz",
+            "9.5Gb/s", "2%",
+        ] {
             assert_eq!(text.parse::<Quantity>().unwrap().to_string(), text);
         }
         assert_eq!("3.5 us".parse::<Quantity>().unwrap(), Quantity { value: 3.5, unit: Unit::Us });

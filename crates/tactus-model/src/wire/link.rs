@@ -60,14 +60,8 @@ impl std::error::Error for NoLink {}
 impl From<Link> for String {
     fn from(link: Link) -> Self {
         let machine = link.machine.map_or("-", End::word);
-        [
-            link.end.word(),
-            &link.own.to_string(),
-            &link.other.to_string(),
-            &link.port.to_string(),
-            machine,
-        ]
-        .join(" ")
+        [link.end.word(), &link.own.to_string(), &link.other.to_string(), &link.port.to_string(), machine]
+            .join(" ")
     }
 }
 

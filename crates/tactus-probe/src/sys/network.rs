@@ -42,7 +42,8 @@ pub fn give_address(interface: &str, address: Ipv4Addr) -> io::Result<()> {
         // A `sockaddr_in`, byte by byte: the family, no port, the address.
         let socket_address = [first, second, 0, 0, a, b, c, d, 0, 0, 0, 0, 0, 0, 0, 0];
         // SAFETY: a `sockaddr` is sixteen bytes without any meaning to the compiler.
-        request.ifr_ifru.ifru_addr = unsafe { std::mem::transmute::<[u8; 16], libc::sockaddr>(socket_address) };
+        request.ifr_ifru.ifru_addr =
+            unsafe { std::mem::transmute::<[u8; 16], libc::sockaddr>(socket_address) };
         ask(what, &mut request)?;
     }
     Ok(())

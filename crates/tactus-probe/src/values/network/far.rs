@@ -35,7 +35,9 @@ impl Far {
         let failed = |error: io::Error| {
             let Link { own, port, .. } = link;
             let hint = match error.kind() {
-                io::ErrorKind::AddrInUse => "name another one: `measure = { kind = \"network\", port = ... }`",
+                io::ErrorKind::AddrInUse => {
+                    "name another one: `measure = { kind = \"network\", port = ... }`"
+                }
                 _ => "look at its addresses there: `ip address`",
             };
             let reason = format!("the peer cannot be awaited at {own}, port {port}: {error}");

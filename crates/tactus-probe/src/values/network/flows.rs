@@ -222,7 +222,10 @@ fn serve(
             _ => ping(socket, &mut buffer[..ECHO], turn, first, told),
         };
         if let Err(error) = went {
-            told.error.store(u64::from(error.raw_os_error().unwrap_or(libc::EIO).cast_unsigned()), Ordering::Release);
+            told.error.store(
+                u64::from(error.raw_os_error().unwrap_or(libc::EIO).cast_unsigned()),
+                Ordering::Release,
+            );
         }
         rustix::io::write(done, &[1])?;
     }

@@ -72,7 +72,8 @@ fn work(table: &Table, link: Option<Link>, pace: Pace, finish: &'static Shared) 
     }
     let table = table.clone();
     Ok(Box::new(move |rounds| {
-        let went = Near::connect(link, flows, &table, pace).and_then(|near| near.run(pace, &finish.0, rounds));
+        let went =
+            Near::connect(link, flows, &table, pace).and_then(|near| near.run(pace, &finish.0, rounds));
         if let Err(error) = went {
             over(&format!("the peer at {}: {error}", link.other));
         }
@@ -112,7 +113,9 @@ fn open(table: &Table, link: Link) -> Result<Flows, Refusal> {
     if message + HEADERS > mtu {
         let whole = message + HEADERS;
         return Err(refuse(
-            format!("network: messages of {message} bytes ({whole} with their headers) do not fit into the MTU of {mtu} from {own} to {other}"),
+            format!(
+                "network: messages of {message} bytes ({whole} with their headers) do not fit into the MTU of {mtu} from {own} to {other}"
+            ),
             &format!("use `message = \"{}B\"` at most, or a larger MTU", mtu.saturating_sub(HEADERS)),
         ));
     }
@@ -126,7 +129,8 @@ fn address(own: Ipv4Addr, error: io::Error) -> io::Result<()> {
     if std::os::unix::process::parent_id() != 1 || error.kind() != io::ErrorKind::AddrNotAvailable {
         return Err(error);
     }
-    let interfaces = std::fs::read_dir("/sys/class/net")?.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let interfaces =
+        std::fs::read_dir("/sys/class/net")?.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     let Some(interface) = interfaces.min_by_key(|name| name == "lo").filter(|name| name != "lo") else {
         return Err(io::Error::new(error.kind(), "it has no interface but its loopback"));
     };

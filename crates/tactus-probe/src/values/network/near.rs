@@ -252,7 +252,8 @@ mod tests {
         assert_eq!((name(TX), name(RX)), ("TX throughput", "RX throughput"));
         assert_eq!((name(ROUND_TRIP), name(AT_REST)), ("round trip", "load at rest"));
         let of = |first: usize| (0..7).map(move |at| name(first + at).split_once(' ').unwrap().1);
-        let names = ["throughput", "loss", "reordered", "load", "load per rate", "load in guest", "context switches"];
+        let names =
+            ["throughput", "loss", "reordered", "load", "load per rate", "load in guest", "context switches"];
         assert!(of(TX).eq(names) && of(RX).eq(names));
     }
 }

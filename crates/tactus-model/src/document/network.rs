@@ -1,0 +1,53 @@
+//! What a stream over a network path costs.
+
+use serde::{Deserialize, Serialize};
+
+use crate::evidence::Evidence;
+
+/// A stream in one direction over one path.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct NetworkEntry {
+    /// Name of the scenario.
+    pub scenario: String,
+    /// The environment that measured.
+    pub environment: String,
+    /// The path, by the plan's name for it; `null`: the environment's own loopback.
+    pub path: Option<String>,
+    /// What it is made of: `veth`, `bridge`, ...
+    pub kind: String,
+    /// Whether its ends are namespaces of one machine, which stand for two machines.
+    pub one_machine: bool,
+    /// What the numbers are worth.
+    pub evidence: Option<Evidence>,
+    /// `TX`: to the peer; `RX`: from it.
+    pub direction: String,
+    /// What was offered, in Mb/s; `null`: as much as the sender could.
+    pub offered_mbps: Option<u32>,
+    /// What arrived, in Mb/s.
+    pub throughput_mbps: Option<f64>,
+    /// Messages that did not arrive, in per cent.
+    pub loss_percent: Option<f64>,
+    /// Hardware threads of the machine that were busy.
+    pub load: Option<f64>,
+    /// The same for each Gb/s that arrived.
+    pub load_per_gbps: Option<f64>,
+    /// Context switches for each message that arrived.
+    pub switches_per_message: Option<f64>,
+    /// The load for each Gb/s over that of the first path in this direction, less one; `null` for the first.
+    pub degradation: Option<Degradation>,
+}
+
+/// How much more one path costs than another.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Degradation {
+    /// The ratio of the medians, less one.
+    pub value: f64,
+    /// Lower end of its interval, from the ends of both medians' 95 % intervals; `null`: too few repeats.
+    pub low: Option<f64>,
+    /// Its upper end.
+    pub high: Option<f64>,
+    /// Whether the interval excludes zero, so that there is a difference at all.
+    pub seen: bool,
+}
