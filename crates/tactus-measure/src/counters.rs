@@ -69,7 +69,9 @@ fn field(status: &str, key: &str) -> Option<u64> {
     status.lines().find_map(|line| line.strip_prefix(key))?.trim().parse().ok()
 }
 
-fn steal(stat: &str, cpu: u32) -> Option<u64> {
+/// How long a hypervisor has kept a CPU from this system, in ns; none: the text does not say.
+#[must_use]
+pub fn steal(stat: &str, cpu: u32) -> Option<u64> {
     let name = format!("cpu{cpu} ");
     let line = stat.lines().find_map(|line| line.strip_prefix(&name))?;
     let ticks: u64 = line.split_whitespace().nth(7)?.parse().ok()?;

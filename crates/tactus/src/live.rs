@@ -9,7 +9,7 @@ use tactus_model::event::{Event, Stamped, Ticked};
 use tactus_model::latency::{Summary, Totals};
 use tactus_model::message::{NoteKind, Total};
 use tactus_model::number::{float, whole};
-use tactus_model::outcome::{Ending, RowStatus, ValueResult, take_value};
+use tactus_model::outcome::{Ending, Point, RowStatus, ValueResult, take_value, wholes};
 use tactus_model::series::SeriesKey;
 use tactus_report::units::clean;
 use tactus_run::Sink;
@@ -43,7 +43,8 @@ impl Measured {
     /// The same in few words.
     fn words(&self) -> Option<String> {
         let max = self.max_ns.map(|ns| format!("max {:.0} us", float(ns) / 1e3));
-        let values = self.values.iter().map(|own| format!("{} {} {}", own.item, figure(own.value), own.unit));
+        let values =
+            wholes(&self.values).map(|own| format!("{} {} {}", own.name(), figure(own.value), own.unit));
         let all: Vec<String> = max.into_iter().chain(values).collect();
         (!all.is_empty()).then(|| all.join(", "))
     }
@@ -171,7 +172,8 @@ pub struct Lines {
     terminal: bool,
     all: MultiProgress,
     threads: BTreeMap<SeriesKey, ProgressBar>,
-    values: BTreeMap<String, ProgressBar>,
+    /// Of each item, of the last point of one that is a curve.
+    values: BTreeMap<String, (Option<Point>, ProgressBar)>,
     interval_ns: u64,
 }
 
@@ -200,8 +202,11 @@ impl Lines {
 
 impl Lines {
     fn value(&mut self, value: &ValueResult) {
-        let bar = self.values.entry(value.item.clone()).or_insert_with(|| line_in(&self.all));
-        bar.set_message(clean(&value_line(value)));
+        let line = self.values.entry(value.item.clone()).or_insert_with(|| (value.at, line_in(&self.all)));
+        if value.at >= line.0 {
+            line.0 = value.at;
+            line.1.set_message(clean(&value_line(value)));
+        }
     }
 }
 
@@ -218,7 +223,7 @@ impl Sink for Lines {
     fn take(&mut self, stamped: &Stamped) {
         match &stamped.event {
             Event::RunFinished { .. } => {
-                for bar in self.threads.values().chain(self.values.values()) {
+                for bar in self.threads.values().chain(self.values.values().map(|(_, bar)| bar)) {
                     bar.finish_and_clear();
                 }
             }
@@ -277,7 +282,7 @@ pub fn value_line(value: &ValueResult) -> String {
     };
     format!(
         "{}: {} {}{between} Repeats:{} of {} Dropped:{}",
-        value.item,
+        value.name(),
         figure(value.value),
         value.unit,
         value.samples,

@@ -80,6 +80,7 @@ fn whole(entry: &Entry) -> Value {
             "a number" => json!(7),
             "a time" => json!("5ms"),
             "a size" => json!("2MiB"),
+            "a range of sizes" => json!("2KiB..4MiB"),
             "true or false" => json!(true),
             "a text" => json!("/var/tmp/a=b"),
             "a list of words" => json!(["stress-ng", "--malloc=1", "", "run=x"]),

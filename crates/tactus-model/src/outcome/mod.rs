@@ -11,6 +11,7 @@ pub mod evidence;
 pub mod histograms;
 pub mod latency;
 mod median;
+mod point;
 pub mod series;
 pub mod ticks;
 mod unit;
@@ -21,8 +22,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 pub use end::{Ending, RowEnd, RowStatus, RunStatus};
 pub use median::{Median, median};
+pub use point::Point;
 pub use unit::{Better, Quantity, QuantityError, Unit};
-pub use value::{Repeats, ValueResult};
+pub use value::{Repeats, ValueResult, value_of, wholes};
 
 use crate::latency::Summary;
 use crate::series::{Outlier, SeriesKey, ThreadCounters};
@@ -144,9 +146,10 @@ impl Outcome {
     }
 }
 
-/// Takes in a value that is measured on: the latest word on an item counts, and items stay in their order.
+/// Takes in a value that is measured on: the latest word on an item, or on a point of its curve, counts, and they stay in
+/// their order.
 pub fn take_value(values: &mut Vec<ValueResult>, value: ValueResult) {
-    match values.iter_mut().find(|known| known.item == value.item) {
+    match values.iter_mut().find(|known| known.is_of(&value)) {
         Some(known) => *known = value,
         None => values.push(value),
     }
@@ -217,5 +220,22 @@ mod tests {
         }
         let said: Vec<_> = values.iter().map(|value| (value.item.as_str(), value.samples)).collect();
         assert_eq!(said, [("a", 9), ("b", 7)]);
+    }
+
+    #[test]
+    fn the_points_of_a_curve_are_kept_apart_and_what_has_none_is_written_as_before() {
+        let at = |bytes, samples| ValueResult { at: Some(Point::Bytes(bytes)), ..value("a", samples) };
+        let mut values = Vec::new();
+        for one in [at(1024, 7), at(2048, 7), value("a", 7), at(1024, 9)] {
+            take_value(&mut values, one);
+        }
+        let said: Vec<_> = values.iter().map(|value| (value.name(), value.samples)).collect();
+        assert_eq!(said, [("a, 1KiB".into(), 9), ("a, 2KiB".into(), 7), ("a".into(), 7)]);
+        let texts: Vec<String> = values.iter().map(|value| serde_json::to_string(value).unwrap()).collect();
+        assert!(texts[0].starts_with(r#"{"item":"a","at":{"bytes":1024},"unit":"us","#), "{}", texts[0]);
+        assert!(!texts[2].contains("\"at\""), "{}", texts[2]);
+        for (text, value) in texts.iter().zip(&values) {
+            assert_eq!(serde_json::from_str::<ValueResult>(text).unwrap(), *value);
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Better, Unit, median};
+use super::{Better, Point, Unit, median};
 use crate::catalogue::Item;
 
 /// One item of a measurement that yields values.
@@ -11,6 +11,9 @@ use crate::catalogue::Item;
 pub struct ValueResult {
     /// What was measured, in the catalogue's words.
     pub item: String,
+    /// For how much of what; none: the item is no curve. Since format 1.4.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<Point>,
     /// In which unit.
     pub unit: Unit,
     /// Which of two values is the better one.
@@ -29,6 +32,9 @@ pub struct ValueResult {
     pub max: f64,
     /// Median of the repeats' distances from the value.
     pub deviation: f64,
+    /// Their coefficient of variation: the standard deviation over the mean. Since format 1.4.
+    #[serde(default)]
+    pub variation: f64,
     /// Repeats left out because something else had the CPU meanwhile.
     pub dropped: u64,
     /// How often the operation was done in each repeat.
@@ -53,6 +59,7 @@ impl ValueResult {
         let middle = median(&mut repeats.kept)?;
         Some(Self {
             item: item.name.to_owned(),
+            at: None,
             unit: item.unit,
             better: item.better,
             samples: u64::try_from(repeats.kept.len()).ok()?,
@@ -62,10 +69,43 @@ impl ValueResult {
             min: nine_digits(middle.range.0),
             max: nine_digits(middle.range.1),
             deviation: nine_digits(middle.deviation),
+            variation: nine_digits(variation(&repeats.kept)),
             dropped: repeats.dropped,
             batch: repeats.batch,
         })
     }
+
+    /// Whether the other one is of the same item, at the same point of its curve.
+    #[must_use]
+    pub fn is_of(&self, other: &Self) -> bool {
+        self.item == other.item && self.at == other.at
+    }
+
+    /// The item and, where that is a curve, the point of it.
+    #[must_use]
+    pub fn name(&self) -> String {
+        self.at.map_or_else(|| self.item.clone(), |at| format!("{}, {at}", self.item))
+    }
+}
+
+/// What each item came to as a whole, in their order.
+pub fn wholes(values: &[ValueResult]) -> impl Iterator<Item = &ValueResult> {
+    values.iter().filter(|value| value_of(values, &value.item).is_some_and(|whole| whole.at == value.at))
+}
+
+/// What an item came to as a whole: its value or, where it is a curve, that of its last point.
+#[must_use]
+pub fn value_of<'a>(values: &'a [ValueResult], item: &str) -> Option<&'a ValueResult> {
+    values.iter().filter(|value| value.item == item).max_by_key(|value| value.at)
+}
+
+/// The standard deviation over the mean; 0 where there is none.
+fn variation(samples: &[f64]) -> f64 {
+    let n = crate::number::float(samples.len() as u64);
+    let mean = samples.iter().sum::<f64>() / n;
+    let squares: f64 = samples.iter().map(|sample| (sample - mean) * (sample - mean)).sum();
+    let variation = (squares / (n - 1.0)).sqrt() / mean.abs();
+    if variation.is_finite() { variation } else { 0.0 }
 }
 
 /// The number with nine digits: more than any measurement tells, and few enough for it to be the same number
@@ -83,6 +123,28 @@ fn nine_digits(value: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::catalogue::measure::os::SYSTEM_CALL;
+
+    #[test]
+    fn a_curve_is_as_a_whole_what_its_last_point_is() {
+        let at = |at| {
+            let mut repeats = Repeats { kept: vec![1.0], ..Repeats::default() };
+            ValueResult { at, ..ValueResult::of(&SYSTEM_CALL, &mut repeats).unwrap() }
+        };
+        let curve = [1024, 65_536, 2048].map(|bytes| at(Some(Point::Bytes(bytes))));
+        assert_eq!(value_of(&curve, SYSTEM_CALL.name).unwrap().at, Some(Point::Bytes(65_536)));
+        assert_eq!(value_of(&[at(None)], SYSTEM_CALL.name).unwrap().at, None);
+        assert!(wholes(&curve).eq([&curve[1]]), "the rest of a curve is no whole");
+        assert_eq!(value_of(&curve, "signal handler"), None);
+    }
+
+    #[test]
+    fn the_coefficient_of_variation_is_that_of_a_sample() {
+        // Mean 5, sum of squares 32 of 8.
+        let known = variation(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]);
+        assert!((known - (32.0_f64 / 7.0).sqrt() / 5.0).abs() < 1e-12);
+        assert_eq!([variation(&[]), variation(&[3.0]), variation(&[0.0, 0.0])], [0.0; 3]);
+    }
 
     #[test]
     fn nine_digits_are_kept() {

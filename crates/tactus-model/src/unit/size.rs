@@ -1,4 +1,4 @@
-//! Sizes of memory with their unit, as `512KiB`.
+//! Sizes of memory with their unit, as `512KiB`, and ranges of them, as `1KiB..64MiB`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,6 +10,15 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Bytes(pub u64);
 
+/// From the one size to the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sizes {
+    /// The smallest.
+    pub least: Bytes,
+    /// The largest.
+    pub most: Bytes,
+}
+
 const UNITS: [(&str, u64); 5] =
     [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)];
 
@@ -19,7 +28,11 @@ pub struct SizeError(String);
 
 impl fmt::Display for SizeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` is no size: write a number and B, KiB, MiB, GiB or TiB, as `512KiB`", self.0)
+        write!(
+            f,
+            "`{}` is no size: write a number and B, KiB, MiB, GiB or TiB, as `512KiB`; a range as `1KiB..64MiB`",
+            self.0
+        )
     }
 }
 
@@ -49,6 +62,35 @@ impl fmt::Display for Bytes {
     }
 }
 
+impl FromStr for Sizes {
+    type Err = SizeError;
+
+    fn from_str(text: &str) -> Result<Self, SizeError> {
+        let wrong = || SizeError(text.to_owned());
+        let (least, most) = text.split_once("..").ok_or_else(wrong)?;
+        let (least, most): (Bytes, Bytes) = (least.parse()?, most.parse()?);
+        if least <= most { Ok(Self { least, most }) } else { Err(wrong()) }
+    }
+}
+
+impl fmt::Display for Sizes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}..{}", self.least, self.most)
+    }
+}
+
+impl Serialize for Sizes {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Sizes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+    }
+}
+
 impl Serialize for Bytes {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
@@ -74,6 +116,17 @@ mod tests {
         }
         for wrong in ["", "KiB", "512", "512kb", "-1B", "1.5MiB", "99999999999999999999B", "99999999TiB"] {
             assert!(wrong.parse::<Bytes>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_range_is_read_as_it_is_written_from_the_smaller_to_the_larger() {
+        let sizes: Sizes = "1KiB..64MiB".parse().unwrap();
+        assert_eq!(sizes, Sizes { least: Bytes(1 << 10), most: Bytes(64 << 20) });
+        assert_eq!(sizes.to_string(), "1KiB..64MiB");
+        assert_eq!(serde_json::from_str::<Sizes>("\"4KiB..4KiB\"").unwrap().most, Bytes(4 << 10));
+        for wrong in ["", "..", "1KiB", "1KiB..", "64MiB..1KiB", "1..2", "1KiB..2KiB..4KiB"] {
+            assert!(wrong.parse::<Sizes>().is_err(), "{wrong}");
         }
     }
 }

@@ -7,7 +7,7 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
 use crate::duration::Nanos;
-use crate::size::Bytes;
+use crate::size::{Bytes, Sizes};
 
 /// Something that is said in words of a row.
 pub trait Row: Sized {
@@ -122,6 +122,17 @@ impl Word for Bytes {
 
     fn of(word: &str) -> Option<Self> {
         u64::of(word).map(Self)
+    }
+}
+
+impl Word for Sizes {
+    fn word(&self) -> String {
+        [self.least.word(), self.most.word()].join("..")
+    }
+
+    fn of(word: &str) -> Option<Self> {
+        let (least, most) = word.split_once("..")?;
+        Some(Self { least: Bytes::of(least)?, most: Bytes::of(most)? })
     }
 }
 

@@ -27,7 +27,7 @@ pub fn works(table: &Memory, cpus: &CpuSet) -> Result<Vec<Work>, Refusal> {
 }
 
 /// Size of the largest cache that a CPU has a part in, in bytes; 0: not known.
-fn largest_cache(cpu: u32) -> u64 {
+pub fn largest_cache(cpu: u32) -> u64 {
     let mut largest = 0;
     for index in 0..8 {
         let path = format!("/sys/devices/system/cpu/cpu{cpu}/cache/index{index}/size");

@@ -62,10 +62,7 @@ fn refuse(reason: String, hint: &str) -> Refusal {
 /// a load does not become a fault.
 #[inline(never)]
 fn room(name: &str, total: u64) -> Result<(), Refusal> {
-    let info = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let available = info.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
-    let available = available.and_then(|rest| rest.trim().strip_suffix(" kB")?.parse::<u64>().ok());
-    match available.map(|kilobytes| kilobytes * 1024) {
+    match available() {
         Some(available) if total > available / 2 => Err(refuse(
             format!("{name}: {} are more than half of the {} available", Bytes(total), Bytes(available)),
             "give fewer bytes or fewer CPUs",
@@ -74,9 +71,16 @@ fn room(name: &str, total: u64) -> Result<(), Refusal> {
     }
 }
 
+/// Memory that can be taken without taking it from others, in bytes; none: the kernel does not say.
+pub fn available() -> Option<u64> {
+    let info = fs::read_to_string("/proc/meminfo").ok()?;
+    let available = info.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    Some(available.trim().strip_suffix(" kB")?.parse::<u64>().ok()? * 1024)
+}
+
 /// The next number of a sequence without a pattern (xorshift); `state` is not 0. It cannot be computed
 /// ahead or left out.
-const fn next(state: &mut u64) -> u64 {
+pub const fn next(state: &mut u64) -> u64 {
     *state ^= *state << 13;
     *state ^= *state >> 7;
     *state ^= *state << 17;

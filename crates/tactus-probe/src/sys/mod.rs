@@ -4,12 +4,14 @@
 //! Everything else goes through the safe functions here, or through rustix.
 
 pub mod bpf;
+pub mod chain;
 mod cpuid;
 mod cycles;
 pub mod heap;
 mod kernel_log;
 mod memory;
 mod network;
+mod pages;
 pub mod perf;
 mod process;
 mod ptrace;
@@ -29,6 +31,7 @@ pub use cycles::additions;
 pub use kernel_log::kernel_log;
 pub use memory::{Shared, shared};
 pub use network::{give_address, raise};
-pub use process::{die_with_parent, fork, own_mounts, separate_processes};
+pub use pages::{PageSize, Pages};
+pub use process::{children_time, die_with_parent, fork, own_mounts, separate_processes};
 pub use ptrace::{resume_thread, stop_thread};
 pub use select::Writable;

@@ -1,6 +1,7 @@
 //! Measurements that yield values: one file each, one line in the table. They run in a [`crate::worker`], as
 //! loads do, and never on a lane: what they do allocates, forks and takes signals.
 
+mod disturbance;
 mod repeat;
 
 use std::io;
@@ -9,6 +10,7 @@ use tactus_measure::refuse;
 use tactus_model::catalogue::Item;
 use tactus_model::catalogue::Measure;
 use tactus_model::message::{Activity, Note, Refusal, What};
+use tactus_model::outcome::Point;
 use tactus_model::scheduling::Policy;
 use tactus_model::{CpuSet, outcome};
 
@@ -36,13 +38,23 @@ pub trait Measurement: Sync {
     /// Its items, in the order of the catalogue, and how each is made ready. That happens in the process which
     /// then measures, on its CPU.
     fn items(&self) -> &'static [(Item, Make)];
+
+    /// Those behind them that are curves.
+    fn curves(&self) -> &'static [(Item, Curve)] {
+        &[]
+    }
 }
 
 /// Makes an item ready to be measured.
 pub type Make = fn(&Place<'_>) -> io::Result<Bench>;
 
-/// Where it is measured.
+/// Makes an item ready that has a value for each of several points, in their order.
+pub type Curve = fn(&Place<'_>) -> io::Result<Vec<(Point, Bench)>>;
+
+/// What is measured, and where.
 pub struct Place<'a> {
+    /// The plan's table.
+    pub measure: &'a Measure,
     /// The CPUs of the activity. Its process is on the first.
     pub cpus: &'a CpuSet,
 }
@@ -52,10 +64,12 @@ pub struct Bench {
     /// Does the operation so often, and says how long that took in ns, as far as it belongs to the value; none: it was
     /// disturbed elsewhere than on its own CPU.
     pub run: Box<dyn FnMut(u64) -> io::Result<Option<u64>>>,
+    /// What is done before each batch and is no part of it.
+    pub warm: Option<Box<dyn FnMut()>>,
     /// What one operation is.
     pub of: Operation,
-    /// The process at the other end, whose CPU time is the item's, too.
-    pub partner: Option<u32>,
+    /// The processes that take part on the same CPU, whose time is the item's, too.
+    pub partners: Vec<u32>,
 }
 
 /// What the time of an operation says.
@@ -71,9 +85,22 @@ pub enum Operation {
     Cycles(u32),
 }
 
+impl Bench {
+    fn warm(&mut self) {
+        if let Some(warm) = &mut self.warm {
+            warm();
+        }
+    }
+}
+
 /// An item without a partner whose operation is its value.
 fn alone(mut run: impl FnMut(u64) -> io::Result<u64> + 'static) -> Bench {
-    Bench { run: Box::new(move |batch| run(batch).map(Some)), of: Operation::Parts(1), partner: None }
+    Bench {
+        run: Box::new(move |batch| run(batch).map(Some)),
+        warm: None,
+        of: Operation::Parts(1),
+        partners: Vec::new(),
+    }
 }
 
 /// How long something takes, in ns.
@@ -105,7 +132,7 @@ macro_rules! measurements {
     };
 }
 
-measurements! { os::Os, cpu::Cpu, network::Network }
+measurements! { os::Os, cpu::Cpu, memory::Memory, network::Network }
 
 /// The one of a plan's table; none: it yields latencies, or is not known here.
 pub fn find(measure: &Measure) -> Option<&'static dyn Measurement> {
@@ -118,10 +145,12 @@ pub fn find(measure: &Measure) -> Option<&'static dyn Measurement> {
 /// When this probe does not have it, or may not schedule it as is asked for.
 pub fn work(activity: &Activity, pace: Pace, finish: &'static Shared) -> Result<Work, Refusal> {
     let found = match &activity.what {
-        What::Measure { measure, priority, policy, .. } => find(measure).map(|it| (it, *priority, *policy)),
+        What::Measure { measure, priority, policy, .. } => {
+            find(measure).map(|it| (it, measure, *priority, *policy))
+        }
         What::Load(_) | What::Fault(_) => None,
     };
-    let (Some((entry, priority, policy)), Some(cpu)) = (found, activity.cpus.first()) else {
+    let (Some((entry, measure, priority, policy)), Some(cpu)) = (found, activity.cpus.first()) else {
         return Err(Refusal { reason: "this probe has no such measurement".into(), hint: None });
     };
     let attr = match policy {
@@ -141,7 +170,7 @@ pub fn work(activity: &Activity, pace: Pace, finish: &'static Shared) -> Result<
     }
     entry.prepare();
     let own = entry.own_work(activity, pace, finish).transpose()?;
-    let cpus = activity.cpus.clone();
+    let (measure, cpus) = (measure.clone(), activity.cpus.clone());
     Ok(Box::new(move |rounds| {
         let place = if own.is_some() { cpus.clone() } else { CpuSet::one(cpu) };
         let placed = sys::set_affinity(&place).and_then(|()| sys::set_scheduler(attr));
@@ -151,7 +180,7 @@ pub fn work(activity: &Activity, pace: Pace, finish: &'static Shared) -> Result<
         if let Some(own) = own {
             return own(rounds);
         }
-        repeat::run(entry, &Place { cpus: &cpus }, pace, &finish.0, rounds);
+        repeat::run(entry, &Place { measure: &measure, cpus: &cpus }, pace, &finish.0, rounds);
     }))
 }
 
@@ -189,7 +218,8 @@ mod tests {
     fn the_items_of_a_measurement_are_those_of_its_entry_in_the_catalogue() {
         for entry in MEASUREMENTS.iter().filter(|entry| !entry.items().is_empty()) {
             let word = MEASURES.iter().find(|word| word.name == entry.name()).unwrap();
-            let own: Vec<&str> = entry.items().iter().map(|(item, _)| item.name).collect();
+            let curves = entry.curves().iter().map(|(item, _)| item.name);
+            let own: Vec<&str> = entry.items().iter().map(|(item, _)| item.name).chain(curves).collect();
             assert_eq!(own, word.items.iter().map(|item| item.name).collect::<Vec<_>>());
         }
     }

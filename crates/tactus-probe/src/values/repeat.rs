@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tactus_model::catalogue::Item;
 use tactus_model::message::Note;
-use tactus_model::outcome::{Repeats, ValueResult};
+use tactus_model::outcome::{Point, Repeats, ValueResult};
 
+use super::disturbance::Watch;
 use super::{Bench, Measurement, Place};
 use crate::sys;
 use crate::work::{Pace, over, tell_note, tell_value};
@@ -28,37 +29,55 @@ const MOST: u64 = 100_000;
 /// An item and what was measured of it.
 struct Measured {
     item: &'static Item,
+    /// The point, of a curve.
+    at: Option<Point>,
     bench: Bench,
     repeats: Repeats,
+    /// Whether the last one counts and it is not known yet whether it was stolen from.
+    fresh: bool,
+    /// Repeats that counted when it was said last.
+    said: usize,
 }
 
 /// Measures until it is told to finish, and says each tick, and at the end, what the values are.
 pub fn run(entry: &dyn Measurement, place: &Place<'_>, pace: Pace, finish: &AtomicU64, rounds: &AtomicU64) {
     let mut all = Vec::new();
     for (item, make) in entry.items() {
-        match make(place).and_then(|bench| Measured::new(item, bench)) {
-            Ok(measured) => all.push(measured),
-            Err(error) => tell_note(&Note::obstacle(
-                format!("`{}` cannot be measured here: {error}", item.name),
-                "the other values are measured without it",
-            )),
-        }
+        let made = make(place).and_then(|bench| Measured::new(item, None, bench));
+        all.extend(made.map_err(|error| cannot(item, &error)).ok());
+    }
+    for (item, make) in entry.curves() {
+        let points = |made: Vec<(Point, Bench)>| -> io::Result<Vec<Measured>> {
+            made.into_iter().map(|(at, bench)| Measured::new(item, Some(at), bench)).collect()
+        };
+        all.extend(make(place).and_then(points).map_err(|error| cannot(item, &error)).unwrap_or_default());
     }
     if all.is_empty() {
         over("none of its items can be measured here");
     }
     let (began, distance) = (sys::now(), pace.duration_ns / MOST);
+    let mut watch = Watch::new(place.cpus.first().unwrap_or(0), began);
     let (mut due, mut tick) = (began, began + pace.tick_ns);
     while finish.load(Ordering::Relaxed) == 0 {
-        for own in &mut all {
+        for n in 0..all.len() {
+            if finish.load(Ordering::Relaxed) != 0 {
+                break;
+            }
+            let own = &mut all[n];
             if let Err(error) = own.repeat() {
-                over(&format!("`{}`: {error}", own.item.name));
+                over(&format!("`{}`: {error}", own.name()));
+            }
+            if !watch.is_there() {
+                own.drop_last();
+            }
+            if let Some(stolen) = watch.look(sys::now()) {
+                all.iter_mut().for_each(|own| own.settle(stolen));
             }
             rounds.fetch_add(1, Ordering::Relaxed);
         }
         let now = sys::now();
         if now >= tick {
-            all.iter_mut().for_each(Measured::say);
+            all.iter_mut().filter(|own| own.has_more_to_say()).for_each(Measured::say);
             tick = now + pace.tick_ns;
         }
         due = now.max(due + distance);
@@ -69,21 +88,23 @@ pub fn run(entry: &dyn Measurement, place: &Place<'_>, pace: Pace, finish: &Atom
     }
     all.iter_mut().for_each(Measured::say);
     for own in all.iter().filter(|own| own.repeats.kept.is_empty()) {
-        tell_note(&Note::obstacle(
-            format!(
-                "`{}` has no value: something else had the CPU during each of its {} repeats",
-                own.item.name, own.repeats.dropped
-            ),
-            "give it a CPU without load, or `policy = \"fifo\"`",
-        ));
+        tell_note(&own.nothing());
     }
+}
+
+fn cannot(item: &Item, error: &io::Error) {
+    tell_note(&Note::obstacle(
+        format!("`{}` cannot be measured here: {error}", item.name),
+        "the other values are measured without it",
+    ));
 }
 
 impl Measured {
     /// Finds the batch that takes as long as it should. That warms everything up, too.
-    fn new(item: &'static Item, mut bench: Bench) -> io::Result<Self> {
+    fn new(item: &'static Item, at: Option<Point>, mut bench: Bench) -> io::Result<Self> {
         let mut batch: u64 = 1;
         let took = loop {
+            bench.warm();
             let begin = sys::now();
             (bench.run)(batch)?;
             let took = sys::now() - begin;
@@ -94,10 +115,12 @@ impl Measured {
         };
         let batch = (batch * BATCH_NS / took.max(1)).max(1);
         (bench.run)(batch)?;
-        Ok(Self { item, bench, repeats: Repeats { batch, ..Repeats::default() } })
+        Ok(Self { item, at, bench, repeats: Repeats { batch, ..Repeats::default() }, fresh: false, said: 0 })
     }
 
     fn repeat(&mut self) -> io::Result<()> {
+        let start = sys::now();
+        self.bench.warm();
         let (begin, had) = (sys::now(), self.cpu_ns());
         let ns = (self.bench.run)(self.repeats.batch)?;
         let (had, took) = (self.cpu_ns() - had, sys::now() - begin);
@@ -108,22 +131,72 @@ impl Measured {
             return Ok(());
         }
         let value = ns.and_then(|ns| self.bench.of.value(self.item.unit, self.repeats.batch, ns));
-        match value.filter(|_| !was_disturbed(took, had)) {
+        let value = value.filter(|_| !was_disturbed(took, had));
+        match value {
             Some(value) => self.repeats.kept.push(value),
             None => self.repeats.dropped += 1,
         }
-        sys::sleep_until(sys::now() + took / REST);
+        self.fresh = value.is_some();
+        let now = sys::now();
+        sys::sleep_until(now + (now - start) / REST);
         Ok(())
+    }
+
+    /// Leaves out the last repeat after all.
+    fn drop_last(&mut self) {
+        if std::mem::take(&mut self.fresh) {
+            self.repeats.kept.pop();
+            self.repeats.dropped += 1;
+        }
+    }
+
+    /// What was measured since the last look was stolen from, or not.
+    fn settle(&mut self, stolen: bool) {
+        if stolen {
+            self.drop_last();
+        }
+        self.fresh = false;
     }
 
     /// CPU time that the item has had so far, in ns.
     fn cpu_ns(&self) -> u64 {
-        sys::own_time() + self.bench.partner.map_or(0, sys::time_of)
+        let partners: u64 = self.bench.partners.iter().copied().map(sys::time_of).sum();
+        sys::own_time() + sys::children_time() + partners
+    }
+
+    fn name(&self) -> String {
+        self.at.map_or_else(|| self.item.name.to_owned(), |at| format!("{}, {at}", self.item.name))
+    }
+
+    /// Why it has no value.
+    fn nothing(&self) -> Note {
+        match self.repeats.dropped {
+            0 => Note::obstacle(
+                format!("`{}` has no value: the measurement was over before its turn came", self.name()),
+                "measure longer",
+            ),
+            dropped => Note::obstacle(
+                format!(
+                    "`{}` has no value: something else had the CPU during each of its {dropped} repeats",
+                    self.name()
+                ),
+                "give it a CPU without load, or `policy = \"fifo\"`",
+            ),
+        }
+    }
+
+    /// Whether there are half as many repeats again as when it was said last: the fewer there are the more a further one
+    /// changes, and a hundred points would fill a serial line.
+    const fn has_more_to_say(&self) -> bool {
+        self.said == 0 || self.repeats.kept.len() >= self.said + self.said.div_ceil(2)
     }
 
     fn say(&mut self) {
+        // It orders them: none is the last any more.
+        self.fresh = false;
         if let Some(value) = ValueResult::of(self.item, &mut self.repeats) {
-            tell_value(&value);
+            self.said = self.repeats.kept.len();
+            tell_value(&ValueResult { at: self.at, ..value });
         }
     }
 }
@@ -153,11 +226,11 @@ mod tests {
 
     #[test]
     fn a_batch_takes_about_as_long_as_it_should_whatever_the_operation_takes() {
-        let measured = Measured::new(&SYSTEM_CALL, bench(|batch| Ok(busy(batch)))).unwrap();
+        let measured = Measured::new(&SYSTEM_CALL, None, bench(|batch| Ok(busy(batch)))).unwrap();
         // Whatever was in between made it smaller, never larger.
         assert!((1..=1_100).contains(&measured.repeats.batch), "{}", measured.repeats.batch);
         let long = bench(|_| Ok(busy(3_000)));
-        assert_eq!(Measured::new(&SYSTEM_CALL, long).unwrap().repeats.batch, 1);
+        assert_eq!(Measured::new(&SYSTEM_CALL, None, long).unwrap().repeats.batch, 1);
     }
 
     #[test]
@@ -170,7 +243,7 @@ mod tests {
             }
             Ok(busy(batch))
         });
-        let mut measured = Measured::new(&SYSTEM_CALL, at_first_without_the_cpu).unwrap();
+        let mut measured = Measured::new(&SYSTEM_CALL, None, at_first_without_the_cpu).unwrap();
         assert_eq!(measured.repeats.batch, 1);
         // However busy the machine is: those that are too short do not count.
         let grown = |measured: &mut Measured| {
@@ -187,14 +260,31 @@ mod tests {
             sys::sleep_until(sys::now() + 2 * BATCH_NS);
             Ok(2 * BATCH_NS)
         });
-        let mut measured = Measured::new(&SYSTEM_CALL, sleeps).unwrap();
+        let mut measured = Measured::new(&SYSTEM_CALL, None, sleeps).unwrap();
         measured.repeat().unwrap();
         assert_eq!((measured.repeats.kept.len(), measured.repeats.dropped), (0, 1));
+        assert!(measured.nothing().text.ends_with("during each of its 1 repeats"));
+        measured.repeats.dropped = 0;
+        assert!(measured.nothing().text.ends_with("over before its turn came"));
+    }
+
+    #[test]
+    fn a_repeat_that_a_hypervisor_stole_from_is_dropped_once_and_one_that_is_settled_stays() {
+        let mut measured = Measured::new(&SYSTEM_CALL, None, bench(|batch| Ok(busy(batch)))).unwrap();
+        measured.repeats = Repeats { kept: vec![3.0, 1.0], dropped: 0, batch: 1 };
+        measured.fresh = true;
+        measured.settle(true);
+        measured.settle(true);
+        assert_eq!((measured.repeats.kept.as_slice(), measured.repeats.dropped), (&[3.0][..], 1));
+        measured.fresh = true;
+        measured.settle(false);
+        measured.drop_last();
+        assert_eq!(measured.repeats.kept, [3.0]);
     }
 
     #[test]
     fn an_operation_that_fails_ends_its_item() {
         let fails = bench(|_| Err(io::ErrorKind::ConnectionRefused.into()));
-        assert!(Measured::new(&SYSTEM_CALL, fails).is_err());
+        assert!(Measured::new(&SYSTEM_CALL, None, fails).is_err());
     }
 }

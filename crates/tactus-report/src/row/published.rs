@@ -3,7 +3,7 @@
 use tactus_model::Nanos;
 use tactus_model::bundle::RowResult;
 use tactus_model::document::Published;
-use tactus_model::outcome::ValueResult;
+use tactus_model::outcome::{ValueResult, value_of};
 use tactus_model::plan::{Plan, Reference};
 
 /// What the plan's references say about a scenario, and about an environment of it; several references
@@ -48,10 +48,14 @@ pub struct PublishedValue {
     pub source: String,
 }
 
-/// What the plan's references say about an item of a row; the first one that gives it counts.
+/// What the plan's references say about an item of a row; the first one that gives it counts. Of a curve its last point is
+/// what was published.
 #[must_use]
 pub fn published_value(plan: &Plan, result: &RowResult, of: &ValueResult) -> Option<PublishedValue> {
     let own = |reference: &&Reference| reference.item.as_ref() == Some(&of.item);
+    if value_of(result.values(), &of.item).is_some_and(|whole| whole.at != of.at) {
+        return None;
+    }
     references(plan, &result.name, &result.environment).filter(own).find_map(|reference| {
         let value = reference.value?.number_in(of.unit)?;
         Some(PublishedValue { value, source: reference.source.clone() })

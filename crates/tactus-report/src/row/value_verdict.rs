@@ -3,7 +3,7 @@
 
 use tactus_model::bundle::RowResult;
 use tactus_model::document::Verdict;
-use tactus_model::outcome::{Quantity, ValueResult};
+use tactus_model::outcome::{Quantity, ValueResult, value_of};
 use tactus_model::plan::Require;
 
 use super::grounds::{Found, evidence, measured, together};
@@ -21,7 +21,7 @@ pub fn judge(result: &RowResult, require: &Require) -> Result<Verdict, String> {
     }
     let mut found = Found::default();
     for (item, bound) in &require.values {
-        let value = result.values().iter().find(|value| value.item == *item);
+        let value = value_of(result.values(), item);
         let value = value.ok_or_else(|| format!("`{item}` was not measured"))?;
         one(value, *bound, &mut found)?;
     }
@@ -31,7 +31,7 @@ pub fn judge(result: &RowResult, require: &Require) -> Result<Verdict, String> {
 }
 
 fn one(value: &ValueResult, bound: Quantity, found: &mut Found) -> Result<(), String> {
-    let ValueResult { item, unit, better, .. } = value;
+    let (item, ValueResult { unit, better, .. }) = (value.name(), value);
     let limit =
         bound.number_in(*unit).ok_or_else(|| format!("{item} is in {unit}, and {bound} is required"))?;
     let (Some(low), Some(high)) = (value.low, value.high) else {

@@ -79,7 +79,7 @@ fn rows(contents: &Contents, line: &Line) -> Vec<Vec<Cell>> {
     let values = line.values.iter().filter_map(|value| {
         let theirs = theirs(contents, line, value)?;
         let (published, own) = (quantity(theirs.value, value.unit), quantity(value.value, value.unit));
-        Some(row(line, &value.item, published, own, &theirs.source))
+        Some(row(line, &value.name(), published, own, &theirs.source))
     });
     latencies(line).into_iter().chain(values).collect()
 }

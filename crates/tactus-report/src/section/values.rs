@@ -1,7 +1,7 @@
 //! Values of all environments side by side.
 
 use tactus_model::bundle::{Contents, Row};
-use tactus_model::outcome::{Better, ValueResult};
+use tactus_model::outcome::{Better, ValueResult, wholes};
 
 use super::Section;
 use crate::figure::{Bar, Figure, Panel, bars};
@@ -74,8 +74,8 @@ fn figures(contents: &Contents, rows: &[&Row]) -> Vec<Figure> {
 /// A panel for each item, in the order in which the measurement has them.
 fn panels(contents: &Contents, rows: &[&Row]) -> Vec<Panel> {
     let mut items: Vec<&ValueResult> = Vec::new();
-    for value in rows.iter().flat_map(|row| row.result.values()) {
-        if !items.iter().any(|known| known.item == value.item) {
+    for value in rows.iter().flat_map(|row| wholes(row.result.values())) {
+        if !items.iter().any(|known| known.is_of(value)) {
             items.push(value);
         }
     }
@@ -86,7 +86,7 @@ fn panels(contents: &Contents, rows: &[&Row]) -> Vec<Panel> {
         };
         let bars = rows.iter().enumerate().filter_map(|(n, row)| bar(contents, n, row, of)).collect();
         Panel {
-            title: format!("{}, in {} ({better})", clean(&of.item), of.unit),
+            title: format!("{}, in {} ({better})", clean(&of.name()), of.unit),
             unit: of.unit.to_string(),
             bars,
         }
@@ -96,7 +96,7 @@ fn panels(contents: &Contents, rows: &[&Row]) -> Vec<Panel> {
 
 fn bar(contents: &Contents, n: usize, row: &Row, of: &ValueResult) -> Option<Bar> {
     let result = &row.result;
-    let own = result.values().iter().find(|value| value.item == of.item && value.unit == of.unit)?;
+    let own = result.values().iter().find(|value| value.is_of(of) && value.unit == of.unit)?;
     let evidence = result.evidence.map(|evidence| format!(" ({evidence})")).unwrap_or_default();
     Some(Bar {
         row: n,

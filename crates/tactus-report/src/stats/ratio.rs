@@ -19,7 +19,7 @@ pub struct ValueRatio {
 /// (Bonferroni); then the quotient is within that of their ends.
 #[must_use]
 pub fn value_ratio(own: &ValueResult, theirs: &ValueResult) -> Option<ValueRatio> {
-    if own.item != theirs.item || own.unit != theirs.unit || theirs.value <= 0.0 {
+    if !own.is_of(theirs) || own.unit != theirs.unit || theirs.value <= 0.0 {
         return None;
     }
     let ends = |of: &ValueResult| Some((of.low?, of.high?));

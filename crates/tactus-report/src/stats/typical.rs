@@ -101,8 +101,7 @@ fn each(all: &[&Summary], one: &dyn Fn(Vec<f64>) -> f64) -> Summary {
 pub fn typical_values(contents: &Contents, result: &RowResult) -> Vec<ValueResult> {
     let runs = runs_of(contents, result);
     let own = |first: &ValueResult| {
-        let of =
-            |row: &&Row| row.result.values().iter().find(|value| value.item == first.item).map(|v| v.value);
+        let of = |row: &&Row| row.result.values().iter().find(|value| value.is_of(first)).map(|v| v.value);
         let values: Vec<f64> = runs.iter().filter_map(of).collect();
         let ranged = values.len() >= RANGE_IS_AN_INTERVAL;
         let least = values.iter().copied().fold(f64::INFINITY, f64::min);

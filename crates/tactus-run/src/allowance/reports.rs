@@ -6,7 +6,7 @@ use std::time::Duration;
 use tactus_model::buckets::BUCKETS;
 use tactus_model::latency::{HIGHEST_NS, Sparse, Totals};
 use tactus_model::message::{Done, Injected, Job, Outlier, Tick, Total, Trial, Value, What, Windows};
-use tactus_model::outcome::Yields;
+use tactus_model::outcome::{Point, Yields};
 use tactus_model::series::{SeriesKey, Thread};
 
 use super::{Excess, LONGEST_NAME, LONGEST_TEXT, clip, count, longest};
@@ -23,8 +23,8 @@ const LAST_TOTALS: u64 = 16;
 const MOST_WINDOWS: usize = 128;
 /// Most controls that a thread tells of: one of each stage, and the one at the end once more for each scenario.
 const MOST_TRIALS: u64 = 16;
-/// Most items of a measurement that yields values; the longest has five.
-const MOST_ITEMS: usize = 64;
+/// Most items of a measurement that yields values, and points of those that are curves: `memory` has six of up to thirty.
+const MOST_ITEMS: usize = 256;
 /// What each activity says when it ends, and what was let run meanwhile.
 const INJECTED_PER_ACTIVITY: u64 = 4;
 /// Numbers of histograms (a value or a count each) that a tick of one series has on the average, at most: 8192 buckets
@@ -62,7 +62,7 @@ struct Reported {
     series: BTreeMap<Thread, OfSeries>,
     /// Whether it yields values.
     values: bool,
-    items: BTreeSet<String>,
+    items: BTreeSet<(String, Option<Point>)>,
     said: u64,
 }
 
@@ -191,11 +191,12 @@ impl Reports {
         }
         count(&mut reported.said, most, "values")?;
         clip(&mut value.value.item, LONGEST_NAME);
-        if !reported.items.contains(&value.value.item) {
+        let item = (value.value.item.clone(), value.value.at);
+        if !reported.items.contains(&item) {
             if reported.items.len() == MOST_ITEMS {
                 return Err(Excess(format!("sent values of more than {MOST_ITEMS} items")));
             }
-            reported.items.insert(value.value.item.clone());
+            reported.items.insert(item);
         }
         Ok(())
     }

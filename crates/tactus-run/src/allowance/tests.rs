@@ -8,7 +8,7 @@ use tactus_model::latency::{Sparse, Totals};
 use tactus_model::message::{
     Activity, Done, End, Note, Outlier, Proven, ThreadCounters, Tick, Total, Value, What, Windows,
 };
-use tactus_model::outcome::ValueResult;
+use tactus_model::outcome::{Point, ValueResult};
 use tactus_model::scheduling::Policy;
 use tactus_model::series::SeriesKey;
 
@@ -185,8 +185,15 @@ fn values_come_from_measurements_that_have_some_and_are_of_few_items() {
     };
     let mut allowance = Allowance::new(Instant::now());
     allowance.begin(&job(measuring(Measure::Os(Os::default()), 0), "1", 10 * S, S), false);
-    assert_eq!(flood(&mut allowance, value).0, 64);
+    assert_eq!(flood(&mut allowance, value).0, 256);
     assert_eq!(flood(&mut ten_seconds(), value).0, 0);
+    let point = |n: u64| {
+        let FromProbe::Value(Value { activity, value }) = value(0) else { panic!() };
+        FromProbe::Value(Value { activity, value: ValueResult { at: Some(Point::Bytes(n)), ..value } })
+    };
+    let mut allowance = Allowance::new(Instant::now());
+    allowance.begin(&job(measuring(Measure::Os(Os::default()), 0), "1", 10 * S, S), false);
+    assert_eq!(flood(&mut allowance, point).0, 256, "each point of a curve is one");
 }
 
 #[test]

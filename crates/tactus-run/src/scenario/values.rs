@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use tactus_model::outcome::ValueResult;
+use tactus_model::outcome::{Point, ValueResult};
 
 /// The latest words of probes on the items of rows.
 #[derive(Debug, Default)]
-pub(super) struct Values(BTreeMap<(usize, String), Latest>);
+pub(super) struct Values(BTreeMap<(usize, String, Option<Point>), Latest>);
 
 #[derive(Debug)]
 struct Latest {
@@ -20,7 +20,7 @@ impl Values {
     /// Takes in a word, and says whether it is to be told: the first one, and one that rests on half as many
     /// repeats again as the last that was.
     pub fn take(&mut self, row: usize, value: &ValueResult) -> bool {
-        let entry = self.0.entry((row, value.item.clone()));
+        let entry = self.0.entry((row, value.item.clone(), value.at));
         let latest = entry.or_insert_with(|| Latest { value: value.clone(), told: 0 });
         latest.value.clone_from(value);
         let tell = latest.told == 0 || value.samples >= latest.told.saturating_add(latest.told.div_ceil(2));
@@ -34,7 +34,7 @@ impl Values {
     pub fn untold(&mut self) -> Vec<(usize, ValueResult)> {
         let all = std::mem::take(&mut self.0).into_iter();
         let untold = all.filter(|(_, latest)| latest.told != latest.value.samples);
-        untold.map(|((row, _), latest)| (row, latest.value)).collect()
+        untold.map(|((row, ..), latest)| (row, latest.value)).collect()
     }
 }
 

@@ -15,7 +15,7 @@ pub struct Measure {
     /// The kind of environment to measure in
     #[arg(long = "in", value_name = "KIND", default_value = "host")]
     pub environment: String,
-    /// What to measure: timer, spin, os, cpu or network
+    /// What to measure: timer, spin, os, cpu, memory or network
     #[arg(long, value_name = "WORD", default_value = "timer")]
     pub measurement: String,
     /// Real-time priority of the (first) measuring thread

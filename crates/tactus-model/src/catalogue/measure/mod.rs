@@ -25,4 +25,4 @@ macro_rules! measures {
     };
 }
 
-measures!(timer::Timer, spin::Spin, os::Os, cpu::Cpu, network::Network);
+measures!(timer::Timer, spin::Spin, os::Os, cpu::Cpu, memory::Memory, network::Network);

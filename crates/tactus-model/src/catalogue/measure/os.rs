@@ -10,50 +10,142 @@ word! {
     /// of the repeats, with the interval that holds it with 95 % certainty whatever their distribution. A
     /// repeat during which something else had the CPU for more than a fiftieth of it is dropped and counted. It
     /// runs with ordinary scheduling unless the plan names a `policy`, and rests a tenth of the time.
+    ///
+    /// Processes that it works with are on the same CPU. Context switches among several processes are a curve over their
+    /// number; a requirement or a published figure of one is held against that of the most processes.
     #[derive(Default)]
-    pub struct Os = Measure "os": "what system calls, signals, select, context switches and UNIX sockets cost" {}
-    yields [SYSTEM_CALL, SIGNAL_HANDLER, SELECT, CONTEXT_SWITCH, UNIX_BANDWIDTH];
+    pub struct Os = Measure "os": "what system calls, signals, page faults, processes, context switches and bytes between \
+processes cost" {
+        /// TCP descriptors that `select on TCP fds` looks at.
+        pub descriptors: Option<u32> = 100, 1..=1000;
+    }
+    yields [
+        SYSTEM_CALL, CLOCK_READ, SIGNAL_INSTALL, SIGNAL_HANDLER, PAGE_FAULT, SELECT, FORK, FORK_EXEC, CONTEXT_SWITCH,
+        PIPE_LATENCY, PIPE_BANDWIDTH, UNIX_LATENCY, UNIX_BANDWIDTH, TCP_LATENCY, TCP_BANDWIDTH, CONTEXT_SWITCHES,
+        CONTEXT_SWITCHES_16K, CONTEXT_SWITCHES_64K
+    ];
+}
+
+const fn time(name: &'static str, unit: Unit, about: &'static str) -> Item {
+    Item { name, unit, better: Better::Lower, about }
+}
+
+const fn bandwidth(name: &'static str, about: &'static str) -> Item {
+    Item { name, unit: Unit::MegabytesPerSecond, better: Better::Higher, about }
 }
 
 /// A system call.
-pub const SYSTEM_CALL: Item = Item {
-    name: "system call",
-    unit: Unit::Ns,
-    better: Better::Lower,
-    about: "getppid(2), which does nothing but enter and leave the kernel",
-};
+pub const SYSTEM_CALL: Item =
+    time("system call", Unit::Ns, "getppid(2), which does nothing but enter and leave the kernel");
+
+/// What time it is.
+pub const CLOCK_READ: Item = time(
+    "clock read",
+    Unit::Ns,
+    "clock_gettime(CLOCK_MONOTONIC): no system call where the clock can be read without the kernel",
+);
+
+/// What is to be done with a signal.
+pub const SIGNAL_INSTALL: Item =
+    time("signal install", Unit::Ns, "sigaction(2) with a handler (`lat_sig install` of lmbench)");
 
 /// A signal.
-pub const SIGNAL_HANDLER: Item = Item {
-    name: "signal handler",
-    unit: Unit::Us,
-    better: Better::Lower,
-    about: "a process sends itself a signal whose handler returns, less the sending alone (`lat_sig catch` of lmbench)",
-};
+pub const SIGNAL_HANDLER: Item = time(
+    "signal handler",
+    Unit::Us,
+    "a process sends itself a signal whose handler returns, less the sending alone (`lat_sig catch` of lmbench)",
+);
+
+/// Memory that is not there yet.
+pub const PAGE_FAULT: Item = time(
+    "page fault",
+    Unit::Ns,
+    "the first write into a page of anonymous memory, of the smallest size that the kernel has",
+);
 
 /// Looking for input on many sockets.
-pub const SELECT: Item = Item {
-    name: "select on 100 TCP fds",
-    unit: Unit::Us,
-    better: Better::Lower,
-    about: "select(2) on 100 descriptors of a TCP connection, all of which can be written (`lat_select -n 100 tcp` of \
+pub const SELECT: Item = time(
+    "select on TCP fds",
+    Unit::Us,
+    "select(2) on `descriptors` descriptors of a TCP connection, all of which can be written (`lat_select -n 100 tcp` of \
 lmbench)",
-};
+);
+
+/// A process.
+pub const FORK: Item =
+    time("fork", Unit::Us, "a child is forked, ends, and is waited for (`lat_proc fork` of lmbench)");
+
+/// A program.
+pub const FORK_EXEC: Item = time(
+    "fork and exec",
+    Unit::Us,
+    "a child is forked, executes a static program that ends at once, and is waited for (`lat_proc exec` of lmbench)",
+);
 
 /// From one task to another.
-pub const CONTEXT_SWITCH: Item = Item {
-    name: "context switch",
-    unit: Unit::Ns,
-    better: Better::Lower,
-    about: "two processes on one CPU hand a byte back and forth through pipes; half of a round trip, with its \
+pub const CONTEXT_SWITCH: Item = time(
+    "context switch",
+    Unit::Ns,
+    "two processes on one CPU hand a byte back and forth through pipes; half of a round trip, with its \
 write(2) and read(2)",
-};
+);
+
+/// There and back through a pipe.
+pub const PIPE_LATENCY: Item = time(
+    "pipe latency",
+    Unit::Us,
+    "a byte goes to another process through a pipe and one comes back through a second (`lat_pipe` of lmbench)",
+);
+
+/// Bytes through a pipe.
+pub const PIPE_BANDWIDTH: Item = bandwidth(
+    "pipe bandwidth",
+    "a process writes 64 KiB at a time into a pipe and another one reads them (`bw_pipe` of lmbench)",
+);
+
+/// There and back through a UNIX socket.
+pub const UNIX_LATENCY: Item = time(
+    "AF_UNIX latency",
+    Unit::Us,
+    "a byte goes to another process through a UNIX stream socket and one comes back (`lat_unix` of lmbench)",
+);
 
 /// Bytes through a UNIX socket.
-pub const UNIX_BANDWIDTH: Item = Item {
-    name: "AF_UNIX bandwidth",
-    unit: Unit::MegabytesPerSecond,
-    better: Better::Higher,
-    about: "a process writes 64 KiB at a time into a UNIX stream socket and another one reads them (`bw_unix` of \
+pub const UNIX_BANDWIDTH: Item = bandwidth(
+    "AF_UNIX bandwidth",
+    "a process writes 64 KiB at a time into a UNIX stream socket and another one reads them (`bw_unix` of \
 lmbench)",
-};
+);
+
+/// There and back through TCP.
+pub const TCP_LATENCY: Item = time(
+    "TCP latency",
+    Unit::Us,
+    "a byte goes to another process through TCP on the loopback and one comes back (`lat_tcp` of lmbench)",
+);
+
+/// Bytes through TCP.
+pub const TCP_BANDWIDTH: Item = bandwidth(
+    "TCP bandwidth",
+    "a process writes 64 KiB at a time into a TCP connection on the loopback and another one reads them (`bw_tcp` of \
+lmbench)",
+);
+
+/// From one of several tasks to the next.
+pub const CONTEXT_SWITCHES: Item = time(
+    "context switch, ring",
+    Unit::Ns,
+    "2 to 16 processes on one CPU hand a byte around in a ring of pipes; the time from one to the next, with its write(2) \
+and read(2) (`lat_ctx` of lmbench, which takes those off)",
+);
+
+/// The same, with memory.
+pub const CONTEXT_SWITCHES_16K: Item = time(
+    "context switch, ring, 16 KiB each",
+    Unit::Ns,
+    "the same where each process reads 16 KiB of its own, a word of each line, before it hands the byte on",
+);
+
+/// The same, with more of it.
+pub const CONTEXT_SWITCHES_64K: Item =
+    time("context switch, ring, 64 KiB each", Unit::Ns, "the same with 64 KiB of its own");

@@ -121,7 +121,7 @@ fn mix_on_all(place: &Place<'_>) -> io::Result<Bench> {
         }
         Ok(rates.map(inverse_of))
     };
-    Ok(Bench { run: Box::new(run), of: Operation::Count, partner: None })
+    Ok(Bench { run: Box::new(run), of: Operation::Count, warm: None, partners: Vec::new() })
 }
 
 /// What the process on another CPU does: a batch whenever it is told how many iterations that is.

@@ -1,7 +1,7 @@
-//! The columns of measurements that yield values: a line for each item.
+//! The columns of measurements that yield values: a line for each item, of a curve that of its last point.
 
 use tactus_model::bundle::{Contents, RowResult};
-use tactus_model::outcome::ValueResult;
+use tactus_model::outcome::{ValueResult, wholes};
 
 use super::group::{frames_lost, group};
 use crate::part::{Grid, GridLine, Group, Head, LineKind, Stacked};
@@ -86,7 +86,7 @@ fn row(contents: &Contents, line: &Line, items: &[Item], columns: &[&Column]) ->
     let mut group = group(contents, line);
     group.lines.extend(items.iter().map(|item| {
         let values = columns.iter().map(|column| (column.shown)(item)).collect();
-        GridLine::numbers(LineKind::Item, clean(&item.value.item), values)
+        GridLine::numbers(LineKind::Item, clean(&item.value.name()), values)
     }));
     if !items.is_empty() {
         group.lines.extend(line.against.as_ref().map(|against| {
@@ -103,7 +103,7 @@ fn items<'a>(contents: &Contents, line: &'a Line) -> Vec<Item<'a>> {
     let result = |row: usize| contents.rows.get(row).map(|row| &row.result);
     let theirs = line.against.as_ref().and_then(|against| result(against.row));
     let held = |value: &ValueResult, theirs: &RowResult| {
-        let other = theirs.values().iter().find(|other| other.item == value.item)?;
+        let other = theirs.values().iter().find(|other| other.is_of(value))?;
         value_ratio(value, other)
     };
     let item = |value: &'a ValueResult| Item {
@@ -113,5 +113,5 @@ fn items<'a>(contents: &Contents, line: &'a Line) -> Vec<Item<'a>> {
             .map(|theirs| theirs.value),
         ratio: theirs.and_then(|theirs| held(value, theirs)),
     };
-    line.values.iter().map(item).collect()
+    wholes(&line.values).map(item).collect()
 }

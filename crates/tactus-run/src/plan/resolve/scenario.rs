@@ -282,7 +282,7 @@ pub(crate) fn threads(measure: &Measure, cpus: &CpuSet) -> Option<Vec<Thread>> {
     let each = match measure {
         Measure::Timer(timer) => timer.threads(),
         Measure::Spin(_) => 1,
-        Measure::Os(_) | Measure::Cpu(_) | Measure::Network(_) => return None,
+        Measure::Os(_) | Measure::Cpu(_) | Measure::Memory(_) | Measure::Network(_) => return None,
     };
     Some(cpus.iter().flat_map(|cpu| (0..each).map(move |thread| Thread { cpu, thread })).collect())
 }

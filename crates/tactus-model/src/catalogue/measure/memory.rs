@@ -1,0 +1,88 @@
+//! `memory`: how fast memory is, and how long a load waits for it.
+
+use crate::catalogue::Item;
+use crate::catalogue::declare::word;
+use crate::outcome::{Better, Unit};
+use crate::size::Sizes;
+
+word! {
+    /// Bandwidth is that of plain 64-bit loads and stores of one CPU through an array of the largest size, as STREAM's
+    /// loops are compiled and not as a library's memcpy does it; the copy's counts each byte once, as lmbench does, and
+    /// STREAM twice.
+    ///
+    /// Latency is that of a load whose address is what the load before has read (`lat_mem_rd` of lmbench), one in each
+    /// line of 64 bytes, in order of the addresses or at random, in arrays of each size of `sizes` that is a power of
+    /// two. Before each batch the array is read once, so that what fits into a cache is there. It is measured in pages
+    /// of 4 KiB, 2 MiB and 1 GiB. Those of 2 MiB come from the reserve (`nr_hugepages`) or are transparent huge pages,
+    /// and how many the kernel gave is looked at; those of 1 GiB come from the reserve alone. Where there are none, a
+    /// note says so.
+    ///
+    /// A requirement or a published figure of a latency is held against that of the largest array: what is left of it
+    /// when no cache helps.
+    ///
+    /// Batches, repeats and values are those of `os`.
+    #[derive(Default)]
+    pub struct Memory = Measure "memory": "bandwidth of reading, writing and copying, latency by size of array, order and page" {
+        /// The smallest and the largest array, as `"1KiB..64MiB"`. Left out: from 1 KiB to four times the last-level
+        /// cache (64 MiB where that is not known), and no more than a twentieth of the memory that is free.
+        pub sizes: Option<Sizes>, 1024..=1 << 40;
+    }
+    yields [
+        READ, WRITE, COPY, SEQUENTIAL_SMALL, RANDOM_SMALL, SEQUENTIAL_LARGE, RANDOM_LARGE, SEQUENTIAL_HUGE, RANDOM_HUGE
+    ];
+}
+
+/// Loads.
+pub const READ: Item = Item {
+    name: "memory read bandwidth",
+    unit: Unit::MegabytesPerSecond,
+    better: Better::Higher,
+    about: "an array of the largest size is read and added up",
+};
+
+/// Stores.
+pub const WRITE: Item = Item {
+    name: "memory write bandwidth",
+    unit: Unit::MegabytesPerSecond,
+    better: Better::Higher,
+    about: "an array of the largest size is written",
+};
+
+/// Both.
+pub const COPY: Item = Item {
+    name: "memory copy bandwidth",
+    unit: Unit::MegabytesPerSecond,
+    better: Better::Higher,
+    about: "one half of an array of the largest size is copied to the other: bytes copied, each counted once",
+};
+
+const fn latency(name: &'static str, about: &'static str) -> Item {
+    Item { name, unit: Unit::Ns, better: Better::Lower, about }
+}
+
+/// Forward, in the smallest pages.
+pub const SEQUENTIAL_SMALL: Item = latency(
+    "sequential latency, 4 KiB pages",
+    "dependent loads in order of the addresses, by size of the array, in pages of 4 KiB",
+);
+
+/// To and fro, in the smallest pages.
+pub const RANDOM_SMALL: Item = latency(
+    "random latency, 4 KiB pages",
+    "dependent loads at random, by size of the array, in pages of 4 KiB",
+);
+
+/// Forward, in large pages.
+pub const SEQUENTIAL_LARGE: Item =
+    latency("sequential latency, 2 MiB pages", "the same in order of the addresses, in pages of 2 MiB");
+
+/// To and fro, in large pages.
+pub const RANDOM_LARGE: Item =
+    latency("random latency, 2 MiB pages", "the same at random, in pages of 2 MiB");
+
+/// Forward, in the largest pages.
+pub const SEQUENTIAL_HUGE: Item =
+    latency("sequential latency, 1 GiB pages", "the same in order of the addresses, in pages of 1 GiB");
+
+/// To and fro, in the largest pages.
+pub const RANDOM_HUGE: Item = latency("random latency, 1 GiB pages", "the same at random, in pages of 1 GiB");
