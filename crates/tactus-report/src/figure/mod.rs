@@ -4,6 +4,7 @@
 mod axis;
 mod bars;
 mod canvas;
+mod curves;
 mod histogram;
 mod over_time;
 mod per_core;
@@ -12,6 +13,7 @@ mod theme;
 
 pub use bars::{Bar, Panel, bars};
 pub use canvas::{Anchor, Canvas, Figure, Hover, Spot, WIDTH};
+pub use curves::{Axes, CURVES, Curve, curves};
 pub use histogram::histograms;
 pub use over_time::{Lines, Reference, over_time};
 pub use per_core::per_core;

@@ -53,7 +53,8 @@ macro_rules! registry {
 registry! {
     /// Every section, in the order of the report.
     SECTIONS: dyn Section;
-    measurements, evidence, published, values, network, matrices, systems, threads, separation, technologies, caches, partitions,
+    measurements, evidence, published, values, curves, network, matrices, systems, threads, separation, technologies, caches,
+    partitions,
     injected, requirements, claims, proofs, drawings, environments, controls, largest, audits, notes, facts, source,
 }
 

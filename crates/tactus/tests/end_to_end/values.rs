@@ -7,7 +7,7 @@ use std::process::Stdio;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::common::{await_text, json, nothing_is_left, output, skipped, stderr, tactus};
+use crate::common::{await_text, json, nothing_is_left, output, skipped, stderr, stdout, tactus};
 
 /// A plan that measures `os` in these environments, one after the other.
 fn plan(dir: &Path, kinds: &[&str], duration: &str) -> std::path::PathBuf {
@@ -86,7 +86,7 @@ fn what_the_system_costs_on_the_host_and_in_a_container_is_measured_once() {
         for (item, unit) in [
             ("system call", "ns"),
             ("signal handler", "us"),
-            ("select on 100 TCP fds", "us"),
+            ("select on TCP fds", "us"),
             ("context switch", "ns"),
             ("AF_UNIX bandwidth", "MB/s"),
         ] {
@@ -131,4 +131,48 @@ fn values_that_had_arrived_before_kill_9_are_in_the_bundle_and_nothing_of_the_ru
         assert!(value(entry, item)["value"].as_f64().unwrap() > 0.0, "{entry:#}");
     }
     assert_eq!(entry["verdict"]["outcome"], "inconclusive", "{entry:#}");
+}
+
+#[test]
+fn what_computes_and_what_memory_does_is_measured_on_the_host_and_in_a_container() {
+    let dir = tempfile::tempdir().unwrap();
+    let container = ["podman", "docker", "oci", "lxc", "nspawn"];
+    let container = container.into_iter().find(|kind| usable().iter().any(|own| own == kind));
+    if container.is_none() {
+        skipped("no container can be started here");
+    }
+    let mut text = "name = \"machine\"\n[defaults]\nduration = \"3s\"\n".to_owned();
+    for kind in ["host"].into_iter().chain(container) {
+        text += &format!("[environment.{kind}]\nkind = \"{kind}\"\n");
+        for (name, measurement) in
+            [("cpu", "\"cpu\""), ("memory", "{ kind = \"memory\", sizes = \"1KiB..4MiB\" }")]
+        {
+            text += &format!(
+                "[[scenario]]\nname = \"{kind}, {name}\"\nenvironment = \"{kind}\"\nmeasurement = {measurement}\n"
+            );
+        }
+    }
+    let (plan, out) = (dir.path().join("plan.toml"), dir.path().join("bundle"));
+    fs::write(&plan, text).unwrap();
+    let run = output(tactus().arg("run").arg(&plan).arg("--out").arg(&out));
+    assert!(matches!(run.status.code(), Some(0 | 3)), "{}", stderr(&run));
+    nothing_is_left();
+    let shown = json(&output(tactus().arg("show").arg(&out).arg("--json")));
+    for entry in shown["scenarios"].as_array().unwrap() {
+        assert_eq!(entry["status"], "measured", "{entry:#}");
+        if entry["name"].as_str().unwrap().ends_with("cpu") {
+            let number = |item: &str| value(entry, item)["value"].as_f64().unwrap();
+            assert!(number("clock") > 0.0 && number("kernel mix") > 0.0 && number("integer divide") > 0.0);
+            continue;
+        }
+        assert!(value(entry, "memory read bandwidth")["value"].as_f64().unwrap() > 0.0);
+        for order in ["sequential", "random"] {
+            let item = format!("{order} latency, 4 KiB pages");
+            let points = entry["values"].as_array().unwrap().iter().filter(|value| value["item"] == *item);
+            let bytes: Vec<u64> = points.map(|point| point["at"]["bytes"].as_u64().unwrap()).collect();
+            assert_eq!(bytes, (10..=22).map(|power| 1 << power).collect::<Vec<u64>>(), "{item}");
+        }
+    }
+    let report = output(tactus().arg("report").arg(&out).args(["--format", "text", "--out", "-"]));
+    assert!(stdout(&report).contains("random latency, 4 KiB pages, ns"), "{}", stdout(&report));
 }

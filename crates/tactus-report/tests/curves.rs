@@ -1,0 +1,147 @@
+//! Items that were measured at several points: tables by size, figures, and what stands for the whole.
+
+#[expect(dead_code, reason = "what the tests have in common is more than one of them uses")]
+mod common;
+
+use common::{empty, environment, item, planned, valued};
+use tactus_model::Evidence;
+use tactus_model::bundle::Contents;
+use tactus_model::facts::Facts;
+use tactus_model::outcome::{Better, Outcome, Point, Unit, ValueResult};
+use tactus_report::document;
+use tactus_report::figure::Figure;
+use tactus_report::part::{Part, Reader, Table};
+use tactus_report::render::text::{Style, render};
+use tactus_report::section::{Section, curves, values};
+
+const ITEM: &str = "random latency, 4 KiB pages";
+
+/// The latency of memory in some environments, 1 KiB to 8 MiB; the first says its caches.
+fn latencies(kinds: &[&str]) -> Contents {
+    let mut contents = empty();
+    for (n, kind) in (0_u32..).zip(kinds) {
+        contents.plan.environment.insert((*kind).into(), environment(kind));
+        let result = planned(&format!("{kind}, memory"), kind, kind, Vec::new());
+        let mut row = valued(
+            result,
+            Evidence::BareMetal,
+            &[
+                (item("memory read bandwidth", Unit::MegabytesPerSecond, Better::Higher), 9_000.0),
+                (item(ITEM, Unit::Ns, Better::Lower), 1.5),
+            ],
+        );
+        let [read, first] = row.result.values() else { panic!() };
+        let at = |power: u32| {
+            let times = f64::from((1 + n) * (1 + power * power));
+            let kept = |value: f64| value * times;
+            ValueResult {
+                at: Some(Point::Bytes(1024 << power)),
+                value: kept(first.value),
+                low: first.low.map(kept),
+                high: first.high.map(kept),
+                ..first.clone()
+            }
+        };
+        let points = (0..14).map(at);
+        row.result.outcome = Outcome::Values(std::iter::once(read.clone()).chain(points).collect());
+        contents.rows.push(row);
+    }
+    let mut facts = Facts::default();
+    facts.keep("/sys/devices/system/cpu/online", "0");
+    for (index, level, size) in [(0, "1", "32K"), (2, "2", "1024K"), (3, "3", "32768K")] {
+        let dir = format!("/sys/devices/system/cpu/cpu0/cache/index{index}");
+        facts.keep(format!("{dir}/type"), "Unified");
+        facts.keep(format!("{dir}/level"), level);
+        facts.keep(format!("{dir}/shared_cpu_list"), "0");
+        facts.keep(format!("{dir}/size"), size);
+    }
+    contents.facts.insert(kinds[0].to_owned(), facts);
+    contents
+}
+
+fn parts(contents: &Contents, reader: Reader) -> (Vec<Figure>, Vec<Table>) {
+    let (mut figures, mut tables) = (Vec::new(), Vec::new());
+    for part in curves::ENTRY.parts(contents, reader) {
+        match part {
+            Part::Figure(figure) => figures.push(figure),
+            Part::Table(table) => tables.push(table),
+            other => panic!("{other:?}"),
+        }
+    }
+    (figures, tables)
+}
+
+#[test]
+fn a_curve_is_a_table_by_size_and_a_figure_with_the_sizes_of_the_caches() {
+    let (figures, tables) = parts(&latencies(&["host"]), Reader::Page);
+    let [table] = tables.as_slice() else { panic!("{tables:?}") };
+    assert_eq!(table.head[0].name, "array");
+    assert_eq!(table.head[1].name, "random latency, 4 KiB pages, ns");
+    let first: Vec<&str> = table.rows[0].iter().map(|cell| cell.lines[0].as_str()).collect();
+    assert_eq!((first, table.rows.len()), (vec!["1KiB", "1.50"], 14));
+    let [figure] = figures.as_slice() else { panic!("{figures:?}") };
+    assert_eq!(figure.title, "host, memory (bare metal)");
+    let svg = figure.svg();
+    for text in [ITEM, "L1 32KiB", "L2 1MiB", "in ns, log."] {
+        assert!(svg.contains(text), "{text}");
+    }
+    assert!(!svg.contains("L3"), "it is beyond the largest array");
+    let (none, tables) = parts(&latencies(&["host"]), Reader::Terminal);
+    assert_eq!((none.len(), tables.len()), (0, 1));
+}
+
+#[test]
+fn environments_are_drawn_in_one_figure_for_each_item() {
+    let (figures, tables) = parts(&latencies(&["host", "podman"]), Reader::Page);
+    assert_eq!((figures.len(), tables.len()), (1, 2));
+    assert_eq!(figures[0].title, ITEM);
+    assert!(figures[0].svg().contains("podman, memory (bare metal)"));
+}
+
+#[test]
+fn among_the_other_values_a_curve_is_what_its_largest_array_is() {
+    let mut contents = latencies(&["host", "podman"]);
+    let style = Style { colour: false, width: 160 };
+    let text = render(&contents, style);
+    let measured = text.split("\n   array").next().unwrap();
+    assert_eq!(measured.matches("random latency, 4 KiB pages, 8MiB").count(), 2, "{measured}");
+    assert!(!measured.contains("4 KiB pages, 4MiB"), "{measured}");
+    let bars: Vec<String> = values::ENTRY
+        .parts(&contents, Reader::Page)
+        .into_iter()
+        .map(|part| if let Part::Figure(figure) = part { figure.about } else { panic!() })
+        .collect();
+    assert!(bars.concat().contains("4 KiB pages, 8MiB") && !bars.concat().contains("4MiB"), "{bars:?}");
+    contents.plan.reference.push(
+        serde_json::from_value(serde_json::json!({
+            "scenario": "host, memory", "item": ITEM, "value": "648.3ns", "source": "a table"
+        }))
+        .unwrap(),
+    );
+    let json = serde_json::to_value(document(&contents)).unwrap();
+    let all = json["scenarios"][0]["values"].as_array().unwrap();
+    assert_eq!(all.len(), 15, "every point is in the document");
+    let published: Vec<_> = all.iter().filter(|value| !value["published"].is_null()).collect();
+    assert_eq!(published.len(), 1);
+    assert_eq!(published[0]["at"]["bytes"], 8 << 20);
+}
+
+#[test]
+fn without_curves_there_is_no_such_section() {
+    assert!(!curves::ENTRY.applies(&common::overheads()));
+    assert!(!render(&common::overheads(), Style { colour: false, width: 100 }).contains("by size"));
+}
+
+#[test]
+fn absurd_points_are_shown_and_nothing_panics() {
+    let mut contents = latencies(&["host"]);
+    let Outcome::Values(values) = &mut contents.rows[0].result.outcome else { panic!() };
+    values[1].at = Some(Point::Bytes(0));
+    values[2].at = Some(Point::Bytes(u64::MAX));
+    values[3].at = Some(Point::Processes(u64::MAX));
+    values[4].value = 1e300;
+    values[5].value = 0.0;
+    let (figures, tables) = parts(&contents, Reader::Page);
+    assert_eq!((figures.len(), tables.len()), (2, 2), "sizes and numbers are two axes");
+    assert!(figures.iter().all(|figure| !figure.svg().contains("NaN")));
+}
