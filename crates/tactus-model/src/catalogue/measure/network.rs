@@ -31,7 +31,9 @@ word! {
     }
     yields [
         TX_THROUGHPUT, TX_LOSS, TX_REORDERED, TX_LOAD, TX_LOAD_PER_RATE, TX_GUEST_LOAD, TX_SWITCHES,
+        TX_USER, TX_SYSTEM, TX_HARDIRQ, TX_SOFTIRQ, TX_GUEST,
         RX_THROUGHPUT, RX_LOSS, RX_REORDERED, RX_LOAD, RX_LOAD_PER_RATE, RX_GUEST_LOAD, RX_SWITCHES,
+        RX_USER, RX_SYSTEM, RX_HARDIRQ, RX_SOFTIRQ, RX_GUEST,
         ROUND_TRIP, LOAD_AT_REST
     ];
     peer To;
@@ -40,7 +42,7 @@ word! {
 /// Items of a stream in one direction.
 macro_rules! stream {
     ($way:literal, $whence:literal: $throughput:ident, $loss:ident, $reordered:ident, $load:ident, $per_rate:ident,
-     $guest:ident, $switches:ident) => {
+     $in_guest:ident, $switches:ident, $user:ident, $system:ident, $hardirq:ident, $softirq:ident, $guest:ident) => {
         /// What arrives.
         pub const $throughput: Item = Item {
             name: concat!($way, " throughput"),
@@ -77,7 +79,7 @@ macro_rules! stream {
             about: "the load for each Gb/s that arrives",
         };
         /// What the guest knows of it.
-        pub const $guest: Item = Item {
+        pub const $in_guest: Item = Item {
             name: concat!($way, " load in guest"),
             unit: Unit::Threads,
             better: Better::Lower,
@@ -90,11 +92,36 @@ macro_rules! stream {
             better: Better::Lower,
             about: "context switches of the whole machine for each message that arrives",
         };
+        /// Where the time goes.
+        pub const $user: Item =
+            part(concat!($way, " load: user"), "of the load, what is in user mode (user and nice)");
+        /// See above.
+        pub const $system: Item = part(
+            concat!($way, " load: system"),
+            "of the load, what is in system calls and in threads of the kernel",
+        );
+        /// See above.
+        pub const $hardirq: Item =
+            part(concat!($way, " load: hardirq"), "of the load, what is in handlers of interrupts");
+        /// See above.
+        pub const $softirq: Item = part(
+            concat!($way, " load: softirq"),
+            "of the load, what is in soft interrupts, which carry the network",
+        );
+        /// See above.
+        pub const $guest: Item = part(concat!($way, " load: guest"), "of the load, what is in virtual CPUs");
     };
 }
 
-stream!("TX", "to the peer": TX_THROUGHPUT, TX_LOSS, TX_REORDERED, TX_LOAD, TX_LOAD_PER_RATE, TX_GUEST_LOAD, TX_SWITCHES);
-stream!("RX", "from the peer": RX_THROUGHPUT, RX_LOSS, RX_REORDERED, RX_LOAD, RX_LOAD_PER_RATE, RX_GUEST_LOAD, RX_SWITCHES);
+/// A part of the load.
+const fn part(name: &'static str, about: &'static str) -> Item {
+    Item { name, unit: Unit::Threads, better: Better::Lower, about }
+}
+
+stream!("TX", "to the peer": TX_THROUGHPUT, TX_LOSS, TX_REORDERED, TX_LOAD, TX_LOAD_PER_RATE, TX_GUEST_LOAD, TX_SWITCHES,
+    TX_USER, TX_SYSTEM, TX_HARDIRQ, TX_SOFTIRQ, TX_GUEST);
+stream!("RX", "from the peer": RX_THROUGHPUT, RX_LOSS, RX_REORDERED, RX_LOAD, RX_LOAD_PER_RATE, RX_GUEST_LOAD, RX_SWITCHES,
+    RX_USER, RX_SYSTEM, RX_HARDIRQ, RX_SOFTIRQ, RX_GUEST);
 
 /// There and back.
 pub const ROUND_TRIP: Item = Item {

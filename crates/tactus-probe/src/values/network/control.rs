@@ -144,10 +144,10 @@ mod tests {
     #[test]
     fn an_answer_is_read_as_it_is_written() {
         let did = Did { messages: 1, bits_per_second: 2, reordered: 3, under_way_ns: 0 };
-        let answer = Answer { did, spent: Spent::from_numbers([4, 5, 6, 7, 8]) };
+        let answer = Answer { did, spent: Spent::from_numbers([4, 5, 6, 7, 8, 9, 10, 11, 12]) };
         assert_eq!(Answer::of(&answer.numbers()), Some(answer));
         assert_eq!(Answer::of(&[1, 2, 3]), None);
-        assert_eq!(Answer::of(&[0; 9]), None);
+        assert_eq!(Answer::of(&[0; 13]), None);
         for word in Word::ALL {
             assert_eq!(Word::of(word.number()), Some(word));
         }

@@ -9,8 +9,9 @@ use crate::sys;
 pub struct Spent {
     /// CLOCK_MONOTONIC, in ns, or the time between.
     pub ns: u64,
-    /// CPU time in user and system mode and in interrupts, of all CPUs, in ns. A guest's is in it.
-    pub busy_ns: u64,
+    /// Time that all CPUs were busy, in ns: in user mode, in system mode, with interrupts, with soft interrupts, and
+    /// with guests.
+    pub busy_ns: [u64; KINDS],
     /// What a hypervisor took from them, in ns.
     pub stolen_ns: u64,
     /// How many CPUs these are.
@@ -19,8 +20,10 @@ pub struct Spent {
     pub switches: u64,
 }
 
+/// What a CPU may be busy with.
+pub const KINDS: usize = 5;
 /// As many numbers as it travels in.
-pub const NUMBERS: usize = 5;
+pub const NUMBERS: usize = KINDS + 4;
 
 impl Spent {
     /// What was counted until now.
@@ -37,18 +40,20 @@ impl Spent {
     fn of(text: &str, tick_ns: u64) -> Option<Self> {
         let line = |name: &str| text.lines().find_map(|line| line.strip_prefix(name));
         // user, nice, system, idle, iowait, irq, softirq, steal; guest and guest_nice are in the first two.
-        let mut ticks = [0_u64; 8];
+        let mut ticks = [0_u64; 10];
         let mut words = line("cpu ")?.split_ascii_whitespace();
         for tick in &mut ticks {
             *tick = words.next()?.parse().ok()?;
         }
-        let [user, nice, system, _, _, irq, softirq, steal] = ticks;
+        let [user, nice, system, _, _, irq, softirq, steal, guest, guest_nice] = ticks;
+        let guests = guest + guest_nice;
+        let kinds = [(user + nice).saturating_sub(guests), system, irq, softirq, guests];
         let is_cpu = |line: &&str| {
             line.strip_prefix("cpu").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
         };
         Some(Self {
             ns: 0,
-            busy_ns: (user + nice + system + irq + softirq).saturating_mul(tick_ns),
+            busy_ns: kinds.map(|ticks| ticks.saturating_mul(tick_ns)),
             stolen_ns: steal.saturating_mul(tick_ns),
             cpus: text.lines().filter(is_cpu).count() as u64,
             switches: line("ctxt ")?.trim().parse().ok()?,
@@ -56,10 +61,14 @@ impl Spent {
     }
 
     /// What came after `before`.
-    pub const fn since(self, before: Self) -> Self {
+    pub fn since(self, before: Self) -> Self {
+        let mut busy_ns = self.busy_ns;
+        for (kind, before) in busy_ns.iter_mut().zip(before.busy_ns) {
+            *kind = kind.saturating_sub(before);
+        }
         Self {
             ns: self.ns.saturating_sub(before.ns),
-            busy_ns: self.busy_ns.saturating_sub(before.busy_ns),
+            busy_ns,
             stolen_ns: self.stolen_ns.saturating_sub(before.stolen_ns),
             cpus: self.cpus,
             switches: self.switches.saturating_sub(before.switches),
@@ -68,12 +77,14 @@ impl Spent {
 
     /// As it travels.
     pub const fn numbers(self) -> [u64; NUMBERS] {
-        [self.ns, self.busy_ns, self.stolen_ns, self.cpus, self.switches]
+        let [user, system, hardirq, softirq, guest] = self.busy_ns;
+        [self.ns, self.stolen_ns, self.cpus, self.switches, user, system, hardirq, softirq, guest]
     }
 
     /// What travelled.
-    pub const fn from_numbers([ns, busy_ns, stolen_ns, cpus, switches]: [u64; NUMBERS]) -> Self {
-        Self { ns, busy_ns, stolen_ns, cpus, switches }
+    pub const fn from_numbers(numbers: [u64; NUMBERS]) -> Self {
+        let [ns, stolen_ns, cpus, switches, user, system, hardirq, softirq, guest] = numbers;
+        Self { ns, busy_ns: [user, system, hardirq, softirq, guest], stolen_ns, cpus, switches }
     }
 
     /// Whether a hypervisor took more than a fiftieth of the CPUs' time.
@@ -92,14 +103,17 @@ mod tests {
     #[test]
     fn busy_is_what_is_neither_idle_nor_stolen_and_a_guests_time_counts_once() {
         let spent = Spent::of(STAT, 10).unwrap();
-        assert_eq!((spent.busy_ns, spent.stolen_ns), ((10 + 20 + 30 + 5 + 6) * 10, 70));
+        // Of 30 ticks in user mode four were guests'.
+        assert_eq!((spent.busy_ns, spent.stolen_ns), ([260, 300, 50, 60, 40], 70));
         assert_eq!((spent.cpus, spent.switches), (2, 1234));
         assert_eq!(Spent::from_numbers(spent.numbers()), spent);
     }
 
     #[test]
     fn a_kernel_that_says_less_says_nothing() {
-        for text in ["", "cpu 1 2 3\nctxt 4\n", "cpu  1 2 3 4 5 6 7 8\n", "cpu  1 2 3 4 5 6 7 x\nctxt 4\n"] {
+        for text in
+            ["", "cpu 1 2 3\nctxt 4\n", "cpu  1 2 3 4 5 6 7 8 9 10\n", "cpu  1 2 3 4 5 6 7 8 9 x\nctxt 4\n"]
+        {
             assert_eq!(Spent::of(text, 10), None, "{text}");
         }
     }

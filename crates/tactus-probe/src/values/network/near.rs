@@ -28,9 +28,9 @@ const CONNECTING: Duration = Duration::from_secs(10);
 
 /// Where the items of each direction begin, and the others are.
 const TX: usize = 0;
-const RX: usize = 7;
-const ROUND_TRIP: usize = 14;
-const AT_REST: usize = 15;
+const RX: usize = 12;
+const ROUND_TRIP: usize = 24;
+const AT_REST: usize = 25;
 
 /// The near end, with its flows.
 pub struct Near {
@@ -170,6 +170,7 @@ impl Near {
         }
         if let Some(machine) = self.of_the_machine(near, far) {
             values.push((3, load(machine)));
+            values.extend((7..).zip(machine.busy_ns.map(|kind| threads(kind, machine.ns))));
             if received.messages > 1 {
                 values.push((4, load(machine) / gigabits));
                 values.push((6, float(machine.switches) / float(received.messages)));
@@ -231,7 +232,11 @@ fn every_ns(table: &Network) -> u64 {
 
 /// Hardware threads that were busy.
 fn load(spent: Spent) -> f64 {
-    float(spent.busy_ns) / float(spent.ns.max(1))
+    threads(spent.busy_ns.iter().sum(), spent.ns)
+}
+
+fn threads(busy_ns: u64, ns: u64) -> f64 {
+    float(busy_ns) / float(ns.max(1))
 }
 
 #[cfg(test)]
@@ -251,9 +256,21 @@ mod tests {
         let name = |at: usize| Network::ITEMS[at].name;
         assert_eq!((name(TX), name(RX)), ("TX throughput", "RX throughput"));
         assert_eq!((name(ROUND_TRIP), name(AT_REST)), ("round trip", "load at rest"));
-        let of = |first: usize| (0..7).map(move |at| name(first + at).split_once(' ').unwrap().1);
-        let names =
-            ["throughput", "loss", "reordered", "load", "load per rate", "load in guest", "context switches"];
+        let of = |first: usize| (0..12).map(move |at| name(first + at).split_once(' ').unwrap().1);
+        let names = [
+            "throughput",
+            "loss",
+            "reordered",
+            "load",
+            "load per rate",
+            "load in guest",
+            "context switches",
+            "load: user",
+            "load: system",
+            "load: hardirq",
+            "load: softirq",
+            "load: guest",
+        ];
         assert!(of(TX).eq(names) && of(RX).eq(names));
     }
 }
