@@ -25,7 +25,7 @@ mod typical;
 mod unknown;
 
 pub use autocorrelation::effective_size;
-pub use by_lot::{Drawn, Stratum, at_most, drawn};
+pub use by_lot::{Drawn, Stratum, at_most, chance, drawn};
 pub use change::{Change, Difference};
 pub use comparison::{Against, Delta, Line, comparison, delta};
 pub use detectable::detectable;
