@@ -6,6 +6,7 @@ mod common;
 mod comparison;
 mod guardian;
 mod loads;
+mod network;
 mod protocol;
 mod quiet;
 mod settings;

@@ -4,6 +4,7 @@ mod analysis;
 mod audit;
 mod caches;
 mod common;
+mod curves;
 mod document;
 mod effects;
 mod matrix;

@@ -1,14 +1,9 @@
 //! The measurement of a network as the host side meets it: both ends in workers, everything counted, and a reason
 //! when an end is lost.
-#![expect(clippy::disallowed_methods, reason = "these tests look at the machine from outside the door")]
-
-#[expect(dead_code, reason = "what the tests have in common is more than one of them uses")]
-mod common;
-
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener};
 
-use common::{PROBE, Probe, job, marked};
+use crate::common::{PROBE, Probe, job, marked};
 use rustix::process::{Pid, Signal, kill_process};
 use tactus_model::CpuSet;
 use tactus_model::catalogue::Measure;

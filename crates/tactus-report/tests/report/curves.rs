@@ -1,9 +1,6 @@
 //! Items that were measured at several points: tables by size, figures, and what stands for the whole.
 
-#[expect(dead_code, reason = "what the tests have in common is more than one of them uses")]
-mod common;
-
-use common::{empty, environment, item, planned, valued};
+use crate::common::{empty, environment, item, planned, valued};
 use tactus_model::Evidence;
 use tactus_model::bundle::Contents;
 use tactus_model::facts::Facts;
