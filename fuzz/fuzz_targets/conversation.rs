@@ -145,7 +145,7 @@ fuzz_target!(|data: &[u8]| -> Corpus {
     let request = Request {
         resolved,
         choices: &Choices::default(),
-        into: Destination::New(&bundle, plan),
+        into: Destination::New(bundle.as_path().into(), plan),
         interrupt: &Interrupt::default(),
     };
     let executed = execute(&request, &stage.machine, Vec::new()).expect("no probe ends a run");

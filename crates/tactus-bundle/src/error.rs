@@ -17,6 +17,14 @@ pub enum BundleError {
         /// The system's words.
         error: io::Error,
     },
+    /// There can be no bundle there.
+    #[error("{path} cannot be made: {error}")]
+    CannotMake {
+        /// The directory.
+        path: PathBuf,
+        /// The system's words.
+        error: io::Error,
+    },
     /// It is no bundle.
     #[error("{path} is not a bundle of tactus: {reason}")]
     NotABundle {
@@ -82,6 +90,7 @@ impl BundleError {
                 "the file system is full: make room, or write elsewhere with --out DIR; what was written stays".into()
             }
             Self::Io { .. } => return None,
+            Self::CannotMake { .. } => "name a directory that can be made with --out DIR".into(),
             Self::NotABundle { .. } => "give the directory that `tactus run` named at its end".into(),
             Self::OtherVersion { .. } => "read it with the tactus that wrote it".into(),
             Self::Altered { .. } => "copy the bundle again; `--damaged` reads what is left and says what is wrong".into(),

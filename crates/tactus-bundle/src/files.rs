@@ -17,6 +17,8 @@ pub const SOURCE: &str = "source.toml";
 pub const PLAN: &str = "plan.toml";
 /// Name of the file with what happened.
 pub const EVENTS: &str = "events.jsonl";
+/// Name of the directory with what consoles of environments said.
+pub const CONSOLES: &str = "console";
 
 /// The text of a file that is no longer than `most`.
 pub fn text(dir: &Directory, name: &str, most: u64) -> io::Result<String> {

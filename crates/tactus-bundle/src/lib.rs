@@ -7,6 +7,7 @@ mod files;
 mod hlog;
 mod limits;
 mod lines;
+mod location;
 mod older;
 mod read;
 mod recover;
@@ -18,6 +19,7 @@ mod windows;
 mod write;
 
 pub use error::BundleError;
-pub use read::{Trust, read};
+pub use location::Location;
+pub use read::{Trust, open, read, read_from};
 pub use resume::Resumed;
 pub use write::{RowLog, Writer};

@@ -43,12 +43,23 @@ pub enum Trust {
 /// When it is no bundle, was written in another format, or (with [`Trust::Whole`]) a file of a
 /// finished bundle is missing or altered.
 pub fn read(dir: &Path, trust: Trust) -> Result<Contents, BundleError> {
+    read_from(&open(dir)?, trust)
+}
+
+/// Opens the directory of a bundle: whoever reads it and then writes beside what he read does both in the same one.
+///
+/// # Errors
+/// When there is none.
+pub fn open(dir: &Path) -> Result<Directory, BundleError> {
     let not = |error: io::Error| BundleError::NotABundle { path: dir.to_owned(), reason: error.to_string() };
-    from(&Directory::open(dir).map_err(not)?, trust)
+    Directory::open(dir).map_err(not)
 }
 
 /// Reads the bundle in an open directory.
-pub fn from(dir: &Directory, trust: Trust) -> Result<Contents, BundleError> {
+///
+/// # Errors
+/// As [`read`].
+pub fn read_from(dir: &Directory, trust: Trust) -> Result<Contents, BundleError> {
     let manifest = manifest(dir)?;
     let (mut damage, mut memory) = (Vec::new(), Memory::default());
     let mut left = limits::CHECKED;

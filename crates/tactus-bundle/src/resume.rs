@@ -30,7 +30,7 @@ impl Resumed {
     pub fn open(path: &Path) -> Result<Self, BundleError> {
         let dir = Directory::open(path).map_err(BundleError::io(path))?;
         files::only_ours(&dir)?;
-        let contents = read::from(&dir, Trust::Whole)?;
+        let contents = read::read_from(&dir, Trust::Whole)?;
         let not = |reason: String| BundleError::CannotResume { path: path.to_owned(), reason };
         let text = files::text(&dir, SOURCE, limits::PLAN).map_err(|error| {
             not(format!(
@@ -40,6 +40,12 @@ impl Resumed {
         })?;
         let plan = toml::from_str(&text).map_err(|error| not(format!("{SOURCE}: {}", error.message())))?;
         Ok(Self { dir, contents, plan })
+    }
+
+    /// Its directory, open.
+    #[must_use]
+    pub fn dir(&self) -> &Directory {
+        &self.dir
     }
 
     /// Refuses another plan than the one that was begun with, and says where it differs.

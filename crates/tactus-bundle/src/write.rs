@@ -3,7 +3,6 @@
 
 use std::fs::File;
 use std::io::Write;
-use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use hdrhistogram::Histogram;
@@ -21,8 +20,9 @@ use tactus_model::series::SeriesKey;
 use tactus_model::ticks::{TickScalars, ticks_per_interval};
 use tactus_system::Directory;
 
-use super::files::{EVENTS, MANIFEST, PLAN, SOURCE};
-use super::recover::PENDING;
+use super::files::{CONSOLES, EVENTS, MANIFEST, PLAN, SOURCE};
+use super::location::Location;
+use super::pending::PendingLog;
 use super::ticks::TickLog;
 use super::windows::WindowLog;
 use super::{BundleError, files, hlog};
@@ -62,18 +62,17 @@ fn write_json(dir: &Directory, name: &str, value: &impl serde::Serialize) -> Res
 }
 
 impl Writer {
-    /// Begins a bundle in `dir`. It is made; one that is there must be empty, and nobody else may be able to put
-    /// anything into it. `rows` are the results as they stand before anything was measured.
+    /// Begins a bundle. `rows` are the results as they stand before anything was measured.
     ///
     /// # Errors
-    /// When something is there already, or others could put it there, or it cannot be written.
+    /// When there is no such place for one, or it cannot be written.
     pub fn create(
-        dir: &Path,
+        location: impl Into<Location>,
         plan: &Plan,
         rows: &[RowResult],
         machine: Machine,
     ) -> Result<Self, BundleError> {
-        let dir = empty(dir)?;
+        let dir = location.into().take()?;
         for sub in ["facts", "audit", "scenarios"] {
             dir.make_dir(sub).map_err(BundleError::of(&dir, sub))?;
         }
@@ -139,19 +138,19 @@ impl Writer {
         self.dir.beneath(name).map_err(BundleError::of(&self.dir, name))
     }
 
-    /// The bundle's directory.
+    /// The bundle's directory, open.
     #[must_use]
-    pub fn dir(&self) -> &Path {
-        self.dir.path()
+    pub fn dir(&self) -> &Directory {
+        &self.dir
     }
 
-    /// The directory for consoles, which is made if need be.
+    /// The directory for consoles, open, which is made if need be.
     ///
     /// # Errors
     /// When it cannot be made.
-    pub fn consoles(&self) -> Result<PathBuf, BundleError> {
-        self.dir.make_dir("console").map_err(BundleError::of(&self.dir, "console"))?;
-        Ok(self.dir().join("console"))
+    pub fn consoles(&self) -> Result<Directory, BundleError> {
+        let made = self.dir.make_dir(CONSOLES).and_then(|()| self.dir.beneath(CONSOLES));
+        made.map_err(BundleError::of(&self.dir, CONSOLES))
     }
 
     /// Appends an event.
@@ -214,7 +213,7 @@ impl Writer {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn finish(mut self, status: RunStatus) -> Result<PathBuf, BundleError> {
+    pub fn finish(mut self, status: RunStatus) -> Result<(), BundleError> {
         self.sync()?;
         self.manifest.status = status;
         let now = jiff::Timestamp::now().to_string();
@@ -223,27 +222,12 @@ impl Writer {
             session.finished = Some(now);
         }
         self.manifest.files = files::checksums(&self.dir)?;
-        self.manifest()?;
-        Ok(self.dir.path().to_owned())
+        self.manifest()
     }
 
     pub(super) fn manifest(&self) -> Result<(), BundleError> {
         write_json(&self.dir, MANIFEST, &self.manifest)
     }
-}
-
-/// The directory of a new bundle: made now, or empty and nobody else's.
-fn empty(path: &Path) -> Result<Directory, BundleError> {
-    match Directory::create(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-        made => return made.map_err(BundleError::io(path)),
-    }
-    let dir = Directory::open(path).map_err(BundleError::io(path))?;
-    if !dir.names().map_err(BundleError::io(path))?.is_empty() {
-        return Err(BundleError::Exists(path.to_owned()));
-    }
-    files::only_ours(&dir)?;
-    Ok(dir)
 }
 
 fn json_line(value: &impl serde::Serialize) -> std::io::Result<Vec<u8>> {
@@ -265,7 +249,7 @@ pub struct RowLog {
     windows: WindowLog,
     latency: Option<File>,
     missed: Option<File>,
-    pending: Option<File>,
+    pending: PendingLog,
     open: Vec<Open>,
 }
 
@@ -287,10 +271,10 @@ impl RowLog {
             tag_is_cpu: !result.series_share_cpus(),
             ticks: TickLog::new(dir.clone()),
             windows: WindowLog::new(dir.clone()),
+            pending: PendingLog::new(dir.clone()),
             dir,
             latency: None,
             missed: None,
-            pending: None,
             open: Vec::new(),
         }
     }
@@ -300,9 +284,10 @@ impl RowLog {
     /// # Errors
     /// When the system cannot.
     pub fn sync(&self) -> Result<(), BundleError> {
-        for file in [&self.latency, &self.missed, &self.pending].into_iter().flatten() {
+        for file in [&self.latency, &self.missed].into_iter().flatten() {
             file.sync_data().map_err(BundleError::io(self.dir.path()))?;
         }
+        self.pending.sync()?;
         self.windows.sync()?;
         self.ticks.sync()
     }
@@ -344,14 +329,7 @@ impl RowLog {
         if open.ticks >= self.ticks_per_interval {
             return self.flush(at);
         }
-        let line = json_line(tick).map_err(BundleError::of(&self.dir, PENDING))?;
-        let file = match &mut self.pending {
-            Some(file) => file,
-            None => {
-                self.pending.insert(self.dir.append(PENDING).map_err(BundleError::of(&self.dir, PENDING))?)
-            }
-        };
-        file.write_all(&line).map_err(BundleError::of(&self.dir, PENDING))
+        self.pending.add(at, tick)
     }
 
     /// Writes the interval of one series.
@@ -368,8 +346,9 @@ impl RowLog {
                     file.insert(self.dir.append(name).map_err(BundleError::of(&self.dir, name))?)
                 }
             };
-            text += &hlog::line(&tag, place, counted);
-            file.write_all(text.as_bytes()).map_err(BundleError::of(&self.dir, name))
+            hlog::line(&tag, place, counted)
+                .and_then(|line| file.write_all((text + &line).as_bytes()))
+                .map_err(BundleError::of(&self.dir, name))
         };
         log(hlog::LATENCY, &mut self.latency, &open.latency.raw)?;
         if !open.latency.missed.is_empty() {
@@ -378,13 +357,7 @@ impl RowLog {
         open.latency.clear();
         open.start_ns = open.end_ns;
         open.ticks = 0;
-        // The pending ticks of all series go together, once no series has any.
-        if self.open.iter().all(|open| open.ticks == 0)
-            && let Some(file) = &self.pending
-        {
-            file.set_len(0).map_err(BundleError::of(&self.dir, PENDING))?;
-        }
-        Ok(())
+        self.pending.logged(at)
     }
 
     /// Writes what is not full yet, and removes what only a running row needs.
@@ -397,9 +370,7 @@ impl RowLog {
                 self.flush(at)?;
             }
         }
-        if self.pending.is_some() {
-            self.dir.remove(PENDING).map_err(BundleError::of(&self.dir, PENDING))?;
-        }
+        self.pending.finish()?;
         self.windows.sync()?;
         self.ticks.finish()
     }

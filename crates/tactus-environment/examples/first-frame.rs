@@ -10,14 +10,14 @@ use std::io::{Read, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use tactus_environment::{self as environment, Environment, Setting};
+use tactus_environment::{self as environment, ConsoleFile, Environment, Setting};
 use tactus_model::message::{FromProbe, ToProbe};
 use tactus_model::plan;
 use tactus_model::topology::Topology;
 use tactus_model::wire::{Decoder, Encoder, Item};
-use tactus_system::Real;
 use tactus_system::guardian::Guardian;
 use tactus_system::topology;
+use tactus_system::{Directory, Real};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut words = std::env::args().skip(1);
@@ -52,7 +52,7 @@ fn start(
     workspace: &Path,
 ) -> Result<(), Box<dyn Error>> {
     let layout = environment.layout(&machine.allowed, false, machine);
-    let console = workspace.join("console.log");
+    let console = ConsoleFile::new(&Directory::open(workspace)?, "console.log");
     let setting = Setting {
         system: &Real,
         guardian,
@@ -62,7 +62,7 @@ fn start(
         housekeeping: machine.housekeeping(&machine.measuring()),
         measured: layout.measuring.clone(),
         workspace,
-        console: console.clone(),
+        console,
         patience: Duration::from_secs(60),
         network: None,
     };
@@ -99,7 +99,7 @@ fn start(
     });
     println!("{line}");
     if std::env::var_os("TACTUS_SHOW_CONSOLE").is_some() {
-        std::io::stderr().write_all(&std::fs::read(console).unwrap_or_default())?;
+        std::io::stderr().write_all(&std::fs::read(workspace.join("console.log")).unwrap_or_default())?;
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! What an environment is: anything that can start the probe and carry its byte stream.
 
 use std::io::{Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use tactus_model::facts::Facts;
@@ -13,6 +13,7 @@ use tactus_model::{CpuSet, Evidence};
 use tactus_system::System;
 use tactus_system::guardian::Guardian;
 
+use crate::ConsoleFile;
 use crate::network::Attachment;
 
 /// Whether an environment can be used on this machine now.
@@ -119,8 +120,8 @@ pub struct Setting<'a> {
     pub measured: CpuSet,
     /// A private directory of this run and environment, which exists and is removed afterwards.
     pub workspace: &'a Path,
-    /// Where a console is to be written.
-    pub console: PathBuf,
+    /// Where its console is to be kept.
+    pub console: ConsoleFile,
     /// How long it may take until the probe's first word.
     pub patience: Duration,
     /// Its place on a network path.

@@ -4,12 +4,14 @@
 //!
 //! One file per kind in [`kind`], one word in its table.
 
+mod console_file;
 mod environment;
 pub mod kernel;
 pub mod kind;
 pub mod network;
 mod support;
 
+pub use console_file::ConsoleFile;
 pub use environment::{
     Environment, Layout, OptionError, OptionKey, Running, Setting, StartError, Stream, Usable,
 };

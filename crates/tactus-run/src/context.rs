@@ -8,8 +8,8 @@ use tactus_environment::Running;
 use tactus_model::CpuSet;
 use tactus_model::event::Event;
 use tactus_model::topology::Topology;
-use tactus_system::System;
 use tactus_system::guardian::Guardian;
+use tactus_system::{Directory, System};
 
 use crate::interrupt::Interrupt;
 use crate::plan::Resolved;
@@ -26,7 +26,7 @@ pub(crate) struct Resources<'a> {
     /// A private directory that exists.
     pub workspace: &'a Path,
     /// Where consoles are kept.
-    pub consoles: &'a Path,
+    pub consoles: &'a Directory,
     pub interrupt: &'a Interrupt,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct Context<'a> {
     pub guardian: &'a Guardian,
     pub machine: &'a Topology,
     pub workspace: &'a Path,
-    pub consoles: &'a Path,
+    pub consoles: &'a Directory,
     pub interrupt: &'a Interrupt,
     /// What the probes of all environments say, with the number of their session.
     pub arrivals: Receiver<(usize, Arrival)>,

@@ -1,15 +1,14 @@
 //! A run from its first scenario to its last: resolved plan in, bundle and events out.
 
 use std::io;
-use std::path::{Path, PathBuf};
 
-use tactus_bundle::{BundleError, Resumed, Trust, Writer};
+use tactus_bundle::{BundleError, Location, Resumed, Trust, Writer};
 use tactus_model::bundle::Contents;
 use tactus_model::event::{Event, RunStatus};
 use tactus_model::outcome::{Ending, RowEnd};
 use tactus_model::plan::Plan;
 use tactus_system::guardian::{Guardian, Workspace};
-use tactus_system::{System, topology};
+use tactus_system::{Directory, System, topology};
 
 use crate::context::{Context, Resources, RunError};
 use crate::describe::describe;
@@ -34,8 +33,8 @@ pub struct Request<'a> {
 
 /// Where the results of a run go.
 pub enum Destination<'a> {
-    /// A new bundle in this directory, of this plan as the user wrote it.
-    New(&'a Path, &'a Plan),
+    /// A new bundle in this place, of this plan as the user wrote it.
+    New(Location, &'a Plan),
     /// On with a bundle that there is.
     Resume(&'a Resumed),
 }
@@ -43,8 +42,8 @@ pub enum Destination<'a> {
 /// A run that has ended.
 #[derive(Debug)]
 pub struct Executed {
-    /// The bundle's directory.
-    pub dir: PathBuf,
+    /// The bundle's directory, open: what is written beside the bundle's files is written there.
+    pub dir: Directory,
     /// The bundle, read back; its manifest says how the run ended.
     pub contents: Contents,
     /// How many events sinks missed because they were too slow.
@@ -84,10 +83,10 @@ pub fn execute(
     let guardian = Guardian::start(system).map_err(ExecuteError::Guardian)?;
     let workspace = guardian.workspace().map_err(ExecuteError::Guardian)?;
     let writer = writer(request, system)?;
-    let (dir, consoles) = (writer.dir().to_owned(), writer.consoles()?);
+    let (dir, consoles) = (writer.dir().clone(), writer.consoles()?);
     let emitter = Emitter::new(Box::new(Recorder::new(writer, request.resolved)), sinks);
     let dropped = run(request.resolved, system, guardian, workspace, &consoles, request.interrupt, emitter)?;
-    let contents = tactus_bundle::read(&dir, Trust::Whole)?;
+    let contents = tactus_bundle::read_from(&dir, Trust::Whole)?;
     Ok(Executed { dir, contents, dropped })
 }
 
@@ -95,10 +94,10 @@ pub fn execute(
 fn writer(request: &Request<'_>, system: &dyn System) -> Result<Writer, BundleError> {
     let resolved = request.resolved;
     let machine = describe(system);
-    let mut writer = match request.into {
-        Destination::New(dir, plan) => {
+    let mut writer = match &request.into {
+        Destination::New(location, plan) => {
             let rows: Vec<_> = resolved.rows.iter().map(|row| row.result.clone()).collect();
-            let mut writer = Writer::create(dir, &resolved.plan, &rows, machine.clone())?;
+            let mut writer = Writer::create(location.clone(), &resolved.plan, &rows, machine.clone())?;
             writer.keep_source(plan, request.choices.asked())?;
             writer
         }
@@ -115,7 +114,7 @@ pub(crate) fn run(
     system: &dyn System,
     guardian: Guardian,
     workspace: Workspace,
-    consoles: &Path,
+    consoles: &Directory,
     interrupt: &Interrupt,
     emitter: Emitter,
 ) -> Result<u64, RunError> {

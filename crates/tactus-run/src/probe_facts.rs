@@ -5,7 +5,7 @@ use std::io;
 use tactus_model::facts::Facts;
 use tactus_model::message::Note;
 use tactus_system::guardian::Guardian;
-use tactus_system::{System, topology};
+use tactus_system::{Directory, System, topology};
 
 use super::context::{Context, Resources, RunError};
 use super::interrupt::Interrupt;
@@ -59,8 +59,8 @@ fn guarded(
     let name = &planned.activities.first().ok_or_else(nothing)?.environment;
     let workspace = guardian.workspace().map_err(ProbeFactsError::Guardian)?;
     let (machine, dir) = (topology(system), workspace.path());
-    let resources =
-        Resources { system, guardian, machine: &machine, workspace: dir, consoles: dir, interrupt };
+    let consoles = &Directory::open(dir).map_err(ProbeFactsError::Guardian)?;
+    let resources = Resources { system, guardian, machine: &machine, workspace: dir, consoles, interrupt };
     let mut context = Context::new(resolved, resources, Emitter::silent());
     let mut scenario = ScenarioRun::new(planned);
     let result = scenario.bring_up(&mut context, 0, name);

@@ -38,7 +38,7 @@ use tactus_model::series::SeriesKey;
 use tactus_model::topology::Topology;
 use tactus_model::wire::{Decoder, Encoder, Item};
 use tactus_system::guardian::Guardian;
-use tactus_system::{Real, System};
+use tactus_system::{Directory, Real, System};
 
 use super::execute::run;
 use super::sink::{Emitter, Record};
@@ -486,7 +486,8 @@ fn perform_stamped(
     let witness = Witness { recorder, events: Rc::clone(&events), stops };
     let workspace = guardian.workspace().expect("a directory");
     let emitter = Emitter::new(Box::new(witness), Vec::new());
-    run(resolved, &Real, guardian, workspace, dir, &interrupt, emitter).expect("a run");
+    let consoles = Directory::open(dir).expect("a directory");
+    run(resolved, &Real, guardian, workspace, &consoles, &interrupt, emitter).expect("a run");
     let contents = bundle::read(&bundle, Trust::Whole).expect("a whole bundle");
     (contents.manifest.status, contents, events.take())
 }

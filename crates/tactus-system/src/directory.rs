@@ -87,7 +87,9 @@ impl Directory {
         let above = Self::open(above.unwrap_or(Path::new(".")))?;
         rustix::fs::mkdirat(&above.fd, name, Mode::from_raw_mode(0o755))?;
         let fd = rustix::fs::openat(&above.fd, name, directory() | OFlags::NOFOLLOW, Mode::empty())?;
-        Ok(Self { fd: Arc::new(fd), path: path.to_owned() })
+        let made = Self { fd: Arc::new(fd), path: path.to_owned() };
+        // Who owns the one above may have put another in its place.
+        if made.names()?.is_empty() { Ok(made) } else { Err(io::ErrorKind::AlreadyExists.into()) }
     }
 
     /// Where it was found.
@@ -147,15 +149,16 @@ impl Directory {
     /// # Errors
     /// When there is something else, or a file with a second name, or it cannot be written.
     pub fn append(&self, name: impl AsRef<Path>) -> io::Result<File> {
-        let (above, last) = self.above(name.as_ref())?;
-        match above.look(last) {
-            Ok(stat) => ours_alone(&stat)?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(error),
-        }
-        let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE;
-        let file = above.openat(last, flags, Mode::from_raw_mode(0o644))?;
-        ours_alone(&rustix::fs::fstat(&file)?)?;
+        self.made(name.as_ref(), OFlags::WRONLY | OFlags::APPEND)
+    }
+
+    /// Opens a regular file to write it anew and to read what was written, making it if need be.
+    ///
+    /// # Errors
+    /// As [`Directory::append`].
+    pub fn anew(&self, name: impl AsRef<Path>) -> io::Result<File> {
+        let file = self.made(name.as_ref(), OFlags::RDWR)?;
+        file.set_len(0)?;
         Ok(file)
     }
 
@@ -283,6 +286,19 @@ impl Directory {
         }
         let fd = rustix::fs::openat(&*self.fd, name, directory() | OFlags::NOFOLLOW, Mode::empty())?;
         Ok(Self { fd: Arc::new(fd), path: self.path.join(name) })
+    }
+
+    /// A file of one name, made if need be.
+    fn made(&self, name: &Path, flags: OFlags) -> io::Result<File> {
+        let (above, last) = self.above(name)?;
+        match above.look(last) {
+            Ok(stat) => ours_alone(&stat)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+        let file = above.openat(last, flags | OFlags::CREATE, Mode::from_raw_mode(0o644))?;
+        ours_alone(&rustix::fs::fstat(&file)?)?;
+        Ok(file)
     }
 
     /// The directory that a name lies in, and its last part.
@@ -458,6 +474,7 @@ mod tests {
                 dir.read(name, 100).map(drop),
                 dir.replace(name, b"x"),
                 dir.append(name).map(drop),
+                dir.anew(name).map(drop),
                 dir.make_dir(name),
                 dir.remove(name),
             ] {
@@ -475,7 +492,8 @@ mod tests {
         symlink(root.path().join("new"), root.path().join("in/dangling")).unwrap();
         symlink("/proc/self/fd/0", root.path().join("in/magic")).unwrap();
         for name in ["link", "way/outside", "way/in/link", "dangling", "magic"] {
-            for refused in [dir.file(name).map(drop), dir.replace(name, b"x"), dir.append(name).map(drop)] {
+            let written = [dir.replace(name, b"x"), dir.append(name).map(drop), dir.anew(name).map(drop)];
+            for refused in written.into_iter().chain([dir.file(name).map(drop)]) {
                 let said = refused.unwrap_err().to_string();
                 assert!(said.contains("a symbolic link"), "{name}: {said}");
             }
@@ -510,7 +528,9 @@ mod tests {
         let (root, dir, outside) = place();
         fs::hard_link(&outside, root.path().join("in/hard")).unwrap();
         assert_eq!(dir.read("hard", 10).unwrap(), b"kept");
-        assert!(dir.append("hard").unwrap_err().to_string().contains("hard link"));
+        for refused in [dir.append("hard"), dir.anew("hard")] {
+            assert!(refused.unwrap_err().to_string().contains("hard link"));
+        }
         dir.replace("hard", b"new").unwrap();
         assert_eq!(
             (fs::read_to_string(&outside).unwrap(), dir.read("hard", 9).unwrap()),
@@ -558,6 +578,22 @@ mod tests {
         let root = Directory::open(Path::new("/")).unwrap();
         let mine = fs::metadata("/").unwrap().uid() == geteuid().as_raw();
         assert_eq!(root.is_private().is_ok(), mine);
+    }
+
+    #[test]
+    fn what_was_opened_stays_what_it_was_when_its_name_is_given_to_another() {
+        let (root, dir, _) = place();
+        let at = |name: &str| root.path().join(name);
+        fs::create_dir(at("victim")).unwrap();
+        fs::write(at("victim/console.log"), "kept").unwrap();
+        fs::rename(at("in"), at("moved")).unwrap();
+        symlink(at("victim"), at("in")).unwrap();
+        let mut log = dir.anew("console.log").unwrap();
+        log.write_all(b"words").unwrap();
+        dir.replace("report.html", b"x").unwrap();
+        assert_eq!(fs::read_to_string(at("victim/console.log")).unwrap(), "kept");
+        assert_eq!(fs::read_dir(at("victim")).unwrap().count(), 1);
+        assert_eq!(fs::read_to_string(at("moved/console.log")).unwrap(), "words");
     }
 
     #[test]

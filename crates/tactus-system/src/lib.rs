@@ -107,13 +107,6 @@ pub trait System: Send + Sync {
     fn read_own(&self, path: &Path) -> io::Result<Vec<u8>> {
         self.read(path)
     }
-    /// Makes a file anew, for what comes bit by bit.
-    ///
-    /// # Errors
-    /// Those of the file system.
-    fn writer(&self, path: &Path) -> io::Result<Box<dyn Write + Send>> {
-        Err(not_here(path))
-    }
     /// Locks a file, made if needed, against all others who lock it, as long as the returned value
     /// lives; `None` when somebody else has it.
     ///

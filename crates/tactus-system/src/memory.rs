@@ -2,7 +2,7 @@
 //! crate and of others.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -125,22 +125,6 @@ impl Drop for Held {
     }
 }
 
-/// A file that is written bit by bit.
-struct Written {
-    machine: Memory,
-    path: PathBuf,
-}
-
-impl Write for Written {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.machine.append(&self.path, bytes).map(|()| bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 fn missing(path: &Path) -> io::Error {
     io::Error::new(io::ErrorKind::NotFound, format!("{}: no such file", path.display()))
 }
@@ -162,11 +146,6 @@ impl System for Memory {
     fn append(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         self.state().files.entry(path.into()).or_default().extend_from_slice(bytes);
         Ok(())
-    }
-
-    fn writer(&self, path: &Path) -> io::Result<Box<dyn Write + Send>> {
-        self.write(path, &[])?;
-        Ok(Box::new(Written { machine: self.clone(), path: path.into() }))
     }
 
     fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn Send>>> {

@@ -147,11 +147,6 @@ impl System for Remote {
         Ok(())
     }
 
-    fn writer(&self, path: &Path) -> io::Result<Box<dyn Write + Send>> {
-        System::write(self, path, &[])?;
-        Ok(Box::new(Written { system: self.clone(), path: path.into() }))
-    }
-
     fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn Send>>> {
         let words = format!("{}: nothing is locked through a probe", path.display());
         Err(io::Error::new(io::ErrorKind::Unsupported, words))
@@ -263,23 +258,6 @@ impl System for Remote {
 
     fn share(&self) -> Arc<dyn System> {
         Arc::new(self.clone())
-    }
-}
-
-/// A file that is written bit by bit.
-struct Written {
-    system: Remote,
-    path: PathBuf,
-}
-
-impl Write for Written {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let piece = &bytes[..bytes.len().min(PIECE)];
-        self.system.ask_with(Verb::Append, &self.path, 0, piece).map(|_| piece.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }
 

@@ -180,7 +180,7 @@ impl Cell {
         // Before the inmate boots, so that nothing it says is missed.
         let (from, to, console, budget) = open(setting, options, &jailhouse)?;
         let heard = Arc::new(Heard::default());
-        let log = setting.system.writer(&setting.console).ok();
+        let log = setting.console.anew().ok();
         let log = log.map(|to| Box::new(Capped::new(to)) as Box<dyn Write + Send>);
         let (into, pieces) = stream::listen(from, log, &heard);
         let inmate = Inmate::new(&jailhouse, options, setting)?;

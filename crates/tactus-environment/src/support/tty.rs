@@ -250,11 +250,11 @@ mod tests {
     use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
     use rustix::termios::LocalModes;
     use tactus_model::{CpuSet, plan};
-    use tactus_system::Real;
     use tactus_system::guardian::Guardian;
+    use tactus_system::{Directory, Real};
 
     use super::*;
-    use crate::Layout;
+    use crate::{ConsoleFile, Layout};
 
     fn pty() -> (File, String) {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
@@ -276,7 +276,7 @@ mod tests {
             housekeeping: CpuSet::default(),
             measured: CpuSet::default(),
             workspace: Path::new("/nowhere"),
-            console: "/dev/null".into(),
+            console: ConsoleFile::new(&Directory::open(Path::new("/")).unwrap(), "console.log"),
             patience: PATIENCE,
             network: None,
         });

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tactus_environment::{Environment, Running, Setting, StartError, Stream};
+use tactus_environment::{ConsoleFile, Environment, Running, Setting, StartError, Stream};
 use tactus_model::CpuSet;
 use tactus_model::catalogue::measure::Timer;
 use tactus_model::catalogue::{Load, Measure};
@@ -17,7 +17,7 @@ use tactus_model::scheduling::Policy;
 use tactus_model::wire::{Decoder, Item};
 use tactus_system::guardian::{Guardian, Workspace};
 use tactus_system::topology;
-use tactus_system::{Connection, Real, Remote, System};
+use tactus_system::{Connection, Directory, Real, Remote, System};
 
 /// Longer than anything takes on a machine that is shared and emulates.
 pub const PATIENCE: Duration = Duration::from_secs(120);
@@ -101,6 +101,7 @@ impl Conversation {
         };
         let guardian = Guardian::start(&Real).expect("a guardian");
         let workspace = guardian.workspace().expect("a workspace");
+        let kept = Directory::open(workspace.path()).expect("the workspace");
         let housekeeping = machine.housekeeping(&machine.measuring());
         let mut running = environment.start(&Setting {
             system,
@@ -111,7 +112,7 @@ impl Conversation {
             housekeeping,
             measured: layout.measuring.clone(),
             workspace: workspace.path(),
-            console: workspace.path().join("console.log"),
+            console: ConsoleFile::new(&kept, "console.log"),
             patience: PATIENCE,
             network: None,
         })?;

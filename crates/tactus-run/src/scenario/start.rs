@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use tactus_environment::{Setting, Usable};
+use tactus_environment::{ConsoleFile, Setting, Usable};
 use tactus_model::event::Event;
 use tactus_model::message::{Note, PROTOCOL};
 use tactus_system::System;
@@ -55,8 +55,7 @@ impl ScenarioRun<'_> {
             let outer = outer.unwrap_or_default();
             return Err(Failure::Refused(format!("{name}, inside {outer}: {reason}; {remedy}")));
         }
-        let console =
-            context.consoles.join(format!("{:02}-{}.log", number + 1, tactus_model::bundle::file_name(name)));
+        let log = format!("{:02}-{}.log", number + 1, tactus_model::bundle::file_name(name));
         let running = environment.kind.start(&Setting {
             system,
             guardian: nest.map_or(context.guardian, |nest| &nest.guardian),
@@ -66,7 +65,7 @@ impl ScenarioRun<'_> {
             housekeeping,
             measured: measured.clone(),
             workspace: &workspace,
-            console,
+            console: ConsoleFile::new(context.consoles, log),
             patience: PATIENCE,
             network,
         })?;

@@ -44,7 +44,7 @@ pub fn measure(arguments: &Measure) -> Result<Exit, Failure> {
         }
     };
     let lines = Lines::new(arguments.quiet || arguments.json, arguments.interval.0);
-    let executed = execute(&resolved, &choices, Destination::New(&out, &plan), lines)?;
+    let executed = execute(&resolved, &choices, Destination::New(out.as_path().into(), &plan), lines)?;
     let contents = executed.contents;
     if arguments.json {
         output::json(&document(&contents))?;
@@ -52,7 +52,7 @@ pub fn measure(arguments: &Measure) -> Result<Exit, Failure> {
         output::text(&summary(&contents, arguments.histogram))?;
     }
     if arguments.out.is_some() {
-        say(format_args!("bundle: {}", executed.dir.display()));
+        say(format_args!("bundle: {}", executed.dir.path().display()));
     }
     Ok(Exit::of(&contents))
 }

@@ -7,8 +7,7 @@ use tactus_environment as environment;
 use tactus_model::Nanos;
 use tactus_model::cpus::CpuRequest;
 use tactus_model::plan::Plan;
-use tactus_report::document;
-use tactus_report::render::text::{Style, worth};
+use tactus_report::render::text::worth;
 use tactus_report::stats::{ERROR, PROVEN, detectable, least_pairs};
 use tactus_run::Destination;
 use tactus_run::plan::{Choices, Source};
@@ -16,7 +15,7 @@ use tactus_run::prove::{Request, plan};
 
 use super::execute::{prepare, run as execute};
 use super::facts;
-use super::run::new_dir;
+use super::run::location;
 use super::seed;
 use crate::cli::Prove;
 use crate::exit::{Exit, Failure};
@@ -56,21 +55,10 @@ pub fn prove(arguments: &Prove) -> Result<Exit, Failure> {
         "{tested} settings in {} measurements: about {about}, and starting up",
         plan.scenario.len()
     ));
-    let out = match &arguments.out {
-        Some(named) => named.clone(),
-        None => new_dir(&plan.name)?,
-    };
+    let location = location(arguments.out.as_deref(), &plan.name);
     let progress = Progress::new(&resolved);
-    let executed = execute(&resolved, &Choices::default(), Destination::New(&out, &plan), progress)?;
-    let report = super::report::html(&executed.dir, &executed.contents)?;
-    if arguments.json {
-        output::json(&document(&executed.contents))?;
-        say(format_args!("report: {}", report.display()));
-    } else {
-        let table = worth(&executed.contents, Style { colour: output::colour(), width: output::width() });
-        output::data(&format!("{table}\nreport: {}\n", report.display()))?;
-    }
-    Ok(Exit::of(&executed.contents))
+    let executed = execute(&resolved, &Choices::default(), Destination::New(location, &plan), progress)?;
+    super::report::after(&executed, arguments.json, worth)
 }
 
 /// How many settings are tested.

@@ -1,9 +1,16 @@
 //! `tactus report BUNDLE`.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use tactus_bundle as bundle;
+use tactus_model::bundle::Contents;
+use tactus_report::document;
+use tactus_report::render::text::Style;
 use tactus_report::render::{FORMATS, Format};
+use tactus_report::units::clean;
+use tactus_run::Executed;
+use tactus_system::Directory;
 
 use crate::cli::Report;
 use crate::exit::{Exit, Failure};
@@ -18,21 +25,17 @@ pub fn report(arguments: &Report) -> Result<Exit, Failure> {
             format!("use one of {}", known.join(", ")),
         ));
     };
-    let contents = super::show::read(&arguments.bundle, arguments.damaged)?;
+    let bundle = bundle::open(&arguments.bundle)?;
+    let contents = super::show::read(&bundle, arguments.damaged)?;
     let bytes = draw(format, &contents)?;
-    let out = match &arguments.out {
-        Some(out) if out.as_os_str() == "-" => None,
-        Some(out) => Some(out.clone()),
-        None if format.name == "html" => Some(arguments.bundle.join("report.html")),
-        None => None,
-    };
-    match out {
-        Some(path) => {
-            write(&path, &bytes)?;
-            say(format_args!("report: {}", path.display()));
+    match &arguments.out {
+        Some(out) if out.as_os_str() != "-" => {
+            output::file_at(out, &bytes, 0o644).map_err(|error| unwritten(out, &error))?;
+            say(format_args!("report: {}", out.display()));
         }
-        None => {
-            let mut stdout = std::io::stdout().lock();
+        None if format.name == "html" => say(format_args!("report: {}", write(&bundle, &bytes)?.display())),
+        _ => {
+            let mut stdout = io::stdout().lock();
             stdout.write_all(&bytes)?;
             stdout.flush()?;
         }
@@ -40,25 +43,42 @@ pub fn report(arguments: &Report) -> Result<Exit, Failure> {
     Ok(Exit::Good)
 }
 
-/// Writes `report.html` beside the bundle's files and returns its path.
-pub fn html(dir: &Path, contents: &tactus_model::bundle::Contents) -> Result<PathBuf, Failure> {
+/// Ends a run: its page is written beside the bundle's files, and what was measured is printed.
+pub fn after(
+    run: &Executed,
+    as_json: bool,
+    table: impl Fn(&Contents, Style) -> String,
+) -> Result<Exit, Failure> {
     let format = FORMATS.iter().find(|format| format.name == "html");
     let format = format
         .ok_or_else(|| Failure::say("there is no html format", "this is a fault of tactus: report it"))?;
-    let path = dir.join("report.html");
-    write(&path, &draw(format, contents)?)?;
-    Ok(path)
+    let page = write(&run.dir, &draw(format, &run.contents)?)?;
+    let said = format!("report: {}", page.display());
+    if as_json {
+        output::json(&document(&run.contents))?;
+        say(said);
+    } else {
+        let table = table(&run.contents, Style { colour: output::colour(), width: output::width() });
+        output::data(&format!("{table}\n{}\n", clean(&said)))?;
+    }
+    Ok(Exit::of(&run.contents))
 }
 
-fn draw(format: &Format, contents: &tactus_model::bundle::Contents) -> Result<Vec<u8>, Failure> {
+fn draw(format: &Format, contents: &Contents) -> Result<Vec<u8>, Failure> {
     (format.render)(contents).map_err(|error| Failure::say(error.to_string(), error.hint()))
 }
 
-fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    output::file_at(path, bytes, 0o644).map_err(|error| {
-        Failure::say(
-            format!("{}: {error}", path.display()),
-            "name a file that can be written with --out FILE; `--out -` is the standard output",
-        )
-    })
+/// Writes the page into the directory that the bundle was read from, and returns its path.
+fn write(bundle: &Directory, page: &[u8]) -> Result<PathBuf, Failure> {
+    const NAME: &str = "report.html";
+    let path = bundle.path().join(NAME);
+    bundle.replace(NAME, page).map_err(|error| unwritten(&path, &error))?;
+    Ok(path)
+}
+
+fn unwritten(path: &Path, error: &io::Error) -> Failure {
+    Failure::say(
+        format!("{}: {error}", path.display()),
+        "name a file that can be written with --out FILE; `--out -` is the standard output",
+    )
 }

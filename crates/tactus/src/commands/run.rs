@@ -1,24 +1,22 @@
 //! `tactus run [STUDY|PLAN]`.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use tactus_bundle::Resumed;
+use tactus_bundle::{Location, Resumed};
 use tactus_model::bundle::Present;
 use tactus_model::plan::{OTHER_STATE, Plan};
-use tactus_report::document;
-use tactus_report::render::text::{Style, render};
+use tactus_report::render::text::render;
 use tactus_report::units::{clean, shortened};
 use tactus_run::plan::{Choices, STUDIES, Source, commands, parse, study, this_machine};
 use tactus_run::{Destination, keep_complete};
-use tactus_system::{Directory, Real, System};
+use tactus_system::{Real, System};
 
 use super::execute::{prepare, present, run as execute};
 use super::seed;
 use crate::cli::Run;
 use crate::exit::{Exit, Failure};
 use crate::live::Progress;
-use crate::output;
 use crate::say::say;
 
 pub fn run(arguments: &Run) -> Result<Exit, Failure> {
@@ -58,30 +56,20 @@ pub fn run(arguments: &Run) -> Result<Exit, Failure> {
         say(sentence(state));
     }
     let mut resolved = prepare(&plan, &source, &choices)?;
-    let out = match arguments.into.as_ref().or(arguments.out.as_ref()) {
-        Some(named) => named.clone(),
-        None => new_dir(&plan.name)?,
-    };
+    let out = arguments.into.as_deref().or(arguments.out.as_deref());
     let into = match &resumed {
         Some(resumed) => {
             let kept = keep_complete(resumed, &mut resolved)?;
             let of = resolved.scenarios.len();
-            say(format_args!("going on with {}: {kept} of {of} scenarios are complete", out.display()));
+            let dir = resumed.dir().path().display();
+            say(format_args!("going on with {dir}: {kept} of {of} scenarios are complete"));
             Destination::Resume(resumed)
         }
-        None => Destination::New(&out, &plan),
+        None => Destination::New(location(out, &plan.name), &plan),
     };
     let progress = Progress::new(&resolved);
     let executed = execute(&resolved, &choices, into, progress)?;
-    let report = super::report::html(&executed.dir, &executed.contents)?;
-    if arguments.json {
-        output::json(&document(&executed.contents))?;
-        say(format_args!("report: {}", report.display()));
-    } else {
-        let table = render(&executed.contents, Style { colour: output::colour(), width: output::width() });
-        output::data(&format!("{table}\nreport: {}\n", report.display()))?;
-    }
-    Ok(Exit::of(&executed.contents))
+    super::report::after(&executed, arguments.json, render)
 }
 
 /// Whether there is something in a directory.
@@ -190,52 +178,16 @@ fn nothing_foreign(plan: &Plan) -> Result<(), Failure> {
     ))
 }
 
-/// Makes `./tactus-PLAN-TIME`, with the local time. What is there already, whoever put it there, is left alone.
-pub fn new_dir(plan: &str) -> Result<PathBuf, Failure> {
-    const TRIES: u32 = 100;
-    let now = jiff::Zoned::now().strftime("%Y%m%d-%H%M%S").to_string();
-    let first = format!("tactus-{}-{now}", tactus_model::bundle::slug(plan));
-    make_new((1..=TRIES).map(|n| if n == 1 { first.clone() } else { format!("{first}-{n}") }.into()))
-}
-
-/// Makes the first of these directories that is not there.
-fn make_new(names: impl Iterator<Item = PathBuf>) -> Result<PathBuf, Failure> {
-    let mut last = PathBuf::new();
-    for name in names {
-        match Directory::create(&name) {
-            Ok(_) => return Ok(name),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => last = name,
-            Err(error) => {
-                return Err(Failure::say(
-                    format!("{}: {error}", name.display()),
-                    "name a directory that can be made with --out DIR",
-                ));
-            }
-        }
-    }
-    Err(Failure::say(format!("{} is there already", last.display()), "name a new directory with --out DIR"))
+/// Where a new bundle goes: as the user named it, else `./tactus-PLAN-TIME`, with the local time.
+pub fn location(named: Option<&Path>, plan: &str) -> Location {
+    let now = || jiff::Zoned::now().strftime("%Y%m%d-%H%M%S");
+    let fresh = || Location::Fresh(format!("tactus-{}-{}", tactus_model::bundle::slug(plan), now()).into());
+    named.map_or_else(fresh, Location::from)
 }
 
 #[cfg(test)]
-#[expect(clippy::disallowed_methods, reason = "what others plant is planted beside the door")]
 mod tests {
-    use std::fs;
-    use std::os::unix::fs::symlink;
-
     use super::*;
-
-    #[test]
-    fn what_others_planted_under_our_name_is_left_alone() {
-        let dir = tempfile::tempdir().unwrap();
-        let at = |n: u32| dir.path().join(format!("tactus-x-{n}"));
-        fs::create_dir(at(1)).unwrap();
-        symlink(dir.path().join("elsewhere"), at(2)).unwrap();
-        fs::write(at(3), "kept").unwrap();
-        let made = make_new((1..9).map(at)).unwrap();
-        assert_eq!(made, at(4));
-        assert!(!dir.path().join("elsewhere").exists() && fs::read_dir(at(1)).unwrap().count() == 0);
-        assert!(make_new((1..=4).map(at)).is_err());
-    }
 
     #[test]
     fn commands_of_a_bundle_are_told_before_they_run_and_cannot_spoil_the_terminal() {

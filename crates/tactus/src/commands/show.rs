@@ -1,11 +1,10 @@
 //! `tactus show BUNDLE`.
 
-use std::path::Path;
-
 use tactus_bundle::{self as bundle, Trust};
 use tactus_model::bundle::Contents;
 use tactus_report::document;
 use tactus_report::render::text::{Style, render};
+use tactus_system::Directory;
 
 use crate::cli::Show;
 use crate::exit::{Exit, Failure};
@@ -13,7 +12,7 @@ use crate::output;
 use crate::say::say;
 
 pub fn show(arguments: &Show) -> Result<Exit, Failure> {
-    let contents = read(&arguments.bundle, arguments.damaged)?;
+    let contents = read(&bundle::open(&arguments.bundle)?, arguments.damaged)?;
     if arguments.json {
         output::json(&document(&contents))?;
     } else {
@@ -23,9 +22,9 @@ pub fn show(arguments: &Show) -> Result<Exit, Failure> {
 }
 
 /// Reads a bundle and says on stderr what is wrong with it.
-pub fn read(dir: &Path, damaged: bool) -> Result<Contents, Failure> {
+pub fn read(dir: &Directory, damaged: bool) -> Result<Contents, Failure> {
     let trust = if damaged { Trust::Damaged } else { Trust::Whole };
-    let contents = bundle::read(dir, trust)?;
+    let contents = bundle::read_from(dir, trust)?;
     for sentence in &contents.damage {
         say(format_args!("warning: {sentence}"));
     }

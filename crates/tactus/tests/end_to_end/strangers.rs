@@ -2,15 +2,18 @@
 //! through a link, and nothing of theirs is run.
 
 use std::fs;
+use std::io::Read;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 use tactus_bundle::Writer;
 use tactus_model::bundle::{Asked, Machine, RowResult};
 use tactus_model::event::RunStatus;
 use tactus_run::plan::{Source, parse, study};
 
-use crate::common::{output, skipped, stderr, tactus};
+use crate::common::{alone, json, nothing_is_left, output, skipped, stderr, tactus};
 
 /// Facts of a machine, for what is generated from them.
 const FACTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tactus-audit/tests/machines/debian-rt.json");
@@ -132,6 +135,36 @@ fn a_run_writes_only_where_nobody_else_can() {
         assert!(said.contains("others may write to it") && said.contains("hint:"), "{said}");
         assert_eq!(fs::read_dir(&shared).unwrap().count(), 0);
     }
+}
+
+#[test]
+fn a_bundle_whose_name_is_given_to_another_while_it_is_written_stays_the_one_that_was_begun() {
+    let Some(_alone) = alone() else { return };
+    let home = tempfile::tempdir().unwrap();
+    let at = |name: &str| home.path().join(name);
+    fs::write(at("plan.toml"), format!("{HOST}measurement = \"timer\"\n")).unwrap();
+    fs::create_dir(at("victim")).unwrap();
+    fs::write(at("victim/report.html"), "kept").unwrap();
+    let mut run = tactus();
+    run.args(["run", "plan.toml", "--duration", "3s", "--out", "bundle"]).current_dir(home.path());
+    let mut running = run.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let ticks = at("bundle/scenarios/01-host-idle/ticks.csv");
+    let until = Instant::now() + Duration::from_secs(60);
+    while !ticks.exists() && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    // What the owner of the directory above can do, although the bundle is not his.
+    fs::rename(at("bundle"), at("moved")).unwrap();
+    symlink(at("victim"), at("bundle")).unwrap();
+    let mut said = String::new();
+    running.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    assert!(matches!(running.wait().unwrap().code(), Some(0 | 3)), "{said}");
+    assert_eq!(fs::read_to_string(at("victim/report.html")).unwrap(), "kept");
+    assert_eq!(fs::read_dir(at("victim")).unwrap().count(), 1);
+    assert!(fs::metadata(at("moved/report.html")).unwrap().len() > 0, "{said}");
+    let shown = json(&output(tactus().args(["show", "moved", "--json"]).current_dir(home.path())));
+    assert_eq!(shown["status"], "complete");
+    nothing_is_left();
 }
 
 /// The plan of a bundle, its commands, and whether the bundle is then gone on with.

@@ -39,8 +39,6 @@ pub struct Domain {
     stream: Option<(Vec<u8>, UnixStream)>,
     accel: Accel,
     console: Console,
-    /// Where the console is kept.
-    kept: PathBuf,
     log: PathBuf,
     layout: Layout,
     fifo: CpuSet,
@@ -66,7 +64,6 @@ impl Domain {
         let name = support::container_name(setting);
         let probe = setting.workspace.join("probe.sock");
         let socket = setting.workspace.join("console.sock");
-        let kept = setting.console.clone();
         let security = document::security(&virsh.ask(&["capabilities"])?);
         let mut fifo = guest::fifo(setting.layout, &setting.measured, &setting.housekeeping);
         let log = Path::new(LOGS).join(format!("{name}.log"));
@@ -97,8 +94,7 @@ impl Domain {
                 .map_err(|error| cannot(&file.display().to_string(), error))?;
             // A QEMU that libvirt started and gave up may have connected already: each gets its own socket.
             let listener = listen(system, &probe)?;
-            let to = system.writer(&kept).map_err(|error| cannot(&kept.display().to_string(), error))?;
-            let console = Console::keep(listen(system, &socket)?, to);
+            let console = Console::keep(listen(system, &socket)?, &setting.console)?;
             virsh.ask(&["create", "--", &file.display().to_string()]).map_err(hinted)?;
             Ok::<_, StartError>((listener, console))
         };
@@ -117,7 +113,6 @@ impl Domain {
             stream: None,
             accel,
             console,
-            kept: setting.console.clone(),
             log,
             layout: setting.layout.clone(),
             fifo,
@@ -237,12 +232,7 @@ impl Running for Domain {
         let log = self.system.read(&self.log).unwrap_or_default();
         let qemu = last_lines(&String::from_utf8_lossy(&log), 4);
         let qemu = if qemu.is_empty() { qemu } else { format!("; libvirt's log of it: {qemu}") };
-        let console = guest::last_words(&self.system.read(&self.kept).unwrap_or_default());
-        let console = console.map_or_else(
-            || "; its console is empty".to_owned(),
-            |lines| format!("; the last lines of its console:\n{lines}"),
-        );
-        Some(format!("{end}{qemu}{console}"))
+        Some(format!("{end}{qemu}{}", self.console.last_words()))
     }
 
     fn stop(&mut self) {

@@ -2,7 +2,7 @@
 
 use std::io::{self, Cursor, Read};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -36,8 +36,6 @@ pub struct Guest {
     monitor: UnixStream,
     accel: Accel,
     console: Console,
-    /// Where the console is kept.
-    log: PathBuf,
     layout: Layout,
     measured: CpuSet,
     housekeeping: CpuSet,
@@ -59,9 +57,7 @@ impl Guest {
     ) -> Result<Self, BootError> {
         let probe = listen(setting.system, &machine.probe)?;
         let monitor = listen(setting.system, &machine.monitor)?;
-        let log = setting.console.clone();
-        let kept = setting.system.writer(&log).map_err(|error| cannot(&log.display().to_string(), error))?;
-        let console = Console::keep(listen(setting.system, &machine.console)?, kept);
+        let console = Console::keep(listen(setting.system, &machine.console)?, &setting.console)?;
         let mut words = setting.network.map_or_else(Vec::new, |place| enter(place.holder));
         words.extend(machine.words());
         let command = Invocation::new(words).with_env(setting.guardian.marker());
@@ -77,7 +73,6 @@ impl Guest {
             monitor,
             accel: machine.accel,
             console,
-            log,
             layout: setting.layout.clone(),
             measured: setting.measured.clone(),
             housekeeping: setting.housekeeping.clone(),
@@ -212,12 +207,7 @@ impl Running for Guest {
         if self.qemu.try_wait().is_ok_and(|end| end.is_some()) {
             self.console.await_rest();
         }
-        let console = guest::last_words(&self.system.read(&self.log).unwrap_or_default());
-        let console = console.map_or_else(
-            || "; its console is empty".to_owned(),
-            |lines| format!("; the last lines of its console:\n{lines}"),
-        );
-        Some(format!("{end}{qemu}{console}"))
+        Some(format!("{end}{qemu}{}", self.console.last_words()))
     }
 
     fn stop(&mut self) {

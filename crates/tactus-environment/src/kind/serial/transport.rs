@@ -181,7 +181,7 @@ impl Far {
         };
         if at > 0 {
             // The console is a help, never a reason to fail.
-            let _ = setting.system.append(&setting.console, &heard[..at]);
+            let _ = setting.console.append(&heard[..at]);
         }
         source.put_back(&heard[at..]);
         let writer = Shared(Arc::new(Mutex::new(writer)));

@@ -1,6 +1,8 @@
 //! What a guest's console says: it is kept, and quoted where the guest comes to an end.
 
+use std::fs::File;
 use std::io::{self, Read, Write};
+use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,7 +11,8 @@ use std::time::{Duration, Instant};
 
 use tactus_system::last_lines;
 
-use crate::support::Capped;
+use crate::support::{Capped, cannot};
+use crate::{ConsoleFile, StartError};
 
 /// How many of the last lines are quoted.
 const LINES: usize = 12;
@@ -23,11 +26,17 @@ const REST: Duration = Duration::from_secs(1);
 pub struct Console {
     reader: JoinHandle<()>,
     over: Arc<AtomicBool>,
+    kept: File,
 }
 
 impl Console {
     /// Keeps what comes from the first that connects.
-    pub fn keep(listener: UnixListener, to: Box<dyn Write + Send>) -> Self {
+    ///
+    /// # Errors
+    /// When it cannot be kept.
+    pub fn keep(listener: UnixListener, file: &ConsoleFile) -> Result<Self, StartError> {
+        let kept = file.anew().map_err(|error| cannot(&file.to_string(), error))?;
+        let to = kept.try_clone().map_err(|error| cannot(&file.to_string(), error))?;
         let over = Arc::new(AtomicBool::new(false));
         let ends = Arc::clone(&over);
         let reader = std::thread::spawn(move || {
@@ -52,7 +61,15 @@ impl Console {
                 }
             }
         });
-        Self { reader, over }
+        Ok(Self { reader, over, kept })
+    }
+
+    /// The reason that it gives for the end of its machine, and its last lines, after a word on the machine.
+    pub fn last_words(&self) -> String {
+        match last_words(&read(&self.kept)) {
+            Some(lines) => format!("; the last lines of its console:\n{lines}"),
+            None => "; its console is empty".to_owned(),
+        }
     }
 
     /// Waits a moment for the rest of it, of a machine that has ended.
@@ -70,8 +87,17 @@ impl Drop for Console {
     }
 }
 
+/// What was kept, from the beginning; where it is written next stays.
+fn read(kept: &File) -> Vec<u8> {
+    let (mut bytes, mut piece) = (Vec::new(), vec![0; 64 << 10]);
+    while let Ok(read @ 1..) = kept.read_at(&mut piece, u64::try_from(bytes.len()).unwrap_or(u64::MAX)) {
+        bytes.extend_from_slice(&piece[..read]);
+    }
+    bytes
+}
+
 /// The reason that the console gives, and its last lines.
-pub fn last_words(console: &[u8]) -> Option<String> {
+fn last_words(console: &[u8]) -> Option<String> {
     let text = clean(console);
     let panic = text.lines().find(|line| line.contains("Kernel panic")).map(|line| line.trim().to_owned());
     let tail = last_lines(&text, LINES);

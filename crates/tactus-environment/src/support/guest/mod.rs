@@ -12,7 +12,7 @@ mod stream;
 
 pub use accel::Accel;
 pub use boot::{Boot, KVM_PATIENCE, OWN, TCG_PATIENCE, arch, check, prepare, wanted_kernel};
-pub use console::{Console, last_words};
+pub use console::Console;
 pub use evidence::evidence;
 pub use pinning::{PRIORITY, Threads, fifo, settle};
 pub use stream::{BootError, first_byte, listen};
