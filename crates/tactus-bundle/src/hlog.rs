@@ -37,21 +37,23 @@ pub fn header(start: SystemTime) -> String {
 }
 
 /// One line of a log: what a series measured in an interval.
-pub fn line(tag: &str, place: Place, counted: &Histogram<u64>) -> String {
+///
+/// # Errors
+/// When a count is larger than a log can hold (2^63 - 1): a line with another one would be a wrong figure.
+pub fn line(tag: &str, place: Place, counted: &Histogram<u64>) -> io::Result<String> {
     let mut text = Vec::new();
     let mut serializer = V2DeflateSerializer::new();
-    let written = IntervalLogWriterBuilder::new()
+    let mut log = IntervalLogWriterBuilder::new()
         .with_max_value_divisor(1e6)
-        .begin_log_with(&mut text, &mut serializer)
-        .map_err(|error| error.to_string())
-        .and_then(|mut log| {
-            let (start, length) =
-                (Duration::from_nanos(place.start_ns), Duration::from_nanos(place.length_ns));
-            log.write_histogram(counted, start, length, Tag::new(tag)).map_err(|error| error.to_string())
-        });
-    debug_assert!(written.is_ok(), "writing to memory: {written:?}");
+        .begin_log_with(&mut text, &mut serializer)?;
+    let (start, length) = (Duration::from_nanos(place.start_ns), Duration::from_nanos(place.length_ns));
+    log.write_histogram(counted, start, length, Tag::new(tag)).map_err(|error| {
+        io::Error::new(io::ErrorKind::InvalidData, format!("a histogram of {tag} cannot be logged: {error}"))
+    })?;
+    drop(log);
     // The builder repeats its own header before every line; ours stands at the top of the file.
-    String::from_utf8_lossy(&text).lines().filter(|l| !l.starts_with('#')).map(|l| format!("{l}\n")).collect()
+    let text = String::from_utf8_lossy(&text);
+    Ok(text.lines().filter(|line| !line.starts_with('#')).map(|line| format!("{line}\n")).collect())
 }
 
 /// What was measured.
@@ -286,7 +288,7 @@ mod tests {
     }
 
     fn sample() -> String {
-        line("3", PLACE, &of(&[1_000, 1_001, 250_000, 12_345_678]))
+        line("3", PLACE, &of(&[1_000, 1_001, 250_000, 12_345_678])).unwrap()
     }
 
     #[test]
@@ -316,17 +318,27 @@ mod tests {
     }
 
     #[test]
+    fn a_count_that_a_log_cannot_hold_is_an_error_and_no_other_figure() {
+        let mut many = histogram();
+        many.saturating_record_n(5_000, i64::MAX.unsigned_abs());
+        let most = line("3", PLACE, &many).unwrap();
+        assert_eq!(all(&most).0[0].2.len(), i64::MAX.unsigned_abs());
+        many.saturating_record(5_000);
+        assert!(line("3", PLACE, &many).unwrap_err().to_string().contains("a histogram of 3"));
+    }
+
+    #[test]
     fn a_histogram_of_another_layout_is_refused() {
         let mut other = Histogram::new_with_bounds(1, HIGHEST_NS, 2).unwrap();
         other.record(5_000).unwrap();
-        assert_eq!(all(&line("3", PLACE, &other)).1, 1);
+        assert_eq!(all(&line("3", PLACE, &other).unwrap()).1, 1);
     }
 
     proptest! {
         #[test]
         fn every_histogram_is_read_as_the_library_reads_it(values in proptest::collection::vec(0..2 * HIGHEST_NS, 0..200)) {
             let wanted = of(&values);
-            let (found, bad) = all(&line("cpu1/t0/thread", PLACE, &wanted));
+            let (found, bad) = all(&line("cpu1/t0/thread", PLACE, &wanted).unwrap());
             prop_assert_eq!(bad, 0);
             prop_assert_eq!(Sparse::of(&found[0].2), Sparse::of(&wanted));
         }

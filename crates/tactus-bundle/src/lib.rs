@@ -9,6 +9,7 @@ mod limits;
 mod lines;
 mod location;
 mod older;
+mod pending;
 mod read;
 mod recover;
 mod resume;

@@ -212,6 +212,40 @@ fn what_is_said_of_the_cache_belongs_to_the_rows_of_its_scenario() {
     assert!(contents.rows[1].held.is_empty(), "the next scenario divides nothing");
 }
 
+#[test]
+fn ticks_that_wait_for_their_interval_stay_few_also_where_a_series_is_always_behind() {
+    let dir = tempfile::tempdir().unwrap();
+    // A day: an interval is a minute.
+    let mut result = row(86_400);
+    let writer = Writer::create(dir.path(), &Plan::default(), &[result.clone()], Machine::default()).unwrap();
+    result.end(Ending::because(RowEnd::Died, "the run died while this was measured"));
+    let mut log = writer.begin_row(0, &result, TICK_NS).unwrap();
+    let counts =
+        |n: u64| Sparse((0..400).flat_map(|at| [if at == 0 { 5_000 } else { 8 }, 1 + n % 2]).collect());
+    let (mut one, mut other) = (Latency::new(), Latency::new());
+    let mut longest = 0;
+    let (ticks, behind) = (3_000, 7);
+    let pending = dir.path().join("scenarios/01-host-idle/pending.jsonl");
+    for n in 0..ticks {
+        log.tick(&Ticked::of(0, Tick { counts: counts(n), ..tick(n, &mut one) }, None)).unwrap();
+        if n >= behind {
+            let late = Tick { counts: counts(n), ..tick(n, &mut other) };
+            let series = SeriesKey { cpu: 2, ..late.series.clone() };
+            log.tick(&Ticked::of(0, Tick { series, ..late }, None)).unwrap();
+        }
+        longest = longest.max(fs::metadata(&pending).map_or(0, |found| found.len()));
+    }
+    let each = u64::try_from(serde_json::to_string(&counts(0)).unwrap().len()).unwrap();
+    assert!(ticks * each > 4 << 20, "all of them are more");
+    // What waits is less than an interval of each series.
+    assert!(longest < 2 * 2 * 60 * (each + 1000) + (1 << 20) + each + 1000, "{longest}");
+    drop((log, writer));
+    let contents = read(dir.path(), Trust::Whole).unwrap();
+    let counted = |cpu: &str| contents.rows[0].histograms.series[cpu].buckets().map(|(_, n)| n).sum::<u64>();
+    let all = |ticks: std::ops::Range<u64>| ticks.map(|n| 400 * (1 + n % 2)).sum::<u64>();
+    assert_eq!((counted("1"), counted("2")), (all(0..ticks), all(behind..ticks)), "and nothing is lost");
+}
+
 /// The `n`-th word on an item.
 fn value(item: &str, n: u64) -> ValueResult {
     let kept = vec![1.5; usize::try_from(n).unwrap()];
