@@ -10,6 +10,10 @@ use super::limits::{self, Capped};
 /// The longest line that is read, in bytes; nothing that is written here comes near it.
 const LONGEST: usize = 8 * 1024 * 1024;
 
+/// How much of what is too long is passed over until the next line is looked for no more: a file of one hole has none,
+/// and is as long as its maker likes.
+const ENDLESS: usize = 8 * LONGEST;
+
 /// The lines of a file or stream.
 pub struct Lines<R> {
     from: R,
@@ -64,13 +68,18 @@ impl<R: BufRead> Lines<R> {
 
     /// To the end of the line.
     fn skip(&mut self) -> io::Result<()> {
+        let mut passed = 0;
         loop {
+            if passed > ENDLESS {
+                return Err(io::Error::new(io::ErrorKind::InvalidData, "it has a line without an end"));
+            }
             let some = self.from.fill_buf()?;
             let (taken, ended) = match some.iter().position(|byte| *byte == b'\n') {
                 Some(at) => (at + 1, true),
                 None => (some.len(), some.is_empty()),
             };
             self.from.consume(taken);
+            passed += taken;
             if ended {
                 return Ok(());
             }
@@ -95,5 +104,11 @@ mod tests {
             });
         }
         assert_eq!(found, ["one", "too long", "two", "cut thr"]);
+    }
+
+    #[test]
+    fn a_line_that_never_ends_is_given_up() {
+        let mut lines = Lines::of(BufReader::new(io::repeat(0)));
+        assert_eq!(lines.next().map(drop).unwrap_err().kind(), io::ErrorKind::InvalidData);
     }
 }
