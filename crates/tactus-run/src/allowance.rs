@@ -92,6 +92,11 @@ impl Allowance {
     fn message(&mut self, mut message: FromProbe) -> Result<FromProbe, Excess> {
         match &mut message {
             FromProbe::Facts { readings, .. } => {
+                // Their texts were cut when they were read.
+                if readings.0.keys().any(|name| name.len() > LONGEST_TEXT) {
+                    let most = LONGEST_TEXT;
+                    return Err(Excess(format!("sent a fact whose name is longer than {most} bytes")));
+                }
                 self.facts = self.facts.saturating_add(size(readings));
                 if self.facts > MOST_FACTS {
                     let most = MOST_FACTS >> 20;
@@ -138,7 +143,7 @@ impl Allowance {
 }
 
 /// What readings take, in bytes.
-fn size(readings: &Facts) -> usize {
+pub(crate) fn size(readings: &Facts) -> usize {
     let text = |reading: &Reading| match reading {
         Reading::Text(text) | Reading::Cut(text) | Reading::Unreadable(text) => text.len(),
         Reading::Absent => 0,

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// The longest text of one reading, in bytes; more is cut and marked.
 pub const MAX_READING: usize = 16 * 1024;
 
 /// All readings of one environment, by name. A name is the path that was read
 /// (`/proc/cmdline`), or a word with a colon for what is no file (`uname:release`,
-/// `sched:affinity`, `cpu:tsc_hz`).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// `sched:affinity`, `cpu:tsc_hz`). Whoever they come from, no reading is longer than [`MAX_READING`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Facts(pub BTreeMap<String, Reading>);
 
@@ -26,6 +26,42 @@ pub enum Reading {
     Unreadable(String),
     /// It is not there.
     Absent,
+}
+
+impl Reading {
+    /// A text, cut to [`MAX_READING`] bytes.
+    fn of(mut text: String) -> Self {
+        if cut(&mut text) { Self::Cut(text) } else { Self::Text(text) }
+    }
+}
+
+impl<'de> Deserialize<'de> for Facts {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let mut readings = BTreeMap::<String, Reading>::deserialize(from)?;
+        for reading in readings.values_mut() {
+            match reading {
+                Reading::Text(text) if text.len() > MAX_READING => {
+                    *reading = Reading::of(std::mem::take(text));
+                }
+                Reading::Text(_) | Reading::Absent => {}
+                Reading::Cut(text) | Reading::Unreadable(text) => {
+                    cut(text);
+                }
+            }
+        }
+        Ok(Self(readings))
+    }
+}
+
+/// Cuts a text to [`MAX_READING`] bytes. Returns whether it was longer.
+fn cut(text: &mut String) -> bool {
+    let longer = text.len() > MAX_READING;
+    if longer {
+        let end = (0..=MAX_READING).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+        text.truncate(end);
+        text.shrink_to_fit();
+    }
+    longer
 }
 
 impl Facts {
@@ -46,15 +82,7 @@ impl Facts {
 
     /// Keeps a reading, cut to [`MAX_READING`] bytes.
     pub fn keep(&mut self, name: impl Into<String>, text: impl Into<String>) {
-        let mut text = text.into();
-        let reading = if text.len() > MAX_READING {
-            let end = (0..=MAX_READING).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
-            text.truncate(end);
-            Reading::Cut(text)
-        } else {
-            Reading::Text(text)
-        };
-        self.0.insert(name.into(), reading);
+        self.0.insert(name.into(), Reading::of(text.into()));
     }
 
     /// The texts of a reading that is too long for one: `name:0`, `name:1` and so on, in the order of
@@ -117,6 +145,26 @@ mod tests {
         assert!(facts.0.len() > 2 && facts.0.values().all(|reading| matches!(reading, Reading::Text(_))));
         let back: Vec<_> = facts.parts("many").flat_map(str::lines).map(str::to_owned).collect();
         assert_eq!(back, lines);
+    }
+
+    #[test]
+    fn a_reading_of_others_that_is_longer_than_any_is_cut_and_marked() {
+        let long = "\u{e9}".repeat(MAX_READING);
+        let said = serde_json::json!({
+            "a": { "text": &long }, "b": { "cut": &long }, "c": { "unreadable": &long }, "d": { "text": "short" }, "e": "absent",
+        });
+        let facts: Facts = serde_json::from_value(said).unwrap();
+        let half = "\u{e9}".repeat(MAX_READING / 2);
+        let wanted = [
+            ("a", Reading::Cut(half.clone())),
+            ("b", Reading::Cut(half.clone())),
+            ("c", Reading::Unreadable(half)),
+            ("d", Reading::Text("short".into())),
+            ("e", Reading::Absent),
+        ];
+        assert_eq!(facts.0, wanted.map(|(name, reading)| (name.to_owned(), reading)).into());
+        let again: Facts = serde_json::from_str(&serde_json::to_string(&facts).unwrap()).unwrap();
+        assert_eq!(again, facts);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use tactus_model::CpuSet;
 use tactus_model::catalogue::Measure;
 use tactus_model::catalogue::measure::{Os, Spin, Timer};
 use tactus_model::control::ControlBy;
+use tactus_model::facts::MAX_READING;
 use tactus_model::latency::{Sparse, Totals};
 use tactus_model::message::{
     Activity, Done, End, Note, Outlier, Proven, ThreadCounters, Tick, Total, Value, What, Windows,
@@ -133,6 +134,22 @@ fn an_instrument_of_others_numbers_its_threads_itself_and_has_64() {
         FromProbe::Tick(Tick { series: SeriesKey { thread, ..series(thread) }, ..tick(0, 0, 2) })
     });
     assert_eq!(taken, 64);
+}
+
+#[test]
+fn a_fact_is_as_long_as_facts_are_and_so_is_its_name() {
+    let facts = |name: &str, text: &str| {
+        let message =
+            serde_json::json!({ "t": "facts", "readings": { name: { "text": text } }, "last": false });
+        serde_json::from_value::<FromProbe>(message).unwrap()
+    };
+    let long = "x".repeat(MAX_READING + 1);
+    let FromProbe::Facts { readings, .. } = send(&mut ten_seconds(), facts("/proc/a", &long)).unwrap() else {
+        panic!("no facts");
+    };
+    assert_eq!(readings.0["/proc/a"], Reading::Cut("x".repeat(MAX_READING)));
+    let refusal = send(&mut ten_seconds(), facts(&"x".repeat(LONGEST_TEXT + 1), "1")).unwrap_err();
+    assert!(refusal.contains("whose name is longer than"), "{refusal}");
 }
 
 #[test]
