@@ -2,14 +2,20 @@
 //! stands behind a bounded channel: who is slow misses events, and the run does not wait.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::time::Duration;
 
 use tactus_bundle::BundleError;
-use tactus_model::event::{Event, RunStatus, Stamped};
+use tactus_model::event::{Event, RunStatus, Stamped, Ticked};
+use tactus_model::message::Tick;
+
+use crate::allowance;
 
 /// How many events may wait for a follower. A run of thirty series has some forty a second.
 const WAITING: usize = 4096;
+/// How many bytes of memory they may take. A tick of a series that is spread over all values takes 100 KB.
+const MOST: usize = 16 << 20;
 /// How long the end of a run waits for followers that have not taken everything yet.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -42,6 +48,8 @@ pub(crate) trait Record {
 /// A sink in its thread.
 struct Follower {
     events: SyncSender<Arc<Stamped>>,
+    /// Bytes that wait.
+    waiting: Arc<AtomicUsize>,
     /// Says how many events were dropped, once there are no more.
     end: SyncSender<u64>,
     dropped: u64,
@@ -53,20 +61,32 @@ impl Follower {
         let (events, arriving) = sync_channel::<Arc<Stamped>>(WAITING);
         let (end, dropped) = sync_channel(1);
         let (done, ended) = sync_channel(1);
+        let waiting = Arc::new(AtomicUsize::new(0));
+        let left = Arc::clone(&waiting);
         // Detached: one that never comes back must not hold up the end of the run.
         std::thread::spawn(move || {
             for event in arriving {
                 sink.take(&event);
+                left.fetch_sub(weight(&event.event), Ordering::Relaxed);
             }
             sink.end(dropped.recv().unwrap_or(0));
             let _ = done.send(());
         });
-        Self { events, end, dropped: 0, ended }
+        Self { events, waiting, end, dropped: 0, ended }
     }
 
     fn tell(&mut self, event: &Arc<Stamped>) {
-        if let Err(TrySendError::Full(_)) = self.events.try_send(Arc::clone(event)) {
-            self.dropped += 1;
+        let weight = weight(&event.event);
+        // What is larger than all room is told to one who has nothing else to take.
+        let before = self.waiting.fetch_add(weight, Ordering::Relaxed);
+        let room = before == 0 || before.saturating_add(weight) <= MOST;
+        let told = match room {
+            true => self.events.try_send(Arc::clone(event)),
+            false => Err(TrySendError::Full(Arc::clone(event))),
+        };
+        if let Err(error) = told {
+            self.waiting.fetch_sub(weight, Ordering::Relaxed);
+            self.dropped += u64::from(matches!(error, TrySendError::Full(_)));
         }
     }
 
@@ -77,6 +97,21 @@ impl Follower {
         let _ = self.ended.recv_timeout(PATIENCE);
         self.dropped
     }
+}
+
+/// The memory that an event takes, in bytes, about.
+fn weight(event: &Event) -> usize {
+    let numbers = |count: usize| count * size_of::<u64>();
+    let beside = match event {
+        Event::Ticked(Ticked { whole: Some(tick), .. }) => {
+            numbers(tick.counts.0.len() + tick.missed.0.len()) + size_of::<Tick>()
+        }
+        Event::FactsCollected { facts: Some(facts), .. } => allowance::size(facts),
+        Event::Windows { windows, .. } => numbers(windows.maxima.len()),
+        Event::Noted { note, .. } => note.text.len(),
+        _ => 0,
+    };
+    size_of::<Stamped>() + beside
 }
 
 /// Tells the events of a run to all who listen.
@@ -133,6 +168,8 @@ mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
     use std::sync::mpsc::channel;
     use std::time::Instant;
+
+    use tactus_model::facts::{Facts, Reading};
 
     use super::*;
 
@@ -196,6 +233,35 @@ mod tests {
             std::thread::sleep(Duration::from_millis(5));
         }
         assert_eq!(*seen.lock().unwrap(), (many - dropped, dropped));
+    }
+
+    #[test]
+    fn large_events_that_wait_for_a_reader_take_no_more_memory_than_they_may() {
+        let (open, gate) = channel::<()>();
+        let seen = Arc::new(Mutex::new((0, 0)));
+        let mut emitter = Emitter::new(
+            Box::new(Counter::default()),
+            vec![Box::new(Stuck { gate, seen: Arc::clone(&seen) })],
+        );
+        let name = |n: u32| format!("/proc/{n}/{}", "x".repeat(1 << 20));
+        let large = |n: u32| {
+            let facts = Facts([(name(n), Reading::Absent)].into());
+            let facts = Some(Box::new(facts));
+            Event::FactsCollected { environment: "guest".into(), readings: 1, facts }
+        };
+        for n in 0..40 {
+            emitter.emit(large(n)).unwrap();
+        }
+        // It holds up nobody, and what it has not heard is counted.
+        assert_eq!(emitter.followers[0].dropped, 40 - 15);
+        assert!(emitter.followers[0].waiting.load(Ordering::Relaxed) <= MOST);
+        drop(open);
+        emitter.finish(RunStatus::Complete).unwrap();
+        let until = Instant::now() + Duration::from_secs(60);
+        while seen.lock().unwrap().1 == 0 && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert_eq!(*seen.lock().unwrap(), (15, 25));
     }
 
     #[test]
