@@ -1,6 +1,6 @@
 //! Which changes a plan has: the profile's, those beyond it, and what the user leaves out or adds.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use tactus_model::change::{Change, Form, Target};
 use tactus_model::finding::Role;
@@ -22,6 +22,11 @@ pub(super) struct Chosen {
 pub(super) fn steps(subject: &Subject<'_>, profile: &Profile, choice: &Choice) -> Chosen {
     let mut steps: Vec<PlannedChange> =
         profile.changes(subject).into_iter().map(|change| step(change, Layer::Profile)).collect();
+    // The first step of each target. A machine has tens of thousands of interrupts, and facts may claim as many as they like.
+    let mut planned: HashMap<Target, usize> = HashMap::new();
+    for (n, step) in steps.iter().enumerate() {
+        planned.entry(step.change.target.clone()).or_insert(n);
+    }
     let own: BTreeSet<String> = steps.iter().map(|step| step.change.check.clone()).collect();
     let mut contradictions = Vec::new();
     let beyond = profile.beyond.iter().filter(|_| !choice.plain).map(|id| (*id, Layer::Beyond));
@@ -35,7 +40,7 @@ pub(super) fn steps(subject: &Subject<'_>, profile: &Profile, choice: &Choice) -
             continue;
         }
         for change in (check.changes)(subject) {
-            match steps.iter().find(|planned| planned.change.target == change.target) {
+            match planned.get(&change.target).map(|n| &steps[*n]) {
                 Some(planned) if same(&planned.change, &change) || planned.layer != Layer::Profile => {}
                 Some(planned) => contradictions.push(Contradiction {
                     target: change.target.to_string(),
@@ -43,7 +48,10 @@ pub(super) fn steps(subject: &Subject<'_>, profile: &Profile, choice: &Choice) -
                     check: id.to_owned(),
                     wants: change.then,
                 }),
-                None if layer != Layer::Profile => steps.push(step(change, layer)),
+                None if layer != Layer::Profile => {
+                    planned.insert(change.target.clone(), steps.len());
+                    steps.push(step(change, layer));
+                }
                 None => {}
             }
         }
@@ -54,11 +62,14 @@ pub(super) fn steps(subject: &Subject<'_>, profile: &Profile, choice: &Choice) -
         |id: &String| (choice.only.is_empty() || choice.only.contains(id)) && !choice.without.contains(id);
     steps.retain(|step| chosen(&step.change.check));
     let withheld = guards::withhold(subject, choice, &mut steps);
-    contradictions.retain(|c| steps.iter().any(|step| step.change.target.to_string() == c.target));
+    let targets: BTreeSet<String> = steps.iter().map(|step| step.change.target.to_string()).collect();
+    contradictions.retain(|c| targets.contains(&c.target));
     contradictions.dedup();
-    for step in &mut steps {
-        let against = contradictions.iter().find(|c| c.target == step.change.target.to_string());
-        if let Some(told) = against {
+    // The first of each target is told.
+    let against: HashMap<&str, &Contradiction> =
+        contradictions.iter().rev().map(|told| (told.target.as_str(), told)).collect();
+    for step in steps.iter_mut().filter(|_| !against.is_empty()) {
+        if let Some(told) = against.get(step.change.target.to_string().as_str()) {
             // The check's words are about its own value.
             step.risk = format!("The profile sets this against {}, which wants {}.", told.check, told.wants);
         }
@@ -128,7 +139,7 @@ fn unknown(steps: &[PlannedChange], choice: &Choice) -> Vec<PlanRefusal> {
 /// Interrupts that are not there.
 fn unknown_interrupts(subject: &Subject<'_>, choice: &Choice) -> Vec<PlanRefusal> {
     let named = [("--own-irq", &choice.own_irq), ("--move-irq", &choice.move_irq)];
-    let absent = |irq: &u32| !subject.interrupts.list.iter().any(|interrupt| interrupt.irq == *irq);
+    let absent = |irq: &u32| subject.interrupts.get(*irq).is_none();
     named
         .iter()
         .flat_map(|(option, irqs)| irqs.iter().map(move |irq| (option, irq)))

@@ -221,8 +221,7 @@ fn stops_fair_server(change: &Change) -> bool {
 
 /// Whether the interrupt that a change moves is allowed on isolated CPUs only.
 fn is_own(subject: &Subject<'_>, change: &Change) -> bool {
-    let irq = interrupt(change);
-    let here = subject.interrupts.list.iter().find(|interrupt| Some(interrupt.irq) == irq);
+    let here = interrupt(change).and_then(|irq| subject.interrupts.get(irq));
     let now = here.and_then(|interrupt| interrupt.affinity.as_deref());
     !change.holds() && now.is_some_and(|now| !now.is_empty() && now.minus(subject.isolated()).is_empty())
 }

@@ -1,5 +1,7 @@
 //! What a plan must not do.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 use tactus_audit::Subject;
 use tactus_model::CpuSet;
@@ -110,10 +112,15 @@ fn halves(subject: &Subject<'_>) -> Vec<String> {
 
 /// Interrupts that somebody put on isolated CPUs for a virtual machine.
 fn owned(subject: &Subject<'_>, changes: &[&Change]) -> Vec<PlanRefusal> {
-    let moves = |irq: u32| {
-        let path = format!("/proc/irq/{irq}/smp_affinity_list");
-        changes.iter().any(|c| matches!(&c.target, Target::File { path: p, .. } if *p == path) && !c.holds())
-    };
+    let moved: BTreeSet<&str> = changes
+        .iter()
+        .filter(|change| !change.holds())
+        .filter_map(|change| match &change.target {
+            Target::File { path, .. } => Some(path.as_str()),
+            _ => None,
+        })
+        .collect();
+    let moves = |irq: u32| moved.contains(format!("/proc/irq/{irq}/smp_affinity_list").as_str());
     let theirs = subject.interrupts.list.iter().filter_map(|interrupt| {
         let action = interrupt.actions.iter().find(|action| action.starts_with("vfio"))?;
         let now = interrupt.affinity.as_deref()?;
