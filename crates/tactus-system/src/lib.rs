@@ -126,6 +126,15 @@ pub trait System: Send + Sync {
     fn make_own_dir(&self, path: &Path) -> io::Result<()> {
         self.make_dir(path)
     }
+    /// Whether what lies in a directory that tactus keeps can be believed: it is this user's alone, as
+    /// [`System::make_own_dir`] has it, or not there, and nobody else could make it.
+    ///
+    /// # Errors
+    /// Those of the file system; `PermissionDenied` where somebody else could have put there what is there.
+    fn is_own_dir(&self, path: &Path) -> io::Result<()> {
+        let _ = path;
+        Ok(())
+    }
     /// Removes a file, or a directory with all that is in it but never what is mounted there, as
     /// [`tactus_model::undo::remove`] does. What is not there is no error.
     ///

@@ -10,8 +10,13 @@ use rustix::fs::{Mode, OFlags};
 use rustix::process::geteuid;
 use tactus_model::undo::Owned;
 
-/// Makes a directory of ours, with those above it, that nobody else may enter; one that is there must be ours.
+/// Makes a directory of ours, with those above it, that nobody else may enter; one that is there must be ours. Nothing is
+/// made on a way that is not believed.
 pub fn make_directory(path: &Path) -> io::Result<()> {
+    let missing = path.ancestors().take_while(|step| fs::symlink_metadata(step).is_err());
+    if let Some(first) = missing.last() {
+        check_way(first)?;
+    }
     DirBuilder::new().recursive(true).mode(0o700).create(path)?;
     check_directory(path)
 }
@@ -155,10 +160,13 @@ mod tests {
     }
 
     #[test]
-    fn below_a_directory_that_everybody_may_write_to_nothing_is_believed() {
+    fn below_a_directory_that_everybody_may_write_to_nothing_is_believed_or_made() {
         let (dir, own) = place();
         mode(dir.path(), 0o777);
         assert!(why(make_directory(&own)).contains("everybody may write to it"));
+        let new = dir.path().join("new/tactus");
+        assert!(why(make_directory(&new)).contains("everybody may write to it"));
+        assert!(!dir.path().join("new").exists(), "nothing was made");
         mode(dir.path(), 0o1777);
         make_directory(&own).unwrap();
     }

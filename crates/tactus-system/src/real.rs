@@ -154,6 +154,13 @@ impl System for Real {
         own::make_directory(path)
     }
 
+    fn is_own_dir(&self, path: &Path) -> io::Result<()> {
+        match own::check_directory(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            checked => checked,
+        }
+    }
+
     fn remove(&self, path: &Path) -> io::Result<()> {
         tactus_model::undo::remove(path, self)
     }

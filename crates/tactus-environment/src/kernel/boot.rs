@@ -45,8 +45,10 @@ pub fn bootable(kernel: &Path, system: &dyn System) -> io::Result<Bootable> {
         Image::Other(_) => return Ok(as_it_is("it is no x86 kernel".into())),
     };
     let digest: String = Sha256::digest(&bytes).iter().take(12).map(|byte| format!("{byte:02x}")).collect();
-    let dir = match cache_dir(system) {
-        Ok(cache) => cache.join("vmlinux"),
+    // What is booted from there must be what was unpacked.
+    let own = |cache: PathBuf| system.make_own_dir(&cache.join("vmlinux")).map(|()| cache.join("vmlinux"));
+    let dir = match cache_dir(system).and_then(own) {
+        Ok(dir) => dir,
         Err(error) => return Ok(as_it_is(error.to_string())),
     };
     let (unpacked, refused) = (dir.join(&digest), dir.join(format!("{digest}.no")));

@@ -34,6 +34,9 @@ pub fn fetch(
         }
     }
     let store = kernels_dir(system).map_err(|error| failed(&error.to_string(), Some(NO_PLACE)))?;
+    system
+        .make_own_dir(&store)
+        .map_err(|error| failed(&format!("{}: {error}", store.display()), Some(NO_PLACE)))?;
     sweep(&store, system);
     let dir = store.join(format!(".fetch-{}", std::process::id()));
     let result = Apt::new(system, arch, &dir.join("apt"), progress).and_then(|apt| {

@@ -59,8 +59,10 @@ impl Kernel {
 }
 
 /// All kernels of this machine, newest first.
-#[must_use]
-pub fn list(system: &dyn System) -> Vec<Kernel> {
+///
+/// # Errors
+/// When somebody else could have put kernels into the cache.
+pub fn list(system: &dyn System) -> Result<Vec<Kernel>, KernelError> {
     let root = Path::new("/");
     let mut kernels = images(&root.join("boot"), root, Origin::Boot, system);
     // Fedora and Arch keep a kernel beside its modules.
@@ -69,19 +71,30 @@ pub fn list(system: &dyn System) -> Vec<Kernel> {
             kernels.extend(kernel(&dir.join("vmlinuz"), root, Origin::Boot, system).ok());
         }
     }
-    let fetched = kernels_dir(system).and_then(|dir| system.list(&dir));
-    for dir in fetched.unwrap_or_default() {
+    let fetched = match kernels_dir(system) {
+        Ok(dir) => system.list(&dir).unwrap_or_default(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        Err(error) => {
+            let hint =
+                "set TACTUS_CACHE_DIR to a directory of your own, below which nobody else may write".into();
+            return Err(KernelError { reason: error.to_string(), hint: Some(hint) });
+        }
+    };
+    for dir in fetched {
         kernels.extend(images(&dir.join("boot"), &dir, Origin::Cache, system));
     }
     // The sort is stable: of two with one name the installed one stays.
     kernels.sort_by(|a, b| newer(&b.release, &a.release));
     kernels.dedup_by(|a, b| a.name == b.name);
-    kernels
+    Ok(kernels)
 }
 
-/// The directory of fetched kernels.
+/// The directory of fetched kernels, which nobody else can have filled.
 pub(super) fn kernels_dir(system: &dyn System) -> io::Result<PathBuf> {
-    Ok(cache_dir(system)?.join("kernels"))
+    let dir = cache_dir(system)?.join("kernels");
+    let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", dir.display()));
+    system.is_own_dir(&dir).map_err(named)?;
+    Ok(dir)
 }
 
 fn default_file(arch: &str, system: &dyn System) -> io::Result<PathBuf> {
@@ -195,7 +208,7 @@ fn look(wanted: &str, arch: &str, system: &dyn System) -> Result<Kernel, KernelE
             path.parent().and_then(Path::parent).filter(|root| system.exists(&root.join("lib/modules")));
         return kernel(path, unpacked.unwrap_or(Path::new("/")), Origin::Path, system);
     }
-    let kernels = list(system);
+    let kernels = list(system)?;
     let mut fit = kernels.iter().filter(|kernel| kernel.arch == arch);
     let found = match wanted {
         "rt" => fit.find(|kernel| kernel.preempt_rt),
@@ -252,8 +265,10 @@ pub fn use_(system: &dyn System, wanted: &str) -> Result<Kernel, KernelError> {
         .map_err(|error| KernelError { reason: error.to_string(), hint: hint() })?;
     // `rt` stays `rt`: the newest of the day.
     let word = if ["rt", "standard"].contains(&wanted) { wanted } else { &kernel.name };
+    let above = file.parent().unwrap_or(Path::new("/"));
     system
-        .install(&file, format!("{word}\n").as_bytes(), 0o644)
+        .make_own_dir(above)
+        .and_then(|()| system.install(&file, format!("{word}\n").as_bytes(), 0o644))
         .map_err(|error| KernelError { reason: format!("{}: {error}", file.display()), hint: hint() })?;
     Ok(kernel)
 }
@@ -296,7 +311,7 @@ mod tests {
     #[test]
     fn kernels_are_found_in_boot_and_in_the_cache_newest_first() {
         let names: Vec<(String, bool)> =
-            list(&machine()).into_iter().map(|k| (k.name, k.preempt_rt)).collect();
+            list(&machine()).unwrap().into_iter().map(|k| (k.name, k.preempt_rt)).collect();
         let expected = [("6.1.0-56-rt-amd64", true), ("6.1.0-13-amd64", false), ("6.1.0-9-amd64", false)];
         assert_eq!(names, expected.map(|(name, rt)| (name.to_owned(), rt)));
     }

@@ -129,7 +129,8 @@ impl Guardian {
         let system = &*self.inner.system;
         let dir = cache_dir(system)?.join("work").join(self.id());
         let promise = self.promise(Undo::Remove(dir.clone()))?;
-        system.make_dir(&dir).map_err(|error| at(&dir, &error))?;
+        // Kernels and sockets lie there: nobody else may exchange them.
+        system.make_own_dir(&dir).map_err(|error| at(&dir, &error))?;
         Ok(Workspace { dir, _promise: promise })
     }
 

@@ -27,7 +27,7 @@ pub fn kernel(command: KernelCommand) -> Result<Exit, Failure> {
 }
 
 fn list(arch: Option<&str>, json: bool) -> Result<Exit, Failure> {
-    let mut kernels = kernel::list(&Real);
+    let mut kernels = kernel::list(&Real)?;
     kernels.retain(|kernel| arch.is_none_or(|arch| kernel.arch == arch));
     if json {
         output::json(&kernels)?;

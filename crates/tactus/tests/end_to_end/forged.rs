@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-use crate::common::{output, skipped, stderr, tactus};
+use crate::common::{output, skipped, stderr, stdout, tactus};
 
 /// Somebody else.
 const OTHER: u32 = 12_345;
@@ -79,14 +79,67 @@ fn a_directory_of_somebody_else_is_not_believed_and_nothing_is_started() {
     if !is_root() {
         return;
     }
-    for path in ["run", "."] {
+    // In a directory that keeps everybody's names, as /tmp, the last may be there before the first run.
+    for path in ["run", ".", "work"] {
         let forged = Forged::new();
+        fs::create_dir(forged.cache().join("work")).unwrap();
         forged.give(path);
         let ended = forged.tactus(&MEASURE);
         assert_eq!(ended.status.code(), Some(2), "{}", stderr(&ended));
         let said = stderr(&ended);
         assert!(said.contains("belongs to user 12345") && said.contains("hint: "), "{said}");
         assert!(forged.victim.exists(), "{said}");
+    }
+}
+
+#[test]
+fn where_nothing_can_be_taken_back_no_bundle_is_begun() {
+    if !is_root() {
+        return;
+    }
+    let (forged, here) = (Forged::new(), tempfile::tempdir().unwrap());
+    forged.give("run");
+    for words in [&["run", "--quick", "--only", "host"][..], &["run", "--quick", "--out", "x/y"]] {
+        let mut command = tactus();
+        command.env("TACTUS_CACHE_DIR", forged.cache()).args(words).current_dir(here.path());
+        let ended = output(&mut command);
+        assert_eq!(ended.status.code(), Some(2), "{}", stderr(&ended));
+        assert_eq!(fs::read_dir(here.path()).unwrap().count(), 0, "{}", stderr(&ended));
+    }
+}
+
+#[test]
+fn kernels_that_somebody_else_can_have_put_into_the_cache_are_refused() {
+    if !is_root() {
+        return;
+    }
+    let plant = |forged: &Forged| {
+        let boot = forged.cache().join("kernels/9.9/boot");
+        fs::create_dir_all(&boot).unwrap();
+        // An executable of ELF: a kernel without its wrapping.
+        let mut image = b"\x7fELF".to_vec();
+        image.resize(64, 0);
+        image[0x10] = 2;
+        fs::write(boot.join("vmlinuz-9.9"), image).unwrap();
+    };
+    let own = Forged::new();
+    plant(&own);
+    let listed = own.tactus(&["kernel", "list"]);
+    assert!(stdout(&listed).contains("9.9"), "without this the rest could not fail: {}", stderr(&listed));
+    for path in ["kernels", "."] {
+        let forged = Forged::new();
+        plant(&forged);
+        forged.give(path);
+        let listed = forged.tactus(&["kernel", "list"]);
+        assert_eq!(listed.status.code(), Some(2), "{}", stdout(&listed));
+        let said = stderr(&listed);
+        assert!(
+            said.contains("belongs to user 12345") && said.contains("hint: set TACTUS_CACHE_DIR"),
+            "{said}"
+        );
+        assert!(!stdout(&listed).contains("9.9"));
+        let kinds = stdout(&forged.tactus(&["environments"]));
+        assert!(!kinds.contains("9.9"), "{kinds}");
     }
 }
 
