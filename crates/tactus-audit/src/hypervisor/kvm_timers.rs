@@ -19,7 +19,11 @@ pub static CHECKS: &[Check] = &[
     Check {
         id: "kvmclock-sync",
         title: "KVM interrupts every vCPU from time to time to adjust kvmclock",
-        sources: &[Source::Kernel("arch/x86/kvm/x86.c"), Source::Tuned("realtime-virtual-host")],
+        sources: &[
+            Source::Kernel("commit 332967a3eac0"),
+            Source::Kernel("commit 43ddbf16edf5"),
+            Source::Tuned("realtime-virtual-host"),
+        ],
         applies: &[Applies::Host],
         severity: Severity::Minor,
         arch: Arch::X86,
@@ -29,11 +33,13 @@ pub static CHECKS: &[Check] = &[
         reads: CLOCK,
         expected: "N",
         why: "Every five minutes a worker asks each vCPU of a guest to update its kvmclock, which takes it \
-out of the guest: a spike that comes once in five minutes, and so is missed by short measurements.",
+out of the guest: a spike that comes once in five minutes, and so is missed by short measurements. The worker carried \
+the host's NTP corrections to the guests' clocks; since kvmclock follows the raw clock (commit 53fafdbb8b21) it carries \
+nothing, and commit 43ddbf16edf5 took it out of Linux, with its parameter.",
         mend: "options kvm kvmclock_periodic_sync=0 in /etc/modprobe.d/, and load the module again or \
 reboot. TuneD's realtime-virtual-host does the same.",
-        risk: "Guests that use kvmclock follow corrections of the host's clock only when they are started: \
-they drift against it, and need NTP or PTP of their own. Guests with the clock source tsc are not concerned.",
+        risk: "None where kvmclock follows the raw clock: guests need NTP or PTP of their own with the worker and without. \
+On older kernels guests with the clock source kvmclock follow the host's NTP corrections no more.",
         judge: |subject| subject.expect(CLOCK, Form::Flag, "N"),
         changes: |subject| {
             subject.module("kvmclock-sync", "kvm", "kvmclock_periodic_sync", "N").into_iter().collect()

@@ -7,7 +7,11 @@ use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject,
 pub static CHECKS: &[Check] = &[Check {
     id: "posted-interrupts-absent",
     title: "the processor cannot give a running guest its interrupts",
-    sources: &[Source::Industrial, Source::Kernel("arch/x86/kvm/vmx/posted_intr.c")],
+    sources: &[
+        Source::Industrial,
+        Source::Kernel("arch/x86/kvm/vmx/posted_intr.c"),
+        Source::Kernel("arch/x86/kernel/cpu/feat_ctl.c"),
+    ],
     applies: &[Applies::Host],
     severity: Severity::Minor,
     arch: Arch::X86,
@@ -37,7 +41,7 @@ fn posted(subject: &Subject<'_>) -> Verdict {
     let flags = subject.facts.field("/proc/cpuinfo", line, ':').unwrap_or_default();
     if flags.is_empty() {
         return Err(Judgement::unreadable(format!(
-            "/proc/cpuinfo has no line `{line}`: kernels before 5.7 have none"
+            "/proc/cpuinfo has no line `{line}`: kernels before 5.6 have none"
         )));
     }
     let missing: Vec<&str> = wanted

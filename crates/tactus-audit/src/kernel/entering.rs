@@ -8,6 +8,7 @@ use crate::sentence::{count, few};
 use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject, Verdict, no_change};
 
 const AUDIT: &str = "audit:enabled";
+const AUDIT_RULES: &str = "audit:rules";
 const SELINUX: &str = "/sys/fs/selinux/enforce";
 const PRINTK: &str = "/proc/sys/kernel/printk";
 const CONSOLE: &str = "/sys/class/tty/console/active";
@@ -25,8 +26,8 @@ pub static CHECKS: &[Check] = &[
         set: &[SetBy::KernelCommandLine],
         reversible: Reversible::Reboot,
         hardware: false,
-        reads: "the audit subsystem's own answer (auditctl -s); audit= in /proc/cmdline",
-        expected: "enabled 0",
+        reads: "the audit subsystem's own answers (auditctl -s, auditctl -l); audit= in /proc/cmdline",
+        expected: "enabled 0, or the rule -a task,never",
         why: "Once auditing is on, each new task takes the slow path on its way in and out of every system call, with or \
 without rules; records are written by kauditd, and a full backlog makes callers wait. Only the rule `-a task,never` keeps \
 tasks that start after it on the fast path (audit_alloc in kernel/auditsc.c).",
@@ -34,7 +35,11 @@ tasks that start after it on the fast path (audit_alloc in kernel/auditsc.c).",
 starts; logins and other records stay. Or boot with audit=0.",
         risk: "System calls are recorded no more, with audit=0 nothing is: often a matter of compliance. Ask who needs it.",
         judge: auditing,
-        changes: |subject| vec![subject.boot("audit", "audit", "0")],
+        changes: |subject| match rules(subject) {
+            // The milder mend was found.
+            Some(rules) if rules.spares_tasks => Vec::new(),
+            _ => vec![subject.boot("audit", "audit", "0")],
+        },
     },
     Check {
         id: "selinux",
@@ -135,6 +140,56 @@ same each time: it shifts latencies more than it spreads them.",
     },
 ];
 
+/// What is known of the audit's rules.
+#[derive(Default)]
+struct Rules {
+    count: usize,
+    /// Whether no task is audited that starts now (`audit_filter_task` in kernel/auditsc.c: the first rule that fits).
+    spares_tasks: bool,
+}
+
+fn rules(subject: &Subject<'_>) -> Option<Rules> {
+    let text = subject.facts.text(AUDIT_RULES)?;
+    let (mut rules, mut audits_some) = (Rules::default(), false);
+    for line in text.lines() {
+        let (count, rule) = line.split_once(' ')?;
+        rules.count = rules.count.saturating_add(count.parse().ok()?);
+        match rule {
+            "task,never" => rules.spares_tasks |= !audits_some,
+            _ if rule.starts_with("task,never") => {}
+            _ => audits_some |= rule.starts_with("task,"),
+        }
+    }
+    Some(rules)
+}
+
+fn by_rules(subject: &Subject<'_>) -> Judgement {
+    let shown = |judgement: Judgement| match subject.facts.text(AUDIT_RULES) {
+        Some(text) => judgement.read("auditctl -l", few(text.lines())),
+        None => judgement,
+    };
+    shown(match rules(subject) {
+        Some(rules) if rules.spares_tasks => {
+            Judgement::ok("the kernel audits, and spares every task that starts after the rule -a task,never")
+        }
+        Some(Rules { count: 0, .. }) => {
+            Judgement::finding("the kernel audits, and has no rule by which to: each task pays for nothing").mend(
+                "auditctl -a task,never, and the same line in a file in /etc/audit/rules.d, loaded before the real-time \
+                 work starts: nothing that is recorded now is lost",
+            )
+        }
+        Some(rules) => {
+            let said = format!("the kernel audits by {}", count(rules.count, "rule"));
+            Judgement::finding(said).mend(
+                "Ask who has set the rules. Where none of them is needed on system calls: a file in /etc/audit/rules.d with \
+                 -D and -a task,never, loaded before the real-time work starts; logins and other records stay. Or boot \
+                 with audit=0",
+            )
+        }
+        None => Judgement::finding("the kernel audits; whether there are rules is not known"),
+    })
+}
+
 fn auditing(subject: &Subject<'_>) -> Verdict {
     let told = subject.cmdline.get("audit");
     let off = matches!(told, Some("0" | "off"));
@@ -142,9 +197,7 @@ fn auditing(subject: &Subject<'_>) -> Verdict {
         Some(Reading::Text(text) | Reading::Cut(text)) => {
             match text.trim() {
                 "0" => Ok(Judgement::ok("auditing is off").read("auditctl -s: enabled", "0")),
-                "1" | "2" => {
-                    Ok(Judgement::finding("the kernel audits").read("auditctl -s: enabled", text.trim()))
-                }
+                "1" | "2" => Ok(by_rules(subject).read("auditctl -s: enabled", text.trim())),
                 _ => Err(Judgement::unreadable("the audit subsystem's answer cannot be understood")
                     .read(AUDIT, text)),
             }
@@ -310,6 +363,26 @@ mod tests {
     }
 
     #[test]
+    fn the_rules_of_the_audit_decide_what_is_advised() {
+        let of = |rules: &str| intel(&[(AUDIT, "1"), (AUDIT_RULES, rules)]);
+        assert!(of("").said("audit").contains("has no rule by which to"));
+        assert!(of("").finding("audit").mend.contains("nothing that is recorded now is lost"));
+        let some = of("12 exit,always -F\n1 user,always\n");
+        assert_eq!(some.said("audit"), "the kernel audits by 13 rules");
+        assert!(some.finding("audit").mend.starts_with("Ask who has set the rules"));
+        assert_eq!(some.wanted("audit"), ["kernel parameter audit = 0"], "for who asks for it");
+        assert!(of("1 task,never\n").wanted("audit").is_empty());
+        assert_eq!(of("1 task,never\n").state("audit"), State::Ok);
+        assert_eq!(of("4 exit,always -F\n1 task,never\n").state("audit"), State::Ok);
+        for others in ["1 task,never -F\n", "1 task,always -F\n1 task,never\n", "1 exit,never\n"] {
+            assert_eq!(of(others).state("audit"), State::Finding, "{others}");
+        }
+        let denied = intel(&[(AUDIT, "1")]).unreadable(AUDIT_RULES, "Operation not permitted");
+        assert_eq!(denied.said("audit"), "the kernel audits; whether there are rules is not known");
+        assert_eq!(denied.wanted("audit"), ["kernel parameter audit = 0"]);
+    }
+
+    #[test]
     fn selinux_and_mitigations_are_reported_and_never_changed() {
         assert_eq!(intel(&[(SELINUX, "1")]).finding("selinux").severity, Severity::Info);
         assert_eq!(
@@ -384,6 +457,7 @@ mod tests {
     #[test]
     fn rubbish_is_not_good() {
         for text in HOSTILE {
+            assert_ne!(intel(&[(AUDIT, "1"), (AUDIT_RULES, text)]).state("audit"), State::Ok, "{text}");
             let subject = intel(&[(AUDIT, text), (PRINTK, text), (CONSOLE, text), (SELINUX, text)]);
             assert_ne!(subject.state("audit"), State::Ok, "{text}");
             let _ = (subject.finding("console-logging"), subject.finding("selinux"));

@@ -20,6 +20,7 @@ pub static CHECKS: &[Check] = &[
         sources: &[
             Source::Kernel("Documentation/admin-guide/kernel-per-CPU-kthreads.rst"),
             Source::Kernel("kernel/kthread.c"),
+            Source::Kernel("commit 041ee6f3727a"),
         ],
         applies: &[Applies::Host, Applies::Guest],
         severity: Severity::Major,
@@ -30,10 +31,11 @@ pub static CHECKS: &[Check] = &[
         reads: "Cpus_allowed_list of kthreadd and of kernel threads that can be moved",
         expected: "{housekeeping}",
         why: "Kernel threads inherit the CPUs of kthreadd, and writeback, reclaim, RCU and drivers do their work there. \
-nohz_full= keeps kthreadd away from its CPUs on every kernel; isolcpus= alone does not before Linux 7.0, which goes by \
-scheduling domains instead.",
-        mend: "At run time: taskset -pc {housekeeping} 2, and the same for each thread that is named. nohz_full={isolated} \
-does it at boot, where nohz-full is wanted at all. The parameter kthread_cpus= that some guides name is not known to \
+Which parameter keeps kthreadd away is a matter of the kernel: since commit 9cc5b8656892 it was nohz_full=, since commit \
+041ee6f3727a it is isolcpus=domain instead, and isolated cpusets. The other one alone keeps nothing away.",
+        mend: "At run time: taskset -pc {housekeeping} 2, and the same for each thread that is named. At boot \
+nohz_full={isolated} does it, where nohz-full is wanted at all, and on kernels with commit 041ee6f3727a \
+isolcpus=domain,{isolated}. The parameter kthread_cpus= that some guides name is not known to \
 mainline kernels.",
         risk: "Little; a thread that serves one NUMA node may have to work from another.",
         judge: kernel_threads,

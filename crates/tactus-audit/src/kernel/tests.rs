@@ -41,6 +41,7 @@ const NAMES: &[&str] = &[
     "/sys/kernel/realtime",
     "/sys/kernel/tracing/current_tracer",
     "audit:enabled",
+    "audit:rules",
     "config:CONFIG_PREEMPT_RT",
     "config:CONFIG_RCU_NOCB_CPU",
     "config:CONFIG_RT_GROUP_SCHED",

@@ -15,7 +15,7 @@ pub static CHECKS: &[Check] = &[Check {
     id: ID,
     title: "the processor slows down because it is too warm",
     sources: &[
-        Source::Kernel("arch/x86/kernel/cpu/mce/therm_throt.c"),
+        Source::Kernel("drivers/thermal/intel/therm_throt.c"),
         Source::Kernel("Documentation/core-api/real-time/hardware.rst"),
     ],
     applies: &[Applies::Host],

@@ -118,7 +118,7 @@ fn path(module: &str, parameter: &str) -> String {
     format!("/sys/module/{module}/parameters/{parameter}")
 }
 
-/// Whether the processor is known not to have it. Intel's are on a line of their own, since Linux 5.7.
+/// Whether the processor is known not to have it. Intel's are on a line of their own, since Linux 5.6.
 fn lacks(subject: &Subject<'_>, parameter: &str) -> bool {
     let (line, name) = match parameter {
         "ept" => ("vmx flags", "ept"),

@@ -54,8 +54,8 @@ sibling is isolated, and shares the core with everything else. Write isolated_co
     Pitfall {
         number: 7,
         title: "kthread_cpus= does nothing",
-        text: "Mainline kernels do not know it, and say so among the unknown parameters at boot. isolcpus=domain and \
-nohz_full keep unbound kernel threads away.",
+        text: "Mainline kernels do not know it, and say so among the unknown parameters at boot. nohz_full keeps \
+unbound kernel threads away, and isolcpus=domain on kernels that go by scheduling domains instead (commit 041ee6f3727a).",
         scope: Scope::Plan(|look| {
             if let Some(cpus) = look.parameter("kthread_cpus") {
                 return Some(format!("kthread_cpus={cpus} is on the command line"));
