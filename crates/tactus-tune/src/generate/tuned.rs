@@ -7,8 +7,8 @@ use tactus_model::change::{Change, Target};
 
 use super::comment::{Marks, comment, header};
 use super::{File, GenerateError, GenerateRequest, Generator, Output, placement};
-use crate::plan::Withheld;
 use crate::plan::guards::interrupt;
+use crate::plan::{Withheld, goes_with_driver};
 use crate::profile;
 
 /// The entry of the table.
@@ -31,8 +31,7 @@ fn generate(request: &GenerateRequest<'_>) -> Result<Output, GenerateError> {
     let values: HashSet<(&Target, &str)> =
         own.iter().map(|change| (&change.target, change.then.as_str())).collect();
     let adds = |change: &&Change| !values.contains(&(&change.target, change.then.as_str()));
-    let leaves_driver = request.changes.iter().any(leaves_driver);
-    let lasts = |change: &&Change| !is_default(change) && !(leaves_driver && is_of_driver(change));
+    let lasts = |change: &&Change| !is_default(change) && !goes_with_driver(change, request.changes.iter());
     let (mut sections, mut notes) = sections(request.changes.iter().filter(adds).filter(lasts));
     let own: HashSet<&Target> = own.iter().map(|change| &change.target).collect();
     keep_guards(request.withheld, &own, &mut sections, &mut notes);
@@ -180,20 +179,6 @@ fn keep_guards(
 /// What KVM does by itself wherever the processor can.
 fn is_default(change: &Change) -> bool {
     matches!(change.target, Target::Module { .. }) && change.check == "virt-hw-assists" && change.holds()
-}
-
-/// Whether the next boot has no driver of P-states of its own. It has other clocks then.
-fn leaves_driver(change: &Change) -> bool {
-    matches!(&change.target, Target::Kernel { parameter } if parameter.ends_with("_pstate"))
-        && change.then == "disable"
-        && !change.holds()
-}
-
-/// A value of the driver of P-states of today; another one has no such files.
-fn is_of_driver(change: &Change) -> bool {
-    let Target::File { path, .. } = &change.target else { return false };
-    let of_driver = ["/scaling_min_freq", "/scaling_max_freq", "/energy_performance_preference"];
-    of_driver.iter().any(|name| path.ends_with(name)) || path.contains("/intel_pstate/")
 }
 
 /// Sorts changes into TuneD's sections; what TuneD has no words for is told.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tactus_model::change::{Effect, Target};
 
 use super::{install, with_command};
-use crate::plan::{Plan, PlannedChange};
+use crate::plan::{Plan, PlannedChange, goes_with_driver};
 use crate::transaction::Step;
 
 /// The steps, in the order of their files.
@@ -18,11 +18,13 @@ pub(super) fn steps(plan: &Plan) -> Vec<Step> {
     steps
 }
 
-/// A file with a line for each change that it is for, under the check that the line answers.
+/// A file with a line for each change that it is for and that the next boot has, under the check that the line
+/// answers.
 fn file(plan: &Plan, path: &str, line: fn(&PlannedChange) -> Option<String>) -> Option<Step> {
     let mut lines: Vec<String> = Vec::new();
     let mut last = "";
-    for step in &plan.entries {
+    let all = || plan.entries.iter().map(|step| &step.change);
+    for step in plan.entries.iter().filter(|step| !goes_with_driver(&step.change, all())) {
         let Some(line) = line(step) else { continue };
         if last != step.change.check {
             last = &step.change.check;

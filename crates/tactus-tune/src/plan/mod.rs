@@ -3,6 +3,7 @@
 mod choice;
 mod choose;
 pub mod guards;
+mod next_boot;
 mod refuse;
 #[cfg(test)]
 mod tests;
@@ -18,6 +19,7 @@ use super::profile::Profile;
 
 pub use choice::Choice;
 pub use guards::Withheld;
+pub(crate) use next_boot::goes_with_driver;
 pub use refuse::PlanRefusal;
 
 /// What `tune plan` says: a stable contract.

@@ -2,5 +2,6 @@
 
 mod damaged;
 mod kernel;
+mod persist;
 mod reboot;
 mod transaction;

@@ -84,7 +84,7 @@ pub(super) fn plan() -> Plan {
     planned(changes)
 }
 
-fn planned(changes: Vec<Change>) -> Plan {
+pub(super) fn planned(changes: Vec<Change>) -> Plan {
     let step = |change: Change| PlannedChange {
         holds: change.holds(),
         change,

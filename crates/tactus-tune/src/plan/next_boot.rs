@@ -1,0 +1,19 @@
+//! What a plan sets now and the next boot will not have.
+
+use tactus_model::change::{Change, Target};
+
+/// A value of the driver that sets the clock today, in a plan that boots without it (`intel_pstate=disable`,
+/// `amd_pstate=disable`): acpi-cpufreq then has the firmware's clocks, and neither the other's values nor its files.
+/// A driver that stays, in whatever mode, has the same clocks at the next boot.
+pub fn goes_with_driver<'a>(change: &Change, mut plan: impl Iterator<Item = &'a Change>) -> bool {
+    let Target::File { path, .. } = &change.target else { return false };
+    let of_driver = ["/scaling_min_freq", "/scaling_max_freq", "/energy_performance_preference"];
+    let is_of_driver = of_driver.iter().any(|name| path.ends_with(name))
+        || ["/intel_pstate/", "/amd_pstate/"].iter().any(|dir| path.contains(dir));
+    is_of_driver
+        && plan.any(|other| {
+            matches!(&other.target, Target::Kernel { parameter } if parameter.ends_with("_pstate"))
+                && other.then == "disable"
+                && !other.holds()
+        })
+}
