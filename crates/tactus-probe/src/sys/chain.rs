@@ -101,7 +101,8 @@ impl Chain {
         for _ in 0..loads {
             // SAFETY: every word of the ring is the address of a word of the ring, `at` is one of them, and the memory,
             // which nobody changes any more, lives as long as this.
-            at = std::ptr::with_exposed_provenance(unsafe { *at } as usize);
+            let next = unsafe { *at };
+            at = std::ptr::with_exposed_provenance(usize::try_from(next).unwrap_or(0));
         }
         self.at.set(std::hint::black_box(at));
         self.line()

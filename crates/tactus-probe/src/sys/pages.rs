@@ -87,7 +87,8 @@ impl Pages {
     /// Those of madvise(2).
     pub fn forget(&mut self) -> io::Result<()> {
         // SAFETY: it is this mapping's own memory, nobody has a reference into it, and 0 is valid in it.
-        Ok(unsafe { madvise(self.start.cast(), self.words * size_of::<u64>(), Advice::LinuxDontNeed)? })
+        unsafe { madvise(self.start.cast(), self.words * size_of::<u64>(), Advice::LinuxDontNeed)? }
+        Ok(())
     }
 
     /// What is in it.
