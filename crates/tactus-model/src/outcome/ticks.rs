@@ -224,9 +224,11 @@ fn joined(planned_ns: u64, tick_ns: u64) -> u64 {
     let ticks = planned_ns / tick_ns.max(1);
     let most = u64::try_from(MOST_STRETCHES).unwrap_or(u64::MAX);
     let interval = ticks_per_interval(planned_ns, tick_ns);
-    (1..=interval)
-        .find(|joined| interval.is_multiple_of(*joined) && ticks / joined <= most)
-        .unwrap_or(interval)
+    let least = ticks / (most + 1) + 1;
+    // From the other end: an interval has a handful of stretches, but a stretch of a row that says it takes a century, in
+    // ticks of a nanosecond, has ticks without end.
+    let parts = (1..=interval / least).rev().find(|parts| interval.is_multiple_of(*parts));
+    parts.map_or(interval, |parts| interval / parts)
 }
 
 fn append(stretches: &mut Vec<Stretch>, stretch: &Stretch, joined: u64) {
@@ -305,6 +307,23 @@ mod tests {
             prop_assert_eq!(&found, &wanted);
             prop_assert_eq!(&series.totals, &wanted);
             prop_assert_eq!(series.end_ns, (n + 1) * 1_000_000_000);
+        }
+    }
+
+    /// Tried one by one, these would not come to an end.
+    #[test]
+    fn a_row_that_says_it_takes_a_century_of_nanoseconds_holds_nobody_up() {
+        let mut all = Ticks::planned(LATEST_NS);
+        assert!(all.add(&key(1), &TickScalars { at_ns: 1, ..tick(0, 7) }));
+        assert!(all.joined > LATEST_NS / 10_000, "{}", all.joined);
+    }
+
+    #[test]
+    fn as_few_ticks_are_joined_as_fit_and_fill_an_interval() {
+        for ticks in (0..40_000).chain([86_400, 604_800, 5_000_003]) {
+            let interval = ticks_per_interval(ticks, 1);
+            let fits = |joined: &u64| interval.is_multiple_of(*joined) && ticks / joined <= 8192;
+            assert_eq!(Some(joined(ticks, 1)), (1..=interval).find(fits), "{ticks} ticks");
         }
     }
 
