@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use tactus_model::change::{Change, Target};
 use tactus_model::finding::{Action, Finding, Role, Severity, State};
 
+use super::guard::{interrupt, weakened};
 use super::{SetBy, Subject, find};
 
 /// Findings that another one's mend takes along, each with the one that does.
@@ -28,20 +29,8 @@ const FOLLOWS: &[(&str, &str)] = &[
     ("efi-runtime", "preempt-rt"),
 ];
 
-/// Findings whose mend is a decision of its own: another kind of work wants it otherwise, a milder mend comes first,
-/// or something that watches over the machine or protects it goes with it, which nobody gives up with a line that he
-/// copies (the same as tuning withholds).
-const DECIDED: &[&str] = &[
-    "audit",
-    "idle-poll",
-    "iommu-passthrough",
-    "mce-polling",
-    "nohz-full",
-    "smt",
-    "split-lock",
-    "threadirqs",
-    "watchdogs",
-];
+/// Findings whose mend is a decision of its own: another kind of work wants it otherwise, or a milder mend comes first.
+const DECIDED: &[&str] = &["idle-poll", "nohz-full", "smt", "threadirqs"];
 
 /// How a finding is mended.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -104,8 +93,12 @@ fn way(subject: &Subject<'_>, id: &str, severity: Severity) -> Way {
     }
     let decided = DECIDED.contains(&id) && !(id == "nohz-full" && severity >= Severity::Major);
     let changes = wanted(subject, id);
+    // Nobody gives up what guards his machine with a line that he copies: tuning withholds the same, unless it is asked for
+    // by the name of its check. An interrupt is asked for by its number alone.
+    let by_name = |change: &Change| interrupt(change).is_none() && weakened(subject, change).is_some();
+    let guarded = changes.iter().any(by_name);
     let has = |fits: fn(&Target) -> bool| changes.iter().any(|change| fits(&change.target));
-    if decided || severity == Severity::Info {
+    if decided || guarded || severity == Severity::Info {
         own()
     } else if has(|target| matches!(target, Target::Kernel { .. })) {
         Way::Boot
@@ -245,6 +238,27 @@ mod tests {
                 .iter()
                 .any(|line| line.starts_with("tactus tune apply --profile realtime --isolate 2,3 --only "))
         );
+    }
+
+    #[test]
+    fn what_guards_the_machine_is_given_up_by_no_line_that_is_copied() {
+        let system = intel(&[
+            ("/proc/cmdline", "quiet"),
+            ("/proc/sys/kernel/nmi_watchdog", "1"),
+            ("/proc/sys/kernel/soft_watchdog", "1"),
+            ("/proc/sys/kernel/split_lock_mitigate", "1"),
+            ("/sys/module/kvm/parameters/nx_huge_pages", "Y"),
+            ("/sys/devices/system/cpu/vulnerabilities/itlb_multihit", "KVM: Mitigation: Split huge pages"),
+        ]);
+        let subject = Subject::new(&system.facts, system.role, &system.intent);
+        let guarded = |change: &Change| interrupt(change).is_none() && weakened(&subject, change).is_some();
+        let audit = audit(&subject);
+        let found = audit.found().map(|finding| finding.id.as_str());
+        let gives_up: Vec<&str> = found.filter(|id| wanted(&subject, id).iter().any(guarded)).collect();
+        assert!(gives_up.contains(&"watchdogs") && gives_up.contains(&"audit"), "{gives_up:?}");
+        for action in audit.actions.iter().filter(|action| !action.command.is_empty()) {
+            assert!(!action.mends.iter().any(|id| gives_up.contains(&id.as_str())), "{}", action.command);
+        }
     }
 
     #[test]

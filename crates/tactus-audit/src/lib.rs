@@ -20,6 +20,7 @@ mod catalogue;
 mod check;
 mod evaluate;
 mod fields;
+pub mod guard;
 mod judgement;
 mod sentence;
 mod subject;

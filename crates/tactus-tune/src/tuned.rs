@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use tactus_audit::guard::interrupt;
 use tactus_model::change::{Change, Effect, Target};
 use tactus_system::System;
 
 use super::persist::MARK;
-use super::plan::guards::interrupt;
 use super::plan::{Plan, PlanRefusal};
 use super::transaction::{Action, Step};
 

@@ -1,11 +1,11 @@
 //! What a guest's own kernel is told, so that its first core keeps house and the others do nothing else.
 
 use tactus_audit::Arch;
+use tactus_audit::guard::weakened;
 use tactus_model::change::{Change, Effect, Target};
 use tactus_model::finding::Role;
 
 use super::{GenerateRequest, Placement};
-use crate::plan::guards;
 use crate::profile;
 
 /// A sentence with the command line of the guest's kernel: that of the profile which is the inside of the
@@ -14,7 +14,7 @@ use crate::profile;
 pub fn kernel_line(request: &GenerateRequest<'_>, placement: &Placement) -> String {
     let (guarded, plain): (Vec<Change>, Vec<Change>) = parameters(request, placement)
         .into_iter()
-        .partition(|change| guards::weakened(request.subject, change).is_some());
+        .partition(|change| weakened(request.subject, change).is_some());
     let words = |changes: &[Change]| changes.iter().map(word).collect::<Vec<_>>().join(" ");
     format!(
         "{} (left out, because each weakens what guards the guest, its watchdogs, reports of machine errors, the watchdog of its \

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write;
 
+use tactus_audit::guard::interrupt;
 use tactus_model::change::{Change, Target};
 
 use super::comment::{Marks, comment, header};
 use super::{File, GenerateError, GenerateRequest, Generator, Output, placement};
-use crate::plan::guards::interrupt;
 use crate::plan::{Withheld, goes_with_driver};
 use crate::profile;
 

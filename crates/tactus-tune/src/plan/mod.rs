@@ -2,7 +2,7 @@
 
 mod choice;
 mod choose;
-pub mod guards;
+mod guards;
 mod next_boot;
 mod refuse;
 #[cfg(test)]

@@ -1,4 +1,5 @@
 use proptest::prelude::*;
+use tactus_audit::guard::interrupt;
 use tactus_audit::{Intent, Subject};
 use tactus_model::change::{Effect, Target};
 use tactus_model::facts::Facts;
@@ -107,7 +108,7 @@ fn with_interrupts() -> System {
 
 /// The interrupts that a plan moves.
 fn moved(plan: &Plan) -> Vec<u32> {
-    plan.entries.iter().filter_map(|step| guards::interrupt(&step.change)).collect()
+    plan.entries.iter().filter_map(|step| interrupt(&step.change)).collect()
 }
 
 #[test]
