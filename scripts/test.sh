@@ -20,8 +20,11 @@ export CARGO_PROFILE_DEV_DEBUG=line-tables-only
 if [ -n "${CI:-}" ]; then
   export CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=none CARGO_TERM_PROGRESS_WHEN=never
 fi
-# One test at a time: they measure, they load the machine, and they look for what a run left behind.
+# One test at a time: they measure, they load the machine, and they look for what a run left behind. Those that only
+# compute are told apart by scripts/lib/run-tests.sh.
 export RUST_TEST_THREADS=1
+runner="CARGO_TARGET_$(rustc -vV | sed -n 's/^host: //p' | tr 'a-z-' 'A-Z_')_RUNNER"
+run_tests=scripts/lib/run-tests.sh
 # A changed snapshot is a failure, never a new file.
 export INSTA_UPDATE=no
 
@@ -48,9 +51,11 @@ lints() {
   cargo clippy --quiet --locked -p tactus-probe $(probe_targets) -- -D warnings
 }
 
-# The whole program, as `make aarch64` takes it, which tries it in an emulated machine.
+# The whole program. `make aarch64` tries it in an emulated machine; here nobody executes it, and no statistics have to be
+# fast.
 aarch64_program() {
-  CARGO_PROFILE_DEV_DEBUG=none cargo build --quiet --locked -p tactus --target aarch64-unknown-linux-musl
+  CARGO_PROFILE_DEV_DEBUG=none cargo build --quiet --locked -p tactus --target aarch64-unknown-linux-musl \
+    --config profile.dev.package.tactus-model.opt-level=0 --config profile.dev.package.tactus-report.opt-level=0
 }
 
 licences() {
@@ -74,8 +79,7 @@ everything_is_here() {
   if [ "$(id -u)" -ne 0 ]; then
     if sudo -n true 2>/dev/null; then
       # Built as the user, executed as root.
-      triple=$(rustc -vV | sed -n 's/^host: //p' | tr 'a-z-' 'A-Z_')
-      export "CARGO_TARGET_${triple}_RUNNER=sudo --preserve-env"
+      run_tests="sudo --preserve-env $PWD/$run_tests"
     else
       lacking="$lacking root,"
     fi
@@ -109,6 +113,7 @@ tests() {
     # A test that skips itself says so in its output.
     show="-- --show-output"
   fi
+  export "$runner=$run_tests"
   # shellcheck disable=SC2086  # two words on purpose
   { cargo test $everything --no-fail-fast $show 2>&1 && echo 0 >"$log.status" || echo 1 >"$log.status"; } |
     if has python3; then scripts/lib/slowest-tests.py 10; else cat; fi | tee "$log"

@@ -3,7 +3,8 @@
 
     cargo test 2>&1 | scripts/lib/slowest-tests.py [HOW MANY]
 
-The tests run one at a time, so that the time between two of their lines is the later one's.
+The time between two lines is the later test's. So it is where tests run one at a time; of those that do not it is
+what each adds to the whole.
 """
 import re
 import sys
