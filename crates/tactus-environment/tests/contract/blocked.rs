@@ -39,7 +39,7 @@ fn a_block_in_an_environment_of_this_kernel_takes_the_capabilities_that_its_tabl
         talk.greet();
         drop(talk.running.after_hello().unwrap());
         let fault = block(Off::Interrupts, Some(BlockWay::Bpf));
-        let blocked = with(fault.clone(), "1", job(Duration::from_secs(4)));
+        let blocked = with(fault.clone(), "1", job(Duration::from_secs(3)));
         let heard = perform(&mut talk, blocked).unwrap_or_else(|refusal| panic!("{kind}: {refusal:?}"));
         is_the_programs_own_account(kind, &heard);
         end(kind, talk);
@@ -69,7 +69,7 @@ fn is_the_programs_own_account(kind: &str, heard: &Heard) {
     assert!(ways.contains(&&*injected.way), "{kind}: {injected:?}");
     assert_eq!(injected.cpus, cpus("1"), "{kind}");
     let times = injected.times.unwrap();
-    assert!((4..=8).contains(&times), "{kind}: every 500 ms for 4 s: {injected:?}");
+    assert!((3..=6).contains(&times), "{kind}: every 500 ms for 3 s: {injected:?}");
     assert!(injected.longest_ns.unwrap() >= injected.length_ns, "{kind}: {injected:?}");
     let (there, elsewhere) = (heard.blocks[1].len(), heard.blocks[0].len());
     assert!(there * 2 > usize::try_from(times).unwrap(), "{kind}: {times} times, seen {:?}", heard.blocks);

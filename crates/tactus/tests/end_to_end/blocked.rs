@@ -40,7 +40,7 @@ cpus = "0-1"
 control = { kind = "block", length = "50ms", every = "1s" }
 [[scenario]]
 name = "blocked"
-duration = "8s"
+duration = "4s"
 [[scenario.activity]]
 measure = "timer"
 in = "guest"
@@ -50,7 +50,7 @@ measure = "timer"
 in = "host"
 cpus = "0-1"
 [[scenario.activity]]
-fault = { kind = "block", length = "50ms", every = "1s" }
+fault = { kind = "block", length = "50ms", every = "500ms" }
 in = "guest"
 cpus = "1"
 "#;
@@ -85,7 +85,7 @@ cpus = "1"
         (&injected["in"], &injected["kind"], &injected["cpus"]),
         (&"guest".into(), &"block".into(), &"1".into())
     );
-    // Seven or eight blocks in eight seconds; the machine is shared, so that some may be hidden in others.
+    // Seven or eight blocks in four seconds; the machine is shared, so that some may be hidden in others.
     let there = large(guest, 1, LENGTH_NS);
     assert!(there >= 5, "seen {there} times where it was: {guest:#}");
     assert!(large(guest, 0, LENGTH_NS) < there, "as often on the other CPU");

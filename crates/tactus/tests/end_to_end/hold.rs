@@ -21,14 +21,14 @@ kind = "qemu"
 cpus = "0-1"
 [[scenario]]
 name = "held"
-duration = "12s"
+duration = "6s"
 interval = "1ms"
 [[scenario.activity]]
 measure = "timer"
 in = "guest"
 cpus = "0-1"
 [[scenario.activity]]
-fault = { kind = "hold-vcpu", length = "100ms", every = "1s" }
+fault = { kind = "hold-vcpu", length = "100ms", every = "500ms" }
 in = "guest"
 cpus = "1"
 "#;

@@ -19,7 +19,7 @@ fn a_hog_is_seen_in_every_environment_of_its_kernel_when_it_is_made() {
     let text = r#"
 name = "lots"
 [defaults]
-duration = "12s"
+duration = "6s"
 [environment.host]
 kind = "host"
 [environment.container]
@@ -27,7 +27,7 @@ kind = "oci"
 or = ["podman", "docker"]
 [separation]
 environments = ["host", "container"]
-disturb = [{ fault = { kind = "hog", length = "30ms", every = "1s" } }]
+disturb = [{ fault = { kind = "hog", length = "30ms", every = "500ms" } }]
 "#;
     fs::write(&plan, text).unwrap();
     let result = output(tactus().args(["run", "--json", "--out"]).arg(&out).arg(&plan));
@@ -55,7 +55,7 @@ disturb = [{ fault = { kind = "hog", length = "30ms", every = "1s" } }]
         let written: Value = serde_json::from_slice(&fs::read(row.join("result.json")).unwrap()).unwrap();
         let at = written["injected"][0]["at"].as_str().unwrap();
         assert!(at.split(' ').count() >= 8, "{at}");
-        assert_eq!(written["window_ns"], 100_000_000);
+        assert_eq!(written["window_ns"], 50_000_000);
         let windows = fs::read_to_string(row.join("windows.csv")).unwrap();
         let maxima: usize = windows.lines().skip(1).map(|line| line.split(',').count() - 6).sum();
         assert!(maxima >= 100, "{windows}");

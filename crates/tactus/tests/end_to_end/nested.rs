@@ -43,24 +43,24 @@ measure = "timer"
 in = "container"
 [[scenario]]
 name = "the guest blocked"
-duration = "6s"
+duration = "3s"
 [[scenario.activity]]
 measure = "timer"
 in = "container"
 cpus = "0-1"
 [[scenario.activity]]
-fault = { kind = "block", length = "50ms", every = "1s" }
+fault = { kind = "block", length = "50ms", every = "500ms" }
 in = "guest"
 cpus = "1"
 [[scenario]]
 name = "the container blocks"
-duration = "6s"
+duration = "3s"
 [[scenario.activity]]
 measure = "timer"
 in = "guest"
 cpus = "0-1"
 [[scenario.activity]]
-fault = { kind = "block", length = "50ms", every = "1s" }
+fault = { kind = "block", length = "50ms", every = "500ms" }
 in = "container"
 cpus = "1"
 "#;
