@@ -41,6 +41,10 @@ pub use remote::Remote;
 pub use sys::monotonic_ns;
 pub use topology::topology;
 
+/// How the name of a file begins that [`System::install`] has not put in its place yet. Where the power fails
+/// meanwhile it stays.
+pub const UNPLACED: &str = ".tactus-new-";
+
 /// A command that runs.
 pub trait Child: Send {
     /// Its process id.
@@ -89,7 +93,8 @@ pub trait System: Send + Sync {
     /// Those of the file system.
     fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()>;
     /// Puts a file in its place in one step, with its directories: whoever looks sees all of it or
-    /// nothing. `mode` is that of chmod(2).
+    /// nothing. `mode` is that of chmod(2). Until then it is beside its place, and its name begins with
+    /// [`UNPLACED`].
     ///
     /// # Errors
     /// Those of the file system.

@@ -21,7 +21,7 @@ use tactus_model::threads::Policy;
 use tactus_model::undo::Files;
 
 use super::child::RealChild;
-use super::{Child, Finished, Invocation, System, own, sys, too_large};
+use super::{Child, Finished, Invocation, System, UNPLACED, own, sys, too_large};
 
 /// Directories that hold system programs and are missing from many users' PATH.
 const SBIN: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
@@ -115,7 +115,7 @@ impl System for Real {
     fn install(&self, path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
         let dir = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
         fs::create_dir_all(dir)?;
-        let mut file = tempfile::Builder::new().prefix(".new-").tempfile_in(dir)?;
+        let mut file = tempfile::Builder::new().prefix(UNPLACED).tempfile_in(dir)?;
         file.write_all(bytes)?;
         file.as_file().set_permissions(fs::Permissions::from_mode(mode))?;
         file.as_file().sync_data()?;

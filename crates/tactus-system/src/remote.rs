@@ -15,7 +15,7 @@ use tactus_model::undo::{Entry, Undo};
 use super::child::{KEPT, collect};
 use super::connection::{Connection, Reader, Writer};
 use super::too_large;
-use super::{Child, Finished, Invocation, System};
+use super::{Child, Finished, Invocation, System, UNPLACED};
 use crate::probe;
 
 /// How long a killed child may take to end.
@@ -125,7 +125,7 @@ impl System for Remote {
         let dir = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
         self.ask_with(Verb::MakeDir, dir, 0o755, &[])?;
         let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy();
-        let part = dir.join(format!(".new-{}-{name}", self.connection.number()));
+        let part = dir.join(format!("{UNPLACED}{}-{name}", self.connection.number()));
         let is_probe = probe::bytes(&self.arch).is_some_and(|probe| std::ptr::eq(probe, bytes));
         let written = if is_probe {
             // What is there already needs not travel.

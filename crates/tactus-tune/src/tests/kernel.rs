@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use tactus_model::CpuSet;
 use tactus_model::threads::Policy;
 
-use tactus_system::{Child, Finished, Invocation, Memory, System};
+use tactus_system::{Child, Finished, Invocation, Memory, System, UNPLACED};
 
 /// What happens at a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,7 +127,11 @@ impl System for Kernel {
         self.step(|| {}, || self.store(path, bytes))
     }
     fn install(&self, path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
-        self.step(|| {}, || self.memory.install(path, bytes, mode))
+        let unplaced = || {
+            let part = path.with_file_name(format!("{UNPLACED}x"));
+            drop(self.memory.install(&part, &bytes[..bytes.len() / 2], mode));
+        };
+        self.step(unplaced, || self.memory.install(path, bytes, mode))
     }
     fn append(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         let torn = || drop(self.memory.append(path, &bytes[..bytes.len() / 2]));

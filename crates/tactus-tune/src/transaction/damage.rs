@@ -26,7 +26,7 @@ impl Damage {
         let nameless = log.begin.is_none();
         let damaged = !log.unreadable.is_empty() && (nameless || log.lost > 0);
         let lines = log.unreadable.clone();
-        damaged.then(|| Self { path, lines, nameless, lost: log.lost, steps: log.entries.len() })
+        damaged.then_some(Self { path, lines, nameless, lost: log.lost, steps: log.entries.len() })
     }
 }
 

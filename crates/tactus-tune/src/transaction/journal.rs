@@ -168,14 +168,11 @@ impl Log {
     pub fn parse(text: &str) -> io::Result<Self> {
         let mut log = Self::default();
         for (line, number) in text.split_inclusive('\n').zip(1..) {
-            let read = match serde_json::from_str::<Line>(line) {
-                Ok(read) => read,
-                Err(_) => {
-                    if line.ends_with('\n') && !line.trim().is_empty() {
-                        log.unreadable.push(number);
-                    }
-                    continue;
+            let Ok(read) = serde_json::from_str::<Line>(line) else {
+                if line.ends_with('\n') && !line.trim().is_empty() {
+                    log.unreadable.push(number);
                 }
+                continue;
             };
             match read {
                 Line::Begin(begin) if begin.format > FORMAT => {

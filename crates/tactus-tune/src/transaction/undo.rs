@@ -1,6 +1,8 @@
 //! Taking back.
 
-use tactus_system::System;
+use std::path::Path;
+
+use tactus_system::{System, UNPLACED};
 
 use super::{Action, Entry, Failed, Journal};
 
@@ -36,8 +38,10 @@ pub fn undo(system: &dyn System, entry: &Entry, boot: &str, force: bool) -> Undo
     if action.ends_with_the_boot() && entry.boot != boot {
         return Undone::Gone;
     }
-    if let Action::Run { .. } = action {
-        return restored(system, action);
+    match action {
+        Action::Run { .. } => return restored(system, action),
+        Action::Install { path, .. } => sweep(system, Path::new(path)),
+        _ => {}
     }
     match (action.current(system), action) {
         (None, Action::Install { former: None, .. }) => return Undone::Held,
@@ -55,6 +59,18 @@ pub fn undo(system: &dyn System, entry: &Entry, boot: &str, force: bool) -> Undo
         }
     }
     restored(system, action)
+}
+
+/// Removes what a power cut has left of a file of ours that was not in its place yet.
+fn sweep(system: &dyn System, path: &Path) {
+    let Some(dir) = path.parent() else { return };
+    let unplaced = |file: &Path| {
+        file.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(UNPLACED.as_bytes()))
+    };
+    for file in system.list(dir).unwrap_or_default().into_iter().filter(|file| unplaced(file)) {
+        // It is read by nobody, and no reason to stop here.
+        let _ = system.remove(&file);
+    }
 }
 
 fn restored(system: &dyn System, action: &Action) -> Undone {
