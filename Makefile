@@ -45,7 +45,7 @@ aarch64: ## Cross-build the whole program for aarch64, and try it in an emulated
 	scripts/setup.sh test
 	scripts/aarch64.sh
 
-simulate: ## How often the report's statistics are wrong, by simulation (an hour; nightly)
+simulate: ## How often the report's statistics are wrong, by simulation (half an hour; nightly)
 	scripts/simulate.sh
 
 bench: ## Compare with cyclictest; start-up of a guest; overhead of a run; size of the probe

@@ -219,6 +219,12 @@ fn a_repeated_thing_has_no_effect_against_itself_under_the_noises_of_real_machin
 fn simulation_of_effects() {
     let trials = std::env::var("TRIALS").ok().and_then(|trials| trials.parse().ok()).unwrap_or(1_000);
     table(trials, &[8, 10, 30, 60, 240]);
+    // Eight pairs and three quantities: exactly 12 of 256 at most, whatever the noise. So many reports tell that from 5 %.
+    let long = 20 * trials;
+    let [one, _] = rates(long, |seed| repeated(Noise::Independent, 10, (1, 8), seed));
+    let error = (one * (100.0 - one) / f64::from(u32::try_from(long).unwrap())).sqrt();
+    println!("independent, n=10, 8 repeats, {long} reports: {one:.2} (standard error {error:.2})");
+    assert!(one <= 5.0, "{one} % (standard error {error})");
     let many = rates(trials, |seed| repeated(Noise::Markov, 10, (20, 13), seed));
     println!("20 claims, 13 repeats, Markov 60/20 s: {:.1}", many[0]);
     assert!(many[0] <= at_most(trials));
