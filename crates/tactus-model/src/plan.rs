@@ -457,8 +457,8 @@ pub struct Separation {
     /// How long each scenario with a disturbance takes with `--quick`; left out: as long as any other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quick: Option<Nanos>,
-    /// Names of the scenarios at rest, before and after all others. Filled in, with the scenarios, when the
-    /// plan is resolved.
+    /// Names of the scenarios at rest. Filled in, with the scenarios, when
+    /// the plan is resolved.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rest: Vec<String>,
     /// The scenarios with a disturbance. Filled in.

@@ -341,7 +341,7 @@ fn separation(plan: &Plan, names: &mut BTreeSet<String>, source: &Source) -> Res
             return Err(source.undefined(plan, "separation.environments", name));
         }
     }
-    names.extend(super::separation::AT_REST.map(str::to_owned));
+    names.insert(super::separation::AT_REST.to_owned());
     bounds::disturbances(&separation.disturb, source)?;
     for (at, disturbance) in separation.disturb.iter().enumerate() {
         let Some(what) = disturbance.kind() else {

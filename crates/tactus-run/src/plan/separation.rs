@@ -16,8 +16,8 @@ use tactus_model::{CpuSet, Nanos};
 use super::PlanError;
 use super::resolved::ResolvedEnvironment;
 
-/// Names of the scenarios at rest: a machine drifts, and what differs between these two is no disturbance's.
-pub const AT_REST: [&str; 2] = ["separation: at rest", "separation: at rest, again"];
+/// Name of the scenario at rest, whose maxima stand beside those with a disturbance; no word follows from it.
+pub const AT_REST: &str = "separation: at rest";
 
 /// Why an environment on another machine is in no separation.
 const ELSEWHERE: &str = "it lies on another machine, which has no CPU in common with this one";
@@ -94,7 +94,7 @@ fn tick(separation: &Separation) -> Option<Nanos> {
     faults.map(|fault| Nanos(fault.size().1)).max().filter(|every| every.0 >= Nanos::from_secs(1).0)
 }
 
-/// The scenario at rest, one for each disturbance in each environment, and at rest again.
+/// The scenario at rest, and one for each disturbance in each environment.
 fn scenarios(
     separation: &mut Separation,
     present: &[(String, ResolvedEnvironment)],
@@ -120,9 +120,8 @@ fn scenarios(
         interval,
         ..Scenario::default()
     };
-    let [before, after] = AT_REST.map(|name| scenario(name, measured()));
-    let mut all = vec![before];
-    separation.rest = AT_REST.map(str::to_owned).to_vec();
+    let mut all = vec![scenario(AT_REST, measured())];
+    separation.rest = vec![AT_REST.to_owned()];
     for disturbance in &separation.disturb {
         let Some(what) = disturbance.kind() else { continue };
         for (place, environment) in present {
@@ -143,6 +142,5 @@ fn scenarios(
             separation.disturbed.push(Disturbed { scenario: name, environment: place.clone(), what, cpu });
         }
     }
-    all.push(after);
     all
 }
