@@ -66,6 +66,7 @@ present() {
     # Not in everybody's PATH.
     sshd) has sshd || [ -x /usr/sbin/sshd ] ;;
     qemu-ga) has qemu-ga || [ -x /usr/sbin/qemu-ga ] ;;
+    modprobe) has modprobe || [ -x /usr/sbin/modprobe ] ;;
     *) has "$1" ;;
   esac
 }
@@ -105,6 +106,7 @@ collect() {
   # In a virtual machine it would answer the machine's own host: left to its owner, too.
   [ -d /run/systemd/system ] || need qemu-ga qemu-guest-agent qemu-guest-agent qemu-guest-agent qemu-guest-agent "runs in a guest of the tests, to which tactus attaches"
   [ -d /run/systemd/system ] || need tuned-adm tuned tuned tuned tuned "loads the generated TuneD profiles"
+  need modprobe kmod kmod kmod kmod "reads the written options of modules"
   need grub-script-check grub-common grub2-tools-minimal grub grub2 "parses the generated command line"
   need python3-ensurepip python3-venv python3 python python3 "installs the validators of scripts/lib/tools.txt into target/tools"
   need mkfs.ext4 e2fsprogs e2fsprogs e2fsprogs e2fsprogs "the disk of the machine whose power fails (make crash)"

@@ -8,6 +8,7 @@ mod clusters;
 mod common;
 mod containers;
 mod domains;
+mod dropins;
 mod guests;
 mod openstack;
 mod tuned;
