@@ -10,7 +10,7 @@ use tactus_model::event::{Event, Stamped};
 use tactus_model::facts::Facts;
 use tactus_model::histograms::{Folding, Histograms};
 use tactus_model::message::Note;
-use tactus_model::outcome::{Outcome, RowStatus, ValueResult, take_value};
+use tactus_model::outcome::{Outcome, RowStatus, ValueResult, in_order, take_value};
 use tactus_model::partition::{CacheHeld, CacheUse, Phase};
 use tactus_model::plan::Plan;
 use tactus_model::ticks::{TickScalars, Ticks};
@@ -344,7 +344,10 @@ fn row(
     if row.result.status == RowStatus::Measured && row.result.outcome.is_empty() {
         match &mut row.result.outcome {
             Outcome::Latency(_) => recover::result(&mut row),
-            Outcome::Values(own) => *own = values,
+            Outcome::Values(own) => {
+                *own = values;
+                in_order(own, row.result.measurement.entry().items);
+            }
         }
     }
     row

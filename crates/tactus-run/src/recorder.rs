@@ -11,7 +11,7 @@ use tactus_model::facts::Facts;
 use tactus_model::finding::{Audit, Role};
 use tactus_model::latency::Latency;
 use tactus_model::message::{Note, Outlier, ThreadCounters, Tick, Total};
-use tactus_model::outcome::{Ending, LatencyOutcome, Outcome, RowEnd, SeriesResult, take_value};
+use tactus_model::outcome::{Ending, LatencyOutcome, Outcome, RowEnd, SeriesResult, in_order, take_value};
 use tactus_model::series::SeriesKey;
 use tactus_model::{CpuSet, Evidence};
 
@@ -316,6 +316,7 @@ impl Record for Recorder {
                     && let Outcome::Values(values) = &mut state.result.outcome
                 {
                     take_value(values, value.clone());
+                    in_order(values, state.result.measurement.entry().items);
                 }
             }
             Event::Outlier { row, outlier } => {

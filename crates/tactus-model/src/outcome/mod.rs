@@ -24,7 +24,7 @@ pub use end::{Ending, RowEnd, RowStatus, RunStatus};
 pub use median::{Median, median};
 pub use point::Point;
 pub use unit::{Better, Quantity, QuantityError, Unit};
-pub use value::{Repeats, ValueResult, value_of, wholes};
+pub use value::{Repeats, ValueResult, in_order, value_of, wholes};
 
 use crate::latency::Summary;
 use crate::series::{Outlier, SeriesKey, ThreadCounters};

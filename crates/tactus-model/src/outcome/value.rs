@@ -88,6 +88,15 @@ impl ValueResult {
     }
 }
 
+/// Puts values into the order of a measurement's items, and the points of a curve into theirs, whichever was there first.
+/// Unknown items stand behind, as they came.
+pub fn in_order(values: &mut [ValueResult], items: &[Item]) {
+    values.sort_by_key(|value| {
+        let place = items.iter().position(|item| item.name == value.item);
+        (place.unwrap_or(items.len()), value.at.filter(|_| place.is_some()))
+    });
+}
+
 /// What each item came to as a whole, in their order.
 pub fn wholes(values: &[ValueResult]) -> impl Iterator<Item = &ValueResult> {
     values.iter().filter(|value| value_of(values, &value.item).is_some_and(|whole| whole.at == value.at))
@@ -136,6 +145,21 @@ mod tests {
         assert_eq!(value_of(&[at(None)], SYSTEM_CALL.name).unwrap().at, None);
         assert!(wholes(&curve).eq([&curve[1]]), "the rest of a curve is no whole");
         assert_eq!(value_of(&curve, "signal handler"), None);
+    }
+
+    #[test]
+    fn values_stand_in_the_order_of_the_items_whichever_came_first() {
+        let of = |item: &str, at: Option<u64>| {
+            let mut repeats = Repeats { kept: vec![1.0], ..Repeats::default() };
+            let value = ValueResult::of(&SYSTEM_CALL, &mut repeats).unwrap();
+            ValueResult { item: item.into(), at: at.map(Point::Bytes), ..value }
+        };
+        let unknown = [of("z", Some(9)), of("a", Some(4))];
+        let mut values = vec![of("signal handler", Some(2)), unknown[0].clone(), unknown[1].clone()];
+        values.extend([of("signal handler", Some(1)), of(SYSTEM_CALL.name, None)]);
+        in_order(&mut values, crate::catalogue::measure::Os::ITEMS);
+        let names: Vec<String> = values.iter().map(ValueResult::name).collect();
+        assert_eq!(names, ["system call", "signal handler, 1B", "signal handler, 2B", "z, 9B", "a, 4B"]);
     }
 
     #[test]

@@ -70,6 +70,8 @@ pub struct Bench {
     pub of: Operation,
     /// The processes that take part on the same CPU, whose time is the item's, too.
     pub partners: Vec<u32>,
+    /// Of its time others may have the CPU for one part in so many: more, and the batch is dropped.
+    pub taken: u64,
 }
 
 /// What the time of an operation says.
@@ -100,8 +102,14 @@ fn alone(mut run: impl FnMut(u64) -> io::Result<u64> + 'static) -> Bench {
         warm: None,
         of: Operation::Parts(1),
         partners: Vec::new(),
+        taken: TAKEN,
     }
 }
+
+/// Part of a batch that something else may have the CPU.
+const TAKEN: u64 = 50;
+/// The same where the kernel does a part of the work in interrupts, the time of which is no process's on many kernels.
+const TAKEN_BY_INTERRUPTS: u64 = 2;
 
 /// How long something takes, in ns.
 fn timed(what: impl FnOnce() -> io::Result<()>) -> io::Result<u64> {

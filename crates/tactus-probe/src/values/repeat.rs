@@ -17,8 +17,6 @@ use crate::work::{Pace, over, tell_note, tell_value};
 
 /// How long a batch is to take, in ns.
 const BATCH_NS: u64 = 1_000_000;
-/// Part of a batch that something else may have the CPU: more, and the batch is dropped.
-const TAKEN: u64 = 50;
 /// Part of its time that a batch is followed by rest: real-time scheduling must leave something to others.
 const REST: u64 = 9;
 /// The most operations of a batch.
@@ -131,7 +129,7 @@ impl Measured {
             return Ok(());
         }
         let value = ns.and_then(|ns| self.bench.of.value(self.item.unit, self.repeats.batch, ns));
-        let value = value.filter(|_| !was_disturbed(took, had));
+        let value = value.filter(|_| !was_disturbed(took, had, self.bench.taken));
         match value {
             Some(value) => self.repeats.kept.push(value),
             None => self.repeats.dropped += 1,
@@ -201,9 +199,10 @@ impl Measured {
     }
 }
 
-/// Whether something else had the CPU during a batch that took so many ns, of which it had the CPU for `had`.
-pub const fn was_disturbed(took: u64, had: u64) -> bool {
-    took.saturating_sub(had) > took / TAKEN
+/// Whether something else had the CPU for more than one part in `taken` of a batch that took so many ns, of which it had
+/// the CPU for `had`.
+pub const fn was_disturbed(took: u64, had: u64, taken: u64) -> bool {
+    took.saturating_sub(had) > took / taken
 }
 
 #[cfg(test)]

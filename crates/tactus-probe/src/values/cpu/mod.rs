@@ -15,7 +15,7 @@ use tactus_model::catalogue::measure::cpu::{
 
 use self::kernel::{Kernel, Kernels};
 use super::repeat::was_disturbed;
-use super::{Bench, Make, Measurement, Operation, Place, alone, partner, timed};
+use super::{Bench, Make, Measurement, Operation, Place, TAKEN, alone, partner, timed};
 use crate::sys;
 
 /// The measurement.
@@ -121,7 +121,7 @@ fn mix_on_all(place: &Place<'_>) -> io::Result<Bench> {
         }
         Ok(rates.map(inverse_of))
     };
-    Ok(Bench { run: Box::new(run), of: Operation::Count, warm: None, partners: Vec::new() })
+    Ok(Bench { run: Box::new(run), of: Operation::Count, warm: None, partners: Vec::new(), taken: TAKEN })
 }
 
 /// What the process on another CPU does: a batch whenever it is told how many iterations that is.
@@ -131,7 +131,7 @@ fn answer(mut orders: UnixStream, cpu: u32) -> io::Result<()> {
     while orders.read_exact(&mut count).is_ok() {
         let had = sys::own_time();
         let took = timed(|| kernels.run(Kernel::Mix, u64::from_ne_bytes(count)))?;
-        let says = if was_disturbed(took, sys::own_time() - had) { DISTURBED } else { took };
+        let says = if was_disturbed(took, sys::own_time() - had, TAKEN) { DISTURBED } else { took };
         orders.write_all(&says.to_ne_bytes())?;
     }
     Ok(())

@@ -21,7 +21,7 @@ use tactus_model::catalogue::measure::os::{
 };
 use tactus_model::catalogue::{Item, Measure};
 
-use super::{Bench, Curve, Make, Measurement, Place, alone, timed};
+use super::{Bench, Curve, Make, Measurement, Place, TAKEN_BY_INTERRUPTS, alone, timed};
 use crate::load::network::with_loopback;
 use crate::sys::{self, OnSignal, PageSize, Pages, Writable};
 
@@ -42,8 +42,8 @@ static ITEMS: [(Item, Make); 15] = [
     (PIPE_BANDWIDTH, |_| stream::bandwidth(stream::pipes()?)),
     (UNIX_LATENCY, |_| stream::round_trip(stream::unix()?)),
     (UNIX_BANDWIDTH, |_| stream::bandwidth(stream::unix()?)),
-    (TCP_LATENCY, |_| stream::round_trip(stream::tcp()?)),
-    (TCP_BANDWIDTH, |_| stream::bandwidth(stream::tcp()?)),
+    (TCP_LATENCY, |_| Ok(Bench { taken: TAKEN_BY_INTERRUPTS, ..stream::round_trip(stream::tcp()?)? })),
+    (TCP_BANDWIDTH, |_| Ok(Bench { taken: TAKEN_BY_INTERRUPTS, ..stream::bandwidth(stream::tcp()?)? })),
 ];
 
 static CURVES: [(Item, Curve); 3] = [
