@@ -448,7 +448,7 @@ fn perform_resolved(
 
 fn writer(resolved: &Resolved, dir: &Path) -> Writer {
     let results: Vec<_> = resolved.rows.iter().map(|row| row.result.clone()).collect();
-    Writer::create(&dir.join("bundle"), &resolved.plan, &results, Machine::default()).expect("a bundle")
+    Writer::create(dir.join("bundle"), &resolved.plan, &results, Machine::default()).expect("a bundle")
 }
 
 fn perform_into(

@@ -38,7 +38,7 @@ impl Bench {
         let resolved = resolved_as(&self.plan, &choices, scripts);
         let results: Vec<_> = resolved.rows.iter().map(|row| row.result.clone()).collect();
         let machine = Machine { name: "here".into(), ..Machine::default() };
-        let mut writer = Writer::create(&self.bundle(), &resolved.plan, &results, machine.clone()).unwrap();
+        let mut writer = Writer::create(self.bundle(), &resolved.plan, &results, machine.clone()).unwrap();
         writer.keep_source(&self.plan, Asked::default()).unwrap();
         writer.begin_session(machine, choices.state).unwrap();
         perform_into(writer, &resolved, self.place.path(), stop).1
