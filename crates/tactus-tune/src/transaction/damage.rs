@@ -3,8 +3,6 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use super::Log;
-
 /// What cannot be read of a journal, and what can.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
@@ -18,16 +16,6 @@ pub struct Damage {
     pub lost: usize,
     /// How many steps the other lines name that were not taken back.
     pub steps: usize,
-}
-
-impl Damage {
-    /// The damage of a journal. A line that was cut, and went before no step, is none.
-    pub(super) fn of(path: PathBuf, log: &Log) -> Option<Self> {
-        let nameless = log.begin.is_none();
-        let damaged = !log.unreadable.is_empty() && (nameless || log.lost > 0);
-        let lines = log.unreadable.clone();
-        damaged.then_some(Self { path, lines, nameless, lost: log.lost, steps: log.entries.len() })
-    }
 }
 
 impl fmt::Display for Damage {

@@ -209,6 +209,19 @@ impl Log {
         }
         Ok(log)
     }
+
+    /// What of it cannot be read, where that matters. A line that was cut, and went before no step, does not.
+    fn damage(&self, path: &Path) -> Option<Damage> {
+        let nameless = self.begin.is_none();
+        let damaged = !self.unreadable.is_empty() && (nameless || self.lost > 0);
+        damaged.then(|| Damage {
+            path: path.to_owned(),
+            lines: self.unreadable.clone(),
+            nameless,
+            lost: self.lost,
+            steps: self.entries.len(),
+        })
+    }
 }
 
 impl<'a> Journal<'a> {
@@ -225,7 +238,7 @@ impl<'a> Journal<'a> {
         };
         let log = Log::parse(&text).map_err(|error| at(&path, &error))?;
         let cut = !text.is_empty() && !text.ends_with('\n');
-        let damage = Damage::of(path.clone(), &log);
+        let damage = log.damage(&path);
         Ok((Self { system, path, next: log.next, cut, damage }, log))
     }
 
