@@ -208,7 +208,12 @@ impl Tool {
                 return Ok(());
             }
         }
-        let words = self.words().ok_or(io::ErrorKind::InvalidInput)?;
+        let words = self.words().ok_or_else(|| {
+            io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "it names nothing that tactus makes, and is left alone",
+            )
+        })?;
         gone(actions.run(&words, PATIENCE))?;
         if matches!(self, Self::Cell { .. } | Self::Jailhouse { .. }) {
             actions.pause(AGAIN);

@@ -132,7 +132,7 @@ fn an_end_that_goes_in_the_middle_ends_the_measurement_with_the_reason_and_what_
         done.reason.as_deref().is_some_and(|why| why.contains("`network` ended before its time")),
         "{done:?}"
     );
-    assert!(common::eventually(|| marked(mark) == [probe.child.id()]), "{:?}", marked(mark));
+    assert!(crate::common::eventually(|| marked(mark) == [probe.child.id()]), "{:?}", marked(mark));
 }
 
 /// How a measurement ends whose peer is this.

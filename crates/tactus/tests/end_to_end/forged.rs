@@ -1,7 +1,7 @@
 //! What tactus keeps on a machine cannot be forged by somebody else.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
@@ -52,6 +52,22 @@ impl Forged {
 
     fn give(&self, path: &str) {
         chown(self.cache().join(path), Some(OTHER), Some(OTHER)).unwrap();
+    }
+
+    /// Puts other lines in the place of the journal of a run.
+    fn says(&self, lines: &str) {
+        fs::write(self.cache().join("run/forged.jsonl"), lines).unwrap();
+    }
+
+    /// Programs of these names that remove the file, found before those of the system.
+    fn programs(&self, names: &[&str]) -> String {
+        let bin = self.dir.path().join("bin");
+        fs::create_dir(&bin).unwrap();
+        for name in names {
+            fs::write(bin.join(name), format!("#!/bin/sh\nrm -f {}\n", self.victim.display())).unwrap();
+            fs::set_permissions(bin.join(name), fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        format!("{}:{}", bin.display(), std::env::var("PATH").unwrap())
     }
 }
 
@@ -168,6 +184,153 @@ fn a_journal_of_tuning_that_somebody_else_has_put_there_takes_nothing_back() {
         assert!(stderr(&ended).contains("belongs to user 12345"), "{path}: {}", stderr(&ended));
         assert!(forged.victim.exists(), "{path}");
     }
+}
+
+/// A journal and the command that would undo it.
+const JOURNALS: [(&str, &[&str]); 2] =
+    [("run/forged.jsonl", &MEASURE), ("lib/tune/journal.jsonl", &["tune", "revert"])];
+
+#[test]
+fn a_journal_that_is_a_link_or_has_a_second_name_or_a_second_writer_is_not_undone_and_named() {
+    if !is_root() {
+        return;
+    }
+    for (path, command) in JOURNALS {
+        let name = Path::new(path).file_name().unwrap().to_str().unwrap();
+        for why in ["it is a link", "it has 2 names", "others may write to it (mode 602)", "mode 660"] {
+            let forged = Forged::new();
+            let journal = forged.cache().join(path);
+            let real = forged.dir.path().join("real");
+            match why {
+                "it is a link" => {
+                    fs::rename(&journal, &real).unwrap();
+                    symlink(&real, &journal).unwrap();
+                }
+                "it has 2 names" => fs::hard_link(&journal, &real).unwrap(),
+                "mode 660" => fs::set_permissions(&journal, fs::Permissions::from_mode(0o660)).unwrap(),
+                _ => fs::set_permissions(&journal, fs::Permissions::from_mode(0o602)).unwrap(),
+            }
+            let ended = forged.tactus(command);
+            let said = stderr(&ended);
+            assert!(said.contains(name) && said.contains(why), "{path}, {why}: {said}");
+            assert!(forged.victim.exists(), "{path}, {why}: {said}");
+            assert!(command == MEASURE || ended.status.code() == Some(2), "{path}, {why}: {said}");
+        }
+    }
+}
+
+#[test]
+fn a_directory_of_journals_that_others_may_enter_or_that_is_a_link_undoes_nothing() {
+    if !is_root() {
+        return;
+    }
+    for (path, command) in JOURNALS {
+        for link in [false, true] {
+            let forged = Forged::new();
+            let dir = forged.cache().join(path).parent().unwrap().to_owned();
+            if link {
+                let real = forged.dir.path().join("real");
+                fs::rename(&dir, &real).unwrap();
+                symlink(&real, &dir).unwrap();
+            } else {
+                fs::set_permissions(&dir, fs::Permissions::from_mode(0o777)).unwrap();
+            }
+            let ended = forged.tactus(command);
+            let (said, why) =
+                (stderr(&ended), if link { "it is a link" } else { "others may write to it (mode 777)" });
+            assert!(said.contains(why), "{path}, {why}: {said}");
+            assert!(forged.victim.exists(), "{path}, {why}: {said}");
+        }
+    }
+}
+
+#[test]
+fn undos_that_name_what_tactus_never_makes_are_said_and_not_done() {
+    let programs = ["docker", "podman", "crun", "runc", "virsh", "jailhouse", "stty", "chrt", "evil"];
+    for (tool, named) in [
+        (
+            "{\"docker_container\":{\"host\":\"tcp://evil:2375\",\"name\":\"tactus-1\"}}",
+            "the container tactus-1",
+        ),
+        ("{\"docker_image\":{\"host\":\"unix:///s\",\"name\":\"debian\"}}", "the image debian"),
+        ("{\"podman_container\":{\"name\":\"--all\",\"hidden\":[]}}", "the container --all"),
+        (
+            "{\"oci_container\":{\"runtime\":\"crun\",\"state\":\"state\",\"name\":\"tactus-1\",\"hidden\":[]}}",
+            "the container tactus-1",
+        ),
+        ("{\"domain\":{\"uri\":\"-c\",\"name\":\"tactus-1\"}}", "the domain tactus-1"),
+        ("{\"cell\":{\"program\":\"/bin/sh\",\"name\":\"a\"}}", "the cell a"),
+        (
+            "{\"terminal\":{\"path\":\"/dev/ttyS0\",\"settings\":\"raw\"}}",
+            "giving /dev/ttyS0 its settings back",
+        ),
+    ] {
+        let forged = Forged::new();
+        forged.says(&format!("{{\"undo\":{{\"id\":0,\"how\":{{\"tool\":{tool}}}}}}}\n"));
+        let path = forged.programs(&programs);
+        let ended = output(tactus().env("TACTUS_CACHE_DIR", forged.cache()).env("PATH", path).args(MEASURE));
+        let said = stderr(&ended);
+        assert!(
+            said.contains(named) && said.contains("it names nothing that tactus makes"),
+            "{tool}: {said}"
+        );
+        assert!(forged.victim.exists(), "{tool}: {said}");
+        assert!(forged.cache().join("run/forged.jsonl").exists(), "who looks for it finds it: {tool}");
+    }
+}
+
+#[test]
+fn lines_of_another_release_are_said_and_not_done() {
+    let forged = Forged::new();
+    forged.says(&format!("{{\"undo\":{{\"id\":0,\"how\":{{\"run\":[\"rm\",{:?}]}}}}}}\n", forged.victim));
+    let said = stderr(&forged.tactus(&MEASURE));
+    assert!(said.contains("another release of tactus") && said.contains("rm"), "{said}");
+    assert!(forged.victim.exists(), "{said}");
+    if !is_root() {
+        return;
+    }
+    let journal = forged.cache().join("lib/tune/journal.jsonl");
+    let text = fs::read_to_string(&journal).unwrap().replace("\"format\":1", "\"format\":2");
+    fs::write(&journal, text).unwrap();
+    let ended = forged.tactus(&["tune", "revert"]);
+    assert_eq!(ended.status.code(), Some(2), "{}", stderr(&ended));
+    assert!(stderr(&ended).contains("which is later than this one"), "{}", stderr(&ended));
+    assert!(forged.victim.exists());
+}
+
+/// As somebody else: the program is his own copy.
+fn as_other(forged: &Forged, words: &[&str]) -> Output {
+    let program = forged.dir.path().join("tactus");
+    fs::copy(env!("CARGO_BIN_EXE_tactus"), &program).unwrap();
+    fs::set_permissions(forged.dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let other = OTHER.to_string();
+    std::process::Command::new("setpriv")
+        .args(["--reuid", &other, "--regid", &other, "--clear-groups"])
+        .arg(&program)
+        .args(words)
+        .env("TACTUS_CACHE_DIR", forged.cache())
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn another_user_undoes_nothing_of_roots_and_tunes_nothing() {
+    if !is_root() {
+        return;
+    }
+    let forged = Forged::new();
+    let measured = as_other(&forged, &MEASURE);
+    assert_eq!(measured.status.code(), Some(2), "{}", stderr(&measured));
+    assert!(stderr(&measured).contains("hint: "), "{}", stderr(&measured));
+    let reverted = as_other(&forged, &["tune", "revert"]);
+    assert_eq!(reverted.status.code(), Some(2), "{}", stderr(&reverted));
+    assert!(stderr(&reverted).contains("only root may tune a system"), "{}", stderr(&reverted));
+    // In a directory of his own, with what he may not have written.
+    forged.give(".");
+    forged.give("run");
+    let said = stderr(&as_other(&forged, &MEASURE));
+    assert!(said.contains("forged.jsonl"), "{said}");
+    assert!(forged.victim.exists(), "{said}");
 }
 
 #[test]
