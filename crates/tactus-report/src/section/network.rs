@@ -192,6 +192,7 @@ mod tests {
     fn load(value: f64, interval: Option<(f64, f64)>) -> ValueResult {
         ValueResult {
             item: "TX load per rate".into(),
+            at: None,
             unit: Unit::ThreadsPerGigabit,
             better: Better::Lower,
             samples: 20,
@@ -201,6 +202,7 @@ mod tests {
             min: value,
             max: value,
             deviation: 0.0,
+            variation: 0.0,
             dropped: 0,
             batch: 1,
         }

@@ -102,11 +102,12 @@ fn mean(scores: &[Scores]) -> f64 {
 /// Those of all periods in which there are any.
 fn scores(strata: &[Stratum], score: impl Fn(&Stratum, usize) -> usize) -> Vec<Scores> {
     let own = |stratum: &Stratum| {
-        let mut own = BTreeMap::new();
+        let mut places: BTreeMap<usize, u64> = BTreeMap::new();
         for score in (0..stratum.values.len()).map(|place| score(stratum, place)).filter(|score| *score > 0) {
-            *own.entry(score).or_insert(0.0) += 1.0 / float(stratum.values.len() as u64);
+            *places.entry(score).or_default() += 1;
         }
-        Scores(own)
+        let all = float(stratum.values.len() as u64);
+        Scores(places.into_iter().map(|(score, places)| (score, float(places) / all)).collect())
     };
     strata.iter().map(own).filter(|own| !own.0.is_empty()).collect()
 }
@@ -224,7 +225,7 @@ mod tests {
         assert!(stratum.stands_out(2, 1.1) && stratum.stands_out(3, 1.1) && !stratum.stands_out(5, 1.1));
         assert!(!stratum.stands_out(2, 1.2) && !stratum.stands_out(4, 1.1) && stratum.with() == 90);
         let times: Vec<f64> = (0..6).map(|place| stratum.times_typical(place)).collect();
-        assert_eq!(times, [1.0 / 90.0, 1.0 / 90.0, 90.0, 90.0, 1.0, 80.0 / 90.0]);
+        assert_eq!(times, [1.0 / 90.0, 1.0 / 80.0, 90.0, 90.0, 1.0, 80.0 / 90.0]);
         let overlapping = Stratum { reach: 9, ..stratum };
         assert!(!overlapping.stands_out(2, 1.1) && overlapping.times_typical(2) <= 0.0, "nothing is left");
     }

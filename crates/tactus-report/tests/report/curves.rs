@@ -127,8 +127,8 @@ fn among_the_other_values_a_curve_is_what_its_largest_array_is() {
 
 #[test]
 fn without_curves_there_is_no_such_section() {
-    assert!(!curves::ENTRY.applies(&common::overheads()));
-    assert!(!render(&common::overheads(), Style { colour: false, width: 100 }).contains("by size"));
+    assert!(!curves::ENTRY.applies(&crate::common::overheads()));
+    assert!(!render(&crate::common::overheads(), Style { colour: false, width: 100 }).contains("by size"));
 }
 
 #[test]

@@ -2,7 +2,6 @@
 
 mod written;
 
-use serde_json::json;
 use tactus_model::Evidence;
 use tactus_model::bundle::{ClockFit, Contents, Row};
 use tactus_model::document::{Doubt, Leak, LeakEntry};
