@@ -246,16 +246,13 @@ mod tests {
             ("/proc/cmdline", "quiet"),
             ("/proc/sys/kernel/nmi_watchdog", "1"),
             ("/proc/sys/kernel/soft_watchdog", "1"),
-            ("/proc/sys/kernel/split_lock_mitigate", "1"),
-            ("/sys/module/kvm/parameters/nx_huge_pages", "Y"),
-            ("/sys/devices/system/cpu/vulnerabilities/itlb_multihit", "KVM: Mitigation: Split huge pages"),
         ]);
         let subject = Subject::new(&system.facts, system.role, &system.intent);
         let guarded = |change: &Change| interrupt(change).is_none() && weakened(&subject, change).is_some();
         let audit = audit(&subject);
         let found = audit.found().map(|finding| finding.id.as_str());
         let gives_up: Vec<&str> = found.filter(|id| wanted(&subject, id).iter().any(guarded)).collect();
-        assert!(gives_up.contains(&"watchdogs") && gives_up.contains(&"audit"), "{gives_up:?}");
+        assert!(gives_up.contains(&"watchdogs"), "{gives_up:?}");
         for action in audit.actions.iter().filter(|action| !action.command.is_empty()) {
             assert!(!action.mends.iter().any(|id| gives_up.contains(&id.as_str())), "{}", action.command);
         }
