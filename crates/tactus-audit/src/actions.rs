@@ -244,6 +244,7 @@ mod tests {
     fn what_guards_the_machine_is_given_up_by_no_line_that_is_copied() {
         let system = intel(&[
             ("/proc/cmdline", "quiet"),
+            ("audit:enabled", "1"),
             ("/proc/sys/kernel/nmi_watchdog", "1"),
             ("/proc/sys/kernel/soft_watchdog", "1"),
         ]);

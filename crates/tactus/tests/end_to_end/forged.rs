@@ -95,10 +95,8 @@ fn a_directory_of_somebody_else_is_not_believed_and_nothing_is_started() {
     if !is_root() {
         return;
     }
-    // In a directory that keeps everybody's names, as /tmp, the last may be there before the first run.
-    for path in ["run", ".", "work"] {
+    for path in ["run", "."] {
         let forged = Forged::new();
-        fs::create_dir(forged.cache().join("work")).unwrap();
         forged.give(path);
         let ended = forged.tactus(&MEASURE);
         assert_eq!(ended.status.code(), Some(2), "{}", stderr(&ended));
@@ -106,6 +104,23 @@ fn a_directory_of_somebody_else_is_not_believed_and_nothing_is_started() {
         assert!(said.contains("belongs to user 12345") && said.contains("hint: "), "{said}");
         assert!(forged.victim.exists(), "{said}");
     }
+}
+
+#[test]
+fn what_somebody_else_has_made_for_the_files_of_runs_is_not_used() {
+    if !is_root() {
+        return;
+    }
+    // In a directory that keeps everybody's names, as /tmp, it may be there before the first run.
+    let forged = Forged::new();
+    let work = forged.cache().join("work");
+    fs::create_dir(&work).unwrap();
+    forged.give("work");
+    let ended = forged.tactus(&MEASURE);
+    let said = stderr(&ended);
+    assert_eq!(ended.status.code(), Some(2), "{said}");
+    assert!(said.contains("work: it belongs to user 12345") && said.contains("hint: "), "{said}");
+    assert_eq!(fs::read_dir(&work).unwrap().count(), 0);
 }
 
 #[test]
