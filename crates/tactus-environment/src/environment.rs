@@ -14,7 +14,7 @@ use tactus_system::System;
 use tactus_system::guardian::Guardian;
 
 use crate::ConsoleFile;
-use crate::network::Attachment;
+use crate::attachment::Attachment;
 
 /// Whether an environment can be used on this machine now.
 #[derive(Clone, Debug, PartialEq, Eq)]

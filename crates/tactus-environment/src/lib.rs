@@ -4,6 +4,7 @@
 //!
 //! One file per kind in [`kind`], one word in its table.
 
+mod attachment;
 mod console_file;
 mod environment;
 pub mod kernel;
@@ -11,6 +12,7 @@ pub mod kind;
 pub mod network;
 mod support;
 
+pub use attachment::Attachment;
 pub use console_file::ConsoleFile;
 pub use environment::{
     Environment, Layout, OptionError, OptionKey, Running, Setting, StartError, Stream, Usable,

@@ -5,8 +5,6 @@ mod namespace;
 mod steps;
 mod usable;
 
-use std::net::Ipv4Addr;
-
 use tactus_model::message::Note;
 use tactus_model::plan::{GuestDevice, NetworkPath};
 use tactus_system::System;
@@ -19,6 +17,7 @@ use steps::{At, FAR, Holders, NEAR, has_machine, steps};
 pub use usable::usable;
 
 use crate::StartError;
+use crate::attachment::Attachment;
 use crate::support::cannot;
 
 /// A path that is there. Dropping it ends it.
@@ -29,19 +28,6 @@ pub struct Network {
     _machine: Option<Namespace>,
     /// What the reader of its results must know.
     pub notes: Vec<Note>,
-}
-
-/// The place of an environment on a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Attachment {
-    /// The process that holds the network namespace which the environment is to be in.
-    pub holder: u32,
-    /// Its address there.
-    pub address: Ipv4Addr,
-    /// That of the other end.
-    pub other: Ipv4Addr,
-    /// What a guest has there.
-    pub device: Option<GuestDevice>,
 }
 
 impl Network {

@@ -1,6 +1,7 @@
 //! The network paths of a scenario: there before its environments, and gone after them.
 
-use tactus_environment::network::{Attachment, Network};
+use tactus_environment::Attachment;
+use tactus_environment::network::Network;
 use tactus_model::CpuSet;
 use tactus_model::catalogue::Measure;
 use tactus_model::event::Event;

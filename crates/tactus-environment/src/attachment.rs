@@ -1,0 +1,18 @@
+//! How an environment and a network path meet.
+
+use std::net::Ipv4Addr;
+
+use tactus_model::plan::GuestDevice;
+
+/// The place of an environment on a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Attachment {
+    /// The process that holds the network namespace which the environment is to be in.
+    pub holder: u32,
+    /// Its address there.
+    pub address: Ipv4Addr,
+    /// That of the other end.
+    pub other: Ipv4Addr,
+    /// What a guest has there.
+    pub device: Option<GuestDevice>,
+}
