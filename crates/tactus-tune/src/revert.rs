@@ -53,11 +53,12 @@ pub fn revert(system: &dyn System, back: Back) -> Result<Reverted, TuneError> {
     let (mut journal, log) = Journal::open(system, &dir)?;
     let damage = journal.damage().cloned();
     if log.entries.is_empty() && (log.phase == Phase::Nothing || damage.is_some()) {
-        // What was left unfinished has just been taken back.
-        return match recovered {
-            Some(_) => Ok(Reverted { recovered, ..Reverted::default() }),
-            None => Err(nothing(damage)),
-        };
+        if recovered.is_none() {
+            return Err(nothing(damage));
+        }
+        // What was left unfinished has just been taken back, and no line that can be read names anything else.
+        journal.close()?;
+        return Ok(Reverted { recovered, ..Reverted::default() });
     }
     journal.reverting()?;
     let (mut undone, mut left) = undo_all(system, &mut journal, &log.entries, &boot, back.force);

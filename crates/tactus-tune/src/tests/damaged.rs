@@ -118,3 +118,23 @@ fn a_line_that_a_power_cut_has_cut_is_no_damage() {
     assert!(reverted.damage.is_none() && reverted.recovered.unwrap().damage.is_none());
     assert!(machine.memory.text(JOURNAL).is_none() && set.len() > before.len());
 }
+
+#[test]
+fn a_journal_of_which_all_that_can_be_read_was_unfinished_is_kept_aside_and_nothing_is_in_force() {
+    let (machine, _) = damaged(|lines| {
+        // One transaction that was finished, whose steps nobody can read, and one that was not.
+        let step = lines.iter().find(|line| line.contains("intent")).unwrap().clone();
+        let mut unreadable = step.clone();
+        garble(&mut unreadable);
+        let done = r#"{"done":{"id":900,"reads":""}}"#.to_owned();
+        let begin = lines[0].clone();
+        *lines = vec![begin, unreadable, done, "\"commit\"".into(), step];
+    });
+    let reverted = revert(&machine, Back { force: true, ..Back::default() }).unwrap();
+    let recovered = reverted.recovered.unwrap();
+    assert!(recovered.left.is_empty() && recovered.undone.len() == 1, "{recovered:?}");
+    assert!(recovered.damage.is_some_and(|damage| damage.lost == 1));
+    assert!(machine.memory.text(JOURNAL).is_none(), "nothing is in force any more");
+    let (_, kept) = files_and_kept(&machine);
+    assert!(kept.is_some_and(|text| text.contains("900")));
+}

@@ -329,7 +329,10 @@ impl<'a> Journal<'a> {
             None => self.system.remove(&self.path),
             Some(_) => self.system.rename(&self.path, &self.path.with_file_name(KEPT)),
         };
-        closed.map_err(|error| at(&self.path, &error))
+        match closed {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(at(&self.path, &error)),
+            _ => Ok(()),
+        }
     }
 }
 
