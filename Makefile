@@ -5,8 +5,8 @@ PREFIX  ?= /usr/local
 DESTDIR ?=
 # Arguments of `tactus run` in `make run`.
 ARGS    ?= --quick
-# Seconds that each fuzz target runs in `make test`.
-FUZZ_SECONDS ?= 5
+# Seconds that each fuzz target runs in `make test`, on what the other steps leave of the CPUs.
+FUZZ_SECONDS ?= 10
 export FUZZ_SECONDS
 
 CARGO ?= cargo

@@ -46,6 +46,8 @@ must "the probes" build_probes "$target/probes"
 step "size of the probe" probe_size
 step "the instrument against cyclictest" python3 scripts/bench/instrument.py \
   "$target/probes/$(uname -m)-unknown-linux-musl/tactus-probe"
+step "values against the field's tools" python3 scripts/bench/field.py \
+  "$target/probes/$(uname -m)-unknown-linux-musl/tactus-probe"
 step "what the probe does to the CPU that it measures" python3 scripts/bench/disturbance.py \
   "$target/probes/$(uname -m)-unknown-linux-musl/tactus-probe"
 step "from QEMU's start to the first word of the probe" guest_start

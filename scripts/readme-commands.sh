@@ -3,9 +3,9 @@
 #
 #   scripts/readme-commands.sh [FILE.md...]     TACTUS=path, default target/release/tactus
 #
-# The blocks of one file run in order, in one scratch directory, where a block that begins with
-# ```toml NAME.toml is the file of that name. `tactus` is the built one; what
-# measures there measures shortly (--duration 1s, -D 1): the commands are tested, not the machine.
+# The blocks of one file run in order, in one scratch directory, beside those of other files. A block that begins with
+# ```toml NAME.toml is the file of that name there. `tactus` is the built one; what measures there measures shortly
+# (--duration 1s, -D 1): the commands are tested, not the machine.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 tactus=$(realpath "${TACTUS:-$root/target/release/tactus}")
@@ -36,10 +36,9 @@ chmod +x "$scratch/bin/tactus"
 PATH="$scratch/bin:$PATH"
 export PATH
 
-blocks=0
-for file in "$@"; do
-  [ -e "$file" ] || continue
-  place="$scratch/$(basename "$file" .md)"
+# commands FILE: performs its blocks, until one fails.
+commands() {
+  place="$scratch/$(basename "$1" .md)"
   mkdir "$place"
   # One script per block, named by the line where it begins.
   awk -v place="$place" '
@@ -48,21 +47,35 @@ for file in "$@"; do
     /^```[a-z]+ [A-Za-z0-9_-]+[.][a-z]+ *$/ { script = place "/" $2; printf "" >script; next }
     /^```/ && script { close(script); script = "" }
     script { print >script }
-  ' "$file"
+  ' "$1"
   for script in "$place"/.block-*; do
     [ -e "$script" ] || continue
-    blocks=$((blocks + 1))
     line=${script##*.block-}
-    name="${file#"$root"/}:$(echo "$line" | sed 's/^0*//')"
-    if (cd "$place" && sh "$script") </dev/null >"$scratch/out" 2>&1; then
+    name="${1#"$root"/}:$(echo "$line" | sed 's/^0*//')"
+    if (cd "$place" && sh "$script") </dev/null >"$place/.said" 2>&1; then
       echo "  $name"
     else
       status=$?
-      cat "$scratch/out"
+      cat "$place/.said"
       echo "error: the commands at $name ended with $status" >&2
-      exit 1
+      return 1
     fi
   done
+}
+
+# Files have nothing to do with each other: they go on at once, and what they say is said one after the other.
+running=""
+for file in "$@"; do
+  [ -e "$file" ] || continue
+  commands "$file" >"$scratch/$(basename "$file").out" 2>&1 &
+  running="$running $!:$(basename "$file").out"
 done
+failed=0
+for one in $running; do
+  wait "${one%%:*}" || failed=1
+  cat "$scratch/${one#*:}" | tee -a "$scratch/all"
+done
+[ "$failed" -eq 0 ] || exit 1
+blocks=$(grep -c '^  [^ ]*:[0-9]*$' "$scratch/all" || true)
 echo "  $blocks blocks of commands"
 [ "$blocks" -gt 0 ] || { echo "error: no block begins with \`\`\`sh tested" >&2 && exit 1; }

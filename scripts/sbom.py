@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What the program is made of, as CycloneDX 1.6 in JSON: sbom.py OUT.
 
-Read of `cargo metadata` and Cargo.lock: every crate that the command and the probes in it are linked from, with
+Read of `cargo metadata` and Cargo.lock: every crate that the command, and the probes and the guest in it, are linked from, with
 version, licence, source and checksum, and who needs whom. Crates that only build or test it are not in it. The
 document says the same whenever it is made of the same sources: it has no time and no random number."""
 
@@ -14,7 +14,12 @@ import tomllib
 import uuid
 
 TARGET = "x86_64-unknown-linux-gnu"
-PROBES = ["x86_64-unknown-linux-musl", "aarch64-unknown-linux-musl"]
+# What is in it as bytes, by no dependency that cargo knows.
+EMBEDDED = [
+    ("x86_64-unknown-linux-musl", "tactus-probe"),
+    ("aarch64-unknown-linux-musl", "tactus-probe"),
+    ("x86_64-unknown-none", "tactus-bare-guest"),
+]
 
 
 def metadata(target):
@@ -54,7 +59,7 @@ def main():
             if "checksum" in package
         }
     packages, needs = {}, {}
-    for target, name in [(TARGET, "tactus"), *((probe, "tactus-probe") for probe in PROBES)]:
+    for target, name in [(TARGET, "tactus"), *EMBEDDED]:
         data = metadata(target)
         packages.update({package["id"]: package for package in data["packages"]})
         root = next(package["id"] for package in data["packages"] if package["name"] == name)
@@ -84,9 +89,8 @@ def main():
         return made
 
     program = next(one for one in needs if packages[one]["name"] == "tactus")
-    probe = next(one for one in needs if packages[one]["name"] == "tactus-probe")
-    # The probes are in the program as bytes, by no dependency that cargo knows.
-    needs[program] = sorted({*needs[program], probe})
+    names = {name for _, name in EMBEDDED}
+    needs[program] = sorted({*needs[program], *(one for one in needs if packages[one]["name"] in names)})
     order = sorted(needs, key=purl)
     body = {
         "metadata": {"component": component(program)},

@@ -113,6 +113,11 @@ collect() {
   need strace strace strace strace strace "counts what the probe asks of the kernel while it measures"
   need fonts fonts-dejavu-core dejavu-sans-fonts ttf-dejavu dejavu-fonts "text in PNG figures"
   need cyclictest rt-tests realtime-tests rt-tests rt-tests "cyclictest, the instrument to compare with and to read"
+  [ "$mode" = bench ] || return 0
+  need stress-ng stress-ng stress-ng stress-ng stress-ng "the bandwidth of memory, to compare with"
+  need perf linux-perf perf perf perf "the round trip through a pipe, to compare with"
+  need iperf3 iperf3 iperf3 iperf3 iperf "streams of UDP, to compare with"
+  need sockperf sockperf sockperf sockperf sockperf "the round trip of UDP, to compare with"
 }
 
 install_packages() {
@@ -171,11 +176,14 @@ install_rust() {
     fi
   fi
   has rustup && { cargo --version >/dev/null 2>&1 || rustup toolchain install stable >&2; }
-  for target in x86_64-unknown-linux-musl aarch64-unknown-linux-musl; do
+  for target in x86_64-unknown-linux-musl aarch64-unknown-linux-musl x86_64-unknown-none; do
     [ ! -d "$(rustc --print target-libdir --target "$target" 2>/dev/null)" ] || continue
-    has rustup || fail "this Rust has no standard library for $target, which the probe is built for" \
+    has rustup || fail "this Rust has no standard library for $target, which the probe or the bare guest is built for" \
       "use the toolchain of https://rustup.rs and run: rustup target add $target"
-    say "Adding the Rust target $target: the probe, a static program, is built for it."
+    case "$target" in
+      *-none) say "Adding the Rust target $target: the guest without an operating system is built for it." ;;
+      *) say "Adding the Rust target $target: the probe, a static program, is built for it." ;;
+    esac
     rustup target add "$target" >&2
   done
 }

@@ -1,7 +1,8 @@
-//! Builds the probe for every architecture and puts it where `lib.rs` embeds it.
+//! Builds the probe for every architecture, and the guest without an operating system, and puts them where `lib.rs` embeds
+//! them.
 //!
-//! `TACTUS_PROBE_DIR` names a directory with ready-built probes instead:
-//! `<target>/tactus-probe`, as `cargo build --target` leaves them below `target/<target>/probe`.
+//! `TACTUS_PROBE_DIR` names a directory with ready-built ones instead: `<target>/<package>`, as `cargo build --target`
+//! leaves them below `target/<target>/probe`.
 #![expect(clippy::disallowed_methods, reason = "a build script runs before there is a door")]
 
 use std::env;
@@ -12,6 +13,13 @@ use std::process::Command;
 
 const PROFILE: &str = "probe";
 
+/// What is embedded: the package, the target that it is built for, and the name of its bytes.
+const IMAGES: [(&str, &str, &str); 3] = [
+    ("tactus-probe", "x86_64-unknown-linux-musl", "tactus-probe-x86_64"),
+    ("tactus-probe", "aarch64-unknown-linux-musl", "tactus-probe-aarch64"),
+    ("tactus-bare-guest", "x86_64-unknown-none", "tactus-bare-guest"),
+];
+
 fn main() -> Result<(), Box<dyn Error>> {
     let out = PathBuf::from(env::var("OUT_DIR")?);
     let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("../..");
@@ -20,6 +28,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         "crates/tactus-probe",
         "crates/tactus-facts",
         "crates/tactus-measure",
+        "crates/tactus-bare-guest",
         "crates/tactus-model/src",
         "crates/tactus-model/Cargo.toml",
         "Cargo.toml",
@@ -28,25 +37,24 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("cargo::rerun-if-changed={}", root.join(path).display());
     }
     let ready = env::var_os("TACTUS_PROBE_DIR").map(PathBuf::from);
-    let own = env::var("CARGO_CFG_TARGET_ARCH")?;
-    for arch in ["x86_64", "aarch64"] {
-        let target = format!("{arch}-unknown-linux-musl");
-        let to = out.join(format!("tactus-probe-{arch}"));
-        let probe = match &ready {
+    let own = format!("{}-unknown-linux-musl", env::var("CARGO_CFG_TARGET_ARCH")?);
+    for (package, target, name) in IMAGES {
+        let image = match &ready {
             Some(dir) => {
-                let path = dir.join(&target).join("tactus-probe");
+                let path = dir.join(target).join(package);
                 println!("cargo::rerun-if-changed={}", path.display());
                 fs::read(&path).map_err(|error| format!("TACTUS_PROBE_DIR: {}: {error}", path.display()))
             }
-            None => build(&root, &out, &target),
+            None => build(&root, &out, package, target),
         };
-        match probe {
+        let to = out.join(name);
+        match image {
             Ok(bytes) => fs::write(&to, bytes)?,
             // The machine's own probe measures, and stands guard: nothing works without it.
-            Err(reason) if arch == own => return Err(reason.into()),
+            Err(reason) if target == own => return Err(reason.into()),
             Err(reason) => {
                 let reason = reason.lines().next().unwrap_or_default();
-                println!("cargo::warning=built without the probe for {arch}: {reason}");
+                println!("cargo::warning=built without {package} for {target}: {reason}");
                 fs::write(&to, [])?;
             }
         }
@@ -54,17 +62,17 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Builds the probe for a target and returns its bytes.
-fn build(root: &Path, out: &Path, target: &str) -> Result<Vec<u8>, String> {
+/// Builds a package for a target and returns its bytes.
+fn build(root: &Path, out: &Path, package: &str, target: &str) -> Result<Vec<u8>, String> {
     if !has_target(target) {
         return Err(format!("the Rust target is missing: rustup target add {target}"));
     }
     // A directory of its own: the outer cargo holds the lock of the usual one.
     let dir = out.join("probe");
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.current_dir(root).args(["build", "-p", "tactus-probe", "--profile", PROFILE, "--target", target]);
+    cargo.current_dir(root).args(["build", "-p", package, "--profile", PROFILE, "--target", target]);
     cargo.arg("--target-dir").arg(&dir);
-    // The outer build's settings (flags, clippy as the compiler, coverage, its jobserver) are not the probe's.
+    // The outer build's settings (flags, clippy as the compiler, coverage, its jobserver) are not this one's.
     for (name, _) in env::vars_os() {
         let text = name.to_string_lossy();
         let kept = ["CARGO_HOME", "CARGO_NET_OFFLINE", "CARGO_HTTP_PROXY", "CARGO_HTTP_CAINFO"]
@@ -81,11 +89,11 @@ fn build(root: &Path, out: &Path, target: &str) -> Result<Vec<u8>, String> {
     let output = cargo.output().map_err(|error| format!("cargo: {error}"))?;
     if !output.status.success() {
         return Err(format!(
-            "the probe does not build for {target}:\n{}",
+            "{package} does not build for {target}:\n{}",
             String::from_utf8_lossy(&output.stderr)
         ));
     }
-    let path = dir.join(target).join(PROFILE).join("tactus-probe");
+    let path = dir.join(target).join(PROFILE).join(package);
     fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))
 }
 

@@ -14,7 +14,7 @@ use tactus_model::wire::Decoder;
 use tactus_system::{Child, Finished, Invocation, Memory, System};
 
 /// How long a probe that has said its part waits for the next word to it before its stream ends.
-const PATIENCE: Duration = Duration::from_millis(200);
+const PATIENCE: Duration = Duration::from_millis(40);
 
 /// What the environment says at its start, and after each word that it hears; then its stream ends.
 pub static PARTS: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());

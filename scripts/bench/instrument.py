@@ -84,8 +84,8 @@ def cyclictest(cpu, seconds):
 class Probe:
     """Speaks the wire protocol of the probe (docs/design/wire.md)."""
 
-    def __init__(self, path):
-        self.process = subprocess.Popen([path], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    def __init__(self, *words):
+        self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.sent = 0
 
     def say(self, message):
@@ -156,14 +156,14 @@ def interval(ratios):
     return ordered[max(cut - 1, 0)], ordered[many - max(cut, 1)]
 
 
-def judged(key, ratios):
-    """What ten or more pairs say of a ratio: its line's end, and whether it is within, out of, or undecided."""
+def judged(ratios, bounds):
+    """What some pairs say of a ratio: its line's end, and whether it is within, out of, or undecided. No bounds: within."""
     low, high = interval(ratios)
     middle = statistics.median(ratios)
     text = f"{middle:.3f} [{low:.3f}, {high:.3f}]"
-    if key not in BOUNDS:
+    if not bounds:
         return text, "within"
-    least, most = BOUNDS[key]
+    least, most = bounds
     if least <= middle <= most:
         return f"{text}  within {least} to {most}", "within"
     if high < least or low > most:
@@ -213,7 +213,7 @@ def main():
     for _ in range(1 + options.further):
         for number in range(len(pairs), len(pairs) + options.pairs):
             pairs.append(pair(number, path, options))
-        said = {name: judged(key, [ours[key] / theirs[key] for theirs, ours in pairs]) for key, name in RATIOS}
+        said = {name: judged([ours[key] / theirs[key] for theirs, ours in pairs], BOUNDS.get(key)) for key, name in RATIOS}
         for name, (text, _) in said.items():
             print(f"median ratio probe/cyclictest, {name:<16} {text}", flush=True)
         if "undecided" not in {word for _, word in said.values()}:

@@ -1,13 +1,29 @@
 #!/bin/sh
-# How `cargo test` executes a program of tests for scripts/test.sh: those that only compute, with a thread for each CPU;
-# all others one test at a time, because they measure, load the machine, or look for what a run left behind.
+# How `cargo test` executes a program of tests for scripts/test.sh. Each belongs to one of two lanes ($TACTUS_TEST_LANE):
 #
-#   CARGO_TARGET_..._RUNNER="[sudo --preserve-env] scripts/lib/run-tests.sh" cargo test
+#   computes   those that only compute, or run tools, with a thread for each CPU; and a guest that is tuned over a reboot,
+#              which takes minutes of an emulated CPU and no care of when
+#   measures   all others, one test at a time, because they measure, load the machine, take the time, or look for what a
+#              run left behind. The tests of environments take their turns themselves, and most of them wait.
+#
+#   TACTUS_TEST_LANE=measures CARGO_TARGET_..._RUNNER="[sudo --preserve-env] scripts/lib/run-tests.sh" cargo test
+REBOOT=guest::a_guest_is_tuned_over_a_reboot_and_is_as_before_when_all_is_taken_back
 program=${1##*/}
+lane=measures
 case ${program%-*} in
-  tactus_model | tactus_format | tactus_audit | audit | tactus_report | report | guards)
+  tactus_model | tactus_format | tactus_audit | audit | tactus_bundle | tactus_environment | tactus_report | report | \
+    generate | guards)
+    lane=computes
     RUST_TEST_THREADS=$(nproc)
-    export RUST_TEST_THREADS
+    ;;
+  contract) RUST_TEST_THREADS=4 ;;
+  end_to_end)
+    if [ "$TACTUS_TEST_LANE" = computes ]; then
+      exec "$@" --exact "$REBOOT"
+    fi
+    exec "$@" --skip "$REBOOT"
     ;;
 esac
+[ "$lane" = "$TACTUS_TEST_LANE" ] || exit 0
+export RUST_TEST_THREADS
 exec "$@"

@@ -1,6 +1,6 @@
 # Sourced by the scripts: steps with their time, and what came of them.
 
-steps_started=$(date +%s)
+steps_started=${steps_started:-$(date +%s)}
 steps_failed=""
 steps_skipped=""
 
@@ -39,4 +39,33 @@ must() {
 skipped() {
   printf '\n== %s\n   %s: skipped (%s)\n' "$1" "$1" "$2"
   steps_skipped="$steps_skipped${steps_skipped:+, }$1"
+}
+
+# results: what failed and what was skipped, as `joined` reads it.
+results() {
+  printf '%s\n%s\n' "$steps_failed" "$steps_skipped"
+}
+
+# beside SCRIPT: begins a script of steps, and goes on. It has the lowest priority, in a session of its own, with which
+# it is ended.
+beside() {
+  export steps_started
+  beside_results=$(mktemp)
+  setsid chrt --idle 0 "$1" "$beside_results" </dev/null &
+  beside_pid=$!
+  trap 'kill -- "-$beside_pid" 2>/dev/null || true; rm -f "$beside_results"' EXIT
+  trap 'exit 130' INT TERM
+}
+
+# joined: waits until that script has ended, and takes over its results.
+joined() {
+  if wait "$beside_pid"; then
+    { read -r beside_failed && read -r beside_skipped; } <"$beside_results"
+  else
+    beside_failed="what goes on beside the others" beside_skipped=""
+  fi
+  trap - EXIT
+  rm -f "$beside_results"
+  steps_failed="$steps_failed${steps_failed:+${beside_failed:+, }}$beside_failed"
+  steps_skipped="$steps_skipped${steps_skipped:+${beside_skipped:+, }}$beside_skipped"
 }

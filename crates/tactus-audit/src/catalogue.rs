@@ -91,8 +91,10 @@ mod tests {
             for source in check.sources.iter().filter(|source| source.is_beyond()) {
                 let place = match source {
                     Source::Kernel(place) => {
-                        let is_file =
-                            place.contains('/') && place.rsplit('/').next().is_some_and(|n| n.contains('.'));
+                        // Of the documents those of the ABI alone have no ending.
+                        let is_file = place.contains('/')
+                            && (place.starts_with("Documentation/ABI/")
+                                || place.rsplit('/').next().is_some_and(|n| n.contains('.')));
                         let commit = place.strip_prefix("commit ");
                         let is_commit = commit
                             .is_some_and(|id| id.len() == 12 && id.bytes().all(|b| b.is_ascii_hexdigit()));

@@ -20,6 +20,9 @@ pub struct Judgement {
     pub mend: Option<String>,
 }
 
+/// Most readings of a judgement: a machine of 512 CPUs has eight for each of them.
+const MOST_READ: usize = 4096;
+
 impl Judgement {
     /// In this state, for this reason.
     pub(super) fn new(state: State, said: impl Into<String>) -> Self {
@@ -71,10 +74,14 @@ impl Judgement {
         }
     }
 
-    /// Adds something that was read.
+    /// Adds something that was read, unless there is more than anybody reads.
     #[must_use]
     pub fn read(mut self, path: impl Into<String>, value: impl Into<String>) -> Self {
-        self.read.push(Read { path: path.into(), value: value.into() });
+        match self.read.len() {
+            0..MOST_READ => self.read.push(Read { path: path.into(), value: value.into() }),
+            MOST_READ => self.read.push(Read { path: "more".into(), value: "not listed here".into() }),
+            _ => {}
+        }
         self
     }
 
@@ -90,5 +97,18 @@ impl Judgement {
     pub fn mend(mut self, text: impl Into<String>) -> Self {
         self.mend = Some(text.into());
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_nobody_reads_is_not_listed_and_that_is_said() {
+        let found =
+            (0..100_000).fold(Judgement::finding("threads"), |found, n| found.read(n.to_string(), "FIFO 1"));
+        assert_eq!(found.read.len(), MOST_READ + 1);
+        assert_eq!(found.read.last().map(|last| last.value.as_str()), Some("not listed here"));
     }
 }

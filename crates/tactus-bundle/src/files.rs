@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
-use tactus_system::{Directory, Kind};
+use tactus_system::{Directory, Kind, has_hole};
 
 use super::{BundleError, limits};
 
@@ -26,9 +26,29 @@ pub fn text(dir: &Directory, name: &str, most: u64) -> io::Result<String> {
         .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
-/// SHA-256 of a file, in hex. `left` bytes may be read of it and of those that follow.
-pub fn checksum(dir: &Directory, name: &Path, left: &mut u64) -> io::Result<String> {
-    let mut file = limits::Capped::new(dir.file(name)?, limits::LOG.min(*left));
+/// How much is read to compare checksums.
+pub struct Checked {
+    left: u64,
+    /// Of files with holes, which are as long as their maker likes and take no place. A console may have some where the
+    /// file system makes holes of zeros.
+    sparse: u64,
+}
+
+impl Default for Checked {
+    fn default() -> Self {
+        Self { left: limits::CHECKED, sparse: limits::SPARSE }
+    }
+}
+
+/// SHA-256 of a file, in hex; `checked` may be read of it and of those that follow.
+pub fn checksum(dir: &Directory, name: &Path, checked: &mut Checked) -> io::Result<String> {
+    let file = dir.file(name)?;
+    if has_hole(&file)? {
+        let left = checked.sparse.checked_sub(file.metadata()?.len());
+        let words = "it has holes, and is longer than what a run writes can be";
+        checked.sparse = left.ok_or_else(|| io::Error::new(io::ErrorKind::FileTooLarge, words))?;
+    }
+    let mut file = limits::Capped::new(file, limits::LOG.min(checked.left));
     let mut hash = Sha256::new();
     let mut buffer = vec![0; 64 * 1024];
     loop {
@@ -36,7 +56,7 @@ pub fn checksum(dir: &Directory, name: &Path, left: &mut u64) -> io::Result<Stri
         if n == 0 {
             break;
         }
-        *left = left.saturating_sub(u64::try_from(n).unwrap_or(u64::MAX));
+        checked.left = checked.left.saturating_sub(u64::try_from(n).unwrap_or(u64::MAX));
         hash.update(&buffer[..n]);
     }
     Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
@@ -46,7 +66,7 @@ pub fn checksum(dir: &Directory, name: &Path, left: &mut u64) -> io::Result<Stri
 /// power failed; by path.
 pub fn checksums(dir: &Directory) -> Result<BTreeMap<String, String>, BundleError> {
     let mut sums = BTreeMap::new();
-    let mut left = limits::CHECKED;
+    let mut checked = Checked::default();
     for entry in dir.walk().map_err(BundleError::io(dir.path()))? {
         let name = entry.path.to_string_lossy().into_owned();
         let hidden = entry.path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
@@ -54,8 +74,8 @@ pub fn checksums(dir: &Directory) -> Result<BTreeMap<String, String>, BundleErro
         if derived || entry.kind == Kind::Directory {
             continue;
         }
-        let sum =
-            checksum(dir, &entry.path, &mut left).map_err(BundleError::io(&dir.path().join(&entry.path)))?;
+        let sum = checksum(dir, &entry.path, &mut checked)
+            .map_err(BundleError::io(&dir.path().join(&entry.path)))?;
         sums.insert(name, sum);
     }
     Ok(sums)
@@ -69,11 +89,10 @@ pub fn only_ours(dir: &Directory) -> Result<(), BundleError> {
     dir.is_private().map_err(|error| unsafe_to_write(Path::new(""), error.to_string()))?;
     for entry in dir.walk().map_err(BundleError::io(dir.path()))? {
         let reason = match entry.kind {
-            Kind::Directory => entry.is_private().err().map(|error| error.to_string()),
             Kind::File if entry.hard_linked => {
                 Some("it is a hard link: the file has another name elsewhere".to_owned())
             }
-            Kind::File => None,
+            Kind::File | Kind::Directory => entry.is_private().err().map(|error| error.to_string()),
             Kind::Other(words) => Some(format!("it is {words}, and a run writes files and directories only")),
         };
         if let Some(reason) = reason {

@@ -5,7 +5,7 @@
 mod error;
 mod files;
 mod hlog;
-mod limits;
+pub mod limits;
 mod lines;
 mod location;
 mod older;

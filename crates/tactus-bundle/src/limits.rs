@@ -3,36 +3,43 @@
 
 use std::io::{self, Read};
 
+use tactus_system::too_large;
+
 const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
 const GIB: u64 = 1024 * MIB;
 
 /// Longest `manifest.json`, in bytes: the checksums of a hundred thousand files.
-pub const MANIFEST: u64 = 16 * MIB;
-/// Longest `plan.toml` and `source.toml`: ten thousand scenarios.
-pub const PLAN: u64 = 16 * MIB;
+pub(crate) const MANIFEST: u64 = 16 * MIB;
+/// Longest `plan.toml` and `source.toml`, and longest plan: ten thousand scenarios. What reads TOML takes up to 65 times as
+/// much memory.
+pub const PLAN: u64 = 4 * MIB;
 /// Longest `result.json`: a thousand series with all of their outliers.
-pub const RESULT: u64 = 32 * MIB;
-/// Longest file of an environment's facts, or of what the audit says of them.
+pub(crate) const RESULT: u64 = 32 * MIB;
+/// Longest file of an environment's facts, in a bundle or by itself, or of what the audit says of them.
 pub const FACTS: u64 = 32 * MIB;
 /// Longest `pending.jsonl`: what a thousand series count until their interval is full.
-pub const PENDING: u64 = 128 * MIB;
+pub(crate) const PENDING: u64 = 128 * MIB;
 /// Longest log: events, ticks, windows, histograms, a console. A day of a thousand CPUs has histograms of 5 GB.
-pub const LOG: u64 = 16 * GIB;
+pub(crate) const LOG: u64 = 16 * GIB;
 /// All files together whose checksums are looked at.
-pub const CHECKED: u64 = 64 * GIB;
+pub(crate) const CHECKED: u64 = 64 * GIB;
+/// Those with holes among them.
+pub(crate) const SPARSE: u64 = 64 * MIB;
 
 /// How many times longer than its compressed file a table of ticks may be: ours are ten times as long.
-pub const UNPACKED: u64 = 100;
+pub(crate) const UNPACKED: u64 = 100;
 
 /// Remarks of a run that are kept.
-pub const NOTES: usize = 65_536;
-/// Values that are kept of one row, and groups of CPUs whose use of the cache is.
-pub const ITEMS: usize = 4096;
+pub(crate) const NOTES: usize = 65_536;
+/// Values that are kept of one row: twice as many as a run takes of any.
+pub(crate) const ITEMS: usize = 512;
+/// Groups of CPUs whose use of the cache is kept.
+pub(crate) const GROUPS: usize = 4096;
 /// Intervals of a histogram log whose lengths are looked at: two years of minutes.
-pub const INTERVALS: usize = 1 << 20;
+pub(crate) const INTERVALS: usize = 1 << 20;
 /// Windows of time that are kept of a row: two hours of a hundred series.
-pub const WINDOWS: usize = 1 << 23;
+pub(crate) const WINDOWS: usize = 1 << 23;
 
 /// How much more memory a document takes than its file.
 const PARSED: u64 = 4;
@@ -46,7 +53,7 @@ const PER_BYTE: u64 = 16;
 const MOST: u64 = 4 * GIB;
 
 /// The memory that is left for what is still to be read.
-pub struct Memory {
+pub(crate) struct Memory {
     allowed: u64,
     taken: u64,
 }
@@ -95,7 +102,7 @@ impl Memory {
 }
 
 /// Reads so many bytes; more are an error, not an end.
-pub struct Capped<R> {
+pub(crate) struct Capped<R> {
     from: R,
     most: u64,
     left: u64,
@@ -112,8 +119,7 @@ impl<R: Read> Read for Capped<R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let n = self.from.read(into)?;
         let left = self.left.checked_sub(u64::try_from(n).unwrap_or(u64::MAX));
-        let words = || format!("it is longer than {} bytes, which none of its kind is", self.most);
-        self.left = left.ok_or_else(|| io::Error::new(io::ErrorKind::FileTooLarge, words()))?;
+        self.left = left.ok_or_else(|| too_large(self.most))?;
         Ok(n)
     }
 }

@@ -1,8 +1,10 @@
-//! Lines of a file, one at a time: a file of any length takes no more memory than its longest line may have.
+//! Lines of a file: one of JSON as it is written; all as they are read, one at a time: a file of any length takes no more
+//! memory than its longest line may have.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 
+use serde::Serialize;
 use tactus_system::Directory;
 
 use super::limits::{self, Capped};
@@ -13,6 +15,13 @@ const LONGEST: usize = 8 * 1024 * 1024;
 /// How much of what is too long is passed over until the next line is looked for no more: a file of one hole has none,
 /// and is as long as its maker likes.
 const ENDLESS: usize = 8 * LONGEST;
+
+/// A value as a line.
+pub fn json_line(value: &impl Serialize) -> io::Result<Vec<u8>> {
+    let mut line = serde_json::to_vec(value)?;
+    line.push(b'\n');
+    Ok(line)
+}
 
 /// The lines of a file or stream.
 pub struct Lines<R> {

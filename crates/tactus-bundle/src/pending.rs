@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use tactus_model::message::Tick;
 use tactus_system::Directory;
 
+use super::lines::json_line;
 use super::recover::PENDING;
 use super::{BundleError, limits};
 
@@ -36,8 +37,7 @@ impl PendingLog {
     }
 
     fn write(&mut self, series: usize, tick: &Tick) -> io::Result<()> {
-        let mut line = serde_json::to_vec(tick)?;
-        line.push(b'\n');
+        let line = json_line(tick)?;
         let file = match &mut self.file {
             Some(file) => file,
             None => {

@@ -12,9 +12,9 @@ use tactus_model::histograms::{Folding, Histograms};
 use tactus_model::message::Note;
 use tactus_model::outcome::{Outcome, RowStatus, ValueResult, in_order, take_value};
 use tactus_model::partition::{CacheHeld, CacheUse, Phase};
-use tactus_model::plan::Plan;
+use tactus_model::plan::{MOST_COMPARED, MOST_DISTURBED, MOST_SEPARATED, MOST_SHOWN, Plan};
 use tactus_model::ticks::{TickScalars, Ticks};
-use tactus_model::windows::RowWindows;
+use tactus_model::windows::{Maxima, RowWindows};
 use tactus_system::Directory;
 
 use super::limits::{self, Memory};
@@ -23,9 +23,8 @@ use super::{BundleError, files, hlog, older, recover, ticks, windows};
 
 /// The directory with one of each row.
 const SCENARIOS: &str = "scenarios";
-/// What a row of which nothing was logged takes, and a window of time, in bytes, about.
+/// What a row of which nothing was logged takes, in bytes, about.
 const ROW: u64 = 4096;
-const WINDOW: usize = 24;
 
 /// How much a reader puts up with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,9 +61,9 @@ pub fn open(dir: &Path) -> Result<Directory, BundleError> {
 pub fn read_from(dir: &Directory, trust: Trust) -> Result<Contents, BundleError> {
     let manifest = manifest(dir)?;
     let (mut damage, mut memory) = (Vec::new(), Memory::default());
-    let mut left = limits::CHECKED;
+    let mut checked = files::Checked::default();
     for (name, sum) in &manifest.files {
-        if let Some(error) = altered(dir, name, sum, &mut left) {
+        if let Some(error) = altered(dir, name, sum, &mut checked) {
             match trust {
                 Trust::Whole => return Err(error),
                 Trust::Damaged => damage.push(error.to_string()),
@@ -113,14 +112,14 @@ fn manifest(dir: &Directory) -> Result<Manifest, BundleError> {
     serde_json::from_value(value).map_err(|error| not(format!("{}: {error}", files::MANIFEST)))
 }
 
-fn altered(dir: &Directory, name: &str, sum: &str, left: &mut u64) -> Option<BundleError> {
+fn altered(dir: &Directory, name: &str, sum: &str, checked: &mut files::Checked) -> Option<BundleError> {
     let path = dir.path().join(name);
     // A manifest is somebody's input too: it names files of its own bundle and no others.
     let inside = Path::new(name).components().all(|part| matches!(part, std::path::Component::Normal(_)));
     let reason = if !inside {
         "the manifest names a file outside the bundle".to_owned()
     } else {
-        match files::checksum(dir, Path::new(name), left) {
+        match files::checksum(dir, Path::new(name), checked) {
             Ok(found) if found == sum => return None,
             Ok(_) => "its checksum is another than the manifest's".to_owned(),
             Err(error) => error.to_string(),
@@ -133,12 +132,51 @@ fn plan(dir: &Directory, memory: &mut Memory, damage: &mut Vec<String>) -> Plan 
     let text = files::text(dir, files::PLAN, limits::PLAN)
         .and_then(|text| memory.parse(text.as_bytes()).map(|()| text))
         .map_err(|error| error.to_string());
-    text.and_then(|text| toml::from_str(&text).map_err(|error| error.message().to_owned())).unwrap_or_else(
-        |error| {
-            damage.push(format!("plan.toml cannot be read: {error}"));
-            Plan::default()
-        },
-    )
+    let read = text.and_then(|text| toml::from_str(&text).map_err(|error| error.message().to_owned()));
+    let mut plan: Plan = read.unwrap_or_else(|error| {
+        damage.push(format!("plan.toml cannot be read: {error}"));
+        Plan::default()
+    });
+    readable(&mut plan, damage);
+    plan
+}
+
+/// Leaves of a plan what a report can show: each of its claims and drawings may be about every row.
+fn readable(plan: &mut Plan, damage: &mut Vec<String>) {
+    let mut left_out = |what: &str, count: usize, most: usize| {
+        if count > 0 {
+            damage.push(format!(
+                "plan.toml: {count} of its {what} are there twice, or are more than {most}: they are left out"
+            ));
+        }
+    };
+    let (mut pairs, all) = (BTreeSet::new(), plan.compare.len());
+    plan.compare.retain(|claim| {
+        pairs.len() < MOST_COMPARED && pairs.insert((claim.base.clone(), claim.with.clone()))
+    });
+    left_out("comparisons", all - plan.compare.len(), MOST_COMPARED);
+    left_out("figures", plan.figure.len().saturating_sub(MOST_SHOWN), MOST_SHOWN);
+    plan.figure.truncate(MOST_SHOWN);
+    left_out("pages", plan.page.len().saturating_sub(MOST_SHOWN), MOST_SHOWN);
+    plan.page.truncate(MOST_SHOWN);
+    for page in &mut plan.page {
+        let mut before = Vec::new();
+        page.show.retain(|shown| {
+            !before.contains(shown) && {
+                before.push(*shown);
+                true
+            }
+        });
+    }
+    if let Some(separation) = &mut plan.separation {
+        let (places, made) = (separation.environments.len(), separation.disturbed.len());
+        left_out("environments of a separation", places.saturating_sub(MOST_SEPARATED), MOST_SEPARATED);
+        separation.environments.truncate(MOST_SEPARATED);
+        left_out("disturbances", made.saturating_sub(MOST_DISTURBED), MOST_DISTURBED);
+        separation.disturbed.truncate(MOST_DISTURBED);
+    }
+    left_out("technologies", plan.technology.len().saturating_sub(MOST_SHOWN), MOST_SHOWN);
+    plan.technology.truncate(MOST_SHOWN);
 }
 
 /// What the events of a run say.
@@ -213,7 +251,7 @@ impl Looks {
 
 fn hold(all: &mut Vec<CacheHeld>, one: &CacheUse, memory: &mut Memory) -> io::Result<()> {
     let before = all.len();
-    if before < limits::ITEMS {
+    if before < limits::GROUPS {
         CacheHeld::add(all, one);
     }
     all.get(before..).unwrap_or_default().iter().try_for_each(|held| memory.take(weight(held)))
@@ -312,7 +350,15 @@ fn result(dir: &Directory, name: &str, memory: &mut Memory, damage: &mut Vec<Str
         .and_then(|bytes| memory.parse(&bytes).map(|()| bytes))
         .map_err(|error| error.to_string())
         .and_then(|bytes| older::result(&bytes).map_err(|error| error.to_string()));
-    found.map_err(|error| damage.push(format!("{file} cannot be read: {error}"))).ok()
+    let mut found = found.map_err(|error| damage.push(format!("{file} cannot be read: {error}"))).ok()?;
+    if let Outcome::Values(values) = &mut found.outcome
+        && values.len() > limits::ITEMS
+    {
+        damage
+            .push(format!("{file}: {} of its values are more than a row has", values.len() - limits::ITEMS));
+        values.truncate(limits::ITEMS);
+    }
+    Some(found)
 }
 
 /// What the logs of a row have. Where there is no memory left, they stay unread.
@@ -336,8 +382,8 @@ fn row(
         }
         Err(error) => damage.push(format!("{SCENARIOS}/{name} cannot be read: {error}")),
     }
-    let windows: usize = short.series.values().map(BTreeMap::len).sum();
-    let bytes = ticks.bytes() + histograms.bytes() + missed.bytes() + windows * WINDOW;
+    let windows: usize = short.series.values().map(Maxima::bytes).sum();
+    let bytes = ticks.bytes() + histograms.bytes() + missed.bytes() + windows;
     // What is too much is told with the row that would come after it.
     let _ = memory.take(u64::try_from(bytes).unwrap_or(u64::MAX));
     let mut row = Row { result, ticks, histograms, missed, held, windows: short };

@@ -140,7 +140,7 @@ mod tests {
         let wanted = written(dir.path());
         let found = read(&Directory::open(dir.path()).unwrap(), "01-row", &mut damage);
         assert_eq!((&found, damage.len()), (&wanted, 0));
-        assert_eq!(found.series.values().next().unwrap()[&22], u32::MAX);
+        assert_eq!(found.series.values().next().unwrap().largest(22, 22), Some(u32::MAX));
         let (none, mut damage) = (tempfile::tempdir().unwrap(), Vec::new());
         let found = read(&Directory::open(none.path()).unwrap(), "02-row", &mut damage);
         assert_eq!((found, damage.len()), (RowWindows::default(), 0));

@@ -21,6 +21,7 @@ use tactus_model::ticks::{TickScalars, ticks_per_interval};
 use tactus_system::Directory;
 
 use super::files::{CONSOLES, EVENTS, MANIFEST, PLAN, SOURCE};
+use super::lines::json_line;
 use super::location::Location;
 use super::pending::PendingLog;
 use super::ticks::TickLog;
@@ -228,12 +229,6 @@ impl Writer {
     pub(super) fn manifest(&self) -> Result<(), BundleError> {
         write_json(&self.dir, MANIFEST, &self.manifest)
     }
-}
-
-fn json_line(value: &impl serde::Serialize) -> std::io::Result<Vec<u8>> {
-    let mut line = serde_json::to_vec(value)?;
-    line.push(b'\n');
-    Ok(line)
 }
 
 /// The ticks and histogram logs of one row.

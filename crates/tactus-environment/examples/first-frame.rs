@@ -65,6 +65,7 @@ fn start(
         console,
         patience: Duration::from_secs(60),
         network: None,
+        card: None,
     };
     let began = Instant::now();
     let mut running = environment.start(&setting)?;

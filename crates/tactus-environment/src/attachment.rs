@@ -14,5 +14,23 @@ pub struct Attachment {
     /// That of the other end.
     pub other: Ipv4Addr,
     /// What a guest has there.
-    pub device: Option<GuestDevice>,
+    pub nic: Option<GuestNic>,
+}
+
+/// The network device of a guest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GuestNic {
+    /// What the guest sees.
+    pub device: GuestDevice,
+    /// What is behind it.
+    pub tap: Tap,
+}
+
+/// The host's side of a guest's network device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tap {
+    /// An interface that QEMU opens by its name.
+    Named,
+    /// A macvtap, which QEMU is given as descriptor 3.
+    File,
 }

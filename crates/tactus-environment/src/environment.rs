@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tactus_model::facts::Facts;
 use tactus_model::finding::Role;
-use tactus_model::message::Note;
+use tactus_model::message::{Note, What};
 use tactus_model::plan::{self, PathKind};
 use tactus_model::topology::Topology;
 use tactus_model::{CpuSet, Evidence};
@@ -126,6 +126,8 @@ pub struct Setting<'a> {
     pub patience: Duration,
     /// Its place on a network path.
     pub network: Option<Attachment>,
+    /// Where its interrupt card is to be had.
+    pub card: Option<&'a Path>,
 }
 
 /// The probe's byte stream.
@@ -182,8 +184,23 @@ pub trait Environment {
         Ok(())
     }
 
+    /// Whether an operating system is in it: files, programs, settings, and a probe that does all that a probe does.
+    fn has_system(&self) -> bool {
+        true
+    }
+
+    /// Why none of its kind can do this; none: it can.
+    fn refuses(&self, _what: &What) -> Option<String> {
+        None
+    }
+
     /// Whether it can be at the near end of a path of this kind.
     fn can_join(&self, _path: PathKind) -> bool {
+        false
+    }
+
+    /// Whether it can take an interrupt card, and answers what `interrupt` asks.
+    fn takes_card(&self) -> bool {
         false
     }
 

@@ -5,6 +5,7 @@
 //! One file per kind in [`kind`], one word in its table.
 
 mod attachment;
+mod card;
 mod console_file;
 mod environment;
 pub mod kernel;
@@ -13,6 +14,7 @@ pub mod network;
 mod support;
 
 pub use attachment::Attachment;
+pub use card::Card;
 pub use console_file::ConsoleFile;
 pub use environment::{
     Environment, Layout, OptionError, OptionKey, Running, Setting, StartError, Stream, Usable,

@@ -225,6 +225,7 @@ pub const PATTERNS: &[(&str, &[&str])] = &[
     ("/sys/kernel/mm/hugepages/*/", &["nr_hugepages", "free_hugepages"]),
     ("/sys/kernel/mm/ksm/", &["pages_sharing"]),
     ("/sys/kernel/mm/transparent_hugepage/", &["shmem_enabled"]),
+    ("/sys/kernel/mm/transparent_hugepage/hugepages-*/", &["enabled"]),
     ("/sys/kernel/", &["rcu_expedited", "rcu_normal"]),
     ("/sys/module/haltpoll/parameters/", &["*"]),
     ("/sys/module/intel_idle/parameters/", &["*"]),

@@ -5,8 +5,7 @@ use std::fs;
 
 use tactus_model::message::ThreadCounters;
 
-/// `/proc` gives CPU times in hundredths of a second on every Linux.
-const NS_PER_CLOCK_TICK: u64 = 10_000_000;
+use crate::stat::Stat;
 
 /// What the processor counted on a CPU from the beginning of the measurement to its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,9 +16,9 @@ pub struct OfCpu {
     pub llc_misses: Option<u64>,
 }
 
-/// Reads the counters of a thread and of the CPU it is pinned to, without a word from that CPU. `stat` is the text
-/// of `/proc/stat`, which is read once for all threads.
-pub(crate) fn read(tid: u32, cpu: u32, stat: &str) -> ThreadCounters {
+/// Reads the counters of a thread and of the CPU it is pinned to, without a word from that CPU. `stat` is
+/// read once for all threads.
+pub(crate) fn read(tid: u32, cpu: u32, stat: &Stat) -> ThreadCounters {
     let text = |name: &str| fs::read_to_string(format!("/proc/self/task/{tid}/{name}")).unwrap_or_default();
     let (minor_faults, major_faults) = faults(&text("stat"));
     let status = text("status");
@@ -29,15 +28,10 @@ pub(crate) fn read(tid: u32, cpu: u32, stat: &str) -> ThreadCounters {
         voluntary_switches: field(&status, "voluntary_ctxt_switches:"),
         involuntary_switches: field(&status, "nonvoluntary_ctxt_switches:"),
         cpu_ns: text("schedstat").split_whitespace().next().and_then(|ns| ns.parse().ok()),
-        steal_ns: steal(stat, cpu),
+        steal_ns: stat.stolen(cpu),
         smi: None,
         llc_misses: None,
     }
-}
-
-/// Text of `/proc/stat`, empty when it cannot be read.
-pub fn stat() -> String {
-    fs::read_to_string("/proc/stat").unwrap_or_default()
 }
 
 /// What was counted since `before`.
@@ -69,15 +63,6 @@ fn field(status: &str, key: &str) -> Option<u64> {
     status.lines().find_map(|line| line.strip_prefix(key))?.trim().parse().ok()
 }
 
-/// How long a hypervisor has kept a CPU from this system, in ns; none: the text does not say.
-#[must_use]
-pub fn steal(stat: &str, cpu: u32) -> Option<u64> {
-    let name = format!("cpu{cpu} ");
-    let line = stat.lines().find_map(|line| line.strip_prefix(&name))?;
-    let ticks: u64 = line.split_whitespace().nth(7)?.parse().ok()?;
-    ticks.checked_mul(NS_PER_CLOCK_TICK)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -88,14 +73,6 @@ mod tests {
         assert_eq!(faults(line), (Some(105), Some(3)));
         assert_eq!(faults("cut"), (None, None));
         assert_eq!(faults("77 (a) S 1"), (None, None));
-    }
-
-    #[test]
-    fn steal_is_that_of_the_cpu_and_not_of_another() {
-        let stat = "cpu  9 9 9 9 9 9 9 99 0 0\ncpu1 1 0 0 0 0 0 0 7 0 0\ncpu10 1 0 0 0 0 0 0 8 0 0\n";
-        assert_eq!(steal(stat, 1), Some(70_000_000));
-        assert_eq!(steal(stat, 10), Some(80_000_000));
-        assert_eq!(steal(stat, 2), None);
     }
 
     #[test]
@@ -110,7 +87,7 @@ mod tests {
     fn this_very_thread_has_counters() {
         let tid = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
         let cpu = crate::sys::affinity().unwrap().first().unwrap();
-        let counters = read(tid, cpu, &stat());
+        let counters = read(tid, cpu, &Stat::now());
         assert!(
             counters.cpu_ns.is_some()
                 && counters.minor_faults.is_some()

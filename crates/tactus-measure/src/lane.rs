@@ -8,6 +8,7 @@ use rustix::thread::futex;
 use tactus_model::scheduling::Policy;
 use tactus_model::series::SeriesKey;
 
+use crate::card::Card;
 use crate::ftrace::Ftrace;
 use crate::gaps::GapHistogram;
 use crate::ring::{CachePadded, Ring};
@@ -81,6 +82,8 @@ pub struct Lane {
     pub(crate) ring: Ring,
     /// Counts of `spin`.
     pub gaps: Option<GapHistogram>,
+    /// The card behind which its thread is.
+    pub card: Option<Arc<Card>>,
     /// Its thread id.
     pub tid: AtomicU32,
     /// What all lanes of a job share.
@@ -115,6 +118,7 @@ impl Lane {
             ring: Ring::new(ring_interval),
             spec,
             gaps,
+            card: None,
             tid: AtomicU32::new(0),
             common,
             broke: AtomicU64::new(0),

@@ -8,6 +8,7 @@
     reason = "the probe is on the machine: it is what the door of others leads to"
 )]
 
+pub mod card;
 pub mod clock;
 pub mod counters;
 pub mod ftrace;
@@ -16,13 +17,15 @@ pub mod lane;
 pub mod refuse;
 mod ring;
 pub mod series;
+pub mod stat;
 pub mod sys;
 pub mod thread;
 mod windows;
 
 use tactus_model::catalogue::Measure;
-use tactus_model::message::{Note, Refusal};
+use tactus_model::message::{Activity, Note, Refusal};
 
+use card::Card;
 use lane::{Lane, Run};
 
 /// What a measurement asks for, beside what all have in common.
@@ -57,6 +60,14 @@ pub trait Measurement: Sync {
         false
     }
 
+    /// The card behind which its thread is; none: it needs none.
+    ///
+    /// # Errors
+    /// When it needs one, and there is none to be had.
+    fn card(&self, _measure: &Measure, _activity: &Activity) -> Result<Option<Card>, Refusal> {
+        Ok(None)
+    }
+
     /// What the reader must know before it runs.
     fn notes(&self, _measure: &Measure) -> Vec<Note> {
         Vec::new()
@@ -77,7 +88,7 @@ macro_rules! measurements {
     };
 }
 
-measurements! { timer::Timer, spin::Spin }
+measurements! { timer::Timer, spin::Spin, interrupt::Interrupt }
 
 /// The measurement of a plan's table.
 pub fn find(measure: &Measure) -> Option<&'static dyn Measurement> {

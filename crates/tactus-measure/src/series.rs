@@ -10,6 +10,7 @@ use tactus_model::series::SeriesKey;
 use crate::clock::{Scale, Source};
 use crate::counters::{self, OfCpu};
 use crate::lane::{Lane, Spec};
+use crate::stat::Stat;
 use crate::sys;
 use crate::windows::WindowMaxima;
 
@@ -78,7 +79,7 @@ struct Polled {
 
 impl Series {
     /// Begins a series: what the thread did until now (the control) does not count.
-    pub fn begin(lane: Arc<Lane>, stat: &str) -> Self {
+    pub fn begin(lane: Arc<Lane>, stat: &Stat) -> Self {
         let before = counters::read(lane.tid.load(Ordering::Acquire), lane.spec.series.cpu, stat);
         Self { before, ..Self::uncounted(lane) }
     }
@@ -150,7 +151,7 @@ impl Series {
 
     /// Ends a tick: what was measured in it, and what of the largest values is new. `end`: it is the last one, and
     /// this is what the processor counted on the CPU.
-    pub fn tick(&mut self, at_ns: u64, stat: &str, end: Option<OfCpu>) -> (Tick, Vec<Outlier>) {
+    pub fn tick(&mut self, at_ns: u64, stat: &Stat, end: Option<OfCpu>) -> (Tick, Vec<Outlier>) {
         self.drain();
         self.take_exact();
         self.total.add(&self.now.totals);
@@ -253,20 +254,20 @@ mod tests {
     #[test]
     fn ticks_add_up_to_the_total_and_swallowed_periods_are_put_back() {
         let lane = lane(None);
-        let mut series = Series::begin(Arc::clone(&lane), "");
+        let mut series = Series::begin(Arc::clone(&lane), &Stat::default());
         series.set_span(100, u64::MAX);
         let mut writer = lane.ring.writer(1_000, u64::MAX);
         for value in [10, 20, 2_500] {
             writer.push(Sample { at: 1_100, value });
         }
-        let (first, outliers) = series.tick(1_000, "", None);
+        let (first, outliers) = series.tick(1_000, &Stat::default(), None);
         assert_eq!((first.n, first.now.cycles, first.now.overruns, first.now.max_ns), (0, 3, 2, 2_500));
         let missed: u64 = first.missed.buckets().unwrap().iter().map(|(_, count)| count).sum();
         assert_eq!(missed, 2);
         assert_eq!(outliers.iter().map(|o| o.value_ns).collect::<Vec<_>>(), [2_500, 20, 10]);
         assert!(outliers.iter().all(|o| o.at_ns == 1_000));
         writer.push(Sample { at: 2_000, value: 5 });
-        let (second, _) = series.tick(2_000, "", Some(OfCpu::default()));
+        let (second, _) = series.tick(2_000, &Stat::default(), Some(OfCpu::default()));
         assert_eq!((second.n, second.now.cycles, second.total.cycles, second.total.sum_ns), (1, 1, 4, 2_535));
         assert_eq!((second.now.min_ns, second.total.max_ns), (5, 2_500));
         assert!(second.missed.is_empty());
@@ -275,11 +276,11 @@ mod tests {
     #[test]
     fn what_the_processor_counted_is_said_at_the_end_and_of_no_other_tick() {
         let lane = lane(None);
-        let mut series = Series::begin(lane, "");
+        let mut series = Series::begin(lane, &Stat::default());
         let counted = OfCpu { smi: Some(2), llc_misses: Some(77) };
-        let (tick, _) = series.tick(1, "", None);
+        let (tick, _) = series.tick(1, &Stat::default(), None);
         assert_eq!((tick.thread.smi, tick.thread.llc_misses), (None, None));
-        let (tick, _) = series.tick(2, "", Some(counted));
+        let (tick, _) = series.tick(2, &Stat::default(), Some(counted));
         assert_eq!((tick.thread.smi, tick.thread.llc_misses), (Some(2), Some(77)));
     }
 
@@ -287,7 +288,8 @@ mod tests {
     fn what_was_measured_before_the_beginning_does_not_count() {
         let lane = lane(None);
         lane.ring.writer(1_000, u64::MAX).push(Sample { at: 1, value: 9_999_999 });
-        let (tick, outliers) = Series::begin(lane, "").tick(1, "", Some(OfCpu::default()));
+        let (tick, outliers) =
+            Series::begin(lane, &Stat::default()).tick(1, &Stat::default(), Some(OfCpu::default()));
         assert_eq!(tick.total, Totals::default());
         assert!(outliers.is_empty());
     }
@@ -306,18 +308,18 @@ mod tests {
 
     #[test]
     fn windows_are_told_where_they_are_asked_for() {
-        let mut gaps = Series::begin(lane(Some(GapHistogram::new(0))), "");
+        let mut gaps = Series::begin(lane(Some(GapHistogram::new(0))), &Stat::default());
         gaps.keep_windows(1);
         assert!(gaps.windows.is_none(), "only large ones are known one by one");
         let lane = lane(None);
-        let mut series = Series::begin(Arc::clone(&lane), "");
+        let mut series = Series::begin(Arc::clone(&lane), &Stat::default());
         assert_eq!(series.windows(true), None);
         let began = sys::now() - 1_000_000_000;
         series.set_span(began, u64::MAX);
         series.keep_windows(100_000_000);
         let mut writer = lane.ring.writer(1_000, u64::MAX);
         writer.push(Sample { at: began + 500_000_000, value: 77 });
-        let _ = series.tick(1, "", None);
+        let _ = series.tick(1, &Stat::default(), None);
         let told = series.windows(true).unwrap();
         assert_eq!((told.activity, told.began_ns, told.maxima.iter().max()), (3, began, Some(&77)));
         let at = (began + 500_000_000) / 100_000_000 - told.first;
@@ -343,11 +345,11 @@ mod tests {
     #[test]
     fn what_is_left_of_a_late_wake_up_after_the_end_is_not_missed() {
         let lane = lane(None);
-        let mut series = Series::begin(Arc::clone(&lane), "");
+        let mut series = Series::begin(Arc::clone(&lane), &Stat::default());
         series.set_span(1_000, 5_000);
         // Due at 3000 and woken at 9500: only the due time at 4000 was still wanted.
         lane.ring.writer(1_000, 5_000).push(Sample { at: 9_500, value: 6_500 });
-        let (tick, _) = series.tick(4_000, "", Some(OfCpu::default()));
+        let (tick, _) = series.tick(4_000, &Stat::default(), Some(OfCpu::default()));
         assert_eq!((tick.total.cycles, tick.total.overruns), (1, 1));
         let missed = tick.missed.buckets().unwrap();
         assert!(missed.len() == 1 && missed[0].1 == 1 && missed[0].0.abs_diff(5_500) <= 5, "{missed:?}");
@@ -358,13 +360,13 @@ mod tests {
         let lane = lane(Some(GapHistogram::new(0)));
         let gaps = lane.gaps.as_ref().unwrap();
         gaps.count(1_000_000);
-        let mut series = Series::begin(Arc::clone(&lane), "");
+        let mut series = Series::begin(Arc::clone(&lane), &Stat::default());
         let scale = series.polled.as_ref().unwrap().scale;
         [50, 70, 5_000].into_iter().for_each(|ticks| gaps.count(ticks));
-        let (tick, _) = series.tick(1, "", None);
+        let (tick, _) = series.tick(1, &Stat::default(), None);
         assert_eq!(tick.now.cycles, 3);
         assert_eq!((tick.now.min_ns, tick.now.max_ns), (scale.ns(50), scale.ns(5_000)));
         assert_eq!(tick.total.sum_ns, scale.ns(5_120));
-        assert_eq!(series.tick(2, "", None).0.now, Totals::default());
+        assert_eq!(series.tick(2, &Stat::default(), None).0.now, Totals::default());
     }
 }

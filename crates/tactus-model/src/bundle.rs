@@ -15,7 +15,7 @@
 //! console/<environment>.log           a guest's console
 //! ```
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
@@ -32,6 +32,7 @@ use crate::histograms::Histograms;
 use crate::latency::Summary;
 use crate::message::{Control, Injected, Note};
 use crate::number::float;
+use crate::outcome::breakdown::Breakdown;
 use crate::outcome::{Ending, Outcome, RowEnd, RowStatus, RunStatus, SeriesResult, ValueResult};
 use crate::partition::CacheHeld;
 use crate::plan::{Plan, Require};
@@ -205,6 +206,9 @@ pub struct RowResult {
     /// What the faults of the scenario did, in whichever environment. Since format 1.2.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub injected: Vec<InjectedIn>,
+    /// Where the time of CPUs went meanwhile, in whichever environment; empty for latencies. Since format 1.4.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub breakdown: Vec<BreakdownIn>,
     /// How long the threads of its virtual CPUs waited on the host meanwhile; none: it has none that are
     /// known. Since format 1.2.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -301,6 +305,18 @@ pub struct InjectedIn {
     pub injected: Injected,
 }
 
+/// Where the time of CPUs went, and whose.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct BreakdownIn {
+    /// The environment whose kernel counted; `null`: the machine's.
+    #[serde(rename = "in")]
+    pub environment: Option<String>,
+    /// Where it went.
+    #[serde(flatten)]
+    pub breakdown: Breakdown,
+}
+
 impl RowResult {
     /// A row of which nothing is known yet but where it belongs: a timer every 200 us at SCHED_FIFO 95, for no
     /// time, skipped.
@@ -339,6 +355,7 @@ impl RowResult {
             host: None,
             layout: Vec::new(),
             injected: Vec::new(),
+            breakdown: Vec::new(),
             waits: None,
             window_ns: None,
             clock_fit: None,
@@ -371,8 +388,8 @@ impl RowResult {
 
     /// Threads that were to measure and of which there is nothing.
     pub fn missing(&self) -> impl Iterator<Item = Thread> {
-        let has = |thread: &Thread| self.series().iter().any(|series| series.key.of_thread() == *thread);
-        self.threads.iter().flatten().copied().filter(move |thread| !has(thread))
+        let measured: BTreeSet<Thread> = self.series().iter().map(|series| series.key.of_thread()).collect();
+        self.threads.iter().flatten().copied().filter(move |thread| !measured.contains(thread))
     }
 
     /// All series together; none where nothing was measured, and for values.

@@ -13,6 +13,7 @@ use crate::facts::Facts;
 use crate::latency::{Totals, ratio_mean};
 use crate::message::{Control, Injected, Note, Outlier, Tick, Total, Windows};
 use crate::number::{float, whole};
+use crate::outcome::breakdown::Breakdown;
 use crate::outcome::{Ending, ValueResult};
 use crate::partition::CacheUse;
 use crate::series::SeriesKey;
@@ -163,6 +164,15 @@ pub enum Event {
         row: usize,
         /// The value.
         value: ValueResult,
+    },
+    /// Where the time of CPUs went while a row of values was measured.
+    CpuTimeMeasured {
+        /// The row.
+        row: usize,
+        /// The environment whose kernel counted; none: this machine's.
+        environment: Option<String>,
+        /// Where it went.
+        breakdown: Breakdown,
     },
     /// A large value.
     Outlier {

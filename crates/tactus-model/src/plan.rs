@@ -4,6 +4,7 @@
 //! resolves it (CPU sets, kernels, what is usable) into the same shape with every value filled in,
 //! which is what a bundle keeps as `plan.toml`.
 
+mod fitness;
 mod path;
 
 use std::collections::BTreeMap;
@@ -23,6 +24,7 @@ use crate::outcome::{Quantity, Yields};
 use crate::partition::Partition;
 use crate::scheduling::Policy;
 
+pub use fitness::{Class, Fitness, Span};
 pub use path::{GuestDevice, NetworkPath, PathKind};
 
 /// A plan or study.
@@ -79,6 +81,9 @@ pub struct Plan {
     /// The document page by page: what the report shows first, in this order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub page: Vec<Page>,
+    /// Classes of applications that the report judges by, and what the document says of fitness itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fitness: Option<Fitness>,
 }
 
 /// An environment as the plan describes it.
@@ -405,6 +410,16 @@ pub struct Reference {
     /// Where in the document.
     pub source: String,
 }
+
+/// Most claims of a plan. A report says all of them together with 95 %: each one more makes the others harder to tell,
+/// and nobody reads as many.
+pub const MOST_COMPARED: usize = 256;
+/// Most figures of a plan, most pages, and most technologies. Each may show every row that was measured.
+pub const MOST_SHOWN: usize = 64;
+/// Most environments of a separation, and most that is made in them in all: each is looked at in each of them.
+pub const MOST_SEPARATED: usize = 32;
+/// See [`MOST_SEPARATED`].
+pub const MOST_DISTURBED: usize = 512;
 
 /// A claim: what changes from one scenario to another.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,8 +1,9 @@
-//! The built probes, one for each processor architecture, as bytes. Touches nothing, and depends on nothing but
-//! the sources of the probe, so that no other change builds it again.
+//! The built probes, one for each processor architecture, and the guest without an operating system, as bytes. Touches
+//! nothing, and depends on nothing but their sources, so that no other change builds it again.
 
 static X86_64: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/tactus-probe-x86_64"));
 static AARCH64: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/tactus-probe-aarch64"));
+static BARE_GUEST: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/tactus-bare-guest"));
 
 /// The probe for a processor architecture (`x86_64`, `aarch64`), if this program was built with it.
 #[must_use]
@@ -13,6 +14,12 @@ pub fn bytes(arch: &str) -> Option<&'static [u8]> {
         _ => return None,
     };
     (!bytes.is_empty()).then_some(bytes)
+}
+
+/// The guest without an operating system, for x86-64, if this program was built with it.
+#[must_use]
+pub fn bare_guest() -> Option<&'static [u8]> {
+    (!BARE_GUEST.is_empty()).then_some(BARE_GUEST)
 }
 
 #[cfg(test)]
@@ -28,5 +35,15 @@ mod tests {
         }
         assert!(bytes(std::env::consts::ARCH).is_some());
         assert_eq!(bytes("vax"), None);
+    }
+
+    #[test]
+    fn the_bare_guest_is_an_image_of_64_kib_at_most_that_a_hypervisor_can_enter() {
+        let Some(bytes) = bare_guest() else { return };
+        assert_eq!(&bytes[..4], b"\x7fELF");
+        assert!(bytes.len() <= 64 << 10, "{} bytes", bytes.len());
+        // The note of PVH: lengths of name and content, its type, its name.
+        let note = [4u32.to_le_bytes(), 4u32.to_le_bytes(), 18u32.to_le_bytes(), *b"Xen\0"].concat();
+        assert!(bytes.windows(note.len()).any(|window| window == note));
     }
 }

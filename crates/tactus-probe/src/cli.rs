@@ -8,7 +8,7 @@ use lexopt::ValueExt;
 use lexopt::prelude::{Long, Value};
 
 use crate::channel::Channel;
-use crate::{capabilities, facts, guardian, rpc, serial, session, sys, vcpu_watch, worker};
+use crate::{breakdown, capabilities, facts, guardian, rpc, serial, session, sys, vcpu_watch, worker};
 
 const HELP: &str = "tactus-probe: the program that tactus puts into every environment
 
@@ -32,6 +32,7 @@ enum Command {
     Facts,
     Worker(String),
     Watch(Vec<String>),
+    Breakdown,
     Confined(u64),
     Child(Vec<std::ffi::OsString>),
     Guardian { journal: PathBuf, marker: String },
@@ -73,6 +74,7 @@ fn parse() -> Result<Command, lexopt::Error> {
             let words: Result<Vec<String>, _> = parser.raw_args()?.map(ValueExt::string).collect();
             Ok(Command::Watch(words?))
         }
+        Value(word) if word == breakdown::ARGUMENT => Ok(Command::Breakdown),
         Value(word) if word == "confined" => match parser.next()? {
             Some(Long("capabilities")) => {
                 let text = parser.value()?.string()?;
@@ -116,6 +118,7 @@ fn perform(command: Command) -> Result<u8, String> {
         Command::Guardian { journal, marker } => return Ok(guardian::watch(&journal, &marker)),
         Command::Undo { journal } => return Ok(guardian::recover(&journal)),
         Command::Watch(words) => return Ok(vcpu_watch::main(&words)),
+        Command::Breakdown => return Ok(breakdown::main()),
         Command::Child(words) => return Ok(rpc::main(&words)),
         Command::Worker(task) => return Ok(worker::main(&task)),
         Command::Confined(mask) => {

@@ -7,6 +7,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use tactus_measure::card::Card;
 use tactus_measure::clock::Source;
 use tactus_measure::ftrace::Ftrace;
 use tactus_measure::gaps::GapHistogram;
@@ -108,6 +109,11 @@ impl Prepared {
         })
     }
 
+    /// The cards behind which threads of it are.
+    fn cards(&self) -> impl Iterator<Item = &Card> {
+        self.threads.iter().filter_map(|thread| thread.lane.card.as_deref())
+    }
+
     /// What the reader must know before it runs.
     pub fn take_notes(&mut self) -> Vec<Note> {
         std::mem::take(&mut self.notes)
@@ -207,6 +213,10 @@ fn start_threads(
     if *policy == Policy::Other && wanted.periodic {
         notes.extend(timer_slack());
     }
+    let card = entry.card(measure, activity)?.map(Arc::new);
+    if let Some((card, cpu)) = card.as_ref().zip(activity.cpus.first()) {
+        notes.push(card.own_part(cpu));
+    }
     let mut threads = Vec::new();
     for cpu in activity.cpus.iter() {
         for thread in 0..wanted.threads {
@@ -221,7 +231,9 @@ fn start_threads(
             };
             let gaps =
                 entry.counts_gaps().then(|| GapHistogram::new(Source::find().scale().ticks(SMALLEST_GAP)));
-            let lane = Arc::new(Lane::new(spec, gaps, Arc::clone(common)));
+            let mut lane = Lane::new(spec, gaps, Arc::clone(common));
+            lane.card = card.clone();
+            let lane = Arc::new(lane);
             threads.push(Measuring::start(lane, entry)?);
         }
     }

@@ -6,6 +6,7 @@
 )]
 
 mod actions;
+mod breakdown;
 mod capabilities;
 mod channel;
 mod cli;

@@ -11,6 +11,7 @@ use tactus_model::CpuSet;
 use tactus_model::catalogue::OutOfRange;
 use tactus_model::message::{Note, Refusal};
 use tactus_model::outcome::ValueResult;
+use tactus_model::outcome::breakdown::Breakdown;
 use tactus_model::undo::Undo;
 
 use crate::sys;
@@ -43,6 +44,11 @@ pub fn promise(how: &Undo) {
 /// Says what a value is so far.
 pub fn tell_value(value: &ValueResult) {
     tell("value", value);
+}
+
+/// Says where the time of CPUs went.
+pub fn tell_breakdown(breakdown: &Breakdown) {
+    tell("breakdown", breakdown);
 }
 
 /// Says something that the reader must know.

@@ -6,8 +6,8 @@
 //! `refused JSON`), is told `go`, says `running`, is told `stop`, says `rounds N LONGEST WAY`. Its
 //! workers are forked before it says `ready`. They die with it (PR_SET_PDEATHSIG), it dies with the
 //! session, and the end of its stdin ends it, too. One that yields values says between, whenever it likes,
-//! `value JSON` and `note JSON`; told to stop, it says its last values first. One whose moments are drawn by lot
-//! says them then as `at TIMES`.
+//! `value JSON` and `note JSON`; told to stop, it says its last values first, and where the time went
+//! (`breakdown JSON`). One whose moments are drawn by lot says them then as `at TIMES`.
 //!
 //! One that changes the kernel (`block`) does not die with the session: at the end of its stdin it first
 //! puts back what it changed. And whatever it changes it says before, as `undo JSON`: should it be killed,
@@ -31,6 +31,7 @@ use serde::{Deserialize, Serialize};
 use tactus_model::catalogue::Fault;
 use tactus_model::lot::LOAD_ON_NS;
 use tactus_model::message::{Activity, Injected, Note, Refusal, What};
+use tactus_model::outcome::breakdown::Breakdown;
 use tactus_model::outcome::{ValueResult, take_value};
 use tactus_model::undo::Undo;
 use tactus_model::windows::Moments;
@@ -79,6 +80,8 @@ pub struct Worker {
     undos: Vec<Undo>,
     /// Values that were said and not taken.
     values: Vec<ValueResult>,
+    /// Where the time of CPUs went, once it is over.
+    breakdowns: Vec<Breakdown>,
     /// Notes that were said and not taken.
     notes: Vec<Note>,
     /// Answers that were not waited for.
@@ -93,11 +96,7 @@ impl Worker {
     /// # Errors
     /// Why it cannot be done here.
     pub fn start(activity: &Activity, above: u32, pace: Pace) -> Result<Self, Refusal> {
-        let name = match &activity.what {
-            What::Load(load) => load.kind(),
-            What::Fault(fault) => fault.kind(),
-            What::Measure { measure, .. } => measure.kind(),
-        };
+        let name = activity.what.kind();
         let failed =
             |what: String| Refusal { reason: format!("`{name}` could not be started: {what}"), hint: None };
         let (activity, parent) = (activity.clone(), std::process::id());
@@ -116,6 +115,7 @@ impl Worker {
             over: false,
             undos: Vec::new(),
             values: Vec::new(),
+            breakdowns: Vec::new(),
             notes: Vec::new(),
             answers: VecDeque::new(),
             at: Moments::default(),
@@ -252,7 +252,10 @@ impl Worker {
         let fault = match what {
             What::Fault(fault) => fault,
             What::Load(_) => return Ok(Ended::Load(*id, times.unwrap_or(0))),
-            What::Measure { .. } => return Ok(Ended::Values(self.take_values(), self.take_notes())),
+            What::Measure { .. } => {
+                let breakdowns = std::mem::take(&mut self.breakdowns);
+                return Ok(Ended::Values(self.take_values(), breakdowns, self.take_notes()));
+            }
         };
         let (length_ns, every_ns) = fault.size();
         let (kind, cpus) = (fault.kind().to_owned(), cpus.clone());
@@ -308,6 +311,8 @@ impl Worker {
         let line = line.trim_end();
         if let Some(value) = json(line, "value ") {
             take_value(&mut self.values, value);
+        } else if let Some(breakdown) = json(line, "breakdown ") {
+            self.breakdowns.push(breakdown);
         } else if let Some(note) = json(line, "note ") {
             self.notes.push(note);
         } else if let Some(undo) = json(line, "undo ") {
@@ -325,8 +330,8 @@ impl Worker {
 pub enum Ended {
     /// A load: its activity and its rounds.
     Load(u32, u64),
-    /// Its last values, and what there is to say of them.
-    Values(Vec<ValueResult>, Vec<Note>),
+    /// Its last values, where the time went meanwhile, and what there is to say of them.
+    Values(Vec<ValueResult>, Vec<Breakdown>, Vec<Note>),
     /// A fault; what it changed is put back.
     Fault(Injected),
     /// It ended before its time, which has been said.
@@ -382,6 +387,8 @@ pub fn main(task: &str) -> u8 {
         crate::stderr::say!("tactus-probe: worker: the task cannot be read");
         return 2;
     };
+    // Started as /proc/self/exe it is called `exe`.
+    sys::set_name(&["tactus-", task.activity.what.kind()].concat());
     if task.huge_pages {
         memory::allow_huge_pages();
     }

@@ -20,8 +20,11 @@ pub fn document(contents: &Contents) -> Document {
         separation: None,
         technologies: Vec::new(),
         partitions: Vec::new(),
+        degradations: Vec::new(),
         network: Vec::new(),
         caches: Vec::new(),
+        fitness: Vec::new(),
+        interrupts: Vec::new(),
         audits: Vec::new(),
     };
     for section in SECTIONS {

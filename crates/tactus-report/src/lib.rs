@@ -1,13 +1,14 @@
 //! What a bundle says. Pure: [`tactus_model::bundle::Contents`] in, text, JSON, HTML, SVG, PNG and
 //! Markdown out; nothing here touches a machine (but for the fonts that PNG needs).
 //!
-//! [`row`] says what one row has, [`stats`] what several say together. A [`section`] is a file that makes of
-//! them one part of the report, out of [`part`]s that know no format; [`figure`] draws. [`render`] writes the
-//! sections down, one file per format; [`document()`] is the same in numbers.
+//! [`row`] says what one row has, [`stats`] what several say together, [`fitness`] what they suffice for. A
+//! [`section`] is a file that makes of them one part of the report, out of [`part`]s that know no format; [`figure`]
+//! draws. [`render`] writes the sections down, one file per format; [`document()`] is the same in numbers.
 
 pub mod audit;
 mod document;
 pub mod figure;
+pub mod fitness;
 pub mod part;
 pub mod render;
 pub mod row;

@@ -24,6 +24,26 @@ pub fn latency(ns: f64) -> String {
     format!("{} {unit}", digits(value))
 }
 
+/// A latency that must not look smaller than it is: to four digits, rounded up.
+#[must_use]
+pub fn latency_up(ns: u64) -> String {
+    // In units of one thousandth of what it is shown in, and of as many of these as four digits leave.
+    let (thousandths, unit) = match ns {
+        0..1_000_000 => (ns, "us"),
+        1_000_000..1_000_000_000 => (ns.div_ceil(1_000), "ms"),
+        _ => (ns.div_ceil(1_000_000), "s"),
+    };
+    let step = match thousandths {
+        0..10_000 => 1,
+        10_000..100_000 => 10,
+        100_000..1_000_000 => 100,
+        _ => 1_000,
+    };
+    let shown = thousandths.div_ceil(step) * step;
+    let text = format!("{}.{:03}", shown / 1_000, shown % 1_000);
+    format!("{} {unit}", grouped(text.trim_end_matches('0').trim_end_matches('.')))
+}
+
 /// As [`latency`], for a whole number of ns that may be absent.
 #[must_use]
 pub fn latency_or_none(ns: Option<u64>) -> String {
@@ -49,11 +69,14 @@ pub fn number(value: f64) -> String {
     grouped(&digits(value))
 }
 
-/// A value to three digits; whole numbers without a decimal part.
+/// A value to three digits; whole numbers without a decimal part. What nothing measures is no page of digits.
 fn digits(value: f64) -> String {
     let size = value.abs();
     if size < 0.0005 {
         return "0".into();
+    }
+    if size >= 1e15 {
+        return format!("{value:.2e}");
     }
     let places = if size < 0.9995 {
         3
@@ -265,6 +288,39 @@ mod tests {
         assert_eq!(
             (signed(3_100.0), signed(-3_100.0), signed(0.1)),
             ("+3.10 us".into(), "-3.10 us".into(), "0 us".into())
+        );
+    }
+
+    #[test]
+    fn what_nothing_measures_is_no_page_of_digits() {
+        let shown = [999e12, 1e15, -1.25e308, f64::MAX].map(number);
+        assert_eq!(shown, ["999 000 000 000 000", "1.00e15", "-1.25e308", "1.80e308"]);
+    }
+
+    #[test]
+    fn a_latency_that_is_held_against_a_limit_never_looks_smaller_than_it_is() {
+        let shown: Vec<String> = [
+            0,
+            750,
+            3_030,
+            5_000,
+            5_001,
+            12_750,
+            50_001,
+            123_456,
+            999_950,
+            1_000_000,
+            1_234_567,
+            2_500_000_001,
+        ]
+        .map(latency_up)
+        .into();
+        assert_eq!(
+            shown,
+            [
+                "0 us", "0.75 us", "3.03 us", "5 us", "5.001 us", "12.75 us", "50.01 us", "123.5 us",
+                "1000 us", "1 ms", "1.235 ms", "2.501 s"
+            ]
         );
     }
 

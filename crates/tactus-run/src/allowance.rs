@@ -17,6 +17,7 @@ use std::time::Instant;
 
 use tactus_model::facts::{Facts, Reading};
 use tactus_model::message::{FromProbe, Hello, Job, Note, Refusal};
+use tactus_model::rpc::WINDOW;
 use tactus_model::wire::Item;
 
 pub(crate) use backlog::{Backlog, Share, weight};
@@ -26,7 +27,7 @@ use text::Text;
 
 /// Most bytes of the readings of one job, each with what it takes beside its name and text. A machine of 512 CPUs with
 /// 8192 threads has some 6 MB.
-const MOST_FACTS: usize = 16 << 20;
+const MOST_FACTS: usize = 8 << 20;
 /// What a reading takes beside its name and text, in bytes.
 const READING: usize = 128;
 /// Most remarks in one job beside those of its threads: a probe has some twenty, and one more for each worker that ends
@@ -36,6 +37,9 @@ const MOST_NOTES: u64 = 256;
 const NOTES_PER_THREAD: u64 = 4;
 /// Most messages of each kind that there is one of in a job, or one for each time that somebody takes a line anew.
 const MOST_TURNS: u64 = 64;
+/// Most answers that nobody awaits any more: to a call that took too long, and what a child was still allowed to say when
+/// it was given up, which may come byte by byte.
+const MOST_UNASKED: u64 = 2 * WINDOW;
 /// Most clocks that one is held against.
 const MOST_CLOCKS: usize = 16;
 /// The longest text within a message that is kept, in bytes: two screens.
@@ -58,19 +62,20 @@ pub(crate) struct Allowance {
     facts: usize,
     notes: u64,
     turns: u64,
+    unasked: u64,
 }
 
 impl Allowance {
     /// Of an environment that has no job yet.
     pub fn new(now: Instant) -> Self {
-        Self { reports: Reports::default(), text: Text::new(now), facts: 0, notes: 0, turns: 0 }
+        Self { reports: Reports::default(), text: Text::new(now), facts: 0, notes: 0, turns: 0, unasked: 0 }
     }
 
     /// It gets a job. `imported`: what speaks there is no probe but an instrument of others, which numbers its threads
     /// as it likes.
     pub fn begin(&mut self, job: &Job, imported: bool) {
         self.reports = Reports::of(job, imported);
-        (self.facts, self.notes, self.turns) = (0, 0, 0);
+        (self.facts, self.notes, self.turns, self.unasked) = (0, 0, 0, 0);
     }
 
     /// Takes in what has arrived; numbers and texts that are too large to be kept come back cut.
@@ -134,9 +139,12 @@ impl Allowance {
             FromProbe::Outlier(outlier) => self.reports.outlier(outlier)?,
             FromProbe::Trial(trial) => self.reports.trial(trial)?,
             FromProbe::Value(value) => self.reports.value(value)?,
+            FromProbe::Breakdown(of) => self.reports.breakdown(of)?,
             FromProbe::Injected(injected) => self.reports.injected(injected)?,
-            // The connection has taken these, and grants each of them.
-            FromProbe::Answer(_) | FromProbe::Output(_) | FromProbe::Exited(_) => {}
+            // The connection has taken those that were asked for.
+            FromProbe::Answer(_) | FromProbe::Output(_) | FromProbe::Exited(_) => {
+                count(&mut self.unasked, MOST_UNASKED, "answers to what nobody asked")?;
+            }
         }
         Ok(message)
     }

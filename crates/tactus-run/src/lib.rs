@@ -5,6 +5,7 @@ mod allowance;
 mod clock_bounds;
 mod clock_fit;
 mod context;
+mod cpu_counter;
 mod describe;
 mod execute;
 mod interrupt;

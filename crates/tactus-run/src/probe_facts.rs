@@ -57,6 +57,9 @@ fn guarded(
         return Err(ProbeFactsError::NotUp(reason.clone()));
     }
     let name = &planned.activities.first().ok_or_else(nothing)?.environment;
+    if !resolved.environments[name].kind.has_system() {
+        return Err(ProbeFactsError::NotUp("there is no operating system in it to be asked".into()));
+    }
     let workspace = guardian.workspace().map_err(ProbeFactsError::Guardian)?;
     let (machine, dir) = (topology(system), workspace.path());
     let consoles = &Directory::open(dir).map_err(ProbeFactsError::Guardian)?;

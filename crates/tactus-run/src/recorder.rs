@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tactus_audit::{Intent, Subject, audit};
 use tactus_bundle::{BundleError, RowLog, Writer};
-use tactus_model::bundle::{InjectedIn, RowResult};
+use tactus_model::bundle::{BreakdownIn, InjectedIn, RowResult};
 use tactus_model::clock::ClockCheck;
 use tactus_model::event::{Event, RunStatus, Stamped, Ticked};
 use tactus_model::facts::Facts;
@@ -46,6 +46,8 @@ pub struct Recorder {
 }
 
 struct RowState {
+    /// The environment at its other end.
+    peer: Option<String>,
     result: RowResult,
     tick_ns: u64,
     log: Option<RowLog>,
@@ -76,6 +78,7 @@ impl Recorder {
             .iter()
             .enumerate()
             .map(|(number, row)| RowState {
+                peer: row.peer.clone(),
                 result: row.result.clone(),
                 tick_ns: tick(number),
                 log: None,
@@ -130,7 +133,8 @@ impl Recorder {
         let Some(state) = self.rows.get_mut(row) else { return Ok(()) };
         let environment = state.result.environment.clone();
         if let Some((evidence, after_ms)) = self.up.get(&environment) {
-            state.result.evidence = Some(*evidence);
+            let far = state.peer.as_ref().and_then(|peer| self.up.get(peer));
+            state.result.evidence = Some(far.map_or(*evidence, |(far, _)| evidence.weaker(*far)));
             state.result.start_up_ms = Some(*after_ms);
         }
         state.result.started = jiff::Timestamp::from_millisecond(at_ms).ok().map(|at| at.to_string());
@@ -317,6 +321,12 @@ impl Record for Recorder {
                 {
                     take_value(values, value.clone());
                     in_order(values, state.result.measurement.entry().items);
+                }
+            }
+            Event::CpuTimeMeasured { row, environment, breakdown } => {
+                if let Some(state) = self.rows.get_mut(*row) {
+                    let (environment, breakdown) = (environment.clone(), breakdown.clone());
+                    state.result.breakdown.push(BreakdownIn { environment, breakdown });
                 }
             }
             Event::Outlier { row, outlier } => {

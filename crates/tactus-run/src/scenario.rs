@@ -1,6 +1,7 @@
 //! One scenario: bring its environments up, give every probe its job, collect what they measure,
 //! and end them.
 
+mod cards;
 mod collect;
 mod ending;
 mod host_side;
@@ -24,10 +25,12 @@ use tactus_model::wire::Item;
 use tactus_system::guardian::Promise;
 
 use super::context::{Context, RunError};
+use super::cpu_counter::Counter;
 use super::partition::Divided;
 use super::session::{Arrival, Session};
 use super::vcpu_watch::Watch;
 use crate::plan::{Resolved, ResolvedScenario};
+use cards::Served;
 use ending::Ended;
 use losses::Losses;
 use paths::Laid;
@@ -113,12 +116,16 @@ pub(super) struct ScenarioRun<'a> {
     promises: Vec<Promise>,
     /// Over the virtual CPUs of environments, by their session's number.
     watches: Vec<(usize, Watch)>,
+    /// What the machine's CPUs do while guests measure values.
+    counter: Option<Counter>,
     /// Blocks on this machine of which nobody has said that they are taken back.
     blocks: usize,
     /// The partition of the caches, while it is on.
     divided: Option<Divided<Promise>>,
     /// The network paths that are there.
     laid: Vec<Laid>,
+    /// The interrupt cards that guests can take.
+    served: Vec<Served>,
     /// When the caches' use was last read.
     looked: Instant,
 }
@@ -137,9 +144,11 @@ impl<'a> ScenarioRun<'a> {
             lost: Losses::default(),
             promises: Vec::new(),
             watches: Vec::new(),
+            counter: None,
             blocks: 0,
             divided: None,
             laid: Vec::new(),
+            served: Vec::new(),
             looked: Instant::now(),
         }
     }
@@ -182,6 +191,7 @@ impl ScenarioRun<'_> {
             context.kept.iter().filter(|s| keep && s.is_reusable()).map(|s| s.name.clone()).collect();
         let closed = context.close_kept(|session| reusable.contains(&session.name));
         self.laid.clear();
+        self.served.clear();
         drop(self.divided.take());
         // The last that was changed is put back first.
         for promise in self.promises.drain(..).rev() {
@@ -208,9 +218,11 @@ impl ScenarioRun<'_> {
         context.close_kept(|session| {
             names.contains(&session.name)
                 && !self.is_to_be_on_a_path(&session.name)
+                && !self.is_to_have_a_card(&session.name)
                 && session.measured == self.measured(resolved, &session.name)
         })?;
         self.lay_paths(context)?;
+        self.serve_cards(context, number)?;
         for name in names {
             if context.interrupt.asked() {
                 return Err(Failure::Interrupted);
@@ -227,9 +239,11 @@ impl ScenarioRun<'_> {
         self.prove(context)?;
         self.settle(context)?;
         self.watch(context)?;
+        self.count(context)?;
         self.start(context)?;
         let collected = self.collect(context);
         self.tell_waits(context)?;
+        self.tell_cpu_time(context)?;
         collected?;
         if !context.interrupt.asked() {
             self.prove_again(context)?;
@@ -265,8 +279,12 @@ impl ScenarioRun<'_> {
         Ok(())
     }
 
-    /// CPUs inside an environment that this scenario measures.
+    /// CPUs inside an environment that this scenario measures, or whose interrupts a card measures.
     fn measured(&self, resolved: &Resolved, environment: &str) -> CpuSet {
-        resolved.measured_by(&self.planned.activities, environment)
+        let own = resolved.measured_by(&self.planned.activities, environment);
+        if self.is_to_be_interrupted(environment) {
+            return own.or(&resolved.environments[environment].layout.measuring);
+        }
+        own
     }
 }

@@ -240,7 +240,7 @@ impl Probe {
     /// The third word rests on too few repeats more than the second to be told before the end.
     fn values(&mut self) {
         for samples in [10, 20, 21] {
-            for item in ["system call", "signal handler"] {
+            for item in ["system call", "signal install"] {
                 self.say(&FromProbe::Value(Value { activity: 0, value: value(item, samples) }));
             }
         }
@@ -657,7 +657,7 @@ fn the_last_word_on_every_value_is_in_the_bundle_and_nothing_had_to_be_proven() 
     let (_, contents, events) = perform_resolved(&resolved, dir.path(), false);
     for row in &contents.rows {
         let result = &row.result;
-        assert_eq!(result.values(), [value("system call", 21), value("signal handler", 21)]);
+        assert_eq!(result.values(), [value("system call", 21), value("signal install", 21)]);
         assert_eq!((result.all(), result.series(), result.control.len()), (None, &[][..], 0));
     }
     let ended: Vec<RowEnd> = contents.rows.iter().map(|row| row.result.ended).collect();

@@ -11,7 +11,7 @@ use super::Child;
 /// How much of stderr is kept, in bytes.
 pub const KEPT: usize = 64 * 1024;
 /// How long the rest of stderr is awaited after the end: somebody else may hold the pipe.
-const REST: Duration = Duration::from_millis(200);
+pub const REST: Duration = Duration::from_millis(200);
 
 /// A running process whose stderr a thread collects. Dropping it kills it.
 pub struct RealChild {
@@ -50,12 +50,16 @@ pub fn collect(mut pipe: impl Read, kept: &Mutex<Vec<u8>>) {
     }
 }
 
-/// Waits a moment for the rest of stderr.
-pub fn await_rest(collector: &JoinHandle<()>) {
-    let until = Instant::now() + REST;
-    while !collector.is_finished() && Instant::now() < until {
+/// Waits for what a thread reads to end; whether it has within this time.
+pub fn ends_within<T>(reads: &JoinHandle<T>, patience: Duration) -> bool {
+    let began = Instant::now();
+    while !reads.is_finished() {
+        if began.elapsed() > patience {
+            return false;
+        }
         std::thread::sleep(Duration::from_millis(2));
     }
+    true
 }
 
 impl Child for RealChild {
@@ -73,7 +77,7 @@ impl Child for RealChild {
 
     fn stderr(&self) -> String {
         if let Some(collector) = self.collector.as_ref().filter(|_| self.ended.is_some()) {
-            await_rest(collector);
+            ends_within(collector, REST);
         }
         let kept = self.stderr.lock().unwrap_or_else(PoisonError::into_inner);
         String::from_utf8_lossy(&kept).into_owned()

@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+/// The most that a command may write to be read: lists of packages are 20 MB.
+pub const MOST_OUTPUT: u64 = 64 << 20;
+
 /// A command to be run, with everything that matters about it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Invocation {
@@ -11,7 +14,7 @@ pub struct Invocation {
     pub env: Vec<(String, String)>,
     /// Where it runs; none: where we are.
     pub dir: Option<std::path::PathBuf>,
-    /// How long it may take; only for [`super::System::run`].
+    /// How long it may take; only for [`super::System::run`]. None: as long as it likes, through a probe ten minutes.
     pub patience: Option<Duration>,
 }
 

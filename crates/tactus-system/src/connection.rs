@@ -92,35 +92,34 @@ impl Connection {
         drop(self.tongue.lock().unwrap_or_else(PoisonError::into_inner).writer.take());
     }
 
-    /// Takes in what the probe says to calls; everything else comes back.
+    /// Takes in what the probe says to calls; everything else comes back, among it answers to what nobody asked and
+    /// what is beyond that which a child may still say: whoever counts what a probe sends counts that as well.
     pub fn take(&self, message: FromProbe) -> Option<FromProbe> {
         let mut ear = self.ear();
         match message {
-            FromProbe::Answer(answer) => {
-                // An answer that nobody awaits any more is of no use.
-                if let Some(place) = ear.answers.get_mut(&answer.id) {
-                    *place = Some(answer);
-                }
-            }
+            FromProbe::Answer(answer) => match ear.answers.get_mut(&answer.id) {
+                Some(place @ None) => *place = Some(answer),
+                _ => return Some(FromProbe::Answer(answer)),
+            },
             FromProbe::Output(output) => {
-                let stream = usize::from(output.stream == 2);
-                if let Some(child) = ear.children.get_mut(&output.child) {
-                    let heap = &mut child.streams[stream];
-                    match decode(&output.data) {
-                        // A probe that sends more than it may is not believed.
-                        Some(bytes) if !bytes.is_empty() && bytes.len() <= heap.allowed => {
-                            heap.allowed -= bytes.len();
-                            heap.bytes.extend(bytes);
-                        }
-                        _ => (heap.over, heap.allowed) = (true, 0),
+                let child = ear.children.get_mut(&output.child);
+                let heap = child.map(|child| &mut child.streams[usize::from(output.stream == 2)]);
+                let Some(heap) = heap.filter(|heap| !heap.over) else {
+                    return Some(FromProbe::Output(output));
+                };
+                match decode(&output.data) {
+                    // A probe that sends more than it may is not believed.
+                    Some(bytes) if !bytes.is_empty() && bytes.len() <= heap.allowed => {
+                        heap.allowed -= bytes.len();
+                        heap.bytes.extend(bytes);
                     }
+                    _ => (heap.over, heap.allowed) = (true, 0),
                 }
             }
-            FromProbe::Exited(exited) => {
-                if let Some(child) = ear.children.get_mut(&exited.child) {
-                    child.ended = Some(exited.code);
-                }
-            }
+            FromProbe::Exited(exited) => match ear.children.get_mut(&exited.child) {
+                Some(child) if child.ended.is_none() => child.ended = Some(exited.code),
+                _ => return Some(FromProbe::Exited(exited)),
+            },
             other => return Some(other),
         }
         drop(ear);

@@ -13,12 +13,13 @@ use std::collections::hash_map::RandomState;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::hash::{BuildHasher, Hasher};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
+use super::real::at_most;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use rustix::process::geteuid;
@@ -77,7 +78,8 @@ impl Directory {
     /// among it.
     ///
     /// # Errors
-    /// `AlreadyExists`, and those of mkdir(2).
+    /// `AlreadyExists`, those of mkdir(2), and what [`Directory::is_private`] says where somebody has put another
+    /// directory in its place meanwhile.
     pub fn create(path: &Path) -> io::Result<Self> {
         let name = path.file_name().ok_or(io::ErrorKind::AlreadyExists)?;
         let above = path.parent().filter(|above| !above.as_os_str().is_empty());
@@ -86,9 +88,14 @@ impl Directory {
         }
         let above = Self::open(above.unwrap_or(Path::new(".")))?;
         rustix::fs::mkdirat(&above.fd, name, Mode::from_raw_mode(0o755))?;
-        let fd = rustix::fs::openat(&above.fd, name, directory() | OFlags::NOFOLLOW, Mode::empty())?;
+        above.just_made(name, path)
+    }
+
+    /// Opens what was made under this name a moment ago. Who owns this directory may have put another in its place.
+    fn just_made(&self, name: &OsStr, path: &Path) -> io::Result<Self> {
+        let fd = rustix::fs::openat(&self.fd, name, directory() | OFlags::NOFOLLOW, Mode::empty())?;
         let made = Self { fd: Arc::new(fd), path: path.to_owned() };
-        // Who owns the one above may have put another in its place.
+        made.is_private()?;
         if made.names()?.is_empty() { Ok(made) } else { Err(io::ErrorKind::AlreadyExists.into()) }
     }
 
@@ -136,12 +143,7 @@ impl Directory {
     /// # Errors
     /// When there is none, or it is longer, or cannot be read.
     pub fn read(&self, name: impl AsRef<Path>, most: u64) -> io::Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        self.file(name)?.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
-        if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > most {
-            return Err(too_long(most));
-        }
-        Ok(bytes)
+        at_most(self.file(name)?, most)
     }
 
     /// Opens a regular file to add to it, making it if need be.
@@ -420,13 +422,6 @@ fn instead(found: Kind, wanted: &str) -> io::Error {
     io::Error::other(format!("it is {found}, where {wanted} should be"))
 }
 
-fn too_long(most: u64) -> io::Error {
-    io::Error::new(
-        io::ErrorKind::FileTooLarge,
-        format!("it is longer than {most} bytes, which none of its kind is"),
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -448,6 +443,28 @@ mod tests {
     fn make_fifo(path: &Path) {
         let made = std::process::Command::new("mkfifo").arg(path).status().unwrap();
         assert!(made.success());
+    }
+
+    #[test]
+    fn a_directory_that_was_put_in_the_place_of_the_one_just_made_is_not_taken() {
+        let (root, dir, outside) = place();
+        let at = |name: &str| root.path().join("in").join(name);
+        let take = |name: &str| dir.just_made(OsStr::new(name), &at(name)).map(drop);
+        fs::create_dir(at("ours")).unwrap();
+        take("ours").unwrap();
+        fs::create_dir(at("open")).unwrap();
+        fs::set_permissions(at("open"), fs::Permissions::from_mode(0o777)).unwrap();
+        assert!(take("open").unwrap_err().to_string().contains("others may write to it"));
+        fs::create_dir(at("full")).unwrap();
+        fs::write(at("full/file"), "").unwrap();
+        assert_eq!(take("full").unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        symlink(root.path(), at("link")).unwrap();
+        assert!(take("link").is_err());
+        fs::create_dir(at("theirs")).unwrap();
+        if std::os::unix::fs::chown(at("theirs"), Some(65_534), None).is_ok() {
+            assert!(take("theirs").unwrap_err().to_string().contains("another user (uid 65534)"));
+        }
+        assert_eq!(fs::read_to_string(outside).unwrap(), "kept");
     }
 
     #[test]

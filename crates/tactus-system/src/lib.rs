@@ -9,7 +9,9 @@ mod connection;
 mod directory;
 mod facts;
 pub mod guardian;
+mod holes;
 mod hypervisor;
+pub mod ivshmem;
 mod memory;
 mod own;
 mod places;
@@ -26,6 +28,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tactus_model::CpuSet;
+use tactus_model::size::Bytes;
 use tactus_model::threads::Policy;
 
 pub use boot::{BOOT_ID, boot_id};
@@ -33,6 +36,7 @@ pub use command::{Finished, Invocation, last_lines};
 pub use connection::Connection;
 pub use directory::{Directory, Entry, Kind};
 pub use facts::facts;
+pub use holes::has_hole;
 pub use hypervisor::virtualized;
 pub use memory::Memory;
 pub use places::{cache_dir, lasting_dir, state_dir};
@@ -76,15 +80,15 @@ pub trait System: Send + Sync {
     ///
     /// # Errors
     /// Those of the file system; `InvalidInput` when it is no regular file, `FileTooLarge` when it is larger.
-    fn read_regular(&self, path: &Path, most: usize) -> io::Result<Vec<u8>> {
+    fn read_regular(&self, path: &Path, most: u64) -> io::Result<Vec<u8>> {
         let bytes = self.read(path)?;
-        if bytes.len() > most { Err(too_large(most)) } else { Ok(bytes) }
+        if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > most { Err(too_large(most)) } else { Ok(bytes) }
     }
     /// The bytes of a file or pipe that the user named, if they are no more than `most`.
     ///
     /// # Errors
     /// Those of the file system; `FileTooLarge` when there are more.
-    fn read_at_most(&self, path: &Path, most: usize) -> io::Result<Vec<u8>> {
+    fn read_at_most(&self, path: &Path, most: u64) -> io::Result<Vec<u8>> {
         self.read_regular(path, most)
     }
     /// Writes a file, making it if needed.
@@ -249,8 +253,10 @@ pub trait System: Send + Sync {
     }
 }
 
-fn too_large(most: usize) -> io::Error {
-    let words = format!("it is larger than {} MiB", most >> 20);
+/// Something is longer than whoever reads it puts up with.
+#[must_use]
+pub fn too_large(most: u64) -> io::Error {
+    let words = format!("it is longer than {}, which none of its kind is", Bytes(most));
     io::Error::new(io::ErrorKind::FileTooLarge, words)
 }
 

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use crate::{System, cache_dir};
 
-pub use tactus_probe_image::bytes;
+pub use tactus_probe_image::{bare_guest, bytes};
 
 /// The probe for this machine.
 ///

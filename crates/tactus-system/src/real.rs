@@ -21,12 +21,11 @@ use tactus_model::threads::Policy;
 use tactus_model::undo::Files;
 
 use super::child::RealChild;
+use super::command::MOST_OUTPUT;
 use super::{Child, Finished, Invocation, System, UNPLACED, own, sys, too_large};
 
 /// Directories that hold system programs and are missing from many users' PATH.
 const SBIN: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
-/// The most that a command may write to be read: lists of packages are 20 MB.
-const MOST_OUTPUT: u64 = 64 << 20;
 /// How often a command with limited patience is looked at.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
@@ -88,7 +87,7 @@ impl System for Real {
         Ok(bytes)
     }
 
-    fn read_regular(&self, path: &Path, most: usize) -> io::Result<Vec<u8>> {
+    fn read_regular(&self, path: &Path, most: u64) -> io::Result<Vec<u8>> {
         // A pipe would be waited for; what is no regular file has no length to go by.
         let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
         let file = fs::OpenOptions::new().read(true).custom_flags(flags).open(path)?;
@@ -96,15 +95,14 @@ impl System for Real {
         if !found.is_file() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
         }
-        let limit = u64::try_from(most).unwrap_or(u64::MAX);
-        if found.len() > limit {
+        if found.len() > most {
             return Err(too_large(most));
         }
         // It may grow meanwhile.
         at_most(file, most)
     }
 
-    fn read_at_most(&self, path: &Path, most: usize) -> io::Result<Vec<u8>> {
+    fn read_at_most(&self, path: &Path, most: u64) -> io::Result<Vec<u8>> {
         at_most(fs::File::open(path)?, most)
     }
 
@@ -255,8 +253,8 @@ impl System for Real {
         };
         let collect = |thread: std::thread::JoinHandle<Vec<u8>>| {
             let bytes = thread.join().unwrap_or_default();
-            let most = usize::try_from(MOST_OUTPUT).unwrap_or(usize::MAX);
-            if bytes.len() > most { Err(named(&too_large(most), invocation)) } else { Ok(bytes) }
+            let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+            if length > MOST_OUTPUT { Err(named(&too_large(MOST_OUTPUT), invocation)) } else { Ok(bytes) }
         };
         Ok(Finished { code: status.code(), stdout: collect(stdout)?, stderr: collect(stderr)? })
     }
@@ -343,11 +341,10 @@ fn pid(thread: u32) -> io::Result<Pid> {
 }
 
 /// What a file holds, if that is no more than `most` bytes.
-fn at_most(file: fs::File, most: usize) -> io::Result<Vec<u8>> {
+pub fn at_most(file: fs::File, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    let limit = u64::try_from(most).unwrap_or(u64::MAX);
-    file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
-    if bytes.len() > most { Err(too_large(most)) } else { Ok(bytes) }
+    file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > most { Err(too_large(most)) } else { Ok(bytes) }
 }
 
 #[cfg(test)]

@@ -12,7 +12,8 @@ use tactus_model::rpc::{Answer, Call, PIECE, Verb, encode};
 use tactus_model::threads::Policy;
 use tactus_model::undo::{Entry, Undo};
 
-use super::child::{KEPT, collect};
+use super::child::{KEPT, REST, collect, ends_within};
+use super::command::MOST_OUTPUT;
 use super::connection::{Connection, Reader, Writer};
 use super::too_large;
 use super::{Child, Finished, Invocation, System, UNPLACED};
@@ -20,8 +21,8 @@ use crate::probe;
 
 /// How long a killed child may take to end.
 const DEATH: Duration = Duration::from_secs(10);
-/// How often a command with limited patience is looked at.
-const POLL_INTERVAL: Duration = Duration::from_millis(5);
+/// How long a command may take of which nothing else is said, and how long its output after it has ended.
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// The system that a probe is on.
 #[derive(Clone)]
@@ -86,7 +87,7 @@ impl Remote {
 }
 
 /// The most bytes of a file that are read from there: the largest of /proc and /sys have some MB.
-const MOST_FILE: usize = 64 << 20;
+const MOST_FILE: u64 = 64 << 20;
 
 /// A path as it travels.
 fn word(path: &Path) -> io::Result<&str> {
@@ -108,7 +109,7 @@ impl System for Remote {
             let more = answer.number == 1 && !piece.is_empty();
             bytes.extend(piece);
             // Whoever is on the other side may say that there is always more.
-            if bytes.len() > MOST_FILE {
+            if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > MOST_FILE {
                 return Err(named(&too_large(MOST_FILE), path));
             }
             if !more {
@@ -195,32 +196,33 @@ impl System for Remote {
     fn run(&self, command: &Invocation) -> io::Result<Finished> {
         let mut child = self.start(command)?;
         drop(child.take_stdin());
-        let stdout = child.take_stdout().map(|mut pipe| {
+        let stdout = child.take_stdout().map(|pipe| {
             std::thread::spawn(move || {
                 let mut bytes = Vec::new();
                 // What was read until an error is what there is.
-                let _ = pipe.read_to_end(&mut bytes);
+                let _ = pipe.take(MOST_OUTPUT + 1).read_to_end(&mut bytes);
                 bytes
             })
         });
-        let until = command.patience.map(|patience| std::time::Instant::now() + patience);
-        let code = loop {
-            if let Some(code) = self.connection.await_end(child.number, POLL_INTERVAL) {
-                break code;
-            }
-            if until.is_some_and(|until| std::time::Instant::now() > until) {
-                child.kill();
-                let words = format!(
-                    "{} took more than {:?}",
-                    command.argv.join(" "),
-                    command.patience.unwrap_or_default()
-                );
-                return Err(io::Error::new(io::ErrorKind::TimedOut, words));
-            }
+        let patience = command.patience.unwrap_or(PATIENCE);
+        let late = |what: &str| {
+            let words = format!("{}{what} more than {patience:?}", command.argv.join(" "));
+            io::Error::new(io::ErrorKind::TimedOut, words)
         };
+        let Some(code) = self.connection.await_end(child.number, patience) else {
+            child.kill();
+            return Err(late(" took"));
+        };
+        // Whoever says that it has ended may leave its streams open.
+        if stdout.as_ref().is_some_and(|thread| !ends_within(thread, patience)) || !child.has_said(patience) {
+            return Err(late(", which has ended, goes on writing for"));
+        }
         let stdout = stdout.and_then(|thread| thread.join().ok()).unwrap_or_default();
-        let stderr = child.all_errors();
-        Ok(Finished { code, stdout, stderr })
+        if u64::try_from(stdout.len()).unwrap_or(u64::MAX) > MOST_OUTPUT {
+            let program = command.argv.first().map_or("", String::as_str);
+            return Err(named(&too_large(MOST_OUTPUT), Path::new(program)));
+        }
+        Ok(Finished { code, stdout, stderr: child.all_errors() })
     }
 
     fn spawn(&self, command: &Invocation) -> io::Result<Box<dyn Child>> {
@@ -282,6 +284,11 @@ impl RemoteChild {
         Self { connection, number, pid, stdout, stdin, stderr, collector }
     }
 
+    /// Whether its stderr ends within this time.
+    fn has_said(&self, patience: Duration) -> bool {
+        self.collector.as_ref().is_none_or(|collector| ends_within(collector, patience))
+    }
+
     /// All that it wrote to stderr (the last 64 KiB), once that has ended.
     fn all_errors(&mut self) -> Vec<u8> {
         if let Some(collector) = self.collector.take() {
@@ -308,7 +315,7 @@ impl Child for RemoteChild {
         if let Some(collector) =
             self.collector.as_ref().filter(|_| self.connection.end_of(self.number).is_some())
         {
-            super::child::await_rest(collector);
+            ends_within(collector, REST);
         }
         let kept = self.stderr.lock().unwrap_or_else(PoisonError::into_inner);
         String::from_utf8_lossy(&kept[kept.len().saturating_sub(KEPT)..]).into_owned()

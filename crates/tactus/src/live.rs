@@ -263,9 +263,11 @@ pub fn line(number: usize, key: &SeriesKey, interval_ns: u64, summary: &Summary)
     )
 }
 
-/// A number with four significant digits, or with all that are before the point.
+/// A number with four significant digits, or with all that are before the point; what nothing measures is no page of
+/// digits.
 fn figure(value: f64) -> String {
     let decimals = match value.abs() {
+        1e15.. => return format!("{value:.3e}"),
         1000.0.. => 0,
         100.0.. => 1,
         10.0.. => 2,
@@ -320,6 +322,12 @@ mod tests {
     use tactus_model::series::SeriesKey;
 
     use super::*;
+
+    #[test]
+    fn a_value_that_nothing_measures_is_no_page_of_digits() {
+        assert_eq!([117.34, 1234.5, 9.0e14].map(figure), ["117.3", "1234", "900000000000000"]);
+        assert_eq!([1e308, -1e308].map(figure), ["1.000e308", "-1.000e308"]);
+    }
 
     #[test]
     fn each_row_of_a_scenario_has_its_own_maximum() {

@@ -24,13 +24,22 @@ fn main() -> ExitCode {
     }
 }
 
+/// The last line of what clap says of an error: its own, and no word of the command line.
+const ASK: &str = "For more information, try '--help'.";
+
 /// Help and version are told as they are; an error repeats words of the command line, which may be anybody's.
 fn told(answer: &clap::Error) -> ExitCode {
     let own = !answer.use_stderr() || answer.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
     if own {
         let _ = answer.print();
     } else {
-        say::say(answer.render());
+        let text = answer.render().to_string();
+        let (what, ask) = match text.trim_end().strip_suffix(ASK) {
+            Some(what) => (what.trim_end(), Some("hint: for more information, try --help")),
+            None => (text.as_str(), None),
+        };
+        say::say(what);
+        ask.into_iter().for_each(say::say);
     }
     ExitCode::from(u8::try_from(answer.exit_code()).unwrap_or(2))
 }

@@ -36,6 +36,16 @@ fn quoted(text: &str) -> impl Iterator<Item = &str> {
 }
 
 #[test]
+fn a_sum_that_overflows_ends_the_command_as_it_is_released_too() {
+    let text = fs::read_to_string(Path::new(ROOT).join("Cargo.toml")).unwrap();
+    let profiles = text.split("\n[profile.").skip(1);
+    let release = profiles.clone().find(|profile| profile.starts_with("release]")).unwrap();
+    assert!(release.lines().any(|line| line == "overflow-checks = true"), "{release}");
+    let own = profiles.filter(|profile| profile.starts_with("release.package"));
+    assert!(own.clone().all(|profile| !profile.contains("overflow-checks")), "{:?}", own.collect::<Vec<_>>());
+}
+
+#[test]
 fn every_promise_of_the_threat_model_names_a_proof_that_is_there() {
     let root = Path::new(ROOT);
     let text = fs::read_to_string(root.join("docs/design/security.md")).unwrap();

@@ -1,5 +1,8 @@
 //! What QEMU's command line says of the guest's processor.
 
+use std::collections::HashMap;
+
+use tactus_model::CpuSet;
 use tactus_model::change::flag;
 use tactus_model::finding::Severity;
 
@@ -65,7 +68,10 @@ the haltpoll idle driver; without it locks halt the vCPU and are kicked awake, w
         mend: "libvirt: <features><kvm><hint-dedicated state='on'/></kvm></features>. QEMU: -cpu \
 host,kvm-hint-dedicated=on.",
         risk: "Where vCPUs do share CPUs, the guest spins for a lock whose holder does not run.",
-        judge: |subject| each(subject, |vm| dedicated(subject, vm)),
+        judge: |subject| {
+            let users = users(subject);
+            each(subject, |vm| dedicated(&users, vm))
+        },
         changes: no_change,
     },
     Check {
@@ -157,11 +163,11 @@ fn counters(subject: &Subject<'_>, vm: &Vm) -> Verdict {
     Ok(judgement.read("-cpu pmu", shown(arguments, "pmu")))
 }
 
-fn dedicated(subject: &Subject<'_>, vm: &Vm) -> Verdict {
+fn dedicated(users: &Users<'_>, vm: &Vm) -> Verdict {
     let arguments = vm.kvm()?;
     let judgement = match on(arguments, "cpu", "kvm-hint-dedicated") {
         Some(true) => {
-            let shared = shares(subject, vm);
+            let shared = shares(users, vm);
             match shared {
                 _ if vm.vcpus.is_empty() => {
                     Judgement::unreadable("it has the hint; where its vCPUs run is not known")
@@ -176,8 +182,20 @@ fn dedicated(subject: &Subject<'_>, vm: &Vm) -> Verdict {
     Ok(judgement.read("-cpu kvm-hint-dedicated", shown(arguments, "kvm-hint-dedicated")))
 }
 
+/// The machine whose vCPUs may run on a set of CPUs, by its process; none: several. Very many vCPUs have few sets.
+type Users<'a> = HashMap<&'a CpuSet, Option<u32>>;
+
+fn users<'a>(subject: &'a Subject<'_>) -> Users<'a> {
+    let mut users = Users::new();
+    for (pid, vcpu) in subject.vms.iter().flat_map(|vm| vm.vcpus.iter().map(|vcpu| (Some(vm.pid), vcpu))) {
+        let user = users.entry(&vcpu.thread.cpus).or_insert(pid);
+        *user = user.filter(|known| pid == Some(*known));
+    }
+    users
+}
+
 /// Why the CPUs of a machine are not its own.
-fn shares(subject: &Subject<'_>, vm: &Vm) -> Option<&'static str> {
+fn shares(users: &Users<'_>, vm: &Vm) -> Option<&'static str> {
     if vm.vcpus.iter().any(|vcpu| vcpu.thread.cpus.len() != 1) {
         return Some("not every vCPU is bound to one CPU");
     }
@@ -185,8 +203,7 @@ fn shares(subject: &Subject<'_>, vm: &Vm) -> Option<&'static str> {
         return Some("some of its vCPUs share one");
     }
     let own = vm.cpus();
-    let others = subject.vms.iter().filter(|other| other.pid != vm.pid);
-    let met = others.flat_map(|other| &other.vcpus).any(|vcpu| !vcpu.thread.cpus.and(&own).is_empty());
+    let met = users.iter().any(|(cpus, user)| *user != Some(vm.pid) && !cpus.and(&own).is_empty());
     met.then_some("another machine may run on them")
 }
 

@@ -56,7 +56,7 @@ and rcu_nocbs.",
         why: "Load balancing puts any task on any CPU that it may use, and looks at the run queues of all CPUs of a \
 domain to do so. An isolated CPU is in no domain: nothing comes there that is not placed there.",
         mend: "Boot with isolcpus=managed_irq,domain,{isolated}; or, on a kernel of 6.1 or later, put the CPUs into an \
-isolated cpuset partition.",
+isolated cpuset partition, which the kernel's list of parameters prefers: it can be taken back.",
         risk: "Tasks on isolated CPUs are not balanced among them: threads of a program that is not pinned thread by \
 thread pile up on one CPU.",
         judge: isolcpus,
@@ -81,8 +81,8 @@ thread pile up on one CPU.",
         expected: "{isolated}, where the work there computes without sleeping: vCPUs, polling, long cycles. Work with a \
 short period, as a control loop of 100 us, is better off without",
         why: "The tick interrupts a CPU HZ times a second (100 to 1000) although there is nothing to decide when one \
-task runs. With nohz_full it stops as long as one task is runnable there; RCU callbacks, unbound timers, kernel \
-threads and unbound work stay away from these CPUs as well. Each entry into the kernel costs more for it: the kernel's \
+task runs. With nohz_full it stops as long as one task is runnable there; RCU callbacks, unbound timers and unbound \
+work stay away from these CPUs as well, and before Linux 7.0 kernel threads too. Each entry into the kernel costs more for it: the kernel's \
 document on real-time configuration asks for consistent ticks where the work is periodic, and for NO_HZ_FULL where it \
 computes for long.",
         mend: "For vCPUs, polling and long computation boot with nohz=on nohz_full={isolated}: one runnable task for each \

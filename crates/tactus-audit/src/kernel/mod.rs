@@ -22,6 +22,7 @@ room! {
     rescue,
     selinux_cache,
     services,
+    shared_line,
     threaded,
     throttling,
     timestamp_key,

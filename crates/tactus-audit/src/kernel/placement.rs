@@ -30,12 +30,13 @@ pub static CHECKS: &[Check] = &[
         hardware: false,
         reads: "Cpus_allowed_list of kthreadd and of kernel threads that can be moved",
         expected: "{housekeeping}",
-        why: "Kernel threads inherit the CPUs of kthreadd, and writeback, reclaim, RCU and drivers do their work there. \
-Which parameter keeps kthreadd away is a matter of the kernel: since commit 9cc5b8656892 it was nohz_full=, since commit \
-041ee6f3727a it is isolcpus=domain instead, and isolated cpusets. The other one alone keeps nothing away.",
-        mend: "At run time: taskset -pc {housekeeping} 2, and the same for each thread that is named. At boot \
-nohz_full={isolated} does it, where nohz-full is wanted at all, and on kernels with commit 041ee6f3727a \
-isolcpus=domain,{isolated}. The parameter kthread_cpus= that some guides name is not known to \
+        why: "Writeback, reclaim, RCU and drivers do their work in threads that are bound to no CPU. A new one gets the \
+CPUs that the kernel chose at boot, as kthreadd (thread 2) has them, and not those that somebody gave kthreadd later. Which \
+parameter makes that choice is a matter of the kernel: since Linux 5.9 (commit 9cc5b8656892) it was nohz_full=, since 7.0 (commit \
+041ee6f3727a) it is isolcpus=domain instead, and isolated cpusets. The other one alone keeps nothing away.",
+        mend: "At run time: taskset -pc {housekeeping} TID for each thread that is named, and again for those that come \
+later. At boot, for all of them: nohz_full={isolated} before Linux 7.0, where nohz-full is wanted at all, and \
+isolcpus=domain,{isolated} since. The parameter kthread_cpus= that some guides name is not known to \
 mainline kernels.",
         risk: "Little; a thread that serves one NUMA node may have to work from another.",
         judge: kernel_threads,

@@ -47,7 +47,8 @@ that what real-time containers send to their virtual interface is handled there 
         reads: "net.core.busy_read, net.core.busy_poll",
         expected: "a decision: 50 us as TuneD's network-latency sets, where the real-time work waits on sockets; else 0",
         why: "With a value a thread that reads from an empty socket polls the device's queue for so many microseconds before \
-it sleeps, and is spared interrupt, softirq and wake-up. For a thread that waits on no socket it changes nothing.",
+it sleeps, and is spared interrupt, softirq and wake-up. For a thread that waits on no socket it changes nothing. PREEMPT_RT kernels know it only where they are built without \
+netconsole (NET_RX_BUSY_POLL).",
         mend: "sysctl net.core.busy_read=50 net.core.busy_poll=50, if the cycle begins with a packet; SO_BUSY_POLL does it for \
 one socket.",
         risk: "Every thread that waits on a socket spins for as long, also at FIFO: others on its CPU wait.",

@@ -54,7 +54,7 @@ IRQBALANCE_BANNED_CPUS beside it, which goes before the list; then systemctl res
         id: "static-key-ipis",
         title: "tracing or profiling interrupts all CPUs",
         sources: &[
-            Source::Kernel("Documentation/staging/static-keys.rst"),
+            Source::Kernel("arch/x86/kernel/alternative.c"),
             Source::Kernel("Documentation/core-api/real-time/kernel-configuration.rst"),
         ],
         applies: &[Applies::Host, Applies::Guest],

@@ -55,8 +55,8 @@ run stalld.",
         reads: "/sys/kernel/debug/sched/fair_server/cpu*/runtime",
         expected: "0 on {isolated} where stalld runs; otherwise it stays on, as the last that rescues starved threads",
         why: "Since Linux 6.12 a deadline server of 50 ms a second runs ordinary threads that real-time threads keep \
-off a CPU. It goes before every FIFO thread, and while it is armed it keeps the tick on a nohz_full CPU. It takes time \
-only where an ordinary thread has been kept waiting.",
+off a CPU. It goes before every FIFO thread, and takes time only where an ordinary thread has been kept waiting. Beside \
+one it waits by a timer on that CPU, which interrupts about once a second; while it serves one, a nohz_full CPU has its tick.",
         mend: "Run stalld on {housekeeping}; only then echo 0 > /sys/kernel/debug/sched/fair_server/cpuN/runtime for each \
 CPU N of {isolated}. Where the real-time threads sleep for 5 % of each second, leave it on.",
         risk: "Without stalld, ordinary and kernel threads on these CPUs starve beside a real-time thread that never \

@@ -33,9 +33,10 @@ pub static CHECKS: &[Check] = &[
         expected: "0, where isolated CPUs are still in scheduling domains",
         why: "With 1 an idle CPU starts its timers on a busy one of its scheduling domain, to stay idle longer: a CPU that \
 is meant for real-time work and still in a domain may be that one. CPUs of isolcpus=domain or of an isolated partition \
-are in none, and no target; neither are nohz_full CPUs, whose own timers it moves away. It is contested: TuneD's \
+are in none, and no target of these; neither are nohz_full CPUs, whose own timers it moves away. It is contested: TuneD's \
 profiles set 0, with which a timer stays on the CPU that started it; OpenShift's set 1. Since Linux 6.9 the value \
-concerns high-resolution timers only. Measure it here: tactus prove timer-migration",
+concerns high-resolution timers only: all others are pulled by CPUs that are awake, up to 6.18 by isolated ones too (see \
+kernel-regressions). Measure it here: tactus prove timer-migration",
         mend: "sysctl kernel.timer_migration=0",
         risk: "Housekeeping CPUs wake up more often; on isolated CPUs it can be the worse value.",
         judge: migration,
@@ -82,10 +83,7 @@ with nosoftlockup nmi_watchdog=0.",
     Check {
         id: "mce-polling",
         title: "every CPU polls for corrected machine errors",
-        sources: &[
-            Source::Kernel("Documentation/arch/x86/x86_64/machinecheck.rst"),
-            Source::Tuned("realtime"),
-        ],
+        sources: &[Source::Kernel("Documentation/ABI/testing/sysfs-mce"), Source::Tuned("realtime")],
         applies: &[Applies::Host, Applies::Guest],
         severity: Severity::Minor,
         arch: Arch::X86,
@@ -94,12 +92,13 @@ with nosoftlockup nmi_watchdog=0.",
         hardware: false,
         reads: "/sys/devices/system/machinecheck/machinecheck*/{ignore_ce,check_interval}",
         expected: "ignore_ce 1, or check_interval 0",
-        why: "Every five minutes, and more often after an error, a timer on each CPU reads all banks of machine check \
-registers; in a guest each register is an exit.",
+        why: "Every five minutes, and more often after an error, a timer on each CPU reads the machine check registers of each \
+bank that does not interrupt for corrected errors (CMCI); in a guest each register is an exit.",
         mend: "echo 1 > /sys/devices/system/machinecheck/machinecheck0/ignore_ce (shared by all CPUs), or boot with \
 mce=ignore_ce. In a guest mce=off. A 0 in check_interval ends the polling as well, but kernels 4.16 and 4.17 make one \
 second of it.",
-        risk: "Corrected errors, which announce failing memory, are not reported.",
+        risk: "Corrected errors, which announce failing memory, are not reported any more: ignore_ce turns their interrupt \
+(CMCI) off as well, a check_interval of 0 leaves it.",
         judge: polling,
         changes: |subject| {
             // Not check_interval: of a 0 that is written there 4.16 and 4.17 make one second (b3b7c4795cca,

@@ -24,12 +24,13 @@ pub static CHECKS: &[Check] = &[
         reads: "current_clocksource, available_clocksource, the processor's flags, the kernel's messages on the TSC",
         expected: "tsc, on a processor with constant_tsc and nonstop_tsc",
         why: "Every timer and every clock_gettime() reads it. The TSC is read without a system call; HPET and the \
-ACPI timer are devices, read over the bus through a system call and in a guest by an exit to the hypervisor. Without tsc=reliable a watchdog may check the TSC twice a second, on one CPU after the \
-other, isolated ones too.",
+ACPI timer are devices, read over the bus through a system call and in a guest by an exit to the hypervisor. Without tsc=nowatchdog or tsc=reliable a watchdog may check the TSC twice a second, on one CPU \
+after the other, isolated ones too.",
         mend: "Boot with tsc=reliable clocksource=tsc, where the kernel's log (dmesg | grep -i tsc) \
-has nothing against the TSC. In a guest let the hypervisor pass invtsc: \
+has nothing against the TSC; tsc=nowatchdog, which the kernel's document offers where interruptions by the watchdog are \
+not acceptable, keeps the checks at boot, which reliable skips. In a guest let the hypervisor pass invtsc: \
 <feature policy='require' name='invtsc'/>.",
-        risk: "With tsc=reliable nobody notices any more when a TSC runs wrong; with invtsc a guest can be \
+        risk: "With either nobody notices any more when a TSC runs wrong; with invtsc a guest can be \
 migrated only to hosts of the same rate.",
         judge: judge_clocksource,
         changes,
@@ -127,7 +128,9 @@ fn changes(subject: &Subject<'_>) -> Vec<Change> {
     if offered {
         changes.extend(subject.set("clocksource", CURRENT, Form::Plain, "tsc"));
     }
-    changes.push(subject.boot("clocksource", "tsc", "reliable"));
+    // Who chose the milder of the two keeps it.
+    let kept = subject.cmdline.get("tsc").filter(|value| *value == "nowatchdog");
+    changes.push(subject.boot("clocksource", "tsc", kept.unwrap_or("reliable")));
     changes.push(subject.boot("clocksource", "clocksource", "tsc"));
     changes
 }
@@ -205,6 +208,8 @@ mod tests {
                 "kernel parameter clocksource = tsc".into()
             ]
         );
+        let milder = calm.and("/proc/cmdline", "tsc=nowatchdog").wanted("clocksource");
+        assert!(!milder.iter().any(|change| change.contains("reliable")), "{milder:?}");
     }
 
     #[test]

@@ -1,26 +1,35 @@
 //! The worker that folds per-CPU counters.
 
+use tactus_model::CpuSet;
 use tactus_model::change::{Change, Form};
 use tactus_model::finding::Severity;
 
 use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject, Verdict};
 
 const INTERVAL: &str = "/proc/sys/vm/stat_interval";
+const PARTITION: &str = "/sys/fs/cgroup/cpuset.cpus.isolated";
 
 pub static CHECKS: &[Check] = &[Check {
     id: "vmstat-interval",
     title: "a worker on every CPU folds memory statistics each second",
-    sources: &[Source::Kernel("Documentation/admin-guide/sysctl/vm.rst"), Source::Tuned("network-latency")],
+    sources: &[
+        Source::Kernel("Documentation/admin-guide/sysctl/vm.rst"),
+        Source::Kernel("mm/vmstat.c"),
+        Source::Kernel("commit 3232e7aad11e"),
+        Source::Kernel("commit 1c3329df409b"),
+        Source::Tuned("network-latency"),
+    ],
     applies: &[Applies::Host, Applies::Guest],
     severity: Severity::Minor,
     arch: Arch::Any,
     set: &[SetBy::RunTime],
     reversible: Reversible::Yes,
     hardware: false,
-    reads: INTERVAL,
-    expected: "10 or more (seconds), or a kernel since 6.5 and CPUs that are isolated at boot",
+    reads: "/proc/sys/vm/stat_interval; /sys/devices/system/cpu/{nohz_full,isolated}, /sys/fs/cgroup/cpuset.cpus.isolated",
+    expected: "10 or more (seconds), or a kernel since 6.5 and CPUs that it takes for isolated",
     why: "Where per-CPU memory counters have changed, the kernel queues vmstat_update on that very CPU: a \
-switch to a kworker and back. Kernels since 6.5 leave CPUs alone that are isolated at boot (isolcpus=domain or nohz_full).",
+switch to a kworker and back. Kernels since 6.5 leave isolated CPUs alone (cpu_is_isolated): those of isolcpus=domain, since \
+6.8 of an isolated cpuset partition, and up to 6.19 of nohz_full.",
     mend: "Write 10 to /proc/sys/vm/stat_interval (vm.stat_interval = 10 in /etc/sysctl.d).",
     risk: "Memory statistics lag by up to that many seconds.",
     judge,
@@ -31,7 +40,7 @@ fn judge(subject: &Subject<'_>) -> Verdict {
     let seconds = subject.number(INTERVAL)?;
     if seconds < 10 && spared(subject) {
         return Ok(Judgement::ok(format!(
-            "memory statistics are folded every {seconds} s, but not on CPUs {}, which are isolated at boot",
+            "memory statistics are folded every {seconds} s, but not on CPUs {}, which are isolated",
             subject.isolated()
         ))
         .read(INTERVAL, seconds.to_string()));
@@ -47,7 +56,14 @@ fn judge(subject: &Subject<'_>) -> Verdict {
 /// Whether the kernel leaves the CPUs for real-time work out: `cpu_is_isolated()` in `vmstat_shepherd()`.
 fn spared(subject: &Subject<'_>) -> bool {
     let isolated = subject.isolated();
-    let quiet = subject.topology.isolated.or(&subject.topology.nohz_full);
+    let mut quiet = subject.topology.isolated.clone();
+    if subject.kernel.since(6, 8) {
+        let partition = subject.facts.text(PARTITION).and_then(|text| text.parse::<CpuSet>().ok());
+        quiet = quiet.or(&partition.unwrap_or_default());
+    }
+    if !subject.kernel.since(7, 0) {
+        quiet = quiet.or(&subject.topology.nohz_full);
+    }
     subject.kernel.since(6, 5) && !isolated.is_empty() && isolated.minus(&quiet).is_empty()
 }
 
@@ -87,6 +103,17 @@ mod tests {
                 .state("vmstat-interval"),
             State::Ok
         );
+    }
+
+    #[test]
+    fn an_isolated_partition_counts_since_6_8_and_nohz_full_alone_until_7_0() {
+        let on = |release, place| {
+            let system = intel(&[(INTERVAL, "1"), ("uname:release", release)]).and(place, "1-3");
+            system.isolate("1-3").state("vmstat-interval")
+        };
+        let nohz_full = "/sys/devices/system/cpu/nohz_full";
+        assert_eq!((on("6.7.0", PARTITION), on("6.8.0", PARTITION)), (State::Finding, State::Ok));
+        assert_eq!((on("6.19.0", nohz_full), on("7.0.0", nohz_full)), (State::Ok, State::Finding));
     }
 
     #[test]

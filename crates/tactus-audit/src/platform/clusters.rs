@@ -14,7 +14,7 @@ const NODE: &str = "/sys/devices/system/node/node";
 pub static CHECKS: &[Check] = &[Check {
     id: ID,
     title: "isolated CPUs of one socket lie in several memory nodes",
-    sources: &[Source::Kernel("Documentation/arch/x86/topology.rst")],
+    sources: &[Source::Kernel("Documentation/filesystems/resctrl.rst")],
     applies: &[Applies::Host],
     severity: Severity::Info,
     arch: Arch::X86,
@@ -24,7 +24,8 @@ pub static CHECKS: &[Check] = &[Check {
     reads: "/sys/devices/system/node/node*/cpulist, /sys/devices/system/cpu/cpu*/topology/physical_package_id",
     expected: "the isolated CPUs of a socket in one node, or one node in each socket",
     why: "With sub-NUMA clustering (Intel) or nodes per socket (AMD NPS) a socket is several nodes: memory and cache of the own \
-node are nearer, those of another farther. A guest whose CPUs or memory lie across loses both.",
+node are nearer, those of another farther, and the scheduler moves tasks between them more readily than between sockets. A \
+guest whose CPUs or memory lie across loses both.",
     mend: "Give each guest CPUs and memory of one node; or set SNC off, NPS1, in the firmware's setup.",
     risk: "One node in each socket: a longer mean way to memory, and more neighbours at the same cache.",
     judge: clusters,

@@ -6,6 +6,7 @@ use tactus_model::finding::{Severity, State};
 
 use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject, Verdict};
 
+const BOOST: &str = "/sys/devices/system/cpu/cpufreq/boost";
 const GOVERNOR: &str = "/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor";
 
 pub static CHECKS: &[Check] = &[
@@ -44,11 +45,12 @@ performance.",
         set: &[SetBy::RunTime],
         reversible: Reversible::Yes,
         hardware: true,
-        reads: "/sys/devices/system/cpu/cpu*/cpufreq/{scaling_min_freq,scaling_max_freq,scaling_governor,scaling_driver}",
+        reads: "/sys/devices/system/cpu/cpu*/cpufreq/{scaling_min_freq,scaling_max_freq,scaling_governor,scaling_driver}, \
+/sys/devices/system/cpu/cpufreq/boost",
         expected: "scaling_min_freq equal to scaling_max_freq, or the governor performance, which asks for the upper one alone",
         why: "Within the bounds the governor, the driver or the processor itself may choose any clock. Equal bounds leave no \
 choice but turbo's. The governor performance does the same: it asks for the upper bound at all times, and intel_pstate then \
-keeps the processor from going below; amd-pstate-epp leaves it room.",
+keeps the processor from going below; amd-pstate-epp keeps it from going below the nominal clock, and leaves it boost.",
         mend: "Write the value of scaling_max_freq to scaling_min_freq of each CPU; where turbo is to be turned off too, turn it off \
 first, as the upper bound may fall with it.",
         risk: "Power. On a processor that has no room to cool, a high minimum brings throttling.",
@@ -123,11 +125,13 @@ fn pinned(subject: &Subject<'_>) -> Verdict {
 
 /// Whether the governor leaves nothing but the upper bound: `performance` asks for it alone, and intel_pstate
 /// restricts even the processor's own choice to it (Documentation/admin-guide/pm/{cpufreq,intel_pstate}.rst).
-/// amd-pstate-epp does not.
+/// amd-pstate-epp holds the processor at its nominal clock at least (commit 0c411b39e4f4): without boost that is the
+/// highest one.
 fn at_the_upper_bound(subject: &Subject<'_>, cpu: u32) -> bool {
     let says = |file: &str| subject.facts.text(&format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/{file}"));
+    let boosts = || subject.facts.text(BOOST) != Some("0");
     says("scaling_governor") == Some("performance")
-        && says("scaling_driver").is_some_and(|name| name != "amd-pstate-epp")
+        && says("scaling_driver").is_some_and(|name| name != "amd-pstate-epp" || !boosts())
 }
 
 fn pin(subject: &Subject<'_>) -> Vec<Change> {
@@ -208,7 +212,14 @@ mod tests {
         };
         assert_eq!(driven("intel_pstate", "performance").state("cpufreq-pinned"), State::Ok);
         assert_eq!(driven("acpi-cpufreq", "performance").state("cpufreq-pinned"), State::Ok);
-        assert_eq!(driven("amd-pstate-epp", "performance").state("cpufreq-pinned"), State::Finding);
+        let amd = driven("amd-pstate-epp", "performance");
+        assert_eq!(amd.clone().and(BOOST, "1").state("cpufreq-pinned"), State::Finding);
+        assert_eq!(
+            amd.clone().and(BOOST, "0").state("cpufreq-pinned"),
+            State::Ok,
+            "nominal is the highest then"
+        );
+        assert_eq!(amd.state("cpufreq-pinned"), State::Finding);
         assert_eq!(driven("intel_pstate", "powersave").state("cpufreq-pinned"), State::Finding);
         let one = driven("acpi-cpufreq", "performance")
             .and("/sys/devices/system/cpu/cpu2/cpufreq/scaling_governor", "schedutil");

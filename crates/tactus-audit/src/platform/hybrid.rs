@@ -13,7 +13,7 @@ const SMALL: [&str; 2] = ["/sys/devices/cpu_atom/cpus", "/sys/devices/cpu_lowpow
 pub static CHECKS: &[Check] = &[Check {
     id: "hybrid-cores",
     title: "real-time CPUs are of two sorts",
-    sources: &[Source::Kernel("Documentation/admin-guide/pm/intel_pstate.rst")],
+    sources: &[Source::Kernel("tools/perf/Documentation/intel-hybrid.txt")],
     applies: &[Applies::Host],
     severity: Severity::Minor,
     arch: Arch::Intel,

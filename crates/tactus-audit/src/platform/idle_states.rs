@@ -28,6 +28,7 @@ pub static CHECKS: &[Check] = &[
         sources: &[
             Source::Xeon,
             Source::Kernel("Documentation/admin-guide/pm/cpuidle.rst"),
+            Source::Kernel("Documentation/admin-guide/pm/intel_idle.rst"),
             Source::Kernel("Documentation/core-api/real-time/kernel-configuration.rst"),
         ],
         applies: &[Applies::Host],
@@ -44,8 +45,9 @@ disabled, or a bound on the latency is held",
 states is what a wake-up from there may take: 133 us for C6 of a Xeon Scalable of 2017, 170 us of one of 2021, 290 us of one \
 of 2023 (the tables of the kernel's intel_idle).",
         mend: "Boot with intel_idle.max_cstate=0 processor.max_cstate=1, always both: the first alone hands over to \
-acpi_idle, which has deep states of its own. Or limit C-states in the firmware's setup.",
-        risk: "Heat and power, and turbo has less room. Without intel_idle the kernel no longer turns C1E promotion off: look at \
+acpi_idle, which has deep states of its own. Or, on Intel, with intel_idle.max_cstate=1, which keeps intel_idle and C1 \
+alone. Or limit C-states in the firmware's setup.",
+        risk: "Heat and power, and turbo has less room. Without intel_idle (max_cstate=0) the kernel no longer turns C1E promotion off: look at \
 c1e-package-cstate afterwards.",
         judge: states,
         changes: boot_changes,

@@ -1,14 +1,22 @@
 //! Idle states that the processor takes by itself, behind the kernel's back.
 
+use std::collections::BTreeSet;
+
+use tactus_model::CpuSet;
 use tactus_model::facts::Reading;
 use tactus_model::finding::Severity;
 
+use super::idle_states::{Depth, depth};
 use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject, Verdict, no_change};
 
 pub static CHECKS: &[Check] = &[Check {
     id: "c1e-package-cstate",
     title: "the processor makes idle states deeper than it was asked to",
-    sources: &[Source::Kernel("drivers/idle/intel_idle.c")],
+    sources: &[
+        Source::Kernel("drivers/idle/intel_idle.c"),
+        Source::Kernel("Documentation/admin-guide/pm/intel_idle.rst"),
+        Source::Kernel("tools/power/x86/turbostat/turbostat.c"),
+    ],
     applies: &[Applies::Host],
     severity: Severity::Minor,
     arch: Arch::Intel,
@@ -16,11 +24,13 @@ pub static CHECKS: &[Check] = &[Check {
     reversible: Reversible::Reboot,
     hardware: true,
     reads: "MSR 0x1FC bit 1 (C1E promotion) and MSR 0xE2 bits 3:0 (package C-state limit) of one CPU of each package",
-    expected: "bit 1 is 0, and the limit is C0/C1 (0)",
+    expected: "bit 1 is 0, and the limit is C0/C1 (0), or no isolated CPU goes deeper than C1",
     why: "With C1E the processor lowers clock and voltage when all its cores halt in C1, and with package C-states it \
-puts caches and links to sleep: a wake-up takes microseconds to tens of microseconds more, and no setting of the kernel \
-shows it.",
-    mend: "In the firmware's setup turn off C1E (Enhanced Halt State) and set the package C-state limit to C0/C1.",
+puts caches, links and memory controllers to sleep: a wake-up takes microseconds to tens of microseconds more, and no setting \
+of the kernel shows it. A package sleeps only when each of its cores asks for a state deeper than C1: isolated CPUs that \
+are kept from it (c-states) keep their package awake.",
+    mend: "In the firmware's setup turn off C1E (Enhanced Halt State) and set the package C-state limit to C0/C1; for the \
+latter it does as well to mend c-states.",
     risk: "Power.",
     judge: package,
     changes: no_change,
@@ -30,9 +40,26 @@ shows it.",
 /// (amt_ and glm_pkg_cstate_limits of the kernel's turbostat).
 const ZERO_IS_UNLIMITED: &[&str] = &["76", "92", "95", "122", "134", "150", "156"];
 
+/// Whether an isolated CPU that goes no deeper than C1 lies in each package: it is at the core's level alone, and a
+/// package waits for all of its cores (Documentation/admin-guide/pm/intel_idle.rst, "Core and Package Levels of Idle
+/// States").
+fn keeps_packages_awake(subject: &Subject<'_>) -> bool {
+    let package = |cpu: u32| {
+        subject.facts.number(&format!("/sys/devices/system/cpu/cpu{cpu}/topology/physical_package_id"))
+    };
+    let packages = |cpus: &CpuSet| cpus.iter().map(package).collect::<Option<BTreeSet<u64>>>();
+    let isolated = packages(subject.isolated());
+    isolated.is_some_and(|isolated| Some(isolated) == packages(&subject.topology.online))
+        && matches!(
+            depth(subject),
+            Ok(Depth::NoDriver | Depth::Shallow(_) | Depth::Closed(_) | Depth::Held(..))
+        )
+}
+
 fn package(subject: &Subject<'_>) -> Verdict {
     let (mut promoting, mut deep, mut refused) = (Vec::new(), Vec::new(), None);
     let (mut read, mut seen) = (Vec::new(), [false; 2]);
+    let awake = keeps_packages_awake(subject);
     let unlimited = subject
         .facts
         .field("/proc/cpuinfo", "model", ':')
@@ -63,7 +90,7 @@ fn package(subject: &Subject<'_>) -> Verdict {
         if which == 0 && value & 2 != 0 {
             promoting.push(cpu);
         }
-        if which == 1 && (value & 0xf != 0 || unlimited) {
+        if which == 1 && !awake && (value & 0xf != 0 || unlimited) {
             deep.push(format!("{} on CPU {cpu}'s package", value & 0xf));
         }
     }
@@ -110,6 +137,33 @@ mod tests {
         let cpuinfo = "vendor_id : GenuineIntel\nmodel\t\t: 95\nflags : fpu\n";
         let atom = intel(&[("msr:0:0x1fc", "0x0"), ("msr:0:0xe2", "0x0"), ("/proc/cpuinfo", cpuinfo)]);
         assert_eq!(atom.state(ID), State::Finding);
+    }
+
+    #[test]
+    fn a_package_whose_isolated_cpus_stay_in_c1_does_not_sleep_whatever_its_limit() {
+        let deep = (0..4).fold(
+            intel(&[
+                ("msr:0:0x1fc", "0x0"),
+                ("msr:0:0xe2", "0x8"),
+                ("/sys/devices/system/cpu/cpuidle/current_driver", "intel_idle"),
+            ]),
+            |system, cpu| {
+                let path = |file: &str| format!("/sys/devices/system/cpu/cpu{cpu}/{file}");
+                system
+                    .and(&path("topology/physical_package_id"), "0")
+                    .and(&path("cpuidle/state1/name"), "C6")
+                    .and(&path("cpuidle/state1/latency"), "170")
+                    .and(&path("cpuidle/state1/disable"), "0")
+            },
+        );
+        assert_eq!(deep.state(ID), State::Finding);
+        let held = deep.clone().and("/dev/cpu_dma_latency", "2");
+        assert_eq!(held.state(ID), State::Ok);
+        // A package without an isolated CPU has nobody who keeps it awake.
+        let other = held.and("/sys/devices/system/cpu/cpu0/topology/physical_package_id", "1");
+        assert_eq!(other.state(ID), State::Finding);
+        let promoted = deep.and("/dev/cpu_dma_latency", "2").and("msr:0:0x1fc", "0x2");
+        assert_eq!(promoted.said(ID), "C1 is made C1E (CPU 0)");
     }
 
     #[test]

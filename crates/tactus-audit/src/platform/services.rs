@@ -17,6 +17,7 @@ pub static CHECKS: &[Check] = &[Check {
     title: "firmware does work of its own",
     sources: &[
         Source::Kernel("Documentation/core-api/real-time/hardware.rst"),
+        Source::Kernel("Documentation/ABI/testing/sysfs-devices-edac"),
         Source::Kernel("Documentation/edac/scrub.rst"),
     ],
     applies: &[Applies::Host],

@@ -2,14 +2,17 @@
 //! no more than a bundle may.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use tactus_model::bundle::{Asked, Machine, RowResult};
 use tactus_model::facts::Facts;
 use tactus_model::finding::{Audit, Isolation, Role};
-use tactus_model::plan::Plan;
+use tactus_model::plan::{
+    Compare, Disturbed, Figure, FigureKind, MOST_COMPARED, MOST_DISTURBED, MOST_SEPARATED, MOST_SHOWN, Page,
+    Plan, Separation, Shown, Technology,
+};
 use tactus_system::Directory;
 
 use super::{TICK_NS, bundle, row, tick};
@@ -191,6 +194,43 @@ fn a_file_that_is_longer_than_any_of_its_kind_is_not_read() {
 }
 
 #[test]
+fn files_of_holes_whose_checksums_are_claimed_are_not_read() {
+    let (_home, dir) = begun();
+    go_on(&dir).unwrap().finish(tactus_model::event::RunStatus::Complete).unwrap();
+    read(&dir, Trust::Whole).unwrap();
+    let began = std::time::Instant::now();
+    for name in ["console/01-host.log", "events.jsonl"] {
+        fs::File::options().write(true).open(dir.join(name)).unwrap().set_len(crate::limits::LOG).unwrap();
+    }
+    let error = read(&dir, Trust::Whole).unwrap_err();
+    assert!(
+        matches!(error, BundleError::Altered { .. }) && error.to_string().contains("it has holes"),
+        "{error}"
+    );
+    let told = read(&dir, Trust::Damaged).unwrap().damage.join("\n");
+    assert!(told.matches("it has holes").count() == 2, "{told}");
+    // To read them all takes minutes.
+    assert!(began.elapsed() < std::time::Duration::from_secs(40), "{:?}", began.elapsed());
+}
+
+#[test]
+fn a_file_of_somebody_else_or_that_others_can_write_to_is_not_gone_on_with() {
+    for name in ["events.jsonl", "manifest.json", "scenarios/01-host-idle/ticks.csv"] {
+        let (_home, dir) = begun();
+        fs::set_permissions(dir.join(name), fs::Permissions::from_mode(0o666)).unwrap();
+        let error = go_on(&dir).unwrap_err();
+        assert!(error.to_string().contains("others may write to it"), "{name}: {error}");
+        let mine = fs::metadata(&dir).unwrap().uid();
+        if mine == 0 {
+            fs::set_permissions(dir.join(name), fs::Permissions::from_mode(0o644)).unwrap();
+            std::os::unix::fs::chown(dir.join(name), Some(12_345), None).unwrap();
+            let error = go_on(&dir).unwrap_err();
+            assert!(error.to_string().contains("belongs to another user"), "{name}: {error}");
+        }
+    }
+}
+
+#[test]
 fn environments_of_like_names_keep_their_own_facts() {
     let dir = tempfile::tempdir().unwrap();
     let names = ["a/b", "a_b", "a%2Fb", ".a", "a", "a\nb"];
@@ -249,6 +289,25 @@ fn a_small_log_takes_no_more_memory_than_a_small_log_may() {
 }
 
 #[test]
+fn values_beyond_those_that_a_row_has_are_left_out_and_said() {
+    use tactus_model::catalogue::measure::os::SYSTEM_CALL;
+    use tactus_model::outcome::{Outcome, Repeats, ValueResult};
+    let (_home, dir) = begun();
+    let of = |n: usize| {
+        let mut repeats = Repeats { kept: vec![1.0], ..Repeats::default() };
+        ValueResult { item: n.to_string(), ..ValueResult::of(&SYSTEM_CALL, &mut repeats).unwrap() }
+    };
+    let mut own = row(10);
+    own.outcome = Outcome::Values((0..crate::limits::ITEMS + 7).map(of).collect());
+    let text = serde_json::to_string(&own).unwrap();
+    fs::write(dir.join("scenarios/01-host-idle/result.json"), text).unwrap();
+    let contents = read(&dir, Trust::Damaged).unwrap();
+    assert_eq!(contents.rows[0].result.values().len(), crate::limits::ITEMS);
+    let told = contents.damage.join("\n");
+    assert!(told.contains("result.json: 7 of its values are more than a row has"), "{told}");
+}
+
+#[test]
 fn what_is_said_once_and_belongs_to_every_row_is_counted_for_every_row() {
     let (_home, dir) = begun();
     let group = "x".repeat(4_000_000);
@@ -261,4 +320,43 @@ fn what_is_said_once_and_belongs_to_every_row_is_counted_for_every_row() {
     fs::write(dir.join("events.jsonl"), format!("{look}\n{starts}\n")).unwrap();
     let told = read(&dir, Trust::Damaged).unwrap().damage.join("\n");
     assert!(told.contains("takes more memory than any bundle of its size"), "{told}");
+}
+
+#[test]
+fn comparisons_and_drawings_beyond_those_that_a_plan_may_have_are_left_out_and_said() {
+    let (_home, dir) = begun();
+    let compare = |base: usize, with: usize| Compare {
+        name: "c".into(),
+        base: base.to_string(),
+        with: with.to_string(),
+        claim: None,
+    };
+    let pairs = (0..20_000).map(|n| compare(1, n % 2)).chain((0..1_000).map(|n| compare(n, 7)));
+    let figure = Figure { kind: FigureKind::Histogram, title: "f".into(), scenarios: vec!["a".into()] };
+    let plan = Plan {
+        compare: pairs.collect(),
+        figure: vec![figure; 1_000],
+        page: vec![Page { show: vec![Shown::Threads; 100], ..Page::default() }; 1_000],
+        technology: vec![Technology::default(); 1_000],
+        separation: Some(Separation {
+            environments: vec!["host".into(); 1_000],
+            disturbed: vec![Disturbed::default(); 1_000],
+            ..Separation::default()
+        }),
+        ..Plan::default()
+    };
+    fs::write(dir.join("plan.toml"), toml::to_string(&plan).unwrap()).unwrap();
+    let contents = read(&dir, Trust::Damaged).unwrap();
+    assert_eq!(contents.plan.compare.len(), MOST_COMPARED);
+    assert_eq!(contents.plan.compare[..2], [compare(1, 0), compare(1, 1)]);
+    let shown = &contents.plan;
+    assert!(shown.page.iter().all(|page| page.show == [Shown::Threads]), "each once");
+    assert_eq!([shown.figure.len(), shown.page.len(), shown.technology.len()], [MOST_SHOWN; 3]);
+    let separation = shown.separation.as_ref().unwrap();
+    assert_eq!([separation.environments.len(), separation.disturbed.len()], [MOST_SEPARATED, MOST_DISTURBED]);
+    let said = contents.damage.join("\n");
+    assert!(said.contains("20744 of its comparisons are there twice, or are more than 256"), "{said}");
+    for what in ["figures", "pages", "technologies"] {
+        assert!(said.contains(&format!("936 of its {what} are")), "{said}");
+    }
 }

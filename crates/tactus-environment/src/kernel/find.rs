@@ -114,7 +114,7 @@ pub(super) fn images(dir: &Path, root: &Path, origin: Origin, system: &dyn Syste
 }
 
 /// The largest image that is looked at: an unstripped vmlinux with debugging information has some 500 MB.
-pub(super) const LARGEST: usize = 1 << 30;
+pub(super) const LARGEST: u64 = 1 << 30;
 
 fn kernel(path: &Path, root: &Path, origin: Origin, system: &dyn System) -> Result<Kernel, KernelError> {
     let bytes = system.read_regular(path, LARGEST).map_err(|error| KernelError {
@@ -379,7 +379,7 @@ mod tests {
             (fifo.as_path(), "no regular file"),
             (Path::new("/dev/zero"), "no regular file"),
             (dir.path(), "no regular file"),
-            (sparse.path(), "larger than 1024 MiB"),
+            (sparse.path(), "longer than 1GiB"),
         ] {
             let error = find(&path.display().to_string(), ARCH, &tactus_system::Real).unwrap_err();
             assert!(error.reason.contains(word) && error.hint.is_some(), "{error:?}");

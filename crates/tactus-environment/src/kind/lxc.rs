@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use tactus_model::plan;
+use tactus_model::plan::{self, PathKind};
 use tactus_model::topology::Topology;
 use tactus_system::{Invocation, System};
 
@@ -50,6 +50,10 @@ does, on the CPUs of its cpuset. Run as root."
 
     fn can_lie_inside(&self) -> bool {
         true
+    }
+
+    fn can_join(&self, path: PathKind) -> bool {
+        !path.is_for_guests()
     }
 
     fn can_attach(&self) -> bool {
@@ -121,7 +125,10 @@ fn configuration(setting: &Setting<'_>, root: &Path) -> String {
     let mut lines = vec![
         format!("lxc.rootfs.path = dir:{}", root.display()),
         "lxc.uts.name = tactus".into(),
-        "lxc.net.0.type = empty".into(),
+        match setting.network {
+            None => "lxc.net.0.type = empty".into(),
+            Some(place) => format!("lxc.namespace.share.net = {}", place.holder),
+        },
         "lxc.mount.auto = proc:mixed sys:ro".into(),
         "lxc.apparmor.profile = unconfined".into(),
         "lxc.pty.max = 1".into(),

@@ -23,7 +23,7 @@ mod tests;
 
 registry! {
     /// Every kind of environment.
-    ENVIRONMENTS: dyn Environment; host, podman, docker, oci, lxc, nspawn, pod, qemu, libvirt, jailhouse, ssh, serial
+    ENVIRONMENTS: dyn Environment; host, podman, docker, oci, lxc, nspawn, pod, qemu, bare, libvirt, jailhouse, ssh, serial
 }
 
 /// The kind of environment with this name.

@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tactus_model::message::Note;
-use tactus_model::plan;
+use tactus_model::plan::{self, PathKind};
 use tactus_model::topology::Topology;
 use tactus_model::undo::Undo;
 use tactus_system::guardian::Promise;
 use tactus_system::{Invocation, System};
 
+use crate::network::file;
 use crate::support::{
     self, Cgroups, DMA_LATENCY, ENGINE, Hooks, Privileges, attach, cannot, container_name, groups,
 };
@@ -50,6 +51,10 @@ namespaces and cgroups with its capabilities. Run as root."
 
     fn can_lie_inside(&self) -> bool {
         true
+    }
+
+    fn can_join(&self, path: PathKind) -> bool {
+        !path.is_for_guests()
     }
 
     fn can_attach(&self) -> bool {
@@ -109,7 +114,10 @@ namespaces and cgroups with its capabilities. Run as root."
             "-q".into(),
             "--register=no".into(),
             "--console=pipe".into(),
-            "--private-network".into(),
+            match setting.network {
+                None => "--private-network".into(),
+                Some(place) => format!("--network-namespace-path={}", file(place.holder)),
+            },
             "--capability=CAP_IPC_LOCK".into(),
             format!("--machine={name}"),
             format!("--setenv={marker}={id}"),

@@ -1,7 +1,8 @@
 //! A virtual machine in QEMU, booted directly from a kernel and an initramfs that tactus writes.
 
-mod command;
-mod guest;
+pub(super) mod command;
+mod exits;
+pub(super) mod guest;
 #[cfg(not(fuzzing))]
 mod qmp;
 #[cfg(fuzzing)]
@@ -12,12 +13,10 @@ use tactus_model::plan::{self, PathKind};
 use tactus_system::System;
 
 use crate::support;
-use crate::support::guest::{
-    Accel, BootError, KVM_PATIENCE, TCG_PATIENCE, accel, arch, check, keys, prepare, wanted_kernel,
-};
+use crate::support::guest::{accel, arch, check, keys, prepare, wanted_kernel};
 use crate::{Environment, OptionError, OptionKey, Running, Setting, StartError, Usable};
-use command::Machine;
-use guest::Guest;
+use command::{Machine, Sockets};
+use guest::Launch;
 
 /// See [`Environment::about`].
 pub struct Qemu;
@@ -73,19 +72,8 @@ emulated guest shows that the path works and says nothing about hardware."
             Ok(arch) => arch,
             Err(error) => return Usable::No { reason: error.message, remedy: error.hint },
         };
-        let program = command::program(arch);
-        if system.find_program(&program).is_none() {
-            let (debian, fedora) = match arch {
-                "aarch64" => ("qemu-system-arm", "qemu-system-aarch64"),
-                _ => ("qemu-system-x86", "qemu-system-x86"),
-            };
-            return Usable::No {
-                reason: format!("{program} is not installed"),
-                remedy: format!(
-                    "install QEMU (Debian, Ubuntu: `apt-get install {debian}`; Fedora: `dnf install {fedora}-core`; \
-Arch: `pacman -S {fedora}`)"
-                ),
-            };
+        if let Some(missing) = command::missing(arch, system) {
+            return missing;
         }
         if let Err(error) = wanted_kernel(spec, system) {
             return Usable::No { reason: error.reason, remedy: error.hint.unwrap_or_default() };
@@ -103,51 +91,18 @@ Arch: `pacman -S {fedora}`)"
         let patience = support::duration(setting.spec, "patience")?;
         let (accel, remark) = accel::choose(wanted, arch(setting.spec)?, setting.system)?;
         let mut notes: Vec<Note> = remark.into_iter().collect();
+        let sockets = Sockets::within(setting.workspace);
         let machine = Machine {
             boot: prepare(setting, accel, &mut notes)?,
             name: support::container_name(setting),
             accel,
             sandbox: true,
             cpus: setting.layout.cpus.len(),
-            nic: setting.network.and_then(|place| place.device),
-            console: setting.workspace.join("console.sock"),
-            probe: setting.workspace.join("probe.sock"),
-            monitor: setting.workspace.join("qmp.sock"),
+            nic: setting.network.and_then(|place| place.nic),
+            sockets: sockets.clone(),
         };
-        let waits = |accel| patience.or(Some(if accel == Accel::Kvm { KVM_PATIENCE } else { TCG_PATIENCE }));
-        let booted = Guest::boot(setting, &machine, waits(accel), &mut notes);
-        let (machine, booted) = match booted {
-            // Built without seccomp, it says so and ends.
-            Err(BootError::Other(error)) if error.reason.contains("sandbox") => {
-                notes.push(Note::obstacle(
-                    format!("QEMU runs without its sandbox, so that a guest that breaks out of it can do what it can: {}", error.reason),
-                    "install a QEMU that is built with seccomp",
-                ));
-                let machine = Machine { sandbox: false, ..machine };
-                let booted = Guest::boot(setting, &machine, waits(accel), &mut notes);
-                (machine, booted)
-            }
-            booted => (machine, booted),
-        };
-        match booted {
-            Err(error) if accel == Accel::Kvm && wanted == "auto" => {
-                notes.push(Note::obstacle(
-                    format!("the guest did not come up under KVM and was started again under emulation (TCG): {}", error.error().reason),
-                    "look at the host kernel's messages (dmesg) for kvm; `accel = \"kvm\"` makes this an error",
-                ));
-                let machine = Machine { accel: Accel::Tcg, ..machine };
-                Ok(Box::new(Guest::boot(setting, &machine, None, &mut notes)?))
-            }
-            // One emulated boot in some fifty stops before its init, with nothing said of why.
-            Err(BootError::Silent(error)) if accel == Accel::Tcg && patience.is_none() => {
-                notes.push(Note::obstacle(
-                    format!("the emulated guest did not come up and was started once more: {}", error.reason),
-                    "`patience` in its table sets how long its first word is awaited, without a second try",
-                ));
-                Ok(Box::new(Guest::boot(setting, &machine, None, &mut notes)?))
-            }
-            booted => Ok(Box::new(booted?)),
-        }
+        let words = |accel, sandbox| Machine { accel, sandbox, ..machine.clone() }.words();
+        guest::start(setting, &Launch { words: &words, sockets: &sockets, wanted, accel, patience }, notes)
     }
 }
 

@@ -11,7 +11,7 @@ use tactus_system::{Child, Invocation, System, last_lines};
 use crate::StartError;
 use crate::support::cannot;
 
-/// How long a command in it may take.
+/// How long a command may take.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A network namespace. Dropping it ends it.
@@ -60,12 +60,19 @@ impl Namespace {
     /// # Errors
     /// When it fails, in its own words.
     pub fn run(&self, words: &[String]) -> Result<(), StartError> {
-        let line = words.join(" ");
-        let inside = [enter(self.holder()), words.to_vec()].concat();
-        let finished = self.system.run(&Invocation::new(inside).within(PATIENCE));
-        let finished = finished.map_err(|error| cannot(&format!("`{line}`"), error))?;
-        if finished.success() { Ok(()) } else { Err(cannot(&format!("`{line}`"), finished.words())) }
+        run(&*self.system, enter(self.holder()), words)
     }
+}
+
+/// Runs a command behind the words that say where.
+///
+/// # Errors
+/// When it fails, in its own words.
+pub fn run(system: &dyn System, place: Vec<String>, words: &[String]) -> Result<(), StartError> {
+    let failed = |why: &dyn std::fmt::Display| cannot(&format!("`{}`", words.join(" ")), why);
+    let finished = system.run(&Invocation::new([place, words.to_vec()].concat()).within(PATIENCE));
+    let finished = finished.map_err(|error| failed(&error))?;
+    if finished.success() { Ok(()) } else { Err(failed(&finished.words())) }
 }
 
 impl Drop for Namespace {

@@ -9,11 +9,13 @@ pub const NEAR: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
 /// The address of the far end.
 pub const FAR: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 2);
 /// The interface of each end, as it is seen there.
-const END: &str = "eth0";
+pub const END: &str = "eth0";
 /// The host's side of a guest's device.
 pub const TAP: &str = "tap0";
+/// The address of a guest's device.
+pub const MAC: &str = "52:54:00:12:34:56";
 /// The end of the cable in the machine's namespace.
-const WIRE: &str = "wire";
+pub const WIRE: &str = "wire";
 
 /// Where a command is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +68,14 @@ pub fn steps(path: &NetworkPath, holders: Holders) -> Vec<(At, Vec<String>)> {
             }
             ip(At::Near, "link set bridge up".into());
         }
+        PathKind::Macvtap => {
+            ip(At::Near, veth(WIRE, far));
+            ip(At::Near, format!("link set {WIRE} up"));
+            // What comes for another address than its own does not reach it.
+            let link = format!("link add link {WIRE} name {TAP} address {MAC} mtu {mtu}");
+            ip(At::Near, link + " type macvtap mode bridge");
+            ip(At::Near, format!("link set {TAP} up"));
+        }
         PathKind::Veth => ip(At::Near, veth(END, far)),
         PathKind::Bridge => {
             ip(At::Machine, veth(WIRE, far));
@@ -112,7 +122,8 @@ mod tests {
 
     fn said(kind: PathKind, nics: Option<[&str; 2]>) -> Vec<String> {
         let nics = nics.map(|nics| nics.map(str::to_owned));
-        let path = NetworkPath { kind, mtu: None, device: None, nics };
+        let path =
+            NetworkPath { kind, mtu: None, device: None, nics, gro: None, gso: None, rps: None, irq: None };
         let steps = steps(&path, Holders { near: 11, far: 22 });
         steps.iter().map(|(at, words)| format!("{at:?}: {}", words.join(" "))).collect()
     }
@@ -133,7 +144,7 @@ mod tests {
 
     #[test]
     fn nothing_is_made_where_tactus_runs() {
-        for kind in [PathKind::Veth, PathKind::Bridge, PathKind::Macvlan] {
+        for kind in [PathKind::Veth, PathKind::Bridge, PathKind::Macvlan, PathKind::Macvtap, PathKind::Tap] {
             let steps = said(kind, None);
             assert!(steps.iter().all(|step| !step.starts_with("Here")), "{steps:?}");
             assert_eq!(steps.iter().any(|step| step.starts_with("Machine")), has_machine(kind), "{kind}");

@@ -2,9 +2,11 @@
 
 use std::path::Path;
 
+use tactus_model::CpuSet;
 use tactus_model::plan::{GuestDevice, NetworkPath, PathKind};
 use tactus_system::System;
 
+use super::interrupts::pci;
 use crate::Usable;
 
 /// Programs that make paths, and the package of each.
@@ -34,8 +36,39 @@ fn obstacle(path: &NetworkPath, system: &dyn System) -> Option<(String, String)>
         let reason = format!("a {} path needs network namespaces, which root makes", path.kind);
         return Some((reason, "run tactus as root (sudo)".into()));
     }
-    let nics = path.nics.iter().flatten();
-    nics.filter_map(|name| nic(name, system)).next().or_else(|| device(path, system))
+    if (path.gro.is_some() || path.gso.is_some()) && system.find_program("ethtool").is_none() {
+        let reason = "`gro` and `gso` need the program ethtool, which is not installed";
+        return Some((reason.into(), "install the package ethtool".into()));
+    }
+    for (key, cpus) in [("rps", &path.rps), ("irq", &path.irq)] {
+        if let Some(missing) = cpus.as_ref().and_then(|cpus| absent(key, cpus, system)) {
+            return Some(missing);
+        }
+    }
+    let mut nics = path.nics.iter().flatten();
+    let taken = nics.clone().find_map(|name| nic(name, system));
+    taken
+        .or_else(|| path.irq.as_ref().and_then(|_| nics.find_map(|name| unsteerable(name, system))))
+        .or_else(|| device(path, system))
+}
+
+/// Why the interrupts of an interface cannot be sent anywhere else.
+fn unsteerable(name: &str, system: &dyn System) -> Option<(String, String)> {
+    pci(name, system).is_none().then(|| {
+        let remedy = "leave out `irq`".to_owned();
+        (format!("{name} is no NIC on PCI: its interrupts are not known"), remedy)
+    })
+}
+
+/// Why these CPUs cannot take in what arrives.
+fn absent(key: &str, cpus: &CpuSet, system: &dyn System) -> Option<(String, String)> {
+    let online: CpuSet = system.text("/sys/devices/system/cpu/online")?.trim().parse().ok()?;
+    let missing = cpus.minus(&online);
+    (!missing.is_empty()).then(|| {
+        let reason =
+            format!("`{key}` names CPU {missing}, which this machine does not have, or which is off");
+        (reason, format!("use some of {online}"))
+    })
 }
 
 /// Why an interface cannot be taken.
@@ -84,7 +117,10 @@ fn device(path: &NetworkPath, system: &dyn System) -> Option<(String, String)> {
         }),
         GuestDevice::Virtio | GuestDevice::E1000 => None,
     }
-    .or_else(|| lacks("/dev/net/tun", "load the module: `modprobe tun`"))
+    .or_else(|| {
+        let named = path.kind == PathKind::Tap;
+        named.then(|| lacks("/dev/net/tun", "load the module: `modprobe tun`")).flatten()
+    })
 }
 
 #[cfg(test)]
@@ -94,7 +130,7 @@ mod tests {
     use super::*;
 
     fn path(kind: PathKind) -> NetworkPath {
-        NetworkPath { kind, mtu: None, device: None, nics: None }
+        NetworkPath { kind, mtu: None, device: None, nics: None, gro: None, gso: None, rps: None, irq: None }
     }
 
     fn machine() -> Memory {
@@ -142,12 +178,46 @@ mod tests {
     }
 
     #[test]
+    fn what_is_to_be_set_needs_its_program_and_cpus_that_there_are() {
+        let gro = NetworkPath { gro: Some(false), ..path(PathKind::Veth) };
+        assert!(why(&gro, &machine()).contains("install the package ethtool"));
+        assert_eq!(why(&gro, &machine().program("ethtool")), "");
+        let machine = machine().file("/sys/devices/system/cpu/online", "0-1\n");
+        let steered = |cpus: &str| NetworkPath { rps: Some(cpus.parse().unwrap()), ..path(PathKind::Veth) };
+        assert_eq!(why(&steered("0-1"), &machine), "");
+        let words = why(&steered("1-3"), &machine);
+        assert!(words.contains("CPU 2,3") && words.contains("use some of 0,1"), "{words}");
+    }
+
+    #[test]
+    fn interrupts_are_steered_to_cpus_that_there_are_and_of_nics_on_pci_alone() {
+        let of = |cpus: &str| NetworkPath {
+            nics: Some(["ens1".to_owned(), "ens2".to_owned()]),
+            irq: Some(cpus.parse().unwrap()),
+            ..path(PathKind::Nic)
+        };
+        let nic = |machine: Memory, name: &str, uevent: &str| {
+            let dir = format!("/sys/class/net/{name}");
+            machine.file(format!("{dir}/device/uevent"), uevent).file(format!("{dir}/flags"), "0x1002\n")
+        };
+        let machine = machine().file("/sys/devices/system/cpu/online", "0-1\n");
+        let one = nic(machine, "ens1", "DRIVER=igb\nPCI_SLOT_NAME=0000:03:00.0\n");
+        let two = nic(one.clone(), "ens2", "PCI_SLOT_NAME=0000:03:00.1\n");
+        assert_eq!(why(&of("0-1"), &two), "");
+        let words = why(&of("0,7"), &two);
+        assert!(words.contains("`irq` names CPU 7"), "{words}");
+        let words = why(&of("0"), &nic(one, "ens2", "DRIVER=usbnet\n"));
+        assert!(words.contains("ens2 is no NIC on PCI"), "{words}");
+    }
+
+    #[test]
     fn a_guest_has_no_device_that_the_machine_cannot_give_it() {
         let of = |device| NetworkPath { device: Some(device), ..path(PathKind::Tap) };
         let taps = machine().device("/dev/net/tun");
         assert_eq!(why(&of(GuestDevice::Virtio), &taps), "");
         assert_eq!(why(&of(GuestDevice::E1000), &taps), "");
         assert!(why(&of(GuestDevice::Virtio), &machine()).contains("/dev/net/tun"));
+        assert_eq!(why(&path(PathKind::Macvtap), &machine()), "", "a macvtap is a file of its own");
         assert!(why(&of(GuestDevice::Vhost), &taps).contains("/dev/vhost-net"));
         assert_eq!(why(&of(GuestDevice::Vhost), &taps.device("/dev/vhost-net")), "");
         assert!(why(&of(GuestDevice::Vfio), &machine()).contains("/dev/vfio/vfio"));

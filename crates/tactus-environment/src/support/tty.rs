@@ -279,6 +279,7 @@ mod tests {
             console: ConsoleFile::new(&Directory::open(Path::new("/")).unwrap(), "console.log"),
             patience: PATIENCE,
             network: None,
+            card: None,
         });
         guardian.finish();
         done

@@ -115,6 +115,7 @@ impl Conversation {
             console: ConsoleFile::new(&kept, "console.log"),
             patience: PATIENCE,
             network: None,
+            card: None,
         })?;
         let Stream { reader, writer } = running.take_stream().expect("a stream");
         assert!(running.take_stream().is_none(), "a stream is given once");
@@ -192,11 +193,11 @@ impl Conversation {
         mouth.write_all(bytes).and_then(|()| mouth.flush()).expect("the probe listens");
     }
 
-    /// Makes a load on all CPUs for a second; returns its rounds, or why it is refused.
+    /// Makes a load on all CPUs for half a second; returns its rounds, or why it is refused.
     pub fn load(&mut self, load: &Load) -> Result<u64, Refusal> {
         self.say(&ToProbe::Job(Job {
-            duration_ns: 1_000_000_000,
-            tick_ns: 500_000_000,
+            duration_ns: 500_000_000,
+            tick_ns: 250_000_000,
             control: tactus_model::control::ControlBy::Nothing,
             no_side_effects: true,
             housekeeping: self.housekeeping.clone(),

@@ -9,7 +9,7 @@ use tactus_system::{Real, System};
 
 use super::conversation::Conversation;
 use super::libvirtd::Libvirtd;
-use super::{alone, leftovers, skipped, spec};
+use super::{beside_others, leftovers, skipped, spec};
 
 fn kind() -> &'static (dyn Environment + Sync) {
     *ENVIRONMENTS.iter().find(|environment| environment.kind() == "libvirt").unwrap()
@@ -37,7 +37,7 @@ fn notes(talk: &mut Conversation) -> Vec<String> {
 
 #[test]
 fn a_domain_stands_where_it_was_asked_to_and_is_gone_afterwards() {
-    let _turn = alone();
+    let _turn = beside_others();
     let Some((libvirtd, mut spec)) = usable(Libvirtd::start()) else { return };
     // What a container in it would need.
     let program = Real.find_program("crun").or_else(|| Real.find_program("runc"));
@@ -74,7 +74,7 @@ fn a_domain_stands_where_it_was_asked_to_and_is_gone_afterwards() {
 
 #[test]
 fn a_libvirt_that_refuses_priorities_creates_the_domain_without_and_says_so() {
-    let _turn = alone();
+    let _turn = beside_others();
     let Some((_libvirtd, spec)) = usable(Libvirtd::without_budget()) else { return };
     if !std::path::Path::new("/sys/fs/cgroup/cpu/cpu.rt_runtime_us").exists() {
         eprintln!("this kernel has no budgets for real-time groups: there is nothing to refuse");
@@ -94,7 +94,7 @@ fn a_libvirt_that_refuses_priorities_creates_the_domain_without_and_says_so() {
 
 #[test]
 fn what_libvirt_refuses_is_told_in_its_words() {
-    let _turn = alone();
+    let _turn = beside_others();
     let Some((libvirtd, mut spec)) = usable(Libvirtd::start()) else { return };
     spec.options.insert("memory".into(), "16777216MiB".into());
     let Err(error) = Conversation::begin(kind(), &spec) else { panic!("no machine has that much") };

@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
@@ -12,6 +13,7 @@ use tempfile::TempDir;
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Where its part of the cgroups lies.
 const CGROUPS: &str = "/sys/fs/cgroup";
+static TURN: Mutex<()> = Mutex::new(());
 
 /// With budgets for real-time groups (RT_GROUP_SCHED) the daemon must not see the `cpu` controller.
 const SCRIPT: &str = r#"
@@ -24,11 +26,12 @@ mount --bind "$1/etc" /etc/libvirt || exit 1
 exec "$3" -f "$1/libvirtd.conf" -p "$1/pid"
 "#;
 
-/// A libvirt of our own. Dropping it ends it.
+/// A libvirt of our own, one at a time: they share the cgroups. Dropping it ends it.
 pub struct Libvirtd {
     daemon: Child,
     dir: TempDir,
     before: Vec<PathBuf>,
+    _turn: MutexGuard<'static, ()>,
 }
 
 impl Libvirtd {
@@ -48,6 +51,7 @@ impl Libvirtd {
         if !rustix::process::geteuid().is_root() {
             return None;
         }
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let dir = tempfile::tempdir().unwrap();
         let at = dir.path();
         for name in
@@ -74,7 +78,7 @@ impl Libvirtd {
             .stderr(said)
             .spawn()
             .unwrap();
-        let mut libvirtd = Self { daemon, dir, before };
+        let mut libvirtd = Self { daemon, dir, before, _turn: turn };
         let until = Instant::now() + PATIENCE;
         while !libvirtd.virsh(&["uri"]).0 {
             let ended = libvirtd.daemon.try_wait().unwrap();

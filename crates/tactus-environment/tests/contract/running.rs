@@ -17,7 +17,7 @@ use tactus_system::Real;
 use tactus_system::topology;
 
 use super::libvirtd::Libvirtd;
-use super::{Conversation, PATIENCE, alone, leftovers, skipped, victim};
+use super::{Conversation, PATIENCE, beside_others, leftovers, skipped, victim};
 
 /// The programs of the guest.
 const PROGRAMS: [&str; 2] = ["busybox", "qemu-ga"];
@@ -201,7 +201,7 @@ for f in $(grep -l TACTUS_RUN= /proc/[0-9]*/environ 2>/dev/null); do echo tactus
 
 #[test]
 fn a_running_domain_is_measured_by_way_of_its_agent_and_left_as_it_was() {
-    let _turn = alone();
+    let _turn = beside_others();
     let Some(domain) = Domain::start() else { return };
     refusals(&domain.libvirtd);
     let environment = kind();

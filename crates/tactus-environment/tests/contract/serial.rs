@@ -16,7 +16,7 @@ use tactus_system::Real;
 use tactus_system::probe;
 
 use super::conversation::{Conversation, PATIENCE};
-use super::{alone, leftovers, skipped};
+use super::{beside_others, leftovers, skipped};
 
 const BAUD: u32 = 115_200;
 
@@ -106,14 +106,14 @@ fn end(talk: Conversation) {
 
 #[test]
 fn a_probe_at_the_end_of_a_slow_line_says_less_and_nothing_wrong_and_serves_again() {
-    let _turn = alone();
+    let _turn = beside_others();
     let (here, there) = cable(BAUD);
     let program = probe::installed(&Real).unwrap();
     let served =
         Command::new(program).args(["serve", &there, &BAUD.to_string()]).stdin(Stdio::null()).spawn();
     let _served = Killed(served.unwrap());
     let spec = spec(&[("device", &here), ("format", "probe"), ("patience", "60s")], Some(BAUD));
-    for time in ["first", "second"] {
+    for (time, seconds) in [("first", 3), ("second", 1)] {
         let mut talk = Conversation::begin(serial(), &spec).unwrap_or_else(|error| panic!("{time}: {error}"));
         assert_eq!(talk.running.budget(), Some(9_216));
         let began = Instant::now();
@@ -121,27 +121,27 @@ fn a_probe_at_the_end_of_a_slow_line_says_less_and_nothing_wrong_and_serves_agai
         eprintln!("{time}: {} readings after {:?}", facts.0.len(), began.elapsed());
         assert!(facts.text("/proc/version").is_some());
         assert_ne!(talk.running.evidence(&facts), Evidence::Imported);
-        talk.measure_for(Duration::from_secs(3));
+        talk.measure_for(Duration::from_secs(seconds));
         let (ticks, _, done) = until_done(&mut talk);
         assert_eq!(done.end, End::Complete, "{:?}", done.reason);
         let series: std::collections::BTreeSet<_> = ticks.iter().map(|tick| tick.series.clone()).collect();
         assert!(!series.is_empty());
         for key in &series {
             let own: Vec<&Tick> = ticks.iter().filter(|tick| tick.series == *key).collect();
-            eprintln!("{time}: {key}: {} ticks of 30 planned", own.len());
+            eprintln!("{time}: {key}: {} ticks of {} planned", own.len(), seconds * 10);
             let counted: u64 = own.iter().map(|tick| tick.now.cycles).sum();
             assert_eq!(counted, own.last().unwrap().total.cycles, "ticks add up");
         }
-        // 3 s at 2 ms, as far as a shared machine lets them be.
+        // 3 s, or 1 s, at 2 ms, as far as a shared machine lets them be.
         let all = sum(&ticks, series.first().unwrap().thread);
-        assert!(all.totals.cycles > 200 && all.lost() == 0, "{:?}", all.totals);
+        assert!(3 * all.totals.cycles > 200 * seconds && all.lost() == 0, "{:?}", all.totals);
         end(talk);
     }
 }
 
 #[test]
 fn a_probe_over_a_socket_is_a_probe() {
-    let _turn = alone();
+    let _turn = beside_others();
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("line");
     let listener = UnixListener::bind(&path).unwrap();
@@ -164,7 +164,7 @@ fn a_probe_over_a_socket_is_a_probe() {
 
 #[test]
 fn a_real_cyclictest_is_read_from_a_terminal_and_from_its_own_histogram() {
-    let _turn = alone();
+    let _turn = beside_others();
     if Command::new("cyclictest").arg("--help").output().is_err() {
         return skipped("there is no cyclictest: install the package rt-tests");
     }
@@ -206,7 +206,7 @@ fn a_real_cyclictest_is_read_from_a_terminal_and_from_its_own_histogram() {
 
 #[test]
 fn a_recorded_demonstration_is_read_and_a_line_that_breaks_says_so() {
-    let _turn = alone();
+    let _turn = beside_others();
     let uart = concat!(env!("CARGO_MANIFEST_DIR"), "/../tactus-format/tests/fixtures/jailhouse-uart.txt");
     let command = format!("cat {uart}; exit 1");
     let talk_of = |format: &str| {
@@ -230,7 +230,7 @@ fn a_recorded_demonstration_is_read_and_a_line_that_breaks_says_so() {
 
 #[test]
 fn what_a_followed_console_still_holds_of_a_cell_that_is_gone_is_not_measured() {
-    let _turn = alone();
+    let _turn = beside_others();
     let fired = |jitter: u32| format!("Timer fired, jitter: {jitter:>6} ns, min:      1 ns, max: 999999 ns");
     // As `jailhouse console -f`: the ring first, at once, and then what the cell says.
     let ring = (0..31).map(|_| fired(999_999) + "\\r\\n").collect::<String>();
@@ -253,7 +253,7 @@ fn what_a_followed_console_still_holds_of_a_cell_that_is_gone_is_not_measured() 
 
 #[test]
 fn a_line_on_which_nobody_answers_is_given_up_with_what_came() {
-    let _turn = alone();
+    let _turn = beside_others();
     let (mut master, name) = pty();
     master.write_all(b"login: \n").unwrap();
     for (format, words) in [("probe", "no probe answers"), ("auto", "no line tells what it carries")] {

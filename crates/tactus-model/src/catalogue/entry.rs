@@ -63,6 +63,20 @@ pub struct Item {
     pub about: &'static str,
 }
 
+impl Item {
+    /// One of which less is better.
+    #[must_use]
+    pub const fn lower(name: &'static str, unit: Unit, about: &'static str) -> Self {
+        Self { name, unit, better: Better::Lower, about }
+    }
+
+    /// One of which more is better.
+    #[must_use]
+    pub const fn higher(name: &'static str, unit: Unit, about: &'static str) -> Self {
+        Self { name, unit, better: Better::Higher, about }
+    }
+}
+
 /// The key by which an activity names its peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PeerKey {

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::degradation::DegradationEntry;
 use crate::evidence::Evidence;
 use crate::outcome::RowStatus;
 
@@ -49,6 +50,10 @@ pub struct ClaimEntry {
     /// Effects on `p50`, `p99.9` (corrected for missed periods) and `maximum` (of one run each: the median of the
     /// maxima of intervals of time); the intervals of a report hold together at 95 %.
     pub effects: Vec<EffectEntry>,
+    /// Of scenarios that yield values: by how much each item is worse; the intervals of all claims of a report hold
+    /// together at 95 %.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub values: Vec<DegradationEntry>,
 }
 
 /// The effect on one quantity, of a setting or from one scenario to another: with it minus without it, in ns.

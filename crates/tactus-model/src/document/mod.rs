@@ -2,7 +2,10 @@
 
 mod caches;
 mod comparisons;
+mod degradation;
 mod environment;
+mod fitness;
+mod interrupts;
 mod network;
 mod scenario;
 mod separation;
@@ -14,8 +17,11 @@ use crate::event::RunStatus;
 
 pub use caches::{CacheCpuEntry, CacheHeldEntry, CachesEntry};
 pub use comparisons::{CellEntry, ClaimEntry, EffectEntry, MatrixEntry, ProofEntry};
+pub use degradation::{Degradation, DegradationEntry, PlaceEntry};
 pub use environment::{AuditEntry, FoundEntry, SystemEntry, ThreadEntry};
-pub use network::{Degradation, NetworkEntry};
+pub use fitness::{ClassEntry, Fit, FitnessEntry};
+pub use interrupts::{InterruptEntry, InterruptsEntry, PostedEntry};
+pub use network::NetworkEntry;
 pub use scenario::{
     AttributionEntry, ControlEntry, Entry, Outcome, Published, SeriesEntry, ValueEntry, Verdict,
 };
@@ -55,9 +61,18 @@ pub struct Document {
     /// Latencies by shared cache; only where the plan asks for them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub caches: Vec<CachesEntry>,
+    /// What each environment costs against the first; only where values were measured in several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub degradations: Vec<DegradationEntry>,
     /// What streams over network paths cost; only where they were measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub network: Vec<NetworkEntry>,
+    /// Which classes of control applications each environment is fit for; only where latencies were measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fitness: Vec<FitnessEntry>,
+    /// How the interrupts of each environment with a kernel of its own arrive.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub interrupts: Vec<InterruptsEntry>,
     /// What the audit found in each environment; empty for bundles before format 1.1.
     pub audits: Vec<AuditEntry>,
 }

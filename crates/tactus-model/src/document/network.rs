@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Degradation;
 use crate::evidence::Evidence;
 
 /// A stream in one direction over one path.
@@ -36,18 +37,4 @@ pub struct NetworkEntry {
     pub switches_per_message: Option<f64>,
     /// The load for each Gb/s over that of the first path in this direction, less one; `null` for the first.
     pub degradation: Option<Degradation>,
-}
-
-/// How much more one path costs than another.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Degradation {
-    /// The ratio of the medians, less one.
-    pub value: f64,
-    /// Lower end of its interval, from the ends of both medians' 95 % intervals; `null`: too few repeats.
-    pub low: Option<f64>,
-    /// Its upper end.
-    pub high: Option<f64>,
-    /// Whether the interval excludes zero, so that there is a difference at all.
-    pub seen: bool,
 }

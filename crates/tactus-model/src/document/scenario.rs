@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::bundle::BreakdownIn;
 use crate::evidence::Evidence;
 use crate::latency::Summary;
 use crate::outcome::{RowEnd, RowStatus, ValueResult};
@@ -53,6 +54,9 @@ pub struct Entry {
     /// The items of a measurement that yields values; empty when nothing was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub values: Option<Vec<ValueEntry>>,
+    /// Where the time of CPUs went while values were measured; not there for latencies.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub breakdown: Vec<BreakdownIn>,
     /// The injected fault that proves the instrument; `null` when none was injected.
     pub control: Option<ControlEntry>,
     /// The host's part in a guest's largest latencies; only where the host has a record of its vCPU threads.

@@ -19,7 +19,7 @@ pub fn dependence(kind: &str) -> Option<Dependence> {
     match kind {
         "host" => Some(Dependence::Itself),
         "docker" | "podman" | "oci" | "lxc" | "nspawn" | "pod" => Some(Dependence::Kernel),
-        "qemu" | "libvirt" => Some(Dependence::Threads),
+        "qemu" | "bare" | "libvirt" => Some(Dependence::Threads),
         "jailhouse" => Some(Dependence::Partition),
         _ => None,
     }
@@ -47,7 +47,7 @@ mod tests {
     #[test]
     fn what_is_on_the_machine_depends_on_it_and_what_is_elsewhere_does_not() {
         assert_eq!(dependence("host").map(Dependence::reason), Some(None));
-        for kind in ["podman", "qemu", "jailhouse"] {
+        for kind in ["podman", "qemu", "bare", "jailhouse"] {
             assert!(dependence(kind).and_then(Dependence::reason).is_some(), "{kind}");
         }
         assert_eq!(dependence("ssh"), None);

@@ -58,7 +58,8 @@ impl Rate {
     /// Whether the clock certainly runs at another rate.
     #[must_use]
     pub const fn is_wrong(&self) -> bool {
-        self.most_ppm + self.within_ppm < WHOLE || self.least_ppm > WHOLE + self.within_ppm
+        let within = self.within_ppm;
+        self.most_ppm.saturating_add(within) < WHOLE || self.least_ppm > WHOLE.saturating_add(within)
     }
 }
 
@@ -136,6 +137,8 @@ mod tests {
         );
         assert_eq!(at(rate(0, 1_000_000)).refusal(), None, "it may be right");
         assert_eq!(at(rate(985_000, 1_015_000)).refusal(), None);
+        let most = Rate { within_ppm: u64::MAX, ..rate(u64::MAX, u64::MAX) };
+        assert_eq!(at(most).refusal(), None, "no number that somebody says is too large");
     }
 
     #[test]

@@ -24,6 +24,12 @@ pub enum Evidence {
 }
 
 impl Evidence {
+    /// What a figure is worth that two environments had their part in: what the weaker is.
+    #[must_use]
+    pub const fn weaker(self, other: Self) -> Self {
+        if (self as u8) < other as u8 { other } else { self }
+    }
+
     /// One sentence that says what a reader may conclude from such a number.
     #[must_use]
     pub const fn meaning(self) -> &'static str {

@@ -55,7 +55,7 @@ pub struct Folding {
 }
 
 /// Most values that a row counts: those of a loop of 10 ns in a month. Sums over the rows of a bundle cannot overflow.
-const MOST_COUNTED: u64 = 1 << 48;
+pub const MOST_COUNTED: u64 = 1 << 48;
 
 /// What an entry of a map takes beside what is in it, in bytes, about.
 const ENTRY: usize = 64;

@@ -3,6 +3,7 @@
 //! A result is one of two: latencies of measuring threads, or named values. Whatever shows, judges or
 //! keeps results asks which of them it has, never what the measurement is called.
 
+pub mod breakdown;
 pub mod buckets;
 pub mod clock;
 pub mod control;

@@ -1,5 +1,7 @@
 //! A named value, put together from repeats.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Better, Point, Unit, median};
@@ -99,7 +101,12 @@ pub fn in_order(values: &mut [ValueResult], items: &[Item]) {
 
 /// What each item came to as a whole, in their order.
 pub fn wholes(values: &[ValueResult]) -> impl Iterator<Item = &ValueResult> {
-    values.iter().filter(|value| value_of(values, &value.item).is_some_and(|whole| whole.at == value.at))
+    let mut last: BTreeMap<&str, Option<Point>> = BTreeMap::new();
+    for value in values {
+        let at = last.entry(&value.item).or_insert(value.at);
+        *at = value.at.max(*at);
+    }
+    values.iter().filter(move |value| last.get(value.item.as_str()) == Some(&value.at))
 }
 
 /// What an item came to as a whole: its value or, where it is a curve, that of its last point.

@@ -61,14 +61,81 @@ impl Moments {
     }
 }
 
+/// The largest latencies of successive windows of a series, in ns (those above four seconds as four seconds).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Maxima {
+    /// Windows without a gap: the number of the first one, and all from there on. No two such stretches touch.
+    stretches: Vec<(u64, Vec<u32>)>,
+    count: usize,
+}
+
+impl Maxima {
+    /// Takes in a window. One that is not behind all others says nothing new, and is left out.
+    fn push(&mut self, window: u64, max: u32) {
+        match self.stretches.last_mut() {
+            Some((first, all)) => {
+                let next = u64::try_from(all.len()).ok().and_then(|length| first.checked_add(length));
+                match next {
+                    Some(next) if window == next => all.push(max),
+                    Some(next) if window > next => self.stretches.push((window, vec![max])),
+                    _ => return,
+                }
+            }
+            None => self.stretches.push((window, vec![max])),
+        }
+        self.count += 1;
+    }
+
+    /// How many windows there are.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.stretches.is_empty()
+    }
+
+    /// The memory that they take, in bytes.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let of = |all: &Vec<u32>| size_of::<(u64, Vec<u32>)>() + size_of::<u32>() * all.capacity();
+        self.stretches.iter().map(|(_, all)| of(all)).sum()
+    }
+
+    /// All windows by their number.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, u32)> {
+        self.stretches.iter().flat_map(|(first, all)| (*first..).zip(all.iter().copied()))
+    }
+
+    /// The largest of all from one window to another; none where one of them is not known.
+    #[must_use]
+    pub fn largest(&self, first: u64, last: u64) -> Option<u32> {
+        let at = self.stretches.partition_point(|(begin, _)| *begin <= first).checked_sub(1)?;
+        let (begin, all) = self.stretches.get(at)?;
+        let place = |window: u64| usize::try_from(window.checked_sub(*begin)?).ok();
+        all.get(place(first)?..=place(last)?)?.iter().copied().max()
+    }
+}
+
+impl FromIterator<(u64, u32)> for Maxima {
+    fn from_iter<I: IntoIterator<Item = (u64, u32)>>(windows: I) -> Self {
+        let mut all = Self::default();
+        windows.into_iter().for_each(|(window, max)| all.push(window, max));
+        all
+    }
+}
+
 /// The windows of a row. A window's number says when it was: it begins at so many lengths on CLOCK_MONOTONIC of the
 /// kernel that the row was measured under.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RowWindows {
     /// When the measurement began, on that clock, in ns.
     pub began_ns: u64,
-    /// By series: the window's number, and its largest latency in ns (those above four seconds as four seconds).
-    pub series: BTreeMap<SeriesKey, BTreeMap<u64, u32>>,
+    /// Those of each series.
+    pub series: BTreeMap<SeriesKey, Maxima>,
 }
 
 impl RowWindows {
@@ -76,14 +143,12 @@ impl RowWindows {
     pub fn add(&mut self, key: &SeriesKey, began_ns: u64, first: u64, maxima: impl Iterator<Item = u64>) {
         self.began_ns = began_ns;
         if !self.series.contains_key(key) {
-            self.series.insert(key.clone(), BTreeMap::new());
+            self.series.insert(key.clone(), Maxima::default());
         }
         let Some(own) = self.series.get_mut(key) else { return };
-        for (n, max) in (0..).zip(maxima) {
-            if own.len() >= MOST_WINDOWS {
-                return;
-            }
-            own.insert(first.saturating_add(n), u32::try_from(max).unwrap_or(u32::MAX));
+        let room = MOST_WINDOWS.saturating_sub(own.len());
+        for (n, max) in (0..).zip(maxima.take(room)) {
+            own.push(first.saturating_add(n), u32::try_from(max).unwrap_or(u32::MAX));
         }
     }
 }
@@ -127,5 +192,29 @@ mod tests {
             all.add(&key, 5, second * 10, std::iter::repeat_n(7, 10));
         }
         assert_eq!(all.series[&key].len(), MOST_WINDOWS);
+    }
+
+    #[test]
+    fn windows_are_found_by_their_number_and_what_has_a_gap_is_not_known() {
+        let maxima: Maxima = [(5, 1), (6, 9), (7, 2), (7, 100), (3, 100), (20, 4)].into_iter().collect();
+        assert_eq!(maxima.iter().collect::<Vec<_>>(), [(5, 1), (6, 9), (7, 2), (20, 4)]);
+        assert_eq!((maxima.len(), maxima.is_empty()), (4, false));
+        assert_eq!(
+            (maxima.largest(5, 7), maxima.largest(7, 7), maxima.largest(20, 20)),
+            (Some(9), Some(2), Some(4))
+        );
+        for (first, last) in [(4, 5), (5, 8), (7, 20), (8, 8), (20, 21), (7, 5), (0, u64::MAX), (u64::MAX, 0)]
+        {
+            assert_eq!(maxima.largest(first, last), None, "{first} to {last}");
+        }
+        assert_eq!(Maxima::default().largest(0, 0), None);
+        let end: Maxima = [(u64::MAX, 1), (u64::MAX, 2), (0, 3)].into_iter().collect();
+        assert_eq!((end.len(), end.largest(u64::MAX, u64::MAX)), (1, Some(1)));
+    }
+
+    #[test]
+    fn a_window_takes_no_more_memory_than_its_number() {
+        let day: Maxima = (0..100_000).map(|window| (window, 7)).collect();
+        assert!(day.bytes() < 8 * 100_000 + 100, "{}", day.bytes());
     }
 }

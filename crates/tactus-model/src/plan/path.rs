@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::cpus::CpuSet;
 use crate::wire::row::{Word, choice};
 
 /// A way that messages take between two environments.
@@ -15,12 +16,24 @@ pub struct NetworkPath {
     /// The largest packet, in bytes, on what is made for it. Default 1500.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mtu: Option<u32>,
-    /// What a guest has at its end, on `tap`. Default `virtio`.
+    /// What a guest has at its end, on `tap` and `macvtap`. Default `virtio`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<GuestDevice>,
     /// For `nic`: the network interface of each end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nics: Option<[String; 2]>,
+    /// Whether the interfaces of the path join packets that arrive (GRO). Left out: as the kernel makes them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gro: Option<bool>,
+    /// Whether they split packets that leave as late as can be (GSO). Left out: as the kernel makes them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gso: Option<bool>,
+    /// CPUs of the machine that take in what arrives at them (RPS). Left out: the CPU that it arrives on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rps: Option<CpuSet>,
+    /// For `nic`: CPUs of the machine that the interrupts of its NICs are sent to, for the run. Left out: as they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub irq: Option<CpuSet>,
 }
 
 choice! {
@@ -34,6 +47,8 @@ choice! {
         Bridge = "bridge",
         /// An interface of its own on the near end of the cable.
         Macvlan = "macvlan",
+        /// The same as the device of a guest.
+        Macvtap = "macvtap",
         /// The device of a guest, on a bridge with the cable.
         Tap = "tap",
         /// Two interfaces of this machine that a cable joins.
@@ -59,7 +74,7 @@ impl PathKind {
     /// Whether its near end is a guest's device.
     #[must_use]
     pub const fn is_for_guests(self) -> bool {
-        matches!(self, Self::Tap)
+        matches!(self, Self::Macvtap | Self::Tap)
     }
 }
 
@@ -72,6 +87,12 @@ impl fmt::Display for PathKind {
 impl NetworkPath {
     /// The largest packet where none is given.
     pub const MTU: u32 = 1500;
+
+    /// Whether something is set on its interfaces.
+    #[must_use]
+    pub const fn sets(&self) -> bool {
+        self.gro.is_some() || self.gso.is_some() || self.rps.is_some()
+    }
 
     /// The largest packet.
     #[must_use]

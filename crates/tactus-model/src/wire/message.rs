@@ -13,6 +13,7 @@
 //! probe  windows*                once a tick, per series, where the job asks for them
 //! probe  total*                 per series: beside each tick on a narrow channel, and the last ones several times
 //! probe  value*                 once a tick, per item of a measurement that yields values, and at its end
+//! probe  breakdown*              at the end of a measurement of values, per phase
 //! probe  done                    at the end of the duration, after a stop, or at a break
 //! host   prove                   to one probe after the other: whether it still sees what it saw before
 //! probe  trial*, note*, proven
@@ -33,6 +34,7 @@ use crate::control::ControlBy;
 use crate::cpus::CpuSet;
 use crate::facts::Facts;
 use crate::latency::{Sparse, Totals};
+use crate::outcome::breakdown::Breakdown;
 use crate::outcome::{ValueResult, Yields};
 use crate::rpc::{Answer, Call, Exited, Output};
 use crate::scheduling::Policy;
@@ -40,6 +42,7 @@ use crate::series::SeriesKey;
 use crate::windows::Moments;
 use crate::wire::row::row;
 
+pub use super::card_end::CardEnd;
 pub use super::link::{End as LinkEnd, Link};
 pub use super::self_test::{Control, Counted, Proven, Stage, Trial};
 pub use crate::series::{Outlier, ThreadCounters};
@@ -98,6 +101,8 @@ pub enum FromProbe {
     Outlier(Outlier),
     /// What an item came to so far; a later word on it takes its place.
     Value(Value),
+    /// Where the time of its CPUs went while values were measured.
+    Breakdown(BreakdownOf),
     /// What a fault did; before `done`.
     Injected(Injected),
     /// A side effect, an obstacle, something the reader must know.
@@ -195,6 +200,9 @@ pub struct Activity {
     /// The way to it, where one leads there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<Link>,
+    /// Its end of an interrupt card, where it has to do with one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub card: Option<CardEnd>,
     /// What to do.
     #[serde(with = "crate::wire::row")]
     pub what: What,
@@ -204,7 +212,7 @@ impl Activity {
     /// An activity without a peer.
     #[must_use]
     pub const fn new(id: u32, cpus: CpuSet, what: What) -> Self {
-        Self { id, cpus, peer: None, link: None, what }
+        Self { id, cpus, peer: None, link: None, card: None, what }
     }
 }
 
@@ -251,6 +259,16 @@ row! {
 }
 
 impl What {
+    /// The word of the plan.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Measure { measure, .. } => measure.kind(),
+            Self::Load(load) => load.kind(),
+            Self::Fault(fault) => fault.kind(),
+        }
+    }
+
     /// What it yields; none: it measures nothing.
     #[must_use]
     pub fn yields(&self) -> Option<Yields> {
@@ -360,6 +378,16 @@ pub struct Value {
     /// The item.
     #[serde(flatten)]
     pub value: ValueResult,
+}
+
+/// Where the time of CPUs went while values were measured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BreakdownOf {
+    /// The measuring activity.
+    pub activity: u32,
+    /// Where it went.
+    #[serde(flatten)]
+    pub breakdown: Breakdown,
 }
 
 /// What kind of note it is.

@@ -1,5 +1,6 @@
 //! The way to a probe and back: frames on a stream of bytes, and rows of words in them.
 
+mod card_end;
 mod frame;
 mod link;
 pub mod message;

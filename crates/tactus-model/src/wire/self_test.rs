@@ -129,6 +129,12 @@ impl Control {
         self.noise_ns <= self.injected_ns / 4
     }
 
+    /// Whether the noise of the place is more than half of it, so that nothing that was seen would prove anything.
+    #[must_use]
+    pub const fn is_drowned(&self) -> bool {
+        self.noise_ns > self.injected_ns / 2
+    }
+
     /// Whether what was seen is what was injected: never less than nine tenths of it, not more than a tenth or the noise
     /// of the place above it, and at least twice that noise. Whoever judges asks this, not what was said of it.
     #[must_use]
@@ -136,7 +142,7 @@ impl Control {
         let tenth = self.injected_ns / 10;
         let above = if self.noise_ns > tenth { self.noise_ns } else { tenth };
         self.injected_ns > 0
-            && self.noise_ns <= self.injected_ns / 2
+            && !self.is_drowned()
             && self.seen_ns >= self.injected_ns - tenth
             && self.seen_ns - (self.injected_ns - tenth) <= tenth + above
     }

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use tactus_measure::counters;
+use tactus_measure::card::Card;
 use tactus_measure::ftrace::Ftrace;
 use tactus_measure::lane::{Order, Run};
 use tactus_measure::series::Series;
-use tactus_model::message::{Done, End, FromProbe, Note, Refusal, ToProbe, Value};
+use tactus_measure::stat::Stat;
+use tactus_model::message::{BreakdownOf, Done, End, FromProbe, Note, Refusal, ToProbe, Value};
 use tactus_model::outcome::ValueResult;
 
 use super::Prepared;
@@ -52,6 +53,7 @@ impl Running {
     pub fn start(mut job: Prepared) -> Self {
         let failed = job.workers.iter_mut().find_map(|worker| worker.go().err());
         let mut failed = failed;
+        job.cards().for_each(Card::warm_up);
         let mut jumps = Jumps::default();
         jumps.look();
         let lanes: Vec<_> = job.threads.iter().map(|thread| Arc::clone(&thread.lane)).collect();
@@ -70,7 +72,7 @@ impl Running {
                 open: true,
             }));
         }
-        let stat = counters::stat();
+        let stat = Stat::now();
         let mut series: Vec<_> = lanes.iter().map(|lane| Series::begin(Arc::clone(lane), &stat)).collect();
         // Both before the beginning is known: the threads wait for it.
         let refused = job.processor.begin();
@@ -178,8 +180,11 @@ impl Running {
             }
             match worker.stop() {
                 Ok(Ended::Load(activity, rounds)) => load_rounds.push((activity, rounds)),
-                Ok(Ended::Values(values, notes)) => {
+                Ok(Ended::Values(values, breakdowns, notes)) => {
                     say_values(channel, activity, values)?;
+                    for breakdown in breakdowns {
+                        channel.say(&FromProbe::Breakdown(BreakdownOf { activity, breakdown }))?;
+                    }
                     notes.into_iter().try_for_each(|note| channel.note(note))?;
                 }
                 Ok(Ended::Fault(injected)) => channel.say(&FromProbe::Injected(injected))?,
@@ -190,6 +195,9 @@ impl Running {
         let grown = self.job.memory.as_ref().and_then(Memory::grown);
         let traced = self.job.common.ftrace.get().and_then(Ftrace::stopped);
         grown.into_iter().chain(self.refused.take()).chain(traced).try_for_each(|note| channel.note(note))?;
+        for note in self.job.cards().flat_map(Card::account).collect::<Vec<_>>() {
+            channel.note(note)?;
+        }
         // Again, at another time: what disturbs a line comes in bursts.
         self.say_totals(channel, measured_ns)?;
         // No thread measures and no load runs any more.
@@ -228,7 +236,7 @@ impl Running {
     /// ring was emptied, which is later for the later ones where this thread is kept waiting.
     fn report(&mut self, channel: &mut Channel, end: Option<u64>) -> io::Result<()> {
         self.jumps.look();
-        let stat = counters::stat();
+        let stat = Stat::now();
         // No thread measures any more when the processor is asked.
         let counted = end.map(|_| self.job.processor.end());
         for series in &mut self.series {
@@ -265,6 +273,9 @@ impl Running {
     }
 
     fn look_after(&mut self, channel: &mut Channel) -> io::Result<()> {
+        if let Some(words) = self.job.cards().find_map(Card::trouble) {
+            self.failed = Some(words);
+        }
         for worker in &mut self.job.workers {
             worker.listen();
             worker.take_notes().into_iter().try_for_each(|note| channel.note(note))?;

@@ -80,7 +80,7 @@ pub fn available() -> Option<u64> {
 
 /// The next number of a sequence without a pattern (xorshift); `state` is not 0. It cannot be computed
 /// ahead or left out.
-pub const fn next(state: &mut u64) -> u64 {
+const fn next(state: &mut u64) -> u64 {
     *state ^= *state << 13;
     *state ^= *state >> 7;
     *state ^= *state << 17;

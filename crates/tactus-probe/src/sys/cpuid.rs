@@ -36,3 +36,19 @@ pub fn cpuid_leaves() -> Vec<(String, Option<[u32; 4]>)> {
 pub fn cpuid_leaves() -> Vec<(String, Option<[u32; 4]>)> {
     Vec::new()
 }
+
+/// Asks the processor once.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+pub fn ask_cpuid() {
+    std::hint::black_box(core::arch::x86_64::__cpuid(0));
+}
+
+/// Whether this is a cell of Jailhouse, by what that says of itself.
+#[cfg(target_arch = "x86_64")]
+pub fn is_cell() -> bool {
+    use core::arch::x86_64::__cpuid;
+    let said = __cpuid(0x4000_0000);
+    let name = [said.ebx, said.ecx, said.edx].map(u32::to_le_bytes).concat();
+    __cpuid(1).ecx >> 31 == 1 && name == b"Jailhouse\0\0\0"
+}

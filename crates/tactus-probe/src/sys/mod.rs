@@ -13,6 +13,7 @@ mod memory;
 mod network;
 mod pages;
 pub mod perf;
+mod ports;
 mod process;
 mod ptrace;
 mod raw;
@@ -27,11 +28,15 @@ pub use tactus_measure::sys::{
 };
 
 pub use cpuid::cpuid_leaves;
+#[cfg(target_arch = "x86_64")]
+pub use cpuid::{ask_cpuid, is_cell};
 pub use cycles::additions;
 pub use kernel_log::kernel_log;
 pub use memory::{Shared, shared};
 pub use network::{give_address, raise};
 pub use pages::{PageSize, Pages};
-pub use process::{children_time, die_with_parent, fork, own_mounts, separate_processes};
+#[cfg(target_arch = "x86_64")]
+pub use ports::Port;
+pub use process::{children_time, die_with_parent, fork, own_mounts, separate_processes, set_name};
 pub use ptrace::{resume_thread, stop_thread};
 pub use select::Writable;

@@ -69,7 +69,11 @@ impl Pages {
             unsafe { madvise(start, bytes, advice) }
         };
         match size {
-            PageSize::Small => advise(Advice::LinuxNoHugepage)?,
+            // A kernel without transparent huge pages, as those with PREEMPT_RT are, does not know the advice.
+            PageSize::Small => match advise(Advice::LinuxNoHugepage) {
+                Ok(()) | Err(rustix::io::Errno::INVAL) => {}
+                Err(error) => return Err(error.into()),
+            },
             PageSize::Transparent => advise(Advice::LinuxHugepage)?,
             PageSize::Any | PageSize::Large | PageSize::Huge => {}
         }

@@ -22,6 +22,14 @@ pub fn fork(work: impl FnOnce()) -> io::Result<i32> {
     }
 }
 
+/// Names this thread, by its first 15 bytes; a process is called as its first thread is.
+pub fn set_name(name: &str) {
+    if let Ok(name) = std::ffi::CString::new(name) {
+        // What it is called changes nothing of what it does.
+        let _ = rustix::thread::set_name(&name);
+    }
+}
+
 /// CPU time of all children that have ended and were waited for, in ns.
 pub fn children_time() -> u64 {
     // SAFETY: all zero is a valid rusage, which is this thread's own; the kernel writes no more.

@@ -1,7 +1,7 @@
 //! Whether something came between that the CPU time of a batch does not show: a hypervisor that kept the CPU from this
 //! system, or a move to another CPU.
 
-use tactus_measure::counters::{stat, steal};
+use tactus_measure::stat::Stat;
 
 /// How often the kernel is asked what was stolen, in ns: it counts in hundredths of a second, and reading that takes longer
 /// than a batch where there are many CPUs.
@@ -16,7 +16,7 @@ pub struct Watch {
 
 impl Watch {
     pub fn new(cpu: u32, now: u64) -> Self {
-        Self { cpu, looked: now, stolen: steal(&stat(), cpu) }
+        Self { cpu, looked: now, stolen: Stat::now().stolen(cpu) }
     }
 
     /// Looks, if it is time to: whether what was measured since the last look was disturbed. None: it is not known yet.
@@ -24,7 +24,7 @@ impl Watch {
         if now < self.looked + EVERY_NS {
             return None;
         }
-        let stolen = steal(&stat(), self.cpu);
+        let stolen = Stat::now().stolen(self.cpu);
         let more = stolen.zip(self.stolen).map_or(0, |(stolen, before)| stolen.saturating_sub(before));
         (self.looked, self.stolen) = (now, stolen);
         Some(more > 0)
@@ -52,7 +52,7 @@ mod tests {
     #[test]
     fn what_was_stolen_since_the_last_look_is_seen_once() {
         let mut watch = Watch { cpu: 0, looked: 0, stolen: Some(0) };
-        let stolen = steal(&stat(), 0).is_some_and(|stolen| stolen > 0);
+        let stolen = Stat::now().stolen(0).is_some_and(|stolen| stolen > 0);
         assert_eq!(watch.look(EVERY_NS), Some(stolen));
         watch.stolen = Some(u64::MAX);
         assert_eq!(watch.look(2 * EVERY_NS), Some(false), "a counter that goes back has stolen nothing");

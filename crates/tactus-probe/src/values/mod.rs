@@ -5,6 +5,7 @@ mod disturbance;
 mod repeat;
 
 use std::io;
+use std::sync::atomic::AtomicU64;
 
 use tactus_measure::refuse;
 use tactus_model::catalogue::Item;
@@ -39,6 +40,16 @@ pub trait Measurement: Sync {
     /// then measures, on its CPU.
     fn items(&self) -> &'static [(Item, Make)];
 
+    /// Whether the plan asks for an item: what takes a program of the user's is not missed where none is named.
+    fn asks_for(&self, _: &Item, _: &Measure) -> bool {
+        true
+    }
+
+    /// Items behind all others that no program can measure, and why.
+    fn elsewhere(&self) -> (&'static [Item], &'static str) {
+        (&[], "")
+    }
+
     /// Those behind them that are curves.
     fn curves(&self) -> &'static [(Item, Curve)] {
         &[]
@@ -57,6 +68,8 @@ pub struct Place<'a> {
     pub measure: &'a Measure,
     /// The CPUs of the activity. Its process is on the first.
     pub cpus: &'a CpuSet,
+    /// Not 0: the measurement is over.
+    pub finish: &'static AtomicU64,
 }
 
 /// An item that is ready.
@@ -72,6 +85,11 @@ pub struct Bench {
     pub partners: Vec<u32>,
     /// Of its time others may have the CPU for one part in so many: more, and the batch is dropped.
     pub taken: u64,
+    /// How long a batch is to take, in ns.
+    pub batch_ns: u64,
+    /// One operation takes seconds: it is a batch, nothing is warmed up, the other items have half of the time at
+    /// least, and go on where it fails.
+    pub long: bool,
 }
 
 /// What the time of an operation says.
@@ -85,6 +103,8 @@ pub enum Operation {
     Count,
     /// It takes so many cycles of the processor's clock, which is the value.
     Cycles(u32),
+    /// It says its value itself, in thousandths, and no time.
+    Said,
 }
 
 impl Bench {
@@ -103,9 +123,16 @@ fn alone(mut run: impl FnMut(u64) -> io::Result<u64> + 'static) -> Bench {
         of: Operation::Parts(1),
         partners: Vec::new(),
         taken: TAKEN,
+        batch_ns: BATCH_NS,
+        long: false,
     }
 }
 
+/// How long a batch takes where nothing says otherwise.
+const BATCH_NS: u64 = 1_000_000;
+/// How long one takes of an operation that gives the CPU away: each time something else may come, and a batch of
+/// twenty would be lost with one of them. Reading the clock is still less than a thousandth of it.
+const SHORT_BATCH_NS: u64 = 50_000;
 /// Part of a batch that something else may have the CPU.
 const TAKEN: u64 = 50;
 /// The same where the kernel does a part of the work in interrupts, the time of which is no process's on many kernels.
@@ -140,7 +167,7 @@ macro_rules! measurements {
     };
 }
 
-measurements! { os::Os, cpu::Cpu, memory::Memory, network::Network }
+measurements! { os::Os, exits::Exits, cpu::Cpu, memory::Memory, network::Network }
 
 /// The one of a plan's table; none: it yields latencies, or is not known here.
 pub fn find(measure: &Measure) -> Option<&'static dyn Measurement> {
@@ -188,7 +215,7 @@ pub fn work(activity: &Activity, pace: Pace, finish: &'static Shared) -> Result<
         if let Some(own) = own {
             return own(rounds);
         }
-        repeat::run(entry, &Place { measure: &measure, cpus: &cpus }, pace, &finish.0, rounds);
+        repeat::run(entry, &Place { measure: &measure, cpus: &cpus, finish: &finish.0 }, pace, rounds);
     }))
 }
 
@@ -207,6 +234,7 @@ impl Operation {
             }
             // Whatever it is counted by.
             Self::Count => Quantity { value: float(batch) / float(ns.max(1)) * 1e9, unit },
+            Self::Said => Quantity { value: float(ns) / 1e3, unit },
             Self::Cycles(cycles) => {
                 let value = f64::from(cycles) * float(batch) / float(ns.max(1)) * 1e3;
                 Quantity { value, unit: Unit::Megahertz }
@@ -227,7 +255,9 @@ mod tests {
         for entry in MEASUREMENTS.iter().filter(|entry| !entry.items().is_empty()) {
             let word = MEASURES.iter().find(|word| word.name == entry.name()).unwrap();
             let curves = entry.curves().iter().map(|(item, _)| item.name);
-            let own: Vec<&str> = entry.items().iter().map(|(item, _)| item.name).chain(curves).collect();
+            let elsewhere = entry.elsewhere().0.iter().map(|item| item.name);
+            let own = entry.items().iter().map(|(item, _)| item.name).chain(curves).chain(elsewhere);
+            let own: Vec<&str> = own.collect();
             assert_eq!(own, word.items.iter().map(|item| item.name).collect::<Vec<_>>());
         }
     }
@@ -239,6 +269,7 @@ mod tests {
         assert_eq!(Operation::Bytes(1_000).value(Unit::MegabytesPerSecond, 10, 10_000), Some(1_000.0));
         assert_eq!(Operation::Parts(1).value(Unit::MegabytesPerSecond, 1, 1), None);
         assert_eq!(Operation::Count.value(Unit::PerSecond, 10, 1_000_000), Some(10_000.0));
+        assert_eq!(Operation::Said.value(Unit::PerSecond, 1, 24_301_337), Some(24_301.337));
         assert_eq!(Operation::Cycles(1_000).value(Unit::Megahertz, 3, 1_000), Some(3_000.0));
     }
 }

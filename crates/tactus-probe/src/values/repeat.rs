@@ -12,11 +12,12 @@ use tactus_model::outcome::{Point, Repeats, ValueResult};
 
 use super::disturbance::Watch;
 use super::{Bench, Measurement, Place};
+use crate::breakdown::Tally;
 use crate::sys;
 use crate::work::{Pace, over, tell_note, tell_value};
 
-/// How long a batch is to take, in ns.
-const BATCH_NS: u64 = 1_000_000;
+/// How often it is looked whether it is to finish, in ns.
+const LOOK_NS: u64 = 10_000_000;
 /// Part of its time that a batch is followed by rest: real-time scheduling must leave something to others.
 const REST: u64 = 9;
 /// The most operations of a batch.
@@ -35,12 +36,16 @@ struct Measured {
     fresh: bool,
     /// Repeats that counted when it was said last.
     said: usize,
+    /// The time that it has had so far, in ns.
+    spent_ns: u64,
+    /// It has failed, and is not tried again.
+    given_up: bool,
 }
 
 /// Measures until it is told to finish, and says each tick, and at the end, what the values are.
-pub fn run(entry: &dyn Measurement, place: &Place<'_>, pace: Pace, finish: &AtomicU64, rounds: &AtomicU64) {
-    let mut all = Vec::new();
-    for (item, make) in entry.items() {
+pub fn run(entry: &dyn Measurement, place: &Place<'_>, pace: Pace, rounds: &AtomicU64) {
+    let (mut all, finish) = (Vec::new(), place.finish);
+    for (item, make) in entry.items().iter().filter(|(item, _)| entry.asks_for(item, place.measure)) {
         let made = make(place).and_then(|bench| Measured::new(item, None, bench));
         all.extend(made.map_err(|error| cannot(item, &error)).ok());
     }
@@ -50,9 +55,16 @@ pub fn run(entry: &dyn Measurement, place: &Place<'_>, pace: Pace, finish: &Atom
         };
         all.extend(make(place).and_then(points).map_err(|error| cannot(item, &error)).unwrap_or_default());
     }
+    let (items, why) = entry.elsewhere();
+    if !items.is_empty() {
+        let names: Vec<String> = items.iter().map(|item| format!("`{}`", item.name)).collect();
+        tell_note(&Note::info(format!("{} {why}", names.join(", "))));
+    }
     if all.is_empty() {
         over("none of its items can be measured here");
     }
+    let mut tally = Tally::default();
+    tally.begin();
     let (began, distance) = (sys::now(), pace.duration_ns / MOST);
     let mut watch = Watch::new(place.cpus.first().unwrap_or(0), began);
     let (mut due, mut tick) = (began, began + pace.tick_ns);
@@ -62,8 +74,14 @@ pub fn run(entry: &dyn Measurement, place: &Place<'_>, pace: Pace, finish: &Atom
                 break;
             }
             let own = &mut all[n];
-            if let Err(error) = own.repeat() {
-                over(&format!("`{}`: {error}", own.name()));
+            if own.has_had_its_share(sys::now() - began) {
+                continue;
+            }
+            match own.repeat() {
+                Ok(()) => {}
+                Err(_) if own.bench.long && finish.load(Ordering::Relaxed) != 0 => break,
+                Err(error) if own.bench.long => own.give_up(&error),
+                Err(error) => over(&format!("`{}`: {error}", own.name())),
             }
             if !watch.is_there() {
                 own.drop_last();
@@ -81,13 +99,34 @@ pub fn run(entry: &dyn Measurement, place: &Place<'_>, pace: Pace, finish: &Atom
         due = now.max(due + distance);
         // Never long: it may be told to finish.
         while sys::now() < due && finish.load(Ordering::Relaxed) == 0 {
-            sys::sleep_until(due.min(sys::now() + 10 * BATCH_NS));
+            sys::sleep_until(due.min(sys::now() + LOOK_NS));
         }
     }
+    tally.halt();
     all.iter_mut().for_each(Measured::say);
-    for own in all.iter().filter(|own| own.repeats.kept.is_empty()) {
-        tell_note(&own.nothing());
-    }
+    tally.end(None);
+    tally.say();
+    let nothing: Vec<&Measured> =
+        all.iter().filter(|own| own.repeats.kept.is_empty() && !own.given_up).collect();
+    nothings(&nothing).iter().for_each(tell_note);
+}
+
+/// Why items have no value, each reason once.
+fn nothings(all: &[&Measured]) -> Vec<Note> {
+    let (disturbed, late): (Vec<&Measured>, Vec<&Measured>) =
+        all.iter().partition(|own| own.repeats.dropped > 0);
+    let note = |of: &[&Measured], why: &str, hint: &str| {
+        let names: Vec<String> = of.iter().map(|own| format!("`{}`", own.name())).collect();
+        let have = if of.len() == 1 { "has" } else { "have" };
+        (!of.is_empty()).then(|| Note::obstacle(format!("{} {have} no value: {why}", names.join(", ")), hint))
+    };
+    let disturbed = note(
+        &disturbed,
+        "something else had the CPU during each repeat",
+        "give it a CPU without load, or `policy = \"fifo\"`",
+    );
+    let late = note(&late, "the measurement was over before its turn came", "measure longer");
+    disturbed.into_iter().chain(late).collect()
 }
 
 fn cannot(item: &Item, error: &io::Error) {
@@ -101,30 +140,49 @@ impl Measured {
     /// Finds the batch that takes as long as it should. That warms everything up, too.
     fn new(item: &'static Item, at: Option<Point>, mut bench: Bench) -> io::Result<Self> {
         let mut batch: u64 = 1;
+        if bench.long {
+            return Ok(Self::of(item, at, bench, batch));
+        }
         let took = loop {
             bench.warm();
             let begin = sys::now();
             (bench.run)(batch)?;
             let took = sys::now() - begin;
-            if took >= BATCH_NS / 2 || batch >= MOST_IN_A_BATCH {
+            if took >= bench.batch_ns / 2 || batch >= MOST_IN_A_BATCH {
                 break took;
             }
             batch *= 2;
         };
-        let batch = (batch * BATCH_NS / took.max(1)).max(1);
+        let batch = (batch * bench.batch_ns / took.max(1)).max(1);
         (bench.run)(batch)?;
-        Ok(Self { item, at, bench, repeats: Repeats { batch, ..Repeats::default() }, fresh: false, said: 0 })
+        Ok(Self::of(item, at, bench, batch))
+    }
+
+    fn of(item: &'static Item, at: Option<Point>, bench: Bench, batch: u64) -> Self {
+        let repeats = Repeats { batch, ..Repeats::default() };
+        Self { item, at, bench, repeats, fresh: false, said: 0, spent_ns: 0, given_up: false }
+    }
+
+    /// Whether it is the others' turn for now: what takes long has half of the time at most.
+    const fn has_had_its_share(&self, elapsed_ns: u64) -> bool {
+        self.bench.long && (self.given_up || self.spent_ns > elapsed_ns / 2)
+    }
+
+    fn give_up(&mut self, error: &io::Error) {
+        cannot(self.item, error);
+        self.given_up = true;
     }
 
     fn repeat(&mut self) -> io::Result<()> {
         let start = sys::now();
         self.bench.warm();
-        let (begin, had) = (sys::now(), self.cpu_ns());
+        // Reading what it has had is a hundredth of a short batch: it is not in the time that this took.
+        let (had, begin) = (self.cpu_ns(), sys::now());
         let ns = (self.bench.run)(self.repeats.batch)?;
-        let (had, took) = (self.cpu_ns() - had, sys::now() - begin);
+        let (took, had) = (sys::now() - begin, self.cpu_ns() - had);
         // It was found while something else had the CPU, or the processor has become faster: reading the clocks
         // would be too much of it.
-        if took < BATCH_NS / 2 && self.repeats.batch < MOST_IN_A_BATCH {
+        if !self.bench.long && took < self.bench.batch_ns / 2 && self.repeats.batch < MOST_IN_A_BATCH {
             self.repeats.batch *= 2;
             return Ok(());
         }
@@ -134,8 +192,10 @@ impl Measured {
             Some(value) => self.repeats.kept.push(value),
             None => self.repeats.dropped += 1,
         }
-        self.fresh = value.is_some();
+        // Of seconds a hundredth that was stolen is nothing: what had the CPU meanwhile has been looked at.
+        self.fresh = value.is_some() && !self.bench.long;
         let now = sys::now();
+        self.spent_ns += now - start;
         sys::sleep_until(now + (now - start) / REST);
         Ok(())
     }
@@ -166,23 +226,6 @@ impl Measured {
         self.at.map_or_else(|| self.item.name.to_owned(), |at| format!("{}, {at}", self.item.name))
     }
 
-    /// Why it has no value.
-    fn nothing(&self) -> Note {
-        match self.repeats.dropped {
-            0 => Note::obstacle(
-                format!("`{}` has no value: the measurement was over before its turn came", self.name()),
-                "measure longer",
-            ),
-            dropped => Note::obstacle(
-                format!(
-                    "`{}` has no value: something else had the CPU during each of its {dropped} repeats",
-                    self.name()
-                ),
-                "give it a CPU without load, or `policy = \"fifo\"`",
-            ),
-        }
-    }
-
     /// Whether there are half as many repeats again as when it was said last: the fewer there are the more a further one
     /// changes, and a hundred points would fill a serial line.
     const fn has_more_to_say(&self) -> bool {
@@ -207,6 +250,7 @@ pub const fn was_disturbed(took: u64, had: u64, taken: u64) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{BATCH_NS, SHORT_BATCH_NS};
     use super::*;
     use tactus_model::catalogue::measure::os::SYSTEM_CALL;
 
@@ -230,6 +274,12 @@ mod tests {
         assert!((1..=1_100).contains(&measured.repeats.batch), "{}", measured.repeats.batch);
         let long = bench(|_| Ok(busy(3_000)));
         assert_eq!(Measured::new(&SYSTEM_CALL, None, long).unwrap().repeats.batch, 1);
+    }
+
+    #[test]
+    fn a_batch_of_what_gives_the_cpu_away_is_as_short_as_it_can_be() {
+        let forks = |batch_ns| Bench { batch_ns, ..bench(|batch| Ok(busy(100 * batch))) };
+        assert_eq!(Measured::new(&SYSTEM_CALL, None, forks(SHORT_BATCH_NS)).unwrap().repeats.batch, 1);
     }
 
     #[test]
@@ -262,9 +312,26 @@ mod tests {
         let mut measured = Measured::new(&SYSTEM_CALL, None, sleeps).unwrap();
         measured.repeat().unwrap();
         assert_eq!((measured.repeats.kept.len(), measured.repeats.dropped), (0, 1));
-        assert!(measured.nothing().text.ends_with("during each of its 1 repeats"));
-        measured.repeats.dropped = 0;
-        assert!(measured.nothing().text.ends_with("over before its turn came"));
+    }
+
+    #[test]
+    fn items_without_a_value_are_named_together_once_for_each_reason() {
+        let item = |dropped| {
+            let mut measured = Measured::new(&SYSTEM_CALL, None, bench(|batch| Ok(busy(batch)))).unwrap();
+            measured.repeats.dropped = dropped;
+            measured
+        };
+        let (one, other, late) = (item(3), item(5), item(0));
+        let texts =
+            |all: &[&Measured]| -> Vec<String> { nothings(all).into_iter().map(|note| note.text).collect() };
+        assert_eq!(
+            texts(&[&one, &late, &other]),
+            [
+                "`system call`, `system call` have no value: something else had the CPU during each repeat",
+                "`system call` has no value: the measurement was over before its turn came",
+            ]
+        );
+        assert!(texts(&[]).is_empty());
     }
 
     #[test]
@@ -279,6 +346,27 @@ mod tests {
         measured.settle(false);
         measured.drop_last();
         assert_eq!(measured.repeats.kept, [3.0]);
+    }
+
+    #[test]
+    fn what_takes_seconds_has_half_of_the_time_and_no_warming_up_and_is_not_tried_again_when_it_has_failed() {
+        let mut runs = 0;
+        let run = bench(move |_| {
+            runs += 1;
+            if runs == 2 { Err(io::ErrorKind::InvalidData.into()) } else { Ok(busy(1)) }
+        });
+        let long = Bench { long: true, of: super::super::Operation::Said, taken: 1, ..run };
+        let mut measured = Measured::new(&SYSTEM_CALL, None, long).unwrap();
+        assert!(!measured.has_had_its_share(0), "it begins at once");
+        measured.repeat().unwrap();
+        assert_eq!((measured.repeats.kept.len(), measured.repeats.batch), (1, 1));
+        assert!(
+            measured.has_had_its_share(measured.spent_ns)
+                && !measured.has_had_its_share(2 * measured.spent_ns)
+        );
+        let error = measured.repeat().unwrap_err();
+        measured.give_up(&error);
+        assert!(measured.has_had_its_share(u64::MAX));
     }
 
     #[test]

@@ -36,9 +36,7 @@ fn the_comparison_with_cyclictest_speaks_the_probes_protocol() {
     let said = String::from_utf8_lossy(&output.stdout);
     let words = String::from_utf8_lossy(&output.stderr);
     if words.contains("Unable to change scheduling policy") || words.contains("SCHED_FIFO") {
-        assert!(std::env::var_os("TACTUS_TEST_ALL").is_none(), "skipped, and TACTUS_TEST_ALL is set");
-        eprintln!("skipped: {words}");
-        return;
+        return skipped(&words);
     }
     // Whether the ratios are good is for `make bench` to say, on a machine that does nothing else.
     assert!(matches!(output.status.code(), Some(0 | 1)), "{said}{words}");

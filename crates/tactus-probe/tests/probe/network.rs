@@ -1,7 +1,7 @@
 //! The measurement of a network as the host side meets it: both ends in workers, everything counted, and a reason
 //! when an end is lost.
-use std::io::{Read, Write};
-use std::net::{Ipv4Addr, TcpListener};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
 
 use crate::common::{PROBE, Probe, job, marked};
 use rustix::process::{Pid, Signal, kill_process};
@@ -160,4 +160,57 @@ fn a_peer_that_is_none_is_told_from_one_that_has_gone_and_from_nobody() {
     assert!(stranger.contains("it is no tactus-probe"), "{stranger}");
     let nobody = against(drop);
     assert!(nobody.contains("refused"), "{nobody}");
+}
+
+const LARGEST: &str = "18446744073709551615";
+
+#[test]
+fn the_largest_numbers_that_a_peer_can_say_end_nothing_and_are_no_values() {
+    let listener = TcpListener::bind((HERE, 0)).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let peer = std::thread::spawn(move || {
+        let stream = listener.accept().unwrap().0;
+        let flow = UdpSocket::bind((HERE, 0)).unwrap();
+        let mut answer = format!("{}\n", flow.local_addr().unwrap().port());
+        let mut orders = BufReader::new(stream.try_clone().unwrap()).lines();
+        while let Some(Ok(_)) = orders.next() {
+            if (&stream).write_all(answer.as_bytes()).is_err() {
+                break;
+            }
+            // Nothing stolen, or all of it would be left out as disturbed.
+            let spent = format!("{LARGEST} 0 {LARGEST} {}", [LARGEST; 6].join(" "));
+            answer = format!("{} {spent}\n", [LARGEST; 3].join(" "));
+        }
+    });
+    let mut probe = Probe::start();
+    let far = Some(link(LinkEnd::Near, port, Some(LinkEnd::Far)));
+    let near = network(Network::default(), 3, probe.cpu(), far);
+    let (values, done) = perform(&mut probe, vec![near], 2_000_000_000);
+    drop(probe);
+    peer.join().unwrap();
+    assert_eq!(done.end, End::Complete, "{done:?}");
+    assert!(of(&values, "load at rest").is_some(), "{values:?}");
+    assert!(values.iter().all(|value| value.value.is_finite() && value.max.is_finite()), "{values:?}");
+}
+
+#[test]
+fn the_largest_times_that_a_peer_can_order_are_cut_and_nothing_overflows() {
+    let mut probe = Probe::start();
+    let port = port();
+    let far = network(Network::default(), 4, probe.house(), Some(link(LinkEnd::Far, port, None)));
+    let job = job(&probe, vec![far]);
+    probe.prepare(Job { duration_ns: 3_600_000_000_000, ..job }).unwrap();
+    probe.say(&ToProbe::Go);
+    let stream = TcpStream::connect((HERE, port)).unwrap();
+    let mut answers = BufReader::new(stream.try_clone().unwrap()).lines();
+    let mut ask = |order: &str| {
+        (&stream).write_all(order.as_bytes()).unwrap();
+        answers.next().unwrap().unwrap()
+    };
+    let sink = UdpSocket::bind((HERE, 0)).unwrap();
+    ask(&format!("0 {}\n", sink.local_addr().unwrap().port()));
+    let sent = ask(&format!("2 1 100000000 {LARGEST}\n"));
+    assert!(sent.starts_with("1 "), "a message, and the next one at the end of time: {sent}");
+    let numbers = ask(&format!("1 {LARGEST} 1000\n"));
+    assert_eq!(numbers.split(' ').count(), 12, "{numbers}");
 }

@@ -2,10 +2,11 @@
 //! nothing left of it.
 
 use tactus_model::CpuSet;
-use tactus_model::catalogue::measure::{Cpu, Memory, Os, Timer};
+use tactus_model::catalogue::measure::{Cpu, Exits, Memory, Os, Timer};
 use tactus_model::catalogue::{Item, Measure};
 use tactus_model::control::ControlBy;
 use tactus_model::message::{Activity, End, FromProbe, Job, NoteKind, ToProbe, What};
+use tactus_model::outcome::breakdown::Breakdown;
 use tactus_model::outcome::{ValueResult, take_value};
 use tactus_model::scheduling::Policy;
 
@@ -17,6 +18,17 @@ fn os(id: u32, cpus: CpuSet) -> Activity {
 
 fn values_of(measure: Measure, id: u32, cpus: CpuSet) -> Activity {
     Activity::new(id, cpus, What::Measure { measure, interval_ns: 0, priority: 80, policy: Policy::Other })
+}
+
+/// Where the time went.
+fn breakdowns(heard: &[FromProbe]) -> Vec<&Breakdown> {
+    let mut all = Vec::new();
+    for message in heard {
+        if let FromProbe::Breakdown(of) = message {
+            all.push(&of.breakdown);
+        }
+    }
+    all
 }
 
 /// The last word on every item, and how many there were.
@@ -49,7 +61,12 @@ fn check(value: &ValueResult) {
 fn every_item_has_a_value_while_it_goes_on_and_a_better_one_at_the_end() {
     let first = |probe: &Probe| os(3, probe.cpu());
     every_item_has_a_value("os", first, Os::ITEMS);
-    let all = |probe: &Probe| values_of(Measure::Cpu(Cpu::default()), 3, probe.cpus());
+    let exits = |probe: &Probe| values_of(Measure::Exits(Exits::default()), 3, probe.cpu());
+    // The others take a kernel's rights.
+    every_item_has_a_value("exits", exits, &Exits::ITEMS[..3]);
+    // A binary of the user's that is not there costs nothing but its own item.
+    let cpu = Cpu { coremark: Some("/nowhere/coremark".into()) };
+    let all = |probe: &Probe| values_of(Measure::Cpu(cpu.clone()), 3, probe.cpus());
     every_item_has_a_value("cpu", all, Cpu::ITEMS);
     let small = Memory { sizes: Some("1KiB..8MiB".parse().unwrap()) };
     let memory = |probe: &Probe| values_of(Measure::Memory(small.clone()), 3, probe.cpu());
@@ -77,6 +94,12 @@ fn every_item_has_a_value(mark: &str, activity: impl Fn(&Probe) -> Activity, ite
         }
     }
     assert!(words > values.len(), "{words} words on {} values", values.len());
+    let [breakdown] = breakdowns(&heard)[..] else { panic!("where the time went is said once: {heard:?}") };
+    let cpu = activity(&probe).cpus.first().unwrap();
+    let own = breakdown.cpus.iter().find(|own| own.cpu == cpu).unwrap();
+    assert!(own.user_ns + own.nice_ns + own.system_ns > 0 && breakdown.ns > 0, "{breakdown:?}");
+    let name = format!("tactus-{}", activity(&probe).what.kind());
+    assert!(breakdown.threads.iter().any(|thread| thread.name == name), "{breakdown:?}");
     assert!(heard.iter().all(|message| !matches!(message, FromProbe::Tick(_) | FromProbe::Trial(_))));
     assert_eq!(marked(mark), [probe.child.id()], "`done` says that nothing is left");
 }

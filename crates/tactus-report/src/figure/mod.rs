@@ -9,6 +9,7 @@ mod histogram;
 mod over_time;
 mod per_core;
 mod scale;
+mod stacked;
 mod theme;
 
 pub use bars::{Bar, Panel, bars};
@@ -17,4 +18,5 @@ pub use curves::{Axes, CURVES, Curve, curves};
 pub use histogram::histograms;
 pub use over_time::{Lines, Reference, over_time};
 pub use per_core::per_core;
+pub use stacked::{Kind, Shade, Stack, Stacks, stacked};
 pub use theme::{MARK, MUTED, SERIES, series, standalone, themed};

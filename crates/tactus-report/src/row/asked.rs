@@ -3,6 +3,9 @@
 use tactus_model::bundle::{Contents, Row, RowResult};
 use tactus_model::plan::{Figure, FigureKind, OTHER_STATE};
 
+/// Most rows in one figure or on one page: nobody tells more apart.
+pub const MOST_ROWS: usize = 256;
+
 /// The figures of a kind that the plan asks for.
 pub fn asked(contents: &Contents, kind: FigureKind) -> impl Iterator<Item = &Figure> {
     contents.plan.figure.iter().filter(move |figure| figure.kind == kind)
@@ -14,9 +17,21 @@ pub fn is_first_run(result: &RowResult) -> bool {
     result.repeat.is_none_or(|run| run == 1)
 }
 
-/// The rows of a figure, one for all runs of a measurement.
-pub fn rows_of<'a>(contents: &'a Contents, figure: &'a Figure) -> impl Iterator<Item = &'a Row> {
-    let shown = |row: &&Row| figure.scenarios.contains(&row.result.name) && is_first_run(&row.result);
+/// The rows of these scenarios that a figure or a page shows, one for all runs of a measurement.
+pub fn rows_of<'a>(contents: &'a Contents, scenarios: &'a [String]) -> impl Iterator<Item = &'a Row> {
+    all_rows_of(contents, scenarios).take(MOST_ROWS)
+}
+
+/// A title, with what is left out below it.
+pub fn title_of(contents: &Contents, title: &str, scenarios: &[String]) -> String {
+    match all_rows_of(contents, scenarios).count() {
+        rows if rows > MOST_ROWS => format!("{title} (the first {MOST_ROWS} of {rows} rows)"),
+        _ => title.to_owned(),
+    }
+}
+
+fn all_rows_of<'a>(contents: &'a Contents, scenarios: &'a [String]) -> impl Iterator<Item = &'a Row> {
+    let shown = |row: &&Row| scenarios.contains(&row.result.name) && is_first_run(&row.result);
     contents.rows.iter().filter(shown)
 }
 

@@ -83,12 +83,22 @@ pub fn too_short(result: &RowResult, require: &Require) -> Option<String> {
 
 /// What a time without an exceedance bounds: of independent seconds, of which none of `n` had one, at most a part of 3/n
 /// has one, with a confidence of 95 % (the rule of three: 0.95 = 1 - (1 - p)^n).
-pub fn bound(measured_ns: u64) -> String {
-    let seconds = float(measured_ns) / 1e9;
-    let rate = 3.0 / seconds;
+#[must_use]
+pub fn bounded_rate(measured_ns: u64) -> f64 {
+    3.0 / (float(measured_ns) / 1e9)
+}
+
+/// A rate in a second, to one digit.
+#[must_use]
+pub fn rate_words(rate: f64) -> String {
     let digits = usize::try_from(whole((-rate.log10()).ceil().max(0.0))).unwrap_or(0) + 1;
     let rate = format!("{rate:.digits$}");
-    let rate = rate.trim_end_matches('0').trim_end_matches('.');
+    rate.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// The same in words, behind a verdict.
+pub fn bound(measured_ns: u64) -> String {
+    let (seconds, rate) = (float(measured_ns) / 1e9, rate_words(bounded_rate(measured_ns)));
     format!("; no exceedance in {seconds:.0} s: at most {rate} a second (95 %, independent seconds)")
 }
 

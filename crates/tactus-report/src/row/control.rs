@@ -1,11 +1,14 @@
 //! Whether a row's instrument is proven: every measuring thread saw the injected fault at its size.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use tactus_model::bundle::{Contents, RowResult};
 use tactus_model::clock::ClockCheck;
 use tactus_model::document::ControlEntry;
 use tactus_model::event::RowStatus;
 use tactus_model::message::{Control, Stage};
 use tactus_model::number::float;
+use tactus_model::series::Thread;
 
 use super::name::title;
 use crate::units::{clean, latency};
@@ -63,10 +66,10 @@ pub(super) fn unproven(result: &RowResult) -> Option<String> {
 
 /// Threads without a control, among them those that were planned and have measured nothing.
 fn unseen(result: &RowResult, stage: Stage) -> usize {
-    let is_of = |control: &&Control, thread| control.stage == stage && control.series.of_thread() == thread;
-    let has = |thread| result.control.iter().any(|control| is_of(&control, thread));
+    let own = result.control.iter().filter(|control| control.stage == stage);
+    let seen: BTreeSet<Thread> = own.map(|control| control.series.of_thread()).collect();
     let measured = result.series().iter().map(|series| series.key.of_thread());
-    measured.chain(result.missing()).filter(|thread| !has(*thread)).count()
+    measured.chain(result.missing()).filter(|thread| !seen.contains(thread)).count()
 }
 
 /// The controls of a row that are told of: those of the size that the plan gives them.
@@ -119,23 +122,18 @@ pub fn controls(contents: &Contents) -> Vec<(bool, String)> {
         results.filter(|result| result.status == RowStatus::Measured && result.all().is_some())
     };
     let is_proven = |result: &RowResult| control(result).is_some_and(|entry| entry.proven);
-    let kind_of = |result: &RowResult| (result.evidence, result.control.first().map(|one| one.by.clone()));
-    let mut kinds: Vec<_> = Vec::new();
-    for result in measured().filter(|result| is_proven(result)) {
-        let kind = kind_of(result);
-        if !kinds.contains(&kind) {
-            kinds.push(kind);
-        }
-    }
-    let mut said: Vec<(bool, String)> = kinds
+    let (proven, not): (Vec<&RowResult>, Vec<&RowResult>) = measured().partition(|result| is_proven(result));
+    let kind_of = |result: &&RowResult| {
+        let by = result.control.first().map(|one| one.by.clone());
+        (result.evidence.map(|evidence| evidence.to_string()), by)
+    };
+    let mut said: Vec<(bool, String)> = grouped(&proven, kind_of)
         .into_iter()
-        .map(|kind| {
-            let own = |result: &&RowResult| is_proven(result) && kind_of(result) == kind;
-            let rows: Vec<&RowResult> = measured().filter(own).collect();
+        .map(|((evidence, _), rows)| {
             let all: Vec<&Control> = rows.iter().flat_map(|result| told(result)).collect();
             let threads =
                 if all.len() == 1 { "the one thread".into() } else { format!("all {} threads", all.len()) };
-            let kind = kind.0.map(|kind| format!(" ({kind})")).unwrap_or_default();
+            let kind = evidence.map(|kind| format!(" ({kind})")).unwrap_or_default();
             (
                 true,
                 format!(
@@ -146,7 +144,6 @@ pub fn controls(contents: &Contents) -> Vec<(bool, String)> {
             )
         })
         .collect();
-    let not: Vec<&RowResult> = measured().filter(|result| !is_proven(result)).collect();
     if not.len() <= SINGLE {
         let one = |result: &&RowResult| {
             (false, format!("{}: {}", clean(&title(contents, result)), control_sentence(result)))
@@ -154,15 +151,10 @@ pub fn controls(contents: &Contents) -> Vec<(bool, String)> {
         said.extend(not.iter().map(one));
         return said;
     }
-    let mut places: Vec<&str> = Vec::new();
-    for result in &not {
-        if !places.contains(&result.environment.as_str()) {
-            places.push(&result.environment);
-        }
-    }
-    said.extend(places.into_iter().map(|place| {
-        let rows: Vec<&&RowResult> = not.iter().filter(|result| result.environment == place).collect();
-        let all = measured().filter(|result| result.environment == place).count();
+    let all = grouped(&measured().collect::<Vec<_>>(), |result| result.environment.as_str());
+    let all: BTreeMap<&str, usize> = all.into_iter().map(|(place, rows)| (place, rows.len())).collect();
+    said.extend(grouped(&not, |result| result.environment.as_str()).into_iter().map(|(place, rows)| {
+        let all = all.get(place).copied().unwrap_or_default();
         let seen: Vec<&Control> =
             rows.iter().flat_map(|result| told(result)).filter(|control| !control.is_seen()).collect();
         let how = if seen.is_empty() { "no control".to_owned() } else { range(&seen) };
@@ -171,6 +163,23 @@ pub fn controls(contents: &Contents) -> Vec<(bool, String)> {
         (false, format!("{}: {how}: {what}; instrument not proven here: {}", clean(place), names.join(", ")))
     }));
     said
+}
+
+/// Rows by what they have in common, in the order in which that appears first.
+fn grouped<'a, K: Ord + Clone>(
+    rows: &[&'a RowResult],
+    key: impl Fn(&&'a RowResult) -> K,
+) -> Vec<(K, Vec<&'a RowResult>)> {
+    let (mut places, mut groups) = (BTreeMap::new(), Vec::<(K, Vec<&RowResult>)>::new());
+    for result in rows {
+        let key = key(result);
+        let place = *places.entry(key.clone()).or_insert(groups.len());
+        match groups.get_mut(place) {
+            Some((_, group)) => group.push(*result),
+            None => groups.push((key, vec![*result])),
+        }
+    }
+    groups
 }
 
 fn many(count: usize) -> String {

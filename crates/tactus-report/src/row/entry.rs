@@ -43,6 +43,7 @@ pub fn entry(contents: &Contents, row: &Row) -> Entry {
             .collect(),
         all: figures(result).cloned(),
         values: (result.outcome.yields() == Yields::Values).then(|| values(contents, result)),
+        breakdown: result.breakdown.clone(),
         control: control(result),
         attribution: attribution(result).map(|found| AttributionEntry {
             of: found.of,

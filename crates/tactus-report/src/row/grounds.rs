@@ -71,15 +71,17 @@ pub fn together(
     if !found.open.is_empty() {
         return said(Outcome::Inconclusive, &found.open, "");
     }
-    if ended_early(result) {
-        let reason = result.reason.as_deref().unwrap_or("interrupted");
-        let planned = duration(result.planned_ns);
-        let rest = format!(", but it ended before its {planned}: {reason}");
-        return said(Outcome::Inconclusive, &found.kept, &rest);
-    }
-    let never = never_made(result).map(|never| format!("{never}: what it does is not known"));
-    match never.or(doubt) {
+    match self::doubt(result, doubt) {
         Some(doubt) => said(Outcome::Inconclusive, &found.kept, &format!(", but {doubt}")),
         None => said(Outcome::Pass, &found.kept, bound),
     }
+}
+
+/// Why what was kept does not pass: it ended early, its fault was never made, or `doubt`; none: it passes.
+pub fn doubt(result: &RowResult, doubt: Option<String>) -> Option<String> {
+    if ended_early(result) {
+        let reason = result.reason.as_deref().unwrap_or("interrupted");
+        return Some(format!("it ended before its {}: {reason}", duration(result.planned_ns)));
+    }
+    never_made(result).map(|never| format!("{never}: what it does is not known")).or(doubt)
 }

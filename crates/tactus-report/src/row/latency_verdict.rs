@@ -10,7 +10,7 @@ use tactus_model::plan::Require;
 
 use super::complete::{bound, lacking, too_short};
 use super::control::{control, unproven};
-use super::grounds::{Found, evidence, measured, together};
+use super::grounds::{Found, doubt, evidence, measured, together};
 use super::judged::{Quantity, is_corrected};
 use crate::units::{count, duration, latency};
 
@@ -19,11 +19,27 @@ pub const CYCLES_FOR_A_VERDICT: u64 = 100_000;
 
 /// The verdict, or why there is no ground for one.
 pub fn judge(row: &Row, require: &Require) -> Result<Verdict, String> {
-    Ok(judged(row, require, ground(&row.result, require)?))
+    let least = require.cycles.unwrap_or(CYCLES_FOR_A_VERDICT);
+    let summary = ground(&row.result, least, |summary| already_broken(summary, require))?;
+    if require.max.is_none() && require.p999.is_none() && require.p99.is_none() {
+        return Err("the requirement names no limit".into());
+    }
+    Ok(judged(row, require, summary))
 }
 
-/// The figures to judge.
-fn ground<'a>(result: &'a RowResult, require: &Require) -> Result<&'a Summary, String> {
+/// What may be said of the largest latency of a row, whatever the limit is: an error where there is no ground for
+/// anything, and why a limit that is kept is not shown to be.
+///
+/// # Errors
+/// Why nothing may be said.
+pub fn standing(result: &RowResult) -> Result<Option<String>, String> {
+    ground(result, CYCLES_FOR_A_VERDICT, |_| String::new())?;
+    let arrived = lacking(result).or_else(|| too_short(result, &Require::default()));
+    Ok(doubt(result, arrived))
+}
+
+/// The figures to judge; `already` is what they say even where they are too few.
+fn ground(result: &RowResult, least: u64, already: impl Fn(&Summary) -> String) -> Result<&Summary, String> {
     measured(result)?;
     let summary = result.all().filter(|all| all.cycles > 0).ok_or("nothing was measured")?;
     evidence(result)?;
@@ -33,18 +49,14 @@ fn ground<'a>(result: &'a RowResult, require: &Require) -> Result<&'a Summary, S
     if let Some(why) = unproven(result) {
         return Err(format!("instrument not proven here: {why}"));
     }
-    let least = require.cycles.unwrap_or(CYCLES_FOR_A_VERDICT);
     let fewest = result.series().iter().map(|series| series.summary.cycles).min().unwrap_or(0);
     if fewest < least {
         return Err(format!(
             "{} cycles of a thread are too few for a verdict, which needs {}{}",
             count(fewest),
             count(least),
-            already_broken(summary, require),
+            already(summary),
         ));
-    }
-    if require.max.is_none() && require.p999.is_none() && require.p99.is_none() {
-        return Err("the requirement names no limit".into());
     }
     Ok(summary)
 }

@@ -32,7 +32,9 @@ pub fn published(plan: &Plan, scenario: &str, environment: &str) -> Option<Publi
                 if first.threads_ns.is_empty() {
                     first.threads_ns = threads;
                 }
-                first.source = format!("{}; {}", first.source, reference.source);
+                // In place: there may be tens of thousands of them.
+                first.source.push_str("; ");
+                first.source.push_str(&reference.source);
             }
         }
     }

@@ -1,5 +1,7 @@
 //! The notes of a run, each one once, with where it was made.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use tactus_model::bundle::Contents;
 use tactus_model::message::{Note, NoteKind};
 
@@ -20,18 +22,20 @@ pub fn remarks(contents: &Contents, kind: NoteKind) -> Vec<Remark> {
     let of_rows = contents
         .rows
         .iter()
-        .flat_map(|row| row.result.notes.iter().map(|note| (Some(row.result.environment.clone()), note)));
+        .flat_map(|row| row.result.notes.iter().map(|note| (Some(&row.result.environment), note)));
     let derived = attribution_notes(contents);
-    let derived = derived.iter().map(|(environment, note)| (Some(environment.clone()), note));
-    let of_run = contents.notes.iter().map(|(environment, note)| (environment.clone(), note));
+    let derived = derived.iter().map(|(environment, note)| (Some(environment), note));
+    let of_run = contents.notes.iter().map(|(environment, note)| (environment.as_ref(), note));
     let mut all: Vec<Remark> = Vec::new();
+    // Where each is, and who has made it: whoever wrote the bundle may have written very many.
+    let (mut places, mut made) = (BTreeMap::new(), BTreeSet::new());
     for (environment, note) in of_run.chain(of_rows).chain(derived).filter(|(_, note)| note.kind == kind) {
-        let at = all.iter().position(|remark| &remark.note == note).unwrap_or_else(|| {
+        let at = *places.entry((&note.text, &note.hint)).or_insert_with(|| {
             all.push(Remark { note: note.clone(), environments: Vec::new() });
             all.len() - 1
         });
-        if let Some(environment) = environment.filter(|name| !all[at].environments.contains(name)) {
-            all[at].environments.push(environment);
+        if let Some(environment) = environment.filter(|name| made.insert((at, *name))) {
+            all[at].environments.push(environment.clone());
         }
     }
     all

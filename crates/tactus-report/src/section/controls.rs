@@ -1,5 +1,7 @@
 //! Whether the instrument is proven.
 
+use std::collections::BTreeSet;
+
 use tactus_model::bundle::{Contents, RowResult};
 use tactus_model::event::RowStatus;
 use tactus_model::message::Stage;
@@ -106,7 +108,7 @@ fn rows(contents: &Contents, result: &RowResult) -> Vec<Vec<Cell>> {
 
 /// What is known of the clocks, a sentence for each environment.
 fn clocks(contents: &Contents) -> Vec<String> {
-    let mut said: Vec<String> = Vec::new();
+    let (mut said, mut places) = (Vec::new(), BTreeSet::new());
     for result in contents.rows.iter().map(|row| &row.result).filter(|result| has_control(result)) {
         let Some(clock) = &result.clock else { continue };
         let place = clean(&result.environment);
@@ -120,9 +122,7 @@ fn clocks(contents: &Contents) -> Vec<String> {
         };
         let sentence = format!("Clock of {place}: {rate}{step}.");
         // A step differs from row to row by what a reading takes: the first says it for the environment.
-        if !said.iter().any(|known| known.starts_with(&format!("Clock of {place}:")))
-            || clock.refusal().is_some()
-        {
+        if places.insert(place) || clock.refusal().is_some() {
             said.push(sentence);
         }
     }

@@ -9,10 +9,14 @@ use super::Section;
 use crate::figure::{Axes, CURVES, Curve, Figure, curves};
 use crate::part::{Cell, Head, Part, Reader, Table};
 use crate::row::title;
+use crate::stats::typical_rows;
 use crate::units::{clean, number, shortened};
 
 /// Longest name of a row in a legend, so that the kind of its evidence is never cut off.
 const NAME: usize = 40;
+
+/// Items in one table: more than any measurement has.
+const ACROSS: usize = 8;
 
 /// The section.
 pub struct Curves;
@@ -38,16 +42,17 @@ impl Section for Curves {
     }
 
     fn applies(&self, contents: &Contents) -> bool {
-        !measured(contents).is_empty()
+        contents.rows.iter().any(|row| row.result.values().iter().any(|value| value.at.is_some()))
     }
 
     fn parts(&self, contents: &Contents, reader: Reader) -> Vec<Part> {
         let mut parts = Vec::new();
-        for axis in measured(contents) {
+        let rows = typical_rows(contents);
+        for axis in measured(&rows) {
             if reader == Reader::Page {
                 parts.extend(axis.figures(contents).into_iter().map(Part::Figure));
             }
-            parts.extend(axis.rows.iter().map(|row| Part::Table(axis.table(contents, row))));
+            parts.extend(axis.rows.iter().flat_map(|row| axis.tables(contents, row)).map(Part::Table));
         }
         parts
     }
@@ -61,9 +66,9 @@ struct Axis<'a> {
 }
 
 /// All axes, of one measurement after the other.
-fn measured(contents: &Contents) -> Vec<Axis<'_>> {
+fn measured(rows: &[Row]) -> Vec<Axis<'_>> {
     let mut all: Vec<(&str, Axis)> = Vec::new();
-    for row in &contents.rows {
+    for row in rows {
         let kind = row.result.measurement.kind();
         for value in row.result.values() {
             let Some(at) = value.at else { continue };
@@ -95,11 +100,20 @@ impl Axis<'_> {
         points
     }
 
-    /// Amounts down, items across.
-    fn table(&self, contents: &Contents, row: &Row) -> Table {
-        let items: Vec<(&ValueResult, Vec<(Point, &ValueResult)>)> =
-            self.items.iter().map(|item| (*item, self.points(row, item))).collect();
-        let items: Vec<_> = items.into_iter().filter(|(_, points)| !points.is_empty()).collect();
+    /// Amounts down, items across; of more items than anybody reads in a line each few have a table with amounts of
+    /// their own, so that very many are not as many squared.
+    fn tables(&self, contents: &Contents, row: &Row) -> Vec<Table> {
+        let items = self.items.iter().map(|item| (*item, self.points(row, item)));
+        let items: Vec<_> = items.filter(|(_, points)| !points.is_empty()).collect();
+        items.chunks(ACROSS).map(|items| self.table(contents, row, items)).collect()
+    }
+
+    fn table(
+        &self,
+        contents: &Contents,
+        row: &Row,
+        items: &[(&ValueResult, Vec<(Point, &ValueResult)>)],
+    ) -> Table {
         let mut amounts: Vec<Point> =
             items.iter().flat_map(|(_, points)| points).map(|(at, _)| *at).collect();
         amounts.sort_unstable();

@@ -7,7 +7,7 @@ use tactus_model::plan::{FigureKind, Page, Shown};
 use super::Section;
 use crate::figure::{Figure, Lines, Reference, SERIES, histograms, over_time, per_core};
 use crate::part::{Part, Reader};
-use crate::row::{figures, is_first_run, published, rows_of};
+use crate::row::{figures, published, rows_of, title_of};
 use crate::units::{clean, latency};
 
 /// The section.
@@ -44,9 +44,8 @@ impl Section for Drawings {
     }
 
     fn on_page(&self, contents: &Contents, page: &Page, shown: Shown) -> Vec<Part> {
-        let named = |row: &&Row| page.scenarios.contains(&row.result.name) && is_first_run(&row.result);
-        let rows = || contents.rows.iter().filter(named).filter(has_samples).collect::<Vec<&Row>>();
-        let title = clean(&page.title);
+        let rows = || rows_of(contents, &page.scenarios).filter(has_samples).collect::<Vec<&Row>>();
+        let title = clean(&title_of(contents, &page.title, &page.scenarios));
         let drawn: Vec<Figure> = match shown {
             Shown::Histogram => rows().chunks(SERIES).map(|rows| histograms(&title, rows)).collect(),
             Shown::PerCore => per_core(&title, contents, &rows()),
@@ -66,9 +65,9 @@ fn has_samples(row: &&Row) -> bool {
 pub fn requested(contents: &Contents) -> Vec<Figure> {
     let mut drawn = Vec::new();
     for figure in &contents.plan.figure {
-        let rows: Vec<&Row> = rows_of(contents, figure).filter(has_samples).collect();
+        let rows: Vec<&Row> = rows_of(contents, &figure.scenarios).filter(has_samples).collect();
         let chunks: Vec<&[&Row]> = if rows.is_empty() { vec![&[]] } else { rows.chunks(SERIES).collect() };
-        let title = clean(&figure.title);
+        let title = clean(&title_of(contents, &figure.title, &figure.scenarios));
         let course =
             |rows: &&[&Row]| over_time(&title, rows, Lines::Band, &references(contents, &figure.scenarios));
         match figure.kind {

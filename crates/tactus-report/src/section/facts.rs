@@ -69,20 +69,28 @@ fn side_by_side(contents: &Contents) -> Table {
     Table::whole("", head.map(Head::words).collect(), rows.collect())
 }
 
-/// Every reading of every environment.
+/// Most bytes of all readings on a page; those of a machine of 64 CPUs are some hundred thousand.
+const MOST: usize = 1 << 20;
+
+/// Every reading of every environment, as long as a page may be.
 fn readings(contents: &Contents) -> Vec<Readings> {
-    let reading = |(name, read): (&String, &Read)| {
+    let mut left = MOST;
+    let mut reading = |(name, read): (&String, &Read)| {
         let (text, there) = match read {
+            Read::Text(text) | Read::Cut(text) if text.len() > left => {
+                (format!("{} bytes, which are in the bundle (facts)", text.len()), true)
+            }
             Read::Text(text) => (lines(text), true),
             Read::Cut(text) => (format!("{}\n(the rest was cut)", lines(text)), true),
             Read::Unreadable(reason) => (format!("unreadable: {}", clean(reason)), false),
             Read::Absent => ("absent".into(), false),
         };
+        left = left.saturating_sub(text.len());
         Reading { name: clean(name), text, there }
     };
     let of = |(name, facts): (&String, &Facts)| Readings {
         name: clean(name),
-        all: facts.0.iter().map(reading).collect(),
+        all: facts.0.iter().map(&mut reading).collect(),
     };
     contents.facts.iter().map(of).collect()
 }

@@ -8,7 +8,7 @@ use tactus_model::plan::{Environment, FigureKind};
 
 use super::Section;
 use crate::part::{Head, Part, Reader, Table};
-use crate::row::{asked, figures, left_out, published, reason, rows_of, state};
+use crate::row::{asked, figures, left_out, published, reason, rows_of, state, title_of};
 use crate::stats::runs_of;
 use crate::units::{clean, latency};
 
@@ -49,8 +49,8 @@ impl Section for Matrices {
 pub fn matrices(contents: &Contents) -> Vec<MatrixEntry> {
     asked(contents, FigureKind::Matrix)
         .map(|figure| MatrixEntry {
-            title: figure.title.clone(),
-            cells: rows_of(contents, figure).map(|row| cell(contents, &row.result)).collect(),
+            title: title_of(contents, &figure.title, &figure.scenarios),
+            cells: rows_of(contents, &figure.scenarios).map(|row| cell(contents, &row.result)).collect(),
         })
         .collect()
 }

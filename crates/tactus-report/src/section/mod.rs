@@ -53,9 +53,9 @@ macro_rules! registry {
 registry! {
     /// Every section, in the order of the report.
     SECTIONS: dyn Section;
-    measurements, evidence, published, values, curves, network, matrices, systems, threads, separation, technologies, caches,
+    measurements, evidence, published, fitness, degradation, values, curves, network, breakdown, matrices, systems, threads, separation, technologies, caches,
     partitions,
-    injected, requirements, claims, proofs, drawings, environments, controls, largest, audits, notes, facts, source,
+    injected, requirements, claims, proofs, drawings, environments, controls, largest, interrupts, audits, notes, facts, source,
 }
 
 /// Whether a page of the plan shows this, so that it does not stand by itself.

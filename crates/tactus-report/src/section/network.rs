@@ -4,11 +4,13 @@ use tactus_model::bundle::{Contents, Row};
 use tactus_model::catalogue::measure::{self, network as items};
 use tactus_model::catalogue::{Item, Measure};
 use tactus_model::document::{Degradation, Document, NetworkEntry};
-use tactus_model::outcome::ValueResult;
+use tactus_model::outcome::{ValueResult, value_of};
 use tactus_model::plan::{Activity, PathKind};
 
 use super::Section;
+use super::degradation::{doubt, words};
 use crate::part::{Cell, Head, Part, Reader, Table};
+use crate::stats::{degradations, typical_values, valued};
 use crate::units::{NONE, clean, number};
 
 /// The section.
@@ -27,8 +29,8 @@ impl Section for Network {
 
     fn about(&self) -> &'static str {
         "Streams of UDP over each path: what arrives, and how many hardware threads of the machine are busy for it. \
-         Degradation is the load for each Gb/s over that of the first path in the same direction, less one; where its \
-         interval holds zero there is no difference to be seen."
+         Degradation is the load for each Gb/s over that of the first path in the same direction, less one; it is \
+         only called so where the plan repeats the runs and the interval leaves out zero."
     }
 
     fn applies(&self, contents: &Contents) -> bool {
@@ -56,6 +58,7 @@ impl Section for Network {
                     .into(),
             );
         }
+        table.remarks.extend(busy(contents));
         vec![Part::Table(table)]
     }
 
@@ -78,22 +81,38 @@ fn row(entry: &NetworkEntry) -> Vec<Cell> {
         shown(entry.loss_percent),
         shown(entry.load),
         shown(entry.load_per_gbps),
-        entry.degradation.map_or_else(|| NONE.into(), degraded).into(),
+        entry.degradation.map_or_else(|| Cell::from(NONE.to_owned()), degradation),
         shown(entry.switches_per_message),
     ]
 }
 
-/// A degradation is only called so where there is one to be seen.
-fn degraded(of: Degradation) -> String {
-    let percent = |value: f64| number(value * 100.0);
-    match (of.low, of.high) {
-        (Some(low), Some(high)) if of.seen => {
-            format!("{} % ({} to {})", percent(of.value), percent(low), percent(high))
-        }
-        (Some(low), Some(high)) => format!("none seen ({} to {} %)", percent(low), percent(high)),
-        _ => "too few turns".into(),
-    }
+fn degradation(of: Degradation) -> Cell {
+    std::iter::once(words(of)).chain(doubt(of)).collect::<Vec<String>>().into()
 }
+
+/// Where the machine did other work meanwhile, which is in the load.
+fn busy(contents: &Contents) -> Option<String> {
+    let is_busy = |row: &&Row| {
+        let values = row.result.values();
+        let value = |item: &Item| Some(value_of(values, item.name)?.value);
+        let loads: Vec<f64> = [items::TX_LOAD, items::RX_LOAD].iter().filter_map(value).collect();
+        value(&items::LOAD_AT_REST).is_some_and(|rest| loads.iter().any(|load| rest > OTHERS * load))
+    };
+    let of = contents.rows.iter().filter(|row| matches!(row.result.measurement, Measure::Network(_)));
+    let mut names: Vec<String> =
+        of.filter(is_busy).map(|row| format!("`{}`", clean(&row.result.name))).collect();
+    names.dedup();
+    (!names.is_empty()).then(|| {
+        format!(
+            "Other work is in the load of {}: at rest, too, the machine was busy for more than a tenth of it (`load at \
+             rest`). Measure again where nothing else runs.",
+            names.join(", ")
+        )
+    })
+}
+
+/// So large a part of the load may be others'.
+const OTHERS: f64 = 0.1;
 
 /// The items of a direction: throughput, loss, load, load per rate, context switches.
 type Items = [Item; 5];
@@ -112,17 +131,21 @@ const DIRECTIONS: [(&str, Items); 2] = [
 /// Every stream that was measured, the directions of one after the other.
 fn entries(contents: &Contents) -> Vec<NetworkEntry> {
     let mut entries = Vec::new();
+    let degraded = degradations(contents);
+    let rows = valued(contents);
     for (direction, items) in &DIRECTIONS {
-        let mut first: Option<&ValueResult> = None;
-        for row in &contents.rows {
+        for row in &rows {
             let Measure::Network(table) = &row.result.measurement else { continue };
-            let value = |item: &Item| row.result.values().iter().find(|own| own.item == item.name);
+            let values = typical_values(contents, &row.result);
+            let value = |item: &Item| values.iter().find(|own| own.item == item.name);
             let [throughput, loss, load, per_rate, switches] = items.each_ref().map(value);
             if throughput.is_none() {
                 continue;
             }
-            let degradation = first.zip(per_rate).map(|(first, own)| degradation(first, own));
-            first = first.or(per_rate);
+            let degradation = per_rate.and_then(|own| {
+                let pair = degraded.iter().find(|pair| std::ptr::eq(pair.with, &raw const row.result))?;
+                Some(pair.items.iter().find(|item| item.with.is_of(own))?.degradation)
+            });
             let of = |value: Option<&ValueResult>| value.map(|value| value.value);
             entries.push(NetworkEntry {
                 direction: (*direction).to_owned(),
@@ -165,67 +188,5 @@ fn entry(contents: &Contents, row: &Row, table: &measure::Network) -> NetworkEnt
         load_per_gbps: None,
         switches_per_message: None,
         degradation: None,
-    }
-}
-
-/// How much more one costs than the other. The interval has the ends that both intervals allow together: it holds the
-/// true ratio with 90 % at least.
-fn degradation(first: &ValueResult, own: &ValueResult) -> Degradation {
-    let less_one = |above: f64, below: f64| above / below - 1.0;
-    let ends = first.low.zip(first.high).zip(own.low.zip(own.high)).filter(|((low, _), _)| *low > 0.0);
-    let (low, high) = match ends {
-        Some(((first_low, first_high), (low, high))) => {
-            (Some(less_one(low, first_high)), Some(less_one(high, first_low)))
-        }
-        None => (None, None),
-    };
-    let seen = low.is_some_and(|low| low > 0.0) || high.is_some_and(|high| high < 0.0);
-    Degradation { value: less_one(own.value, first.value), low, high, seen }
-}
-
-#[cfg(test)]
-mod tests {
-    use tactus_model::outcome::{Better, Unit};
-
-    use super::*;
-
-    fn load(value: f64, interval: Option<(f64, f64)>) -> ValueResult {
-        ValueResult {
-            item: "TX load per rate".into(),
-            at: None,
-            unit: Unit::ThreadsPerGigabit,
-            better: Better::Lower,
-            samples: 20,
-            value,
-            low: interval.map(|(low, _)| low),
-            high: interval.map(|(_, high)| high),
-            min: value,
-            max: value,
-            deviation: 0.0,
-            variation: 0.0,
-            dropped: 0,
-            batch: 1,
-        }
-    }
-
-    #[test]
-    fn a_degradation_is_only_called_so_where_its_interval_excludes_zero() {
-        let first = load(1.0, Some((0.9, 1.1)));
-        let worse = degradation(&first, &load(2.0, Some((1.8, 2.2))));
-        assert!(worse.seen && (worse.value - 1.0).abs() < 1e-9);
-        assert_eq!(degraded(worse), "100 % (63.6 to 144)");
-        let alike = degradation(&first, &load(1.15, Some((1.0, 1.3))));
-        assert!(!alike.seen);
-        assert!(degraded(alike).starts_with("none seen ("), "{}", degraded(alike));
-        let better = degradation(&first, &load(0.5, Some((0.4, 0.6))));
-        assert!(better.seen && better.value < 0.0);
-    }
-
-    #[test]
-    fn few_turns_and_a_load_of_nothing_have_no_interval() {
-        let few = degradation(&load(1.0, None), &load(2.0, None));
-        assert_eq!((few.low, few.seen, degraded(few)), (None, false, "too few turns".to_owned()));
-        let nothing = degradation(&load(0.1, Some((0.0, 0.2))), &load(2.0, Some((1.0, 3.0))));
-        assert!(!nothing.seen);
     }
 }

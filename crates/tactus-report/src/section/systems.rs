@@ -54,7 +54,7 @@ impl Section for Systems {
 #[must_use]
 pub fn systems(contents: &Contents) -> Vec<SystemEntry> {
     let places: BTreeSet<String> = asked(contents, FigureKind::Threads)
-        .flat_map(|figure| rows_of(contents, figure))
+        .flat_map(|figure| rows_of(contents, &figure.scenarios))
         .map(|row| row.result.environment_key())
         .collect();
     places.into_iter().filter_map(|place| Some(entry(&place, contents.facts.get(&place)?))).collect()

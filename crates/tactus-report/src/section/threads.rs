@@ -1,13 +1,13 @@
 //! The measuring threads one by one, as cyclictest prints them.
 
-use tactus_model::bundle::Contents;
+use tactus_model::bundle::{Contents, RowResult};
 use tactus_model::event::RowStatus;
 use tactus_model::number::float;
 use tactus_model::plan::{Page, Shown};
 
 use super::Section;
 use crate::part::{Cell, Head, Part, Reader, Table};
-use crate::row::{published, reason, title};
+use crate::row::{MOST_ROWS, published, reason, title};
 use crate::units::{clean, column, count, latency};
 
 /// The section.
@@ -46,73 +46,70 @@ impl Section for Threads {
     }
 }
 
-/// Every measuring thread, as cyclictest prints them, and the document's beside it.
+/// Every measuring thread of a page's rows.
 fn threads(contents: &Contents, page: &Page) -> Vec<Table> {
     let rows = contents.rows.iter().filter(|row| page.scenarios.contains(&row.result.name));
-    rows.map(|row| {
-        let result = &row.result;
-        let published = published(&contents.plan, &result.name, &result.environment);
-        let evidence = result.evidence.map(|evidence| format!(", {evidence}")).unwrap_or_default();
-        let title = format!("{}{evidence}", clean(&title(contents, result)));
-        let mut remarks: Vec<String> = Vec::new();
-        if let Some(why) = reason(contents, result) {
-            let word = match result.status {
-                RowStatus::Measured => "",
-                RowStatus::Skipped => "skipped: ",
-                RowStatus::Failed => "failed: ",
-            };
-            remarks.push(format!("{word}{}", clean(&why)));
+    rows.take(MOST_ROWS).map(|row| table(contents, &row.result)).collect()
+}
+
+/// The threads of a row, as cyclictest prints them, and the document's beside it.
+fn table(contents: &Contents, result: &RowResult) -> Table {
+    let published = published(&contents.plan, &result.name, &result.environment);
+    let evidence = result.evidence.map(|evidence| format!(", {evidence}")).unwrap_or_default();
+    let title = format!("{}{evidence}", clean(&title(contents, result)));
+    let mut remarks: Vec<String> = Vec::new();
+    if let Some(why) = reason(contents, result) {
+        let word = match result.status {
+            RowStatus::Measured => "",
+            RowStatus::Skipped => "skipped: ",
+            RowStatus::Failed => "failed: ",
+        };
+        remarks.push(format!("{word}{}", clean(&why)));
+    }
+    let theirs = published.as_ref().map_or(&[][..], |all| all.threads_ns.as_slice());
+    let three = |values: [Option<f64>; 3]| values.map(|value| column(value, 1));
+    let cells = result.series().iter().enumerate().map(|(n, series)| {
+        let s = &series.summary;
+        let own = three([s.min_ns.map(float), s.mean_ns, s.max_ns.map(float)]);
+        let key = &series.key;
+        let head = [format!("T:{n}"), key.cpu.to_string(), key.priority.to_string(), count(s.cycles)];
+        let mut cells: Vec<String> = head.into_iter().chain(own).collect();
+        if !theirs.is_empty() {
+            let three_of = theirs.get(n).map(|three| three.map(|ns| Some(float(ns)))).unwrap_or_default();
+            cells.extend(three(three_of));
         }
-        let theirs = published.as_ref().map_or(&[][..], |all| all.threads_ns.as_slice());
-        let three = |values: [Option<f64>; 3]| values.map(|value| column(value, 1));
-        let cells = result.series().iter().enumerate().map(|(n, series)| {
-            let s = &series.summary;
-            let own = three([s.min_ns.map(float), s.mean_ns, s.max_ns.map(float)]);
-            let key = &series.key;
-            let head = [format!("T:{n}"), key.cpu.to_string(), key.priority.to_string(), count(s.cycles)];
-            let mut cells: Vec<String> = head.into_iter().chain(own).collect();
-            if !theirs.is_empty() {
-                let three_of = theirs.get(n).map(|three| three.map(|ns| Some(float(ns)))).unwrap_or_default();
-                cells.extend(three(three_of));
-            }
-            cells.into_iter().map(Cell::from).collect()
-        });
-        let rows: Vec<Vec<Cell>> = cells.collect();
-        let mut head: Vec<String> =
-            ["thread", "CPU", "P", "C", "Min", "Avg", "Max"].map(str::to_owned).to_vec();
-        if !theirs.is_empty() && !rows.is_empty() {
-            head.extend(["document Min", "Avg", "Max"].map(str::to_owned));
+        cells.into_iter().map(Cell::from).collect()
+    });
+    let rows: Vec<Vec<Cell>> = cells.collect();
+    let mut head: Vec<String> = ["thread", "CPU", "P", "C", "Min", "Avg", "Max"].map(str::to_owned).to_vec();
+    if !theirs.is_empty() && !rows.is_empty() {
+        head.extend(["document Min", "Avg", "Max"].map(str::to_owned));
+    }
+    let more = theirs.get(result.series().len()..).unwrap_or_default();
+    if let (Some(low), Some(high)) =
+        (more.iter().map(|three| three[2]).min(), more.iter().map(|three| three[2]).max())
+    {
+        let more_words = if result.series().is_empty() { "" } else { " more" };
+        remarks.push(format!(
+            "The document has {}{more_words} threads, with maxima from {} to {}.",
+            more.len(),
+            latency(float(low)),
+            latency(float(high))
+        ));
+    }
+    if let Some(published) = &published {
+        if theirs.is_empty() {
+            let figures =
+                [("minimum", published.min_ns), ("mean", published.mean_ns), ("maximum", published.max_ns)];
+            let said: Vec<String> = figures
+                .into_iter()
+                .filter_map(|(word, ns)| Some(format!("{word} {}", latency(float(ns?)))))
+                .collect();
+            remarks.push(format!("Document: {} ({}).", said.join(", "), clean(&published.source)));
+        } else {
+            remarks.push(format!("In us. Document: {}.", clean(&published.source)));
         }
-        let more = theirs.get(result.series().len()..).unwrap_or_default();
-        if let (Some(low), Some(high)) =
-            (more.iter().map(|three| three[2]).min(), more.iter().map(|three| three[2]).max())
-        {
-            let more_words = if result.series().is_empty() { "" } else { " more" };
-            remarks.push(format!(
-                "The document has {}{more_words} threads, with maxima from {} to {}.",
-                more.len(),
-                latency(float(low)),
-                latency(float(high))
-            ));
-        }
-        if let Some(published) = &published {
-            if theirs.is_empty() {
-                let figures = [
-                    ("minimum", published.min_ns),
-                    ("mean", published.mean_ns),
-                    ("maximum", published.max_ns),
-                ];
-                let said: Vec<String> = figures
-                    .into_iter()
-                    .filter_map(|(word, ns)| Some(format!("{word} {}", latency(float(ns?)))))
-                    .collect();
-                remarks.push(format!("Document: {} ({}).", said.join(", "), clean(&published.source)));
-            } else {
-                remarks.push(format!("In us. Document: {}.", clean(&published.source)));
-            }
-        }
-        let head = head.into_iter().map(Head::number).collect();
-        Table { remarks, ..Table::whole(title, head, rows) }
-    })
-    .collect()
+    }
+    let head = head.into_iter().map(Head::number).collect();
+    Table { remarks, ..Table::whole(title, head, rows) }
 }

@@ -7,6 +7,7 @@ use super::Section;
 use crate::figure::{Bar, Figure, Panel, bars};
 use crate::part::{Part, Reader};
 use crate::row::{published_value, title};
+use crate::stats::typical_rows;
 use crate::units::{clean, shortened};
 
 /// Bars in one figure.
@@ -51,7 +52,8 @@ impl Section for Values {
 
 /// The figures of each measurement, an item below the other.
 fn drawn(contents: &Contents) -> Vec<Figure> {
-    let mut rows: Vec<&Row> = contents.rows.iter().filter(|row| !row.result.values().is_empty()).collect();
+    let rows = typical_rows(contents);
+    let mut rows: Vec<&Row> = rows.iter().collect();
     rows.sort_by_key(|row| row.result.measurement.kind());
     let alike = rows.chunk_by(|a, b| a.result.measurement.kind() == b.result.measurement.kind());
     alike.flat_map(|rows| figures(contents, rows)).collect()

@@ -137,7 +137,6 @@ const fn worst(verdict: &Verdict) -> u8 {
 }
 
 fn against(contents: &Contents, result: &RowResult) -> Option<Against> {
-    let is_host = |result: &RowResult| dependence(&result.kind) == Some(Dependence::Itself);
     if !has_numbers(result) || is_host(result) {
         return None;
     }
@@ -160,6 +159,10 @@ fn against(contents: &Contents, result: &RowResult) -> Option<Against> {
         name: scenario_title(contents, host),
         caution: caution(result.evidence, host.evidence),
     })
+}
+
+pub(super) fn is_host(result: &RowResult) -> bool {
+    dependence(&result.kind) == Some(Dependence::Itself)
 }
 
 /// The difference between two values of one figure, in ns.
@@ -185,7 +188,7 @@ fn caution(own: Option<Evidence>, theirs: Option<Evidence>) -> Option<&'static s
 /// The loads and faults of a row as far as they must agree for a comparison: their kind and
 /// parameters, and where they ran (`own`: leaving out the row's own environment). CPUs are numbered
 /// anew in each environment.
-fn conditions(result: &RowResult, own: bool) -> Vec<Value> {
+pub(super) fn conditions(result: &RowResult, own: bool) -> Vec<Value> {
     let mut tables: Vec<Value> = result.load.iter().chain(&result.fault).cloned().collect();
     for table in &mut tables {
         if let Some(map) = table.as_object_mut() {

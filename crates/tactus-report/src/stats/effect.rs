@@ -295,7 +295,9 @@ fn subject(base: &RowResult, with: &RowResult) -> String {
     }
 }
 
-fn caution(base: &RowResult, with: &RowResult) -> Option<String> {
+/// What must be known before two rows are held against each other.
+#[must_use]
+pub fn caution(base: &RowResult, with: &RowResult) -> Option<String> {
     if base.evidence != with.evidence {
         return Some(
             "The two are different kinds of evidence: the difference is not the scenario's alone.".into(),

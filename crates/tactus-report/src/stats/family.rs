@@ -1,14 +1,17 @@
 //! Everything that a report calls an effect, judged together.
 
 use tactus_model::bundle::Contents;
+use tactus_model::plan::Compare;
 
-use super::change::judge;
+use super::change;
+use super::degradation::{Degraded, judge};
 use super::effect::{Effect, draft};
 use super::proof::{self, Answer, Proven};
+use super::valued_claim;
 
 /// A claim of the plan, and what was measured of it.
 #[derive(Clone, Debug)]
-pub struct Claim {
+pub struct Claim<'a> {
     /// Its heading.
     pub name: String,
     /// The document's words.
@@ -17,31 +20,68 @@ pub struct Claim {
     pub base: String,
     /// The scenario with.
     pub with: String,
-    /// The effect, or why there is none to speak of.
-    pub effect: Result<Effect, String>,
+    /// What came of it.
+    pub found: Found<'a>,
+}
+
+/// What came of a claim.
+#[derive(Clone, Debug)]
+pub enum Found<'a> {
+    /// The effect on latencies.
+    Latencies(Effect),
+    /// By how much values are worse.
+    Values(Degraded<'a>),
+    /// Nothing, for this reason.
+    Nothing(String),
+}
+
+impl Claim<'_> {
+    /// The effect on latencies.
+    ///
+    /// # Errors
+    /// Why there is none to speak of.
+    pub fn effect(&self) -> Result<&Effect, &str> {
+        match &self.found {
+            Found::Latencies(effect) => Ok(effect),
+            Found::Values(_) => Err("it is about values"),
+            Found::Nothing(reason) => Err(reason),
+        }
+    }
 }
 
 /// Every claim and every setting under test of a bundle: one family, so that of all that is called an effect in a
-/// report nothing is none, with 95 %.
+/// report nothing is none, with 95 %. Claims about values are a family of their own, in which each has an equal part of
+/// the error.
 #[must_use]
-pub fn effects(contents: &Contents) -> (Vec<Claim>, Vec<Proven>) {
+pub fn effects(contents: &Contents) -> (Vec<Claim<'_>>, Vec<Proven>) {
     let mut claims: Vec<Claim> =
         contents.plan.compare.iter().map(|compare| claim(contents, compare)).collect();
+    let values = claims.iter().filter(|claim| matches!(claim.found, Found::Values(_))).count();
+    for claim in &mut claims {
+        if let Found::Values(of) = &mut claim.found
+            && of.is_repeated()
+        {
+            judge(std::iter::once(of), values);
+        }
+    }
     let mut proofs = proof::drafts(contents);
-    let claimed = claims.iter_mut().filter_map(|claim| claim.effect.as_mut().ok());
+    let claimed = claims.iter_mut().filter_map(|claim| match &mut claim.found {
+        Found::Latencies(effect) => Some(effect),
+        Found::Values(_) | Found::Nothing(_) => None,
+    });
     let tested = proofs.iter_mut().filter_map(|proven| match &mut proven.answer {
         Answer::Effects(changes) => Some(changes),
         Answer::None(_) => None,
     });
     let changes = claimed.flat_map(|effect| &mut effect.changes).chain(tested.flatten());
-    judge(&mut changes.collect::<Vec<_>>());
+    change::judge(&mut changes.collect::<Vec<_>>());
     proofs.iter_mut().for_each(|proven| proof::close(proven, contents));
     (claims, proofs)
 }
 
 /// Every claim of the plan.
 #[must_use]
-pub fn claims(contents: &Contents) -> Vec<Claim> {
+pub fn claims(contents: &Contents) -> Vec<Claim<'_>> {
     effects(contents).0
 }
 
@@ -51,19 +91,16 @@ pub fn proofs(contents: &Contents) -> Vec<Proven> {
     effects(contents).1
 }
 
-fn claim(contents: &Contents, compare: &tactus_model::plan::Compare) -> Claim {
-    let missing = [&compare.base, &compare.with]
-        .into_iter()
-        .find(|name| contents.rows.iter().all(|row| row.result.name != **name));
-    let effect = match missing {
+fn claim<'a>(contents: &'a Contents, compare: &Compare) -> Claim<'a> {
+    let Compare { name, base, with, claim } = compare.clone();
+    let missing =
+        [&base, &with].into_iter().find(|name| contents.rows.iter().all(|row| row.result.name != **name));
+    let found = match missing {
         Some(name) => Err(format!("`{name}` is not in this bundle")),
-        None => draft(contents, &compare.base, &compare.with),
+        None if valued_claim::is_of_values(contents, [&base, &with]) => {
+            valued_claim::draft(contents, &base, &with).map(Found::Values)
+        }
+        None => draft(contents, &base, &with).map(Found::Latencies),
     };
-    Claim {
-        name: compare.name.clone(),
-        claim: compare.claim.clone(),
-        base: compare.base.clone(),
-        with: compare.with.clone(),
-        effect,
-    }
+    Claim { name, claim, base, with, found: found.unwrap_or_else(Found::Nothing) }
 }

@@ -28,9 +28,11 @@ pub fn is_whole(result: &RowResult) -> bool {
 
 /// Runs of one round, without and with, both whole.
 pub(super) fn pairs<'a>(base: &[&'a Row], with: &[&'a Row]) -> Vec<[&'a RowResult; 2]> {
-    let round = |row: &&Row| with.iter().find(|other| other.result.repeat == row.result.repeat).copied();
-    base.iter()
-        .filter_map(|row| Some([&row.result, &round(row)?.result]))
-        .filter(|pair| pair.iter().all(|result| is_whole(result)))
-        .collect()
+    rounds(base, with).filter(|pair| pair.iter().all(|result| is_whole(result))).collect()
+}
+
+/// Runs of one round, without and with.
+pub(super) fn rounds<'a>(base: &[&'a Row], with: &[&'a Row]) -> impl Iterator<Item = [&'a RowResult; 2]> {
+    let of = |row: &&Row| with.iter().find(|other| other.result.repeat == row.result.repeat).copied();
+    base.iter().filter_map(move |row| Some([&row.result, &of(row)?.result]))
 }

@@ -3,7 +3,7 @@
 use tactus_model::bundle::{Contents, Row, RowResult};
 use tactus_model::latency::{Corrected, Summary};
 use tactus_model::number::{float, whole};
-use tactus_model::outcome::ValueResult;
+use tactus_model::outcome::{Outcome, ValueResult};
 
 use super::median::median;
 use crate::row::figures;
@@ -115,6 +115,40 @@ pub fn typical_values(contents: &Contents, result: &RowResult) -> Vec<ValueResul
     };
     match runs.as_slice() {
         [] | [_] => result.values().to_vec(),
-        [first, ..] => first.result.values().iter().map(own).collect(),
+        // A run that broke off may lack items.
+        all => {
+            let fullest = all.iter().rev().max_by_key(|row| row.result.values().len());
+            fullest.map(|row| row.result.values().iter().map(own).collect()).unwrap_or_default()
+        }
     }
+}
+
+/// The first run with values of each measurement that yields them.
+#[must_use]
+pub fn valued(contents: &Contents) -> Vec<&Row> {
+    let mut firsts: Vec<&Row> = Vec::new();
+    for row in contents.rows.iter().filter(|row| !row.result.values().is_empty()) {
+        let same = |own: &&Row| {
+            let (own, other) = (&own.result, &row.result);
+            own.repeat.is_some()
+                && (&own.name, &own.environment) == (&other.name, &other.environment)
+                && own.measurement == other.measurement
+        };
+        if !firsts.iter().any(same) {
+            firsts.push(row);
+        }
+    }
+    firsts
+}
+
+/// The rows that yield values; runs of one measurement are one row, which has the median of each item.
+#[must_use]
+pub fn typical_rows(contents: &Contents) -> Vec<Row> {
+    let typical = |row: &Row| {
+        let mut row = row.clone();
+        row.result.outcome = Outcome::Values(typical_values(contents, &row.result));
+        row.result.repeat = None;
+        row
+    };
+    valued(contents).into_iter().map(typical).collect()
 }

@@ -13,7 +13,7 @@ use crate::common::{self, Shape, Span, day, measured, planned, scheduler, study,
 /// The effect of one row, `b`, against another, `a`.
 fn effect_of(base: Row, with: Row) -> Result<Effect, String> {
     let contents: Contents = common::compared(vec![base, with]);
-    claims(&contents).remove(0).effect
+    claims(&contents).remove(0).effect().cloned().map_err(str::to_owned)
 }
 
 /// Takes the ticks away that do not hold.
@@ -77,8 +77,9 @@ fn a_load_elsewhere_is_another_load() {
 
 #[test]
 fn a_load_that_raises_latency_is_found_and_said() {
-    let claims = claims(&this_machine());
-    let effect = claims[0].effect.as_ref().unwrap();
+    let contents = this_machine();
+    let claims = claims(&contents);
+    let effect = claims[0].effect().unwrap();
     let [p50, p999, max] = effect.sentences().try_into().unwrap();
     assert!(
         p50.starts_with("p50 is 0.9") && p50.contains("higher under load, between these two runs"),
@@ -90,14 +91,15 @@ fn a_load_that_raises_latency_is_found_and_said() {
     assert_eq!(effect.answer(), "these two runs differ in p50, p99.9 and maximum");
     assert!(effect.method().contains("`repeat = 8`"), "{}", effect.method());
     assert_eq!(effect.caution.as_deref(), Some("As seen inside this virtual machine."));
-    let emulated = claims[2].effect.as_ref().unwrap();
+    let emulated = claims[2].effect().unwrap();
     assert!(emulated.caution.as_ref().unwrap().contains("nothing about hardware"));
 }
 
 #[test]
 fn no_effect_comes_with_the_largest_one_that_cannot_be_ruled_out() {
-    let claims = claims(&study());
-    let effect = claims[1].effect.as_ref().unwrap();
+    let contents = study();
+    let claims = claims(&contents);
+    let effect = claims[1].effect().unwrap();
     assert_eq!(effect.answer(), "no difference between these two runs shown");
     let p50 = &effect.sentences()[0];
     assert!(p50.starts_with("p50 differs by at most 0.0"), "{p50}");
@@ -117,8 +119,8 @@ fn short_rows_are_inconclusive_and_missing_ones_say_why() {
     contents.plan.compare[0].with = "oci, idle".into();
     contents.plan.compare[1].base = "elsewhere".into();
     let claims = claims(&contents);
-    assert!(claims[0].effect.as_ref().unwrap_err().contains("neither crun nor runc"));
-    assert_eq!(claims[1].effect.as_ref().unwrap_err(), "`elsewhere` is not in this bundle");
+    assert!(claims[0].effect().unwrap_err().contains("neither crun nor runc"));
+    assert_eq!(claims[1].effect().unwrap_err(), "`elsewhere` is not in this bundle");
 }
 
 #[test]

@@ -100,7 +100,7 @@ fn among_the_other_values_a_curve_is_what_its_largest_array_is() {
     let mut contents = latencies(&["host", "podman"]);
     let style = Style { colour: false, width: 160 };
     let text = render(&contents, style);
-    let measured = text.split("\n   array").next().unwrap();
+    let measured = text.split("\nAgainst the first").next().unwrap();
     // The name is longer than its column.
     let counted =
         ["random latency, 4 KiB pages,", "  8MiB\n", "4MiB"].map(|text| measured.matches(text).count());
@@ -143,4 +143,22 @@ fn absurd_points_are_shown_and_nothing_panics() {
     let (figures, tables) = parts(&contents, Reader::Page);
     assert_eq!((figures.len(), tables.len()), (2, 2), "sizes and numbers are two axes");
     assert!(figures.iter().all(|figure| !figure.svg().contains("NaN")));
+}
+
+#[test]
+fn many_items_each_at_points_of_its_own_are_no_table_of_their_square() {
+    let cells = |items: usize| -> usize {
+        let mut contents = latencies(&["host"]);
+        let of = |n: usize| ValueResult {
+            item: format!("item {n}"),
+            at: Some(Point::Bytes(1024 + n as u64)),
+            ..contents.rows[0].result.values()[0].clone()
+        };
+        contents.rows[0].result.outcome = Outcome::Values((0..items).map(of).collect());
+        let parts = curves::ENTRY.parts(&contents, Reader::Terminal);
+        let tables =
+            parts.iter().filter_map(|part| if let Part::Table(table) = part { Some(table) } else { None });
+        tables.flat_map(|table| &table.rows).map(Vec::len).sum()
+    };
+    assert!(cells(512) <= 9 * 512, "{}", cells(512));
 }

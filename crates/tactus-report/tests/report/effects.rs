@@ -75,7 +75,7 @@ fn row(
 
 /// The effect of `b` against `a`.
 fn effect(base: Row, with: Row) -> Effect {
-    claims(&compared(vec![base, with])).remove(0).effect.unwrap()
+    claims(&compared(vec![base, with])).remove(0).effect().unwrap().clone()
 }
 
 fn of(effect: &Effect, quantity: Quantity) -> &Change {
@@ -142,7 +142,8 @@ fn maxima_are_of_equal_stretches_of_time_whatever_the_intervals_of_the_logs_were
 
 #[test]
 fn what_was_not_measured_alike_is_not_compared() {
-    let refused = |base: Row, with: Row| claims(&compared(vec![base, with])).remove(0).effect.unwrap_err();
+    let refused =
+        |base: Row, with: Row| claims(&compared(vec![base, with])).remove(0).effect().unwrap_err().to_owned();
     let mut slow = stalled("b", 20, 0, 2);
     slow.result.interval_ns = 1_000_000;
     assert!(refused(stalled("a", 20, 0, 1), slow).contains("different intervals"));
@@ -210,7 +211,7 @@ fn rounds(factor: f64) -> Vec<Row> {
 
 #[test]
 fn repeated_scenarios_have_an_effect_and_its_bound() {
-    let effect = |factor| claims(&compared(rounds(factor))).remove(0).effect.unwrap();
+    let effect = |factor| claims(&compared(rounds(factor))).remove(0).effect().unwrap().clone();
     let slower = effect(1.5);
     assert_eq!(slower.answer(), "an effect on p50");
     assert!(slower.sentences()[0].starts_with("`b` raises p50 by 0.9"), "{:?}", slower.sentences());
@@ -235,7 +236,7 @@ fn too_few_whole_pairs_of_runs_are_told_with_how_many_it_takes() {
     for row in rows.iter_mut().take(4) {
         row.result.end(Ending::because(RowEnd::Interrupted, "interrupted after 1 s"));
     }
-    let effect = claims(&compared(rows)).remove(0).effect.unwrap();
+    let effect = claims(&compared(rows)).remove(0).effect().unwrap().clone();
     assert_eq!(effect.answer(), "inconclusive: too few runs to say");
     assert!(
         effect.sentences()[0].contains("6 pairs of whole runs; 7 are needed"),
@@ -250,7 +251,7 @@ fn runs_of_different_length_are_no_pairs() {
     for row in rows.iter_mut().filter(|row| row.result.name == "b") {
         row.result.planned_ns *= 2;
     }
-    let why = claims(&compared(rows)).remove(0).effect.unwrap_err();
+    let why = claims(&compared(rows)).remove(0).effect().unwrap_err().to_owned();
     assert!(why.contains("different times"), "{why}");
 }
 

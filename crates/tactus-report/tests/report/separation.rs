@@ -17,7 +17,7 @@ use tactus_report::section::technologies::technologies;
 use tactus_report::{document, headline};
 
 use self::written::{
-    BEGAN, CPU, LENGTH, Late, MS, S, WINDOW, contents, inject, keep_windows, row, set_windows,
+    BEGAN, CPU, LENGTH, Late, MS, S, WINDOW, contents, inject, keep, keep_windows, row, set_windows,
 };
 use crate::common::{self, unmeasured};
 
@@ -53,7 +53,7 @@ fn a_no_says_how_many_injections_may_be_seen_all_the_same() {
     let mut short = contents();
     for row in &mut short.rows {
         let first = row.windows.began_ns / WINDOW;
-        row.windows.series.values_mut().for_each(|own| own.retain(|window, _| *window < first + 100));
+        keep(row, |window| window < first + 100);
     }
     let few = cell(&short, "hog", "host", "container", false);
     assert_eq!((few.leak, few.doubt, few.injected), (Leak::NotSeen, None, Some(9)), "{}", few.reason);
@@ -154,10 +154,7 @@ fn injections_around_which_something_is_missing_do_not_count() {
     let there = |row: &&mut Row| row.result.name == "hog in guest" && row.result.environment == "host";
     let row = contents.rows.iter_mut().find(there).unwrap();
     let first = row.windows.began_ns / WINDOW;
-    row.windows
-        .series
-        .values_mut()
-        .for_each(|own| own.retain(|window, _| !(first + 100..first + 150).contains(window)));
+    keep(row, |window| !(first + 100..first + 150).contains(&window));
     let fewer = cell(&contents, "hog", "guest", "host", true);
     assert!((24..=27).contains(&fewer.injected.unwrap()), "{fewer:?}");
     assert_eq!(fewer.leak, Leak::NotSeen);
@@ -187,7 +184,7 @@ fn too_few_injections_say_nothing() {
     let mut contents = contents();
     for row in &mut contents.rows {
         let first = row.windows.began_ns / WINDOW;
-        row.windows.series.values_mut().for_each(|own| own.retain(|window, _| *window < first + 30));
+        keep(row, |window| window < first + 30);
     }
     let short = cell(&contents, "hog", "host", "container", true);
     assert_eq!((short.leak, short.doubt), (Leak::NotKnown, Some(Doubt::TooShort)), "{}", short.reason);

@@ -147,7 +147,7 @@ fn repeated(noise: Noise, seconds: u64, (claims, repeats): (usize, u32), seed: u
 /// What a report says of its claims.
 fn says(contents: &Contents) -> Said {
     let claims = claims(contents);
-    let effects = || claims.iter().filter_map(|claim: &Claim| claim.effect.as_ref().ok());
+    let effects = || claims.iter().filter_map(|claim: &Claim| claim.effect().ok());
     let found = effects().any(|effect| effect.found() == Some(true));
     let two_runs = effects().all(|effect| matches!(effect.design, Design::TwoRuns { .. }));
     if found && two_runs {

@@ -1,11 +1,17 @@
 //! What a stranger's bundle may say at worst: every format of the report ends, and is no text that the bundle chose.
 
+use std::time::Instant;
+
 use tactus_model::bundle::Contents;
 use tactus_model::finding::{Audit, Isolation, Role};
-use tactus_model::message::Note;
-use tactus_model::outcome::Outcome;
+use tactus_model::message::{Control, Note, NoteKind};
+use tactus_model::outcome::{Outcome, SeriesResult};
+use tactus_model::plan::{Figure, FigureKind};
+use tactus_model::series::SeriesKey;
 use tactus_model::ticks::TickScalars;
 use tactus_report::render::FORMATS;
+use tactus_report::row::{self, remarks};
+use tactus_report::section::{drawings, matrices};
 
 use crate::common::{empty, hostile, this_machine};
 
@@ -79,6 +85,22 @@ fn no_line_of_a_report_is_one_that_the_bundle_chose() {
 }
 
 #[test]
+fn facts_that_are_longer_than_a_page_are_named_on_it_and_left_in_the_bundle() {
+    let mut contents = this_machine();
+    let mut facts = contents.facts.values().next().unwrap().clone();
+    for n in 100..200 {
+        facts.keep(format!("threads:{n}"), "x".repeat(16_000));
+    }
+    contents.facts.insert("host".into(), facts);
+    let page =
+        |contents: &Contents| reports(contents).into_iter().find(|(format, _)| *format == "html").unwrap().1;
+    let long = page(&contents);
+    assert!(long.contains("threads:199") && long.contains("16000 bytes, which are in the bundle (facts)"));
+    let short = page(&this_machine()).len();
+    assert!(long.len() < short + (4 << 20), "{} bytes more", long.len() - short);
+}
+
+#[test]
 fn the_largest_numbers_there_are_end_in_a_report() {
     for number in [u64::MAX, u64::MAX - 1, i64::MAX.unsigned_abs(), 1 << 53] {
         let mut contents = this_machine();
@@ -136,4 +158,75 @@ fn a_reason_of_megabytes_is_reported() {
     for (format, report) in reports(&contents) {
         assert!(report.len() > 100, "{format}");
     }
+}
+
+/// Very many notes, each twice.
+fn noted(notes: usize) -> Contents {
+    let note = |n| (Some(format!("e{}", n % 3)), Note::obstacle(format!("note {n}"), "none"));
+    Contents { notes: (0..notes).chain(0..notes).map(note).collect(), ..empty() }
+}
+
+#[test]
+fn a_note_stands_once_with_all_who_made_it() {
+    let mut contents = noted(3);
+    contents.notes.push((Some("e1".into()), Note::obstacle("note 0", "none")));
+    contents.notes.push((Some("e1".into()), Note::obstacle("note 0", "another")));
+    let said = remarks(&contents, NoteKind::Obstacle);
+    let environments: Vec<String> = said.iter().map(|remark| remark.environments.join(" ")).collect();
+    assert_eq!(environments, ["e0 e1", "e1", "e2", "e1"]);
+    assert!(remarks(&contents, NoteKind::Info).is_empty());
+}
+
+#[test]
+fn a_figure_of_more_rows_than_anybody_tells_apart_shows_the_first_and_says_so() {
+    let mut contents = this_machine();
+    let row = contents.rows[0].clone();
+    contents.rows = vec![row; 600];
+    let scenarios = vec![contents.rows[0].result.name.clone()];
+    let figure = |kind| Figure { kind, title: "drawn".into(), scenarios: scenarios.clone() };
+    contents.plan.figure = vec![figure(FigureKind::Matrix)];
+    let shown = matrices::matrices(&contents);
+    assert_eq!((shown[0].cells.len(), &*shown[0].title), (256, "drawn (the first 256 of 600 rows)"));
+    contents.plan.figure = vec![figure(FigureKind::Histogram)];
+    let drawn = drawings::requested(&contents);
+    assert!(drawn.iter().all(|figure| figure.title.contains("the first 256 of 600 rows")));
+    assert!(drawn.len() <= 256);
+}
+
+#[test]
+fn ten_times_the_controls_take_ten_times_as_long_and_not_a_hundred() {
+    let time = |threads: u32| {
+        let mut contents = this_machine();
+        contents.rows.truncate(1);
+        let result = &mut contents.rows[0].result;
+        let (control, series) = (result.control[0].clone(), result.series()[0].clone());
+        let key = |n: u32| SeriesKey { thread: n, ..series.key.clone() };
+        result.control = (0..threads).map(|n| Control { series: key(n), ..control.clone() }).collect();
+        result.threads = Some((0..threads).map(|n| key(n).of_thread()).collect());
+        let Outcome::Latency(own) = &mut result.outcome else { panic!("no latencies") };
+        own.series = (0..threads / 2).map(|n| SeriesResult { key: key(n), ..series.clone() }).collect();
+        let times = [(); 3].map(|()| {
+            let began = Instant::now();
+            assert_eq!(row::controls(&contents).len(), 1);
+            began.elapsed()
+        });
+        times.into_iter().min().unwrap_or_default()
+    };
+    let (few, many) = (time(1_500), time(15_000));
+    assert!(many < few * 40, "{few:?}, {many:?}");
+}
+
+#[test]
+fn ten_times_the_notes_take_ten_times_as_long_and_not_a_hundred() {
+    let time = |notes| {
+        let contents = noted(notes);
+        let times = [(); 3].map(|()| {
+            let began = Instant::now();
+            assert_eq!(remarks(&contents, NoteKind::Obstacle).len(), notes);
+            began.elapsed()
+        });
+        times.into_iter().min().unwrap_or_default()
+    };
+    let (few, many) = (time(1_500), time(15_000));
+    assert!(many < few * 40, "{few:?}, {many:?}");
 }

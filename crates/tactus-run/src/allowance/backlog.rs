@@ -103,10 +103,20 @@ fn contents(message: &FromProbe) -> usize {
         FromProbe::Note(note) => note.text.len() + note.hint.as_ref().map_or(0, String::len),
         FromProbe::Refused(refusal) => refusal.reason.len() + refusal.hint.as_ref().map_or(0, String::len),
         FromProbe::Value(value) => value.value.item.len(),
+        FromProbe::Breakdown(of) => {
+            let of = &of.breakdown;
+            let threads =
+                of.threads.iter().map(|thread| thread.name.len() + thread.process.len() + numbers(2));
+            let kinds = of.interrupts.iter().chain(&of.softirqs);
+            let kinds = kinds.map(|kind| kind.name.len() + numbers(2 * kind.counts.len()));
+            numbers(9 * of.cpus.len()) + list(&mut threads.chain(kinds))
+        }
         FromProbe::Total(total) => total.series.kind.len(),
         FromProbe::Outlier(outlier) => outlier.series.kind.len(),
-        // The connection has taken the last three.
-        FromProbe::Ready | FromProbe::Answer(_) | FromProbe::Output(_) | FromProbe::Exited(_) => 0,
+        // Only those that nobody asked for come here.
+        FromProbe::Answer(answer) => answer.data.len() + list(&mut answer.words.iter().map(String::len)),
+        FromProbe::Output(output) => output.data.len(),
+        FromProbe::Ready | FromProbe::Exited(_) => 0,
     }
 }
 

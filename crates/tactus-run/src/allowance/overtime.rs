@@ -7,7 +7,7 @@ use std::time::Duration;
 const PART: u32 = 4;
 /// ... and a time of its own, for beginning and end: a probe waits 30 s for the last wake-up of its threads, and takes
 /// some seconds to end its loads and to put back its settings.
-const MORE: Duration = Duration::from_secs(if cfg!(test) { 1 } else { 120 });
+const MORE: Duration = Duration::from_secs(if cfg!(test) { 4 } else { 120 });
 
 /// The longest that a job may take of which so much was planned; `times`: how many times longer everything takes
 /// beside its duration (a narrow channel).

@@ -4,9 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use tactus_model::buckets::BUCKETS;
+use tactus_model::catalogue::Item;
+use tactus_model::histograms::MOST_COUNTED;
 use tactus_model::latency::{HIGHEST_NS, Sparse, Totals};
-use tactus_model::message::{Done, Injected, Job, Outlier, Tick, Total, Trial, Value, What, Windows};
-use tactus_model::outcome::{Point, Yields};
+use tactus_model::message::{
+    BreakdownOf, Done, Injected, Job, Outlier, Tick, Total, Trial, Value, What, Windows,
+};
+use tactus_model::outcome::breakdown::Breakdown;
+use tactus_model::outcome::{Point, ValueResult};
 use tactus_model::series::{SeriesKey, Thread};
 
 use super::{Excess, LONGEST_NAME, LONGEST_TEXT, clip, count, longest};
@@ -25,6 +30,11 @@ const MOST_WINDOWS: usize = 128;
 const MOST_TRIALS: u64 = 16;
 /// Most items of a measurement that yields values, and points of those that are curves: `memory` has six of up to thirty.
 const MOST_ITEMS: usize = 256;
+/// Phases of a measurement of which it is told where the time went: `network` has two.
+const MOST_PHASES: u64 = 8;
+/// CPUs that it may be told of, and threads and kinds of interrupts: probes tell of sixteen.
+const MOST_CPUS: usize = 4096;
+const MOST_NAMED: usize = 64;
 /// What each activity says when it ends, and what was let run meanwhile.
 const INJECTED_PER_ACTIVITY: u64 = 4;
 /// Numbers of histograms (a value or a count each) that a tick of one series has on the average, at most: 8192 buckets
@@ -32,8 +42,6 @@ const INJECTED_PER_ACTIVITY: u64 = 4;
 const NUMBERS_PER_TICK: u64 = 2 * 8192;
 /// Numbers of a histogram of every bucket.
 const MOST_NUMBERS: usize = 2 * BUCKETS;
-/// More than any thread counts in a hundred years.
-const MOST_COUNTED: u64 = 1 << 60;
 /// Series that an instrument of others may have where the plan names fewer CPUs: it numbers its threads itself.
 const MOST_IMPORTED: usize = 64;
 
@@ -60,10 +68,11 @@ pub(super) struct Reports {
 struct Reported {
     threads: Threads,
     series: BTreeMap<Thread, OfSeries>,
-    /// Whether it yields values.
-    values: bool,
+    /// What it yields values of.
+    known: &'static [Item],
     items: BTreeSet<(String, Option<Point>)>,
     said: u64,
+    breakdowns: u64,
 }
 
 /// The threads that may report.
@@ -85,7 +94,7 @@ impl Default for Threads {
 #[derive(Debug)]
 struct OfSeries {
     key: SeriesKey,
-    ticks: u64,
+    next_tick: u64,
     totals: u64,
     windows: u64,
     outliers: u64,
@@ -97,12 +106,11 @@ impl Reports {
         let measured = job.activities.iter().filter_map(|activity| {
             let What::Measure { measure, .. } = &activity.what else { return None };
             let planned: BTreeSet<Thread> = threads(measure, &activity.cpus).into_iter().flatten().collect();
-            let values = activity.what.yields() == Some(Yields::Values);
             let threads = match imported {
                 true => Threads::AsMany(planned.len().max(MOST_IMPORTED)),
                 false => Threads::Planned(planned),
             };
-            Some((activity.id, Reported { threads, values, ..Reported::default() }))
+            Some((activity.id, Reported { threads, known: measure.entry().items, ..Reported::default() }))
         });
         let activities: BTreeMap<u32, Reported> = measured.collect();
         let ticks = (job.duration_ns / job.tick_ns.max(1)).saturating_add(MORE_TICKS);
@@ -131,10 +139,15 @@ impl Reports {
     pub fn tick(&mut self, tick: &mut Tick) -> Result<(), Excess> {
         let most = self.ticks;
         let series = self.series(tick.activity, &tick.series)?;
-        count(&mut series.ticks, most, &format!("ticks of {}", series.key))?;
-        if tick.n >= most {
-            return Err(Excess(format!("sent tick {} of {most}", tick.n)));
+        let (n, key) = (tick.n, &series.key);
+        if n >= most {
+            return Err(Excess(format!("sent tick {n} of {key}, of which there are {most}")));
         }
+        // Readers know a tick that they have read by its number.
+        if n < series.next_tick {
+            return Err(Excess(format!("sent tick {n} of {key} after tick {}", series.next_tick - 1)));
+        }
+        series.next_tick = n + 1;
         tick.at_ns = tick.at_ns.min(self.longest_ns);
         self.totals(&mut tick.now);
         self.totals(&mut tick.total);
@@ -186,17 +199,48 @@ impl Reports {
     pub fn value(&mut self, value: &mut Value) -> Result<(), Excess> {
         let most = self.ticks.saturating_mul(u64::try_from(MOST_ITEMS).unwrap_or(u64::MAX));
         let reported = self.reported(value.activity)?;
-        if !reported.values {
-            return Err(Excess("sent values of a measurement that has none".into()));
+        let ValueResult { item, unit, better, at, .. } = &mut value.value;
+        clip(item, LONGEST_NAME);
+        let Some(known) = reported.known.iter().find(|known| known.name == item) else {
+            return Err(Excess(format!("sent a value of `{item}`, which is not measured")));
+        };
+        // What is better decides a verdict.
+        if (*unit, *better) != (known.unit, known.better) {
+            return Err(Excess(format!("sent `{item}` as something else than {}", known.unit)));
         }
         count(&mut reported.said, most, "values")?;
-        clip(&mut value.value.item, LONGEST_NAME);
-        let item = (value.value.item.clone(), value.value.at);
+        let item = (item.clone(), *at);
         if !reported.items.contains(&item) {
             if reported.items.len() == MOST_ITEMS {
                 return Err(Excess(format!("sent values of more than {MOST_ITEMS} items")));
             }
             reported.items.insert(item);
+        }
+        Ok(())
+    }
+
+    pub fn breakdown(&mut self, of: &mut BreakdownOf) -> Result<(), Excess> {
+        let reported = self.reported(of.activity)?;
+        if reported.known.is_empty() {
+            return Err(Excess("sent the CPU time of a measurement that yields no values".into()));
+        }
+        count(&mut reported.breakdowns, MOST_PHASES, "phases of a measurement")?;
+        let Breakdown { phase, ns, switches, cpus, threads, interrupts, softirqs } = &mut of.breakdown;
+        *ns = (*ns).min(self.longest_ns);
+        *switches = (*switches).min(MOST_COUNTED);
+        phase.iter_mut().for_each(|phase| clip(phase, LONGEST_NAME));
+        cpus.truncate(MOST_CPUS);
+        threads.truncate(MOST_NAMED);
+        for thread in threads {
+            clip(&mut thread.name, LONGEST_NAME);
+            clip(&mut thread.process, LONGEST_NAME);
+        }
+        for kinds in [interrupts, softirqs] {
+            kinds.truncate(MOST_NAMED);
+            for kind in kinds {
+                clip(&mut kind.name, LONGEST_NAME);
+                kind.counts.truncate(MOST_CPUS);
+            }
         }
         Ok(())
     }
@@ -235,11 +279,11 @@ impl Reports {
             ))
         };
         if !series.contains_key(&thread) {
-            if key.kind.len() > LONGEST_NAME || !threads.have(thread, series.len()) {
+            if !is_word(&key.kind) || !threads.have(thread, series.len()) {
                 return Err(none(key));
             }
             let key = key.clone();
-            let first = OfSeries { key, ticks: 0, totals: 0, windows: 0, outliers: 0, trials: 0 };
+            let first = OfSeries { key, next_tick: 0, totals: 0, windows: 0, outliers: 0, trials: 0 };
             series.insert(thread, first);
         }
         series.get_mut(&thread).filter(|own| own.key == *key).ok_or_else(|| none(key))
@@ -265,14 +309,20 @@ impl Reports {
         if self.numbers > self.most_numbers {
             return Err(Excess(format!("sent histograms of more than {} numbers", self.most_numbers)));
         }
-        // A log cannot hold a count of 2^63 and more.
+        // What is beyond this could not be read from the log.
         let counted = counts.0.iter().skip(1).step_by(2).fold(0_u64, |sum, count| sum.saturating_add(*count));
         self.counted = self.counted.saturating_add(counted);
         if self.counted > MOST_COUNTED {
-            return Err(Excess("counted more than threads do in a hundred years".into()));
+            return Err(Excess("counted more than threads do in a month".into()));
         }
         Ok(())
     }
+}
+
+/// Whether it names a kind of series: it becomes a part of names in every format, which comma and blank would end.
+fn is_word(kind: &str) -> bool {
+    let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    kind.len() <= LONGEST_NAME && kind.chars().all(fits)
 }
 
 impl Threads {

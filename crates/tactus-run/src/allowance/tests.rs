@@ -1,3 +1,4 @@
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use tactus_model::CpuSet;
@@ -7,9 +8,12 @@ use tactus_model::control::ControlBy;
 use tactus_model::facts::MAX_READING;
 use tactus_model::latency::{Sparse, Totals};
 use tactus_model::message::{
-    Activity, Done, End, Note, Outlier, Proven, ThreadCounters, Tick, Total, Value, What, Windows,
+    Activity, BreakdownOf, Done, End, Note, Outlier, Proven, ThreadCounters, Tick, Total, Value, What,
+    Windows,
 };
+use tactus_model::outcome::breakdown::{Arrivals, Breakdown, CpuTime, ThreadTime};
 use tactus_model::outcome::{Point, ValueResult};
+use tactus_model::rpc::{Answer, Exited, Output};
 use tactus_model::scheduling::Policy;
 use tactus_model::series::SeriesKey;
 
@@ -17,6 +21,12 @@ use super::*;
 
 const S: u64 = 1_000_000_000;
 const HOUR: u64 = 3600 * S;
+
+/// A moment at which time stands still: what a flood may have does not depend on how fast the machine is.
+fn now() -> Instant {
+    static NOW: LazyLock<Instant> = LazyLock::new(Instant::now);
+    *NOW
+}
 
 fn measuring(measure: Measure, interval_ns: u64) -> What {
     What::Measure { measure, interval_ns, priority: 95, policy: Policy::Fifo }
@@ -58,13 +68,13 @@ fn tick(cpu: u32, n: u64, numbers: usize) -> Tick {
 
 /// An allowance for a timer on CPUs 1 and 2, ten seconds with a tick each.
 fn ten_seconds() -> Allowance {
-    let mut allowance = Allowance::new(Instant::now());
+    let mut allowance = Allowance::new(now());
     allowance.begin(&job(measuring(Measure::Timer(Timer::default()), 200_000), "1-2", 10 * S, S), false);
     allowance
 }
 
 fn send(allowance: &mut Allowance, message: FromProbe) -> Result<FromProbe, String> {
-    match allowance.admit(Item::Message(message), Instant::now()) {
+    match allowance.admit(Item::Message(message), now()) {
         Ok(Item::Message(message)) => Ok(message),
         Ok(other) => panic!("{other:?}"),
         Err(excess) => Err(excess.to_string()),
@@ -84,7 +94,7 @@ fn flood(allowance: &mut Allowance, message: impl Fn(u64) -> FromProbe) -> (u64,
 /// What is allowed grows with the duration as what is measured does: what holds for an hour holds for a day.
 #[test]
 fn eight_polling_threads_that_see_6000_values_a_second_meet_no_bound() {
-    let mut allowance = Allowance::new(Instant::now());
+    let mut allowance = Allowance::new(now());
     allowance.begin(&job(measuring(Measure::Spin(Spin::default()), 20_000), "0-7", HOUR, S), false);
     for n in 0..HOUR / S {
         for cpu in 0..8 {
@@ -120,13 +130,36 @@ fn a_series_that_the_plan_does_not_have_is_refused_by_its_name() {
     ] {
         assert!(send(&mut allowance, message.clone()).is_err(), "{message:?}");
     }
-    let mut nothing = Allowance::new(Instant::now());
+    let mut nothing = Allowance::new(now());
     assert!(send(&mut nothing, FromProbe::Tick(tick(1, 0, 2))).is_err(), "it has no job");
+}
+
+/// Who reads the bundle would take it for a line that cannot be read.
+#[test]
+fn a_tick_comes_after_those_before_it_and_once() {
+    let mut allowance = ten_seconds();
+    for n in [0, 1, 3] {
+        send(&mut allowance, FromProbe::Tick(tick(1, n, 2))).unwrap();
+    }
+    send(&mut allowance, FromProbe::Tick(tick(2, 0, 2))).unwrap();
+    for n in [2, 3] {
+        let refusal = send(&mut allowance, FromProbe::Tick(tick(1, n, 2))).unwrap_err();
+        assert!(refusal.contains(&format!("sent tick {n} of cpu1/t0/thread after tick 3")), "{refusal}");
+    }
+}
+
+#[test]
+fn a_kind_that_would_end_the_name_of_its_series_is_refused() {
+    for kind in ["a,b", "a b", "a\nb", "a/b", "\u{202e}"] {
+        let mut tick = tick(1, 0, 2);
+        tick.series.kind = kind.into();
+        assert!(send(&mut ten_seconds(), FromProbe::Tick(tick)).is_err(), "{kind:?}");
+    }
 }
 
 #[test]
 fn an_instrument_of_others_numbers_its_threads_itself_and_has_64() {
-    let mut allowance = Allowance::new(Instant::now());
+    let mut allowance = Allowance::new(now());
     let timer = measuring(Measure::Timer(Timer::default()), 200_000);
     allowance.begin(&job(timer, "0", 10 * S, S), true);
     let (taken, _) = flood(&mut allowance, |n| {
@@ -176,15 +209,16 @@ fn no_kind_of_message_goes_on_for_ever() {
     let windows = |_| {
         FromProbe::Windows(Windows { activity: 0, series: series(1), began_ns: 0, first: 0, maxima: vec![1] })
     };
-    let floods: [(u64, (u64, String)); 8] = [
-        (13, flood(&mut ten_seconds(), |n| FromProbe::Tick(tick(1, n.min(9), 2)))),
+    let floods: [(u64, (u64, String)); 9] = [
+        (13, flood(&mut ten_seconds(), |n| FromProbe::Tick(tick(1, n, 2)))),
+        (10, flood(&mut ten_seconds(), |n| FromProbe::Tick(tick(1, n.min(9), 2)))),
         (29, flood(&mut ten_seconds(), total)),
         (116, flood(&mut ten_seconds(), outlier)),
         (264, flood(&mut ten_seconds(), |_| FromProbe::Note(Note::info("again")))),
         (64, flood(&mut ten_seconds(), |_| FromProbe::Proven(Proven::default()))),
         (64, flood(&mut ten_seconds(), done)),
         (0, flood(&mut ten_seconds(), windows)),
-        (14_739, flood(&mut ten_seconds(), facts)),
+        (7372, flood(&mut ten_seconds(), facts)),
     ];
     for (most, (taken, refusal)) in floods {
         assert_eq!(taken, most, "{refusal}");
@@ -194,23 +228,49 @@ fn no_kind_of_message_goes_on_for_ever() {
 
 #[test]
 fn values_come_from_measurements_that_have_some_and_are_of_few_items() {
-    let value = |n: u64| {
+    let value = |_| {
         let of = tactus_model::catalogue::measure::os::SYSTEM_CALL;
         let mut repeats = tactus_model::outcome::Repeats { kept: vec![1.0; 5], dropped: 0, batch: 1 };
-        let value = ValueResult { item: n.to_string(), ..ValueResult::of(&of, &mut repeats).unwrap() };
-        FromProbe::Value(Value { activity: 0, value })
+        FromProbe::Value(Value { activity: 0, value: ValueResult::of(&of, &mut repeats).unwrap() })
     };
-    let mut allowance = Allowance::new(Instant::now());
-    allowance.begin(&job(measuring(Measure::Os(Os::default()), 0), "1", 10 * S, S), false);
-    assert_eq!(flood(&mut allowance, value).0, 256);
     assert_eq!(flood(&mut ten_seconds(), value).0, 0);
     let point = |n: u64| {
         let FromProbe::Value(Value { activity, value }) = value(0) else { panic!() };
         FromProbe::Value(Value { activity, value: ValueResult { at: Some(Point::Bytes(n)), ..value } })
     };
-    let mut allowance = Allowance::new(Instant::now());
+    let mut allowance = Allowance::new(now());
     allowance.begin(&job(measuring(Measure::Os(Os::default()), 0), "1", 10 * S, S), false);
     assert_eq!(flood(&mut allowance, point).0, 256, "each point of a curve is one");
+}
+
+#[test]
+fn a_value_that_the_plan_does_not_have_or_of_another_unit_is_refused_by_its_name() {
+    let send_as = |change: &dyn Fn(&mut ValueResult)| {
+        let of = tactus_model::catalogue::measure::os::SYSTEM_CALL;
+        let mut repeats = tactus_model::outcome::Repeats { kept: vec![1.0; 5], dropped: 0, batch: 1 };
+        let mut value = ValueResult::of(&of, &mut repeats).unwrap();
+        change(&mut value);
+        let mut allowance = Allowance::new(now());
+        allowance.begin(&job(measuring(Measure::Os(Os::default()), 0), "1", 10 * S, S), false);
+        send(&mut allowance, FromProbe::Value(Value { activity: 0, value }))
+    };
+    assert!(send_as(&|_| {}).is_ok());
+    let refusal = send_as(&|value| value.item = "invented".into()).unwrap_err();
+    assert!(refusal.contains("`invented`, which is not measured"), "{refusal}");
+    let refusal = send_as(&|value| value.unit = tactus_model::outcome::Unit::Ms).unwrap_err();
+    assert!(refusal.contains("`system call` as something else than"), "{refusal}");
+    assert!(send_as(&|value| value.better = tactus_model::outcome::Better::Higher).is_err());
+}
+
+#[test]
+fn what_threads_count_at_most_can_be_read_from_the_log() {
+    let counted = |count| Tick { counts: Sparse(vec![5, count]), ..tick(1, 0, 0) };
+    let most = tactus_model::histograms::MOST_COUNTED;
+    assert!(send(&mut ten_seconds(), FromProbe::Tick(counted(most))).is_ok());
+    assert!(send(&mut ten_seconds(), FromProbe::Tick(counted(most + 1))).is_err());
+    let mut folding = tactus_model::histograms::Folding::new(vec![S], 1 << 20);
+    let place = tactus_model::histograms::Place { start_ns: 0, length_ns: S };
+    assert!(folding.add("1", place, &[(5, most)]) && !folding.add("1", place, &[(5, 1)]));
 }
 
 #[test]
@@ -232,8 +292,8 @@ fn numbers_that_no_measurement_has_are_cut_to_the_largest_there_can_be() {
     );
     let full = Tick { counts: Sparse(vec![5, 1 << 62]), ..tick(2, 1, 0) };
     let refusal = send(&mut allowance, FromProbe::Tick(full)).unwrap_err();
-    assert!(refusal.contains("hundred years"), "{refusal}");
-    let lost = allowance.admit(Item::Lost(u64::MAX), Instant::now());
+    assert!(refusal.contains("in a month"), "{refusal}");
+    let lost = allowance.admit(Item::Lost(u64::MAX), now());
     assert!(lost.unwrap_err().to_string().contains("18446744073709551615"));
 }
 
@@ -260,4 +320,51 @@ fn a_new_job_begins_anew() {
     send(&mut allowance, FromProbe::Tick(tick(5, 0, 2))).unwrap();
     assert!(send(&mut allowance, FromProbe::Tick(tick(1, 0, 2))).is_err(), "that was the job before");
     assert!(longest(Duration::from_secs(10), 1) > Duration::from_secs(10));
+}
+
+#[test]
+fn the_cpu_time_of_a_few_phases_is_taken_and_cut_where_there_is_more_of_it_than_any_machine_has() {
+    let of = |n: u64| {
+        let thread = ThreadTime { name: "x".repeat(100), ..ThreadTime::default() };
+        let arrivals = Arrivals { name: "y".repeat(100), counts: vec![(0, 1); 10_000] };
+        let breakdown = Breakdown {
+            phase: Some("z".repeat(100)),
+            ns: u64::MAX,
+            switches: n,
+            cpus: vec![CpuTime::default(); 10_000],
+            threads: vec![thread; 1_000],
+            interrupts: vec![arrivals.clone(); 1_000],
+            softirqs: vec![arrivals; 1_000],
+        };
+        FromProbe::Breakdown(BreakdownOf { activity: 0, breakdown })
+    };
+    let mut allowance = Allowance::new(now());
+    allowance.begin(&job(measuring(Measure::Os(Os::default()), 0), "1", 10 * S, S), false);
+    let FromProbe::Breakdown(taken) = send(&mut allowance, of(1)).unwrap() else { panic!("another") };
+    let taken = taken.breakdown;
+    assert!(taken.ns < u64::MAX && taken.cpus.len() == 4096 && taken.threads.len() == 64, "{}", taken.ns);
+    assert!(taken.interrupts.len() == 64 && taken.softirqs[0].counts.len() == 4096);
+    assert!(taken.threads[0].name.len() <= 64 && taken.phase.unwrap().len() <= 64);
+    let (more, refusal) = flood(&mut allowance, of);
+    assert!(more == 7 && refusal.contains("8 phases"), "{more}: {refusal}");
+    let none = send(&mut ten_seconds(), of(1)).unwrap_err();
+    assert!(none.contains("yields no values"), "{none}");
+}
+
+#[test]
+fn answers_that_nobody_asked_for_are_counted_and_have_an_end() {
+    let words: [fn(u64) -> FromProbe; 3] = [
+        |id| FromProbe::Answer(Answer { id, ..Answer::default() }),
+        |child| FromProbe::Output(Output { child, stream: 1, data: "eA==".into() }),
+        |child| FromProbe::Exited(Exited { child, code: None }),
+    ];
+    for word in words {
+        let (passed, refusal) = flood(&mut ten_seconds(), word);
+        assert!(
+            (1_000..1_000_000).contains(&passed) && refusal.contains("nobody asked"),
+            "{passed}: {refusal}"
+        );
+    }
+    let large = FromProbe::Answer(Answer { words: vec!["x".repeat(1000); 10], ..Answer::default() });
+    assert!(weight(&Item::Message(large)) > 10_000, "it waits with all that it says");
 }

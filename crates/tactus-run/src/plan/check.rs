@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use tactus_audit as audit;
 use tactus_environment::{self as environment, ENVIRONMENTS};
 use tactus_model::bundle::{LONGEST_NAME, file_name};
-use tactus_model::plan::{OTHER_STATE, Plan, Scenario};
+use tactus_model::plan::{
+    MOST_COMPARED, MOST_DISTURBED, MOST_SEPARATED, MOST_SHOWN, OTHER_STATE, Plan, Scenario,
+};
 use tactus_system::System;
 use tactus_tune::profile;
 
@@ -13,6 +15,9 @@ use super::{PlanError, Source, bounds, path, peer, results};
 
 /// The shortest and longest time between two wake-ups, in ns.
 const INTERVAL_NS: std::ops::RangeInclusive<u64> = 10_000..=60_000_000_000;
+
+/// The longest time that anything is measured, in ns: a year.
+const LONGEST_NS: u64 = 365 * 86_400 * 1_000_000_000;
 
 /// The smallest and largest number of runs of a scenario.
 pub const REPEATS: std::ops::RangeInclusive<u32> = 1..=1000;
@@ -50,6 +55,7 @@ pub fn check(plan: &Plan, source: &Source, system: &dyn System) -> Result<(), Pl
     }
     places(plan, source)?;
     references(plan, &names, source)?;
+    comparisons(plan, source)?;
     results::check(plan, source)
 }
 
@@ -235,6 +241,10 @@ fn values(scenario: &Scenario, path: &str, source: &Source) -> Result<(), PlanEr
             "use 1s or more",
         ));
     }
+    if let Some(duration) = scenario.duration.filter(|duration| duration.0 > LONGEST_NS) {
+        let message = format!("a duration of {duration} is longer than a year");
+        return Err(source.error(&format!("{path}.duration"), message, "use 8760h or less"));
+    }
     if let Some(repeat) = scenario.repeat
         && !REPEATS.contains(&repeat)
     {
@@ -336,6 +346,14 @@ fn separation(plan: &Plan, names: &mut BTreeSet<String>, source: &Source) -> Res
     if !separation.rest.is_empty() {
         return Ok(());
     }
+    let (places, made) = (separation.environments.len(), separation.disturb.len());
+    if places > MOST_SEPARATED || places * made > MOST_DISTURBED {
+        let message = format!("{made} disturbances in each of {places} environments");
+        let hint = format!(
+            "each is looked at in each of them: take at most {MOST_SEPARATED} environments, and {MOST_DISTURBED} disturbances in all"
+        );
+        return Err(source.error("separation", message, hint));
+    }
     for name in &separation.environments {
         if !plan.environment.contains_key(name) {
             return Err(source.undefined(plan, "separation.environments", name));
@@ -386,6 +404,39 @@ fn references(plan: &Plan, names: &BTreeSet<String>, source: &Source) -> Result<
     Ok(())
 }
 
+/// Each scenario is compared with another one once: all claims are judged together, and one that is there twice would
+/// weaken the rest.
+fn comparisons(plan: &Plan, source: &Source) -> Result<(), PlanError> {
+    let mut pairs = BTreeSet::new();
+    for (at, claim) in plan.compare.iter().enumerate() {
+        let key = format!("compare[{at}]");
+        if claim.base == claim.with {
+            let message = format!("`{}` is compared with itself", claim.base);
+            return Err(source.error(
+                &format!("{key}.with"),
+                message,
+                "name another scenario, or leave it out",
+            ));
+        }
+        if !pairs.insert((&claim.base, &claim.with)) {
+            let message = format!("`{}` is compared with `{}` a second time", claim.with, claim.base);
+            return Err(source.error(&key, message, "ask once, and say both claims in one `claim`"));
+        }
+        if pairs.len() > MOST_COMPARED {
+            let message = format!("more than {MOST_COMPARED} comparisons");
+            let hint = "all of them are judged together, and fewer are told apart better: ask only what you want to know";
+            return Err(source.error(&key, message, hint));
+        }
+    }
+    let shown =
+        [("figure", plan.figure.len()), ("page", plan.page.len()), ("technology", plan.technology.len())];
+    if let Some((key, count)) = shown.into_iter().find(|(_, count)| *count > MOST_SHOWN) {
+        let message = format!("{count} tables [[{key}]]: a report shows {MOST_SHOWN} at most");
+        return Err(source.error(&format!("{key}[{MOST_SHOWN}]"), message, "make several plans of it"));
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use tactus_system::Memory;
@@ -410,5 +461,81 @@ mod tests {
             let error = check(environment, state).unwrap_err();
             assert!(error.hint.unwrap().contains("at most 100"));
         }
+    }
+
+    #[test]
+    fn what_would_take_longer_than_a_year_is_refused() {
+        let check = |duration: &str| {
+            let text = format!(
+                "name = \"x\"\n[environment.host]\nkind = \"host\"\n[[scenario]]\nname = \"a\"\nenvironment = \
+                 \"host\"\nmeasurement = \"timer\"\nduration = \"{duration}\"\n"
+            );
+            let source = Source::new("a.toml", text.as_str());
+            check(&parse(&source).unwrap(), &source, &Memory::new())
+        };
+        check("8760h").unwrap();
+        for long in ["8761h", "18446744073s"] {
+            assert!(check(long).unwrap_err().to_string().contains("longer than a year"), "{long}");
+        }
+    }
+
+    #[test]
+    fn a_separation_has_no_more_cells_than_anybody_reads() {
+        let check = |places: usize, made: usize| {
+            let mut text = "name = \"x\"\n".to_owned();
+            for n in 0..places {
+                text += &format!("[environment.e{n}]\nkind = \"host\"\n");
+            }
+            let names: Vec<String> = (0..places).map(|n| format!("\"e{n}\"")).collect();
+            let loads = vec!["{ load = \"cpu\" }"; made].join(", ");
+            text += &format!("[separation]\nenvironments = [{}]\ndisturb = [{loads}]\n", names.join(", "));
+            let source = Source::new("a.toml", text.as_str());
+            check(&parse(&source).unwrap(), &source, &Memory::new())
+        };
+        check(4, 3).unwrap();
+        for (places, made) in [(33, 1), (16, 33)] {
+            let said = check(places, made).unwrap_err().to_string();
+            assert!(
+                said.contains(&format!("{made} disturbances in each of {places} environments")),
+                "{said}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_comparison_is_asked_for_once_and_not_with_itself_and_there_is_an_end_to_them() {
+        let check = |pairs: &[(String, String)]| {
+            let mut text = "name = \"x\"\n[environment.host]\nkind = \"host\"\n".to_owned();
+            for name in 0..40 {
+                text += &format!(
+                    "[[scenario]]\nname = \"{name}\"\nenvironment = \"host\"\nmeasurement = \"timer\"\n"
+                );
+            }
+            for (base, with) in pairs {
+                text += &format!("[[compare]]\nname = \"c\"\nbase = \"{base}\"\nwith = \"{with}\"\n");
+            }
+            let source = Source::new("a.toml", text.as_str());
+            check(&parse(&source).unwrap(), &source, &Memory::new())
+        };
+        let pair = |base: usize, with: usize| (base.to_string(), with.to_string());
+        check(&[pair(0, 1), pair(1, 0), pair(0, 2)]).unwrap();
+        let twice = check(&[pair(0, 1), pair(0, 2), pair(0, 1)]).unwrap_err();
+        assert!(twice.to_string().contains("`1` is compared with `0` a second time"), "{twice}");
+        assert!(twice.hint.is_some());
+        let itself = check(&[pair(3, 3)]).unwrap_err();
+        assert!(itself.to_string().contains("`3` is compared with itself"), "{itself}");
+        let many: Vec<_> = (0..40).flat_map(|base| (0..base).map(move |with| pair(base, with))).collect();
+        check(&many[..MOST_COMPARED]).unwrap();
+        assert!(check(&many).unwrap_err().to_string().contains("more than 256 comparisons"));
+        let figure = "[[figure]]\nkind = \"histogram\"\ntitle = \"f\"\nscenarios = [\"a\"]\n";
+        let scenario = "name = \"x\"\n[environment.host]\nkind = \"host\"\n[[scenario]]\nname = \"a\"\nenvironment = \
+                        \"host\"\nmeasurement = \"timer\"\n";
+        let drawn = |count: usize| {
+            let source = Source::new("a.toml", format!("{scenario}{}", figure.repeat(count)));
+            super::check(&parse(&source).unwrap(), &source, &Memory::new())
+        };
+        drawn(MOST_SHOWN).unwrap();
+        let said = drawn(MOST_SHOWN + 1).unwrap_err().to_string();
+        assert!(said.contains("65 tables [[figure]]: a report shows 64 at most"), "{said}");
     }
 }

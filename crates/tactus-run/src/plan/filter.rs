@@ -35,8 +35,11 @@ pub fn chosen<'p>(
 }
 
 /// The names in a list with commas between them. Names may have commas of their own: the longest
-/// known name counts. What is no name comes back as the error.
-fn names_in(text: &str, known: &[String]) -> Result<Vec<String>, String> {
+/// known name counts.
+///
+/// # Errors
+/// What is no known name.
+pub fn names_in(text: &str, known: &[String]) -> Result<Vec<String>, String> {
     let mut names = Vec::new();
     let mut rest = text.trim();
     while !rest.is_empty() {

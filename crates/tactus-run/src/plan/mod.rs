@@ -1,6 +1,7 @@
 //! From what the user wrote to what this machine can do: parse, check, resolve.
 
 mod bounds;
+mod card;
 mod check;
 mod commands;
 mod default_plan;
@@ -25,6 +26,7 @@ pub use check::check;
 pub use commands::commands;
 pub use default_plan::{QUICK_DURATION, this_machine};
 pub use error::PlanError;
+pub use filter::names_in;
 pub use parse::parse;
 pub use resolve::resolve;
 pub(crate) use resolve::{Lot, threads};

@@ -1,6 +1,7 @@
 //! Network paths: what a plan says of them, and which activities take them.
 
 use tactus_environment as environment;
+use tactus_model::CpuSet;
 use tactus_model::catalogue::Measure;
 use tactus_model::plan::{Activity, GuestDevice, NetworkPath, PathKind, Plan, Scenario};
 
@@ -24,7 +25,29 @@ pub(super) fn check(plan: &Plan, source: &Source) -> Result<(), PlanError> {
         }
         if path.device.is_some() && !path.kind.is_for_guests() {
             let message = format!("a path of the kind {} has no device of a guest", path.kind);
-            return complaint("device", message, "use it with `tap`");
+            return complaint("device", message, "use it with `tap` or `macvtap`");
+        }
+        if path.sets() && matches!(path.kind, PathKind::Loopback | PathKind::Nic) {
+            let keys = [("gro", path.gro.is_some()), ("gso", path.gso.is_some()), ("rps", true)];
+            let key = keys.into_iter().find(|(_, given)| *given).map_or("rps", |(key, _)| key);
+            let message =
+                format!("the interfaces of a path of the kind {} outlive it, and would keep this", path.kind);
+            return complaint(
+                key,
+                message,
+                "set it yourself (`ethtool -K`, `rps_cpus`), or use another kind of path; of a NIC, `irq` sends its \
+interrupts elsewhere for the run",
+            );
+        }
+        if path.irq.is_some() && path.kind != PathKind::Nic {
+            let message = format!("a path of the kind {} has no interrupts of a NIC", path.kind);
+            return complaint("irq", message, "use it with `nic`, or `rps` with this kind");
+        }
+        for (what, cpus) in [("rps", &path.rps), ("irq", &path.irq)] {
+            if cpus.as_ref().is_some_and(CpuSet::is_empty) {
+                let message = "no CPU takes in what arrives".into();
+                return complaint(what, message, "leave it out, or name CPUs: \"0-1\"");
+            }
         }
         let named = path.nics.as_ref().is_some_and(|[first, second]| {
             first != second && [first, second].into_iter().all(|name| is_interface(name))
@@ -175,6 +198,7 @@ mod tests {
 
     const VETH: &str = "[path.cable]\nkind = \"veth\"";
     const TAP: &str = "[path.cable]\nkind = \"tap\"";
+    const MACVTAP: &str = "[path.cable]\nkind = \"macvtap\"\ndevice = \"vhost\"";
 
     #[test]
     fn a_way_leads_between_two_environments_that_can_be_at_its_ends() {
@@ -182,6 +206,7 @@ mod tests {
             |name: &str| format!("measure = \"network\"\nin = \"{name}\"\nto = \"far\"\npath = \"cable\"");
         assert_eq!(complaint(VETH, &[&from("host")]), "");
         assert_eq!(complaint(TAP, &[&from("guest")]), "");
+        assert_eq!(complaint(MACVTAP, &[&from("guest")]), "");
         assert_eq!(complaint("", &["measure = \"network\"\nin = \"host\""]), "", "its own loopback");
         for (paths, place, expected) in [
             (
@@ -233,11 +258,19 @@ mod tests {
             ("kind = \"nic\"\nnics = [\"-all\", \"ens2\"]", "with these interfaces"),
             ("kind = \"nic\"\nnics = [\"../x\", \"ens2\"]", "with these interfaces"),
             ("kind = \"nic\"\nnics = [\"a name of no interface\", \"ens2\"]", "with these interfaces"),
+            ("kind = \"loopback\"\ngro = false", "outlive it, and would keep this"),
+            ("kind = \"nic\"\nnics = [\"ens1\", \"ens2\"]\nrps = \"0\"", "outlive it, and would keep this"),
+            ("kind = \"nic\"\nnics = [\"ens1\", \"ens2\"]\nirq = \"\"", "no CPU takes in what arrives"),
+            ("kind = \"veth\"\nirq = \"0\"", "no interrupts of a NIC"),
+            ("kind = \"veth\"\nrps = \"\"", "no CPU takes in what arrives"),
+            ("kind = \"veth\"\nrps = \"zero\"", "zero"),
             ("kind = \"carrier-pigeon\"", "carrier-pigeon"),
         ] {
             let said = complaint(&format!("[path.cable]\n{keys}"), &idle);
             assert!(said.contains(expected), "{keys}: {said}");
         }
+        let tuned = "[path.cable]\nkind = \"veth\"\ngro = true\ngso = false\nrps = \"0-1\"";
+        assert_eq!(complaint(tuned, &idle), "");
         assert_eq!(complaint("[path.cable]\nkind = \"nic\"\nnics = [\"ens1\", \"enp3s0f1\"]", &idle), "");
     }
 }

@@ -2,6 +2,7 @@
 
 mod order;
 mod place;
+mod refusal;
 mod scenario;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tactus_environment::{Environment, Layout};
 use tactus_model::bundle::{Asked, Present, RowResult};
+use tactus_model::catalogue::Measure;
 use tactus_model::control::ControlBy;
 use tactus_model::message::{Activity, LockIn, Peer, What};
 use tactus_model::partition::Partition;
@@ -96,6 +97,12 @@ impl ResolvedActivity {
         let peer = self.activity.peer.as_ref().map(Peer::environment);
         std::iter::once(self.environment.as_str()).chain(peer)
     }
+
+    /// The guest that takes its interrupt card; none: it has none.
+    pub fn card_goes_to(&self) -> Option<&str> {
+        let What::Measure { measure: Measure::Interrupt(_), .. } = &self.activity.what else { return None };
+        self.activity.peer.as_ref().map(Peer::environment)
+    }
 }
 
 /// A scenario on this machine.
@@ -143,6 +150,8 @@ pub struct ResolvedScenario {
 pub struct RowPlan {
     /// The activity's number within its scenario.
     pub activity: u32,
+    /// The environment at its other end.
+    pub peer: Option<String>,
     /// What the result will say, filled in as far as it is known.
     pub result: RowResult,
 }
@@ -207,7 +216,7 @@ impl Resolved {
     /// What all scenarios will take, in ns, without start-up.
     #[must_use]
     pub fn expected_ns(&self) -> u64 {
-        self.scenarios.iter().map(ResolvedScenario::expected_ns).sum()
+        self.scenarios.iter().fold(0, |all, scenario| all.saturating_add(scenario.expected_ns()))
     }
 }
 
@@ -218,7 +227,7 @@ impl ResolvedScenario {
         if self.skip.is_some() || self.kept {
             return 0;
         }
-        self.duration_ns + if self.settles { 1_000_000_000 } else { 0 }
+        self.duration_ns.saturating_add(if self.settles { 1_000_000_000 } else { 0 })
     }
 }
 

@@ -156,6 +156,8 @@ impl ScenarioRun<'_> {
                     let words = self.sessions[at].last_words();
                     let reason = format!("{} ended while it measured: {words}", self.sessions[at].name);
                     self.finish(context, at, &Ending::because(RowEnd::Failed, reason), None);
+                } else if !self.sessions[at].done {
+                    self.peer_ended(context, at);
                 }
                 return Ok(());
             }
@@ -254,6 +256,12 @@ impl ScenarioRun<'_> {
                     if self.values.take(row, &said.value) {
                         context.emit(Event::ValueMeasured { row, value: said.value })?;
                     }
+                }
+            }
+            FromProbe::Breakdown(of) => {
+                if let Some(row) = self.row_of(context, of.activity) {
+                    let (environment, breakdown) = (Some(environment), of.breakdown);
+                    context.emit(Event::CpuTimeMeasured { row, environment, breakdown })?;
                 }
             }
             FromProbe::Injected(injected) => {

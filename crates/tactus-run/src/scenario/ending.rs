@@ -30,6 +30,22 @@ impl ScenarioRun<'_> {
         }
     }
 
+    /// An environment has ended that others have as their peer: their rows are without it from now on.
+    pub(super) fn peer_ended(&mut self, context: &Context<'_>, at: usize) {
+        let name = self.sessions[at].name.clone();
+        let is_peer = |row: &usize| context.resolved.rows[*row].peer.as_ref() == Some(&name);
+        let rows: Vec<usize> = self.rows.clone().filter(is_peer).collect();
+        if rows.is_empty() {
+            return;
+        }
+        let words = self.sessions[at].last_words();
+        let reason = format!("{name} ended while it was measured from elsewhere: {words}");
+        for row in rows {
+            let ending = Ending::because(RowEnd::Failed, reason.clone());
+            self.ended.entry(row).or_insert(Ended { ending, measured_ns: None });
+        }
+    }
+
     /// Tells what is left to tell of values, and how every row ended of which that is known.
     pub(super) fn end(&mut self, context: &mut Context<'_>) -> Result<(), RunError> {
         for (row, value) in self.values.untold() {
@@ -76,6 +92,11 @@ impl ScenarioRun<'_> {
             self.ended.entry(row).or_insert_with(|| Ended { ending: ending.clone(), measured_ns: None });
         }
         self.end(context)
+    }
+
+    /// The row of an activity, whichever of its ends says something of it.
+    pub(super) fn row_of(&self, context: &Context<'_>, activity: u32) -> Option<usize> {
+        self.rows.clone().find(|row| context.resolved.rows[*row].activity == activity)
     }
 
     /// The row of an activity of a session.

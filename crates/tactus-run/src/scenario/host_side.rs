@@ -1,5 +1,5 @@
 //! What is done and watched from the machine itself while a scenario is measured: the partition of its
-//! caches, and the threads of virtual CPUs.
+//! caches, the threads of virtual CPUs, and where the time of its CPUs goes.
 
 use std::time::Instant;
 
@@ -7,10 +7,12 @@ use tactus_model::CpuSet;
 use tactus_model::catalogue::Fault;
 use tactus_model::event::Event;
 use tactus_model::message::{Note, What};
+use tactus_model::outcome::Yields;
 use tactus_model::partition::CacheUse;
 
 use super::{Failure, ScenarioRun};
 use crate::context::Context;
+use crate::cpu_counter::Counter;
 use crate::partition;
 use crate::plan::{ResolvedActivity, ResolvedScenario};
 use crate::vcpu_watch::{Hold, Watch};
@@ -82,6 +84,49 @@ impl ScenarioRun<'_> {
             context.emit(Event::Noted { environment: Some(environment), note })?;
         }
         Ok(())
+    }
+
+    /// Counts what the machine's CPUs do, where values are measured and nobody at an end of it sees that.
+    pub(super) fn count(&mut self, context: &mut Context<'_>) -> Result<(), Failure> {
+        if self.rows_of_guests(context).next().is_none() {
+            return Ok(());
+        }
+        let housekeeping = context.resolved.housekeeping(context.machine);
+        match Counter::start(context.system, context.guardian, &housekeeping) {
+            Ok(counter) => self.counter = Some(counter),
+            Err(why) => {
+                let words = format!("what the machine's CPUs did meanwhile is not known: {why}");
+                self.tell(context, [Note::info(words)])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells where the time of the machine's CPUs went.
+    pub(super) fn tell_cpu_time(&mut self, context: &mut Context<'_>) -> Result<(), Failure> {
+        let Some(breakdown) = self.counter.take().and_then(Counter::finish) else { return Ok(()) };
+        for row in self.rows_of_guests(context).collect::<Vec<_>>() {
+            let breakdown = breakdown.clone();
+            context.emit(Event::CpuTimeMeasured { row, environment: None, breakdown })?;
+        }
+        Ok(())
+    }
+
+    /// Rows of values in environments with a kernel of their own that have no peer on this machine.
+    fn rows_of_guests(&self, context: &Context<'_>) -> impl Iterator<Item = usize> {
+        let resolved = context.resolved;
+        let alone = |activity: u32| {
+            let own = self.planned.activities.iter().find(|own| own.activity.id == activity);
+            own.is_some_and(|own| own.path.is_none())
+        };
+        let of_a_guest = |row: &usize| {
+            let planned = &resolved.rows[*row];
+            planned.result.outcome.yields() == Yields::Values
+                && resolved.environments[&planned.result.environment].kind.numbers_cpus()
+                && resolved.environments[&planned.result.environment].elsewhere.is_none()
+                && alone(planned.activity)
+        };
+        self.rows.clone().filter(of_a_guest).collect::<Vec<_>>().into_iter()
     }
 
     /// Tells how the clocks of environments run, ends the watches and tells what they saw.

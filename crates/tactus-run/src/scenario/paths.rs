@@ -43,15 +43,10 @@ impl ScenarioRun<'_> {
 
     /// Whether an environment is at an end of one of its paths.
     pub(super) fn is_to_be_on_a_path(&self, name: &str) -> bool {
-        let on = |at: &&ResolvedActivity| {
-            at.path.is_some()
-                && at
-                    .activity
-                    .peer
-                    .as_ref()
-                    .is_some_and(|p| at.environment == name || p.environment() == name)
-        };
-        self.planned.activities.iter().any(|at| on(&at))
+        self.planned.activities.iter().filter(|at| at.path.is_some()).any(|at| {
+            let peer = at.activity.peer.as_ref();
+            peer.is_some_and(|peer| at.environment == name || peer.environment() == name)
+        })
     }
 
     /// The place of an environment on a path.

@@ -29,16 +29,18 @@ impl ScenarioRun<'_> {
             let name = self.sessions[at].name.clone();
             let emulated = self.sessions[at].evidence == Some(Evidence::Emulated);
             let own = self.activities(&name).filter(|activity| !from_outside(activity));
-            let mut activities: Vec<Activity> =
-                own.map(|activity| self.linked(context, as_there(activity, emulated))).collect();
+            let mut activities: Vec<Activity> = own
+                .map(|activity| self.with_card(context, self.linked(context, as_there(activity, emulated))))
+                .collect();
             let measures = activities.iter().any(|a| matches!(a.what, What::Measure { .. }));
+            let latency = activities.iter().any(|a| a.what.yields() == Some(Yields::Latency));
             activities.extend(self.answers(context, &name));
+            activities.extend(self.answers_to_cards(context, &name));
             let made = settings(context, self.planned, &name, &self.sessions[at].facts);
             let Settings { changes, restore, promises } =
                 made.map_err(|reason| Failure::Scenario(format!("{name}: {reason}")))?;
             self.promises.extend(promises);
             // A value is an average over much that disturbs it: nothing known would be seen at its size.
-            let latency = activities.iter().any(|a| a.what.yields() == Some(Yields::Latency));
             let control = control(&self.planned.control, latency, emulated);
             self.promise_blocks(context, &name, &activities, &control)?;
             let environment = &context.resolved.environments[&name];
@@ -132,6 +134,10 @@ impl ScenarioRun<'_> {
     /// for any part of it.
     pub(super) fn prove_again(&mut self, context: &mut Context<'_>) -> Result<(), Failure> {
         for at in 0..self.sessions.len() {
+            // The guest of a card answers until it is told to stop, which it has been by now.
+            if self.has_a_card_to_raise(&self.sessions[at].name) {
+                continue;
+            }
             let session = &mut self.sessions[at];
             if !(session.measures && session.proves && session.done)
                 || session.ended

@@ -1,5 +1,6 @@
 //! Its environments come up, one after the other.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use tactus_environment::{ConsoleFile, Setting, Usable};
@@ -29,6 +30,7 @@ impl ScenarioRun<'_> {
         let measured = self.measured(context.resolved, name);
         let housekeeping = context.resolved.housekeeping_around(name, context.machine);
         let (outer, network) = (environment.spec.inside.clone(), self.place(name));
+        let card = self.card_of(name).map(Path::to_owned);
         let ground = outer.as_ref().and_then(|outer| self.sessions.iter().position(|s| s.name == *outer));
         if let (Some(outer), None) = (&outer, ground) {
             return Err(Failure::Scenario(format!("{name} lies inside {outer}, which is not up")));
@@ -68,12 +70,14 @@ impl ScenarioRun<'_> {
             console: ConsoleFile::new(context.consoles, log),
             patience: PATIENCE,
             network,
+            card: card.as_deref(),
         })?;
         let at = self.sessions.len();
         let inherited = ground.and_then(|at| self.sessions[at].evidence);
         let mut opened = context.open(name, running, measured);
         opened.inside = outer;
-        opened.on_path = network.is_some();
+        // What it was started with ends with this scenario.
+        opened.on_path = network.is_some() || card.is_some();
         self.sessions.push(opened);
         self.await_all(context, PATIENCE, "to say hello", |session| {
             session.hello.is_some() && session.facts_complete

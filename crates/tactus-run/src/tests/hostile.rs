@@ -183,7 +183,7 @@ fn what_is_out_of_all_proportion_ends_its_environment_by_name_and_keeps_what_cam
         (&LINES, "faster than any line"),
         (&BAD_FRAMES, "faster than any line"),
         (&NEW_CPUS, "cpu1/t0/thread"),
-        (&TICKS, "ticks of cpu0"),
+        (&TICKS, "tick 1 of cpu0/t0/thread after tick 1"),
         (&OUTLIERS, "outliers of cpu0"),
         (&FACTS, "of facts"),
         (&NOTES, "notes"),

@@ -223,5 +223,5 @@ fn a_complete_row_of_values_is_not_measured_again_and_one_that_broke_is() {
     assert_eq!(bench.files("01-a"), before);
     assert!(events.iter().all(|event| !matches!(event, Event::RowStarted { row: 0, .. })));
     assert!(contents.rows.iter().all(|row| row.result.is_complete()));
-    assert_eq!(contents.rows[1].result.values(), [value("system call", 21), value("signal handler", 21)]);
+    assert_eq!(contents.rows[1].result.values(), [value("system call", 21), value("signal install", 21)]);
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 use tactus_model::message::{FromProbe, ToProbe};
-use tactus_model::rpc::{Answer, Exited, Output, encode};
+use tactus_model::rpc::{Answer, Call, Exited, Output, Verb, encode};
 use tactus_model::undo::{Entry, Undo};
 use tactus_model::wire::{Decoder, Item};
 use tactus_system::guardian::Guardian;
@@ -104,6 +104,11 @@ fn a_flood_that_nobody_reads_holds_up_nobody_but_itself() {
 
 /// A line whose other end answers by a script.
 fn scripted(answer: impl Fn(u64) -> Vec<FromProbe> + Send + 'static) -> Remote {
+    scripted_by(move |call| answer(call.id))
+}
+
+/// The same, by what is called for.
+fn scripted_by(answer: impl Fn(&Call) -> Vec<FromProbe> + Send + 'static) -> Remote {
     struct Wire(std::sync::mpsc::Sender<Vec<u8>>);
     impl Write for Wire {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -122,8 +127,9 @@ fn scripted(answer: impl Fn(u64) -> Vec<FromProbe> + Send + 'static) -> Remote {
         while let Ok(bytes) = from.recv() {
             for item in decoder.feed(&bytes) {
                 let Item::Message(ToProbe::Call(call)) = item else { continue };
-                for message in answer(call.id) {
-                    assert!(ear.take(message).is_none());
+                for message in answer(&call) {
+                    // What nobody asked for comes back: here nobody counts it.
+                    let _ = ear.take(message);
                 }
             }
         }
@@ -148,6 +154,32 @@ fn answers_to_nobody_and_answers_that_are_no_bytes_do_no_harm() {
 }
 
 #[test]
+fn only_what_was_asked_for_is_taken_and_all_else_comes_back_to_be_counted() {
+    let connection = Connection::new(None);
+    let output = |child| FromProbe::Output(Output { child, stream: 1, data: encode(b"x") });
+    for stray in [
+        FromProbe::Answer(Answer { id: 7, ..Answer::default() }),
+        output(7),
+        FromProbe::Exited(Exited { child: 7, code: Some(0) }),
+    ] {
+        assert!(connection.take(stray).is_some());
+    }
+    let connection = Arc::new(Connection::new(Some(Box::new(io::sink()))));
+    let caller = Arc::clone(&connection);
+    let spawning = std::thread::spawn(move || caller.spawn(vec!["x".into()], 0).unwrap().0);
+    // Until the call is made, nobody awaits its answer.
+    while connection.take(FromProbe::Answer(Answer { id: 1, ..Answer::default() })).is_some() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let child = spawning.join().unwrap();
+    let exited = || FromProbe::Exited(Exited { child, code: Some(0) });
+    let end = FromProbe::Output(Output { child, stream: 1, data: String::new() });
+    assert!(connection.take(output(child)).is_none() && connection.take(end).is_none());
+    assert!(connection.take(output(child)).is_some(), "its stream has ended");
+    assert!(connection.take(exited()).is_none() && connection.take(exited()).is_some(), "it ends once");
+}
+
+#[test]
 fn a_probe_that_sends_more_than_it_may_is_not_believed() {
     let system = scripted(|id| {
         let output = |_| FromProbe::Output(Output { child: id, stream: 1, data: encode(&[b'x'; 60_000]) });
@@ -163,6 +195,44 @@ fn a_probe_that_sends_more_than_it_may_is_not_believed() {
     let mut all = Vec::new();
     child.take_stdout().unwrap().read_to_end(&mut all).unwrap();
     assert_eq!(all.len(), 60_000, "the first piece was allowed");
+}
+
+#[test]
+fn what_a_program_writes_through_a_probe_is_read_up_to_a_length() {
+    // As much as it is allowed, for ever; it ends when nobody allows it any more.
+    let system = scripted_by(|call| {
+        let answer = FromProbe::Answer(Answer { id: call.id, number: 5, ..Answer::default() });
+        let more = || FromProbe::Output(Output { child: 1, stream: 1, data: encode(&[b'x'; 16 << 10]) });
+        match (call.verb, call.number, call.words.first().map(String::as_str)) {
+            (Verb::Spawn, ..) => {
+                std::iter::once(answer).chain(std::iter::repeat_with(more).take(4)).collect()
+            }
+            (Verb::Grant, 0, Some("1")) => vec![FromProbe::Exited(Exited { child: 1, code: Some(0) })],
+            (Verb::Grant, ..) => vec![more()],
+            (Verb::Input, ..) => vec![FromProbe::Output(Output { child: 1, stream: 2, data: String::new() })],
+            _ => vec![answer],
+        }
+    });
+    let error = system.run(&Invocation::new(["x"])).unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::FileTooLarge, "{error}");
+    assert!(error.to_string().contains("x: it is longer than 64MiB"), "{error}");
+}
+
+#[test]
+fn a_program_that_ends_and_goes_on_writing_is_not_waited_for() {
+    for stream in [1, 2] {
+        // The other stream ends; this one never does.
+        let system = scripted(move |id| {
+            let answer = FromProbe::Answer(Answer { id, number: 5, ..Answer::default() });
+            let end = FromProbe::Output(Output { child: 1, stream: 3 - stream, data: String::new() });
+            vec![answer, end, FromProbe::Exited(Exited { child: 1, code: Some(0) })]
+        });
+        let began = Instant::now();
+        let error = system.run(&Invocation::new(["x"]).within(Duration::from_millis(200))).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut, "{error}");
+        assert!(error.to_string().contains("goes on writing"), "{error}");
+        assert!(began.elapsed() < Duration::from_secs(50), "nobody waits for it");
+    }
 }
 
 #[test]

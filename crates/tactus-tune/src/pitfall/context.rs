@@ -12,6 +12,8 @@ pub struct Look<'a> {
     /// The system.
     pub subject: &'a Subject<'a>,
     changes: &'a [&'a Change],
+    /// The policies that it sets, by thread.
+    policies: BTreeMap<u32, Policy>,
 }
 
 /// One virtual machine, as its threads show it.
@@ -26,7 +28,12 @@ pub struct Machine<'a> {
 impl<'a> Look<'a> {
     /// Puts them together.
     pub fn new(subject: &'a Subject<'a>, changes: &'a [&'a Change]) -> Self {
-        Self { subject, changes }
+        let planned = |change: &&Change| match &change.target {
+            Target::Scheduling(target) => Some((target.tid, Policy::of(change.then.split(' ').next()?))),
+            _ => None,
+        };
+        let policies = changes.iter().rev().filter_map(planned).collect();
+        Self { subject, changes, policies }
     }
 
     /// What the plan sets a kernel parameter to.
@@ -102,11 +109,7 @@ impl<'a> Look<'a> {
 
     /// The policy that a thread has when the plan is carried out.
     pub fn policy(&self, thread: &Thread) -> Policy {
-        let planned = self.changes.iter().find_map(|change| match &change.target {
-            Target::Scheduling(target) if target.tid == thread.tid => change.then.split(' ').next(),
-            _ => None,
-        });
-        planned.map_or(thread.policy, Policy::of)
+        self.policies.get(&thread.tid).copied().unwrap_or(thread.policy)
     }
 }
 

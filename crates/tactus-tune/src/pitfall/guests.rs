@@ -1,5 +1,8 @@
 //! Pitfalls of a machine that carries virtual machines.
 
+use std::collections::HashSet;
+
+use tactus_model::CpuSet;
 use tactus_model::threads::{Policy, Thread};
 
 use super::context::Look;
@@ -26,10 +29,9 @@ spin. Leave vCPU 0 to SCHED_OTHER, or pin the emulator to housekeeping CPUs.",
         scope: Scope::Plan(|look| {
             look.machines().iter().find_map(|machine| {
                 let fifo = machine.vcpus.iter().all(|vcpu| look.policy(vcpu) == Policy::Fifo);
-                let shared = machine
-                    .others
-                    .iter()
-                    .any(|other| machine.vcpus.iter().any(|vcpu| !other.cpus.and(&vcpu.cpus).is_empty()));
+                let own: HashSet<&CpuSet> = machine.vcpus.iter().map(|vcpu| &*vcpu.cpus).collect();
+                let own = own.into_iter().fold(CpuSet::default(), |all, cpus| all.or(cpus));
+                let shared = machine.others.iter().any(|other| !other.cpus.and(&own).is_empty());
                 let first = machine.vcpus.first()?;
                 (fifo && shared)
                     .then(|| format!("all {} vCPUs of process {}", machine.vcpus.len(), first.pid))
@@ -63,7 +65,7 @@ CPUs of their own.",
             let machines = look.machines();
             let vcpus: Vec<&Thread> =
                 machines.iter().flat_map(|machine| machine.vcpus.iter().copied()).collect();
-            let mut seen = tactus_model::CpuSet::default();
+            let mut seen = CpuSet::default();
             for vcpu in vcpus {
                 if !vcpu.cpus.and(&seen).is_empty() {
                     return Some(format!("{} ({}) shares its CPUs with another vCPU", vcpu.name, vcpu.tid));
@@ -79,15 +81,22 @@ CPUs of their own.",
 /// Helpers that share a CPU with a FIFO vCPU and are not above it.
 fn starving<'a>(look: &Look<'a>) -> Option<(&'a Thread, &'a Thread)> {
     look.machines().into_iter().find_map(|machine| {
-        let fifo: Vec<&Thread> =
-            machine.vcpus.iter().copied().filter(|vcpu| look.policy(vcpu) == Policy::Fifo).collect();
-        machine.others.iter().find_map(|other| {
+        // Very many threads have few sets of CPUs.
+        let fifo =
+            first_of_each(machine.vcpus.iter().copied().filter(|vcpu| look.policy(vcpu) == Policy::Fifo));
+        first_of_each(machine.others.iter().copied()).into_iter().find_map(|other| {
             // A helper that may also run elsewhere gets along; one that may not does not.
             let vcpu =
                 fifo.iter().find(|vcpu| !other.cpus.is_empty() && other.cpus.minus(&vcpu.cpus).is_empty())?;
-            Some((*other, *vcpu))
+            Some((other, *vcpu))
         })
     })
+}
+
+/// The first thread of each set of CPUs.
+fn first_of_each<'a>(threads: impl Iterator<Item = &'a Thread>) -> Vec<&'a Thread> {
+    let mut seen = HashSet::new();
+    threads.filter(|thread| seen.insert(&*thread.cpus)).collect()
 }
 
 /// Processes of virtual machines with their arguments.

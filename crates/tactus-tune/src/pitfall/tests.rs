@@ -1,3 +1,5 @@
+use std::time::{Duration, Instant};
+
 use tactus_audit::Intent;
 use tactus_model::change::{Change, Effect, Form, Target, Thread};
 use tactus_model::facts::Facts;
@@ -261,6 +263,36 @@ fn none_fires_where_it_does_not() {
         };
         assert_eq!(here, None, "{} fires", case.number);
     }
+}
+
+/// The least time of three in which a machine of so many vCPUs, all but the first of which are planned to be FIFO, and as
+/// many helpers is looked at.
+fn time(threads: u32) -> Duration {
+    let mut facts = Facts::default();
+    facts.keep("/sys/devices/system/cpu/online", "0-3");
+    for n in 0..threads {
+        let (vcpu, helper) = (1_000 + n, 1_000_000 + n);
+        let pair = format!(
+            "{vcpu}\t1000\t1\t400140\tOTHER\t0\t2\tCPU {n}/KVM\n{helper}\t1000\t1\t400140\tOTHER\t0\t3\tw\n"
+        );
+        facts.keep(format!("threads:{n}"), pair);
+    }
+    let intent = Intent::default();
+    let subject = Subject::new(&facts, Role::Host, &intent);
+    let changes: Vec<Change> = (1_001..1_000 + threads).map(|tid| change(Fifo(tid))).collect();
+    let changes: Vec<&Change> = changes.iter().collect();
+    let times = [(); 3].map(|()| {
+        let began = Instant::now();
+        assert!(warnings(&subject, &changes).iter().all(|warning| ![11, 12].contains(&warning.number)));
+        began.elapsed()
+    });
+    times.into_iter().min().unwrap_or_default()
+}
+
+#[test]
+fn a_machine_of_ten_times_the_vcpus_is_looked_at_ten_times_as_long_and_not_a_hundred() {
+    let (few, many) = (time(1_000), time(10_000));
+    assert!(many < few * 40, "{few:?}, {many:?}");
 }
 
 #[test]

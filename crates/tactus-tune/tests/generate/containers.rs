@@ -7,6 +7,7 @@ mod daemon;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tactus_system::Real;
 use tactus_system::topology;
@@ -35,11 +36,15 @@ struct Container {
     /// Words for an engine without network and logs.
     options: Vec<&'static str>,
     _budget: Budget,
+    /// One at a time: they share the machine's budget for real-time threads.
+    _turn: MutexGuard<'static, ()>,
 }
 
 impl Container {
     /// Generates the script; `None`, and it is said why, where no container can be run.
     fn new(engine: &str) -> Option<Self> {
+        static TURN: Mutex<()> = Mutex::new(());
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         if !has(engine) || !has("busybox") {
             return None;
         }
@@ -70,7 +75,7 @@ impl Container {
             }
             options.push("--runtime=runc");
         }
-        Some(Self { dir, cpu, options, _budget: Budget })
+        Some(Self { dir, cpu, options, _budget: Budget, _turn: turn })
     }
 
     /// Takes lines out of the script that this root may not carry out: one that may raise no limit.

@@ -14,7 +14,7 @@ mod words;
 use clap::{Parser, Subcommand};
 
 pub use audit::{Audit, Format as AuditFormat, Role as AuditRole, Threshold};
-pub use bundle::{Report, Show};
+pub use bundle::{Fitness, Report, Show};
 pub use generate::{Accel as GenerateAccel, Generate};
 pub use machine::{Environments, Kernel, KernelCommand, Probe};
 pub use measure::{Measure, Policy};
@@ -58,6 +58,8 @@ pub enum Command {
     Show(Show),
     /// Write a bundle's report
     Report(Report),
+    /// Say which control applications a bundle's environments are fit for, at which cycle
+    Fitness(Fitness),
     /// List the environments: usable or not, and what would make the rest so
     Environments(Environments),
     /// Find, fetch and choose guest kernels

@@ -6,6 +6,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
+use tactus_bundle::limits;
 use tactus_environment as environment;
 use tactus_model::Nanos;
 use tactus_model::catalogue::Measure;
@@ -38,9 +39,6 @@ pub struct Seen {
 /// needs some time to change.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// The longest file of facts that is read, in bytes: what a bundle's may have.
-const LONGEST: usize = 32 << 20;
-
 /// The facts of a file, as a bundle keeps them in `facts/`.
 pub fn of_file(path: &Path) -> Result<Facts, Failure> {
     let failure = |error: &dyn Display| {
@@ -49,7 +47,7 @@ pub fn of_file(path: &Path) -> Result<Facts, Failure> {
             "name a bundle, or a file of facts as a bundle keeps them in facts/: an object of readings by name",
         )
     };
-    let bytes = Real.read_regular(path, LONGEST).map_err(|error| failure(&error))?;
+    let bytes = Real.read_regular(path, limits::FACTS).map_err(|error| failure(&error))?;
     serde_json::from_slice(&bytes).map_err(|error| failure(&error))
 }
 

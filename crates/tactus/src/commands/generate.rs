@@ -83,7 +83,7 @@ fn refused(refusal: &GenerateError) -> Failure {
 }
 
 /// The longest domain that is read: libvirt's own are below 100 KiB.
-const LONGEST: usize = 1 << 20;
+const LONGEST: u64 = 1 << 20;
 
 /// A user's own domain.
 fn domain(file: &Path, generator: &str) -> Result<(String, String), Failure> {

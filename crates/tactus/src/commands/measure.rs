@@ -8,8 +8,9 @@ use tactus_model::bundle::Contents;
 use tactus_model::catalogue::{Load, Measure as What};
 use tactus_model::control::ControlBy;
 use tactus_model::cpus::CpuRequest;
+use tactus_model::message::{Control, Stage};
 use tactus_model::outcome::Yields;
-use tactus_model::plan::{Environment, Placed, Plan, Scenario};
+use tactus_model::plan::{Activity, Environment, Placed, Plan, Scenario};
 use tactus_model::scheduling::Policy;
 use tactus_model::{CpuSet, Nanos};
 use tactus_report::document;
@@ -84,7 +85,7 @@ fn plan(arguments: &Measure) -> Result<Plan, Failure> {
     if let Some(kernel) = &arguments.kernel {
         environment.options.insert("kernel".into(), kernel.clone().into());
     }
-    let scenario = Scenario {
+    let mut scenario = Scenario {
         name: Some(format!("{kind}, {}", arguments.measurement)),
         environment: Some(kind.clone()),
         measurement: Some(measurement),
@@ -103,9 +104,17 @@ fn plan(arguments: &Measure) -> Result<Plan, Failure> {
         control: Some(if arguments.no_control { ControlBy::Nothing } else { ControlBy::Hog }),
         ..Scenario::default()
     };
+    let mut environments = BTreeMap::from([(kind.clone(), environment)]);
+    if let Some(to) = &arguments.to {
+        environments.insert(to.clone(), Environment { kind: to.clone(), ..Environment::default() });
+        let (measure, cpus) = (scenario.measurement.take(), scenario.cpus.take());
+        scenario.environment = None;
+        let (environment, to) = (kind.clone(), Some(to.clone()));
+        scenario.activity = vec![Activity { measure, environment, to, cpus, ..Activity::default() }];
+    }
     Ok(Plan {
         name: "measure".into(),
-        environment: BTreeMap::from([(kind.clone(), environment)]),
+        environment: environments,
         scenario: vec![scenario],
         ..Plan::default()
     })
@@ -153,17 +162,7 @@ fn summary(contents: &Contents, histogram: Option<u32>) -> String {
             let _ = writeln!(text, "# {reason}");
         }
         for control in &row.result.control {
-            let us = |ns: u64| tactus_model::number::float(ns) / 1e3;
-            let proven =
-                if control.proven { "seen" } else { "NOT seen at its size: instrument not proven here" };
-            let _ = writeln!(
-                text,
-                "# Control: {:.0} us {} injected on CPU {}, {:.0} us measured: {proven}",
-                us(control.injected_ns),
-                control.by,
-                control.series.cpu,
-                us(control.seen_ns)
-            );
+            let _ = writeln!(text, "# {}", control_line(control));
         }
         for note in &row.result.notes {
             let _ = writeln!(text, "# Note: {}", note.text);
@@ -173,6 +172,30 @@ fn summary(contents: &Contents, histogram: Option<u32>) -> String {
         }
     }
     text
+}
+
+/// What was injected, what was measured of it, and what follows.
+fn control_line(control: &Control) -> String {
+    let us = |ns: u64| tactus_model::number::float(ns) / 1e3;
+    let proven = if control.is_seen() {
+        "seen".to_owned()
+    } else if control.stage == Stage::Fine && !control.is_resolvable() {
+        "too noisy here to tell".to_owned()
+    } else if control.noise_ns == u64::MAX {
+        "instrument not proven: what was measured without it did not arrive".to_owned()
+    } else if control.is_drowned() {
+        // Then it is no matter what was measured.
+        format!("instrument not proven: without it, up to {:.0} us were measured", us(control.noise_ns))
+    } else {
+        "NOT seen at its size: instrument not proven here".to_owned()
+    };
+    format!(
+        "Control: {:.0} us {} injected on CPU {}, {:.0} us measured: {proven}",
+        us(control.injected_ns),
+        control.by,
+        control.series.cpu,
+        us(control.seen_ns)
+    )
 }
 
 /// The histogram in cyclictest's format: one line per microsecond, one column per thread.
@@ -216,4 +239,45 @@ fn histogram_text(row: &tactus_model::bundle::Row, limit: u32) -> String {
     let overflows: Vec<String> = columns.iter().map(|(_, n)| format!("{n:05}")).collect();
     let _ = writeln!(text, "# Histogram Overflows: {}", overflows.join(" "));
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use tactus_model::series::SeriesKey;
+
+    use super::*;
+
+    #[test]
+    fn a_control_that_proves_nothing_says_whether_it_was_missed_or_drowned_in_noise() {
+        let line = |seen_ns, noise_ns| {
+            let series = SeriesKey { cpu: 0, thread: 0, priority: 0, kind: "interrupt".into() };
+            let (injected_ns, by, stage) = (1_000_000, "block".into(), Stage::Before);
+            let (activity, proven, attempts) = (0, false, 5);
+            control_line(&Control {
+                activity,
+                series,
+                injected_ns,
+                seen_ns,
+                noise_ns,
+                proven,
+                attempts,
+                by,
+                stage,
+            })
+        };
+        assert_eq!(
+            line(1_012_000, 40_000),
+            "Control: 1000 us block injected on CPU 0, 1012 us measured: seen"
+        );
+        let drowned = line(1_012_000, 730_000);
+        assert!(
+            drowned
+                .ends_with("1012 us measured: instrument not proven: without it, up to 730 us were measured")
+        );
+        assert!(
+            line(693_000, 40_000)
+                .ends_with("693 us measured: NOT seen at its size: instrument not proven here")
+        );
+        assert!(line(1_000_000, u64::MAX).ends_with("did not arrive"));
+    }
 }

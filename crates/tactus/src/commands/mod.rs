@@ -6,6 +6,7 @@ mod environments;
 mod execute;
 mod explain;
 mod facts;
+mod fitness;
 mod generate;
 mod kernel;
 mod man;
@@ -32,6 +33,7 @@ pub fn dispatch(command: Command) -> Result<Exit, Failure> {
         Command::Generate(arguments) => generate::generate(&arguments),
         Command::Show(arguments) => show::show(&arguments),
         Command::Report(arguments) => report::report(&arguments),
+        Command::Fitness(arguments) => fitness::fitness(&arguments),
         Command::Environments(arguments) => environments::environments(&arguments),
         Command::Kernel(arguments) => kernel::kernel(arguments.what),
         Command::Probe(arguments) => probe::probe(&arguments),

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use tactus_bundle::{Location, Resumed};
+use tactus_bundle::{Location, Resumed, limits};
 use tactus_model::bundle::Present;
 use tactus_model::plan::{OTHER_STATE, Plan};
 use tactus_report::render::text::render;
@@ -116,9 +116,6 @@ fn sentence(state: &Present) -> String {
     format!("host state: {name} ({})", lacks.join("; "))
 }
 
-/// The longest plan that is read, in bytes: what a bundle's may have.
-const LONGEST_PLAN: usize = 16 << 20;
-
 /// The plan that the user named: none, a study, or a file (or pipe).
 fn plan(name: Option<&str>) -> Result<(Plan, Source), Failure> {
     let Some(name) = name else {
@@ -129,7 +126,7 @@ fn plan(name: Option<&str>) -> Result<(Plan, Source), Failure> {
         let source = Source::new(study.name, study.text);
         return Ok((parse(&source)?, source));
     }
-    let bytes = Real.read_at_most(Path::new(name), LONGEST_PLAN);
+    let bytes = Real.read_at_most(Path::new(name), limits::PLAN);
     let text =
         bytes.and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other)).map_err(|error| {
             let studies: Vec<&str> = STUDIES.iter().map(|study| study.name).collect();

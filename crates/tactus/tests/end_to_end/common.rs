@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -18,6 +18,11 @@ pub fn tactus() -> Command {
 /// Runs it to its end.
 pub fn output(command: &mut Command) -> Output {
     command.output().expect("tactus starts")
+}
+
+/// A command that goes on, whose words nobody reads.
+pub fn started(command: &mut Command) -> Child {
+    command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("tactus starts")
 }
 
 pub fn stdout(output: &Output) -> String {

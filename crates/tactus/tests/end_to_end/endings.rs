@@ -2,21 +2,15 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::Child;
 use std::time::{Duration, Instant};
 
-use crate::common::{alone, await_tick, json, nothing_is_left, output, stderr, tactus};
+use crate::common::{alone, await_tick, json, nothing_is_left, output, started, stderr, tactus};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// A run that goes on for a minute, in the given environments, once it measures.
 fn running(out: &Path, only: &str) -> Child {
-    let child = tactus()
-        .args(["run", "--duration", "60s", "--only", only, "--out"])
-        .arg(out)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("tactus starts");
+    let child = started(tactus().args(["run", "--duration", "60s", "--only", only, "--out"]).arg(out));
     await_tick(out);
     child
 }
@@ -117,15 +111,7 @@ fault = [
     let plan = dir.join("plan.toml");
     fs::write(&plan, text).unwrap();
     let out = dir.join("bundle");
-    let child = tactus()
-        .arg("run")
-        .arg(&plan)
-        .arg("--out")
-        .arg(&out)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("tactus starts");
+    let child = started(tactus().arg("run").arg(&plan).arg("--out").arg(&out));
     await_tick(&out);
     // A hog and three threads on each CPU, beside those that measure.
     assert!(real_time_threads().len() >= 5, "{:#?}", real_time_threads());

@@ -7,7 +7,7 @@ const ARCH: &str = if cfg!(target_arch = "aarch64") { "x86_64" } else { "aarch64
 const PLAN: &str = r#"
 name = "foreign"
 [defaults]
-duration = "3s"
+duration = "2s"
 interval = "2ms"
 [environment.board]
 kind = "qemu"

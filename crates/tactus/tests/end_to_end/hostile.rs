@@ -38,6 +38,7 @@ fn a_hostile_program_in_place_of_a_probe_exhausts_nothing_and_is_named() {
         ("bad-frames", "faster than any line"),
         ("cpus", "reported on the series cpu"),
         ("facts", "MiB of facts"),
+        ("threads", "faster than any line"),
         ("outliers", "outliers of cpu0"),
         ("extremes", "counted more than"),
         ("garbage", "no frame of a probe"),
@@ -162,10 +163,21 @@ fn speak(harm: &str) -> io::Result<()> {
         realtime_ns: 0,
         can: vec!["timer".into()],
     }))?;
-    for n in 0..if harm == "facts" { u64::MAX } else { 1 } {
+    // Facts for ever, or as many as there may be of what an audit looks at longest.
+    let (most, name) = match harm {
+        "facts" => (u64::MAX, "/proc/"),
+        "threads" => (480, "threads:"),
+        _ => (1, "/proc/"),
+    };
+    for n in 0..most {
         let mut readings = Facts::default();
-        readings.keep(format!("/proc/{n}"), "x".repeat(10_000).as_str());
-        say(&FromProbe::Facts { readings, last: harm != "facts" })?;
+        let vcpu = |at: u64| format!("{at}\t100\t1\t400100\tFIFO\t1\t0\tCPU {at}/KVM\n");
+        let text = match harm {
+            "threads" => (400 * n..400 * (n + 1)).map(vcpu).collect(),
+            _ => "x".repeat(10_000),
+        };
+        readings.keep(format!("{name}{n}"), text.as_str());
+        say(&FromProbe::Facts { readings, last: n + 1 == most })?;
     }
     let (mut decoder, mut input, mut buffer) = (Decoder::new(), io::stdin().lock(), [0; 4096]);
     loop {

@@ -2,16 +2,19 @@
 #![expect(clippy::disallowed_methods, reason = "these tests look at the machine from outside the door")]
 
 mod audit;
+mod bare;
 mod blocked;
 mod command;
 mod common;
 mod endings;
+mod fitness;
 mod foreign;
 mod forged;
 mod guest;
 mod heard;
 mod hold;
 mod hostile;
+mod interrupt;
 mod lots;
 mod nested;
 mod network;

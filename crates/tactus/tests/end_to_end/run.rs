@@ -39,7 +39,7 @@ fn one_command_measures_the_host_a_container_and_a_guest_idle_and_loaded() {
     let Some(_alone) = alone() else { return };
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("bundle");
-    let result = output(tactus().args(["run", "--quick", "--duration", "3s", "--json", "--out"]).arg(&out));
+    let result = output(tactus().args(["run", "--quick", "--duration", "2s", "--json", "--out"]).arg(&out));
     let document = json(&result);
     assert_eq!(result.status.code(), Some(0), "{}", stderr(&result));
     assert_eq!(document["status"], "complete");

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::common::{alone, output, skipped, stderr, stdout, tactus};
@@ -43,6 +43,19 @@ fn apply(dir: &Path) -> Command {
     tune(dir, &["apply", "--profile", "realtime", "--isolate", "1", "--only", ONLY])
 }
 
+/// Applies the profile.
+fn applied(dir: &Path) {
+    let applied = output(&mut apply(dir));
+    assert_eq!(applied.status.code(), Some(0), "{}{}", stdout(&applied), stderr(&applied));
+}
+
+/// Takes back what is in force, which ends with this code.
+fn reverted(dir: &Path, code: i32) -> Output {
+    let reverted = output(&mut tune(dir, &["revert"]));
+    assert_eq!(reverted.status.code(), Some(code), "{}{}", stdout(&reverted), stderr(&reverted));
+    reverted
+}
+
 /// Root on a machine with a CPU to isolate and no TuneD at work.
 fn possible() -> bool {
     let root = fs::metadata("/proc/self").is_ok_and(|found| std::os::unix::fs::MetadataExt::uid(&found) == 0);
@@ -62,14 +75,12 @@ fn what_is_applied_is_verified_and_taken_back_to_the_byte() {
     }
     let dir = tempfile::tempdir().unwrap();
     let before = state();
-    let applied = output(&mut apply(dir.path()));
-    assert_eq!(applied.status.code(), Some(0), "{}{}", stdout(&applied), stderr(&applied));
+    applied(dir.path());
     assert_eq!(fs::read_to_string(FILES[0]).unwrap(), "10\n");
     let other = output(&mut tune(dir.path(), &["apply", "--profile", "cpu-partitioning", "--isolate", "1"]));
     assert_eq!(other.status.code(), Some(2));
     assert!(stderr(&other).contains("is in force"), "{}", stderr(&other));
-    let reverted = output(&mut tune(dir.path(), &["revert"]));
-    assert_eq!(reverted.status.code(), Some(0), "{}{}", stdout(&reverted), stderr(&reverted));
+    reverted(dir.path(), 0);
     assert_eq!(state(), before);
 }
 
@@ -92,8 +103,7 @@ fn a_kill_in_the_middle_of_an_apply_is_taken_back_by_the_next_call() {
         std::thread::sleep(Duration::from_millis(pause));
         child.kill().unwrap();
         child.wait().unwrap();
-        let reverted = output(&mut tune(dir.path(), &["revert"]));
-        assert_eq!(reverted.status.code(), Some(0), "{}{}", stdout(&reverted), stderr(&reverted));
+        let reverted = reverted(dir.path(), 0);
         assert_eq!(state(), before, "{}", stderr(&reverted));
         assert!(!journal.exists());
     }
@@ -107,8 +117,7 @@ fn a_journal_whose_first_line_cannot_be_read_is_named_and_its_steps_are_taken_ba
     }
     let dir = tempfile::tempdir().unwrap();
     let before = state();
-    let applied = output(&mut apply(dir.path()));
-    assert_eq!(applied.status.code(), Some(0), "{}{}", stdout(&applied), stderr(&applied));
+    applied(dir.path());
     let journal = dir.path().join("lib/tune/journal.jsonl");
     let text = fs::read_to_string(&journal).unwrap();
     fs::write(&journal, text.replacen("begin", "?????", 1)).unwrap();
@@ -116,8 +125,7 @@ fn a_journal_whose_first_line_cannot_be_read_is_named_and_its_steps_are_taken_ba
     assert_eq!(verified.status.code(), Some(2));
     let said = stderr(&verified);
     assert!(said.contains("line 1 of") && said.contains("`tactus tune revert` takes back"), "{said}");
-    let reverted = output(&mut tune(dir.path(), &["revert"]));
-    assert_eq!(reverted.status.code(), Some(1), "{}{}", stdout(&reverted), stderr(&reverted));
+    let reverted = reverted(dir.path(), 1);
     assert!(stderr(&reverted).contains("line 1 of") && stderr(&reverted).contains("journal.damaged"));
     assert_eq!(state(), before, "{}", stderr(&reverted));
     assert!(!journal.exists() && journal.with_file_name("journal.damaged").exists());

@@ -2,12 +2,11 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Stdio;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::common::{await_text, json, nothing_is_left, output, skipped, stderr, stdout, tactus};
+use crate::common::{await_text, json, nothing_is_left, output, skipped, started, stderr, stdout, tactus};
 
 /// A plan that measures `os` in these environments, one after the other.
 fn plan(dir: &Path, kinds: &[&str], duration: &str) -> std::path::PathBuf {
@@ -109,15 +108,7 @@ fn what_the_system_costs_on_the_host_and_in_a_container_is_measured_once() {
 fn values_that_had_arrived_before_kill_9_are_in_the_bundle_and_nothing_of_the_run_is_left() {
     let dir = tempfile::tempdir().unwrap();
     let (plan, out) = (plan(dir.path(), &["host"], "60s"), dir.path().join("bundle"));
-    let mut child = tactus()
-        .arg("run")
-        .arg(&plan)
-        .arg("--out")
-        .arg(&out)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("tactus starts");
+    let mut child = started(tactus().arg("run").arg(&plan).arg("--out").arg(&out));
     await_text(&out.join("events.jsonl"), "\"item\":\"AF_UNIX bandwidth\"");
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).unwrap();
     kill_process(pid, Signal::KILL).unwrap();

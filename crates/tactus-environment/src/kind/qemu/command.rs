@@ -3,8 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use tactus_model::plan::GuestDevice;
+use tactus_system::System;
 
-use crate::network::TAP;
+use crate::Usable;
+use crate::attachment::{GuestNic, Tap};
+use crate::network::{MAC, TAP};
 use crate::support::guest::{Accel, Boot, CHANNEL};
 
 /// What QEMU is to run.
@@ -18,21 +21,54 @@ pub struct Machine {
     pub sandbox: bool,
     pub cpus: usize,
     /// What it has of a network.
-    pub nic: Option<GuestDevice>,
-    /// Socket on which the guest's console is awaited.
+    pub nic: Option<GuestNic>,
+    pub sockets: Sockets,
+}
+
+/// Sockets on which QEMU's ends are awaited.
+#[derive(Clone, Debug)]
+pub struct Sockets {
+    /// The guest's console.
     pub console: PathBuf,
-    /// Socket on which the probe's stream is awaited.
+    /// The probe's stream.
     pub probe: PathBuf,
-    /// Socket on which QEMU's monitor is awaited.
+    /// QEMU's monitor.
     pub monitor: PathBuf,
 }
 
+impl Sockets {
+    /// Those of an environment, in its private directory.
+    pub fn within(workspace: &Path) -> Self {
+        let at = |name| workspace.join(name);
+        Self { console: at("console.sock"), probe: at("probe.sock"), monitor: at("qmp.sock") }
+    }
+}
+
 /// What QEMU may not do any more once it runs (seccomp).
-const SANDBOX: &str = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny";
+pub const SANDBOX: &str = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny";
 
 /// The program that emulates an architecture.
 pub fn program(arch: &str) -> String {
     format!("qemu-system-{arch}")
+}
+
+/// That QEMU is not installed for an architecture, and what would install it.
+pub fn missing(arch: &str, system: &dyn System) -> Option<Usable> {
+    let program = program(arch);
+    if system.find_program(&program).is_some() {
+        return None;
+    }
+    let (debian, fedora) = match arch {
+        "aarch64" => ("qemu-system-arm", "qemu-system-aarch64"),
+        _ => ("qemu-system-x86", "qemu-system-x86"),
+    };
+    Some(Usable::No {
+        reason: format!("{program} is not installed"),
+        remedy: format!(
+            "install QEMU (Debian, Ubuntu: `apt-get install {debian}`; Fedora: `dnf install {fedora}-core`; \
+Arch: `pacman -S {fedora}`)"
+        ),
+    })
 }
 
 impl Machine {
@@ -51,6 +87,8 @@ impl Machine {
         let memory = if self.boot.lock_memory { ",memory-backend=ram" } else { "" };
         let (machine, accel, cpu) = match (self.boot.arch, self.accel) {
             ("aarch64", Accel::Kvm) => ("virt,gic-version=host", "kvm", "host"),
+            // Interrupts of a device that is emulated throughout end in QEMU, too.
+            (_, Accel::Kvm) if self.emulates_throughout() => ("q35", "kvm,kernel-irqchip=off", "host"),
             // `max` has pointer authentication, which takes an emulated guest three times as long to boot.
             ("aarch64", Accel::Tcg) => ("virt,gic-version=3", "tcg,thread=multi", "cortex-a57"),
             (_, Accel::Kvm) => ("q35", "kvm", "host"),
@@ -75,47 +113,52 @@ impl Machine {
             "-append",
             &self.boot.kernel_words(self.accel),
         ]);
-        add(&[
-            "-chardev",
-            &format!("socket,id=console,path={}", value(&self.console)),
-            "-serial",
-            "chardev:console",
-        ]);
+        add(&["-chardev", &socket("console", &self.sockets.console), "-serial", "chardev:console"]);
         add(&["-device", "virtio-serial-pci,max_ports=2"]);
-        add(&["-chardev", &format!("socket,id=probe,path={}", value(&self.probe))]);
+        add(&["-chardev", &socket("probe", &self.sockets.probe)]);
         add(&["-device", &format!("virtserialport,chardev=probe,name={CHANNEL}")]);
         if let Some(nic) = self.nic {
             let (backend, device) = network(nic);
-            add(&["-netdev", &backend, "-device", device]);
+            add(&["-netdev", &backend, "-device", &device]);
         }
-        add(&[
-            "-chardev",
-            &format!("socket,id=monitor,path={}", value(&self.monitor)),
-            "-mon",
-            "chardev=monitor,mode=control",
-        ]);
+        add(&["-chardev", &socket("monitor", &self.sockets.monitor), "-mon", "chardev=monitor,mode=control"]);
         words
+    }
+
+    /// Whether its network is left to QEMU alone.
+    fn emulates_throughout(&self) -> bool {
+        self.nic.is_some_and(|nic| nic.device == GuestDevice::Virtio)
     }
 }
 
 /// Both sides of a network device: QEMU emulates it, or leaves it to the kernel.
-fn network(nic: GuestDevice) -> (String, &'static str) {
-    let (vhost, device) = match nic {
+fn network(nic: GuestNic) -> (String, String) {
+    let (vhost, device) = match nic.device {
         // Each notification of the guest ends in QEMU.
-        GuestDevice::Virtio => ("off", "virtio-net-pci,netdev=net,ioeventfd=off"),
-        GuestDevice::Vhost => ("on", "virtio-net-pci,netdev=net"),
-        GuestDevice::E1000 | GuestDevice::Vfio => ("off", "e1000,netdev=net"),
+        GuestDevice::Virtio => ("off", "virtio-net-pci,ioeventfd=off"),
+        // The kernel takes them, and raises the guest's interrupts itself (irqfd).
+        GuestDevice::Vhost => ("on", "virtio-net-pci,ioeventfd=on"),
+        GuestDevice::E1000 | GuestDevice::Vfio => ("off", "e1000"),
     };
-    (format!("tap,id=net,ifname={TAP},script=no,downscript=no,vhost={vhost}"), device)
+    let tap = match nic.tap {
+        Tap::Named => format!("ifname={TAP},script=no,downscript=no"),
+        Tap::File => "fd=3".to_owned(),
+    };
+    (format!("tap,id=net,{tap},vhost={vhost}"), format!("{device},netdev=net,mac={MAC}"))
 }
 
 fn text(path: &Path) -> String {
     path.display().to_string()
 }
 
-/// A path as the value of an option: QEMU reads two commas as one.
-fn value(path: &Path) -> String {
-    text(path).replace(',', ",,")
+/// The interrupt card that is to be had there.
+pub fn card(at: &Path) -> [String; 4] {
+    ["-chardev", &socket("card", at), "-device", "ivshmem-doorbell,vectors=1,chardev=card"].map(str::to_owned)
+}
+
+/// A channel by a socket. QEMU reads two commas in the value of an option as one.
+pub fn socket(id: &str, path: &Path) -> String {
+    format!("socket,id={id},path={}", text(path).replace(',', ",,"))
 }
 
 #[cfg(test)]
@@ -138,9 +181,7 @@ pub(super) mod tests {
             sandbox: true,
             cpus: 2,
             nic: None,
-            console: "/w/a, b/c".into(),
-            probe: "/w/p".into(),
-            monitor: "/w/m".into(),
+            sockets: Sockets { console: "/w/a, b/c".into(), probe: "/w/p".into(), monitor: "/w/m".into() },
         }
     }
 
@@ -158,12 +199,22 @@ pub(super) mod tests {
     #[test]
     fn a_guest_has_a_network_only_where_it_is_on_a_path_and_emulated_virtio_is_emulated_throughout() {
         assert!(!machine().words().join(" ").contains("-netdev"));
-        let words = |nic| Machine { nic: Some(nic), ..machine() }.words().join(" ");
+        let with = |device, tap, accel| {
+            let nic = Some(GuestNic { device, tap });
+            Machine { nic, accel, ..machine() }.words().join(" ")
+        };
+        let words = |device| with(device, Tap::Named, Accel::Kvm);
         let virtio = words(GuestDevice::Virtio);
         assert!(virtio.contains("ifname=tap0") && virtio.contains("vhost=off"), "{virtio}");
-        assert!(virtio.contains("virtio-net-pci,netdev=net,ioeventfd=off"), "{virtio}");
-        assert!(words(GuestDevice::Vhost).contains("vhost=on"));
+        assert!(virtio.contains("virtio-net-pci,ioeventfd=off,netdev=net"), "{virtio}");
+        assert!(virtio.contains("-accel kvm,kernel-irqchip=off"), "{virtio}");
+        let vhost = words(GuestDevice::Vhost);
+        assert!(vhost.contains("vhost=on") && vhost.contains("ioeventfd=on"), "{vhost}");
+        assert!(!vhost.contains("irqchip"), "{vhost}");
         assert!(words(GuestDevice::E1000).contains("e1000,netdev=net"));
+        let file = with(GuestDevice::Virtio, Tap::File, Accel::Tcg);
+        assert!(file.contains("tap,id=net,fd=3") && !file.contains("ifname"), "{file}");
+        assert!(file.contains(&format!("mac={MAC}")) && !file.contains("irqchip"), "{file}");
     }
 
     #[test]

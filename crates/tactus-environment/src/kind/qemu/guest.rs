@@ -6,16 +6,20 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
 use tactus_model::facts::Facts;
 use tactus_model::message::Note;
 use tactus_model::{CpuSet, Evidence};
 use tactus_system::{Child, Invocation, System, last_lines};
 
-use super::command::Machine;
+use super::command::Sockets;
+use super::exits::{self, Exits};
 use super::qmp::{Monitor, threads};
-use crate::network::enter;
+use crate::network::launch;
 use crate::support::cannot;
-use crate::support::guest::{self, Accel, BootError, Console, Threads, first_byte, listen, settle};
+use crate::support::guest::{
+    self, Accel, BootError, Console, KVM_PATIENCE, TCG_PATIENCE, Threads, first_byte, listen, settle,
+};
 use crate::{Layout, Running, Setting, StartError, Stream};
 
 /// How long QEMU may take to open its sockets; it does so before the guest runs.
@@ -42,6 +46,75 @@ pub struct Guest {
     notes: Vec<Note>,
     /// Virtual CPUs and their threads, once it has settled.
     vcpus: Vec<(u32, u32)>,
+    /// Their exits when a measurement began, or why they are not known.
+    exits: Option<Result<Exits, String>>,
+}
+
+/// How a guest is started.
+pub struct Launch<'a> {
+    /// QEMU's words, by what executes the guest and whether QEMU has its sandbox: not every one is built so that it can.
+    pub words: &'a dyn Fn(Accel, bool) -> Vec<String>,
+    /// Where they say that QEMU's ends are.
+    pub sockets: &'a Sockets,
+    /// What the plan wants of it, and what that is here.
+    pub wanted: &'a str,
+    pub accel: Accel,
+    /// How long its first word is awaited, where the plan says it.
+    pub patience: Option<Duration>,
+}
+
+/// Starts a guest, once more where there is another way.
+///
+/// # Errors
+/// When it does not come up in any.
+pub fn start(
+    setting: &Setting<'_>,
+    launch: &Launch<'_>,
+    mut notes: Vec<Note>,
+) -> Result<Box<dyn Running>, StartError> {
+    let notes = &mut notes;
+    let waits =
+        launch.patience.or(Some(if launch.accel == Accel::Kvm { KVM_PATIENCE } else { TCG_PATIENCE }));
+    let boot = |accel, sandbox, patience, notes: &mut Vec<Note>| {
+        Guest::boot(setting, (launch.words)(accel, sandbox), accel, launch.sockets, patience, notes)
+    };
+    let mut sandbox = true;
+    let mut booted = boot(launch.accel, sandbox, waits, notes);
+    // Built without seccomp, it says so and ends.
+    if let Err(BootError::Other(error)) = &booted
+        && error.reason.contains("sandbox")
+    {
+        notes.push(Note::obstacle(
+            format!(
+                "QEMU runs without its sandbox, so that a guest that breaks out of it can do what it can: {}",
+                error.reason
+            ),
+            "install a QEMU that is built with seccomp",
+        ));
+        sandbox = false;
+        booted = boot(launch.accel, sandbox, waits, notes);
+    }
+    match booted {
+        Err(error) if launch.accel == Accel::Kvm && launch.wanted == "auto" => {
+            notes.push(Note::obstacle(
+                format!(
+                    "the guest did not come up under KVM and was started again under emulation (TCG): {}",
+                    error.error().reason
+                ),
+                "look at the host kernel's messages (dmesg) for kvm; `accel = \"kvm\"` makes this an error",
+            ));
+            Ok(Box::new(boot(Accel::Tcg, sandbox, None, notes)?))
+        }
+        // One emulated boot in some fifty stops before its init, with nothing said of why.
+        Err(BootError::Silent(error)) if launch.accel == Accel::Tcg && launch.patience.is_none() => {
+            notes.push(Note::obstacle(
+                format!("the emulated guest did not come up and was started once more: {}", error.reason),
+                "`patience` in its table sets how long its first word is awaited, without a second try",
+            ));
+            Ok(Box::new(boot(Accel::Tcg, sandbox, None, notes)?))
+        }
+        booted => Ok(Box::new(booted?)),
+    }
 }
 
 impl Guest {
@@ -49,17 +122,19 @@ impl Guest {
     ///
     /// # Errors
     /// When QEMU does not start, or the guest stays silent; with the words of both.
-    pub fn boot(
+    fn boot(
         setting: &Setting<'_>,
-        machine: &Machine,
+        qemu: Vec<String>,
+        accel: Accel,
+        sockets: &Sockets,
         patience: Option<Duration>,
         notes: &mut Vec<Note>,
     ) -> Result<Self, BootError> {
-        let probe = listen(setting.system, &machine.probe)?;
-        let monitor = listen(setting.system, &machine.monitor)?;
-        let console = Console::keep(listen(setting.system, &machine.console)?, &setting.console)?;
-        let mut words = setting.network.map_or_else(Vec::new, |place| enter(place.holder));
-        words.extend(machine.words());
+        let probe = listen(setting.system, &sockets.probe)?;
+        let monitor = listen(setting.system, &sockets.monitor)?;
+        let console = Console::keep(listen(setting.system, &sockets.console)?, &setting.console)?;
+        let mut words = setting.network.map_or_else(Vec::new, |place| launch(&place));
+        words.extend(qemu);
         let command = Invocation::new(words).with_env(setting.guardian.marker());
         let mut qemu =
             setting.system.spawn(&command).map_err(|error| cannot("QEMU does not start", error))?;
@@ -71,13 +146,14 @@ impl Guest {
             qemu,
             stream: Some((Vec::new(), stream)),
             monitor,
-            accel: machine.accel,
+            accel,
             console,
             layout: setting.layout.clone(),
             measured: setting.measured.clone(),
             housekeeping: setting.housekeeping.clone(),
             notes: Vec::new(),
             vcpus: Vec::new(),
+            exits: None,
         };
         if let Some(patience) = patience {
             guest.await_first_byte(patience.min(setting.patience))?;
@@ -104,6 +180,22 @@ impl Guest {
             }
             std::thread::sleep(Duration::from_millis(5));
         }
+    }
+
+    /// What KVM has counted so far of its virtual CPUs.
+    fn ask_exits(&self) -> Result<Exits, String> {
+        if self.accel == Accel::Tcg {
+            return Err("the guest is emulated (TCG), and only KVM counts them".into());
+        }
+        let ask = || -> io::Result<Value> {
+            self.monitor.set_read_timeout(Some(ANSWER))?;
+            let mut monitor = Monitor::open(&self.monitor, &self.monitor)?;
+            monitor.ask_with(exits::COMMAND, Some(exits::arguments()))
+        };
+        // Before version 7.1 QEMU does not know the command, and its refusal says so.
+        let answer = ask().map_err(|error| error.to_string())?;
+        let none = "this QEMU, or this kernel (before Linux 5.14), has no statistics of KVM";
+        Exits::of(&answer, self.vcpus.len()).ok_or_else(|| none.into())
     }
 
     fn ask_vcpus(&self) -> io::Result<Vec<(u32, u32)>> {
@@ -185,6 +277,21 @@ impl Running for Guest {
             notes.push(Note::info(format!("QEMU said: {words}")));
         }
         Ok(notes)
+    }
+
+    fn measuring(&mut self) {
+        self.exits = Some(self.ask_exits());
+    }
+
+    fn measured(&mut self) -> Vec<Note> {
+        let said = match self.exits.take() {
+            None => Vec::new(),
+            Some(before) => match before.and_then(|before| Ok((before, self.ask_exits()?))) {
+                Ok((before, now)) => now.since(&before),
+                Err(why) => vec![format!("the exits of its virtual CPUs are unknowable: {why}")],
+            },
+        };
+        said.into_iter().map(Note::info).collect()
     }
 
     fn vcpus(&mut self) -> Vec<(u32, u32)> {

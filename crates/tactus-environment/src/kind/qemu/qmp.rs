@@ -81,7 +81,20 @@ impl<R: Read, W: Write> Monitor<R, W> {
     /// # Errors
     /// When the connection breaks or is silent for too long, or QEMU refuses.
     pub fn ask(&mut self, command: &str) -> io::Result<serde_json::Value> {
-        writeln!(self.writer, "{{\"execute\":\"{command}\"}}")?;
+        self.ask_with(command, None)
+    }
+
+    /// The same with arguments.
+    ///
+    /// # Errors
+    /// See [`Monitor::ask`].
+    pub fn ask_with(
+        &mut self,
+        command: &str,
+        arguments: Option<serde_json::Value>,
+    ) -> io::Result<serde_json::Value> {
+        let arguments = arguments.map_or_else(String::new, |own| format!(",\"arguments\":{own}"));
+        writeln!(self.writer, "{{\"execute\":\"{command}\"{arguments}}}")?;
         self.writer.flush()?;
         for _ in 0..MAX_LINES {
             let mut line = String::new();

@@ -188,7 +188,7 @@ pub fn prepare(setting: &Setting<'_>, accel: Accel, notes: &mut Vec<Note>) -> Re
 
 /// Drivers of the probe's channel, and of the network that it is on.
 fn wanted_modules(setting: &Setting<'_>) -> Vec<&'static str> {
-    let nic = setting.network.and_then(|place| place.device).map(|device| match device {
+    let nic = setting.network.and_then(|place| place.nic).map(|nic| match nic.device {
         GuestDevice::Virtio | GuestDevice::Vhost => "virtio_net",
         GuestDevice::E1000 | GuestDevice::Vfio => "e1000",
     });

@@ -1,7 +1,7 @@
 //! What a cell does when things go wrong.
 
 use super::super::conversation::Conversation;
-use super::super::{alone, leftovers};
+use super::super::{beside_others, leftovers};
 use super::board::{Board, CELL};
 use std::time::Duration;
 use tactus_environment::{ENVIRONMENTS, Environment, StartError};
@@ -43,6 +43,7 @@ fn silent() -> Board {
 
 #[test]
 fn what_jailhouse_refuses_is_told_and_taken_back() {
+    let _turn = beside_others();
     let board = silent();
     let spec = board.spec();
     // Memory that is in use, and a configuration of another revision: one error, told apart by the driver's words.
@@ -111,6 +112,7 @@ fn what_jailhouse_refuses_is_told_and_taken_back() {
 
 #[test]
 fn a_jailhouse_that_was_enabled_is_left_enabled_with_the_cells_of_others() {
+    let _turn = beside_others();
     let board = silent();
     let spec = board.spec();
     told(&board, &["enable", &board.path("cells/system.cell")]);
@@ -149,6 +151,7 @@ fn a_jailhouse_that_was_enabled_is_left_enabled_with_the_cells_of_others() {
 
 #[test]
 fn a_cell_that_refuses_its_end_once_is_asked_again() {
+    let _turn = beside_others();
     let board = silent();
     let talk = begin(&board, &board.spec()).unwrap();
     std::fs::write(board.dir.join("refuse"), format!("{CELL}\n")).unwrap();
@@ -158,6 +161,7 @@ fn a_cell_that_refuses_its_end_once_is_asked_again() {
 
 #[test]
 fn a_cell_that_refuses_its_end_for_good_is_left_and_named() {
+    let _turn = beside_others();
     let board = silent();
     let talk = begin(&board, &board.spec()).unwrap();
     std::fs::write(board.dir.join("refuse"), format!("{CELL}\n")).unwrap();
@@ -173,6 +177,7 @@ fn a_cell_that_refuses_its_end_for_good_is_left_and_named() {
 
 #[test]
 fn a_cell_of_which_a_cpu_was_parked_ends_the_stream_and_is_reported_with_the_cause() {
+    let _turn = beside_others();
     let board = Board::new();
     board.inmate_script("#!/bin/sh\nsleep 1\nexit 3\n");
     let mut talk = begin(&board, &board.spec()).unwrap();
@@ -196,6 +201,7 @@ fn a_cell_of_which_a_cpu_was_parked_ends_the_stream_and_is_reported_with_the_cau
 
 #[test]
 fn a_kernel_that_panics_ends_the_stream_though_its_cell_runs_and_an_older_panic_does_not() {
+    let _turn = beside_others();
     let board = Board::new();
     let panic = "printf '%s\\r\\n' '---[ end Kernel panic - not syncing: Attempted to kill init! exitcode=0x0000000b ]---'";
     let mut spec = board.spec();
@@ -223,6 +229,7 @@ fn a_kernel_that_panics_ends_the_stream_though_its_cell_runs_and_an_older_panic_
 
 #[test]
 fn a_cell_takes_its_cpus_off_line_and_gives_them_back() {
+    let _turn = beside_others();
     let board = silent();
     let spec = board.spec();
     told(&board, &["enable", &board.path("cells/system.cell")]);
@@ -242,6 +249,7 @@ fn a_cell_takes_its_cpus_off_line_and_gives_them_back() {
 
 #[test]
 fn a_cell_that_says_everything_twice_is_told_why() {
+    let _turn = beside_others();
     let board = Board::new();
     std::fs::write(board.dir.join("twice"), "").unwrap();
     board.inmate_script(
@@ -259,7 +267,7 @@ while True:\n    line.sendall(b'Timer fired, jitter: 241499 ns\\r\\n')\n    time
 
 #[test]
 fn an_inmate_that_hears_nothing_is_booted_with_its_job() {
-    let _turn = alone();
+    let _turn = beside_others();
     let board = Board::new();
     // Its log goes to the ring that `console -f` follows.
     board.inmate("-chardev file,id=ring,path=$here/ring,append=on -serial chardev:ring");

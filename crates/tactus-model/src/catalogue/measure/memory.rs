@@ -2,7 +2,7 @@
 
 use crate::catalogue::Item;
 use crate::catalogue::declare::word;
-use crate::outcome::{Better, Unit};
+use crate::outcome::Unit;
 use crate::size::Sizes;
 
 word! {
@@ -12,8 +12,9 @@ word! {
     ///
     /// Latency is that of a load whose address is what the load before has read (`lat_mem_rd` of lmbench), one in each
     /// line of 64 bytes, in order of the addresses or at random, in arrays of each size of `sizes` that is a power of
-    /// two. Before each batch the array is read once, so that what fits into a cache is there. It is measured in pages
-    /// of 4 KiB, 2 MiB and 1 GiB. Those of 2 MiB come from the reserve (`nr_hugepages`) or are transparent huge pages,
+    /// two. Before each batch the array is read once, so that what fits into a cache is there, and the next loads are
+    /// done, so that the entries of its page tables are. It is measured in pages of 4 KiB, 2 MiB and 1 GiB. Those of
+    /// 2 MiB come from the reserve (`nr_hugepages`) or are transparent huge pages,
     /// and how many the kernel gave is looked at; those of 1 GiB come from the reserve alone. Where there are none, a
     /// note says so.
     ///
@@ -33,56 +34,58 @@ word! {
 }
 
 /// Loads.
-pub const READ: Item = Item {
-    name: "memory read bandwidth",
-    unit: Unit::MegabytesPerSecond,
-    better: Better::Higher,
-    about: "an array of the largest size is read and added up",
-};
+pub const READ: Item = Item::higher(
+    "memory read bandwidth",
+    Unit::MegabytesPerSecond,
+    "an array of the largest size is read and added up",
+);
 
 /// Stores.
-pub const WRITE: Item = Item {
-    name: "memory write bandwidth",
-    unit: Unit::MegabytesPerSecond,
-    better: Better::Higher,
-    about: "an array of the largest size is written",
-};
+pub const WRITE: Item = Item::higher(
+    "memory write bandwidth",
+    Unit::MegabytesPerSecond,
+    "an array of the largest size is written",
+);
 
 /// Both.
-pub const COPY: Item = Item {
-    name: "memory copy bandwidth",
-    unit: Unit::MegabytesPerSecond,
-    better: Better::Higher,
-    about: "one half of an array of the largest size is copied to the other: bytes copied, each counted once",
-};
-
-const fn latency(name: &'static str, about: &'static str) -> Item {
-    Item { name, unit: Unit::Ns, better: Better::Lower, about }
-}
+pub const COPY: Item = Item::higher(
+    "memory copy bandwidth",
+    Unit::MegabytesPerSecond,
+    "one half of an array of the largest size is copied to the other: bytes copied, each counted once",
+);
 
 /// Forward, in the smallest pages.
-pub const SEQUENTIAL_SMALL: Item = latency(
+pub const SEQUENTIAL_SMALL: Item = Item::lower(
     "sequential latency, 4 KiB pages",
+    Unit::Ns,
     "dependent loads in order of the addresses, by size of the array, in pages of 4 KiB",
 );
 
 /// To and fro, in the smallest pages.
-pub const RANDOM_SMALL: Item = latency(
+pub const RANDOM_SMALL: Item = Item::lower(
     "random latency, 4 KiB pages",
+    Unit::Ns,
     "dependent loads at random, by size of the array, in pages of 4 KiB",
 );
 
 /// Forward, in large pages.
-pub const SEQUENTIAL_LARGE: Item =
-    latency("sequential latency, 2 MiB pages", "the same in order of the addresses, in pages of 2 MiB");
+pub const SEQUENTIAL_LARGE: Item = Item::lower(
+    "sequential latency, 2 MiB pages",
+    Unit::Ns,
+    "the same in order of the addresses, in pages of 2 MiB",
+);
 
 /// To and fro, in large pages.
 pub const RANDOM_LARGE: Item =
-    latency("random latency, 2 MiB pages", "the same at random, in pages of 2 MiB");
+    Item::lower("random latency, 2 MiB pages", Unit::Ns, "the same at random, in pages of 2 MiB");
 
 /// Forward, in the largest pages.
-pub const SEQUENTIAL_HUGE: Item =
-    latency("sequential latency, 1 GiB pages", "the same in order of the addresses, in pages of 1 GiB");
+pub const SEQUENTIAL_HUGE: Item = Item::lower(
+    "sequential latency, 1 GiB pages",
+    Unit::Ns,
+    "the same in order of the addresses, in pages of 1 GiB",
+);
 
 /// To and fro, in the largest pages.
-pub const RANDOM_HUGE: Item = latency("random latency, 1 GiB pages", "the same at random, in pages of 1 GiB");
+pub const RANDOM_HUGE: Item =
+    Item::lower("random latency, 1 GiB pages", Unit::Ns, "the same at random, in pages of 1 GiB");

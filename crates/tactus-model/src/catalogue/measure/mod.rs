@@ -1,5 +1,7 @@
 //! What a probe can measure.
 
+pub use interrupt::AnswerBy;
+
 use crate::outcome::Yields;
 
 /// The family, and what its words yield.
@@ -25,4 +27,13 @@ macro_rules! measures {
     };
 }
 
-measures!(timer::Timer, spin::Spin, os::Os, cpu::Cpu, memory::Memory, network::Network);
+measures!(
+    timer::Timer,
+    spin::Spin,
+    interrupt::Interrupt,
+    os::Os,
+    exits::Exits,
+    cpu::Cpu,
+    memory::Memory,
+    network::Network
+);

@@ -2,7 +2,7 @@
 
 use crate::catalogue::Item;
 use crate::catalogue::declare::word;
-use crate::outcome::{Better, Unit};
+use crate::outcome::Unit;
 use crate::size::Bytes;
 
 word! {
@@ -44,78 +44,72 @@ macro_rules! stream {
     ($way:literal, $whence:literal: $throughput:ident, $loss:ident, $reordered:ident, $load:ident, $per_rate:ident,
      $in_guest:ident, $switches:ident, $user:ident, $system:ident, $hardirq:ident, $softirq:ident, $guest:ident) => {
         /// What arrives.
-        pub const $throughput: Item = Item {
-            name: concat!($way, " throughput"),
-            unit: Unit::MegabitsPerSecond,
-            better: Better::Higher,
-            about: concat!("payload that arrives of a stream ", $whence),
-        };
+        pub const $throughput: Item = Item::higher(
+            concat!($way, " throughput"),
+            Unit::MegabitsPerSecond,
+            concat!("payload that arrives of a stream ", $whence),
+        );
         /// What does not.
-        pub const $loss: Item = Item {
-            name: concat!($way, " loss"),
-            unit: Unit::Percent,
-            better: Better::Lower,
-            about: "messages that were sent and did not arrive",
-        };
+        pub const $loss: Item =
+            Item::lower(concat!($way, " loss"), Unit::Percent, "messages that were sent and did not arrive");
         /// What comes too late.
-        pub const $reordered: Item = Item {
-            name: concat!($way, " reordered"),
-            unit: Unit::Percent,
-            better: Better::Lower,
-            about: "messages that arrived after one that was sent later",
-        };
+        pub const $reordered: Item = Item::lower(
+            concat!($way, " reordered"),
+            Unit::Percent,
+            "messages that arrived after one that was sent later",
+        );
         /// What it takes.
-        pub const $load: Item = Item {
-            name: concat!($way, " load"),
-            unit: Unit::Threads,
-            better: Better::Lower,
-            about: "hardware threads of the machine that are busy meanwhile",
-        };
+        pub const $load: Item = Item::lower(
+            concat!($way, " load"),
+            Unit::Threads,
+            "hardware threads of the machine that are busy meanwhile",
+        );
         /// What it takes of what arrives.
-        pub const $per_rate: Item = Item {
-            name: concat!($way, " load per rate"),
-            unit: Unit::ThreadsPerGigabit,
-            better: Better::Lower,
-            about: "the load for each Gb/s that arrives",
-        };
+        pub const $per_rate: Item = Item::lower(
+            concat!($way, " load per rate"),
+            Unit::ThreadsPerGigabit,
+            "the load for each Gb/s that arrives",
+        );
         /// What the guest knows of it.
-        pub const $in_guest: Item = Item {
-            name: concat!($way, " load in guest"),
-            unit: Unit::Threads,
-            better: Better::Lower,
-            about: "virtual CPUs that are busy meanwhile, as the guest counts; only where a guest measures",
-        };
+        pub const $in_guest: Item = Item::lower(
+            concat!($way, " load in guest"),
+            Unit::Threads,
+            "virtual CPUs that are busy meanwhile, as the guest counts; only where a guest measures",
+        );
         /// How often the machine turned to something else.
-        pub const $switches: Item = Item {
-            name: concat!($way, " context switches"),
-            unit: Unit::PerMessage,
-            better: Better::Lower,
-            about: "context switches of the whole machine for each message that arrives",
-        };
+        pub const $switches: Item = Item::lower(
+            concat!($way, " context switches"),
+            Unit::PerMessage,
+            "context switches of the whole machine for each message that arrives",
+        );
         /// Where the time goes.
-        pub const $user: Item =
-            part(concat!($way, " load: user"), "of the load, what is in user mode (user and nice)");
+        pub const $user: Item = Item::lower(
+            concat!($way, " load: user"),
+            Unit::Threads,
+            "of the load, what is in user mode (user and nice)",
+        );
         /// See above.
-        pub const $system: Item = part(
+        pub const $system: Item = Item::lower(
             concat!($way, " load: system"),
+            Unit::Threads,
             "of the load, what is in system calls and in threads of the kernel",
         );
         /// See above.
-        pub const $hardirq: Item =
-            part(concat!($way, " load: hardirq"), "of the load, what is in handlers of interrupts");
+        pub const $hardirq: Item = Item::lower(
+            concat!($way, " load: hardirq"),
+            Unit::Threads,
+            "of the load, what is in handlers of interrupts",
+        );
         /// See above.
-        pub const $softirq: Item = part(
+        pub const $softirq: Item = Item::lower(
             concat!($way, " load: softirq"),
+            Unit::Threads,
             "of the load, what is in soft interrupts, which carry the network",
         );
         /// See above.
-        pub const $guest: Item = part(concat!($way, " load: guest"), "of the load, what is in virtual CPUs");
+        pub const $guest: Item =
+            Item::lower(concat!($way, " load: guest"), Unit::Threads, "of the load, what is in virtual CPUs");
     };
-}
-
-/// A part of the load.
-const fn part(name: &'static str, about: &'static str) -> Item {
-    Item { name, unit: Unit::Threads, better: Better::Lower, about }
 }
 
 stream!("TX", "to the peer": TX_THROUGHPUT, TX_LOSS, TX_REORDERED, TX_LOAD, TX_LOAD_PER_RATE, TX_GUEST_LOAD, TX_SWITCHES,
@@ -124,17 +118,15 @@ stream!("RX", "from the peer": RX_THROUGHPUT, RX_LOSS, RX_REORDERED, RX_LOAD, RX
     RX_USER, RX_SYSTEM, RX_HARDIRQ, RX_SOFTIRQ, RX_GUEST);
 
 /// There and back.
-pub const ROUND_TRIP: Item = Item {
-    name: "round trip",
-    unit: Unit::Us,
-    better: Better::Lower,
-    about: "a message of 64 bytes goes to the peer, which sends it back at once: the mean of a turn",
-};
+pub const ROUND_TRIP: Item = Item::lower(
+    "round trip",
+    Unit::Us,
+    "a message of 64 bytes goes to the peer, which sends it back at once: the mean of a turn",
+);
 
 /// What others do.
-pub const LOAD_AT_REST: Item = Item {
-    name: "load at rest",
-    unit: Unit::Threads,
-    better: Better::Lower,
-    about: "hardware threads of the machine that are busy while nothing is sent",
-};
+pub const LOAD_AT_REST: Item = Item::lower(
+    "load at rest",
+    Unit::Threads,
+    "hardware threads of the machine that are busy while nothing is sent",
+);

@@ -2,7 +2,7 @@
 
 use crate::catalogue::Item;
 use crate::catalogue::declare::word;
-use crate::outcome::{Better, Unit};
+use crate::outcome::Unit;
 
 word! {
     /// A worker process on the first CPU of the activity does each operation in batches of about a
@@ -26,20 +26,12 @@ processes cost" {
     ];
 }
 
-const fn time(name: &'static str, unit: Unit, about: &'static str) -> Item {
-    Item { name, unit, better: Better::Lower, about }
-}
-
-const fn bandwidth(name: &'static str, about: &'static str) -> Item {
-    Item { name, unit: Unit::MegabytesPerSecond, better: Better::Higher, about }
-}
-
 /// A system call.
 pub const SYSTEM_CALL: Item =
-    time("system call", Unit::Ns, "getppid(2), which does nothing but enter and leave the kernel");
+    Item::lower("system call", Unit::Ns, "getppid(2), which does nothing but enter and leave the kernel");
 
 /// What time it is.
-pub const CLOCK_READ: Item = time(
+pub const CLOCK_READ: Item = Item::lower(
     "clock read",
     Unit::Ns,
     "clock_gettime(CLOCK_MONOTONIC): no system call where the clock can be read without the kernel",
@@ -47,24 +39,24 @@ pub const CLOCK_READ: Item = time(
 
 /// What is to be done with a signal.
 pub const SIGNAL_INSTALL: Item =
-    time("signal install", Unit::Ns, "sigaction(2) with a handler (`lat_sig install` of lmbench)");
+    Item::lower("signal install", Unit::Ns, "sigaction(2) with a handler (`lat_sig install` of lmbench)");
 
 /// A signal.
-pub const SIGNAL_HANDLER: Item = time(
+pub const SIGNAL_HANDLER: Item = Item::lower(
     "signal handler",
     Unit::Us,
     "a process sends itself a signal whose handler returns, less the sending alone (`lat_sig catch` of lmbench)",
 );
 
 /// Memory that is not there yet.
-pub const PAGE_FAULT: Item = time(
+pub const PAGE_FAULT: Item = Item::lower(
     "page fault",
     Unit::Ns,
     "the first write into a page of anonymous memory, of the smallest size that the kernel has",
 );
 
 /// Looking for input on many sockets.
-pub const SELECT: Item = time(
+pub const SELECT: Item = Item::lower(
     "select on TCP fds",
     Unit::Us,
     "select(2) on `descriptors` descriptors of a TCP connection, all of which can be written (`lat_select -n 100 tcp` of \
@@ -73,17 +65,17 @@ lmbench)",
 
 /// A process.
 pub const FORK: Item =
-    time("fork", Unit::Us, "a child is forked, ends, and is waited for (`lat_proc fork` of lmbench)");
+    Item::lower("fork", Unit::Us, "a child is forked, ends, and is waited for (`lat_proc fork` of lmbench)");
 
 /// A program.
-pub const FORK_EXEC: Item = time(
+pub const FORK_EXEC: Item = Item::lower(
     "fork and exec",
     Unit::Us,
     "a child is forked, executes a static program that ends at once, and is waited for (`lat_proc exec` of lmbench)",
 );
 
 /// From one task to another.
-pub const CONTEXT_SWITCH: Item = time(
+pub const CONTEXT_SWITCH: Item = Item::lower(
     "context switch",
     Unit::Ns,
     "two processes on one CPU hand a byte back and forth through pipes; half of a round trip, with its \
@@ -91,48 +83,51 @@ write(2) and read(2)",
 );
 
 /// There and back through a pipe.
-pub const PIPE_LATENCY: Item = time(
+pub const PIPE_LATENCY: Item = Item::lower(
     "pipe latency",
     Unit::Us,
     "a byte goes to another process through a pipe and one comes back through a second (`lat_pipe` of lmbench)",
 );
 
 /// Bytes through a pipe.
-pub const PIPE_BANDWIDTH: Item = bandwidth(
+pub const PIPE_BANDWIDTH: Item = Item::higher(
     "pipe bandwidth",
+    Unit::MegabytesPerSecond,
     "a process writes 64 KiB at a time into a pipe and another one reads them (`bw_pipe` of lmbench)",
 );
 
 /// There and back through a UNIX socket.
-pub const UNIX_LATENCY: Item = time(
+pub const UNIX_LATENCY: Item = Item::lower(
     "AF_UNIX latency",
     Unit::Us,
     "a byte goes to another process through a UNIX stream socket and one comes back (`lat_unix` of lmbench)",
 );
 
 /// Bytes through a UNIX socket.
-pub const UNIX_BANDWIDTH: Item = bandwidth(
+pub const UNIX_BANDWIDTH: Item = Item::higher(
     "AF_UNIX bandwidth",
+    Unit::MegabytesPerSecond,
     "a process writes 64 KiB at a time into a UNIX stream socket and another one reads them (`bw_unix` of \
 lmbench)",
 );
 
 /// There and back through TCP.
-pub const TCP_LATENCY: Item = time(
+pub const TCP_LATENCY: Item = Item::lower(
     "TCP latency",
     Unit::Us,
     "a byte goes to another process through TCP on the loopback and one comes back (`lat_tcp` of lmbench)",
 );
 
 /// Bytes through TCP.
-pub const TCP_BANDWIDTH: Item = bandwidth(
+pub const TCP_BANDWIDTH: Item = Item::higher(
     "TCP bandwidth",
+    Unit::MegabytesPerSecond,
     "a process writes 64 KiB at a time into a TCP connection on the loopback and another one reads them (`bw_tcp` of \
 lmbench)",
 );
 
 /// From one of several tasks to the next.
-pub const CONTEXT_SWITCHES: Item = time(
+pub const CONTEXT_SWITCHES: Item = Item::lower(
     "context switch, ring",
     Unit::Ns,
     "2 to 16 processes on one CPU hand a byte around in a ring of pipes; the time from one to the next, with its write(2) \
@@ -140,7 +135,7 @@ and read(2) (`lat_ctx` of lmbench, which takes those off)",
 );
 
 /// The same, with memory.
-pub const CONTEXT_SWITCHES_16K: Item = time(
+pub const CONTEXT_SWITCHES_16K: Item = Item::lower(
     "context switch, ring, 16 KiB each",
     Unit::Ns,
     "the same where each process reads 16 KiB of its own, a word of each line, before it hands the byte on",
@@ -148,4 +143,4 @@ pub const CONTEXT_SWITCHES_16K: Item = time(
 
 /// The same, with more of it.
 pub const CONTEXT_SWITCHES_64K: Item =
-    time("context switch, ring, 64 KiB each", Unit::Ns, "the same with 64 KiB of its own");
+    Item::lower("context switch, ring, 64 KiB each", Unit::Ns, "the same with 64 KiB of its own");

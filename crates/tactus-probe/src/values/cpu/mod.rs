@@ -1,5 +1,6 @@
 //! `cpu`: what a processor computes.
 
+mod coremark;
 mod kernel;
 
 use std::hint::black_box;
@@ -7,11 +8,11 @@ use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 
 use tactus_model::CpuSet;
-use tactus_model::catalogue::Item;
 use tactus_model::catalogue::measure::cpu::{
-    CLOCK, CRC, DOUBLE_DIVIDE, FLOAT_DIVIDE, INTEGER_DIVIDE, LINKED_LIST, MATRIX, MIX, MIX_ALL, MIX_PER_MHZ,
-    STATE_MACHINE,
+    CLOCK, COREMARK, CRC, DOUBLE_DIVIDE, FLOAT_DIVIDE, INTEGER_DIVIDE, LINKED_LIST, MATRIX, MIX, MIX_ALL,
+    MIX_PER_MHZ, STATE_MACHINE,
 };
+use tactus_model::catalogue::{Item, Measure};
 
 use self::kernel::{Kernel, Kernels};
 use super::repeat::was_disturbed;
@@ -21,7 +22,7 @@ use crate::sys;
 /// The measurement.
 pub struct Cpu;
 
-static ITEMS: [(Item, Make); 11] = [
+static ITEMS: [(Item, Make); 12] = [
     (LINKED_LIST, |_| Ok(kernel(Kernel::List))),
     (MATRIX, |_| Ok(kernel(Kernel::Matrix))),
     (STATE_MACHINE, |_| Ok(kernel(Kernel::States))),
@@ -33,6 +34,7 @@ static ITEMS: [(Item, Make); 11] = [
     (INTEGER_DIVIDE, integer_divide),
     (FLOAT_DIVIDE, float_divide),
     (DOUBLE_DIVIDE, double_divide),
+    (COREMARK, coremark::coremark),
 ];
 
 /// Additions that tell the clock before and after a batch: some microseconds.
@@ -55,6 +57,11 @@ impl Measurement for Cpu {
 
     fn items(&self) -> &'static [(Item, Make)] {
         &ITEMS
+    }
+
+    fn asks_for(&self, item: &Item, measure: &Measure) -> bool {
+        let named = matches!(measure, Measure::Cpu(cpu) if cpu.coremark.is_some());
+        named || item.name != COREMARK.name
     }
 }
 
@@ -121,7 +128,7 @@ fn mix_on_all(place: &Place<'_>) -> io::Result<Bench> {
         }
         Ok(rates.map(inverse_of))
     };
-    Ok(Bench { run: Box::new(run), of: Operation::Count, warm: None, partners: Vec::new(), taken: TAKEN })
+    Ok(Bench { run: Box::new(run), of: Operation::Count, ..alone(|_| Ok(0)) })
 }
 
 /// What the process on another CPU does: a batch whenever it is told how many iterations that is.

@@ -106,8 +106,11 @@ impl Control {
     pub fn hear(&mut self, mut goes_on: impl FnMut() -> bool) -> io::Result<Option<Vec<u64>>> {
         let mut line = String::new();
         while goes_on() {
-            match self.0.by_ref().take(LONGEST).read_line(&mut line) {
+            // What came before a pause counts, too: a line that comes slowly has an end as well.
+            let left = LONGEST.saturating_sub(line.len() as u64);
+            match self.0.by_ref().take(left).read_line(&mut line) {
                 Ok(_) if line.ends_with('\n') => return numbers(&line).map(Some),
+                Ok(_) if line.len() as u64 >= LONGEST => return Err(no_probe()),
                 Ok(_) => return Err(io::Error::new(ErrorKind::UnexpectedEof, "it has gone")),
                 Err(error) if is_nothing(&error) => {}
                 Err(error) => return Err(error),
@@ -128,13 +131,26 @@ impl Control {
     }
 }
 
+/// The ports that the other end has said.
+///
+/// # Errors
+/// When a number is none.
+pub fn ports(numbers: &[u64]) -> io::Result<Vec<u16>> {
+    let ports: Option<_> = numbers.iter().map(|port| u16::try_from(*port).ok()).collect();
+    ports.ok_or_else(|| ErrorKind::InvalidData.into())
+}
+
 fn is_nothing(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
 }
 
 fn numbers(line: &str) -> io::Result<Vec<u64>> {
     let numbers = line.split_ascii_whitespace().map(str::parse).collect::<Result<_, _>>();
-    numbers.map_err(|_| io::Error::new(ErrorKind::InvalidData, "it is no tactus-probe"))
+    numbers.map_err(|_| no_probe())
+}
+
+fn no_probe() -> io::Error {
+    io::Error::new(ErrorKind::InvalidData, "it is no tactus-probe")
 }
 
 #[cfg(test)]
@@ -152,6 +168,28 @@ mod tests {
             assert_eq!(Word::of(word.number()), Some(word));
         }
         assert_eq!(Word::of(6), None);
+    }
+
+    #[test]
+    fn a_line_that_never_ends_is_no_answer_however_slowly_it_comes() {
+        let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let mut peer = listener.accept().unwrap().0;
+        let talking = std::thread::spawn(move || {
+            // Pauses, in which who listens looks around.
+            while peer.write_all(&[b'1'; 300]).is_ok() {
+                std::thread::sleep(2 * LOOK);
+            }
+        });
+        let mut control = Control::new(stream).unwrap();
+        let mut looks = 0;
+        let heard = control.hear(|| {
+            looks += 1;
+            looks < 1_000
+        });
+        assert!(heard.unwrap_err().to_string().contains("it is no tactus-probe"));
+        drop(control);
+        talking.join().unwrap();
     }
 
     #[test]

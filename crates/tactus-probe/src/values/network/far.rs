@@ -5,11 +5,12 @@ use std::net::TcpListener;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use tactus_model::message::{Link, Refusal};
+use tactus_model::message::{Link, LinkEnd, Refusal};
 
-use super::control::{Answer, Control, Word};
+use super::control::{Answer, Control, Word, ports};
 use super::flows::{Did, Flows, Order};
 use super::machine::Spent;
+use crate::breakdown::Tally;
 use crate::sys;
 
 /// How often it is looked whether somebody has come, and whether it is to be waited for.
@@ -24,6 +25,8 @@ pub struct Far {
     flows: Flows,
     /// Those that go on until they are told to stop.
     open: usize,
+    /// What its kernel spends: where the near end is on the same one, that counts.
+    tally: Option<Tally>,
 }
 
 impl Far {
@@ -45,7 +48,8 @@ impl Far {
         };
         let listener = TcpListener::bind((link.own, link.port)).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
-        Ok(Self { link, listener, flows, open: 0 })
+        let tally = (link.machine == Some(LinkEnd::Far)).then(Tally::default);
+        Ok(Self { link, listener, flows, open: 0, tally })
     }
 
     /// Where it waits.
@@ -73,6 +77,7 @@ impl Far {
                 _ => std::thread::sleep(LOOK),
             }
         }
+        self.tally.into_iter().for_each(Tally::say);
         Ok(())
     }
 
@@ -83,6 +88,7 @@ impl Far {
 
     fn converse(&mut self, control: &mut Control, finish: &AtomicU64) -> io::Result<()> {
         let mut before = Spent::until_now()?;
+        let mut receiving = false;
         while let Some(numbers) = control.hear(|| finish.load(Ordering::Relaxed) == 0)? {
             let (word, numbers) = numbers.split_first().ok_or(io::ErrorKind::InvalidData)?;
             let word = Word::of(*word).ok_or(io::ErrorKind::InvalidData)?;
@@ -91,15 +97,23 @@ impl Far {
             if word != Word::Stop && self.open > 0 {
                 return Err(io::ErrorKind::InvalidData.into());
             }
+            if let Some(tally) = self.tally.as_mut().filter(|_| matches!(word, Word::Send | Word::Receive)) {
+                tally.begin();
+            }
             if matches!(word, Word::Rest | Word::Send) {
                 before = Spent::until_now()?;
             }
+            // What is stopped is a stream to here, or one message after the other.
+            let phase = match word {
+                Word::Send => Some("RX"),
+                Word::Stop if receiving => Some("TX"),
+                _ => None,
+            };
+            receiving = word == Word::Receive;
             let mut did = Did::default();
             match word {
                 Word::Ports => {
-                    let ports: Option<Vec<u16>> =
-                        numbers.iter().map(|port| u16::try_from(*port).ok()).collect();
-                    self.flows.connect(self.link.other, &ports.ok_or(io::ErrorKind::InvalidData)?)?;
+                    self.flows.connect(self.link.other, &ports(numbers)?)?;
                     let own = self.flows.ports()?.into_iter().map(u64::from).collect::<Vec<_>>();
                     control.say(&own)?;
                     continue;
@@ -120,6 +134,9 @@ impl Far {
                 Word::Stop => did = self.stop()?,
             }
             let now = Spent::until_now()?;
+            if let (Some(tally), Some(phase)) = (&mut self.tally, phase) {
+                tally.end(Some(phase));
+            }
             control.say(&Answer { did, spent: now.since(before) }.numbers())?;
             if self.open > 0 {
                 before = now;

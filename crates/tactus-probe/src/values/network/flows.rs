@@ -136,9 +136,12 @@ impl Flows {
     /// Those of fork(2) and pipe(2).
     pub fn start(&mut self) -> io::Result<()> {
         let (done, say) = rustix::pipe::pipe()?;
-        for (socket, told) in self.sockets.iter().zip(&self.told) {
+        for (n, (socket, told)) in self.sockets.iter().zip(&self.told).enumerate() {
             let (orders, order) = rustix::pipe::pipe()?;
-            partner(|| serve(socket, self.message, told, &self.over.0, &orders, &say))?;
+            partner(|| {
+                sys::set_name(&format!("tactus-flow-{n}"));
+                serve(socket, self.message, told, &self.over.0, &orders, &say)
+            })?;
             self.orders.push(order);
         }
         self.done = Some(done);
@@ -191,7 +194,8 @@ impl Flows {
             did.reordered += load(told.reordered);
             did.under_way_ns += load(told.took_ns);
             let bits = u128::from(load(told.bytes)) * 8_000_000_000 / u128::from(load(told.took_ns).max(1));
-            did.bits_per_second += u64::try_from(bits).unwrap_or(u64::MAX);
+            let bits = u64::try_from(bits).unwrap_or(u64::MAX);
+            did.bits_per_second = did.bits_per_second.saturating_add(bits);
         }
         Ok(did)
     }
@@ -270,7 +274,7 @@ fn send(
         write_head(message, turn, number);
         if some(socket.send(message))?.is_some() {
             number += 1;
-            due += every_ns;
+            due = due.saturating_add(every_ns);
         }
     }
     told.put(number, 0, 0, sys::now() - began);

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::sys;
+use tactus_measure::stat::Stat;
 
 /// What was counted up to a moment, or between two of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,32 +31,18 @@ impl Spent {
     /// # Errors
     /// When the kernel does not say.
     pub fn until_now() -> io::Result<Self> {
-        let text = std::fs::read_to_string("/proc/stat")?;
-        let tick_ns = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
         let unknown = || io::Error::new(io::ErrorKind::InvalidData, "/proc/stat says nothing of CPUs");
-        Self::of(&text, tick_ns).map(|spent| Self { ns: sys::now(), ..spent }).ok_or_else(unknown)
+        Self::of(&Stat::now()).ok_or_else(unknown)
     }
 
-    fn of(text: &str, tick_ns: u64) -> Option<Self> {
-        let line = |name: &str| text.lines().find_map(|line| line.strip_prefix(name));
-        // user, nice, system, idle, iowait, irq, softirq, steal; guest and guest_nice are in the first two.
-        let mut ticks = [0_u64; 10];
-        let mut words = line("cpu ")?.split_ascii_whitespace();
-        for tick in &mut ticks {
-            *tick = words.next()?.parse().ok()?;
-        }
-        let [user, nice, system, _, _, irq, softirq, steal, guest, guest_nice] = ticks;
-        let guests = guest + guest_nice;
-        let kinds = [(user + nice).saturating_sub(guests), system, irq, softirq, guests];
-        let is_cpu = |line: &&str| {
-            line.strip_prefix("cpu").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
-        };
+    fn of(stat: &Stat) -> Option<Self> {
+        let [user, nice, system, hardirq, softirq, guest, stolen_ns, _] = stat.all?;
         Some(Self {
-            ns: 0,
-            busy_ns: kinds.map(|ticks| ticks.saturating_mul(tick_ns)),
-            stolen_ns: steal.saturating_mul(tick_ns),
-            cpus: text.lines().filter(is_cpu).count() as u64,
-            switches: line("ctxt ")?.trim().parse().ok()?,
+            ns: stat.ns,
+            busy_ns: [user.saturating_add(nice), system, hardirq, softirq, guest],
+            stolen_ns,
+            cpus: stat.cpus.len() as u64,
+            switches: stat.switches,
         })
     }
 
@@ -102,20 +88,17 @@ mod tests {
 
     #[test]
     fn busy_is_what_is_neither_idle_nor_stolen_and_a_guests_time_counts_once() {
-        let spent = Spent::of(STAT, 10).unwrap();
+        let spent = Spent::of(&Stat::of(STAT)).unwrap();
         // Of 30 ticks in user mode four were guests'.
-        assert_eq!((spent.busy_ns, spent.stolen_ns), ([260, 300, 50, 60, 40], 70));
+        let ms = |ns: u64| ns / 1_000_000;
+        assert_eq!((spent.busy_ns.map(ms), ms(spent.stolen_ns)), ([260, 300, 50, 60, 40], 70));
         assert_eq!((spent.cpus, spent.switches), (2, 1234));
         assert_eq!(Spent::from_numbers(spent.numbers()), spent);
     }
 
     #[test]
-    fn a_kernel_that_says_less_says_nothing() {
-        for text in
-            ["", "cpu 1 2 3\nctxt 4\n", "cpu  1 2 3 4 5 6 7 8 9 10\n", "cpu  1 2 3 4 5 6 7 8 9 x\nctxt 4\n"]
-        {
-            assert_eq!(Spent::of(text, 10), None, "{text}");
-        }
+    fn a_kernel_that_does_not_say_what_all_cpus_did_says_nothing() {
+        assert_eq!(Spent::of(&Stat::of("cpu0 5 10 15 500 20 2 3 3 1 0\nctxt 1234\n")), None);
     }
 
     #[test]

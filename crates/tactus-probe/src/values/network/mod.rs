@@ -11,6 +11,7 @@ mod near;
 
 use std::io;
 use std::net::{Ipv4Addr, UdpSocket};
+use std::sync::atomic::AtomicU64;
 
 use tactus_model::catalogue::Item;
 use tactus_model::catalogue::Measure;
@@ -89,7 +90,8 @@ fn both(table: &Table, pace: Pace, finish: &'static Shared) -> Result<Work, Refu
     let near = Link { end: LinkEnd::Near, port, ..link };
     let (flows, table) = (open(table, near)?, table.clone());
     Ok(Box::new(move |rounds| {
-        let ends = partner(|| far.serve(&finish.0))
+        // The far end ends with this process: told to finish, it would go while the near end still asks it.
+        let ends = partner(|| far.serve(&AtomicU64::new(0)))
             .and_then(|_| Near::connect(near, flows, &table, pace))
             .and_then(|near| near.run(pace, &finish.0, rounds));
         if let Err(error) = ends {

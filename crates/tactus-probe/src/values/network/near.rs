@@ -11,9 +11,10 @@ use tactus_model::message::{Link, LinkEnd, Note};
 use tactus_model::number::{float, ratio};
 use tactus_model::outcome::{Repeats, ValueResult};
 
-use super::control::{Answer, Control, Word};
+use super::control::{Answer, Control, Word, ports};
 use super::flows::{Did, Flows, Order};
 use super::machine::Spent;
+use crate::breakdown::Tally;
 use crate::sys;
 use crate::work::{Pace, tell_note, tell_value};
 
@@ -42,6 +43,7 @@ pub struct Near {
     every_ns: u64,
     turn: u64,
     items: Vec<(&'static Item, Repeats)>,
+    tally: Tally,
 }
 
 /// A stream in one direction, in one turn.
@@ -62,9 +64,8 @@ impl Near {
         let stream = TcpStream::connect_timeout(&(link.other, link.port).into(), CONNECTING)?;
         let mut control = Control::new(stream)?;
         let own: Vec<u64> = flows.ports()?.into_iter().map(u64::from).collect();
-        let ports = control.ask(Word::Ports, &own, 0)?;
-        let ports: Option<Vec<u16>> = ports.into_iter().map(|port| u16::try_from(port).ok()).collect();
-        flows.connect(link.other, &ports.ok_or(io::ErrorKind::InvalidData)?)?;
+        let theirs = control.ask(Word::Ports, &own, 0)?;
+        flows.connect(link.other, &ports(&theirs)?)?;
         Ok(Self {
             link,
             flows,
@@ -73,6 +74,7 @@ impl Near {
             every_ns: every_ns(table),
             turn: 0,
             items: Network::ITEMS.iter().map(|item| (item, Repeats::default())).collect(),
+            tally: Tally::default(),
         })
     }
 
@@ -95,6 +97,7 @@ impl Near {
         }
         self.say();
         self.say_what_has_no_value();
+        self.tally.say();
         Ok(())
     }
 
@@ -121,23 +124,29 @@ impl Near {
 
     fn transmit(&mut self) -> io::Result<()> {
         let turn = self.next_turn();
+        self.tally.begin();
         self.ask(Word::Receive, &[turn], 0)?;
         let before = Spent::until_now()?;
         self.flows.order(Order::Send { ns: self.turn_ns, every_ns: self.every_ns }, turn)?;
         let sent = self.flows.finished(self.flows.count())?.messages;
         let near = Spent::until_now()?.since(before);
+        self.tally.halt();
         let answer = self.ask(Word::Stop, &[], 0)?;
+        self.tally.end(Some("TX"));
         self.take(TX, &Stream { sent, received: answer.did, near, far: answer.spent })
     }
 
     fn receive(&mut self) -> io::Result<()> {
         let turn = self.next_turn();
         self.flows.order(Order::Receive, turn)?;
+        self.tally.begin();
         let before = Spent::until_now()?;
         let answer = self.ask(Word::Send, &[turn, self.turn_ns, self.every_ns], self.turn_ns)?;
         let near = Spent::until_now()?.since(before);
+        self.tally.halt();
         self.flows.stop();
         let received = self.flows.finished(self.flows.count())?;
+        self.tally.end(Some("RX"));
         self.take(RX, &Stream { sent: answer.did.messages, received, near, far: answer.spent })
     }
 
@@ -232,7 +241,8 @@ fn every_ns(table: &Network) -> u64 {
 
 /// Hardware threads that were busy.
 fn load(spent: Spent) -> f64 {
-    threads(spent.busy_ns.iter().sum(), spent.ns)
+    // The other end says what it likes.
+    threads(spent.busy_ns.into_iter().fold(0, u64::saturating_add), spent.ns)
 }
 
 fn threads(busy_ns: u64, ns: u64) -> f64 {

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use rustix::process::{Pid, WaitOptions, waitpid};
 
-use super::super::{Bench, Place, alone, timed};
+use super::super::{Bench, Place, SHORT_BATCH_NS, alone, timed};
 use crate::sys;
 
 pub fn fork(_: &Place<'_>) -> io::Result<Bench> {
@@ -33,5 +33,5 @@ fn born(what: impl Fn() + Copy + 'static) -> io::Result<Bench> {
     };
     child()?;
     let run = move |batch| timed(|| (0..batch).try_for_each(|_| child()));
-    Ok(alone(run))
+    Ok(Bench { batch_ns: SHORT_BATCH_NS, ..alone(run) })
 }

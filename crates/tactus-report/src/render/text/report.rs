@@ -1,12 +1,14 @@
 //! The report in a terminal: its head, the pages of its document, its sections.
 
 use tactus_model::bundle::Contents;
+use tactus_model::document::FitnessEntry;
 use tactus_model::event::RunStatus;
+use tactus_model::plan::Class;
 
 use super::page::{Page, Style};
 use super::{grid, table};
 use crate::part::{Card, Part, Reader, Tone};
-use crate::section::{Section, notes, proofs};
+use crate::section::{self, Section, notes, proofs};
 use crate::units::{clean, duration, wrapped};
 use crate::walkthrough::{Told, headline, pages, sections};
 
@@ -29,6 +31,20 @@ pub fn worth(contents: &Contents, style: Style) -> String {
     let told = Told { section: &proofs::ENTRY, parts: proofs::ENTRY.parts(contents, Reader::Terminal) };
     section(&mut page, &told);
     page.list(&notes::obstacles(contents));
+    page.out
+}
+
+/// Which classes of applications each environment is fit for, alone: what `tactus fitness` prints. Without a bundle it is
+/// what the classes allow.
+#[must_use]
+pub fn fitness(judged: Option<(&Contents, &[FitnessEntry])>, classes: &[Class], style: Style) -> String {
+    let mut page = Page::new(style);
+    if let Some((contents, entries)) = judged {
+        page.painted(Tone::Heading, &clean(&contents.manifest.plan));
+        let table = section::fitness::judged(contents, classes, entries, Reader::Terminal);
+        table::write(&mut page, &table);
+    }
+    table::write(&mut page, &section::fitness::definitions(classes));
     page.out
 }
 

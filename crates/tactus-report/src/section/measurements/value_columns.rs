@@ -62,9 +62,8 @@ fn published(item: &Item) -> Stacked {
 
 fn ratio(item: &Item) -> Stacked {
     let Some(ratio) = item.ratio else { return Stacked::default() };
-    let word = ratio.word().map(|word| format!(" {word}")).unwrap_or_default();
     let below = ratio.interval.map(|ends| range(Some(ends))).unwrap_or_default();
-    Stacked { first: format!("x{}{word}", number(ratio.estimate)), below }
+    Stacked { first: format!("x{}", number(ratio.estimate)), below }
 }
 
 /// The table of these lines.

@@ -1,14 +1,13 @@
 //! What was measured while a disturbance was made, beside what would have been had the lot fallen to another moment of
 //! the same period.
 
-use std::collections::BTreeMap;
-
 use tactus_model::bundle::{ClockFit, Contents, InjectedIn, Row};
 use tactus_model::dependence::{Dependence, dependence};
 use tactus_model::document::Doubt;
 use tactus_model::lot::Lots;
 use tactus_model::number::{float, whole};
 use tactus_model::series::SeriesKey;
+use tactus_model::windows::Maxima;
 
 use crate::stats::Stratum;
 use crate::units::{clean, duration};
@@ -49,15 +48,17 @@ impl LockIn<'_> {
         let lots =
             if self.load { Lots::of_load(0) } else { Lots::of_fault(fault.length_ns, fault.every_ns, 0) };
         let bridge = self.bridge()?;
-        let own: Vec<&BTreeMap<u64, u32>> = keys.iter().filter_map(|key| windows.series.get(*key)).collect();
+        let own: Vec<&Maxima> = keys.iter().filter_map(|key| windows.series.get(*key)).collect();
         if own.len() < keys.len() || own.is_empty() {
             return Err((Doubt::NoTimes, "its windows of time did not arrive".into()));
         }
         let (step, interval) = (lots.part_ns / window, self.with.result.interval_ns);
-        let mut strata = Vec::new();
+        let (mut strata, mut before) = (Vec::new(), None);
         for at in fault.at.times_ns() {
-            let place = (at % lots.every_ns) / lots.part_ns;
-            if place >= lots.places {
+            let (period, place) = (at / lots.every_ns, (at % lots.every_ns) / lots.part_ns);
+            // One is made in each period; what says otherwise, or that it lasts beyond one, would have all windows looked
+            // at again for each of its moments.
+            if place >= lots.places || before.replace(period).is_some_and(|before| period <= before) {
                 continue;
             }
             // Where the first place of the period begins.
@@ -70,8 +71,14 @@ impl LockIn<'_> {
                 let to = at.saturating_add(fault.length_ns).saturating_add(interval);
                 (at.saturating_sub(bridge.before_ns) / window, to.saturating_add(bridge.after_ns) / window)
             };
+            if last.saturating_sub(first) > lots.every_ns / window {
+                continue;
+            }
             let reach = usize::try_from((last.saturating_sub(first)) / step.max(1)).unwrap_or(usize::MAX);
-            let value = |place: u64| largest(&own, first + place * step, last + place * step);
+            let later = |place: u64| place.saturating_mul(step);
+            let value = |place: u64| {
+                largest(&own, first.saturating_add(later(place)), last.saturating_add(later(place)))
+            };
             let Some(values) = (0..lots.places).map(value).collect::<Option<Vec<u64>>>() else { continue };
             strata.push(Stratum { values, drawn: usize::try_from(place).unwrap_or(0), reach });
         }
@@ -170,17 +177,7 @@ fn kernel<'a>(contents: &'a Contents, name: &'a str) -> &'a str {
 }
 
 /// The largest latency in these windows, in ns; none where one of them is not known.
-fn largest(series: &[&BTreeMap<u64, u32>], first: u64, last: u64) -> Option<u64> {
-    let count = usize::try_from(last.checked_sub(first)? + 1).ok()?;
-    let mut most = 0;
-    for own in series {
-        let mut found = 0;
-        for (_, max) in own.range(first..=last) {
-            (found, most) = (found + 1, most.max(*max));
-        }
-        if found < count {
-            return None;
-        }
-    }
-    Some(u64::from(most))
+fn largest(series: &[&Maxima], first: u64, last: u64) -> Option<u64> {
+    let each = series.iter().map(|own| own.largest(first, last));
+    each.collect::<Option<Vec<u32>>>()?.into_iter().max().map(u64::from)
 }

@@ -1,6 +1,6 @@
 //! The rows of a separation, written: what is late in whom, and when.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
 use tactus_model::buckets::{Counts, bucket_of};
@@ -59,10 +59,15 @@ pub fn keep_windows(row: &mut Row, place: &str, seed: u64) {
 /// In these windows of a CPU it is so late.
 pub fn set_windows(row: &mut Row, cpu: u32, windows: impl Iterator<Item = u64>, ns: u64) {
     let (_, own) = row.windows.series.iter_mut().find(|(key, _)| key.cpu == cpu).unwrap();
-    for window in windows {
-        if let Some(max) = own.get_mut(&window) {
-            *max = u32::try_from(ns).unwrap().max(*max);
-        }
+    let (late, ns): (BTreeSet<u64>, _) = (windows.collect(), u32::try_from(ns).unwrap());
+    let of = |(window, max): (u64, u32)| (window, if late.contains(&window) { max.max(ns) } else { max });
+    *own = own.iter().map(of).collect();
+}
+
+/// Of its windows only these are known.
+pub fn keep(row: &mut Row, known: impl Fn(u64) -> bool) {
+    for own in row.windows.series.values_mut() {
+        *own = own.iter().filter(|(window, _)| known(*window)).collect();
     }
 }
 

@@ -13,7 +13,7 @@ use tactus_model::{CpuSet, Nanos};
 
 use super::Resolver;
 use crate::plan::resolved::{ResolvedActivity, ResolvedScenario, RowPlan};
-use crate::plan::{PlanError, state};
+use crate::plan::{PlanError, card, state};
 
 const DEFAULT_DURATION: Nanos = Nanos::from_secs(600);
 const DEFAULT_INTERVAL: Nanos = Nanos::from_us(200);
@@ -189,6 +189,9 @@ impl<'a> Resolver<'a> {
         } else {
             return Ok(());
         };
+        self.can(path, number, activity, &what, resolved)?;
+        let at = format!("{path}.activity[{number}]");
+        card::check(self.plan, activity, &resolved.activities, &at, self.source)?;
         // Loads run everywhere unless told otherwise; measurements and faults where it is measured.
         let asked = activity.cpus.clone().unwrap_or(match what {
             What::Load(_) => CpuRequest::All,
@@ -210,6 +213,19 @@ impl<'a> Resolver<'a> {
                 CpuSet::default()
             }
         };
+        let far = || activity.to.as_ref().and_then(|to| self.environments.get(to));
+        let cpus = match (&activity.measure, far()) {
+            (Some(Measure::Interrupt(_)), Some(guest)) => {
+                let auto = asked == CpuRequest::Auto;
+                card::cpu(&cpus, auto, environment, guest).unwrap_or_else(|| {
+                    let guest = activity.to.as_deref().unwrap_or_default();
+                    let why = format!("the card needs a CPU beside those of `{guest}`, and has none");
+                    resolved.skip.get_or_insert(why);
+                    cpus
+                })
+            }
+            _ => cpus,
+        };
         let far = activity.to.iter().chain(&activity.from).filter_map(|name| self.environments.get(name));
         for obstacle in std::iter::once(environment).chain(far).filter_map(|place| place.obstacle.as_ref()) {
             resolved.skip.get_or_insert(obstacle.clone());
@@ -220,7 +236,7 @@ impl<'a> Resolver<'a> {
         resolved.activities.push(ResolvedActivity {
             environment: activity.environment.clone(),
             path: activity.path.clone(),
-            activity: Activity { id: number, cpus, peer: peer(activity), link: None, what },
+            activity: Activity { id: number, cpus, peer: peer(activity), link: None, card: None, what },
         });
         Ok(())
     }
@@ -271,7 +287,8 @@ impl<'a> Resolver<'a> {
                 repeat: resolved.repeat.map(|(run, _)| run),
                 ..RowResult::unmeasured(&resolved.name, &at.environment, environment.kind.kind())
             };
-            self.rows.push(RowPlan { activity: at.activity.id, result });
+            let peer = at.activity.peer.as_ref().map(|peer| peer.environment().to_owned());
+            self.rows.push(RowPlan { activity: at.activity.id, peer, result });
         }
         resolved.rows = start..self.rows.len();
     }
@@ -281,8 +298,10 @@ impl<'a> Resolver<'a> {
 pub(crate) fn threads(measure: &Measure, cpus: &CpuSet) -> Option<Vec<Thread>> {
     let each = match measure {
         Measure::Timer(timer) => timer.threads(),
-        Measure::Spin(_) => 1,
-        Measure::Os(_) | Measure::Cpu(_) | Measure::Memory(_) | Measure::Network(_) => return None,
+        Measure::Spin(_) | Measure::Interrupt(_) => 1,
+        Measure::Os(_) | Measure::Exits(_) | Measure::Cpu(_) | Measure::Memory(_) | Measure::Network(_) => {
+            return None;
+        }
     };
     Some(cpus.iter().flat_map(|cpu| (0..each).map(move |thread| Thread { cpu, thread })).collect())
 }

@@ -59,6 +59,10 @@ impl Tree {
         if text.len() > MAX_BYTES {
             return Err(format!("it has {} bytes; a domain has fewer than {MAX_BYTES}", text.len()));
         }
+        // The reader leaves it out and counts from behind it, so that every change would be three bytes off.
+        if text.starts_with('\u{feff}') {
+            return Err("it begins with a byte order mark: save it as UTF-8 without one".into());
+        }
         let mut reader = Reader::from_str(text);
         let mut elements: Vec<Element> = Vec::new();
         let mut open: Vec<usize> = Vec::new();
@@ -215,6 +219,7 @@ mod tests {
         let huge = format!("<a>{}</a>", " ".repeat(MAX_BYTES));
         for (text, word) in [
             ("", "no element"),
+            ("\u{feff}<a/>", "byte order mark"),
             ("plain", "outside"),
             ("<domain>\n<vcpu>", "cut"),
             ("<domain", "line 1"),

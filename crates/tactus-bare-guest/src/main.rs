@@ -1,0 +1,50 @@
+//! A guest without an operating system: an x86 machine that measures how late its own timer's interrupts are.
+//!
+//! It stands where a real-time operating system of a few hundred KB would stand, and is the least that can stand there:
+//! what it measures is the floor of the machine and of the hypervisor below it. Read in this order: [`sys::boot`] (the
+//! first instructions), [`sys::interrupts`], [`sys::apic`], [`clock`], [`timer`], `exits`, [`sys::pci`] and [`card`], and [`session`], which speaks with the
+//! host side as the probe does (docs/design/wire.md).
+//!
+//! It touches the whole machine and nothing else: there is nothing else.
+//!
+//! ```text
+//! cargo build -p tactus-bare-guest --profile probe --target x86_64-unknown-none
+//! qemu-system-x86_64 -M pc -m 64 -nodefaults -display none -serial stdio -kernel tactus-bare-guest
+//! ```
+#![cfg_attr(target_os = "none", no_std, no_main)]
+#![cfg_attr(
+    not(any(test, target_os = "none")),
+    expect(dead_code, reason = "what needs no machine is tested where there is one")
+)]
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "registers are made of pieces of numbers; a time in ns fits 64 bits for 584 years"
+)]
+
+extern crate alloc;
+
+#[cfg(target_os = "none")]
+mod card;
+#[cfg(target_os = "none")]
+mod clock;
+mod control;
+#[cfg(target_os = "none")]
+mod exits;
+mod histogram;
+mod job;
+mod json;
+#[cfg(target_os = "none")]
+mod serial;
+#[cfg(target_os = "none")]
+mod session;
+mod statistics;
+#[cfg(target_os = "none")]
+#[expect(unsafe_code, reason = "the room of what no language has")]
+mod sys;
+#[cfg(target_os = "none")]
+mod timer;
+mod wire;
+
+/// On a machine that has an operating system there is nothing to do.
+#[cfg(not(target_os = "none"))]
+fn main() {}

@@ -1,0 +1,10 @@
+//! The processor and the machine's devices, behind functions that are safe to call. The guest has the whole machine to
+//! itself: one CPU, no other program, memory that maps onto itself. What these functions need of it is said at each.
+
+pub mod apic;
+pub mod boot;
+pub mod cpu;
+pub mod heap;
+pub mod interrupts;
+pub mod pci;
+pub mod shared;

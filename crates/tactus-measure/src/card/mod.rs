@@ -1,0 +1,242 @@
+//! The interrupt card: a device of the guest's, behind which is a measuring thread.
+//!
+//! Card and guest share a page of memory (docs/design/card.md). The card writes a number to one word of it and raises an
+//! interrupt; the guest's handler copies the number to another word, and counts in a third how often it ran.
+
+mod connect;
+mod own_part;
+
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use tactus_model::Nanos;
+use tactus_model::catalogue::measure::Interrupt;
+use tactus_model::message::Note;
+
+use crate::sys::{self, Page};
+
+use own_part::own_part;
+
+/// The word that the card writes.
+const SENT: usize = 0;
+/// The word that the guest copies it to.
+const ANSWERED: usize = 1;
+/// The word in which the guest counts what it has handled.
+const HANDLED: usize = 2;
+
+/// An interrupt that is unanswered for so long is lost, in ns.
+pub const LOST_NS: u64 = 1_000_000_000;
+/// So many lost in a row, and nobody answers any more.
+const SILENT: u32 = 3;
+/// How often the memory is looked at between two looks at the clock.
+const LOOKS: u32 = 16;
+
+/// Memory and a vector: what card and guest have between them.
+#[derive(Debug)]
+struct Doorbell {
+    page: Page,
+    /// None: the guest polls, and nothing is raised.
+    vector: Option<OwnedFd>,
+}
+
+impl Doorbell {
+    /// Sends a number.
+    #[inline]
+    fn raise(&self, number: u32) {
+        self.page.word(SENT).store(number, Ordering::Release);
+        if let Some(vector) = &self.vector {
+            let _ = rustix::io::write(vector, &1u64.to_ne_bytes());
+        }
+    }
+
+    #[inline]
+    fn answered(&self) -> u32 {
+        self.page.word(ANSWERED).load(Ordering::Acquire)
+    }
+}
+
+/// What came of an interrupt. Times are CLOCK_MONOTONIC in ns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The answer was seen at this time.
+    At(u64),
+    /// It was given up at this time.
+    Lost(u64),
+    /// The job ends, or the guest does not answer what it is asked: there is nothing to count.
+    None,
+}
+
+/// The card's side. One thread at a time sends: the measuring one, or the session's before that begins.
+#[derive(Debug)]
+pub struct Card {
+    bell: Doorbell,
+    /// It stays a peer as long as it is connected.
+    _server: Option<UnixStream>,
+    /// How far due times are moved at random, in per cent of the interval.
+    pub spread: u32,
+    /// Interrupts before those that count.
+    warm_up: u32,
+    /// A CPU beside its own.
+    beside: Option<u32>,
+    /// The last number that was sent.
+    sent: AtomicU32,
+    /// The last number that was answered.
+    seen: AtomicU32,
+    lost: AtomicU64,
+    late: AtomicU64,
+    /// Periods in which the card itself came too late to raise anything.
+    left_out: AtomicU64,
+    /// Lost since the last answer.
+    silent: AtomicU32,
+    /// What the guest wrote that was never sent, if it did.
+    wrong: AtomicU64,
+}
+
+impl Card {
+    fn new(bell: Doorbell, server: Option<UnixStream>, table: &Interrupt, beside: Option<u32>) -> Self {
+        // Of a guest that was measured before, its last answer is there.
+        let number = bell.answered();
+        Self {
+            bell,
+            _server: server,
+            spread: table.spread(),
+            warm_up: table.warm_up(),
+            beside,
+            sent: AtomicU32::new(number),
+            seen: AtomicU32::new(number),
+            lost: AtomicU64::new(0),
+            late: AtomicU64::new(0),
+            left_out: AtomicU64::new(0),
+            silent: AtomicU32::new(0),
+            wrong: AtomicU64::new(u64::MAX),
+        }
+    }
+
+    /// Raises an interrupt and waits for its answer. Returns when it was raised, and what came of it.
+    #[inline]
+    pub fn ask(&self, stopped: impl Fn() -> bool) -> (u64, Answer) {
+        let number = self.sent.load(Ordering::Relaxed).wrapping_add(1);
+        self.sent.store(number, Ordering::Relaxed);
+        let raised = sys::now();
+        self.bell.raise(number);
+        loop {
+            for _ in 0..LOOKS {
+                let seen = self.bell.answered();
+                if seen == number {
+                    let at = sys::now();
+                    self.seen.store(number, Ordering::Relaxed);
+                    self.silent.store(0, Ordering::Relaxed);
+                    return (raised, Answer::At(at));
+                }
+                if seen != self.seen.load(Ordering::Relaxed) && !self.take_other(number, seen) {
+                    return (raised, Answer::None);
+                }
+            }
+            let now = sys::now();
+            if now >= raised + LOST_NS {
+                self.lost.fetch_add(1, Ordering::Relaxed);
+                self.silent.fetch_add(1, Ordering::Relaxed);
+                return (raised, Answer::Lost(now));
+            }
+            if stopped() {
+                return (raised, Answer::None);
+            }
+        }
+    }
+
+    /// Another number than the one that is awaited: the late answer to one that was lost, or none of ours.
+    #[cold]
+    fn take_other(&self, number: u32, seen: u32) -> bool {
+        // Numbers go round: what lies between the last answer and the one that is awaited was sent and not answered.
+        let before = self.seen.load(Ordering::Relaxed);
+        if seen.wrapping_sub(before) < number.wrapping_sub(before) {
+            self.late.fetch_add(1, Ordering::Relaxed);
+            self.seen.store(seen, Ordering::Relaxed);
+            return true;
+        }
+        self.wrong.store(u64::from(seen), Ordering::Relaxed);
+        false
+    }
+
+    /// Raises interrupts that do not count, one after the other. No thread of its may measure meanwhile.
+    pub fn warm_up(&self) {
+        for _ in 0..self.warm_up {
+            if self.is_in_trouble() {
+                return;
+            }
+            self.ask(|| false);
+        }
+    }
+
+    /// What it takes itself of a latency, on its CPU.
+    pub fn own_part(&self, cpu: u32) -> Note {
+        own_part(cpu, self.beside, self.bell.vector.is_some())
+    }
+
+    /// Counts periods in which it was not there to raise anything.
+    #[inline]
+    pub fn leave_out(&self, periods: u64) {
+        if periods > 0 {
+            self.left_out.fetch_add(periods, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether it is no use to go on.
+    #[inline]
+    pub fn is_in_trouble(&self) -> bool {
+        self.silent.load(Ordering::Relaxed) >= SILENT || self.wrong.load(Ordering::Relaxed) != u64::MAX
+    }
+
+    /// Why it is no use to go on; none: it is.
+    pub fn trouble(&self) -> Option<String> {
+        if !self.is_in_trouble() {
+            return None;
+        }
+        let awaited = self.sent.load(Ordering::Relaxed);
+        Some(match self.wrong.load(Ordering::Relaxed) {
+            u64::MAX => format!(
+                "the guest answered none of the last {SILENT} interrupts, each within {}",
+                Nanos(LOST_NS)
+            ),
+            wrong => {
+                format!("the guest answered {wrong:#x}, which was never sent, while {awaited:#x} was awaited")
+            }
+        })
+    }
+
+    /// What there is to say of all that it sent.
+    pub fn account(&self) -> Vec<Note> {
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let (lost, late, left_out) = (count(&self.lost), count(&self.late), count(&self.left_out));
+        let (sent, handled) =
+            (self.sent.load(Ordering::Relaxed), self.bell.page.word(HANDLED).load(Ordering::Acquire));
+        let more = handled.wrapping_sub(sent).cast_signed().max(0);
+        let mut notes = Vec::new();
+        if lost > 0 {
+            let second = Nanos(LOST_NS);
+            notes.push(Note::obstacle(
+                format!(
+                    "{lost} interrupts were lost: raised, and unanswered for {second}, as which each counts; {late} of \
+                     them were answered later"
+                ),
+                "look at what the guest said (console), and whether something keeps its CPU from it",
+            ));
+        }
+        if more > 0 {
+            notes.push(Note::info(format!(
+                "the guest handled {more} interrupts more than were raised: duplicates, or of another device"
+            )));
+        }
+        if left_out > 0 {
+            notes.push(Note::obstacle(
+                format!("in {left_out} periods the card itself was kept from its CPU, and raised nothing"),
+                "give the card a CPU of its own (`cpus`), beside those of the guest",
+            ));
+        }
+        notes
+    }
+}
+
+#[cfg(test)]
+mod tests;

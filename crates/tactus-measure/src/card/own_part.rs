@@ -1,0 +1,106 @@
+//! What the card takes itself: it raises an eventfd and polls, and a thread on another CPU answers at once.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustix::event::{EventfdFlags, eventfd};
+use tactus_model::CpuSet;
+use tactus_model::catalogue::measure::Interrupt;
+use tactus_model::message::Note;
+
+use super::{ANSWERED, Answer, Card, Doorbell, SENT};
+use crate::sys::{self, Page, SchedAttr};
+
+/// How often it is asked.
+const ROUNDS: usize = 2_000;
+/// Of these, how many do not count.
+const WARM: usize = 200;
+/// The longest that all of it may take, in ns: who answers may be kept from its CPU.
+const LONGEST_NS: u64 = 200_000_000;
+/// The priority of both threads.
+const PRIORITY: u32 = 1;
+
+/// Measures it for a card on `cpu`, and says it.
+pub(super) fn own_part(cpu: u32, beside: Option<u32>, raises: bool) -> Note {
+    let Some(beside) = beside.filter(|beside| *beside != cpu) else {
+        return unknown("there is no CPU beside its own");
+    };
+    match measure(cpu, beside, raises) {
+        Ok(mut ns) if ns.len() > WARM => {
+            ns.drain(..WARM);
+            ns.sort_unstable();
+            let us = |part: usize| {
+                let ns = ns[(ns.len() - 1) * part / 100];
+                format!("{}.{} us", ns / 1_000, ns % 1_000 / 100)
+            };
+            let rounds = ns.len();
+            Note::info(format!(
+                "the card's own part of a latency, against a thread on CPU {beside} that answers at once: median {}, 99 % {}, \
+                 at most {} ({rounds} rounds)",
+                us(50),
+                us(99),
+                us(100)
+            ))
+        }
+        Ok(_) => unknown("the thread that was to answer was kept from its CPU"),
+        Err(why) => unknown(&why),
+    }
+}
+
+fn unknown(why: &str) -> Note {
+    Note::info(format!("what the card takes itself of a latency is not known: {why}"))
+}
+
+/// Puts the calling thread on a CPU, before others. Where it may not be there or may not be real-time it does what it can:
+/// the figure shows it.
+fn go_to(cpu: u32) {
+    let _ = sys::set_affinity(&CpuSet::one(cpu));
+    let _ = sys::set_scheduler(SchedAttr::fifo(PRIORITY));
+}
+
+fn measure(cpu: u32, beside: u32, raises: bool) -> Result<Vec<u64>, String> {
+    let page = Page::own().map_err(|error| error.to_string())?;
+    let vector =
+        eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(|error| error.to_string())?;
+    let card =
+        Card::new(Doorbell { page, vector: raises.then_some(vector) }, None, &Interrupt::default(), None);
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            go_to(beside);
+            let page = &card.bell.page;
+            while !over.load(Ordering::Relaxed) {
+                let sent = page.word(SENT).load(Ordering::Acquire);
+                page.word(ANSWERED).store(sent, Ordering::Release);
+            }
+        });
+        let asking = scope.spawn(|| {
+            go_to(cpu);
+            let until = sys::now() + LONGEST_NS;
+            let is_over = || sys::now() >= until;
+            let mut ns = Vec::with_capacity(ROUNDS);
+            while ns.len() < ROUNDS && !is_over() {
+                if let (raised, Answer::At(at)) = card.ask(is_over) {
+                    ns.push(at - raised);
+                }
+            }
+            ns
+        });
+        let ns = asking.join().map_err(|_| "the thread that asks ended".to_owned());
+        over.store(true, Ordering::Relaxed);
+        ns
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cards_own_part_is_measured_where_there_is_a_second_cpu_and_said_to_be_unknown_elsewhere() {
+        let cpus: Vec<u32> = sys::affinity().unwrap().iter().take(2).collect();
+        let told = own_part(cpus[0], cpus.get(1).copied(), true).text;
+        assert!(told.contains("at most") || told.contains("is not known"), "{told}");
+        let alone = own_part(cpus[0], Some(cpus[0]), true).text;
+        assert!(alone.contains("is not known: there is no CPU beside its own"), "{alone}");
+    }
+}

@@ -1,0 +1,41 @@
+//! `interrupt`: from a device's interrupt to what its handler wrote.
+
+use crate::catalogue::declare::word;
+use crate::wire::row::choice;
+
+word! {
+    /// A card in the guest (`to`) raises an interrupt every `interval` and times until it sees what the guest's handler
+    /// wrote. The card is QEMU's ivshmem-doorbell, with a thread of this environment (of the kind `host`) behind it: it
+    /// writes a number to memory that both share, raises the vector of MSI-X by an eventfd and polls the memory, on a CPU of
+    /// its own, until the guest has copied the number to another place. A latency is the time from raising to seeing, in ns.
+    ///
+    /// The card keeps its schedule: while an interrupt is unanswered none is raised, and the periods that pass are counted
+    /// as overruns and put back in the corrected quantiles. One that is unanswered for a second is lost: it counts as one of
+    /// a second, and a note says how many there were. After three in a row the measurement ends. A guest that writes what
+    /// was never sent ends it at once.
+    ///
+    /// What raising and polling take themselves is measured beforehand, against a thread on another CPU that answers at
+    /// once, and is said in a note; it is part of every latency.
+    #[derive(Default)]
+    pub struct Interrupt = Measure "interrupt": "from an interrupt that a card raises in a guest to what the handler wrote" {
+        /// How the guest hears of it: by an interrupt, or by polling the memory itself.
+        pub answer: Option<AnswerBy> = AnswerBy::Handler;
+        /// How far a due time is moved at random, in per cent of the interval, so that noise with the same period cannot
+        /// hide; 0: not at all.
+        pub spread: Option<u32> = 0, 0..=100;
+        /// Interrupts before those that count.
+        pub warm_up: Option<u32> = 100, 0..=100_000;
+    }
+    counts "interrupts";
+    peer To;
+}
+
+choice! {
+    /// How the guest hears of what the card wrote.
+    pub enum AnswerBy {
+        /// Its handler of the interrupt copies the number.
+        Handler = "handler",
+        /// It polls the memory, and nothing is raised.
+        Poll = "poll",
+    }
+}

@@ -1,0 +1,95 @@
+//! Which classes of control applications an environment is fit for.
+
+use serde::{Deserialize, Serialize};
+
+use crate::evidence::Evidence;
+
+/// Latencies of one kind in one measurement (all runs of it together), or the figures that a document published of
+/// it, and what they suffice for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FitnessEntry {
+    /// The environment.
+    pub environment: String,
+    /// State of the machine, where the plan declares states.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// Name of the scenario.
+    pub scenario: String,
+    /// Which latency: `thread` (wake-up of a thread), `irq` (an interrupt), `gap` (of a polling loop); `null` for a
+    /// document's, which says it itself.
+    pub latency: Option<String>,
+    /// Where in the document; `null`: measured here.
+    pub published: Option<String>,
+    /// What the numbers are worth; `null` for a document's.
+    pub evidence: Option<Evidence>,
+    /// How many runs were made.
+    pub runs: usize,
+    /// How long it was looked, in seconds, all runs together; `null` for a document's.
+    pub duration_s: Option<f64>,
+    /// How many latencies were measured.
+    pub cycles: Option<u64>,
+    /// Time between two of them, in ns; `null` where they are not periodic.
+    pub interval_ns: Option<u64>,
+    /// Smallest latency, in ns.
+    pub best_ns: u64,
+    /// Largest latency, in ns.
+    pub worst_ns: u64,
+    /// The difference of the two, in ns.
+    pub jitter_ns: u64,
+    /// Of the time that was not measured: so many larger latencies a second may there be at the most (95 %, if seconds
+    /// are independent); `null` for a document's.
+    pub worse_per_s: Option<f64>,
+    /// Each class.
+    pub classes: Vec<ClassEntry>,
+}
+
+/// What latencies mean for a class.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ClassEntry {
+    /// Name of the class.
+    pub class: String,
+    /// The answer.
+    pub fit: Fit,
+    /// Whether that holds for its most demanding applications as well: their jitter, and the shortest cycle of the
+    /// class.
+    pub demanding: bool,
+    /// The shortest cycle that the numbers allow, in ns; `null`: none of the class.
+    pub shortest_cycle_ns: Option<u64>,
+    /// What is left, as a part: of the jitter that the class allows, or of what a response may take of its longest cycle,
+    /// whichever is less. Below 0 where it is not kept.
+    pub margin: f64,
+    /// What the numbers lack; empty where they keep all that the class allows.
+    pub lacks: Vec<String>,
+    /// Why nothing is said, whatever the numbers are; `null` where the answer is `fit` or `unfit`.
+    pub reason: Option<String>,
+}
+
+/// Whether an environment is fit for a class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum Fit {
+    /// It keeps what at least some applications of the class need.
+    Fit,
+    /// It does not keep what even the least demanding of them needs.
+    Unfit,
+    /// The evidence does not carry an answer.
+    Unknowable,
+    /// The processor was emulated: that says nothing about hardware.
+    Emulated,
+}
+
+impl Fit {
+    /// In a word.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Fit => "fit",
+            Self::Unfit => "unfit",
+            Self::Unknowable => "unknowable",
+            Self::Emulated => "emulated",
+        }
+    }
+}

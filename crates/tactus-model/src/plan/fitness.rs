@@ -1,0 +1,201 @@
+//! Classes of control applications, and what each allows: how long its cycle is, how much a response may vary, and
+//! which part of the cycle it may take.
+
+use std::fmt;
+
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Error, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::duration::Nanos;
+
+/// What a plan says of fitness: classes beside those that tactus has, and what its document concludes itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fitness {
+    /// What the document itself says its figures suffice for, in its words and with where they stand.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claim: Option<String>,
+    /// Classes of the user's own; one with the name of a built-in class takes its place.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub class: Vec<Class>,
+}
+
+/// A class of applications.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Written")]
+pub struct Class {
+    /// What it is called on a command line: letters, digits and hyphens.
+    pub name: String,
+    /// What it is called in a table; left out: its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// The shortest and the longest cycle of its applications.
+    pub cycle: Span,
+    /// The jitter that the most demanding and the least demanding of them allows.
+    pub jitter: Span,
+    /// The part of a cycle that a response may take at the most, in per cent.
+    pub share: u32,
+    /// Where its figures come from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+}
+
+impl Class {
+    /// What it is called in a table.
+    #[must_use]
+    pub fn title(&self) -> &str {
+        self.title.as_deref().unwrap_or(&self.name)
+    }
+}
+
+/// From one length of time to another; written `"500us"` where both are the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// The shorter one.
+    pub from: Nanos,
+    /// The longer one.
+    pub to: Nanos,
+}
+
+/// Both ends, as they are written where they differ.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Ends {
+    from: Nanos,
+    to: Nanos,
+}
+
+impl Serialize for Span {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { from, to } = *self;
+        if from == to { from.serialize(serializer) } else { Ends { from, to }.serialize(serializer) }
+    }
+}
+
+impl<'de> Deserialize<'de> for Span {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct SpanVisitor;
+        impl<'de> Visitor<'de> for SpanVisitor {
+            type Value = Span;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a length of time as in \"500us\", or { from = \"10us\", to = \"1ms\" }")
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Span, E> {
+                let one: Nanos = text.parse().map_err(E::custom)?;
+                Ok(Span { from: one, to: one })
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Span, A::Error> {
+                let Ends { from, to } = Ends::deserialize(MapAccessDeserializer::new(map))?;
+                Ok(Span { from, to })
+            }
+        }
+        deserializer.deserialize_any(SpanVisitor)
+    }
+}
+
+/// A class as it is written, before its values are looked at.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    name: String,
+    #[serde(default)]
+    title: Option<String>,
+    cycle: Span,
+    jitter: Span,
+    #[serde(default = "whole")]
+    share: u32,
+    #[serde(default)]
+    source: Option<String>,
+}
+
+/// All of the cycle.
+const fn whole() -> u32 {
+    100
+}
+
+/// The longest name of a class.
+const LONGEST: usize = 40;
+
+impl TryFrom<Written> for Class {
+    type Error = String;
+
+    fn try_from(Written { name, title, cycle, jitter, share, source }: Written) -> Result<Self, String> {
+        let letter = |c: char| c.is_ascii_alphanumeric() || c == '-';
+        if name.is_empty() || name.len() > LONGEST || !name.chars().all(letter) {
+            return Err(format!(
+                "`{}` is no name of a class: write letters, digits and hyphens, at most {LONGEST}",
+                name.escape_debug()
+            ));
+        }
+        for (what, span) in [("cycle", cycle), ("jitter", jitter)] {
+            if span.from > span.to {
+                return Err(format!("the {what} of class `{name}` begins above its end"));
+            }
+            if span.from.0 == 0 {
+                return Err(format!("the {what} of class `{name}` is nothing: no measurement keeps that"));
+            }
+        }
+        if !(1..=100).contains(&share) {
+            return Err(format!("the share of class `{name}` is {share}: write a percentage from 1 to 100"));
+        }
+        Ok(Self { name, title, cycle, jitter, share, source })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn read(class: Value) -> Result<Class, String> {
+        serde_json::from_value(class).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_class_is_read_as_it_is_written() {
+        let text = json!({ "name": "my-loop", "cycle": "500us", "jitter": { "from": "5us", "to": "20us" }, "share": 30 });
+        let class = read(text.clone()).unwrap();
+        assert_eq!(class.cycle, Span { from: Nanos::from_us(500), to: Nanos::from_us(500) });
+        assert_eq!((class.jitter.from, class.jitter.to), (Nanos::from_us(5), Nanos::from_us(20)));
+        assert_eq!(class.title(), "my-loop");
+        assert_eq!(serde_json::to_value(&class).unwrap(), text);
+    }
+
+    #[test]
+    fn a_response_may_take_all_of_a_cycle_unless_the_class_says_less() {
+        assert_eq!(read(json!({ "name": "a", "cycle": "1ms", "jitter": "1us" })).unwrap().share, 100);
+    }
+
+    #[test]
+    fn a_class_that_nothing_could_keep_or_nobody_could_name_is_refused() {
+        for (class, said) in [
+            (json!({ "name": "a b", "cycle": "1ms", "jitter": "1us" }), "is no name of a class"),
+            (json!({ "name": "", "cycle": "1ms", "jitter": "1us" }), "is no name of a class"),
+            (json!({ "name": "a", "cycle": "0us", "jitter": "1us" }), "the cycle of class `a` is nothing"),
+            (json!({ "name": "a", "cycle": "1ms", "jitter": "0us" }), "the jitter of class `a` is nothing"),
+            (
+                json!({ "name": "a", "cycle": { "from": "2ms", "to": "1ms" }, "jitter": "1us" }),
+                "begins above its end",
+            ),
+            (
+                json!({ "name": "a", "cycle": "1ms", "jitter": "1us", "share": 0 }),
+                "a percentage from 1 to 100",
+            ),
+            (
+                json!({ "name": "a", "cycle": "1ms", "jitter": "1us", "share": 101 }),
+                "a percentage from 1 to 100",
+            ),
+            (json!({ "name": "a", "cycle": "1ms" }), "missing field `jitter`"),
+            (json!({ "name": "a", "cycle": 5, "jitter": "1us" }), "a length of time as in"),
+            (json!({ "name": "a", "cycle": "1ms", "jitter": "1us", "slack": 3 }), "unknown field `slack`"),
+        ] {
+            let error = read(class).unwrap_err();
+            assert!(error.contains(said), "{error}");
+        }
+    }
+}

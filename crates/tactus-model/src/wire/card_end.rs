@@ -1,0 +1,78 @@
+//! The two ends of an interrupt card.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// What one end must know of the other. It travels as a text of words, as a link does.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub enum CardEnd {
+    /// It raises interrupts and times the answers.
+    Card {
+        /// A CPU beside the card's own, for the thread that stands for a guest while the card's own part is measured.
+        beside: Option<u32>,
+        /// Where the memory and the vector are handed out (QEMU's ivshmem protocol).
+        socket: String,
+    },
+    /// It answers them.
+    Answers,
+}
+
+/// A text that is no end of a card.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoCardEnd;
+
+impl fmt::Display for NoCardEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("no end of an interrupt card")
+    }
+}
+
+impl std::error::Error for NoCardEnd {}
+
+impl From<CardEnd> for String {
+    fn from(end: CardEnd) -> Self {
+        match end {
+            CardEnd::Card { beside, socket } => {
+                ["card", &beside.map_or_else(|| "-".into(), |cpu| cpu.to_string()), &socket].join(" ")
+            }
+            CardEnd::Answers => "answers".into(),
+        }
+    }
+}
+
+impl TryFrom<String> for CardEnd {
+    type Error = NoCardEnd;
+
+    fn try_from(text: String) -> Result<Self, NoCardEnd> {
+        if text == "answers" {
+            return Ok(Self::Answers);
+        }
+        let (beside, socket) =
+            text.strip_prefix("card ").and_then(|rest| rest.split_once(' ')).ok_or(NoCardEnd)?;
+        let beside = if beside == "-" { None } else { Some(beside.parse().map_err(|_| NoCardEnd)?) };
+        if socket.is_empty() { Err(NoCardEnd) } else { Ok(Self::Card { beside, socket: socket.to_owned() }) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_of_a_card_is_read_as_it_is_written_and_nothing_else_is_one() {
+        let card = |beside, socket: &str| CardEnd::Card { beside, socket: socket.to_owned() };
+        for (end, text) in [
+            (card(Some(3), "/run/a b/card.sock"), "card 3 /run/a b/card.sock"),
+            (card(None, "/c"), "card - /c"),
+            (CardEnd::Answers, "answers"),
+        ] {
+            assert_eq!(String::from(end.clone()), text);
+            assert_eq!(CardEnd::try_from(text.to_owned()), Ok(end));
+        }
+        for text in ["", "card", "card 3", "card 3 ", "card x /c", "card -1 /c", "answers 3"] {
+            assert_eq!(CardEnd::try_from(text.to_owned()), Err(NoCardEnd), "{text}");
+        }
+    }
+}

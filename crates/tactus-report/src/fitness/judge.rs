@@ -1,0 +1,178 @@
+//! What may be said of each measurement of a bundle: the rule's answer, as far as the evidence carries it.
+
+use tactus_model::Evidence;
+use tactus_model::bundle::{Contents, Row, RowResult};
+use tactus_model::catalogue::Measure;
+use tactus_model::document::{ClassEntry, Fit, FitnessEntry};
+use tactus_model::event::RowStatus;
+use tactus_model::number::float;
+use tactus_model::outcome::SeriesResult;
+use tactus_model::plan::Class;
+
+use super::rule::{Held, held};
+use crate::row::{bounded_rate, figures, standing};
+use crate::stats::{Line, comparison, runs_of};
+
+/// A measurement of latencies that is not judged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Its name.
+    pub name: String,
+    /// Why.
+    pub why: &'static str,
+}
+
+/// Every kind of latency of every measurement, and below it what its document published, in the order of the report.
+#[must_use]
+pub fn entries(contents: &Contents, classes: &[Class]) -> Vec<FitnessEntry> {
+    let mut all: Vec<FitnessEntry> = Vec::new();
+    for line in comparison(contents) {
+        let Some(row) = contents.rows.get(line.row) else { continue };
+        let runs = judged(contents, row);
+        let mut kinds: Vec<&str> = Vec::new();
+        for series in runs.iter().flat_map(|run| run.result.series()) {
+            if !kinds.contains(&series.key.kind.as_str()) {
+                kinds.push(&series.key.kind);
+            }
+        }
+        all.extend(kinds.into_iter().filter_map(|kind| measured(contents, &runs, kind, classes)));
+        // Several measurements of one scenario may share what was published of it.
+        if let Some(theirs) = published(&line, &row.result, classes)
+            && !all.contains(&theirs)
+        {
+            all.push(theirs);
+        }
+    }
+    all
+}
+
+/// The measurements of latencies that are not judged, though they have numbers.
+#[must_use]
+pub fn left_out(contents: &Contents) -> Vec<LeftOut> {
+    let why = |row: &Row| match row.result.status {
+        _ if !row.result.fault.is_empty() => Some("a fault was injected"),
+        RowStatus::Failed => Some("it failed"),
+        _ => None,
+    };
+    let of = |line: Line| {
+        let row = contents.rows.get(line.row)?;
+        figures(&row.result)?;
+        Some(LeftOut { why: why(row)?, name: line.name })
+    };
+    comparison(contents).into_iter().filter_map(of).collect()
+}
+
+/// The runs of a measurement that say something: those that came to an end, of a scenario without a fault. What a
+/// fault does is known before; no application brings it along.
+fn judged<'a>(contents: &'a Contents, row: &Row) -> Vec<&'a Row> {
+    if !row.result.fault.is_empty() {
+        return Vec::new();
+    }
+    let mut runs = runs_of(contents, &row.result);
+    runs.retain(|run| run.result.status == RowStatus::Measured && figures(&run.result).is_some());
+    runs
+}
+
+/// The latencies of one kind in all runs together: the best of all, the worst of all.
+fn measured(contents: &Contents, runs: &[&Row], kind: &str, classes: &[Class]) -> Option<FitnessEntry> {
+    let result = &runs.first()?.result;
+    let series = || runs.iter().flat_map(|run| run.result.series()).filter(|one| one.key.kind == kind);
+    let of = |value: fn(&SeriesResult) -> Option<u64>| series().filter_map(value);
+    let best_ns = of(|one| one.summary.min_ns).min()?;
+    let worst_ns = of(|one| one.summary.max_ns).max()?;
+    let measured_ns = runs.iter().fold(0, |sum: u64, run| sum.saturating_add(run.result.measured_ns));
+    let may_say = may_say(contents, runs);
+    Some(FitnessEntry {
+        environment: result.environment.clone(),
+        host: result.host.clone(),
+        scenario: result.name.clone(),
+        latency: Some(kind.to_owned()),
+        published: None,
+        evidence: result.evidence,
+        runs: runs.len(),
+        duration_s: Some(float(measured_ns) / 1e9),
+        cycles: Some(series().fold(0, |sum: u64, one| sum.saturating_add(one.summary.cycles))),
+        interval_ns: (!matches!(result.measurement, Measure::Spin(_))).then_some(result.interval_ns),
+        best_ns,
+        worst_ns,
+        jitter_ns: worst_ns.saturating_sub(best_ns),
+        worse_per_s: (measured_ns > 0).then(|| bounded_rate(measured_ns)),
+        classes: classes
+            .iter()
+            .map(|class| answer(class, held(class, best_ns, worst_ns), &may_say))
+            .collect(),
+    })
+}
+
+/// How much the evidence of some runs carries.
+enum MaySay {
+    /// Nothing, and why.
+    Nothing(Fit, String),
+    /// That something is lacking; that nothing is, only without such a doubt.
+    Doubted(Option<String>),
+}
+
+/// Of several runs the one that carries least counts, as for a verdict.
+fn may_say(contents: &Contents, runs: &[&Row]) -> MaySay {
+    let mut doubts: Vec<String> = Vec::new();
+    for run in runs {
+        match standing(&run.result) {
+            Err(reason) if run.result.evidence == Some(Evidence::Emulated) => {
+                return MaySay::Nothing(Fit::Emulated, reason);
+            }
+            Err(reason) => return MaySay::Nothing(Fit::Unknowable, reason),
+            Ok(doubt) => doubts.extend(doubt),
+        }
+    }
+    let planned = runs.first().map_or(0, |run| runs_of(contents, &run.result).len());
+    if runs.len() < planned {
+        doubts.push(format!("{} of {planned} runs were measured", runs.len()));
+    }
+    MaySay::Doubted(doubts.into_iter().next())
+}
+
+fn answer(class: &Class, held: Held, may_say: &MaySay) -> ClassEntry {
+    let (fit, reason) = match may_say {
+        MaySay::Nothing(fit, reason) => (*fit, Some(reason.clone())),
+        MaySay::Doubted(_) if !held.lacks.is_empty() => (Fit::Unfit, None),
+        MaySay::Doubted(Some(doubt)) => (Fit::Unknowable, Some(doubt.clone())),
+        MaySay::Doubted(None) => (Fit::Fit, None),
+    };
+    ClassEntry {
+        class: class.name.clone(),
+        fit,
+        demanding: fit == Fit::Fit && held.demanding,
+        shortest_cycle_ns: held.shortest_cycle_ns,
+        margin: held.margin,
+        lacks: held.lacks,
+        reason,
+    }
+}
+
+/// The figures of a document, where it has the smallest and the largest. They are judged as they stand: whoever
+/// published them answers for them.
+fn published(line: &Line, result: &RowResult, classes: &[Class]) -> Option<FitnessEntry> {
+    let theirs = line.published.as_ref()?;
+    let (best_ns, worst_ns) = (theirs.min_ns?, theirs.max_ns?);
+    let as_it_stands = MaySay::Doubted(None);
+    Some(FitnessEntry {
+        environment: result.environment.clone(),
+        host: None,
+        scenario: result.name.clone(),
+        latency: None,
+        published: Some(theirs.source.clone()),
+        evidence: None,
+        runs: 0,
+        duration_s: None,
+        cycles: None,
+        interval_ns: None,
+        best_ns,
+        worst_ns,
+        jitter_ns: worst_ns.saturating_sub(best_ns),
+        worse_per_s: None,
+        classes: classes
+            .iter()
+            .map(|class| answer(class, held(class, best_ns, worst_ns), &as_it_stands))
+            .collect(),
+    })
+}

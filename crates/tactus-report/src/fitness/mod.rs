@@ -1,0 +1,10 @@
+//! Which control applications an environment is fit for: classes of them, the rule, and what may be said by the
+//! evidence. `docs/design/fitness.md` says why.
+
+mod classes;
+mod judge;
+mod rule;
+
+pub use classes::{ClassError, built_in, classes_of, joined, read};
+pub use judge::{LeftOut, entries, left_out};
+pub use rule::{Held, held};

@@ -1,0 +1,127 @@
+//! What changes from one scenario to another.
+
+mod values;
+
+use tactus_model::bundle::Contents;
+use tactus_model::document::{ClaimEntry, Document};
+
+use super::{Section, degradation};
+use crate::part::{Card, Part, Reader, Tone};
+use crate::stats::{Change, Claim, Design, Effect, Found, caution, claims, least_rounds};
+use crate::units::{clean, unbroken};
+
+/// The section.
+pub struct Claims;
+/// Its entry.
+pub static ENTRY: Claims = Claims;
+
+impl Section for Claims {
+    fn name(&self) -> &'static str {
+        "claims"
+    }
+
+    fn heading(&self) -> &'static str {
+        "What changes"
+    }
+
+    fn about(&self) -> &'static str {
+        "One scenario against another. Where the plan repeats them, by pairs of runs: the signed-rank test. Of one run \
+         each it says what differs between these two runs, from how they vary over time. All that this report shows \
+         holds together at 95 % (Holm), and so do its intervals. Values are judged from rounds of runs alone (maxT), and \
+         those of all claims hold together at 95 %."
+    }
+
+    fn applies(&self, contents: &Contents) -> bool {
+        !contents.plan.compare.is_empty()
+    }
+
+    fn parts(&self, contents: &Contents, _: Reader) -> Vec<Part> {
+        let claims = claims(contents);
+        let least = least(&claims);
+        vec![Part::Cards(claims.iter().map(|claim| card(claim, least)).collect())]
+    }
+
+    fn fill(&self, contents: &Contents, document: &mut Document) {
+        let claims = claims(contents);
+        let least = least(&claims);
+        document.claims = claims.into_iter().map(|claim| entry(contents, claim, least)).collect();
+    }
+}
+
+/// How many rounds it takes to answer claims about values.
+fn least(claims: &[Claim]) -> usize {
+    least_rounds(claims.iter().filter(|claim| matches!(claim.found, Found::Values(_))).count())
+}
+
+fn card(claim: &Claim, least: usize) -> Card {
+    let card = Card {
+        title: clean(&claim.name),
+        pair: format!("{} against {}", clean(&claim.with), clean(&claim.base)),
+        quote: claim.claim.as_deref().map(clean),
+        answer: String::new(),
+        tone: Tone::Doubt,
+        sentences: Vec::new(),
+        caution: None,
+        method: None,
+    };
+    let unbroken = |sentence: &String| unbroken(&clean(sentence));
+    match &claim.found {
+        Found::Nothing(reason) => Card { answer: format!("not answered: {}", clean(reason)), ..card },
+        Found::Latencies(effect) => Card {
+            tone: tone(effect),
+            answer: effect.answer(),
+            sentences: effect.sentences().iter().map(unbroken).collect(),
+            caution: effect.caution.clone(),
+            method: Some(effect.method()),
+            ..card
+        },
+        Found::Values(of) => Card {
+            tone: values::tone(of, least),
+            answer: clean(&values::answer(of, least)),
+            sentences: values::sentences(of, least).iter().map(unbroken).collect(),
+            caution: caution(of.base, of.with),
+            method: Some(values::method(of, least)),
+            ..card
+        },
+    }
+}
+
+fn entry(contents: &Contents, claim: Claim, least: usize) -> ClaimEntry {
+    let entry = ClaimEntry {
+        name: claim.name,
+        base: claim.base,
+        with: claim.with,
+        claim: claim.claim,
+        pairs: None,
+        answer: String::new(),
+        effects: Vec::new(),
+        values: Vec::new(),
+    };
+    match claim.found {
+        Found::Nothing(reason) => ClaimEntry { answer: format!("not answered: {reason}"), ..entry },
+        Found::Latencies(effect) => ClaimEntry {
+            pairs: match effect.design {
+                Design::TwoRuns { .. } => None,
+                Design::Repeats { pairs } => Some(pairs),
+            },
+            answer: effect.answer(),
+            effects: effect.changes.iter().map(Change::entry).collect(),
+            ..entry
+        },
+        Found::Values(of) => ClaimEntry {
+            pairs: of.with.repeat.map(|_| of.rounds),
+            answer: values::answer(&of, least),
+            values: of.items.iter().map(|item| degradation::entry(contents, &of, item)).collect(),
+            ..entry
+        },
+    }
+}
+
+/// Two single runs that differ are no effect yet.
+fn tone(effect: &Effect) -> Tone {
+    match (effect.design, effect.found()) {
+        (Design::Repeats { .. }, Some(true)) => Tone::Bad,
+        (_, Some(false)) => Tone::Good,
+        (Design::TwoRuns { .. }, Some(true)) | (_, None) => Tone::Doubt,
+    }
+}

@@ -1,0 +1,235 @@
+//! What each environment costs, item by item.
+
+use tactus_model::Evidence;
+use tactus_model::bundle::{Contents, RowResult};
+use tactus_model::catalogue::Measure;
+use tactus_model::document::{Degradation as Difference, DegradationEntry, Document, PlaceEntry};
+use tactus_model::outcome::{Better, ValueResult};
+
+use super::Section;
+use crate::part::{Cell, Head, Mark, Part, Reader, Table, Tone};
+use crate::row::published_value;
+use crate::stats::{Degraded, DegradedItem, degradations, least_rounds};
+use crate::units::{clean, number, quantity};
+
+/// The section.
+pub struct Degradation;
+/// Its entry.
+pub static ENTRY: Degradation = Degradation;
+
+impl Section for Degradation {
+    fn name(&self) -> &'static str {
+        "degradation"
+    }
+
+    fn heading(&self) -> &'static str {
+        "What each environment costs"
+    }
+
+    fn about(&self) -> &'static str {
+        "Every item against that of the first environment: by how much it is worse, with an interval that holds together \
+         with all others of this report (95 %). It is only called a degradation where the plan repeats the runs and the \
+         interval leaves out zero: two runs of the same thing differ, too."
+    }
+
+    fn applies(&self, contents: &Contents) -> bool {
+        !compared(contents).is_empty()
+    }
+
+    fn parts(&self, contents: &Contents, _: Reader) -> Vec<Part> {
+        tables(contents, &compared(contents)).into_iter().map(Part::Table).collect()
+    }
+
+    fn fill(&self, contents: &Contents, document: &mut Document) {
+        let all = compared(contents);
+        let entries = all.iter().flat_map(|pair| pair.items.iter().map(|item| entry(contents, pair, item)));
+        document.degradations = entries.collect();
+    }
+}
+
+/// Environments against environments; streams over paths have a table of their own.
+fn compared(contents: &Contents) -> Vec<Degraded<'_>> {
+    let mut all = degradations(contents);
+    all.retain(|pair| !matches!(pair.with.measurement, Measure::Network(_)));
+    all
+}
+
+/// A difference in words: a part of a hundred, from ten times on a factor.
+#[must_use]
+pub fn words(of: Difference) -> String {
+    let value = if of.value < FACTOR {
+        format!("{} %", signed(of.value))
+    } else {
+        format!("x{}", number(of.value + 1.0))
+    };
+    let shown = |value: f64| if of.value < FACTOR { number(value * 100.0) } else { number(value + 1.0) };
+    match of.low.zip(of.high).map(|(low, high)| format!("({} to {})", shown(low), shown(high))) {
+        Some(range) if of.seen || of.rounds < 2 => format!("{value} {range}"),
+        Some(range) => format!("none shown {range}"),
+        None => value,
+    }
+}
+
+/// What must be known of a difference that is no degradation: what it is judged from does not suffice.
+#[must_use]
+pub fn doubt(of: Difference) -> Option<String> {
+    match (of.rounds, of.low) {
+        (0 | 1, _) => Some("one run each".into()),
+        (rounds, None) => Some(format!("{rounds} rounds: too few")),
+        _ => None,
+    }
+}
+
+/// So much worse is said as a factor.
+const FACTOR: f64 = 9.0;
+
+fn signed(part: f64) -> String {
+    let percent = number(part * 100.0);
+    if part > 0.0 { format!("+{percent}") } else { percent }
+}
+
+/// A table for each environment that others are held against: items down, environments across.
+fn tables(contents: &Contents, all: &[Degraded]) -> Vec<Table> {
+    let mut bases: Vec<&str> = all.iter().map(|pair| pair.base.environment.as_str()).collect();
+    bases.dedup();
+    bases.sort_unstable();
+    bases.dedup();
+    let of = |base: &&str| {
+        let own: Vec<&Degraded> = all.iter().filter(|pair| pair.base.environment == *base).collect();
+        table(contents, base, &own)
+    };
+    bases.iter().map(of).collect()
+}
+
+fn table(contents: &Contents, base: &str, pairs: &[&Degraded]) -> Table {
+    let mut places: Vec<&RowResult> = Vec::new();
+    for pair in pairs {
+        if !places.iter().any(|known| known.environment == pair.with.environment) {
+            places.push(pair.with);
+        }
+    }
+    let first = pairs.first().map(|pair| pair.base);
+    let mut head = vec![Head::words("item"), Head::number(named(base, first))];
+    head.extend(places.iter().map(|place| Head::number(named(&place.environment, Some(place)))));
+    let mut rows = Vec::new();
+    let mut known: Vec<(&RowResult, &ValueResult)> = Vec::new();
+    for pair in pairs {
+        for item in &pair.items {
+            if known.iter().any(|(base, of)| std::ptr::eq(*base, pair.base) && of.is_of(&item.base)) {
+                continue;
+            }
+            known.push((pair.base, &item.base));
+            rows.push(line(contents, pair, item, pairs, &places));
+        }
+    }
+    let title = if single(pairs) { SINGLE } else { "" };
+    let mut table = Table::whole(title, head, rows);
+    table.remarks = remarks(pairs, places.len());
+    table
+}
+
+/// What stands above a table of nothing but single runs.
+const SINGLE: &str = "Against the first environment, one run each: runs differ by themselves";
+
+/// Whether nothing was repeated.
+fn single(pairs: &[&Degraded]) -> bool {
+    pairs.iter().flat_map(|pair| &pair.items).all(|item| item.degradation.rounds < 2)
+}
+
+/// An item in all environments.
+fn line(
+    contents: &Contents,
+    pair: &Degraded,
+    item: &DegradedItem,
+    pairs: &[&Degraded],
+    places: &[&RowResult],
+) -> Vec<Cell> {
+    let better = match item.base.better {
+        Better::Lower => "",
+        Better::Higher => " (more is better)",
+    };
+    let theirs = published_value(&contents.plan, pair.base, &item.base).map(|of| of.value);
+    let mut base = vec![quantity(item.base.value, item.base.unit)];
+    base.extend(theirs.map(|value| format!("published {}", quantity(value, item.base.unit))));
+    let mut cells = vec![Cell::from(format!("{}{better}", clean(&item.base.name()))), Cell::from(base)];
+    cells.extend(places.iter().map(|place| {
+        let own = pairs.iter().filter(|other| {
+            std::ptr::eq(other.base, pair.base) && other.with.environment == place.environment
+        });
+        own.flat_map(|other| other.items.iter().map(move |own| (other, own)))
+            .find(|(_, own)| own.base.is_of(&item.base))
+            .map(|(other, own)| cell(contents, other.with, own, theirs, !single(pairs)))
+            .unwrap_or_default()
+    }));
+    cells
+}
+
+fn cell(
+    contents: &Contents,
+    with: &RowResult,
+    item: &DegradedItem,
+    theirs: Option<f64>,
+    doubtful: bool,
+) -> Cell {
+    let mut lines = vec![quantity(item.with.value, item.with.unit), words(item.degradation)];
+    lines.extend(doubt(item.degradation).filter(|_| doubtful));
+    if let Some(own) = published_value(&contents.plan, with, &item.with) {
+        let worse = theirs.map(|theirs| match item.with.better {
+            Better::Lower => own.value / theirs,
+            Better::Higher => theirs / own.value,
+        });
+        let worse = worse.map(|ratio| format!(", {} %", signed(ratio - 1.0))).unwrap_or_default();
+        lines.push(format!("published {}{worse}", quantity(own.value, item.with.unit)));
+    }
+    let mark = if item.degradation.seen { Mark::Tone(Tone::Heading) } else { Mark::None };
+    Cell { mark, ..Cell::from(lines) }
+}
+
+/// Numbers of an emulated processor must not be taken for those of one that is not.
+fn named(environment: &str, of: Option<&RowResult>) -> String {
+    match of.and_then(|of| of.evidence) {
+        Some(Evidence::Emulated) => format!("{} (EMULATED)", clean(environment)),
+        Some(Evidence::VirtualHost) => format!("{} (virtual host)", clean(environment)),
+        _ => clean(environment),
+    }
+}
+
+fn remarks(pairs: &[&Degraded], places: usize) -> Vec<String> {
+    let mut remarks = Vec::new();
+    let items = || pairs.iter().flat_map(|pair| &pair.items);
+    if items().any(|item| item.degradation.rounds < 2 || item.degradation.low.is_none()) {
+        remarks.push(format!(
+            "Nothing is called a degradation of one run each, or of too few rounds: `repeat = {}` in the plan tells.",
+            least_rounds(places)
+        ));
+    }
+    if pairs.iter().any(|pair| pair.with.evidence != pair.base.evidence) {
+        remarks.push(
+            "Environments with different kinds of evidence stand side by side: what an emulated processor costs is the \
+             emulator's, not the environment's."
+                .into(),
+        );
+    }
+    remarks
+}
+
+/// As the document has it.
+#[must_use]
+pub fn entry(contents: &Contents, pair: &Degraded, item: &DegradedItem) -> DegradationEntry {
+    let place = |of: &RowResult, value: &ValueResult| PlaceEntry {
+        scenario: of.name.clone(),
+        environment: of.environment.clone(),
+        evidence: of.evidence,
+        value: value.value,
+        published: published_value(&contents.plan, of, value).map(|of| of.value),
+    };
+    DegradationEntry {
+        measurement: pair.with.measurement.kind().to_owned(),
+        item: item.with.item.clone(),
+        at: item.with.at,
+        unit: item.with.unit,
+        base: place(pair.base, &item.base),
+        with: place(pair.with, &item.with),
+        degradation: item.degradation,
+    }
+}

@@ -1,0 +1,256 @@
+//! Which classes of control applications each environment is fit for.
+
+use tactus_model::Evidence;
+use tactus_model::bundle::Contents;
+use tactus_model::document::{ClassEntry, Document, Fit, FitnessEntry};
+use tactus_model::number::whole;
+use tactus_model::plan::{Class, Span};
+
+use super::Section;
+use crate::fitness::{LeftOut, classes_of, entries, left_out};
+use crate::part::{Cell, Head, Mark, Part, Reader, Table, Tone};
+use crate::row::{figures, rate_words};
+use crate::units::{clean, count, duration, latency_up, number, unbroken};
+
+/// The section.
+pub struct Fitness;
+/// Its entry.
+pub static ENTRY: Fitness = Fitness;
+
+impl Section for Fitness {
+    fn name(&self) -> &'static str {
+        "fitness"
+    }
+
+    fn heading(&self) -> &'static str {
+        "Fitness for control applications"
+    }
+
+    fn about(&self) -> &'static str {
+        "Which classes of control applications the latencies suffice for, from the worst that was seen and from the jitter, \
+         which is the worst less the best: the jitter is at most what the class allows, and the worst lies within the cycle. \
+         It is the latency alone: what an application computes in its cycle comes on top."
+    }
+
+    fn applies(&self, contents: &Contents) -> bool {
+        contents.rows.iter().any(|row| figures(&row.result).is_some()) || !contents.plan.reference.is_empty()
+    }
+
+    fn parts(&self, contents: &Contents, reader: Reader) -> Vec<Part> {
+        let classes = classes_of(&contents.plan);
+        let all = entries(contents, &classes);
+        // Where nothing can be said a terminal is not told so row by row; `tactus fitness` does.
+        let says = |entry: &FitnessEntry| {
+            entry.classes.iter().any(|class| matches!(class.fit, Fit::Fit | Fit::Unfit))
+        };
+        if all.is_empty() || (reader != Reader::Page && !all.iter().any(says)) {
+            return Vec::new();
+        }
+        let mut parts = vec![Part::Table(judged(contents, &classes, &all, reader))];
+        if reader == Reader::Page {
+            parts.push(Part::Table(definitions(&classes)));
+        }
+        parts
+    }
+
+    fn fill(&self, contents: &Contents, document: &mut Document) {
+        document.fitness = entries(contents, &classes_of(&contents.plan));
+    }
+}
+
+/// Environments by classes: the answer in each cell, and the numbers behind it.
+#[must_use]
+pub fn judged(contents: &Contents, classes: &[Class], all: &[FitnessEntry], reader: Reader) -> Table {
+    let mut head = Head::all(["latency", "seen"]).to_vec();
+    head.extend(classes.iter().map(|class| Head::words(clean(class.title()))));
+    let rows = all.iter().map(|entry| row(classes, entry, reader)).collect();
+    Table { remarks: remarks(contents, all), ..Table::whole("", head, rows) }
+}
+
+/// What the classes allow.
+#[must_use]
+pub fn definitions(classes: &[Class]) -> Table {
+    let span = |Span { from, to }: Span| {
+        if from == to { latency_up(to.0) } else { format!("{} to {}", latency_up(from.0), latency_up(to.0)) }
+    };
+    let row = |class: &Class| {
+        let name = if class.title() == class.name {
+            vec![clean(&class.name)]
+        } else {
+            vec![clean(class.title()), clean(&class.name)]
+        };
+        let share = match class.share {
+            100 => "all".to_owned(),
+            share => format!("{share} %"),
+        };
+        let source = class.source.as_deref().map(clean).unwrap_or_default();
+        vec![
+            Cell::from(name),
+            span(class.cycle).into(),
+            span(class.jitter).into(),
+            share.into(),
+            source.into(),
+        ]
+    };
+    let head = Head::all(["class", "cycle", "jitter allowed", "share of the cycle", "source"]);
+    Table::whole("What the classes allow", head, classes.iter().map(row).collect())
+}
+
+fn row(classes: &[Class], entry: &FitnessEntry, reader: Reader) -> Vec<Cell> {
+    let mut cells = vec![name(entry), seen(entry)];
+    cells.extend(classes.iter().map(|class| {
+        let answer = entry.classes.iter().find(|answer| answer.class == class.name);
+        answer.map(|answer| cell(class, entry, answer)).unwrap_or_default()
+    }));
+    if reader == Reader::Page {
+        for line in cells.iter_mut().flat_map(|cell| &mut cell.lines) {
+            *line = unbroken(line);
+        }
+    }
+    cells
+}
+
+/// Which latency of what, and what it is worth.
+fn name(entry: &FitnessEntry) -> Cell {
+    if let Some(source) = &entry.published {
+        return Cell::from(vec!["published".to_owned(), clean(&entry.scenario), clean(source)]);
+    }
+    let mut place = clean(&entry.environment);
+    if let Some(host) = &entry.host {
+        place = format!("{place}, host {}", clean(host));
+    }
+    if let Some(evidence) = entry.evidence {
+        place = format!("{place} ({evidence})");
+    }
+    let mut lines = vec![clean(&entry.scenario), place];
+    lines.extend(entry.latency.as_deref().map(latency_words));
+    Cell::from(lines)
+}
+
+/// Which latency it is.
+fn latency_words(kind: &str) -> String {
+    match kind {
+        "thread" => "wake-up of a thread".into(),
+        "irq" => "an interrupt".into(),
+        "gap" => "gap of a polling loop".into(),
+        other => clean(other),
+    }
+}
+
+/// The numbers, and for how long it was looked.
+fn seen(entry: &FitnessEntry) -> Cell {
+    let mut lines = vec![
+        format!("worst {}", latency_up(entry.worst_ns)),
+        format!("jitter {}", latency_up(entry.jitter_ns)),
+    ];
+    if let Some(seconds) = entry.duration_s {
+        let runs = if entry.runs > 1 { format!("{} runs, ", entry.runs) } else { String::new() };
+        let every = entry.interval_ns.map(|ns| format!(" every {}", latency_up(ns))).unwrap_or_default();
+        lines.push(format!("{runs}{}{every}", duration(whole(seconds * 1e9))));
+    }
+    lines.extend(entry.cycles.map(|cycles| format!("{} latencies", count(cycles))));
+    Cell::from(lines)
+}
+
+fn cell(class: &Class, entry: &FitnessEntry, answer: &ClassEntry) -> Cell {
+    let mut lines = vec![answer.fit.word().to_owned()];
+    let keeps = || {
+        let from = answer.shortest_cycle_ns.map(|ns| format!("cycle from {}", latency_up(ns)));
+        let allowed = latency_up(class.jitter.to.0);
+        from.into_iter().chain([format!("jitter {} of {allowed}", latency_up(entry.jitter_ns))])
+    };
+    match answer.fit {
+        Fit::Fit => {
+            lines.extend(keeps());
+            lines.push(format!("margin {} %", number(answer.margin * 100.0)));
+        }
+        Fit::Unknowable if answer.lacks.is_empty() => lines.extend(keeps()),
+        Fit::Unfit | Fit::Unknowable => lines.extend(answer.lacks.iter().cloned()),
+        Fit::Emulated => {}
+    }
+    let mark = match answer.fit {
+        // A document's figures are nobody's promise.
+        _ if entry.published.is_some() => Mark::Tone(Tone::Quiet),
+        Fit::Fit => Mark::Tone(Tone::Good),
+        Fit::Unfit => Mark::Tone(Tone::Bad),
+        Fit::Unknowable => Mark::Tone(Tone::Doubt),
+        Fit::Emulated => Mark::Evidence(Evidence::Emulated),
+    };
+    Cell { mark, ..Cell::from(lines) }
+}
+
+/// So many names stand in a sentence before they are counted.
+const NAMED: usize = 4;
+
+/// What must be known before the answers are used.
+fn remarks(contents: &Contents, all: &[FitnessEntry]) -> Vec<String> {
+    let mut remarks = unknowable(all);
+    remarks.extend(looked(all));
+    if all.iter().any(|entry| entry.evidence == Some(Evidence::VirtualHost)) {
+        remarks.push("On a virtual host it holds as seen inside this virtual machine.".into());
+    }
+    let claim = contents.plan.fitness.as_ref().and_then(|fitness| fitness.claim.as_deref());
+    if let Some(claim) = claim.filter(|_| all.iter().any(|entry| entry.published.is_some())) {
+        remarks.push(format!(
+            "Published figures are judged as they stand. The document itself says: {}",
+            clean(claim)
+        ));
+    }
+    let out = left_out(contents);
+    for why in ["a fault was injected", "it failed"] {
+        let names: Vec<&LeftOut> = out.iter().filter(|one| one.why == why).collect();
+        let named = named(&names.iter().map(|one| one.name.as_str()).collect::<Vec<_>>());
+        remarks.extend(named.map(|names| format!("Not judged, because {why}: {names}.")));
+    }
+    remarks
+}
+
+/// Why nothing is said, a sentence for each reason.
+fn unknowable(all: &[FitnessEntry]) -> Vec<String> {
+    let mut reasons: Vec<(&str, Fit, Vec<&str>)> = Vec::new();
+    for entry in all {
+        for (reason, fit) in
+            entry.classes.iter().filter_map(|class| Some((class.reason.as_deref()?, class.fit)))
+        {
+            let at = reasons.iter().position(|(known, ..)| *known == reason).unwrap_or_else(|| {
+                reasons.push((reason, fit, Vec::new()));
+                reasons.len() - 1
+            });
+            if !reasons[at].2.contains(&entry.scenario.as_str()) {
+                reasons[at].2.push(&entry.scenario);
+            }
+        }
+    }
+    let said = |(reason, fit, names): (&str, Fit, Vec<&str>)| match fit {
+        Fit::Emulated => Some(format!("Emulated, which says nothing about hardware: {}.", named(&names)?)),
+        _ => Some(format!("Unknowable of {}: {}.", named(&names)?, clean(reason))),
+    };
+    reasons.into_iter().filter_map(said).collect()
+}
+
+/// For how long it was looked where something is called fit: of the rest a bound is known.
+fn looked(all: &[FitnessEntry]) -> Option<String> {
+    let fit = |entry: &&FitnessEntry| {
+        entry.published.is_none() && entry.classes.iter().any(|class| class.fit == Fit::Fit)
+    };
+    let shortest = all
+        .iter()
+        .filter(fit)
+        .min_by(|one, other| one.duration_s.unwrap_or(0.0).total_cmp(&other.duration_s.unwrap_or(0.0)))?;
+    let (seconds, rate) = (shortest.duration_s?, shortest.worse_per_s?);
+    Some(format!(
+        "Fit is what was seen for so long, and no proof of never: {} without a larger latency bound these to {} a second \
+         (95 %, independent seconds). A cycle shorter than the time between two of the latencies was not tried.",
+        duration(whole(seconds * 1e9)),
+        rate_words(rate),
+    ))
+}
+
+/// Names in a sentence: all of a few, else how many.
+fn named(names: &[&str]) -> Option<String> {
+    match names {
+        [] => None,
+        few if few.len() <= NAMED => Some(few.iter().map(|name| clean(name)).collect::<Vec<_>>().join("; ")),
+        many => Some(format!("{} measurements", many.len())),
+    }
+}

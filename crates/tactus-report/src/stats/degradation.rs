@@ -1,0 +1,195 @@
+//! By how much the values of one environment are worse than those of another.
+//!
+//! What differs between two runs of the same thing (where pages lie, how warm the machine is) no interval from within a
+//! run knows: what is called a degradation is one of pairs of runs, whose order was drawn by lot.
+
+use tactus_model::bundle::{Contents, RowResult};
+use tactus_model::catalogue::Measure;
+use tactus_model::document::Degradation;
+use tactus_model::outcome::{Better, RowEnd, ValueResult, wholes};
+
+use super::comparison::{conditions, is_host};
+use super::holm::ERROR;
+use super::max_t::{least, simultaneous};
+use super::ratio::value_ratio;
+use super::runs::rounds;
+use super::typical::{runs_of, typical_values, valued};
+
+/// Runs of one measurement in two places.
+#[derive(Clone, Debug)]
+pub struct Degraded<'a> {
+    /// The first run of what it is held against.
+    pub base: &'a RowResult,
+    /// The first run of what is held against it.
+    pub with: &'a RowResult,
+    /// Whole runs of the same round in both.
+    pub rounds: usize,
+    /// The items that both have.
+    pub items: Vec<DegradedItem>,
+}
+
+/// An item of both.
+#[derive(Clone, Debug)]
+pub struct DegradedItem {
+    /// There; of several runs the median.
+    pub base: ValueResult,
+    /// Here.
+    pub with: ValueResult,
+    /// What lies between them.
+    pub degradation: Degradation,
+    /// Logarithms of what is worse over what is better, by round.
+    differences: Vec<Option<f64>>,
+}
+
+/// What is measured in the place of each row that yields values against the place that comes first: a host's where there
+/// is one. Streams over network paths are held against those over the first path.
+///
+/// All that is called a degradation in a report holds together with 95 %: each pair of places, or of paths, has an
+/// equal part of the error, and shares it among its items.
+#[must_use]
+pub fn degradations(contents: &Contents) -> Vec<Degraded<'_>> {
+    let mut all: Vec<Degraded> = pairs(contents)
+        .into_iter()
+        .map(|(base, with)| Degraded::new(contents, base, with))
+        .filter(|pair| !pair.items.is_empty())
+        .collect();
+    let mut groups: Vec<(&str, &str)> =
+        all.iter().filter(|pair| pair.is_repeated()).map(Degraded::group).collect();
+    groups.sort_unstable();
+    groups.dedup();
+    let parts = groups.len();
+    for group in groups {
+        let own = all.iter_mut().filter(|pair| pair.is_repeated() && pair.group() == group);
+        judge(own, parts);
+    }
+    all
+}
+
+/// How many rounds it takes for so many places beside the first.
+#[must_use]
+pub fn least_rounds(places: usize) -> usize {
+    least(part_of_error(places))
+}
+
+impl<'a> Degraded<'a> {
+    /// Before it is judged together with others.
+    pub(super) fn new(contents: &'a Contents, base: &'a RowResult, with: &'a RowResult) -> Self {
+        let rounds = whole_rounds(contents, base, with);
+        let theirs = typical_values(contents, base);
+        let own = typical_values(contents, with);
+        let item = |own: &ValueResult| {
+            let theirs = theirs.iter().find(|theirs| own.is_of(theirs) && own.unit == theirs.unit)?;
+            let ratio = logarithm(theirs, own)?;
+            let of = |result: &'a RowResult| result.values().iter().find(|value| value.is_of(own));
+            let difference = |[base, with]: &[&'a RowResult; 2]| logarithm(of(base)?, of(with)?);
+            let (low, high) = within(theirs, own).filter(|_| rounds.len() < 2).unzip();
+            Some(DegradedItem {
+                differences: rounds.iter().map(difference).collect(),
+                degradation: Degradation { value: ratio.exp_m1(), low, high, rounds: 1, seen: false },
+                base: theirs.clone(),
+                with: own.clone(),
+            })
+        };
+        let items = wholes(&own).filter_map(item).collect();
+        Self { base, with, rounds: rounds.len(), items }
+    }
+
+    /// Whether there are runs enough to judge at all.
+    #[must_use]
+    pub const fn is_repeated(&self) -> bool {
+        self.rounds > 1
+    }
+
+    /// What is judged together: all measurements in the same two places, and each path by itself.
+    fn group(&self) -> (&'a str, &'a str) {
+        if is_network(self.with) {
+            (&self.base.name, &self.with.name)
+        } else {
+            (&self.base.environment, &self.with.environment)
+        }
+    }
+}
+
+/// Judges together what belongs together: one of so many families that have an equal part of the error each.
+pub(super) fn judge<'a: 'b, 'b>(pairs: impl Iterator<Item = &'b mut Degraded<'a>>, families: usize) {
+    let items: Vec<&mut DegradedItem> = pairs.flat_map(|pair| &mut pair.items).collect();
+    let differences: Vec<Vec<Option<f64>>> = items.iter().map(|item| item.differences.clone()).collect();
+    let found = simultaneous(&differences, part_of_error(families));
+    for (item, found) in items.into_iter().zip(found) {
+        let rounds = item.differences.iter().flatten().count() as u64;
+        item.degradation = match found {
+            Some(found) => Degradation {
+                value: found.estimate.exp_m1(),
+                low: Some((found.estimate - found.margin).exp_m1()),
+                high: Some((found.estimate + found.margin).exp_m1()),
+                rounds,
+                seen: found.is_shown(),
+            },
+            None => Degradation { low: None, high: None, rounds, ..item.degradation },
+        };
+    }
+}
+
+fn part_of_error(families: usize) -> f64 {
+    ERROR / u32::try_from(families.max(1)).map_or(f64::INFINITY, f64::from)
+}
+
+/// Of one item: above zero where `own` is worse.
+fn logarithm(theirs: &ValueResult, own: &ValueResult) -> Option<f64> {
+    let ratio = (own.value / theirs.value).ln();
+    let worse = match own.better {
+        Better::Lower => ratio,
+        Better::Higher => -ratio,
+    };
+    worse.is_finite().then_some(worse)
+}
+
+/// Between the ends that the intervals of two runs allow together.
+fn within(theirs: &ValueResult, own: &ValueResult) -> Option<(f64, f64)> {
+    let (low, high) = value_ratio(own, theirs)?.interval.filter(|(low, _)| *low > 0.0)?;
+    Some(match own.better {
+        Better::Lower => (low - 1.0, high - 1.0),
+        Better::Higher => (1.0 / high - 1.0, 1.0 / low - 1.0),
+    })
+}
+
+/// Whole runs of the same round in both places.
+fn whole_rounds<'a>(
+    contents: &'a Contents,
+    base: &'a RowResult,
+    with: &'a RowResult,
+) -> Vec<[&'a RowResult; 2]> {
+    let is_whole = |result: &&RowResult| result.ended == RowEnd::Complete && !result.values().is_empty();
+    rounds(&runs_of(contents, base), &runs_of(contents, with))
+        .filter(|pair| pair.iter().all(is_whole))
+        .collect()
+}
+
+const fn is_network(result: &RowResult) -> bool {
+    matches!(result.measurement, Measure::Network(_))
+}
+
+/// What is held against what: first runs.
+fn pairs(contents: &Contents) -> Vec<(&RowResult, &RowResult)> {
+    let firsts: Vec<&RowResult> = valued(contents).into_iter().map(|row| &row.result).collect();
+    let comparable = |base: &RowResult, own: &RowResult| match (&base.measurement, &own.measurement) {
+        (Measure::Network(_), Measure::Network(_)) => true,
+        (one, other) => one == other && base.policy == own.policy && base.priority == own.priority,
+    };
+    let alike = |base: &RowResult, own: &RowResult| {
+        [true, false].iter().any(|inside| conditions(base, *inside) == conditions(own, *inside))
+    };
+    let base = |own: &RowResult| -> Option<&RowResult> {
+        let all = || firsts.iter().copied().filter(|base| comparable(base, own) && alike(base, own));
+        let hosts = all().filter(|base| is_host(base));
+        if is_network(own) { all().next() } else { hosts.chain(all()).next() }
+    };
+    let elsewhere = |base: &RowResult, own: &RowResult| {
+        is_network(own) && base.name != own.name || base.environment != own.environment
+    };
+    firsts
+        .iter()
+        .filter_map(|own| Some((base(own)?, *own)))
+        .filter(|(base, own)| elsewhere(base, own))
+        .collect()
+}

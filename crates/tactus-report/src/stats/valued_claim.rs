@@ -1,0 +1,48 @@
+//! What changes of values from one scenario to another: judged as what environments cost is, from rounds of runs.
+
+use tactus_model::bundle::{Contents, Row};
+use tactus_model::outcome::{Outcome, RowEnd};
+
+use super::degradation::Degraded;
+use super::runs::runs;
+use crate::row::never_made;
+
+/// Whether the two scenarios yield values: what was to be measured says so, where nothing came of one.
+pub(super) fn is_of_values(contents: &Contents, scenarios: [&str; 2]) -> bool {
+    scenarios
+        .into_iter()
+        .flat_map(|name| runs(contents, name))
+        .any(|row| matches!(row.result.outcome, Outcome::Values(_)))
+}
+
+/// The values of `with` against those of `base`, before they are judged.
+///
+/// # Errors
+/// When one of them has no values, a fault in them was never made, or they do not measure the same: the sentence that
+/// says so.
+pub(super) fn draft<'a>(contents: &'a Contents, base: &str, with: &str) -> Result<Degraded<'a>, String> {
+    let all = [base, with].map(|name| runs(contents, name));
+    let [first, other] = [measured(&all[0])?, measured(&all[1])?];
+    if first.result.measurement.kind() != other.result.measurement.kind() {
+        return Err("the two scenarios measure different things".into());
+    }
+    if let Some(never) = all.iter().flatten().find_map(|row| never_made(&row.result)) {
+        return Err(never);
+    }
+    let pair = Degraded::new(contents, &first.result, &other.result);
+    if pair.items.is_empty() {
+        return Err("they have no item in common".into());
+    }
+    Ok(pair)
+}
+
+/// The first run that has values: a whole one, if there is any.
+fn measured<'a>(runs: &[&'a Row]) -> Result<&'a Row, String> {
+    let valued = || runs.iter().copied().filter(|row| !row.result.values().is_empty());
+    let whole = valued().find(|row| row.result.ended == RowEnd::Complete);
+    whole.or_else(|| valued().next()).ok_or_else(|| {
+        let Some(first) = runs.first() else { return "nothing was measured".to_owned() };
+        let reason = first.result.reason.as_deref().unwrap_or("nothing was measured");
+        format!("`{}` has no values: {reason}", first.result.name)
+    })
+}

@@ -1,0 +1,200 @@
+//! What environments cost against the first, in whole bundles.
+
+use tactus_model::Evidence;
+use tactus_model::bundle::Contents;
+use tactus_model::catalogue::Measure;
+use tactus_model::catalogue::measure::{Network, network};
+use tactus_model::outcome::{Better, Unit};
+use tactus_model::plan::Reference;
+use tactus_report::document;
+use tactus_report::part::{Part, Reader};
+use tactus_report::render::text::{Style, render};
+use tactus_report::render::{html, markdown};
+use tactus_report::section::{Section, values};
+use tactus_report::stats::Random;
+
+use crate::common::{empty, environment, item, planned, valued};
+
+/// Environments by kind, what they are worth, and by how much a value of theirs is worse.
+type Places<'a> = &'a [(&'a str, &'a str, Evidence, f64)];
+
+/// So many rounds of system calls, signals, divisions and bandwidth in each place. Runs differ by 2 %; divisions are the same
+/// anywhere.
+fn measured(places: Places, rounds: u32, seed: u64) -> Contents {
+    let mut contents = empty();
+    let mut random = Random::new(seed);
+    for (name, kind, ..) in places {
+        contents.plan.environment.insert((*name).into(), environment(kind));
+    }
+    for round in 1..=rounds {
+        for (name, kind, evidence, worse) in places {
+            let mut result = planned(&format!("{name}, services"), name, kind, Vec::new());
+            result.repeat = (rounds > 1).then_some(round);
+            let mut noise = |value: f64| value * (1.0 + 0.02 * random.normal());
+            let items = [
+                (item("system call", Unit::Ns, Better::Lower), noise(112.0 * worse)),
+                (item("signal handler", Unit::Us, Better::Lower), noise(1.74 * worse)),
+                (item("integer divide", Unit::Ns, Better::Lower), noise(2.7)),
+                (item("AF_UNIX bandwidth", Unit::MegabytesPerSecond, Better::Higher), noise(5_210.0 / worse)),
+            ];
+            contents.rows.push(valued(result, *evidence, &items));
+        }
+    }
+    contents
+}
+
+const PLACES: Places = &[
+    ("host", "host", Evidence::BareMetal, 1.0),
+    ("container", "podman", Evidence::BareMetal, 1.12),
+    ("guest", "qemu", Evidence::Emulated, 31.0),
+];
+
+fn study() -> Contents {
+    let mut contents = measured(PLACES, 8, 1);
+    let published = [
+        ("host, services", "signal handler", "3.48us"),
+        ("guest, services", "signal handler", "3.5us"),
+        ("host, services", "AF_UNIX bandwidth", "1357MB/s"),
+        ("guest, services", "AF_UNIX bandwidth", "1306MB/s"),
+    ];
+    for (scenario, item, value) in published {
+        contents.plan.reference.push(Reference {
+            scenario: scenario.into(),
+            item: Some(item.into()),
+            value: Some(value.parse().unwrap()),
+            source: "table 3".into(),
+            ..Reference::default()
+        });
+    }
+    contents
+}
+
+fn part<'a>(text: &'a str, from: &str, to: &str) -> &'a str {
+    let text = &text[text.find(from).unwrap()..];
+    &text[..text.find(to).unwrap_or(text.len())]
+}
+
+#[test]
+fn the_text_of_what_environments_cost() {
+    let text = render(&study(), Style { colour: false, width: 110 });
+    insta::assert_snapshot!(part(&text, "What each environment costs", "\n\nEnd"));
+}
+
+#[test]
+fn the_markdown_of_what_environments_cost() {
+    insta::assert_snapshot!(part(&markdown::render(&study()), "What each environment costs", "\n#"));
+}
+
+#[test]
+fn the_page_of_what_environments_cost() {
+    let page = html::render(&study()).unwrap();
+    insta::assert_snapshot!(part(&page, "<section id=\"degradation\">", "</section>"));
+}
+
+#[test]
+fn the_json_of_what_environments_cost() {
+    let json = serde_json::to_value(document(&study())).unwrap();
+    let all = json["degradations"].as_array().unwrap();
+    assert_eq!(all.len(), 8, "four items in two environments");
+    insta::assert_snapshot!(serde_json::to_string_pretty(&all[1]).unwrap());
+}
+
+#[test]
+fn what_is_worse_in_every_round_is_a_degradation_and_what_is_alike_is_none() {
+    let document = document(&study());
+    for entry in &document.degradations {
+        let seen = entry.degradation;
+        assert_eq!(seen.rounds, 8);
+        assert_eq!(seen.seen, entry.item != "integer divide", "{entry:?}");
+        let worse = if entry.with.environment == "guest" { 30.0 } else { 0.12 };
+        let worse = if entry.item == "integer divide" { 0.0 } else { worse };
+        let (low, high) = seen.low.zip(seen.high).unwrap();
+        assert!(low < worse && worse < high, "{} in {}: {seen:?}", entry.item, entry.with.environment);
+    }
+}
+
+#[test]
+fn of_one_run_each_nothing_is_called_a_degradation_however_much_differs() {
+    let document = document(&measured(PLACES, 1, 1));
+    assert_eq!(document.degradations.len(), 8);
+    for entry in &document.degradations {
+        assert!(!entry.degradation.seen && entry.degradation.rounds == 1, "{entry:?}");
+        assert!(entry.degradation.low.is_some(), "what the two runs allow is said: {entry:?}");
+    }
+    let text = markdown::render(&measured(PLACES, 1, 1));
+    assert!(text.contains("one run each") && text.contains("repeat = 7"), "{text}");
+}
+
+#[test]
+fn too_few_rounds_and_rounds_that_broke_off_say_nothing() {
+    let mut contents = measured(PLACES, 8, 1);
+    for row in contents.rows.iter_mut().filter(|row| row.result.environment == "container").take(2) {
+        row.result.ended = tactus_model::outcome::RowEnd::Interrupted;
+    }
+    let document = document(&contents);
+    for entry in &document.degradations {
+        let whole = entry.with.environment == "guest";
+        assert_eq!(entry.degradation.rounds, if whole { 8 } else { 6 });
+        assert_eq!(entry.degradation.low.is_some(), whole, "{entry:?}");
+        assert!(whole || !entry.degradation.seen);
+    }
+}
+
+#[test]
+fn runs_of_one_measurement_are_one_bar_of_a_figure() {
+    let part = |part| if let Part::Figure(figure) = part { Some(figure.svg()) } else { None };
+    let drawn: String = values::ENTRY.parts(&study(), Reader::Page).into_iter().filter_map(part).collect();
+    for place in ["host, services", "container, services", "guest, services"] {
+        assert_eq!(drawn.matches(place).count(), 4, "a bar for each item: {drawn}");
+    }
+}
+
+#[test]
+fn other_work_in_the_load_of_a_stream_is_told_of() {
+    let streamed = |rest: f64| {
+        let mut contents = empty();
+        let items = [(network::TX_THROUGHPUT, 200.0), (network::TX_LOAD, 1.0), (network::LOAD_AT_REST, rest)];
+        let mut row = valued(planned("host, cable", "host", "host", Vec::new()), Evidence::BareMetal, &items);
+        row.result.measurement = Measure::Network(Network::default());
+        contents.rows.push(row);
+        markdown::render(&contents)
+    };
+    assert!(streamed(0.2).contains("Other work is in the load of"));
+    assert!(!streamed(0.05).contains("Other work is in the load of"));
+}
+
+/// In so many of these tables of a thing against itself a degradation is announced.
+fn false_tables(places: Places, tables: u64) -> usize {
+    let announced = |seed: &u64| {
+        let document = document(&measured(places, 8, 100 + seed));
+        assert!(document.degradations.len() >= 4);
+        document.degradations.iter().any(|entry| entry.degradation.seen)
+    };
+    (0..tables).filter(announced).count()
+}
+
+#[test]
+fn a_host_against_itself_and_against_a_container_that_costs_nothing_shows_no_degradation_in_19_of_20() {
+    let host = ("host", "host", Evidence::BareMetal, 1.0);
+    for second in
+        [("again", "host", Evidence::BareMetal, 1.0), ("container", "podman", Evidence::BareMetal, 1.0)]
+    {
+        let wrong = false_tables(&[host, second], 60);
+        // 5 % of 60 are 3; 10 is four standard deviations more.
+        assert!(wrong <= 10, "{wrong} of 60 against {}", second.0);
+    }
+}
+
+#[test]
+#[ignore = "long: make simulate"]
+fn a_thousand_tables_of_a_thing_against_itself() {
+    let places = [
+        ("host", "host", Evidence::BareMetal, 1.0),
+        ("again", "host", Evidence::BareMetal, 1.0),
+        ("container", "podman", Evidence::BareMetal, 1.0),
+    ];
+    let wrong = false_tables(&places, 1000);
+    println!("{wrong} of 1000 tables of three alike environments show a degradation");
+    // 5 % of 1000 are 50; 70 is three standard deviations more.
+    assert!(wrong <= 70, "{wrong}");
+}

@@ -1,0 +1,135 @@
+//! `interrupt`: a card on the host, and the guest that takes it.
+
+use tactus_environment as environment;
+use tactus_model::CpuSet;
+use tactus_model::catalogue::Measure;
+use tactus_model::plan::{Activity, Plan};
+
+use super::resolved::{ResolvedActivity, ResolvedEnvironment};
+use super::{PlanError, Source};
+
+/// The card is on this machine, in a guest that can take it, and is its only one.
+pub(super) fn check(
+    plan: &Plan,
+    activity: &Activity,
+    others: &[ResolvedActivity],
+    at: &str,
+    source: &Source,
+) -> Result<(), PlanError> {
+    let Some(Measure::Interrupt(_)) = &activity.measure else { return Ok(()) };
+    let here = |name: &str| plan.environment.get(name).filter(|spec| spec.inside.is_none());
+    let kinds = |name: &str| {
+        let spec = here(name).filter(|spec| spec.attach.is_none());
+        spec.map(|spec| std::iter::once(&spec.kind).chain(&spec.or).collect::<Vec<_>>()).unwrap_or_default()
+    };
+    let complaint =
+        |key: &str, message: String, hint: String| Err(source.error(&format!("{at}.{key}"), message, hint));
+    let all_are = |name: &str, are: &dyn Fn(&str) -> bool| {
+        let kinds = kinds(name);
+        !kinds.is_empty() && kinds.iter().all(|kind| are(kind))
+    };
+    if !all_are(&activity.environment, &|kind| kind == "host") {
+        let message =
+            format!("`interrupt` is measured from the host, and `{}` is none", activity.environment);
+        return complaint("in", message, "write `in = \"host\"`, and name the guest with `to`".into());
+    }
+    let able = |kind: &str| environment::find(kind).is_some_and(environment::Environment::takes_card);
+    let can: Vec<&str> =
+        environment::ENVIRONMENTS.iter().map(|entry| entry.kind()).filter(|kind| able(kind)).collect();
+    let hint = format!("`to` names a guest that this plan starts, of the kind {}", can.join(" or "));
+    let Some(guest) = &activity.to else {
+        return complaint("to", "`interrupt` goes to nobody".into(), hint);
+    };
+    if !all_are(guest, &able) {
+        return complaint("to", format!("`{guest}` takes no interrupt card"), hint);
+    }
+    if others.iter().any(|other| other.card_goes_to() == Some(guest)) {
+        let message = format!("`{guest}` has an interrupt card already");
+        return complaint(
+            "to",
+            message,
+            "a guest has one: name another guest, or make two scenarios of it".into(),
+        );
+    }
+    Ok(())
+}
+
+/// The card's CPU: the first of those asked for that is none of its guest's, and where nobody said which (`auto`), any other
+/// of this machine; none: the guest has them all. A card polls, and would keep its guest from answering.
+pub(super) fn cpu(
+    cpus: &CpuSet,
+    auto: bool,
+    machine: &ResolvedEnvironment,
+    guest: &ResolvedEnvironment,
+) -> Option<CpuSet> {
+    let taken: CpuSet = guest.laid_out().iter().map(|(_, outside)| *outside).collect();
+    let others = if auto { machine.layout.inside() } else { CpuSet::default() };
+    let cpu = cpus.iter().chain(others.iter()).find(|cpu| !taken.contains(*cpu));
+    cpu.map(CpuSet::one)
+}
+
+#[cfg(test)]
+mod tests {
+    use tactus_model::topology::Topology;
+    use tactus_system::Memory;
+
+    use crate::plan::{Choices, Resolved, Source, check, parse, resolve};
+
+    /// What becomes of a scenario with one activity or more.
+    fn resolved(scenario: &str) -> Result<Resolved, String> {
+        resolved_on("0-3", scenario)
+    }
+
+    fn resolved_on(cpus: &str, scenario: &str) -> Result<Resolved, String> {
+        let text = format!(
+            "name = \"p\"\n[environment.host]\nkind = \"host\"\n[environment.guest]\nkind = \"bare\"\ncpus = \"1\"\n\
+             [environment.box]\nkind = \"podman\"\n[[scenario]]\nname = \"s\"\n{scenario}"
+        );
+        let (source, system) = (Source::new("plan.toml", &*text), Memory::new());
+        let set: tactus_model::CpuSet = cpus.parse().unwrap();
+        let machine = Topology { allowed: set.clone(), online: set, ..Topology::default() };
+        let plan = parse(&source).map_err(|error| error.to_string())?;
+        check(&plan, &source, &system).map_err(|error| error.to_string())?;
+        resolve(&plan, &source, &Choices::default(), &machine, &system).map_err(|error| error.to_string())
+    }
+
+    fn activity(keys: &str) -> String {
+        format!("[[scenario.activity]]\nmeasure = \"interrupt\"\n{keys}\n")
+    }
+
+    #[test]
+    fn a_card_goes_from_the_host_to_a_guest_that_can_take_it() {
+        let right = activity("in = \"host\"\nto = \"guest\"");
+        let twice = right.repeat(2);
+        for (scenario, said) in [
+            (activity("in = \"box\"\nto = \"guest\""), "measured from the host"),
+            (activity("in = \"guest\"\nto = \"host\""), "with this guest as `to`"),
+            (activity("in = \"host\"\nto = \"box\""), "takes no interrupt card"),
+            (activity("in = \"host\""), "goes to nobody"),
+            ("environment = \"host\"\nmeasurement = \"interrupt\"\n".into(), "goes to nobody"),
+            (twice, "has an interrupt card already"),
+        ] {
+            let error = resolved(&scenario).err().unwrap_or_else(|| panic!("{scenario}"));
+            assert!(error.contains(said), "{scenario}: {error}");
+        }
+        assert!(resolved(&right).is_ok());
+    }
+
+    #[test]
+    fn the_card_has_a_cpu_of_its_own_beside_its_guest() {
+        let cpus = |keys: &str, machine: &str| {
+            let scenario = activity(&format!("in = \"host\"\nto = \"guest\"\n{keys}"));
+            let plan = resolved_on(machine, &scenario).unwrap();
+            let skip = plan.scenarios[0].skip.clone().unwrap_or_default();
+            (plan.scenarios[0].activities[0].activity.cpus.to_string(), plan.rows[0].peer.clone(), skip)
+        };
+        let (cpu, peer, _) = cpus("", "0-3");
+        assert_eq!((&*cpu, peer.as_deref()), ("2", Some("guest")), "CPU 0 keeps house, the guest has CPU 1");
+        assert_eq!(cpus("cpus = \"1-3\"", "0-3").0, "2", "the guest has CPU 1");
+        assert_eq!(cpus("", "0-1").0, "0", "there is no other");
+        for (keys, machine) in [("cpus = \"1\"", "0-3"), ("", "1")] {
+            let skip = cpus(keys, machine).2;
+            assert!(skip.contains("the card needs a CPU beside those of `guest`"), "{keys}: {skip}");
+        }
+    }
+}

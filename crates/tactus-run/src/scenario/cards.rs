@@ -1,0 +1,86 @@
+//! The interrupt cards of a scenario: there before the guests that take them, and gone after them.
+
+use std::path::Path;
+
+use tactus_environment::Card;
+use tactus_model::CpuSet;
+use tactus_model::catalogue::Measure;
+use tactus_model::catalogue::measure::AnswerBy;
+use tactus_model::message::{Activity, CardEnd, What};
+
+use super::host_side::outside;
+use super::{Failure, ScenarioRun};
+use crate::context::Context;
+
+/// A card that is there, the activity that it is for, and the guest that takes it.
+pub(super) struct Served {
+    activity: u32,
+    guest: String,
+    card: Card,
+}
+
+impl ScenarioRun<'_> {
+    /// Makes the cards that its guests take.
+    pub(super) fn serve_cards(&mut self, context: &Context<'_>, number: usize) -> Result<(), Failure> {
+        for at in &self.planned.activities {
+            let Some(guest) = at.card_goes_to() else { continue };
+            let (activity, guest) = (at.activity.id, guest.to_owned());
+            let socket = context.workspace.join(format!("{number:02}-card-{activity}.sock"));
+            let card = Card::make(&socket, context.system)?;
+            self.served.push(Served { activity, guest, card });
+        }
+        Ok(())
+    }
+
+    /// Whether an environment takes a card in this scenario.
+    pub(super) fn is_to_have_a_card(&self, name: &str) -> bool {
+        self.planned.activities.iter().any(|at| at.card_goes_to() == Some(name))
+    }
+
+    /// Whether an environment is behind a card in this scenario.
+    pub(super) fn has_a_card_to_raise(&self, name: &str) -> bool {
+        self.planned.activities.iter().any(|at| at.environment == name && at.card_goes_to().is_some())
+    }
+
+    /// Whether the handler of an environment answers a card. One that polls takes the whole of its CPU, and is not given
+    /// that before all others.
+    pub(super) fn is_to_be_interrupted(&self, name: &str) -> bool {
+        let by_handler = |what: &What| match what {
+            What::Measure { measure: Measure::Interrupt(table), .. } => table.answer() == AnswerBy::Handler,
+            _ => false,
+        };
+        self.planned
+            .activities
+            .iter()
+            .any(|at| at.card_goes_to() == Some(name) && by_handler(&at.activity.what))
+    }
+
+    /// Where the card of an environment is to be had.
+    pub(super) fn card_of(&self, name: &str) -> Option<&Path> {
+        self.served.iter().find(|served| served.guest == name).map(|served| served.card.socket())
+    }
+
+    /// An activity with the card behind which it is.
+    pub(super) fn with_card(&self, context: &Context<'_>, activity: Activity) -> Activity {
+        let Some(served) = self.served.iter().find(|served| served.activity == activity.id) else {
+            return activity;
+        };
+        let layout = &context.resolved.environments[&served.guest].layout;
+        let others = outside(context, &served.guest, &layout.inside());
+        let beside = others.iter().find(|cpu| !activity.cpus.contains(*cpu));
+        let socket = served.card.socket().display().to_string();
+        Activity { card: Some(CardEnd::Card { beside, socket }), ..activity }
+    }
+
+    /// What an environment does for the card that it takes.
+    pub(super) fn answers_to_cards<'s>(
+        &'s self,
+        context: &'s Context<'_>,
+        name: &'s str,
+    ) -> impl Iterator<Item = Activity> + 's {
+        self.planned.activities.iter().filter(move |at| at.card_goes_to() == Some(name)).map(move |at| {
+            let cpus: CpuSet = context.resolved.environments[name].layout.measuring.clone();
+            Activity { cpus, peer: None, card: Some(CardEnd::Answers), ..at.activity.clone() }
+        })
+    }
+}

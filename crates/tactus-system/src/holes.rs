@@ -1,0 +1,43 @@
+//! Files that are longer than the place that they take.
+
+use std::fs::File;
+use std::io::{self, SeekFrom};
+
+use rustix::fs::seek;
+use rustix::io::Errno;
+
+/// Whether a file has a hole; where the file system does not say, it has none. Reading begins at its beginning then.
+///
+/// # Errors
+/// Those of lseek(2).
+pub fn has_hole(mut file: &File) -> io::Result<bool> {
+    let length = file.metadata()?.len();
+    // A file of no bytes has nothing at its beginning, which is said as an error.
+    let hole = match seek(file, rustix::fs::SeekFrom::Hole(0)) {
+        Ok(hole) => hole < length,
+        Err(Errno::NXIO | Errno::INVAL) => false,
+        Err(error) => return Err(error.into()),
+    };
+    io::Seek::seek(&mut file, SeekFrom::Start(0))?;
+    Ok(hole)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+
+    use super::*;
+
+    #[test]
+    fn a_hole_is_found_and_what_is_written_is_read_from_its_beginning() {
+        let mut file = tempfile::tempfile().unwrap();
+        assert!(!has_hole(&file).unwrap(), "it is empty");
+        file.write_all(b"text").unwrap();
+        assert!(!has_hole(&file).unwrap());
+        let mut text = String::new();
+        file.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "text");
+        file.set_len(1 << 30).unwrap();
+        assert!(has_hole(&file).unwrap());
+    }
+}

@@ -1,0 +1,100 @@
+//! A guest without an operating system, from the command line to the JSON.
+
+use crate::common::{json, nothing_is_left, output, skipped, stderr, tactus};
+
+/// Whether one can be started here.
+fn is_usable() -> bool {
+    let document = json(&output(tactus().args(["environments", "--json"])));
+    let usable =
+        document.as_array().unwrap().iter().any(|entry| entry["kind"] == "bare" && entry["usable"] == true);
+    if !usable {
+        skipped("no guest without an operating system can be started here");
+    }
+    usable
+}
+
+#[test]
+fn the_floor_of_the_hypervisor_is_measured_and_proven_before_and_after() {
+    if !is_usable() {
+        return;
+    }
+    let run = output(tactus().args(["measure", "--in", "bare", "-D", "2s", "-i", "2ms", "--json"]));
+    assert!(matches!(run.status.code(), Some(0 | 3)), "{}", stderr(&run));
+    nothing_is_left();
+    let document = json(&run);
+    let entry = &document["scenarios"][0];
+    assert_eq!((&entry["status"], &entry["ended"]), (&"measured".into(), &"complete".into()), "{entry:#}");
+    assert_ne!(entry["evidence"], "bare metal", "it is a guest of something: {entry:#}");
+    let series = entry["series"].as_array().unwrap();
+    assert_eq!(series.len(), 1, "{entry:#}");
+    assert_eq!(series[0]["kind"], "interrupt");
+    // An interrupt for each period, or the period was missed and counted.
+    let count = |name: &str| series[0][name].as_u64().unwrap();
+    assert!((950..=1001).contains(&(count("cycles") + count("overruns"))), "{entry:#}");
+    assert_eq!(count("lost"), 0, "{entry:#}");
+    assert!(count("min_ns") > 0 && count("min_ns") <= count("p50_ns"), "{entry:#}");
+    let control = &entry["control"];
+    let (injected, seen) = (control["injected_ns"].as_u64().unwrap(), control["seen_ns"].as_u64().unwrap());
+    assert!(injected >= 1_000_000, "{entry:#}");
+    // One clock counts both, and the interrupt was due when the block is said to have begun: however loud the place is,
+    // less than that cannot have been seen.
+    assert!(seen >= injected, "{entry:#}");
+}
+
+#[test]
+fn what_needs_an_operating_system_is_refused_before_a_guest_starts() {
+    for (words, named) in
+        [(["--measurement", "os"], "`os`"), (["--load", "cpu"], "`cpu`"), (["-t", "2"], "`threads`")]
+    {
+        let run = output(tactus().args(["measure", "--in", "bare", "-a", "0", "-D", "1s"]).args(words));
+        let said = stderr(&run);
+        assert_eq!(run.status.code(), Some(2), "{said}");
+        assert!(
+            said.contains("`bare` cannot do this") && said.contains(named) && said.contains("hint:"),
+            "{said}"
+        );
+    }
+    let run = output(tactus().args(["audit", "--on", "bare"]));
+    assert_eq!(run.status.code(), Some(2), "{}", stderr(&run));
+}
+
+#[test]
+fn what_makes_a_guest_exit_is_measured_on_the_host_and_without_an_operating_system() {
+    if !is_usable() {
+        return;
+    }
+    let measured = |kind: &str| {
+        let run =
+            output(tactus().args(["measure", "--in", kind, "--measurement", "exits", "-D", "3s", "--json"]));
+        assert!(matches!(run.status.code(), Some(0 | 3)), "{kind}: {}", stderr(&run));
+        let entry = json(&run)["scenarios"][0].clone();
+        assert_eq!(
+            (&entry["status"], &entry["ended"]),
+            (&"measured".into(), &"complete".into()),
+            "{entry:#}"
+        );
+        for value in entry["values"].as_array().unwrap() {
+            assert_eq!(value["unit"], "ns", "{value:#}");
+            let number = |name: &str| value[name].as_f64().unwrap_or_else(|| panic!("{name}: {value:#}"));
+            assert!(number("samples") >= 6.0 && number("variation") >= 0.0, "{value:#}");
+            assert!(number("low") <= number("value") && number("value") <= number("high"), "{value:#}");
+            assert!(number("value") > 0.0, "{value:#}");
+        }
+        entry
+    };
+    let names = |entry: &serde_json::Value| -> Vec<String> {
+        let values = entry["values"].as_array().unwrap().iter();
+        values.map(|value| value["item"].as_str().unwrap().to_owned()).collect()
+    };
+    let (host, bare) = (measured("host"), measured("bare"));
+    nothing_is_left();
+    let (host_has, bare_has) = (names(&host), names(&bare));
+    assert!(host_has.contains(&"timer re-arm".to_owned()), "{host_has:?}");
+    assert!(!host_has.contains(&"MMIO read".to_owned()), "no program can: {host_has:?}");
+    for item in ["cpuid", "port write", "MMIO read", "timer register write", "IPI to itself", "wake from HLT"]
+    {
+        assert!(bare_has.contains(&item.to_owned()), "{item}: {bare_has:?}");
+    }
+    // An emulator has no hypercall: there is no value, and no 0.
+    assert_eq!(bare_has.contains(&"hypercall".to_owned()), bare["evidence"] != "emulated", "{bare_has:?}");
+}

@@ -1,0 +1,80 @@
+//! `tactus fitness`, on a bundle that an older tactus wrote on a machine that is virtual: 3 s for each row.
+
+use std::fs;
+
+use crate::common::{json, output, stderr, stdout, tactus};
+
+const BUNDLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tactus-bundle/tests/recorded/environments");
+
+#[test]
+fn three_seconds_are_unknowable_with_their_numbers_unless_they_are_too_much_and_emulation_is_named() {
+    let result = output(tactus().args(["fitness", BUNDLE]));
+    assert_eq!(result.status.code(), Some(0), "{}", stderr(&result));
+    let text = stdout(&result);
+    for word in ["unknowable", "emulated", "wake-up of a", "motion control", "jitter", "worst"] {
+        assert!(text.contains(word), "{word}: {text}");
+    }
+    let document = json(&output(tactus().args(["fitness", BUNDLE, "--json"])));
+    for entry in document["fitness"].as_array().unwrap() {
+        // Of gaps there are enough, and one of 48 ms is one of 48 ms.
+        let said = if entry["scenario"] == "gaps" { &["unfit"][..] } else { &["unknowable", "emulated"] };
+        for class in entry["classes"].as_array().unwrap() {
+            assert!(said.contains(&class["fit"].as_str().unwrap()), "{entry:#}");
+        }
+    }
+    let shown = json(&output(tactus().args(["show", BUNDLE, "--json"])));
+    assert_eq!(shown["fitness"], document["fitness"]);
+}
+
+/// The loop that polled was once kept away for 48 ms: that needs no second time.
+#[test]
+fn one_that_is_unfit_ends_with_findings() {
+    let result = output(tactus().args(["fitness", BUNDLE, "--require", "plc", "--only", "gaps"]));
+    assert_eq!(result.status.code(), Some(1), "{}", stderr(&result));
+    assert!(stderr(&result).contains("required: gaps: unfit for plc: jitter "), "{}", stderr(&result));
+}
+
+#[test]
+fn what_is_required_and_not_known_is_inconclusive_and_says_why() {
+    let result =
+        output(tactus().args(["fitness", BUNDLE, "--require", "plc", "--only", "host, idle,container"]));
+    assert_eq!(result.status.code(), Some(3), "{}", stderr(&result));
+    assert!(stderr(&result).contains("required: host, idle: unknowable for plc: "), "{}", stderr(&result));
+}
+
+#[test]
+fn classes_of_the_users_own_stand_beside_those_that_ship() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("classes.toml");
+    fs::write(&file, "[[class]]\nname = \"press\"\ncycle = \"500us\"\njitter = \"20us\"\nshare = 30\n")
+        .unwrap();
+    let file = file.to_str().unwrap();
+    let document = json(&output(tactus().args(["fitness", "--classes", file, "--json"])));
+    let names: Vec<&str> =
+        document["classes"].as_array().unwrap().iter().map(|class| class["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["plc", "motion-control", "motor-drive", "press"]);
+    assert!(document.get("fitness").is_none());
+    assert!(stdout(&output(tactus().args(["fitness", BUNDLE, "--classes", file]))).contains("press"));
+}
+
+#[test]
+fn wrong_classes_and_names_are_named_with_a_hint() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("classes.toml");
+    fs::write(&file, "[[class]]\nname = \"press\"\ncycle = \"500\"\njitter = \"20us\"\n").unwrap();
+    let file = file.to_str().unwrap();
+    for (arguments, said) in [
+        (&["fitness", BUNDLE, "--require", "plcs"][..], "`plcs` is no class\nhint: take some of plc, "),
+        (
+            &["fitness", BUNDLE, "--only", "hots"],
+            "no environment or scenario `hots`\nhint: its environments are ",
+        ),
+        (&["fitness", "--classes", file], "line 3: `500` has no unit"),
+        (&["fitness", "--classes", "/nonexistent"], "/nonexistent: "),
+        (&["fitness", "--require", "plc"], "required arguments were not provided"),
+    ] {
+        let result = output(tactus().args(arguments));
+        assert_eq!(result.status.code(), Some(2), "{arguments:?}: {}", stderr(&result));
+        assert!(stderr(&result).contains(said), "{arguments:?}: {}", stderr(&result));
+    }
+}

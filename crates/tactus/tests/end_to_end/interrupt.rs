@@ -1,0 +1,98 @@
+//! The interrupt card: a thread of the host that raises interrupts in a guest, from the command line to the JSON.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::common::{json, marked, nothing_is_left, output, skipped, stderr, tactus};
+
+/// Whether a guest that answers can be started here.
+fn is_usable() -> bool {
+    let document = json(&output(tactus().args(["environments", "--json"])));
+    let usable = |entry: &Value| entry["kind"] == "bare" && entry["usable"] == true;
+    let usable = document.as_array().unwrap().iter().any(usable);
+    if !usable {
+        skipped("no guest without an operating system can be started here");
+    }
+    usable
+}
+
+const CARD: [&str; 6] = ["measure", "--measurement", "interrupt", "--to", "bare", "--json"];
+
+/// What was said of the one row of a bundle.
+fn notes(bundle: &Path) -> Vec<String> {
+    let mut rows = fs::read_dir(bundle.join("scenarios")).expect("rows").flatten();
+    let result = fs::read(rows.next().expect("a row").path().join("result.json")).expect("a result");
+    let result: Value = serde_json::from_slice(&result).expect("JSON");
+    let notes = result["notes"].as_array().expect("notes").iter();
+    notes.filter_map(|note| note["text"].as_str()).map(str::to_owned).collect()
+}
+
+#[test]
+fn a_guest_answers_every_interrupt_of_the_card() {
+    if !is_usable() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let bundle = dir.path().join("bundle");
+    let run = output(tactus().args(CARD).args(["-i", "2ms", "-D", "3s", "--out"]).arg(&bundle));
+    assert!(matches!(run.status.code(), Some(0 | 3)), "{}", stderr(&run));
+    nothing_is_left();
+    let document = json(&run);
+    let entry = &document["scenarios"][0];
+    assert_eq!((&entry["status"], &entry["ended"]), (&"measured".into(), &"complete".into()), "{entry:#}");
+    assert_eq!(entry["measurement"], "interrupt");
+    assert_ne!(entry["evidence"], "bare metal", "it is of a guest, wherever it is timed: {entry:#}");
+    let series = &entry["series"].as_array().unwrap()[0];
+    let count = |name: &str| series[name].as_u64().unwrap();
+    // An interrupt for each period, or the period passed while the one before was unanswered.
+    assert!((1_400..=1_501).contains(&(count("cycles") + count("overruns"))), "{entry:#}");
+    assert!(count("min_ns") > 0 && count("min_ns") <= count("p50_ns"), "{entry:#}");
+    let notes = notes(&bundle);
+    assert!(
+        notes.iter().any(|note| note.contains("the card's own part of a latency")
+            || note.contains("what the card takes itself of a latency is not known")),
+        "{notes:?}"
+    );
+    assert!(!notes.iter().any(|note| note.contains("were lost")), "{notes:?}");
+    assert!(!notes.iter().any(|note| note.contains("more than were raised")), "{notes:?}");
+}
+
+#[test]
+fn a_guest_that_dies_under_the_card_ends_the_measurement_with_its_last_words_and_what_was_measured() {
+    if !is_usable() {
+        return;
+    }
+    let run =
+        std::thread::spawn(|| output(tactus().args(CARD).args(["-i", "2ms", "-D", "20s", "--no-control"])));
+    let until = Instant::now() + Duration::from_secs(60);
+    let guest = || marked().into_iter().find(|process| process.contains("ivshmem-doorbell"));
+    while guest().is_none() && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    // It measures a while.
+    std::thread::sleep(Duration::from_secs(6));
+    let pid: i32 = guest().expect("a guest").split(' ').next().unwrap().parse().unwrap();
+    kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).expect("the guest is there");
+    let run = run.join().unwrap();
+    nothing_is_left();
+    let document = json(&run);
+    let entry = &document["scenarios"][0];
+    assert_eq!(entry["ended"], "failed", "{entry:#}");
+    let reason = entry["reason"].as_str().unwrap();
+    assert!(reason.contains("bare ended while it was measured") && reason.contains("killed"), "{reason}");
+    assert!(entry["series"][0]["cycles"].as_u64().unwrap() > 0, "what was measured stays: {entry:#}");
+}
+
+#[test]
+fn a_card_without_a_guest_that_takes_it_is_refused_before_anything_starts() {
+    for (to, said) in [(&["--to", "podman"][..], "takes no interrupt card"), (&[], "goes to nobody")] {
+        let run = output(tactus().args(["measure", "--measurement", "interrupt", "-D", "1s"]).args(to));
+        let words = stderr(&run);
+        assert_eq!(run.status.code(), Some(2), "{words}");
+        assert!(words.contains(said) && words.contains("hint:"), "{words}");
+    }
+}

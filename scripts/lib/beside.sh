@@ -1,0 +1,61 @@
+#!/bin/sh
+# The steps of scripts/test.sh that only compute: beside those that wait (for a guest that boots, for a run to end), on
+# what these leave of the CPUs. They have build directories of their own: nobody waits for a lock.
+#
+#   scripts/lib/beside.sh RESULTS     the names of what failed and what was skipped, for steps.sh
+set -eu
+cd "$(dirname "$0")/../.."
+. scripts/lib/say.sh
+. scripts/lib/steps.sh
+. scripts/lib/probes.sh
+
+target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
+# A session has a share of the CPUs of its own, whatever the priorities in it; this one asks for the smallest.
+[ ! -w /proc/self/autogroup ] || echo 19 >/proc/self/autogroup || true
+# Nothing that is built here is executed, so that stand-ins will do.
+TACTUS_PROBE_DIR="$target/no-probes"
+export TACTUS_PROBE_DIR
+empty_probes "$TACTUS_PROBE_DIR"
+
+lints() {
+  export CARGO_TARGET_DIR="$target/beside"
+  cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
+  # shellcheck disable=SC2046  # words on purpose
+  cargo clippy --quiet --locked -p tactus-probe $(probe_targets) -- -D warnings
+  cargo clippy --quiet --locked -p tactus-bare-guest --target "$BARE_TARGET" -- -D warnings
+}
+
+# The whole program. `make aarch64` tries it in an emulated machine; here nobody executes it, and no statistics have to be
+# fast.
+aarch64_program() {
+  CARGO_TARGET_DIR="$target/beside" CARGO_PROFILE_DEV_DEBUG=none cargo build --quiet --locked -p tactus \
+    --target aarch64-unknown-linux-musl \
+    --config profile.dev.package.tactus-model.opt-level=0 --config profile.dev.package.tactus-report.opt-level=0
+}
+
+# In the build directory of the others, who have built them by then.
+tests_that_compute() {
+  until [ -e "$TESTS_ARE_BUILT" ]; do sleep 1; done
+  TACTUS_PROBE_DIR="$target/probes" PATH="$PATH:$target/tools/bin" scripts/lib/test-lane.sh computes 3 "$TEST_LOG.computes"
+}
+
+words=$(mktemp)
+trap 'rm -f "$words"' EXIT
+trap 'exit 130' INT TERM
+
+# computed NAME COMMAND...: a step whose words are said when it ends, all at once: others say theirs meanwhile.
+computed() {
+  step "$@" >"$words" 2>&1
+  cat "$words"
+}
+
+computed "lints" lints
+if has aarch64-linux-gnu-gcc; then
+  computed "the program for aarch64" aarch64_program
+else
+  skipped "the program for aarch64" "there is no aarch64-linux-gnu-gcc"
+  computed "the program without its tests" env CARGO_TARGET_DIR="$target/beside" cargo check --quiet --locked
+fi
+if has c++; then computed "fuzzing" scripts/fuzz.sh "${FUZZ_SECONDS:-10}"; else skipped "fuzzing" "no C++ compiler"; fi
+computed "tests that only compute" tests_that_compute
+results >"$1"
