@@ -208,6 +208,8 @@ fn what_a_program_writes_through_a_probe_is_read_up_to_a_length() {
                 std::iter::once(answer).chain(std::iter::repeat_with(more).take(4)).collect()
             }
             (Verb::Grant, 0, Some("1")) => vec![FromProbe::Exited(Exited { child: 1, code: Some(0) })],
+            // The other stream's end allows nothing.
+            (Verb::Grant, 0, _) => Vec::new(),
             (Verb::Grant, ..) => vec![more()],
             (Verb::Input, ..) => vec![FromProbe::Output(Output { child: 1, stream: 2, data: String::new() })],
             _ => vec![answer],
