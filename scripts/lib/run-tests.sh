@@ -4,7 +4,7 @@
 #   computes   those that only compute, or run tools, with a thread for each CPU; and a guest that is tuned over a reboot,
 #              which takes minutes of an emulated CPU and no care of when
 #   measures   all others, one test at a time, because they measure, load the machine, take the time, or look for what a
-#              run left behind. The tests of environments take their turns themselves, and most of them wait.
+#              run left behind. The tests of environments and of the whole command take their turns themselves: most wait.
 #
 #   TACTUS_TEST_LANE=measures CARGO_TARGET_..._RUNNER="[sudo --preserve-env] scripts/lib/run-tests.sh" cargo test
 REBOOT=guest::a_guest_is_tuned_over_a_reboot_and_is_as_before_when_all_is_taken_back
@@ -21,6 +21,8 @@ case ${program%-*} in
     if [ "$TACTUS_TEST_LANE" = computes ]; then
       exec "$@" --exact "$REBOOT"
     fi
+    RUST_TEST_THREADS=3
+    export RUST_TEST_THREADS
     exec "$@" --skip "$REBOOT"
     ;;
 esac

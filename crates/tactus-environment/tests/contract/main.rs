@@ -23,7 +23,7 @@ mod sshd;
 mod victim;
 
 use std::process::Command;
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
 use conversation::{Conversation, PATIENCE};
@@ -47,19 +47,31 @@ fn beside_others() -> RwLockReadGuard<'static, ()> {
     TURN.read().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The environments of this machine, each with its place, which is there as long as it is tried.
-fn usable() -> impl Iterator<Item = (&'static (dyn Environment + Sync), Place)> {
-    ENVIRONMENTS.iter().filter_map(|environment| {
-        let place = places::of(environment.kind());
-        match environment.usable_as(&place.spec, &*places::system(&place.spec)) {
-            Usable::Yes { .. } => Some((*environment, place)),
-            Usable::No { reason, remedy } => {
-                skipped(&format!("{}: {reason}; {remedy}", environment.kind()));
-                None
+/// Tries the environments of this machine whose kind is wanted, each in a place of its own, which is there as long as it
+/// is tried. Most of them wait (for a daemon, for a guest that boots): some at once.
+fn everywhere(wanted: impl Fn(&str) -> bool + Sync, test: impl Fn(&'static dyn Environment, &Place) + Sync) {
+    let left = Mutex::new(ENVIRONMENTS.iter().filter(|environment| wanted(environment.kind())));
+    let next = || left.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let some = || {
+        while let Some(environment) = next() {
+            let place = places::of(environment.kind());
+            match environment.usable_as(&place.spec, &*places::system(&place.spec)) {
+                Usable::Yes { .. } => test(*environment, &place),
+                Usable::No { reason, remedy } => {
+                    skipped(&format!("{}: {reason}; {remedy}", environment.kind()));
+                }
             }
         }
-    })
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(some);
+        }
+    });
 }
+
+/// Environments that are tried at once.
+const AT_ONCE: usize = 3;
 
 #[expect(clippy::print_stderr, reason = "a test that could not be done says so")]
 fn skipped(why: &str) {
@@ -86,59 +98,62 @@ fn spec(kind: &str, options: &[(&str, &str)]) -> plan::Environment {
 #[test]
 fn every_environment_measures_and_has_last_words_when_its_probe_dies() {
     let _turn = alone();
-    for (environment, place) in usable() {
-        let kind = environment.kind();
-        let mut talk =
-            Conversation::begin(environment, &place.spec).unwrap_or_else(|error| panic!("{kind}: {error}"));
-        let facts = talk.greet();
-        // Without an operating system the processor itself is asked.
-        let told = match environment.has_system() {
-            true => ["/proc/version", "/proc/cmdline"],
-            false => ["cpuid:0x1:0", "bare:clock"],
-        };
-        assert!(told.iter().any(|name| facts.text(name).is_some()), "{kind}: {facts:?}");
-        let evidence = talk.running.evidence(&facts);
-        assert_ne!(evidence, Evidence::Imported, "{kind}");
-        for note in talk.running.after_hello().unwrap() {
-            eprintln!("{kind}: {:?}: {}", note.kind, note.text);
-        }
-        talk.measure_for(Duration::from_millis(300));
-        let (mut ticks, mut cycles) = (0, 0);
-        loop {
-            match talk.hear(PATIENCE) {
-                FromProbe::Tick(tick) => {
-                    ticks += 1;
-                    cycles += tick.now.cycles;
-                    let nothing = tick.now.cycles == 0;
-                    assert!(nothing || tick.now.min_ns <= tick.now.max_ns, "{kind}: {tick:?}");
-                }
-                FromProbe::Done(done) => {
-                    assert_eq!(done.end, End::Complete, "{kind}: {:?}", done.reason);
-                    break;
-                }
-                FromProbe::Note(note) => eprintln!("{kind}: {:?}: {}", note.kind, note.text),
-                _ => {}
+    everywhere(
+        |_| true,
+        |environment, place| {
+            let kind = environment.kind();
+            let mut talk = Conversation::begin(environment, &place.spec)
+                .unwrap_or_else(|error| panic!("{kind}: {error}"));
+            let facts = talk.greet();
+            // Without an operating system the processor itself is asked.
+            let told = match environment.has_system() {
+                true => ["/proc/version", "/proc/cmdline"],
+                false => ["cpuid:0x1:0", "bare:clock"],
+            };
+            assert!(told.iter().any(|name| facts.text(name).is_some()), "{kind}: {facts:?}");
+            let evidence = talk.running.evidence(&facts);
+            assert_ne!(evidence, Evidence::Imported, "{kind}");
+            for note in talk.running.after_hello().unwrap() {
+                eprintln!("{kind}: {:?}: {}", note.kind, note.text);
             }
-        }
-        assert!(ticks >= 2 && cycles >= 10, "{kind}: {ticks} ticks, {cycles} cycles");
-        let id = talk.id().to_owned();
-        // The probe itself, or what executes it.
-        for pid in leftovers::marked(&id) {
-            let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-            let program = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
-            if program.to_string_lossy().contains("probe") || name.starts_with("qemu") {
-                let killed = Command::new("kill").args(["-9", &pid.to_string()]).status().unwrap();
-                assert!(killed.success(), "{kind}: {name}");
+            talk.measure_for(Duration::from_millis(300));
+            let (mut ticks, mut cycles) = (0, 0);
+            loop {
+                match talk.hear(PATIENCE) {
+                    FromProbe::Tick(tick) => {
+                        ticks += 1;
+                        cycles += tick.now.cycles;
+                        let nothing = tick.now.cycles == 0;
+                        assert!(nothing || tick.now.min_ns <= tick.now.max_ns, "{kind}: {tick:?}");
+                    }
+                    FromProbe::Done(done) => {
+                        assert_eq!(done.end, End::Complete, "{kind}: {:?}", done.reason);
+                        break;
+                    }
+                    FromProbe::Note(note) => eprintln!("{kind}: {:?}: {}", note.kind, note.text),
+                    _ => {}
+                }
             }
-        }
-        assert!(talk.hears_the_end(), "{kind}: the stream goes on");
-        let words = talk.running.last_words().unwrap_or_default();
-        eprintln!("{kind}: {words}");
-        assert!(words.len() > 8, "{kind}: {words:?}");
-        talk.end();
-        leftovers::none_within(&id, Duration::from_secs(5))
-            .unwrap_or_else(|left| panic!("{kind} leaves {left}"));
-    }
+            assert!(ticks >= 2 && cycles >= 10, "{kind}: {ticks} ticks, {cycles} cycles");
+            let id = talk.id().to_owned();
+            // The probe itself, or what executes it.
+            for pid in leftovers::marked(&id) {
+                let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+                let program = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
+                if program.to_string_lossy().contains("probe") || name.starts_with("qemu") {
+                    let killed = Command::new("kill").args(["-9", &pid.to_string()]).status().unwrap();
+                    assert!(killed.success(), "{kind}: {name}");
+                }
+            }
+            assert!(talk.hears_the_end(), "{kind}: the stream goes on");
+            let words = talk.running.last_words().unwrap_or_default();
+            eprintln!("{kind}: {words}");
+            assert!(words.len() > 8, "{kind}: {words:?}");
+            talk.end();
+            leftovers::none_within(&id, Duration::from_secs(5))
+                .unwrap_or_else(|left| panic!("{kind} leaves {left}"));
+        },
+    );
 }
 
 #[test]
@@ -147,12 +162,15 @@ fn a_run_that_is_killed_leaves_nothing_behind() {
         victim::be_killed(&kind);
     }
     let _turn = alone();
-    for (environment, place) in usable() {
-        let kind = environment.kind();
-        let id = victim::is_killed(kind, &place.spec, |id| !leftovers::marked(id).is_empty());
-        leftovers::none_within(&id, Duration::from_secs(25))
-            .unwrap_or_else(|left| panic!("{kind} leaves {left}"));
-    }
+    everywhere(
+        |_| true,
+        |environment, place| {
+            let kind = environment.kind();
+            let id = victim::is_killed(kind, &place.spec, |id| !leftovers::marked(id).is_empty());
+            leftovers::none_within(&id, Duration::from_secs(25))
+                .unwrap_or_else(|left| panic!("{kind} leaves {left}"));
+        },
+    );
 }
 
 #[test]

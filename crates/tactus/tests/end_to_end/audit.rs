@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::common::{alone, json, nothing_is_left, output, skipped, stderr, stdout, tactus};
+use crate::common::{beside_others, json, measures_beside_others, output, skipped, stderr, stdout, tactus};
 
 fn findings(document: &Value) -> &Vec<Value> {
     document["audits"][0]["findings"].as_array().unwrap_or_else(|| panic!("{document:#}"))
@@ -20,6 +20,7 @@ fn state<'a>(document: &'a Value, id: &str) -> &'a str {
 
 #[test]
 fn the_list_is_the_contract_that_other_programs_read() {
+    let _turn = beside_others();
     let list = json(&output(tactus().args(["audit", "--list", "--json"])));
     let entries = list.as_array().unwrap();
     assert!(entries.len() > 120, "{}", entries.len());
@@ -35,6 +36,7 @@ fn the_list_is_the_contract_that_other_programs_read() {
 
 #[test]
 fn this_machine_is_audited_and_nothing_of_it_changes() {
+    let mut turn = beside_others();
     let watched = ["/proc/sys/kernel/sched_rt_runtime_us", "/sys/kernel/mm/transparent_hugepage/enabled"];
     let before: Vec<_> = watched.iter().map(|path| fs::read(path).ok()).collect();
     let result = output(tactus().args(["audit", "--json", "--fail-on", "never"]));
@@ -47,11 +49,12 @@ fn this_machine_is_audited_and_nothing_of_it_changes() {
         assert!(!finding["said"].as_str().unwrap().is_empty(), "{finding:#}");
     }
     assert_eq!(before, watched.iter().map(|path| fs::read(path).ok()).collect::<Vec<_>>());
-    nothing_is_left();
+    turn.leaves_nothing();
 }
 
 #[test]
 fn the_threshold_decides_the_exit_code() {
+    let _turn = beside_others();
     let any = output(tactus().args(["audit", "--brief", "--fail-on", "info"]));
     let never = output(tactus().args(["audit", "--brief", "--fail-on", "never"]));
     // Every Linux machine has something to remark upon: a kernel with its mitigations, to begin with.
@@ -61,6 +64,7 @@ fn the_threshold_decides_the_exit_code() {
 
 #[test]
 fn wrong_words_are_named_with_what_would_be_right() {
+    let _turn = beside_others();
     for (arguments, word) in [
         (vec!["audit", "--only", "nonsense"], "nonsense"),
         (vec!["audit", "--isolate", "4000"], "4000"),
@@ -85,7 +89,7 @@ fn wrong_words_are_named_with_what_would_be_right() {
 
 #[test]
 fn a_container_and_a_guest_are_audited_from_within_and_end_afterwards() {
-    let Some(_alone) = alone() else { return };
+    let Some(mut turn) = measures_beside_others() else { return };
     let environments = json(&output(tactus().args(["environments", "--json"])));
     for (kind, role) in [("podman", "container"), ("qemu", "guest")] {
         let usable =
@@ -99,13 +103,13 @@ fn a_container_and_a_guest_are_audited_from_within_and_end_afterwards() {
         let document = json(&result);
         assert_eq!(document["audits"][0]["role"], role);
         assert_eq!(state(&document, "smt"), "not_applicable", "{kind}: only a host answers for that");
-        nothing_is_left();
+        turn.leaves_nothing();
     }
 }
 
 #[test]
 fn a_guest_booted_with_isolated_cpus_is_found_to_isolate_them() {
-    let Some(_alone) = alone() else { return };
+    let Some(mut turn) = measures_beside_others() else { return };
     let cmdline = "isolcpus=managed_irq,domain,1 nohz_full=1 rcu_nocbs=1 irqaffinity=0";
     let result = output(tactus().args([
         "audit",
@@ -125,12 +129,12 @@ fn a_guest_booted_with_isolated_cpus_is_found_to_isolate_them() {
     for id in ["isolcpus", "rcu-nocbs", "irq-default-affinity"] {
         assert_eq!(state(&document, id), "ok", "{id}");
     }
-    nothing_is_left();
+    turn.leaves_nothing();
 }
 
 #[test]
 fn a_run_keeps_its_audits_and_they_can_be_made_again_from_its_facts() {
-    let Some(_alone) = alone() else { return };
+    let Some(_turn) = measures_beside_others() else { return };
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("bundle");
     let run = output(

@@ -1,6 +1,6 @@
 //! A guest without an operating system, from the command line to the JSON.
 
-use crate::common::{json, nothing_is_left, output, skipped, stderr, tactus};
+use crate::common::{alone, beside_others, json, nothing_is_left, output, skipped, stderr, tactus};
 
 /// Whether one can be started here.
 fn is_usable() -> bool {
@@ -15,6 +15,7 @@ fn is_usable() -> bool {
 
 #[test]
 fn the_floor_of_the_hypervisor_is_measured_and_proven_before_and_after() {
+    let Some(_alone) = alone() else { return };
     if !is_usable() {
         return;
     }
@@ -43,6 +44,7 @@ fn the_floor_of_the_hypervisor_is_measured_and_proven_before_and_after() {
 
 #[test]
 fn what_needs_an_operating_system_is_refused_before_a_guest_starts() {
+    let _turn = beside_others();
     for (words, named) in
         [(["--measurement", "os"], "`os`"), (["--load", "cpu"], "`cpu`"), (["-t", "2"], "`threads`")]
     {
@@ -60,6 +62,7 @@ fn what_needs_an_operating_system_is_refused_before_a_guest_starts() {
 
 #[test]
 fn what_makes_a_guest_exit_is_measured_on_the_host_and_without_an_operating_system() {
+    let Some(_alone) = alone() else { return };
     if !is_usable() {
         return;
     }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Stdio;
 
-use crate::common::{alone, json, output, stderr, stdout, tactus};
+use crate::common::{alone, beside_others, json, output, stderr, stdout, tactus};
 
 /// What a command prints on stderr, without what differs from machine to machine.
 fn complaint(arguments: &[&str]) -> String {
@@ -15,6 +15,7 @@ fn complaint(arguments: &[&str]) -> String {
 
 #[test]
 fn wrong_words_are_named_with_a_hint() {
+    let _turn = beside_others();
     let all: Vec<String> = [
         &["run", "intel-xeon-2051"][..],
         &["run", "no-such-file.toml"],
@@ -43,6 +44,7 @@ fn wrong_words_are_named_with_a_hint() {
 
 #[test]
 fn every_word_that_explain_lists_is_explained() {
+    let _turn = beside_others();
     let list = stdout(&output(tactus().arg("explain")));
     let words: Vec<&str> =
         list.lines().filter(|l| l.starts_with("  ")).filter_map(|l| l.split_whitespace().next()).collect();
@@ -56,6 +58,7 @@ fn every_word_that_explain_lists_is_explained() {
 
 #[test]
 fn a_reader_that_has_enough_is_no_error() {
+    let _turn = beside_others();
     let mut child = tactus().arg("explain").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
     let result = child.wait_with_output().unwrap();
@@ -65,6 +68,7 @@ fn a_reader_that_has_enough_is_no_error() {
 
 #[test]
 fn environments_are_listed_usable_or_with_their_remedy() {
+    let _turn = beside_others();
     let document = json(&output(tactus().args(["environments", "--json"])));
     let kinds: Vec<&str> = document.as_array().unwrap().iter().map(|e| e["kind"].as_str().unwrap()).collect();
     let known: Vec<&str> = tactus_environment::ENVIRONMENTS.iter().map(|kind| kind.kind()).collect();
@@ -91,6 +95,7 @@ fn environments_are_listed_usable_or_with_their_remedy() {
 
 #[test]
 fn the_probe_is_written_as_a_program_for_an_architecture() {
+    let _turn = beside_others();
     let dir = tempfile::tempdir().unwrap();
     for (arch, machine) in [("x86_64", 62u8), ("aarch64", 183)] {
         let file = dir.path().join("bin").join(arch);
@@ -111,6 +116,7 @@ fn the_probe_is_written_as_a_program_for_an_architecture() {
 
 #[test]
 fn completions_and_manual_pages_are_made_from_the_same_command_line() {
+    let _turn = beside_others();
     for shell in ["bash", "zsh", "fish"] {
         assert!(stdout(&output(tactus().args(["completions", shell]))).contains("environments"), "{shell}");
     }
@@ -181,6 +187,7 @@ fn gaps_are_measured_too() {
 
 #[test]
 fn without_the_right_to_real_time_the_reason_and_the_remedy_are_given() {
+    let _turn = beside_others();
     let binary = env!("CARGO_BIN_EXE_tactus");
     let readable = tempfile::Builder::new().prefix("tactus-nobody").tempdir_in("/tmp").unwrap();
     let copy = readable.path().join("tactus");

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -116,23 +116,48 @@ pub fn await_tick(bundle: &Path) {
     }
 }
 
-/// The machine for one measuring test at a time, if real-time scheduling is allowed here; a test that
-/// needs it is no test without it.
-pub fn alone() -> Option<MutexGuard<'static, ()>> {
-    static MACHINE: Mutex<()> = Mutex::new(());
+static TURN: RwLock<()> = RwLock::new(());
+
+/// The machine for one test, if real-time scheduling is allowed here: others would disturb what it judges, or it them,
+/// or it looks at the whole machine in the middle. A test that measures is no test without real-time scheduling.
+pub fn alone() -> Option<RwLockWriteGuard<'static, ()>> {
+    let turn = TURN.write().unwrap_or_else(PoisonError::into_inner);
+    may_measure().then_some(turn)
+}
+
+/// The machine for a test and others like it, which judge nothing that they would disturb.
+pub fn beside_others() -> Beside {
+    Beside(Some(TURN.read().unwrap_or_else(PoisonError::into_inner)))
+}
+
+/// The same, if real-time scheduling is allowed here.
+pub fn measures_beside_others() -> Option<Beside> {
+    let turn = beside_others();
+    may_measure().then_some(turn)
+}
+
+/// A turn beside others.
+pub struct Beside(Option<RwLockReadGuard<'static, ()>>);
+
+impl Beside {
+    /// Waits until nothing of any run is left, when the others have ended as well: what is left is one's whose turn
+    /// it was.
+    pub fn leaves_nothing(&mut self) {
+        self.0 = None;
+        let alone = TURN.write().unwrap_or_else(PoisonError::into_inner);
+        nothing_is_left();
+        drop(alone);
+        *self = beside_others();
+    }
+}
+
+fn may_measure() -> bool {
     static ALLOWED: OnceLock<Result<(), String>> = OnceLock::new();
-    let guard = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
     let allowed = ALLOWED.get_or_init(|| {
         let out = output(tactus().args(["measure", "-D", "1", "--json", "--no-control"]));
         if out.status.code() == Some(0) { Ok(()) } else { Err(stderr(&out)) }
     });
-    match allowed {
-        Ok(()) => Some(guard),
-        Err(why) => {
-            skipped(why);
-            None
-        }
-    }
+    allowed.as_ref().inspect_err(|why| skipped(why)).is_ok()
 }
 
 /// Says loudly that a test was not done; where everything must be there, it is a failure.

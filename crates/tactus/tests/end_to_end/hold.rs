@@ -4,7 +4,9 @@
 use std::fs;
 
 use crate::blocked::large;
-use crate::common::{alone, json, nothing_is_left, output, skipped, stderr, stdout, tactus};
+use crate::common::{
+    alone, json, measures_beside_others, nothing_is_left, output, skipped, stderr, stdout, tactus,
+};
 
 /// How long the vCPU is held each time, in ns.
 const LENGTH_NS: u64 = 100_000_000;
@@ -71,7 +73,7 @@ cpus = "1"
 
 #[test]
 fn a_place_without_virtual_cpus_refuses_to_have_them_held() {
-    let Some(_alone) = alone() else { return };
+    let Some(mut turn) = measures_beside_others() else { return };
     let dir = tempfile::tempdir().unwrap();
     let plan = dir.path().join("plan.toml");
     let text = r#"
@@ -90,5 +92,5 @@ fault = { kind = "hold-vcpu", length = "50ms", every = "1s" }
     let entry = &json(&result)["scenarios"][0];
     assert_eq!(entry["status"], "skipped");
     assert!(entry["reason"].as_str().unwrap().contains("no threads of virtual CPUs"), "{entry:#}");
-    nothing_is_left();
+    turn.leaves_nothing();
 }

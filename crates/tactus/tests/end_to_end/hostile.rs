@@ -32,7 +32,7 @@ fn a_hostile_program_in_place_of_a_probe_exhausts_nothing_and_is_named() {
         let _ = speak(&harm);
         return;
     }
-    let Some(_machine) = alone() else { return };
+    let Some(_alone) = alone() else { return };
     for (harm, words) in [
         ("lines", "faster than any line"),
         ("bad-frames", "faster than any line"),

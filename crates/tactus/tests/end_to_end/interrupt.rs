@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::common::{json, marked, nothing_is_left, output, skipped, stderr, tactus};
+use crate::common::{alone, beside_others, json, marked, nothing_is_left, output, skipped, stderr, tactus};
 
 /// Whether a guest that answers can be started here.
 fn is_usable() -> bool {
@@ -33,6 +33,7 @@ fn notes(bundle: &Path) -> Vec<String> {
 
 #[test]
 fn a_guest_answers_every_interrupt_of_the_card() {
+    let Some(_alone) = alone() else { return };
     if !is_usable() {
         return;
     }
@@ -63,6 +64,7 @@ fn a_guest_answers_every_interrupt_of_the_card() {
 
 #[test]
 fn a_guest_that_dies_under_the_card_ends_the_measurement_with_its_last_words_and_what_was_measured() {
+    let Some(_alone) = alone() else { return };
     if !is_usable() {
         return;
     }
@@ -89,6 +91,7 @@ fn a_guest_that_dies_under_the_card_ends_the_measurement_with_its_last_words_and
 
 #[test]
 fn a_card_without_a_guest_that_takes_it_is_refused_before_anything_starts() {
+    let _turn = beside_others();
     for (to, said) in [(&["--to", "podman"][..], "takes no interrupt card"), (&[], "goes to nobody")] {
         let run = output(tactus().args(["measure", "--measurement", "interrupt", "-D", "1s"]).args(to));
         let words = stderr(&run);

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::common::{await_text, json, nothing_is_left, output, skipped, started, stderr, tactus};
+use crate::common::{
+    alone, await_text, json, nothing_is_left, output, skipped, started, stderr, tactus,
+};
 
 /// A plan whose scenarios are named after the paths that they take.
 fn plan(dir: &Path, paths: &[(&str, &str)], near: &str, duration: &str) -> PathBuf {
@@ -123,6 +125,7 @@ fn says_where_the_time_went(row: &Value) {
 
 #[test]
 fn what_can_be_made_is_measured_what_cannot_is_skipped_with_the_reason_and_nothing_stays() {
+    let Some(_alone) = alone() else { return };
     if !can_be_made() {
         return;
     }
@@ -155,6 +158,7 @@ fn what_can_be_made_is_measured_what_cannot_is_skipped_with_the_reason_and_nothi
 
 #[test]
 fn a_container_is_at_an_end_of_a_path_as_the_host_is() {
+    let Some(_alone) = alone() else { return };
     if !can_be_made() {
         return;
     }
@@ -173,6 +177,7 @@ fn a_container_is_at_an_end_of_a_path_as_the_host_is() {
 
 #[test]
 fn a_guest_is_at_an_end_of_a_tap_and_of_a_macvtap_and_both_kernels_say_where_the_time_went() {
+    let Some(_alone) = alone() else { return };
     if !can_be_made() {
         return;
     }
@@ -213,6 +218,7 @@ fn at_the_far_end() -> Vec<i32> {
 
 #[test]
 fn a_peer_that_goes_in_the_middle_ends_its_row_with_the_reason_and_the_rest_is_measured() {
+    let Some(_alone) = alone() else { return };
     if !can_be_made() {
         return;
     }
@@ -242,6 +248,7 @@ fn a_peer_that_goes_in_the_middle_ends_its_row_with_the_reason_and_the_rest_is_m
 
 #[test]
 fn a_run_that_is_killed_leaves_no_namespace_no_interface_and_no_address() {
+    let Some(_alone) = alone() else { return };
     if !can_be_made() {
         return;
     }

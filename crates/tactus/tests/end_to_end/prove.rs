@@ -3,7 +3,9 @@
 use std::fs;
 use std::process::Stdio;
 
-use crate::common::{alone, await_text, json, nothing_is_left, output, skipped, stderr, stdout, tactus};
+use crate::common::{
+    alone, await_text, beside_others, json, nothing_is_left, output, skipped, stderr, stdout, tactus,
+};
 use rustix::process::{Pid, Signal, kill_process};
 
 const INTERVAL: &str = "/proc/sys/vm/stat_interval";
@@ -73,6 +75,7 @@ fn a_boot_parameter_is_proven_by_booting_guests() {
 
 #[test]
 fn what_cannot_be_proven_is_said_before_anything_is_measured() {
+    let _turn = beside_others();
     for (arguments, words) in [
         (vec!["prove", "nonsense"], "there is no check `nonsense`"),
         (vec!["prove", "preempt-rt"], "nothing can be tested here"),

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::common::{alone, json, nothing_is_left, output, stderr, stdout, tactus};
+use crate::common::{alone, json, measures_beside_others, nothing_is_left, output, stderr, stdout, tactus};
 use serde_json::Value;
 
 fn entry<'a>(document: &'a Value, name: &str) -> &'a Value {
@@ -77,7 +77,7 @@ fn one_command_measures_the_host_a_container_and_a_guest_idle_and_loaded() {
 
 #[test]
 fn the_table_names_every_scenario_and_the_path_of_the_report() {
-    let Some(_alone) = alone() else { return };
+    let Some(_turn) = measures_beside_others() else { return };
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("bundle");
     let result = output(tactus().args(["run", "--only", "host", "--duration", "1s", "--out"]).arg(&out));
@@ -93,7 +93,7 @@ fn the_table_names_every_scenario_and_the_path_of_the_report() {
 
 #[test]
 fn a_study_shows_the_published_figure_beside_the_measured_one() {
-    let Some(_alone) = alone() else { return };
+    let Some(_turn) = measures_beside_others() else { return };
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("bundle");
     let mut command = tactus();
@@ -121,7 +121,7 @@ fn a_study_shows_the_published_figure_beside_the_measured_one() {
 
 #[test]
 fn host_and_container_are_measured_at_once_with_a_load_in_one_of_them() {
-    let Some(_alone) = alone() else { return };
+    let Some(mut turn) = measures_beside_others() else { return };
     let dir = tempfile::tempdir().unwrap();
     let plan = dir.path().join("plan.toml");
     let text = r#"
@@ -157,7 +157,7 @@ in = "box"
         is_whole(entry);
         assert_eq!(entry["load"][0]["in"], "box");
     }
-    nothing_is_left();
+    turn.leaves_nothing();
 }
 
 #[test]
@@ -188,7 +188,7 @@ require = { max = "1ns", cycles = 100 }
 
 #[test]
 fn what_is_not_installed_is_skipped_with_its_remedy_and_the_rest_runs() {
-    let Some(_alone) = alone() else { return };
+    let Some(_turn) = measures_beside_others() else { return };
     let dir = tempfile::tempdir().unwrap();
     // A machine with the usual tools, and neither Podman nor QEMU.
     for tool in ["sh", "unshare", "umount"] {

@@ -13,7 +13,7 @@ use tactus_model::bundle::{Asked, Machine, RowResult};
 use tactus_model::event::RunStatus;
 use tactus_run::plan::{Source, parse, study};
 
-use crate::common::{alone, json, nothing_is_left, output, skipped, stderr, tactus};
+use crate::common::{beside_others, json, measures_beside_others, output, skipped, stderr, tactus};
 
 /// Facts of a machine, for what is generated from them.
 const FACTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tactus-audit/tests/machines/debian-rt.json");
@@ -58,6 +58,7 @@ const WRITERS: &[(&[&str], &str)] = &[
 
 #[test]
 fn no_command_writes_through_what_was_planted_where_it_writes() {
+    let _turn = beside_others();
     for (arguments, target) in WRITERS {
         for plant in ["link", "dangling link", "hard link", "nothing"] {
             let home = tempfile::tempdir().unwrap();
@@ -99,6 +100,7 @@ fn no_command_writes_through_what_was_planted_where_it_writes() {
 
 #[test]
 fn a_directory_that_was_planted_beneath_the_named_one_is_not_entered() {
+    let _turn = beside_others();
     let home = tempfile::tempdir().unwrap();
     let (pages, elsewhere) = (home.path().join("pages"), home.path().join("elsewhere"));
     fs::create_dir(&pages).unwrap();
@@ -113,6 +115,7 @@ fn a_directory_that_was_planted_beneath_the_named_one_is_not_entered() {
 
 #[test]
 fn what_is_no_file_is_not_replaced_by_one() {
+    let _turn = beside_others();
     let home = tempfile::tempdir().unwrap();
     bundle(&home.path().join("bundle"), HOST, true);
     let done = output(tactus().args(["report", "bundle", "--out", "/dev/full"]).current_dir(home.path()));
@@ -122,6 +125,7 @@ fn what_is_no_file_is_not_replaced_by_one() {
 
 #[test]
 fn a_run_writes_only_where_nobody_else_can() {
+    let _turn = beside_others();
     let home = tempfile::tempdir().unwrap();
     let plan = home.path().join("plan.toml");
     fs::write(&plan, HOST).unwrap();
@@ -139,7 +143,7 @@ fn a_run_writes_only_where_nobody_else_can() {
 
 #[test]
 fn a_bundle_whose_name_is_given_to_another_while_it_is_written_stays_the_one_that_was_begun() {
-    let Some(_alone) = alone() else { return };
+    let Some(mut turn) = measures_beside_others() else { return };
     let home = tempfile::tempdir().unwrap();
     let at = |name: &str| home.path().join(name);
     fs::write(at("plan.toml"), format!("{HOST}measurement = \"timer\"\n")).unwrap();
@@ -164,12 +168,13 @@ fn a_bundle_whose_name_is_given_to_another_while_it_is_written_stays_the_one_tha
     assert!(fs::metadata(at("moved/report.html")).unwrap().len() > 0, "{said}");
     let shown = json(&output(tactus().args(["show", "moved", "--json"]).current_dir(home.path())));
     assert_eq!(shown["status"], "complete");
-    nothing_is_left();
+    turn.leaves_nothing();
 }
 
 /// The plan of a bundle, its commands, and whether the bundle is then gone on with.
 #[test]
 fn commands_of_a_bundle_are_named_and_run_only_when_they_are_trusted() {
+    let _turn = beside_others();
     let home = tempfile::tempdir().unwrap();
     let ran = home.path().join("ran");
     let plan = format!("{HOST}load = {{ kind = \"command\", run = [\"touch\", {ran:?}] }}\n");
@@ -193,6 +198,7 @@ fn commands_of_a_bundle_are_named_and_run_only_when_they_are_trusted() {
 
 #[test]
 fn a_study_is_gone_on_with_by_its_bundle_alone() {
+    let _turn = beside_others();
     let home = tempfile::tempdir().unwrap();
     let dir = home.path().join("bundle");
     bundle(&dir, study("osadl-2023").unwrap().text, false);
@@ -208,6 +214,7 @@ fn a_study_is_gone_on_with_by_its_bundle_alone() {
 
 #[test]
 fn a_bundle_of_another_user_is_not_gone_on_with_but_by_root_whom_that_user_called() {
+    let _turn = beside_others();
     const OTHER: u32 = 65534;
     let home = tempfile::tempdir().unwrap();
     let dir = home.path().join("bundle");

@@ -6,7 +6,9 @@ use std::path::Path;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::common::{await_text, json, nothing_is_left, output, skipped, started, stderr, stdout, tactus};
+use crate::common::{
+    alone, await_text, json, nothing_is_left, output, skipped, started, stderr, stdout, tactus,
+};
 
 /// A plan that measures `os` in these environments, one after the other.
 fn plan(dir: &Path, kinds: &[&str], duration: &str) -> std::path::PathBuf {
@@ -58,6 +60,7 @@ fn rows(bundle: &Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
 
 #[test]
 fn what_the_system_costs_on_the_host_and_in_a_container_is_measured_once() {
+    let Some(_alone) = alone() else { return };
     let dir = tempfile::tempdir().unwrap();
     let usable = usable();
     let container = ["podman", "docker", "oci", "lxc", "nspawn"]
@@ -106,6 +109,7 @@ fn what_the_system_costs_on_the_host_and_in_a_container_is_measured_once() {
 
 #[test]
 fn values_that_had_arrived_before_kill_9_are_in_the_bundle_and_nothing_of_the_run_is_left() {
+    let Some(_alone) = alone() else { return };
     let dir = tempfile::tempdir().unwrap();
     let (plan, out) = (plan(dir.path(), &["host"], "60s"), dir.path().join("bundle"));
     let mut child = started(tactus().arg("run").arg(&plan).arg("--out").arg(&out));
@@ -126,6 +130,7 @@ fn values_that_had_arrived_before_kill_9_are_in_the_bundle_and_nothing_of_the_ru
 
 #[test]
 fn what_computes_and_what_memory_does_is_measured_on_the_host_and_in_a_container() {
+    let Some(_alone) = alone() else { return };
     let dir = tempfile::tempdir().unwrap();
     let container = ["podman", "docker", "oci", "lxc", "nspawn"];
     let container = container.into_iter().find(|kind| usable().iter().any(|own| own == kind));
