@@ -13,13 +13,15 @@ use tempfile::TempDir;
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Where its part of the cgroups lies.
 const CGROUPS: &str = "/sys/fs/cgroup";
+/// What every QEMU can: asking takes a daemon ten seconds, and the next one knows it. libvirt looks itself whether it holds.
+const CACHE: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/libvirt");
 static TURN: Mutex<()> = Mutex::new(());
 
 /// With budgets for real-time groups (RT_GROUP_SCHED) the daemon must not see the `cpu` controller.
 const SCRIPT: &str = r#"
 mount --bind "$1/run" /run &&
 mount --bind "$1/lib" /var/lib/libvirt &&
-mount --bind "$1/cache" /var/cache/libvirt &&
+mount --bind "$4" /var/cache/libvirt &&
 mount --bind "$1/log" /var/log/libvirt &&
 mount --bind "$1/etc" /etc/libvirt || exit 1
 [ "$2" = plain ] || [ ! -e /sys/fs/cgroup/cpu/cpu.rt_runtime_us ] || umount /sys/fs/cgroup/cpu || exit 1
@@ -54,9 +56,8 @@ impl Libvirtd {
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let dir = tempfile::tempdir().unwrap();
         let at = dir.path();
-        for name in
-            ["run", "lib", "lib/boot", "lib/images", "lib/qemu", "cache", "log", "etc", "etc/qemu", "sock"]
-        {
+        fs::create_dir_all(CACHE).unwrap();
+        for name in ["run", "lib", "lib/boot", "lib/images", "lib/qemu", "log", "etc", "etc/qemu", "sock"] {
             fs::create_dir_all(at.join(name)).unwrap();
         }
         let settings = format!(
@@ -72,7 +73,7 @@ impl Libvirtd {
         let daemon = Command::new("unshare")
             .args(["-m", "sh", "-c", SCRIPT, "sh"])
             .arg(at)
-            .args([cpu, daemon])
+            .args([cpu, daemon, CACHE])
             .stdin(Stdio::null())
             .stdout(said.try_clone().unwrap())
             .stderr(said)

@@ -7,9 +7,7 @@ use std::path::{Path, PathBuf};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::common::{
-    alone, await_text, json, nothing_is_left, output, skipped, started, stderr, tactus,
-};
+use crate::common::{alone, await_text, json, nothing_is_left, output, skipped, started, stderr, tactus};
 
 /// A plan whose scenarios are named after the paths that they take.
 fn plan(dir: &Path, paths: &[(&str, &str)], near: &str, duration: &str) -> PathBuf {
