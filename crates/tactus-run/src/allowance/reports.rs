@@ -241,12 +241,10 @@ impl Reports {
         let mut room = MOST_COUNTS;
         for kinds in [interrupts, softirqs] {
             kinds.truncate(MOST_NAMED);
-            for kind in kinds.iter_mut() {
+            // The most frequent come first; half of one would be a wrong number of it.
+            kinds.retain_mut(|kind| {
                 clip(&mut kind.name, LONGEST_NAME);
                 kind.counts.truncate(MOST_CPUS);
-            }
-            // The most frequent come first; half of one would be a wrong number of it.
-            kinds.retain(|kind| {
                 let left = room.checked_sub(kind.counts.len());
                 room = left.unwrap_or(room);
                 left.is_some()
