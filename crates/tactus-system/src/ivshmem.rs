@@ -202,7 +202,7 @@ mod tests {
         waiting.set_read_timeout(Some(std::time::Duration::from_millis(200))).unwrap();
         let before = took("ivshmem");
         let mut byte = [0; 1];
-        assert!(std::io::Read::read(&mut &waiting, &mut byte).is_err(), "there is no room");
+        assert!(io::Read::read(&mut &waiting, &mut byte).is_err(), "there is no room");
         // While somebody waited, 200 ms, its server slept.
         assert!(took("ivshmem") - before < 100_000_000);
         drop(peers.pop());
