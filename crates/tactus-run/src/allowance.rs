@@ -25,9 +25,9 @@ pub(crate) use overtime::{is_over, longest};
 use reports::Reports;
 use text::Text;
 
-/// Most bytes of the readings of one job, each with what it takes beside its name and text. A machine of 512 CPUs with
-/// 8192 threads has some 6 MB.
-const MOST_FACTS: usize = 8 << 20;
+/// Most bytes of readings, each with what it takes beside its name and text: all are said when a probe begins, and once
+/// more when it has made settings. A machine of 512 CPUs with 8192 threads has some 6 MB.
+const MOST_FACTS: usize = 16 << 20;
 /// What a reading takes beside its name and text, in bytes.
 const READING: usize = 128;
 /// Most remarks in one job beside those of its threads: a probe has some twenty, and one more for each worker that ends
@@ -35,6 +35,10 @@ const READING: usize = 128;
 const MOST_NOTES: u64 = 256;
 /// Most remarks for each measuring thread: its control is tried before and after.
 const NOTES_PER_THREAD: u64 = 4;
+/// Most bytes of all remarks of one job, and for each measuring thread: they are some hundred bytes each. Every row of
+/// the job keeps them until the run ends.
+const MOST_REMARKED: usize = 64 << 10;
+const REMARKED_PER_THREAD: usize = 1 << 10;
 /// Most messages of each kind that there is one of in a job, or one for each time that somebody takes a line anew.
 const MOST_TURNS: u64 = 64;
 /// Most answers that nobody awaits any more: to a call that took too long, and what a child was still allowed to say when
@@ -61,6 +65,8 @@ pub(crate) struct Allowance {
     text: Text,
     facts: usize,
     notes: u64,
+    /// Bytes of the notes.
+    remarked: usize,
     turns: u64,
     unasked: u64,
 }
@@ -68,14 +74,15 @@ pub(crate) struct Allowance {
 impl Allowance {
     /// Of an environment that has no job yet.
     pub fn new(now: Instant) -> Self {
-        Self { reports: Reports::default(), text: Text::new(now), facts: 0, notes: 0, turns: 0, unasked: 0 }
+        let (reports, text) = (Reports::default(), Text::new(now));
+        Self { reports, text, facts: 0, notes: 0, remarked: 0, turns: 0, unasked: 0 }
     }
 
     /// It gets a job. `imported`: what speaks there is no probe but an instrument of others, which numbers its threads
     /// as it likes.
     pub fn begin(&mut self, job: &Job, imported: bool) {
         self.reports = Reports::of(job, imported);
-        (self.facts, self.notes, self.turns, self.unasked) = (0, 0, 0, 0);
+        (self.notes, self.remarked, self.turns, self.unasked) = (0, 0, 0, 0);
     }
 
     /// Takes in what has arrived; numbers and texts that are too large to be kept come back cut.
@@ -109,9 +116,15 @@ impl Allowance {
                 }
             }
             FromProbe::Note(note) => {
-                let most = MOST_NOTES + NOTES_PER_THREAD * self.reports.threads();
-                count(&mut self.notes, most, "notes")?;
+                let threads = self.reports.threads();
+                count(&mut self.notes, MOST_NOTES + NOTES_PER_THREAD * threads, "notes")?;
                 clip_note(note);
+                self.remarked += note.text.len() + note.hint.as_ref().map_or(0, String::len);
+                let threads = usize::try_from(threads).unwrap_or(usize::MAX);
+                let most = MOST_REMARKED.saturating_add(REMARKED_PER_THREAD.saturating_mul(threads));
+                if self.remarked > most {
+                    return Err(Excess(format!("sent notes of more than {most} bytes")));
+                }
             }
             FromProbe::Hello(hello) => {
                 count(&mut self.turns, MOST_TURNS, "beginnings and ends of a job")?;

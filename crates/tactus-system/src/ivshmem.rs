@@ -69,8 +69,9 @@ impl Drop for Ivshmem {
 fn serve(listener: &UnixListener, memory: BorrowedFd, stop: BorrowedFd) {
     let (mut peers, mut next): (Vec<Peer>, i64) = (Vec::new(), 0);
     loop {
-        let mut watched =
-            vec![PollFd::from_borrowed_fd(stop, PollFlags::IN), PollFd::new(listener, PollFlags::IN)];
+        // Where there is no room for one more, whoever calls waits, and nobody looks at him again and again.
+        let calls = if peers.len() < MOST { PollFlags::IN } else { PollFlags::empty() };
+        let mut watched = vec![PollFd::from_borrowed_fd(stop, PollFlags::IN), PollFd::new(listener, calls)];
         // Nobody says anything to it: what can be read of a peer is his end.
         watched.extend(peers.iter().map(|peer| PollFd::new(&peer.stream, PollFlags::IN)));
         if poll(&mut watched, None).is_err_and(|error| error != rustix::io::Errno::INTR) {
@@ -88,7 +89,6 @@ fn serve(listener: &UnixListener, memory: BorrowedFd, stop: BorrowedFd) {
             peers.iter().for_each(|peer| drop(say(&peer.stream, left.number, None)));
         }
         if called
-            && peers.len() < MOST
             && let Ok((stream, _)) = listener.accept()
             && let Ok(peer) = greet(stream, next, memory, &peers)
         {
@@ -106,10 +106,10 @@ fn greet(stream: UnixStream, number: i64, memory: BorrowedFd, others: &[Peer]) -
     say(&stream, MEMORY, Some(memory))?;
     for other in others {
         say(&stream, other.number, Some(other.vector.as_fd()))?;
-        // One who does not listen hurts himself alone.
-        let _ = say(&other.stream, number, Some(vector.as_fd()));
     }
     say(&stream, number, Some(vector.as_fd()))?;
+    // One who does not listen hurts himself alone.
+    others.iter().for_each(|other| drop(say(&other.stream, number, Some(vector.as_fd()))));
     Ok(Peer { number, stream, vector })
 }
 
@@ -178,6 +178,41 @@ mod tests {
         // Who comes again is somebody else.
         let again = connect();
         assert_eq!((hear(&again).0, hear(&again).0, hear(&card).0), (VERSION, 2, 2));
+    }
+
+    /// The time that this process's threads of a name have had on a CPU, in ns.
+    fn took(name: &str) -> u64 {
+        let threads = Real.list(Path::new("/proc/self/task")).unwrap();
+        let own = threads
+            .iter()
+            .filter(|at| Real.text(&format!("{}/comm", at.display())).is_some_and(|own| own.trim() == name));
+        let ns = |at: &std::path::PathBuf| {
+            Real.text(&format!("{}/schedstat", at.display()))?.split(' ').next()?.parse::<u64>().ok()
+        };
+        own.filter_map(ns).sum()
+    }
+
+    #[test]
+    fn more_peers_than_there_may_be_wait_and_those_that_hear_nothing_hold_nobody_up() {
+        let dir = tempfile::tempdir().unwrap();
+        let (_server, connect) = server(dir.path());
+        let mut peers: Vec<UnixStream> = (0..MOST).map(|_| connect()).collect();
+        peers.iter().for_each(|peer| assert_eq!(hear(peer).0, VERSION));
+        let waiting = connect();
+        waiting.set_read_timeout(Some(std::time::Duration::from_millis(200))).unwrap();
+        let before = took("ivshmem");
+        let mut byte = [0; 1];
+        assert!(io::Read::read(&mut &waiting, &mut byte).is_err(), "there is no room");
+        // While somebody waited, 200 ms, its server slept.
+        assert!(took("ivshmem") - before < 100_000_000);
+        drop(peers.pop());
+        waiting.set_read_timeout(None).unwrap();
+        assert_eq!(hear(&waiting).0, VERSION);
+        // Fifteen that have read one word each: whoever comes and goes is served all the same.
+        drop(waiting);
+        for _ in 0..300 {
+            assert_eq!(hear(&connect()).0, VERSION);
+        }
     }
 
     #[test]

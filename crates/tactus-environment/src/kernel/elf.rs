@@ -2,7 +2,7 @@
 //! Pure, 64 bit, little endian (x86-64 and arm64 are both).
 
 use elf::ElfBytes;
-use elf::abi::PT_NOTE;
+use elf::abi::{ET_REL, PT_NOTE};
 use elf::endian::LittleEndian;
 use elf::note::Note;
 
@@ -22,6 +22,12 @@ pub fn is_pvh(bytes: &[u8]) -> bool {
     notes.any(|note| {
         matches!(note, Note::Unknown(note) if note.n_type == PHYS32_ENTRY && note.name_str().is_ok_and(|name| name == "Xen"))
     })
+}
+
+/// Whether this is an object file, as kernel modules are.
+#[must_use]
+pub fn is_object(bytes: &[u8]) -> bool {
+    parsed(bytes).is_some_and(|elf| elf.ehdr.e_type == ET_REL)
 }
 
 /// A section of an ELF file.

@@ -142,6 +142,10 @@ fn unpack(
     }
     let unpacked = images(&tree.join("boot"), &tree, Origin::Cache, system).into_iter().next();
     let unpacked = unpacked.ok_or_else(|| failed(&format!("{} holds no kernel image", packages[0]), None))?;
+    // Without one it would take the place of all kernels.
+    if unpacked.release.is_empty() {
+        return Err(failed(&format!("the kernel of {} has no release", packages[0]), None));
+    }
     let home = kernels_dir(system)
         .map_err(|error| failed(&error.to_string(), Some(NO_PLACE)))?
         .join(&unpacked.release);

@@ -53,9 +53,21 @@ impl Kernel {
         }
         let beside = self.path.parent().map(|dir| dir.join(format!("config-{}", self.release)));
         let modules = self.modules_dir.as_ref().map(|dir| dir.join("config"));
-        let text = beside.into_iter().chain(modules).find_map(|path| system.read(&path).ok())?;
+        let read = |path: PathBuf| system.read_regular(&path, LONGEST_CONFIG).ok();
+        let text =
+            beside.into_iter().chain(modules).find_map(|path| read(path).filter(|text| is_config(text)))?;
         Some((self.release.clone(), text))
     }
+}
+
+/// The longest configuration that a guest is given: one has 300 KB.
+const LONGEST_CONFIG: u64 = 4 << 20;
+
+/// Whether this is a kernel's configuration and nothing else: beside an image that came with a plan may be a link to any
+/// file of this machine, and the guest gets the bytes.
+fn is_config(text: &[u8]) -> bool {
+    text.split(|byte| *byte == b'\n')
+        .all(|line| line.is_empty() || line.starts_with(b"#") || line.starts_with(b"CONFIG_"))
 }
 
 /// All kernels of this machine, newest first.
@@ -352,6 +364,22 @@ mod tests {
             assert_eq!((kernel.release.as_str(), kernel.modules_dir.clone()), ("", None));
             assert_eq!(kernel.config(&machine), None);
         }
+    }
+
+    #[test]
+    fn what_is_no_kernels_configuration_stays_here_wherever_it_lies() {
+        let config = |text: &str| {
+            let machine = Memory::new()
+                .file("/k/image", bzimage_of("6.9.0 (x) #1", b"xxxxx"))
+                .file("/k/config-6.9.0", text);
+            find("/k/image", ARCH, &machine).unwrap().config(&machine)
+        };
+        assert!(
+            config("#\n# Linux/x86 6.9.0 Kernel Configuration\n#\nCONFIG_X=y\n\n# CONFIG_Y is not set\n")
+                .is_some()
+        );
+        assert_eq!(config("root:$y$j9T$F5Jx5fExrKuPp53xLKQ..1$:19000:0:99999:7:::\n"), None);
+        assert_eq!(config("CONFIG_X=y\n-----BEGIN OPENSSH PRIVATE KEY-----\n"), None);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use tactus_system::System;
 
-use super::{modinfo, unpack};
+use super::{elf, modinfo, unpack};
 
 /// Where the wanted modules and what they depend on usually lie; the whole tree is only searched when
 /// something is missing here.
@@ -14,6 +14,14 @@ const LIKELY: [&str; 4] =
     ["kernel/drivers/virtio", "kernel/drivers/char", "kernel/drivers/char/hw_random", "kernel/lib"];
 /// How deep a tree of modules is searched.
 const DEPTH: usize = 12;
+/// Files and directories that are looked at: ten times as many as a distribution's kernel has. A tree may come with a
+/// plan, and a directory in it lead to itself.
+const ENTRIES: usize = 1 << 16;
+/// Bytes of all modules together, unpacked: those of a guest's channel and network have 10 MB with all that is there to
+/// debug them.
+const MOST: u64 = 256 << 20;
+/// Bytes of the list of what is built in: a distribution's has 10 KB.
+const LONGEST_LIST: u64 = 4 << 20;
 
 /// A module, ready to be loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,8 +41,16 @@ pub struct Module {
 pub fn needed(tree: Option<&Path>, wanted: &[&str], system: &dyn System) -> io::Result<Vec<Module>> {
     let Some(tree) = tree else { return Ok(Vec::new()) };
     let builtin = builtin(tree, system);
-    let mut search =
-        Search { system, builtin, files: BTreeMap::new(), tree, whole: false, seen: BTreeSet::new() };
+    let mut search = Search {
+        system,
+        builtin,
+        files: BTreeMap::new(),
+        tree,
+        whole: false,
+        entries: ENTRIES,
+        room: MOST,
+        seen: BTreeSet::new(),
+    };
     for dir in LIKELY {
         search.add(&tree.join(dir), 0);
     }
@@ -51,6 +67,10 @@ struct Search<'a> {
     files: BTreeMap<String, PathBuf>,
     tree: &'a Path,
     whole: bool,
+    /// How many more files are looked at.
+    entries: usize,
+    /// How many more bytes modules may have.
+    room: u64,
     /// Modules that were looked at: each is once, whatever depends on it.
     seen: BTreeSet<String>,
 }
@@ -58,6 +78,8 @@ struct Search<'a> {
 impl Search<'_> {
     fn add(&mut self, dir: &Path, depth: usize) {
         for path in self.system.list(dir).unwrap_or_default() {
+            let Some(left) = self.entries.checked_sub(1) else { return };
+            self.entries = left;
             let Some(file) = path.file_name().and_then(|name| name.to_str()) else { continue };
             if let Some(name) = modinfo::of_file(file) {
                 self.files.insert(name, path);
@@ -84,8 +106,14 @@ impl Search<'_> {
         }
         let Some(path) = self.find(&name) else { return Ok(()) };
         let failed = |error: &io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
-        let packed = self.system.read(&path).map_err(|error| failed(&error))?;
-        let bytes = unpack::module(&path.to_string_lossy(), &packed).map_err(|error| failed(&error))?;
+        let packed = self.system.read_regular(&path, self.room);
+        let unpacked = packed.and_then(|packed| unpack::module(&path.to_string_lossy(), packed, self.room));
+        let bytes = unpacked.map_err(|error| failed(&error))?;
+        // A link in a tree that came with a plan may lead to any file of this machine, and the guest gets the bytes.
+        if !elf::is_object(&bytes) {
+            return Err(failed(&io::Error::new(io::ErrorKind::InvalidData, "it is no kernel module")));
+        }
+        self.room = self.room.saturating_sub(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
         for other in modinfo::depends(&bytes) {
             self.load(&other, order, depth + 1)?;
         }
@@ -96,14 +124,14 @@ impl Search<'_> {
 
 /// Names of the modules that are part of the kernel itself.
 fn builtin(tree: &Path, system: &dyn System) -> Vec<String> {
-    let list = system.read(&tree.join("modules.builtin")).unwrap_or_default();
+    let list = system.read_regular(&tree.join("modules.builtin"), LONGEST_LIST).unwrap_or_default();
     let list = String::from_utf8_lossy(&list).into_owned();
     list.lines().filter_map(|line| modinfo::of_file(line.rsplit('/').next()?)).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use tactus_system::Memory;
+    use tactus_system::{Memory, Real};
 
     use super::super::modinfo::tests::module_with;
     use super::*;
@@ -157,6 +185,57 @@ mod tests {
         let modules = needed(Some(Path::new("/m")), &["m0"], &tree).unwrap();
         let found: BTreeSet<&str> = modules.iter().map(|module| module.name.as_str()).collect();
         assert_eq!((found.len(), modules.len()), (names.len(), names.len()));
+    }
+
+    #[test]
+    fn a_module_that_is_none_is_named_and_the_guest_gets_nothing_of_it() {
+        for file in ["virtio_pci.ko", "virtio_pci.ko.gz"] {
+            let secret =
+                Memory::new().file(format!("/m/kernel/drivers/virtio/{file}"), "root:$y$j9T$:19000::");
+            let error = needed(Some(Path::new("/m")), &["virtio_pci"], &secret).unwrap_err();
+            assert!(error.to_string().contains(file), "{error}");
+        }
+    }
+
+    /// A tree on disk, as it may come with a plan.
+    fn hostile(plant: impl Fn(&Path)) -> io::Result<Vec<Module>> {
+        let dir = tempfile::tempdir().unwrap();
+        let drivers = dir.path().join("kernel/drivers/virtio");
+        Real.make_dir(&drivers).unwrap();
+        plant(&drivers);
+        needed(Some(dir.path()), &["virtio_pci"], &Real)
+    }
+
+    #[test]
+    fn pipes_devices_and_directories_that_lead_to_themselves_hold_nobody_up() {
+        let link = |to: &str, at: &Path| rustix::fs::symlink(to, at).unwrap();
+        for (plant, says) in
+            [("pipe", "regular file"), ("/dev/zero", "regular file"), ("/etc/passwd", "no kernel module")]
+        {
+            let found = hostile(|dir| match plant {
+                "pipe" => {
+                    let path = dir.join("virtio_pci.ko");
+                    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+                    rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+                    link("virtio_pci.ko", &dir.join("modules.builtin"));
+                }
+                to => link(to, &dir.join("virtio_pci.ko")),
+            });
+            let error = found.unwrap_err().to_string();
+            assert!(error.contains(says), "{plant}: {error}");
+        }
+        // Looked at to its depth, this has a million million directories.
+        let found = hostile(|dir| (0..10).for_each(|n| link(".", &dir.join(format!("self{n}")))));
+        assert!(found.unwrap().is_empty());
+    }
+
+    #[test]
+    fn modules_that_are_larger_together_than_any_are_refused() {
+        let (mut packed, end) = (module_with(b"depends=\0"), vec![0; 1 << 20]);
+        packed.extend(end);
+        assert!(unpack::module("a.ko", packed.clone(), 1 << 20).is_err());
+        assert!(unpack::module("a.ko.gz", unpack::tests::gzip(&packed), 1 << 20).is_err());
+        assert!(unpack::module("a.ko.gz", unpack::tests::gzip(&packed), 2 << 20).unwrap() == packed);
     }
 
     #[test]

@@ -13,55 +13,57 @@ pub const LIMIT: u64 = if cfg!(fuzzing) { 1 << 20 } else { 1 << 30 };
 /// When it is none of these, or damaged, or larger than [`LIMIT`].
 pub fn payload(bytes: &[u8]) -> io::Result<Vec<u8>> {
     match bytes {
-        [0x1f, 0x8b, ..] => all(flate2::read::GzDecoder::new(bytes)),
+        [0x1f, 0x8b, ..] => all(flate2::read::GzDecoder::new(bytes), LIMIT),
         // The kernel's build appends the unpacked size to every format that does not hold it itself,
         // which the lz4 reader would take for another block.
-        [rest @ .., _, _, _, _] => stream(rest),
+        [rest @ .., _, _, _, _] => stream(rest, LIMIT),
         _ => Err(damaged("it is too short")),
     }
 }
 
-/// A kernel module as it lies in the file system: plain, or with the end of its packer.
+/// A kernel module as it lies in the file system: plain, or with the end of its packer; at most so many bytes.
 ///
 /// # Errors
 /// As for [`payload`].
-pub fn module(name: &str, bytes: &[u8]) -> io::Result<Vec<u8>> {
+pub fn module(name: &str, bytes: Vec<u8>, limit: u64) -> io::Result<Vec<u8>> {
     match name.rsplit('.').next() {
-        Some("gz") => all(flate2::read::GzDecoder::new(bytes)),
-        Some("xz" | "zst" | "lz4") => stream(bytes),
-        _ => Ok(bytes.to_owned()),
+        Some("gz") => all(flate2::read::GzDecoder::new(&bytes[..]), limit),
+        Some("xz" | "zst" | "lz4") => stream(&bytes, limit),
+        _ if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > limit => Err(too_large()),
+        _ => Ok(bytes),
     }
 }
 
-fn stream(bytes: &[u8]) -> io::Result<Vec<u8>> {
+fn stream(bytes: &[u8], limit: u64) -> io::Result<Vec<u8>> {
     match bytes {
-        [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => all(liblzma::read::XzDecoder::new(bytes)),
+        [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => all(liblzma::read::XzDecoder::new(bytes), limit),
         [0x28, 0xb5, 0x2f, 0xfd, ..] => {
-            all(ruzstd::decoding::StreamingDecoder::new(bytes)
-                .map_err(|error| damaged(&error.to_string()))?)
+            let decoder = ruzstd::decoding::StreamingDecoder::new(bytes);
+            all(decoder.map_err(|error| damaged(&error.to_string()))?, limit)
         }
         [0x02, 0x21, 0x4c, 0x18, ..] | [0x04, 0x22, 0x4d, 0x18, ..] => {
-            all(lz4_flex::frame::FrameDecoder::new(bytes))
+            all(lz4_flex::frame::FrameDecoder::new(bytes), limit)
         }
         [0x5d, 0, 0, ..] => {
             let decoder = liblzma::stream::Stream::new_lzma_decoder(LIMIT).map_err(io::Error::from)?;
-            all(liblzma::read::XzDecoder::new_stream(bytes, decoder))
+            all(liblzma::read::XzDecoder::new_stream(bytes, decoder), limit)
         }
         _ => Err(damaged("it is packed with nothing that is known here (gzip, xz, zstd, lz4, lzma are)")),
     }
 }
 
-fn all(reader: impl Read) -> io::Result<Vec<u8>> {
-    all_within(reader, LIMIT)
-}
-
-fn all_within(reader: impl Read, limit: u64) -> io::Result<Vec<u8>> {
+fn all(reader: impl Read, limit: u64) -> io::Result<Vec<u8>> {
+    let limit = limit.min(LIMIT);
     let mut bytes = Vec::new();
     let read = reader.take(limit + 1).read_to_end(&mut bytes)?;
     if u64::try_from(read).unwrap_or(u64::MAX) > limit {
-        return Err(damaged("it grows beyond any kernel's size"));
+        return Err(too_large());
     }
     Ok(bytes)
+}
+
+fn too_large() -> io::Error {
+    damaged("it grows beyond any kernel's size")
 }
 
 fn damaged(words: &str) -> io::Error {
@@ -69,7 +71,7 @@ fn damaged(words: &str) -> io::Error {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::io::Write;
 
     use proptest::prelude::*;
@@ -80,7 +82,7 @@ mod tests {
         b"the kernel itself, again and again; ".repeat(400)
     }
 
-    fn gzip(bytes: &[u8]) -> Vec<u8> {
+    pub(in crate::kernel) fn gzip(bytes: &[u8]) -> Vec<u8> {
         let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
         encoder.write_all(bytes).unwrap();
         encoder.finish().unwrap()
@@ -125,15 +127,15 @@ mod tests {
     #[test]
     fn what_grows_without_end_is_stopped() {
         let bomb = gzip(&vec![0; 1 << 20]);
-        let error = all_within(flate2::read::GzDecoder::new(&bomb[..]), 1 << 16).unwrap_err();
+        let error = all(flate2::read::GzDecoder::new(&bomb[..]), 1 << 16).unwrap_err();
         assert!(error.to_string().contains("size"), "{error}");
     }
 
     #[test]
     fn modules_are_unpacked_by_the_end_of_their_name() {
-        assert_eq!(module("a.ko", b"plain").unwrap(), b"plain");
-        assert!(module("a.ko.gz", &gzip(&text())).unwrap() == text());
-        assert!(module("a.ko.xz", b"no xz").is_err());
+        assert_eq!(module("a.ko", b"plain".to_vec(), 5).unwrap(), b"plain");
+        assert!(module("a.ko.gz", gzip(&text()), LIMIT).unwrap() == text());
+        assert!(module("a.ko.xz", b"no xz".to_vec(), LIMIT).is_err());
     }
 
     proptest! {

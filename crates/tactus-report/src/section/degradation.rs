@@ -1,15 +1,16 @@
 //! What each environment costs, item by item.
 
+use std::collections::BTreeMap;
+
 use tactus_model::Evidence;
 use tactus_model::bundle::{Contents, RowResult};
-use tactus_model::catalogue::Measure;
 use tactus_model::document::{Degradation as Difference, DegradationEntry, Document, PlaceEntry};
 use tactus_model::outcome::{Better, ValueResult};
 
 use super::Section;
 use crate::part::{Cell, Head, Mark, Part, Reader, Table, Tone};
 use crate::row::published_value;
-use crate::stats::{Degraded, DegradedItem, degradations, least_rounds};
+use crate::stats::{Degraded, DegradedItem, degradations, held_against, least_rounds};
 use crate::units::{clean, number, quantity};
 
 /// The section.
@@ -33,25 +34,18 @@ impl Section for Degradation {
     }
 
     fn applies(&self, contents: &Contents) -> bool {
-        !compared(contents).is_empty()
+        held_against(contents).iter().any(|pair| !pair.is_network())
     }
 
     fn parts(&self, contents: &Contents, _: Reader) -> Vec<Part> {
-        tables(contents, &compared(contents)).into_iter().map(Part::Table).collect()
+        tables(contents, &degradations(contents, false)).into_iter().map(Part::Table).collect()
     }
 
     fn fill(&self, contents: &Contents, document: &mut Document) {
-        let all = compared(contents);
+        let all = degradations(contents, false);
         let entries = all.iter().flat_map(|pair| pair.items.iter().map(|item| entry(contents, pair, item)));
         document.degradations = entries.collect();
     }
-}
-
-/// Environments against environments; streams over paths have a table of their own.
-fn compared(contents: &Contents) -> Vec<Degraded<'_>> {
-    let mut all = degradations(contents);
-    all.retain(|pair| !matches!(pair.with.measurement, Measure::Network(_)));
-    all
 }
 
 /// A difference in words: a part of a hundred, from ten times on a factor.
@@ -111,21 +105,35 @@ fn table(contents: &Contents, base: &str, pairs: &[&Degraded]) -> Table {
     let first = pairs.first().map(|pair| pair.base);
     let mut head = vec![Head::words("item"), Head::number(named(base, first))];
     head.extend(places.iter().map(|place| Head::number(named(&place.environment, Some(place)))));
+    let single = single(pairs);
     let mut rows = Vec::new();
-    let mut known: Vec<(&RowResult, &ValueResult)> = Vec::new();
-    for pair in pairs {
-        for item in &pair.items {
-            if known.iter().any(|(base, of)| std::ptr::eq(*base, pair.base) && of.is_of(&item.base)) {
-                continue;
+    for of in by_base(pairs) {
+        let mut known: Vec<&ValueResult> = Vec::new();
+        for item in of.iter().flat_map(|pair| &pair.items) {
+            if !known.iter().any(|before| before.is_of(&item.base)) {
+                known.push(&item.base);
+                rows.push(line(contents, &of, item, &places, single));
             }
-            known.push((pair.base, &item.base));
-            rows.push(line(contents, pair, item, pairs, &places));
         }
     }
-    let title = if single(pairs) { SINGLE } else { "" };
+    let title = if single { SINGLE } else { "" };
     let mut table = Table::whole(title, head, rows);
     table.remarks = remarks(pairs, places.len());
     table
+}
+
+/// The pairs that have the same first run for their base, in the order of those.
+fn by_base<'p, 'a>(pairs: &[&'p Degraded<'a>]) -> Vec<Vec<&'p Degraded<'a>>> {
+    let mut of: BTreeMap<*const RowResult, usize> = BTreeMap::new();
+    let mut all: Vec<Vec<&Degraded>> = Vec::new();
+    for pair in pairs {
+        let place = *of.entry(&raw const *pair.base).or_insert(all.len());
+        if place == all.len() {
+            all.push(Vec::new());
+        }
+        all[place].push(pair);
+    }
+    all
 }
 
 /// What stands above a table of nothing but single runs.
@@ -136,31 +144,31 @@ fn single(pairs: &[&Degraded]) -> bool {
     pairs.iter().flat_map(|pair| &pair.items).all(|item| item.degradation.rounds < 2)
 }
 
-/// An item in all environments.
+/// An item in all environments, of pairs with one base. `single`: nothing was repeated.
 fn line(
     contents: &Contents,
-    pair: &Degraded,
+    of: &[&Degraded],
     item: &DegradedItem,
-    pairs: &[&Degraded],
     places: &[&RowResult],
+    single: bool,
 ) -> Vec<Cell> {
     let better = match item.base.better {
         Better::Lower => "",
         Better::Higher => " (more is better)",
     };
-    let theirs = published_value(&contents.plan, pair.base, &item.base).map(|of| of.value);
+    let theirs = of.first().and_then(|pair| published_value(&contents.plan, pair.base, &item.base));
+    let theirs = theirs.map(|of| of.value);
     let mut base = vec![quantity(item.base.value, item.base.unit)];
     base.extend(theirs.map(|value| format!("published {}", quantity(value, item.base.unit))));
     let mut cells = vec![Cell::from(format!("{}{better}", clean(&item.base.name()))), Cell::from(base)];
-    cells.extend(places.iter().map(|place| {
-        let own = pairs.iter().filter(|other| {
-            std::ptr::eq(other.base, pair.base) && other.with.environment == place.environment
-        });
-        own.flat_map(|other| other.items.iter().map(move |own| (other, own)))
-            .find(|(_, own)| own.base.is_of(&item.base))
-            .map(|(other, own)| cell(contents, other.with, own, theirs, !single(pairs)))
-            .unwrap_or_default()
-    }));
+    let mut there: BTreeMap<&str, Cell> = BTreeMap::new();
+    for pair in of {
+        if let Some(own) = pair.items.iter().find(|own| own.base.is_of(&item.base)) {
+            let cell = || cell(contents, pair.with, own, theirs, !single);
+            there.entry(&pair.with.environment).or_insert_with(cell);
+        }
+    }
+    cells.extend(places.iter().map(|place| there.remove(place.environment.as_str()).unwrap_or_default()));
     cells
 }
 

@@ -34,7 +34,7 @@ impl Section for Network {
     }
 
     fn applies(&self, contents: &Contents) -> bool {
-        !entries(contents).is_empty()
+        !streams(contents).is_empty()
     }
 
     fn parts(&self, contents: &Contents, _: Reader) -> Vec<Part> {
@@ -117,7 +117,7 @@ const OTHERS: f64 = 0.1;
 /// The items of a direction: throughput, loss, load, load per rate, context switches.
 type Items = [Item; 5];
 
-const DIRECTIONS: [(&str, Items); 2] = [
+static DIRECTIONS: [(&str, Items); 2] = [
     (
         "TX",
         [items::TX_THROUGHPUT, items::TX_LOSS, items::TX_LOAD, items::TX_LOAD_PER_RATE, items::TX_SWITCHES],
@@ -128,38 +128,58 @@ const DIRECTIONS: [(&str, Items); 2] = [
     ),
 ];
 
+/// A stream that was measured, in one direction.
+struct Stream<'a> {
+    row: &'a Row,
+    table: &'a measure::Network,
+    direction: &'static str,
+    /// As [`Items`].
+    values: [Option<ValueResult>; 5],
+}
+
 /// Every stream that was measured, the directions of one after the other.
+fn streams(contents: &Contents) -> Vec<Stream<'_>> {
+    let rows = valued(contents).into_iter().filter_map(|row| match &row.result.measurement {
+        Measure::Network(table) => Some((row, table, typical_values(contents, &row.result))),
+        _ => None,
+    });
+    let rows: Vec<_> = rows.collect();
+    let stream = |(direction, items): &'static (&'static str, Items)| {
+        rows.iter().filter_map(move |(row, table, all)| {
+            let value = |item: &Item| all.iter().find(|own| own.item == item.name).cloned();
+            let values = items.each_ref().map(value);
+            values[0].is_some().then_some(Stream { row, table, direction, values })
+        })
+    };
+    DIRECTIONS.iter().flat_map(stream).collect()
+}
+
+/// What each of them costs.
 fn entries(contents: &Contents) -> Vec<NetworkEntry> {
-    let mut entries = Vec::new();
-    let degraded = degradations(contents);
-    let rows = valued(contents);
-    for (direction, items) in &DIRECTIONS {
-        for row in &rows {
-            let Measure::Network(table) = &row.result.measurement else { continue };
-            let values = typical_values(contents, &row.result);
-            let value = |item: &Item| values.iter().find(|own| own.item == item.name);
-            let [throughput, loss, load, per_rate, switches] = items.each_ref().map(value);
-            if throughput.is_none() {
-                continue;
-            }
-            let degradation = per_rate.and_then(|own| {
-                let pair = degraded.iter().find(|pair| std::ptr::eq(pair.with, &raw const row.result))?;
-                Some(pair.items.iter().find(|item| item.with.is_of(own))?.degradation)
-            });
-            let of = |value: Option<&ValueResult>| value.map(|value| value.value);
-            entries.push(NetworkEntry {
-                direction: (*direction).to_owned(),
-                throughput_mbps: of(throughput),
-                loss_percent: of(loss),
-                load: of(load),
-                load_per_gbps: of(per_rate),
-                switches_per_message: of(switches),
-                degradation,
-                ..entry(contents, row, table)
-            });
-        }
+    let streams = streams(contents);
+    if streams.is_empty() {
+        return Vec::new();
     }
-    entries
+    let degraded = degradations(contents, true);
+    let told = |Stream { row, table, direction, values }: Stream| {
+        let of = |value: &Option<ValueResult>| value.as_ref().map(|value| value.value);
+        let [throughput, loss, load, per_rate, switches] = &values;
+        let degradation = per_rate.as_ref().and_then(|own| {
+            let pair = degraded.iter().find(|pair| std::ptr::eq(pair.with, &raw const row.result))?;
+            Some(pair.items.iter().find(|item| item.with.is_of(own))?.degradation)
+        });
+        NetworkEntry {
+            direction: direction.to_owned(),
+            throughput_mbps: of(throughput),
+            loss_percent: of(loss),
+            load: of(load),
+            load_per_gbps: of(per_rate),
+            switches_per_message: of(switches),
+            degradation,
+            ..entry(contents, row, table)
+        }
+    };
+    streams.into_iter().map(told).collect()
 }
 
 /// What a row's entries have in common.

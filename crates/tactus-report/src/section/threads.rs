@@ -1,6 +1,6 @@
 //! The measuring threads one by one, as cyclictest prints them.
 
-use tactus_model::bundle::{Contents, RowResult};
+use tactus_model::bundle::{Contents, Row, RowResult};
 use tactus_model::event::RowStatus;
 use tactus_model::number::float;
 use tactus_model::plan::{Page, Shown};
@@ -48,8 +48,14 @@ impl Section for Threads {
 
 /// Every measuring thread of a page's rows.
 fn threads(contents: &Contents, page: &Page) -> Vec<Table> {
-    let rows = contents.rows.iter().filter(|row| page.scenarios.contains(&row.result.name));
-    rows.take(MOST_ROWS).map(|row| table(contents, &row.result)).collect()
+    let of_page = |row: &&Row| page.scenarios.contains(&row.result.name);
+    let rows: Vec<&Row> = contents.rows.iter().filter(of_page).collect();
+    let mut tables: Vec<Table> =
+        rows.iter().take(MOST_ROWS).map(|row| table(contents, &row.result)).collect();
+    if let Some(first) = tables.first_mut().filter(|_| rows.len() > MOST_ROWS) {
+        first.remarks.push(format!("The first {MOST_ROWS} of {} rows; the JSON has them all.", rows.len()));
+    }
+    tables
 }
 
 /// The threads of a row, as cyclictest prints them, and the document's beside it.

@@ -42,22 +42,26 @@ pub struct DegradedItem {
 }
 
 /// What is measured in the place of each row that yields values against the place that comes first: a host's where there
-/// is one. Streams over network paths are held against those over the first path.
+/// is one. Streams over network paths are held against those over the first path. Nothing is judged yet.
+#[must_use]
+pub fn held_against(contents: &Contents) -> Vec<Degraded<'_>> {
+    let pairs = pairs(contents).into_iter().map(|(base, with)| Degraded::new(contents, base, with));
+    pairs.filter(|pair| !pair.items.is_empty()).collect()
+}
+
+/// The same of streams over network paths, or of all others, judged.
 ///
 /// All that is called a degradation in a report holds together with 95 %: each pair of places, or of paths, has an
 /// equal part of the error, and shares it among its items.
 #[must_use]
-pub fn degradations(contents: &Contents) -> Vec<Degraded<'_>> {
-    let mut all: Vec<Degraded> = pairs(contents)
-        .into_iter()
-        .map(|(base, with)| Degraded::new(contents, base, with))
-        .filter(|pair| !pair.items.is_empty())
-        .collect();
+pub fn degradations(contents: &Contents, network: bool) -> Vec<Degraded<'_>> {
+    let mut all = held_against(contents);
     let mut groups: Vec<(&str, &str)> =
         all.iter().filter(|pair| pair.is_repeated()).map(Degraded::group).collect();
     groups.sort_unstable();
     groups.dedup();
     let parts = groups.len();
+    all.retain(|pair| pair.is_network() == network);
     for group in groups {
         let own = all.iter_mut().filter(|pair| pair.is_repeated() && pair.group() == group);
         judge(own, parts);
@@ -100,9 +104,15 @@ impl<'a> Degraded<'a> {
         self.rounds > 1
     }
 
+    /// Whether it is about streams over network paths.
+    #[must_use]
+    pub const fn is_network(&self) -> bool {
+        is_network(self.with)
+    }
+
     /// What is judged together: all measurements in the same two places, and each path by itself.
     fn group(&self) -> (&'a str, &'a str) {
-        if is_network(self.with) {
+        if self.is_network() {
             (&self.base.name, &self.with.name)
         } else {
             (&self.base.environment, &self.with.environment)

@@ -31,7 +31,7 @@ pub use autocorrelation::effective_size;
 pub use by_lot::{Drawn, Stratum, at_most, chance, drawn};
 pub use change::{Change, Difference};
 pub use comparison::{Against, Delta, Line, comparison, delta};
-pub use degradation::{Degraded, DegradedItem, degradations, least_rounds};
+pub use degradation::{Degraded, DegradedItem, degradations, held_against, least_rounds};
 pub use detectable::detectable;
 pub use distribution::{Bins, distribution};
 pub use effect::{Design, Effect, caution};

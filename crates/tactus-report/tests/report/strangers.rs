@@ -2,18 +2,21 @@
 
 use std::time::Instant;
 
+use tactus_model::Evidence;
 use tactus_model::bundle::Contents;
+use tactus_model::catalogue::Item;
 use tactus_model::finding::{Audit, Isolation, Role};
 use tactus_model::message::{Control, Note, NoteKind};
-use tactus_model::outcome::{Outcome, SeriesResult};
-use tactus_model::plan::{Figure, FigureKind};
+use tactus_model::outcome::{Better, Outcome, SeriesResult, Unit};
+use tactus_model::plan::{Figure, FigureKind, Page, Shown};
 use tactus_model::series::SeriesKey;
 use tactus_model::ticks::TickScalars;
+use tactus_report::part::{Part, Reader};
 use tactus_report::render::FORMATS;
 use tactus_report::row::{self, remarks};
-use tactus_report::section::{drawings, matrices};
+use tactus_report::section::{Section, degradation, drawings, matrices, threads};
 
-use crate::common::{empty, hostile, this_machine};
+use crate::common::{empty, environment, hostile, item, planned, this_machine, valued};
 
 /// A line that would be one of another file's, such as a list of keys.
 const PLANTED: &str = "ssh-ed25519 AAAA planted";
@@ -191,6 +194,50 @@ fn a_figure_of_more_rows_than_anybody_tells_apart_shows_the_first_and_says_so() 
     let drawn = drawings::requested(&contents);
     assert!(drawn.iter().all(|figure| figure.title.contains("the first 256 of 600 rows")));
     assert!(drawn.len() <= 256);
+}
+
+#[test]
+fn a_page_of_more_threads_than_anybody_reads_shows_those_of_the_first_rows_and_says_so() {
+    let mut contents = this_machine();
+    let row = contents.rows[0].clone();
+    let page = Page {
+        title: "threads".into(),
+        scenarios: vec![row.result.name.clone()],
+        show: vec![Shown::Threads],
+        ..Page::default()
+    };
+    let tables = |contents: &Contents| threads::ENTRY.on_page(contents, &page, Shown::Threads);
+    let remarks = |parts: &[Part]| {
+        let tables =
+            parts.iter().filter_map(|part| if let Part::Table(table) = part { Some(table) } else { None });
+        tables.flat_map(|table| table.remarks.clone()).collect::<Vec<String>>().join(" ")
+    };
+    contents.rows = vec![row.clone(); 256];
+    assert!(!remarks(&tables(&contents)).contains("The first"));
+    contents.rows.push(row);
+    let cut = tables(&contents);
+    assert!(cut.len() == 256 && remarks(&cut).contains("The first 256 of 257 rows"), "{}", remarks(&cut));
+}
+
+/// Where a look at every item of the table was made for each of its cells this takes an hour.
+#[test]
+fn very_many_places_of_very_many_items_are_a_table_of_their_number() {
+    let mut contents = empty();
+    for place in 0..100 {
+        let (name, kind) = (format!("place {place}"), if place == 0 { "host" } else { "podman" });
+        contents.plan.environment.insert(name.clone(), environment(kind));
+        let items: Vec<(Item, f64)> =
+            (0..400).map(|_| (item("system call", Unit::Ns, Better::Lower), 1.0)).collect();
+        let mut row = valued(planned(&name, &name, kind, Vec::new()), Evidence::BareMetal, &items);
+        let Outcome::Values(values) = &mut row.result.outcome else { panic!("no values") };
+        for (n, value) in values.iter_mut().enumerate() {
+            value.item = format!("item {n}");
+        }
+        contents.rows.push(row);
+    }
+    let parts = degradation::ENTRY.parts(&contents, Reader::Page);
+    let [Part::Table(table)] = &parts[..] else { panic!("{} parts", parts.len()) };
+    assert_eq!((table.rows.len(), table.head.len()), (400, 101));
 }
 
 #[test]

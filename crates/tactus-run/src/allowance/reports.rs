@@ -31,10 +31,13 @@ const MOST_TRIALS: u64 = 16;
 /// Most items of a measurement that yields values, and points of those that are curves: `memory` has six of up to thirty.
 const MOST_ITEMS: usize = 256;
 /// Phases of a measurement of which it is told where the time went: `network` has two.
-const MOST_PHASES: u64 = 8;
+const MOST_PHASES: u64 = 4;
 /// CPUs that it may be told of, and threads and kinds of interrupts: probes tell of sixteen.
 const MOST_CPUS: usize = 4096;
 const MOST_NAMED: usize = 64;
+/// Counts of all kinds of interrupts in one phase: thirty-two kinds on 1024 CPUs. What a row keeps of its phases must be
+/// read again.
+const MOST_COUNTS: usize = 1 << 15;
 /// What each activity says when it ends, and what was let run meanwhile.
 const INJECTED_PER_ACTIVITY: u64 = 4;
 /// Numbers of histograms (a value or a count each) that a tick of one series has on the average, at most: 8192 buckets
@@ -235,12 +238,17 @@ impl Reports {
             clip(&mut thread.name, LONGEST_NAME);
             clip(&mut thread.process, LONGEST_NAME);
         }
+        let mut room = MOST_COUNTS;
         for kinds in [interrupts, softirqs] {
             kinds.truncate(MOST_NAMED);
-            for kind in kinds {
+            // The most frequent come first; half of one would be a wrong number of it.
+            kinds.retain_mut(|kind| {
                 clip(&mut kind.name, LONGEST_NAME);
                 kind.counts.truncate(MOST_CPUS);
-            }
+                let left = room.checked_sub(kind.counts.len());
+                room = left.unwrap_or(room);
+                left.is_some()
+            });
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tactus_model::facts::Facts;
 use tactus_model::latency::{Latency, Sparse};
 use tactus_model::message::{
@@ -43,9 +43,12 @@ fn a_hostile_program_in_place_of_a_probe_exhausts_nothing_and_is_named() {
         ("extremes", "counted more than"),
         ("garbage", "no frame of a probe"),
         ("after-the-end", ""),
+        ("each-kind", ""),
+        ("values", "notes of more than"),
     ] {
         let suffered = suffer(harm);
         let entry = &suffered.document["scenarios"][0];
+        assert!(!suffered.said.contains("cannot be read"), "{harm}: {}", suffered.said);
         let why = entry["reason"].as_str().unwrap_or_default();
         assert!(why.contains(words), "{harm}: {entry:#}");
         assert!(
@@ -61,6 +64,8 @@ fn a_hostile_program_in_place_of_a_probe_exhausts_nothing_and_is_named() {
 
 struct Suffered {
     document: Value,
+    /// What the run said.
+    said: String,
     /// The most memory that tactus had.
     kib: u64,
     bundle: u64,
@@ -75,8 +80,9 @@ fn suffer(harm: &str) -> Suffered {
     let text = format!(
         "name = \"hostile\"\n[environment.line]\nkind = \"serial\"\nformat = \"probe\"\ncpus = \"0\"\n\
          command = \"{HARM}={harm} exec {} --exact {test} --nocapture\"\n\
-         [[scenario]]\nname = \"line\"\nenvironment = \"line\"\nmeasurement = \"timer\"\nduration = \"1s\"\n",
-        own.display()
+         [[scenario]]\nname = \"line\"\nenvironment = \"line\"\nmeasurement = \"{}\"\nduration = \"1s\"\n",
+        own.display(),
+        if harm == "values" { "os" } else { "timer" },
     );
     fs::write(&plan, text).unwrap();
     let mut command = tactus();
@@ -105,7 +111,7 @@ fn suffer(harm: &str) -> Suffered {
     assert!(matches!(ended.code(), Some(0..=3)), "{harm}: {ended}: {}", stderr(&said));
     let document =
         serde_json::from_str(&stdout(&said)).unwrap_or_else(|_| panic!("{harm}: {}", stderr(&said)));
-    Suffered { document, kib, bundle: size(&bundle) }
+    Suffered { document, said: stderr(&said), kib, bundle: size(&bundle) }
 }
 
 /// The most memory that a process had, in KiB, from its status.
@@ -189,6 +195,16 @@ fn speak(harm: &str) -> io::Result<()> {
             match item {
                 Item::Message(ToProbe::Job(_)) => say(&FromProbe::Ready)?,
                 Item::Message(ToProbe::Prove) => say(&FromProbe::Proven(Proven::default()))?,
+                Item::Message(ToProbe::Go) if matches!(harm, "each-kind" | "values") => {
+                    let all = if harm == "values" { values() } else { each_kind() };
+                    for message in all {
+                        say(&serde_json::from_value(message).expect("a message"))?;
+                    }
+                    // Where it has not said that it is done, it is over with these.
+                    for _ in 0..100 {
+                        say(&FromProbe::Note(Note::obstacle("x".repeat(5_000), "y".repeat(5_000))))?;
+                    }
+                }
                 Item::Message(ToProbe::Go) => {
                     say(&FromProbe::Tick(tick(0, 0)))?;
                     for n in 1.. {
@@ -230,6 +246,80 @@ fn speak(harm: &str) -> io::Result<()> {
             }
         }
     }
+}
+
+/// So many times the same.
+fn times(count: usize, message: &Value) -> impl Iterator<Item = Value> {
+    std::iter::repeat_n(message.clone(), count)
+}
+
+/// Every kind of message of a measurement of latencies, as often as it may be said, and as large.
+fn each_kind() -> Vec<Value> {
+    let cpus: Vec<String> = (0..4096).map(|n| (2 * n).to_string()).collect();
+    let moments = vec!["18446744073709"; 8_000].join(" ");
+    let (series, total) = (
+        series(0),
+        json!({ "cycles": u64::MAX, "overruns": u64::MAX, "min_ns": 0, "max_ns": u64::MAX, "sum_ns": u64::MAX }),
+    );
+    let numbers: Vec<u64> = (0..8_000).flat_map(|n| [n, 1]).collect();
+    let counted = json!({ "total": total, "counts": numbers });
+    let thread = json!({ "minor_faults": u64::MAX, "major_faults": u64::MAX, "voluntary_switches": u64::MAX,
+        "involuntary_switches": u64::MAX, "cpu_ns": u64::MAX, "steal_ns": u64::MAX, "smi": u64::MAX });
+    let tick = |n: u64| {
+        json!({ "t": "tick", "activity": 0, "series": series, "n": n, "at_ns": u64::MAX, "now": total, "total": total,
+            "counts": numbers, "missed": [], "thread": thread })
+    };
+    let injected = json!({ "t": "injected", "activity": 0, "kind": "x".repeat(9_999), "way": "y".repeat(9_999),
+        "cpus": cpus.join(","), "length_ns": u64::MAX, "every_ns": 0, "times": u64::MAX, "longest_ns": u64::MAX, "at": moments });
+    let rate = json!({ "against": "z".repeat(999), "least_ppm": u64::MAX, "most_ppm": u64::MAX, "within_ppm": u64::MAX });
+    let clock = json!({ "step_ns": u64::MAX, "jump_ns": u64::MAX, "rates": vec![rate; 100] });
+    let hello = json!({ "t": "hello", "protocol": PROTOCOL, "version": "v".repeat(9_999), "arch": "../..", "pid": 1,
+        "monotonic_ns": u64::MAX, "realtime_ns": u64::MAX, "can": vec!["w".repeat(9_999); 99] });
+    let mut said: Vec<Value> = (0..9).map(tick).collect();
+    let outlier =
+        json!({ "t": "outlier", "activity": 0, "series": series, "at_ns": u64::MAX, "value_ns": u64::MAX });
+    let total = json!({ "t": "total", "activity": 0, "series": series, "at_ns": u64::MAX, "total": total, "last": true });
+    let trial = json!({ "t": "trial", "activity": 0, "series": series, "stage": "before", "injected_ns": u64::MAX,
+        "attempts": u32::MAX, "by": "hog", "quiet": counted, "held": counted });
+    let facts = |n: u64| json!({ "t": "facts", "readings": { format!("threads:{n}"): { "text": "f".repeat(16_000) } }, "last": true });
+    said.extend(
+        times(60, &outlier).chain(times(20, &total)).chain(times(16, &trial)).chain(times(8, &injected)),
+    );
+    said.extend(
+        times(20, &hello)
+            .chain(times(20, &json!({ "t": "proven", "told_ns": u64::MAX, "proven_ns": 0, "clock": clock }))),
+    );
+    said.extend((0..900).map(facts));
+    said.extend(times(1000, &json!({ "t": "output", "child": 7, "stream": 1, "data": "eA==" })));
+    said.extend(times(
+        1,
+        &json!({ "t": "done", "end": "complete", "reason": "d".repeat(9_999), "measured_ns": u64::MAX,
+        "load_rounds": [[u32::MAX, u64::MAX]], "jump_ns": u64::MAX }),
+    ));
+    said
+}
+
+/// The same of a measurement of values.
+fn values() -> Vec<Value> {
+    let value = |n: u64| {
+        json!({ "t": "value", "activity": 0, "item": "system call", "at": { "bytes": n % 256 }, "unit": "ns", "better": "lower",
+            "samples": 1_u64 << (n / 256), "value": 1e308, "low": -1e308, "high": 1e308, "min": -1e308, "max": 1e308,
+            "deviation": 1e308, "variation": 1e308, "dropped": u64::MAX, "batch": u64::MAX })
+    };
+    let counts: Vec<(u32, u64)> = (0..1024).map(|cpu| (cpu, 7)).collect();
+    let kinds = vec![json!({ "name": "k".repeat(999), "counts": counts }); 16];
+    let thread = json!({ "name": "t".repeat(999), "process": "p".repeat(999), "pid": 1, "ns": u64::MAX });
+    let cpu = |cpu: u32| {
+        let all = ["user", "nice", "system", "hardirq", "softirq", "guest", "steal", "idle"]
+            .map(|kind| (format!("{kind}_ns"), json!(u64::MAX)));
+        let mut of: serde_json::Map<String, Value> = all.into_iter().collect();
+        of.insert("cpu".into(), json!(cpu));
+        of
+    };
+    let cpus: Vec<_> = (0..1000).map(cpu).collect();
+    let breakdown = json!({ "t": "breakdown", "activity": 0, "phase": "TX", "ns": u64::MAX, "switches": u64::MAX, "cpus": cpus,
+        "threads": vec![thread; 64], "interrupts": kinds, "softirqs": kinds });
+    (0..10 * 256).map(value).chain(times(4, &breakdown)).collect()
 }
 
 /// Says the same until nobody reads it.
