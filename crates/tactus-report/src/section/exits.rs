@@ -49,26 +49,29 @@ impl Section for Exits {
             Head::number("longest"),
             Head::number("% of its CPUs' time"),
         ];
-        let (mut lines, mut remarks) = (Vec::new(), Vec::new());
+        let mut table = Table::whole("", head, Vec::new());
+        let mut unknowable = Vec::new();
         for (row, exits) in told(contents) {
             let name = clean(&scenario_title(contents, &row.result));
             match exits {
-                KvmExits::Unknowable(why) => remarks.push(format!("{name}: unknowable: {}.", clean(why))),
+                KvmExits::Unknowable(why) => {
+                    unknowable.push(Part::Remark(format!("{name}: unknowable: {}.", clean(why))));
+                }
                 KvmExits::Counted(counted) => {
                     let (shown, left) = reasons(row, counted);
-                    lines.extend(shown.into_iter().map(|cells| [vec![name.clone().into()], cells].concat()));
-                    remarks.extend(
-                        (left > 0).then(|| format!("{name}: {left} reasons that took less are in the JSON.")),
-                    );
+                    table
+                        .rows
+                        .extend(shown.into_iter().map(|line| [vec![name.clone().into()], line].concat()));
+                    let more = || format!("{name}: {left} reasons that took less are in the JSON.");
+                    table.remarks.extend((left > 0).then(more));
                 }
             }
         }
-        if contents.rows.iter().any(|row| row.result.exits.is_some() && row.result.repeat.is_some()) {
-            remarks.push("Of repeated runs the first; the JSON has them all.".into());
+        if told(contents).any(|(row, _)| row.result.repeat.is_some()) {
+            table.remarks.push("Of repeated runs the first; the JSON has them all.".into());
         }
-        let mut table = Table::whole("", head, lines);
-        table.remarks = remarks;
-        vec![Part::Table(table)]
+        let counted = (!table.rows.is_empty()).then_some(Part::Table(table));
+        counted.into_iter().chain(unknowable).collect()
     }
 }
 
