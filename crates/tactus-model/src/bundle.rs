@@ -33,6 +33,7 @@ use crate::latency::Summary;
 use crate::message::{Control, Injected, Note};
 use crate::number::float;
 use crate::outcome::breakdown::Breakdown;
+use crate::outcome::exits::KvmExits;
 use crate::outcome::{Ending, Outcome, RowEnd, RowStatus, RunStatus, SeriesResult, ValueResult};
 use crate::partition::CacheHeld;
 use crate::plan::{Plan, Require};
@@ -209,6 +210,9 @@ pub struct RowResult {
     /// Where the time of CPUs went meanwhile, in whichever environment; empty for latencies. Since format 1.4.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub breakdown: Vec<BreakdownIn>,
+    /// Why its virtual CPUs left the guest, and for how long; none: nobody asked. Since format 1.4.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exits: Option<KvmExits>,
     /// How long the threads of its virtual CPUs waited on the host meanwhile; none: it has none that are
     /// known. Since format 1.2.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -356,6 +360,7 @@ impl RowResult {
             layout: Vec::new(),
             injected: Vec::new(),
             breakdown: Vec::new(),
+            exits: None,
             waits: None,
             window_ns: None,
             clock_fit: None,

@@ -14,6 +14,7 @@ use crate::latency::{Totals, ratio_mean};
 use crate::message::{Control, Injected, Note, Outlier, Tick, Total, Windows};
 use crate::number::{float, whole};
 use crate::outcome::breakdown::Breakdown;
+use crate::outcome::exits::KvmExits;
 use crate::outcome::{Ending, ValueResult};
 use crate::partition::CacheUse;
 use crate::series::SeriesKey;
@@ -126,6 +127,13 @@ pub enum Event {
         environment: String,
         /// How long.
         waits: Waits,
+    },
+    /// Why the virtual CPUs of an environment left it, where that is asked for.
+    ExitsCounted {
+        /// The environment.
+        environment: String,
+        /// What was counted.
+        exits: KvmExits,
     },
     /// An environment's clock against this machine's.
     ClockCompared {

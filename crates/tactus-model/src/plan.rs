@@ -170,6 +170,10 @@ pub struct Scenario {
     /// a page shows them of it (`show = ["caches"]`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_misses: Option<bool>,
+    /// Count why the virtual CPUs of a guest leave it, and for how long, by BPF programs at KVM's tracepoints, which make
+    /// each exit of every guest on the machine longer. Default false.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kvm_exits: Option<bool>,
     /// Parts of the machine's cache and memory bandwidth that are kept for the measured CPUs while it
     /// lasts.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -8,7 +8,9 @@ use lexopt::ValueExt;
 use lexopt::prelude::{Long, Value};
 
 use crate::channel::Channel;
-use crate::{breakdown, capabilities, facts, guardian, rpc, serial, session, sys, vcpu_watch, worker};
+use crate::{
+    breakdown, capabilities, facts, guardian, kvm_exits, rpc, serial, session, sys, vcpu_watch, worker,
+};
 
 const HELP: &str = "tactus-probe: the program that tactus puts into every environment
 
@@ -33,6 +35,7 @@ enum Command {
     Worker(String),
     Watch(Vec<String>),
     Breakdown,
+    Exits(Vec<String>),
     Confined(u64),
     Child(Vec<std::ffi::OsString>),
     Guardian { journal: PathBuf, marker: String },
@@ -70,10 +73,8 @@ fn parse() -> Result<Command, lexopt::Error> {
             Ok(Command::Serial { device, baud })
         }
         Value(word) if word == worker::ARGUMENT => Ok(Command::Worker(parser.value()?.string()?)),
-        Value(word) if word == vcpu_watch::ARGUMENT => {
-            let words: Result<Vec<String>, _> = parser.raw_args()?.map(ValueExt::string).collect();
-            Ok(Command::Watch(words?))
-        }
+        Value(word) if word == vcpu_watch::ARGUMENT => Ok(Command::Watch(rest(&mut parser)?)),
+        Value(word) if word == kvm_exits::ARGUMENT => Ok(Command::Exits(rest(&mut parser)?)),
         Value(word) if word == breakdown::ARGUMENT => Ok(Command::Breakdown),
         Value(word) if word == "confined" => match parser.next()? {
             Some(Long("capabilities")) => {
@@ -93,6 +94,10 @@ fn parse() -> Result<Command, lexopt::Error> {
         Value(word) if word == "undo" => Ok(Command::Undo { journal: journal_and_marker(&mut parser)?.0 }),
         other => Err(other.unexpected()),
     }
+}
+
+fn rest(parser: &mut lexopt::Parser) -> Result<Vec<String>, lexopt::Error> {
+    parser.raw_args()?.map(ValueExt::string).collect()
 }
 
 fn journal_and_marker(parser: &mut lexopt::Parser) -> Result<(PathBuf, Option<String>), lexopt::Error> {
@@ -119,6 +124,7 @@ fn perform(command: Command) -> Result<u8, String> {
         Command::Undo { journal } => return Ok(guardian::recover(&journal)),
         Command::Watch(words) => return Ok(vcpu_watch::main(&words)),
         Command::Breakdown => return Ok(breakdown::main()),
+        Command::Exits(words) => return Ok(kvm_exits::main(&words)),
         Command::Child(words) => return Ok(rpc::main(&words)),
         Command::Worker(task) => return Ok(worker::main(&task)),
         Command::Confined(mask) => {

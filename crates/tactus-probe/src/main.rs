@@ -6,6 +6,7 @@
 )]
 
 mod actions;
+mod bpf;
 mod breakdown;
 mod capabilities;
 mod channel;
@@ -17,6 +18,7 @@ mod guardian;
 mod guest;
 mod housekeeping;
 mod job;
+mod kvm_exits;
 mod load;
 mod memory;
 mod processor;
@@ -28,6 +30,7 @@ mod settings;
 mod stderr;
 mod sys;
 mod toggle;
+mod tracefs;
 mod values;
 mod vcpu_watch;
 mod work;

@@ -8,6 +8,7 @@ mod context;
 mod cpu_counter;
 mod describe;
 mod execute;
+mod exit_counter;
 mod interrupt;
 mod nested;
 mod partition;

@@ -274,6 +274,12 @@ impl Record for Recorder {
                     row.result.waits = Some(waits.clone());
                 }
             }
+            Event::ExitsCounted { environment, exits } => {
+                let own = |row: &&mut RowState| row.running && row.result.environment == *environment;
+                for row in self.rows.iter_mut().filter(own) {
+                    row.result.exits = Some(exits.clone());
+                }
+            }
             Event::ClockCompared { environment, clock } => {
                 let own = |row: &&mut RowState| row.running && row.result.environment == *environment;
                 for row in self.rows.iter_mut().filter(own) {

@@ -26,6 +26,7 @@ use tactus_system::guardian::Promise;
 
 use super::context::{Context, RunError};
 use super::cpu_counter::Counter;
+use super::exit_counter::ExitCounter;
 use super::partition::Divided;
 use super::session::{Arrival, Session};
 use super::vcpu_watch::Watch;
@@ -118,6 +119,8 @@ pub(super) struct ScenarioRun<'a> {
     watches: Vec<(usize, Watch)>,
     /// What the machine's CPUs do while guests measure values.
     counter: Option<Counter>,
+    /// Exits of the virtual CPUs of environments, by their session's number; or why nobody counts them.
+    exits: Vec<(usize, Result<ExitCounter, String>)>,
     /// Blocks on this machine of which nobody has said that they are taken back.
     blocks: usize,
     /// The partition of the caches, while it is on.
@@ -145,6 +148,7 @@ impl<'a> ScenarioRun<'a> {
             promises: Vec::new(),
             watches: Vec::new(),
             counter: None,
+            exits: Vec::new(),
             blocks: 0,
             divided: None,
             laid: Vec::new(),
@@ -240,9 +244,11 @@ impl ScenarioRun<'_> {
         self.settle(context)?;
         self.watch(context)?;
         self.count(context)?;
+        self.count_exits(context)?;
         self.start(context)?;
         let collected = self.collect(context);
         self.tell_waits(context)?;
+        self.tell_exits(context)?;
         self.tell_cpu_time(context)?;
         collected?;
         if !context.interrupt.asked() {

@@ -6,6 +6,7 @@ use serde_json::Value;
 use crate::bundle::BreakdownIn;
 use crate::evidence::Evidence;
 use crate::latency::Summary;
+use crate::outcome::exits::KvmExits;
 use crate::outcome::{RowEnd, RowStatus, ValueResult};
 use crate::series::SeriesKey;
 
@@ -57,6 +58,9 @@ pub struct Entry {
     /// Where the time of CPUs went while values were measured; not there for latencies.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub breakdown: Vec<BreakdownIn>,
+    /// Why the virtual CPUs of the guest left it, and for how long; only where the plan asks for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exits: Option<KvmExits>,
     /// The injected fault that proves the instrument; `null` when none was injected.
     pub control: Option<ControlEntry>,
     /// The host's part in a guest's largest latencies; only where the host has a record of its vCPU threads.

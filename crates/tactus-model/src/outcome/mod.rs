@@ -9,6 +9,7 @@ pub mod clock;
 pub mod control;
 mod end;
 pub mod evidence;
+pub mod exits;
 pub mod histograms;
 pub mod latency;
 mod median;

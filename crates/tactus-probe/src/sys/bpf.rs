@@ -1,4 +1,4 @@
-//! BPF programs, and what has a clock of performance events run them.
+//! BPF programs, and what has a performance event run them.
 #![expect(unsafe_code, reason = "system calls that no safe crate offers")]
 
 use std::io;
@@ -19,15 +19,16 @@ pub fn enable(clock: &OwnedFd) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Has each interrupt of a clock run a program.
+/// Has a performance event run a program: each interrupt of a clock; a tracepoint on every CPU, whatever CPU the event
+/// was opened for.
 ///
 /// # Errors
 /// Those of the kernel.
-pub fn run_at(clock: &OwnedFd, program: &OwnedFd) -> io::Result<()> {
+pub fn run_at(event: &OwnedFd, program: &OwnedFd) -> io::Result<()> {
     /// PERF_EVENT_IOC_SET_BPF.
     const SET_BPF: Request = 0x4004_2408;
     // SAFETY: the request takes a descriptor and no memory.
-    let result = unsafe { libc::ioctl(clock.as_raw_fd(), SET_BPF, program.as_raw_fd()) };
+    let result = unsafe { libc::ioctl(event.as_raw_fd(), SET_BPF, program.as_raw_fd()) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
@@ -100,15 +101,24 @@ pub fn types(types: &[u32]) -> io::Result<OwnedFd> {
     unsafe { bpf(18, &attributes) }
 }
 
-/// Loads a program for performance events. `functions`: where each begins, and its type among `types`. Of what
-/// the verifier says as much is written to `log` as goes there.
+/// What runs a program (`enum bpf_prog_type`).
+#[derive(Clone, Copy)]
+pub enum Kind {
+    /// A tracepoint.
+    Tracepoint = 5,
+    /// A performance event.
+    PerfEvent = 7,
+}
+
+/// Loads a program. `functions`: its types, and where each function begins, with the number of its type. Of what the
+/// verifier says as much is written to `log` as goes there.
 ///
 /// # Errors
 /// Those of bpf(2).
 pub fn program(
+    kind: Kind,
     instructions: &[u64],
-    types: &OwnedFd,
-    functions: &[[u32; 2]],
+    functions: Option<(&OwnedFd, &[[u32; 2]])>,
     log: &mut [u8],
 ) -> io::Result<OwnedFd> {
     /// The first attributes of BPF_PROG_LOAD (5).
@@ -132,11 +142,12 @@ pub fn program(
         function_count: u32,
         line_size: u32,
     }
-    const PERF_EVENT: u32 = 7;
     /// As tactus is; in the kernel the second holds.
     const LICENSE: &[u8] = b"Dual MIT/GPL\0";
+    let (types, functions) =
+        functions.map_or((0, &[] as _), |(types, functions)| (types.as_raw_fd(), functions));
     let attributes = Program {
-        kind: PERF_EVENT,
+        kind: kind as u32,
         count: length(instructions.len())?,
         instructions: address(instructions),
         license: address(LICENSE),
@@ -145,10 +156,10 @@ pub fn program(
         log: if log.is_empty() { 0 } else { log.as_mut_ptr().expose_provenance() as u64 },
         version: 0,
         flags: 0,
-        name: *b"tactus_block\0\0\0\0",
+        name: *b"tactus\0\0\0\0\0\0\0\0\0\0",
         interface: 0,
         attach_type: 0,
-        types: types.as_raw_fd(),
+        types,
         function_size: 8,
         functions: address(functions),
         function_count: length(functions.len())?,

@@ -61,6 +61,16 @@ pub fn cpu_clock(cpu: u32, period: u64) -> io::Result<OwnedFd> {
     )
 }
 
+/// A tracepoint, by its number in tracefs. It is the place of a program; the event itself is of one CPU.
+///
+/// # Errors
+/// EACCES or EPERM without CAP_PERFMON, EINVAL without such a tracepoint.
+pub fn tracepoint(cpu: u32, id: u64) -> io::Result<OwnedFd> {
+    /// PERF_TYPE_TRACEPOINT.
+    const TRACEPOINT: u32 = 2;
+    open(cpu, &Attr { kind: TRACEPOINT, config: id, sample_period: 1, ..Attr::default() })
+}
+
 /// An event of a CPU, closed where another program takes the process's place.
 fn open(cpu: u32, attr: &Attr) -> io::Result<OwnedFd> {
     const CLOSE_ON_EXEC: u64 = 8;

@@ -44,6 +44,7 @@ pub fn entry(contents: &Contents, row: &Row) -> Entry {
         all: figures(result).cloned(),
         values: (result.outcome.yields() == Yields::Values).then(|| values(contents, result)),
         breakdown: result.breakdown.clone(),
+        exits: result.exits.clone(),
         control: control(result),
         attribution: attribution(result).map(|found| AttributionEntry {
             of: found.of,

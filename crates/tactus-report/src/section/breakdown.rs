@@ -95,22 +95,29 @@ fn whose(of: &BreakdownIn) -> String {
 
 /// Every breakdown in a line: how many CPUs each kind came to.
 fn whole(contents: &Contents) -> Table {
-    let mut head = vec![Head::words("scenario"), Head::words("CPUs of")];
-    head.extend(BUSY.map(|kind| Head::number(kind.name)));
-    head.extend([Head::number("idle"), Head::number("switches/s"), Head::words("busiest thread")]);
     let rows = told(contents);
+    // What came nowhere takes no column.
+    let came =
+        |kind: &usize| rows.iter().flat_map(|row| &row.result.breakdown).any(|of| in_cpus(of, *kind) > 0.0);
+    let (kinds, none): (Vec<usize>, Vec<usize>) = (0..KINDS.len()).partition(came);
+    let mut head = vec![Head::words("scenario"), Head::words("CPUs of")];
+    head.extend(kinds.iter().map(|kind| Head::number(KINDS[*kind])));
+    head.extend([Head::number("switches/s"), Head::words("busiest thread")]);
     let repeated = rows.iter().any(|row| row.result.repeat.is_some());
     let lines = rows.into_iter().flat_map(|row| row.result.breakdown.iter().map(move |of| (row, of)));
     let line = |(row, of): (&Row, &BreakdownIn)| -> Vec<Cell> {
         let mut cells = vec![clean(&title(contents, &row.result)).into(), whose(of).into()];
-        cells.extend((0..KINDS.len()).map(|kind| number(in_cpus(of, kind)).into()));
+        cells.extend(kinds.iter().map(|kind| number(in_cpus(of, *kind)).into()));
         cells.push(a_second(of.breakdown.switches, of).into());
         let busiest = of.breakdown.threads.first();
         cells.push(busiest.map_or_else(|| NONE.into(), |thread| clean(&thread.name)).into());
         cells
     };
     let mut table = Table::whole("", head, lines.map(line).collect());
-    table.remarks.push("In CPUs: 1 is all the time of one.".into());
+    let none: Vec<&str> = none.into_iter().map(|kind| KINDS[kind]).collect();
+    let none =
+        if none.is_empty() { String::new() } else { format!(" There was none of: {}.", none.join(", ")) };
+    table.remarks.push(format!("In CPUs: 1 is all the time of one.{none}"));
     if repeated {
         table.remarks.push("Of repeated runs the first; the JSON has them all.".into());
     }

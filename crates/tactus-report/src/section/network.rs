@@ -48,7 +48,7 @@ impl Section for Network {
             Head::number("load"),
             Head::number("per Gb/s"),
             Head::number("degradation"),
-            Head::number("switches/message"),
+            Head::number("switches per message"),
         ];
         let mut table = Table::whole("", head, entries.iter().map(row).collect());
         if entries.iter().any(|entry| entry.one_machine) {

@@ -6,6 +6,7 @@
 use tactus_model::bundle::{Contents, RowResult};
 use tactus_model::catalogue::Measure;
 use tactus_model::document::Degradation;
+use tactus_model::outcome::exits::KvmExits;
 use tactus_model::outcome::{Better, RowEnd, ValueResult, wholes};
 
 use super::comparison::{conditions, is_host};
@@ -179,9 +180,15 @@ const fn is_network(result: &RowResult) -> bool {
     matches!(result.measurement, Measure::Network(_))
 }
 
+/// Each exit of it was made longer: what differs is not what the place costs.
+const fn has_paid_for_tracing(result: &RowResult) -> bool {
+    matches!(result.exits, Some(KvmExits::Counted(_)))
+}
+
 /// What is held against what: first runs.
 fn pairs(contents: &Contents) -> Vec<(&RowResult, &RowResult)> {
-    let firsts: Vec<&RowResult> = valued(contents).into_iter().map(|row| &row.result).collect();
+    let results = valued(contents).into_iter().map(|row| &row.result);
+    let firsts: Vec<&RowResult> = results.filter(|result| !has_paid_for_tracing(result)).collect();
     let comparable = |base: &RowResult, own: &RowResult| match (&base.measurement, &own.measurement) {
         (Measure::Network(_), Measure::Network(_)) => true,
         (one, other) => one == other && base.policy == own.policy && base.priority == own.priority,

@@ -4,6 +4,7 @@ use tactus_model::Evidence;
 use tactus_model::bundle::Contents;
 use tactus_model::catalogue::Measure;
 use tactus_model::catalogue::measure::{Network, network};
+use tactus_model::outcome::exits::{CountedExits, KvmExits};
 use tactus_model::outcome::{Better, Unit};
 use tactus_model::plan::Reference;
 use tactus_report::document;
@@ -123,6 +124,20 @@ fn of_one_run_each_nothing_is_called_a_degradation_however_much_differs() {
     }
     let text = markdown::render(&measured(PLACES, 1, 1));
     assert!(text.contains("one run each") && text.contains("repeat = 7"), "{text}");
+}
+
+#[test]
+fn a_guest_whose_exits_were_traced_has_paid_for_that_and_is_held_against_nothing() {
+    let places = |exits: KvmExits| -> Vec<String> {
+        let mut contents = measured(PLACES, 8, 1);
+        for row in contents.rows.iter_mut().filter(|row| row.result.environment == "guest") {
+            row.result.exits = Some(exits.clone());
+        }
+        document(&contents).degradations.into_iter().map(|entry| entry.with.environment).collect()
+    };
+    assert_eq!(places(KvmExits::Counted(CountedExits::default())), ["container"; 4]);
+    // Nobody traced: nothing was paid.
+    assert_eq!(places(KvmExits::Unknowable("no BPF".into())).len(), 8);
 }
 
 #[test]

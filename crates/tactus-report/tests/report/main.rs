@@ -8,6 +8,7 @@ mod curves;
 mod degradation;
 mod document;
 mod effects;
+mod exits;
 mod fitness;
 mod interrupts;
 mod matrix;

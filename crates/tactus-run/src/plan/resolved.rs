@@ -124,6 +124,8 @@ pub struct ResolvedScenario {
     pub no_side_effects: bool,
     /// Whether misses of the last-level cache are counted; left out: nobody asks for them.
     pub cache_misses: Option<bool>,
+    /// Whether exits of guests to KVM are counted by reason.
+    pub kvm_exits: bool,
     /// Windows and draws, where it is to be known whether its disturbance is seen when it is made.
     pub lock_in: Option<LockIn>,
     /// How the machine's caches are divided meanwhile.

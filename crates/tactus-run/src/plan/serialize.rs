@@ -24,6 +24,7 @@ pub(super) fn written(
         no_side_effects: Some(resolved.no_side_effects),
         settings: resolved.settings.clone(),
         cache_misses: resolved.cache_misses,
+        kvm_exits: resolved.kvm_exits.then_some(true),
         partition: resolved.partition,
         require: resolved.require.clone(),
         host: resolved.host.clone(),

@@ -250,6 +250,27 @@ scenarios = ["shown", "shown, and not to be counted"]
 }
 
 #[test]
+fn exits_are_counted_where_a_plan_asks_for_them_and_where_it_is_run_again() {
+    const PLAN: &str = r#"
+name = "exits"
+[environment.host]
+kind = "host"
+[[scenario]]
+name = "asked for"
+environment = "host"
+kvm_exits = true
+[[scenario]]
+name = "not"
+environment = "host"
+"#;
+    let resolved = resolved(PLAN, &Choices::default(), &machine("0-3", "")).unwrap();
+    let counted: Vec<_> = resolved.scenarios.iter().map(|scenario| scenario.kvm_exits).collect();
+    assert_eq!(counted, [true, false]);
+    let kept: Vec<_> = resolved.plan.scenario.iter().map(|scenario| scenario.kvm_exits).collect();
+    assert_eq!(kept, [Some(true), None]);
+}
+
+#[test]
 fn the_plan_of_this_machine_is_valid_and_measures_every_environment_the_same_way() {
     let plan: Plan = this_machine(&Real);
     let source = Source::new("this machine", "");

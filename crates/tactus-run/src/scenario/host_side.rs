@@ -8,11 +8,13 @@ use tactus_model::catalogue::Fault;
 use tactus_model::event::Event;
 use tactus_model::message::{Note, What};
 use tactus_model::outcome::Yields;
+use tactus_model::outcome::exits::KvmExits;
 use tactus_model::partition::CacheUse;
 
 use super::{Failure, ScenarioRun};
 use crate::context::Context;
 use crate::cpu_counter::Counter;
+use crate::exit_counter::ExitCounter;
 use crate::partition;
 use crate::plan::{ResolvedActivity, ResolvedScenario};
 use crate::vcpu_watch::{Hold, Watch};
@@ -98,6 +100,44 @@ impl ScenarioRun<'_> {
                 let words = format!("what the machine's CPUs did meanwhile is not known: {why}");
                 self.tell(context, [Note::info(words)])?;
             }
+        }
+        Ok(())
+    }
+
+    /// Counts why the virtual CPUs of what is measured leave it, where the scenario asks for that.
+    pub(super) fn count_exits(&mut self, context: &Context<'_>) -> Result<(), Failure> {
+        if !self.planned.kvm_exits {
+            return Ok(());
+        }
+        if self.planned.no_side_effects {
+            let reason = "its `kvm_exits` makes each exit longer, and the machine was to be left as it is";
+            return Err(Failure::Refused(reason.into()));
+        }
+        let housekeeping = context.resolved.housekeeping(context.machine);
+        for session in self.sessions.iter_mut().filter(|session| session.measures) {
+            // Who has CPUs of the machine has no virtual ones.
+            if !context.resolved.environments[&session.name].kind.numbers_cpus() {
+                continue;
+            }
+            let threads = session.running.vcpus();
+            let counter = ExitCounter::start(context.system, context.guardian, &threads, &housekeeping);
+            self.exits.push((session.number, counter));
+        }
+        Ok(())
+    }
+
+    /// Tells why virtual CPUs left their guests.
+    pub(super) fn tell_exits(&mut self, context: &mut Context<'_>) -> Result<(), Failure> {
+        for (number, counter) in std::mem::take(&mut self.exits) {
+            let Some(session) = self.sessions.iter().find(|session| session.number == number) else {
+                continue;
+            };
+            let environment = session.name.clone();
+            let exits = match counter.and_then(ExitCounter::finish) {
+                Ok(counted) => KvmExits::Counted(counted),
+                Err(why) => KvmExits::Unknowable(why),
+            };
+            context.emit(Event::ExitsCounted { environment, exits })?;
         }
         Ok(())
     }

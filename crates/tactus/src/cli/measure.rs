@@ -60,6 +60,9 @@ pub struct Measure {
     /// ftrace is not stopped)
     #[arg(long)]
     pub no_side_effects: bool,
+    /// Count why the virtual CPUs of a guest leave it, and for how long, by BPF at KVM's tracepoints
+    #[arg(long, conflicts_with = "no_side_effects")]
+    pub kvm_exits: bool,
     /// Keep the bundle in this directory
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,

@@ -102,6 +102,7 @@ fn plan(arguments: &Measure) -> Result<Plan, Failure> {
         }),
         tick: Some(Nanos((arguments.duration.0 / 20).clamp(100_000_000, 1_000_000_000))),
         control: Some(if arguments.no_control { ControlBy::Nothing } else { ControlBy::Hog }),
+        kvm_exits: arguments.kvm_exits.then_some(true),
         ..Scenario::default()
     };
     let mut environments = BTreeMap::from([(kind.clone(), environment)]);

@@ -1,5 +1,7 @@
 //! A guest without an operating system, from the command line to the JSON.
 
+use serde_json::Value;
+
 use crate::common::{alone, beside_others, json, nothing_is_left, output, skipped, stderr, tactus};
 
 /// Whether one can be started here.
@@ -19,7 +21,8 @@ fn the_floor_of_the_hypervisor_is_measured_and_proven_before_and_after() {
     if !is_usable() {
         return;
     }
-    let run = output(tactus().args(["measure", "--in", "bare", "-D", "2s", "-i", "2ms", "--json"]));
+    let run =
+        output(tactus().args(["measure", "--in", "bare", "-D", "2s", "-i", "2ms", "--json", "--kvm-exits"]));
     assert!(matches!(run.status.code(), Some(0 | 3)), "{}", stderr(&run));
     nothing_is_left();
     let document = json(&run);
@@ -40,6 +43,31 @@ fn the_floor_of_the_hypervisor_is_measured_and_proven_before_and_after() {
     // One clock counts both, and the interrupt was due when the block is said to have begun: however loud the place is,
     // less than that cannot have been seen.
     assert!(seen >= injected, "{entry:#}");
+    exits_are_told_or_unknowable(entry);
+}
+
+/// KVM has seen each wake-up leave and come back; an emulator has no exits, and nobody says that there were none.
+fn exits_are_told_or_unknowable(entry: &Value) {
+    let exits = &entry["exits"];
+    if entry["evidence"] == "emulated" {
+        assert!(exits["unknowable"].as_str().unwrap().contains("KVM runs none"), "{exits:#}");
+        return;
+    }
+    let Some(kinds) = exits["counted"]["kinds"].as_array() else {
+        let why = exits["unknowable"].as_str().unwrap();
+        assert!(!why.is_empty());
+        skipped(why);
+        return;
+    };
+    let number = |kind: &Value, name: &str| kind[name].as_u64().unwrap();
+    let times: u64 = kinds.iter().map(|kind| number(kind, "count")).sum();
+    assert!(times >= entry["series"][0]["cycles"].as_u64().unwrap(), "one for each wake-up: {exits:#}");
+    let whole = number(&exits["counted"], "ns");
+    for kind in kinds {
+        let (ns, longest) = (number(kind, "ns"), number(kind, "longest_ns"));
+        assert!(longest > 0 && longest <= ns && ns <= longest * number(kind, "count"), "{kind:#}");
+        assert!(ns <= whole, "one virtual CPU leaves one time after the other: {kind:#} of {whole}");
+    }
 }
 
 #[test]
@@ -85,7 +113,7 @@ fn what_makes_a_guest_exit_is_measured_on_the_host_and_without_an_operating_syst
         }
         entry
     };
-    let names = |entry: &serde_json::Value| -> Vec<String> {
+    let names = |entry: &Value| -> Vec<String> {
         let values = entry["values"].as_array().unwrap().iter();
         values.map(|value| value["item"].as_str().unwrap().to_owned()).collect()
     };

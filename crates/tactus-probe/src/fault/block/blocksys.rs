@@ -9,10 +9,11 @@ use std::rc::Rc;
 use tactus_measure::thread::make_fifo;
 use tactus_model::catalogue::fault::Off;
 
-use super::{No, Wanted, no, wrong};
+use super::{No, Wanted, no};
 use crate::fault::Disturbance;
 use crate::fault::hog::fifo;
 use crate::sys;
+use crate::tracefs::wrong;
 use crate::work::reset_scheduling;
 
 const DEVICE: &str = "/dev/blocksys";

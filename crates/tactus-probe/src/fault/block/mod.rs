@@ -58,12 +58,6 @@ fn no<T>(busy: bool, why: &[&str]) -> Result<T, No> {
     Err(No { why: why.concat(), busy, hint: None })
 }
 
-/// What went wrong with a file.
-#[cold]
-fn wrong(path: &str, error: &std::io::Error) -> String {
-    [path, ": ", &error.to_string()].concat()
-}
-
 pub fn prepare(table: &Block, cpus: &CpuSet, above: u32, rhythm: Rhythm) -> Result<Disturbance, Refusal> {
     let (length, every) = size(Block::NAME, (table.length, table.every), 1)?;
     if every - length < PAUSE_NS {

@@ -10,32 +10,27 @@
 use std::fs;
 use std::io::ErrorKind;
 
-use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use tactus_model::CpuSet;
 use tactus_model::catalogue::fault::Off;
-use tactus_model::undo::block::{
-    self, HWLAT, IRQ_DISABLE, OSNOISE, PREEMPT_DISABLE, ROOTS, Shared, WORKLOAD,
-};
+use tactus_model::undo::block::{self, HWLAT, IRQ_DISABLE, OSNOISE, PREEMPT_DISABLE, Shared, WORKLOAD};
 use tactus_model::undo::{MARKER, Undo};
 
-use super::{No, Wanted, no, wrong};
+use super::{No, Wanted, no};
 use crate::fault::{Count, Disturbance, Held};
 use crate::sys::{self, SchedAttr};
+use crate::tracefs::{self, at, read, wrong};
 use crate::work::promise;
-
-/// Where tracefs is, or is mounted for this process alone.
-const ROOT: &str = ROOTS[0];
 
 /// A tracer and what it changed.
 struct Tracer {
     which: &'static block::Tracer,
-    /// Its instance, below [`ROOT`].
+    /// Its instance, below tracefs.
     instance: String,
     /// It is there.
     claimed: bool,
     cpus: CpuSet,
     above: u32,
-    /// Files below [`ROOT`] and what they said, in the order in which they were written.
+    /// Files below tracefs and what they said, in the order in which they were written.
     former: Vec<(Shared, String)>,
     /// Its lines have the time of CLOCK_MONOTONIC.
     timed: bool,
@@ -92,29 +87,14 @@ fn has(words: &str, wanted: &str) -> bool {
     words.split_whitespace().any(|word| word == wanted)
 }
 
-fn at(path: &str) -> String {
-    [ROOT, "/", path].concat()
-}
-
-fn read(path: &str) -> Result<String, String> {
-    let path = at(path);
-    crate::settings::read(&path).map_err(|error| wrong(&path, &error))
-}
-
 fn write(path: &str, value: &str) -> Result<(), String> {
     let path = at(path);
     fs::write(&path, value).map_err(|error| wrong(&[&path, ": ", value].concat(), &error))
 }
 
-/// The tracers of this kernel. Where tracefs is not mounted it is, for this process alone.
+/// The tracers of this kernel.
 pub(super) fn tracers() -> Result<String, String> {
-    read("available_tracers").or_else(|_| {
-        sys::own_mounts().map_err(|error| wrong("tracefs is not mounted, nor may it be", &error))?;
-        let _ = mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC);
-        mount("tracefs", ROOT, "tracefs", MountFlags::empty(), None)
-            .map_err(|error| wrong("tracefs cannot be mounted", &error.into()))?;
-        read("available_tracers")
-    })
+    tracefs::read_first("available_tracers")
 }
 
 impl Tracer {

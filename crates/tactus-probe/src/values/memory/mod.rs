@@ -205,7 +205,15 @@ fn pages(bytes: usize, size: PageSize) -> io::Result<(Pages, &'static str)> {
             if let Ok(pages) = Pages::map(bytes, PageSize::Large) {
                 return Ok((pages, "reserved pages of 2 MiB"));
             }
-            let pages = Pages::map(bytes, PageSize::Transparent)?;
+            let pages = Pages::map(bytes, PageSize::Transparent).map_err(|error| {
+                if error.raw_os_error() != Some(libc::EINVAL) {
+                    return error;
+                }
+                none(
+                    "no pages of 2 MiB are reserved (vm.nr_hugepages), and this kernel has no transparent ones, as those \
+                     with PREEMPT_RT",
+                )
+            })?;
             let smaps = fs::read_to_string("/proc/self/smaps").unwrap_or_default();
             let (start, all) = (pages.words().as_ptr().addr(), size_of_val(pages.words()));
             let huge = huge_bytes(&smaps, start, start + all);

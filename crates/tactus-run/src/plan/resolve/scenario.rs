@@ -88,6 +88,7 @@ impl<'a> Resolver<'a> {
             no_side_effects: self.choices.no_side_effects
                 || self.value(scenario, |s| s.no_side_effects).unwrap_or(false),
             cache_misses: self.value(scenario, |s| s.cache_misses).or_else(|| self.shows_caches_of(scenario)),
+            kvm_exits: self.value(scenario, |s| s.kvm_exits).unwrap_or(false),
             partition: self.value(scenario, |s| s.partition),
             require: self.value(scenario, |s| s.require.clone()),
             skip: self.host(scenario).and_then(|host| {

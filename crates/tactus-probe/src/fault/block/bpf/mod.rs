@@ -10,7 +10,6 @@ mod lost;
 mod program;
 mod record;
 mod trial;
-mod why;
 
 use std::io::{Error, ErrorKind};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -22,8 +21,8 @@ use self::awake::Awake;
 use self::lost::Lookout;
 use self::program::{Program, TYPES, program};
 use self::record::{Record, WORDS};
-use self::why::{Place, Step, reason};
 use super::{No, Wanted, no};
+use crate::bpf::why::{Place, Step, reason};
 use crate::fault::{Count, Disturbance, Held};
 use crate::sys::{bpf, perf};
 
@@ -68,7 +67,9 @@ pub(super) fn prepare(wanted: &Wanted<'_>) -> Result<Disturbance, No> {
         let (memory, words) = bpf::memory(WORDS).map_err(|error| failed(Step::Memory, error, ""))?;
         let types = bpf::types(&TYPES).map_err(|error| failed(Step::Types, error, ""))?;
         let Program { instructions, functions } = program(memory.as_raw_fd());
-        let load = |said: &mut [u8]| bpf::program(&instructions, &types, &functions, said);
+        let load = |said: &mut [u8]| {
+            bpf::program(bpf::Kind::PerfEvent, &instructions, Some((&types, &functions)), said)
+        };
         let program = load(&mut []).map_err(|error| {
             // Again, for the reason: the verifier says it only to those who ask.
             let mut said = vec![0; SAID];

@@ -9,13 +9,12 @@
 //! Formats: Documentation/bpf/standardization/instruction-set.rst and Documentation/bpf/btf.rst.
 
 use super::record::{COUNT, HITS, KEPT, LENGTH, LONGEST};
+use crate::bpf::instruction::{EXIT, FRAME, TIME, add, call, code, copy, load, map_value, set, store, word};
 
 /// Rounds of `bpf_loop`: the most that it takes.
 const ROUNDS: i32 = 1 << 23;
 /// How often a round reads the time: at the 8 ns that a reading takes at least, all are longer than the longest block.
 const READINGS: i16 = 16;
-/// `bpf_ktime_get_ns`: CLOCK_MONOTONIC.
-const TIME: i32 = 5;
 /// `bpf_loop`.
 const LOOP: i32 = 181;
 /// On the stack, where both functions find them: when the block began, later when it ended; when it shall end.
@@ -88,55 +87,11 @@ const fn kind(kind: u32, members: u32) -> u32 {
     kind << 24 | members
 }
 
-/// An instruction.
-fn code(code: u8, to: u8, from: u8, offset: i16, value: i32) -> u64 {
-    let [c, r] = [code, to | from << 4];
-    let [a, b] = offset.to_ne_bytes();
-    let [d, e, f, g] = value.to_ne_bytes();
-    u64::from_ne_bytes([c, r, a, b, d, e, f, g])
-}
-
-fn call(helper: i32) -> u64 {
-    code(0x85, 0, 0, 0, helper)
-}
-
-/// `to = from`, between registers.
-fn copy(to: u8, from: u8) -> u64 {
-    code(0xbf, to, from, 0, 0)
-}
-
-fn set(to: u8, value: i32) -> u64 {
-    code(0xb7, to, 0, 0, value)
-}
-
-/// `to = *(from + offset)`.
-fn load(to: u8, from: u8, offset: i16) -> u64 {
-    code(0x79, to, from, offset, 0)
-}
-
-/// `*(to + offset) = from`.
-fn store(to: u8, from: u8, offset: i16) -> u64 {
-    code(0x7b, to, from, offset, 0)
-}
-
-fn add(to: u8, from: u8) -> u64 {
-    code(0x0f, to, from, 0, 0)
-}
-
-const EXIT: u64 = 0x95;
-/// The frame's address, which is no register to be written.
-const FRAME: u8 = 10;
-
-/// The offset of a word of the record.
-fn word(number: usize) -> i16 {
-    i16::try_from(number * 8).unwrap_or_default()
-}
-
 /// The program for the record that is the value of a map, by its descriptor.
 pub fn program(map: i32) -> Program {
     // Registers 6 to 9 stay as they are over a call: 6 the record, 7 when it began.
     let before = [
-        code(0x18, 6, 2, 0, map), // The address of the map's value.
+        map_value(6, map),
         0,
         call(TIME),
         copy(7, 0),

@@ -16,6 +16,10 @@ pub enum Step {
     Clock,
     /// That the one runs at the other.
     Attach,
+    /// The program of a tracepoint and its memory, which need nothing as new as that.
+    Counter,
+    /// A tracepoint.
+    Tracepoint,
 }
 
 /// What the kernel says of itself and of this process.
@@ -75,7 +79,9 @@ pub fn reason(step: Step, error: &io::Error, said: &str, place: &Place) -> Strin
         Step::Memory => "a BPF map",
         Step::Types => "the types of a BPF program",
         Step::Program => "a BPF program",
+        Step::Counter => "a BPF program or its map",
         Step::Clock => "a performance event on another CPU's clock",
+        Step::Tracepoint => "a performance event at a tracepoint",
         Step::Attach => "a BPF program at a performance event",
     };
     let refused = [what, " is refused (", &error.to_string(), ")"].concat();
@@ -85,7 +91,7 @@ pub fn reason(step: Step, error: &io::Error, said: &str, place: &Place) -> Strin
             "the kernel is built without it (CONFIG_BPF_SYSCALL, CONFIG_PERF_EVENTS), or a filter (seccomp) hides it".to_owned()
         }
         ErrorKind::PermissionDenied => denied(place),
-        _ if place.is_old() => ["Linux ", release, " has no bpf_loop; it came with 5.17"].concat(),
+        _ if !matches!(step, Step::Counter | Step::Tracepoint) && place.is_old() => ["Linux ", release, " has no bpf_loop; it came with 5.17"].concat(),
         _ => last_line(said).to_owned(),
     };
     if because.is_empty() { refused } else { [&refused, ": ", &because].concat() }

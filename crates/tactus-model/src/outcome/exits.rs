@@ -1,0 +1,265 @@
+//! Why the virtual CPUs of a guest left it while a row was measured, and for how long.
+
+use serde::{Deserialize, Serialize};
+
+/// What the kernel's tracepoints of KVM said.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum KvmExits {
+    /// It was counted.
+    Counted(CountedExits),
+    /// It cannot be known, for this reason.
+    Unknowable(String),
+}
+
+/// What was counted.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CountedExits {
+    /// For how long it was counted, in ns.
+    pub ns: u64,
+    /// What came of each reason of each virtual CPU.
+    pub kinds: Vec<ExitKind>,
+}
+
+/// The exits of a virtual CPU for one reason. One that was not over when the counting ended is not among them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ExitKind {
+    /// The virtual CPU.
+    pub cpu: u32,
+    /// What the reason is called where the kernel's own tools name it: `HLT`, `npf`; else its number.
+    pub reason: String,
+    /// How often it left the guest for it, and came back.
+    pub count: u64,
+    /// The time from these exits to the entries after them, all together, in ns.
+    pub ns: u64,
+    /// The longest such time, in ns.
+    pub longest_ns: u64,
+}
+
+/// KVM's number for reasons of Intel's VMX, as its tracepoints say.
+const VMX: u64 = 1;
+/// The same for AMD's SVM.
+const SVM: u64 = 2;
+
+/// The name of a reason that has a number in the set of instructions `isa`.
+#[must_use]
+pub fn reason(isa: u64, number: u64) -> String {
+    let found = match isa {
+        VMX => named(VMX_REASONS, number).map(str::to_owned),
+        SVM => svm(number),
+        _ => None,
+    };
+    found.unwrap_or_else(|| format!("reason {number:#x}"))
+}
+
+fn named(of: &[(u64, &'static str)], number: u64) -> Option<&'static str> {
+    of.iter().find(|(own, _)| *own == number).map(|(_, name)| *name)
+}
+
+fn svm(number: u64) -> Option<String> {
+    let register = |name: &str, first: u64| format!("{name}{}", number - first);
+    Some(match number {
+        0x00..=0x0f => register("read_cr", 0x00),
+        0x10..=0x1f => register("write_cr", 0x10),
+        0x20..=0x2f => register("read_dr", 0x20),
+        0x30..=0x3f => register("write_dr", 0x30),
+        0x40..=0x5f => format!("{} excp", named(EXCEPTIONS, number - 0x40)?),
+        _ => named(SVM_REASONS, number)?.to_owned(),
+    })
+}
+
+/// Exceptions by their vectors.
+const EXCEPTIONS: &[(u64, &str)] = &[
+    (0, "DE"),
+    (1, "DB"),
+    (3, "BP"),
+    (4, "OF"),
+    (5, "BR"),
+    (6, "UD"),
+    (7, "NM"),
+    (8, "DF"),
+    (10, "TS"),
+    (11, "NP"),
+    (12, "SS"),
+    (13, "GP"),
+    (14, "PF"),
+    (16, "MF"),
+    (17, "AC"),
+    (18, "MC"),
+    (19, "XF"),
+];
+
+/// Numbers: Intel SDM, volume 3, appendix C. Names: those of KVM's tracepoint, which `perf kvm stat` shows, too.
+const VMX_REASONS: &[(u64, &str)] = &[
+    (0, "EXCEPTION_NMI"),
+    (1, "EXTERNAL_INTERRUPT"),
+    (2, "TRIPLE_FAULT"),
+    (3, "INIT_SIGNAL"),
+    (4, "SIPI_SIGNAL"),
+    (7, "INTERRUPT_WINDOW"),
+    (8, "NMI_WINDOW"),
+    (9, "TASK_SWITCH"),
+    (10, "CPUID"),
+    (12, "HLT"),
+    (13, "INVD"),
+    (14, "INVLPG"),
+    (15, "RDPMC"),
+    (16, "RDTSC"),
+    (18, "VMCALL"),
+    (19, "VMCLEAR"),
+    (20, "VMLAUNCH"),
+    (21, "VMPTRLD"),
+    (22, "VMPTRST"),
+    (23, "VMREAD"),
+    (24, "VMRESUME"),
+    (25, "VMWRITE"),
+    (26, "VMOFF"),
+    (27, "VMON"),
+    (28, "CR_ACCESS"),
+    (29, "DR_ACCESS"),
+    (30, "IO_INSTRUCTION"),
+    (31, "MSR_READ"),
+    (32, "MSR_WRITE"),
+    (33, "INVALID_STATE"),
+    (34, "MSR_LOAD_FAIL"),
+    (36, "MWAIT_INSTRUCTION"),
+    (37, "MONITOR_TRAP_FLAG"),
+    (39, "MONITOR_INSTRUCTION"),
+    (40, "PAUSE_INSTRUCTION"),
+    (41, "MCE_DURING_VMENTRY"),
+    (43, "TPR_BELOW_THRESHOLD"),
+    (44, "APIC_ACCESS"),
+    (45, "EOI_INDUCED"),
+    (46, "GDTR_IDTR"),
+    (47, "LDTR_TR"),
+    (48, "EPT_VIOLATION"),
+    (49, "EPT_MISCONFIG"),
+    (50, "INVEPT"),
+    (51, "RDTSCP"),
+    (52, "PREEMPTION_TIMER"),
+    (53, "INVVPID"),
+    (54, "WBINVD"),
+    (55, "XSETBV"),
+    (56, "APIC_WRITE"),
+    (57, "RDRAND"),
+    (58, "INVPCID"),
+    (59, "VMFUNC"),
+    (60, "ENCLS"),
+    (61, "RDSEED"),
+    (62, "PML_FULL"),
+    (63, "XSAVES"),
+    (64, "XRSTORS"),
+    (67, "UMWAIT"),
+    (68, "TPAUSE"),
+    (74, "BUS_LOCK"),
+    (75, "NOTIFY"),
+    (77, "TDCALL"),
+    (84, "MSR_READ_IMM"),
+    (85, "MSR_WRITE_IMM"),
+];
+
+/// Numbers: AMD APM, volume 2, appendix C. Names: those of KVM's tracepoint.
+const SVM_REASONS: &[(u64, &str)] = &[
+    (0x60, "interrupt"),
+    (0x61, "nmi"),
+    (0x62, "smi"),
+    (0x63, "init"),
+    (0x64, "vintr"),
+    (0x65, "cr0_sel_write"),
+    (0x66, "read_idtr"),
+    (0x67, "read_gdtr"),
+    (0x68, "read_ldtr"),
+    (0x69, "read_rt"),
+    (0x6a, "write_idtr"),
+    (0x6b, "write_gdtr"),
+    (0x6c, "write_ldtr"),
+    (0x6d, "write_rt"),
+    (0x6e, "rdtsc"),
+    (0x6f, "rdpmc"),
+    (0x70, "pushf"),
+    (0x71, "popf"),
+    (0x72, "cpuid"),
+    (0x73, "rsm"),
+    (0x74, "iret"),
+    (0x75, "swint"),
+    (0x76, "invd"),
+    (0x77, "pause"),
+    (0x78, "hlt"),
+    (0x79, "invlpg"),
+    (0x7a, "invlpga"),
+    (0x7b, "io"),
+    (0x7c, "msr"),
+    (0x7d, "task_switch"),
+    (0x7e, "ferr_freeze"),
+    (0x7f, "shutdown"),
+    (0x80, "vmrun"),
+    (0x81, "hypercall"),
+    (0x82, "vmload"),
+    (0x83, "vmsave"),
+    (0x84, "stgi"),
+    (0x85, "clgi"),
+    (0x86, "skinit"),
+    (0x87, "rdtscp"),
+    (0x88, "icebp"),
+    (0x89, "wbinvd"),
+    (0x8a, "monitor"),
+    (0x8b, "mwait"),
+    (0x8d, "xsetbv"),
+    (0x8f, "write_efer_trap"),
+    (0x90, "write_cr0_trap"),
+    (0x94, "write_cr4_trap"),
+    (0x98, "write_cr8_trap"),
+    (0xa2, "invpcid"),
+    (0xa5, "buslock"),
+    (0xa6, "idle-halt"),
+    (0x400, "npf"),
+    (0x401, "avic_incomplete_ipi"),
+    (0x402, "avic_unaccelerated_access"),
+    (0x403, "vmgexit"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What Linux 6.18 says of its tracepoint; the names stand in the last line.
+    const FORMAT: &str = include_str!("../../../tactus-probe/tests/fixtures/kvm_exit.format");
+
+    /// `{ 0x040 + 14, "PF excp" }` as a number and a name.
+    fn pair(text: &str) -> Option<(u64, &str)> {
+        let (number, rest) = text.trim().strip_prefix('{')?.split_once(", \"")?;
+        let term = |text: &str| match text.trim().strip_prefix("0x") {
+            Some(hex) => u64::from_str_radix(hex, 16).ok(),
+            None => text.trim().parse().ok(),
+        };
+        let terms: Option<Vec<u64>> = number.split('+').map(term).collect();
+        Some((terms?.iter().sum(), rest.split('"').next()?))
+    }
+
+    #[test]
+    fn reasons_are_called_what_the_kernel_calls_them() {
+        let names = FORMAT.lines().last().unwrap();
+        let mut lists = names.split("__print_symbolic(").skip(1);
+        for isa in [VMX, SVM] {
+            let list = lists.next().unwrap();
+            let list = list.split("__print_flags").next().unwrap();
+            let pairs: Vec<_> =
+                list.split(" }").filter_map(|text| pair(text.get(text.find('{')?..)?)).collect();
+            assert!(pairs.len() > 60, "{pairs:?}");
+            for (number, name) in pairs.into_iter().filter(|(number, _)| *number < 0x408) {
+                assert_eq!(reason(isa, number), name);
+            }
+        }
+    }
+
+    #[test]
+    fn a_reason_without_a_name_is_its_number() {
+        assert_eq!(reason(VMX, 5000), "reason 0x1388");
+        assert_eq!(reason(SVM, 0x41f), "reason 0x41f");
+        assert_eq!(reason(7, 12), "reason 0xc");
+        assert_eq!(reason(SVM, 0x5f), "reason 0x5f");
+    }
+}

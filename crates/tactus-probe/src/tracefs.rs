@@ -1,0 +1,45 @@
+//! Files of tracefs, which is mounted for this process alone where it is not.
+
+use std::io::Error;
+
+use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
+use tactus_model::undo::block::ROOTS;
+
+use crate::sys;
+
+/// Where it is.
+pub const ROOT: &str = ROOTS[0];
+
+/// The path of a file of it.
+pub fn at(path: &str) -> String {
+    [ROOT, "/", path].concat()
+}
+
+/// What a file says.
+///
+/// # Errors
+/// Why it cannot be read, in words.
+pub fn read(path: &str) -> Result<String, String> {
+    let path = at(path);
+    crate::settings::read(&path).map_err(|error| wrong(&path, &error))
+}
+
+/// The same, where nobody may have mounted it yet. To be asked before there is a second thread.
+///
+/// # Errors
+/// Why it cannot be read or mounted, in words.
+pub fn read_first(path: &str) -> Result<String, String> {
+    read(path).or_else(|_| {
+        sys::own_mounts().map_err(|error| wrong("tracefs is not mounted, nor may it be", &error))?;
+        let _ = mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC);
+        mount("tracefs", ROOT, "tracefs", MountFlags::empty(), None)
+            .map_err(|error| wrong("tracefs cannot be mounted", &error.into()))?;
+        read(path)
+    })
+}
+
+/// What went wrong with a file.
+#[cold]
+pub fn wrong(path: &str, error: &Error) -> String {
+    [path, ": ", &error.to_string()].concat()
+}

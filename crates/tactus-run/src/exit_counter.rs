@@ -1,0 +1,122 @@
+//! Why the virtual CPUs of a guest leave it, and for how long: a process of the probe that has BPF programs at KVM's
+//! tracepoints while it runs, and says what they counted when its stdin ends.
+
+use std::io::{BufRead, BufReader, Read};
+
+use tactus_model::CpuSet;
+use tactus_model::outcome::exits::{CountedExits, ExitKind, reason};
+use tactus_system::guardian::Guardian;
+use tactus_system::{Child, Invocation, System, last_lines, probe};
+
+/// The longest account that is read, in bytes: 128 virtual CPUs with a hundred reasons each.
+const LONGEST: u64 = 1 << 20;
+/// The longest first line.
+const LONGEST_WORD: u64 = 4096;
+
+/// One that counts.
+pub struct ExitCounter {
+    child: Box<dyn Child>,
+    stdout: BufReader<Box<dyn Read + Send>>,
+}
+
+impl ExitCounter {
+    /// Begins to count the exits of these threads (virtual CPU, thread id). It stays off the measured CPUs; the programs
+    /// run where the threads do.
+    ///
+    /// # Errors
+    /// Why it cannot be known, in words.
+    pub fn start(
+        system: &dyn System,
+        guardian: &Guardian,
+        threads: &[(u32, u32)],
+        housekeeping: &CpuSet,
+    ) -> Result<Self, String> {
+        if threads.is_empty() {
+            return Err("no threads of its virtual CPUs are known on this machine".into());
+        }
+        let program = probe::installed(system).map_err(|error| format!("no probe: {error}"))?;
+        let mut words = vec![program.display().to_string(), "exits".into()];
+        words.extend(threads.iter().map(|(cpu, thread)| format!("thread={cpu}:{thread}")));
+        let mut child = system
+            .spawn(&Invocation::new(words).with_env(guardian.marker()))
+            .map_err(|error| format!("it cannot be counted: {error}"))?;
+        let _ = system.place(child.pid(), housekeeping);
+        let stdout = child.take_stdout().ok_or("who counts has no output")?;
+        let mut stdout = BufReader::new(stdout);
+        let mut line = String::new();
+        let said = stdout.by_ref().take(LONGEST_WORD).read_line(&mut line);
+        match (said, line.trim_end().split_once(' ')) {
+            (Ok(_), None) if line.trim_end() == "counting" => Ok(Self { child, stdout }),
+            (Ok(_), Some(("refused", why))) => Err(why.to_owned()),
+            _ => Err(format!("nobody counts: {}", last_lines(&child.stderr(), 2))),
+        }
+    }
+
+    /// Ends it, and says what it has counted.
+    ///
+    /// # Errors
+    /// Why that is not known.
+    pub fn finish(mut self) -> Result<CountedExits, String> {
+        drop(self.child.take_stdin());
+        let mut said = String::new();
+        let read = self.stdout.by_ref().take(LONGEST).read_to_string(&mut said);
+        read.map_err(|error| format!("who counts was not heard to its end: {error}"))?;
+        counted(&said)
+    }
+}
+
+impl Drop for ExitCounter {
+    fn drop(&mut self) {
+        self.child.kill();
+    }
+}
+
+/// What was said at the end. A guest that runs exits: where none was seen, nobody looked.
+fn counted(said: &str) -> Result<CountedExits, String> {
+    let ns = said.lines().find_map(|line| line.strip_prefix("counted ")?.parse().ok());
+    let ns = ns.ok_or("who counts ended before its time")?;
+    let kinds: Vec<ExitKind> = said.lines().filter_map(kind).collect();
+    if kinds.is_empty() {
+        return Err("KVM's tracepoints told of no exit".into());
+    }
+    Ok(CountedExits { ns, kinds })
+}
+
+/// `exit CPU ISA REASON COUNT NS LONGEST`.
+fn kind(line: &str) -> Option<ExitKind> {
+    let numbers: Option<Vec<u64>> =
+        line.strip_prefix("exit ")?.split_ascii_whitespace().map(|word| word.parse().ok()).collect();
+    let [cpu, isa, number, count, ns, longest_ns] = numbers?[..] else { return None };
+    Some(ExitKind { cpu: u32::try_from(cpu).ok()?, reason: reason(isa, number), count, ns, longest_ns })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_read_whole_or_not_at_all() {
+        let hlt = kind("exit 1 1 12 50 2000000 90000").unwrap();
+        let expected =
+            ExitKind { cpu: 1, reason: "HLT".into(), count: 50, ns: 2_000_000, longest_ns: 90_000 };
+        assert_eq!(hlt, expected);
+        for wrong in [
+            "",
+            "exit",
+            "exit 1 1 12 50 2000000",
+            "exit 1 1 12 50 x 9",
+            "exit 1 1 1 1 1 1 1",
+            "left 1 1 1 1 1 1",
+        ] {
+            assert_eq!(kind(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_guest_without_any_exit_was_not_looked_at() {
+        assert!(counted("counted 5\n").unwrap_err().contains("no exit"));
+        assert!(counted("").unwrap_err().contains("before its time"));
+        let told = counted("counted 5\nexit 0 2 114 7 40 9\nnonsense\n").unwrap();
+        assert_eq!((told.ns, told.kinds.len(), told.kinds[0].reason.as_str()), (5, 1, "cpuid"));
+    }
+}
