@@ -24,6 +24,7 @@ use tactus_model::series::SeriesKey;
 
 pub use running::Running;
 
+use crate::answer::answers;
 use crate::channel::Channel;
 use crate::housekeeping::House;
 use crate::memory::Memory;
@@ -71,7 +72,7 @@ impl Prepared {
         let pace = Pace { duration_ns: job.duration_ns, tick_ns: job.tick_ns, seed };
         let mut workers = Vec::new();
         for activity in &job.activities {
-            if runs_beside(&activity.what) {
+            if runs_beside(activity) {
                 let mut worker = Worker::start(activity, above, pace)?;
                 notes.append(&mut worker.take_notes());
                 workers.push(worker);
@@ -163,8 +164,9 @@ fn check(job: &Job) -> Result<(), Refusal> {
 }
 
 /// Whether a worker does it, and not threads on lanes.
-fn runs_beside(what: &What) -> bool {
-    match what {
+fn runs_beside(activity: &Activity) -> bool {
+    match &activity.what {
+        _ if answers(activity) => true,
         What::Measure { measure, .. } => values::find(measure).is_some(),
         What::Load(_) | What::Fault(_) => true,
     }
@@ -189,7 +191,7 @@ fn start_threads(
     let What::Measure { measure, interval_ns, priority, policy } = &activity.what else {
         return Ok(Vec::new());
     };
-    if runs_beside(&activity.what) {
+    if runs_beside(activity) {
         return Ok(Vec::new());
     }
     let entry = tactus_measure::find(measure).ok_or_else(|| {

@@ -6,6 +6,7 @@
 )]
 
 mod actions;
+mod answer;
 mod breakdown;
 mod capabilities;
 mod channel;

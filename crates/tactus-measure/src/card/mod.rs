@@ -3,6 +3,7 @@
 //! Card and guest share a page of memory (docs/design/card.md). The card writes a number to one word of it and raises an
 //! interrupt; the guest's handler copies the number to another word, and counts in a third how often it ran.
 
+mod answering;
 mod connect;
 mod own_part;
 
@@ -16,6 +17,7 @@ use tactus_model::message::Note;
 
 use crate::sys::{self, Page};
 
+pub use answering::Answering;
 use own_part::own_part;
 
 /// The word that the card writes.

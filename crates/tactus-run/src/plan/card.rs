@@ -55,17 +55,19 @@ pub(super) fn check(
 }
 
 /// The card's CPU: the first of those asked for that is none of its guest's, and where nobody said which (`auto`), any other
-/// of this machine; none: the guest has them all. A card polls, and would keep its guest from answering.
+/// of this machine; none: the guest has them all. A card polls, and would keep its guest from answering. One on which no
+/// `other` environment of the scenario runs comes before one that is shared.
 pub(super) fn cpu(
     cpus: &CpuSet,
     auto: bool,
     machine: &ResolvedEnvironment,
     guest: &ResolvedEnvironment,
+    other: &CpuSet,
 ) -> Option<CpuSet> {
     let taken: CpuSet = guest.laid_out().iter().map(|(_, outside)| *outside).collect();
-    let others = if auto { machine.layout.inside() } else { CpuSet::default() };
-    let cpu = cpus.iter().chain(others.iter()).find(|cpu| !taken.contains(*cpu));
-    cpu.map(CpuSet::one)
+    let more = if auto { machine.layout.inside() } else { CpuSet::default() };
+    let can: Vec<u32> = cpus.iter().chain(more.iter()).filter(|cpu| !taken.contains(*cpu)).collect();
+    can.iter().find(|cpu| !other.contains(**cpu)).or(can.first()).map(|cpu| CpuSet::one(*cpu))
 }
 
 #[cfg(test)]
