@@ -18,7 +18,7 @@ use tactus_measure::thread::{Measuring, allowed};
 use tactus_model::Nanos;
 use tactus_model::catalogue::Fault;
 use tactus_model::clock::ClockCheck;
-use tactus_model::message::{Activity, FromProbe, Job, LockIn, Note, Refusal, Stage, What};
+use tactus_model::message::{Activity, CardOf, FromProbe, Job, LockIn, Note, Refusal, Stage, What};
 use tactus_model::scheduling::Policy;
 use tactus_model::series::SeriesKey;
 
@@ -75,6 +75,10 @@ impl Prepared {
             if runs_beside(activity) {
                 let mut worker = Worker::start(activity, above, pace)?;
                 notes.append(&mut worker.take_notes());
+                // The card raises interrupts before all others begin: it warms up, and proves itself.
+                if answers(activity) {
+                    worker.go().map_err(|why| refusal(why, "look at the guest's console"))?;
+                }
                 workers.push(worker);
             }
         }
@@ -113,6 +117,12 @@ impl Prepared {
     /// The cards behind which threads of it are.
     fn cards(&self) -> impl Iterator<Item = &Card> {
         self.threads.iter().filter_map(|thread| thread.lane.card.as_deref())
+    }
+
+    /// What became of their interrupts.
+    fn card_counts(&self) -> impl Iterator<Item = CardOf> {
+        let lanes = self.threads.iter().map(|thread| &thread.lane);
+        lanes.filter_map(|lane| Some(CardOf { activity: lane.spec.activity, counts: lane.card.as_ref()?.counts() }))
     }
 
     /// What the reader must know before it runs.

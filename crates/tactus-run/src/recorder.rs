@@ -329,6 +329,11 @@ impl Record for Recorder {
                     state.result.breakdown.push(BreakdownIn { environment, breakdown });
                 }
             }
+            Event::CardCounted { row, counts } => {
+                if let Some(state) = self.rows.get_mut(*row) {
+                    state.result.card = Some(*counts);
+                }
+            }
             Event::Outlier { row, outlier } => {
                 if let Some(state) = self.rows.get_mut(*row) {
                     state.series.entry(outlier.series.clone()).or_default().keep(outlier.clone());

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::bundle::BreakdownIn;
 use crate::evidence::Evidence;
 use crate::latency::Summary;
-use crate::outcome::{RowEnd, RowStatus, ValueResult};
+use crate::outcome::{CardCounts, RowEnd, RowStatus, ValueResult};
 use crate::series::SeriesKey;
 
 /// One measurement of one scenario.
@@ -25,6 +25,9 @@ pub struct Entry {
     pub repeat: Option<u32>,
     /// Kind of that environment.
     pub kind: String,
+    /// The environment at the other end: the guest that takes an interrupt card.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
     /// The environment that it lies inside, where it is not on the machine itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inside: Option<String>,
@@ -57,6 +60,9 @@ pub struct Entry {
     /// Where the time of CPUs went while values were measured; not there for latencies.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub breakdown: Vec<BreakdownIn>,
+    /// What became of an interrupt card's interrupts, beside its latencies and overruns; only of such measurements.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub card: Option<CardCounts>,
     /// The injected fault that proves the instrument; `null` when none was injected.
     pub control: Option<ControlEntry>,
     /// The host's part in a guest's largest latencies; only where the host has a record of its vCPU threads.

@@ -302,6 +302,7 @@ impl Resolver<'_> {
                 layout: environment.laid_out().to_vec(),
                 window_ns: resolved.lock_in.map(|lock_in| lock_in.window_ns),
                 repeat: resolved.repeat.map(|(run, _)| run),
+                to: at.card_goes_to().map(str::to_owned),
                 ..RowResult::unmeasured(&resolved.name, &at.environment, environment.kind.kind())
             };
             let peer = at.activity.peer.as_ref().map(|peer| peer.environment().to_owned());
