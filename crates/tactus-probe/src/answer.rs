@@ -100,7 +100,10 @@ impl Taken {
         let iommu = card.join("iommu_group").exists();
         if !iommu {
             fs::write(UNSAFE, "Y").map_err(|error| {
-                failed("this machine has no IOMMU, and its VFIO may not do without (CONFIG_VFIO_NOIOMMU)", error)
+                failed(
+                    "this machine has no IOMMU, and its VFIO may not do without (CONFIG_VFIO_NOIOMMU)",
+                    error,
+                )
             })?;
         }
         let write = |path: &Path, text: &str| {

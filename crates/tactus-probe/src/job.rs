@@ -122,7 +122,9 @@ impl Prepared {
     /// What became of their interrupts.
     fn card_counts(&self) -> impl Iterator<Item = CardOf> {
         let lanes = self.threads.iter().map(|thread| &thread.lane);
-        lanes.filter_map(|lane| Some(CardOf { activity: lane.spec.activity, counts: lane.card.as_ref()?.counts() }))
+        lanes.filter_map(|lane| {
+            Some(CardOf { activity: lane.spec.activity, counts: lane.card.as_ref()?.counts() })
+        })
     }
 
     /// What the reader must know before it runs.

@@ -141,7 +141,8 @@ impl Recorder {
         // What a reader finds if the run dies now.
         state.result.end(Ending::because(RowEnd::Died, "the run died while this was measured"));
         state.running = true;
-        let taken = self.remarks.iter().filter(|(of, _)| concerns(&state.result, of)).map(|(_, note)| note.clone());
+        let taken =
+            self.remarks.iter().filter(|(of, _)| concerns(&state.result, of)).map(|(_, note)| note.clone());
         state.result.notes.extend(taken);
         state.log = Some(self.writer.begin_row(row, &state.result, state.tick_ns)?);
         Ok(())

@@ -14,8 +14,8 @@ use tactus_model::message::Note;
 use tactus_model::plan::{self, PathKind};
 use tactus_system::System;
 
-use crate::support::{self, cannot};
 use crate::support::guest::{accel, arch, check, keys, prepare, wanted_kernel};
+use crate::support::{self, cannot};
 use crate::{Environment, OptionError, OptionKey, Running, Setting, StartError, Usable};
 use command::{Machine, Sockets};
 use guest::Launch;
@@ -98,7 +98,10 @@ emulated guest shows that the path works and says nothing about hardware."
         let (accel, remark) = accel::choose(wanted, arch(setting.spec)?, setting.system)?;
         let mut notes: Vec<Note> = remark.into_iter().collect();
         if setting.card.is_some() && arch(setting.spec)? != "x86_64" {
-            return Err(cannot("no interrupt card", "a guest of another architecture than x86-64 takes none"));
+            return Err(cannot(
+                "no interrupt card",
+                "a guest of another architecture than x86-64 takes none",
+            ));
         }
         let sockets = Sockets::within(setting.workspace);
         let machine = Machine {

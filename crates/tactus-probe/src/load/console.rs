@@ -26,7 +26,10 @@ pub fn works(table: &Console, cpus: &CpuSet) -> Result<Vec<Work>, Refusal> {
     let consoles = fs::read_to_string(CONSOLES).unwrap_or_default();
     let Some(name) = serial(&consoles) else {
         return Err(refuse(
-            format!("console: none of the kernel's consoles is a serial line ({CONSOLES}: {})", consoles.trim()),
+            format!(
+                "console: none of the kernel's consoles is a serial line ({CONSOLES}: {})",
+                consoles.trim()
+            ),
             "boot it with `console=ttyS0`",
         ));
     };
@@ -48,7 +51,8 @@ fn serial(consoles: &str) -> Option<&str> {
 /// Writes so many bytes a second, until the line breaks.
 fn write(mut line: &File, rate: u64, rounds: &AtomicU64) {
     // As much as the highest rate writes at once; `rest` is what the last writes left of a byte.
-    let text: Vec<u8> = b"tactus writes this line to a serial console, as a load of the machine.\r\n".repeat(160);
+    let text: Vec<u8> =
+        b"tactus writes this line to a serial console, as a load of the machine.\r\n".repeat(160);
     let (mut due, mut rest) = (sys::now(), 0);
     loop {
         rest += rate;

@@ -8,7 +8,7 @@ use tactus_model::catalogue::Item;
 use tactus_model::histograms::MOST_COUNTED;
 use tactus_model::latency::{HIGHEST_NS, Sparse, Totals};
 use tactus_model::message::{
-    CardOf, BreakdownOf, Done, Injected, Job, Outlier, Tick, Total, Trial, Value, What, Windows,
+    BreakdownOf, CardOf, Done, Injected, Job, Outlier, Tick, Total, Trial, Value, What, Windows,
 };
 use tactus_model::outcome::breakdown::Breakdown;
 use tactus_model::outcome::{CardCounts, Point, ValueResult};

@@ -8,8 +8,8 @@ use tactus_model::control::ControlBy;
 use tactus_model::facts::MAX_READING;
 use tactus_model::latency::{Sparse, Totals};
 use tactus_model::message::{
-    Activity, BreakdownOf, CardOf, Done, End, Note, Outlier, Proven, ThreadCounters, Tick, Total, Value, What,
-    Windows,
+    Activity, BreakdownOf, CardOf, Done, End, Note, Outlier, Proven, ThreadCounters, Tick, Total, Value,
+    What, Windows,
 };
 use tactus_model::outcome::breakdown::{Arrivals, Breakdown, CpuTime, ThreadTime};
 use tactus_model::outcome::{CardCounts, Point, ValueResult};

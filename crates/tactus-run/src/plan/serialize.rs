@@ -28,7 +28,11 @@ pub(super) fn written(
         require: resolved.require.clone(),
         host: resolved.host.clone(),
         idle: resolved.idle.clone(),
-        skip: plan.scenario.iter().find(|own| own.name.as_ref() == Some(&resolved.name)).and_then(|own| own.skip.clone()),
+        skip: plan
+            .scenario
+            .iter()
+            .find(|own| own.name.as_ref() == Some(&resolved.name))
+            .and_then(|own| own.skip.clone()),
         activity: resolved.activities.iter().map(activity).collect(),
         ..Scenario::default()
     };

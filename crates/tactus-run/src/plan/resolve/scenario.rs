@@ -28,8 +28,7 @@ pub(super) fn names<'s>(plan: &'s Plan, scenario: &'s Scenario) -> Vec<&'s str> 
     let shorthand = scenario.environment.as_ref().or(plan.defaults.environment.as_ref());
     let placed = scenario.load.iter().filter_map(|l| l.environment.as_ref());
     let faults = scenario.fault.iter().filter_map(|f| f.environment.as_ref());
-    let full =
-        scenario.activity.iter().flat_map(|a| [Some(&a.environment), a.to.as_ref(), a.from.as_ref()]);
+    let full = scenario.activity.iter().flat_map(|a| [Some(&a.environment), a.to.as_ref(), a.from.as_ref()]);
     let full = full.flatten();
     let shorthand = shorthand.filter(|_| scenario.activity.is_empty());
     let all = shorthand.into_iter().chain(placed).chain(faults).chain(full);
