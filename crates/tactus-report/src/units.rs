@@ -53,7 +53,10 @@ pub fn latency_in_full(ns: u64) -> String {
         _ => (1_000_000_000, "s", 9),
     };
     let rest = format!("{:0places$}", ns % unit);
-    let text = format!("{}.{:0<2}", ns / unit, rest.trim_end_matches('0'));
+    let text = match rest.trim_end_matches('0') {
+        "" => (ns / unit).to_string(),
+        rest => format!("{}.{rest:0<2}", ns / unit),
+    };
     format!("{} {name}", grouped(&text))
 }
 
@@ -342,10 +345,10 @@ mod tests {
         for (ns, text) in [
             (2_500, "2.50 us"),
             (11_780, "11.78 us"),
-            (8_000, "8.00 us"),
+            (8_000, "8 us"),
             (5, "0.005 us"),
             (27_331_000, "27.331 ms"),
-            (3_000_000_000, "3.00 s"),
+            (3_000_000_000, "3 s"),
         ] {
             assert_eq!(latency_in_full(ns), text);
         }
