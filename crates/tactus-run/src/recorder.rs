@@ -141,8 +141,8 @@ impl Recorder {
         // What a reader finds if the run dies now.
         state.result.end(Ending::because(RowEnd::Died, "the run died while this was measured"));
         state.running = true;
-        let taken =
-            self.remarks.iter().filter(|(of, _)| concerns(&state.result, of)).map(|(_, note)| note.clone());
+        let of_it = self.remarks.iter().filter(|(of, _)| concerns(&state.result, of));
+        let taken: Vec<Note> = of_it.map(|(_, note)| note.clone()).collect();
         state.result.notes.extend(taken);
         state.log = Some(self.writer.begin_row(row, &state.result, state.tick_ns)?);
         Ok(())
