@@ -118,6 +118,22 @@ mod tests {
     }
 
     #[test]
+    fn who_is_left_alone_is_up_and_keeps_the_scenario_from_being_made_where_he_cannot_be() {
+        let card = activity("in = \"host\"\nto = \"guest\"");
+        let with = resolved(&format!("idle = [\"box\"]\n{card}")).unwrap();
+        let scenario = &with.scenarios[0];
+        assert!(with.environments_of(scenario).contains(&"box".to_owned()));
+        assert_eq!(scenario.skip, with.environments["box"].obstacle, "there is no podman");
+        assert_eq!(with.plan.scenario[0].idle, ["box"], "what a bundle keeps does the same again");
+        let said = resolved(&format!("idle = [\"nobody\"]\n{card}")).map(|_| ()).unwrap_err();
+        assert!(said.contains("nobody"), "{said}");
+        let empty = resolved(&format!("skip = \"no such card\"\n{card}")).unwrap();
+        assert_eq!(empty.scenarios[0].skip.as_deref(), Some("no such card"));
+        assert_eq!(empty.rows[0].result.reason.as_deref(), Some("no such card"));
+        assert_eq!(empty.plan.scenario[0].skip.as_deref(), Some("no such card"));
+    }
+
+    #[test]
     fn the_card_has_a_cpu_of_its_own_beside_its_guest() {
         let cpus = |keys: &str, machine: &str| {
             let scenario = activity(&format!("in = \"host\"\nto = \"guest\"\n{keys}"));
