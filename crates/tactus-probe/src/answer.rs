@@ -51,8 +51,8 @@ pub fn works(activity: &Activity) -> Result<Vec<Work>, Refusal> {
         tell_note(&Note::info(format!("the card is polled by a process on CPU {cpu}{}", taken.words())));
         return Ok(vec![Box::new(move |rounds| taken.poll(cpu, rounds))]);
     }
-    let vector = eventfd(0, EventfdFlags::CLOEXEC).map_err(|error| failed("no eventfd", error.into()))?;
-    taken.device.raise(vector.as_fd()).map_err(|error| failed("it has no vector of MSI-X", error))?;
+    let vector = eventfd(0, EventfdFlags::CLOEXEC).map_err(|error| failed("no eventfd", &error.into()))?;
+    taken.device.raise(vector.as_fd()).map_err(|error| failed("it has no vector of MSI-X", &error))?;
     lead(&card, cpu);
     tell_note(&Note::info(format!(
         "the card's interrupts are answered in user space, by a process on CPU {cpu} with SCHED_FIFO {priority}, which its \
@@ -73,7 +73,7 @@ fn refusal(reason: String, hint: Option<&str>) -> Refusal {
     Refusal { reason, hint: hint.map(str::to_owned) }
 }
 
-fn failed(what: &str, error: std::io::Error) -> Refusal {
+fn failed(what: &str, error: &std::io::Error) -> Refusal {
     let hint = "the guest's kernel needs vfio-pci and, for a device that an IOMMU keeps in, vfio_iommu_type1";
     refusal(format!("the interrupt card cannot be taken: {what}: {error}"), Some(hint))
 }
@@ -102,22 +102,22 @@ impl Taken {
             fs::write(UNSAFE, "Y").map_err(|error| {
                 failed(
                     "this machine has no IOMMU, and its VFIO may not do without (CONFIG_VFIO_NOIOMMU)",
-                    error,
+                    &error,
                 )
             })?;
         }
         let write = |path: &Path, text: &str| {
-            fs::write(path, text).map_err(|error| failed(&path.display().to_string(), error))
+            fs::write(path, text).map_err(|error| failed(&path.display().to_string(), &error))
         };
         write(&card.join("driver_override"), "vfio-pci")?;
         write(Path::new("/sys/bus/pci/drivers_probe"), &address)?;
         let group = fs::read_link(card.join("iommu_group"));
-        let group = group.map_err(|error| failed("vfio-pci has not taken it", error))?;
+        let group = group.map_err(|error| failed("vfio-pci has not taken it", &error))?;
         let group = group.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let file = if iommu { format!("/dev/vfio/{group}") } else { format!("/dev/vfio/noiommu-{group}") };
-        let device = Device::open(&file, &address, iommu).map_err(|error| failed(&file, error))?;
+        let device = Device::open(&file, &address, iommu).map_err(|error| failed(&file, &error))?;
         let shared = device.switch_on().and_then(|()| Answering::at(device.as_fd(), device.memory(SHARED)?));
-        Ok(Self { shared: shared.map_err(|error| failed("its memory", error))?, device, iommu })
+        Ok(Self { shared: shared.map_err(|error| failed("its memory", &error))?, device, iommu })
     }
 
     /// How it has the device.
