@@ -12,6 +12,8 @@ pub enum Measure {
     Timer,
     /// What operations cost that make a guest exit.
     Exits,
+    /// Nothing: it is there, and sleeps.
+    Nothing,
     /// Nothing: it answers an interrupt card, by its handler or by polling.
     Answers {
         /// It polls.
@@ -46,14 +48,17 @@ impl Job {
     pub fn of(message: &Value) -> Result<Self, String> {
         let number = |name: &str| message[name].as_u64().unwrap_or(0);
         let activities = message["activities"].as_array().ok_or("the job has no activity")?;
-        let [activity] = activities.as_slice() else {
-            return Err(
+        let activity = match activities.as_slice() {
+            [] => &Value::Null,
+            [activity] => activity,
+            _ => return Err(
                 "a guest without an operating system does one thing at a time: it has one CPU and no threads"
                     .into(),
-            );
+            ),
         };
         let word = |name| word(&activity["what"], name);
         let measure = match (word("what"), word("measure")) {
+            _ if activities.is_empty() => Measure::Nothing,
             (Some("Measure"), Some("timer")) => Measure::Timer,
             (Some("Measure"), Some("exits")) => Measure::Exits,
             (Some("Measure"), Some("interrupt")) => {
@@ -72,6 +77,7 @@ impl Job {
             tick_ns: number("tick_ns").max(1_000_000),
             interval_ns: ns(word("interval_ns"))
                 .filter(|ns| *ns >= 1_000)
+                .or((measure == Measure::Nothing).then_some(0))
                 .ok_or("the interval is below a microsecond")?,
             break_ns: ns(word("break_at")),
             control: match control("what") {
@@ -131,6 +137,9 @@ mod tests {
         assert_eq!(answers("answer=poll"), Measure::Answers { polls: true });
         assert_eq!(answers("answer=handler"), Measure::Answers { polls: false });
         assert_eq!(answers("spread=3"), Measure::Answers { polls: false });
+        let mut left_alone = message(&TIMER, &[]);
+        left_alone["activities"] = json!([]);
+        assert_eq!(Job::of(&left_alone).unwrap().measure, Measure::Nothing);
         for what in [&["what=Load", "load=cpu"][..], &["what=Measure", "measure=os"], &TIMER[..2], &[]] {
             assert!(Job::of(&message(what, &[])).is_err(), "{what:?}");
         }

@@ -72,8 +72,8 @@ pub fn run() -> ! {
                 let told = match job.measure {
                     Measure::Timer => session.measure(job),
                     Measure::Exits => session.measure_exits(job),
-                    // It has answered since the job was prepared, and does until it is told to stop.
-                    Measure::Answers { .. } => continue,
+                    // What it answers it has answered since the job was prepared, and does until it is told to stop.
+                    Measure::Nothing | Measure::Answers { .. } => continue,
                 };
                 if told == Told::Quit {
                     cpu::power_off();

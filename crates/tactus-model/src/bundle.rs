@@ -34,7 +34,7 @@ use crate::message::{Control, Injected, Note};
 use crate::number::float;
 use crate::outcome::breakdown::Breakdown;
 use crate::outcome::exits::KvmExits;
-use crate::outcome::{Ending, Outcome, RowEnd, RowStatus, RunStatus, SeriesResult, ValueResult};
+use crate::outcome::{CardCounts, Ending, Outcome, RowEnd, RowStatus, RunStatus, SeriesResult, ValueResult};
 use crate::partition::CacheHeld;
 use crate::plan::{Plan, Require};
 use crate::scheduling::Policy;
@@ -213,6 +213,12 @@ pub struct RowResult {
     /// Why its virtual CPUs left the guest, and for how long; none: nobody asked. Since format 1.4.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exits: Option<KvmExits>,
+    /// What became of an interrupt card's interrupts; none: it was none, or did not say. Since format 1.4.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub card: Option<CardCounts>,
+    /// The environment at the other end of what was measured: the guest that takes a card's interrupts. Since format 1.4.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
     /// How long the threads of its virtual CPUs waited on the host meanwhile; none: it has none that are
     /// known. Since format 1.2.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -361,6 +367,8 @@ impl RowResult {
             injected: Vec::new(),
             breakdown: Vec::new(),
             exits: None,
+            card: None,
+            to: None,
             waits: None,
             window_ns: None,
             clock_fit: None,

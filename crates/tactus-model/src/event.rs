@@ -15,7 +15,7 @@ use crate::message::{Control, Injected, Note, Outlier, Tick, Total, Windows};
 use crate::number::{float, whole};
 use crate::outcome::breakdown::Breakdown;
 use crate::outcome::exits::KvmExits;
-use crate::outcome::{Ending, ValueResult};
+use crate::outcome::{CardCounts, Ending, ValueResult};
 use crate::partition::CacheUse;
 use crate::series::SeriesKey;
 use crate::ticks::TickScalars;
@@ -181,6 +181,13 @@ pub enum Event {
         environment: Option<String>,
         /// Where it went.
         breakdown: Breakdown,
+    },
+    /// An interrupt card has counted what became of its interrupts.
+    CardCounted {
+        /// The row.
+        row: usize,
+        /// How many.
+        counts: CardCounts,
     },
     /// A large value.
     Outlier {

@@ -190,6 +190,12 @@ pub struct Scenario {
     /// none of them. Left out: any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
+    /// Environments that are started for it and left alone: nothing is done in them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub idle: Vec<String>,
+    /// Why it is never made: a row of a document that stands empty, with this reason beside what was published.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skip: Option<String>,
     /// Shorthand: where.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environment: Option<String>,

@@ -18,12 +18,13 @@ use tactus_measure::thread::{Measuring, allowed};
 use tactus_model::Nanos;
 use tactus_model::catalogue::Fault;
 use tactus_model::clock::ClockCheck;
-use tactus_model::message::{Activity, FromProbe, Job, LockIn, Note, Refusal, Stage, What};
+use tactus_model::message::{Activity, CardOf, FromProbe, Job, LockIn, Note, Refusal, Stage, What};
 use tactus_model::scheduling::Policy;
 use tactus_model::series::SeriesKey;
 
 pub use running::Running;
 
+use crate::answer::answers;
 use crate::channel::Channel;
 use crate::housekeeping::House;
 use crate::memory::Memory;
@@ -71,9 +72,13 @@ impl Prepared {
         let pace = Pace { duration_ns: job.duration_ns, tick_ns: job.tick_ns, seed };
         let mut workers = Vec::new();
         for activity in &job.activities {
-            if runs_beside(&activity.what) {
+            if runs_beside(activity) {
                 let mut worker = Worker::start(activity, above, pace)?;
                 notes.append(&mut worker.take_notes());
+                // The card raises interrupts before all others begin: it warms up, and proves itself.
+                if answers(activity) {
+                    worker.go().map_err(|why| refusal(why, "look at the guest's console"))?;
+                }
                 workers.push(worker);
             }
         }
@@ -112,6 +117,14 @@ impl Prepared {
     /// The cards behind which threads of it are.
     fn cards(&self) -> impl Iterator<Item = &Card> {
         self.threads.iter().filter_map(|thread| thread.lane.card.as_deref())
+    }
+
+    /// What became of their interrupts.
+    fn card_counts(&self) -> impl Iterator<Item = CardOf> {
+        let lanes = self.threads.iter().map(|thread| &thread.lane);
+        lanes.filter_map(|lane| {
+            Some(CardOf { activity: lane.spec.activity, counts: lane.card.as_ref()?.counts() })
+        })
     }
 
     /// What the reader must know before it runs.
@@ -163,8 +176,9 @@ fn check(job: &Job) -> Result<(), Refusal> {
 }
 
 /// Whether a worker does it, and not threads on lanes.
-fn runs_beside(what: &What) -> bool {
-    match what {
+fn runs_beside(activity: &Activity) -> bool {
+    match &activity.what {
+        _ if answers(activity) => true,
         What::Measure { measure, .. } => values::find(measure).is_some(),
         What::Load(_) | What::Fault(_) => true,
     }
@@ -189,7 +203,7 @@ fn start_threads(
     let What::Measure { measure, interval_ns, priority, policy } = &activity.what else {
         return Ok(Vec::new());
     };
-    if runs_beside(&activity.what) {
+    if runs_beside(activity) {
         return Ok(Vec::new());
     }
     let entry = tactus_measure::find(measure).ok_or_else(|| {

@@ -6,6 +6,7 @@
 )]
 
 mod actions;
+mod answer;
 mod bpf;
 mod breakdown;
 mod capabilities;

@@ -39,7 +39,7 @@ use tactus_model::windows::Moments;
 use crate::fault::{Count, Disturbance, Held, Made};
 use crate::sys::Shared;
 use crate::work::{Pace, die_with, over};
-use crate::{fault, load, memory, sys, values};
+use crate::{answer, fault, load, memory, sys, values};
 
 /// The argument that makes a process a worker.
 pub const ARGUMENT: &str = tactus_model::undo::WORKER;
@@ -403,7 +403,7 @@ pub fn main(task: &str) -> u8 {
         return 2;
     }
     let ready = match &task.activity.what {
-        What::Measure { .. } => measurement(&task),
+        What::Measure { .. } if !answer::answers(&task.activity) => measurement(&task),
         _ => disturbance(&task).map(|disturbance| (disturbance, None)),
     };
     let (disturbance, finish) = match ready {
@@ -447,17 +447,17 @@ fn finished(workers: &mut Vec<i32>) {
 fn disturbance(task: &Task) -> Result<Disturbance, Refusal> {
     let activity = &task.activity;
     let cpus = &activity.cpus;
-    let what = match &activity.what {
-        What::Load(what) => what,
+    let works = match &activity.what {
+        What::Load(what) => load::works(what, cpus)?,
         What::Fault(what) => {
             return fault::prepare(what, cpus, task.above, task.pace.seed);
         }
+        What::Measure { .. } if answer::answers(activity) => answer::works(activity)?,
         What::Measure { measure, .. } => {
             let reason = format!("`{}` is not done beside a measurement", measure.kind());
             return Err(Refusal { reason, hint: None });
         }
     };
-    let works = load::works(what, cpus)?;
     Ok(Disturbance { way: String::new(), works, longest: &[], held: None, made: None })
 }
 

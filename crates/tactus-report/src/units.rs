@@ -44,6 +44,22 @@ pub fn latency_up(ns: u64) -> String {
     format!("{} {unit}", grouped(text.trim_end_matches('0').trim_end_matches('.')))
 }
 
+/// A latency with all its digits: that somebody else has written.
+#[must_use]
+pub fn latency_in_full(ns: u64) -> String {
+    let (unit, name, places) = match ns {
+        0..1_000_000 => (1_000, "us", 3),
+        1_000_000..1_000_000_000 => (1_000_000, "ms", 6),
+        _ => (1_000_000_000, "s", 9),
+    };
+    let rest = format!("{:0places$}", ns % unit);
+    let text = match rest.trim_end_matches('0') {
+        "" => (ns / unit).to_string(),
+        rest => format!("{}.{rest:0<2}", ns / unit),
+    };
+    format!("{} {name}", grouped(&text))
+}
+
 /// As [`latency`], for a whole number of ns that may be absent.
 #[must_use]
 pub fn latency_or_none(ns: Option<u64>) -> String {
@@ -322,6 +338,20 @@ mod tests {
                 "1000 us", "1 ms", "1.235 ms", "2.501 s"
             ]
         );
+    }
+
+    #[test]
+    fn what_somebody_else_has_written_keeps_all_its_digits() {
+        for (ns, text) in [
+            (2_500, "2.50 us"),
+            (11_780, "11.78 us"),
+            (8_000, "8 us"),
+            (5, "0.005 us"),
+            (27_331_000, "27.331 ms"),
+            (3_000_000_000, "3 s"),
+        ] {
+            assert_eq!(latency_in_full(ns), text);
+        }
     }
 
     #[test]

@@ -153,6 +153,7 @@ impl Allowance {
             FromProbe::Trial(trial) => self.reports.trial(trial)?,
             FromProbe::Value(value) => self.reports.value(value)?,
             FromProbe::Breakdown(of) => self.reports.breakdown(of)?,
+            FromProbe::Card(card) => self.reports.card(card)?,
             FromProbe::Injected(injected) => self.reports.injected(injected)?,
             // The connection has taken those that were asked for.
             FromProbe::Answer(_) | FromProbe::Output(_) | FromProbe::Exited(_) => {

@@ -141,7 +141,8 @@ impl Recorder {
         // What a reader finds if the run dies now.
         state.result.end(Ending::because(RowEnd::Died, "the run died while this was measured"));
         state.running = true;
-        let taken = self.remarks.iter().filter(|(of, _)| *of == environment).map(|(_, note)| note.clone());
+        let of_it = self.remarks.iter().filter(|(of, _)| concerns(&state.result, of));
+        let taken: Vec<Note> = of_it.map(|(_, note)| note.clone()).collect();
         state.result.notes.extend(taken);
         state.log = Some(self.writer.begin_row(row, &state.result, state.tick_ns)?);
         Ok(())
@@ -188,7 +189,7 @@ impl Recorder {
     }
 
     fn note(&mut self, environment: &str, note: &Note) {
-        let running = self.rows.iter_mut().filter(|row| row.running && row.result.environment == environment);
+        let running = self.rows.iter_mut().filter(|row| row.running && concerns(&row.result, environment));
         let mut taken = false;
         for row in running {
             row.result.notes.push(note.clone());
@@ -198,6 +199,11 @@ impl Recorder {
             self.remarks.push((environment.to_owned(), note.clone()));
         }
     }
+}
+
+/// Whether what is said of an environment is said of a row: that is where it was measured, or the guest that took its card.
+fn concerns(result: &RowResult, environment: &str) -> bool {
+    result.environment == environment || result.to.as_deref() == Some(environment)
 }
 
 /// The figures of measured series.
@@ -333,6 +339,11 @@ impl Record for Recorder {
                 if let Some(state) = self.rows.get_mut(*row) {
                     let (environment, breakdown) = (environment.clone(), breakdown.clone());
                     state.result.breakdown.push(BreakdownIn { environment, breakdown });
+                }
+            }
+            Event::CardCounted { row, counts } => {
+                if let Some(state) = self.rows.get_mut(*row) {
+                    state.result.card = Some(*counts);
                 }
             }
             Event::Outlier { row, outlier } => {

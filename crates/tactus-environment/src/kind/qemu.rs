@@ -8,12 +8,14 @@ mod qmp;
 #[cfg(fuzzing)]
 pub mod qmp;
 
+use std::path::Path;
+
 use tactus_model::message::Note;
 use tactus_model::plan::{self, PathKind};
 use tactus_system::System;
 
-use crate::support;
 use crate::support::guest::{accel, arch, check, keys, prepare, wanted_kernel};
+use crate::support::{self, cannot};
 use crate::{Environment, OptionError, OptionKey, Running, Setting, StartError, Usable};
 use command::{Machine, Sockets};
 use guest::Launch;
@@ -59,6 +61,10 @@ emulated guest shows that the path works and says nothing about hardware."
         true
     }
 
+    fn takes_card(&self) -> bool {
+        true
+    }
+
     fn can_nest(&self) -> bool {
         true
     }
@@ -91,6 +97,12 @@ emulated guest shows that the path works and says nothing about hardware."
         let patience = support::duration(setting.spec, "patience")?;
         let (accel, remark) = accel::choose(wanted, arch(setting.spec)?, setting.system)?;
         let mut notes: Vec<Note> = remark.into_iter().collect();
+        if setting.card.is_some() && arch(setting.spec)? != "x86_64" {
+            return Err(cannot(
+                "no interrupt card",
+                "a guest of another architecture than x86-64 takes none",
+            ));
+        }
         let sockets = Sockets::within(setting.workspace);
         let machine = Machine {
             boot: prepare(setting, accel, &mut notes)?,
@@ -99,6 +111,7 @@ emulated guest shows that the path works and says nothing about hardware."
             sandbox: true,
             cpus: setting.layout.cpus.len(),
             nic: setting.network.and_then(|place| place.nic),
+            card: setting.card.map(Path::to_owned),
             sockets: sockets.clone(),
         };
         let words = |accel, sandbox| Machine { accel, sandbox, ..machine.clone() }.words();

@@ -3,6 +3,7 @@
 //! Card and guest share a page of memory (docs/design/card.md). The card writes a number to one word of it and raises an
 //! interrupt; the guest's handler copies the number to another word, and counts in a third how often it ran.
 
+mod answering;
 mod connect;
 mod own_part;
 
@@ -13,9 +14,11 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use tactus_model::Nanos;
 use tactus_model::catalogue::measure::Interrupt;
 use tactus_model::message::Note;
+use tactus_model::outcome::CardCounts;
 
 use crate::sys::{self, Page};
 
+pub use answering::Answering;
 use own_part::own_part;
 
 /// The word that the card writes.
@@ -205,13 +208,22 @@ impl Card {
         })
     }
 
-    /// What there is to say of all that it sent.
-    pub fn account(&self) -> Vec<Note> {
+    /// What became of all that it sent.
+    pub fn counts(&self) -> CardCounts {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let (lost, late, left_out) = (count(&self.lost), count(&self.late), count(&self.left_out));
         let (sent, handled) =
             (self.sent.load(Ordering::Relaxed), self.bell.page.word(HANDLED).load(Ordering::Acquire));
-        let more = handled.wrapping_sub(sent).cast_signed().max(0);
+        CardCounts {
+            lost: count(&self.lost),
+            late: count(&self.late),
+            duplicates: u64::try_from(handled.wrapping_sub(sent).cast_signed()).unwrap_or(0),
+            left_out: count(&self.left_out),
+        }
+    }
+
+    /// What there is to say of it.
+    pub fn account(&self) -> Vec<Note> {
+        let CardCounts { lost, late, duplicates, left_out } = self.counts();
         let mut notes = Vec::new();
         if lost > 0 {
             let second = Nanos(LOST_NS);
@@ -223,9 +235,9 @@ impl Card {
                 "look at what the guest said (console), and whether something keeps its CPU from it",
             ));
         }
-        if more > 0 {
+        if duplicates > 0 {
             notes.push(Note::info(format!(
-                "the guest handled {more} interrupts more than were raised: duplicates, or of another device"
+                "the guest handled {duplicates} interrupts more than were raised: duplicates, or of another device"
             )));
         }
         if left_out > 0 {

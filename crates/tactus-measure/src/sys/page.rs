@@ -34,10 +34,18 @@ impl Page {
                 "the shared memory is shorter than a page",
             ));
         }
+        Self::at(file, 0)
+    }
+
+    /// The page at this place of a device's file, which has no length. The first access to one may fault.
+    ///
+    /// # Errors
+    /// Those of mmap(2).
+    pub fn at(file: BorrowedFd, offset: u64) -> io::Result<Self> {
         let flags = MapFlags::SHARED | MapFlags::POPULATE;
         // SAFETY: a new mapping touches no other memory.
         Ok(Self(unsafe {
-            mmap(std::ptr::null_mut(), BYTES, ProtFlags::READ | ProtFlags::WRITE, flags, file, 0)?
+            mmap(std::ptr::null_mut(), BYTES, ProtFlags::READ | ProtFlags::WRITE, flags, file, offset)?
         }))
     }
 

@@ -11,12 +11,16 @@ use crate::evidence::Evidence;
 pub struct FitnessEntry {
     /// The environment.
     pub environment: String,
+    /// The environment at the other end: the guest that takes an interrupt card.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
     /// State of the machine, where the plan declares states.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
     /// Name of the scenario.
     pub scenario: String,
-    /// Which latency: `thread` (wake-up of a thread), `irq` (an interrupt), `gap` (of a polling loop); `null` for a
+    /// Which latency: `thread` (wake-up of a thread), `irq` (an interrupt), `interrupt` (from
+    /// an interrupt to its handler), `gap` (of a polling loop); `null` for a
     /// document's, which says it itself.
     pub latency: Option<String>,
     /// Where in the document; `null`: measured here.

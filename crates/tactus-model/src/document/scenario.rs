@@ -7,7 +7,7 @@ use crate::bundle::BreakdownIn;
 use crate::evidence::Evidence;
 use crate::latency::Summary;
 use crate::outcome::exits::KvmExits;
-use crate::outcome::{RowEnd, RowStatus, ValueResult};
+use crate::outcome::{CardCounts, RowEnd, RowStatus, ValueResult};
 use crate::series::SeriesKey;
 
 /// One measurement of one scenario.
@@ -26,6 +26,9 @@ pub struct Entry {
     pub repeat: Option<u32>,
     /// Kind of that environment.
     pub kind: String,
+    /// The environment at the other end: the guest that takes an interrupt card.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
     /// The environment that it lies inside, where it is not on the machine itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inside: Option<String>,
@@ -61,6 +64,9 @@ pub struct Entry {
     /// Why the virtual CPUs of the guest left it, and for how long; only where the plan asks for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exits: Option<KvmExits>,
+    /// What became of an interrupt card's interrupts, beside its latencies and overruns; only of such measurements.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub card: Option<CardCounts>,
     /// The injected fault that proves the instrument; `null` when none was injected.
     pub control: Option<ControlEntry>,
     /// The host's part in a guest's largest latencies; only where the host has a record of its vCPU threads.

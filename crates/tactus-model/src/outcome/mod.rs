@@ -5,6 +5,7 @@
 
 pub mod breakdown;
 pub mod buckets;
+mod card;
 pub mod clock;
 pub mod control;
 mod end;
@@ -22,6 +23,7 @@ pub mod windows;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+pub use card::CardCounts;
 pub use end::{Ending, RowEnd, RowStatus, RunStatus};
 pub use median::{Median, median};
 pub use point::Point;

@@ -14,6 +14,7 @@
 //! probe  total*                 per series: beside each tick on a narrow channel, and the last ones several times
 //! probe  value*                 once a tick, per item of a measurement that yields values, and at its end
 //! probe  breakdown*              at the end of a measurement of values, per phase
+//! probe  card                    at the end of a measurement by an interrupt card
 //! probe  done                    at the end of the duration, after a stop, or at a break
 //! host   prove                   to one probe after the other: whether it still sees what it saw before
 //! probe  trial*, note*, proven
@@ -34,6 +35,7 @@ use crate::control::ControlBy;
 use crate::cpus::CpuSet;
 use crate::facts::Facts;
 use crate::latency::{Sparse, Totals};
+use crate::outcome::CardCounts;
 use crate::outcome::breakdown::Breakdown;
 use crate::outcome::{ValueResult, Yields};
 use crate::rpc::{Answer, Call, Exited, Output};
@@ -103,6 +105,8 @@ pub enum FromProbe {
     Value(Value),
     /// Where the time of its CPUs went while values were measured.
     Breakdown(BreakdownOf),
+    /// What became of an interrupt card's interrupts; before `done`.
+    Card(CardOf),
     /// What a fault did; before `done`.
     Injected(Injected),
     /// A side effect, an obstacle, something the reader must know.
@@ -388,6 +392,16 @@ pub struct BreakdownOf {
     /// Where it went.
     #[serde(flatten)]
     pub breakdown: Breakdown,
+}
+
+/// What became of an interrupt card's interrupts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CardOf {
+    /// The measuring activity.
+    pub activity: u32,
+    /// How many.
+    #[serde(flatten)]
+    pub counts: CardCounts,
 }
 
 /// What kind of note it is.

@@ -195,6 +195,9 @@ impl Running {
         let grown = self.job.memory.as_ref().and_then(Memory::grown);
         let traced = self.job.common.ftrace.get().and_then(Ftrace::stopped);
         grown.into_iter().chain(self.refused.take()).chain(traced).try_for_each(|note| channel.note(note))?;
+        for card in self.job.card_counts().collect::<Vec<_>>() {
+            channel.say(&FromProbe::Card(card))?;
+        }
         for note in self.job.cards().flat_map(Card::account).collect::<Vec<_>>() {
             channel.note(note)?;
         }

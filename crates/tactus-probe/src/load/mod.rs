@@ -32,6 +32,7 @@ macro_rules! loads {
 
 loads! {
     scheduler: Scheduler, cpu: Cpu, cache: Cache, memory: Memory, disk: Disk, network: Network, command: Command,
+    console: Console,
 }
 
 /// A worker for each CPU, pinned to it. Not generic, and the others below not inlined: the probe must

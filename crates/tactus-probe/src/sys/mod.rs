@@ -20,6 +20,7 @@ mod raw;
 mod select;
 #[cfg(all(target_env = "musl", panic = "abort"))]
 mod unwind;
+pub mod vfio;
 
 pub use tactus_measure::sys::{
     OnSignal, SchedAttr, affinity, affinity_mask, affinity_of, boottime, now, on_signal, own_time, realtime,

@@ -84,6 +84,7 @@ fn measured(contents: &Contents, runs: &[&Row], kind: &str, classes: &[Class]) -
     let may_say = may_say(contents, runs);
     Some(FitnessEntry {
         environment: result.environment.clone(),
+        to: result.to.clone(),
         host: result.host.clone(),
         scenario: result.name.clone(),
         latency: Some(kind.to_owned()),
@@ -157,6 +158,7 @@ fn published(line: &Line, result: &RowResult, classes: &[Class]) -> Option<Fitne
     let as_it_stands = MaySay::Doubted(None);
     Some(FitnessEntry {
         environment: result.environment.clone(),
+        to: None,
         host: None,
         scenario: result.name.clone(),
         latency: None,

@@ -22,6 +22,7 @@ pub fn entry(contents: &Contents, row: &Row) -> Entry {
         host: result.host.clone(),
         repeat: result.repeat,
         kind: result.kind.clone(),
+        to: result.to.clone(),
         inside: inside(contents, &result.environment),
         evidence: result.evidence,
         measurement: result.measurement.kind().into(),
@@ -45,6 +46,7 @@ pub fn entry(contents: &Contents, row: &Row) -> Entry {
         values: (result.outcome.yields() == Yields::Values).then(|| values(contents, result)),
         breakdown: result.breakdown.clone(),
         exits: result.exits.clone(),
+        card: result.card,
         control: control(result),
         attribution: attribution(result).map(|found| AttributionEntry {
             of: found.of,

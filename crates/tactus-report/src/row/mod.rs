@@ -29,7 +29,7 @@ pub use grounds::never_made;
 pub use headline::headline;
 pub use judged::{Quantity, is_corrected};
 pub use latency_verdict::{CYCLES_FOR_A_VERDICT, standing};
-pub use name::{inside, load_words, scenario_title, title};
+pub use name::{inside, load_words, place, scenario_title, title};
 pub use published::{PublishedValue, published, published_value};
 pub use remarks::{Remark, remarks};
 pub use summary::{figures, has_numbers, left_out, reason};

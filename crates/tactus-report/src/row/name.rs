@@ -20,9 +20,16 @@ fn titled(contents: &Contents, result: &RowResult, run: Option<String>) -> Strin
     let same = |other: &RowResult| other.name == result.name && other.repeat == result.repeat;
     let same = contents.rows.iter().filter(|row| same(&row.result)).count();
     let outer = inside(contents, &result.environment).map(|outer| format!("{} in {outer}", result.kind));
-    let place = (same > 1).then(|| result.environment.clone());
+    let place = (same > 1).then(|| place(result));
     let words: Vec<String> = place.into_iter().chain(outer).chain(run).collect();
     if words.is_empty() { result.name.clone() } else { format!("{} ({})", result.name, words.join(", ")) }
+}
+
+/// Where it was measured: the environment, and the guest at the other end of an interrupt card.
+#[must_use]
+pub fn place(result: &RowResult) -> String {
+    let to = result.to.as_ref().map(|to| format!(" -> {to}"));
+    format!("{}{}", result.environment, to.unwrap_or_default())
 }
 
 /// The environment that one lies inside.

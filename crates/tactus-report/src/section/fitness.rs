@@ -116,6 +116,9 @@ fn name(entry: &FitnessEntry) -> Cell {
         return Cell::from(vec!["published".to_owned(), clean(&entry.scenario), clean(source)]);
     }
     let mut place = clean(&entry.environment);
+    if let Some(to) = &entry.to {
+        place = format!("{place} -> {}", clean(to));
+    }
     if let Some(host) = &entry.host {
         place = format!("{place}, host {}", clean(host));
     }
@@ -132,6 +135,7 @@ fn latency_words(kind: &str) -> String {
     match kind {
         "thread" => "wake-up of a thread".into(),
         "irq" => "an interrupt".into(),
+        "interrupt" => "from an interrupt to its handler".into(),
         "gap" => "gap of a polling loop".into(),
         other => clean(other),
     }

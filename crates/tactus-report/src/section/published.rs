@@ -9,7 +9,7 @@ use super::Section;
 use crate::part::{Cell, Head, Item, List, Mark, Part, Reader, Table, Tone};
 use crate::row::{PublishedValue, published_value};
 use crate::stats::{Line, comparison};
-use crate::units::{NONE, clean, latency, quantity};
+use crate::units::{NONE, clean, latency, latency_in_full, quantity};
 
 /// The section.
 pub struct Theirs;
@@ -93,7 +93,7 @@ fn latencies(line: &Line) -> Vec<Vec<Cell>> {
         ("maximum", max_ns, all.and_then(|all| all.max_ns.map(float))),
     ];
     let shown = |(figure, theirs, ours): (&str, &Option<u64>, Option<f64>)| {
-        let published = latency(float((*theirs)?));
+        let published = latency_in_full((*theirs)?);
         Some(row(line, figure, published, ours.map_or_else(|| NONE.into(), latency), source))
     };
     three.into_iter().filter_map(shown).collect()

@@ -116,7 +116,7 @@ fn contents(message: &FromProbe) -> usize {
         // Only those that nobody asked for come here.
         FromProbe::Answer(answer) => answer.data.len() + list(&mut answer.words.iter().map(String::len)),
         FromProbe::Output(output) => output.data.len(),
-        FromProbe::Ready | FromProbe::Exited(_) => 0,
+        FromProbe::Card(_) | FromProbe::Ready | FromProbe::Exited(_) => 0,
     }
 }
 

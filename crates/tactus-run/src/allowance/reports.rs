@@ -8,10 +8,10 @@ use tactus_model::catalogue::Item;
 use tactus_model::histograms::MOST_COUNTED;
 use tactus_model::latency::{HIGHEST_NS, Sparse, Totals};
 use tactus_model::message::{
-    BreakdownOf, Done, Injected, Job, Outlier, Tick, Total, Trial, Value, What, Windows,
+    BreakdownOf, CardOf, Done, Injected, Job, Outlier, Tick, Total, Trial, Value, What, Windows,
 };
 use tactus_model::outcome::breakdown::Breakdown;
-use tactus_model::outcome::{Point, ValueResult};
+use tactus_model::outcome::{CardCounts, Point, ValueResult};
 use tactus_model::series::{SeriesKey, Thread};
 
 use super::{Excess, LONGEST_NAME, LONGEST_TEXT, clip, count, longest};
@@ -76,6 +76,7 @@ struct Reported {
     items: BTreeSet<(String, Option<Point>)>,
     said: u64,
     breakdowns: u64,
+    cards: u64,
 }
 
 /// The threads that may report.
@@ -219,6 +220,17 @@ impl Reports {
             }
             reported.items.insert(item);
         }
+        Ok(())
+    }
+
+    pub fn card(&mut self, card: &mut CardOf) -> Result<(), Excess> {
+        let reported = self.reported(card.activity)?;
+        if !reported.known.is_empty() {
+            return Err(Excess("sent what a card counted in a measurement without one".into()));
+        }
+        count(&mut reported.cards, 1, "accounts of a card")?;
+        let CardCounts { lost, late, duplicates, left_out } = &mut card.counts;
+        [lost, late, duplicates, left_out].into_iter().for_each(|of| *of = (*of).min(MOST_COUNTED));
         Ok(())
     }
 

@@ -8,11 +8,11 @@ use tactus_model::control::ControlBy;
 use tactus_model::facts::MAX_READING;
 use tactus_model::latency::{Sparse, Totals};
 use tactus_model::message::{
-    Activity, BreakdownOf, Done, End, Note, Outlier, Proven, ThreadCounters, Tick, Total, Value, What,
-    Windows,
+    Activity, BreakdownOf, CardOf, Done, End, Note, Outlier, Proven, ThreadCounters, Tick, Total, Value,
+    What, Windows,
 };
 use tactus_model::outcome::breakdown::{Arrivals, Breakdown, CpuTime, ThreadTime};
-use tactus_model::outcome::{Point, ValueResult};
+use tactus_model::outcome::{CardCounts, Point, ValueResult};
 use tactus_model::rpc::{Answer, Exited, Output};
 use tactus_model::scheduling::Policy;
 use tactus_model::series::SeriesKey;
@@ -373,6 +373,19 @@ fn the_cpu_time_of_a_few_phases_is_taken_and_cut_where_there_is_more_of_it_than_
     assert!(more == 3 && refusal.contains("4 phases"), "{more}: {refusal}");
     let none = send(&mut ten_seconds(), of(1)).unwrap_err();
     assert!(none.contains("yields no values"), "{none}");
+}
+
+#[test]
+fn what_a_card_counted_is_taken_once_and_bounded_and_of_a_measurement_that_has_one() {
+    let counts = CardCounts { lost: u64::MAX, ..CardCounts::default() };
+    let of = |_| FromProbe::Card(CardOf { activity: 0, counts });
+    let mut allowance = ten_seconds();
+    let FromProbe::Card(taken) = send(&mut allowance, of(0)).unwrap() else { panic!("another") };
+    assert!(taken.counts.lost < u64::MAX && taken.counts.late == 0, "{taken:?}");
+    assert!(send(&mut allowance, of(0)).unwrap_err().contains("accounts of a card"));
+    let mut allowance = Allowance::new(now());
+    allowance.begin(&job(measuring(Measure::Os(Os::default()), 0), "1", 10 * S, S), false);
+    assert!(send(&mut allowance, of(0)).unwrap_err().contains("without one"));
 }
 
 #[test]

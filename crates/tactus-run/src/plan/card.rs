@@ -55,17 +55,19 @@ pub(super) fn check(
 }
 
 /// The card's CPU: the first of those asked for that is none of its guest's, and where nobody said which (`auto`), any other
-/// of this machine; none: the guest has them all. A card polls, and would keep its guest from answering.
+/// of this machine; none: the guest has them all. A card polls, and would keep its guest from answering. One on which no
+/// `other` environment of the scenario runs comes before one that is shared.
 pub(super) fn cpu(
     cpus: &CpuSet,
     auto: bool,
     machine: &ResolvedEnvironment,
     guest: &ResolvedEnvironment,
+    other: &CpuSet,
 ) -> Option<CpuSet> {
     let taken: CpuSet = guest.laid_out().iter().map(|(_, outside)| *outside).collect();
-    let others = if auto { machine.layout.inside() } else { CpuSet::default() };
-    let cpu = cpus.iter().chain(others.iter()).find(|cpu| !taken.contains(*cpu));
-    cpu.map(CpuSet::one)
+    let more = if auto { machine.layout.inside() } else { CpuSet::default() };
+    let can: Vec<u32> = cpus.iter().chain(more.iter()).filter(|cpu| !taken.contains(*cpu)).collect();
+    can.iter().find(|cpu| !other.contains(**cpu)).or(can.first()).map(|cpu| CpuSet::one(*cpu))
 }
 
 #[cfg(test)]
@@ -113,6 +115,22 @@ mod tests {
             assert!(error.contains(said), "{scenario}: {error}");
         }
         assert!(resolved(&right).is_ok());
+    }
+
+    #[test]
+    fn who_is_left_alone_is_up_and_keeps_the_scenario_from_being_made_where_he_cannot_be() {
+        let card = activity("in = \"host\"\nto = \"guest\"");
+        let with = resolved(&format!("idle = [\"box\"]\n{card}")).unwrap();
+        let scenario = &with.scenarios[0];
+        assert!(with.environments_of(scenario).contains(&"box".to_owned()));
+        assert_eq!(scenario.skip, with.environments["box"].obstacle, "there is no podman");
+        assert_eq!(with.plan.scenario[0].idle, ["box"], "what a bundle keeps does the same again");
+        let said = resolved(&format!("idle = [\"nobody\"]\n{card}")).map(|_| ()).unwrap_err();
+        assert!(said.contains("nobody"), "{said}");
+        let empty = resolved(&format!("skip = \"no such card\"\n{card}")).unwrap();
+        assert_eq!(empty.scenarios[0].skip.as_deref(), Some("no such card"));
+        assert_eq!(empty.rows[0].result.reason.as_deref(), Some("no such card"));
+        assert_eq!(empty.plan.scenario[0].skip.as_deref(), Some("no such card"));
     }
 
     #[test]

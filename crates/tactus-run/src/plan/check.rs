@@ -327,6 +327,9 @@ fn shape(plan: &Plan, scenario: &Scenario, path: &str, source: &Source) -> Resul
         peer::check(plan, activity, &path, source)?;
         path::taken(plan, activity, &path, source)?;
     }
+    for name in &scenario.idle {
+        defined(format!("{path}.idle"), name)?;
+    }
     path::ends(scenario, path, source)?;
     let measures = scenario.activity.is_empty() || scenario.activity.iter().any(|a| a.measure.is_some());
     if !measures {

@@ -37,7 +37,8 @@ pub fn resolve(
     let paths = plan.path.iter().map(|(name, path)| (name.clone(), obstacle(name, path, system))).collect();
     let environments = BTreeMap::new();
     let mut resolver = Resolver { plan, source, choices, machine, environments, paths, rows: Vec::new() };
-    let used: BTreeSet<&str> = chosen.iter().flat_map(|(_, scenario)| resolver.names(scenario)).collect();
+    let used: BTreeSet<&str> =
+        chosen.iter().flat_map(|(_, scenario)| scenario::names(plan, scenario)).collect();
     let around = used.iter().filter_map(|name| plan.environment.get(*name)?.inside.as_deref());
     for name in around.chain(used.iter().copied()) {
         let environment = resolver.environment(name, system)?;

@@ -140,6 +140,8 @@ pub struct ResolvedScenario {
     pub kept: bool,
     /// What runs together.
     pub activities: Vec<ResolvedActivity>,
+    /// Environments that are up meanwhile and do nothing.
+    pub idle: Vec<String>,
     /// Settings that are made where it measures, for as long as it lasts, beside those of a profile:
     /// ids of checks, with `!` before those that are taken back.
     pub settings: Vec<String>,
@@ -187,12 +189,12 @@ impl Resolved {
         measured_in(environment, activities, &self.environments)
     }
 
-    /// The environments that a scenario needs up: those that it is performed in, and their peers. What is around
+    /// The environments that a scenario needs up: those that it is performed in, their peers, and those left alone. What is around
     /// others comes before them.
     #[must_use]
     pub fn environments_of(&self, scenario: &ResolvedScenario) -> Vec<String> {
-        let own: BTreeSet<&str> =
-            scenario.activities.iter().flat_map(ResolvedActivity::environments).collect();
+        let active = scenario.activities.iter().flat_map(ResolvedActivity::environments);
+        let own: BTreeSet<&str> = active.chain(scenario.idle.iter().map(String::as_str)).collect();
         let outer = |name: &&str| self.environments.get(*name)?.spec.inside.as_deref();
         let around: BTreeSet<&str> = own.iter().filter_map(outer).collect();
         let all: BTreeSet<&str> = own.union(&around).copied().collect();

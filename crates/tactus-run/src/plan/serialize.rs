@@ -28,6 +28,12 @@ pub(super) fn written(
         partition: resolved.partition,
         require: resolved.require.clone(),
         host: resolved.host.clone(),
+        idle: resolved.idle.clone(),
+        skip: plan
+            .scenario
+            .iter()
+            .find(|own| own.name.as_ref() == Some(&resolved.name))
+            .and_then(|own| own.skip.clone()),
         activity: resolved.activities.iter().map(activity).collect(),
         ..Scenario::default()
     };

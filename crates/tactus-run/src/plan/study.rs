@@ -19,7 +19,13 @@ macro_rules! studies {
     };
 }
 
-studies!("freescale-qoriq-2014", "intel-xeon-2015", "osadl-2023", "redhat-openstack-2018");
+studies!(
+    "freescale-qoriq-2014",
+    "intel-industrial-2014",
+    "intel-xeon-2015",
+    "osadl-2023",
+    "redhat-openstack-2018"
+);
 
 /// The study with this name.
 #[must_use]

@@ -264,6 +264,11 @@ impl ScenarioRun<'_> {
                     context.emit(Event::CpuTimeMeasured { row, environment, breakdown })?;
                 }
             }
+            FromProbe::Card(card) => {
+                if let Some(row) = self.row_of(context, card.activity) {
+                    context.emit(Event::CardCounted { row, counts: card.counts })?;
+                }
+            }
             FromProbe::Injected(injected) => {
                 let outside = outside(context, &environment, &injected.cpus);
                 let here = !context.resolved.environments[&environment].kind.numbers_cpus();

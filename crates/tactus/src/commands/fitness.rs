@@ -152,6 +152,7 @@ mod tests {
         };
         FitnessEntry {
             environment: "host".into(),
+            to: None,
             host: None,
             scenario: "host, idle".into(),
             latency: Some("thread".into()),

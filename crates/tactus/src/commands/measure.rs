@@ -107,7 +107,9 @@ fn plan(arguments: &Measure) -> Result<Plan, Failure> {
     };
     let mut environments = BTreeMap::from([(kind.clone(), environment)]);
     if let Some(to) = &arguments.to {
-        environments.insert(to.clone(), Environment { kind: to.clone(), ..Environment::default() });
+        // The card needs a CPU beside those of its guest.
+        let cpus = matches!(scenario.measurement, Some(What::Interrupt(_))).then_some(CpuRequest::First);
+        environments.insert(to.clone(), Environment { kind: to.clone(), cpus, ..Environment::default() });
         let (measure, cpus) = (scenario.measurement.take(), scenario.cpus.take());
         scenario.environment = None;
         let (environment, to) = (kind.clone(), Some(to.clone()));

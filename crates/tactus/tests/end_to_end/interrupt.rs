@@ -52,6 +52,8 @@ fn a_guest_answers_every_interrupt_of_the_card() {
     // An interrupt for each period, or the period passed while the one before was unanswered.
     assert!((1_400..=1_501).contains(&(count("cycles") + count("overruns"))), "{entry:#}");
     assert!(count("min_ns") > 0 && count("min_ns") <= count("p50_ns"), "{entry:#}");
+    assert_eq!(entry["to"], "bare", "{entry:#}");
+    assert_eq!((&entry["card"]["lost"], &entry["card"]["duplicates"]), (&0.into(), &0.into()), "{entry:#}");
     let notes = notes(&bundle);
     assert!(
         notes.iter().any(|note| note.contains("the card's own part of a latency")
@@ -60,6 +62,30 @@ fn a_guest_answers_every_interrupt_of_the_card() {
     );
     assert!(!notes.iter().any(|note| note.contains("were lost")), "{notes:?}");
     assert!(!notes.iter().any(|note| note.contains("more than were raised")), "{notes:?}");
+}
+
+#[test]
+fn a_program_in_a_linux_guest_answers_the_card_that_it_has_by_vfio() {
+    if !is_usable() {
+        return;
+    }
+    let kernels = output(tactus().args(["kernel", "list", "--json"]));
+    if !String::from_utf8_lossy(&kernels.stdout).contains("\"preempt_rt\"") {
+        return skipped("this needs a kernel for guests");
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let bundle = dir.path().join("bundle");
+    let to = ["measure", "--measurement", "interrupt", "--to", "qemu", "--json", "-i", "2ms", "-D", "1s"];
+    let run = output(tactus().args(to).arg("--out").arg(&bundle));
+    assert!(matches!(run.status.code(), Some(0 | 3)), "{}", stderr(&run));
+    nothing_is_left();
+    let document = json(&run);
+    let entry = &document["scenarios"][0];
+    assert_eq!((&entry["status"], &entry["ended"]), (&"measured".into(), &"complete".into()), "{entry:#}");
+    assert!(entry["series"][0]["cycles"].as_u64().unwrap() > 0, "{entry:#}");
+    assert_eq!(entry["card"]["duplicates"], 0, "{entry:#}");
+    let notes = notes(&bundle);
+    assert!(notes.iter().any(|note| note.contains("user space") && note.contains("IOMMU")), "{notes:?}");
 }
 
 #[test]

@@ -22,6 +22,8 @@ pub struct Machine {
     pub cpus: usize,
     /// What it has of a network.
     pub nic: Option<GuestNic>,
+    /// Where its interrupt card is to be had.
+    pub card: Option<PathBuf>,
     pub sockets: Sockets,
 }
 
@@ -95,7 +97,12 @@ impl Machine {
             // Without hpet the guest's clock is the TSC, which an emulated guest reads without an exit.
             (_, Accel::Tcg) => ("q35,hpet=off", "tcg,thread=multi", "max"),
         };
-        add(&["-machine", &format!("{machine}{memory}"), "-accel", accel, "-cpu", cpu]);
+        // Who is to have a device without the kernel needs something that keeps it in.
+        let split = if self.card.is_some() { ",kernel-irqchip=split" } else { "" };
+        add(&["-machine", &format!("{machine}{memory}{split}"), "-accel", accel, "-cpu", cpu]);
+        if self.card.is_some() {
+            add(&["-device", "intel-iommu,intremap=on"]);
+        }
         add(&["-smp", &format!("cpus={0},sockets=1,cores={0},threads=1", self.cpus)]);
         add(&["-m", &format!("{}M", self.boot.memory_mib)]);
         if self.boot.lock_memory {
@@ -120,6 +127,9 @@ impl Machine {
         if let Some(nic) = self.nic {
             let (backend, device) = network(nic);
             add(&["-netdev", &backend, "-device", &device]);
+        }
+        if let Some(at) = &self.card {
+            add(&card(at).each_ref().map(String::as_str));
         }
         add(&["-chardev", &socket("monitor", &self.sockets.monitor), "-mon", "chardev=monitor,mode=control"]);
         words
@@ -181,6 +191,7 @@ pub(super) mod tests {
             sandbox: true,
             cpus: 2,
             nic: None,
+            card: None,
             sockets: Sockets { console: "/w/a, b/c".into(), probe: "/w/p".into(), monitor: "/w/m".into() },
         }
     }
@@ -215,6 +226,16 @@ pub(super) mod tests {
         let file = with(GuestDevice::Virtio, Tap::File, Accel::Tcg);
         assert!(file.contains("tap,id=net,fd=3") && !file.contains("ifname"), "{file}");
         assert!(file.contains(&format!("mac={MAC}")) && !file.contains("irqchip"), "{file}");
+    }
+
+    #[test]
+    fn a_guest_with_a_card_has_an_iommu_before_it() {
+        let plain = machine().words().join(" ");
+        assert!(!plain.contains("iommu") && !plain.contains("ivshmem"), "{plain}");
+        let words = Machine { card: Some("/w/card.sock".into()), ..machine() }.words();
+        let at = |beginning: &str| words.iter().position(|word| word.starts_with(beginning)).unwrap();
+        assert!(at("intel-iommu") < at("ivshmem-doorbell"), "{words:?}");
+        assert!(words[at("q35")].ends_with("kernel-irqchip=split"), "{words:?}");
     }
 
     #[test]

@@ -32,6 +32,11 @@ pub const TCG_PATIENCE: Duration = Duration::from_secs(45);
 /// Drivers of the channel to the probe.
 const MODULES: [&str; 2] = ["virtio_pci", "virtio_console"];
 
+/// Drivers by which a program has a device.
+const CARD_MODULES: [&str; 2] = ["vfio_iommu_type1", "vfio_pci"];
+/// What switches on the unit that keeps it in.
+const CARD_WORDS: &str = "intel_iommu=on";
+
 /// What a guest boots.
 #[derive(Clone, Debug)]
 pub struct Boot {
@@ -186,13 +191,14 @@ pub fn prepare(setting: &Setting<'_>, accel: Accel, notes: &mut Vec<Note>) -> Re
     })
 }
 
-/// Drivers of the probe's channel, and of the network that it is on.
+/// Drivers of the probe's channel, of the network that it is on, and of its interrupt card.
 fn wanted_modules(setting: &Setting<'_>) -> Vec<&'static str> {
     let nic = setting.network.and_then(|place| place.nic).map(|nic| match nic.device {
         GuestDevice::Virtio | GuestDevice::Vhost => "virtio_net",
         GuestDevice::E1000 | GuestDevice::Vfio => "e1000",
     });
-    MODULES.into_iter().chain(nic).collect()
+    let card = setting.card.map(|_| CARD_MODULES).into_iter().flatten();
+    MODULES.into_iter().chain(nic).chain(card).collect()
 }
 
 /// The profile's words and then the plan's: of two for one parameter the kernel takes the last.
@@ -203,7 +209,9 @@ fn cmdline(
     notes: &mut Vec<Note>,
 ) -> Result<String, OptionError> {
     let own = support::text(setting.spec, "cmdline", "")?.unwrap_or_default();
-    let Some(profiled) = profiled::of(setting.spec, setting.layout)? else { return Ok(own.to_owned()) };
+    let card = setting.card.map(|_| CARD_WORDS).unwrap_or_default();
+    let own = format!("{card} {own}").trim().to_owned();
+    let Some(profiled) = profiled::of(setting.spec, setting.layout)? else { return Ok(own) };
     let words = profiled.kernel_words(&vendor(arch, accel, setting.system));
     notes.push(Note::info(format!(
         "profile {} put on the kernel's command line: {words}",

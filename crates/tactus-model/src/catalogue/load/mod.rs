@@ -4,6 +4,6 @@ super::declare::family! {
     /// A load.
     pub enum Load, LOADS {
         scheduler::Scheduler, cpu::Cpu, cache::Cache, memory::Memory, disk::Disk, network::Network,
-        command::Command,
+        command::Command, console::Console,
     }
 }

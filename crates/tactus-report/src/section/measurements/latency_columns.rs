@@ -77,6 +77,8 @@ const COLUMNS: &[Column] = &[
         published: None,
     },
 ];
+/// Digits after the point of what was published where nothing was measured.
+const PUBLISHED_PLACES: usize = 2;
 /// What the line is called whose quantiles are corrected.
 const MISSED: &str = "with missed periods";
 /// The column that is looked at first.
@@ -103,14 +105,18 @@ fn shown(figure: &Figure, places: usize) -> Stacked {
 
 fn row(contents: &Contents, line: &Line, places: usize) -> Group {
     let mut group = group(contents, line);
-    let Some(all) = &line.figures else { return group };
+    let theirs = line.published.as_ref();
+    let Some(all) = &line.figures else {
+        group.lines.extend(theirs.map(|theirs| published(theirs, PUBLISHED_PLACES)));
+        return group;
+    };
     if let Some(spread) = &line.spread {
         group.name = format!("{} (median of {} runs)", group.name, spread.runs);
     }
     group.values = COLUMNS.iter().map(|column| shown(&(column.measured)(all), places)).collect();
     group.lines.extend(line.spread.iter().flat_map(|spread| range(spread, places)));
     group.lines.extend(line.corrected().map(|all| corrected(all, places)));
-    group.lines.extend(line.published.as_ref().map(|theirs| published(theirs, places)));
+    group.lines.extend(theirs.map(|theirs| published(theirs, places)));
     group.lines.extend(against(contents, line, all, places));
     if all.lost > 0 {
         group.lines.push(GridLine::sentence(format!(

@@ -6,13 +6,13 @@ use tactus_model::catalogue::measure::Timer;
 use tactus_model::cpus::CpuRequest;
 use tactus_model::message::{Activity, Peer, What};
 use tactus_model::outcome::{Outcome, Yields};
-use tactus_model::plan::{self, Scenario};
+use tactus_model::plan::{self, Plan, Scenario};
 use tactus_model::scheduling::Policy;
 use tactus_model::series::Thread;
 use tactus_model::{CpuSet, Nanos};
 
 use super::Resolver;
-use crate::plan::resolved::{ResolvedActivity, ResolvedScenario, RowPlan};
+use crate::plan::resolved::{ResolvedActivity, ResolvedEnvironment, ResolvedScenario, RowPlan};
 use crate::plan::{PlanError, card, state};
 
 const DEFAULT_DURATION: Nanos = Nanos::from_secs(600);
@@ -23,19 +23,19 @@ const TICKS_OF_A_SHORT_SCENARIO: u64 = 20;
 const SHORTEST_TICK_NS: u64 = 100_000_000;
 const LONGEST_TICK_NS: u64 = 1_000_000_000;
 
-impl<'a> Resolver<'a> {
-    /// The environments that a scenario needs up.
-    pub(super) fn names(&self, scenario: &'a Scenario) -> Vec<&'a str> {
-        let shorthand = scenario.environment.as_ref().or(self.plan.defaults.environment.as_ref());
-        let placed = scenario.load.iter().filter_map(|l| l.environment.as_ref());
-        let faults = scenario.fault.iter().filter_map(|f| f.environment.as_ref());
-        let full =
-            scenario.activity.iter().flat_map(|a| [Some(&a.environment), a.to.as_ref(), a.from.as_ref()]);
-        let full = full.flatten();
-        let shorthand = shorthand.filter(|_| scenario.activity.is_empty());
-        shorthand.into_iter().chain(placed).chain(faults).chain(full).map(String::as_str).collect()
-    }
+/// The environments that a scenario needs up.
+pub(super) fn names<'s>(plan: &'s Plan, scenario: &'s Scenario) -> Vec<&'s str> {
+    let shorthand = scenario.environment.as_ref().or(plan.defaults.environment.as_ref());
+    let placed = scenario.load.iter().filter_map(|l| l.environment.as_ref());
+    let faults = scenario.fault.iter().filter_map(|f| f.environment.as_ref());
+    let full = scenario.activity.iter().flat_map(|a| [Some(&a.environment), a.to.as_ref(), a.from.as_ref()]);
+    let full = full.flatten();
+    let shorthand = shorthand.filter(|_| scenario.activity.is_empty());
+    let all = shorthand.into_iter().chain(placed).chain(faults).chain(full);
+    all.chain(&scenario.idle).map(String::as_str).collect()
+}
 
+impl Resolver<'_> {
     /// The value of a scenario key: what was said on the command line has been taken before; then
     /// `[quick]` if asked for, the scenario, `[defaults]`.
     pub(super) fn value<T>(&self, scenario: &Scenario, key: impl Fn(&Scenario) -> Option<T>) -> Option<T> {
@@ -91,9 +91,8 @@ impl<'a> Resolver<'a> {
             kvm_exits: self.value(scenario, |s| s.kvm_exits).unwrap_or(false),
             partition: self.value(scenario, |s| s.partition),
             require: self.value(scenario, |s| s.require.clone()),
-            skip: self.host(scenario).and_then(|host| {
-                state::obstacle(&host, self.plan, self.choices.state.as_ref(), &self.machine.measuring())
-            }),
+            skip: scenario.skip.clone().or_else(|| self.obstacle(scenario)),
+            idle: scenario.idle.clone(),
             host: self.host(scenario),
             kept: false,
             activities: Vec::new(),
@@ -107,6 +106,16 @@ impl<'a> Resolver<'a> {
         }
         self.add_rows(scenario, &mut resolved);
         Ok(resolved)
+    }
+
+    /// What keeps a scenario from being made here, whatever is done in it: the state of the machine, or one of the
+    /// environments that are left alone in it.
+    fn obstacle(&self, scenario: &Scenario) -> Option<String> {
+        let state = |host: String| {
+            state::obstacle(&host, self.plan, self.choices.state.as_ref(), &self.machine.measuring())
+        };
+        let idle = || scenario.idle.iter().find_map(|name| self.environments.get(name)?.obstacle.clone());
+        self.host(scenario).and_then(state).or_else(idle)
     }
 
     /// `true` where a page shows how a scenario uses the caches.
@@ -152,6 +161,13 @@ impl<'a> Resolver<'a> {
             ..plan::Activity::default()
         });
         std::iter::once(measure).chain(loads).chain(faults).collect()
+    }
+
+    /// CPUs of this machine on which virtual CPUs of a scenario's environments run.
+    fn guests(&self, scenario: &Scenario) -> CpuSet {
+        let places = names(self.plan, scenario).into_iter().filter_map(|name| self.environments.get(name));
+        let guests = places.filter(|place| place.kind.numbers_cpus());
+        guests.flat_map(ResolvedEnvironment::laid_out).map(|(_, outside)| *outside).collect()
     }
 
     pub(super) fn activity(
@@ -218,7 +234,7 @@ impl<'a> Resolver<'a> {
         let cpus = match (&activity.measure, far()) {
             (Some(Measure::Interrupt(_)), Some(guest)) => {
                 let auto = asked == CpuRequest::Auto;
-                card::cpu(&cpus, auto, environment, guest).unwrap_or_else(|| {
+                card::cpu(&cpus, auto, environment, guest, &self.guests(scenario)).unwrap_or_else(|| {
                     let guest = activity.to.as_deref().unwrap_or_default();
                     let why = format!("the card needs a CPU beside those of `{guest}`, and has none");
                     resolved.skip.get_or_insert(why);
@@ -286,6 +302,7 @@ impl<'a> Resolver<'a> {
                 layout: environment.laid_out().to_vec(),
                 window_ns: resolved.lock_in.map(|lock_in| lock_in.window_ns),
                 repeat: resolved.repeat.map(|(run, _)| run),
+                to: at.card_goes_to().map(str::to_owned),
                 ..RowResult::unmeasured(&resolved.name, &at.environment, environment.kind.kind())
             };
             let peer = at.activity.peer.as_ref().map(|peer| peer.environment().to_owned());
