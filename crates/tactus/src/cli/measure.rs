@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 use tactus_model::Nanos;
 use tactus_model::cpus::CpuRequest;
 
+use super::limits::Limits;
 use super::values::{microseconds, seconds};
 
 /// Arguments of `measure`.
@@ -60,6 +61,8 @@ pub struct Measure {
     /// ftrace is not stopped)
     #[arg(long)]
     pub no_side_effects: bool,
+    #[command(flatten)]
+    pub limits: Limits,
     /// Keep the bundle in this directory
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
