@@ -176,7 +176,7 @@ impl Limits<'_> {
 }
 
 const fn asked(warns: bool) -> &'static str {
-    if warns { "wished" } else { "required" }
+    if warns { "warning limit" } else { "required" }
 }
 
 /// Where a quantile of `total` periods lies when some of them are missing in `histogram`: they may

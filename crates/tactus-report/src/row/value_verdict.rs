@@ -40,7 +40,8 @@ fn one(value: &ValueResult, bound: Quantity, warns: bool) -> Result<Found, Strin
         return Err(format!("{} repeats of {item} are too few for an interval", count(value.samples)));
     };
     let own = quantity(value.value, *unit);
-    let asked = format!("the {} {}", if warns { "wished" } else { "required" }, quantity(limit, *unit));
+    let asked =
+        format!("the {} {}", if warns { "warning limit" } else { "required" }, quantity(limit, *unit));
     let (side, said) = match (better.keeps(low, limit), better.keeps(high, limit)) {
         (true, true) => (Side::Kept, format!("{item} {own} is within {asked}")),
         (false, false) => (Side::Broken, format!("{item} {own} is worse than {asked}")),

@@ -2,11 +2,12 @@
 
 use std::time::Instant;
 
+use tactus_model::Nanos;
 use tactus_model::bundle::Contents;
 use tactus_model::finding::{Audit, Isolation, Role};
 use tactus_model::message::{Control, Note, NoteKind};
 use tactus_model::outcome::{Outcome, SeriesResult};
-use tactus_model::plan::{Figure, FigureKind};
+use tactus_model::plan::{Figure, FigureKind, Require};
 use tactus_model::series::SeriesKey;
 use tactus_model::ticks::TickScalars;
 use tactus_report::render::FORMATS;
@@ -58,6 +59,7 @@ fn no_line_of_a_report_is_one_that_the_bundle_chose() {
         planted(&mut row.result.environment);
         planted(&mut row.result.kind);
         row.result.reason = Some(about.clone());
+        row.result.require = Some(Require { max: Some(Nanos(1)), ..Require::default() });
         row.result.notes.push(Note::obstacle(&*about, &*about));
     }
     let mut facts = contents.facts.values().next().unwrap().clone();
