@@ -110,7 +110,7 @@ pub struct Present {
 }
 
 /// What a user asked for beside the plan.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Asked {
     /// The plan's `[quick]` values.
@@ -124,6 +124,9 @@ pub struct Asked {
     pub only: Vec<String>,
     /// Leave the system as it is.
     pub no_side_effects: bool,
+    /// What is required of environments, by name; of those that are not named it is that of the empty name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub require: BTreeMap<String, Require>,
 }
 
 /// The machine in one line's worth of facts.

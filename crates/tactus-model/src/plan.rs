@@ -6,6 +6,7 @@
 
 mod fitness;
 mod path;
+mod require;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,12 +21,13 @@ use crate::cpus::CpuRequest;
 use crate::duration::Nanos;
 use crate::lot::{LOAD_ON_NS, PARTS, SHORTEST_WINDOW_NS};
 use crate::message::LockIn;
-use crate::outcome::{Quantity, Yields};
+use crate::outcome::Quantity;
 use crate::partition::Partition;
 use crate::scheduling::Policy;
 
 pub use fitness::{Class, Fitness, Span};
 pub use path::{GuestDevice, NetworkPath, PathKind};
+pub use require::Require;
 
 /// A plan or study.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -354,40 +356,6 @@ where
         }
     }
     deserializer.deserialize_any(OneOrMany(PhantomData))
-}
-
-/// Limits that a result must keep. For latencies each is the largest that passes; for values it is what each
-/// named item must be at least as good as.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Require {
-    /// On the maximum.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max: Option<Nanos>,
-    /// On the 99.9th percentile.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub p999: Option<Nanos>,
-    /// On the 99th percentile.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub p99: Option<Nanos>,
-    /// The least number of cycles of each thread for a verdict; default 100000.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cycles: Option<u64>,
-    /// Bounds on values, by item: `values = { "signal handler" = "4us" }`.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub values: BTreeMap<String, Quantity>,
-}
-
-impl Require {
-    /// The bounds on one kind of result; none where it has none.
-    #[must_use]
-    pub fn on(&self, yields: Yields) -> Option<Self> {
-        let own = match yields {
-            Yields::Latency => Self { values: BTreeMap::new(), ..self.clone() },
-            Yields::Values => Self { values: self.values.clone(), ..Self::default() },
-        };
-        (own != Self::default()).then_some(own)
-    }
 }
 
 /// Figures that a document published for a scenario.

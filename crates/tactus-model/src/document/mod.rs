@@ -23,7 +23,8 @@ pub use fitness::{ClassEntry, Fit, FitnessEntry};
 pub use interrupts::{InterruptEntry, InterruptsEntry, PostedEntry};
 pub use network::NetworkEntry;
 pub use scenario::{
-    AttributionEntry, ControlEntry, Entry, Outcome, Published, SeriesEntry, ValueEntry, Verdict,
+    AttributionEntry, ControlEntry, Entry, LimitEntry, Outcome, Published, SeriesEntry, Side, ValueEntry,
+    Verdict,
 };
 pub use separation::{Doubt, Leak, LeakEntry, SeparationEntry, TechnologyEntry, WordEntry};
 

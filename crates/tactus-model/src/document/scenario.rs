@@ -165,22 +165,63 @@ pub struct Published {
 }
 
 /// What a requirement says about a result.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Verdict {
-    /// Pass, fail or inconclusive.
+    /// Pass, warn, fail or inconclusive.
     pub outcome: Outcome,
     /// Why, in one sentence.
     pub reason: String,
+    /// How much longer of the same would decide it, in ns; absent where time alone would not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub longer_ns: Option<u64>,
+    /// Each limit, and on which side of it the result is; empty where nothing may be said.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<LimitEntry>,
 }
 
-/// The three things that a verdict can say.
+/// A limit, and on which side of it a result is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LimitEntry {
+    /// What is bounded: `max`, `p99.9`, `overruns`, or the name of a value.
+    pub quantity: String,
+    /// The limit, as a number of `unit`.
+    pub limit: f64,
+    /// What it certainly is not less than.
+    pub low: f64,
+    /// What it certainly is not more than.
+    pub high: f64,
+    /// Of which unit the three are: `ns`, `MB/s`; empty for a count.
+    pub unit: String,
+    /// Whether it only warns.
+    pub warns: bool,
+    /// On which side it is.
+    pub side: Side,
+}
+
+/// On which side of a limit a result is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum Side {
+    /// The limit is kept.
+    Kept,
+    /// It is broken.
+    Broken,
+    /// It may be either.
+    Open,
+}
+
+/// What a verdict can say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
     /// The requirement is kept.
     Pass,
+    /// It is kept, and a limit that only warns is not.
+    Warn,
     /// It is broken.
     Fail,
     /// The evidence does not carry a verdict.

@@ -61,7 +61,7 @@ impl From<Outcome> for Tone {
         match outcome {
             Outcome::Pass => Self::Good,
             Outcome::Fail => Self::Bad,
-            Outcome::Inconclusive => Self::Doubt,
+            Outcome::Warn | Outcome::Inconclusive => Self::Doubt,
         }
     }
 }

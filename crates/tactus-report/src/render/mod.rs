@@ -1,7 +1,9 @@
 //! One file per format, one line in the table below.
 
+pub mod github;
 pub mod html;
 pub mod json;
+pub mod junit;
 pub mod markdown;
 #[cfg(feature = "png")]
 pub mod png;
@@ -50,6 +52,18 @@ pub static FORMATS: &[Format] = &[
         render: |contents| Ok(markdown::render(contents).into_bytes()),
     },
     Format {
+        name: "junit",
+        media: "application/xml",
+        about: "verdicts for a CI server: a test case for each requirement of a scenario",
+        render: |contents| junit::render(contents).map(String::into_bytes),
+    },
+    Format {
+        name: "github",
+        media: "text/plain",
+        about: "verdicts as annotations of a GitHub workflow",
+        render: |contents| Ok(github::render(contents).into_bytes()),
+    },
+    Format {
         name: "svg",
         media: "image/svg+xml",
         about: "all figures, one below the other",
@@ -87,6 +101,9 @@ pub enum RenderError {
     /// The document could not be written as JSON.
     #[error("the document could not be written as JSON: {0}")]
     Json(#[from] serde_json::Error),
+    /// The verdicts could not be written as XML.
+    #[error("the verdicts could not be written as JUnit XML: {0}")]
+    Junit(#[from] quick_junit::SerializeError),
 }
 
 impl RenderError {
@@ -97,7 +114,9 @@ impl RenderError {
             Self::NoFont => "install a font, such as the package fonts-dejavu-core, or use --format svg",
             Self::TooLarge { .. } => "use --format svg, which has no limit",
             Self::Image(_) => "use --format svg; and this is a fault of tactus: report it with the bundle",
-            Self::Template(_) | Self::Json(_) => "this is a fault of tactus: report it with the bundle",
+            Self::Template(_) | Self::Json(_) | Self::Junit(_) => {
+                "this is a fault of tactus: report it with the bundle"
+            }
         }
     }
 }

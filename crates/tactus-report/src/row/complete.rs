@@ -6,6 +6,7 @@ use tactus_model::number::{float, whole};
 use tactus_model::outcome::SeriesResult;
 use tactus_model::plan::Require;
 
+use super::grounds::Doubt;
 use crate::units::{count, duration};
 
 /// The least part of its periods that a thread must have measured, or counted as missed.
@@ -61,24 +62,49 @@ fn part(result: &RowResult, series: &SeriesResult) -> f64 {
 }
 
 /// Why what arrived is too little for a pass, whatever it says; none: it is enough.
-pub fn too_short(result: &RowResult, require: &Require) -> Option<String> {
+pub fn too_short(result: &RowResult, require: &Require) -> Option<Doubt> {
+    let longer_ns = longer_ns(result, require, 0);
     if result.measured_ns < LEAST_NS {
         let (measured, least) = (duration(result.measured_ns), duration(LEAST_NS));
-        return Some(format!("{measured} are too short for a pass, which needs {least}"));
+        let said = format!("{measured} are too short for a pass, which needs {least}");
+        return Some(Doubt { said, longer_ns });
     }
-    let quantiles = [("p99.9", require.p999, 0.999), ("p99", require.p99, 0.99)];
-    let (name, _, part) = quantiles.into_iter().find(|(_, limit, _)| limit.is_some())?;
-    let least = whole(ABOVE / (1.0 - part));
-    let periods =
-        result.series().iter().map(|series| series.summary.cycles.saturating_add(series.summary.overruns));
-    let fewest = periods.min().unwrap_or(0);
+    let (name, least) = most_demanding(require)?;
+    let fewest = fewest_periods(result);
     (fewest < least).then(|| {
-        format!(
-            "{} periods of a thread are too few for its {name}, which needs {}",
-            count(fewest),
-            count(least)
-        )
+        let (fewest, least) = (count(fewest), count(least));
+        let said = format!("{fewest} periods of a thread are too few for its {name}, which needs {least}");
+        Doubt { said, longer_ns }
     })
+}
+
+/// The quantile that needs most periods, and how many those are.
+fn most_demanding(require: &Require) -> Option<(&'static str, u64)> {
+    let (name, part, _) = require.quantiles().into_iter().next()?;
+    Some((name, whole(ABOVE / (1.0 - part))))
+}
+
+fn fewest_periods(result: &RowResult) -> u64 {
+    let periods = |series: &SeriesResult| series.summary.cycles.saturating_add(series.summary.overruns);
+    result.series().iter().map(periods).min().unwrap_or(0)
+}
+
+/// How much longer it must be measured, in ns, until it is long enough for a pass, with as many cycles of each thread as
+/// are asked for; none where nothing is lacking, or where nothing came that says how fast they come.
+pub fn longer_ns(result: &RowResult, require: &Require, cycles: u64) -> Option<u64> {
+    let fewest = result.series().iter().map(|series| series.summary.cycles).min().unwrap_or(0);
+    let quantile = most_demanding(require).map(|(_, least)| (fewest_periods(result), least));
+    let times = [Some((fewest, cycles)), quantile].into_iter().flatten().map(|(have, need)| {
+        let more = float(need.saturating_sub(have)) / float(have);
+        if need <= have {
+            Some(0)
+        } else {
+            (have > 0).then(|| whole((float(result.measured_ns) * more).ceil()))
+        }
+    });
+    let least = LEAST_NS.saturating_sub(result.measured_ns);
+    let longest = times.collect::<Option<Vec<u64>>>()?.into_iter().chain([least]).max()?;
+    (longest > 0).then_some(longest)
 }
 
 /// What a time without an exceedance bounds: of independent seconds, of which none of `n` had one, at most a part of 3/n

@@ -2,7 +2,7 @@
 
 use tactus_model::Evidence;
 use tactus_model::bundle::RowResult;
-use tactus_model::document::{Outcome, Verdict};
+use tactus_model::document::{LimitEntry, Outcome, Side, Verdict};
 use tactus_model::event::RowStatus;
 
 use super::summary::ended_early;
@@ -39,49 +39,73 @@ pub fn evidence(result: &RowResult) -> Result<(), String> {
     }
 }
 
-/// What was found of each limit, a sentence each.
-#[derive(Default)]
+/// Why nothing may be said, or why what is kept does not pass.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Doubt {
+    pub said: String,
+    /// How much longer of the same would settle it, in ns; none where time alone would not.
+    pub longer_ns: Option<u64>,
+}
+
+impl From<String> for Doubt {
+    fn from(said: String) -> Self {
+        Self { said, longer_ns: None }
+    }
+}
+
+impl From<&str> for Doubt {
+    fn from(said: &str) -> Self {
+        said.to_owned().into()
+    }
+}
+
+/// A limit, and what was found of it in words.
 pub struct Found {
-    pub kept: Vec<String>,
-    pub broken: Vec<String>,
-    /// It may be either.
-    pub open: Vec<String>,
+    pub entry: LimitEntry,
+    pub said: String,
 }
 
 /// The verdict of all limits together; `base` says over what it was measured, `doubt` why what was kept does not pass,
 /// and `bound` what a pass says of the time that was not measured. Nothing passes whose fault was never made.
 pub fn together(
     result: &RowResult,
-    found: &Found,
+    found: Vec<Found>,
     base: &str,
-    doubt: Option<String>,
+    doubt: Option<Doubt>,
     bound: &str,
 ) -> Verdict {
     let place = match result.evidence {
         Some(Evidence::VirtualHost) => ", as seen inside this virtual machine",
         _ => "",
     };
-    let said = |outcome, sentences: &[String], rest: &str| Verdict {
-        outcome,
-        reason: format!("{}{base}{place}{rest}", sentences.join("; ")),
+    let sentences = |warns: bool, side: Side| -> Vec<&str> {
+        let of = |one: &&Found| one.entry.warns == warns && one.entry.side == side;
+        found.iter().filter(of).map(|one| one.said.as_str()).collect()
     };
-    if !found.broken.is_empty() {
-        return said(Outcome::Fail, &found.broken, "");
-    }
-    if !found.open.is_empty() {
-        return said(Outcome::Inconclusive, &found.open, "");
-    }
-    match self::doubt(result, doubt) {
-        Some(doubt) => said(Outcome::Inconclusive, &found.kept, &format!(", but {doubt}")),
-        None => said(Outcome::Pass, &found.kept, bound),
-    }
+    let (broken, open) = (sentences(false, Side::Broken), sentences(false, Side::Open));
+    let kept = [sentences(false, Side::Kept), sentences(true, Side::Kept)].concat();
+    let not_kept = [sentences(true, Side::Broken), sentences(true, Side::Open)].concat();
+    let doubt = self::doubt(result, doubt);
+    let longer_ns = doubt.as_ref().and_then(|doubt| doubt.longer_ns);
+    let (outcome, sentences, rest, longer_ns) = match doubt {
+        _ if !broken.is_empty() => (Outcome::Fail, broken, String::new(), None),
+        _ if !open.is_empty() => (Outcome::Inconclusive, open, String::new(), longer_ns),
+        Some(doubt) => (Outcome::Inconclusive, kept, format!(", but {}", doubt.said), longer_ns),
+        None if !not_kept.is_empty() => (Outcome::Warn, [not_kept, kept].concat(), String::new(), None),
+        None => (Outcome::Pass, kept, bound.to_owned(), None),
+    };
+    let reason = format!("{}{base}{place}{rest}", sentences.join("; "));
+    Verdict { outcome, reason, longer_ns, limits: found.into_iter().map(|one| one.entry).collect() }
 }
 
 /// Why what was kept does not pass: it ended early, its fault was never made, or `doubt`; none: it passes.
-pub fn doubt(result: &RowResult, doubt: Option<String>) -> Option<String> {
+pub fn doubt(result: &RowResult, doubt: Option<Doubt>) -> Option<Doubt> {
     if ended_early(result) {
         let reason = result.reason.as_deref().unwrap_or("interrupted");
-        return Some(format!("it ended before its {}: {reason}", duration(result.planned_ns)));
+        let said = format!("it ended before its {}: {reason}", duration(result.planned_ns));
+        let missing = result.planned_ns.saturating_sub(result.measured_ns);
+        return Some(Doubt { said, longer_ns: Some(missing) });
     }
-    never_made(result).map(|never| format!("{never}: what it does is not known")).or(doubt)
+    let never = never_made(result).map(|never| format!("{never}: what it does is not known").into());
+    never.or(doubt)
 }

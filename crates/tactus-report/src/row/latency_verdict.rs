@@ -3,26 +3,33 @@
 use hdrhistogram::Histogram;
 use tactus_model::Nanos;
 use tactus_model::bundle::{Row, RowResult};
-use tactus_model::document::Verdict;
+use tactus_model::catalogue::Measure;
+use tactus_model::document::{LimitEntry, Side, Verdict};
 use tactus_model::latency::Summary;
 use tactus_model::number::{float, whole};
 use tactus_model::plan::Require;
 
-use super::complete::{bound, lacking, too_short};
+use super::complete::{bound, lacking, longer_ns, too_short};
 use super::control::{control, unproven};
-use super::grounds::{Found, doubt, evidence, measured, together};
-use super::judged::{Quantity, is_corrected};
+use super::grounds::{Doubt, Found, doubt, evidence, measured, together};
 use crate::units::{count, duration, latency};
 
 /// The least number of cycles of each thread for a verdict when the plan does not say.
 pub const CYCLES_FOR_A_VERDICT: u64 = 100_000;
 
 /// The verdict, or why there is no ground for one.
-pub fn judge(row: &Row, require: &Require) -> Result<Verdict, String> {
+pub fn judge(row: &Row, require: &Require) -> Result<Verdict, Doubt> {
     let least = require.cycles.unwrap_or(CYCLES_FOR_A_VERDICT);
-    let summary = ground(&row.result, least, |summary| already_broken(summary, require))?;
-    if require.max.is_none() && require.p999.is_none() && require.p99.is_none() {
+    let summary = ground(&row.result, require, least, |summary| already_broken(summary, require))?;
+    if !require.bounds_latency() && !require.warn.as_ref().is_some_and(|warn| warn.bounds_latency()) {
         return Err("the requirement names no limit".into());
+    }
+    let counts_overruns = |of: &Require| of.overruns.is_some();
+    let counted = counts_overruns(require) || require.warn.as_deref().is_some_and(counts_overruns);
+    if counted && matches!(row.result.measurement, Measure::Spin(_)) {
+        return Err(
+            "what is measured has no periods, and none can be missed: no overruns were counted".into()
+        );
     }
     Ok(judged(row, require, summary))
 }
@@ -33,13 +40,19 @@ pub fn judge(row: &Row, require: &Require) -> Result<Verdict, String> {
 /// # Errors
 /// Why nothing may be said.
 pub fn standing(result: &RowResult) -> Result<Option<String>, String> {
-    ground(result, CYCLES_FOR_A_VERDICT, |_| String::new())?;
-    let arrived = lacking(result).or_else(|| too_short(result, &Require::default()));
-    Ok(doubt(result, arrived))
+    let nothing = Require::default();
+    ground(result, &nothing, CYCLES_FOR_A_VERDICT, |_| String::new()).map_err(|doubt| doubt.said)?;
+    let arrived = lacking(result).map(Doubt::from).or_else(|| too_short(result, &nothing));
+    Ok(doubt(result, arrived).map(|doubt| doubt.said))
 }
 
 /// The figures to judge; `already` is what they say even where they are too few.
-fn ground(result: &RowResult, least: u64, already: impl Fn(&Summary) -> String) -> Result<&Summary, String> {
+fn ground<'a>(
+    result: &'a RowResult,
+    require: &Require,
+    least: u64,
+    already: impl Fn(&Summary) -> String,
+) -> Result<&'a Summary, Doubt> {
     measured(result)?;
     let summary = result.all().filter(|all| all.cycles > 0).ok_or("nothing was measured")?;
     evidence(result)?;
@@ -47,16 +60,17 @@ fn ground(result: &RowResult, least: u64, already: impl Fn(&Summary) -> String) 
         return Err("instrument not proven here: no control was injected".into());
     }
     if let Some(why) = unproven(result) {
-        return Err(format!("instrument not proven here: {why}"));
+        return Err(format!("instrument not proven here: {why}").into());
     }
     let fewest = result.series().iter().map(|series| series.summary.cycles).min().unwrap_or(0);
     if fewest < least {
-        return Err(format!(
+        let said = format!(
             "{} cycles of a thread are too few for a verdict, which needs {}{}",
             count(fewest),
             count(least),
             already(summary),
-        ));
+        );
+        return Err(Doubt { said, longer_ns: longer_ns(result, require, least) });
     }
     Ok(summary)
 }
@@ -79,44 +93,90 @@ struct Bounds {
 }
 
 fn judged(row: &Row, require: &Require, summary: &Summary) -> Verdict {
-    let (min, max) = (summary.min_ns.unwrap_or(0), summary.max_ns.unwrap_or(u64::MAX));
-    let exact = Bounds { low: max, high: max };
-    let mut limits = vec![(Quantity::Maximum, require.max, exact)];
-    if require.p999.is_some() || require.p99.is_some() {
-        let histogram = row.corrected();
-        let quantile =
-            |part: f64| quantile_bounds(&histogram, summary.cycles + summary.overruns, part, min, max);
-        limits.push((Quantity::P999, require.p999, quantile(0.999)));
-        limits.push((Quantity::P99, require.p99, quantile(0.99)));
-    }
     let lacking = lacking(&row.result);
-    let mut found = Found::default();
-    for (quantity, limit, bounds) in limits {
-        let Some(Nanos(limit)) = limit else { continue };
-        let said = latency(float(limit));
-        let name = quantity.said(is_corrected(summary));
-        if bounds.high <= limit {
-            found.kept.push(format!("{name} {} is within the required {said}", latency(float(bounds.high))));
-        } else if let (true, Some(lacking)) = (bounds.low > limit && quantity != Quantity::Maximum, &lacking)
-        {
-            // What did not arrive may have been better; a maximum needs no second value.
-            found.open.push(format!(
-                "{name} {} exceeds the required {said} in what arrived, but {lacking}",
-                latency(float(bounds.low))
-            ));
-        } else if bounds.low > limit {
-            found.broken.push(format!("{name} {} exceeds the required {said}", latency(float(bounds.low))));
-        } else {
-            found
-                .open
-                .push(format!("samples were lost, and {name} may lie on either side of the required {said}"));
-        }
-    }
+    let judge = Limits { row, summary, lacking: lacking.as_deref() };
+    let soft = require.warn.iter().flat_map(|warn| judge.of(warn, true));
+    let found: Vec<Found> = judge.of(require, false).into_iter().chain(soft).collect();
     let measured = duration(row.result.measured_ns);
     let base = format!(", over {} cycles in {measured}", count(summary.cycles));
-    let doubt = lacking.or_else(|| too_short(&row.result, require));
+    let doubt = lacking.map(Doubt::from).or_else(|| too_short(&row.result, require));
     let bound = if require.max.is_some() { bound(row.result.measured_ns) } else { String::new() };
-    together(&row.result, &found, &base, doubt, &bound)
+    together(&row.result, found, &base, doubt, &bound)
+}
+
+/// The limits of a requirement, held against a row.
+struct Limits<'a> {
+    row: &'a Row,
+    summary: &'a Summary,
+    /// What did not arrive.
+    lacking: Option<&'a str>,
+}
+
+impl Limits<'_> {
+    fn of(&self, require: &Require, warns: bool) -> Vec<Found> {
+        let Summary { min_ns, max_ns, cycles, overruns, .. } = self.summary;
+        let (min, max) = (min_ns.unwrap_or(0), max_ns.unwrap_or(u64::MAX));
+        let mut found = Vec::new();
+        if let Some(Nanos(limit)) = require.max {
+            let exact = Bounds { low: max, high: max };
+            found.push(self.found("max", "maximum", limit, exact, warns, true));
+        }
+        let quantiles = require.quantiles();
+        if !quantiles.is_empty() {
+            let histogram = self.row.corrected();
+            for (name, part, Nanos(limit)) in quantiles {
+                let bounds = quantile_bounds(&histogram, cycles + overruns, part, min, max);
+                let said = if *overruns > 0 { format!("corrected {name}") } else { name.to_owned() };
+                found.push(self.found(name, &said, limit, bounds, warns, false));
+            }
+        }
+        if let Some(limit) = require.overruns {
+            found.push(self.overruns(limit, warns));
+        }
+        found
+    }
+
+    /// `settled`: what did not arrive cannot make it better.
+    fn found(&self, name: &str, said: &str, limit: u64, bounds: Bounds, warns: bool, settled: bool) -> Found {
+        let asked = format!("the {} {}", asked(warns), latency(float(limit)));
+        let (side, said) = if bounds.high <= limit {
+            (Side::Kept, format!("{said} {} is within {asked}", latency(float(bounds.high))))
+        } else if let (true, false, Some(lacking)) = (bounds.low > limit, settled, self.lacking) {
+            // What did not arrive may have been better; a maximum needs no second value.
+            let low = latency(float(bounds.low));
+            (Side::Open, format!("{said} {low} exceeds {asked} in what arrived, but {lacking}"))
+        } else if bounds.low > limit {
+            (Side::Broken, format!("{said} {} exceeds {asked}", latency(float(bounds.low))))
+        } else {
+            (Side::Open, format!("samples were lost, and {said} may lie on either side of {asked}"))
+        };
+        let entry = LimitEntry {
+            quantity: name.to_owned(),
+            limit: float(limit),
+            low: float(bounds.low),
+            high: float(bounds.high),
+            unit: "ns".to_owned(),
+            warns,
+            side,
+        };
+        Found { entry, said }
+    }
+
+    /// More never become fewer by what did not arrive.
+    fn overruns(&self, limit: u64, warns: bool) -> Found {
+        let own = self.summary.overruns;
+        let side = if own > limit { Side::Broken } else { Side::Kept };
+        let relation = if own > limit { "are more than" } else { "are within" };
+        let said = format!("{} overruns {relation} the {} {}", count(own), asked(warns), count(limit));
+        let (limit, own) = (float(limit), float(own));
+        let quantity = "overruns".to_owned();
+        let entry = LimitEntry { quantity, limit, low: own, high: own, unit: String::new(), warns, side };
+        Found { entry, said }
+    }
+}
+
+const fn asked(warns: bool) -> &'static str {
+    if warns { "warning limit" } else { "required" }
 }
 
 /// Where a quantile of `total` periods lies when some of them are missing in `histogram`: they may

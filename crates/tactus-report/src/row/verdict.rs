@@ -1,10 +1,13 @@
 //! What a requirement says about a row.
 
+use std::fmt::Write;
+
 use tactus_model::bundle::Row;
 use tactus_model::document::{Outcome, Verdict};
 use tactus_model::outcome::Yields;
 
 use super::{latency_verdict, value_verdict};
+use crate::units::duration;
 
 /// What the plan's requirement says about a row; `None` when it requires nothing.
 ///
@@ -18,5 +21,14 @@ pub fn verdict(row: &Row) -> Option<Verdict> {
         Yields::Latency => latency_verdict::judge(row, require),
         Yields::Values => value_verdict::judge(&row.result, require),
     };
-    Some(judged.unwrap_or_else(|reason| Verdict { outcome: Outcome::Inconclusive, reason }))
+    let mut verdict = judged.unwrap_or_else(|doubt| Verdict {
+        outcome: Outcome::Inconclusive,
+        reason: doubt.said,
+        longer_ns: doubt.longer_ns,
+        limits: Vec::new(),
+    });
+    if let Some(longer_ns) = verdict.longer_ns {
+        let _ = write!(verdict.reason, "; {} more of the same would be enough", duration(longer_ns));
+    }
+    Some(verdict)
 }

@@ -23,8 +23,8 @@ impl Section for Requirements {
     }
 
     fn about(&self) -> &'static str {
-        "What the plan requires of each measurement, and whether it is kept: pass, fail, or inconclusive \
-         where the evidence does not carry a verdict."
+        "What the plan requires of each measurement, and whether it is kept: pass, warn (a limit that only warns is \
+         exceeded), fail, or inconclusive where the evidence does not carry a verdict."
     }
 
     fn applies(&self, contents: &Contents) -> bool {
@@ -36,6 +36,7 @@ impl Section for Requirements {
             let verdict = line.verdict.filter(|_| reader != Reader::Terminal || !line.apart)?;
             let word = match verdict.outcome {
                 Outcome::Pass => "pass",
+                Outcome::Warn => "warn",
                 Outcome::Fail => "FAIL",
                 Outcome::Inconclusive => "inconclusive",
             };

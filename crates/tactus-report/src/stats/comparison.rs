@@ -131,8 +131,9 @@ pub fn comparison(contents: &Contents) -> Vec<Line> {
 const fn worst(verdict: &Verdict) -> u8 {
     match verdict.outcome {
         Outcome::Pass => 0,
-        Outcome::Inconclusive => 1,
-        Outcome::Fail => 2,
+        Outcome::Warn => 1,
+        Outcome::Inconclusive => 2,
+        Outcome::Fail => 3,
     }
 }
 

@@ -16,6 +16,7 @@ mod never_made;
 mod passes;
 mod proof;
 mod render;
+mod requirements;
 mod separation;
 mod separation_simulation;
 mod simulation;

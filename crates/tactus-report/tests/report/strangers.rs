@@ -2,15 +2,15 @@
 
 use std::time::Instant;
 
-use tactus_model::Evidence;
 use tactus_model::bundle::Contents;
 use tactus_model::catalogue::Item;
 use tactus_model::finding::{Audit, Isolation, Role};
 use tactus_model::message::{Control, Note, NoteKind};
 use tactus_model::outcome::{Better, Outcome, SeriesResult, Unit};
-use tactus_model::plan::{Figure, FigureKind, Page, Shown};
+use tactus_model::plan::{Figure, FigureKind, Page, Require, Shown};
 use tactus_model::series::SeriesKey;
 use tactus_model::ticks::TickScalars;
+use tactus_model::{Evidence, Nanos};
 use tactus_report::part::{Part, Reader};
 use tactus_report::render::FORMATS;
 use tactus_report::row::{self, remarks};
@@ -61,6 +61,7 @@ fn no_line_of_a_report_is_one_that_the_bundle_chose() {
         planted(&mut row.result.environment);
         planted(&mut row.result.kind);
         row.result.reason = Some(about.clone());
+        row.result.require = Some(Require { max: Some(Nanos(1)), ..Require::default() });
         row.result.notes.push(Note::obstacle(&*about, &*about));
     }
     let mut facts = contents.facts.values().next().unwrap().clone();

@@ -1,4 +1,4 @@
-//! The scenarios that `--only` leaves.
+//! The names of scenarios and environments on the command line.
 
 use tactus_model::plan::{Plan, Scenario};
 
@@ -6,6 +6,9 @@ use super::resolved::Choices;
 use super::{PlanError, Source};
 
 /// The scenarios that `--only` leaves.
+///
+/// # Errors
+/// A name, there or before a limit, that the plan does not have.
 pub fn chosen<'p>(
     plan: &'p Plan,
     source: &Source,
@@ -13,15 +16,24 @@ pub fn chosen<'p>(
 ) -> Result<Vec<(usize, &'p Scenario)>, PlanError> {
     let name = |scenario: &Scenario| scenario.name.clone().unwrap_or_default();
     let known: Vec<String> = plan.scenario.iter().map(name).chain(plan.environment.keys().cloned()).collect();
+    let stranger = |message: String, known: Vec<&str>| PlanError {
+        file: source.file.clone(),
+        line: None,
+        key: None,
+        message,
+        hint: Some(format!("use one of `{}`", known.join("`, `"))),
+    };
     let mut only = Vec::new();
     for text in &choices.only {
-        only.extend(names_in(text, &known).map_err(|stranger| PlanError {
-            file: source.file.clone(),
-            line: None,
-            key: None,
-            message: format!("--only {stranger}: no scenario or environment of this plan has that name"),
-            hint: Some(format!("use one of `{}`", known.join("`, `"))),
+        only.extend(names_in(text, &known).map_err(|name| {
+            let message = format!("--only {name}: no scenario or environment of this plan has that name");
+            stranger(message, known.iter().map(String::as_str).collect())
         })?);
+    }
+    let unknown = |name: &&String| !name.is_empty() && !plan.environment.contains_key(*name);
+    if let Some(name) = choices.require.keys().find(unknown) {
+        let message = format!("a limit for `{name}`: no environment of this plan has that name");
+        return Err(stranger(message, plan.environment.keys().map(String::as_str).collect()));
     }
     let wanted = |scenario: &Scenario| {
         only.is_empty()

@@ -25,6 +25,9 @@ pub struct Choices {
     pub only: Vec<String>,
     /// Leave the system as it is.
     pub no_side_effects: bool,
+    /// What is required of environments, by name, before what the plan requires; of those that are not named it is that
+    /// of the empty name.
+    pub require: BTreeMap<String, Require>,
     /// The state that the machine is in, where the plan declares states.
     pub state: Option<Present>,
     /// What decides draws by lot, where the plan does not say it: moments of faults, the order of repeats.
@@ -41,7 +44,13 @@ impl Choices {
             repeat: self.repeat,
             only: self.only.clone(),
             no_side_effects: self.no_side_effects,
+            require: self.require.clone(),
         }
+    }
+
+    /// What is required of an environment, before what the plan does.
+    pub(super) fn required(&self, environment: &str) -> Option<&Require> {
+        self.require.get(environment).or_else(|| self.require.get(""))
     }
 }
 

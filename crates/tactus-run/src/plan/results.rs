@@ -29,11 +29,13 @@ pub(super) fn check(plan: &Plan, source: &Source) -> Result<(), PlanError> {
 /// What a scenario measures.
 struct Measured {
     latency: bool,
+    /// Whether it has periods that can be missed.
+    periods: bool,
     items: Vec<&'static Item>,
 }
 
 impl Measured {
-    const LATENCY: Self = Self { latency: true, items: Vec::new() };
+    const LATENCY: Self = Self { latency: true, periods: true, items: Vec::new() };
 
     fn of(plan: &Plan, scenario: &Scenario) -> Self {
         let default = Measure::Timer(Timer::default());
@@ -43,6 +45,9 @@ impl Measured {
         let all: Vec<&Measure> = if scenario.activity.is_empty() { vec![shorthand] } else { full.collect() };
         Self {
             latency: all.iter().any(|measure| measure.yields() == Yields::Latency),
+            periods: all
+                .iter()
+                .any(|measure| measure.yields() == Yields::Latency && !matches!(measure, Measure::Spin(_))),
             items: all.iter().flat_map(|measure| measure.entry().items).collect(),
         }
     }
@@ -66,6 +71,26 @@ impl Measured {
 }
 
 fn bounds(require: &Require, measured: &Measured, path: &str, source: &Source) -> Result<(), PlanError> {
+    if let Some(warn) = &require.warn {
+        let path = format!("{path}.warn");
+        if warn.warn.is_some() || warn.cycles.is_some() {
+            let key = if warn.warn.is_some() { "warn" } else { "cycles" };
+            let message = format!("`{key}` says nothing in limits that only warn");
+            return Err(source.error(
+                &format!("{path}.{key}"),
+                message,
+                "write it beside `warn`, or leave it out",
+            ));
+        }
+        bounds(warn, measured, &path, source)?;
+    }
+    if require.overruns.is_some() && !measured.periods {
+        return Err(source.error(
+            &format!("{path}.overruns"),
+            "the scenario measures nothing that has periods: none can be missed",
+            "bound `max`, or measure `timer`",
+        ));
+    }
     if require.on(Yields::Latency).is_some() && !measured.latency {
         let items: Vec<&str> = measured.items.iter().map(|item| item.name).collect();
         return Err(source.error(

@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 use tactus_model::Nanos;
 use tactus_model::cpus::CpuRequest;
 
+use super::limits::Limits;
 use super::values::{microseconds, seconds};
 
 /// Arguments of `measure`.
@@ -63,6 +64,8 @@ pub struct Measure {
     /// Count why the virtual CPUs of a guest leave it, and for how long, by BPF at KVM's tracepoints
     #[arg(long, conflicts_with = "no_side_effects")]
     pub kvm_exits: bool,
+    #[command(flatten)]
+    pub limits: Limits,
     /// Keep the bundle in this directory
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,

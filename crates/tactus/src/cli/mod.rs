@@ -3,6 +3,7 @@
 mod audit;
 mod bundle;
 mod generate;
+mod limits;
 mod machine;
 mod measure;
 mod prove;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use tactus_model::Nanos;
 
+use super::limits::Limits;
 use super::values::duration;
 
 /// Arguments of `run`.
@@ -47,6 +48,8 @@ pub struct Run {
     /// ftrace is not stopped)
     #[arg(long)]
     pub no_side_effects: bool,
+    #[command(flatten)]
+    pub limits: Limits,
     /// Print the result as JSON instead of a table
     #[arg(long)]
     pub json: bool,

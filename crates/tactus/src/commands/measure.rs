@@ -28,7 +28,11 @@ use crate::say::say;
 pub fn measure(arguments: &Measure) -> Result<Exit, Failure> {
     let plan = plan(arguments)?;
     let source = Source::new("tactus measure", "");
-    let choices = Choices { no_side_effects: arguments.no_side_effects, ..Choices::default() };
+    let choices = Choices {
+        no_side_effects: arguments.no_side_effects,
+        require: arguments.limits.by_environment(),
+        ..Choices::default()
+    };
     let resolved = prepare(&plan, &source, &choices)?;
     if let Some(reason) = resolved.scenarios.first().and_then(|scenario| scenario.skip.clone()) {
         return Err(Failure::say(

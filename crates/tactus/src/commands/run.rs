@@ -39,6 +39,7 @@ pub fn run(arguments: &Run) -> Result<Exit, Failure> {
         repeat: arguments.repeat,
         only: arguments.only.clone(),
         no_side_effects: arguments.no_side_effects,
+        require: arguments.limits.by_environment(),
         ..Choices::default()
     };
     if let Some(resumed) = &resumed {
@@ -86,6 +87,7 @@ fn as_before(resumed: &Resumed, given: &Choices) -> Result<Choices, Failure> {
         ("--duration", now.duration_ns.is_some() && now.duration_ns != then.duration_ns),
         ("--repeat", now.repeat.is_some() && now.repeat != then.repeat),
         ("--only", !now.only.is_empty() && now.only != then.only),
+        ("limits", !now.require.is_empty() && now.require != then.require),
         ("--no-side-effects", now.no_side_effects && !then.no_side_effects),
     ];
     if let Some((option, _)) = differs.iter().find(|(_, differs)| *differs) {
@@ -100,6 +102,7 @@ fn as_before(resumed: &Resumed, given: &Choices) -> Result<Choices, Failure> {
         repeat: then.repeat,
         only: then.only,
         no_side_effects: then.no_side_effects,
+        require: then.require,
         ..Choices::default()
     })
 }

@@ -263,6 +263,7 @@ fn group_box(group: Group) -> GroupBox {
         evidence: group.evidence.map(|evidence| (evidence.to_string(), evidence_class(evidence))),
         verdict: group.verdict.map(|outcome| match outcome {
             Outcome::Pass => "pass",
+            Outcome::Warn => "warn",
             Outcome::Fail => "fail",
             Outcome::Inconclusive => "inconclusive",
         }),

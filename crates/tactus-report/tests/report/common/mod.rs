@@ -597,3 +597,18 @@ pub fn overheads() -> Contents {
     contents.rows.push(unmeasured(refused, RowEnd::Unavailable, "neither crun nor runc is installed"));
     contents
 }
+
+/// A minute of two threads every 6 ms, all of it, that keeps its limit.
+pub fn whole_minute() -> Row {
+    let (planned_ns, interval_ns) = (60_000_000_000, 6_000_000);
+    let limit = Require { max: Some(Nanos::from_ms(10)), cycles: Some(1), ..Require::default() };
+    let planned = planned("host, idle", "host", "host", Vec::new());
+    let result = RowResult { require: Some(limit), planned_ns, interval_ns, ..planned };
+    measured(
+        result,
+        Evidence::BareMetal,
+        Shape::IDLE,
+        Span { ticks: 10, samples: 1_000, per_interval: 1, series: 2 },
+        3,
+    )
+}

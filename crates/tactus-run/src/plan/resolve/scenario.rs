@@ -293,7 +293,10 @@ impl Resolver<'_> {
                 fault: faults.clone(),
                 reason: resolved.skip.clone(),
                 planned_ns: resolved.duration_ns,
-                require: resolved.require.as_ref().and_then(|require| require.on(measure.yields())),
+                require: match (self.choices.required(&at.environment), &resolved.require) {
+                    (Some(asked), Some(plan)) => asked.before(plan).on(measure.yields()),
+                    (one, other) => one.or(other.as_ref()).and_then(|of| of.on(measure.yields())),
+                },
                 host: self
                     .host(scenario)
                     .or_else(|| Some(self.choices.state.as_ref()?.name.clone()))

@@ -1,0 +1,93 @@
+//! What a scenario requires of its results.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::duration::Nanos;
+use crate::outcome::{Quantity, Yields};
+
+/// Limits that a result must keep. For latencies each is the largest that passes; for values it is what each
+/// named item must be at least as good as.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Require {
+    /// On the maximum.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max: Option<Nanos>,
+    /// On the 99.999th percentile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p99999: Option<Nanos>,
+    /// On the 99.99th percentile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p9999: Option<Nanos>,
+    /// On the 99.9th percentile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p999: Option<Nanos>,
+    /// On the 99th percentile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p99: Option<Nanos>,
+    /// On the number of periods that nobody served in time, of all threads together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overruns: Option<u64>,
+    /// The least number of cycles of each thread for a verdict; default 100000.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cycles: Option<u64>,
+    /// Bounds on values, by item: `values = { "signal handler" = "4us" }`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub values: BTreeMap<String, Quantity>,
+    /// Limits of the same kinds that only warn: what exceeds them passes, and says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warn: Option<Box<Self>>,
+}
+
+impl Require {
+    /// These limits, and for what they do not say those of another requirement.
+    #[must_use]
+    pub fn before(&self, other: &Self) -> Self {
+        let both = self
+            .values
+            .iter()
+            .chain(other.values.iter().filter(|(item, _)| !self.values.contains_key(*item)));
+        Self {
+            max: self.max.or(other.max),
+            p99999: self.p99999.or(other.p99999),
+            p9999: self.p9999.or(other.p9999),
+            p999: self.p999.or(other.p999),
+            p99: self.p99.or(other.p99),
+            overruns: self.overruns.or(other.overruns),
+            cycles: self.cycles.or(other.cycles),
+            values: both.map(|(item, bound)| (item.clone(), *bound)).collect(),
+            warn: self.warn.clone().or_else(|| other.warn.clone()),
+        }
+    }
+
+    /// The bounds on one kind of result; none where it has none.
+    #[must_use]
+    pub fn on(&self, yields: Yields) -> Option<Self> {
+        let warn = self.warn.as_ref().and_then(|warn| warn.on(yields)).map(Box::new);
+        let own = match yields {
+            Yields::Latency => Self { values: BTreeMap::new(), warn, ..self.clone() },
+            Yields::Values => Self { values: self.values.clone(), warn, ..Self::default() },
+        };
+        (own != Self::default()).then_some(own)
+    }
+
+    /// Its limits on quantiles: the name of each, and the part of all periods that are not above it.
+    #[must_use]
+    pub fn quantiles(&self) -> Vec<(&'static str, f64, Nanos)> {
+        let all = [
+            ("p99.999", 0.999_99, self.p99999),
+            ("p99.99", 0.9999, self.p9999),
+            ("p99.9", 0.999, self.p999),
+            ("p99", 0.99, self.p99),
+        ];
+        all.into_iter().filter_map(|(name, part, limit)| Some((name, part, limit?))).collect()
+    }
+
+    /// Whether it bounds latencies.
+    #[must_use]
+    pub fn bounds_latency(&self) -> bool {
+        self.max.is_some() || self.overruns.is_some() || !self.quantiles().is_empty()
+    }
+}

@@ -1,0 +1,59 @@
+//! Verdicts as annotations of a GitHub workflow: a line for each requirement that does not pass, and for each measurement
+//! that failed (docs.github.com, "Workflow commands for GitHub Actions").
+
+use std::fmt::Write;
+
+use tactus_model::bundle::Contents;
+use tactus_model::document::Outcome;
+use tactus_model::event::RowStatus;
+
+use crate::stats::comparison;
+use crate::units::clean;
+
+/// `::error title=host, loaded::...` for what is broken, `::warning` for what only warns, is inconclusive, failed or was
+/// skipped, `::notice` for what passes.
+#[must_use]
+pub fn render(contents: &Contents) -> String {
+    let mut out = String::new();
+    for line in comparison(contents) {
+        let reason = || line.reason.clone().unwrap_or_default();
+        let (command, message) = match (&line.verdict, line.status) {
+            (_, RowStatus::Failed) => ("error", format!("failed: {}", reason())),
+            (_, RowStatus::Skipped) => ("warning", format!("skipped: {}", reason())),
+            (None, RowStatus::Measured) => continue,
+            (Some(verdict), RowStatus::Measured) => {
+                let (command, word) = match verdict.outcome {
+                    Outcome::Pass => ("notice", "pass"),
+                    Outcome::Warn => ("warning", "warn"),
+                    Outcome::Inconclusive => ("warning", "inconclusive"),
+                    Outcome::Fail => ("error", "fail"),
+                };
+                (command, format!("{word}: {}", verdict.reason))
+            }
+        };
+        let title = property(&clean(&line.name));
+        let _ = writeln!(out, "::{command} title={title}::{}", data(&clean(&message)));
+    }
+    out
+}
+
+/// What follows the second `::`.
+fn data(text: &str) -> String {
+    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+}
+
+/// The value of a property.
+fn property(text: &str) -> String {
+    data(text).replace(':', "%3A").replace(',', "%2C")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_would_end_a_command_is_escaped() {
+        assert_eq!(property("host, 5 %: a\nb"), "host%2C 5 %25%3A a%0Ab");
+        assert_eq!(data("a, b: 5 %\r\n"), "a, b: 5 %25%0D%0A");
+    }
+}

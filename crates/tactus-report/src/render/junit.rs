@@ -1,0 +1,90 @@
+//! Verdicts for a CI server: a suite for each environment, a test case for each requirement of a scenario.
+
+use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
+use tactus_model::bundle::{Contents, RowResult};
+use tactus_model::document::{LimitEntry, Outcome, Side, Verdict};
+use tactus_model::event::RowStatus;
+
+use super::RenderError;
+use crate::stats::{Line, comparison};
+use crate::units::{clean, latency, number};
+
+/// The verdicts of a bundle as JUnit XML. A limit that is broken fails its case. A requirement that is inconclusive, and a
+/// measurement that failed, are errors: a server that counts what was skipped as passed would be told that they hold. What
+/// could not be tried is skipped. A measurement of which nothing is required has one case: that it was made.
+///
+/// # Errors
+/// When the XML cannot be written.
+pub fn render(contents: &Contents) -> Result<String, RenderError> {
+    let mut report = Report::new(clean(contents.plan.title.as_deref().unwrap_or(&contents.manifest.plan)));
+    let mut suites: Vec<TestSuite> = Vec::new();
+    for line in comparison(contents) {
+        let Some(row) = contents.rows.get(line.row) else { continue };
+        let name = clean(&row.result.environment);
+        let at = suites.iter().position(|suite| suite.name.as_str() == name).unwrap_or_else(|| {
+            suites.push(TestSuite::new(name));
+            suites.len() - 1
+        });
+        suites[at].add_test_cases(cases(&line, &row.result));
+    }
+    report.add_test_suites(suites);
+    Ok(report.to_string()?)
+}
+
+fn cases(line: &Line, result: &RowResult) -> Vec<TestCase> {
+    let case = |what: &str, status: TestCaseStatus| {
+        let mut case = TestCase::new(clean(&format!("{}: {what}", line.name)), status);
+        case.set_classname(clean(&result.environment));
+        case
+    };
+    match (&line.verdict, result.status) {
+        (None, RowStatus::Measured) => vec![case("measured", TestCaseStatus::success())],
+        (None, RowStatus::Failed) => vec![case("measured", error(reason(line)))],
+        (_, RowStatus::Skipped) => vec![case("measured", skipped(reason(line)))],
+        (Some(verdict), _) if verdict.limits.is_empty() => {
+            vec![case("requirement", error(&verdict.reason))]
+        }
+        (Some(verdict), _) => {
+            verdict.limits.iter().map(|entry| case(&name(entry), status(verdict, entry))).collect()
+        }
+    }
+}
+
+fn reason(line: &Line) -> &str {
+    line.reason.as_deref().unwrap_or("no reason was kept")
+}
+
+/// `max: limit 40 us`.
+fn name(entry: &LimitEntry) -> String {
+    let limit = match entry.unit.as_str() {
+        "ns" => latency(entry.limit),
+        unit => format!("{} {unit}", number(entry.limit)),
+    };
+    let warns = if entry.warns { " (warns)" } else { "" };
+    format!("{}: limit {}{warns}", entry.quantity, limit.trim_end())
+}
+
+fn status(verdict: &Verdict, entry: &LimitEntry) -> TestCaseStatus {
+    match entry.side {
+        Side::Broken if !entry.warns => {
+            let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
+            status.set_message(clean(&verdict.reason));
+            status
+        }
+        Side::Kept if verdict.outcome == Outcome::Inconclusive => error(&verdict.reason),
+        Side::Open if !entry.warns => error(&verdict.reason),
+        _ => TestCaseStatus::success(),
+    }
+}
+
+fn error(reason: &str) -> TestCaseStatus {
+    let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
+    status.set_message(clean(reason)).set_type("inconclusive");
+    status
+}
+
+fn skipped(reason: &str) -> TestCaseStatus {
+    let mut status = TestCaseStatus::skipped();
+    status.set_message(clean(reason));
+    status
+}

@@ -1,0 +1,106 @@
+//! What a result must keep, on the command line.
+
+use std::collections::BTreeMap;
+use std::str::FromStr;
+
+use clap::Args;
+use tactus_model::Nanos;
+use tactus_model::plan::Require;
+
+use super::values::microseconds;
+
+/// Limits, each for all environments or (`ENV=LIMIT`) for one; they go before those of the plan.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Limits (exit code 1 where one is broken, 3 where it cannot be told)")]
+pub struct Limits {
+    /// On the maximum; a bare number is microseconds
+    #[arg(long, value_name = "[ENV=]US", value_parser = time)]
+    pub max: Vec<Limit<Nanos>>,
+    /// On the 99.999th percentile
+    #[arg(long = "p99.999", value_name = "[ENV=]US", value_parser = time)]
+    pub p99999: Vec<Limit<Nanos>>,
+    /// On the 99.99th percentile
+    #[arg(long = "p99.99", value_name = "[ENV=]US", value_parser = time)]
+    pub p9999: Vec<Limit<Nanos>>,
+    /// On the 99.9th percentile
+    #[arg(long = "p99.9", value_name = "[ENV=]US", value_parser = time)]
+    pub p999: Vec<Limit<Nanos>>,
+    /// On the 99th percentile
+    #[arg(long = "p99", value_name = "[ENV=]US", value_parser = time)]
+    pub p99: Vec<Limit<Nanos>>,
+    /// On the periods that nobody served in time
+    #[arg(long, value_name = "[ENV=]N", value_parser = number)]
+    pub overruns: Vec<Limit<u64>>,
+}
+
+/// A limit, and the environment that it is for; none: all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limit<T> {
+    environment: Option<String>,
+    limit: T,
+}
+
+impl Limits {
+    /// What is required of each environment, by name; of those that are not named it is that of the empty name.
+    pub fn by_environment(&self) -> BTreeMap<String, Require> {
+        let mut all: BTreeMap<String, Require> = BTreeMap::new();
+        let mut each = |limits: &[Limit<Nanos>], set: fn(&mut Require, Nanos)| {
+            for one in limits {
+                set(all.entry(one.environment.clone().unwrap_or_default()).or_default(), one.limit);
+            }
+        };
+        each(&self.max, |of, limit| of.max = Some(limit));
+        each(&self.p99999, |of, limit| of.p99999 = Some(limit));
+        each(&self.p9999, |of, limit| of.p9999 = Some(limit));
+        each(&self.p999, |of, limit| of.p999 = Some(limit));
+        each(&self.p99, |of, limit| of.p99 = Some(limit));
+        for one in &self.overruns {
+            all.entry(one.environment.clone().unwrap_or_default()).or_default().overruns = Some(one.limit);
+        }
+        all
+    }
+}
+
+fn time(text: &str) -> Result<Limit<Nanos>, String> {
+    limit(text, microseconds)
+}
+
+fn number(text: &str) -> Result<Limit<u64>, String> {
+    limit(text, |number| u64::from_str(number).map_err(|error| error.to_string()))
+}
+
+fn limit<T>(text: &str, parse: impl Fn(&str) -> Result<T, String>) -> Result<Limit<T>, String> {
+    let (environment, limit) = match text.split_once('=') {
+        Some(("", _)) => return Err("there is no environment before the `=`".into()),
+        Some((environment, limit)) => (Some(environment.to_owned()), limit),
+        None => (None, text),
+    };
+    Ok(Limit { environment, limit: parse(limit)? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_for_all_or_for_one() {
+        let limits = Limits {
+            max: vec![time("40").unwrap(), time("qemu=1ms").unwrap()],
+            overruns: vec![number("0").unwrap()],
+            ..Limits::default()
+        };
+        let all = limits.by_environment();
+        assert_eq!((all[""].max, all[""].overruns), (Some(Nanos::from_us(40)), Some(0)));
+        assert_eq!((all["qemu"].max, all["qemu"].overruns), (Some(Nanos::from_ms(1)), None));
+    }
+
+    #[test]
+    fn what_is_no_limit_is_named() {
+        for text in ["", "=40us", "qemu=", "40 parsecs", "0", "-1us"] {
+            assert!(time(text).is_err(), "{text}");
+        }
+        for text in ["", "1.5", "-1", "host=x"] {
+            assert!(number(text).is_err(), "{text}");
+        }
+    }
+}
