@@ -45,7 +45,14 @@ fn cases(line: &Line, result: &RowResult) -> Vec<TestCase> {
             vec![case("requirement", error(&verdict.reason))]
         }
         (Some(verdict), _) => {
-            verdict.limits.iter().map(|entry| case(&name(entry), status(verdict, entry))).collect()
+            let of = |entry: &LimitEntry| {
+                let mut case = case(&name(entry), status(verdict, entry));
+                if entry.warns && entry.side != Side::Kept {
+                    case.set_system_out(clean(&verdict.reason));
+                }
+                case
+            };
+            verdict.limits.iter().map(of).collect()
         }
     }
 }
