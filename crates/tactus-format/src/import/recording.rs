@@ -90,7 +90,7 @@ counted at the largest value, so that no quantile is too small"
 }
 
 /// The number behind an option of a command line.
-fn option(command: &str, short: char, long: &str) -> Option<u64> {
+pub(super) fn option(command: &str, short: char, long: &str) -> Option<u64> {
     let mut words = command.split_whitespace();
     while let Some(word) = words.next() {
         let rest = if let Some(rest) = word.strip_prefix("--").and_then(|word| word.strip_prefix(long)) {

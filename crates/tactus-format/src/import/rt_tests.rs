@@ -1,7 +1,7 @@
 //! JSON of rt-tests: cyclictest, cyclicdeadline, signaltest and others, and oslat.
 
 use super::json::{Document, Thread};
-use super::recording::{Rows, Stated};
+use super::recording::{Rows, Stated, option};
 use super::text::decimal;
 use super::{ImportError, Recording, Series, Values};
 
@@ -16,6 +16,9 @@ pub(super) fn read(document: Document) -> Result<Vec<Recording>, ImportError> {
     let unit_ns = if document.resolution_in_ns == Some(1) { 1 } else { 1_000 };
     let counted = |thread: &Thread| thread.histogram.as_ref().is_some_and(|rows| !rows.0.is_empty());
     let histogram = threads.iter().any(|(_, thread)| counted(thread));
+    // Without a row of one thread, or of any: every value of it was beyond the histogram.
+    let size = option(&command, 'h', "histogram").or_else(|| option(&command, 'H', "histofall"));
+    let asked = size.or(histogram.then_some(0));
     let instrument = match document.version {
         Some(version) => format!("{program} {version}"),
         None => program.clone(),
@@ -25,7 +28,7 @@ pub(super) fn read(document: Document) -> Result<Vec<Recording>, ImportError> {
         let wrong = |what: String| ImportError::whole(format!("thread {number}: {what}"));
         let series = match polls {
             true => gaps(thread),
-            false => wakeups(thread, unit_ns),
+            false => wakeups(thread, unit_ns, asked),
         };
         recording.series.push(series.map_err(wrong)?.at(*number, thread.cpu));
     }
@@ -45,7 +48,7 @@ pub(super) fn read(document: Document) -> Result<Vec<Recording>, ImportError> {
             machine.release.map(|release| format!("{release} {}", machine.version.unwrap_or_default()));
     }
     recording.remark();
-    if !histogram {
+    if asked.is_none() && !polls {
         recording.notes.push("it has totals and no histogram: no quantile is known".into());
     }
     Ok(vec![recording])
@@ -84,12 +87,21 @@ pub(super) fn rows(thread: &Thread, unit_ns: u64) -> Result<Rows, String> {
     Ok(rows)
 }
 
-fn wakeups(thread: &Thread, unit_ns: u64) -> Result<Series, String> {
-    let stated = stated(thread, unit_ns)?;
+/// `asked`: how many rows the histogram was to have (0: some), if there was to be one.
+fn wakeups(thread: &Thread, unit_ns: u64, asked: Option<u64>) -> Result<Series, String> {
+    let mut stated = stated(thread, unit_ns)?;
+    let rows = rows(thread, unit_ns)?;
     if stated.cycles.is_none() {
         return Err("it does not say how many `cycles` it measured".into());
     }
-    rows(thread, unit_ns)?.series(stated)
+    if asked.is_some() && rows.values() == 0 {
+        stated.over = stated.cycles;
+    }
+    let mut series = rows.series(stated)?;
+    if let (Some(least), Some(size)) = (&mut series.least_beyond_ns, asked) {
+        *least = size.saturating_mul(unit_ns).min(series.totals.max_ns).max(*least);
+    }
+    Ok(series)
 }
 
 /// oslat's last bucket counts whatever is as large or larger, and is known by the maximum: that is in no other.

@@ -102,9 +102,8 @@ impl Table {
         if let Some(figure) = FIGURES.into_iter().find(|figure| word.strip_suffix(':') == Some(figure)) {
             let unit_ns = if matches!(figure, "over" | "count") { 1 } else { self.unit_ns.unwrap_or(1_000) };
             let number = |word: &str| match word {
-                "-" => Some(None),
-                // What older ones print of a column without a value: the largest number there is.
-                "18446744073709551615" => Some(None),
+                // Older ones print the largest number there is of a column without a value.
+                "-" | "18446744073709551615" => Some(None),
                 word => decimal(word, unit_ns).map(Some),
             };
             let numbers: Option<Vec<_>> = numbers.split_whitespace().map(number).collect();

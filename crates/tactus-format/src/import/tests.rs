@@ -75,6 +75,22 @@ fn one_run_of_cyclictest_is_the_same_from_its_json_and_its_text() {
 }
 
 #[test]
+fn a_thread_without_a_row_has_all_of_its_values_beyond_the_histogram() {
+    let row = r#""0": {"histogram": {"3": 5}, "cycles": 5, "min": 3, "max": 3, "avg": 3.00}"#;
+    let none = r#""1": {"histogram": {}, "cycles": 5, "min": 70, "max": 90, "avg": 80.00}"#;
+    let text = format!(r#"{{"cmdline:": "cyclictest -t2 -h 60", "thread": {{{row}, {none}}}}}"#);
+    let beyond = imported(text.as_bytes()).remove(0).series.remove(1);
+    assert_eq!((figures(&beyond), beyond.least_beyond_ns), ((5, 70, 90, 5, 5), Some(60 * US)));
+    let text = format!(r#"{{"cmdline:": "cyclictest -t2 -h 60", "thread": {{{none}}}}}"#);
+    assert_eq!(imported(text.as_bytes())[0].series[0].beyond, 5);
+    let text = format!(r#"{{"cmdline:": "cyclictest -t2", "thread": {{{none}}}}}"#);
+    assert_eq!(
+        (imported(text.as_bytes())[0].series[0].beyond, figures(&imported(text.as_bytes())[0].series[0]).3),
+        (0, 0)
+    );
+}
+
+#[test]
 fn a_column_that_adds_the_others_up_is_no_thread() {
     let found: Vec<_> = one("cyclictest-H-old.txt").series.iter().map(figures).collect();
     assert_eq!(found, [(300, 55, 5430, 300, 50), (297, 66, 5375, 297, 35)]);
