@@ -29,6 +29,9 @@ use crate::say::say;
 /// What stands for the kind of an environment that tactus has not seen.
 const KIND: &str = "imported";
 
+/// The longest measurement that is believed, in ns: a hundred years, as a bundle's logs hold them.
+const LONGEST_NS: u64 = 100 * 365 * 86_400 * 1_000_000_000;
+
 /// A recording and the row that it becomes.
 struct Row {
     recording: Recording,
@@ -137,7 +140,7 @@ fn row(file: &Path, place: &str, recording: &Recording) -> RowResult {
     notes.extend(recording.notes.iter().map(Note::info));
     let longest = recording.series.iter().map(|series| series.totals.cycles).max().unwrap_or(0);
     let by_cycles = recording.interval_ns.and_then(|interval| interval.checked_mul(longest));
-    let duration_ns = recording.duration_ns.or(by_cycles).unwrap_or(0);
+    let duration_ns = recording.duration_ns.or(by_cycles).filter(|ns| *ns <= LONGEST_NS).unwrap_or(0);
     RowResult {
         evidence: Some(Evidence::Imported),
         measurement,
