@@ -1,8 +1,8 @@
-//! Arguments of the commands that read a bundle.
+//! Arguments of the commands that read a bundle, or make one of files.
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 /// Arguments of `show`.
 #[derive(Debug, Args)]
@@ -53,4 +53,37 @@ pub struct Fitness {
     /// Read what is left of a damaged bundle, and say what is wrong with it
     #[arg(long, requires = "bundle")]
     pub damaged: bool,
+}
+
+/// Arguments of `import`.
+#[derive(Debug, Args)]
+pub struct Import {
+    /// Files of other instruments; what they are is seen by their content
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Directory of the bundle, new or empty. Default: ./tactus-import-TIME
+    #[arg(long, value_name = "BUNDLE")]
+    pub out: Option<PathBuf>,
+    /// The unit of files that do not say it: ns for cyclictest's text with -N. Default: us, ns for histogram logs
+    #[arg(long, value_name = "UNIT")]
+    pub unit: Option<Unit>,
+}
+
+/// A unit of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Unit {
+    /// Nanoseconds
+    Ns,
+    /// Microseconds
+    Us,
+}
+
+impl Unit {
+    /// One of it, in ns.
+    pub const fn ns(self) -> u64 {
+        match self {
+            Self::Ns => 1,
+            Self::Us => 1_000,
+        }
+    }
 }

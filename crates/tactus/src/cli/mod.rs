@@ -15,7 +15,7 @@ mod words;
 use clap::{Parser, Subcommand};
 
 pub use audit::{Audit, Format as AuditFormat, Role as AuditRole, Threshold};
-pub use bundle::{Fitness, Report, Show};
+pub use bundle::{Fitness, Import, Report, Show, Unit};
 pub use generate::{Accel as GenerateAccel, Generate};
 pub use machine::{Environments, Kernel, KernelCommand, Probe};
 pub use measure::{Measure, Policy};
@@ -61,6 +61,8 @@ pub enum Command {
     Report(Report),
     /// Say which control applications a bundle's environments are fit for, at which cycle
     Fitness(Fitness),
+    /// Read what cyclictest, rtla, oslat, jitterdebugger, rteval or HdrHistogram wrote, into a bundle
+    Import(Import),
     /// List the environments: usable or not, and what would make the rest so
     Environments(Environments),
     /// Find, fetch and choose guest kernels

@@ -8,6 +8,7 @@ mod explain;
 mod facts;
 mod fitness;
 mod generate;
+mod import;
 mod kernel;
 mod man;
 mod measure;
@@ -34,6 +35,7 @@ pub fn dispatch(command: Command) -> Result<Exit, Failure> {
         Command::Show(arguments) => show::show(&arguments),
         Command::Report(arguments) => report::report(&arguments),
         Command::Fitness(arguments) => fitness::fitness(&arguments),
+        Command::Import(arguments) => import::import(&arguments),
         Command::Environments(arguments) => environments::environments(&arguments),
         Command::Kernel(arguments) => kernel::kernel(arguments.what),
         Command::Probe(arguments) => probe::probe(&arguments),

@@ -14,6 +14,7 @@ mod guest;
 mod heard;
 mod hold;
 mod hostile;
+mod import;
 mod interrupt;
 mod lots;
 mod nested;

@@ -1,0 +1,248 @@
+//! cyclictest's text: the histogram of `-h` and `-H` (of whichever version: with its empty rows or without), the stream
+//! of `-v`, and its status lines.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+
+use super::recording::{Rows, Stated};
+use super::text::{Lines, NO_UNIT, short};
+use super::{ImportError, Recording, Values};
+use crate::lines::{self, Figure, Format, MOST_THREADS, Reading, Status};
+
+/// Whether a line is cyclictest's.
+pub(super) fn is_line(line: &str) -> bool {
+    line == "# Histogram"
+        || line.starts_with("# /dev/cpu_dma_latency set")
+        || lines::recognize(line) == Some(Format::Cyclictest)
+        || matches!(lines::read(Format::Cyclictest, line), Some(Reading::Bucket(..)))
+}
+
+/// Reads one.
+pub(super) fn read<R: Read>(
+    mut lines: Lines<R>,
+    unit_ns: Option<u64>,
+) -> Result<Vec<Recording>, ImportError> {
+    let mut text = Text::new(unit_ns.unwrap_or(1_000));
+    while let Some(line) = lines.next()? {
+        let what = match lines::read(Format::Cyclictest, line) {
+            Some(reading) => text.take(reading),
+            None => text.other(line),
+        };
+        what.map_err(|what| lines.error(what))?;
+    }
+    let mut recording = text.recording().map_err(|what| lines.error(what))?;
+    if unit_ns.is_none() {
+        recording.notes.push(NO_UNIT.into());
+    }
+    Ok(vec![recording])
+}
+
+/// What was read so far.
+struct Text {
+    unit_ns: u64,
+    interval_ns: Option<u64>,
+    /// Threads of the histogram.
+    columns: Vec<Rows>,
+    last_row: Option<u64>,
+    figures: BTreeMap<u8, Vec<u64>>,
+    /// Threads of `-v`: the number of the last value, and the values.
+    samples: BTreeMap<u32, (u64, Rows)>,
+    missing: u64,
+    status: BTreeMap<u32, Status>,
+    /// Lines that are no readings, and the first of them.
+    strange: u64,
+    first: String,
+}
+
+impl Text {
+    const fn new(unit_ns: u64) -> Self {
+        Self {
+            unit_ns,
+            interval_ns: None,
+            columns: Vec::new(),
+            last_row: None,
+            figures: BTreeMap::new(),
+            samples: BTreeMap::new(),
+            missing: 0,
+            status: BTreeMap::new(),
+            strange: 0,
+            first: String::new(),
+        }
+    }
+
+    fn take(&mut self, reading: Reading) -> Result<(), String> {
+        match reading {
+            Reading::Histogram if self.last_row.is_some() || !self.figures.is_empty() => {
+                Err("a second histogram: put each run into a file of its own".into())
+            }
+            Reading::Histogram => Ok(()),
+            Reading::Bucket(value, counts) => self.row(value, &counts),
+            Reading::Figure(figure, numbers) => match self.figures.insert(figure as u8, numbers) {
+                Some(_) => Err("this stands behind the histogram twice".into()),
+                None => Ok(()),
+            },
+            Reading::Sample { thread, cycle, value, .. } => self.sample(thread, cycle.unwrap_or(0), value),
+            Reading::Status(status) => {
+                if status.thread == 0 {
+                    self.interval_ns = status.interval_us.checked_mul(1_000);
+                }
+                let before = self.status.insert(status.thread, status);
+                match before.is_some_and(|before| before.cycles > status.cycles) {
+                    true => Err("a second run begins: put each run into a file of its own".into()),
+                    false => Ok(()),
+                }
+            }
+        }
+    }
+
+    fn time(&self, value: u64) -> Result<u64, String> {
+        value.checked_mul(self.unit_ns).ok_or_else(|| format!("{value} is longer than anybody measures"))
+    }
+
+    fn row(&mut self, value: u64, counts: &[u64]) -> Result<(), String> {
+        if !self.figures.is_empty() {
+            return Err("a row of a histogram behind its end".into());
+        }
+        if self.last_row.is_some_and(|last| last >= value) {
+            return Err("this row is not larger than the one before it".into());
+        }
+        if self.last_row.is_some() && self.columns.len() != counts.len() {
+            return Err(format!(
+                "{} counts, where the rows before have {}",
+                counts.len(),
+                self.columns.len()
+            ));
+        }
+        self.last_row = Some(value);
+        self.columns.resize_with(counts.len(), Rows::default);
+        let value_ns = self.time(value)?;
+        self.columns.iter_mut().zip(counts).try_for_each(|(rows, count)| rows.add(value_ns, *count))
+    }
+
+    fn sample(&mut self, thread: u32, cycle: u64, value: u64) -> Result<(), String> {
+        let value_ns = self.time(value)?;
+        let (next, rows) = self.samples.entry(thread).or_insert((cycle, Rows::default()));
+        let lost = cycle
+            .checked_sub(*next)
+            .ok_or_else(|| format!("value {cycle} of thread {thread} comes after a later one"))?;
+        rows.miss(lost)?;
+        self.missing += lost;
+        *next = cycle.saturating_add(1);
+        rows.add(value_ns, 1)
+    }
+
+    /// A line that is no reading. One that begins like one is damaged.
+    fn other(&mut self, line: &str) -> Result<(), String> {
+        let text = line.trim();
+        let figure = ["# Total:", "# Min Lat", "# Avg Lat", "# Max Lat", "# Histogram Overflows"];
+        let unmeasured = text.starts_with("T:") && text.contains("C:      0 ");
+        let begins = text.starts_with("T:") || text.starts_with(|c: char| c.is_ascii_digit());
+        if (begins && !unmeasured) || figure.iter().any(|figure| text.starts_with(figure)) {
+            return Err(format!("cut or damaged: `{}`", short(line)));
+        }
+        // What -v says before its values of the interval is that of the next thread: the status has it right.
+        let preamble = text.starts_with("Thread ") && text.contains("Interval:");
+        if !(text.is_empty() || text.starts_with('#') || text.contains("CPUs = ") || unmeasured || preamble) {
+            if self.strange == 0 {
+                self.first = short(line);
+            }
+            self.strange += 1;
+        }
+        Ok(())
+    }
+
+    fn recording(mut self) -> Result<Recording, String> {
+        let mut recording = Recording::of("cyclictest", Values::Wakeups);
+        let kinds = usize::from(self.last_row.is_some() || !self.figures.is_empty());
+        if kinds + usize::from(!self.samples.is_empty()) > 1 {
+            return Err("both a histogram and the values of -v: import them one by one".into());
+        }
+        if kinds > 0 {
+            self.histogram(&mut recording)?;
+        } else if !self.samples.is_empty() {
+            for (thread, (_, rows)) in std::mem::take(&mut self.samples) {
+                recording.series.push(rows.series(Stated::default())?.at(thread, None));
+            }
+        } else {
+            for (thread, status) in &self.status {
+                let (min, mean, max) =
+                    (self.time(status.min)?, self.time(status.avg)?, self.time(status.max)?);
+                let stated = Stated {
+                    cycles: Some(status.cycles),
+                    over: None,
+                    min: Some(min),
+                    mean: Some(tactus_model::number::float(mean)),
+                    max: Some(max),
+                    coarse: false,
+                };
+                recording.series.push(Rows::default().series(stated)?.at(*thread, None));
+            }
+            recording.notes.push("it has totals and no histogram: no quantile is known".into());
+        }
+        for series in &mut recording.series {
+            series.priority = self.status.get(&series.thread).map(|status| status.priority);
+        }
+        recording.interval_ns = self.interval_ns;
+        recording.remark();
+        if self.missing > 0 {
+            recording.notes.push(format!("{} values that it numbers are not in the file", self.missing));
+        }
+        if self.strange > 0 {
+            let (lines, first) = (self.strange, &self.first);
+            recording.notes.push(format!("{lines} lines of it are no readings; the first is `{first}`"));
+        }
+        Ok(recording)
+    }
+
+    /// The threads of a histogram. With `-H` a last column adds them up, of which minimum and mean have none.
+    fn histogram(&mut self, recording: &mut Recording) -> Result<(), String> {
+        let figure = |figure: Figure, name: &str| {
+            let found = self.figures.get(&(figure as u8));
+            found.ok_or_else(|| format!("the file ends before the histogram's `# {name}:`"))
+        };
+        let over = figure(Figure::Overflows, "Histogram Overflows")?;
+        let min = figure(Figure::Min, "Min Latencies")?;
+        let max = figure(Figure::Max, "Max Latencies")?;
+        let avg = figure(Figure::Avg, "Avg Latencies")?;
+        let total = self.figures.get(&(Figure::Total as u8));
+        let threads = min.len();
+        if threads > MOST_THREADS as usize {
+            return Err(format!("{threads} threads are more than can be"));
+        }
+        let fits = |count: usize| count == threads || (threads > 1 && count == threads + 1);
+        // Without a row every value is beyond the histogram.
+        let columns = if self.last_row.is_some() { self.columns.len() } else { threads };
+        let lengths = [columns, over.len(), max.len(), avg.len(), total.map_or(threads, Vec::len)];
+        if !lengths.into_iter().all(fits) {
+            return Err(format!(
+                "the histogram has figures of {threads} threads, and others of more or fewer"
+            ));
+        }
+        for thread in 0..threads {
+            let wrong = |what: String| format!("thread {thread}: {what}");
+            let rows = self.columns.get(thread).cloned().unwrap_or_default();
+            if let Some(total) = total.map(|total| total[thread]).filter(|total| *total != rows.values()) {
+                let values = rows.values();
+                return Err(wrong(format!("{values} values stand in its rows, and `# Total:` says {total}")));
+            }
+            let mean = avg[thread].checked_mul(self.unit_ns).map(tactus_model::number::float);
+            let counted = rows.values().saturating_add(over[thread]) > 0;
+            let stated = Stated {
+                cycles: None,
+                over: Some(over[thread]),
+                min: counted.then(|| self.time(min[thread])).transpose()?,
+                mean,
+                max: counted.then(|| self.time(max[thread])).transpose()?,
+                coarse: false,
+            };
+            let mut series = rows.series(stated).map_err(wrong)?;
+            // Rows were printed up to the last one, full or not: what is beyond is later than that.
+            if let (Some(least), Some(last)) = (&mut series.least_beyond_ns, self.last_row) {
+                *least = (*least).max(self.time(last)?);
+            }
+            let number = u32::try_from(thread).unwrap_or(u32::MAX);
+            recording.series.push(series.at(number, None));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,211 @@
+//! Logs of HdrHistogram (interval logs, format 1.3 and older), whatever the layout of their histograms.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+
+use base64::Engine;
+use flate2::{Decompress, FlushDecompress, Status};
+
+use super::recording::{Rows, Stated};
+use super::text::{Lines, decimal, short};
+use super::{ImportError, Recording, Values};
+use crate::lines::MOST_THREADS;
+
+/// Cookies of the encoding V2, compressed and not.
+const COMPRESSED: u32 = 0x1c84_9314;
+const PLAIN: u32 = 0x1c84_9313;
+/// What stands before the counts: cookie, length, offset, digits, lowest, highest, ratio.
+const HEADER: usize = 40;
+/// The longest histogram that is unpacked, in bytes.
+const LONGEST: usize = 16 << 20;
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// Whether a line is one of a log.
+pub(super) fn is_line(line: &str) -> bool {
+    line.contains("[Histogram log format version")
+        || line.starts_with("\"StartTimestamp\"")
+        || line.split(',').nth_back(0).is_some_and(|last| last.starts_with("HISTFAAA"))
+}
+
+/// Reads one.
+pub(super) fn read<R: Read>(
+    mut lines: Lines<R>,
+    unit_ns: Option<u64>,
+) -> Result<Vec<Recording>, ImportError> {
+    let mut recording = Recording::of("HdrHistogram log", Values::Wakeups);
+    let mut tags: BTreeMap<String, Rows> = BTreeMap::new();
+    let mut end_ns = 0;
+    let mut says_ns = false;
+    let mut at = 0;
+    while let Some(line) = lines.next()? {
+        at += 1;
+        let wrong = |what: String| ImportError::line(at, what);
+        if let Some(comment) = line.strip_prefix('#') {
+            if let Some(by) = comment.strip_prefix("[Logged with ").and_then(|by| by.strip_suffix(']')) {
+                recording.instrument = format!("HdrHistogram log of {}", short(by));
+                says_ns |= by.ends_with("values in ns");
+            }
+            continue;
+        }
+        if line.is_empty() || line.starts_with('"') {
+            continue;
+        }
+        let (tag, end, encoded) = fields(line).map_err(wrong)?;
+        if !tags.contains_key(tag) && tags.len() >= MOST_THREADS as usize {
+            return Err(wrong("more tags than there can be series".into()));
+        }
+        let rows = tags.entry(tag.to_owned()).or_default();
+        let added = decoded(encoded).and_then(|plain| add(&plain, unit_ns.unwrap_or(1), rows));
+        added.map_err(wrong)?;
+        end_ns = end.max(end_ns);
+    }
+    for (number, (tag, rows)) in tags.into_iter().enumerate() {
+        let number = u32::try_from(number).unwrap_or(u32::MAX);
+        let cpu = cpu_of(&tag);
+        let series = rows
+            .series(Stated::default())
+            .map_err(|what| ImportError::whole(format!("tag {tag}: {what}")))?;
+        recording.series.push(series.at(number, cpu));
+        if cpu.is_none() && !tag.is_empty() {
+            recording.notes.push(format!("thread {number} is the tag `{}`", short(&tag)));
+        }
+    }
+    recording.duration_ns = (end_ns > 0).then_some(end_ns);
+    recording.remark();
+    recording.notes.push("minimum, mean and maximum are those of its buckets".into());
+    if unit_ns.is_none() && !says_ns {
+        let text =
+            "the file does not say its unit: its values are taken as ns (`--unit us` where they are not)";
+        recording.notes.push(text.into());
+    }
+    Ok(vec![recording])
+}
+
+/// `[Tag=x,]0.127,1.007,2.769,HISTFAAAA...`: the tag, the end of the interval in ns, the histogram.
+fn fields(line: &str) -> Result<(&str, u64, &str), String> {
+    let damaged = || format!("not an interval: `{}`", short(line));
+    let (tag, rest) = match line.strip_prefix("Tag=") {
+        Some(rest) => rest.split_once(',').ok_or_else(damaged)?,
+        None => ("", line),
+    };
+    let mut fields = rest.split(',').map(str::trim);
+    let mut time = || decimal(fields.next()?, SECOND_NS);
+    let (start, length) = (time().ok_or_else(damaged)?, time().ok_or_else(damaged)?);
+    let (largest, encoded) = (fields.next().ok_or_else(damaged)?, fields.next().ok_or_else(damaged)?);
+    if decimal(largest, 1).is_none() || fields.next().is_some() || tag.len() > 100 {
+        return Err(damaged());
+    }
+    // Some write the time since 1970 as start: then there is no beginning to count from.
+    let end =
+        if start > 100 * 366 * 86_400 * (SECOND_NS / 10) { length } else { start.saturating_add(length) };
+    Ok((tag, end, encoded))
+}
+
+/// The CPU of a tag: tactus has `3` and `cpu3/t0/thread`.
+fn cpu_of(tag: &str) -> Option<u32> {
+    let first = tag.split('/').next()?;
+    first.strip_prefix("cpu").unwrap_or(first).parse().ok().filter(|cpu| *cpu < 4096)
+}
+
+/// The bytes of a histogram.
+fn decoded(encoded: &str) -> Result<Vec<u8>, String> {
+    let bytes = base64::engine::general_purpose::STANDARD.decode(encoded);
+    let bytes = bytes.map_err(|error| format!("its histogram is no base64: {error}"))?;
+    let word =
+        |at: usize| bytes.get(at..at + 4).and_then(|word| word.try_into().ok()).map(u32::from_be_bytes);
+    match word(0) {
+        Some(PLAIN) => return Ok(bytes),
+        Some(COMPRESSED) => {}
+        _ => return Err("its histogram is not in HdrHistogram's encoding V2".into()),
+    }
+    let length = word(4).and_then(|length| usize::try_from(length).ok()).unwrap_or(usize::MAX);
+    let packed = bytes.get(8..).filter(|packed| packed.len() == length).ok_or("its histogram is cut")?;
+    let mut inflate = Decompress::new(true);
+    let mut plain = Vec::with_capacity(4096);
+    loop {
+        let read = usize::try_from(inflate.total_in()).unwrap_or(usize::MAX);
+        let rest = packed.get(read..).unwrap_or_default();
+        let before = (inflate.total_in(), plain.len());
+        let status = inflate.decompress_vec(rest, &mut plain, FlushDecompress::Finish);
+        match status.map_err(|error| format!("its histogram cannot be unpacked: {error}"))? {
+            Status::StreamEnd => return Ok(plain),
+            _ if plain.len() > LONGEST => {
+                return Err(format!("its histogram is longer than {LONGEST} bytes"));
+            }
+            _ if plain.len() == plain.capacity() => plain.reserve(plain.len()),
+            _ if before == (inflate.total_in(), plain.len()) => return Err("its histogram is cut".into()),
+            _ => {}
+        }
+    }
+}
+
+/// Adds the counts of an unpacked histogram.
+fn add(plain: &[u8], unit_ns: u64, rows: &mut Rows) -> Result<(), String> {
+    let (header, mut rest) = plain.split_at_checked(HEADER).ok_or("its histogram is cut")?;
+    let word = |at: usize| header[at..at + 4].iter().fold(0_u32, |sum, byte| sum << 8 | u32::from(*byte));
+    let long = |at: usize| u64::from(word(at)) << 32 | u64::from(word(at + 4));
+    let (digits, lowest) = (word(12), long(16));
+    if word(0) != PLAIN || usize::try_from(word(4)).ok() != Some(rest.len()) || word(8) != 0 {
+        return Err("its histogram is damaged, or of another encoding".into());
+    }
+    if digits > 5 || lowest == 0 || long(32) != 1.0_f64.to_bits() {
+        return Err("its histogram has a layout that no HdrHistogram of whole numbers has".into());
+    }
+    let layout = Layout { half_bits: half_bits(digits), unit_bits: lowest.ilog2() };
+    let mut index = 0_u64;
+    while !rest.is_empty() {
+        let number = zigzag(&mut rest).ok_or("its counts are cut")?;
+        if number < 0 {
+            index = index.checked_add(number.unsigned_abs()).ok_or("its counts have a gap that cannot be")?;
+            continue;
+        }
+        if number > 0 {
+            let value = layout.largest(index).ok_or("it counts values that cannot be")?;
+            let value_ns = value.checked_mul(unit_ns).ok_or("it counts values that cannot be")?;
+            rows.add(value_ns, number.unsigned_abs())?;
+        }
+        index += 1;
+    }
+    Ok(())
+}
+
+/// Bits of half the buckets that share an octave, for so many decimal digits.
+fn half_bits(digits: u32) -> u32 {
+    let single: u64 = 2 * 10_u64.pow(digits);
+    single.next_power_of_two().ilog2().max(1) - 1
+}
+
+struct Layout {
+    half_bits: u32,
+    unit_bits: u32,
+}
+
+impl Layout {
+    /// The largest value of a bucket.
+    fn largest(&self, index: u64) -> Option<u64> {
+        let half = 1 << self.half_bits;
+        let (octave, within) = match (index >> self.half_bits).checked_sub(1) {
+            Some(octave) => (u32::try_from(octave).ok()?, (index & (half - 1)) + half),
+            None => (0, index),
+        };
+        let shift = octave.checked_add(self.unit_bits).filter(|shift| *shift < 64)?;
+        let next = u128::from(within + 1) << shift;
+        u64::try_from(next - 1).ok()
+    }
+}
+
+/// LEB128 of at most nine bytes, the ninth with all its bits; odd numbers are negative.
+fn zigzag(bytes: &mut &[u8]) -> Option<i64> {
+    let mut number = 0_u64;
+    for at in 0..9 {
+        let (byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        let last = at == 8;
+        number |= u64::from(if last { *byte } else { byte & 0x7f }) << (7 * at);
+        if last || byte & 0x80 == 0 {
+            break;
+        }
+    }
+    let half = i64::try_from(number >> 1).ok()?;
+    Some(if number & 1 == 0 { half } else { -half - 1 })
+}

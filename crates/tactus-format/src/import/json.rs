@@ -1,0 +1,145 @@
+//! Documents in JSON, read whole.
+
+use std::fmt;
+use std::io::Read;
+use std::marker::PhantomData;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
+use serde_json::Number;
+
+use super::text::{decimal, short};
+use super::{ImportError, MOST_DOCUMENT};
+use crate::lines::MOST_THREADS;
+
+/// What the field's documents have in common.
+#[derive(Deserialize)]
+pub(super) struct Document {
+    /// How the instrument was called. The key's colon is the instruments' own.
+    #[serde(rename = "cmdline:", alias = "cmdline")]
+    pub command: Option<String>,
+    /// Version of rt-tests.
+    #[serde(rename = "rt_test_version:", alias = "rt_test_version")]
+    pub version: Option<String>,
+    /// The machine.
+    pub sysinfo: Option<Sysinfo>,
+    /// Whether cyclictest counted in ns: 0 or 1.
+    pub resolution_in_ns: Option<u64>,
+    /// What each thread measured, by its number.
+    pub thread: Option<Map<Thread>>,
+    /// The same in jitterdebugger's, by its CPU.
+    pub cpu: Option<Map<Thread>>,
+}
+
+/// The machine.
+#[derive(Deserialize)]
+pub(super) struct Sysinfo {
+    /// Host name.
+    pub nodename: Option<String>,
+    /// Release of the kernel.
+    pub release: Option<String>,
+    /// Its version.
+    pub version: Option<String>,
+    /// jitterdebugger's unit, in ns.
+    pub resolution_in_ns: Option<u64>,
+}
+
+/// What a thread measured.
+#[derive(Deserialize)]
+pub(super) struct Thread {
+    /// Counts by value.
+    pub histogram: Option<Map<u64, String>>,
+    /// Values in all.
+    #[serde(alias = "count")]
+    pub cycles: Option<u64>,
+    /// The smallest.
+    pub min: Option<Number>,
+    /// The largest.
+    pub max: Option<Number>,
+    /// The mean.
+    pub avg: Option<f64>,
+    /// Its CPU.
+    pub cpu: Option<u32>,
+    /// oslat: how long it measured, in s.
+    pub duration: Option<f64>,
+}
+
+/// Entries of an object, in their order.
+pub(super) struct Map<V, K = u32>(pub Vec<(K, V)>);
+
+impl<'de, V: Deserialize<'de>, K: Deserialize<'de> + PartialEq + fmt::Debug + Key> Deserialize<'de>
+    for Map<V, K>
+{
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Entries<V, K>(PhantomData<(V, K)>);
+        impl<'de, V: Deserialize<'de>, K: Deserialize<'de> + PartialEq + fmt::Debug + Key> Visitor<'de>
+            for Entries<V, K>
+        {
+            type Value = Map<V, K>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object with numbers as keys")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut entries: Vec<(K, V)> = Vec::new();
+                while let Some(entry) = map.next_entry::<K, V>()? {
+                    if !entry.0.is_sound(entries.last().map(|(key, _)| key), entries.len()) {
+                        return Err(A::Error::custom(format_args!("the key {:?} cannot be here", entry.0)));
+                    }
+                    entries.push(entry);
+                }
+                Ok(Map(entries))
+            }
+        }
+        deserializer.deserialize_map(Entries(PhantomData))
+    }
+}
+
+/// What a key must be.
+pub(super) trait Key: Sized {
+    /// Whether it may stand behind `last`, as the entry with this number.
+    fn is_sound(&self, last: Option<&Self>, at: usize) -> bool;
+}
+
+impl Key for u32 {
+    fn is_sound(&self, last: Option<&Self>, at: usize) -> bool {
+        last.is_none_or(|last| last < self) && at < MOST_THREADS as usize
+    }
+}
+
+impl Key for String {
+    fn is_sound(&self, last: Option<&Self>, _: usize) -> bool {
+        // Of one width or more, without leading zeros: what is larger is behind.
+        let value = |key: &Self| decimal(key, 1_000_000);
+        value(self).is_some() && last.is_none_or(|last| value(last) < value(self))
+    }
+}
+
+/// Reads one.
+pub(super) fn read(input: impl Read) -> Result<Document, ImportError> {
+    let bytes = whole(input)?;
+    let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
+    serde_json::from_slice(text).map_err(|error| placed(text, &error))
+}
+
+/// The bytes of a document.
+pub(super) fn whole(input: impl Read) -> Result<Vec<u8>, ImportError> {
+    let mut bytes = Vec::new();
+    let read = input.take(MOST_DOCUMENT + 1).read_to_end(&mut bytes);
+    read.map_err(|error| ImportError::whole(error.to_string()))?;
+    match u64::try_from(bytes.len()).is_ok_and(|length| length <= MOST_DOCUMENT) {
+        true => Ok(bytes),
+        false => Err(ImportError::byte(MOST_DOCUMENT, "a document this long is not read")),
+    }
+}
+
+/// What serde_json says, with the line that it says it of.
+fn placed(text: &[u8], error: &serde_json::Error) -> ImportError {
+    let line = text.split(|byte| *byte == b'\n').nth(error.line().saturating_sub(1)).unwrap_or_default();
+    let said = error.to_string();
+    let said = said.rsplit_once(" at line ").map_or(said.as_str(), |(said, _)| said);
+    let line = short(&String::from_utf8_lossy(line));
+    let line_number = u64::try_from(error.line()).unwrap_or(u64::MAX);
+    ImportError::line(line_number, format!("column {}: {said}: {line}", error.column()))
+}

@@ -1,0 +1,76 @@
+//! Lines of a file, with their numbers; and decimal numbers.
+
+use std::io::{BufRead, BufReader, Read};
+
+use super::ImportError;
+
+/// The longest line that is read, in bytes: cyclictest numbers every overflow of a thread in one line.
+const LONGEST: u64 = 16 << 20;
+
+/// What is said where a file leaves its unit open.
+pub(super) const NO_UNIT: &str =
+    "the file does not say its unit: its values are taken as microseconds (`--unit ns` where they are not)";
+
+/// Lines of a file.
+pub(super) struct Lines<R> {
+    input: BufReader<R>,
+    line: Vec<u8>,
+    /// Number of the last line, from 1.
+    pub number: u64,
+}
+
+impl<R: Read> Lines<R> {
+    /// Begins.
+    pub fn new(input: R) -> Self {
+        Self { input: BufReader::new(input), line: Vec::new(), number: 0 }
+    }
+
+    /// The next line without its end.
+    pub fn next(&mut self) -> Result<Option<&str>, ImportError> {
+        self.line.clear();
+        let at = self.number + 1;
+        let wrong = |what: String| ImportError::line(at, what);
+        let mut input = self.input.by_ref().take(LONGEST);
+        let read = input.read_until(b'\n', &mut self.line).map_err(|error| wrong(error.to_string()))?;
+        if read == 0 {
+            return Ok(None);
+        }
+        self.number = at;
+        if u64::try_from(read).is_ok_and(|read| read == LONGEST) && self.line.last() != Some(&b'\n') {
+            return Err(wrong(format!("it is longer than {LONGEST} bytes")));
+        }
+        if self.line.contains(&0) {
+            return Err(wrong("a byte of it is 0: this is no text, or text in UTF-16".into()));
+        }
+        let text = std::str::from_utf8(&self.line)
+            .map_err(|error| wrong(format!("byte {} of it is not UTF-8", error.valid_up_to())))?;
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        Ok(Some(text.trim_end_matches(['\n', '\r'])))
+    }
+
+    /// What is wrong with the last line.
+    pub fn error(&self, what: impl Into<String>) -> ImportError {
+        ImportError::line(self.number, what)
+    }
+}
+
+/// A line, short enough to be said.
+pub(super) fn short(line: &str) -> String {
+    line.trim().chars().take(60).flat_map(char::escape_debug).collect()
+}
+
+/// A decimal number in units of `unit_ns`, in ns; what is less than a ns is cut off.
+pub(super) fn decimal(text: &str, unit_ns: u64) -> Option<u64> {
+    let (before, behind) = text.split_once('.').unwrap_or((text, ""));
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if before.is_empty() || !digits(before) || !digits(behind) || behind.len() > 18 {
+        return None;
+    }
+    let ones = before.parse::<u64>().ok()?.checked_mul(unit_ns)?;
+    if behind.is_empty() {
+        return Some(ones);
+    }
+    let scale = 10_u128.pow(u32::try_from(behind.len()).ok()?);
+    let part = behind.parse::<u128>().ok()? * u128::from(unit_ns) / scale;
+    ones.checked_add(u64::try_from(part).ok()?)
+}

@@ -1,0 +1,220 @@
+//! `tactus import FILE...`: what other instruments measured, as a bundle.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::path::Path;
+
+use tactus_bundle::{self as bundle, BundleError, Trust, Writer};
+use tactus_format::import::{self, KNOWN, Options, Recording, Series, Values};
+use tactus_model::bundle::{Machine, RowResult};
+use tactus_model::catalogue::Measure;
+use tactus_model::catalogue::measure::{Spin, Timer};
+use tactus_model::event::{RunStatus, Ticked};
+use tactus_model::latency::{Latency, Sparse};
+use tactus_model::message::{Note, ThreadCounters, Tick};
+use tactus_model::outcome::{Ending, LatencyOutcome, Outcome, SeriesResult};
+use tactus_model::plan::{Environment, Plan, Scenario};
+use tactus_model::scheduling::Policy;
+use tactus_model::series::{SeriesKey, Thread};
+use tactus_model::{Evidence, Nanos};
+use tactus_report::render::text::{Style, render};
+use tactus_system::Directory;
+
+use super::run::location;
+use crate::cli::Import;
+use crate::exit::{Exit, Failure};
+use crate::output;
+use crate::say::say;
+
+/// What stands for the kind of an environment that tactus has not seen.
+const KIND: &str = "imported";
+
+/// The longest measurement that is believed, in ns: a hundred years, as a bundle's logs hold them.
+const LONGEST_NS: u64 = 100 * 365 * 86_400 * 1_000_000_000;
+
+/// A recording and the row that it becomes.
+struct Row {
+    recording: Recording,
+    result: RowResult,
+}
+
+pub fn import(arguments: &Import) -> Result<Exit, Failure> {
+    let options = Options { unit_ns: arguments.unit.map(crate::cli::Unit::ns) };
+    let mut plan = Plan { name: "import".into(), title: Some("Imported".into()), ..Plan::default() };
+    let (mut rows, mut names) = (Vec::new(), BTreeSet::new());
+    for file in &arguments.files {
+        let recordings = read(file, options)?;
+        let place = place(file, &mut names);
+        let kind = Environment { kind: KIND.into(), ..Environment::default() };
+        plan.environment.insert(place.clone(), kind);
+        for recording in recordings {
+            let result = row(file, &place, &recording);
+            plan.scenario.push(Scenario {
+                name: Some(result.name.clone()),
+                environment: Some(place.clone()),
+                duration: Some(Nanos(result.planned_ns)),
+                measurement: Some(result.measurement.clone()),
+                ..Scenario::default()
+            });
+            rows.push(Row { recording, result });
+        }
+    }
+    let results: Vec<RowResult> = rows.iter().map(|row| row.result.clone()).collect();
+    let machine = machine(&rows);
+    let mut writer =
+        Writer::create(location(arguments.out.as_deref(), &plan.name), &plan, &results, machine.clone())?;
+    writer.begin_session(machine, None)?;
+    let dir = writer.dir().clone();
+    for (number, row) in rows.into_iter().enumerate() {
+        write(&writer, number, row)?;
+    }
+    writer.finish(RunStatus::Complete)?;
+    let contents = bundle::read_from(&dir, Trust::Whole)?;
+    output::data(&render(&contents, Style { colour: output::colour(), width: output::width() }))?;
+    say(format_args!("bundle: {}", dir.path().display()));
+    Ok(Exit::Good)
+}
+
+fn read(file: &Path, options: Options) -> Result<Vec<Recording>, Failure> {
+    let opened =
+        opened(file).map_err(|error| Failure::say(format!("{}: {error}", file.display()), "name a file"))?;
+    import::read(opened, options).map_err(|error| {
+        let text = format!("{}: {error}", file.display());
+        Failure::say(text, format!("what can be imported: {KNOWN}"))
+    })
+}
+
+fn opened(file: &Path) -> std::io::Result<File> {
+    let name = file.file_name().ok_or(std::io::ErrorKind::IsADirectory)?;
+    Directory::open(file.parent().unwrap_or(Path::new("")))?.file(name)
+}
+
+/// The name of a file without its ending, which no other file has.
+fn place(file: &Path, names: &mut BTreeSet<String>) -> String {
+    let stem = file.file_stem().map_or_else(|| KIND.into(), |stem| stem.to_string_lossy().into_owned());
+    let stem: String = stem.chars().map(|c| if c.is_control() { '_' } else { c }).collect();
+    let mut name = stem.clone();
+    let mut number = 2_u32;
+    while !names.insert(name.clone()) {
+        name = format!("{stem} ({number})");
+        number += 1;
+    }
+    name
+}
+
+/// The row of a recording, before its numbers.
+fn row(file: &Path, place: &str, recording: &Recording) -> RowResult {
+    let name = match recording.part {
+        Some(part) => format!("{place}, {part}"),
+        None => place.to_owned(),
+    };
+    let mut cpus: Vec<u32> =
+        recording.series.iter().map(|series| series.cpu.unwrap_or(series.thread)).collect();
+    cpus.sort_unstable();
+    let most = cpus.chunk_by(|a, b| a == b).map(<[u32]>::len).max().unwrap_or(1);
+    let measurement = match recording.values {
+        Values::Gaps => Measure::Spin(Spin::default()),
+        Values::Wakeups => {
+            let threads = u32::try_from(most).ok().filter(|threads| *threads > 1);
+            Measure::Timer(Timer { threads, ..Timer::default() })
+        }
+    };
+    let priority = recording.series.iter().find_map(|series| series.priority);
+    let mut notes = vec![Note::info(format!(
+        "read from {}, which {} wrote: tactus did not measure, and can prove nothing there",
+        file.display(),
+        recording.instrument
+    ))];
+    notes.extend(recording.command.iter().map(|command| Note::info(format!("it was called as `{command}`"))));
+    if priority.is_none() {
+        notes.push(Note::info("the file does not say at which priority it measured"));
+    }
+    if recording.interval_ns.is_none() && recording.values == Values::Wakeups {
+        notes.push(Note::info("the file does not say how often it measured: periods that a late wake-up swallowed cannot be put back"));
+    }
+    if recording.series.iter().any(|series| series.cpu.is_none()) {
+        notes.push(Note::info(
+            "the file does not say on which CPU a thread ran: the n-th thread stands for CPU n",
+        ));
+    }
+    notes.extend(recording.notes.iter().map(Note::info));
+    let longest = recording.series.iter().map(|series| series.totals.cycles).max().unwrap_or(0);
+    let by_cycles = recording.interval_ns.and_then(|interval| interval.checked_mul(longest));
+    let duration_ns = recording.duration_ns.or(by_cycles).filter(|ns| *ns <= LONGEST_NS).unwrap_or(0);
+    RowResult {
+        evidence: Some(Evidence::Imported),
+        measurement,
+        interval_ns: recording.interval_ns.unwrap_or(0),
+        priority: priority.unwrap_or(0),
+        policy: if priority > Some(0) { Policy::Fifo } else { Policy::Other },
+        planned_ns: duration_ns,
+        measured_ns: duration_ns,
+        notes,
+        ..RowResult::unmeasured(name, place, KIND)
+    }
+}
+
+/// The machine that the files speak of.
+fn machine(rows: &[Row]) -> Machine {
+    let first =
+        |of: fn(&Recording) -> &Option<String>| rows.iter().find_map(|row| of(&row.recording).clone());
+    Machine {
+        name: first(|recording| &recording.node).unwrap_or_default(),
+        kernel: first(|recording| &recording.kernel).unwrap_or_default(),
+        ..Machine::default()
+    }
+}
+
+/// The key of a series.
+fn key(recording: &Recording, series: &Series) -> SeriesKey {
+    let kind = match (recording.values, recording.part) {
+        (Values::Gaps, _) => "gap",
+        (Values::Wakeups, Some("IRQ")) => "irq",
+        (Values::Wakeups, Some("user")) => "user",
+        (Values::Wakeups, _) => "thread",
+    };
+    SeriesKey {
+        cpu: series.cpu.unwrap_or(series.thread),
+        thread: series.thread,
+        priority: series.priority.unwrap_or(0),
+        kind: kind.into(),
+    }
+}
+
+/// Writes a row: one tick of each series, as long as all of it.
+fn write(writer: &Writer, number: usize, row: Row) -> Result<(), BundleError> {
+    let Row { recording, mut result } = row;
+    let mut log = writer.begin_row(number, &result, result.planned_ns.max(1))?;
+    let mut all = Latency::new();
+    let mut found = Vec::new();
+    for series in &recording.series {
+        let key = key(&recording, series);
+        let latency = series.latency();
+        let tick = Tick {
+            activity: 0,
+            series: key.clone(),
+            n: 0,
+            at_ns: result.measured_ns.max(1),
+            now: latency.totals,
+            total: latency.totals,
+            counts: Sparse::of(&latency.raw),
+            missed: Sparse::default(),
+            thread: ThreadCounters::default(),
+        };
+        log.tick(&Ticked::of(number, tick, latency.summary().p99_ns))?;
+        all.merge(&latency);
+        found.push(SeriesResult {
+            key,
+            summary: latency.summary(),
+            counters: ThreadCounters::default(),
+            outliers: Vec::new(),
+            whole: true,
+        });
+    }
+    log.finish()?;
+    result.threads =
+        Some(found.iter().map(|series| Thread { cpu: series.key.cpu, thread: series.key.thread }).collect());
+    result.outcome = Outcome::Latency(LatencyOutcome { series: found, all: Some(all.summary()) });
+    result.end(Ending::complete());
+    writer.result(number, &result)
+}
