@@ -43,6 +43,8 @@ formatting() {
 }
 
 licences() {
+  # Those of other systems as well, which nothing here builds.
+  cargo fetch --quiet --locked
   cargo deny --offline --locked check --hide-inclusion-graph licenses bans sources
 }
 

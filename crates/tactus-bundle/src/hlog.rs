@@ -14,6 +14,7 @@ use hdrhistogram::serialization::interval_log::{
 use tactus_model::buckets::BUCKETS;
 use tactus_model::histograms::{MOST_SERIES, Place};
 use tactus_model::latency::DIGITS;
+use tactus_model::outcome::zigzag::zigzag;
 use tactus_system::Directory;
 
 use super::limits;
@@ -217,23 +218,6 @@ fn decode(plain: &[u8], counts: &mut Vec<(usize, u64)>) -> Option<()> {
     }
     // The library's layouts end a little behind the highest value.
     counts.last().is_none_or(|(bucket, _)| *bucket < 2 * BUCKETS).then_some(())
-}
-
-/// LEB128 of at most nine bytes, the ninth with all its bits; odd numbers are negative.
-fn zigzag(bytes: &mut &[u8]) -> Option<i64> {
-    let mut number = 0_u64;
-    for at in 0..9 {
-        let (byte, rest) = bytes.split_first()?;
-        *bytes = rest;
-        let last = at == 8;
-        let bits = if last { *byte } else { byte & 0x7f };
-        number |= u64::from(bits) << (7 * at);
-        if last || byte & 0x80 == 0 {
-            break;
-        }
-    }
-    let half = i64::try_from(number >> 1).ok()?;
-    Some(if number & 1 == 0 { half } else { -half - 1 })
 }
 
 #[cfg(test)]

@@ -186,7 +186,6 @@ fn verbose(line: &str) -> Option<Reading> {
     fields.is_empty().then_some(Reading::Sample { thread, cycle: Some(cycle), value, smi: None })
 }
 
-/// `Timer fired, jitter: 252951 ns, min:  60370 ns, max: 264290 ns[, SMIs: 3]`
 /// Whether every character of a line stands twice: a cell of Jailhouse that writes both to a UART and to the
 /// hypervisor's console, which is the same UART.
 #[must_use]
@@ -197,6 +196,7 @@ pub fn is_doubled(line: &str) -> bool {
     rest.is_empty() && changes > 5 && pairs.iter().all(|pair| pair[0] == pair[1])
 }
 
+/// `Timer fired, jitter: 252951 ns, min:  60370 ns, max: 264290 ns[, SMIs: 3]`
 fn demo(line: &str) -> Option<Reading> {
     line.match_indices("Timer fired, jitter:").find_map(|(at, _)| {
         let mut fields = Fields(&line[at..]);

@@ -1,27 +1,18 @@
 //! Why the virtual CPUs of a guest leave it, and for how long: a process of the probe that has BPF programs at KVM's
 //! tracepoints while it runs, and says what they counted when its stdin ends.
 
-use std::io::{BufRead, BufReader, Read};
-
 use tactus_model::CpuSet;
 use tactus_model::outcome::exits::{CountedExits, ExitKind, reason};
+use tactus_system::System;
 use tactus_system::guardian::Guardian;
-use tactus_system::{Child, Invocation, System, last_lines, probe};
 
-/// The longest account that is read, in bytes: 128 virtual CPUs with a hundred reasons each.
-const LONGEST: u64 = 1 << 20;
-/// The longest first line.
-const LONGEST_WORD: u64 = 4096;
+use crate::counting::Counting;
 
 /// One that counts.
-pub struct ExitCounter {
-    child: Box<dyn Child>,
-    stdout: BufReader<Box<dyn Read + Send>>,
-}
+pub struct ExitCounter(Counting);
 
 impl ExitCounter {
-    /// Begins to count the exits of these threads (virtual CPU, thread id). It stays off the measured CPUs; the programs
-    /// run where the threads do.
+    /// Begins to count the exits of these threads (virtual CPU, thread id). The programs run where the threads do.
     ///
     /// # Errors
     /// Why it cannot be known, in words.
@@ -34,40 +25,18 @@ impl ExitCounter {
         if threads.is_empty() {
             return Err("no threads of its virtual CPUs are known on this machine".into());
         }
-        let program = probe::installed(system).map_err(|error| format!("no probe: {error}"))?;
-        let mut words = vec![program.display().to_string(), "exits".into()];
-        words.extend(threads.iter().map(|(cpu, thread)| format!("thread={cpu}:{thread}")));
-        let mut child = system
-            .spawn(&Invocation::new(words).with_env(guardian.marker()))
-            .map_err(|error| format!("it cannot be counted: {error}"))?;
-        let _ = system.place(child.pid(), housekeeping);
-        let stdout = child.take_stdout().ok_or("who counts has no output")?;
-        let mut stdout = BufReader::new(stdout);
-        let mut line = String::new();
-        let said = stdout.by_ref().take(LONGEST_WORD).read_line(&mut line);
-        match (said, line.trim_end().split_once(' ')) {
-            (Ok(_), None) if line.trim_end() == "counting" => Ok(Self { child, stdout }),
-            (Ok(_), Some(("refused", why))) => Err(why.to_owned()),
-            _ => Err(format!("nobody counts: {}", last_lines(&child.stderr(), 2))),
-        }
+        let threads = threads.iter().map(|(cpu, thread)| format!("thread={cpu}:{thread}"));
+        let words = std::iter::once("exits".to_owned()).chain(threads);
+        Counting::start(system, guardian, housekeeping, words).map(Self)
     }
 
     /// Ends it, and says what it has counted.
     ///
     /// # Errors
     /// Why that is not known.
-    pub fn finish(mut self) -> Result<CountedExits, String> {
-        drop(self.child.take_stdin());
-        let mut said = String::new();
-        let read = self.stdout.by_ref().take(LONGEST).read_to_string(&mut said);
-        read.map_err(|error| format!("who counts was not heard to its end: {error}"))?;
-        counted(&said)
-    }
-}
-
-impl Drop for ExitCounter {
-    fn drop(&mut self) {
-        self.child.kill();
+    pub fn finish(self) -> Result<CountedExits, String> {
+        let said = self.0.finish();
+        counted(&said.map_err(|error| format!("who counts was not heard to its end: {error}"))?)
     }
 }
 

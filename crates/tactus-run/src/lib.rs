@@ -5,6 +5,7 @@ mod allowance;
 mod clock_bounds;
 mod clock_fit;
 mod context;
+mod counting;
 mod cpu_counter;
 mod describe;
 mod execute;

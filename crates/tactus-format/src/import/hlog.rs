@@ -5,6 +5,7 @@ use std::io::Read;
 
 use base64::Engine;
 use flate2::{Decompress, FlushDecompress, Status};
+use tactus_model::outcome::zigzag::zigzag;
 
 use super::recording::{Rows, Stated};
 use super::text::{Lines, decimal, short};
@@ -192,20 +193,4 @@ impl Layout {
         let next = u128::from(within + 1) << shift;
         u64::try_from(next - 1).ok()
     }
-}
-
-/// LEB128 of at most nine bytes, the ninth with all its bits; odd numbers are negative.
-fn zigzag(bytes: &mut &[u8]) -> Option<i64> {
-    let mut number = 0_u64;
-    for at in 0..9 {
-        let (byte, rest) = bytes.split_first()?;
-        *bytes = rest;
-        let last = at == 8;
-        number |= u64::from(if last { *byte } else { byte & 0x7f }) << (7 * at);
-        if last || byte & 0x80 == 0 {
-            break;
-        }
-    }
-    let half = i64::try_from(number >> 1).ok()?;
-    Some(if number & 1 == 0 { half } else { -half - 1 })
 }

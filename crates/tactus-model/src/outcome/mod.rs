@@ -20,6 +20,7 @@ pub mod ticks;
 mod unit;
 mod value;
 pub mod windows;
+pub mod zigzag;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

@@ -157,10 +157,13 @@ pub fn controls(contents: &Contents) -> Vec<(bool, String)> {
         let all = all.get(place).copied().unwrap_or_default();
         let seen: Vec<&Control> =
             rows.iter().flat_map(|result| told(result)).filter(|control| !control.is_seen()).collect();
-        let how = if seen.is_empty() { "no control".to_owned() } else { range(&seen) };
+        let of = format!("in {} of {}", rows.len(), many(all));
+        let how = match seen.is_empty() {
+            true => format!("no control was injected {of}"),
+            false => format!("{}: not at its size {of}", range(&seen)),
+        };
         let names: Vec<String> = rows.iter().map(|result| clean(&result.name)).collect();
-        let what = format!("not at its size in {} of {}", rows.len(), many(all));
-        (false, format!("{}: {how}: {what}; instrument not proven here: {}", clean(place), names.join(", ")))
+        (false, format!("{}: {how}; instrument not proven here: {}", clean(place), names.join(", ")))
     }));
     said
 }
