@@ -32,6 +32,11 @@ const HANDLED: usize = 2;
 pub const LOST_NS: u64 = 1_000_000_000;
 /// So many lost in a row, and nobody answers any more.
 const SILENT: u32 = 3;
+/// An answer that takes longer is looked for with rests between the looks, in ns: the guest's answer may wait for
+/// somebody whom a thread that polls before all others keeps from its CPU.
+const POLLED_NS: u64 = 1_000_000;
+/// A rest is this part of what has passed: by so much an answer may be seen too late.
+const REST: u64 = 16;
 /// How often the memory is looked at between two looks at the clock.
 const LOOKS: u32 = 16;
 
@@ -144,6 +149,10 @@ impl Card {
             }
             if stopped() {
                 return (raised, Answer::None);
+            }
+            let waited = now - raised;
+            if waited > POLLED_NS {
+                sys::sleep_until(now + waited / REST);
             }
         }
     }

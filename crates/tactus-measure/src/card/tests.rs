@@ -68,14 +68,23 @@ fn what_is_answered_is_timed_from_raising_to_seeing() {
     assert!(card.account().is_empty(), "{:?}", card.account());
 }
 
+/// CPU time of this thread, in ns.
+fn own_cpu_time() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    u64::try_from(time.tv_sec * 1_000_000_000 + time.tv_nsec).unwrap()
+}
+
 #[test]
 fn a_guest_that_never_answers_is_given_up_after_three_lost_interrupts() {
     let card = card();
+    let (began, used) = (sys::now(), own_cpu_time());
     for lost in 1..=SILENT {
         assert_eq!(card.trouble(), None);
         let (raised, answer) = card.ask(|| false);
         assert!(matches!(answer, Answer::Lost(at) if at >= raised + LOST_NS), "{lost}: {answer:?}");
     }
+    let (took, used) = (sys::now() - began, own_cpu_time() - used);
+    assert!(used < took, "who answers may need this CPU: {used} ns of {took} were used");
     assert!(card.trouble().unwrap().contains("answered none of the last 3 interrupts, each within 1s"));
     let told = &card.account()[0];
     assert!(told.text.starts_with("3 interrupts were lost") && told.hint.is_some(), "{told:?}");

@@ -77,7 +77,7 @@ fn every_item_has_a_value(mark: &str, activity: impl Fn(&Probe) -> Activity, ite
     let mut probe = Probe::start_as(&[PROBE], mark);
     let job = job(&probe, vec![activity(&probe)]);
     // The control by hog is for threads on lanes: here it finds none.
-    probe.prepare(Job { duration_ns: 2_000_000_000, control: ControlBy::Hog, ..job }).unwrap();
+    probe.prepare(Job { duration_ns: 3_000_000_000, control: ControlBy::Hog, ..job }).unwrap();
     probe.say(&ToProbe::Go);
     let (heard, done) = probe.finish();
     assert_eq!(done.end, End::Complete, "{done:?}");

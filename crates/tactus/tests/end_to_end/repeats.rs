@@ -19,7 +19,7 @@ kind = "host"
 name = "idle"
 [[scenario]]
 name = "held"
-fault = [{ kind = "hog", length = "20ms", every = "60ms" }]
+fault = [{ kind = "hog", length = "80ms", every = "150ms" }]
 [[compare]]
 name = "what a hog does"
 base = "idle"
