@@ -4,6 +4,8 @@
 //! the [`System`](tactus_system::System) door and writes a journal before it acts.
 
 pub mod apply;
+#[cfg(test)]
+mod cpu_time;
 pub mod generate;
 mod persist;
 pub mod pitfall;

@@ -1,7 +1,5 @@
 //! What a stranger's bundle may say at worst: every format of the report ends, and is no text that the bundle chose.
 
-use std::time::Instant;
-
 use tactus_model::bundle::Contents;
 use tactus_model::catalogue::Item;
 use tactus_model::finding::{Audit, Isolation, Role};
@@ -16,7 +14,7 @@ use tactus_report::render::FORMATS;
 use tactus_report::row::{self, remarks};
 use tactus_report::section::{Section, degradation, drawings, matrices, threads};
 
-use crate::common::{empty, environment, hostile, item, planned, this_machine, valued};
+use crate::common::{cpu_time, empty, environment, hostile, item, planned, this_machine, valued};
 
 /// A line that would be one of another file's, such as a list of keys.
 const PLANTED: &str = "ssh-ed25519 AAAA planted";
@@ -253,12 +251,7 @@ fn ten_times_the_controls_take_ten_times_as_long_and_not_a_hundred() {
         result.threads = Some((0..threads).map(|n| key(n).of_thread()).collect());
         let Outcome::Latency(own) = &mut result.outcome else { panic!("no latencies") };
         own.series = (0..threads / 2).map(|n| SeriesResult { key: key(n), ..series.clone() }).collect();
-        let times = [(); 3].map(|()| {
-            let began = Instant::now();
-            assert_eq!(row::controls(&contents).len(), 1);
-            began.elapsed()
-        });
-        times.into_iter().min().unwrap_or_default()
+        cpu_time(|| assert_eq!(row::controls(&contents).len(), 1))
     };
     let (few, many) = (time(1_500), time(15_000));
     assert!(many < few * 40, "{few:?}, {many:?}");
@@ -268,12 +261,7 @@ fn ten_times_the_controls_take_ten_times_as_long_and_not_a_hundred() {
 fn ten_times_the_notes_take_ten_times_as_long_and_not_a_hundred() {
     let time = |notes| {
         let contents = noted(notes);
-        let times = [(); 3].map(|()| {
-            let began = Instant::now();
-            assert_eq!(remarks(&contents, NoteKind::Obstacle).len(), notes);
-            began.elapsed()
-        });
-        times.into_iter().min().unwrap_or_default()
+        cpu_time(|| assert_eq!(remarks(&contents, NoteKind::Obstacle).len(), notes))
     };
     let (few, many) = (time(1_500), time(15_000));
     assert!(many < few * 40, "{few:?}, {many:?}");

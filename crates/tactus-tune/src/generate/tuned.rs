@@ -236,13 +236,14 @@ fn sections<'a>(changes: impl Iterator<Item = &'a Change>) -> (Sections, Vec<Str
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, Instant};
+    use std::time::Duration;
 
     use tactus_model::change::{Form, Target};
 
     use super::super::GenerateError;
     use super::super::testing::{Machine, shown, three};
     use super::ENTRY;
+    use crate::cpu_time::cpu_time;
     use crate::plan::{Choice, Plan};
 
     fn planned() -> Machine {
@@ -325,16 +326,13 @@ mod tests {
         });
         let mut machine = machine;
         let profile = crate::profile::find("realtime-virtual-host").unwrap();
-        let times = [(); 3].map(|()| {
-            let began = Instant::now();
+        cpu_time(|| {
             let plan = machine.with(|subject| Plan::new(subject, profile, &Choice::default()));
             assert!(plan.entries.len() + plan.withheld.len() > interrupts as usize);
             machine.changes = plan.entries.into_iter().map(|step| step.change).collect();
             machine.withheld = plan.withheld;
             machine.generate(&ENTRY).unwrap();
-            began.elapsed()
-        });
-        times.into_iter().min().unwrap_or_default()
+        })
     }
 
     #[test]
