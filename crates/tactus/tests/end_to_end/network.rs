@@ -190,7 +190,7 @@ fn a_guest_is_at_an_end_of_a_tap_and_of_a_macvtap_and_both_kernels_say_where_the
         ("macvtap", "kind = \"macvtap\""),
         ("e1000", "kind = \"macvtap\"\ndevice = \"e1000\""),
     ];
-    for row in run(&plan(dir.path(), &paths, "qemu", "3s"), &dir.path().join("bundle")) {
+    for row in run(&plan(dir.path(), &paths, "qemu", "6s"), &dir.path().join("bundle")) {
         is_measured(&row);
         let of = |environment: &str| {
             let all = row["breakdown"].as_array().unwrap();
