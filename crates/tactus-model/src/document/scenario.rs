@@ -227,3 +227,16 @@ pub enum Outcome {
     /// The evidence does not carry a verdict.
     Inconclusive,
 }
+
+impl Outcome {
+    /// As it is written.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Warn => "warn",
+            Self::Fail => "fail",
+            Self::Inconclusive => "inconclusive",
+        }
+    }
+}

@@ -22,13 +22,12 @@ pub fn render(contents: &Contents) -> String {
             (_, RowStatus::Skipped) => ("warning", format!("skipped: {}", reason())),
             (None, RowStatus::Measured) => continue,
             (Some(verdict), RowStatus::Measured) => {
-                let (command, word) = match verdict.outcome {
-                    Outcome::Pass => ("notice", "pass"),
-                    Outcome::Warn => ("warning", "warn"),
-                    Outcome::Inconclusive => ("warning", "inconclusive"),
-                    Outcome::Fail => ("error", "fail"),
+                let command = match verdict.outcome {
+                    Outcome::Pass => "notice",
+                    Outcome::Warn | Outcome::Inconclusive => "warning",
+                    Outcome::Fail => "error",
                 };
-                (command, format!("{word}: {}", verdict.reason))
+                (command, format!("{}: {}", verdict.outcome.word(), verdict.reason))
             }
         };
         let title = property(&clean(&line.name));

@@ -59,6 +59,11 @@ impl From<&str> for Doubt {
     }
 }
 
+/// What a limit is called, before its number.
+pub const fn asked(warns: bool) -> &'static str {
+    if warns { "warning limit" } else { "required" }
+}
+
 /// A limit, and what was found of it in words.
 pub struct Found {
     pub entry: LimitEntry,

@@ -11,7 +11,7 @@ use tactus_model::plan::Require;
 
 use super::complete::{bound, lacking, longer_ns, too_short};
 use super::control::{control, unproven};
-use super::grounds::{Doubt, Found, doubt, evidence, measured, together};
+use super::grounds::{Doubt, Found, asked, doubt, evidence, measured, together};
 use crate::units::{count, duration, latency};
 
 /// The least number of cycles of each thread for a verdict when the plan does not say.
@@ -173,10 +173,6 @@ impl Limits<'_> {
         let entry = LimitEntry { quantity, limit, low: own, high: own, unit: String::new(), warns, side };
         Found { entry, said }
     }
-}
-
-const fn asked(warns: bool) -> &'static str {
-    if warns { "warning limit" } else { "required" }
 }
 
 /// Where a quantile of `total` periods lies when some of them are missing in `histogram`: they may

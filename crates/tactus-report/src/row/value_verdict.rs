@@ -6,7 +6,7 @@ use tactus_model::document::{LimitEntry, Side, Verdict};
 use tactus_model::outcome::{Quantity, ValueResult, value_of};
 use tactus_model::plan::Require;
 
-use super::grounds::{Doubt, Found, evidence, measured, together};
+use super::grounds::{Doubt, Found, asked, evidence, measured, together};
 use crate::units::{count, duration, quantity};
 
 /// The verdict, or why there is no ground for one.
@@ -40,8 +40,7 @@ fn one(value: &ValueResult, bound: Quantity, warns: bool) -> Result<Found, Strin
         return Err(format!("{} repeats of {item} are too few for an interval", count(value.samples)));
     };
     let own = quantity(value.value, *unit);
-    let asked =
-        format!("the {} {}", if warns { "warning limit" } else { "required" }, quantity(limit, *unit));
+    let asked = format!("the {} {}", asked(warns), quantity(limit, *unit));
     let (side, said) = match (better.keeps(low, limit), better.keeps(high, limit)) {
         (true, true) => (Side::Kept, format!("{item} {own} is within {asked}")),
         (false, false) => (Side::Broken, format!("{item} {own} is worse than {asked}")),

@@ -35,10 +35,8 @@ impl Section for Requirements {
         let items = comparison(contents).into_iter().filter_map(|line| {
             let verdict = line.verdict.filter(|_| reader != Reader::Terminal || !line.apart)?;
             let word = match verdict.outcome {
-                Outcome::Pass => "pass",
-                Outcome::Warn => "warn",
                 Outcome::Fail => "FAIL",
-                Outcome::Inconclusive => "inconclusive",
+                other => other.word(),
             };
             let lead = if reader == Reader::Terminal { format!("{word:<13}") } else { word.to_owned() };
             let text = if reader == Reader::Page { unbroken(&verdict.reason) } else { verdict.reason };

@@ -261,12 +261,7 @@ fn group_box(group: Group) -> GroupBox {
         how: group.how,
         conditions: group.conditions,
         evidence: group.evidence.map(|evidence| (evidence.to_string(), evidence_class(evidence))),
-        verdict: group.verdict.map(|outcome| match outcome {
-            Outcome::Pass => "pass",
-            Outcome::Warn => "warn",
-            Outcome::Fail => "fail",
-            Outcome::Inconclusive => "inconclusive",
-        }),
+        verdict: group.verdict.map(Outcome::word),
         instead: group
             .instead
             .map(|(word, tone, why)| (word, why, if tone == Tone::Bad { "failed" } else { "skipped" })),
