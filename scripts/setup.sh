@@ -223,6 +223,17 @@ fetch_standard() {
   fetch standard || say "It could not be fetched: guests with a standard kernel are skipped."
 }
 
+# What a handler for that kernel is built with (`answer = "kernel"` of the measurement `interrupt`).
+install_headers() {
+  release=$(kernel_command list --json 2>/dev/null | sed -n 's/.*"release": *"\([^"]*rt-amd64\)".*/\1/p' | head -n 1)
+  if [ "$family" != debian ] || [ "$sudo" = none ] || [ -z "$release" ] || [ -e "/usr/src/linux-headers-$release/Makefile" ]; then
+    return 0
+  fi
+  say "Installing linux-headers-$release: the handler of an interrupt card is built with them."
+  $sudo apt-get install -y -q --no-install-recommends "linux-headers-$release" </dev/null >&2 ||
+    say "They could not be installed: the handler in a guest's kernel is not tested."
+}
+
 # The guest of another architecture: emulated, where QEMU is there for it.
 fetch_foreign() {
   if [ "$family" != debian ] || [ "$arch" = aarch64 ] || ! present qemu-system-aarch64 ||
@@ -267,6 +278,7 @@ case "$mode" in
     fetch_kernel
     fetch_standard
     fetch_foreign
+    install_headers
     ;;
   *) fail "unknown mode \`$mode\`" "use run, test, bench, kernel or kernels" ;;
 esac

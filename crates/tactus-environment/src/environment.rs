@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 use std::path::Path;
 use std::time::Duration;
 
+use tactus_model::catalogue::measure::AnswerBy;
 use tactus_model::facts::Facts;
 use tactus_model::finding::Role;
 use tactus_model::message::{Note, What};
@@ -13,8 +14,8 @@ use tactus_model::{CpuSet, Evidence};
 use tactus_system::System;
 use tactus_system::guardian::Guardian;
 
-use crate::ConsoleFile;
 use crate::attachment::Attachment;
+use crate::{ConsoleFile, TakenCard};
 
 /// Whether an environment can be used on this machine now.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -126,8 +127,8 @@ pub struct Setting<'a> {
     pub patience: Duration,
     /// Its place on a network path.
     pub network: Option<Attachment>,
-    /// Where its interrupt card is to be had.
-    pub card: Option<&'a Path>,
+    /// The interrupt card that it takes.
+    pub card: Option<TakenCard>,
 }
 
 /// The probe's byte stream.
@@ -199,9 +200,19 @@ pub trait Environment {
         false
     }
 
-    /// Whether it can take an interrupt card, and answers what `interrupt` asks.
-    fn takes_card(&self) -> bool {
+    /// Whether it can take an interrupt card, and answer it so.
+    fn answers_card(&self, _by: AnswerBy) -> bool {
         false
+    }
+
+    /// Why one of this table cannot answer a card so on this machine, and what would mend it; none: it can.
+    fn obstacle_to_answer(
+        &self,
+        _by: AnswerBy,
+        _spec: &plan::Environment,
+        _system: &dyn System,
+    ) -> Option<String> {
+        None
     }
 
     /// Whether its CPUs are numbered anew inside (a machine of its own) rather than being the

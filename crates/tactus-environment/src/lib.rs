@@ -14,7 +14,7 @@ pub mod network;
 mod support;
 
 pub use attachment::Attachment;
-pub use card::Card;
+pub use card::{Card, TakenCard};
 pub use console_file::ConsoleFile;
 pub use environment::{
     Environment, Layout, OptionError, OptionKey, Running, Setting, StartError, Stream, Usable,

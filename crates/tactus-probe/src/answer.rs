@@ -1,7 +1,8 @@
 //! Answers an interrupt card in a Linux guest (docs/design/card.md): a thread of this program has the device, by VFIO.
 //!
 //! The guest's kernel counts its interrupt in an eventfd, and the thread that reads it, before all others of its CPU,
-//! copies the number. Or it polls, and nothing is raised. It runs in a [`crate::worker`], and is for ever.
+//! copies the number. Or it polls, and nothing is raised. Or a module answers, which was loaded when the guest came up.
+//! It runs in a [`crate::worker`], and is for ever.
 
 use std::fs;
 use std::os::fd::AsFd;
@@ -22,6 +23,8 @@ use crate::work::{Work, over, tell_note};
 /// What the card says it is: QEMU's ivshmem.
 const VENDOR: &str = "0x1af4";
 const NUMBER: &str = "0x1110";
+/// The module that answers it.
+const MODULE: &str = "tactus_card";
 /// Which of its memory is shared.
 const SHARED: u32 = 2;
 /// Where the kernel lists the devices.
@@ -45,6 +48,9 @@ pub fn works(activity: &Activity) -> Result<Vec<Work>, Refusal> {
     let card = find(Path::new(DEVICES)).ok_or_else(|| {
         refusal("this machine has no interrupt card".into(), Some("it is QEMU's ivshmem-doorbell"))
     })?;
+    if table.answer() == AnswerBy::Kernel {
+        return by_module(&card, cpu);
+    }
     let taken = Taken::new(&card)?;
     let (polls, priority) = (table.answer() == AnswerBy::Poll, *priority);
     if polls {
@@ -65,6 +71,24 @@ pub fn works(activity: &Activity) -> Result<Vec<Work>, Refusal> {
         while rustix::io::read(&vector, &mut count).is_ok() {
             taken.shared.handle();
             rounds.fetch_add(1, Ordering::Relaxed);
+        }
+    })])
+}
+
+/// Leaves the answers to the module, where that has the card.
+fn by_module(card: &Path, cpu: u32) -> Result<Vec<Work>, Refusal> {
+    let driver = fs::read_link(card.join("driver")).unwrap_or_default();
+    if driver.file_name().is_none_or(|name| name != MODULE) {
+        let hint = "the guest's console, which the bundle keeps, has the kernel's own words";
+        return Err(refusal(format!("the module {MODULE} has not taken the interrupt card"), Some(hint)));
+    }
+    lead(card, cpu);
+    tell_note(&Note::info(format!(
+        "the card's interrupts are answered in the kernel, by the handler of the module {MODULE} on CPU {cpu}"
+    )));
+    Ok(vec![Box::new(|_| {
+        loop {
+            std::thread::park();
         }
     })])
 }

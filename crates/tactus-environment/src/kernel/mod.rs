@@ -3,6 +3,7 @@
 mod apt;
 mod arch;
 mod boot;
+pub mod card_module;
 mod cpio;
 mod elf;
 mod fetch;

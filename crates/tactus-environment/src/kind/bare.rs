@@ -2,6 +2,7 @@
 
 use tactus_model::CpuSet;
 use tactus_model::catalogue::Measure;
+use tactus_model::catalogue::measure::AnswerBy;
 use tactus_model::cpus::CpuRequest;
 use tactus_model::message::{Note, What};
 use tactus_model::plan;
@@ -46,8 +47,8 @@ processor can, else emulated (TCG)."
         true
     }
 
-    fn takes_card(&self) -> bool {
-        true
+    fn answers_card(&self, by: AnswerBy) -> bool {
+        by != AnswerBy::Kernel
     }
 
     fn has_system(&self) -> bool {
@@ -124,7 +125,7 @@ processor can, else emulated (TCG)."
         let image = image.display().to_string();
         let words = |accel, sandbox| {
             let mut words = words(&name, &image, &sockets, accel, sandbox);
-            words.extend(setting.card.into_iter().flat_map(command::card));
+            words.extend(setting.card.iter().flat_map(|card| command::card(&card.socket)));
             words
         };
         guest::start(setting, &Launch { words: &words, sockets: &sockets, wanted, accel, patience }, notes)

@@ -8,12 +8,12 @@ mod qmp;
 #[cfg(fuzzing)]
 pub mod qmp;
 
-use std::path::Path;
-
+use tactus_model::catalogue::measure::AnswerBy;
 use tactus_model::message::Note;
 use tactus_model::plan::{self, PathKind};
 use tactus_system::System;
 
+use crate::kernel::card_module;
 use crate::support::guest::{accel, arch, check, keys, prepare, wanted_kernel};
 use crate::support::{self, cannot};
 use crate::{Environment, OptionError, OptionKey, Running, Setting, StartError, Usable};
@@ -61,8 +61,22 @@ emulated guest shows that the path works and says nothing about hardware."
         true
     }
 
-    fn takes_card(&self) -> bool {
+    fn answers_card(&self, _by: AnswerBy) -> bool {
         true
+    }
+
+    fn obstacle_to_answer(
+        &self,
+        by: AnswerBy,
+        spec: &plan::Environment,
+        system: &dyn System,
+    ) -> Option<String> {
+        if by != AnswerBy::Kernel {
+            return None;
+        }
+        // A kernel that is not there is an obstacle of its own.
+        let kernel = wanted_kernel(spec, system).ok()?;
+        card_module::obstacle(&kernel, system)
     }
 
     fn can_nest(&self) -> bool {
@@ -111,7 +125,7 @@ emulated guest shows that the path works and says nothing about hardware."
             sandbox: true,
             cpus: setting.layout.cpus.len(),
             nic: setting.network.and_then(|place| place.nic),
-            card: setting.card.map(Path::to_owned),
+            card: setting.card.as_ref().map(|card| card.socket.clone()),
             sockets: sockets.clone(),
         };
         let words = |accel, sandbox| Machine { accel, sandbox, ..machine.clone() }.words();

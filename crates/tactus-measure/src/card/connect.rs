@@ -41,7 +41,7 @@ impl Card {
                 hint: Some("`to` names a guest with an interrupt card, as one of the kind bare".into()),
             });
         };
-        let vector = (table.answer() == AnswerBy::Handler).then_some(vector);
+        let vector = (table.answer() != AnswerBy::Poll).then_some(vector);
         Ok(Self::new(Doorbell { page, vector }, Some(stream), table, beside))
     }
 }

@@ -3,6 +3,7 @@
 use tactus_environment as environment;
 use tactus_model::CpuSet;
 use tactus_model::catalogue::Measure;
+use tactus_model::catalogue::measure::AnswerBy;
 use tactus_model::plan::{Activity, Plan};
 
 use super::resolved::{ResolvedActivity, ResolvedEnvironment};
@@ -16,7 +17,7 @@ pub(super) fn check(
     at: &str,
     source: &Source,
 ) -> Result<(), PlanError> {
-    let Some(Measure::Interrupt(_)) = &activity.measure else { return Ok(()) };
+    let Some(Measure::Interrupt(table)) = &activity.measure else { return Ok(()) };
     let here = |name: &str| plan.environment.get(name).filter(|spec| spec.inside.is_none());
     let kinds = |name: &str| {
         let spec = here(name).filter(|spec| spec.attach.is_none());
@@ -33,7 +34,8 @@ pub(super) fn check(
             format!("`interrupt` is measured from the host, and `{}` is none", activity.environment);
         return complaint("in", message, "write `in = \"host\"`, and name the guest with `to`".into());
     }
-    let able = |kind: &str| environment::find(kind).is_some_and(environment::Environment::takes_card);
+    let by = table.answer();
+    let able = |kind: &str| environment::find(kind).is_some_and(|entry| entry.answers_card(by));
     let can: Vec<&str> =
         environment::ENVIRONMENTS.iter().map(|entry| entry.kind()).filter(|kind| able(kind)).collect();
     let hint = format!("`to` names a guest that this plan starts, of the kind {}", can.join(" or "));
@@ -41,7 +43,8 @@ pub(super) fn check(
         return complaint("to", "`interrupt` goes to nobody".into(), hint);
     };
     if !all_are(guest, &able) {
-        return complaint("to", format!("`{guest}` takes no interrupt card"), hint);
+        let so = if by == AnswerBy::Kernel { " that its kernel answers" } else { "" };
+        return complaint("to", format!("`{guest}` takes no interrupt card{so}"), hint);
     }
     if others.iter().any(|other| other.card_goes_to() == Some(guest)) {
         let message = format!("`{guest}` has an interrupt card already");
@@ -110,6 +113,11 @@ mod tests {
             (activity("in = \"host\""), "goes to nobody"),
             ("environment = \"host\"\nmeasurement = \"interrupt\"\n".into(), "goes to nobody"),
             (twice, "has an interrupt card already"),
+            (
+                "[[scenario.activity]]\nmeasure = { kind = \"interrupt\", answer = \"kernel\" }\nin = \"host\"\nto = \"guest\"\n"
+                    .into(),
+                "that its kernel answers",
+            ),
         ] {
             let error = resolved(&scenario).err().unwrap_or_else(|| panic!("{scenario}"));
             assert!(error.contains(said), "{scenario}: {error}");

@@ -36,12 +36,13 @@ pub fn resolve(
     let chosen = chosen(plan, source, choices)?;
     let paths = plan.path.iter().map(|(name, path)| (name.clone(), obstacle(name, path, system))).collect();
     let environments = BTreeMap::new();
-    let mut resolver = Resolver { plan, source, choices, machine, environments, paths, rows: Vec::new() };
+    let mut resolver =
+        Resolver { plan, source, choices, machine, environments, paths, rows: Vec::new(), system };
     let used: BTreeSet<&str> =
         chosen.iter().flat_map(|(_, scenario)| scenario::names(plan, scenario)).collect();
     let around = used.iter().filter_map(|name| plan.environment.get(*name)?.inside.as_deref());
     for name in around.chain(used.iter().copied()) {
-        let environment = resolver.environment(name, system)?;
+        let environment = resolver.environment(name)?;
         resolver.environments.insert(name.to_owned(), environment);
     }
     let seed = plan.seed.unwrap_or(choices.seed);
@@ -98,8 +99,8 @@ fn expand(
 ) -> Result<Plan, PlanError> {
     let plan = &with_kinds(plan, system);
     let (environments, paths) = (BTreeMap::new(), BTreeMap::new());
-    let resolver = Resolver { plan, source, choices, machine, environments, paths, rows: Vec::new() };
-    separation::expand(plan, machine, choices.seed, |name| resolver.environment(name, system))
+    let resolver = Resolver { plan, source, choices, machine, environments, paths, rows: Vec::new(), system };
+    separation::expand(plan, machine, choices.seed, |name| resolver.environment(name))
 }
 
 /// Why a path cannot be made here.
@@ -115,6 +116,7 @@ struct Resolver<'a> {
     source: &'a Source,
     choices: &'a Choices,
     machine: &'a Topology,
+    system: &'a dyn System,
     environments: BTreeMap<String, ResolvedEnvironment>,
     /// Paths, and why each cannot be made here.
     paths: BTreeMap<String, Option<String>>,

@@ -1,8 +1,6 @@
 //! The interrupt cards of a scenario: there before the guests that take them, and gone after them.
 
-use std::path::Path;
-
-use tactus_environment::Card;
+use tactus_environment::{Card, TakenCard};
 use tactus_model::CpuSet;
 use tactus_model::catalogue::Measure;
 use tactus_model::catalogue::measure::AnswerBy;
@@ -45,19 +43,23 @@ impl ScenarioRun<'_> {
     /// Whether the handler of an environment answers a card. One that polls takes the whole of its CPU, and is not given
     /// that before all others.
     pub(super) fn is_to_be_interrupted(&self, name: &str) -> bool {
-        let by_handler = |what: &What| match what {
-            What::Measure { measure: Measure::Interrupt(table), .. } => table.answer() == AnswerBy::Handler,
-            _ => false,
-        };
-        self.planned
-            .activities
-            .iter()
-            .any(|at| at.card_goes_to() == Some(name) && by_handler(&at.activity.what))
+        self.answers_by(name).is_some_and(|by| by != AnswerBy::Poll)
     }
 
-    /// Where the card of an environment is to be had.
-    pub(super) fn card_of(&self, name: &str) -> Option<&Path> {
-        self.served.iter().find(|served| served.guest == name).map(|served| served.card.socket())
+    /// The card that an environment takes.
+    pub(super) fn card_of(&self, name: &str) -> Option<TakenCard> {
+        let served = self.served.iter().find(|served| served.guest == name)?;
+        let by = self.answers_by(name)?;
+        Some(TakenCard { socket: served.card.socket().to_owned(), by })
+    }
+
+    /// Who in an environment answers its card.
+    fn answers_by(&self, name: &str) -> Option<AnswerBy> {
+        let mut to_it = self.planned.activities.iter().filter(|at| at.card_goes_to() == Some(name));
+        to_it.find_map(|at| match &at.activity.what {
+            What::Measure { measure: Measure::Interrupt(table), .. } => Some(table.answer()),
+            _ => None,
+        })
     }
 
     /// An activity with the card behind which it is.

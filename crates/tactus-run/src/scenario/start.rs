@@ -1,6 +1,5 @@
 //! Its environments come up, one after the other.
 
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use tactus_environment::{ConsoleFile, Setting, Usable};
@@ -30,7 +29,7 @@ impl ScenarioRun<'_> {
         let measured = self.measured(context.resolved, name);
         let housekeeping = context.resolved.housekeeping_around(name, context.machine);
         let (outer, network) = (environment.spec.inside.clone(), self.place(name));
-        let card = self.card_of(name).map(Path::to_owned);
+        let card = self.card_of(name);
         let ground = outer.as_ref().and_then(|outer| self.sessions.iter().position(|s| s.name == *outer));
         if let (Some(outer), None) = (&outer, ground) {
             return Err(Failure::Scenario(format!("{name} lies inside {outer}, which is not up")));
@@ -58,6 +57,7 @@ impl ScenarioRun<'_> {
             return Err(Failure::Refused(format!("{name}, inside {outer}: {reason}; {remedy}")));
         }
         let log = format!("{:02}-{}.log", number + 1, tactus_model::bundle::file_name(name));
+        let takes_part = network.is_some() || card.is_some();
         let running = environment.kind.start(&Setting {
             system,
             guardian: nest.map_or(context.guardian, |nest| &nest.guardian),
@@ -70,14 +70,14 @@ impl ScenarioRun<'_> {
             console: ConsoleFile::new(context.consoles, log),
             patience: PATIENCE,
             network,
-            card: card.as_deref(),
+            card,
         })?;
         let at = self.sessions.len();
         let inherited = ground.and_then(|at| self.sessions[at].evidence);
         let mut opened = context.open(name, running, measured);
         opened.inside = outer;
         // What it was started with ends with this scenario.
-        opened.on_path = network.is_some() || card.is_some();
+        opened.on_path = takes_part;
         self.sessions.push(opened);
         self.await_all(context, PATIENCE, "to say hello", |session| {
             session.hello.is_some() && session.facts_complete

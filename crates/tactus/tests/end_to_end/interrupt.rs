@@ -92,6 +92,36 @@ fn a_program_in_a_linux_guest_answers_the_card_that_it_has_by_vfio() {
 }
 
 #[test]
+fn the_kernel_of_a_linux_guest_answers_the_card_by_a_module_that_is_built_for_it() {
+    if !is_usable() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let (plan, bundle) = (dir.path().join("plan.toml"), dir.path().join("bundle"));
+    let text = "name = \"p\"\n[environment.host]\nkind = \"host\"\n[environment.guest]\nkind = \"qemu\"\nkernel = \"rt\"\ncpus = \"first\"\n\
+                [[scenario]]\nname = \"s\"\ninterval = \"2ms\"\nduration = \"1s\"\n[[scenario.activity]]\n\
+                measure = { kind = \"interrupt\", answer = \"kernel\" }\nin = \"host\"\nto = \"guest\"\n";
+    fs::write(&plan, text).unwrap();
+    let run = output(tactus().arg("run").arg(&plan).arg("--json").arg("--out").arg(&bundle));
+    nothing_is_left();
+    let document = json(&run);
+    let entry = &document["scenarios"][0];
+    if entry["status"] == "skipped" {
+        let reason = entry["reason"].as_str().unwrap();
+        assert!(reason.contains("kernel") || reason.contains("not installed"), "{reason}");
+        return skipped(reason);
+    }
+    assert_eq!((&entry["status"], &entry["ended"]), (&"measured".into(), &"complete".into()), "{entry:#}");
+    assert!(entry["series"][0]["cycles"].as_u64().unwrap() > 0, "{entry:#}");
+    assert_eq!(entry["card"]["duplicates"], 0, "{entry:#}");
+    let notes = notes(&bundle);
+    assert!(
+        notes.iter().any(|note| note.contains("in the kernel") && note.contains("tactus_card")),
+        "{notes:?}"
+    );
+}
+
+#[test]
 fn a_guest_that_dies_under_the_card_ends_the_measurement_with_its_last_words_and_what_was_measured() {
     let Some(_alone) = alone() else { return };
     if !is_usable() {
@@ -115,6 +145,36 @@ fn a_guest_that_dies_under_the_card_ends_the_measurement_with_its_last_words_and
     assert_eq!(entry["ended"], "failed", "{entry:#}");
     let reason = entry["reason"].as_str().unwrap();
     assert!(reason.contains("bare ended while it was measured") && reason.contains("killed"), "{reason}");
+    assert!(entry["series"][0]["cycles"].as_u64().unwrap() > 0, "what was measured stays: {entry:#}");
+}
+
+#[test]
+fn a_guest_that_is_reset_under_the_card_ends_the_measurement_with_its_last_words_and_what_was_measured() {
+    if !is_usable() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let plan = dir.path().join("plan.toml");
+    // It counts for a second or more, so that something is measured before.
+    let resets = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; echo b > /proc/sysrq-trigger";
+    let text = format!(
+        "name = \"p\"\n[environment.host]\nkind = \"host\"\n[environment.guest]\nkind = \"qemu\"\ncpus = \"first\"\n\
+         programs = [\"/bin/dash\"]\n[[scenario]]\nname = \"s\"\ninterval = \"2ms\"\nduration = \"60s\"\n\
+         [[scenario.activity]]\nmeasure = \"interrupt\"\nin = \"host\"\nto = \"guest\"\n\
+         [[scenario.activity]]\nload = {{ kind = \"command\", run = [\"/bin/dash\", \"-c\", \"{resets}\"] }}\nin = \"guest\"\n"
+    );
+    fs::write(&plan, text).unwrap();
+    let run =
+        output(tactus().arg("run").arg(&plan).arg("--json").arg("--out").arg(dir.path().join("bundle")));
+    nothing_is_left();
+    let document = json(&run);
+    let entry = &document["scenarios"][0];
+    if entry["status"] == "skipped" {
+        return skipped(entry["reason"].as_str().unwrap());
+    }
+    assert_eq!(entry["ended"], "failed", "{entry:#}");
+    let reason = entry["reason"].as_str().unwrap();
+    assert!(reason.contains("guest ended while it was measured") && reason.contains("Resetting"), "{reason}");
     assert!(entry["series"][0]["cycles"].as_u64().unwrap() > 0, "what was measured stays: {entry:#}");
 }
 

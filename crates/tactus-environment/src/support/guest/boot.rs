@@ -3,13 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use tactus_model::catalogue::measure::AnswerBy;
 use tactus_model::message::Note;
 use tactus_model::plan::{self, GuestDevice};
 use tactus_system::System;
 use tactus_system::probe;
 
 use super::{Accel, initramfs};
-use crate::kernel::{self, Kernel};
+use crate::kernel::{self, Kernel, card_module};
 use crate::support::{self, cannot, profiled, programs};
 use crate::{OptionError, Setting, StartError};
 
@@ -32,7 +33,7 @@ pub const TCG_PATIENCE: Duration = Duration::from_secs(45);
 /// Drivers of the channel to the probe.
 const MODULES: [&str; 2] = ["virtio_pci", "virtio_console"];
 
-/// Drivers by which a program has a device.
+/// Drivers by which a process has a device.
 const CARD_MODULES: [&str; 2] = ["vfio_iommu_type1", "vfio_pci"];
 /// What switches on the unit that keeps it in.
 const CARD_WORDS: &str = "intel_iommu=on";
@@ -165,8 +166,11 @@ pub fn prepare(setting: &Setting<'_>, accel: Accel, notes: &mut Vec<Note>) -> Re
     let arch = arch(spec)?;
     let kernel = wanted_kernel(spec, system)?;
     let probe = probe::bytes(arch).ok_or_else(|| cannot("no probe", format!("none was built for {arch}")))?;
-    let modules = kernel::needed(kernel.modules_dir.as_deref(), &wanted_modules(setting), system)
+    let mut modules = kernel::needed(kernel.modules_dir.as_deref(), &wanted_modules(setting), system)
         .map_err(|error| cannot("kernel module", error))?;
+    if setting.card.as_ref().is_some_and(|card| card.by == AnswerBy::Kernel) {
+        modules.push(card_module::build(&kernel, setting.workspace, system)?);
+    }
     let bootable = kernel::bootable(&kernel.path, system)
         .map_err(|error| cannot(&kernel.path.display().to_string(), error))?;
     if let Some(why) = &bootable.why_not {
@@ -197,7 +201,8 @@ fn wanted_modules(setting: &Setting<'_>) -> Vec<&'static str> {
         GuestDevice::Virtio | GuestDevice::Vhost => "virtio_net",
         GuestDevice::E1000 | GuestDevice::Vfio => "e1000",
     });
-    let card = setting.card.map(|_| CARD_MODULES).into_iter().flatten();
+    let by_process = setting.card.as_ref().filter(|card| card.by != AnswerBy::Kernel);
+    let card = by_process.map(|_| CARD_MODULES).into_iter().flatten();
     MODULES.into_iter().chain(nic).chain(card).collect()
 }
 
@@ -209,7 +214,7 @@ fn cmdline(
     notes: &mut Vec<Note>,
 ) -> Result<String, OptionError> {
     let own = support::text(setting.spec, "cmdline", "")?.unwrap_or_default();
-    let card = setting.card.map(|_| CARD_WORDS).unwrap_or_default();
+    let card = setting.card.as_ref().map(|_| CARD_WORDS).unwrap_or_default();
     let own = format!("{card} {own}").trim().to_owned();
     let Some(profiled) = profiled::of(setting.spec, setting.layout)? else { return Ok(own) };
     let words = profiled.kernel_words(&vendor(arch, accel, setting.system));

@@ -18,7 +18,8 @@ word! {
     /// once, and is said in a note; it is part of every latency.
     #[derive(Default)]
     pub struct Interrupt = Measure "interrupt": "from an interrupt that a card raises in a guest to what the handler wrote" {
-        /// How the guest hears of it: by an interrupt, or by polling the memory itself.
+        /// Who in the guest answers: the handler of its interrupt, which in a Linux guest is a process (`handler`) or a part
+        /// of the kernel (`kernel`), or somebody who polls the memory (`poll`).
         pub answer: Option<AnswerBy> = AnswerBy::Handler;
         /// How far a due time is moved at random, in per cent of the interval, so that noise with the same period cannot
         /// hide; 0: not at all.
@@ -31,11 +32,13 @@ word! {
 }
 
 choice! {
-    /// How the guest hears of what the card wrote.
+    /// Who in the guest answers what the card wrote.
     pub enum AnswerBy {
-        /// Its handler of the interrupt copies the number.
+        /// The handler of its interrupt copies the number. In a Linux guest it is a process, which has the card by VFIO.
         Handler = "handler",
-        /// It polls the memory, and nothing is raised.
+        /// A handler in the kernel of a Linux guest, by a module.
+        Kernel = "kernel",
+        /// The memory is polled, and nothing is raised.
         Poll = "poll",
     }
 }

@@ -12,27 +12,23 @@ use crate::plan::resolved::ResolvedEnvironment;
 use crate::plan::{PlanError, nesting};
 
 impl Resolver<'_> {
-    pub(super) fn environment(
-        &self,
-        name: &str,
-        system: &dyn System,
-    ) -> Result<ResolvedEnvironment, PlanError> {
+    pub(super) fn environment(&self, name: &str) -> Result<ResolvedEnvironment, PlanError> {
         let key = format!("environment.{name}.cpus");
         let wrong = |message: String| self.source.error(&key, message, "use CPUs of this machine, or `auto`");
         let mut spec =
             self.plan.environment.get(name).ok_or_else(|| wrong("it is not defined".into()))?.clone();
         let kind = environment::find(&spec.kind).ok_or_else(|| wrong("its kind is unknown".into()))?;
         let asked = spec.cpus.clone().unwrap_or(CpuRequest::Auto);
-        let outer = spec.inside.as_ref().map(|outer| self.environment(outer, system)).transpose()?;
+        let outer = spec.inside.as_ref().map(|outer| self.environment(outer)).transpose()?;
         let around = outer.as_ref().map(|outer| self.inside(outer));
-        let (elsewhere, unreachable) = self.elsewhere(kind, &spec, system);
+        let (elsewhere, unreachable) = self.elsewhere(kind, &spec);
         // `auto` leaves out what a partition will take; who names CPUs gets them, or an error that says why not.
         let here = match asked == CpuRequest::Auto && !kind.takes_cpus() {
-            true => self.machine.without(&self.taken(system)),
+            true => self.machine.without(&self.taken()),
             false => self.machine.clone(),
         };
         let machine = around.as_ref().or(elsewhere.as_ref()).unwrap_or(&here);
-        nesting::add_programs(self.plan, name, kind, &mut spec, system);
+        nesting::add_programs(self.plan, name, kind, &mut spec, self.system);
         let cpus = match (&asked, kind.numbers_cpus()) {
             // A machine of its own: one CPU that keeps house, and those to measure on.
             (CpuRequest::Auto, true) => {
@@ -40,20 +36,20 @@ impl Resolver<'_> {
                 machine.housekeeping(&measuring).take(1).or(&measuring)
             }
             (CpuRequest::Auto, false) => machine.allowed.or(&machine.isolated),
-            (other, _) => machine.resolve(other).map_err(|error| wrong(with_owner(&error, system)))?,
+            (other, _) => machine.resolve(other).map_err(|error| wrong(with_owner(&error, self.system)))?,
         };
         let near = kind.layout(&cpus, asked != CpuRequest::Auto, machine);
         let mut layout = outer.as_ref().map_or_else(|| near.clone(), |outer| near.through(&outer.layout));
-        let usable = match kind.usable_as(&spec, system) {
+        let usable = match kind.usable_as(&spec, self.system) {
             Usable::Yes { .. } => None,
             Usable::No { reason, remedy } => Some(format!("{reason}; {remedy}")),
         };
         let obstacle = if let Some(outer) = &outer {
-            outer.obstacle.clone().or_else(|| nesting::missing_program(kind, &spec, outer, system))
+            outer.obstacle.clone().or_else(|| nesting::missing_program(kind, &spec, outer, self.system))
         } else if usable.is_some() {
             usable
         } else if let Some(running) = &spec.attach {
-            let found = environment::attached(kind, &spec, system, self.machine);
+            let found = environment::attached(kind, &spec, self.system, self.machine);
             match found.map(|found| narrowed(found, &asked, running)) {
                 Ok(Ok(found)) => {
                     layout = found;
@@ -85,12 +81,12 @@ impl Resolver<'_> {
     }
 
     /// CPUs that environments of the plan take from this machine while they are up.
-    fn taken(&self, system: &dyn System) -> CpuSet {
+    fn taken(&self) -> CpuSet {
         let takes =
             |spec: &plan::Environment| environment::find(&spec.kind).is_some_and(Environment::takes_cpus);
         let partitions = self.plan.environment.iter().filter(|(_, spec)| takes(spec));
         // One whose CPUs are wrong is complained of where it is used.
-        let partitions = partitions.filter_map(|(name, _)| self.environment(name, system).ok());
+        let partitions = partitions.filter_map(|(name, _)| self.environment(name).ok());
         partitions.fold(CpuSet::default(), |all, partition| all.or(&partition.taken()))
     }
 
@@ -100,7 +96,6 @@ impl Resolver<'_> {
         &self,
         kind: &(dyn Environment + Sync),
         spec: &plan::Environment,
-        system: &dyn System,
     ) -> (Option<Topology>, Option<String>) {
         if !kind.elsewhere() {
             return (None, None);
@@ -112,10 +107,10 @@ impl Resolver<'_> {
             };
             Topology { allowed: online.clone(), online, ..Topology::default() }
         };
-        if spec.attach.is_some() || matches!(kind.usable_as(spec, system), Usable::No { .. }) {
+        if spec.attach.is_some() || matches!(kind.usable_as(spec, self.system), Usable::No { .. }) {
             return (Some(named()), None);
         }
-        match kind.topology(spec, system) {
+        match kind.topology(spec, self.system) {
             Ok(there) => (Some(there), None),
             Err(error) => {
                 let hint = error.hint.map(|hint| format!("; {hint}")).unwrap_or_default();

@@ -232,7 +232,12 @@ impl Resolver<'_> {
         };
         let far = || activity.to.as_ref().and_then(|to| self.environments.get(to));
         let cpus = match (&activity.measure, far()) {
-            (Some(Measure::Interrupt(_)), Some(guest)) => {
+            (Some(Measure::Interrupt(table)), Some(guest)) => {
+                if let Some(obstacle) =
+                    guest.kind.obstacle_to_answer(table.answer(), &guest.spec, self.system)
+                {
+                    resolved.skip.get_or_insert(obstacle);
+                }
                 let auto = asked == CpuRequest::Auto;
                 card::cpu(&cpus, auto, environment, guest, &self.guests(scenario)).unwrap_or_else(|| {
                     let guest = activity.to.as_deref().unwrap_or_default();
