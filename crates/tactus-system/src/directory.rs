@@ -19,6 +19,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
+use super::reach::reach;
 use super::real::at_most;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
@@ -74,19 +75,24 @@ impl Directory {
         Ok(Self { fd: Arc::new(fd), path: path.to_owned() })
     }
 
+    /// Opens the directory that the user named to write into. No link of another user's leads there.
+    ///
+    /// # Errors
+    /// Those of open(2), and `PermissionDenied` where such a link is on the way.
+    pub fn reach(path: &Path) -> io::Result<Self> {
+        Ok(Self { fd: Arc::new(reach(path, false)?), path: path.to_owned() })
+    }
+
     /// Makes a directory and opens it; those above it are made if need be. What is there already is an error, links
     /// among it.
     ///
     /// # Errors
-    /// `AlreadyExists`, those of mkdir(2), and what [`Directory::is_private`] says where somebody has put another
-    /// directory in its place meanwhile.
+    /// `AlreadyExists`, those of mkdir(2), what [`Directory::reach`] says of the way there, and what
+    /// [`Directory::is_private`] says where somebody has put another directory in its place meanwhile.
     pub fn create(path: &Path) -> io::Result<Self> {
         let name = path.file_name().ok_or(io::ErrorKind::AlreadyExists)?;
-        let above = path.parent().filter(|above| !above.as_os_str().is_empty());
-        if let Some(above) = above {
-            std::fs::create_dir_all(above)?;
-        }
-        let above = Self::open(above.unwrap_or(Path::new(".")))?;
+        let above = path.parent().unwrap_or(Path::new(""));
+        let above = Self { fd: Arc::new(reach(above, true)?), path: above.to_owned() };
         rustix::fs::mkdirat(&above.fd, name, Mode::from_raw_mode(0o755))?;
         above.just_made(name, path)
     }
@@ -355,10 +361,7 @@ impl Entry {
     /// # Errors
     /// With whose it is, or who may write to it.
     pub fn is_private(&self) -> io::Result<()> {
-        let me = geteuid();
-        let caller = || std::env::var("SUDO_UID").ok().and_then(|uid| uid.parse().ok());
-        let mine = self.owner == me.as_raw() || (me.is_root() && caller() == Some(self.owner));
-        if !mine {
+        if !is_mine(self.owner) {
             return Err(denied(format!("it belongs to another user (uid {})", self.owner)));
         }
         if self.mode & 0o022 != 0 {
@@ -366,6 +369,18 @@ impl Entry {
         }
         Ok(())
     }
+}
+
+/// Whether this is this user, or, of root, the one who called sudo.
+fn is_mine(user: u32) -> bool {
+    let me = geteuid();
+    let caller = || std::env::var("SUDO_UID").ok().and_then(|uid| uid.parse().ok());
+    user == me.as_raw() || (me.is_root() && caller() == Some(user))
+}
+
+/// Whether what this user makes is as good as one's own.
+pub(super) fn is_ours(user: u32) -> bool {
+    user == 0 || is_mine(user)
 }
 
 fn denied(reason: String) -> io::Error {
