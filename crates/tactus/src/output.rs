@@ -5,6 +5,7 @@ use std::path::Path;
 
 use tactus_system::Directory;
 
+use tactus_model::text::no_order;
 use tactus_report::units::clean;
 
 /// Writes data to stdout; a closed pipe comes back as an error.
@@ -26,6 +27,9 @@ fn lines(text: &str) -> String {
             Some((at, end @ ('\n' | '\t'))) => format!("{}{end}", clean(&part[..at])),
             _ => clean(part),
         })
+        .collect::<String>()
+        .split_inclusive('\n')
+        .map(no_order)
         .collect()
 }
 
@@ -78,6 +82,7 @@ mod tests {
 
     #[test]
     fn lines_and_columns_stay_and_what_drives_a_terminal_goes() {
+        assert_eq!(lines("a\n ::error::x\n"), "a\n \u{fffd}:error::x\n");
         assert_eq!(lines("a\tb\u{1b}[31m\n\u{202e}c\n\nd"), "a\tb\u{fffd}[31m\n\u{fffd}c\n\nd");
     }
 }

@@ -141,10 +141,7 @@ fn write(files: &[File], arguments: &Generate) -> Result<(), Failure> {
     let named = out.file_name().map(Path::new).filter(|_| !several);
     let dir = if several { out } else { out.parent().unwrap_or(Path::new("")) };
     let failed = |path: &Path, error: &io::Error| {
-        Failure::say(
-            format!("{}: {error}", path.display()),
-            "name a place that can be written with --out",
-        )
+        Failure::say(format!("{}: {error}", path.display()), "name a place that can be written with --out")
     };
     // Once for all of them: who owns what is above cannot lead some of them elsewhere.
     let opened = output::directory(dir).map_err(|error| failed(out, &error))?;
