@@ -19,11 +19,11 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
+use super::own::is_mine;
 use super::reach::reach;
 use super::real::at_most;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
-use rustix::process::geteuid;
 
 /// Most entries of one directory that are listed.
 const MOST_ENTRIES: usize = 1 << 18;
@@ -371,18 +371,6 @@ impl Entry {
     }
 }
 
-/// Whether this is this user, or, of root, the one who called sudo.
-fn is_mine(user: u32) -> bool {
-    let me = geteuid();
-    let caller = || std::env::var("SUDO_UID").ok().and_then(|uid| uid.parse().ok());
-    user == me.as_raw() || (me.is_root() && caller() == Some(user))
-}
-
-/// Whether what this user makes is as good as one's own.
-pub(super) fn is_ours(user: u32) -> bool {
-    user == 0 || is_mine(user)
-}
-
 fn denied(reason: String) -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, reason)
 }
@@ -442,6 +430,8 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
     use std::os::unix::net::UnixListener;
+
+    use rustix::process::geteuid;
 
     use super::*;
 
@@ -593,6 +583,12 @@ mod tests {
         let new = root.path().join("x/y/new");
         Directory::create(&new).unwrap().is_private().unwrap();
         symlink(root.path().join("z"), root.path().join("planted")).unwrap();
+        if std::os::unix::fs::lchown(root.path().join("planted"), Some(65_534), None).is_ok() {
+            let below = root.path().join("planted/below");
+            for refused in [Directory::create(&below).map(drop), Directory::reach(&below).map(drop)] {
+                assert!(refused.unwrap_err().to_string().contains("a link of another user (uid 65534)"));
+            }
+        }
         for there in [new, root.path().join("planted"), root.path().join("outside")] {
             assert_eq!(Directory::create(&there).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
         }
