@@ -39,8 +39,9 @@ TARGETS = {
 LENGTH = 6
 # From the beginning to past the first second of measuring, in seconds.
 MOMENTS = {"host": 3.0, "podman": 4.0, "qemu": 14.0}
-# A probe that says nothing is given up after some seconds; an emulated guest ends slowly.
-PATIENCE = 90
+# A probe that says nothing is given up after half a minute, one that never said hello or is not ready after one and a half,
+# and then the run has to end; an emulated guest ends slowly.
+PATIENCE = 150
 
 
 class Wrong(Exception):

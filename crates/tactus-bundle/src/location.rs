@@ -44,7 +44,7 @@ fn named(path: &Path) -> Result<Directory, BundleError> {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
         made => return made.map_err(|error| BundleError::CannotMake { path: path.to_owned(), error }),
     }
-    let dir = Directory::open(path).map_err(BundleError::io(path))?;
+    let dir = Directory::reach(path).map_err(BundleError::io(path))?;
     if !dir.names().map_err(BundleError::io(path))?.is_empty() {
         return Err(BundleError::Exists(path.to_owned()));
     }

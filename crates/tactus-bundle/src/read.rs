@@ -12,7 +12,7 @@ use tactus_model::histograms::{Folding, Histograms};
 use tactus_model::message::Note;
 use tactus_model::outcome::{Outcome, RowStatus, ValueResult, in_order, take_value};
 use tactus_model::partition::{CacheHeld, CacheUse, Phase};
-use tactus_model::plan::{MOST_COMPARED, MOST_DISTURBED, MOST_SEPARATED, MOST_SHOWN, Plan};
+use tactus_model::plan::{MOST_COMPARED, MOST_DISTURBED, MOST_MEASURED, MOST_SEPARATED, MOST_SHOWN, Plan};
 use tactus_model::ticks::{TickScalars, Ticks};
 use tactus_model::windows::{Maxima, RowWindows};
 use tactus_system::Directory;
@@ -75,7 +75,11 @@ pub fn read_from(dir: &Directory, trust: Trust) -> Result<Contents, BundleError>
     }
     let plan = plan(dir, &mut memory, &mut damage);
     let mut results = BTreeMap::new();
-    for (number, name) in row_dirs(dir)? {
+    let dirs = row_dirs(dir)?;
+    if let Some(more) = dirs.len().checked_sub(MOST_MEASURED).filter(|more| *more > 0) {
+        damage.push(format!("{more} of its rows are more than a plan has: they are left out"));
+    }
+    for (number, name) in dirs.into_iter().take(MOST_MEASURED) {
         if let Some(result) = result(dir, &name, &mut memory, &mut damage) {
             results.insert(number, (name, result));
         }

@@ -28,7 +28,7 @@ impl Resumed {
     /// When it is no bundle, was altered, has anything but files and directories or can be written to by others, or
     /// was begun by a tactus that did not keep the plan as it was written.
     pub fn open(path: &Path) -> Result<Self, BundleError> {
-        let dir = Directory::open(path).map_err(BundleError::io(path))?;
+        let dir = Directory::reach(path).map_err(BundleError::io(path))?;
         files::only_ours(&dir)?;
         let contents = read::read_from(&dir, Trust::Whole)?;
         let not = |reason: String| BundleError::CannotResume { path: path.to_owned(), reason };

@@ -11,7 +11,7 @@ use tactus_model::event::{Event, RunStatus, Stamped, Ticked};
 use tactus_model::latency::{Latency, Sparse};
 use tactus_model::message::{ThreadCounters, Tick};
 use tactus_model::outcome::{Ending, LatencyOutcome, Outcome, Repeats, RowEnd, SeriesResult, ValueResult};
-use tactus_model::plan::Plan;
+use tactus_model::plan::{MOST_MEASURED, Plan};
 use tactus_model::series::SeriesKey;
 
 use super::{BundleError, Trust, Writer, read};
@@ -77,6 +77,19 @@ fn a_finished_bundle_is_read_back_whole() {
     assert_eq!((row.ticks.iter().count(), row.histograms.intervals.len()), (10, 10));
     assert_eq!(row.result.series()[0].key.cpu, 1);
     assert_eq!(row.histogram(), total.raw);
+}
+
+#[test]
+fn rows_beyond_those_that_a_plan_may_have_are_left_out_and_said() {
+    let dir = tempfile::tempdir().unwrap();
+    bundle(dir.path(), 10, 10, true);
+    for more in 2..=MOST_MEASURED + 3 {
+        std::fs::create_dir(dir.path().join(format!("scenarios/{more:02}-more"))).unwrap();
+    }
+    let contents = read(dir.path(), Trust::Whole).unwrap();
+    assert_eq!(contents.rows.len(), 1, "the others have no result");
+    assert_eq!(contents.damage[0], "3 of its rows are more than a plan has: they are left out");
+    assert_eq!(contents.damage.len(), MOST_MEASURED, "nothing was looked for in those");
 }
 
 #[test]

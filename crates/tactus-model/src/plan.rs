@@ -389,6 +389,9 @@ pub struct Reference {
     pub source: String,
 }
 
+/// Most measurements of a plan, each run of one by itself: every one is a row of the bundle, and a report looks at all of
+/// them for each.
+pub const MOST_MEASURED: usize = 16_384;
 /// Most claims of a plan. A report says all of them together with 95 %: each one more makes the others harder to tell,
 /// and nobody reads as many.
 pub const MOST_COMPARED: usize = 256;

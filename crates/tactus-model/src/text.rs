@@ -1,9 +1,13 @@
 //! Text that somebody else has written, and that is shown.
 
+use std::borrow::Cow;
+
 /// Text of others without what could drive a terminal, break XML or reorder a line: control
-/// characters and bidirectional overrides become the replacement character, line breaks spaces.
+/// characters and bidirectional overrides become the replacement character, line breaks spaces. What CI servers
+/// obey wherever it stands in a line (`##vso[...]`, `##[...]`) is broken.
 #[must_use]
 pub fn clean(text: &str) -> String {
+    let text = without_orders(text);
     text.chars()
         .map(|c| match c {
             '\n' | '\t' | '\r' | '\u{2028}' | '\u{2029}' => ' ',
@@ -11,6 +15,40 @@ pub fn clean(text: &str) -> String {
             c => c,
         })
         .collect()
+}
+
+/// A line that GitHub's runner does not take for an order, as it does one that begins with `::`, however far indented.
+#[must_use]
+pub fn no_order(line: &str) -> Cow<'_, str> {
+    let indent = line.len() - line.trim_start().len();
+    match line[indent..].strip_prefix("::") {
+        Some(rest) => format!("{}\u{fffd}:{rest}", &line[..indent]).into(),
+        None => line.into(),
+    }
+}
+
+/// Without the beginnings of what Azure Pipelines, TeamCity and GitHub's runner take for orders.
+fn without_orders(text: &str) -> Cow<'_, str> {
+    let is_order = |at: &usize| {
+        let rest = text[*at..].trim_start_matches('#');
+        rest.trim_start_matches(|c: char| c.is_ascii_alphanumeric()).starts_with('[')
+    };
+    let orders: Vec<usize> = text.match_indices("##").map(|(at, _)| at).filter(is_order).collect();
+    if orders.is_empty() {
+        return text.into();
+    }
+    let (mut out, mut from) = (String::with_capacity(text.len()), 0);
+    for at in orders {
+        // All but the last of many.
+        let end = text.len() - text[at..].trim_start_matches('#').len();
+        if at >= from {
+            out.push_str(&text[from..at]);
+            out.extend((at + 1..end).map(|_| char::REPLACEMENT_CHARACTER));
+            from = end - 1;
+        }
+    }
+    out.push_str(&text[from..]);
+    out.into()
 }
 
 /// Whether a character is none that is read, but does something or nothing that can be seen: control characters (C0, DEL
@@ -54,5 +92,19 @@ mod tests {
             assert_eq!(clean(&format!("gu{hidden}est")), "gu\u{fffd}est", "{hidden:?}");
         }
         assert_eq!(clean("Größe 10 µs, 日本語, a\u{301}"), "Größe 10 µs, 日本語, a\u{301}");
+    }
+
+    #[test]
+    fn what_ci_servers_obey_is_broken_wherever_it_stands() {
+        for order in ["##vso[task.prependpath]/tmp", "##[error]x", "##teamcity[message]", "####[group]"] {
+            for text in [order.to_owned(), format!("a {order} b"), format!("# {order}{order}")] {
+                let cleaned = clean(&text);
+                assert!(!cleaned.contains("##"), "{text:?} became {cleaned:?}");
+                assert_eq!(cleaned.chars().count(), text.chars().count(), "{cleaned:?}");
+            }
+        }
+        assert_eq!(clean("CPU ## 2, #[1]"), "CPU ## 2, #[1]");
+        assert_eq!(no_order("  ::error::x"), "  \u{fffd}:error::x");
+        assert_eq!(no_order("a ::error::x"), "a ::error::x");
     }
 }

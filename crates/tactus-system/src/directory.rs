@@ -19,10 +19,11 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
+use super::own::is_mine;
+use super::reach::reach;
 use super::real::at_most;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
-use rustix::process::geteuid;
 
 /// Most entries of one directory that are listed.
 const MOST_ENTRIES: usize = 1 << 18;
@@ -74,19 +75,24 @@ impl Directory {
         Ok(Self { fd: Arc::new(fd), path: path.to_owned() })
     }
 
+    /// Opens the directory that the user named to write into. No link of another user's leads there.
+    ///
+    /// # Errors
+    /// Those of open(2), and `PermissionDenied` where such a link is on the way.
+    pub fn reach(path: &Path) -> io::Result<Self> {
+        Ok(Self { fd: Arc::new(reach(path, false)?), path: path.to_owned() })
+    }
+
     /// Makes a directory and opens it; those above it are made if need be. What is there already is an error, links
     /// among it.
     ///
     /// # Errors
-    /// `AlreadyExists`, those of mkdir(2), and what [`Directory::is_private`] says where somebody has put another
-    /// directory in its place meanwhile.
+    /// `AlreadyExists`, those of mkdir(2), what [`Directory::reach`] says of the way there, and what
+    /// [`Directory::is_private`] says where somebody has put another directory in its place meanwhile.
     pub fn create(path: &Path) -> io::Result<Self> {
         let name = path.file_name().ok_or(io::ErrorKind::AlreadyExists)?;
-        let above = path.parent().filter(|above| !above.as_os_str().is_empty());
-        if let Some(above) = above {
-            std::fs::create_dir_all(above)?;
-        }
-        let above = Self::open(above.unwrap_or(Path::new(".")))?;
+        let above = path.parent().unwrap_or(Path::new(""));
+        let above = Self { fd: Arc::new(reach(above, true)?), path: above.to_owned() };
         rustix::fs::mkdirat(&above.fd, name, Mode::from_raw_mode(0o755))?;
         above.just_made(name, path)
     }
@@ -355,10 +361,7 @@ impl Entry {
     /// # Errors
     /// With whose it is, or who may write to it.
     pub fn is_private(&self) -> io::Result<()> {
-        let me = geteuid();
-        let caller = || std::env::var("SUDO_UID").ok().and_then(|uid| uid.parse().ok());
-        let mine = self.owner == me.as_raw() || (me.is_root() && caller() == Some(self.owner));
-        if !mine {
+        if !is_mine(self.owner) {
             return Err(denied(format!("it belongs to another user (uid {})", self.owner)));
         }
         if self.mode & 0o022 != 0 {
@@ -427,6 +430,8 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
     use std::os::unix::net::UnixListener;
+
+    use rustix::process::geteuid;
 
     use super::*;
 
@@ -578,6 +583,12 @@ mod tests {
         let new = root.path().join("x/y/new");
         Directory::create(&new).unwrap().is_private().unwrap();
         symlink(root.path().join("z"), root.path().join("planted")).unwrap();
+        if std::os::unix::fs::lchown(root.path().join("planted"), Some(65_534), None).is_ok() {
+            let below = root.path().join("planted/below");
+            for refused in [Directory::create(&below).map(drop), Directory::reach(&below).map(drop)] {
+                assert!(refused.unwrap_err().to_string().contains("a link of another user (uid 65534)"));
+            }
+        }
         for there in [new, root.path().join("planted"), root.path().join("outside")] {
             assert_eq!(Directory::create(&there).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
         }

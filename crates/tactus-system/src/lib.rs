@@ -16,6 +16,7 @@ mod memory;
 mod own;
 mod places;
 pub mod probe;
+mod reach;
 mod real;
 mod remote;
 mod sys;

@@ -61,6 +61,18 @@ fn check_way(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// Whether this is this user, or, of root, the one who called sudo.
+pub fn is_mine(user: u32) -> bool {
+    let me = geteuid();
+    let caller = || std::env::var("SUDO_UID").ok().and_then(|uid| uid.parse().ok());
+    user == me.as_raw() || (me.is_root() && caller() == Some(user))
+}
+
+/// Whether what this user makes is as good as one's own.
+pub fn is_ours(user: u32) -> bool {
+    user == 0 || is_mine(user)
+}
+
 fn user() -> u32 {
     geteuid().as_raw()
 }

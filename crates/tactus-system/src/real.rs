@@ -1,6 +1,7 @@
 //! The machine we are on.
 #![expect(clippy::disallowed_methods, reason = "this is the door")]
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
@@ -35,13 +36,30 @@ pub struct Real;
 
 fn command(invocation: &Invocation) -> io::Result<Command> {
     let (program, arguments) = invocation.argv.split_first().ok_or(io::ErrorKind::InvalidInput)?;
-    let program = Real.find_program(program).unwrap_or_else(|| program.into());
-    let mut command = Command::new(program);
+    let found = match program.contains('/') {
+        true => PathBuf::from(program),
+        // Nor does the system look for it, which takes every entry of PATH.
+        false => {
+            Real.find_program(program).ok_or_else(|| named(&rustix::io::Errno::NOENT.into(), invocation))?
+        }
+    };
+    let mut command = Command::new(found);
+    command.env("PATH", std::env::join_paths(absolute_path()).unwrap_or_default());
     command.args(arguments).envs(invocation.env.iter().map(|(name, value)| (name, value)));
     if let Some(dir) = &invocation.dir {
         command.current_dir(dir);
     }
     Ok(command)
+}
+
+/// The entries of PATH that are absolute. Any other one (an empty one among them) names another directory wherever
+/// somebody stands: what lies in a stranger's is not run.
+fn absolute_path() -> Vec<PathBuf> {
+    absolute(&std::env::var_os("PATH").unwrap_or_default())
+}
+
+fn absolute(path: &OsStr) -> Vec<PathBuf> {
+    std::env::split_paths(path).filter(|dir| dir.is_absolute()).collect()
 }
 
 /// Says which program could not be started.
@@ -222,8 +240,7 @@ impl System for Real {
         if name.contains('/') {
             return Some(PathBuf::from(name)).filter(|path| is_program(path));
         }
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let dirs = std::env::split_paths(&path).chain(SBIN.map(PathBuf::from));
+        let dirs = absolute_path().into_iter().chain(SBIN.map(PathBuf::from));
         dirs.map(|dir| dir.join(name)).find(|path| is_program(path))
     }
 
@@ -366,6 +383,13 @@ mod tests {
         let error = Real.run(&sleep).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
         assert!(error.to_string().contains("sleep 60"), "{error}");
+    }
+
+    #[test]
+    fn no_program_is_taken_from_where_somebody_stands() {
+        let entries = absolute(OsStr::new(":/usr/bin:.:bin:../bin:/bin:"));
+        assert_eq!(entries, [Path::new("/usr/bin"), Path::new("/bin")]);
+        assert!(absolute(OsStr::new("")).is_empty());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::io::{self, Write};
 
+use tactus_model::text::no_order;
 use tactus_report::units::clean;
 
 /// Says something on stderr. Somebody who has stopped listening, or a disk that is full, does not end what is being done.
@@ -16,6 +17,7 @@ pub fn say(text: impl Display) {
 /// A text without what drives a terminal. Lines after the first are indented: none of them is taken for one of ours.
 pub fn lines(text: &str) -> String {
     let mut lines = text.trim_end_matches('\n').split('\n');
+    let clean = |line: &str| no_order(&clean(line)).into_owned();
     let first = lines.next().map(clean).unwrap_or_default();
     let indented = |line: &str| {
         let own = if line.is_empty() || line.starts_with(' ') { "" } else { "  " };
@@ -36,5 +38,9 @@ mod tests {
             "note: a\u{fffd}]0;title\u{fffd}\u{fffd}31m\u{fffd}b\n  hint: run this\n  indented"
         );
         assert_eq!(lines(""), "");
+        assert_eq!(
+            lines("a\n::error::x\n  ::stop-commands::y"),
+            "a\n  \u{fffd}:error::x\n  \u{fffd}:stop-commands::y"
+        );
     }
 }

@@ -32,6 +32,9 @@ const HANDLED: usize = 2;
 pub const LOST_NS: u64 = 1_000_000_000;
 /// So many lost in a row, and nobody answers any more.
 const SILENT: u32 = 3;
+/// What comes before the interrupts that count may take so long, in ns: whoever answers each just before it is lost would
+/// keep the measurement waiting for days.
+const WARM_UP_NS: u64 = 10_000_000_000;
 /// An answer that takes longer is looked for with rests between the looks, in ns: the guest's answer may wait for
 /// somebody whom a thread that polls before all others keeps from its CPU.
 const POLLED_NS: u64 = 1_000_000;
@@ -85,6 +88,8 @@ pub struct Card {
     pub spread: u32,
     /// Interrupts before those that count.
     warm_up: u32,
+    /// Of these, those that there was no time for.
+    cold: AtomicU32,
     /// A CPU beside its own.
     beside: Option<u32>,
     /// The last number that was sent.
@@ -110,6 +115,7 @@ impl Card {
             _server: server,
             spread: table.spread(),
             warm_up: table.warm_up(),
+            cold: AtomicU32::new(0),
             beside,
             sent: AtomicU32::new(number),
             seen: AtomicU32::new(number),
@@ -171,13 +177,23 @@ impl Card {
         false
     }
 
-    /// Raises interrupts that do not count, one after the other. No thread of its may measure meanwhile.
+    /// Raises interrupts that do not count, one after the other, for ten seconds at most. No thread of its may measure
+    /// meanwhile.
     pub fn warm_up(&self) {
-        for _ in 0..self.warm_up {
+        self.warm_up_within(WARM_UP_NS);
+    }
+
+    fn warm_up_within(&self, most_ns: u64) {
+        let until = sys::now().saturating_add(most_ns);
+        for done in 0..self.warm_up {
             if self.is_in_trouble() {
                 return;
             }
-            self.ask(|| false);
+            if sys::now() >= until {
+                self.cold.store(self.warm_up - done, Ordering::Relaxed);
+                return;
+            }
+            self.ask(|| sys::now() >= until);
         }
     }
 
@@ -234,6 +250,17 @@ impl Card {
     pub fn account(&self) -> Vec<Note> {
         let CardCounts { lost, late, duplicates, left_out } = self.counts();
         let mut notes = Vec::new();
+        let cold = self.cold.load(Ordering::Relaxed);
+        if cold > 0 {
+            notes.push(Note::obstacle(
+                format!(
+                    "{cold} of {} interrupts before those that count were left out: the guest took {} for the others",
+                    self.warm_up,
+                    Nanos(WARM_UP_NS)
+                ),
+                "ask for fewer (`warm_up`), or look at what keeps the guest from answering",
+            ));
+        }
         if lost > 0 {
             let second = Nanos(LOST_NS);
             notes.push(Note::obstacle(

@@ -143,6 +143,28 @@ fn a_guest_that_writes_what_was_never_sent_ends_it_with_what_it_wrote() {
 }
 
 #[test]
+fn who_answers_each_interrupt_just_before_it_is_lost_keeps_nobody_waiting() {
+    const MOST_NS: u64 = 100_000_000;
+    let guest = |page: &Page, number: u32| {
+        std::thread::sleep(std::time::Duration::from_millis(30));
+        answer(page, number);
+    };
+    let card = card_of(100_000);
+    with_guest(&card, guest, || card.warm_up_within(MOST_NS));
+    let asked = card.sent.load(Ordering::Relaxed);
+    assert!(asked < 100, "{asked} of 100000 were raised in the time of three");
+    assert_eq!(card.trouble(), None, "it is slow, and answers");
+    let told = &card.account()[0];
+    assert!(told.text.contains("of 100000 interrupts before those that count were left out"), "{told:?}");
+    assert!(told.hint.is_some());
+    // Who answers at once is asked all of them, and nothing is said.
+    let card = card_of(50);
+    with_guest(&card, answer, || card.warm_up());
+    assert_eq!(card.sent.load(Ordering::Relaxed), 50);
+    assert!(card.account().is_empty(), "{:?}", card.account());
+}
+
+#[test]
 fn duplicates_are_counted_by_how_often_the_guest_handled_something() {
     let card = card_of(7);
     let guest = |page: &Page, number: u32| {

@@ -35,7 +35,7 @@ struct Escaped(PrettyFormatter<'static>);
 impl Formatter for Escaped {
     fn write_string_fragment<W: ?Sized + Write>(&mut self, writer: &mut W, fragment: &str) -> io::Result<()> {
         let mut from = 0;
-        for (at, c) in fragment.char_indices().filter(|(_, c)| drives_a_terminal(*c)) {
+        for (at, c) in fragment.char_indices().filter(|(at, c)| escaped(&fragment[*at..], *c)) {
             // All of them lie below U+10000.
             write!(writer, "{}\\u{:04x}", &fragment[from..at], u32::from(c))?;
             from = at + c.len_utf8();
@@ -80,6 +80,11 @@ impl Formatter for Escaped {
     }
 }
 
+/// What drives a terminal, and what a CI server obeys in the midst of a line (`##vso[`).
+fn escaped(rest: &str, c: char) -> bool {
+    drives_a_terminal(c) || rest.starts_with("##")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -92,6 +97,14 @@ mod tests {
             text,
             "[\n  \"a\\u001b[31m\\u009bb\\u007f\",\n  \"\\u202ec\\u2069\",\n  \"\u{e9}\u{4e2d}\"\n]\n"
         );
+        assert_eq!(serde_json::from_str::<Vec<String>>(&text).unwrap(), said);
+    }
+
+    #[test]
+    fn what_a_ci_server_obeys_is_escaped_and_says_the_same_to_a_program() {
+        let said = ["##vso[task.prependpath]/tmp", "a ###[error]", "# 1 #"];
+        let text = text(&said).unwrap();
+        assert!(!text.contains("##") && text.contains("\\u0023#vso["), "{text}");
         assert_eq!(serde_json::from_str::<Vec<String>>(&text).unwrap(), said);
     }
 }

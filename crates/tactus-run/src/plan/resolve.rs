@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tactus_environment::{self as environment, Usable, network};
 use tactus_model::CpuSet;
-use tactus_model::plan::{self, NetworkPath, Plan};
+use tactus_model::plan::{self, MOST_MEASURED, NetworkPath, Plan};
 use tactus_model::topology::Topology;
 use tactus_system::System;
 
@@ -51,6 +51,15 @@ pub fn resolve(
     for (which, repeat) in order::of(&repeats, seed) {
         let (at, scenario) = chosen[which];
         scenarios.push(resolver.scenario(at, scenario, repeat)?);
+        if resolver.rows.len() > MOST_MEASURED {
+            return Err(source.error(
+                "scenario",
+                format!(
+                    "the plan has more than {MOST_MEASURED} measurements, each run of a scenario by itself"
+                ),
+                "repeat fewer times (`repeat`), or make several plans of it",
+            ));
+        }
     }
     let Resolver { mut environments, rows, .. } = resolver;
     let mut measured = CpuSet::default();

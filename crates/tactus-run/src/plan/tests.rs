@@ -615,3 +615,18 @@ kernel = \"/c/Image\"\n[[scenario]]\nname = \"s\"\nenvironment = \"cell\"\nmeasu
         "{said}"
     );
 }
+
+#[test]
+fn a_plan_of_more_measurements_than_a_report_can_show_is_refused() {
+    let mut text =
+        String::from("name = \"p\"\n[environment.host]\nkind = \"host\"\n[defaults]\nrepeat = 1000\n");
+    for n in 0..17 {
+        text += &format!("[[scenario]]\nname = \"s{n}\"\nenvironment = \"host\"\nmeasurement = \"timer\"\n");
+    }
+    let source = Source::new("plan.toml", text);
+    let plan = parse(&source).unwrap();
+    let Err(error) = resolve(&plan, &source, &Choices::default(), &machine("0-1", ""), &board()) else {
+        panic!("17000 rows were accepted")
+    };
+    assert!(error.to_string().contains("more than 16384 measurements"), "{error}");
+}

@@ -1,5 +1,6 @@
 //! `tactus generate`: files for what is set elsewhere than at run time.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use tactus_audit::{Intent, Subject};
@@ -136,29 +137,26 @@ fn joined(files: &[File]) -> String {
 fn write(files: &[File], arguments: &Generate) -> Result<(), Failure> {
     let out = &arguments.out;
     let text = out.as_os_str().as_encoded_bytes();
-    let directory = Real.list(out).is_ok() || files.len() > 1 || text.ends_with(b"/");
-    let targets: Vec<PathBuf> =
-        files.iter().map(|file| if directory { out.join(&file.name) } else { out.clone() }).collect();
-    if let Some(there) = targets.iter().find(|target| Real.exists(target))
-        && !arguments.force
-    {
+    let several = Real.list(out).is_ok() || files.len() > 1 || text.ends_with(b"/");
+    let named = out.file_name().map(Path::new).filter(|_| !several);
+    let dir = if several { out } else { out.parent().unwrap_or(Path::new("")) };
+    let failed = |path: &Path, error: &io::Error| {
+        Failure::say(format!("{}: {error}", path.display()), "name a place that can be written with --out")
+    };
+    // Once for all of them: who owns what is above cannot lead some of them elsewhere.
+    let opened = output::directory(dir).map_err(|error| failed(out, &error))?;
+    let name = |file: &'_ File| named.map_or_else(|| PathBuf::from(&file.name), Path::to_owned);
+    let there = files.iter().map(name).find(|name| opened.entry(name).is_ok());
+    if let Some(there) = there.filter(|_| !arguments.force) {
         return Err(Failure::say(
-            format!("{} is there already", there.display()),
+            format!("{} is there already", dir.join(there).display()),
             "name another place with --out, or overwrite with --force",
         ));
     }
-    for (file, target) in files.iter().zip(&targets) {
-        let bytes = file.text.as_bytes();
-        let written = match directory {
-            true => output::file(out, Path::new(&file.name), bytes, file.mode),
-            false => output::file_at(out, bytes, file.mode),
-        };
-        written.map_err(|error| {
-            Failure::say(
-                format!("{}: {error}", target.display()),
-                "name a place that can be written with --out",
-            )
-        })?;
+    for file in files {
+        let target = dir.join(name(file));
+        output::file(&opened, &name(file), file.text.as_bytes(), file.mode)
+            .map_err(|error| failed(&target, &error))?;
         say(format_args!("wrote {}; it belongs to {}", target.display(), file.belongs));
     }
     Ok(())

@@ -4,6 +4,7 @@ use std::io;
 use std::path::Path;
 
 use clap::{Command, CommandFactory};
+use tactus_system::Directory;
 
 use crate::cli::{Cli, Man};
 use crate::exit::{Exit, Failure};
@@ -14,7 +15,7 @@ pub fn man(arguments: &Man) -> Result<Exit, Failure> {
     if let Some(dir) = &arguments.out {
         let mut command = Cli::command().disable_help_subcommand(true);
         command.build();
-        pages(&command, dir).map_err(|error| {
+        output::directory(dir).and_then(|dir| pages(&command, &dir)).map_err(|error| {
             Failure::say(format!("{}: {error}", dir.display()), "name a directory that can be written")
         })?;
         say(format_args!("manual pages: {}", dir.display()));
@@ -27,7 +28,7 @@ pub fn man(arguments: &Man) -> Result<Exit, Failure> {
 }
 
 /// A page for the command and for each of its subcommands.
-fn pages(command: &Command, dir: &Path) -> io::Result<()> {
+fn pages(command: &Command, dir: &Directory) -> io::Result<()> {
     for subcommand in command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set()) {
         pages(subcommand, dir)?;
     }

@@ -2,6 +2,7 @@
 
 use crate::part::{Item, List, Mark, Tone};
 use crate::units::{clean, columns, wrapped};
+use tactus_model::text::no_order;
 
 /// How text may look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +62,7 @@ impl Page {
         if MESSAGES.iter().any(|message| unpainted(text).starts_with(message)) {
             self.out.push_str("  ");
         }
-        self.out.push_str(text.trim_end());
+        self.out.push_str(&no_order(text.trim_end()));
         self.out.push('\n');
         self.listing = false;
     }
