@@ -1,7 +1,9 @@
-//! How an environment and a network path meet.
+//! How an environment and a network path meet, and a guest and an interrupt card.
 
 use std::net::Ipv4Addr;
+use std::path::PathBuf;
 
+use tactus_model::catalogue::measure::AnswerBy;
 use tactus_model::plan::GuestDevice;
 
 /// The place of an environment on a path.
@@ -33,4 +35,13 @@ pub enum Tap {
     Named,
     /// A macvtap, which QEMU is given as descriptor 3.
     File,
+}
+
+/// A card as a guest takes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TakenCard {
+    /// Where it is to be had.
+    pub socket: PathBuf,
+    /// Who in the guest answers it.
+    pub by: AnswerBy,
 }

@@ -2,20 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use tactus_model::catalogue::measure::AnswerBy;
 use tactus_system::System;
 use tactus_system::ivshmem::Ivshmem;
 
 use crate::StartError;
-
-/// A card as a guest takes it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TakenCard {
-    /// Where it is to be had.
-    pub socket: PathBuf,
-    /// Who in the guest answers it.
-    pub by: AnswerBy,
-}
 
 /// A card that a guest can take. Dropping it ends it.
 pub struct Card {

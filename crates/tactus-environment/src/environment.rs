@@ -14,8 +14,8 @@ use tactus_model::{CpuSet, Evidence};
 use tactus_system::System;
 use tactus_system::guardian::Guardian;
 
-use crate::attachment::Attachment;
-use crate::{ConsoleFile, TakenCard};
+use crate::ConsoleFile;
+use crate::attachment::{Attachment, TakenCard};
 
 /// Whether an environment can be used on this machine now.
 #[derive(Clone, Debug, PartialEq, Eq)]

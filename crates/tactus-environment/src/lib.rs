@@ -13,8 +13,8 @@ pub mod kind;
 pub mod network;
 mod support;
 
-pub use attachment::Attachment;
-pub use card::{Card, TakenCard};
+pub use attachment::{Attachment, TakenCard};
+pub use card::Card;
 pub use console_file::ConsoleFile;
 pub use environment::{
     Environment, Layout, OptionError, OptionKey, Running, Setting, StartError, Stream, Usable,
