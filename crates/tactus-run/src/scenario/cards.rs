@@ -30,6 +30,15 @@ impl ScenarioRun<'_> {
         Ok(())
     }
 
+    /// These CPUs of the machine without those of cards, where others are left. A card polls before all others: a thread of
+    /// QEMU that is woken where it polls answers for the guest only when it rests.
+    pub(super) fn beside_cards(&self, cpus: CpuSet) -> CpuSet {
+        let cards = self.planned.activities.iter().filter(|at| at.card_goes_to().is_some());
+        let taken = cards.fold(CpuSet::default(), |all, at| all.or(&at.activity.cpus));
+        let rest = cpus.minus(&taken);
+        if rest.is_empty() { cpus } else { rest }
+    }
+
     /// Whether an environment takes a card in this scenario.
     pub(super) fn is_to_have_a_card(&self, name: &str) -> bool {
         self.planned.activities.iter().any(|at| at.card_goes_to() == Some(name))

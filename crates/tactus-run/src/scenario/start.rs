@@ -27,7 +27,7 @@ impl ScenarioRun<'_> {
         let slug = format!("{number:02}-{}", tactus_model::bundle::file_name(name));
         let failed = |what: &str, error: std::io::Error| Failure::Scenario(format!("{what}: {error}"));
         let measured = self.measured(context.resolved, name);
-        let housekeeping = context.resolved.housekeeping_around(name, context.machine);
+        let housekeeping = self.beside_cards(context.resolved.housekeeping_around(name, context.machine));
         let (outer, network) = (environment.spec.inside.clone(), self.place(name));
         let card = self.card_of(name);
         let ground = outer.as_ref().and_then(|outer| self.sessions.iter().position(|s| s.name == *outer));
