@@ -18,8 +18,8 @@ use crate::event::RunStatus;
 
 pub use caches::{CacheCpuEntry, CacheHeldEntry, CachesEntry};
 pub use compare::{
-    BaselineEntry, COMPARE_FORMAT, ChangeEntry, CompareDocument, ComparedBundle, ComparedEntry, ConditionEntry,
-    ExploredEntry, Judgement, QuantityEntry, RefusalEntry, ResolutionEntry, UnmatchedEntry,
+    BaselineEntry, COMPARE_FORMAT, ChangeEntry, CompareDocument, ComparedBundle, ComparedEntry,
+    ConditionEntry, ExploredEntry, Judgement, QuantityEntry, RefusalEntry, ResolutionEntry, UnmatchedEntry,
 };
 pub use comparisons::{CellEntry, ClaimEntry, EffectEntry, MatrixEntry, ProofEntry};
 pub use degradation::{Degradation, DegradationEntry, PlaceEntry};

@@ -23,10 +23,13 @@ pub struct Samples<'a> {
     pub with: &'a [f64],
 }
 
+/// For so many values of each set, the chance of at most 0, 1, 2, ... pairs the wrong way round.
+type Chances = BTreeMap<(usize, usize), Rc<Vec<f64>>>;
+
 /// The test. It remembers what it has counted.
 #[derive(Debug, Default)]
 pub struct TwoSamples {
-    chances: RefCell<BTreeMap<(usize, usize), Rc<Vec<f64>>>>,
+    chances: RefCell<Chances>,
 }
 
 impl TwoSamples {
