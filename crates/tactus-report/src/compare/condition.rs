@@ -2,6 +2,8 @@
 
 use tactus_model::bundle::{Contents, Row};
 use tactus_model::event::RowStatus;
+use tactus_model::ticks::Ticks;
+use tactus_model::windows::RowWindows;
 
 use crate::row::place;
 
@@ -41,6 +43,13 @@ impl Condition {
     #[must_use]
     pub fn new(name: impl Into<String>, mut bundles: Vec<Contents>) -> Self {
         bundles.sort_by(|one, other| one.manifest.started.cmp(&other.manifest.started));
+        // What happened when in a run is nothing that is compared, and of many bundles it is much.
+        for row in bundles.iter_mut().flat_map(|contents| &mut contents.rows) {
+            row.ticks = Ticks::planned(row.result.planned_ns);
+            row.windows = RowWindows::default();
+            row.histograms.intervals.clear();
+            row.missed.intervals.clear();
+        }
         Self { name: name.into(), bundles }
     }
 

@@ -25,5 +25,5 @@ pub use formats::{FORMATS, Format};
 pub use judge::{LEAST_BASELINE, LEAST_REPEATS};
 pub use margins::{MarginError, Margins};
 pub use needed::{detectable_ratio, runs_needed};
-pub use outcome::{Options, compare};
+pub use outcome::{Options, against_itself, compare};
 pub use refusal::{Alike, Refusal};

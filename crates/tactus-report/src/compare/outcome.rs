@@ -6,7 +6,7 @@ use tactus_model::document::{
     QuantityEntry, UnmatchedEntry,
 };
 
-use super::baseline::baseline;
+use super::baseline::{LEAST_RUNS, baseline};
 use super::changes::changes;
 use super::condition::Condition;
 use super::explore::explored;
@@ -57,6 +57,29 @@ pub fn compare(conditions: &[Condition], options: &Options) -> CompareDocument {
         baseline,
         explored: if options.explore { explored(&all, &test) } else { Vec::new() },
     }
+}
+
+/// A condition against itself: whether it may be a baseline. `Regression`: it may not.
+#[must_use]
+pub fn against_itself(of: &Condition, margins: &Margins) -> CompareDocument {
+    let name = clean(&of.name);
+    let own = baseline(of, margins);
+    let (outcome, reason) = match &own {
+        None => {
+            let said = format!(
+                "{name} has fewer than {LEAST_RUNS} runs of a scenario, which its halves take, or none that may be judged"
+            );
+            (Judgement::Inconclusive, said)
+        }
+        Some(BaselineEntry { refused: Some(why), .. }) => {
+            (Judgement::Regression, format!("{name} is no baseline: {why}"))
+        }
+        Some(BaselineEntry { tells: false, .. }) => {
+            (Judgement::Inconclusive, "halves of so few runs can show no regression".into())
+        }
+        Some(_) => (Judgement::Pass, format!("{name} holds against itself")),
+    };
+    CompareDocument { outcome, reason, conditions: vec![condition(of)], baseline: own, ..empty() }
 }
 
 fn empty() -> CompareDocument {

@@ -36,13 +36,20 @@ const NOISES: [(&str, Noise); 3] = [
     ("run shift 5 %", Noise::Runs),
 ];
 
-/// Seconds of wake-ups, drawn once: what a second has is one of them, times its level.
-struct Pool(Vec<Vec<f64>>);
+/// Seconds of wake-ups, drawn once: what a second has is one of them, times its level. A value stands for its
+/// neighbours, but for the largest ten, which stand for themselves.
+struct Pool(Vec<Vec<(f64, u64)>>);
 
 impl Pool {
     fn new() -> Self {
         let mut random = Random::new(11);
-        let mut second = || (0..WAKE_UPS).map(|_| BASE * (0.2 * random.normal()).exp()).collect();
+        let mut second = || {
+            let mut values: Vec<f64> = (0..WAKE_UPS).map(|_| BASE * (0.2 * random.normal()).exp()).collect();
+            values.sort_by(f64::total_cmp);
+            let largest = values.split_off(WAKE_UPS - 10);
+            let joined = values.chunks(10).map(|some| (some[some.len() / 2], some.len() as u64));
+            joined.chain(largest.into_iter().map(|value| (value, 1))).collect()
+        };
         Self((0..64).map(|_| second()).collect())
     }
 }
@@ -69,11 +76,11 @@ fn latencies(machine: &mut Machine, pool: &Pool, name: &str, repeat: u32) -> Row
     let mut all = Latency::new();
     for level in levels(machine) {
         let at = usize::try_from(whole(machine.random.unit() * 64.0)).unwrap().min(63);
-        for value in &pool.0[at] {
+        for (value, count) in &pool.0[at] {
             let value = whole(value * level);
-            all.raw.saturating_record(value);
-            let (min_ns, max_ns, sum_ns) = (value, value, value);
-            all.totals.add(&Totals { cycles: 1, overruns: 0, min_ns, max_ns, sum_ns });
+            all.raw.saturating_record_n(value, *count);
+            let (min_ns, max_ns, sum_ns) = (value, value, value * count);
+            all.totals.add(&Totals { cycles: *count, overruns: 0, min_ns, max_ns, sum_ns });
         }
     }
     let key = SeriesKey { cpu: 1, thread: 0, priority: 95, kind: "thread".into() };
