@@ -174,6 +174,9 @@ pub struct QuantityEntry {
     pub p_adjusted: Option<f64>,
     /// What it comes to; `null`: it is not judged.
     pub outcome: Option<Judgement>,
+    /// Whether its runs are too short for it, so that nothing is asked of it.
+    #[serde(default)]
+    pub left_out: bool,
     /// Whether it is certainly better by more than the margin: a family of its own, as certain as regressions are.
     pub improved: bool,
     /// Why, in a sentence.

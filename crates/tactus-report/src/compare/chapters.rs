@@ -311,7 +311,7 @@ fn explored(document: &CompareDocument) -> Option<Part> {
             Cell::from(clean(&of.quantity)),
             Cell::from(clean(&of.with)),
             Cell::from(of.ratio.map_or_else(|| NONE.to_owned(), times)),
-            Cell::from(format!("{:.3}", of.q)),
+            Cell::from(if of.q < 0.001 { "< 0.001".to_owned() } else { format!("{:.3}", of.q) }),
         ]
     };
     let head = vec![

@@ -81,6 +81,7 @@ pub fn bare(of: &Sampled) -> QuantityEntry {
         p: None,
         p_adjusted: None,
         outcome: None,
+        left_out: of.left_out,
         improved: false,
         reason: of.not_judged.clone().unwrap_or_default(),
         run_to_run: of.run_to_run(),

@@ -161,7 +161,7 @@ fn together(
     if of(Judgement::Inconclusive).next().is_some() {
         return (Judgement::Inconclusive, format!("neither is certain of {}", some(Judgement::Inconclusive)));
     }
-    if let Some((one, open)) = quantities().find(|(_, of)| of.outcome.is_none()) {
+    if let Some((one, open)) = quantities().find(|(_, of)| of.outcome.is_none() && !of.left_out) {
         return (Judgement::Inconclusive, format!("{}: {}", named((one, open)), open.reason));
     }
     match of(Judgement::Pass).count() {

@@ -28,6 +28,8 @@ pub struct Sampled {
     pub limit: f64,
     /// Why it is not judged, though its runs are.
     pub not_judged: Option<String>,
+    /// Whether that is because its runs are too short for it: then nothing is asked of it.
+    pub left_out: bool,
 }
 
 impl Sampled {
@@ -89,9 +91,10 @@ fn latency(quantity: Quantity, base: &[Run], now: &[Run], margins: &Margins) -> 
     let fewest = base.iter().chain(now).map(fewest_periods).min().unwrap_or(0);
     let least = quantity.part().map_or(0.0, |part| ABOVE / (1.0 - part));
     let whole = own.len() == base.len() && other.len() == now.len();
+    let left_out = float(fewest) + 0.5 < least;
     let not_judged = if !whole {
         Some("a run has no such figure".into())
-    } else if float(fewest) + 0.5 < least {
+    } else if left_out {
         Some(format!("{fewest} periods of a thread are too few for it, which takes {least:.0}"))
     } else {
         None
@@ -105,6 +108,7 @@ fn latency(quantity: Quantity, base: &[Run], now: &[Run], margins: &Margins) -> 
         limit: (1.0 + margins.of(quantity)).max(floor),
         base: own,
         now: other,
+        left_out: whole && left_out,
         not_judged,
     })
 }
@@ -151,6 +155,7 @@ fn values(base: &[Run], now: &[Run], margins: &Margins) -> Vec<Sampled> {
             base: own,
             now: other,
             not_judged,
+            left_out: false,
         }
     };
     items.iter().map(sampled).collect()

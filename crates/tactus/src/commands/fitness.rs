@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::Serialize;
 use tactus_bundle as bundle;
-use tactus_model::bundle::{Contents, Row};
+use tactus_model::bundle::Row;
 use tactus_model::document::{Fit, FitnessEntry};
 use tactus_model::event::RowStatus;
 use tactus_model::outcome::Yields;

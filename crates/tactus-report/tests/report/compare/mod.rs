@@ -314,7 +314,8 @@ fn nothing_at_all_and_hostile_bundles_are_compared_without_a_panic() {
     assert_ne!(found.0.outcome, Judgement::Regression);
     for format in FORMATS {
         let text = written(format.name, &found);
-        assert!(!text.contains("<script>alert") && !text.contains('\u{1b}'), "{}", format.name);
+        assert!(!text.contains('\u{1b}'), "{}", format.name);
+        assert!(format.name != "html" || !text.contains("<script>alert"));
     }
 }
 
