@@ -1,7 +1,6 @@
 //! How often a comparison calls a regression what is none, and how often it sees one: bundles of a machine against
 //! bundles of the same machine, under the noises that real machines have. `make simulate` runs the whole of it,
 //! `make test` a small part.
-#![expect(clippy::print_stdout, reason = "a simulation says what it found")]
 
 use tactus_model::Evidence;
 use tactus_model::bundle::{Contents, Row, RowResult};

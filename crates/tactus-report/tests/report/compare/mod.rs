@@ -129,9 +129,12 @@ fn what_lies_near_the_margin_says_how_many_runs_would_decide() {
     assert!(open.iter().all(|of| of.reason.contains("runs") && of.reason.contains("margin")), "{open:#?}");
 }
 
+/// Something else about a run.
+type Change<'a> = &'a dyn Fn(&mut RowResult, &mut Contents);
+
 #[test]
 fn runs_that_were_not_made_alike_are_refused_by_what_differs() {
-    let changed = |change: &dyn Fn(&mut RowResult, &mut Contents)| {
+    let changed = |change: Change| {
         let mut now = bundle(5, 1.0, 2);
         for n in 0..now.rows.len() {
             let mut result = now.rows[n].result.clone();
@@ -140,7 +143,7 @@ fn runs_that_were_not_made_alike_are_refused_by_what_differs() {
         }
         held(bundle(5, 1.0, 1), now)
     };
-    let cases: [(Alike, &dyn Fn(&mut RowResult, &mut Contents)); 9] = [
+    let cases: [(Alike, Change); 9] = [
         (Alike::Evidence, &|own, _| own.evidence = Some(Evidence::VirtualHost)),
         (Alike::Interval, &|own, _| own.interval_ns = 100_000),
         (Alike::Policy, &|own, _| own.policy = Policy::Rr),
@@ -153,7 +156,7 @@ fn runs_that_were_not_made_alike_are_refused_by_what_differs() {
     ];
     for (what, change) in cases {
         let document = changed(change);
-        let refused = document.scenarios[0].refused.as_ref().expect(what.word());
+        let refused = document.scenarios[0].refused.as_ref().unwrap();
         assert_eq!(refused.kind, what.word(), "{}", refused.reason);
         assert_eq!(document.outcome, Judgement::Inconclusive);
         assert!(document.scenarios[0].quantities.iter().all(|of| of.outcome.is_none() && of.p.is_none()));

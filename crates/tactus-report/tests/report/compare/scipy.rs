@@ -6,7 +6,11 @@ use serde_json::Value;
 use tactus_report::stats::{Samples, TwoSamples, benjamini_hochberg};
 
 /// SciPy's answers here, or those that are kept.
-#[expect(clippy::disallowed_methods, reason = "another program is asked")]
+#[expect(
+    clippy::disallowed_methods,
+    clippy::print_stderr,
+    reason = "another program is asked, or said not to be there"
+)]
 fn answers() -> Value {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/report/compare/scipy_answers.py");
     let said = Command::new("python3").arg(script).output();
