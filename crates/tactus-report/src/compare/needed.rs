@@ -14,11 +14,11 @@ const FEWEST: usize = 5;
 
 /// How far apart two sets of so many runs must lie, in logarithms, so that the rank-sum test at this error tells them
 /// with 80 %. It needs pi / 3 as many values as the t test does (normal differences); of few values, whose tests are
-/// coarse, one more is asked for.
+/// coarse, two more are asked for.
 fn apart(spread: f64, runs: usize, error: f64) -> f64 {
     let normal = Normal::standard();
     let both = normal.inverse_cdf(1.0 - error) + normal.inverse_cdf(POWER);
-    let worth = float(runs.saturating_sub(1).max(1) as u64) * 3.0 / std::f64::consts::PI;
+    let worth = float(runs.saturating_sub(2).max(1) as u64) * 3.0 / std::f64::consts::PI;
     spread * both * (2.0 / worth).sqrt()
 }
 

@@ -134,6 +134,11 @@ fn has(document: &CompareDocument, outcome: Judgement) -> bool {
     document.scenarios.iter().flat_map(|one| &one.quantities).any(|of| of.outcome == Some(outcome))
 }
 
+/// Comparisons in each cell.
+fn trials() -> u64 {
+    std::env::var("TRIALS").ok().and_then(|trials| trials.parse().ok()).unwrap_or(2_000)
+}
+
 fn percent(found: usize, of: usize) -> f64 {
     100.0 * float(found as u64) / float(of as u64)
 }
@@ -199,7 +204,7 @@ fn eight_runs_see_a_third_more_among_thirty_quantities() {
 #[test]
 #[ignore = "long: make simulate"]
 fn simulation_of_comparisons() {
-    let trials = std::env::var("TRIALS").ok().and_then(|trials| trials.parse().ok()).unwrap_or(2_000);
+    let trials = trials();
     println!("a machine against itself, 8 runs of 10 s each: in % of {trials} comparisons");
     println!("{:<16} {:>10} {:>11} {:>7} {:>7}", "noise", "quantities", "regressions", "better", "passes");
     for (name, noise) in NOISES {
@@ -229,6 +234,12 @@ fn simulation_of_comparisons() {
         });
         println!("{spread:<8} {ratio:<6} {:>14} {:>14} {:>14}", cells[0], cells[1], cells[2]);
     }
+}
+
+#[test]
+#[ignore = "long: make simulate"]
+fn simulation_of_the_runs_that_are_said_to_decide() {
+    let trials = trials();
     println!("as many runs as are said to decide: called a regression, in % of {trials}");
     for (spread, ratio, quantities) in
         [(0.05, 1.3, 30), (0.1, 1.3, 1), (0.1, 1.3, 10), (0.1, 1.3, 30), (0.1, 1.5, 10)]
