@@ -125,10 +125,15 @@ fn chapters(document: &CompareDocument, conditions: &[Condition], reader: Reader
             id: "limits",
             heading: "What this cannot say",
             about: "What to know before telling somebody.",
-            parts: vec![Part::List(document.limits.iter().map(Item::said).collect::<Vec<_>>().into())],
+            parts: limits(document).into_iter().collect(),
         },
     ];
     all.into_iter().filter(|chapter| !chapter.parts.is_empty()).collect()
+}
+
+fn limits(document: &CompareDocument) -> Option<Part> {
+    let items: Vec<Item> = document.limits.iter().map(Item::said).collect();
+    (!items.is_empty()).then(|| Part::List(items.into()))
 }
 
 /// A table for each condition against the base, and what was not judged.
@@ -146,9 +151,17 @@ fn results(document: &CompareDocument) -> Vec<Part> {
             let name = format!("{}, {}", heading(document, one), clean(&of.quantity));
             items.push(Item { name, ..Item::led("inconclusive:", Tone::Doubt, &of.reason) });
         }
+        // Of many items that lack the same the reason is said once.
+        let mut open: Vec<(&str, Vec<String>)> = Vec::new();
         for of in one.quantities.iter().filter(|of| one.refused.is_none() && of.outcome.is_none()) {
-            let name = format!("{}, {}", heading(document, one), clean(&of.quantity));
-            items.push(Item { name, ..Item::led("not judged:", Tone::Doubt, &of.reason) });
+            match open.iter_mut().find(|(reason, _)| *reason == of.reason) {
+                Some((_, names)) => names.push(clean(&of.quantity)),
+                None => open.push((&of.reason, vec![clean(&of.quantity)])),
+            }
+        }
+        for (reason, names) in open {
+            let name = format!("{}, {}", heading(document, one), names.join("; "));
+            items.push(Item { name, ..Item::led("not judged:", Tone::Doubt, reason) });
         }
     }
     for one in &document.unmatched {
@@ -207,7 +220,7 @@ fn row(one: &ComparedEntry, of: &QuantityEntry, first: bool) -> Vec<Cell> {
         None => Cell::marked("not judged", Mark::Tone(Tone::Quiet)),
     };
     vec![
-        if first { Cell::from(vec![name, format!("{runs}, {evidence}")]) } else { Cell::from(String::new()) },
+        if first { Cell::from(vec![name, runs, evidence]) } else { Cell::from(String::new()) },
         Cell::from(clean(&of.quantity) + below),
         value(of.base),
         value(of.now),
