@@ -85,10 +85,7 @@ fn every_format_says_it() {
     for said in ["new against base", "regression", "times worse", "mitigations=off", "99.9 %", "<svg"] {
         assert!(page.contains(said), "{said}");
     }
-    assert!(
-        !page.contains("http://")
-            || page.matches("http").count() == page.matches("http://www.w3.org").count()
-    );
+    assert!(!page.contains("src=\"http") && !page.contains("href=\"http"), "it needs no network");
 }
 
 #[test]
@@ -279,8 +276,9 @@ fn a_baseline_holds_against_itself_unless_it_drifts() {
 
 #[test]
 fn a_baseline_of_which_one_of_each_two_runs_is_slow_is_refused() {
-    let alternating =
-        valued(24, |run| if run % 2 == 0 { 100.0 } else { 200.0 } + f64::from(run), Better::Lower);
+    // So far apart that no margin matters, and in no order but that of neighbours.
+    let level = |run: u32| 1.3_f64.powf(f64::from(run / 2 * 5 % 12));
+    let alternating = valued(24, |run| level(run) * if run % 2 == 0 { 1.0 } else { 1e6 }, Better::Lower);
     let document = against_itself(&Condition::new("base", vec![alternating]), &Margins::default());
     let own = document.baseline.unwrap();
     assert!(own.regressions > 10 && own.refused.is_some(), "{} of {}", own.regressions, own.splits);
