@@ -3,9 +3,10 @@
 //!
 //! [`row`] says what one row has, [`stats`] what several say together, [`fitness`] what they suffice for. A
 //! [`section`] is a file that makes of them one part of the report, out of [`part`]s that know no format; [`figure`]
-//! draws. [`render`] writes the sections down, one file per format; [`document()`] is the same in numbers.
+//! draws. [`compare`] holds the runs of one bundle against those of another. [`render`] writes the sections down, one file per format; [`document()`] is the same in numbers.
 
 pub mod audit;
+pub mod compare;
 mod document;
 pub mod figure;
 pub mod fitness;

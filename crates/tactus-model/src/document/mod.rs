@@ -1,6 +1,7 @@
 //! The document of `tactus show BUNDLE --json`: a stable contract.
 
 mod caches;
+mod compare;
 mod comparisons;
 mod degradation;
 mod environment;
@@ -16,6 +17,10 @@ use crate::bundle::Format;
 use crate::event::RunStatus;
 
 pub use caches::{CacheCpuEntry, CacheHeldEntry, CachesEntry};
+pub use compare::{
+    BaselineEntry, COMPARE_FORMAT, ChangeEntry, CompareDocument, ComparedBundle, ComparedEntry,
+    ConditionEntry, ExploredEntry, Judgement, QuantityEntry, RefusalEntry, ResolutionEntry, UnmatchedEntry,
+};
 pub use comparisons::{CellEntry, ClaimEntry, EffectEntry, MatrixEntry, ProofEntry};
 pub use degradation::{Degradation, DegradationEntry, PlaceEntry};
 pub use environment::{AuditEntry, FoundEntry, SystemEntry, ThreadEntry};

@@ -2,6 +2,7 @@
 //! no format; every format writes each part in its own way.
 
 mod card;
+mod chapter;
 mod grid;
 mod kind;
 mod list;
@@ -9,6 +10,7 @@ mod readings;
 mod table;
 
 pub use card::Card;
+pub use chapter::{Chapter, Chapters};
 pub use grid::{Grid, GridLine, Group, LineKind, Stacked};
 pub use kind::{Part, Reader};
 pub use list::{Item, List, Mark, Tone};

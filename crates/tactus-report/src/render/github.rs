@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use tactus_model::bundle::Contents;
-use tactus_model::document::Outcome;
+use tactus_model::document::{CompareDocument, Judgement, Outcome};
 use tactus_model::event::RowStatus;
 
 use crate::stats::comparison;
@@ -32,6 +32,31 @@ pub fn render(contents: &Contents) -> String {
         };
         let title = property(&clean(&line.name));
         let _ = writeln!(out, "::{command} title={title}::{}", data(&clean(&message)));
+    }
+    out
+}
+
+/// A comparison: a line for each quantity that does not pass, and one for all together.
+#[must_use]
+pub fn comparison_of(document: &CompareDocument) -> String {
+    let mut out = String::new();
+    let mut line = |outcome: Option<Judgement>, title: &str, message: &str| {
+        let command = match outcome {
+            Some(Judgement::Pass) => "notice",
+            Some(Judgement::Regression) => "error",
+            Some(Judgement::Inconclusive) | None => "warning",
+        };
+        let _ = writeln!(out, "::{command} title={}::{}", property(&clean(title)), data(&clean(message)));
+    };
+    let said = format!("{}: {}", document.outcome.word(), document.reason);
+    line(Some(document.outcome), "comparison", &said);
+    for one in &document.scenarios {
+        for of in one.quantities.iter().filter(|of| of.outcome != Some(Judgement::Pass)) {
+            let word = of.outcome.map_or("not judged", Judgement::word);
+            let times = of.ratio.map(|ratio| format!(" ({ratio:.3} times)")).unwrap_or_default();
+            let title = format!("{}, {}", one.name, of.quantity);
+            line(of.outcome, &title, &format!("{word}: {}{times}", of.reason));
+        }
     }
     out
 }

@@ -2,7 +2,7 @@
 
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use tactus_model::bundle::{Contents, RowResult};
-use tactus_model::document::{LimitEntry, Outcome, Side, Verdict};
+use tactus_model::document::{CompareDocument, ComparedEntry, Judgement, LimitEntry, Outcome, Side, Verdict};
 use tactus_model::event::RowStatus;
 
 use super::RenderError;
@@ -29,6 +29,52 @@ pub fn render(contents: &Contents) -> Result<String, RenderError> {
     }
     report.add_test_suites(suites);
     Ok(report.to_string()?)
+}
+
+/// A comparison as JUnit XML: a suite for each scenario, a test case for each quantity. A regression fails its case; what is
+/// inconclusive or not judged is an error: it was not shown to hold.
+///
+/// # Errors
+/// When the XML cannot be written.
+pub fn comparison_of(document: &CompareDocument) -> Result<String, RenderError> {
+    let names: Vec<String> = document.conditions.iter().map(|own| clean(&own.name)).collect();
+    let mut report = Report::new(names.join(" against "));
+    report.add_test_suites(document.scenarios.iter().map(compared));
+    let mut missing = TestSuite::new("scenarios");
+    for one in &document.unmatched {
+        let said = format!("in {} alone", one.only_in);
+        missing.add_test_case(TestCase::new(clean(&one.name), error(&said)));
+    }
+    // What nobody asked of a quantity.
+    let of_all = match document.outcome {
+        Judgement::Pass => TestCaseStatus::success(),
+        Judgement::Inconclusive => error(&document.reason),
+        Judgement::Regression => failure(&document.reason),
+    };
+    missing.add_test_case(TestCase::new("all together", of_all));
+    report.add_test_suite(missing);
+    Ok(report.to_string()?)
+}
+
+fn compared(one: &ComparedEntry) -> TestSuite {
+    let mut suite = TestSuite::new(clean(&format!("{}: {} ({})", one.with, one.name, one.environment)));
+    for of in &one.quantities {
+        let status = match of.outcome {
+            Some(Judgement::Pass) => TestCaseStatus::success(),
+            Some(Judgement::Regression) => failure(&of.reason),
+            Some(Judgement::Inconclusive) | None => error(&of.reason),
+        };
+        let mut case = TestCase::new(clean(&of.quantity), status);
+        case.set_classname(clean(&one.name));
+        suite.add_test_case(case);
+    }
+    suite
+}
+
+fn failure(reason: &str) -> TestCaseStatus {
+    let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
+    status.set_message(clean(reason));
+    status
 }
 
 fn cases(line: &Line, result: &RowResult) -> Vec<TestCase> {
@@ -73,11 +119,7 @@ fn name(entry: &LimitEntry) -> String {
 
 fn status(verdict: &Verdict, entry: &LimitEntry) -> TestCaseStatus {
     match entry.side {
-        Side::Broken if !entry.warns => {
-            let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
-            status.set_message(clean(&verdict.reason));
-            status
-        }
+        Side::Broken if !entry.warns => failure(&verdict.reason),
         Side::Kept if verdict.outcome == Outcome::Inconclusive => error(&verdict.reason),
         Side::Open if !entry.warns => error(&verdict.reason),
         _ => TestCaseStatus::success(),

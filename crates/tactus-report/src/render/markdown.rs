@@ -4,7 +4,9 @@ use std::fmt::Write;
 
 use tactus_model::bundle::Contents;
 
-use crate::part::{Card, Cell, Grid, GridLine, Group, Head, Item, List, Part, Reader, Stacked, Table};
+use crate::part::{
+    Card, Cell, Chapters, Grid, GridLine, Group, Head, Item, List, Part, Reader, Stacked, Table,
+};
 use crate::units::{NONE, clean};
 use crate::walkthrough::{headline, pages, sections};
 
@@ -36,6 +38,26 @@ pub fn render(contents: &Contents) -> String {
     for told in sections(contents, Reader::Markdown) {
         let _ = writeln!(out, "\n### {}\n\n{}", told.section.heading(), told.section.about());
         told.parts.iter().for_each(|part| write_part(&mut out, part));
+    }
+    out
+}
+
+/// A page of chapters.
+#[must_use]
+pub fn chapters(of: &Chapters) -> String {
+    let mut out = String::new();
+    let _ = writeln!(out, "## {}\n", text(&of.title));
+    for (name, value) in &of.about {
+        let _ = writeln!(out, "- {}: {}", text(name), text(value));
+    }
+    let _ = writeln!(out);
+    for (n, sentence) in of.headline.iter().enumerate() {
+        let strong = if n == 0 { "**" } else { "" };
+        let _ = writeln!(out, "{strong}{}{strong}\n", text(sentence));
+    }
+    for chapter in &of.chapters {
+        let _ = writeln!(out, "\n### {}\n\n{}", chapter.heading, chapter.about);
+        chapter.parts.iter().for_each(|part| write_part(&mut out, part));
     }
     out
 }

@@ -21,6 +21,7 @@ mod verdict;
 pub use asked::{MOST_ROWS, apart, asked, is_first_run, rows_of, state, title_of};
 pub use attribution::{Attribution, attribution};
 pub use audit_summary::{intended, summary};
+pub(crate) use complete::lacking;
 pub use complete::{bounded_rate, rate_words};
 pub use conditions::{audit_anchor, conditions, conditions_by_id};
 pub use control::{control, control_sentence, controls};

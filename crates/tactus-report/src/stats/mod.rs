@@ -1,6 +1,7 @@
 //! What numbers say together: differences, effects, tests, distributions. Each test names its source.
 
 mod autocorrelation;
+mod benjamini_hochberg;
 mod by_lot;
 mod change;
 mod comparison;
@@ -23,11 +24,13 @@ mod ratio;
 mod runs;
 mod slots;
 mod timeline;
+mod two_samples;
 mod typical;
 mod unknown;
 mod valued_claim;
 
 pub use autocorrelation::effective_size;
+pub use benjamini_hochberg::{FALSE_FINDS, benjamini_hochberg};
 pub use by_lot::{Drawn, Stratum, at_most, chance, drawn};
 pub use change::{Change, Difference};
 pub use comparison::{Against, Delta, Line, comparison, delta};
@@ -47,5 +50,6 @@ pub use ratio::{ValueRatio, value_ratio};
 pub use runs::{is_whole, runs};
 pub use slots::{Slots, slots_alike};
 pub use timeline::{Bin, Timeline, timeline};
+pub use two_samples::{Samples, TwoSamples, least_p, typical_ratio};
 pub use typical::{Spread, runs_of, spread, typical, typical_rows, typical_values, valued};
 pub use unknown::{ENOUGH, Unknown};

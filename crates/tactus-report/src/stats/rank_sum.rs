@@ -19,7 +19,7 @@ use tactus_model::number::{float, whole};
 
 /// Above so many pairs of values the distribution is taken for normal; it differs by less than a pair in a hundred
 /// there.
-const EXACT: usize = 1_600;
+pub(super) const EXACT: usize = 1_600;
 
 /// With more values than this in either set, values of both are joined, as many neighbours in each: the larger one
 /// counts. A maximum over two slots is another quantity than one over one.
@@ -94,6 +94,12 @@ fn approximated(m: usize, n: usize, error: f64) -> usize {
 
 /// By counting.
 fn counted(m: usize, n: usize, error: f64) -> usize {
+    let chances = chances(m, n);
+    chances.iter().position(|chance| *chance > error).unwrap_or(chances.len() - 1)
+}
+
+/// The chance that at most 0, 1, 2, ... pairs are the wrong way round where nothing differs, up to half of all pairs.
+pub(super) fn chances(m: usize, n: usize) -> Vec<f64> {
     let below = m * n / 2 + 1;
     // counts[i][u]: orders of i and j values with u pairs the wrong way round; j grows.
     let mut counts = vec![vec![0.0_f64; below]; m + 1];
@@ -114,13 +120,18 @@ fn counted(m: usize, n: usize, error: f64) -> usize {
         all *= float((n + i) as u64) / float(i as u64);
     }
     let mut sum = 0.0;
-    for (u, count) in counts[m].iter().enumerate() {
+    let chance = |count: &f64| {
         sum += count;
-        if sum / all > error {
-            return u;
-        }
-    }
-    below - 1
+        sum / all
+    };
+    counts[m].iter().map(chance).collect()
+}
+
+/// The chance of at most so many pairs the wrong way round, by the normal approximation with a correction for continuity.
+pub(super) fn approximate_chance(m: usize, n: usize, pairs: usize) -> f64 {
+    let (m, n) = (float(m as u64), float(n as u64));
+    let spread = (m * n * (m + n + 1.0) / 12.0).sqrt();
+    Normal::standard().cdf((float(pairs as u64) + 0.5 - m * n / 2.0) / spread)
 }
 
 /// The largest of each so many values; what is left at the end is no such number.

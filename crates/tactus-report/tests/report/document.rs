@@ -232,7 +232,7 @@ fn documents_fit_the_schema() {
 }
 
 /// The part of JSON Schema that schemars writes for these types.
-fn fits(root: &Value, schema: &Value, value: &Value, at: &str) {
+pub fn fits(root: &Value, schema: &Value, value: &Value, at: &str) {
     if let Some(path) = schema["$ref"].as_str() {
         let target =
             root.pointer(path.trim_start_matches('#')).unwrap_or_else(|| panic!("{path} is missing"));

@@ -4,6 +4,8 @@ mod analysis;
 mod audit;
 mod caches;
 mod common;
+mod compare;
+mod compare_simulation;
 mod curves;
 mod degradation;
 mod document;

@@ -25,7 +25,7 @@ const WITHIN: f64 = 0.2;
 
 /// What makes one second differ from another.
 #[derive(Clone, Copy)]
-enum Noise {
+pub enum Noise {
     /// Nothing but the wake-ups themselves.
     Independent,
     /// A first-order autoregression of the level with this coefficient, standard deviation 10 %.
@@ -45,23 +45,23 @@ const NOISES: [(&str, Noise); 5] = [
 ];
 
 /// A machine whose noise goes on from one run to the next.
-struct Machine {
+pub struct Machine {
     noise: Noise,
-    random: Random,
+    pub random: Random,
     level: f64,
     noisy: bool,
 }
 
 impl Machine {
-    fn new(noise: Noise, seed: u64) -> Self {
+    pub fn new(noise: Noise, seed: u64) -> Self {
         let mut random = Random::new(seed.wrapping_mul(0x9e37_79b9));
         let level = random.normal();
         let noisy = random.unit() < 0.25;
         Self { noise, random, level, noisy }
     }
 
-    /// The logarithm of this second's level.
-    fn second(&mut self, run: f64) -> f64 {
+    /// The logarithm of this second's level; `run` is that of the run, where runs have levels of their own.
+    pub fn second(&mut self, run: f64) -> f64 {
         match self.noise {
             Noise::Independent => 0.0,
             Noise::Autoregression(coefficient) => {
@@ -171,16 +171,21 @@ enum Said {
     Nothing,
 }
 
-/// How many of 100 reports announce something, and how many cannot say.
-fn rates(trials: u64, report: impl Fn(u64) -> Contents + Sync) -> [f64; 2] {
+/// What came of so many trials, on all cores; each is given its seed, from 1.
+pub fn all_of<T: Send>(trials: u64, trial: impl Fn(u64) -> T + Sync) -> Vec<T> {
     let cores = thread::available_parallelism().map_or(1, |n| u64::try_from(n.get()).unwrap_or(1));
-    let part = |core: u64| -> Vec<Said> {
-        (0..trials).filter(|trial| trial % cores == core).map(|trial| says(&report(trial + 1))).collect()
-    };
-    let said: Vec<Said> = thread::scope(|scope| {
+    let part =
+        |core: u64| -> Vec<T> { (0..trials).filter(|n| n % cores == core).map(|n| trial(n + 1)).collect() };
+    let part = &part;
+    thread::scope(|scope| {
         let parts: Vec<_> = (0..cores).map(|core| scope.spawn(move || part(core))).collect();
         parts.into_iter().flat_map(|part| part.join().unwrap()).collect()
-    });
+    })
+}
+
+/// How many of 100 reports announce something, and how many cannot say.
+fn rates(trials: u64, report: impl Fn(u64) -> Contents + Sync) -> [f64; 2] {
+    let said = all_of(trials, |seed| says(&report(seed)));
     [Said::Differs, Said::Unknown].map(|what| {
         let n = said.iter().filter(|said| **said == what).count();
         f64::from(u32::try_from(n).unwrap()) * 100.0 / f64::from(u32::try_from(said.len()).unwrap())
@@ -188,7 +193,7 @@ fn rates(trials: u64, report: impl Fn(u64) -> Contents + Sync) -> [f64; 2] {
 }
 
 /// The largest rate that a true one of 5 % comes to by chance, but for one table in a thousand.
-fn at_most(trials: u64) -> f64 {
+pub fn at_most(trials: u64) -> f64 {
     5.0 + 3.7 * (5.0 * 95.0 / f64::from(u32::try_from(trials).unwrap())).sqrt()
 }
 

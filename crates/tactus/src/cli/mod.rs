@@ -2,6 +2,7 @@
 
 mod audit;
 mod bundle;
+mod compare;
 mod generate;
 mod limits;
 mod machine;
@@ -16,6 +17,7 @@ use clap::{Parser, Subcommand};
 
 pub use audit::{Audit, Format as AuditFormat, Role as AuditRole, Threshold};
 pub use bundle::{Fitness, Import, Report, Show, Unit};
+pub use compare::Compare;
 pub use generate::{Accel as GenerateAccel, Generate};
 pub use machine::{Environments, Kernel, KernelCommand, Probe};
 pub use measure::{Measure, Policy};
@@ -59,6 +61,8 @@ pub enum Command {
     Show(Show),
     /// Write a bundle's report
     Report(Report),
+    /// Hold the runs of bundles against each other: what became worse, and what is as before
+    Compare(Compare),
     /// Say which control applications a bundle's environments are fit for, at which cycle
     Fitness(Fitness),
     /// Read what cyclictest, rtla, oslat, jitterdebugger, rteval or HdrHistogram wrote, into a bundle

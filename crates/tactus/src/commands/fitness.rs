@@ -1,11 +1,10 @@
 //! `tactus fitness`.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde::Serialize;
 use tactus_bundle as bundle;
-use tactus_model::bundle::{Contents, Row};
+use tactus_model::bundle::Row;
 use tactus_model::document::{Fit, FitnessEntry};
 use tactus_model::event::RowStatus;
 use tactus_model::outcome::Yields;
@@ -13,9 +12,9 @@ use tactus_model::plan::Class;
 use tactus_report::fitness::{ClassError, classes_of, entries, joined, read};
 use tactus_report::render::text::{self, Style};
 use tactus_report::units::clean;
-use tactus_run::plan::names_in;
 use tactus_system::{Real, System};
 
+use super::only::only;
 use crate::cli::Fitness;
 use crate::exit::{Exit, Failure};
 use crate::output;
@@ -34,11 +33,13 @@ struct Document<'a> {
 
 pub fn fitness(arguments: &Fitness) -> Result<Exit, Failure> {
     let own = arguments.classes.as_deref().map(classes_in).transpose()?.unwrap_or_default();
-    let contents = match &arguments.bundle {
+    let mut contents = match &arguments.bundle {
         Some(path) => Some(super::show::read(&bundle::open(path)?, arguments.damaged)?),
         None => None,
     };
-    let contents = contents.map(|contents| only(contents, &arguments.only)).transpose()?;
+    if let Some(contents) = &mut contents {
+        only(&mut [contents], &arguments.only)?;
+    }
     let plan = contents.as_ref().map(|contents| &contents.plan);
     let classes = joined(&plan.map_or_else(|| classes_of(&Default::default()), classes_of), &own);
     for name in &arguments.require {
@@ -71,27 +72,6 @@ fn known(classes: &[Class], name: &str) -> Result<(), Failure> {
     }
     let names: Vec<&str> = classes.iter().map(|class| class.name.as_str()).collect();
     Err(Failure::say(format!("`{name}` is no class"), format!("take some of {}", names.join(", "))))
-}
-
-/// The rows of these environments or scenarios; no names: all.
-fn only(mut contents: Contents, asked: &[String]) -> Result<Contents, Failure> {
-    let environments: BTreeSet<String> =
-        contents.rows.iter().map(|row| row.result.environment.clone()).collect();
-    let scenarios = contents.rows.iter().map(|row| row.result.name.clone());
-    let known: Vec<String> = scenarios.chain(environments.iter().cloned()).collect();
-    let mut names: Vec<String> = Vec::new();
-    for text in asked {
-        names.extend(names_in(text, &known).map_err(|stranger| {
-            let environments: Vec<&str> = environments.iter().map(String::as_str).collect();
-            Failure::say(
-                format!("this bundle has no environment or scenario `{stranger}`"),
-                format!("its environments are {}", environments.join(", ")),
-            )
-        })?);
-    }
-    let is = |name: &String| names.is_empty() || names.contains(name);
-    contents.rows.retain(|row| is(&row.result.name) || is(&row.result.environment));
-    Ok(contents)
 }
 
 /// Whether every environment is fit for what is required; what is published is nobody's environment. Of what was skipped

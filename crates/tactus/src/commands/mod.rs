@@ -1,6 +1,7 @@
 //! One file per command.
 
 mod audit;
+mod compare;
 mod completions;
 mod environments;
 mod execute;
@@ -12,6 +13,7 @@ mod import;
 mod kernel;
 mod man;
 mod measure;
+mod only;
 mod probe;
 mod prove;
 mod report;
@@ -34,6 +36,7 @@ pub fn dispatch(command: Command) -> Result<Exit, Failure> {
         Command::Generate(arguments) => generate::generate(&arguments),
         Command::Show(arguments) => show::show(&arguments),
         Command::Report(arguments) => report::report(&arguments),
+        Command::Compare(arguments) => compare::compare(&arguments),
         Command::Fitness(arguments) => fitness::fitness(&arguments),
         Command::Import(arguments) => import::import(&arguments),
         Command::Environments(arguments) => environments::environments(&arguments),

@@ -30,7 +30,7 @@ pub fn report(arguments: &Report) -> Result<Exit, Failure> {
     let bytes = draw(format, &contents)?;
     match &arguments.out {
         Some(out) if out.as_os_str() != "-" => {
-            output::file_at(out, &bytes, 0o644).map_err(|error| unwritten(out, &error))?;
+            to_file(out, &bytes)?;
             say(format_args!("report: {}", out.display()));
         }
         None if format.name == "html" => say(format_args!("report: {}", write(&bundle, &bytes)?.display())),
@@ -74,6 +74,11 @@ fn write(bundle: &Directory, page: &[u8]) -> Result<PathBuf, Failure> {
     let path = bundle.path().join(NAME);
     bundle.replace(NAME, page).map_err(|error| unwritten(&path, &error))?;
     Ok(path)
+}
+
+/// Writes a file that the user named.
+pub fn to_file(out: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    output::file_at(out, bytes, 0o644).map_err(|error| unwritten(out, &error))
 }
 
 fn unwritten(path: &Path, error: &io::Error) -> Failure {

@@ -6,6 +6,7 @@ mod bare;
 mod blocked;
 mod command;
 mod common;
+mod compare;
 mod endings;
 mod fitness;
 mod foreign;

@@ -7,4 +7,4 @@ mod blocks;
 mod page;
 mod report;
 
-pub use report::render;
+pub use report::{chapters, render};

@@ -5,7 +5,7 @@ use tactus_model::bundle::Contents;
 use tactus_model::event::RunStatus;
 
 use super::blocks::{Block, blocks};
-use crate::part::Reader;
+use crate::part::{Chapter, Chapters, Reader};
 use crate::units::{clean, unbroken};
 use crate::walkthrough::{Told, headline, pages, sections};
 
@@ -15,7 +15,7 @@ pub struct Page {
     title: String,
     plan: String,
     about: Option<String>,
-    machine: Vec<(&'static str, String)>,
+    machine: Vec<(String, String)>,
     interrupted: bool,
     headline: Vec<String>,
     damage: Vec<String>,
@@ -44,18 +44,19 @@ struct Section {
 }
 
 impl From<Told> for Section {
-    fn from(told: Told) -> Self {
-        let section = told.section;
-        Self {
-            id: section.name(),
-            heading: section.heading(),
-            about: unbroken(section.about())
-                .split('`')
-                .zip([false, true].into_iter().cycle())
-                .map(|(piece, typed)| (piece.to_owned(), typed))
-                .collect(),
-            blocks: blocks(told.parts),
-        }
+    fn from(Told { section, parts }: Told) -> Self {
+        Chapter { id: section.name(), heading: section.heading(), about: section.about(), parts }.into()
+    }
+}
+
+impl From<Chapter> for Section {
+    fn from(Chapter { id, heading, about, parts }: Chapter) -> Self {
+        let about = unbroken(about)
+            .split('`')
+            .zip([false, true].into_iter().cycle())
+            .map(|(piece, typed)| (piece.to_owned(), typed))
+            .collect();
+        Self { id, heading, about, blocks: blocks(parts) }
     }
 }
 
@@ -84,9 +85,26 @@ impl Page {
             tactus: clean(&manifest.tactus),
         }
     }
+
+    /// A page of chapters.
+    pub fn of_chapters(of: Chapters) -> Self {
+        Self {
+            title: clean(&of.title),
+            plan: of.kind.to_owned(),
+            about: None,
+            machine: of.about.into_iter().map(|(name, value)| (clean(&name), clean(&value))).collect(),
+            interrupted: false,
+            headline: of.headline.iter().map(|sentence| unbroken(&clean(sentence))).collect(),
+            damage: Vec::new(),
+            opening: Vec::new(),
+            pages: Vec::new(),
+            sections: of.chapters.into_iter().map(Section::from).collect(),
+            tactus: env!("CARGO_PKG_VERSION").to_owned(),
+        }
+    }
 }
 
-fn machine(contents: &Contents) -> Vec<(&'static str, String)> {
+fn machine(contents: &Contents) -> Vec<(String, String)> {
     let manifest = &contents.manifest;
     let machine = &manifest.machine;
     let ended = manifest.finished.clone().unwrap_or_else(|| "it did not end".into());
@@ -101,6 +119,6 @@ fn machine(contents: &Contents) -> Vec<(&'static str, String)> {
     ];
     all.into_iter()
         .filter(|(_, value)| !value.is_empty())
-        .map(|(name, value)| (name, clean(&value)))
+        .map(|(name, value)| (name.to_owned(), clean(&value)))
         .collect()
 }

@@ -6,6 +6,7 @@ use minijinja::{AutoEscape, Environment, HtmlEscape, escape_formatter};
 use tactus_model::bundle::Contents;
 
 use super::page::Page;
+use crate::part::Chapters;
 use crate::render::RenderError;
 use crate::units::clean;
 
@@ -14,6 +15,18 @@ use crate::units::clean;
 /// # Errors
 /// When the template cannot be rendered, which a test excludes.
 pub fn render(contents: &Contents) -> Result<String, RenderError> {
+    filled(&Page::of(contents))
+}
+
+/// A page of chapters.
+///
+/// # Errors
+/// As [`render`].
+pub fn chapters(of: Chapters) -> Result<String, RenderError> {
+    filled(&Page::of_chapters(of))
+}
+
+fn filled(page: &Page) -> Result<String, RenderError> {
     let mut environment = Environment::new();
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
     environment.set_formatter(|out, state, value| match value.as_str() {
@@ -26,9 +39,8 @@ pub fn render(contents: &Contents) -> Result<String, RenderError> {
     environment.add_template("grid.html", include_str!("grid.html"))?;
     environment.add_template("table.html", include_str!("table.html"))?;
     environment.add_template("figure.html", include_str!("figure.html"))?;
-    let page = Page::of(contents);
     Ok(environment.get_template("report.html")?.render(minijinja::context! {
-        page => Serde(&page),
+        page => Serde(page),
         style => include_str!("style.css"),
         script => include_str!("script.js"),
     })?)

@@ -7,4 +7,4 @@ mod table;
 
 pub(crate) use page::Page;
 pub use page::Style;
-pub use report::{fitness, render, worth};
+pub use report::{chapters, fitness, render, worth};

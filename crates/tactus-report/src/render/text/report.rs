@@ -7,7 +7,7 @@ use tactus_model::plan::Class;
 
 use super::page::{Page, Style};
 use super::{grid, table};
-use crate::part::{Card, Part, Reader, Tone};
+use crate::part::{Card, Chapters, Part, Reader, Tone};
 use crate::section::{self, Section, notes, proofs};
 use crate::units::{clean, duration, wrapped};
 use crate::walkthrough::{Told, headline, pages, sections};
@@ -45,6 +45,29 @@ pub fn fitness(judged: Option<(&Contents, &[FitnessEntry])>, classes: &[Class], 
         table::write(&mut page, &table);
     }
     table::write(&mut page, &section::fitness::definitions(classes));
+    page.out
+}
+
+/// A page of chapters.
+#[must_use]
+pub fn chapters(of: &Chapters, style: Style) -> String {
+    let mut page = Page::new(style);
+    for line in wrapped(&clean(&of.title), page.style.width) {
+        page.painted(Tone::Heading, &line);
+    }
+    for (name, value) in &of.about {
+        page.item(&format!("{name}: "), Some(Tone::Quiet), value);
+    }
+    page.gap();
+    for sentence in &of.headline {
+        page.item("", None, sentence);
+    }
+    for chapter in &of.chapters {
+        if !chapter.parts.first().is_some_and(Part::names_itself) {
+            page.heading(chapter.heading);
+        }
+        parts(&mut page, &chapter.parts);
+    }
     page.out
 }
 

@@ -155,14 +155,9 @@ pub fn measured(mut result: RowResult, evidence: Evidence, shape: Shape, span: S
             stage: Stage::Before,
         });
         let counters = ThreadCounters {
-            minor_faults: Some(0),
-            major_faults: Some(0),
             voluntary_switches: Some(own.totals.cycles),
             involuntary_switches: Some(u64::from(cpu) * 3),
-            cpu_ns: Some(310_000_000),
-            steal_ns: Some(1_200_000),
-            smi: None,
-            llc_misses: None,
+            ..counters()
         };
         series.push(SeriesResult { key, summary: own.summary(), counters, outliers, whole: true });
         all.merge(&own);
@@ -176,6 +171,20 @@ pub fn measured(mut result: RowResult, evidence: Evidence, shape: Shape, span: S
     result.outcome = Outcome::Latency(LatencyOutcome { series, all: Some(all.summary()) });
     result.notes.push(Note::side_effect("/dev/cpu_dma_latency was held at 0 us while measuring"));
     Row { ticks, histograms: intervals.finish(), missed: missed.finish(), ..Row::of(result) }
+}
+
+/// What a thread went through that nothing happened to.
+pub fn counters() -> ThreadCounters {
+    ThreadCounters {
+        minor_faults: Some(0),
+        major_faults: Some(0),
+        voluntary_switches: Some(0),
+        involuntary_switches: Some(0),
+        cpu_ns: Some(310_000_000),
+        steal_ns: Some(1_200_000),
+        smi: None,
+        llc_misses: None,
+    }
 }
 
 /// The latencies of a row, to be changed.

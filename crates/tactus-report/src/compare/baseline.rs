@@ -1,0 +1,95 @@
+//! Whether a condition may be a baseline: held against itself it must not be a regression.
+//!
+//! Two questions. Its runs are split into interleaved halves, of each two neighbours in time one by lot, 200 times: a
+//! half that is a regression of the other is a false alarm, and more than 5 % of them say that runs depend on each
+//! other in a way that the test does not bear. What drifts lies alike in both halves; so the later half is held
+//! against the earlier one as well.
+
+use tactus_model::document::{BaselineEntry, Judgement, ResolutionEntry};
+use tactus_model::number::float;
+use tactus_model::random::SplitMix64;
+
+use super::condition::{Condition, is_skipped};
+use super::judge::judge;
+use super::margins::Margins;
+use super::needed::{detectable_ratio, runs_needed};
+use super::refusal::{unfit, unlike};
+use super::sampled::{Sampled, sampled};
+use crate::stats::{ERROR, TwoSamples, least_p};
+
+/// A baseline that is split has at least so many runs.
+pub const LEAST_RUNS: usize = 10;
+/// How often it is split.
+const SPLITS: usize = 200;
+/// The regression that a baseline should tell.
+const RATIO: f64 = 1.3;
+/// The same lot each time: a baseline is refused today and tomorrow, or never.
+const SEED: u64 = 0x7461_6374_7573;
+
+/// What a condition says of itself; `None` where a scenario has fewer runs than two halves take, or none may be judged.
+#[must_use]
+pub fn baseline(condition: &Condition, margins: &Margins) -> Option<BaselineEntry> {
+    let mut all: Vec<(String, String, Sampled)> = Vec::new();
+    for (key, runs) in condition.scenarios() {
+        if is_skipped(&runs) {
+            continue;
+        }
+        let first = *runs.first()?;
+        let fit =
+            runs.iter().all(|run| unfit(&condition.name, *run).is_none() && unlike(first, *run).is_none());
+        if !fit {
+            continue;
+        }
+        let own = sampled(&runs, &[], margins).into_iter().filter(|of| of.not_judged.is_none());
+        all.extend(own.map(|of| (key.name.clone(), key.environment.clone(), of)));
+    }
+    let runs = all.iter().map(|(_, _, of)| of.base.len()).min().filter(|runs| *runs >= LEAST_RUNS)?;
+    let sampled: Vec<&Sampled> = all.iter().map(|(_, _, of)| of).collect();
+    let (test, family) = (TwoSamples::default(), float(all.len() as u64));
+    let half = runs / 2;
+    let tells = least_p(half, half) <= ERROR / family;
+    let mut random = SplitMix64::new(SEED);
+    let regressions =
+        (0..SPLITS).filter(|_| is_regression(&sampled, halves(runs, &mut random), &test)).count();
+    let (earlier, later): (Vec<usize>, Vec<usize>) = ((0..half).collect(), (runs - half..runs).collect());
+    let drifted = [(earlier.clone(), later.clone()), (later, earlier)]
+        .into_iter()
+        .any(|halves| is_regression(&sampled, halves, &test));
+    let refused = if drifted {
+        Some("its later runs differ from its earlier ones by more than the margin: it drifted".to_owned())
+    } else if float(regressions as u64) > ERROR * float(SPLITS as u64) {
+        Some(format!("{regressions} of {SPLITS} times one half of it is a regression of the other"))
+    } else {
+        None
+    };
+    let resolution = |(name, environment, of): &(String, String, Sampled)| {
+        let spread = of.run_to_run()?;
+        let error = ERROR / family;
+        let distance = (RATIO / of.limit).ln();
+        Some(ResolutionEntry {
+            name: name.clone(),
+            environment: environment.clone(),
+            quantity: of.quantity.clone(),
+            run_to_run: spread,
+            detectable: detectable_ratio(spread, of.base.len(), error, of.limit),
+            runs_needed: if distance > 0.0 { runs_needed(spread, distance, error) } else { None },
+        })
+    };
+    let quantities = all.iter().filter_map(resolution).collect();
+    Some(BaselineEntry { runs, splits: SPLITS, regressions, drifted, tells, refused, quantities })
+}
+
+/// Of each two neighbours one, by lot.
+fn halves(runs: usize, random: &mut SplitMix64) -> (Vec<usize>, Vec<usize>) {
+    let pair = |n: usize| {
+        let (one, other) = (2 * n, 2 * n + 1);
+        if random.draw() >> 63 == 0 { (one, other) } else { (other, one) }
+    };
+    (0..runs / 2).map(pair).unzip()
+}
+
+fn is_regression(all: &[&Sampled], (base, now): (Vec<usize>, Vec<usize>), test: &TwoSamples) -> bool {
+    let split: Vec<Sampled> = all.iter().map(|of| of.split(&base, &now)).collect();
+    let judged = judge(&split.iter().collect::<Vec<_>>(), test);
+    judged.iter().any(|of| of.outcome == Some(Judgement::Regression))
+}

@@ -1,0 +1,340 @@
+//! What a comparison says to a reader, in parts that know no format.
+
+use tactus_model::document::{
+    CompareDocument, ComparedEntry, ConditionEntry, Judgement, QuantityEntry, ResolutionEntry,
+};
+use tactus_model::outcome::{Better, Unit};
+
+use super::condition::Condition;
+use super::figures::{percentiles, ratios};
+use crate::part::{Cell, Chapter, Chapters, Head, Item, Length, List, Mark, Part, Reader, Table, Tone};
+use crate::units::{NONE, clean, latency, number, quantity};
+
+impl From<Judgement> for Tone {
+    fn from(outcome: Judgement) -> Self {
+        match outcome {
+            Judgement::Pass => Self::Good,
+            Judgement::Regression => Self::Bad,
+            Judgement::Inconclusive => Self::Doubt,
+        }
+    }
+}
+
+/// `baseline against new`.
+fn title(document: &CompareDocument) -> String {
+    let names: Vec<String> = document.conditions.iter().map(|own| clean(&own.name)).collect();
+    match names.split_first() {
+        Some((base, [])) => format!("{base} against itself"),
+        Some((base, others)) => format!("{} against {base}", others.join(", ")),
+        None => "nothing".into(),
+    }
+}
+
+/// The sentences above everything else.
+fn headline(document: &CompareDocument) -> Vec<String> {
+    let mut said = vec![format!("{}: {}.", document.outcome.word(), document.reason)];
+    let all = || document.scenarios.iter().flat_map(|one| &one.quantities);
+    let improved = all().filter(|of| of.improved).count();
+    if improved > 0 {
+        said.push(format!("{improved} quantities are better by more than the margin."));
+    }
+    if document.gated > 0 {
+        said.push(format!(
+            "{} quantities are judged together: with 95 % nothing that is called a regression is none.",
+            document.gated
+        ));
+    }
+    let mut changed: Vec<&str> = document.changes.iter().map(|change| change.what.as_str()).collect();
+    changed.dedup();
+    if !changed.is_empty() {
+        said.push(format!("Beside the results differ: {}.", changed.join(", ")));
+    }
+    said
+}
+
+/// The page for this reader.
+#[must_use]
+pub fn page(document: &CompareDocument, conditions: &[Condition], reader: Reader) -> Chapters {
+    let bundles = |own: &ConditionEntry| {
+        let first = own.bundles.first().map_or_else(String::new, |bundle| {
+            format!("{}, {}, tactus {}", bundle.machine, bundle.started, bundle.tactus)
+        });
+        let said = match own.bundles.len() {
+            0 | 1 => first,
+            many => format!("{many} bundles from {first}"),
+        };
+        (clean(&own.name), clean(&said))
+    };
+    Chapters {
+        title: title(document),
+        kind: "comparison",
+        about: document.conditions.iter().map(bundles).collect(),
+        headline: headline(document),
+        chapters: chapters(document, conditions, reader),
+    }
+}
+
+/// Everything that is said to this reader.
+fn chapters(document: &CompareDocument, conditions: &[Condition], reader: Reader) -> Vec<Chapter> {
+    let page = reader == Reader::Page;
+    let mut figures: Vec<Part> = Vec::new();
+    if page {
+        let others = document.conditions.iter().skip(1);
+        figures.extend(others.flat_map(|other| ratios(document, &other.name)).map(Part::Figure));
+    }
+    let all = [
+        Chapter {
+            id: "results",
+            heading: "Results",
+            about: "Medians of the runs, and how many times worse the other is (where more is better, the base over it). \
+                    `at least` holds for all that is judged together, `at most` for each by itself, both with 95 %. A \
+                    regression is at least, and what passes at most, so many times worse as `may be` says.",
+            parts: figures.into_iter().chain(results(document)).collect(),
+        },
+        Chapter {
+            id: "changes",
+            heading: "What changed",
+            about: "What else differs between the bundles: any of it may be why results do, and so may what no reading tells.",
+            parts: changed(document).into_iter().collect(),
+        },
+        Chapter {
+            id: "percentiles",
+            heading: "Percentiles",
+            about: "Latencies of all runs of a scenario together, corrected for missed periods. Lines that lie apart are no \
+                    proof: how far runs of one condition lie apart is in the intervals above.",
+            parts: if page {
+                percentiles(conditions).into_iter().map(Part::Figure).collect()
+            } else {
+                Vec::new()
+            },
+        },
+        Chapter {
+            id: "baseline",
+            heading: "The baseline against itself",
+            about: "Halves of the baseline held against each other, and what so many runs can tell.",
+            parts: document.baseline.iter().flat_map(baseline).collect(),
+        },
+        Chapter {
+            id: "exploration",
+            heading: "Exploration: whatever differs",
+            about: "A search in all quantities and threads, without margins. These are candidates to look at, no verdicts: of \
+                    them up to a tenth may be chance (Benjamini and Hochberg).",
+            parts: explored(document).into_iter().collect(),
+        },
+        Chapter {
+            id: "limits",
+            heading: "What this cannot say",
+            about: "What to know before telling somebody.",
+            parts: limits(document).into_iter().collect(),
+        },
+    ];
+    all.into_iter().filter(|chapter| !chapter.parts.is_empty()).collect()
+}
+
+fn limits(document: &CompareDocument) -> Option<Part> {
+    let items: Vec<Item> = document.limits.iter().map(Item::said).collect();
+    (!items.is_empty()).then(|| Part::List(items.into()))
+}
+
+/// A table for each condition against the base, and what was not judged.
+fn results(document: &CompareDocument) -> Vec<Part> {
+    let mut parts: Vec<Part> = document.conditions.iter().skip(1).map(|own| table(document, own)).collect();
+    let mut items: Vec<Item> = Vec::new();
+    for one in &document.scenarios {
+        if let Some(refused) = &one.refused {
+            items.push(Item {
+                name: heading(document, one),
+                ..Item::led("not judged:", Tone::Doubt, &refused.reason)
+            });
+        }
+        for of in one.quantities.iter().filter(|of| of.outcome == Some(Judgement::Inconclusive)) {
+            let name = format!("{}, {}", heading(document, one), clean(&of.quantity));
+            items.push(Item { name, ..Item::led("inconclusive:", Tone::Doubt, &of.reason) });
+        }
+        // Of many items that lack the same the reason is said once.
+        let mut open: Vec<(&str, Vec<String>)> = Vec::new();
+        for of in one.quantities.iter().filter(|of| one.refused.is_none() && of.outcome.is_none()) {
+            match open.iter_mut().find(|(reason, _)| *reason == of.reason) {
+                Some((_, names)) => names.push(clean(&of.quantity)),
+                None => open.push((&of.reason, vec![clean(&of.quantity)])),
+            }
+        }
+        for (reason, names) in open {
+            let name = format!("{}, {}", heading(document, one), names.join("; "));
+            items.push(Item { name, ..Item::led("not judged:", Tone::Doubt, reason) });
+        }
+    }
+    for one in &document.unmatched {
+        let text = format!("in {} alone ({}, {})", one.only_in, one.environment, one.measurement);
+        items.push(Item { name: clean(&one.name), ..Item::led("not judged:", Tone::Doubt, clean(&text)) });
+    }
+    if !items.is_empty() {
+        parts.push(Part::List(List { items, led: true }));
+    }
+    parts
+}
+
+/// The scenario, with what it is held against where there are several.
+fn heading(document: &CompareDocument, one: &ComparedEntry) -> String {
+    if document.conditions.len() > 2 {
+        clean(&format!("{}: {}", one.with, one.name))
+    } else {
+        clean(&one.name)
+    }
+}
+
+fn table(document: &CompareDocument, with: &ConditionEntry) -> Part {
+    let base = document.conditions.first().map_or_else(String::new, |own| clean(&own.name));
+    let own = document.scenarios.iter().filter(|one| one.with == with.name);
+    let rows = own.flat_map(|one| one.quantities.iter().enumerate().map(|(n, of)| row(one, of, n == 0)));
+    let head = vec![
+        Head::words("scenario"),
+        Head::words("quantity"),
+        Head::number(base.clone()),
+        Head::number(clean(&with.name)),
+        Head::number("times worse"),
+        Head::number("at least"),
+        Head::number("at most"),
+        Head::number("may be"),
+        Head::words("verdict"),
+    ];
+    Part::Table(Table::whole(format!("{} against {base}", clean(&with.name)), head, rows.collect()))
+}
+
+fn row(one: &ComparedEntry, of: &QuantityEntry, first: bool) -> Vec<Cell> {
+    let ratio = |value: Option<f64>| Cell::from(value.map_or_else(|| NONE.into(), times));
+    let value = |value: f64| Cell::from(valued(value, of.unit));
+    let runs = match one.runs {
+        [base, now] if base == now => format!("{base} runs each"),
+        [base, now] => format!("{base} and {now} runs"),
+    };
+    let name = match one.name.contains(&one.environment) {
+        true => clean(&one.name),
+        false => clean(&format!("{} ({})", one.name, one.environment)),
+    };
+    let evidence = one.evidence.map_or_else(|| "evidence not known".to_owned(), |kind| kind.to_string());
+    let below = if of.better == Better::Higher { " (more is better)" } else { "" };
+    let verdict = match of.outcome {
+        Some(outcome) if of.improved => Cell::marked("better", Mark::Tone(Tone::from(outcome))),
+        Some(outcome) => Cell::marked(outcome.word(), Mark::Tone(Tone::from(outcome))),
+        None => Cell::marked("not judged", Mark::Tone(Tone::Quiet)),
+    };
+    vec![
+        if first { Cell::from(vec![name, runs, evidence]) } else { Cell::from(String::new()) },
+        Cell::from(clean(&of.quantity) + below),
+        value(of.base),
+        value(of.now),
+        ratio(of.ratio),
+        ratio(of.low),
+        ratio(of.high),
+        if of.outcome.is_some() { ratio(Some(of.limit)) } else { ratio(None) },
+        verdict,
+    ]
+}
+
+/// A ratio: `1.034`.
+fn times(ratio: f64) -> String {
+    if ratio < 10.0 { format!("{ratio:.3}") } else { number(ratio) }
+}
+
+fn valued(value: f64, unit: Unit) -> String {
+    if unit == Unit::Ns && value >= 1_000.0 { latency(value) } else { quantity(value, unit) }
+}
+
+fn changed(document: &CompareDocument) -> Option<Part> {
+    let several = document.conditions.len() > 2;
+    let said = |values: &[String]| {
+        let lines: Vec<String> = values.iter().map(|value| clean(value)).collect();
+        if lines.is_empty() { Cell::from(NONE.to_owned()) } else { Cell::from(lines) }
+    };
+    let row = |change: &tactus_model::document::ChangeEntry| {
+        let place = change.environment.as_ref().map_or_else(String::new, |place| format!(" ({place})"));
+        let what = if several {
+            format!("{}: {}{place}", change.with, change.what)
+        } else {
+            format!("{}{place}", change.what)
+        };
+        vec![Cell::from(clean(&what)), said(&change.base), said(&change.now)]
+    };
+    let rows: Vec<Vec<Cell>> = document.changes.iter().map(row).collect();
+    let base = document.conditions.first().map_or_else(String::new, |own| clean(&own.name));
+    let now = match document.conditions.as_slice() {
+        [_, with] => clean(&with.name),
+        _ => "the other".into(),
+    };
+    let head = Head::all(["what", &base, &now]);
+    if rows.is_empty() {
+        let nothing = "Nothing that was read differs: machine, kernel, command line, clock source, governor, findings, tactus.";
+        return (document.conditions.len() > 1).then(|| Part::Remark(nothing.into()));
+    }
+    Some(Part::Table(Table::whole("What changed", head, rows)))
+}
+
+fn baseline(own: &tactus_model::document::BaselineEntry) -> Vec<Part> {
+    let verdict = match &own.refused {
+        Some(why) => Item::led("refused:", Tone::Bad, why),
+        None if !own.tells => Item::led(
+            "open:",
+            Tone::Doubt,
+            "halves of so few runs cannot show a regression among so many quantities: nothing speaks against it, and \
+             nothing could",
+        ),
+        None => Item::led("holds:", Tone::Good, "nothing speaks against it as a baseline"),
+    };
+    let split = format!(
+        "{} runs; {} of {} times one half of it is a regression of the other; the later half {} the earlier one",
+        own.runs,
+        own.regressions,
+        own.splits,
+        if own.drifted { "differs by more than the margin from" } else { "holds against" }
+    );
+    let row = |of: &ResolutionEntry| {
+        let needed = of.runs_needed.map_or_else(|| NONE.to_owned(), |runs| runs.to_string());
+        vec![
+            Cell::from(clean(&of.name)),
+            Cell::from(clean(&of.quantity)),
+            Cell::from(format!("{:.1} %", of.run_to_run * 100.0)),
+            Cell::from(of.detectable.map_or_else(|| NONE.to_owned(), times)),
+            Cell::from(needed),
+        ]
+    };
+    let head = vec![
+        Head::words("scenario"),
+        Head::words("quantity"),
+        Head::number("run to run"),
+        Head::number("shows (80 %)"),
+        Head::number("runs for 1.3"),
+    ];
+    let mut table =
+        Table::whole("What the baseline can tell", head, own.quantities.iter().map(row).collect());
+    table.length = Length::Whole;
+    table.remarks.push(
+        "run to run: the standard deviation of a run's logarithm. shows: the smallest ratio that as many new runs show in \
+         80 of 100. runs for 1.3: of each condition, to show a ratio of 1.3 so often; - where the margin allows it, or \
+         nobody would make so many."
+            .into(),
+    );
+    vec![Part::List(List { items: vec![verdict, Item::said(split)], led: false }), Part::Table(table)]
+}
+
+fn explored(document: &CompareDocument) -> Option<Part> {
+    let row = |of: &tactus_model::document::ExploredEntry| {
+        vec![
+            Cell::from(clean(&of.name)),
+            Cell::from(clean(&of.quantity)),
+            Cell::from(clean(&of.with)),
+            Cell::from(of.ratio.map_or_else(|| NONE.to_owned(), times)),
+            Cell::from(if of.q < 0.001 { "< 0.001".to_owned() } else { format!("{:.3}", of.q) }),
+        ]
+    };
+    let head = vec![
+        Head::words("scenario"),
+        Head::words("quantity"),
+        Head::words("condition"),
+        Head::number("times worse"),
+        Head::number("q"),
+    ];
+    let rows: Vec<Vec<Cell>> = document.explored.iter().map(row).collect();
+    (!rows.is_empty())
+        .then(|| Part::Table(Table::whole("Exploration, no verdict: whatever differs", head, rows)))
+}

@@ -1,0 +1,96 @@
+//! The figures of a comparison: ratios with their margins, and the percentiles of all conditions over each other.
+
+use hdrhistogram::Histogram;
+use tactus_model::document::{CompareDocument, ComparedEntry};
+use tactus_model::number::{float, whole};
+
+use super::condition::{Condition, Key, Run};
+use crate::figure::{Axes, CURVES, Curve, Figure, Forested, curves, forest};
+use crate::units::{clean, shortened};
+
+/// The most ratios of one figure.
+const RATIOS: usize = 40;
+
+/// All of them, for one condition against the base.
+pub fn ratios(document: &CompareDocument, with: &str) -> Vec<Figure> {
+    let own = document.scenarios.iter().filter(|one| one.with == with);
+    let all: Vec<Forested> = own.flat_map(forested).collect();
+    let title = format!("How many times worse {} is, with what may be", clean(with));
+    all.chunks(RATIOS).map(|part| forest(&title, part)).collect()
+}
+
+fn forested(one: &ComparedEntry) -> Vec<Forested> {
+    let of = |of: &tactus_model::document::QuantityEntry| {
+        Some(Forested {
+            name: format!("{}, {}", shortened(&clean(&one.name), 34), clean(&of.quantity)),
+            estimate: of.ratio?,
+            low: of.low,
+            high: of.high,
+            limit: of.limit,
+            outcome: of.outcome?,
+        })
+    };
+    one.quantities.iter().filter_map(of).collect()
+}
+
+/// Percentiles of each scenario, a line for each condition.
+pub fn percentiles(conditions: &[Condition]) -> Vec<Figure> {
+    let all: Vec<Vec<(Key, Vec<Run>)>> = conditions.iter().map(Condition::scenarios).collect();
+    let Some((base, _)) = all.split_first() else { return Vec::new() };
+    let figure = |(key, _): &(Key, Vec<Run>)| {
+        let runs = |scenarios: &Vec<(Key, Vec<Run>)>| {
+            let own = scenarios.iter().find(|(other, _)| other == key);
+            own.map(|(_, runs)| curve(runs)).unwrap_or_default()
+        };
+        let lines: Vec<Curve> = conditions
+            .iter()
+            .zip(&all)
+            .map(|(condition, scenarios)| Curve { name: clean(&condition.name), points: runs(scenarios) })
+            .filter(|line| !line.points.is_empty())
+            .take(CURVES)
+            .collect();
+        let axes = Axes { across: "percentile (all runs together)", label, upright: "latency in us" };
+        let place = if key.name.contains(&key.environment) {
+            String::new()
+        } else {
+            format!(" ({})", key.environment)
+        };
+        (lines.len() > 1).then(|| curves(&clean(&format!("{}{place}", key.name)), axes, &lines, &[]))
+    };
+    base.iter().filter_map(figure).collect()
+}
+
+/// Latencies, corrected for missed periods, at which one of 2, 5, 10, 20, ... is above; in us.
+fn curve(runs: &[Run]) -> Vec<(u64, f64)> {
+    let mut all: Option<Histogram<u64>> = None;
+    for run in runs {
+        let own = run.row.corrected();
+        match &mut all {
+            Some(all) => drop(all.add(own)),
+            None => all = Some(own),
+        }
+    }
+    let Some(all) = all.filter(|all| !all.is_empty()) else { return Vec::new() };
+    let steps = (0..16).flat_map(|decade| [1, 2, 5].map(|n| n * 10_u64.pow(decade)));
+    let at = |n: u64| (n, float(all.value_at_quantile(1.0 - 1.0 / float(n))) / 1e3);
+    steps.skip(1).take_while(|n| *n <= all.len()).map(at).collect()
+}
+
+/// `99.9 %` for one of a thousand.
+fn label(n: u64) -> String {
+    // As many nines as there are; a rest in between has one digit more.
+    let digits = usize::try_from(whole(float(n).log10().ceil())).unwrap_or(2);
+    let text = format!("{:.*}", digits.saturating_sub(1).max(1), 100.0 - 100.0 / float(n.max(1)));
+    format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_called_by_their_names() {
+        let names = [2, 5, 10, 100, 200, 1_000, 10_000, 1_000_000].map(label);
+        assert_eq!(names, ["50 %", "80 %", "90 %", "99 %", "99.5 %", "99.9 %", "99.99 %", "99.9999 %"]);
+    }
+}

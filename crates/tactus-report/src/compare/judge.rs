@@ -1,0 +1,158 @@
+//! What is a regression, what passes, and what is neither: all quantities together.
+
+use tactus_model::document::{Judgement, QuantityEntry};
+use tactus_model::number::float;
+
+use super::needed::runs_needed;
+use super::sampled::Sampled;
+use crate::stats::{ERROR, TwoSamples, holm, least_p, typical_ratio};
+
+/// So many runs of each condition, at the least, tell what differs from run to run by itself.
+pub const LEAST_REPEATS: usize = 5;
+/// One new run is as rare as an error of 5 % allows among so many runs of the base, at the least.
+pub const LEAST_BASELINE: usize = 19;
+
+/// Whether so many runs of the base and of the other are enough to judge by.
+pub const fn are_enough([base, now]: [usize; 2]) -> bool {
+    (base >= LEAST_REPEATS && now >= LEAST_REPEATS) || (base >= LEAST_BASELINE && now >= 1)
+}
+
+/// A quantity as it is judged.
+struct Tested<'a> {
+    of: &'a Sampled,
+    larger: f64,
+    smaller: f64,
+    improved: f64,
+}
+
+/// The quantities, each with what it comes to. Those that are regressions are so together with 95 % (Holm), and so are
+/// those that improve. One passes where it alone does with 95 %: that all of them pass is then said wrongly in at most
+/// 5 %, for then each of them is (R. L. Berger, "Multiparameter hypothesis testing and acceptance sampling",
+/// Technometrics 24, 1982).
+pub fn judge(all: &[&Sampled], test: &TwoSamples) -> Vec<QuantityEntry> {
+    let judged: Vec<usize> = (0..all.len()).filter(|at| all[*at].not_judged.is_none()).collect();
+    let tested: Vec<Tested> = judged.iter().map(|at| tested(all[*at], test)).collect();
+    let larger: Vec<f64> = tested.iter().map(|of| of.larger).collect();
+    let improved: Vec<f64> = tested.iter().map(|of| of.improved).collect();
+    let (worse, better) = (holm(&larger), holm(&improved));
+    let mut entries: Vec<QuantityEntry> = all.iter().map(|of| bare(of)).collect();
+    for (n, at) in judged.iter().enumerate() {
+        let of = &tested[n];
+        let found = Found { p: of.larger, adjusted: worse[n], passes: of.smaller, family: tested.len() };
+        fill(&mut entries[*at], of.of, &found, test);
+        entries[*at].improved = better[n] <= ERROR;
+        if entries[*at].improved {
+            entries[*at].reason = "better by more than the margin".into();
+        }
+    }
+    entries
+}
+
+fn tested<'a>(of: &'a Sampled, test: &TwoSamples) -> Tested<'a> {
+    let samples = of.samples();
+    Tested {
+        of,
+        larger: test.larger_p(samples, of.limit),
+        smaller: if is_nothing(of) { 0.0 } else { test.smaller_p(samples, of.limit) },
+        improved: test.smaller_p(samples, 1.0 / of.limit),
+    }
+}
+
+/// Nothing in every run of both, such as packets lost: as much as before.
+fn is_nothing(of: &Sampled) -> bool {
+    of.base.iter().chain(&of.now).all(|value| *value <= 0.0)
+}
+
+/// The figures of a quantity alone.
+pub fn bare(of: &Sampled) -> QuantityEntry {
+    let [base, now] = of.medians();
+    QuantityEntry {
+        quantity: of.quantity.clone(),
+        unit: of.unit,
+        better: of.better,
+        base_runs: of.base.clone(),
+        now_runs: of.now.clone(),
+        base,
+        now,
+        ratio: typical_ratio(of.samples()),
+        low: None,
+        high: None,
+        limit: of.limit,
+        p: None,
+        p_adjusted: None,
+        outcome: None,
+        left_out: of.left_out,
+        improved: false,
+        reason: of.not_judged.clone().unwrap_or_default(),
+        run_to_run: of.run_to_run(),
+        runs_needed: None,
+        margin_needed: None,
+    }
+}
+
+struct Found {
+    p: f64,
+    adjusted: f64,
+    passes: f64,
+    family: usize,
+}
+
+fn fill(entry: &mut QuantityEntry, of: &Sampled, found: &Found, test: &TwoSamples) {
+    let samples = of.samples();
+    let family = float(found.family.max(1) as u64);
+    // By how many tests Holm divides the error for this one: then its lower end is above the limit just where it is a
+    // regression.
+    let times = if found.adjusted < 1.0 && found.p > 0.0 { found.adjusted / found.p } else { family };
+    let low = test.low(samples, ERROR / times.max(1.0));
+    let high = if is_nothing(of) { 1.0 } else { test.high(samples, ERROR) };
+    entry.low = (low.is_finite() && low > 0.0).then_some(low);
+    entry.high = high.is_finite().then_some(high);
+    entry.p = Some(found.p);
+    entry.p_adjusted = Some(found.adjusted);
+    let outcome = if found.adjusted <= ERROR {
+        Judgement::Regression
+    } else if found.passes <= ERROR {
+        Judgement::Pass
+    } else {
+        Judgement::Inconclusive
+    };
+    entry.outcome = Some(outcome);
+    entry.reason = match outcome {
+        Judgement::Regression => "worse by more than the margin".into(),
+        Judgement::Pass => "not worse than the margin allows".into(),
+        Judgement::Inconclusive => undecided(entry, of, ERROR / family),
+    };
+}
+
+/// Why neither is certain, and what would decide.
+fn undecided(entry: &mut QuantityEntry, of: &Sampled, error: f64) -> String {
+    let ratio = entry.ratio.filter(|ratio| *ratio > 0.0);
+    let distance = ratio.map(|ratio| (ratio / of.limit).ln());
+    let needed_at = |distance: f64| if distance > 0.0 { error } else { ERROR };
+    entry.runs_needed = distance
+        .zip(entry.run_to_run)
+        .and_then(|(distance, spread)| runs_needed(spread, distance, needed_at(distance)));
+    entry.margin_needed = entry.high.map(|high| (high - 1.0).max(0.0));
+    let (base, now) = (of.base.len(), of.now.len());
+    // What is worse in every pair of runs and still no regression: so few runs cannot be rarer.
+    let coarse = least_p(base, now) > error && distance.is_some_and(|distance| distance > 0.0);
+    let mut said = if coarse {
+        format!("{base} and {now} runs are too few for a regression among so many quantities")
+    } else if distance.is_some_and(|distance| distance > 0.0) {
+        "perhaps worse by more than the margin".to_owned()
+    } else {
+        "it cannot be excluded that it is worse by more than the margin".to_owned()
+    };
+    // More of what there is already would say more; runs that lie apart by chance may seem to need fewer.
+    match entry.runs_needed.map(|runs| runs.max(base.min(now) + 1)) {
+        Some(runs) => {
+            entry.runs_needed = Some(runs);
+            said += &format!("; about {runs} runs of each would decide");
+        }
+        None => said += "; it lies so near the margin that no number of runs decides",
+    }
+    if let Some(margin) = entry.margin_needed.filter(|margin| *margin < 10.0) {
+        said += &format!("; with a margin of {:.0} % it passes", (margin * 100.0).ceil() + 0.0);
+    }
+    said
+}

@@ -1,0 +1,106 @@
+//! Which runs belong together, and whether they may be judged.
+
+use tactus_model::document::{ComparedEntry, RefusalEntry, UnmatchedEntry};
+
+use super::condition::{Condition, Key, Run, is_skipped};
+use super::judge::are_enough;
+use super::margins::Margins;
+use super::refusal::{Refusal, unfit, unlike};
+use super::sampled::{Sampled, sampled};
+
+/// A scenario in two conditions.
+pub struct Matched<'a> {
+    /// Which.
+    pub key: Key,
+    /// The other condition.
+    pub with: &'a str,
+    /// Its runs in the base.
+    pub base: Vec<Run<'a>>,
+    /// Its runs in the other.
+    pub now: Vec<Run<'a>>,
+    /// Why they are not judged.
+    pub refused: Option<Refusal>,
+    /// Its quantities.
+    pub sampled: Vec<Sampled>,
+}
+
+/// The scenarios that both conditions have, and those that one of them lacks. Where neither machine could measure one, it
+/// is in neither.
+pub fn matched<'a>(
+    base: &'a Condition,
+    now: &'a Condition,
+    margins: &Margins,
+) -> (Vec<Matched<'a>>, Vec<UnmatchedEntry>) {
+    let measured = |condition: &'a Condition| {
+        let all = condition.scenarios().into_iter();
+        all.filter(|(_, runs)| !is_skipped(runs)).collect::<Vec<_>>()
+    };
+    let (ours, mut theirs) = (measured(base), measured(now));
+    let (mut both, mut alone) = (Vec::new(), Vec::new());
+    for (key, runs) in ours {
+        match theirs.iter().position(|(other, _)| *other == key) {
+            Some(at) => {
+                let (_, now_runs) = theirs.remove(at);
+                let refused = refusal((&base.name, &runs), (&now.name, &now_runs));
+                let sampled = sampled(&runs, &now_runs, margins);
+                both.push(Matched { key, with: &now.name, base: runs, now: now_runs, refused, sampled });
+            }
+            None => alone.push(unmatched(&key, base, now)),
+        }
+    }
+    alone.extend(theirs.iter().map(|(key, _)| unmatched(key, now, base)));
+    (both, alone)
+}
+
+fn unmatched(key: &Key, has: &Condition, lacks: &Condition) -> UnmatchedEntry {
+    UnmatchedEntry {
+        name: key.name.clone(),
+        environment: key.environment.clone(),
+        measurement: key.measurement.to_owned(),
+        only_in: has.name.clone(),
+        not_in: lacks.name.clone(),
+    }
+}
+
+/// Why runs are not judged: the first that says so, of what both are made of.
+fn refusal(base: (&str, &[Run]), now: (&str, &[Run])) -> Option<Refusal> {
+    let within = |(name, runs): (&str, &[Run])| {
+        let first = *runs.first()?;
+        let (what, base, now) = runs.iter().find_map(|run| unlike(first, *run))?;
+        Some(Refusal::Differs { what, base, now, within: Some(name.to_owned()) })
+    };
+    let between = || {
+        let (what, base, now) = unlike(*base.1.first()?, *now.1.first()?)?;
+        Some(Refusal::Differs { what, base, now, within: None })
+    };
+    let unfit = |(name, runs): (&str, &[Run])| runs.iter().find_map(|run| unfit(name, *run));
+    let runs = [base.1.len(), now.1.len()];
+    let unmeasured = |refusal: &Refusal| matches!(refusal, Refusal::Unmeasured { .. });
+    // What was never measured differs in everything else, too.
+    let first = unfit(base).filter(unmeasured).or_else(|| unfit(now).filter(unmeasured));
+    first
+        .or_else(|| within(base))
+        .or_else(|| within(now))
+        .or_else(between)
+        .or_else(|| unfit(base))
+        .or_else(|| unfit(now))
+        .or_else(|| (!are_enough(runs)).then_some(Refusal::TooFewRuns { runs }))
+}
+
+impl Matched<'_> {
+    /// As the document has it, without its quantities.
+    pub fn entry(&self) -> ComparedEntry {
+        let reason =
+            |refusal: &Refusal| RefusalEntry { kind: refusal.kind().to_owned(), reason: refusal.to_string() };
+        ComparedEntry {
+            name: self.key.name.clone(),
+            environment: self.key.environment.clone(),
+            measurement: self.key.measurement.to_owned(),
+            with: self.with.to_owned(),
+            evidence: self.now.first().and_then(|run| run.row.result.evidence),
+            runs: [self.base.len(), self.now.len()],
+            refused: self.refused.as_ref().map(reason),
+            quantities: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! Conditions against each other: the runs of one bundle, or of several, against those of another.
+//!
+//! The unit is a run. Whatever differs within a run, and from run to run by itself, is in how far the runs of one
+//! condition lie apart, and what is called a regression lies beyond that: see `docs/design/compare.md`.
+
+mod baseline;
+mod changes;
+mod chapters;
+mod condition;
+mod explore;
+mod figures;
+mod formats;
+mod judge;
+mod margins;
+mod matched;
+mod needed;
+mod outcome;
+mod refusal;
+mod sampled;
+
+pub use baseline::{LEAST_RUNS, baseline};
+pub use chapters::page;
+pub use condition::Condition;
+pub use formats::{FORMATS, Format};
+pub use judge::{LEAST_BASELINE, LEAST_REPEATS};
+pub use margins::{MarginError, Margins};
+pub use needed::{detectable_ratio, runs_needed};
+pub use outcome::{Options, against_itself, compare};
+pub use refusal::{Alike, Refusal};

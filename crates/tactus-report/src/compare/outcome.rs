@@ -1,0 +1,189 @@
+//! The comparison as a whole.
+
+use tactus_model::Evidence;
+use tactus_model::document::{
+    BaselineEntry, COMPARE_FORMAT, CompareDocument, ComparedBundle, ComparedEntry, ConditionEntry, Judgement,
+    QuantityEntry, UnmatchedEntry,
+};
+
+use super::baseline::{LEAST_RUNS, baseline};
+use super::changes::changes;
+use super::condition::Condition;
+use super::explore::explored;
+use super::judge::{bare, judge};
+use super::margins::Margins;
+use super::matched::{Matched, matched};
+use super::sampled::Sampled;
+use crate::stats::{ERROR, TwoSamples};
+use crate::units::clean;
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// How much worse each quantity may be.
+    pub margins: Margins,
+    /// Whether the base is a baseline, which must hold against itself.
+    pub gate: bool,
+    /// Whether to search for whatever differs.
+    pub explore: bool,
+}
+
+/// Each condition against the first one.
+#[must_use]
+pub fn compare(conditions: &[Condition], options: &Options) -> CompareDocument {
+    let test = TwoSamples::default();
+    let Some((base, others)) = conditions.split_first() else { return empty() };
+    let (mut all, mut unmatched) = (Vec::new(), Vec::new());
+    for other in others {
+        let (both, alone) = matched(base, other, &options.margins);
+        all.extend(both);
+        unmatched.extend(alone);
+    }
+    let scenarios = judged(&all, &test);
+    let baseline = options.gate.then(|| baseline(base, &options.margins)).flatten();
+    let gated = scenarios.iter().flat_map(|one| &one.quantities).filter(|one| one.p.is_some()).count();
+    let (outcome, reason) = together(base, &scenarios, &unmatched, baseline.as_ref());
+    CompareDocument {
+        format: COMPARE_FORMAT,
+        outcome,
+        reason,
+        error: ERROR,
+        gated,
+        conditions: conditions.iter().map(condition).collect(),
+        changes: others.iter().flat_map(|other| changes(base, other)).collect(),
+        limits: limits(&scenarios),
+        scenarios,
+        unmatched,
+        baseline,
+        explored: if options.explore { explored(&all, &test) } else { Vec::new() },
+    }
+}
+
+/// A condition against itself: whether it may be a baseline. `Regression`: it may not.
+#[must_use]
+pub fn against_itself(of: &Condition, margins: &Margins) -> CompareDocument {
+    let name = clean(&of.name);
+    let own = baseline(of, margins);
+    let (outcome, reason) = match &own {
+        None => {
+            let said = format!(
+                "{name} has fewer than {LEAST_RUNS} runs of a scenario, which its halves take, or none that may be judged"
+            );
+            (Judgement::Inconclusive, said)
+        }
+        Some(BaselineEntry { refused: Some(why), .. }) => {
+            (Judgement::Regression, format!("{name} is no baseline: {why}"))
+        }
+        Some(BaselineEntry { tells: false, .. }) => {
+            (Judgement::Inconclusive, "halves of so few runs can show no regression".into())
+        }
+        Some(_) => (Judgement::Pass, format!("{name} holds against itself")),
+    };
+    CompareDocument { outcome, reason, conditions: vec![condition(of)], baseline: own, ..empty() }
+}
+
+fn empty() -> CompareDocument {
+    CompareDocument {
+        format: COMPARE_FORMAT,
+        outcome: Judgement::Inconclusive,
+        reason: "there is nothing to compare".into(),
+        error: ERROR,
+        gated: 0,
+        conditions: Vec::new(),
+        changes: Vec::new(),
+        scenarios: Vec::new(),
+        unmatched: Vec::new(),
+        baseline: None,
+        explored: Vec::new(),
+        limits: Vec::new(),
+    }
+}
+
+/// All scenarios that may be judged, as one family; of the others the figures.
+fn judged(all: &[Matched], test: &TwoSamples) -> Vec<ComparedEntry> {
+    let family: Vec<&Sampled> =
+        all.iter().filter(|one| one.refused.is_none()).flat_map(|one| &one.sampled).collect();
+    let mut found = judge(&family, test).into_iter();
+    let entry = |one: &Matched| {
+        let mut quantities = |of: &Sampled| match &one.refused {
+            None => found.next().unwrap_or_else(|| bare(of)),
+            Some(refusal) => QuantityEntry { reason: refusal.to_string(), ..bare(of) },
+        };
+        ComparedEntry { quantities: one.sampled.iter().map(&mut quantities).collect(), ..one.entry() }
+    };
+    all.iter().map(entry).collect()
+}
+
+fn condition(of: &Condition) -> ConditionEntry {
+    let bundle = |contents: &tactus_model::bundle::Contents| ComparedBundle {
+        plan: contents.manifest.plan.clone(),
+        started: contents.manifest.started.clone(),
+        machine: contents.manifest.machine.name.clone(),
+        tactus: contents.manifest.tactus.clone(),
+    };
+    ConditionEntry { name: of.name.clone(), bundles: of.bundles().iter().map(bundle).collect() }
+}
+
+/// What it comes to: a regression is one whatever else is not known; nothing passes of which a part is not known.
+fn together(
+    base: &Condition,
+    scenarios: &[ComparedEntry],
+    unmatched: &[UnmatchedEntry],
+    baseline: Option<&BaselineEntry>,
+) -> (Judgement, String) {
+    let quantities = || scenarios.iter().flat_map(|one| one.quantities.iter().map(move |of| (one, of)));
+    let of = |outcome: Judgement| quantities().filter(move |(_, of)| of.outcome == Some(outcome));
+    let named =
+        |(one, of): (&ComparedEntry, &QuantityEntry)| format!("{} of {}", of.quantity, clean(&one.name));
+    let some = |outcome: Judgement| {
+        let names: Vec<String> = of(outcome).map(named).collect();
+        let more = names.len().saturating_sub(3);
+        let first = names[..names.len() - more].join(", ");
+        if more > 0 { format!("{first} and {more} more") } else { first }
+    };
+    if let Some(why) = baseline.and_then(|own| own.refused.as_ref()) {
+        return (Judgement::Inconclusive, format!("{} is no baseline: {why}", clean(&base.name)));
+    }
+    if of(Judgement::Regression).next().is_some() {
+        return (
+            Judgement::Regression,
+            format!("worse by more than the margin: {}", some(Judgement::Regression)),
+        );
+    }
+    let missing = unmatched.iter().find(|one| one.only_in == base.name);
+    if let Some(one) = missing {
+        let said = format!("`{}` of {} was not measured in {}", one.name, one.only_in, one.not_in);
+        return (Judgement::Inconclusive, clean(&said));
+    }
+    if let Some((one, refused)) = scenarios.iter().find_map(|one| Some((one, one.refused.as_ref()?))) {
+        return (Judgement::Inconclusive, format!("{}: {}", clean(&one.name), refused.reason));
+    }
+    if of(Judgement::Inconclusive).next().is_some() {
+        return (Judgement::Inconclusive, format!("neither is certain of {}", some(Judgement::Inconclusive)));
+    }
+    if let Some((one, open)) = quantities().find(|(_, of)| of.outcome.is_none() && !of.left_out) {
+        return (Judgement::Inconclusive, format!("{}: {}", named((one, open)), open.reason));
+    }
+    match of(Judgement::Pass).count() {
+        0 => (Judgement::Inconclusive, "nothing in them can be compared".into()),
+        1 => (Judgement::Pass, "the one quantity is not worse than its margin allows".into()),
+        many => (Judgement::Pass, format!("all {many} quantities are not worse than their margins allow")),
+    }
+}
+
+/// What no such comparison can say.
+fn limits(scenarios: &[ComparedEntry]) -> Vec<String> {
+    let mut limits = vec![
+        "Bundles of different days differ by time as well: what is found here may be the day's. Only an interleaved A/B \
+         in one sitting attributes a change: both as scenarios of one plan with `repeat` and `[[compare]]`, or `tactus \
+         prove`."
+            .to_owned(),
+    ];
+    if scenarios.iter().any(|one| one.evidence == Some(Evidence::VirtualHost)) {
+        limits.push(
+            "Measured on a machine that is itself virtual: it holds as seen inside this virtual machine."
+                .into(),
+        );
+    }
+    limits
+}

@@ -1,0 +1,255 @@
+//! When runs are not held against each other: they were not made alike, or are not whole.
+
+use std::fmt;
+
+use serde_json::Value;
+use tactus_model::bundle::RowResult;
+use tactus_model::cpus::CpuSet;
+use tactus_model::event::RowStatus;
+use tactus_model::{Evidence, Nanos};
+
+use super::condition::Run;
+use crate::row::{control, lacking, never_made};
+use crate::units::clean;
+
+/// What runs must agree in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Alike {
+    /// The measurement with its parameters.
+    Measurement,
+    /// What the numbers are worth.
+    Evidence,
+    /// Time between wake-ups.
+    Interval,
+    /// How the threads are scheduled.
+    Policy,
+    /// Their priority.
+    Priority,
+    /// The CPUs that are measured, and those of the machine that they run on.
+    Cpus,
+    /// What runs beside it.
+    Load,
+    /// What is injected.
+    Fault,
+    /// How long it measures.
+    Duration,
+    /// How often it reports.
+    Tick,
+}
+
+impl Alike {
+    /// All of them.
+    pub const ALL: [Self; 10] = [
+        Self::Measurement,
+        Self::Evidence,
+        Self::Interval,
+        Self::Policy,
+        Self::Priority,
+        Self::Cpus,
+        Self::Load,
+        Self::Fault,
+        Self::Duration,
+        Self::Tick,
+    ];
+
+    /// In a word.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Measurement => "measurement",
+            Self::Evidence => "evidence",
+            Self::Interval => "interval",
+            Self::Policy => "policy",
+            Self::Priority => "priority",
+            Self::Cpus => "cpus",
+            Self::Load => "load",
+            Self::Fault => "fault",
+            Self::Duration => "duration",
+            Self::Tick => "tick",
+        }
+    }
+
+    /// What it is of a run, in words that are equal where it is.
+    fn of(self, run: Run) -> String {
+        let result = &run.row.result;
+        match self {
+            Self::Measurement => serde_json::to_string(&result.measurement).unwrap_or_default(),
+            Self::Evidence => result.evidence.map_or_else(|| "not known".into(), |kind| kind.to_string()),
+            Self::Interval => Nanos(result.interval_ns).to_string(),
+            Self::Policy => result.policy.to_string(),
+            Self::Priority => result.priority.to_string(),
+            Self::Cpus => cpus(run),
+            Self::Load => tables(&result.load),
+            Self::Fault => tables(&result.fault),
+            Self::Duration => Nanos(result.planned_ns).to_string(),
+            Self::Tick => tick(run),
+        }
+    }
+}
+
+/// Loads or faults, in whichever order the plan has them.
+fn tables(tables: &[Value]) -> String {
+    let mut tables: Vec<String> = tables.iter().map(Value::to_string).collect();
+    tables.sort();
+    if tables.is_empty() { "none".into() } else { tables.join(", ") }
+}
+
+/// The CPUs of its threads, or those that the plan names for a measurement of values; and where they run.
+fn cpus(run: Run) -> String {
+    let result = &run.row.result;
+    let threads: Vec<u32> = match &result.threads {
+        Some(threads) => threads.iter().map(|thread| thread.cpu).collect(),
+        None => result.series().iter().map(|series| series.key.cpu).collect(),
+    };
+    let planned = || {
+        let scenarios = run.contents.plan.scenario.iter();
+        let of = scenarios.filter(|own| own.name.as_ref() == Some(&result.name));
+        let measuring = of.flat_map(|own| &own.activity).find(|activity| {
+            activity.environment == result.environment
+                && activity.measure.as_ref().is_some_and(|kind| kind.kind() == result.measurement.kind())
+        });
+        measuring.and_then(|activity| activity.cpus.as_ref()).map(ToString::to_string)
+    };
+    let own = match threads.len() {
+        0 => planned().unwrap_or_default(),
+        many => format!("{} ({many} threads)", threads.into_iter().collect::<CpuSet>()),
+    };
+    let on: Vec<String> = result.layout.iter().map(|(cpu, outside)| format!("{cpu} on {outside}")).collect();
+    if on.is_empty() { own } else { format!("{own}: {}", on.join(", ")) }
+}
+
+/// How often it reports, as the resolved plan says.
+fn tick(run: Run) -> String {
+    let mut scenarios = run.contents.plan.scenario.iter();
+    let own = scenarios.find(|own| own.name.as_ref() == Some(&run.row.result.name));
+    own.and_then(|own| own.tick).map_or_else(|| "not known".into(), |tick| tick.to_string())
+}
+
+/// Why runs are not judged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// They were not made alike.
+    Differs {
+        /// In what.
+        what: Alike,
+        /// What it is in the base, or in the first run.
+        base: String,
+        /// What it is in the other.
+        now: String,
+        /// The condition, where its own runs differ.
+        within: Option<String>,
+    },
+    /// A run measured nothing.
+    Unmeasured {
+        /// Of this condition.
+        condition: String,
+        /// Why.
+        why: String,
+    },
+    /// A run is not all that was planned.
+    Incomplete {
+        /// Of this condition.
+        condition: String,
+        /// What is lacking.
+        why: String,
+    },
+    /// A run's instrument did not see its control.
+    Unproven {
+        /// Of this condition.
+        condition: String,
+    },
+    /// No verdict rests on such numbers.
+    NoVerdict(Option<Evidence>),
+    /// What differs from run to run by itself is not known, or not well enough.
+    TooFewRuns {
+        /// Of the base, and of the other.
+        runs: [usize; 2],
+    },
+}
+
+impl Refusal {
+    /// In one word or two.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Differs { what, .. } => what.word(),
+            Self::Unmeasured { .. } => "unmeasured",
+            Self::Incomplete { .. } => "incomplete",
+            Self::Unproven { .. } => "unproven",
+            Self::NoVerdict(_) => "no verdict",
+            Self::TooFewRuns { .. } => "runs",
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Differs { what, base, now, within: None } => {
+                write!(f, "not made alike: {} is {} there and {} here", what.word(), clean(base), clean(now))
+            }
+            Self::Differs { what, base, now, within: Some(own) } => write!(
+                f,
+                "the runs of {} were not made alike: {} is {} and {}",
+                clean(own),
+                what.word(),
+                clean(base),
+                clean(now)
+            ),
+            Self::Unmeasured { condition, why } => {
+                write!(f, "not measured in {}: {}", clean(condition), clean(why))
+            }
+            Self::Incomplete { condition, why } => {
+                write!(f, "a run of {} is not whole: {}", clean(condition), clean(why))
+            }
+            Self::Unproven { condition } => {
+                write!(f, "a run of {} did not see its control at its size", clean(condition))
+            }
+            Self::NoVerdict(Some(Evidence::Emulated)) => {
+                f.write_str("emulated: this says nothing about hardware, and is not judged")
+            }
+            Self::NoVerdict(Some(kind)) => {
+                write!(f, "{kind}: not judged, tactus did not see the measurement")
+            }
+            Self::NoVerdict(None) => f.write_str("it is not known what kind of evidence this is"),
+            Self::TooFewRuns { runs: [1, 1] } => f.write_str(
+                "run-to-run variation unknown, of one run each: measure both with `--repeat 8` (at least 5)",
+            ),
+            Self::TooFewRuns { runs: [base, now] } => write!(
+                f,
+                "run-to-run variation unknown: {base} and {now} runs are too few, it takes 5 of each, or 19 of the base \
+                 for one new run"
+            ),
+        }
+    }
+}
+
+/// Why a run cannot be held against any other; none: it can.
+pub fn unfit(condition: &str, run: Run) -> Option<Refusal> {
+    let result: &RowResult = &run.row.result;
+    let condition = condition.to_owned();
+    let why = || result.reason.clone().unwrap_or_else(|| "no reason was kept".into());
+    if result.status != RowStatus::Measured || result.outcome.is_empty() {
+        return Some(Refusal::Unmeasured { condition, why: why() });
+    }
+    if !matches!(result.evidence, Some(Evidence::BareMetal | Evidence::VirtualHost)) {
+        return Some(Refusal::NoVerdict(result.evidence));
+    }
+    if result.ended != tactus_model::outcome::RowEnd::Complete {
+        return Some(Refusal::Incomplete { condition, why: why() });
+    }
+    let lacking = result.all().and_then(|_| lacking(result)).or_else(|| never_made(result));
+    if let Some(why) = lacking {
+        return Some(Refusal::Incomplete { condition, why });
+    }
+    control(result).is_some_and(|control| !control.proven).then_some(Refusal::Unproven { condition })
+}
+
+/// In what a run was not made like another; none: in nothing that matters.
+pub fn unlike(one: Run, other: Run) -> Option<(Alike, String, String)> {
+    let differs = |what: &Alike| {
+        let (base, now) = (what.of(one), what.of(other));
+        (base != now).then_some((*what, base, now))
+    };
+    Alike::ALL.iter().find_map(differs)
+}

@@ -1,0 +1,162 @@
+//! What is judged of the runs of two conditions: a value of each run.
+
+use tactus_model::number::float;
+use tactus_model::outcome::{Better, Unit, ValueResult, Yields};
+
+use super::condition::Run;
+use super::margins::{FLOOR_NS, Margins};
+use crate::row::{Quantity, figures};
+use crate::stats::{Samples, median};
+
+/// A quantile is of so many periods above it, at the least, in every thread.
+const ABOVE: f64 = 10.0;
+
+/// A quantity in every run of two conditions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sampled {
+    /// What it is.
+    pub quantity: String,
+    /// In which unit.
+    pub unit: Unit,
+    /// Which of two values is the better one.
+    pub better: Better,
+    /// In each run of the base.
+    pub base: Vec<f64>,
+    /// In each run of the other.
+    pub now: Vec<f64>,
+    /// How many times worse it may be.
+    pub limit: f64,
+    /// Why it is not judged, though its runs are.
+    pub not_judged: Option<String>,
+    /// Whether that is because its runs are too short for it: then nothing is asked of it.
+    pub left_out: bool,
+}
+
+impl Sampled {
+    /// Both sets, so that the second is the larger one where it is worse.
+    pub fn samples(&self) -> Samples<'_> {
+        match self.better {
+            Better::Lower => Samples { base: &self.base, with: &self.now },
+            Better::Higher => Samples { base: &self.now, with: &self.base },
+        }
+    }
+
+    /// The medians of both.
+    pub fn medians(&self) -> [f64; 2] {
+        [&self.base, &self.now].map(|runs| median(runs.clone()).unwrap_or_default())
+    }
+
+    /// How much runs of one condition differ by themselves: the standard deviation of the logarithm, of both together.
+    pub fn run_to_run(&self) -> Option<f64> {
+        let degrees = (self.base.len() + self.now.len()).checked_sub(2).filter(|degrees| *degrees > 0)?;
+        let squares: f64 = [&self.base, &self.now]
+            .into_iter()
+            .map(|runs| {
+                let logs: Vec<f64> = runs.iter().map(|value| value.ln()).collect();
+                let mean = logs.iter().sum::<f64>() / float(logs.len().max(1) as u64);
+                logs.iter().map(|log| (log - mean) * (log - mean)).sum::<f64>()
+            })
+            .sum();
+        let spread = (squares / float(degrees as u64)).sqrt();
+        spread.is_finite().then_some(spread)
+    }
+
+    /// The same quantity of some runs of the base against others of it.
+    pub fn split(&self, base: &[usize], now: &[usize]) -> Self {
+        let of = |runs: &[usize]| runs.iter().filter_map(|run| self.base.get(*run)).copied().collect();
+        Self { base: of(base), now: of(now), ..self.clone() }
+    }
+}
+
+/// Every quantity of the runs.
+pub fn sampled(base: &[Run], now: &[Run], margins: &Margins) -> Vec<Sampled> {
+    match base.first().map(|run| run.row.result.outcome.yields()) {
+        Some(Yields::Latency) => {
+            let all = [Quantity::P50, Quantity::P99, Quantity::P999, Quantity::Maximum];
+            all.into_iter().filter_map(|quantity| latency(quantity, base, now, margins)).collect()
+        }
+        Some(Yields::Values) => values(base, now, margins),
+        None => Vec::new(),
+    }
+}
+
+fn latency(quantity: Quantity, base: &[Run], now: &[Run], margins: &Margins) -> Option<Sampled> {
+    // Less than a nanosecond has no ratio.
+    let value = |run: &Run| Some(float(quantity.of(figures(&run.row.result)?)?.max(1)));
+    let of = |runs: &[Run]| runs.iter().filter_map(value).collect::<Vec<f64>>();
+    let (own, other) = (of(base), of(now));
+    if own.is_empty() && other.is_empty() {
+        return None;
+    }
+    let fewest = base.iter().chain(now).map(fewest_periods).min().unwrap_or(0);
+    let least = quantity.part().map_or(0.0, |part| ABOVE / (1.0 - part));
+    let whole = own.len() == base.len() && other.len() == now.len();
+    let left_out = float(fewest) + 0.5 < least;
+    let not_judged = if !whole {
+        Some("a run has no such figure".into())
+    } else if left_out {
+        Some(format!("{fewest} periods of a thread are too few for it, which takes {least:.0}"))
+    } else {
+        None
+    };
+    // A floor in ns is, of what the base is, a ratio.
+    let floor = 1.0 + float(floor_ns(base, now)) / median(own.clone()).unwrap_or(1.0);
+    Some(Sampled {
+        quantity: quantity.name().into(),
+        unit: Unit::Ns,
+        better: Better::Lower,
+        limit: (1.0 + margins.of(quantity)).max(floor),
+        base: own,
+        now: other,
+        left_out: whole && left_out,
+        not_judged,
+    })
+}
+
+fn fewest_periods(run: &Run) -> u64 {
+    let series = run.row.result.series().iter();
+    series.map(|own| own.summary.cycles.saturating_add(own.summary.overruns)).min().unwrap_or(0)
+}
+
+/// A difference below this is none: a microsecond, or two steps of a clock that is coarser.
+fn floor_ns(base: &[Run], now: &[Run]) -> u64 {
+    let step = |run: &Run| run.row.result.clock.as_ref().filter(|clock| clock.stands)?.step_ns;
+    let coarsest = base.iter().chain(now).filter_map(step).max().unwrap_or(0);
+    FLOOR_NS.max(coarsest.saturating_mul(2))
+}
+
+fn values(base: &[Run], now: &[Run], margins: &Margins) -> Vec<Sampled> {
+    let items = base.first().map(|run| run.row.result.values()).unwrap_or_default();
+    let sampled = |item: &ValueResult| {
+        let value = |run: &Run| {
+            run.row
+                .result
+                .values()
+                .iter()
+                .find(|own| own.is_of(item) && own.unit == item.unit)
+                .map(|own| own.value)
+        };
+        let of = |runs: &[Run]| runs.iter().filter_map(value).collect::<Vec<f64>>();
+        let (own, other) = (of(base), of(now));
+        let whole = own.len() == base.len() && other.len() == now.len();
+        let has_ratios = own.iter().chain(&other).all(|value| value.is_finite() && *value >= 0.0);
+        let not_judged = if !whole {
+            Some("not every run has it".into())
+        } else if !has_ratios {
+            Some("values below zero have no ratio".into())
+        } else {
+            None
+        };
+        Sampled {
+            quantity: item.name(),
+            unit: item.unit,
+            better: item.better,
+            limit: 1.0 + margins.values,
+            base: own,
+            now: other,
+            not_judged,
+            left_out: false,
+        }
+    };
+    items.iter().map(sampled).collect()
+}

@@ -1,0 +1,31 @@
+//! A chapter of a page that is no bundle's report.
+
+use super::Part;
+
+/// A chapter: its heading, how it is read, and what it says.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Chapter {
+    /// Its place on a page.
+    pub id: &'static str,
+    /// Its heading.
+    pub heading: &'static str,
+    /// How it is read.
+    pub about: &'static str,
+    /// What it says.
+    pub parts: Vec<Part>,
+}
+
+/// A page of chapters.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Chapters {
+    /// Its heading.
+    pub title: String,
+    /// What kind of page it is, in a word.
+    pub kind: &'static str,
+    /// What it is about: names and values.
+    pub about: Vec<(String, String)>,
+    /// The sentences above everything else.
+    pub headline: Vec<String>,
+    /// The chapters.
+    pub chapters: Vec<Chapter>,
+}

@@ -1,0 +1,192 @@
+//! Two sets of runs: is one larger than the other by more than a factor, and by how much at least and at most.
+//!
+//! The exact rank-sum test of [`super::rank_sum`], one-sided, of one set against the other times the factor. Its
+//! p-values and the ends of the interval are two sides of one thing: the lower end at an error is above a factor just
+//! where the p-value of that factor is not above the error (L. E. Moses, in Hollander, Wolfe and Chicken,
+//! "Nonparametric Statistical Methods", section 4.3). Values that are equal count for neither side.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use super::rank_sum::{EXACT, approximate_chance, chances};
+
+/// With so few values in one of the sets the normal approximation is none, however many the other has.
+const FEW: usize = 10;
+
+/// Two sets of values that are positive, or zero.
+#[derive(Clone, Copy, Debug)]
+pub struct Samples<'a> {
+    /// What is held against.
+    pub base: &'a [f64],
+    /// What is held against it.
+    pub with: &'a [f64],
+}
+
+/// For so many values of each set, the chance of at most 0, 1, 2, ... pairs the wrong way round.
+type Chances = BTreeMap<(usize, usize), Rc<Vec<f64>>>;
+
+/// The test. It remembers what it has counted.
+#[derive(Debug, Default)]
+pub struct TwoSamples {
+    chances: RefCell<Chances>,
+}
+
+impl TwoSamples {
+    /// The chance of such values where those of `with` are at most `factor` times those of `base`: small where they are
+    /// larger.
+    #[must_use]
+    pub fn larger_p(&self, Samples { base, with }: Samples, factor: f64) -> f64 {
+        let contrary = with.iter().map(|with| base.iter().filter(|base| *with <= factor * **base).count());
+        self.chance(base.len(), with.len(), contrary.sum())
+    }
+
+    /// The same the other way round: small where they are smaller than `factor` times those of `base`.
+    #[must_use]
+    pub fn smaller_p(&self, Samples { base, with }: Samples, factor: f64) -> f64 {
+        let contrary = with.iter().map(|with| base.iter().filter(|base| *with >= factor * **base).count());
+        self.chance(base.len(), with.len(), contrary.sum())
+    }
+
+    /// `with` is at least so many times `base`, but for this error; 0 where nothing bounds it.
+    #[must_use]
+    pub fn low(&self, samples: Samples, error: f64) -> f64 {
+        match self.depth(samples, error) {
+            0 => 0.0,
+            depth => ratios(samples)[depth - 1],
+        }
+    }
+
+    /// `with` is at most so many times `base`, but for this error; infinite where nothing bounds it.
+    #[must_use]
+    pub fn high(&self, samples: Samples, error: f64) -> f64 {
+        let ratios = ratios(samples);
+        match self.depth(samples, error) {
+            0 => f64::INFINITY,
+            depth => ratios[ratios.len() - depth],
+        }
+    }
+
+    /// How many pairs may be the wrong way round at most.
+    fn depth(&self, Samples { base, with }: Samples, error: f64) -> usize {
+        let (m, n) = (base.len(), with.len());
+        // The chance grows with the pairs: halve.
+        let (mut low, mut high) = (0, m * n);
+        while low < high {
+            let middle = usize::midpoint(low, high);
+            if self.chance(m, n, middle) <= error {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
+    }
+
+    /// The chance of at most so many pairs the wrong way round where nothing differs.
+    fn chance(&self, m: usize, n: usize, pairs: usize) -> f64 {
+        if m == 0 || n == 0 || pairs >= m * n {
+            return 1.0;
+        }
+        if m * n > EXACT && m.min(n) > FEW {
+            return approximate_chance(m, n, pairs);
+        }
+        let counted = Rc::clone(
+            self.chances.borrow_mut().entry((m, n)).or_insert_with(|| Rc::new(chances(m.min(n), m.max(n)))),
+        );
+        match counted.get(pairs) {
+            Some(chance) => *chance,
+            // The other half is the mirror of this one.
+            None => 1.0 - counted.get(m * n - pairs - 1).copied().unwrap_or(0.0),
+        }
+    }
+}
+
+/// The smallest p-value that so many values of either set can have: 1 / C(m + n, n).
+#[must_use]
+pub fn least_p(m: usize, n: usize) -> f64 {
+    use tactus_model::number::float;
+    (1..=m.min(n)).fold(1.0, |p, i| p * float(i as u64) / float((m.max(n) + i) as u64))
+}
+
+/// Median of all ratios (Hodges and Lehmann, 1963); `None` of nothing, and where it is no number.
+#[must_use]
+pub fn typical_ratio(samples: Samples) -> Option<f64> {
+    let ratios = ratios(samples);
+    let middle = ratios.len() / 2;
+    let estimate = match ratios.len() {
+        0 => return None,
+        n if n % 2 == 1 => ratios[middle],
+        _ => (ratios[middle - 1] * ratios[middle]).sqrt(),
+    };
+    estimate.is_finite().then_some(estimate)
+}
+
+/// All ratios, in order. Nothing to nothing is as much.
+fn ratios(Samples { base, with }: Samples) -> Vec<f64> {
+    let ratio = |with: f64, base: f64| if with <= 0.0 && base <= 0.0 { 1.0 } else { with / base };
+    let mut all: Vec<f64> =
+        with.iter().flat_map(|with| base.iter().map(move |base| ratio(*with, *base))).collect();
+    all.sort_by(f64::total_cmp);
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const LOW: [f64; 8] = [100.0, 104.0, 97.0, 99.0, 103.0, 101.0, 96.0, 102.0];
+
+    #[test]
+    fn a_set_that_lies_apart_has_the_least_p_there_is() {
+        let high = LOW.map(|value| value * 1.3);
+        let (test, samples) = (TwoSamples::default(), Samples { base: &LOW, with: &high });
+        assert!((test.larger_p(samples, 1.1) - 1.0 / 12_870.0).abs() < 1e-15);
+        assert!((least_p(8, 8) - 1.0 / 12_870.0).abs() < 1e-15);
+        assert!(test.smaller_p(samples, 1.1) > 0.999);
+        assert!((typical_ratio(samples).unwrap() - 1.3).abs() < 0.01);
+        assert!(test.low(samples, 0.05 / 30.0) > 1.1 && test.high(samples, 0.05) < 1.4);
+    }
+
+    #[test]
+    fn one_value_needs_nineteen_to_be_larger_than_all_of_them() {
+        let base: Vec<f64> = (0..19).map(|n| 100.0 + f64::from(n)).collect();
+        let test = TwoSamples::default();
+        assert!((test.larger_p(Samples { base: &base, with: &[200.0] }, 1.0) - 0.05).abs() < 1e-12);
+        assert!(test.larger_p(Samples { base: &base[1..], with: &[200.0] }, 1.0) > 0.05);
+        assert!((least_p(19, 1) - 0.05).abs() < 1e-12);
+        let many: Vec<f64> = (0..2000).map(|n| 100.0 + f64::from(n)).collect();
+        let p = test.larger_p(Samples { base: &many, with: &[1e9] }, 1.0);
+        assert!((p - 1.0 / 2001.0).abs() < 1e-12, "counted, however many: {p}");
+    }
+
+    #[test]
+    fn equal_values_count_for_neither_side_and_nothing_says_nothing() {
+        let test = TwoSamples::default();
+        let same = Samples { base: &[5.0; 8], with: &[5.0; 8] };
+        assert!(test.larger_p(same, 1.0) > 0.999 && test.smaller_p(same, 1.0) > 0.999);
+        let zeros = Samples { base: &[0.0; 8], with: &[0.0; 8] };
+        assert_eq!(typical_ratio(zeros), Some(1.0));
+        let none = Samples { base: &[], with: &[5.0] };
+        assert!(test.larger_p(none, 1.0) > 0.999 && typical_ratio(none).is_none());
+        assert!(test.low(none, 0.05) <= 0.0 && test.high(none, 0.05).is_infinite());
+        let from_nothing = Samples { base: &[0.0; 8], with: &[5.0; 8] };
+        assert!(test.larger_p(from_nothing, 1.5) < 1e-4 && typical_ratio(from_nothing).is_none());
+    }
+
+    proptest! {
+        #[test]
+        fn the_ends_and_the_p_values_say_the_same(
+            base in prop::collection::vec(1.0..1e6f64, 1..12),
+            with in prop::collection::vec(1.0..1e6f64, 1..12),
+            factor in 0.1..10.0f64,
+            error in 0.001..0.4f64,
+        ) {
+            let (test, samples) = (TwoSamples::default(), Samples { base: &base, with: &with });
+            prop_assert_eq!(test.low(samples, error) > factor, test.larger_p(samples, factor) <= error);
+            prop_assert_eq!(test.high(samples, error) < factor, test.smaller_p(samples, factor) <= error);
+        }
+    }
+}

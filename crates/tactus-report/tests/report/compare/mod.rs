@@ -1,0 +1,341 @@
+//! Bundles held against each other: what is judged, what is refused, what every format says.
+
+mod scipy;
+
+use serde_json::json;
+use tactus_model::Evidence;
+use tactus_model::bundle::{Contents, RowResult};
+use tactus_model::catalogue::{Item, Measure, measure::Os};
+use tactus_model::document::{CompareDocument, Judgement};
+use tactus_model::facts::Facts;
+use tactus_model::outcome::{Better, Ending, Outcome, Repeats, RowEnd, Unit, ValueResult};
+use tactus_model::plan::Scenario;
+use tactus_model::scheduling::Policy;
+use tactus_model::{Nanos, series::Thread};
+use tactus_report::compare::{Alike, Condition, FORMATS, Margins, Options, against_itself, compare};
+
+use crate::common::{self, Shape, Span, measured, planned};
+use crate::document::fits;
+
+const SPAN: Span = Span { ticks: 2, samples: 25_000, per_interval: 1, series: 1 };
+
+/// A bundle of so many runs of one scenario, so many times as slow as others; runs differ by about 2 %.
+fn bundle(runs: u32, slower: f64, seed: u64) -> Contents {
+    let mut contents = common::empty();
+    contents.manifest.plan = "gate".into();
+    contents.plan.scenario = vec![Scenario {
+        name: Some("idle".into()),
+        tick: Some(Nanos::from_ms(1_000)),
+        ..Scenario::default()
+    }];
+    for run in 1..=runs {
+        let own = 1.0 + 0.02 * (f64::from((run * 7 + u32::try_from(seed).unwrap() * 3) % 5) - 2.0) / 2.0;
+        let shape =
+            Shape { base: 40_000.0 * slower * own, spread: 9_000.0 * slower * own, late: 0.0, lateness: 0.0 };
+        let mut result = planned("idle", "host", "host", Vec::new());
+        result.repeat = (runs > 1).then_some(run);
+        contents.rows.push(measured(result, Evidence::BareMetal, shape, SPAN, seed * 100 + u64::from(run)));
+    }
+    let mut facts = Facts::default();
+    facts.keep("uname:release", "6.12.1");
+    facts.keep("/proc/cmdline", "quiet");
+    contents.facts.insert("host".into(), facts);
+    contents
+}
+
+fn held_with(base: Vec<Contents>, now: Vec<Contents>, options: Options) -> (CompareDocument, [Condition; 2]) {
+    let both = [Condition::new("base", base), Condition::new("new", now)];
+    (compare(&both, &options), both)
+}
+
+fn held(base: Contents, now: Contents) -> CompareDocument {
+    held_with(vec![base], vec![now], Options::default()).0
+}
+
+fn written(format: &str, of: &(CompareDocument, [Condition; 2])) -> String {
+    let format = FORMATS.iter().find(|own| own.name == format).unwrap();
+    String::from_utf8((format.render)(&of.0, &of.1).unwrap()).unwrap()
+}
+
+fn slower_kernel() -> (CompareDocument, [Condition; 2]) {
+    let mut now = bundle(8, 1.4, 2);
+    now.facts.get_mut("host").unwrap().keep("uname:release", "6.18.0");
+    now.facts.get_mut("host").unwrap().keep("/proc/cmdline", "quiet mitigations=off");
+    held_with(vec![bundle(8, 1.0, 1)], vec![now], Options { explore: true, ..Options::default() })
+}
+
+#[test]
+fn a_slower_kernel_is_a_regression_and_what_changed_stands_beside_it() {
+    let found = slower_kernel();
+    assert_eq!(found.0.outcome, Judgement::Regression, "{}", found.0.reason);
+    let p99 = &found.0.scenarios[0].quantities[1];
+    assert!(p99.low.unwrap() > p99.limit && p99.p_adjusted.unwrap() <= 0.05, "{p99:?}");
+    let changes: Vec<&str> = found.0.changes.iter().map(|change| change.what.as_str()).collect();
+    assert_eq!(changes, ["kernel", "command line"]);
+    insta::assert_snapshot!(written("text", &found));
+}
+
+#[test]
+fn every_format_says_it() {
+    let found = slower_kernel();
+    insta::assert_snapshot!("markdown", written("markdown", &found));
+    insta::assert_snapshot!("junit", written("junit", &found));
+    insta::assert_snapshot!("github", written("github", &found));
+    let page = written("html", &found);
+    for said in ["new against base", "regression", "times worse", "mitigations=off", "99.9 %", "<svg"] {
+        assert!(page.contains(said), "{said}");
+    }
+    assert!(!page.contains("src=\"http") && !page.contains("href=\"http"), "it needs no network");
+}
+
+#[test]
+fn the_same_again_passes_and_is_certain_of_it() {
+    let document = held(bundle(8, 1.0, 1), bundle(8, 1.0, 2));
+    assert_eq!(document.outcome, Judgement::Pass, "{}", document.reason);
+    assert_eq!(document.gated, 4);
+    assert!(document.scenarios[0].quantities.iter().all(|of| of.high.unwrap() < of.limit));
+    assert!(document.changes.is_empty() && document.baseline.is_none() && document.explored.is_empty());
+    assert!(document.limits[0].contains("interleaved"));
+}
+
+#[test]
+fn what_is_faster_is_better_and_passes() {
+    let document = held(bundle(8, 1.0, 1), bundle(8, 0.6, 2));
+    assert_eq!(document.outcome, Judgement::Pass);
+    assert!(document.scenarios[0].quantities[1].improved, "{:?}", document.scenarios[0].quantities[1]);
+}
+
+#[test]
+fn one_run_each_stands_side_by_side_and_nothing_follows() {
+    let document = held(bundle(1, 1.0, 1), bundle(1, 3.0, 2));
+    assert_eq!(document.outcome, Judgement::Inconclusive);
+    assert!(document.reason.contains("run-to-run variation unknown"), "{}", document.reason);
+    let p50 = &document.scenarios[0].quantities[0];
+    assert!(p50.ratio.unwrap() > 2.0 && p50.outcome.is_none() && p50.p.is_none(), "{p50:?}");
+}
+
+#[test]
+fn what_lies_near_the_margin_says_how_many_runs_would_decide() {
+    let document = held(bundle(5, 1.0, 1), bundle(5, 1.09, 2));
+    let open: Vec<_> = document.scenarios[0]
+        .quantities
+        .iter()
+        .filter(|of| of.outcome == Some(Judgement::Inconclusive))
+        .collect();
+    assert!(!open.is_empty(), "{document:#?}");
+    assert!(open.iter().all(|of| of.reason.contains("runs") && of.reason.contains("margin")), "{open:#?}");
+}
+
+/// Something else about a run.
+type Change<'a> = &'a dyn Fn(&mut RowResult, &mut Contents);
+
+#[test]
+fn runs_that_were_not_made_alike_are_refused_by_what_differs() {
+    let changed = |change: Change| {
+        let mut now = bundle(5, 1.0, 2);
+        for n in 0..now.rows.len() {
+            let mut result = now.rows[n].result.clone();
+            change(&mut result, &mut now);
+            now.rows[n].result = result;
+        }
+        held(bundle(5, 1.0, 1), now)
+    };
+    let cases: [(Alike, Change); 9] = [
+        (Alike::Evidence, &|own, _| own.evidence = Some(Evidence::VirtualHost)),
+        (Alike::Interval, &|own, _| own.interval_ns = 100_000),
+        (Alike::Policy, &|own, _| own.policy = Policy::Rr),
+        (Alike::Priority, &|own, _| own.priority = 80),
+        (Alike::Cpus, &|own, _| own.threads = Some(vec![Thread { cpu: 7, thread: 0 }])),
+        (Alike::Load, &|own, _| own.load = vec![json!({ "kind": "cpu", "in": "host" })]),
+        (Alike::Fault, &|own, _| own.fault = vec![json!({ "kind": "hog", "in": "host" })]),
+        (Alike::Duration, &|own, _| own.planned_ns = 20_000_000_000),
+        (Alike::Tick, &|_, all| all.plan.scenario[0].tick = Some(Nanos::from_ms(500))),
+    ];
+    for (what, change) in cases {
+        let document = changed(change);
+        let refused = document.scenarios[0].refused.as_ref().unwrap();
+        assert_eq!(refused.kind, what.word(), "{}", refused.reason);
+        assert_eq!(document.outcome, Judgement::Inconclusive);
+        assert!(document.scenarios[0].quantities.iter().all(|of| of.outcome.is_none() && of.p.is_none()));
+    }
+    let mut mixed = bundle(5, 1.0, 2);
+    mixed.rows[3].result.interval_ns = 100_000;
+    let document = held(bundle(5, 1.0, 1), mixed);
+    assert!(document.reason.contains("the runs of new were not made alike"), "{}", document.reason);
+}
+
+#[test]
+fn runs_that_are_not_whole_or_carry_no_verdict_are_refused() {
+    let changed = |change: &dyn Fn(&mut RowResult)| {
+        let mut now = bundle(5, 1.0, 2);
+        change(&mut now.rows[2].result);
+        let document = held(bundle(5, 1.0, 1), now);
+        assert_eq!(document.outcome, Judgement::Inconclusive);
+        document.scenarios[0].refused.clone().unwrap().kind
+    };
+    assert_eq!(changed(&|own| own.end(Ending::because(RowEnd::Failed, "it broke"))), "unmeasured");
+    assert_eq!(changed(&|own| own.end(Ending::because(RowEnd::Broke, "above the limit"))), "incomplete");
+    assert_eq!(changed(&|own| own.threads = None), "incomplete");
+    assert_eq!(changed(&|own| own.control[0].seen_ns = 1), "unproven");
+    for evidence in [Evidence::Emulated, Evidence::Imported] {
+        let of = |seed| {
+            let mut own = bundle(5, 1.0, seed);
+            own.rows.iter_mut().for_each(|row| row.result.evidence = Some(evidence));
+            own
+        };
+        let document = held(of(1), of(2));
+        assert_eq!(document.scenarios[0].refused.as_ref().unwrap().kind, "no verdict");
+        assert_ne!(document.outcome, Judgement::Pass);
+    }
+}
+
+#[test]
+fn runs_may_come_as_several_bundles_and_one_new_run_needs_nineteen() {
+    let many = |n: u64| (1..=n).map(|seed| bundle(1, 1.0, seed)).collect::<Vec<_>>();
+    let (document, _) = held_with(many(19), vec![bundle(1, 1.0, 40)], Options::default());
+    assert_eq!(document.scenarios[0].runs, [19, 1]);
+    assert!(document.scenarios[0].refused.is_none());
+    let (document, _) = held_with(many(19), vec![bundle(1, 2.0, 40)], Options::default());
+    assert_ne!(document.outcome, Judgement::Pass);
+    let p50 = &document.scenarios[0].quantities[0];
+    assert!(p50.reason.contains("too few for a regression among so many"), "{}", p50.reason);
+    let (document, _) = held_with(many(18), vec![bundle(1, 1.0, 40)], Options::default());
+    assert_eq!(document.scenarios[0].refused.as_ref().unwrap().kind, "runs");
+}
+
+#[test]
+fn a_scenario_that_is_no_longer_measured_passes_nothing_and_a_new_one_stands_in_no_way() {
+    let mut more = bundle(8, 1.0, 1);
+    for row in bundle(8, 1.0, 3).rows {
+        more.rows.push(row);
+        more.rows.last_mut().unwrap().result.name = "loaded".into();
+    }
+    let lost = held(more.clone(), bundle(8, 1.0, 2));
+    assert_eq!(lost.outcome, Judgement::Inconclusive);
+    assert!(lost.reason.contains("`loaded` of base was not measured in new"), "{}", lost.reason);
+    let new = held(bundle(8, 1.0, 2), more);
+    assert_eq!((new.outcome, new.unmatched.len()), (Judgement::Pass, 1));
+}
+
+fn valued(runs: u32, value: impl Fn(u32) -> f64, better: Better) -> Contents {
+    let mut contents = common::empty();
+    for run in 1..=runs {
+        let item = Item { name: "rate", unit: Unit::MegabytesPerSecond, better, about: "" };
+        let mut repeats = Repeats { kept: vec![value(run)], dropped: 0, batch: 1 };
+        let mut result = planned("values", "host", "host", Vec::new());
+        (result.measurement, result.repeat) = (Measure::Os(Os::default()), Some(run));
+        (result.evidence, result.measured_ns) = (Some(Evidence::BareMetal), result.planned_ns);
+        result.outcome = Outcome::Values(vec![ValueResult::of(&item, &mut repeats).unwrap()]);
+        result.end(Ending::complete());
+        contents.rows.push(tactus_model::bundle::Row::of(result));
+    }
+    contents
+}
+
+#[test]
+fn of_a_throughput_less_is_worse() {
+    let fast = |run| 1000.0 + f64::from(run);
+    let slow = |run| 700.0 + f64::from(run);
+    let document = held(valued(8, fast, Better::Higher), valued(8, slow, Better::Higher));
+    assert_eq!(document.outcome, Judgement::Regression);
+    assert!((document.scenarios[0].quantities[0].ratio.unwrap() - 1.43).abs() < 0.01);
+    let document = held(valued(8, slow, Better::Higher), valued(8, fast, Better::Higher));
+    assert!(document.outcome == Judgement::Pass && document.scenarios[0].quantities[0].improved);
+}
+
+#[test]
+fn nothing_lost_before_and_after_is_as_before_and_something_lost_is_worse() {
+    let none = || valued(8, |_| 0.0, Better::Lower);
+    assert_eq!(held(none(), none()).outcome, Judgement::Pass);
+    assert_eq!(held(none(), valued(8, f64::from, Better::Lower)).outcome, Judgement::Regression);
+    assert_eq!(
+        held(none(), valued(8, |run| -f64::from(run), Better::Lower)).outcome,
+        Judgement::Inconclusive
+    );
+}
+
+#[test]
+fn a_baseline_holds_against_itself_unless_it_drifts() {
+    let steady = valued(16, |run| 100.0 + f64::from(run * 7 % 5), Better::Lower);
+    let itself = |of: Contents| against_itself(&Condition::new("base", vec![of]), &Margins::default());
+    let document = itself(steady.clone());
+    let own = document.baseline.unwrap();
+    assert_eq!((document.outcome, own.refused, own.tells), (Judgement::Pass, None, true));
+    assert!(own.quantities[0].run_to_run < 0.05 && own.quantities[0].detectable.unwrap() < 1.2);
+    let drifting = valued(16, |run| 100.0 * (1.0 + 0.05 * f64::from(run)), Better::Lower);
+    let document = itself(drifting.clone());
+    assert_eq!(document.outcome, Judgement::Regression);
+    assert!(document.reason.contains("it drifted"), "{}", document.reason);
+    let gate = Options { gate: true, ..Options::default() };
+    assert_eq!(held_with(vec![drifting], vec![steady.clone()], gate).0.outcome, Judgement::Inconclusive);
+    assert_eq!(
+        held_with(vec![steady], vec![valued(8, |_| 101.0, Better::Lower)], gate).0.outcome,
+        Judgement::Pass
+    );
+}
+
+#[test]
+fn a_baseline_of_which_one_of_each_two_runs_is_slow_is_refused() {
+    // So far apart that no margin matters, and in no order but that of neighbours.
+    let level = |run: u32| 1.3_f64.powf(f64::from(run / 2 * 5 % 12));
+    let alternating = valued(24, |run| level(run) * if run % 2 == 0 { 1.0 } else { 1e6 }, Better::Lower);
+    let document = against_itself(&Condition::new("base", vec![alternating]), &Margins::default());
+    let own = document.baseline.unwrap();
+    assert!(own.regressions > 10 && own.refused.is_some(), "{} of {}", own.regressions, own.splits);
+}
+
+#[test]
+fn too_few_runs_for_halves_say_nothing_of_a_baseline() {
+    let document = against_itself(
+        &Condition::new("base", vec![valued(9, f64::from, Better::Lower)]),
+        &Margins::default(),
+    );
+    assert_eq!(document.outcome, Judgement::Inconclusive);
+    assert!(
+        document.baseline.is_none() && document.reason.contains("fewer than 10 runs"),
+        "{}",
+        document.reason
+    );
+}
+
+#[test]
+fn a_wider_margin_lets_more_pass() {
+    let margins = Margins::default().with("p50=60%").and_then(|all| all.with("p99=60%")).unwrap();
+    let margins = margins.with("p99.9=60%").unwrap();
+    let wide = Options { margins, ..Options::default() };
+    let (document, _) = held_with(vec![bundle(8, 1.0, 1)], vec![bundle(8, 1.4, 2)], wide);
+    assert_ne!(document.outcome, Judgement::Regression, "{}", document.reason);
+}
+
+#[test]
+fn nothing_at_all_and_hostile_bundles_are_compared_without_a_panic() {
+    assert_eq!(compare(&[], &Options::default()).outcome, Judgement::Inconclusive);
+    let all = || vec![common::hostile()];
+    let found = held_with(all(), all(), Options { gate: true, explore: true, ..Options::default() });
+    assert_ne!(found.0.outcome, Judgement::Regression);
+    for format in FORMATS {
+        let text = written(format.name, &found);
+        assert!(!text.contains('\u{1b}'), "{}", format.name);
+        assert!(format.name != "html" || !text.contains("<script>alert"));
+    }
+}
+
+/// The schema in the book is made from the types; `UPDATE_DOCS=1` writes it anew.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "the book is looked at")]
+fn the_published_schema_is_that_of_the_document() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schema/compare.schema.json");
+    let schema = schemars::schema_for!(CompareDocument);
+    let made = serde_json::to_string_pretty(&schema).unwrap() + "\n";
+    if std::env::var_os("UPDATE_DOCS").is_some_and(|value| value == "1") {
+        std::fs::write(path, &made).unwrap();
+    }
+    let published = std::fs::read_to_string(path).unwrap_or_default();
+    assert_eq!(published, made, "docs/schema/compare.schema.json is out of date: run with UPDATE_DOCS=1");
+    let schema = serde_json::to_value(schema).unwrap();
+    let steady = valued(16, |run| 100.0 + f64::from(run * 7 % 5), Better::Lower);
+    let itself = against_itself(&Condition::new("base", vec![steady]), &Margins::default());
+    for document in [slower_kernel().0, held(bundle(1, 1.0, 1), bundle(1, 1.0, 2)), itself] {
+        fits(&schema, &schema, &serde_json::to_value(document).unwrap(), "document");
+    }
+}

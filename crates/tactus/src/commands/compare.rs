@@ -1,0 +1,145 @@
+//! `tactus compare`.
+
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+use std::path::Path;
+
+use tactus_bundle as bundle;
+use tactus_model::bundle::Contents;
+use tactus_model::document::{CompareDocument, Judgement};
+use tactus_report::compare::{
+    Condition, FORMATS, Format, Margins, Options, against_itself, compare as held, page,
+};
+use tactus_report::part::Reader;
+use tactus_report::render::text::{self, Style};
+use tactus_system::Directory;
+
+use super::only::only;
+use crate::cli::Compare;
+use crate::exit::{Exit, Failure};
+use crate::output;
+use crate::say::say;
+
+/// What a bundle's directory has.
+const MANIFEST: &str = "manifest.json";
+
+pub fn compare(arguments: &Compare) -> Result<Exit, Failure> {
+    let name = if arguments.json { "json" } else { &arguments.format };
+    let Some(format) = FORMATS.iter().find(|format| format.name == name) else {
+        let known: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
+        return Err(Failure::say(
+            format!("`{name}` is not a format of comparisons"),
+            format!("use one of {}", known.join(", ")),
+        ));
+    };
+    let margins = arguments.margin.iter().try_fold(Margins::default(), |margins, text| margins.with(text));
+    let margins = margins.map_err(|error| {
+        Failure::new(
+            error,
+            "write p50, p99, p99.9, maximum or values, and a percentage from 1 to 1000: `--margin p99=15%`",
+        )
+    })?;
+    many_enough(arguments)?;
+    let mut all: Vec<(String, Vec<Contents>)> = Vec::new();
+    for (path, name) in arguments.conditions.iter().zip(names(arguments)?) {
+        all.push((name, bundles(path)?));
+    }
+    let mut every: Vec<&mut Contents> = all.iter_mut().flat_map(|(_, bundles)| bundles).collect();
+    only(&mut every, &arguments.only)?;
+    let conditions: Vec<Condition> =
+        all.into_iter().map(|(name, bundles)| Condition::new(name, bundles)).collect();
+    let document = match conditions.as_slice() {
+        [base] => against_itself(base, &margins),
+        all => held(all, &Options { margins, gate: arguments.gate, explore: arguments.all }),
+    };
+    if !arguments.itself && document.scenarios.is_empty() {
+        return Err(Failure::say(
+            "the bundles have no scenario in common",
+            "scenarios are matched by name, environment and measurement: `tactus show BUNDLE` lists those of a bundle",
+        ));
+    }
+    write(format, &document, &conditions, &arguments.out)?;
+    Ok(match document.outcome {
+        _ if !arguments.gate && !arguments.itself => Exit::Good,
+        Judgement::Pass => Exit::Good,
+        Judgement::Regression => Exit::Findings,
+        Judgement::Inconclusive => Exit::Inconclusive,
+    })
+}
+
+fn many_enough(arguments: &Compare) -> Result<(), Failure> {
+    match (arguments.itself, arguments.conditions.len()) {
+        (true, 1) | (false, 2..) => Ok(()),
+        (true, _) => Err(Failure::say(
+            "--self takes one baseline",
+            "name a bundle of 10 repeats or more, or a directory of 10 bundles: `tactus compare --self BASE`",
+        )),
+        (false, _) => Err(Failure::say(
+            "there is nothing to compare it with",
+            "name the base first, then what is held against it: `tactus compare BASE NEW`; a baseline against itself is \
+             `tactus compare --self BASE`",
+        )),
+    }
+}
+
+/// What each condition is called: the last part of its path, or all of it where that is said of two.
+fn names(arguments: &Compare) -> Result<Vec<String>, Failure> {
+    let paths: Vec<String> = arguments.conditions.iter().map(|path| path.display().to_string()).collect();
+    if let Some(twice) =
+        paths.iter().enumerate().find_map(|(n, path)| paths[..n].contains(path).then_some(path))
+    {
+        return Err(Failure::say(
+            format!("`{twice}` is named twice"),
+            "a bundle against itself tells nothing; `tactus compare --self` splits a baseline into halves",
+        ));
+    }
+    let last = |path: &std::path::PathBuf| path.file_name().map(|name| name.to_string_lossy().into_owned());
+    let short: Vec<Option<String>> = arguments.conditions.iter().map(last).collect();
+    let distinct: BTreeSet<&Option<String>> = short.iter().collect();
+    let known = short.iter().all(Option::is_some) && distinct.len() == short.len();
+    Ok(if known { short.into_iter().flatten().collect() } else { paths })
+}
+
+/// A bundle, or all bundles of a directory; what is none is left alone.
+fn bundles(path: &Path) -> Result<Vec<Contents>, Failure> {
+    let dir = bundle::open(path)?;
+    if dir.entry(MANIFEST).is_ok() {
+        return Ok(vec![super::show::read(&dir, false)?]);
+    }
+    let wrong =
+        |error: io::Error| Failure::from(anyhow::Error::new(error).context(path.display().to_string()));
+    let inside = dir.names().map_err(wrong)?.into_iter().filter_map(|name| dir.beneath(name).ok());
+    let bundles: Vec<Directory> = inside.filter(|dir| dir.entry(MANIFEST).is_ok()).collect();
+    if bundles.is_empty() {
+        return Err(Failure::say(
+            format!("{} is no bundle, and has none in it", path.display()),
+            "name a directory that `tactus run` or `tactus measure` wrote, or one that such directories lie in",
+        ));
+    }
+    bundles.iter().map(|dir| super::show::read(dir, false)).collect()
+}
+
+fn write(
+    format: &Format,
+    document: &CompareDocument,
+    conditions: &[Condition],
+    out: &Path,
+) -> Result<(), Failure> {
+    let stdout = out.as_os_str() == "-";
+    if stdout && format.name == "text" {
+        let style = Style { colour: output::colour(), width: output::width() };
+        output::data(&text::chapters(&page(document, conditions, Reader::Terminal), style))?;
+        return Ok(());
+    }
+    let bytes = (format.render)(document, conditions)
+        .map_err(|error| Failure::say(error.to_string(), error.hint()))?;
+    if stdout {
+        let mut stdout = io::stdout().lock();
+        stdout.write_all(&bytes)?;
+        stdout.flush()?;
+    } else {
+        super::report::to_file(out, &bytes)?;
+        say(format_args!("comparison: {}", out.display()));
+    }
+    Ok(())
+}
