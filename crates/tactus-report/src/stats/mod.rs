@@ -22,6 +22,7 @@ mod rank_sum;
 mod ratio;
 mod runs;
 mod slots;
+pub mod tail;
 mod timeline;
 mod typical;
 mod unknown;
