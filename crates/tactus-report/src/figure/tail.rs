@@ -60,7 +60,8 @@ pub fn return_levels(title: &str, bound: &Bound, limit_ns: Option<u64>, error: f
         })
         .collect();
     let measured = measured(tail);
-    let most = curve.iter().map(|(.., high)| *high).chain(limit_ns.map(float)).fold(bound.observed_ns, f64::max);
+    let most =
+        curve.iter().map(|(.., high)| *high).chain(limit_ns.map(float)).fold(bound.observed_ns, f64::max);
     let log = most > 20.0 * tail.threshold;
     let low = if log { tail.threshold / 1e3 / 1.2 } else { 0.0 };
     let y = Scale::new(log, low, most / 1e3 * if log { 1.3 } else { 1.05 }, frame.bottom, frame.top);
@@ -139,14 +140,22 @@ pub fn quantiles(title: &str, tail: &Tail) -> Figure {
     let y = Scale::new(false, low, high, frame.bottom, frame.top);
     let elements = Canvas::draw(frame.height, |canvas| {
         let across = x.ticks(10, us_label);
-        frame.draw(canvas, (&x, &across, "by the law, in us"), (&y, &y.ticks(6, us_label), "measured, in us"));
+        frame.draw(
+            canvas,
+            (&x, &across, "by the law, in us"),
+            (&y, &y.ticks(6, us_label), "measured, in us"),
+        );
         canvas.path(&[(x.px(low), y.px(low)), (x.px(high), y.px(high))], MARK, 2);
         let skip = points.len().saturating_sub(DOTS);
         for (law, own) in points.iter().skip(skip) {
             canvas.dot((x.px(*law), y.px(*own)), series(1));
         }
     });
-    let about = format!("{} exceedances of {} against the law that was fitted.", rising.len(), latency(tail.threshold));
+    let about = format!(
+        "{} exceedances of {} against the law that was fitted.",
+        rising.len(),
+        latency(tail.threshold)
+    );
     figure(title, about, &frame, elements, Vec::new())
 }
 

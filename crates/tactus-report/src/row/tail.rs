@@ -81,7 +81,8 @@ impl fmt::Display for NoTail {
 #[must_use]
 pub fn tail(row: &Row) -> Option<Result<Bound, NoTail>> {
     figures(&row.result)?;
-    let horizon_ns = row.result.require.as_ref().and_then(|require| require.tail).map(|limit| limit.horizon.0);
+    let horizon_ns =
+        row.result.require.as_ref().and_then(|require| require.tail).map(|limit| limit.horizon.0);
     Some(tail_for(row, horizon_ns))
 }
 
@@ -96,8 +97,7 @@ fn tail_for(row: &Row, horizon_ns: Option<u64>) -> Result<Bound, NoTail> {
     if result.ended == RowEnd::Broke {
         return Err(NoTail::Broke);
     }
-    let series: Vec<Maxima> =
-        row.ticks.series.values().map(|own| maxima(own, row.ticks.joined)).collect();
+    let series: Vec<Maxima> = row.ticks.series.values().map(|own| maxima(own, row.ticks.joined)).collect();
     // What is much too short is told so in the words of this bound, and not in those of a verdict.
     for (key, own) in row.ticks.series.keys().zip(&series) {
         let (ticks, block_ns) = (own.values.len() as u64, own.tick_ns.saturating_mul(own.ticks));
@@ -157,11 +157,8 @@ fn remembered(series: &[Maxima], horizon_ns: Option<u64>) -> Known {
 /// The same for the JSON document.
 pub(super) fn tail_entry(row: &Row) -> Option<TailEntry> {
     let tests = |all: &[Tested]| -> Vec<TailTest> {
-        let of = |one: &Tested| TailTest {
-            name: one.against.name().into(),
-            statistic: one.statistic,
-            p: one.p,
-        };
+        let of =
+            |one: &Tested| TailTest { name: one.against.name().into(), statistic: one.statistic, p: one.p };
         all.iter().map(of).collect()
     };
     Some(match tail(row)? {
@@ -229,17 +226,37 @@ pub(super) fn tail_limit(row: &Row, limit: TailLimit, warns: bool) -> Found {
         Err(why) => {
             let said = format!("no bound on the tail, and {asked} is open: {why}");
             // Nothing is known of it: it may be anything.
-            return Found { longer_ns: why.longer_ns(), ..Found::new(entry(0.0, f64::MAX, Side::Open), said) };
+            return Found {
+                longer_ns: why.longer_ns(),
+                ..Found::new(entry(0.0, f64::MAX, Side::Open), said)
+            };
         }
     };
     let (low, high) = (bound.level.low, bound.level.high);
-    let own = format!("exceeded less than once in {}: at most {} (95 %)", duration(bound.horizon_ns), latency(high));
+    let own = format!(
+        "exceeded less than once in {}: at most {} (95 %)",
+        duration(bound.horizon_ns),
+        latency(high)
+    );
     let (side, said) = if high <= max {
         (Side::Kept, format!("{own}, within {asked}, if all stays as measured"))
     } else if low > max {
-        (Side::Broken, format!("exceeded once in {}: at least {}, above {asked}", duration(bound.horizon_ns), latency(low)))
+        (
+            Side::Broken,
+            format!(
+                "exceeded once in {}: at least {}, above {asked}",
+                duration(bound.horizon_ns),
+                latency(low)
+            ),
+        )
     } else {
-        (Side::Open, format!("{own}; the estimate is {}, and {asked} lies within the interval", latency(bound.estimate_ns)))
+        (
+            Side::Open,
+            format!(
+                "{own}; the estimate is {}, and {asked} lies within the interval",
+                latency(bound.estimate_ns)
+            ),
+        )
     };
     let longer_ns = (side == Side::Open).then(|| longer(&bound, max)).flatten();
     Found { longer_ns, ..Found::new(entry(low, high, side), said) }

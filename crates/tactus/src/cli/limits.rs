@@ -74,8 +74,7 @@ fn time(text: &str) -> Result<Limit<Nanos>, String> {
 
 fn tail(text: &str) -> Result<Limit<TailLimit>, String> {
     limit(text, |limit| {
-        let (max, horizon) =
-            limit.split_once('/').ok_or("write a latency and a time, as in `200us/24h`")?;
+        let (max, horizon) = limit.split_once('/').ok_or("write a latency and a time, as in `200us/24h`")?;
         let horizon: Nanos = horizon.parse().map_err(|error: DurationError| error.to_string())?;
         match horizon.0 {
             0 => Err("there is nothing in no time".into()),

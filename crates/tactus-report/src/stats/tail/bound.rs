@@ -105,11 +105,8 @@ fn longer_for(tail: &Tail, horizon_ns: u64) -> u64 {
 
 /// Whether the maxima of blocks ten times as long say the same.
 fn agreement(tail: &Tail, horizon_ns: u64, estimate: f64, level: Range, error: f64) -> Result<(), Refusal> {
-    let maxima: Vec<f64> = tail
-        .maxima
-        .chunks_exact(LONGER)
-        .map(|some| some.iter().copied().fold(0.0, f64::max))
-        .collect();
+    let maxima: Vec<f64> =
+        tail.maxima.chunks_exact(LONGER).map(|some| some.iter().copied().fold(0.0, f64::max)).collect();
     let Some(fit) = gev::fit(&maxima) else { return Ok(()) };
     let n = float(horizon_ns) / (float(tail.block_ns) * float(LONGER as u64));
     let other = fit.gev.once_in(n);

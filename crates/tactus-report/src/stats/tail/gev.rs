@@ -161,13 +161,18 @@ mod tests {
     fn the_sea_levels_of_port_pirie_have_the_fit_that_is_published() {
         let found = fit(&PORT_PIRIE).unwrap();
         let near = |value: f64, published: f64, last: f64| {
-            assert!((value - published).abs() <= (0.01 * published.abs()).max(last), "{value} for {published}");
+            assert!(
+                (value - published).abs() <= (0.01 * published.abs()).max(last),
+                "{value} for {published}"
+            );
         };
         near(found.gev.mu, 3.87, 0.005);
         near(found.gev.sigma, 0.198, 0.0005);
         near(found.gev.xi, -0.050, 0.0005);
         near(found.log_likelihood, 4.339, 0.0005);
-        for (own, published) in standard_errors(&PORT_PIRIE, found.gev).into_iter().zip([0.0279, 0.0202, 0.0983]) {
+        for (own, published) in
+            standard_errors(&PORT_PIRIE, found.gev).into_iter().zip([0.0279, 0.0202, 0.0983])
+        {
             near(own, published, 0.00005);
         }
         // A level that a year exceeds with a probability of 1 in 100: exp(-1/n) is 0.99.

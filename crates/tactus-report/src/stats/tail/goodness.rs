@@ -16,9 +16,7 @@ pub fn anderson_darling(rising: &[f64], gpd: Gpd) -> f64 {
     let n = float(rising.len() as u64);
     // At the end of a distribution that has one the hazard is infinite: as far as a number goes.
     let hazards: Vec<f64> = rising.iter().map(|x| gpd.hazard(*x).clamp(1e-300, 700.0)).collect();
-    let of = |(i, (up, down)): (u64, (&f64, &f64))| {
-        (2.0 * float(i) + 1.0) * ((-(-up).exp_m1()).ln() - down)
-    };
+    let of = |(i, (up, down)): (u64, (&f64, &f64))| (2.0 * float(i) + 1.0) * ((-(-up).exp_m1()).ln() - down);
     let sum: f64 = (0..).zip(hazards.iter().zip(hazards.iter().rev())).map(of).sum();
     -n - sum / n
 }

@@ -100,9 +100,37 @@ mod tests {
         (0..CHANCES.len()).filter(|n| CHANCES[*n] >= up_to).map(part).fold(0.0, f64::max)
     }
 
+    /// The published critical values of the level statistic at 10, 5, 2.5 and 1 % (Kwiatkowski and others, 1992, table 1) are
+    /// those of long series.
+    #[test]
+    fn the_published_critical_values_have_the_chances_that_they_are_published_for() {
+        for (critical, chance) in [(0.347, 0.10), (0.463, 0.05), (0.574, 0.025), (0.739, 0.01)] {
+            let found = kpss_p(critical, 4_800);
+            assert!((found / chance - 1.0).abs() < 0.06, "{critical}: {found} for {chance}");
+        }
+        // Chi-squared with ten degrees of freedom, of long series too.
+        for (critical, chance) in [(9.342, 0.5), (15.987, 0.10), (18.307, 0.05), (23.209, 0.01)] {
+            let found = ljung_box_p(critical, 4_800);
+            assert!((found / chance - 1.0).abs() < 0.06, "{critical}: {found} for {chance}");
+        }
+    }
+
+    #[test]
+    fn chances_fall_with_the_statistic_and_lie_between_nought_and_one() {
+        for xi in [-0.9, -0.5, -0.05, 0.0, 0.33, 1.0, 3.0] {
+            for k in [50, 73, 100, 399, 5_000] {
+                let all: Vec<f64> =
+                    (0..60_u32).map(|n| anderson_darling_p(0.05 * f64::from(n), k, xi)).collect();
+                assert!(
+                    all.windows(2).all(|pair| pair[1] <= pair[0]) && all[0] <= 1.0 && all[59] > 0.0,
+                    "{all:?}"
+                );
+            }
+        }
+    }
+
     #[test]
     #[ignore = "long: make simulate"]
-    #[expect(clippy::print_stdout, reason = "a simulation says what it found")]
     fn simulation_of_the_tables() {
         let times: u64 = std::env::var("TABLES").ok().and_then(|times| times.parse().ok()).unwrap_or(20_000);
         let show = |of: &[f64; CHANCES.len()]| of.map(|value| format!("{value:.4}")).join(", ");
@@ -123,7 +151,8 @@ mod tests {
                 let drawn = quantiles(fitted(k, xi, times));
                 println!("        ({k}.0, [{}]),", show(&drawn));
                 let at = SHAPES.iter().position(|shape| (shape - xi).abs() < 1e-9).unwrap_or(0);
-                let found = apart(&drawn, &for_size(&ANDERSON_DARLING[at], usize::try_from(k).unwrap()), 0.01);
+                let found =
+                    apart(&drawn, &for_size(&ANDERSON_DARLING[at], usize::try_from(k).unwrap()), 0.01);
                 assert!(std::env::var_os("TABLES").is_some() || found < 0.06, "{xi}, {k}: {found}");
             }
             println!("    ],");

@@ -144,12 +144,9 @@ impl fmt::Display for Refusal {
                 "{:.0} % of the largest values are equal to another one: they were measured too coarsely",
                 100.0 * part
             ),
-            Self::TooFew { exceedances, least } => write!(
-                f,
-                "{} exceedances are too few: {} are needed",
-                count(*exceedances),
-                count(*least)
-            ),
+            Self::TooFew { exceedances, least } => {
+                write!(f, "{} exceedances are too few: {} are needed", count(*exceedances), count(*least))
+            }
             Self::NoThreshold { p } => write!(
                 f,
                 "above no threshold does the tail look like one law (Anderson-Darling, p at most {p:.2})"

@@ -41,7 +41,11 @@ pub fn highest(of: impl Fn(f64) -> f64, low: f64, high: f64, cells: u32) -> (f64
 pub fn crossing(of: impl Fn(f64) -> f64, level: f64, mut inside: f64, mut outside: f64) -> f64 {
     for _ in 0..40 {
         let middle = f64::midpoint(inside, outside);
-        if of(middle) <= level { inside = middle } else { outside = middle }
+        if of(middle) <= level {
+            inside = middle
+        } else {
+            outside = middle
+        }
         if (outside - inside).abs() <= 1e-7 * (1.0 + inside.abs()) {
             break;
         }
@@ -62,10 +66,8 @@ pub fn simplex<const N: usize>(
         at[n] += steps[n];
         at
     };
-    let mut all: Vec<([f64; N], f64)> = std::iter::once(start)
-        .chain((0..N).map(corner))
-        .map(|at| (at, of(&at)))
-        .collect();
+    let mut all: Vec<([f64; N], f64)> =
+        std::iter::once(start).chain((0..N).map(corner)).map(|at| (at, of(&at))).collect();
     for _ in 0..600 {
         all.sort_by(|one, other| other.1.total_cmp(&one.1));
         let spread = all[0].1 - all[N].1;
@@ -120,7 +122,8 @@ mod tests {
         let (at, value) = highest(|x| if x < 0.5 { f64::NAN } else { -(x - 2.0) * (x - 2.0) }, 0.0, 9.0, 7);
         assert!((at - 2.0).abs() < 1e-5 && value > -1e-9, "{at}");
         assert!((crossing(|x| x * x, 2.0, 0.0, 9.0) - 2.0_f64.sqrt()).abs() < 1e-6);
-        let (at, _) = simplex(|[x, y]: &[f64; 2]| -(x - 1.0).powi(2) - 3.0 * (y + 2.0).powi(2), [5.0, 5.0], [1.0; 2]);
+        let (at, _) =
+            simplex(|[x, y]: &[f64; 2]| -(x - 1.0).powi(2) - 3.0 * (y + 2.0).powi(2), [5.0, 5.0], [1.0; 2]);
         assert!((at[0] - 1.0).abs() < 1e-4 && (at[1] + 2.0).abs() < 1e-4, "{at:?}");
     }
 }

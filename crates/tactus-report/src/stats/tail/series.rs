@@ -156,8 +156,7 @@ impl Tail {
             return Err(Refusal::NoThreshold { p: chances.into_iter().fold(0.0, f64::max) });
         };
         too_coarse(&excesses)?;
-        let places: Vec<usize> =
-            (0..maxima.len()).filter(|at| maxima[*at] > found.value).collect();
+        let places: Vec<usize> = (0..maxima.len()).filter(|at| maxima[*at] > found.value).collect();
         let extremal = extremal_index(&places);
         // Of independent ones the estimate has a standard error of one over the root of their number.
         let alone = 1.0 - normal_end(EACH / among) / float(places.len() as u64).sqrt();
