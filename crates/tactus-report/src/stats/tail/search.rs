@@ -42,9 +42,9 @@ pub fn crossing(of: impl Fn(f64) -> f64, level: f64, mut inside: f64, mut outsid
     for _ in 0..40 {
         let middle = f64::midpoint(inside, outside);
         if of(middle) <= level {
-            inside = middle
+            inside = middle;
         } else {
-            outside = middle
+            outside = middle;
         }
         if (outside - inside).abs() <= 1e-7 * (1.0 + inside.abs()) {
             break;
