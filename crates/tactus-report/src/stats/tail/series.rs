@@ -150,12 +150,12 @@ impl Tail {
                 false => Refusal::TooFew { exceedances, least: LEAST_EXCEEDANCES },
             });
         }
+        too_coarse(&tried[0].0)?;
         let chances: Vec<f64> = tried.iter().map(|(_, _, threshold)| threshold.p).collect();
         let rejected = forward_stop(&chances, WRONGLY_REJECTED / among);
         let Some((excesses, fit, found)) = tried.get(rejected).cloned() else {
             return Err(Refusal::NoThreshold { p: chances.into_iter().fold(0.0, f64::max) });
         };
-        too_coarse(&excesses)?;
         let places: Vec<usize> = (0..maxima.len()).filter(|at| maxima[*at] > found.value).collect();
         let extremal = extremal_index(&places);
         // Of independent ones the estimate has a standard error of one over the root of their number.
