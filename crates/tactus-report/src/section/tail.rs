@@ -103,9 +103,12 @@ fn refusal((said, longer, names): (String, Option<u64>, Vec<String>), reader: Re
         }
         _ => names.join(", "),
     };
-    let text = format!("no bound: {}{}", clean(&said), longer.unwrap_or_default());
-    let lead = if reader == Reader::Terminal { "tail:" } else { "" };
-    Item { name: named, ..Item::led(lead, Tone::Doubt, text) }
+    let text = format!("{}{}", clean(&said), longer.unwrap_or_default());
+    let item = match reader {
+        Reader::Terminal => Item::led("tail:", Tone::Doubt, format!("no bound: {text}")),
+        Reader::Markdown | Reader::Page => Item::led("no bound", Tone::Doubt, text),
+    };
+    Item { name: named, ..item }
 }
 
 /// "exceeded less than once in 24 h of this load: at most 187 us (95 %; ...), if all stays as measured".

@@ -268,7 +268,7 @@ fn whole_procedure(trials: u64, sizes: &[usize]) {
                 // Where hardly any are given there is nothing to count.
                 Law::Pareto(_) if all.given * 10 < all.trials => {}
                 Law::Pareto(_) => assert!(all.coverage() >= 93.0 - chance(all.given), "{}", all.line()),
-// A hump that a short run has seen three times is no tail that anything shows: docs/design/tail.md.
+                // A hump that a short run has seen three times is no tail that anything shows: docs/design/tail.md.
                 Law::Hump => {}
                 Law::Lognormal | Law::Weibull => {
                     assert!(all.wrong() <= 10.0 + chance(all.trials), "{}", all.line());
