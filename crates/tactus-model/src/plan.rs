@@ -27,7 +27,7 @@ use crate::scheduling::Policy;
 
 pub use fitness::{Class, Fitness, Span};
 pub use path::{GuestDevice, NetworkPath, PathKind};
-pub use require::Require;
+pub use require::{Require, TailLimit};
 
 /// A plan or study.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

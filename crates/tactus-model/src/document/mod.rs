@@ -10,6 +10,7 @@ mod interrupts;
 mod network;
 mod scenario;
 mod separation;
+mod tail;
 
 use serde::{Deserialize, Serialize};
 
@@ -32,6 +33,7 @@ pub use scenario::{
     Verdict,
 };
 pub use separation::{Doubt, Leak, LeakEntry, SeparationEntry, TechnologyEntry, WordEntry};
+pub use tail::{TailEntry, TailRefused, TailTest};
 
 /// A run in numbers. All latencies are in ns.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::tail::TailEntry;
 use crate::bundle::BreakdownIn;
 use crate::evidence::Evidence;
 use crate::latency::Summary;
@@ -72,6 +73,10 @@ pub struct Entry {
     /// The host's part in a guest's largest latencies; only where the host has a record of its vCPU threads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attribution: Option<AttributionEntry>,
+    /// What is exceeded less than once in a longer time than was measured, or why that is not said; not there for values
+    /// and where nothing was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tail: Option<TailEntry>,
     /// The figures that the study's document published for this scenario.
     pub published: Option<Published>,
     /// What the plan's requirement says; `null` when it has none.

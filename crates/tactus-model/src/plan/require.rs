@@ -7,6 +7,16 @@ use serde::{Deserialize, Serialize};
 use crate::duration::Nanos;
 use crate::outcome::{Quantity, Yields};
 
+/// A latency that must not be expected to be exceeded within a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TailLimit {
+    /// The latency.
+    pub max: Nanos,
+    /// Less than once within this time, at 95 %.
+    pub horizon: Nanos,
+}
+
 /// Limits that a result must keep. For latencies each is the largest that passes; for values it is what each
 /// named item must be at least as good as.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -27,6 +37,9 @@ pub struct Require {
     /// On the 99th percentile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p99: Option<Nanos>,
+    /// On what is exceeded less than once in a longer time than was measured: `tail = { max = "200us", horizon = "24h" }`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tail: Option<TailLimit>,
     /// On the number of periods that nobody served in time, of all threads together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overruns: Option<u64>,
@@ -55,6 +68,7 @@ impl Require {
             p9999: self.p9999.or(other.p9999),
             p999: self.p999.or(other.p999),
             p99: self.p99.or(other.p99),
+            tail: self.tail.or(other.tail),
             overruns: self.overruns.or(other.overruns),
             cycles: self.cycles.or(other.cycles),
             values: both.map(|(item, bound)| (item.clone(), *bound)).collect(),
@@ -88,6 +102,6 @@ impl Require {
     /// Whether it bounds latencies.
     #[must_use]
     pub fn bounds_latency(&self) -> bool {
-        self.max.is_some() || self.overruns.is_some() || !self.quantiles().is_empty()
+        self.max.is_some() || self.tail.is_some() || self.overruns.is_some() || !self.quantiles().is_empty()
     }
 }

@@ -11,6 +11,7 @@ mod over_time;
 mod per_core;
 mod scale;
 mod stacked;
+mod tail;
 mod theme;
 
 pub use bars::{Bar, Panel, bars};
@@ -21,4 +22,5 @@ pub use histogram::histograms;
 pub use over_time::{Lines, Reference, over_time};
 pub use per_core::per_core;
 pub use stacked::{Kind, Shade, Stack, Stacks, stacked};
+pub use tail::{quantiles, return_levels, shapes};
 pub use theme::{MARK, MUTED, SERIES, series, standalone, themed};

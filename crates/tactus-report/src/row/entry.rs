@@ -10,6 +10,7 @@ use super::control::control;
 use super::name::inside;
 use super::published::{published, published_value};
 use super::summary::{figures, reason};
+use super::tail::tail_entry;
 use super::verdict::verdict;
 
 /// The entry of a row.
@@ -59,6 +60,7 @@ pub fn entry(contents: &Contents, row: &Row) -> Entry {
             largest_ns: found.largest_ns,
             waited_ns: found.waited_ns,
         }),
+        tail: tail_entry(row),
         published: published(&contents.plan, &result.name, &result.environment),
         verdict: verdict(row),
     }

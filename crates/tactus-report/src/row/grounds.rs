@@ -68,6 +68,15 @@ pub const fn asked(warns: bool) -> &'static str {
 pub struct Found {
     pub entry: LimitEntry,
     pub said: String,
+    /// How much longer of the same would decide what is open, in ns; none where time alone does not.
+    pub longer_ns: Option<u64>,
+}
+
+impl Found {
+    /// A limit that time alone does not decide.
+    pub const fn new(entry: LimitEntry, said: String) -> Self {
+        Self { entry, said, longer_ns: None }
+    }
 }
 
 /// The verdict of all limits together; `base` says over what it was measured, `doubt` why what was kept does not pass,
@@ -94,7 +103,11 @@ pub fn together(
     let longer_ns = doubt.as_ref().and_then(|doubt| doubt.longer_ns);
     let (outcome, sentences, rest, longer_ns) = match doubt {
         _ if !broken.is_empty() => (Outcome::Fail, broken, String::new(), None),
-        _ if !open.is_empty() => (Outcome::Inconclusive, open, String::new(), longer_ns),
+        _ if !open.is_empty() => {
+            let decides = found.iter().filter(|one| one.entry.side == Side::Open && !one.entry.warns);
+            let longer_ns = decides.filter_map(|one| one.longer_ns).max().max(longer_ns);
+            (Outcome::Inconclusive, open, String::new(), longer_ns)
+        }
         Some(doubt) => (Outcome::Inconclusive, kept, format!(", but {}", doubt.said), longer_ns),
         None if !not_kept.is_empty() => (Outcome::Warn, [not_kept, kept].concat(), String::new(), None),
         None => (Outcome::Pass, kept, bound.to_owned(), None),

@@ -2,20 +2,18 @@
 
 use hdrhistogram::Histogram;
 use tactus_model::Nanos;
-use tactus_model::bundle::{Row, RowResult};
+use tactus_model::bundle::Row;
 use tactus_model::catalogue::Measure;
 use tactus_model::document::{LimitEntry, Side, Verdict};
 use tactus_model::latency::Summary;
 use tactus_model::number::{float, whole};
 use tactus_model::plan::Require;
 
-use super::complete::{bound, lacking, longer_ns, too_short};
-use super::control::{control, unproven};
-use super::grounds::{Doubt, Found, asked, doubt, evidence, measured, together};
+use super::complete::{bound, lacking, too_short};
+use super::grounds::{Doubt, Found, asked, together};
+use super::standing::{CYCLES_FOR_A_VERDICT, ground};
+use super::tail::tail_limit;
 use crate::units::{count, duration, latency};
-
-/// The least number of cycles of each thread for a verdict when the plan does not say.
-pub const CYCLES_FOR_A_VERDICT: u64 = 100_000;
 
 /// The verdict, or why there is no ground for one.
 pub fn judge(row: &Row, require: &Require) -> Result<Verdict, Doubt> {
@@ -32,47 +30,6 @@ pub fn judge(row: &Row, require: &Require) -> Result<Verdict, Doubt> {
         );
     }
     Ok(judged(row, require, summary))
-}
-
-/// What may be said of the largest latency of a row, whatever the limit is: an error where there is no ground for
-/// anything, and why a limit that is kept is not shown to be.
-///
-/// # Errors
-/// Why nothing may be said.
-pub fn standing(result: &RowResult) -> Result<Option<String>, String> {
-    let nothing = Require::default();
-    ground(result, &nothing, CYCLES_FOR_A_VERDICT, |_| String::new()).map_err(|doubt| doubt.said)?;
-    let arrived = lacking(result).map(Doubt::from).or_else(|| too_short(result, &nothing));
-    Ok(doubt(result, arrived).map(|doubt| doubt.said))
-}
-
-/// The figures to judge; `already` is what they say even where they are too few.
-fn ground<'a>(
-    result: &'a RowResult,
-    require: &Require,
-    least: u64,
-    already: impl Fn(&Summary) -> String,
-) -> Result<&'a Summary, Doubt> {
-    measured(result)?;
-    let summary = result.all().filter(|all| all.cycles > 0).ok_or("nothing was measured")?;
-    evidence(result)?;
-    if control(result).is_none() {
-        return Err("instrument not proven here: no control was injected".into());
-    }
-    if let Some(why) = unproven(result) {
-        return Err(format!("instrument not proven here: {why}").into());
-    }
-    let fewest = result.series().iter().map(|series| series.summary.cycles).min().unwrap_or(0);
-    if fewest < least {
-        let said = format!(
-            "{} cycles of a thread are too few for a verdict, which needs {}{}",
-            count(fewest),
-            count(least),
-            already(summary),
-        );
-        return Err(Doubt { said, longer_ns: longer_ns(result, require, least) });
-    }
-    Ok(summary)
 }
 
 /// One large value needs no second one: said even where there is no ground for a verdict.
@@ -130,6 +87,9 @@ impl Limits<'_> {
                 found.push(self.found(name, &said, limit, bounds, warns, false));
             }
         }
+        if let Some(limit) = require.tail {
+            found.push(tail_limit(self.row, limit, warns));
+        }
         if let Some(limit) = require.overruns {
             found.push(self.overruns(limit, warns));
         }
@@ -159,7 +119,7 @@ impl Limits<'_> {
             warns,
             side,
         };
-        Found { entry, said }
+        Found::new(entry, said)
     }
 
     /// More never become fewer by what did not arrive.
@@ -171,7 +131,7 @@ impl Limits<'_> {
         let (limit, own) = (float(limit), float(own));
         let quantity = "overruns".to_owned();
         let entry = LimitEntry { quantity, limit, low: own, high: own, unit: String::new(), warns, side };
-        Found { entry, said }
+        Found::new(entry, said)
     }
 }
 

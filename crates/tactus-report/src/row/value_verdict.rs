@@ -51,5 +51,5 @@ fn one(value: &ValueResult, bound: Quantity, warns: bool) -> Result<Found, Strin
     };
     let entry =
         LimitEntry { quantity: item.to_owned(), limit, low, high, unit: unit.to_string(), warns, side };
-    Ok(Found { entry, said })
+    Ok(Found::new(entry, said))
 }

@@ -23,6 +23,7 @@ mod rank_sum;
 mod ratio;
 mod runs;
 mod slots;
+pub mod tail;
 mod timeline;
 mod two_samples;
 mod typical;

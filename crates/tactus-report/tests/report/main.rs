@@ -23,5 +23,7 @@ mod separation;
 mod separation_simulation;
 mod simulation;
 mod strangers;
+mod tail;
+mod tail_simulation;
 mod valued_claims;
 mod values;

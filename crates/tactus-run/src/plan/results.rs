@@ -91,6 +91,14 @@ fn bounds(require: &Require, measured: &Measured, path: &str, source: &Source) -
             "bound `max`, or measure `timer`",
         ));
     }
+    if let Some(tail) = require.tail.filter(|tail| tail.max.0 == 0 || tail.horizon.0 == 0) {
+        let key = if tail.max.0 == 0 { "max" } else { "horizon" };
+        return Err(source.error(
+            &format!("{path}.tail.{key}"),
+            format!("`{key}` of the tail is nothing"),
+            "write it as in tail = { max = \"200us\", horizon = \"24h\" }",
+        ));
+    }
     if require.on(Yields::Latency).is_some() && !measured.latency {
         let items: Vec<&str> = measured.items.iter().map(|item| item.name).collect();
         return Err(source.error(

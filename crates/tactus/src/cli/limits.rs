@@ -5,7 +5,8 @@ use std::str::FromStr;
 
 use clap::Args;
 use tactus_model::Nanos;
-use tactus_model::plan::Require;
+use tactus_model::duration::DurationError;
+use tactus_model::plan::{Require, TailLimit};
 
 use super::values::microseconds;
 
@@ -28,6 +29,9 @@ pub struct Limits {
     /// On the 99th percentile
     #[arg(long = "p99", value_name = "[ENV=]US", value_parser = time)]
     pub p99: Vec<Limit<Nanos>>,
+    /// On what is exceeded less than once in a longer time, as in 200us/24h
+    #[arg(long, value_name = "[ENV=]US/TIME", value_parser = tail)]
+    pub tail: Vec<Limit<TailLimit>>,
     /// On the periods that nobody served in time
     #[arg(long, value_name = "[ENV=]N", value_parser = number)]
     pub overruns: Vec<Limit<u64>>,
@@ -54,6 +58,9 @@ impl Limits {
         each(&self.p9999, |of, limit| of.p9999 = Some(limit));
         each(&self.p999, |of, limit| of.p999 = Some(limit));
         each(&self.p99, |of, limit| of.p99 = Some(limit));
+        for one in &self.tail {
+            all.entry(one.environment.clone().unwrap_or_default()).or_default().tail = Some(one.limit);
+        }
         for one in &self.overruns {
             all.entry(one.environment.clone().unwrap_or_default()).or_default().overruns = Some(one.limit);
         }
@@ -63,6 +70,17 @@ impl Limits {
 
 fn time(text: &str) -> Result<Limit<Nanos>, String> {
     limit(text, microseconds)
+}
+
+fn tail(text: &str) -> Result<Limit<TailLimit>, String> {
+    limit(text, |limit| {
+        let (max, horizon) = limit.split_once('/').ok_or("write a latency and a time, as in `200us/24h`")?;
+        let horizon: Nanos = horizon.parse().map_err(|error: DurationError| error.to_string())?;
+        match horizon.0 {
+            0 => Err("there is nothing in no time".into()),
+            _ => Ok(TailLimit { max: microseconds(max)?, horizon }),
+        }
+    })
 }
 
 fn number(text: &str) -> Result<Limit<u64>, String> {
@@ -98,6 +116,13 @@ mod tests {
     fn what_is_no_limit_is_named() {
         for text in ["", "=40us", "qemu=", "40 parsecs", "0", "-1us"] {
             assert!(time(text).is_err(), "{text}");
+        }
+        let limit = tail("qemu=200/24h").unwrap();
+        assert_eq!(limit.environment.as_deref(), Some("qemu"));
+        let (max, horizon) = (Nanos::from_us(200), Nanos::from_secs(86_400));
+        assert_eq!(limit.limit, TailLimit { max, horizon });
+        for text in ["", "200us", "200us/", "/24h", "200us/24", "200us/0s", "0/24h", "200us/24h/2"] {
+            assert!(tail(text).is_err(), "{text}");
         }
         for text in ["", "1.5", "-1", "host=x"] {
             assert!(number(text).is_err(), "{text}");

@@ -1,0 +1,67 @@
+//! The tail bound of a measurement.
+
+use serde::{Deserialize, Serialize};
+
+/// What is exceeded less than once in a time, if load, machine and configuration stay as measured; not a worst case.
+/// Where it is refused, `level_ns` and what belongs to it are `null`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TailEntry {
+    /// Exceeded less than once in `horizon_s`, at 95 % (the upper end of a two-sided interval), in ns.
+    pub level_ns: Option<f64>,
+    /// The estimate of what is exceeded once in it, in ns.
+    pub estimate_ns: Option<f64>,
+    /// The lower end of the interval, in ns.
+    pub low_ns: Option<f64>,
+    /// The time that it is for, in seconds.
+    pub horizon_s: Option<f64>,
+    /// The series that decides: the worst one.
+    pub series: Option<String>,
+    /// The largest latency of that series, in ns.
+    pub observed_ns: Option<f64>,
+    /// Exceedances that were fitted.
+    pub k: Option<usize>,
+    /// The threshold that they are above, in ns.
+    pub threshold_ns: Option<f64>,
+    /// Shape of the generalised Pareto distribution.
+    pub xi: Option<f64>,
+    /// Lower end of its interval at 95 %.
+    pub xi_low: Option<f64>,
+    /// Upper end of it.
+    pub xi_high: Option<f64>,
+    /// Length of the blocks whose maxima were taken, in ns.
+    pub block_ns: Option<u64>,
+    /// Extremal index of the exceedances; 1: they come alone.
+    pub extremal_index: Option<f64>,
+    /// Standard deviation over mean of the exceedances: 1 of an exponential tail. A diagnostic, not a bound.
+    pub variation: Option<f64>,
+    /// Whether the blocks are independent and stationary.
+    pub tests: Vec<TailTest>,
+    /// Why there is no bound; `null` where there is one.
+    pub refused: Option<TailRefused>,
+}
+
+/// A test of the blocks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TailTest {
+    /// Its name.
+    pub name: String,
+    /// Its statistic.
+    pub statistic: f64,
+    /// The chance of as much or more where there is nothing to find.
+    pub p: f64,
+}
+
+/// Why there is no bound.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TailRefused {
+    /// In a word: `too-short`, `emulated`, `not-stationary-or-not-independent`, ...
+    pub why: String,
+    /// In a sentence.
+    pub reason: String,
+    /// How much longer of the same would mend it, in ns; absent where time alone would not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub longer_ns: Option<u64>,
+}

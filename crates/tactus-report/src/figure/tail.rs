@@ -1,0 +1,210 @@
+//! The tail of a row: the level that is exceeded once in a time, with its band; how well the law fits; and how its shape
+//! depends on the threshold.
+
+use tactus_model::number::float;
+
+use super::axis::{Frame, Swatch};
+use super::canvas::{Canvas, Figure, Hover, Spot, WIDTH, tenth};
+use super::scale::{Scale, Tick, plain, us_label};
+use super::theme::{GRID, MARK, series};
+use crate::stats::tail::{Bound, Tail, level_drop};
+use crate::units::{duration, latency};
+
+/// Places of the curve.
+const PLACES: u32 = 24;
+/// Most dots of a picture: those of the largest values.
+const DOTS: usize = 400;
+
+/// Times that people speak of, in ns.
+const TIMES: [u64; 16] = [
+    1_000_000_000,
+    10_000_000_000,
+    60_000_000_000,
+    600_000_000_000,
+    3_600_000_000_000,
+    21_600_000_000_000,
+    86_400_000_000_000,
+    604_800_000_000_000,
+    2_592_000_000_000_000,
+    31_536_000_000_000_000,
+    315_360_000_000_000_000,
+    100_000_000,
+    10_000_000,
+    1_000_000,
+    100_000,
+    10_000,
+];
+
+/// Which level is exceeded once in which time: what was measured as dots, the law as a line, its 95 % interval as a band.
+#[must_use]
+pub fn return_levels(title: &str, bound: &Bound, limit_ns: Option<u64>, error: f64) -> Figure {
+    let tail = &bound.tail;
+    let legend = [
+        (Swatch::Band(0), "exceeded once in this time: estimate, and 95 % interval".to_owned()),
+        (Swatch::Solid(1), "measured".to_owned()),
+    ];
+    let mark = limit_ns.map(|ns| (Swatch::Mark, format!("required: {}", latency(float(ns)))));
+    let frame = Frame::new(legend.into_iter().chain(mark).collect());
+    // From where the threshold is exceeded twice, to the horizon.
+    let first = 2.0 * float(tail.measured_ns()) / float(tail.k() as u64);
+    let last = float(bound.horizon_ns).max(first * 2.0);
+    let x = Scale::new(true, first, last, frame.left, frame.right);
+    let time = |n: u32| first * (last / first).powf(f64::from(n) / f64::from(PLACES));
+    let drop = level_drop(error, tail.k());
+    let curve: Vec<(f64, f64, f64, f64)> = (0..=PLACES)
+        .map(|n| {
+            let expected = float(tail.k() as u64) * time(n) / float(tail.measured_ns().max(1));
+            let range = tail.excesses.level_range(tail.fit, expected, drop);
+            let at = tail.threshold + tail.fit.gpd.one_in(expected);
+            (time(n), at, tail.threshold + range.low, tail.threshold + range.high)
+        })
+        .collect();
+    let measured = measured(tail);
+    let most =
+        curve.iter().map(|(.., high)| *high).chain(limit_ns.map(float)).fold(bound.observed_ns, f64::max);
+    let log = most > 20.0 * tail.threshold;
+    let low = if log { tail.threshold / 1e3 / 1.2 } else { 0.0 };
+    let y = Scale::new(log, low, most / 1e3 * if log { 1.3 } else { 1.05 }, frame.bottom, frame.top);
+    let ticks: Vec<Tick> = TIMES
+        .iter()
+        .filter(|ns| float(**ns) >= first && float(**ns) <= last * 1.001)
+        .map(|ns| Tick { value: float(*ns), label: duration(*ns) })
+        .collect();
+    let name = if log { "latency in us, log." } else { "latency in us" };
+    let elements = Canvas::draw(frame.height, |canvas| {
+        frame.draw(canvas, (&x, &ticks, "time, log."), (&y, &y.ticks(6, us_label), name));
+        let at = |time: f64, ns: f64| (x.px(time), y.px(ns / 1e3));
+        let upper = curve.iter().map(|(time, _, _, high)| at(*time, *high));
+        let lower = curve.iter().rev().map(|(time, _, low, _)| at(*time, *low));
+        canvas.fill(&upper.chain(lower).collect::<Vec<_>>(), series(0), 0.22);
+        let line: Vec<(f64, f64)> = curve.iter().map(|(time, level, ..)| at(*time, *level)).collect();
+        canvas.path(&line, series(0), 2);
+        for (time, ns) in measured.iter().filter(|(time, _)| *time >= first) {
+            canvas.dot(at(*time, *ns), series(1));
+        }
+        if let Some(ns) = limit_ns {
+            frame.mark(canvas, y.px(float(ns) / 1e3));
+        }
+    });
+    let spots = curve.iter().map(|(time, level, low, high)| Spot {
+        x: tenth(x.px(*time)),
+        text: vec![
+            format!("once in {}", duration(tactus_model::number::whole(*time))),
+            format!("{} ({} to {})", latency(*level), latency(*low), latency(*high)),
+        ],
+    });
+    figure(
+        title,
+        format!(
+            "Exceeded once in {}: {} (95 %: {} to {}).",
+            duration(bound.horizon_ns),
+            latency(bound.estimate_ns),
+            latency(bound.level.low),
+            latency(bound.level.high)
+        ),
+        &frame,
+        elements,
+        spots.collect(),
+    )
+}
+
+/// Measured maxima from the largest, each with the time in which one such came.
+fn measured(tail: &Tail) -> Vec<(f64, f64)> {
+    let mut falling = tail.maxima.clone();
+    falling.sort_by(|one, other| other.total_cmp(one));
+    falling.truncate(DOTS.min(tail.k()));
+    let time = |rank: u64| float(tail.measured_ns()) / (float(rank) + 0.5);
+    (0..).zip(falling).map(|(rank, ns)| (time(rank), ns)).collect()
+}
+
+/// What was measured above the threshold against what the law has there: on the line where it fits.
+#[must_use]
+pub fn quantiles(title: &str, tail: &Tail) -> Figure {
+    let frame = Frame::new(vec![
+        (Swatch::Solid(1), "exceedances".to_owned()),
+        (Swatch::Mark, "where the law fits".to_owned()),
+    ]);
+    let rising = tail.excesses.rising();
+    let n = float(rising.len() as u64);
+    let points: Vec<(f64, f64)> = (0..)
+        .zip(&rising)
+        .map(|(rank, excess)| {
+            let law = tail.fit.gpd.one_in(n / (n - float(rank) - 0.5));
+            ((tail.threshold + law) / 1e3, (tail.threshold + excess) / 1e3)
+        })
+        .collect();
+    let most = points.iter().map(|(one, other)| one.max(*other)).fold(0.0, f64::max);
+    let low = tail.threshold / 1e3;
+    let high = low + (most - low) * 1.05;
+    let x = Scale::new(false, low, high, frame.left, frame.right);
+    let y = Scale::new(false, low, high, frame.bottom, frame.top);
+    let elements = Canvas::draw(frame.height, |canvas| {
+        let across = x.ticks(10, us_label);
+        frame.draw(
+            canvas,
+            (&x, &across, "by the law, in us"),
+            (&y, &y.ticks(6, us_label), "measured, in us"),
+        );
+        canvas.path(&[(x.px(low), y.px(low)), (x.px(high), y.px(high))], MARK, 2);
+        let skip = points.len().saturating_sub(DOTS);
+        for (law, own) in points.iter().skip(skip) {
+            canvas.dot((x.px(*law), y.px(*own)), series(1));
+        }
+    });
+    let about = format!(
+        "{} exceedances of {} against the law that was fitted.",
+        rising.len(),
+        latency(tail.threshold)
+    );
+    figure(title, about, &frame, elements, Vec::new())
+}
+
+/// The shape above each threshold that was tried: where it stays, the threshold matters little.
+#[must_use]
+pub fn shapes(title: &str, tail: &Tail) -> Figure {
+    let frame = Frame::new(vec![
+        (Swatch::Solid(0), "shape xi, and 95 % interval".to_owned()),
+        (Swatch::Mark, "the threshold that was taken".to_owned()),
+    ]);
+    let us: Vec<f64> = tail.tried.iter().map(|one| one.value / 1e3).collect();
+    let (first, last) = (us.first().copied().unwrap_or(0.0), us.last().copied().unwrap_or(1.0));
+    let room = ((last - first) * 0.12).max(first * 0.02);
+    let low = tail.tried.iter().map(|one| one.xi_range.low).fold(-0.1, f64::min);
+    let high = tail.tried.iter().map(|one| one.xi_range.high).fold(0.1, f64::max);
+    let x = Scale::new(false, (first - room).max(0.0), last + room, frame.left, frame.right);
+    let y = Scale::new(false, low - 0.05, high + 0.05, frame.bottom, frame.top);
+    let at = |ns: f64, xi: f64| (x.px(ns / 1e3), y.px(xi));
+    let elements = Canvas::draw(frame.height, |canvas| {
+        let across = x.ticks(10, us_label);
+        frame.draw(canvas, (&x, &across, "threshold in us"), (&y, &y.ticks(6, plain), "shape xi"));
+        canvas.path(&[(frame.left, y.px(0.0)), (frame.right, y.px(0.0))], GRID, 2);
+        let taken = x.px(tail.threshold / 1e3);
+        canvas.path(&[(taken, frame.top), (taken, frame.bottom)], MARK, 1);
+        for one in &tail.tried {
+            let (low, high) = (at(one.value, one.xi_range.low), at(one.value, one.xi_range.high));
+            canvas.path(&[low, high], series(0), 2);
+            for end in [low, high] {
+                canvas.path(&[(end.0 - 4.0, end.1), (end.0 + 4.0, end.1)], series(0), 2);
+            }
+            canvas.dot(at(one.value, one.xi), series(0));
+        }
+        let line: Vec<(f64, f64)> = tail.tried.iter().map(|one| at(one.value, one.xi)).collect();
+        canvas.path(&line, series(0), 1);
+    });
+    let spots = tail.tried.iter().map(|one| Spot {
+        x: tenth(x.px(one.value / 1e3)),
+        text: vec![
+            format!("above {}: {} exceedances", latency(one.value), one.k),
+            format!("xi {:.2} ({:.2} to {:.2})", one.xi, one.xi_range.low, one.xi_range.high),
+            format!("Anderson-Darling p = {:.2}", one.p),
+        ],
+    });
+    let said: Vec<String> =
+        tail.tried.iter().map(|one| format!("xi {:.2} above {}", one.xi, latency(one.value))).collect();
+    figure(title, said.join("; "), &frame, elements, spots.collect())
+}
+
+fn figure(title: &str, about: String, frame: &Frame, elements: String, spots: Vec<Spot>) -> Figure {
+    let hover = Hover { top: frame.top, bottom: frame.bottom, spots };
+    Figure { title: title.into(), about, width: WIDTH, height: frame.height, elements, hover }
+}

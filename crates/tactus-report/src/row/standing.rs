@@ -1,0 +1,59 @@
+//! Whether there is ground for saying anything of a row's latencies, whatever is asked.
+
+use tactus_model::bundle::RowResult;
+use tactus_model::latency::Summary;
+use tactus_model::plan::Require;
+
+use super::complete::{lacking, longer_ns, too_short};
+use super::control::{control, unproven};
+use super::grounds::{Doubt, doubt, evidence, measured};
+use crate::units::count;
+
+/// The least number of cycles of each thread for a verdict when the plan does not say.
+pub const CYCLES_FOR_A_VERDICT: u64 = 100_000;
+
+/// What may be said of the largest latency of a row, whatever the limit is: an error where there is no ground for
+/// anything, and why a limit that is kept is not shown to be.
+///
+/// # Errors
+/// Why nothing may be said.
+pub fn standing(result: &RowResult) -> Result<Option<String>, String> {
+    doubts(result).map(|doubt| doubt.map(|doubt| doubt.said)).map_err(|doubt| doubt.said)
+}
+
+/// The same, with how much longer would settle it.
+pub(super) fn doubts(result: &RowResult) -> Result<Option<Doubt>, Doubt> {
+    let nothing = Require::default();
+    ground(result, &nothing, CYCLES_FOR_A_VERDICT, |_| String::new())?;
+    let arrived = lacking(result).map(Doubt::from).or_else(|| too_short(result, &nothing));
+    Ok(doubt(result, arrived))
+}
+
+/// The figures to judge; `already` is what they say even where they are too few.
+pub(super) fn ground<'a>(
+    result: &'a RowResult,
+    require: &Require,
+    least: u64,
+    already: impl Fn(&Summary) -> String,
+) -> Result<&'a Summary, Doubt> {
+    measured(result)?;
+    let summary = result.all().filter(|all| all.cycles > 0).ok_or("nothing was measured")?;
+    evidence(result)?;
+    if control(result).is_none() {
+        return Err("instrument not proven here: no control was injected".into());
+    }
+    if let Some(why) = unproven(result) {
+        return Err(format!("instrument not proven here: {why}").into());
+    }
+    let fewest = result.series().iter().map(|series| series.summary.cycles).min().unwrap_or(0);
+    if fewest < least {
+        let said = format!(
+            "{} cycles of a thread are too few for a verdict, which needs {}{}",
+            count(fewest),
+            count(least),
+            already(summary),
+        );
+        return Err(Doubt { said, longer_ns: longer_ns(result, require, least) });
+    }
+    Ok(summary)
+}

@@ -1,0 +1,273 @@
+//! The tail bound of a row: whether anything may be said at all, what the worst of its series says, and what follows for a
+//! requirement.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use tactus_model::Evidence;
+use tactus_model::bundle::Row;
+use tactus_model::document::{LimitEntry, Side, TailEntry, TailRefused, TailTest};
+use tactus_model::number::{float, whole};
+use tactus_model::outcome::RowEnd;
+use tactus_model::plan::TailLimit;
+use tactus_model::ticks::{SeriesTicks, Stretch};
+
+use super::grounds::{Doubt, Found, asked, evidence};
+use super::standing::doubts;
+use super::summary::figures;
+use crate::stats::tail::{Bound, LEAST_BLOCKS, Maxima, Refusal, Tested, bound};
+use crate::units::{duration, latency};
+
+/// A stretch of time with less than this part of the periods of the others did not arrive as a whole.
+const WHOLE: f64 = 0.9;
+/// No run is asked to be more than so many times as long.
+const LONGEST: f64 = 100.0;
+/// So rarely a time that is short against the horizon has an exceedance, if there is less than one in the horizon.
+const BROKEN: f64 = 0.025;
+/// Results that are remembered: a report asks for each several times.
+const KNOWN: usize = 256;
+
+/// Why a row has no bound.
+#[derive(Clone, Debug, PartialEq)]
+pub enum NoTail {
+    /// It is no evidence of the hardware's latency, and the sentence that says so.
+    Evidence(Evidence, String),
+    /// It was ended by its largest latency.
+    Broke,
+    /// There is no ground for any verdict on it.
+    Ground(Doubt),
+    /// What the series with this name says.
+    Series(String, Refusal),
+}
+
+impl NoTail {
+    /// In a word, for machines.
+    #[must_use]
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::Evidence(Evidence::Imported, _) => "imported",
+            Self::Evidence(..) => "emulated",
+            Self::Broke => "ended-by-break",
+            Self::Ground(_) => "no-ground",
+            Self::Series(_, why) => why.word(),
+        }
+    }
+
+    /// How much longer of the same would mend it, in ns.
+    #[must_use]
+    pub fn longer_ns(&self) -> Option<u64> {
+        match self {
+            Self::Evidence(..) | Self::Broke => None,
+            Self::Ground(doubt) => doubt.longer_ns,
+            Self::Series(_, why) => why.longer_ns(),
+        }
+    }
+}
+
+impl fmt::Display for NoTail {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Evidence(_, said) => f.write_str(said),
+            Self::Broke => f.write_str("ended by `break`: the largest latency chose when to stop"),
+            Self::Ground(doubt) => f.write_str(&doubt.said),
+            Self::Series(_, why) => why.fmt(f),
+        }
+    }
+}
+
+/// The bound of a row that measured latencies, or why it has none.
+#[must_use]
+pub fn tail(row: &Row) -> Option<Result<Bound, NoTail>> {
+    figures(&row.result)?;
+    let horizon_ns =
+        row.result.require.as_ref().and_then(|require| require.tail).map(|limit| limit.horizon.0);
+    Some(tail_for(row, horizon_ns))
+}
+
+fn tail_for(row: &Row, horizon_ns: Option<u64>) -> Result<Bound, NoTail> {
+    let result = &row.result;
+    if let Err(said) = evidence(result) {
+        return Err(match result.evidence {
+            Some(of) => NoTail::Evidence(of, said),
+            None => NoTail::Ground(said.into()),
+        });
+    }
+    if result.ended == RowEnd::Broke {
+        return Err(NoTail::Broke);
+    }
+    let series: Vec<Maxima> = row.ticks.series.values().map(|own| maxima(own, row.ticks.joined)).collect();
+    // What is much too short is told so in the words of this bound, and not in those of a verdict.
+    for (key, own) in row.ticks.series.keys().zip(&series) {
+        let (ticks, block_ns) = (own.values.len() as u64, own.tick_ns.saturating_mul(own.ticks));
+        if ticks < LEAST_BLOCKS {
+            let why = Refusal::TooShort { blocks: ticks, least: LEAST_BLOCKS, block_ns };
+            return Err(NoTail::Series(key.to_string(), why));
+        }
+    }
+    match doubts(result) {
+        Err(doubt) | Ok(Some(doubt)) => return Err(NoTail::Ground(doubt)),
+        Ok(None) => {}
+    }
+    if series.is_empty() {
+        return Err(NoTail::Ground("no ticks of it are kept".into()));
+    }
+    remembered(&series, horizon_ns).map_err(|(n, why)| {
+        let name = row.ticks.series.keys().nth(n).map(ToString::to_string);
+        NoTail::Series(name.unwrap_or_default(), why)
+    })
+}
+
+/// Maxima of the stretches that arrived as a whole.
+fn maxima(own: &SeriesTicks, ticks: u64) -> Maxima {
+    let periods = |one: &Stretch| one.cycles.saturating_add(one.overruns);
+    let middle = |mut values: Vec<u64>| {
+        values.sort_unstable();
+        values.get(values.len() / 2).copied().unwrap_or(0)
+    };
+    let typical = middle(own.stretches.iter().map(periods).collect());
+    let length = |one: &Stretch| one.at_ns / one.last.saturating_add(1);
+    let is_whole = |one: &&Stretch| float(periods(one)) >= WHOLE * float(typical);
+    let values = own.stretches.iter().filter(is_whole).filter_map(|one| one.max_ns).collect();
+    Maxima { values, ticks, tick_ns: middle(own.stretches.iter().map(length).collect()).max(1) }
+}
+
+type Known = Result<Bound, (usize, Refusal)>;
+
+/// The same question has the same answer, which takes some tens of milliseconds where a run is long.
+fn remembered(series: &[Maxima], horizon_ns: Option<u64>) -> Known {
+    thread_local! {
+        static ANSWERS: RefCell<BTreeMap<u64, Known>> = const { RefCell::new(BTreeMap::new()) };
+    }
+    let mut hasher = DefaultHasher::new();
+    horizon_ns.hash(&mut hasher);
+    for one in series {
+        (&one.values, one.ticks, one.tick_ns).hash(&mut hasher);
+    }
+    let key = hasher.finish();
+    ANSWERS.with_borrow_mut(|answers| {
+        if answers.len() >= KNOWN {
+            answers.clear();
+        }
+        answers.entry(key).or_insert_with(|| bound(series, horizon_ns)).clone()
+    })
+}
+
+/// The same for the JSON document.
+pub(super) fn tail_entry(row: &Row) -> Option<TailEntry> {
+    let tests = |all: &[Tested]| -> Vec<TailTest> {
+        let of =
+            |one: &Tested| TailTest { name: one.against.name().into(), statistic: one.statistic, p: one.p };
+        all.iter().map(of).collect()
+    };
+    Some(match tail(row)? {
+        Ok(bound) => TailEntry {
+            level_ns: Some(bound.level.high),
+            estimate_ns: Some(bound.estimate_ns),
+            low_ns: Some(bound.level.low),
+            horizon_s: Some(float(bound.horizon_ns) / 1e9),
+            series: row.ticks.series.keys().nth(bound.series).map(|key| key.id(&row.result.environment)),
+            observed_ns: Some(bound.observed_ns),
+            k: Some(bound.tail.k()),
+            threshold_ns: Some(bound.tail.threshold),
+            xi: Some(bound.tail.fit.gpd.xi),
+            xi_low: Some(bound.tail.xi.low),
+            xi_high: Some(bound.tail.xi.high),
+            block_ns: Some(bound.tail.block_ns),
+            extremal_index: Some(bound.tail.extremal),
+            variation: Some(bound.tail.variation().0),
+            tests: tests(&bound.tail.tests),
+            refused: None,
+        },
+        Err(why) => TailEntry {
+            tests: match &why {
+                NoTail::Series(_, Refusal::Unsteady { failed, .. }) => tests(failed),
+                _ => Vec::new(),
+            },
+            refused: Some(TailRefused {
+                why: why.word().into(),
+                reason: why.to_string(),
+                longer_ns: why.longer_ns(),
+            }),
+            ..TailEntry::default()
+        },
+    })
+}
+
+/// What a requirement on the tail says of a row.
+pub(super) fn tail_limit(row: &Row, limit: TailLimit, warns: bool) -> Found {
+    let (max, horizon) = (float(limit.max.0), duration(limit.horizon.0));
+    let asked = format!("the {} {} in {horizon}", asked(warns), latency(max));
+    let observed = row.result.all().and_then(|all| all.max_ns).unwrap_or(0);
+    let (measured, wanted) = (float(row.result.measured_ns), float(limit.horizon.0));
+    let entry = |low: f64, high: f64, side: Side| LimitEntry {
+        quantity: "tail".to_owned(),
+        limit: max,
+        low,
+        high,
+        unit: "ns".to_owned(),
+        warns,
+        side,
+    };
+    let found = tail_for(row, Some(limit.horizon.0));
+    // The chance of one or more is at most their expected number, whatever depends on what (A. A. Markov).
+    if float(observed) > max && measured <= BROKEN * wanted {
+        let said = format!(
+            "{} was reached within {}, which exceeds {asked}",
+            latency(float(observed)),
+            duration(row.result.measured_ns)
+        );
+        let high = found.map_or(float(observed), |bound| bound.level.high.max(float(observed)));
+        return Found::new(entry(float(observed), high, Side::Broken), said);
+    }
+    let bound = match found {
+        Ok(bound) => bound,
+        Err(why) => {
+            let said = format!("no bound on the tail, and {asked} is open: {why}");
+            // Nothing is known of it: it may be anything.
+            return Found {
+                longer_ns: why.longer_ns(),
+                ..Found::new(entry(0.0, f64::MAX, Side::Open), said)
+            };
+        }
+    };
+    let (low, high) = (bound.level.low, bound.level.high);
+    let own = format!(
+        "exceeded less than once in {}: at most {} (95 %)",
+        duration(bound.horizon_ns),
+        latency(high)
+    );
+    let (side, said) = if high <= max {
+        (Side::Kept, format!("{own}, within {asked}, if all stays as measured"))
+    } else if low > max {
+        (
+            Side::Broken,
+            format!(
+                "exceeded once in {}: at least {}, above {asked}",
+                duration(bound.horizon_ns),
+                latency(low)
+            ),
+        )
+    } else {
+        (
+            Side::Open,
+            format!(
+                "{own}; the estimate is {}, and {asked} lies within the interval",
+                latency(bound.estimate_ns)
+            ),
+        )
+    };
+    let longer_ns = (side == Side::Open).then(|| longer(&bound, max)).flatten();
+    Found { longer_ns, ..Found::new(entry(low, high, side), said) }
+}
+
+/// How much longer it must be measured, in ns, until the interval leaves out this limit, if the estimate stays: its width
+/// goes with one over the root of the time. None where the estimate is above it, or that is too long.
+fn longer(bound: &Bound, max: f64) -> Option<u64> {
+    let now = (bound.level.high / bound.estimate_ns).ln();
+    let needed = (max / bound.estimate_ns).ln();
+    let times = (now / needed).powi(2);
+    let measured = float(bound.tail.measured_ns());
+    (needed > 0.0 && times > 1.0 && times <= LONGEST).then(|| whole(measured * (times - 1.0)))
+}

@@ -1,0 +1,150 @@
+//! What will be exceeded less than once in a longer time than was measured, and where that cannot be said.
+
+use tactus_model::bundle::{Contents, Row};
+use tactus_model::number::float;
+
+use super::Section;
+use crate::figure::{quantiles, return_levels, shapes};
+use crate::part::{Item, Part, Reader, Tone};
+use crate::row::{NoTail, apart, scenario_title, tail, title};
+use crate::stats::tail::{Bound, ERROR};
+use crate::units::{clean, count, duration, latency};
+
+/// The section.
+pub struct Tails;
+/// Its entry.
+pub static ENTRY: Tails = Tails;
+
+/// Most bounds that are drawn: a page of hundreds of figures is read by nobody.
+const DRAWN: usize = 6;
+/// Most rows that are named for one reason.
+const NAMED: usize = 6;
+
+impl Section for Tails {
+    fn name(&self) -> &'static str {
+        "tail"
+    }
+
+    fn heading(&self) -> &'static str {
+        "Tail"
+    }
+
+    fn about(&self) -> &'static str {
+        "What is exceeded less than once in a longer time than was measured, by extreme value theory: if load, machine and \
+         configuration stay as measured. It is not a worst case, and nothing is said where the measurement does not carry \
+         it: blocks of time that depend on each other or drift, too few of them, a tail of no one law. Of several threads the \
+         worst decides; the bound is the upper end of the 95 % interval by profile likelihood."
+    }
+
+    fn applies(&self, contents: &Contents) -> bool {
+        found(contents).next().is_some()
+    }
+
+    fn parts(&self, contents: &Contents, reader: Reader) -> Vec<Part> {
+        let (mut items, mut figures) = (Vec::new(), Vec::new());
+        let mut refused: Vec<(String, Option<u64>, Vec<String>)> = Vec::new();
+        for (row, found) in found(contents) {
+            let name = clean(&title(contents, &row.result));
+            match found {
+                Ok(bound) => {
+                    let item = match reader {
+                        Reader::Terminal => Item::led("tail:", Tone::Heading, sentence(&bound)),
+                        Reader::Markdown | Reader::Page => Item::said(sentence(&bound)),
+                    };
+                    items.push(Item { name: name.clone(), ..item });
+                    if reader == Reader::Page && figures.len() < 3 * DRAWN {
+                        figures.extend(drawn(row, &bound, &name).map(Part::Figure));
+                    }
+                }
+                Err(why) => {
+                    let asked = row.result.require.as_ref().is_some_and(|require| require.tail.is_some());
+                    // Who looks at a terminal is told of those alone that he has asked for.
+                    if reader != Reader::Terminal || (asked && !apart(contents, &row.result.name)) {
+                        group(&mut refused, &why, clean(&scenario_title(contents, &row.result)));
+                    }
+                }
+            }
+        }
+        let refusals: Vec<Item> = refused.into_iter().map(|one| refusal(one, reader)).collect();
+        items.extend(refusals);
+        let led = reader == Reader::Terminal;
+        let list = (!items.is_empty()).then_some(Part::List(crate::part::List { items, led }));
+        list.into_iter().chain(figures).collect()
+    }
+
+    fn draws(&self) -> bool {
+        true
+    }
+}
+
+fn found(contents: &Contents) -> impl Iterator<Item = (&Row, Result<Bound, NoTail>)> {
+    contents.rows.iter().filter_map(|row| Some((row, tail(row)?)))
+}
+
+/// Rows that are refused for the same reason stand together, each scenario once.
+fn group(refused: &mut Vec<(String, Option<u64>, Vec<String>)>, why: &NoTail, name: String) {
+    let said = why.to_string();
+    match refused.iter_mut().find(|(other, ..)| *other == said) {
+        Some((_, longer, names)) => {
+            *longer = (*longer).max(why.longer_ns());
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        None => refused.push((said, why.longer_ns(), vec![name])),
+    }
+}
+
+fn refusal((said, longer, names): (String, Option<u64>, Vec<String>), reader: Reader) -> Item {
+    let longer = longer.map(|ns| format!("; {} more of the same would mend that", duration(ns)));
+    let named = match names.len() {
+        many if many > NAMED => {
+            format!("{} and {} more", names[..NAMED].join(", "), count((many - NAMED) as u64))
+        }
+        _ => names.join(", "),
+    };
+    let text = format!("{}{}", clean(&said), longer.unwrap_or_default());
+    let item = match reader {
+        Reader::Terminal => Item::led("tail:", Tone::Doubt, format!("no bound: {text}")),
+        Reader::Markdown | Reader::Page => Item::led("no bound", Tone::Doubt, text),
+    };
+    Item { name: named, ..item }
+}
+
+/// "exceeded less than once in 24 h of this load: at most 187 us (95 %; ...), if all stays as measured".
+fn sentence(bound: &Bound) -> String {
+    let tail = &bound.tail;
+    let of_threads = match bound.among {
+        1 => String::new(),
+        many => format!("; the worst of {} threads", count(many as u64)),
+    };
+    let blocks = duration(tail.block_ns);
+    format!(
+        "exceeded less than once in {} of this load: at most {} (95 %; estimate {}; observed {} in {}; generalised Pareto \
+         above {}, k = {}, xi = {:.2} [{:.2}, {:.2}], maxima of {blocks}{of_threads}), if load, machine and configuration stay \
+         as measured; not a worst case",
+        duration(bound.horizon_ns),
+        latency(bound.level.high),
+        latency(bound.estimate_ns),
+        latency(bound.observed_ns),
+        duration(tail.measured_ns()),
+        latency(tail.threshold),
+        count(tail.k() as u64),
+        tail.fit.gpd.xi,
+        tail.xi.low,
+        tail.xi.high,
+    )
+}
+
+/// Its figures.
+fn drawn(row: &Row, bound: &Bound, name: &str) -> impl Iterator<Item = crate::figure::Figure> {
+    let limit = row.result.require.as_ref().and_then(|require| require.tail).map(|limit| limit.max.0);
+    let error = ERROR / float(bound.among.max(1) as u64);
+    let whose = |what: &str| format!("{name}: {what}");
+    [
+        return_levels(&whose("exceeded once in this time"), bound, limit, error),
+        quantiles(&whose("the tail against its law"), &bound.tail),
+        shapes(&whose("shape by threshold"), &bound.tail),
+    ]
+    .into_iter()
+}

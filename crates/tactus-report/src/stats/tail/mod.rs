@@ -1,0 +1,22 @@
+//! What will be exceeded less than once in a longer time than was measured: the tail bound.
+//!
+//! Extreme value theory, and only where it holds: from blocks of time that are as good as independent, above a threshold
+//! where the largest have one law, by profile likelihood, and not too far (docs/design/tail.md).
+
+mod bound;
+mod clusters;
+mod gev;
+mod goodness;
+mod gpd;
+mod null;
+mod null_tables;
+mod refusal;
+mod search;
+mod series;
+mod steady;
+
+pub use bound::{Bound, DAY_NS, bound};
+pub use gpd::{Excesses, Fit, Gpd, Range};
+pub use refusal::Refusal;
+pub use series::{ERROR, LEAST_BLOCKS, LEAST_EXCEEDANCES, Maxima, Tail, Threshold, drop_for, level_drop};
+pub use steady::{Against, Tested};

@@ -1,0 +1,171 @@
+//! Why there is no bound.
+
+use std::fmt;
+
+use super::steady::Tested;
+use crate::units::{count, duration};
+
+/// A reason, with what would mend it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Refusal {
+    /// Too few blocks of time.
+    TooShort {
+        /// How many there are.
+        blocks: u64,
+        /// How many it takes.
+        least: u64,
+        /// Their length, in ns.
+        block_ns: u64,
+    },
+    /// Blocks are not independent, or not of one distribution, as far as they could be made longer.
+    Unsteady {
+        /// The tests that failed.
+        failed: Vec<Tested>,
+        /// Length of the longest blocks that could be tried, in ns.
+        block_ns: u64,
+        /// How much longer the run must be for longer blocks, in ns; none: there are none to be tried.
+        longer_ns: Option<u64>,
+    },
+    /// Exceedances come in clusters.
+    Clustered {
+        /// The extremal index.
+        index: f64,
+        /// Length of the longest blocks that could be tried, in ns.
+        block_ns: u64,
+        /// As for `Unsteady`.
+        longer_ns: Option<u64>,
+    },
+    /// Values are equal that would differ if they were measured finely enough.
+    Tied {
+        /// The part of the exceedances that are equal to another one.
+        part: f64,
+    },
+    /// Too few exceedances above any threshold.
+    TooFew {
+        /// How many.
+        exceedances: u64,
+        /// How many it takes.
+        least: u64,
+    },
+    /// Above no threshold do exceedances look like a generalised Pareto distribution.
+    NoThreshold {
+        /// The best of the chances.
+        p: f64,
+    },
+    /// Maxima of blocks ten times as long say something else.
+    Disagreement {
+        /// What the exceedances say, in ns.
+        by_exceedances_ns: f64,
+        /// What the longer blocks say, in ns.
+        by_blocks_ns: f64,
+    },
+    /// The tail may be so heavy that it has no mean.
+    TooHeavy {
+        /// What its shape may be.
+        xi: f64,
+    },
+    /// What is asked for is further from what was measured than the exceedances carry.
+    TooFar {
+        /// What is asked for, in ns.
+        horizon_ns: u64,
+        /// How far they carry, in ns.
+        most_ns: u64,
+        /// How much longer it must be measured for that, in ns.
+        longer_ns: u64,
+    },
+}
+
+impl Refusal {
+    /// In a word, for machines.
+    #[must_use]
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::TooShort { .. } => "too-short",
+            Self::Unsteady { .. } => "not-stationary-or-not-independent",
+            Self::Clustered { .. } => "clustered",
+            Self::Tied { .. } => "tied",
+            Self::TooFew { .. } => "too-few-exceedances",
+            Self::NoThreshold { .. } => "no-threshold",
+            Self::Disagreement { .. } => "methods-disagree",
+            Self::TooHeavy { .. } => "too-heavy",
+            Self::TooFar { .. } => "horizon-too-far",
+        }
+    }
+
+    /// How much longer the run must be, in ns; none where time alone does not mend it.
+    #[must_use]
+    pub fn longer_ns(&self) -> Option<u64> {
+        match self {
+            Self::TooShort { blocks, least, block_ns } => {
+                Some(least.saturating_sub(*blocks).saturating_mul(*block_ns))
+            }
+            Self::Unsteady { longer_ns, .. } | Self::Clustered { longer_ns, .. } => *longer_ns,
+            Self::TooFar { longer_ns, .. } => Some(*longer_ns),
+            Self::TooFew { .. }
+            | Self::Tied { .. }
+            | Self::NoThreshold { .. }
+            | Self::Disagreement { .. }
+            | Self::TooHeavy { .. } => None,
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let us = |ns: f64| crate::units::latency(ns);
+        match self {
+            Self::TooShort { blocks, least, block_ns } => write!(
+                f,
+                "{} blocks of {} are too few: {} are needed",
+                count(*blocks),
+                duration(*block_ns),
+                count(*least)
+            ),
+            Self::Unsteady { failed, block_ns, longer_ns } => {
+                let says: Vec<&str> = failed.iter().map(|one| one.against.says()).collect();
+                let more = if longer_ns.is_some() { "; longer blocks need a longer run" } else { "" };
+                write!(
+                    f,
+                    "not stationary or not independent, in blocks of {} still: {}{more}",
+                    duration(*block_ns),
+                    says.join(", "),
+                )
+            }
+            Self::Clustered { index, block_ns, longer_ns } => {
+                let more = if longer_ns.is_some() { "; longer blocks need a longer run" } else { "" };
+                write!(
+                    f,
+                    "the largest come in clusters, in blocks of {} still (extremal index {index:.2}){more}",
+                    duration(*block_ns)
+                )
+            }
+            Self::Tied { part } => write!(
+                f,
+                "{:.0} % of the largest values are equal to another one: they were measured too coarsely",
+                100.0 * part
+            ),
+            Self::TooFew { exceedances, least } => {
+                write!(f, "{} exceedances are too few: {} are needed", count(*exceedances), count(*least))
+            }
+            Self::NoThreshold { p } => write!(
+                f,
+                "above no threshold does the tail look like one law (Anderson-Darling, p at most {p:.2})"
+            ),
+            Self::Disagreement { by_exceedances_ns, by_blocks_ns } => write!(
+                f,
+                "methods disagree: {} by exceedances, {} by maxima of longer blocks",
+                us(*by_exceedances_ns),
+                us(*by_blocks_ns)
+            ),
+            Self::TooHeavy { xi } => {
+                write!(f, "the tail may be so heavy that nothing bounds it (xi up to {xi:.2})")
+            }
+            Self::TooFar { horizon_ns, most_ns, .. } => write!(
+                f,
+                "{} are too far from what was measured, which carries {} at most",
+                duration(*horizon_ns),
+                duration(*most_ns)
+            ),
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! The tail bound of whole rows: what is said, what is refused, what follows for a requirement.
+
+use std::process::Command;
+
+use tactus_model::bundle::{Contents, Row, RowResult};
+use tactus_model::document::{Outcome, Side};
+use tactus_model::number::{float, whole};
+use tactus_model::outcome::RowEnd;
+use tactus_model::plan::{Require, TailLimit};
+use tactus_model::{Evidence, Nanos};
+use tactus_report::render::html;
+use tactus_report::render::text::{Style, render};
+use tactus_report::row::{NoTail, tail, verdict};
+use tactus_report::stats::Random;
+use tactus_report::stats::tail::{Excesses, Gpd, Maxima, Refusal, bound};
+
+use crate::common::{Shape, Span, empty, measured, planned};
+
+/// Half an hour of one thread, whose latencies have an exponential tail.
+fn half_an_hour(seed: u64) -> Row {
+    let (planned_ns, interval_ns) = (1_800_000_000_000, 16_666_666);
+    let result = RowResult { planned_ns, interval_ns, ..planned("host, idle", "host", "host", Vec::new()) };
+    let shape = Shape { late: 0.0, spread: 4_200.0, ..Shape::IDLE };
+    let span = Span { ticks: 1_800, samples: 60, per_interval: 60, series: 1 };
+    measured(result, Evidence::BareMetal, shape, span, seed)
+}
+
+fn requiring(mut row: Row, max: Nanos, hours: u64) -> Row {
+    let tail = Some(TailLimit { max, horizon: Nanos::from_secs(hours * 3_600) });
+    row.result.require = Some(Require { tail, ..Require::default() });
+    row
+}
+
+fn refused(row: &Row) -> NoTail {
+    tail(row).expect("it measured latencies").expect_err("no bound")
+}
+
+#[test]
+fn a_long_quiet_run_has_a_bound_above_what_it_has_seen_and_all_that_belongs_to_it() {
+    let row = half_an_hour(4);
+    let bound = tail(&row).unwrap().unwrap();
+    assert_eq!(bound.horizon_ns, 86_400_000_000_000, "a day, where it carries that far");
+    assert!(bound.tail.k() >= 90 && bound.tail.block_ns.abs_diff(1_000_000_000) < 1_000_000);
+    assert!(bound.level.low < bound.estimate_ns && bound.estimate_ns < bound.level.high, "{bound:?}");
+    assert!(bound.level.high > bound.observed_ns);
+    // 48 times the half hour of an exponential tail: about the scale times ln 48 more than its largest.
+    let truth = 1_900.0 + 4_200.0 * (60.0_f64 * 86_400.0).ln();
+    assert!(bound.level.high > truth && bound.level.high < 2.0 * truth, "{} for {truth}", bound.level.high);
+}
+
+#[test]
+fn what_carries_no_bound_is_refused_with_the_reason() {
+    let mut short = half_an_hour(4);
+    short.ticks.series.values_mut().for_each(|own| own.stretches.truncate(120));
+    let why = refused(&short);
+    assert!(matches!(&why, NoTail::Series(_, Refusal::TooShort { blocks: 120, .. })), "{why:?}");
+    assert_eq!(why.longer_ns().map(|ns| whole(float(ns) / 1e9)), Some(180));
+    for (evidence, word) in [(Evidence::Emulated, "emulated"), (Evidence::Imported, "imported")] {
+        let mut row = half_an_hour(4);
+        row.result.evidence = Some(evidence);
+        assert_eq!(refused(&row).word(), word);
+    }
+    let mut row = half_an_hour(4);
+    row.result.ended = RowEnd::Broke;
+    assert_eq!(refused(&row), NoTail::Broke);
+    let mut row = half_an_hour(4);
+    row.result.control.clear();
+    assert_eq!(refused(&row).word(), "no-ground");
+    let mut row = half_an_hour(4);
+    for own in row.ticks.series.values_mut() {
+        for (n, stretch) in (1..).zip(&mut own.stretches) {
+            stretch.max_ns = stretch.max_ns.map(|ns| ns + 20 * n);
+        }
+    }
+    assert_eq!(refused(&row).word(), "not-stationary-or-not-independent", "a level that drifts");
+    assert!(refused(&row).to_string().contains("drifts"), "{}", refused(&row));
+    let mut row = half_an_hour(4);
+    for own in row.ticks.series.values_mut() {
+        own.stretches.iter_mut().for_each(|one| one.max_ns = one.max_ns.map(|ns| ns / 10_000 * 10_000));
+    }
+    assert_eq!(refused(&row).word(), "tied");
+    let mut row = half_an_hour(4);
+    row.ticks.series.clear();
+    assert!(matches!(refused(&row), NoTail::Ground(_)));
+}
+
+/// The Dow Jones returns of Coles 2001, 4.4.2, have 37 exceedances: whatever they are, they are too few.
+#[test]
+fn thirty_seven_exceedances_are_too_few() {
+    let mut random = Random::new(5);
+    let mut draw =
+        |n: usize| (0..n).map(|_| 1_000 + whole(-9_000.0 * random.unit().ln())).collect::<Vec<u64>>();
+    let of = |values| Maxima { values, ticks: 1, tick_ns: 1_000_000_000 };
+    let few = bound(&[of(draw(185))], None);
+    assert!(
+        matches!(few, Err((0, Refusal::TooShort { blocks: 185, .. }))),
+        "a fifth of them are 37: {few:?}"
+    );
+    // 300 blocks, of which few vary: the others are all of one value.
+    let mut values = vec![1_000; 263];
+    values.extend(draw(37));
+    assert!(bound(&[of(values)], None).is_err());
+    assert!(bound(&[], None).is_err(), "nothing at all");
+    for hostile in
+        [vec![0; 400], vec![u64::MAX; 400], (0..400).map(|n| if n % 2 == 0 { u64::MAX } else { 0 }).collect()]
+    {
+        assert!(bound(&[of(hostile)], Some(u64::MAX)).is_err());
+    }
+}
+
+#[test]
+fn a_requirement_passes_on_the_upper_end_alone() {
+    let row = half_an_hour(4);
+    let found = tail(&row).unwrap().unwrap();
+    let ns = |value: f64| Nanos(whole(value));
+    let judged = |max, hours| verdict(&requiring(half_an_hour(4), max, hours)).unwrap();
+    let pass = judged(ns(found.level.high + 1.0), 24);
+    assert_eq!((pass.outcome, pass.limits[0].side), (Outcome::Pass, Side::Kept), "{}", pass.reason);
+    let open = judged(ns(f64::midpoint(found.estimate_ns, found.level.high)), 24);
+    assert_eq!(open.outcome, Outcome::Inconclusive, "{}", open.reason);
+    assert!(open.longer_ns.is_some() && open.reason.contains("the estimate is"), "{}", open.reason);
+    // Half an hour is one 48th of the day: what was reached in it is not reached less than once a day, at 97.5 %.
+    let broken = judged(ns(found.observed_ns - 1.0), 24);
+    assert_eq!(broken.outcome, Outcome::Fail, "{}", broken.reason);
+    let far = judged(ns(10.0 * found.level.high), 24 * 365);
+    assert_eq!(far.outcome, Outcome::Inconclusive);
+    assert!(far.reason.contains("are too far from what was measured"), "{}", far.reason);
+    assert!(far.longer_ns.is_some_and(|ns| ns > 80 * 3_600_000_000_000), "{far:?}");
+}
+
+#[test]
+fn the_report_says_it_in_words_and_draws_it_and_refusals_of_one_reason_stand_together() {
+    let mut contents: Contents = empty();
+    contents.rows = vec![requiring(half_an_hour(4), Nanos::from_us(200), 24)];
+    for n in 0..9 {
+        let mut row = half_an_hour(4);
+        row.result.name = format!("guest {n}");
+        row.result.evidence = Some(Evidence::Emulated);
+        contents.rows.push(row);
+    }
+    let page = html::render(&contents).unwrap();
+    let section = page.split("id=\"tail\"").nth(1).expect("the section");
+    for text in [
+        "exceeded less than once in 24 h of this load",
+        "not a worst case",
+        "and 3 more",
+        "shape xi",
+        "required: 200 us",
+    ] {
+        assert!(section.contains(text) || page.contains(text), "{text}");
+    }
+    assert_eq!(section.matches("guest 0, guest 1").count(), 1);
+    let text = render(&contents, Style::default());
+    assert!(text.contains("exceeded less than once in 24 h") && !text.contains("no bound"), "{text}");
+}
+
+/// What SciPy has of the same, where it is installed.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "another implementation is asked")]
+fn fits_and_tests_agree_with_scipy() {
+    const SCRIPT: &str = r"
+import sys, json
+import numpy as np
+from scipy import stats, optimize
+data = np.array(json.load(sys.stdin), dtype=float)
+k = len(data) // 5
+u = np.sort(data)[-k - 1]
+x = data[data > u] - u
+nll = lambda p: -stats.genpareto.logpdf(x, p[1], scale=np.exp(p[0])).sum()
+fit = optimize.minimize(nll, [np.log(x.mean()), 0.05], method='Nelder-Mead', options=dict(xatol=1e-11, fatol=1e-12, maxiter=10000))
+half = len(data) // 2
+p = stats.mannwhitneyu(data[:half], data[half:], alternative='two-sided', method='asymptotic').pvalue
+scores = stats.norm.ppf(stats.rankdata(data) / (len(data) + 1))
+c = scores - scores.mean()
+n = len(c)
+q = n * (n + 2) * sum((c[:-h] @ c[h:] / (c @ c)) ** 2 / (n - h) for h in range(1, 11))
+eta = (np.cumsum(c) ** 2).sum() / (n * (c @ c))
+print(json.dumps([float(fit.x[1]), float(np.exp(fit.x[0])), -float(fit.fun), float(p), float(q), float(eta)]))
+";
+    let row = half_an_hour(4);
+    let values: Vec<u64> =
+        row.ticks.series.values().flat_map(|own| own.stretches.iter().filter_map(|one| one.max_ns)).collect();
+    if !Command::new("python3").args(["-c", "import scipy"]).output().is_ok_and(|out| out.status.success()) {
+        return eprintln!("SKIPPED: Python with SciPy is not installed");
+    }
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), serde_json::to_string(&values).unwrap()).unwrap();
+    let input = std::fs::File::open(file.path()).unwrap();
+    let out = Command::new("python3").args(["-c", SCRIPT]).stdin(input).output().unwrap();
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    let [xi, sigma, likelihood, p, q, eta]: [f64; 6] = serde_json::from_slice(&out.stdout).unwrap();
+    let found = tail(&row).unwrap().unwrap().tail;
+    let mut falling: Vec<f64> = values.iter().map(|ns| float(*ns)).collect();
+    falling.sort_by(|one, other| other.total_cmp(one));
+    let u = falling[values.len() / 5];
+    let excesses = falling.iter().map(|x| x - u).take_while(|x| *x > 0.0).collect();
+    let excesses = Excesses::new(excesses).unwrap();
+    let fit = excesses.fit();
+    let near = |what: &str, own: f64, theirs: f64| {
+        assert!((own - theirs).abs() <= 1e-6 * theirs.abs().max(1.0), "{what}: {own} for {theirs}");
+    };
+    near("likelihood", fit.log_likelihood, likelihood);
+    near("likelihood of theirs", excesses.log_likelihood(Gpd { sigma, xi }), likelihood);
+    // The top is flat: to the root of what the likelihood agrees to.
+    assert!((fit.gpd.xi - xi).abs() < 1e-4, "{} for {xi}", fit.gpd.xi);
+    near("halves", found.tests[3].p, p);
+    near("Ljung-Box", found.tests[0].statistic, q);
+    near("KPSS", found.tests[1].statistic, eta);
+}
