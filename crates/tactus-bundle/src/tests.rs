@@ -84,7 +84,7 @@ fn rows_beyond_those_that_a_plan_may_have_are_left_out_and_said() {
     let dir = tempfile::tempdir().unwrap();
     bundle(dir.path(), 10, 10, true);
     for more in 2..=MOST_MEASURED + 3 {
-        std::fs::create_dir(dir.path().join(format!("scenarios/{more:02}-more"))).unwrap();
+        fs::create_dir(dir.path().join(format!("scenarios/{more:02}-more"))).unwrap();
     }
     let contents = read(dir.path(), Trust::Whole).unwrap();
     assert_eq!(contents.rows.len(), 1, "the others have no result");
