@@ -44,13 +44,16 @@ fn command(invocation: &Invocation) -> io::Result<Command> {
         }
     };
     let mut command = Command::new(found);
-    command.env("PATH", std::env::join_paths(absolute_path()).unwrap_or_default());
+    command.env("PATH", std::env::join_paths(absolute_path()).unwrap_or_else(|_| USUAL.into()));
     command.args(arguments).envs(invocation.env.iter().map(|(name, value)| (name, value)));
     if let Some(dir) = &invocation.dir {
         command.current_dir(dir);
     }
     Ok(command)
 }
+
+/// What PATH is where it has no entry that counts: an empty one would be where somebody stands.
+const USUAL: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// The entries of PATH that are absolute. Any other one (an empty one among them) names another directory wherever
 /// somebody stands: what lies in a stranger's is not run.
@@ -59,7 +62,9 @@ fn absolute_path() -> Vec<PathBuf> {
 }
 
 fn absolute(path: &OsStr) -> Vec<PathBuf> {
-    std::env::split_paths(path).filter(|dir| dir.is_absolute()).collect()
+    let of = |path: &OsStr| std::env::split_paths(path).filter(|dir| dir.is_absolute()).collect::<Vec<_>>();
+    let entries = of(path);
+    if entries.is_empty() { of(OsStr::new(USUAL)) } else { entries }
 }
 
 /// Says which program could not be started.
@@ -389,7 +394,10 @@ mod tests {
     fn no_program_is_taken_from_where_somebody_stands() {
         let entries = absolute(OsStr::new(":/usr/bin:.:bin:../bin:/bin:"));
         assert_eq!(entries, [Path::new("/usr/bin"), Path::new("/bin")]);
-        assert!(absolute(OsStr::new("")).is_empty());
+        let usual = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"].map(PathBuf::from);
+        for nothing in ["", ":", "bin:."] {
+            assert_eq!(absolute(OsStr::new(nothing)), usual);
+        }
     }
 
     #[test]

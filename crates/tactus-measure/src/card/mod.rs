@@ -141,6 +141,12 @@ impl Card {
                     let at = sys::now();
                     self.seen.store(number, Ordering::Relaxed);
                     self.silent.store(0, Ordering::Relaxed);
+                    // The look at which it would have been given up came too late itself.
+                    if at >= raised + LOST_NS {
+                        self.lost.fetch_add(1, Ordering::Relaxed);
+                        self.late.fetch_add(1, Ordering::Relaxed);
+                        return (raised, Answer::Lost(at));
+                    }
                     return (raised, Answer::At(at));
                 }
                 if seen != self.seen.load(Ordering::Relaxed) && !self.take_other(number, seen) {
@@ -158,7 +164,9 @@ impl Card {
             }
             let waited = now - raised;
             if waited > POLLED_NS {
-                sys::sleep_until(now + waited / REST);
+                // What came in time is not to be taken for lost because of a rest.
+                let (next, last) = (now + waited / REST, raised + LOST_NS - POLLED_NS);
+                sys::sleep_until(if now < last { next.min(last) } else { raised + LOST_NS });
             }
         }
     }

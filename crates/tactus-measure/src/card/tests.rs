@@ -115,6 +115,28 @@ fn a_late_answer_is_no_answer_to_the_next_interrupt_and_is_counted() {
 }
 
 #[test]
+fn an_answer_that_is_seen_after_a_second_was_lost_whoever_was_late_to_look() {
+    let card = card();
+    // It comes just before the card would give it up, and is there at the card's next look, which comes later.
+    let guest = |page: &Page, number: u32| {
+        std::thread::sleep(std::time::Duration::from_millis(950));
+        answer(page, number);
+    };
+    with_guest(&card, guest, || {
+        let (raised, answer) = card.ask(|| false);
+        let (Answer::At(at) | Answer::Lost(at)) = answer else { panic!("{answer:?}") };
+        let counts = card.counts();
+        let lost = u64::from(at >= raised + LOST_NS);
+        assert_eq!(
+            (matches!(answer, Answer::Lost(_)), counts.lost),
+            (lost == 1, lost),
+            "{answer:?}, {counts:?}"
+        );
+        assert!(counts.late <= lost, "{counts:?}");
+    });
+}
+
+#[test]
 fn a_guest_that_writes_what_was_never_sent_ends_it_with_what_it_wrote() {
     for garbage in [77_u32, u32::MAX, 3, 0x8000_0000] {
         let card = card();

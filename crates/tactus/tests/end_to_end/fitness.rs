@@ -72,7 +72,7 @@ fn wrong_classes_and_names_are_named_with_a_hint() {
         (&["fitness", BUNDLE, "--require", "plcs"][..], "`plcs` is no class\nhint: take some of plc, "),
         (
             &["fitness", BUNDLE, "--only", "hots"],
-            "no environment or scenario `hots`\nhint: its environments are ",
+            "no environment or scenario `hots`\nhint: the environments are ",
         ),
         (&["fitness", "--classes", file], "line 3: `500` has no unit"),
         (&["fitness", "--classes", "/nonexistent"], "/nonexistent: "),
