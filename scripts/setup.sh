@@ -66,6 +66,8 @@ present() {
     # Not in everybody's PATH.
     sshd) has sshd || [ -x /usr/sbin/sshd ] ;;
     qemu-ga) has qemu-ga || [ -x /usr/sbin/qemu-ga ] ;;
+    # Its parts, whatever Linux they are built on.
+    grub-pc) [ -e /usr/lib/grub/i386-pc/multiboot2.mod ] ;;
     modprobe) has modprobe || [ -x /usr/sbin/modprobe ] ;;
     *) has "$1" ;;
   esac
@@ -108,6 +110,11 @@ collect() {
   [ -d /run/systemd/system ] || need tuned-adm tuned tuned tuned tuned "loads the generated TuneD profiles"
   need modprobe kmod kmod kmod kmod "reads the written options of modules"
   need grub-script-check grub-common grub2-tools-minimal grub grub2 "parses the generated command line"
+  [ "$arch" != x86_64 ] || {
+    need grub-pc grub-pc-bin grub2-pc-modules grub grub2-i386-pc "starts the guest without an operating system as a boot loader does"
+    need xorriso xorriso xorriso libisoburn xorriso "makes the disc that it is started from"
+    need mformat mtools mtools mtools mtools "makes the same for other firmware"
+  }
   need python3-ensurepip python3-venv python3 python python3 "installs the validators of scripts/lib/tools.txt into target/tools"
   need mkfs.ext4 e2fsprogs e2fsprogs e2fsprogs e2fsprogs "the disk of the machine whose power fails (make crash)"
   need strace strace strace strace strace "counts what the probe asks of the kernel while it measures"

@@ -5,6 +5,9 @@
 //! first instructions), [`sys::interrupts`], [`sys::apic`], [`clock`], [`timer`], `exits`, [`sys::pci`] and [`card`], and [`session`], which speaks with the
 //! host side as the probe does (docs/design/wire.md).
 //!
+//! Where nobody speaks with it, its command line says what to do ([`alone`]): so it measures a machine of metal, started by
+//! a boot loader.
+//!
 //! It touches the whole machine and nothing else: there is nothing else.
 //!
 //! ```text
@@ -23,6 +26,8 @@
 
 extern crate alloc;
 
+mod alone;
+mod boot_info;
 #[cfg(target_os = "none")]
 mod card;
 #[cfg(target_os = "none")]

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 
 use serde_json::Value;
 
+use crate::alone;
 use crate::card::Card;
 use crate::clock::{Clock, hypervisor};
 use crate::control::is_seen;
@@ -31,6 +32,10 @@ const ANSWERS_NS: u64 = 20_000_000;
 /// How long is measured before a block, to know the noise of the place, in ns.
 const QUIET_NS: u64 = 20_000_000;
 
+/// The readings by which it says what it does alone, in ns.
+const ALONE_INTERVAL: &str = "bare:interval-ns";
+const ALONE_DURATION: &str = "bare:duration-ns";
+
 /// What a job has come to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
@@ -55,13 +60,17 @@ struct Session {
     card: Option<Card>,
 }
 
-/// Serves the line until it is told to quit.
-pub fn run() -> ! {
+/// Serves the line until it is told to quit; or does what its command line asks for, and says what came of it.
+pub fn run(command_line: &str) -> ! {
     serial::begin();
     let clock = Clock::find();
     timer::begin(clock);
     let mut session = Session { wire: Wire::default(), clock, card: None };
     session.greet();
+    if let Some(job) = alone::job(command_line) {
+        session.alone(job);
+        cpu::power_off();
+    }
     let mut job: Option<(Job, Stage)> = None;
     loop {
         let message = session.hear();
@@ -179,11 +188,35 @@ impl Session {
                 Some(job)
             }
             Err(reason) => {
-                let hint = "give it one activity: `timer`, `exits`, or the answers to `interrupt`";
-                self.say(Object::message("refused").text("reason", &reason).text("hint", hint));
+                self.refuse(&reason, "give it one activity: `timer`, `exits`, or the answers to `interrupt`");
                 None
             }
         }
+    }
+
+    fn refuse(&mut self, reason: &str, hint: &str) {
+        self.say(Object::message("refused").text("reason", reason).text("hint", hint));
+    }
+
+    /// Measures with nobody who hears and answers.
+    fn alone(&mut self, job: Result<Job, String>) {
+        let job = match job {
+            Ok(job) => job,
+            Err(reason) => return self.refuse(&reason, "mend the command line in the boot loader's menu"),
+        };
+        let seconds = job.duration_ns.div_ceil(1_000_000_000);
+        serial::say(format_args!(
+            "tactus-bare-guest: an interrupt each {} ns, for {seconds} s\n",
+            job.interval_ns
+        ));
+        let number = |ns: u64| Object::new().text("text", &alloc::format!("{ns}")).end();
+        let readings = Object::new().json(ALONE_INTERVAL, number(job.interval_ns));
+        let readings = readings.json(ALONE_DURATION, number(job.duration_ns)).end();
+        self.say(Object::message("facts").json("readings", readings).json("last", true));
+        self.prove(&job, Stage::Before);
+        self.measure(&job);
+        self.prove(&job, Stage::After);
+        serial::say(format_args!("tactus-bare-guest: done\n"));
     }
 
     /// Nothing is answered any more.

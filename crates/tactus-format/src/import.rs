@@ -5,6 +5,7 @@
 //! lines are read as a stream; of a document at most [`MOST_DOCUMENT`] bytes are held. What is kept of a thread is the
 //! counts of one histogram, however long it measured.
 
+mod bare_guest;
 mod cyclictest;
 mod error;
 mod hlog;
@@ -40,6 +41,7 @@ pub struct Options {
 /// A format that is recognised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Format {
+    BareGuest,
     Json,
     Xml,
     HistogramLog,
@@ -52,7 +54,7 @@ enum Format {
 /// What can be read, in words.
 pub const KNOWN: &str = "cyclictest (JSON, -h and -H and --histfile, -v, its last lines), other rt-tests and oslat \
 (JSON), rtla timerlat hist and osnoise hist, jitterdebugger (results.json, samples.raw, CSV), rteval's summary.xml, \
-logs of HdrHistogram";
+logs of HdrHistogram, and what tactus's guest without an operating system says on a serial line";
 
 /// Reads a file: one recording for each kind of values in it.
 ///
@@ -66,6 +68,7 @@ pub fn read(input: impl Read, options: Options) -> Result<Vec<Recording>, Import
     let format = recognize(&beginning)?;
     let input = beginning.as_slice().chain(input);
     let recordings = match format {
+        Format::BareGuest => bare_guest::read(input),
         Format::Json => document(json::read(input)?),
         Format::Xml => rteval::read(input),
         Format::HistogramLog => hlog::read(Lines::new(input), options.unit_ns),
@@ -96,6 +99,9 @@ fn recognize(beginning: &[u8]) -> Result<Format, ImportError> {
     }
     if beginning.starts_with(&[0xff, 0xfe]) || beginning.starts_with(&[0xfe, 0xff]) {
         return Err(ImportError::byte(0, "it is text in UTF-16: write it as UTF-8"));
+    }
+    if bare_guest::is_one(beginning) {
+        return Ok(Format::BareGuest);
     }
     let start = beginning.strip_prefix(b"\xef\xbb\xbf").unwrap_or(beginning).trim_ascii_start();
     match start.first() {

@@ -6,8 +6,15 @@
 //! keeps to the memory that its image asked for. No firmware, no boot loader, no real mode.
 //! <https://xenbits.xen.org/docs/unstable/misc/pvh.html>
 //!
+//! On a machine of metal a boot loader does the same by Multiboot2 (GRUB's `multiboot2`): it looks for a header within
+//! the first 32 KiB of the file, and begins where the image's entry is, in the same state; `eax` tells which of the two it
+//! was. Both hand over a command line ([`crate::boot_info`]).
+//! <https://www.gnu.org/software/grub/manual/multiboot2/multiboot.html>
+//!
 //! From there to 64 bits it takes four things: page tables, PAE, the long mode bit of EFER, and paging switched on.
 //! (Intel SDM, volume 3, 10.8.5 "Initializing IA-32e Mode".)
+
+use crate::boot_info;
 
 /// Physical memory that maps onto itself, in GiB: all that 32-bit devices can be at.
 const MAPPED_GIB: usize = 4;
@@ -22,12 +29,23 @@ core::arch::global_asm!(
     .asciz "Xen"
     .long pvh_entry
 
+    .section .multiboot2, "a", @progbits
+    .align 8
+    .long 0xe85250d6            /* MULTIBOOT2_HEADER_MAGIC */
+    .long 0                     /* i386, 32-bit protected mode */
+    .long 24                    /* length of the header */
+    .long 0x100000000 - (0xe85250d6 + 24) /* all four add up to nothing */
+    .word 0, 0                  /* the end of what it asks for */
+    .long 8
+
     .section .text.boot, "ax", @progbits
     .code32
     .global pvh_entry
 pvh_entry:
     cld
     mov esp, offset boot_stack_top
+    mov esi, eax                /* who loaded it, and where what it says is: kept for Rust */
+    mov ebp, ebx
 
     /* The lowest table: {gib} times 512 pages of 2 MiB. Present, writable, and a page of its own size. The last
        GiB has the devices' registers: neither cached nor written behind. */
@@ -80,6 +98,8 @@ long_entry:
     mov es, ax
     mov ss, ax
     mov rsp, offset boot_stack_top
+    mov edi, esi
+    mov esi, ebp
     call start
 5:  cli
     hlt
@@ -109,10 +129,36 @@ boot_stack_top:
 );
 
 #[unsafe(no_mangle)]
-extern "C" fn start() -> ! {
+extern "C" fn start(loader: u32, info: u32) -> ! {
     super::heap::begin();
     super::interrupts::begin();
-    crate::session::run()
+    let mut words = [0; LONGEST_COMMAND_LINE];
+    let length = command_line(loader, info, &mut words);
+    crate::session::run(core::str::from_utf8(&words[..length]).unwrap_or_default())
+}
+
+/// The longest command line that is read, in bytes.
+const LONGEST_COMMAND_LINE: usize = 256;
+
+/// Copies the command line that a loader handed over, and returns how long it is.
+fn command_line(loader: u32, info: u32, into: &mut [u8]) -> usize {
+    let at = boot_info::command_line_at(loader, info, byte_at);
+    let Some(at) = at else { return 0 };
+    let mut length = 0;
+    while length < into.len() && byte_at(at.wrapping_add(length as u32)) != 0 {
+        into[length] = byte_at(at.wrapping_add(length as u32));
+        length += 1;
+    }
+    length
+}
+
+/// A byte of physical memory; of the last GiB, where devices are, nothing.
+fn byte_at(at: u32) -> u8 {
+    if at == 0 || at >= ((MAPPED_GIB as u32) - 1) << 30 {
+        return 0;
+    }
+    // SAFETY: it is mapped, no device is there, and nobody else runs; every byte is a `u8`.
+    unsafe { core::ptr::read_volatile(at as usize as *const u8) }
 }
 
 #[panic_handler]

@@ -2,11 +2,11 @@
 
 use tactus_model::buckets::{Counts, bucket_of};
 use tactus_model::histograms::MOST_COUNTED;
-use tactus_model::latency::{Latency, Totals};
+use tactus_model::latency::{Latency, Sparse, Totals};
 use tactus_model::number::{float, whole};
 
 /// The longest value that is believed, in ns: 100 years.
-const MOST_NS: u64 = 100 * 366 * 86_400 * 1_000_000_000;
+pub(super) const MOST_NS: u64 = 100 * 366 * 86_400 * 1_000_000_000;
 
 /// What the values are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +15,8 @@ pub enum Values {
     Wakeups,
     /// Gaps that a polling thread saw.
     Gaps,
+    /// How late a timer's interrupts were, at the first instruction of their handler.
+    Interrupts,
 }
 
 /// What one instrument measured.
@@ -122,6 +124,8 @@ pub struct Series {
     pub least_beyond_ns: Option<u64>,
     /// Its distribution; empty where only totals are known.
     pub counts: Counts,
+    /// What the wake-ups would have measured that never came, because the one before was too late.
+    pub missed: Counts,
 }
 
 impl Series {
@@ -131,7 +135,19 @@ impl Series {
         let mut latency = Latency::new();
         latency.totals = self.totals;
         self.counts.pack().add_to(&mut latency.raw);
+        self.missed.pack().add_to(&mut latency.missed);
         latency
+    }
+
+    /// What never came, as it travels.
+    #[must_use]
+    pub fn missed(&self) -> Sparse {
+        let (mut last, packed) = (0, self.missed.pack());
+        let steps = packed.buckets().flat_map(|(value, count)| {
+            let step = value - std::mem::replace(&mut last, value);
+            [step, count]
+        });
+        Sparse(steps.collect())
     }
 
     /// Its number and CPU.
@@ -253,6 +269,7 @@ impl Rows {
             beyond: 0,
             least_beyond_ns: None,
             counts: Counts::default(),
+            missed: Counts::default(),
         };
         if cycles == 0 {
             return Ok(none);

@@ -14,8 +14,8 @@ macro_rules! fixture {
 }
 
 /// Every format, as it was written: by rt-tests 2.4 and jitterdebugger on one machine, by rtla as its users print it,
-/// and by rteval as its source has it.
-const FILES: [(&str, &[u8]); 13] = [
+/// by rteval as its source has it, and by the guest without an operating system that GRUB started in an emulated PC.
+const FILES: [(&str, &[u8]); 14] = [
     ("cyclictest.json", fixture!("cyclictest.json")),
     ("cyclictest-h.txt", fixture!("cyclictest-h.txt")),
     ("cyclictest-H-old.txt", fixture!("cyclictest-H-old.txt")),
@@ -29,6 +29,7 @@ const FILES: [(&str, &[u8]); 13] = [
     ("rtla-timerlat.txt", fixture!("rtla-timerlat.txt")),
     ("rtla-osnoise.txt", fixture!("rtla-osnoise.txt")),
     ("rteval-summary.xml", fixture!("rteval-summary.xml")),
+    ("bare-guest.log", fixture!("bare-guest.log")),
 ];
 
 fn of(name: &str) -> &'static [u8] {
@@ -203,6 +204,61 @@ fn rteval_has_its_cpus_even_where_it_dropped_their_statistics() {
 }
 
 /// A log as the library writes it, with values of two tags.
+#[test]
+fn what_the_guest_without_an_operating_system_says_alone_is_whole_with_the_periods_it_missed() {
+    let recording = one("bare-guest.log");
+    assert_eq!((recording.interval_ns, recording.duration_ns), (Some(1_000_000), Some(3_000_000_000)));
+    let series = &recording.series[0];
+    assert_eq!(figures(series), (2964, 17, 3942, 2964, 0));
+    assert_eq!((series.totals.overruns, series.latency().missed.len()), (37, 37));
+    let notes = recording.notes.join("\n");
+    assert!(notes.contains("calls itself `TCGTCGTCGTCG`") && notes.contains("saw 1002216 ns"), "{notes}");
+    assert!(!notes.contains("lost") && !notes.contains("ends before"), "{notes}");
+}
+
+#[test]
+fn a_serial_line_that_spoiled_frames_or_ended_early_is_noticed() {
+    let whole = String::from_utf8(of("bare-guest.log").to_vec()).unwrap();
+    let lines: Vec<&str> = whole.lines().collect();
+    let tick = lines.iter().position(|line| line.contains(r#"\"t\":\"tick\""#)).unwrap();
+    // A byte of the only tick: what it counted is gone, the totals are not.
+    let spoiled = whole.replace(lines[tick], &lines[tick].replacen("tick", "tock", 1));
+    let [recording] = &imported(spoiled.as_bytes())[..] else { panic!() };
+    let notes = recording.notes.join("\n");
+    assert!(notes.contains("of 2964 latencies the sizes of 2964 were lost on the line"), "{notes}");
+    assert_eq!(recording.series[0].totals.max_ns / US, 3942);
+    // Cut within what follows the totals.
+    let total = lines.iter().position(|line| line.contains(r#""t":"total""#)).unwrap();
+    let cut = lines[..=total].join("\r\n");
+    let [recording] = &imported(cut.as_bytes())[..] else { panic!() };
+    let notes = recording.notes.join("\n");
+    assert!(notes.contains("ends before the measurement did"), "{notes}");
+    assert!(notes.contains("its instrument was not proven after measuring"), "{notes}");
+    // Before anything was measured.
+    assert!(error(lines[..tick].join("\n").as_bytes()).contains("no measured values"));
+    // Other words on the same line, and a second measurement behind the first.
+    let twice = format!("Booting from DVD/CD...\n\u{1b}[2J{whole}[  0.1] noise {whole}");
+    assert_eq!(imported(twice.as_bytes()).len(), 2);
+}
+
+#[test]
+fn ticks_of_anybody_else_are_refused() {
+    let whole = String::from_utf8(of("bare-guest.log").to_vec()).unwrap();
+    let series = tactus_model::series::SeriesKey { cpu: 3, thread: 0, priority: 80, kind: "thread".into() };
+    let mut encoder = tactus_model::wire::Encoder::new();
+    let hello = whole.lines().next().unwrap();
+    // The first frame of another.
+    encoder.encode(&serde_json::json!({"t": "ready"})).unwrap();
+    let zero = serde_json::json!({"cycles": 1, "overruns": 0, "min_ns": 1, "max_ns": 1, "sum_ns": 1});
+    let tick = serde_json::json!({
+        "t": "tick", "activity": 0, "series": series, "n": 0, "at_ns": 5, "now": zero, "total": zero, "counts": [1, 1],
+        "thread": {},
+    });
+    let frames = encoder.encode(&tick).unwrap();
+    let said = error(format!("{hello}\n{}", String::from_utf8(frames).unwrap()).as_bytes());
+    assert!(said.contains("a tick of `cpu3/t0/thread`"), "{said}");
+}
+
 fn log(values: &[u64]) -> Vec<u8> {
     use hdrhistogram::serialization::V2DeflateSerializer;
     use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};

@@ -51,6 +51,12 @@ pub enum KernelCommand {
         #[arg(long, value_parser = ["x86_64", "aarch64"], default_value = tactus_environment::kernel::OWN)]
         arch: String,
     },
+    /// Write the guest without an operating system to a file, for a boot loader: it measures a machine of metal by itself
+    Bare {
+        /// The file to write
+        #[arg(long, default_value = "tactus-bare-guest.elf", value_hint = clap::ValueHint::FilePath)]
+        out: PathBuf,
+    },
     /// Choose the kernel that guests boot when the plan does not say
     Use {
         /// A name from `tactus kernel list`, or a path

@@ -114,6 +114,7 @@ fn row(file: &Path, place: &str, recording: &Recording) -> RowResult {
     let most = cpus.chunk_by(|a, b| a == b).map(<[u32]>::len).max().unwrap_or(1);
     let measurement = match recording.values {
         Values::Gaps => Measure::Spin(Spin::default()),
+        Values::Interrupts => Measure::Timer(Timer::default()),
         Values::Wakeups => {
             let threads = u32::try_from(most).ok().filter(|threads| *threads > 1);
             Measure::Timer(Timer { threads, ..Timer::default() })
@@ -121,15 +122,20 @@ fn row(file: &Path, place: &str, recording: &Recording) -> RowResult {
     };
     let priority = recording.series.iter().find_map(|series| series.priority);
     let mut notes = vec![Note::info(format!(
-        "read from {}, which {} wrote: tactus did not measure, and can prove nothing there",
+        "read from {}, which {} wrote: {}",
         file.display(),
-        recording.instrument
+        recording.instrument,
+        match recording.values {
+            Values::Interrupts => "nobody watched, and whether the machine is what it says cannot be proven",
+            _ => "tactus did not measure, and can prove nothing there",
+        }
     ))];
     notes.extend(recording.command.iter().map(|command| Note::info(format!("it was called as `{command}`"))));
-    if priority.is_none() {
+    // An interrupt has none.
+    if priority.is_none() && recording.values != Values::Interrupts {
         notes.push(Note::info("the file does not say at which priority it measured"));
     }
-    if recording.interval_ns.is_none() && recording.values == Values::Wakeups {
+    if recording.interval_ns.is_none() && recording.values != Values::Gaps {
         notes.push(Note::info("the file does not say how often it measured: periods that a late wake-up swallowed cannot be put back"));
     }
     if recording.series.iter().any(|series| series.cpu.is_none()) {
@@ -169,6 +175,7 @@ fn machine(rows: &[Row]) -> Machine {
 fn key(recording: &Recording, series: &Series) -> SeriesKey {
     let kind = match (recording.values, recording.part) {
         (Values::Gaps, _) => "gap",
+        (Values::Interrupts, _) => "interrupt",
         (Values::Wakeups, Some("IRQ")) => "irq",
         (Values::Wakeups, Some("user")) => "user",
         (Values::Wakeups, _) => "thread",
@@ -198,7 +205,7 @@ fn write(writer: &Writer, number: usize, row: Row) -> Result<(), BundleError> {
             now: latency.totals,
             total: latency.totals,
             counts: Sparse::of(&latency.raw),
-            missed: Sparse::default(),
+            missed: series.missed(),
             thread: ThreadCounters::default(),
         };
         log.tick(&Ticked::of(number, tick, latency.summary().p99_ns))?;

@@ -1,9 +1,10 @@
-//! `tactus kernel list|fetch|use`.
+//! `tactus kernel list|fetch|bare|use`.
 
 use std::fmt::Write;
+use std::path::Path;
 
 use tactus_environment::kernel;
-use tactus_system::Real;
+use tactus_system::{Real, probe};
 
 use crate::cli::KernelCommand;
 use crate::exit::{Exit, Failure};
@@ -18,12 +19,38 @@ pub fn kernel(command: KernelCommand) -> Result<Exit, Failure> {
             output::text(&format!("{}\n", fetched.name))?;
             Ok(Exit::Good)
         }
+        KernelCommand::Bare { out } => bare(&out),
         KernelCommand::Use { name } => {
             let chosen = kernel::use_(&Real, &name)?;
             say(format_args!("guests ({}) boot {} when the plan does not say", chosen.arch, chosen.name));
             Ok(Exit::Good)
         }
     }
+}
+
+/// An entry of a boot loader's menu that starts the image.
+const MENU: &str = r#"menuentry "tactus: how late this machine's own timer interrupts are" {
+  serial --unit=0 --speed=115200
+  multiboot2 /boot/tactus-bare-guest.elf interval=1ms duration=10m
+}
+"#;
+
+fn bare(out: &Path) -> Result<Exit, Failure> {
+    let image = probe::bare_guest().ok_or_else(|| {
+        Failure::say(
+            "this tactus was built without the guest",
+            "build it where the Rust target is installed: rustup target add x86_64-unknown-none",
+        )
+    })?;
+    output::file_at(out, image, 0o644).map_err(|error| {
+        Failure::say(format!("{}: {error}", out.display()), "name a place that can be written with --out")
+    })?;
+    say(format_args!("wrote {} ({} KiB)", out.display(), image.len().div_ceil(1024)));
+    say(
+        "GRUB starts it from /boot by this entry of /boot/grub/custom.cfg; what it says on COM1 (115200 8n1), kept in a file, is for `tactus import`:",
+    );
+    output::data(MENU)?;
+    Ok(Exit::Good)
 }
 
 fn list(arch: Option<&str>, json: bool) -> Result<Exit, Failure> {

@@ -1,8 +1,12 @@
 //! A guest without an operating system, from the command line to the JSON.
 
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
 use serde_json::Value;
 
-use crate::common::{alone, beside_others, json, nothing_is_left, output, skipped, stderr, tactus};
+use crate::common::{alone, beside_others, json, nothing_is_left, output, skipped, stderr, stdout, tactus};
 
 /// Whether one can be started here.
 fn is_usable() -> bool {
@@ -128,4 +132,98 @@ fn what_makes_a_guest_exit_is_measured_on_the_host_and_without_an_operating_syst
     }
     // An emulator has no hypercall: there is no value, and no 0.
     assert_eq!(bare_has.contains(&"hypercall".to_owned()), bare["evidence"] != "emulated", "{bare_has:?}");
+}
+
+/// What a boot loader's menu starts, as `grub.cfg`.
+fn disc(dir: &Path, words: &str) -> Option<std::path::PathBuf> {
+    let image = dir.join("disc/boot/tactus-bare-guest.elf");
+    let written = output(tactus().args(["kernel", "bare", "--out"]).arg(&image));
+    assert!(written.status.success(), "{}", stderr(&written));
+    assert!(stdout(&written).contains("multiboot2 /boot/tactus-bare-guest.elf "), "{}", stdout(&written));
+    let menu =
+        format!("set timeout=0\nmenuentry tactus {{ multiboot2 /boot/tactus-bare-guest.elf {words} }}\n");
+    fs::create_dir_all(dir.join("disc/boot/grub")).unwrap();
+    fs::write(dir.join("disc/boot/grub/grub.cfg"), menu).unwrap();
+    let disc = dir.join("disc.iso");
+    let mut make = Command::new("grub-mkrescue");
+    make.args(["-d", "/usr/lib/grub/i386-pc", "-o"]).arg(&disc).arg(dir.join("disc"));
+    let made = match make.output() {
+        Ok(made) => made,
+        Err(error) => {
+            skipped(&format!("grub-mkrescue: {error}"));
+            return None;
+        }
+    };
+    assert!(made.status.success(), "{}", stderr(&made));
+    Some(disc)
+}
+
+/// Starts a machine from a disc until it switches itself off, and returns what it said on its serial line.
+fn said_on_the_line(dir: &Path, disc: &Path) -> std::path::PathBuf {
+    let serial = dir.join("serial.log");
+    let mut machine = Command::new("timeout");
+    machine.args([
+        "--signal=KILL",
+        "120",
+        "qemu-system-x86_64",
+        "-M",
+        "pc,hpet=off",
+        "-m",
+        "64",
+        "-nodefaults",
+    ]);
+    machine.args(["-display", "none", "-accel", "tcg", "-cpu", "max", "-no-reboot", "-cdrom"]).arg(disc);
+    machine
+        .args(["-device", "isa-debug-exit,iobase=0xf4", "-serial"])
+        .arg(format!("file:{}", serial.display()));
+    let ended = machine.output().unwrap();
+    assert!(ended.status.code().is_some(), "it went on: {}", stderr(&ended));
+    serial
+}
+
+#[test]
+fn a_boot_loader_starts_the_guest_on_a_machine_and_what_it_says_on_the_serial_line_is_imported() {
+    let _turn = beside_others();
+    if !is_usable() || !Path::new("/usr/lib/grub/i386-pc").exists() {
+        return skipped("this needs QEMU and GRUB for PCs");
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let Some(disc) = disc(dir.path(), "interval=5ms duration=1s tick=300ms") else { return };
+    let serial = said_on_the_line(dir.path(), &disc);
+    let bundle = dir.path().join("bundle");
+    let imported = output(tactus().arg("import").arg(&serial).arg("--out").arg(&bundle));
+    assert!(imported.status.success(), "{}", stderr(&imported));
+    let document = json(&output(tactus().arg("show").arg(&bundle).arg("--json")));
+    let entry = &document["scenarios"][0];
+    assert_eq!((&entry["evidence"], &entry["ended"]), (&"imported".into(), &"complete".into()), "{entry:#}");
+    let series = &entry["series"][0];
+    assert_eq!(series["kind"], "interrupt", "{entry:#}");
+    let count = |name: &str| series[name].as_u64().unwrap();
+    // An interrupt for each period, or it was missed and counted.
+    assert!((199..=201).contains(&(count("cycles") + count("overruns"))), "{entry:#}");
+    let mut rows = fs::read_dir(bundle.join("scenarios")).unwrap().flatten();
+    let row: Value =
+        serde_json::from_slice(&fs::read(rows.next().unwrap().path().join("result.json")).unwrap()).unwrap();
+    assert_eq!(row["interval_ns"], 5_000_000, "{row:#}");
+    let notes = entry["notes"].to_string();
+    for said in
+        ["TCGTCGTCGTCG", "before measuring it kept interrupts off", "after measuring it kept interrupts off"]
+    {
+        assert!(notes.contains(said), "{notes}");
+    }
+    assert!(!notes.contains("lost on the line") && !notes.contains("ends before"), "{notes}");
+}
+
+#[test]
+fn what_a_command_line_asks_of_the_guest_and_cannot_be_is_refused_on_the_serial_line() {
+    let _turn = beside_others();
+    if !is_usable() || !Path::new("/usr/lib/grub/i386-pc").exists() {
+        return skipped("this needs QEMU and GRUB for PCs");
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let Some(disc) = disc(dir.path(), "interval=1ps") else { return };
+    let serial = said_on_the_line(dir.path(), &disc);
+    let imported = output(tactus().arg("import").arg(&serial));
+    assert_eq!(imported.status.code(), Some(2), "{}", stderr(&imported));
+    assert!(stderr(&imported).contains("nothing was measured: `interval=1ps`"), "{}", stderr(&imported));
 }

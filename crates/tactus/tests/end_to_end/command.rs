@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Stdio;
 
-use crate::common::{alone, beside_others, json, output, stderr, stdout, tactus};
+use crate::common::{alone, beside_others, copied_into, json, output, stderr, stdout, tactus};
 
 /// What a command prints on stderr, without what differs from machine to machine.
 fn complaint(arguments: &[&str]) -> String {
@@ -188,10 +188,8 @@ fn gaps_are_measured_too() {
 #[test]
 fn without_the_right_to_real_time_the_reason_and_the_remedy_are_given() {
     let _turn = beside_others();
-    let binary = env!("CARGO_BIN_EXE_tactus");
     let readable = tempfile::Builder::new().prefix("tactus-nobody").tempdir_in("/tmp").unwrap();
-    let copy = readable.path().join("tactus");
-    fs::copy(binary, &copy).unwrap();
+    let copy = copied_into(readable.path());
     let mode = |path: &std::path::Path| {
         use std::os::unix::fs::PermissionsExt;
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();

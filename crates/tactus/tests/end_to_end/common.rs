@@ -15,6 +15,16 @@ pub fn tactus() -> Command {
     command
 }
 
+/// A copy of the program that anybody may start, in `place`. Another process makes it: a file that this one has open for
+/// writing is held by each child that another test forks meanwhile, and cannot be started ("Text file busy").
+pub fn copied_into(place: &Path) -> PathBuf {
+    let program = place.join("tactus");
+    let (made, other) = (env!("CARGO_BIN_EXE_tactus"), &program);
+    let copied = Command::new("cp").arg("--remove-destination").arg(made).arg(other).status();
+    assert!(copied.expect("cp").success());
+    program
+}
+
 /// Runs it to its end.
 pub fn output(command: &mut Command) -> Output {
     command.output().expect("tactus starts")

@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-use crate::common::{beside_others, output, skipped, stderr, stdout, tactus};
+use crate::common::{beside_others, copied_into, output, skipped, stderr, stdout, tactus};
 
 /// Somebody else.
 const OTHER: u32 = 12_345;
@@ -326,8 +326,7 @@ fn lines_of_another_release_are_said_and_not_done() {
 
 /// As somebody else: the program is his own copy.
 fn as_other(forged: &Forged, words: &[&str]) -> Output {
-    let program = forged.dir.path().join("tactus");
-    fs::copy(env!("CARGO_BIN_EXE_tactus"), &program).unwrap();
+    let program = copied_into(forged.dir.path());
     fs::set_permissions(forged.dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let other = OTHER.to_string();
     std::process::Command::new("setpriv")
@@ -364,8 +363,7 @@ fn another_user_undoes_nothing_of_roots_and_tunes_nothing() {
 fn without_a_home_nothing_is_kept_where_everybody_may_write() {
     let _turn = beside_others();
     let dir = tempfile::tempdir().unwrap();
-    let program = dir.path().join("tactus");
-    fs::copy(env!("CARGO_BIN_EXE_tactus"), &program).unwrap();
+    let program = copied_into(dir.path());
     fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
     if !is_root() {
         return;
