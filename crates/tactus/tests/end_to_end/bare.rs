@@ -205,7 +205,7 @@ fn a_boot_loader_starts_the_guest_on_a_machine_and_what_it_says_on_the_serial_li
     let row: Value =
         serde_json::from_slice(&fs::read(rows.next().unwrap().path().join("result.json")).unwrap()).unwrap();
     assert_eq!(row["interval_ns"], 5_000_000, "{row:#}");
-    let notes = entry["notes"].to_string();
+    let notes = row["notes"].to_string();
     for said in
         ["TCGTCGTCGTCG", "before measuring it kept interrupts off", "after measuring it kept interrupts off"]
     {

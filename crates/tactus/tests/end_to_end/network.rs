@@ -81,8 +81,10 @@ fn check_table(shown: &Value) {
     let tx: Vec<_> = table.iter().filter(|entry| entry["direction"] == "TX").collect();
     assert_eq!(tx.len(), measured.count(), "{table:#?}");
     assert!(tx.first().is_none_or(|first| first["degradation"].is_null()), "{table:#?}");
-    for entry in tx.iter().skip(1) {
-        assert!(entry["degradation"]["value"].is_number() || entry["load_per_gbps"].is_null(), "{entry:#}");
+    // A load that the kernel's own account is too coarse to see is 0, and no ratio is of that.
+    let has_load = |entry: &Value| entry["load_per_gbps"].as_f64().is_some_and(|load| load > 0.0);
+    for entry in tx.iter().skip(1).filter(|entry| has_load(entry) && has_load(tx[0])) {
+        assert!(entry["degradation"]["value"].is_number(), "{entry:#}");
     }
 }
 
