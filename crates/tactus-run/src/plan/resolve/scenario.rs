@@ -322,13 +322,10 @@ impl Resolver<'_> {
 
 /// The threads that measure latency on these CPUs; none: it yields none.
 pub(crate) fn threads(measure: &Measure, cpus: &CpuSet) -> Option<Vec<Thread>> {
-    let each = match measure {
-        Measure::Timer(timer) => timer.threads(),
-        Measure::Spin(_) | Measure::Interrupt(_) => 1,
-        Measure::Os(_) | Measure::Exits(_) | Measure::Cpu(_) | Measure::Memory(_) | Measure::Network(_) => {
-            return None;
-        }
-    };
+    if measure.yields() == Yields::Values {
+        return None;
+    }
+    let each = if let Measure::Timer(timer) = measure { timer.threads() } else { 1 };
     Some(cpus.iter().flat_map(|cpu| (0..each).map(move |thread| Thread { cpu, thread })).collect())
 }
 
