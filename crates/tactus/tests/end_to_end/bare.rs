@@ -1,5 +1,6 @@
 //! A guest without an operating system, from the command line to the JSON.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -158,8 +159,8 @@ fn disc(dir: &Path, words: &str) -> Option<std::path::PathBuf> {
     Some(disc)
 }
 
-/// Starts a machine from a disc until it switches itself off, and returns what it said on its serial line.
-fn said_on_the_line(dir: &Path, disc: &Path) -> std::path::PathBuf {
+/// Starts a machine by these words until it switches itself off, and returns what it said on its serial line.
+fn said_on_the_line(dir: &Path, starts: &[&OsStr]) -> std::path::PathBuf {
     let serial = dir.join("serial.log");
     let mut machine = Command::new("timeout");
     machine.args([
@@ -172,7 +173,7 @@ fn said_on_the_line(dir: &Path, disc: &Path) -> std::path::PathBuf {
         "64",
         "-nodefaults",
     ]);
-    machine.args(["-display", "none", "-accel", "tcg", "-cpu", "max", "-no-reboot", "-cdrom"]).arg(disc);
+    machine.args(["-display", "none", "-accel", "tcg", "-cpu", "max", "-no-reboot"]).args(starts);
     machine
         .args(["-device", "isa-debug-exit,iobase=0xf4", "-serial"])
         .arg(format!("file:{}", serial.display()));
@@ -189,7 +190,7 @@ fn a_boot_loader_starts_the_guest_on_a_machine_and_what_it_says_on_the_serial_li
     }
     let dir = tempfile::tempdir().unwrap();
     let Some(disc) = disc(dir.path(), "interval=5ms duration=1s tick=300ms") else { return };
-    let serial = said_on_the_line(dir.path(), &disc);
+    let serial = said_on_the_line(dir.path(), &["-cdrom".as_ref(), disc.as_os_str()]);
     let bundle = dir.path().join("bundle");
     let imported = output(tactus().arg("import").arg(&serial).arg("--out").arg(&bundle));
     assert!(imported.status.success(), "{}", stderr(&imported));
@@ -222,8 +223,25 @@ fn what_a_command_line_asks_of_the_guest_and_cannot_be_is_refused_on_the_serial_
     }
     let dir = tempfile::tempdir().unwrap();
     let Some(disc) = disc(dir.path(), "interval=1ps") else { return };
-    let serial = said_on_the_line(dir.path(), &disc);
+    let serial = said_on_the_line(dir.path(), &["-cdrom".as_ref(), disc.as_os_str()]);
     let imported = output(tactus().arg("import").arg(&serial));
     assert_eq!(imported.status.code(), Some(2), "{}", stderr(&imported));
     assert!(stderr(&imported).contains("nothing was measured: `interval=1ps`"), "{}", stderr(&imported));
+}
+
+#[test]
+fn a_hypervisor_that_tactus_does_not_know_starts_the_guest_with_a_command_line_too() {
+    let _turn = beside_others();
+    if !is_usable() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let image = dir.path().join("guest.elf");
+    assert!(output(tactus().args(["kernel", "bare", "--out"]).arg(&image)).status.success());
+    let starts =
+        ["-kernel".as_ref(), image.as_os_str(), "-append".as_ref(), "interval=5ms duration=500ms".as_ref()];
+    let serial = said_on_the_line(dir.path(), &starts);
+    let imported = output(tactus().arg("import").arg(&serial).arg("--out").arg(dir.path().join("bundle")));
+    assert!(imported.status.success(), "{}", stderr(&imported));
+    assert!(stdout(&imported).contains("TCGTCGTCGTCG"), "{}", stdout(&imported));
 }

@@ -25,6 +25,9 @@ const EACH: f64 = 0.0125;
 const ALONE: f64 = 0.8;
 /// The part of rejected thresholds that may be good ones.
 const WRONGLY_REJECTED: f64 = 0.1;
+/// The same where there is one threshold, and no bound without it: what is independent and of one law is to be refused in
+/// 7 % of cases at most, of which the four tests take 5.
+const WRONGLY_REFUSED: f64 = 0.02;
 /// The largest part of the exceedances that one single value may be.
 const ONE_VALUE: f64 = 0.05;
 /// By how much the likelihood of a level may fall further where there are few exceedances, over their number.
@@ -152,7 +155,8 @@ impl Tail {
         }
         too_coarse(&tried[0].0)?;
         let chances: Vec<f64> = tried.iter().map(|(_, _, threshold)| threshold.p).collect();
-        let rejected = forward_stop(&chances, WRONGLY_REJECTED / among);
+        let wrongly = if chances.len() > 1 { WRONGLY_REJECTED } else { WRONGLY_REFUSED };
+        let rejected = forward_stop(&chances, wrongly / among);
         let Some((excesses, fit, found)) = tried.get(rejected).cloned() else {
             return Err(Refusal::NoThreshold { p: chances.into_iter().fold(0.0, f64::max) });
         };
