@@ -4,7 +4,8 @@ mod scipy;
 
 use serde_json::json;
 use tactus_model::Evidence;
-use tactus_model::bundle::{Contents, RowResult};
+use tactus_model::buckets::{BUCKETS, Counts, Packed};
+use tactus_model::bundle::{Contents, Row, RowResult};
 use tactus_model::catalogue::{Item, Measure, measure::Os};
 use tactus_model::document::{CompareDocument, Judgement};
 use tactus_model::facts::Facts;
