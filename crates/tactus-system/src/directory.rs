@@ -19,9 +19,9 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
+use super::capped::at_most;
 use super::own::is_mine;
 use super::reach::reach;
-use super::real::at_most;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
@@ -184,7 +184,26 @@ impl Directory {
     /// # Errors
     /// As [`Directory::replace`].
     pub fn install(&self, name: impl AsRef<Path>, bytes: &[u8], mode: u32) -> io::Result<()> {
-        let (above, last) = self.above(name.as_ref())?;
+        self.put(name.as_ref(), bytes, mode, |_| Ok(()))
+    }
+
+    /// The same with these permissions whatever the user's mask is: for others.
+    ///
+    /// # Errors
+    /// As [`Directory::replace`].
+    pub fn install_for_others(&self, name: impl AsRef<Path>, bytes: &[u8], mode: u32) -> io::Result<()> {
+        let exactly = |file: &File| Ok(rustix::fs::fchmod(file, Mode::from_raw_mode(mode))?);
+        self.put(name.as_ref(), bytes, mode, exactly)
+    }
+
+    fn put(
+        &self,
+        name: &Path,
+        bytes: &[u8],
+        mode: u32,
+        also: impl Fn(&File) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let (above, last) = self.above(name)?;
         match above.look(last) {
             Ok(stat) => regular(&stat)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -193,6 +212,7 @@ impl Directory {
         let (mut file, fresh) = above.fresh(last, Mode::from_raw_mode(mode))?;
         let written = file
             .write_all(bytes)
+            .and_then(|()| also(&file))
             .and_then(|()| file.sync_data())
             .and_then(|()| Ok(rustix::fs::renameat(&above.fd, &fresh, &above.fd, last)?));
         if written.is_err() {
@@ -526,6 +546,14 @@ mod tests {
         dir.remove("link").unwrap();
         assert_eq!(fs::read_to_string(&outside).unwrap(), "kept");
         assert!(!root.path().join("new").exists());
+    }
+
+    #[test]
+    fn what_is_for_others_has_its_mode_whatever_the_mask_is() {
+        let (root, dir, _) = place();
+        dir.install_for_others("program", b"x", 0o777).unwrap();
+        let found = fs::metadata(root.path().join("in/program")).unwrap();
+        assert_eq!(found.mode() & 0o7777, 0o777, "which no usual mask lets through");
     }
 
     #[test]

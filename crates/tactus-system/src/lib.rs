@@ -3,6 +3,7 @@
 //! that are not there. Behind the door also lie the [`guardian`], which undoes, and the [`probe`] as a program.
 
 mod boot;
+mod capped;
 mod child;
 mod command;
 mod connection;
@@ -104,6 +105,14 @@ pub trait System: Send + Sync {
     /// # Errors
     /// Those of the file system.
     fn install(&self, path: &Path, bytes: &[u8], mode: u32) -> io::Result<()>;
+    /// The same of a file beneath a directory whose contents somebody else may change meanwhile, as those of a container
+    /// are its own: no link in it is followed, and none of its directories is made.
+    ///
+    /// # Errors
+    /// Those of the file system; and where a part of the name is a link.
+    fn install_beneath(&self, dir: &Path, name: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+        self.install(&dir.join(name), bytes, mode)
+    }
     /// Adds to the end of a file of ours, which only this user may read, and makes it if needed. It is on
     /// the disk when this returns.
     ///
@@ -144,6 +153,14 @@ pub trait System: Send + Sync {
     fn is_own_dir(&self, path: &Path) -> io::Result<()> {
         let _ = path;
         Ok(())
+    }
+    /// A file or directory without the links on the way to it, if only root and this user can have put it there and can
+    /// write to it.
+    ///
+    /// # Errors
+    /// Those of the file system; `PermissionDenied` where somebody else could.
+    fn believed(&self, path: &Path) -> io::Result<PathBuf> {
+        if self.exists(path) { Ok(path.to_owned()) } else { Err(io::ErrorKind::NotFound.into()) }
     }
     /// Removes a file, or a directory with all that is in it but never what is mounted there, as
     /// [`tactus_model::undo::remove`] does. What is not there is no error.

@@ -21,6 +21,7 @@ pub struct Memory {
 struct State {
     files: BTreeMap<PathBuf, Vec<u8>>,
     opens: BTreeSet<PathBuf>,
+    others: BTreeSet<PathBuf>,
     programs: BTreeMap<String, PathBuf>,
     answers: Vec<(Vec<String>, Finished)>,
     variables: BTreeMap<String, String>,
@@ -63,6 +64,13 @@ impl Memory {
         let path = path.into();
         self.state().opens.insert(path.clone());
         self.file(path, "")
+    }
+
+    /// Gives a file or directory to somebody else.
+    #[must_use]
+    pub fn of_others(self, path: impl Into<PathBuf>) -> Self {
+        self.state().others.insert(path.into());
+        self
     }
 
     /// Adds a program, in `/usr/bin`.
@@ -130,6 +138,14 @@ fn missing(path: &Path) -> io::Error {
 }
 
 impl System for Memory {
+    fn believed(&self, path: &Path) -> io::Result<PathBuf> {
+        if self.state().others.contains(path) {
+            let words = format!("it is not believed: {} belongs to user 12345", path.display());
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, words));
+        }
+        if self.exists(path) { Ok(path.to_owned()) } else { Err(missing(path)) }
+    }
+
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
         self.state().files.get(path).cloned().ok_or_else(|| missing(path))
     }

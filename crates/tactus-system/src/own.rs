@@ -4,7 +4,7 @@
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
 use rustix::process::geteuid;
@@ -53,12 +53,34 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
 fn check_way(path: &Path) -> io::Result<()> {
     let above = path.parent().unwrap_or(path);
     let real = fs::canonicalize(above)?;
-    for step in above.ancestors().chain(real.ancestors()).filter(|step| !step.as_os_str().is_empty()) {
-        owned(&fs::symlink_metadata(step)?)
-            .keeps_names(user())
-            .map_err(|why| refused(&format!("of {}: {why}", step.display())))?;
+    above.ancestors().chain(real.ancestors()).try_for_each(|step| check_step(step, user()))
+}
+
+fn check_step(step: &Path, user: u32) -> io::Result<()> {
+    if step.as_os_str().is_empty() {
+        return Ok(());
     }
-    Ok(())
+    let kept = owned(&fs::symlink_metadata(step)?).keeps_names(user);
+    kept.map_err(|why| refused(&format!("of {}: {why}", step.display())))
+}
+
+/// A file or directory without the links on the way to it, if only root and this user (or who called sudo) can have put
+/// it there and can write to it: what it says may then be done as this user.
+pub fn believed(path: &Path) -> io::Result<PathBuf> {
+    let real = fs::canonicalize(path)?;
+    let found = owned(&fs::metadata(&real)?);
+    if !is_ours(found.user) {
+        return Err(refused(&format!("{} belongs to user {}", real.display(), found.user)));
+    }
+    if found.mode & 0o022 != 0 {
+        let mode = found.mode & 0o7777;
+        return Err(refused(&format!("others may write to {} (mode {mode:o})", real.display())));
+    }
+    for step in real.ancestors().skip(1) {
+        let owner = fs::symlink_metadata(step)?.uid();
+        check_step(step, if is_ours(owner) { owner } else { user() })?;
+    }
+    Ok(real)
 }
 
 /// Whether this is this user, or, of root, the one who called sudo.
@@ -95,7 +117,6 @@ fn not_ours(path: &Path, error: io::Error) -> io::Error {
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::{PermissionsExt, chown, symlink};
-    use std::path::PathBuf;
     use std::time::Instant;
 
     use super::*;
@@ -181,5 +202,30 @@ mod tests {
         assert!(!dir.path().join("new").exists(), "nothing was made");
         mode(dir.path(), 0o1777);
         make_directory(&own).unwrap();
+    }
+
+    #[test]
+    fn what_somebody_else_can_have_put_at_the_end_of_a_link_is_not_believed() {
+        let (dir, own) = place();
+        let (link, file) = (dir.path().join("build"), own.join("Makefile"));
+        fs::write(&file, "").unwrap();
+        mode(&file, 0o644);
+        symlink(&own, &link).unwrap();
+        assert_eq!(believed(&link.join("Makefile")).unwrap(), fs::canonicalize(&file).unwrap());
+        mode(&file, 0o664);
+        assert!(why(believed(&link.join("Makefile"))).contains("others may write to"));
+        mode(&own, 0o777);
+        assert!(why(believed(&link)).contains("others may write to"));
+        mode(&file, 0o644);
+        assert!(why(believed(&link.join("Makefile"))).contains("everybody may write to it"));
+        mode(&own, 0o700);
+        if geteuid().is_root() {
+            chown(&own, Some(12_345), None).unwrap();
+            assert!(why(believed(&link)).contains("belongs to user 12345"));
+            assert!(
+                why(believed(&link.join("Makefile"))).contains("belongs to user 12345"),
+                "its owner could"
+            );
+        }
     }
 }

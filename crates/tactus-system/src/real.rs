@@ -21,9 +21,10 @@ use tactus_model::CpuSet;
 use tactus_model::threads::Policy;
 use tactus_model::undo::Files;
 
+use super::capped::at_most;
 use super::child::RealChild;
 use super::command::MOST_OUTPUT;
-use super::{Child, Finished, Invocation, System, UNPLACED, own, sys, too_large};
+use super::{Child, Directory, Finished, Invocation, System, UNPLACED, own, sys, too_large};
 
 /// Directories that hold system programs and are missing from many users' PATH.
 const SBIN: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
@@ -143,6 +144,10 @@ impl System for Real {
         file.persist(path).map(drop).map_err(|error| error.error)
     }
 
+    fn install_beneath(&self, dir: &Path, name: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+        Directory::open(dir)?.install_for_others(name, bytes, mode)
+    }
+
     fn append(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         let mut file = fs::OpenOptions::new()
             .append(true)
@@ -180,6 +185,10 @@ impl System for Real {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             checked => checked,
         }
+    }
+
+    fn believed(&self, path: &Path) -> io::Result<PathBuf> {
+        own::believed(path)
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
@@ -362,13 +371,6 @@ fn pid(thread: u32) -> io::Result<Pid> {
     raw.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, format!("{thread} is no thread")))
 }
 
-/// What a file holds, if that is no more than `most` bytes.
-pub fn at_most(file: fs::File, most: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
-    if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > most { Err(too_large(most)) } else { Ok(bytes) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -443,6 +445,26 @@ mod tests {
         assert_eq!(Real.list(path.parent().unwrap()).unwrap(), std::slice::from_ref(&path));
         let finished = Real.run(&Invocation::new([path.to_str().unwrap()])).unwrap();
         assert_eq!(finished.code, Some(7));
+    }
+
+    #[test]
+    fn nothing_is_put_through_a_link_that_leads_out_of_a_container() {
+        let dir = tempfile::tempdir().unwrap();
+        let (root, outside) = (dir.path().join("root"), dir.path().join("etc"));
+        for made in [&root.join("run"), &outside] {
+            Real.make_dir(made).unwrap();
+        }
+        let put = |name: &str| Real.install_beneath(&root, Path::new(name), b"x", 0o755);
+        put("run/.probe").unwrap();
+        assert_eq!(fs::metadata(root.join("run/.probe")).unwrap().permissions().mode() & 0o777, 0o755);
+        std::os::unix::fs::symlink(&outside, root.join("tmp")).unwrap();
+        assert!(put("tmp/.probe").unwrap_err().to_string().contains("a symbolic link"));
+        assert!(put("../etc/.probe").is_err() && Real.list(&outside).unwrap().is_empty());
+        // As a process's root is one.
+        let own = format!("/proc/{}/root", process::id());
+        let name = root.join("run/.another");
+        Real.install_beneath(Path::new(&own), name.strip_prefix("/").unwrap(), b"x", 0o755).unwrap();
+        assert!(name.exists());
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The module by which the kernel of a Linux guest answers an interrupt card (docs/design/card.md): built with the headers of
 //! that kernel, where they are installed, whenever a guest is to have it.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -27,17 +28,25 @@ pub fn obstacle(kernel: &Kernel, system: &dyn System) -> Option<String> {
 }
 
 fn missing(kernel: &Kernel, system: &dyn System) -> Option<(String, String)> {
-    if headers(kernel, system).is_none() {
+    if let Err(error) = headers(kernel, system) {
         let release = if kernel.release.is_empty() { &kernel.name } else { &kernel.release };
-        return Some((
-            format!(
-                "no handler can be built for the guest's kernel: its headers ({release}) are not installed"
+        return Some(match error.kind() {
+            io::ErrorKind::PermissionDenied => (
+                format!("no handler is built for the guest's kernel: its headers ({release}) are not used: {error}"),
+                "what lies there is run as this user while it is built: give it to root (`chown -R root:`), or install \
+                 the headers of a package"
+                    .into(),
             ),
-            format!(
-                "install them (Debian, Ubuntu: `apt-get install linux-headers-{release}`; Fedora: `dnf install \
-                 kernel-devel-{release}`)"
+            _ => (
+                format!(
+                    "no handler can be built for the guest's kernel: its headers ({release}) are not installed"
+                ),
+                format!(
+                    "install them (Debian, Ubuntu: `apt-get install linux-headers-{release}`; Fedora: `dnf install \
+                     kernel-devel-{release}`)"
+                ),
             ),
-        ));
+        });
     }
     let tool = ["make", "gcc"].into_iter().find(|tool| system.find_program(tool).is_none())?;
     Some((
@@ -46,15 +55,25 @@ fn missing(kernel: &Kernel, system: &dyn System) -> Option<(String, String)> {
     ))
 }
 
-/// Where the headers of a kernel lie. What an image says of its release is no path.
-fn headers(kernel: &Kernel, system: &dyn System) -> Option<PathBuf> {
-    let release = Some(&kernel.release).filter(|release| !release.is_empty())?;
+/// Where the headers of a kernel lie. What an image says of its release is no path. The first is a link, which leads to
+/// wherever the kernel was built, to another user's directory or to one that is gone and that anybody can make again:
+/// what make finds there it runs, so that only root and this user may have written it.
+fn headers(kernel: &Kernel, system: &dyn System) -> io::Result<PathBuf> {
+    let release = Some(&kernel.release).filter(|release| !release.is_empty());
+    let release = release.ok_or(io::ErrorKind::NotFound)?;
     let places = [
         format!("/lib/modules/{release}/build"),
         format!("/usr/src/linux-headers-{release}"),
         format!("/usr/src/kernels/{release}"),
     ];
-    places.map(PathBuf::from).into_iter().find(|place| system.exists(&place.join("Makefile")))
+    let places = places.map(|place| Path::new(&place).join("Makefile"));
+    let found = places.into_iter().find(|makefile| system.exists(makefile)).ok_or(io::ErrorKind::NotFound)?;
+    // The makefile may be a link itself: what lies beside the link is what is read.
+    system.believed(&found)?;
+    match found.parent() {
+        Some(dir) => system.believed(dir),
+        None => Err(io::ErrorKind::NotFound.into()),
+    }
 }
 
 /// Builds it below `workspace`.
@@ -65,9 +84,10 @@ pub fn build(kernel: &Kernel, workspace: &Path, system: &dyn System) -> Result<M
     if let Some((reason, remedy)) = missing(kernel, system) {
         return Err(KernelError { reason, hint: Some(remedy) });
     }
-    let headers = headers(kernel, system).unwrap_or_default();
+    let headers = headers(kernel, system)
+        .map_err(|error| KernelError { reason: format!("its headers: {error}"), hint: None })?;
     let dir = workspace.join("card-module");
-    let failed = |path: &Path, error: &std::io::Error| KernelError {
+    let failed = |path: &Path, error: &io::Error| KernelError {
         reason: format!("{}: {error}", path.display()),
         hint: None,
     };
@@ -130,6 +150,18 @@ mod tests {
         assert!(obstacle(&kernel(RELEASE), &machine).unwrap().contains("gcc is not installed"));
         let machine = machine.program("gcc");
         assert_eq!(obstacle(&kernel(RELEASE), &machine), None);
+    }
+
+    #[test]
+    fn headers_that_somebody_else_has_written_build_nothing() {
+        for of_others in [MAKEFILE, "/usr/src/linux-headers-6.1.0-56-rt-amd64"] {
+            let machine = Memory::new().file(MAKEFILE, "").program("make").program("gcc");
+            let machine = machine.answer(&["make"], 0, "", "").of_others(of_others);
+            let said = obstacle(&kernel(RELEASE), &machine).unwrap();
+            assert!(said.contains("belongs to user 12345") && said.contains("chown"), "{said}");
+            let error = build(&kernel(RELEASE), Path::new("/run/w"), &machine).unwrap_err();
+            assert!(error.reason.contains("not believed") && machine.calls().is_empty(), "{error:?}");
+        }
     }
 
     #[test]

@@ -61,7 +61,8 @@ pub fn deliver(setting: &Setting<'_>, pid: u32) -> Result<Delivered, StartError>
             .guardian
             .promise(tactus_model::undo::Undo::Remove(outside.clone()))
             .map_err(|error| cannot("the guardian cannot be told", error))?;
-        match system.install(&outside, bytes, 0o755) {
+        // Whoever may mount in the container may put a link in the place of one of these meanwhile, which would lead out.
+        match system.install_beneath(&root(pid), beneath(&inside), bytes, 0o755) {
             Ok(()) => return Ok(Delivered { inside: inside.display().to_string(), promise }),
             Err(error) => failures.push(format!("{}: {error}", dir.display())),
         }
@@ -85,7 +86,16 @@ pub fn deliver(setting: &Setting<'_>, pid: u32) -> Result<Delivered, StartError>
 
 /// A path of a process's own file system, as seen from here.
 fn through(pid: u32, inside: &Path) -> PathBuf {
-    Path::new("/proc").join(pid.to_string()).join("root").join(inside.strip_prefix("/").unwrap_or(inside))
+    root(pid).join(beneath(inside))
+}
+
+/// The root of a process's own file system, as seen from here.
+fn root(pid: u32) -> PathBuf {
+    Path::new("/proc").join(pid.to_string()).join("root")
+}
+
+fn beneath(inside: &Path) -> &Path {
+    inside.strip_prefix("/").unwrap_or(inside)
 }
 
 /// Directories that may hold a program for a moment, from a table of mounts: those in memory, the

@@ -16,6 +16,11 @@ use super::{ImportError, Recording, Series, Values};
 const LONGEST: u64 = 1 << 20;
 /// The most measurements that one recording may have.
 const MOST_RUNS: usize = 256;
+/// How the names begin of what the guest says of its machine; nothing else is kept, so that a line that goes on for ever
+/// fills no memory.
+const OWN: &str = "bare:";
+/// The most of that.
+const MOST_FACTS: usize = 64;
 
 /// Whether a recording begins so: with a frame among its first lines.
 pub(super) fn is_one(beginning: &[u8]) -> bool {
@@ -91,8 +96,16 @@ struct Run {
 impl Run {
     fn message(&mut self, message: FromProbe) -> Result<(), String> {
         match message {
-            FromProbe::Facts { readings, .. } => self.facts.0.extend(readings.0),
-            FromProbe::Trial(trial) => self.trials.push(trial),
+            FromProbe::Facts { readings, .. } => {
+                let room = MOST_FACTS.saturating_sub(self.facts.0.len());
+                let own = readings.0.into_iter().filter(|(name, _)| name.starts_with(OWN));
+                self.facts.0.extend(own.take(room));
+            }
+            FromProbe::Trial(trial) => {
+                if self.trials.iter().all(|known| known.stage != trial.stage) {
+                    self.trials.push(trial);
+                }
+            }
             FromProbe::Tick(tick) => self.tick(&tick)?,
             FromProbe::Total(total) => {
                 self.total = Some(total.total);
@@ -113,6 +126,10 @@ impl Run {
             ));
         }
         let sparse = |error| format!("tick {}: {error}", tick.n);
+        let counted = tick.counts.buckets().map_err(sparse)?.iter().map(|(_, count)| count).sum::<u64>();
+        if counted > tick.now.cycles {
+            return Err(format!("tick {}: it counts {counted} latencies of {}", tick.n, tick.now.cycles));
+        }
         self.counts.add_sparse(&tick.counts).map_err(sparse)?;
         self.missed.add_sparse(&tick.missed).map_err(sparse)?;
         self.arrived = self.arrived.saturating_add(tick.now.cycles);
@@ -127,7 +144,9 @@ impl Run {
             return Err(ImportError::whole(format!("nothing was measured: {reason}")));
         }
         let Some(totals) = self.total.filter(|totals| totals.cycles > 0) else { return Ok(None) };
-        if totals.min_ns > totals.max_ns || totals.max_ns > MOST_NS || self.arrived > totals.cycles {
+        let sum = |each: u64| u128::from(each) * u128::from(totals.cycles);
+        let mean_is_within = (sum(totals.min_ns)..=sum(totals.max_ns)).contains(&u128::from(totals.sum_ns));
+        if totals.max_ns > MOST_NS || self.arrived > totals.cycles || !mean_is_within {
             return Err(ImportError::whole("its totals contradict each other"));
         }
         let text = |name: &str| match self.facts.0.get(name) {
@@ -185,10 +204,27 @@ not",
             totals,
             beyond: 0,
             least_beyond_ns: None,
-            counts: self.counts,
-            missed: self.missed,
+            counts: self.counts.pack(),
+            missed: self.missed.pack(),
         };
         recording.series.push(series);
         Ok(Some(recording))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_tells_of_its_machine_for_ever_fills_no_memory() {
+        let mut run = Run::default();
+        for n in 0..10_000 {
+            let readings = ["bare:", "x:"].map(|own| (format!("{own}{n}"), Reading::Text("y".into())));
+            let readings = Facts(readings.into_iter().collect());
+            run.message(FromProbe::Facts { readings, last: false }).unwrap();
+        }
+        assert_eq!(run.facts.0.len(), MOST_FACTS);
+        assert!(run.facts.0.keys().all(|name| name.starts_with(OWN)));
     }
 }

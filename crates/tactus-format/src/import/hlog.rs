@@ -19,6 +19,9 @@ const PLAIN: u32 = 0x1c84_9313;
 const HEADER: usize = 40;
 /// The longest histogram that is unpacked, in bytes.
 const LONGEST: usize = 16 << 20;
+/// All histograms together are at most so many times longer than their lines, or as one that is the longest: those that
+/// were measured are ten times as long, and a few bytes can be packed that take minutes to count.
+const UNPACKED: usize = 100;
 const SECOND_NS: u64 = 1_000_000_000;
 
 /// Whether a line is one of a log.
@@ -38,6 +41,7 @@ pub(super) fn read<R: Read>(
     let mut end_ns = 0;
     let mut says_ns = false;
     let mut at = 0;
+    let mut room = LONGEST;
     while let Some(line) = lines.next()? {
         at += 1;
         let wrong = |what: String| ImportError::line(at, what);
@@ -56,7 +60,13 @@ pub(super) fn read<R: Read>(
             return Err(wrong("more tags than there can be series".into()));
         }
         let rows = tags.entry(tag.to_owned()).or_default();
-        let added = decoded(encoded).and_then(|plain| add(&plain, unit_ns.unwrap_or(1), rows));
+        room = room.saturating_add(encoded.len().saturating_mul(UNPACKED));
+        let added = decoded(encoded).and_then(|plain| {
+            room = room
+                .checked_sub(plain.len())
+                .ok_or("its histograms are longer than any of a log of its size")?;
+            add(&plain, unit_ns.unwrap_or(1), rows)
+        });
         added.map_err(wrong)?;
         end_ns = end.max(end_ns);
     }
@@ -127,7 +137,8 @@ fn decoded(encoded: &str) -> Result<Vec<u8>, String> {
         let read = usize::try_from(inflate.total_in()).unwrap_or(usize::MAX);
         let rest = packed.get(read..).unwrap_or_default();
         let before = (inflate.total_in(), plain.len());
-        let status = inflate.decompress_vec(rest, &mut plain, FlushDecompress::Finish);
+        // Not `Finish`: all that is not unpacked at once would then be damaged.
+        let status = inflate.decompress_vec(rest, &mut plain, FlushDecompress::None);
         match status.map_err(|error| format!("its histogram cannot be unpacked: {error}"))? {
             Status::StreamEnd => return Ok(plain),
             _ if plain.len() > LONGEST => {

@@ -1,6 +1,6 @@
 //! What is kept of a file, and how its rows and what it says of them become a series.
 
-use tactus_model::buckets::{Counts, bucket_of};
+use tactus_model::buckets::{Counts, Packed, bucket_of};
 use tactus_model::histograms::MOST_COUNTED;
 use tactus_model::latency::{Latency, Sparse, Totals};
 use tactus_model::number::{float, whole};
@@ -122,10 +122,10 @@ pub struct Series {
     pub beyond: u64,
     /// What those are at least, in ns; none: there are no such.
     pub least_beyond_ns: Option<u64>,
-    /// Its distribution; empty where only totals are known.
-    pub counts: Counts,
+    /// Its distribution; empty where only totals are known. Packed: thousands of threads may wait for their bundle.
+    pub counts: Packed,
     /// What the wake-ups would have measured that never came, because the one before was too late.
-    pub missed: Counts,
+    pub missed: Packed,
 }
 
 impl Series {
@@ -134,16 +134,16 @@ impl Series {
     pub fn latency(&self) -> Latency {
         let mut latency = Latency::new();
         latency.totals = self.totals;
-        self.counts.pack().add_to(&mut latency.raw);
-        self.missed.pack().add_to(&mut latency.missed);
+        self.counts.add_to(&mut latency.raw);
+        self.missed.add_to(&mut latency.missed);
         latency
     }
 
     /// What never came, as it travels.
     #[must_use]
     pub fn missed(&self) -> Sparse {
-        let (mut last, packed) = (0, self.missed.pack());
-        let steps = packed.buckets().flat_map(|(value, count)| {
+        let mut last = 0;
+        let steps = self.missed.buckets().flat_map(|(value, count)| {
             let step = value - std::mem::replace(&mut last, value);
             [step, count]
         });
@@ -268,8 +268,8 @@ impl Rows {
             totals: Totals::default(),
             beyond: 0,
             least_beyond_ns: None,
-            counts: Counts::default(),
-            missed: Counts::default(),
+            counts: Packed::default(),
+            missed: Packed::default(),
         };
         if cycles == 0 {
             return Ok(none);
@@ -302,7 +302,7 @@ impl Rows {
             None => self.sum_of(cycles, u128::from(beyond), largest)?,
         };
         let totals = Totals { cycles, overruns: 0, min_ns: least, max_ns: largest, sum_ns };
-        Ok(Series { totals, beyond, least_beyond_ns, counts: self.counts, ..none })
+        Ok(Series { totals, beyond, least_beyond_ns, counts: self.counts.pack(), ..none })
     }
 
     /// What all values add up to: those that are missing as the others do, in the mean.

@@ -259,6 +259,40 @@ fn ticks_of_anybody_else_are_refused() {
     assert!(said.contains("a tick of `cpu3/t0/thread`"), "{said}");
 }
 
+/// What the guest would say that begins as the recorded one and goes on with these.
+fn bare_guest_saying(messages: &[serde_json::Value]) -> Vec<u8> {
+    let whole = String::from_utf8(of("bare-guest.log").to_vec()).unwrap();
+    let mut encoder = tactus_model::wire::Encoder::new();
+    // The first frame is its own.
+    encoder.encode(&serde_json::json!({"t": "ready"})).unwrap();
+    let mut said = format!("{}\n", whole.lines().next().unwrap()).into_bytes();
+    messages.iter().for_each(|message| said.extend(encoder.encode(message).unwrap()));
+    said
+}
+
+fn bare_tick(cycles: u64, sum_ns: u64, counts: &[u64]) -> serde_json::Value {
+    let totals =
+        serde_json::json!({"cycles": cycles, "overruns": 0, "min_ns": 1, "max_ns": 9, "sum_ns": sum_ns});
+    let series = tactus_model::series::SeriesKey { cpu: 0, thread: 0, priority: 0, kind: "interrupt".into() };
+    serde_json::json!({
+        "t": "tick", "activity": 0, "series": series, "n": 0, "at_ns": 5, "now": totals, "total": totals,
+        "counts": counts, "thread": {},
+    })
+}
+
+#[test]
+fn ticks_that_contradict_themselves_are_refused() {
+    let said = |tick| error(&bare_guest_saying(&[tick]));
+    assert_eq!(imported(&bare_guest_saying(&[bare_tick(2, 10, &[1, 1, 8, 1])])).len(), 1);
+    assert!(
+        said(bare_tick(2, 10, &[1, 1 << 60]))
+            .contains("tick 0: it counts 1152921504606846976 latencies of 2")
+    );
+    assert!(said(bare_tick(2, 19, &[1, 2])).contains("contradict each other"));
+    assert!(said(bare_tick(2, 1, &[1, 2])).contains("contradict each other"));
+    assert!(said(bare_tick(u64::MAX, u64::MAX, &[1, u64::MAX, 8, 1])).contains("too large"));
+}
+
 fn log(values: &[u64]) -> Vec<u8> {
     use hdrhistogram::serialization::V2DeflateSerializer;
     use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
@@ -281,6 +315,46 @@ fn a_log_of_histograms_has_its_tags_as_series() {
     let found: Vec<_> = recording.series.iter().map(|series| (series.cpu, figures(series))).collect();
     assert_eq!(found, [(Some(0), (4, 1, 1_000, 4, 0)), (Some(3), (4, 1, 1_000, 4, 0))]);
     assert_eq!(recording.duration_ns, Some(2_000_000_000));
+}
+
+#[test]
+fn a_log_of_values_of_very_many_sizes_is_read_whole() {
+    let values: Vec<u64> = (0..20_000).map(|n| 1_000 + n * n).collect();
+    let recording = imported(&log(&values)).remove(0);
+    assert_eq!(recording.series[0].totals.cycles, 20_000);
+}
+
+#[test]
+fn threads_that_have_been_read_take_the_memory_of_their_values() {
+    let longest = u64::MAX >> 20;
+    let tags: Vec<String> = (0..500).map(|cpu| cpu.to_string()).collect();
+    let line = String::from_utf8(log(&[longest])).unwrap();
+    let line = line.lines().find(|line| line.starts_with("Tag=0,")).unwrap();
+    let text: String =
+        tags.iter().map(|tag| format!("{}\n", line.replacen("Tag=0,", &format!("Tag={tag},"), 1))).collect();
+    let recording = imported(text.as_bytes()).remove(0);
+    assert_eq!(recording.series.len(), 500);
+    assert!(recording.series.iter().all(|series| series.counts.bytes() < 16), "not those of a histogram");
+}
+
+#[test]
+fn a_small_log_of_what_would_take_minutes_to_count_is_refused() {
+    use base64::Engine;
+    use std::io::Write;
+    // One count in each of a million buckets, which the packer makes a thousandth of.
+    let mut plain: Vec<u8> =
+        [0x1c84_9313_u32, 1 << 20, 0, 5].iter().flat_map(|word| word.to_be_bytes()).collect();
+    plain.extend([1, 1 << 62, 1.0_f64.to_bits()].iter().flat_map(|long: &u64| long.to_be_bytes()));
+    plain.resize(40 + (1 << 20), 2);
+    let mut packer = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::best());
+    packer.write_all(&plain).unwrap();
+    let packed = packer.finish().unwrap();
+    let mut bytes = 0x1c84_9314_u32.to_be_bytes().to_vec();
+    bytes.extend(u32::try_from(packed.len()).unwrap().to_be_bytes());
+    bytes.extend(packed);
+    let line = format!("0.000,1.000,1.0,{}\n", base64::engine::general_purpose::STANDARD.encode(bytes));
+    assert_eq!(imported(line.as_bytes())[0].series[0].totals.cycles, 1 << 20);
+    assert!(error(line.repeat(700).as_bytes()).contains("longer than any of a log of its size"));
 }
 
 #[test]
@@ -420,7 +494,7 @@ proptest! {
         prop_assert_eq!(figures(series), (values + over, *min, max, values + over, over));
         let sum: u64 = rows.iter().map(|(value, count)| value * count * US).sum();
         prop_assert!(over > 0 || series.totals.sum_ns == sum);
-        let packed = series.counts.pack();
+        let packed = &series.counts;
         let beyond = packed.buckets().filter(|(value, _)| *value > most * US * 1_001 / 1_000 + US);
         prop_assert_eq!(beyond.map(|(_, count)| count).sum::<u64>(), over);
     }

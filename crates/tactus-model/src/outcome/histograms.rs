@@ -24,6 +24,19 @@ pub struct Histograms {
     pub series: BTreeMap<String, Packed>,
 }
 
+impl Histograms {
+    /// Forgets what was when, and what is whose: what is left is all of it together, under no name.
+    pub fn join(&mut self) {
+        let mut all = Counts::default();
+        self.series.values().for_each(|counts| all.add_packed(counts));
+        self.intervals.clear();
+        self.series.clear();
+        if !all.is_empty() {
+            self.series.insert(String::new(), all.pack());
+        }
+    }
+}
+
 /// Where an interval of a log lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {

@@ -43,14 +43,19 @@ impl Condition {
     #[must_use]
     pub fn new(name: impl Into<String>, mut bundles: Vec<Contents>) -> Self {
         bundles.sort_by(|one, other| one.manifest.started.cmp(&other.manifest.started));
-        // What happened when in a run is nothing that is compared, and of many bundles it is much.
-        for row in bundles.iter_mut().flat_map(|contents| &mut contents.rows) {
+        bundles.iter_mut().for_each(Self::reduce);
+        Self { name: name.into(), bundles }
+    }
+
+    /// Takes out of a bundle what is not compared: what happened when in a run, and the histogram of each thread. Of many
+    /// bundles that is much, so that it is done as soon as one has been read.
+    pub fn reduce(contents: &mut Contents) {
+        for row in &mut contents.rows {
             row.ticks = Ticks::planned(row.result.planned_ns);
             row.windows = RowWindows::default();
-            row.histograms.intervals.clear();
-            row.missed.intervals.clear();
+            row.histograms.join();
+            row.missed.join();
         }
-        Self { name: name.into(), bundles }
     }
 
     /// Its bundles, in the order of their time.

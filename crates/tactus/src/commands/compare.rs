@@ -12,7 +12,7 @@ use tactus_report::compare::{
 };
 use tactus_report::part::Reader;
 use tactus_report::render::text::{self, Style};
-use tactus_system::Directory;
+use tactus_system::{Directory, Kind};
 
 use super::only::only;
 use crate::cli::Compare;
@@ -104,19 +104,35 @@ fn names(arguments: &Compare) -> Result<Vec<String>, Failure> {
 fn bundles(path: &Path) -> Result<Vec<Contents>, Failure> {
     let dir = bundle::open(path)?;
     if dir.entry(MANIFEST).is_ok() {
-        return Ok(vec![super::show::read(&dir, false)?]);
+        return Ok(vec![reduced(&dir)?]);
     }
     let wrong =
         |error: io::Error| Failure::from(anyhow::Error::new(error).context(path.display().to_string()));
-    let inside = dir.names().map_err(wrong)?.into_iter().filter_map(|name| dir.beneath(name).ok());
-    let bundles: Vec<Directory> = inside.filter(|dir| dir.entry(MANIFEST).is_ok()).collect();
+    let mut bundles = Vec::new();
+    for name in dir.names().map_err(wrong)? {
+        if dir.entry(&name).map_err(wrong)?.kind != Kind::Directory {
+            continue;
+        }
+        // Not all of them are open at once: there may be more than a process may open.
+        let inside = dir.beneath(&name).map_err(wrong)?;
+        if inside.entry(MANIFEST).is_ok() {
+            bundles.push(reduced(&inside)?);
+        }
+    }
     if bundles.is_empty() {
         return Err(Failure::say(
             format!("{} is no bundle, and has none in it", path.display()),
             "name a directory that `tactus run` or `tactus measure` wrote, or one that such directories lie in",
         ));
     }
-    bundles.iter().map(|dir| super::show::read(dir, false)).collect()
+    Ok(bundles)
+}
+
+/// What is compared of a bundle: with all of it the memory of many would be that of their sum.
+fn reduced(dir: &Directory) -> Result<Contents, Failure> {
+    let mut contents = super::show::read(dir, false)?;
+    Condition::reduce(&mut contents);
+    Ok(contents)
 }
 
 fn write(

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Output;
+use std::process::{Command, Output};
 
 use crate::common::{alone, json, nothing_is_left, output, stderr, stdout, tactus};
 
@@ -68,6 +68,26 @@ fn bundles_of_repeats_are_judged_and_others_stand_side_by_side() {
     let itself = compared(dir.path(), &["--self", "before"]);
     assert_eq!(itself.status.code(), Some(3), "five runs are no baseline: {}", stdout(&itself));
     nothing_is_left();
+}
+
+#[test]
+fn of_more_bundles_than_a_process_may_open_each_is_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let recorded =
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../tactus-format/tests/fixtures/import/cyclictest.json");
+    let made = output(tactus().current_dir(dir.path()).args(["import", recorded, "--out", "one"]));
+    assert!(made.status.success(), "{}", stderr(&made));
+    fs::create_dir(dir.path().join("many")).unwrap();
+    for number in 0..60 {
+        let to = dir.path().join(format!("many/{number}"));
+        let copied = Command::new("cp").arg("-r").arg(dir.path().join("one")).arg(to).status();
+        assert!(copied.expect("cp").success());
+    }
+    let few = "ulimit -n 40; exec \"$0\" compare many one --json";
+    let result =
+        output(Command::new("sh").current_dir(dir.path()).args(["-c", few, env!("CARGO_BIN_EXE_tactus")]));
+    assert!(result.status.success(), "{}", stderr(&result));
+    assert_eq!(json(&result)["conditions"][0]["bundles"].as_array().unwrap().len(), 60);
 }
 
 #[test]

@@ -97,7 +97,17 @@ fn process(virsh: &Virsh<'_>, name: &str, system: &dyn System) -> Result<u32, St
             )),
         });
     }
-    threads::process(&uuid, system).ok_or_else(|| StartError {
+    let found = threads::process(name, &uuid, system).map_err(|several| {
+        let several: Vec<String> = several.iter().map(u32::to_string).collect();
+        StartError {
+            reason: format!(
+                "several processes say that they are the domain `{name}` ({}), and libvirt has written none of them down",
+                several.join(", ")
+            ),
+            hint: Some(format!("`ps -fp {}` tells whose they are: end what is not libvirt's", several.join(","))),
+        }
+    })?;
+    found.ok_or_else(|| StartError {
         reason: format!("the process of the domain `{name}` is not to be seen here"),
         hint: Some("run tactus where libvirt's daemon runs, not in another PID namespace".into()),
     })

@@ -106,7 +106,8 @@ impl Domain {
             }
             created => created?,
         };
-        let process = threads::process(&virsh.uuid(&name)?, system);
+        // Nobody has known its number before; where several have it all the same, none of them is believed.
+        let process = threads::process(&name, &virsh.uuid(&name)?, system).ok().flatten();
         let mut domain = Self {
             system: system.share(),
             process,

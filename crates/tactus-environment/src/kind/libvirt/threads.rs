@@ -29,14 +29,23 @@ pub struct Thread {
     pub priority: u32,
 }
 
-/// The process of the domain with this UUID: libvirt puts it on QEMU's command line.
-pub fn process(uuid: &str, system: &dyn System) -> Option<u32> {
+/// The process of the domain with this name and UUID: libvirt puts the latter on QEMU's command line. So can anybody who
+/// starts a process: of several the one counts whose number libvirt has written where root alone can.
+///
+/// # Errors
+/// Those that say so, where libvirt has written none of them down.
+pub fn process(name: &str, uuid: &str, system: &dyn System) -> Result<Option<u32>, Vec<u32>> {
     let wanted = format!("\0-uuid\0{uuid}\0");
-    let is = |pid: &u32| {
+    let says_so = |pid: &u32| {
         let words = system.read(Path::new(&format!("/proc/{pid}/cmdline"))).unwrap_or_default();
         String::from_utf8_lossy(&words).contains(&wanted)
     };
-    numbers("/proc", system).into_iter().find(is)
+    let mut found: Vec<u32> = numbers("/proc", system).into_iter().filter(says_so).collect();
+    let written = system.text(&format!("/run/libvirt/qemu/{name}.pid"));
+    if let Some(pid) = written.and_then(|text| text.trim().parse().ok()).filter(|pid| found.contains(pid)) {
+        return Ok(Some(pid));
+    }
+    if found.len() > 1 { Err(found) } else { Ok(found.pop()) }
 }
 
 /// All threads of a process.
@@ -193,13 +202,24 @@ mod tests {
     #[test]
     fn a_domains_process_and_vcpus_are_found_by_what_the_kernel_says() {
         let machine = machine();
-        assert_eq!(process("aa-bb", &machine), Some(100));
-        assert_eq!(process("aa", &machine), None);
+        assert_eq!(process("vm", "aa-bb", &machine), Ok(Some(100)));
+        assert_eq!(process("vm", "aa", &machine), Ok(None));
         let threads = of(100, &machine);
         assert_eq!(vcpus(&threads), [(0, 101), (1, 102)]);
         assert_eq!(threads[2].allowed, CpuSet::one(2));
         assert_eq!((threads[2].priority, threads[2].policy), (1, 1));
         assert!(of(7, &machine).is_empty());
+    }
+
+    #[test]
+    fn a_process_of_somebody_else_that_says_it_is_the_domain_is_not_taken_for_it() {
+        let machine = machine().file("/proc/1007/cmdline", "sleep\0-uuid\0aa-bb\0");
+        assert_eq!(process("vm", "aa-bb", &machine), Err(vec![100, 1007]));
+        let machine = machine.file("/run/libvirt/qemu/vm.pid", "100\n");
+        assert_eq!(process("vm", "aa-bb", &machine), Ok(Some(100)));
+        // Another domain's number is none of this one.
+        let machine = machine.file("/run/libvirt/qemu/vm.pid", "7\n");
+        assert_eq!(process("vm", "aa-bb", &machine), Err(vec![100, 1007]));
     }
 
     #[test]

@@ -1,11 +1,14 @@
 //! QEMU's monitor: JSON lines over a socket (docs/interop/qmp-spec of QEMU).
 
 use std::io::{self, BufRead, BufReader, Read, Write};
+use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 
 /// The longest line that is read, in bytes.
-const MAX_LINE: u64 = 1 << 20;
+const MAX_LINE: usize = 1 << 20;
+/// How long an answer may take however it comes: one that comes byte by byte is never silent for long.
+const PATIENCE: Duration = Duration::from_secs(60);
 /// The most lines that are read until an answer comes: greetings and events.
 const MAX_LINES: usize = 1024;
 
@@ -96,13 +99,9 @@ impl<R: Read, W: Write> Monitor<R, W> {
         let arguments = arguments.map_or_else(String::new, |own| format!(",\"arguments\":{own}"));
         writeln!(self.writer, "{{\"execute\":\"{command}\"{arguments}}}")?;
         self.writer.flush()?;
+        let until = Instant::now() + PATIENCE;
         for _ in 0..MAX_LINES {
-            let mut line = String::new();
-            let read = (&mut self.reader).take(MAX_LINE).read_line(&mut line)?;
-            if read == 0 {
-                return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "QEMU closed its monitor"));
-            }
-            match read_line(&line)? {
+            match read_line(&self.line(until)?)? {
                 Line::Return(value) => return Ok(value),
                 Line::Error(words) => {
                     return Err(io::Error::other(format!("QEMU refuses {command}: {words}")));
@@ -112,6 +111,28 @@ impl<R: Read, W: Write> Monitor<R, W> {
         }
         let words = format!("QEMU answers {command} with {MAX_LINES} other lines");
         Err(io::Error::new(io::ErrorKind::InvalidData, words))
+    }
+
+    /// The next line, or as much of one as is read.
+    fn line(&mut self, until: Instant) -> io::Result<String> {
+        let mut line = Vec::new();
+        while line.len() < MAX_LINE && line.last() != Some(&b'\n') {
+            if Instant::now() > until {
+                return Err(io::Error::new(io::ErrorKind::TimedOut, "QEMU's answer does not come to an end"));
+            }
+            let here = self.reader.fill_buf()?;
+            if here.is_empty() && line.is_empty() {
+                return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "QEMU closed its monitor"));
+            }
+            if here.is_empty() {
+                break;
+            }
+            let end = here.iter().position(|byte| *byte == b'\n').map_or(here.len(), |at| at + 1);
+            let end = end.min(MAX_LINE - line.len());
+            line.extend_from_slice(&here[..end]);
+            self.reader.consume(end);
+        }
+        String::from_utf8(line).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
     }
 }
 
@@ -155,6 +176,15 @@ mod tests {
         assert!(error.to_string().contains("1024 other lines"), "{error}");
         assert!(Monitor::open(io::repeat(b'x'), Vec::new()).is_err());
         assert!(Monitor::open(io::repeat(b'['), Vec::new()).is_err(), "however deep");
+    }
+
+    #[test]
+    fn an_answer_that_comes_byte_by_byte_has_an_end() {
+        let drops = Endless(b"{", 0).take(MAX_LINE as u64);
+        let mut monitor = Monitor { reader: BufReader::with_capacity(1, drops), writer: Vec::new() };
+        let error = monitor.line(Instant::now()).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut, "{error}");
+        assert!(monitor.line(Instant::now() + PATIENCE).unwrap().len() > MAX_LINE / 2);
     }
 
     /// The same words over and over.

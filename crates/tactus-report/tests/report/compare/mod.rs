@@ -4,7 +4,8 @@ mod scipy;
 
 use serde_json::json;
 use tactus_model::Evidence;
-use tactus_model::bundle::{Contents, RowResult};
+use tactus_model::buckets::{BUCKETS, Counts, Packed};
+use tactus_model::bundle::{Contents, Row, RowResult};
 use tactus_model::catalogue::{Item, Measure, measure::Os};
 use tactus_model::document::{CompareDocument, Judgement};
 use tactus_model::facts::Facts;
@@ -321,6 +322,26 @@ fn nothing_at_all_and_hostile_bundles_are_compared_without_a_panic() {
 }
 
 /// The schema in the book is made from the types; `UPDATE_DOCS=1` writes it anew.
+#[test]
+fn what_is_kept_of_a_bundle_to_compare_it_is_one_histogram_of_each_run() {
+    let mut own = bundle(3, 1.0, 1);
+    let mut dense = Counts::default();
+    (0..BUCKETS).for_each(|bucket| dense.add(bucket, 1));
+    for thread in 0..400 {
+        own.rows[0].histograms.series.insert(format!("cpu1/t{thread}/thread"), dense.pack());
+        own.rows[0].missed.series.insert(format!("cpu1/t{thread}/thread"), dense.pack());
+        own.rows[0].histograms.intervals.insert(thread, dense.pack());
+    }
+    let before: Vec<_> = own.rows.iter().map(Row::corrected).collect();
+    Condition::reduce(&mut own);
+    assert_eq!(own.rows.iter().map(Row::corrected).collect::<Vec<_>>(), before, "all of it together stays");
+    let row = &own.rows[0];
+    for kept in [&row.histograms, &row.missed] {
+        let bytes: usize = kept.series.values().map(Packed::bytes).sum();
+        assert!(kept.intervals.is_empty() && bytes <= 4 * BUCKETS, "{bytes}");
+    }
+}
+
 #[test]
 #[expect(clippy::disallowed_methods, reason = "the book is looked at")]
 fn the_published_schema_is_that_of_the_document() {
