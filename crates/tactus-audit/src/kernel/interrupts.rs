@@ -389,7 +389,10 @@ LOC:          9          9          9          9   Local timer interrupts";
         let old = |release| machine(&[]).and("/proc/cmdline", "quiet").and("uname:release", release);
         assert!(old("5.4.0-150-generic").changes("managed-irq").is_empty(), "it has no such parameter");
         assert!(old("5.4.0-150-generic").finding("managed-irq").mend.starts_with("Linux before 5.6"));
-        assert_eq!(old("5.6.0").wanted("managed-irq"), ["kernel parameter isolcpus = managed_irq,domain,2,3"]);
+        assert_eq!(
+            old("5.6.0").wanted("managed-irq"),
+            ["kernel parameter isolcpus = managed_irq,domain,2,3"]
+        );
         let twice = machine(&[]).and("/proc/cmdline", "isolcpus=managed_irq,3 isolcpus=managed_irq,2");
         assert_eq!(twice.state("managed-irq"), State::Finding, "the second is refused");
         assert_eq!(

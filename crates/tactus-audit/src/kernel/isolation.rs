@@ -277,7 +277,11 @@ mod tests {
         assert!(intel(&[]).isolate("0-3").wanted("isolcpus").is_empty(), "no CPU would be left");
         let of = |release| intel(&[("uname:release", release)]).wanted("isolcpus");
         assert_eq!(of("5.4.0-150-generic"), ["kernel parameter isolcpus = 2,3"], "it knows no managed_irq");
-        assert_eq!(of("3.10.0-1160.el7.x86_64"), ["kernel parameter isolcpus = 2,3"], "it knows no flags at all");
+        assert_eq!(
+            of("3.10.0-1160.el7.x86_64"),
+            ["kernel parameter isolcpus = 2,3"],
+            "it knows no flags at all"
+        );
         assert_eq!(of("5.6.0"), ["kernel parameter isolcpus = managed_irq,domain,2,3"]);
     }
 
