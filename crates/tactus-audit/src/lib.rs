@@ -39,5 +39,5 @@ pub use catalogue::{FAMILIES, Family, all, find};
 pub use check::{Applies, Check, Reversible, SetBy, Source, no_change};
 pub use evaluate::audit;
 pub use judgement::{Judgement, Verdict};
-pub use kernel::rescued;
+pub use kernel::{isolcpus_value, rescued};
 pub use subject::{Intent, Kernel, Subject};

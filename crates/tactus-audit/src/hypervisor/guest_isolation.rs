@@ -7,6 +7,7 @@ use tactus_model::change::Change;
 use tactus_model::facts::Facts;
 use tactus_model::finding::{By, Severity};
 
+use crate::kernel::isolcpus_value;
 use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject, Verdict, no_change};
 
 const ISOLATED: &str = "/sys/devices/system/cpu/isolated";
@@ -139,7 +140,7 @@ fn changes(subject: &Subject<'_>) -> Vec<Change> {
         return Vec::new();
     }
     [
-        ("isolcpus", format!("managed_irq,domain,{isolated}")),
+        ("isolcpus", isolcpus_value(subject, isolated)),
         ("nohz_full", isolated.to_string()),
         ("rcu_nocbs", isolated.to_string()),
         ("irqaffinity", house.to_string()),

@@ -60,7 +60,7 @@ pool of 2 MiB pages.",
     Check {
         id: "mem-prealloc-nomerge",
         title: "the memory of a guest is taken when it is first touched, or may be merged",
-        sources: &[Source::Guide("libvirt, realtime")],
+        sources: &[Source::Guide("libvirt, realtime"), Source::Guide("libvirt, domain XML")],
         applies: &[Applies::Hypervisor],
         severity: Severity::Major,
         arch: Arch::Any,

@@ -34,7 +34,10 @@ host,tsc-deadline=on. Where the kernel says 'TSC_DEADLINE disabled due to Errata
     Check {
         id: "guest-haltpoll",
         title: "an idle guest halts at once",
-        sources: &[Source::Kernel("Documentation/virt/guest-halt-polling.rst")],
+        sources: &[
+            Source::Kernel("Documentation/virt/guest-halt-polling.rst"),
+            Source::Kernel("drivers/cpuidle/cpuidle-haltpoll.c"),
+        ],
         applies: &[Applies::Guest],
         severity: Severity::Minor,
         arch: Arch::Any,

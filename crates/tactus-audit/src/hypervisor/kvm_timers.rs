@@ -48,7 +48,7 @@ On older kernels guests with the clock source kvmclock follow the host's NTP cor
     Check {
         id: "lapic-timer-advance",
         title: "KVM does not fire a guest's deadline timer ahead of the way back into the guest",
-        sources: &[Source::RedHat],
+        sources: &[Source::RedHat, Source::Kernel("arch/x86/kvm/lapic.c")],
         applies: &[Applies::Host],
         severity: Severity::Minor,
         arch: Arch::X86,

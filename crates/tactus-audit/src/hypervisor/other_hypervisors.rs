@@ -35,7 +35,7 @@ jailhouse cell destroy and create.",
     Check {
         id: "arm64-kvm",
         title: "KVM takes the guest out of its CPU when it waits",
-        sources: &[Source::Osadl],
+        sources: &[Source::Osadl, Source::Kernel("Documentation/admin-guide/kernel-parameters.txt")],
         applies: &[Applies::Host],
         severity: Severity::Minor,
         arch: Arch::Arm64,

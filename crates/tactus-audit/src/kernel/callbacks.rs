@@ -127,7 +127,9 @@ fn known(subject: &Subject<'_>) -> Result<Offload, Judgement> {
         let list = list.unwrap_or_default();
         value.push(if list.is_empty() { "rcu_nocbs".to_owned() } else { format!("rcu_nocbs={list}") });
         cpus = match list {
-            "" | "all" => cpus.or(&subject.topology.online),
+            // Without a list the kernel only makes ready for CPUs that are offloaded later (`rcu_nocb_setup`).
+            "" => cpus,
+            "all" => cpus.or(&subject.topology.online),
             list => match list.parse::<CpuSet>() {
                 Ok(more) => cpus.or(&more),
                 Err(error) => {
@@ -207,7 +209,7 @@ mod tests {
     fn a_parameter_counts_when_the_kernel_knows_it() {
         let told = |cmdline| intel(&[("/proc/cmdline", cmdline), ("config:CONFIG_RCU_NOCB_CPU", "y")]);
         assert_eq!(told("rcu_nocbs=2-3").state("rcu-nocbs"), State::Ok);
-        assert_eq!(told("rcu_nocbs").state("rcu-nocbs"), State::Ok);
+        assert_eq!(told("rcu_nocbs").state("rcu-nocbs"), State::Finding, "no list, no CPU");
         assert_eq!(told("rcu_nocbs=all").state("rcu-nocbs"), State::Ok);
         assert_eq!(told("rcu_nocbs=2").said("rcu-nocbs"), "RCU callbacks of CPU 3 are not offloaded");
         assert_eq!(told("rcu_nocbs=N").state("rcu-nocbs"), State::Unreadable);

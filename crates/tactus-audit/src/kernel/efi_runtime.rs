@@ -15,6 +15,7 @@ pub static CHECKS: &[Check] = &[Check {
     sources: &[
         Source::Kernel("Documentation/core-api/real-time/kernel-configuration.rst"),
         Source::Kernel("Documentation/core-api/real-time/hardware.rst"),
+        Source::Kernel("drivers/firmware/efi/efi.c"),
     ],
     applies: &[Applies::Host, Applies::Guest],
     severity: Severity::Minor,
@@ -27,8 +28,8 @@ pub static CHECKS: &[Check] = &[Check {
     expected: "runtime services off (a PREEMPT_RT kernel's default, or efi=noruntime), or their workqueue on {housekeeping}",
     why: "Reading or writing an EFI variable runs the firmware's code, and while it does the CPU may take no interrupt: \
 milliseconds, for a flash that is written. Some firmware stops all other CPUs as well; then only noruntime helps.",
-    mend: "Write the mask {housekeeping_mask} to /sys/devices/virtual/workqueue/efi_runtime/cpumask; or boot with \
-efi=noruntime.",
+    mend: "Write the mask {housekeeping_mask} to /sys/devices/virtual/workqueue/efi_runtime/cpumask where the kernel has it \
+(6.12 and older do not: their workqueue, efi_rts_wq, is not shown there); or boot with efi=noruntime.",
     risk: "With noruntime, boot entries and firmware updates (efibootmgr, fwupd) cannot be made from the running system.",
     judge: runtime,
     changes: |subject| {

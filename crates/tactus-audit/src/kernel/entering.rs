@@ -96,6 +96,7 @@ ttyAMA0) on the command line where it is not needed.",
         title: "split locks are punished",
         sources: &[
             Source::Kernel("Documentation/arch/x86/buslock.rst"),
+            Source::Kernel("Documentation/admin-guide/sysctl/kernel.rst"),
             Source::Kernel("commit 727209376f49"),
         ],
         applies: &[Applies::Host],

@@ -28,13 +28,16 @@ pub static CHECKS: &[Check] = &[
         reads: "isolcpus= in /proc/cmdline; /proc/irq/*/effective_affinity_list of storage queues",
         expected: "isolcpus=managed_irq,... with {isolated}; queues arrive on {housekeeping}",
         why: "Drivers with one queue for each CPU (NVMe, virtio-blk, SAS) have the kernel spread their interrupts over \
-all CPUs. These are managed: writing their smp_affinity is refused. Only isolcpus=managed_irq keeps them away, as far \
+all CPUs. These are managed: writing their smp_affinity is refused. Only isolcpus=managed_irq (since Linux 5.6) keeps them away, as far \
 as a queue has a housekeeping CPU.",
         mend: "Boot with isolcpus=managed_irq,domain,{isolated}. A queue whose CPUs are all isolated still arrives \
 there when something uses it from there: keep I/O off these CPUs, or give the device fewer queues.",
         risk: "Little: it is best effort.",
         judge: managed,
-        changes: |subject| isolate("managed-irq", subject),
+        changes: |subject| match subject.kernel.before(5, 6) {
+            true => Vec::new(),
+            false => isolate("managed-irq", subject),
+        },
     },
     Check {
         id: "irq-default-affinity",
@@ -215,6 +218,13 @@ fn managed(subject: &Subject<'_>) -> Verdict {
         return Err(Judgement::unreadable(why).read("/proc/cmdline", value));
     }
     let judgement = if asked && stray.is_empty() { Judgement::ok(said) } else { Judgement::finding(said) };
+    let judgement = match subject.kernel.before(5, 6) {
+        true => judgement.mend(
+            "Linux before 5.6 has no parameter for it: boot a newer kernel, or give the device fewer queues than there are \
+housekeeping CPUs.",
+        ),
+        false => judgement,
+    };
     // Without such a queue it is a matter of devices that may come; with managed_irq it is the queues
     // all of whose CPUs are isolated, and only when something there uses them.
     let severity = if asked || queues.is_empty() { Severity::Minor } else { Severity::Major };
@@ -375,6 +385,13 @@ LOC:          9          9          9          9   Local timer interrupts";
         assert_eq!(
             machine(&[]).and("/proc/cmdline", "isolcpus=managed_irq,3").state("managed-irq"),
             State::Finding
+        );
+        let old = |release| machine(&[]).and("/proc/cmdline", "quiet").and("uname:release", release);
+        assert!(old("5.4.0-150-generic").changes("managed-irq").is_empty(), "it has no such parameter");
+        assert!(old("5.4.0-150-generic").finding("managed-irq").mend.starts_with("Linux before 5.6"));
+        assert_eq!(
+            old("5.6.0").wanted("managed-irq"),
+            ["kernel parameter isolcpus = managed_irq,domain,2,3"]
         );
         let twice = machine(&[]).and("/proc/cmdline", "isolcpus=managed_irq,3 isolcpus=managed_irq,2");
         assert_eq!(twice.state("managed-irq"), State::Finding, "the second is refused");

@@ -44,6 +44,7 @@ and rcu_nocbs.",
             Source::RedHat,
             Source::Osadl,
             Source::Kernel("Documentation/admin-guide/kernel-parameters.txt"),
+            Source::Kernel("kernel/sched/isolation.c"),
         ],
         applies: &[Applies::Host, Applies::Guest],
         severity: Severity::Blocker,
@@ -55,7 +56,8 @@ and rcu_nocbs.",
         expected: "{isolated}",
         why: "Load balancing puts any task on any CPU that it may use, and looks at the run queues of all CPUs of a \
 domain to do so. An isolated CPU is in no domain: nothing comes there that is not placed there.",
-        mend: "Boot with isolcpus=managed_irq,domain,{isolated}; or, on a kernel of 6.1 or later, put the CPUs into an \
+        mend: "Boot with isolcpus=managed_irq,domain,{isolated} (before Linux 5.6 isolcpus={isolated}: such a kernel does not \
+know managed_irq and refuses the whole parameter for it); or, on a kernel of 6.1 or later, put the CPUs into an \
 isolated cpuset partition, which the kernel's list of parameters prefers: it can be taken back.",
         risk: "Tasks on isolated CPUs are not balanced among them: threads of a program that is not pinned thread by \
 thread pile up on one CPU.",
@@ -101,8 +103,15 @@ RCU callbacks away by kthread-affinity and rcu-nocbs. tactus prove nohz-full mea
 
 /// The one parameter that [`isolcpus`] and managed interrupts need.
 pub fn isolate(check: &str, subject: &Subject<'_>) -> Vec<Change> {
-    let parameter = |(isolated, _)| subject.boot(check, "isolcpus", format!("managed_irq,domain,{isolated}"));
+    let parameter = |(isolated, _)| subject.boot(check, "isolcpus", isolcpus_value(subject, isolated));
     subject.parted().map(parameter).into_iter().collect()
+}
+
+/// What `isolcpus=` is told on this kernel. Until 5.8 a kernel that met a flag which it does not know gave up
+/// the whole parameter (`housekeeping_isolcpus_setup`); `managed_irq` came with 5.6, flags with 4.15.
+#[must_use]
+pub fn isolcpus_value(subject: &Subject<'_>, isolated: &CpuSet) -> String {
+    if subject.kernel.before(5, 6) { isolated.to_string() } else { format!("managed_irq,domain,{isolated}") }
 }
 
 fn whose(subject: &Subject<'_>) -> &'static str {
@@ -266,6 +275,14 @@ mod tests {
         let wanted = intel(&[("/proc/cmdline", "isolcpus=2-3")]).wanted("isolcpus");
         assert_eq!(wanted, ["kernel parameter isolcpus = managed_irq,domain,2,3"]);
         assert!(intel(&[]).isolate("0-3").wanted("isolcpus").is_empty(), "no CPU would be left");
+        let of = |release| intel(&[("uname:release", release)]).wanted("isolcpus");
+        assert_eq!(of("5.4.0-150-generic"), ["kernel parameter isolcpus = 2,3"], "it knows no managed_irq");
+        assert_eq!(
+            of("3.10.0-1160.el7.x86_64"),
+            ["kernel parameter isolcpus = 2,3"],
+            "it knows no flags at all"
+        );
+        assert_eq!(of("5.6.0"), ["kernel parameter isolcpus = managed_irq,domain,2,3"]);
     }
 
     #[test]

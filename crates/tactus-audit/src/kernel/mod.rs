@@ -29,6 +29,7 @@ room! {
     watching,
 }
 
+pub use isolation::isolcpus_value;
 pub use throttling::rescued;
 
 #[cfg(test)]

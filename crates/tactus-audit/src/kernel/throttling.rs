@@ -16,7 +16,11 @@ pub static CHECKS: &[Check] = &[
     Check {
         id: "rt-throttling",
         title: "the kernel takes time from real-time threads",
-        sources: &[Source::RedHat, Source::Kernel("Documentation/scheduler/sched-rt-group.rst")],
+        sources: &[
+            Source::RedHat,
+            Source::Kernel("Documentation/scheduler/sched-rt-group.rst"),
+            Source::Kernel("kernel/sched/rt.c"),
+        ],
         applies: &[Applies::Host, Applies::Guest],
         severity: Severity::Major,
         arch: Arch::Any,
@@ -27,7 +31,8 @@ pub static CHECKS: &[Check] = &[
         expected: "-1, where stalld rescues starved threads",
         why: "When FIFO and RR threads of a CPU have used sched_rt_runtime_us within sched_rt_period_us (950 of 1000 \
 ms by default) the kernel stops them for the rest of the period: 50 ms for a thread that spins. Since Linux 6.12, \
-without RT_GROUP_SCHED, the value only limits what SCHED_DEADLINE may be promised.",
+without RT_GROUP_SCHED, the value only limits what SCHED_DEADLINE may be promised (the code says so; the document still \
+has the old rule).",
         mend: "Run stalld on {housekeeping} first, so that starved threads are still rescued; then \
 sysctl kernel.sched_rt_runtime_us=-1. A real-time thread that sleeps for 5 % of each second is never throttled, and needs \
 neither.",

@@ -18,7 +18,7 @@ pub static CHECKS: &[Check] = &[
         id: "timer-migration",
         title: "timers may be started on other CPUs than those that asked for them",
         sources: &[
-            Source::Kernel("Documentation/admin-guide/sysctl/kernel.rst"),
+            Source::Kernel("kernel/sched/core.c"),
             Source::Kernel("kernel/time/timer_migration.c"),
             Source::Tuned("network-latency"),
             Source::Guide("OpenShift node tuning operator"),

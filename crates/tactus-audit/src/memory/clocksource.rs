@@ -38,7 +38,7 @@ migrated only to hosts of the same rate.",
     Check {
         id: "hpet",
         title: "the HPET serves as clock or timer",
-        sources: &[Source::Kernel("Documentation/timers/hpet.rst"), Source::Guide("libvirt, domain XML")],
+        sources: &[Source::Kernel("arch/x86/kernel/hpet.c"), Source::Guide("libvirt, domain XML")],
         applies: &[Applies::Host, Applies::Guest],
         severity: Severity::Minor,
         arch: Arch::X86,

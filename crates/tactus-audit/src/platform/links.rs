@@ -11,7 +11,11 @@ const POLICY: &str = "/sys/module/pcie_aspm/parameters/policy";
 pub static CHECKS: &[Check] = &[Check {
     id: ID,
     title: "links to devices sleep and have to wake up",
-    sources: &[Source::Xeon, Source::Kernel("Documentation/core-api/real-time/hardware.rst")],
+    sources: &[
+        Source::Xeon,
+        Source::Kernel("Documentation/core-api/real-time/hardware.rst"),
+        Source::Kernel("drivers/pci/pcie/aspm.c"),
+    ],
     applies: &[Applies::Host],
     severity: Severity::Minor,
     arch: Arch::Any,

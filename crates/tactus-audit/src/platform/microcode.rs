@@ -13,7 +13,7 @@ const LINES: &str = "dmesg:tsc-deadline";
 pub static CHECKS: &[Check] = &[Check {
     id: ID,
     title: "old microcode takes the deadline timer away",
-    sources: &[Source::RedHat],
+    sources: &[Source::RedHat, Source::Kernel("arch/x86/kernel/apic/apic.c")],
     applies: &[Applies::Host],
     severity: Severity::Blocker,
     arch: Arch::Intel,

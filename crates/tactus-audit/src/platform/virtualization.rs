@@ -31,7 +31,7 @@ modprobe kvm_intel or modprobe kvm_amd.",
     Check {
         id: "virt-hw-assists",
         title: "KVM does in software what the processor could do",
-        sources: &[Source::Industrial],
+        sources: &[Source::Industrial, Source::Kernel("Documentation/admin-guide/kernel-parameters.txt")],
         applies: &[Applies::Host],
         severity: Severity::Major,
         arch: Arch::X86,

@@ -10,3 +10,5 @@ mod catalogue;
 mod fixtures;
 #[path = "../machines/mod.rs"]
 mod machines;
+mod sources;
+mod versions;

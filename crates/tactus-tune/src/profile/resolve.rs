@@ -1,6 +1,6 @@
 //! Profiles with their inheritance resolved, for a system or for a command line alone.
 
-use tactus_audit::Subject;
+use tactus_audit::{Subject, isolcpus_value};
 use tactus_model::CpuSet;
 use tactus_model::change::{Change, Effect, Form, Target};
 use tactus_model::facts::Facts;
@@ -116,6 +116,10 @@ fn changes(setting: &Setting, then: &str, subject: &Subject<'_>) -> Vec<Change> 
             .collect(),
         // A virtual machine has no P-states.
         What::Kernel(_) if setting.check == "pstate-driver" && subject.virtualized => Vec::new(),
+        // Flags that this kernel does not know would cost it the whole parameter.
+        What::Kernel("isolcpus") if subject.kernel.before(5, 6) => {
+            vec![subject.boot(word(setting), "isolcpus", isolcpus_value(subject, subject.isolated()))]
+        }
         What::Kernel(parameter) => {
             vec![subject.boot(word(setting), parameter, then)]
         }

@@ -57,6 +57,19 @@ fn changes(profile: &str, role: Role, facts: &Facts) -> Vec<Change> {
 }
 
 #[test]
+fn a_kernel_is_told_no_flag_of_isolcpus_that_it_does_not_know() {
+    let told = |release: &str| {
+        let mut facts = machine();
+        facts.keep("uname:release", release);
+        let isolcpus = |change: &Change| change.target == Target::Kernel { parameter: "isolcpus".into() };
+        changes("realtime", Role::Host, &facts).into_iter().find(isolcpus).unwrap().then
+    };
+    // Until 5.8 one unknown flag makes the kernel give up the whole parameter; managed_irq came with 5.6.
+    assert_eq!(told("5.4.0-150-generic"), "2-7");
+    assert_eq!(told("6.1.0-56-rt-amd64"), "managed_irq,domain,2-7");
+}
+
+#[test]
 fn the_command_lines_are_those_of_tuned() {
     let network = "skew_tick=1 tsc=reliable rcupdate.rcu_normal_after_boot=1 \
                    rcutree.nohz_full_patience_delay=1000";
