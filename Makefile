@@ -66,9 +66,10 @@ $(SBOM): Cargo.lock
 $(TACTUS):
 	$(MAKE) --no-print-directory build
 
-install: $(TACTUS) $(SBOM) ## Install the program, its manual pages, completions and list of components below PREFIX
+install: $(TACTUS) $(SBOM) ## Install the program, its manual pages, completions and list of components below PREFIX, and the header for applications
 	install -Dm755 $(TACTUS) $(DESTDIR)$(PREFIX)/bin/tactus
 	install -Dm644 $(SBOM) $(DESTDIR)$(PREFIX)/share/doc/tactus/tactus.cdx.json
+	install -Dm644 crates/tactus-application/include/tactus.h $(DESTDIR)$(PREFIX)/include/tactus.h
 	install -d $(DESTDIR)$(PREFIX)/share/man/man1
 	$(TACTUS) man --out $(DESTDIR)$(PREFIX)/share/man/man1
 	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/zsh/site-functions \

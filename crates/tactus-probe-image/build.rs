@@ -28,6 +28,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         "crates/tactus-probe",
         "crates/tactus-facts",
         "crates/tactus-measure",
+        "crates/tactus-application/src",
+        "crates/tactus-application/Cargo.toml",
         "crates/tactus-bare-guest",
         "crates/tactus-model/src",
         "crates/tactus-model/Cargo.toml",

@@ -18,7 +18,7 @@ impl Measurement for Interrupt {
         measure::Interrupt::NAME
     }
 
-    fn kind(&self) -> &'static str {
+    fn kind(&self, _measure: &Measure) -> &'static str {
         "interrupt"
     }
 

@@ -11,6 +11,7 @@ use tactus_model::series::SeriesKey;
 use crate::card::Card;
 use crate::ftrace::Ftrace;
 use crate::gaps::GapHistogram;
+use crate::marks::Marks;
 use crate::ring::{CachePadded, Ring};
 use crate::sys;
 
@@ -29,6 +30,15 @@ pub struct Spec {
     pub limit_ns: u64,
     /// Part of the time that `spin` polls, in per cent.
     pub busy: u32,
+    /// Where its thread is, if not on the CPU of its series: it reads what a program there measures of itself.
+    pub reads_on: Option<u32>,
+}
+
+impl Spec {
+    /// The CPU on which its thread is.
+    pub fn cpu(&self) -> u32 {
+        self.reads_on.unwrap_or(self.series.cpu)
+    }
 }
 
 /// How often a thread that waits for the common beginning looks for it, in ns.
@@ -84,6 +94,8 @@ pub struct Lane {
     pub gaps: Option<GapHistogram>,
     /// The card behind which its thread is.
     pub card: Option<Arc<Card>>,
+    /// The program that its thread reads of.
+    pub marks: Option<Arc<Marks>>,
     /// Its thread id.
     pub tid: AtomicU32,
     /// What all lanes of a job share.
@@ -119,6 +131,7 @@ impl Lane {
             spec,
             gaps,
             card: None,
+            marks: None,
             tid: AtomicU32::new(0),
             common,
             broke: AtomicU64::new(0),

@@ -14,6 +14,7 @@ pub mod counters;
 pub mod ftrace;
 pub mod gaps;
 pub mod lane;
+pub mod marks;
 pub mod refuse;
 mod ring;
 pub mod series;
@@ -22,11 +23,14 @@ pub mod sys;
 pub mod thread;
 mod windows;
 
+use std::sync::Arc;
+
 use tactus_model::catalogue::Measure;
 use tactus_model::message::{Activity, Note, Refusal};
 
 use card::Card;
 use lane::{Lane, Run};
+use marks::Marks;
 
 /// What a measurement asks for, beside what all have in common.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,7 +51,7 @@ pub trait Measurement: Sync {
     fn name(&self) -> &'static str;
 
     /// What its values are, as the series say it.
-    fn kind(&self) -> &'static str;
+    fn kind(&self, measure: &Measure) -> &'static str;
 
     /// What it asks for.
     ///
@@ -65,6 +69,15 @@ pub trait Measurement: Sync {
     /// # Errors
     /// When it needs one, and there is none to be had.
     fn card(&self, _measure: &Measure, _activity: &Activity) -> Result<Option<Card>, Refusal> {
+        Ok(None)
+    }
+
+    /// What its thread reads of a program that measures itself, on this CPU and with this interval, in ns. Such a thread
+    /// is on a CPU that keeps house, and is bound by no rule of those that measure; none: it measures itself.
+    ///
+    /// # Errors
+    /// When it is to read, and cannot.
+    fn marks(&self, _measure: &Measure, _interval_ns: u64, _cpu: u32) -> Result<Option<Arc<Marks>>, Refusal> {
         Ok(None)
     }
 
@@ -88,7 +101,7 @@ macro_rules! measurements {
     };
 }
 
-measurements! { timer::Timer, spin::Spin, interrupt::Interrupt }
+measurements! { timer::Timer, spin::Spin, interrupt::Interrupt, application::Application }
 
 /// The measurement of a plan's table.
 pub fn find(measure: &Measure) -> Option<&'static dyn Measurement> {

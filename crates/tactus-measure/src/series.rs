@@ -10,6 +10,7 @@ use tactus_model::series::SeriesKey;
 use crate::clock::{Scale, Source};
 use crate::counters::{self, OfCpu};
 use crate::lane::{Lane, Spec};
+use crate::marks::Marked;
 use crate::stat::Stat;
 use crate::sys;
 use crate::windows::WindowMaxima;
@@ -65,6 +66,8 @@ pub struct Series {
     largest: TopN,
     polled: Option<Polled>,
     before: ThreadCounters,
+    /// Cycles of a program that were left out, and that no tick has told of.
+    unread: u64,
     /// Where the job asks for them.
     windows: Option<WindowMaxima>,
     n: u64,
@@ -80,7 +83,7 @@ struct Polled {
 impl Series {
     /// Begins a series: what the thread did until now (the control) does not count.
     pub fn begin(lane: Arc<Lane>, stat: &Stat) -> Self {
-        let before = counters::read(lane.tid.load(Ordering::Acquire), lane.spec.series.cpu, stat);
+        let before = counters(&lane, stat);
         Self { before, ..Self::uncounted(lane) }
     }
 
@@ -89,6 +92,9 @@ impl Series {
     pub fn uncounted(lane: Arc<Lane>) -> Self {
         lane.ring.drain(|_| ());
         let _ = lane.ring.take_lost();
+        if let Some(marks) = &lane.marks {
+            marks.drain(&mut |_| ());
+        }
         let polled = lane.gaps.as_ref().map(|gaps| {
             let scale = Source::find().scale();
             let mut state = Vec::new();
@@ -105,6 +111,7 @@ impl Series {
             largest: TopN::default(),
             polled,
             before: ThreadCounters::default(),
+            unread: 0,
             windows: None,
             n: 0,
         }
@@ -144,6 +151,29 @@ impl Series {
             }
             largest.offer(sample.value, sample.at.saturating_sub(began));
         });
+        if let Some(marks) = &self.lane.marks {
+            let left_out = marks.drain(&mut |marked| {
+                let (at, value) = match marked {
+                    Marked::Cycle { at, value, left } => {
+                        now.record_until(value, interval, left);
+                        (at, value)
+                    }
+                    Marked::Behind { at, value } => {
+                        now.record_behind(value);
+                        (at, value)
+                    }
+                };
+                if let Some(windows) = &mut windows {
+                    windows.take(at, value);
+                }
+                largest.offer(value, at.saturating_sub(began));
+            });
+            // They were cycles, and nobody knows how long they took. The first figures need one that was read.
+            self.unread = self.unread.saturating_add(left_out);
+            if now.totals.cycles > 0 {
+                now.totals.cycles = now.totals.cycles.saturating_add(std::mem::take(&mut self.unread));
+            }
+        }
         if let (Some(polled), Some(gaps)) = (&self.polled, &self.lane.gaps) {
             gaps.set_floor(polled.scale.ticks(self.largest.floor().max(SMALLEST_GAP)));
         }
@@ -155,8 +185,7 @@ impl Series {
         self.drain();
         self.take_exact();
         self.total.add(&self.now.totals);
-        let mut counters =
-            counters::read(self.lane.tid.load(Ordering::Acquire), self.lane.spec.series.cpu, stat);
+        let mut counters = counters(&self.lane, stat);
         let SeriesKey { thread, .. } = self.lane.spec.series;
         counters.smi = end.and_then(|of_cpu| of_cpu.smi);
         // It is the CPU's, and is said once of it.
@@ -235,6 +264,12 @@ impl Series {
     }
 }
 
+/// What its thread goes through. Of a program that measures itself nothing is known but what its CPU tells.
+fn counters(lane: &Lane, stat: &Stat) -> ThreadCounters {
+    let tid = if lane.marks.is_some() { 0 } else { lane.tid.load(Ordering::Acquire) };
+    counters::read(tid, lane.spec.series.cpu, stat)
+}
+
 #[cfg(test)]
 mod tests {
     use tactus_model::scheduling::Policy;
@@ -246,8 +281,15 @@ mod tests {
     fn lane(gaps: Option<GapHistogram>) -> Arc<Lane> {
         let series = SeriesKey { cpu: 0, thread: 0, priority: 0, kind: "thread".into() };
         let interval_ns = if gaps.is_some() { 0 } else { 1_000 };
-        let spec =
-            Spec { activity: 3, series, interval_ns, policy: Policy::Other, limit_ns: u64::MAX, busy: 95 };
+        let spec = Spec {
+            activity: 3,
+            series,
+            interval_ns,
+            policy: Policy::Other,
+            limit_ns: u64::MAX,
+            busy: 95,
+            reads_on: None,
+        };
         Arc::new(Lane::new(spec, gaps, Arc::default()))
     }
 

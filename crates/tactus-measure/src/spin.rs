@@ -29,7 +29,7 @@ impl Measurement for Spin {
         measure::Spin::NAME
     }
 
-    fn kind(&self) -> &'static str {
+    fn kind(&self, _measure: &Measure) -> &'static str {
         "gap"
     }
 

@@ -49,7 +49,7 @@ impl Measuring {
         let (tell, told) = mpsc::channel();
         let mine = Arc::clone(&lane);
         let handle = std::thread::Builder::new()
-            .name(format!("{}-{}", measurement.name(), lane.spec.series.cpu))
+            .name(format!("{}-{}", measurement.name(), lane.spec.cpu()))
             .stack_size(STACK)
             .spawn(move || {
                 let prepared = prepare(&mine);
@@ -108,7 +108,7 @@ impl Drop for Measuring {
 }
 
 fn prepare(lane: &Lane) -> Result<(), Refusal> {
-    let cpu = lane.spec.series.cpu;
+    let cpu = lane.spec.cpu();
     pin(cpu)?;
     schedule(lane, false)
         .map_err(|error| refuse::scheduling(lane.spec.policy, lane.spec.series.priority, cpu, &error))?;
@@ -216,6 +216,7 @@ mod tests {
             policy: Policy::Other,
             limit_ns: u64::MAX,
             busy: 0,
+            reads_on: None,
         };
         Arc::new(Lane::new(spec, None, Arc::default()))
     }
@@ -254,7 +255,7 @@ mod tests {
             "starved"
         }
 
-        fn kind(&self) -> &'static str {
+        fn kind(&self, _: &Measure) -> &'static str {
             "thread"
         }
 

@@ -19,7 +19,7 @@ impl Measurement for Timer {
         measure::Timer::NAME
     }
 
-    fn kind(&self) -> &'static str {
+    fn kind(&self, _measure: &Measure) -> &'static str {
         "thread"
     }
 
@@ -71,7 +71,7 @@ impl Measurement for Timer {
 
 /// The first due time of a run. Where all begin together it is the run's; else the first that has not passed when the
 /// thread comes to it: one before that would measure how long the order took.
-const fn first_due(run: Run, now: u64) -> u64 {
+pub(crate) const fn first_due(run: Run, now: u64) -> u64 {
     if run.open || now <= run.start || run.interval_ns == 0 {
         return run.start;
     }

@@ -12,15 +12,16 @@ use tactus_measure::clock::Source;
 use tactus_measure::ftrace::Ftrace;
 use tactus_measure::gaps::GapHistogram;
 use tactus_measure::lane::{Common, Lane, Spec};
+use tactus_measure::marks::Marks;
 use tactus_measure::refuse;
 use tactus_measure::series::SMALLEST_GAP;
 use tactus_measure::thread::{Measuring, allowed};
-use tactus_model::Nanos;
-use tactus_model::catalogue::Fault;
+use tactus_model::catalogue::{Fault, Measure};
 use tactus_model::clock::ClockCheck;
 use tactus_model::message::{Activity, CardOf, FromProbe, Job, LockIn, Note, Refusal, Stage, What};
 use tactus_model::scheduling::Policy;
 use tactus_model::series::SeriesKey;
+use tactus_model::{CpuSet, Nanos};
 
 pub use running::Running;
 
@@ -85,7 +86,7 @@ impl Prepared {
         let common = Arc::<Common>::default();
         let mut threads = Vec::new();
         for activity in &job.activities {
-            threads.extend(start_threads(activity, &common, &mut notes)?);
+            threads.extend(start_threads(activity, &common, &job.housekeeping, &mut notes)?);
         }
         let test = SelfTest::prepare(&job.control, above, &threads, &mut notes);
         let (mut latency, mut processor) = (None, Processor::default());
@@ -117,6 +118,11 @@ impl Prepared {
     /// The cards behind which threads of it are.
     fn cards(&self) -> impl Iterator<Item = &Card> {
         self.threads.iter().filter_map(|thread| thread.lane.card.as_deref())
+    }
+
+    /// The programs of which threads of it read.
+    fn marks(&self) -> impl Iterator<Item = &Marks> {
+        self.threads.iter().filter_map(|thread| thread.lane.marks.as_deref())
     }
 
     /// What became of their interrupts.
@@ -198,6 +204,7 @@ fn highest_priority(job: &Job) -> Option<u32> {
 fn start_threads(
     activity: &Activity,
     common: &Arc<Common>,
+    house: &CpuSet,
     notes: &mut Vec<Note>,
 ) -> Result<Vec<Measuring>, Refusal> {
     let What::Measure { measure, interval_ns, priority, policy } = &activity.what else {
@@ -224,7 +231,14 @@ fn start_threads(
         ));
     }
     notes.extend(entry.notes(measure));
-    if *policy == Policy::Other && wanted.periodic {
+    let reads = matches!(measure, Measure::Application(_));
+    if reads && *policy != Policy::Other {
+        return Err(refusal(
+            "what reads a program's cycles has ordinary priority; the program's is its own",
+            "leave `policy` out, or write \"other\"",
+        ));
+    }
+    if *policy == Policy::Other && wanted.periodic && !reads {
         notes.extend(timer_slack());
     }
     let card = entry.card(measure, activity)?.map(Arc::new);
@@ -235,23 +249,39 @@ fn start_threads(
     for cpu in activity.cpus.iter() {
         for thread in 0..wanted.threads {
             let priority = if real_time { priority - thread } else { 0 };
+            let marks = entry.marks(measure, *interval_ns, cpu)?;
+            let reads_on = marks.as_ref().map(|_| reader(cpu, house, notes));
             let spec = Spec {
                 activity: activity.id,
-                series: SeriesKey { cpu, thread, priority, kind: entry.kind().to_owned() },
+                series: SeriesKey { cpu, thread, priority, kind: entry.kind(measure).to_owned() },
                 interval_ns: if wanted.periodic { *interval_ns } else { 0 },
                 policy: *policy,
                 limit_ns: wanted.limit_ns.unwrap_or(u64::MAX),
                 busy: wanted.busy,
+                reads_on,
             };
             let gaps =
                 entry.counts_gaps().then(|| GapHistogram::new(Source::find().scale().ticks(SMALLEST_GAP)));
             let mut lane = Lane::new(spec, gaps, Arc::clone(common));
             lane.card = card.clone();
+            lane.marks = marks;
             let lane = Arc::new(lane);
             threads.push(Measuring::start(lane, entry)?);
         }
     }
     Ok(threads)
+}
+
+/// The CPU of a thread that reads what a program on `cpu` marks: one that keeps house, else any other.
+fn reader(cpu: u32, house: &CpuSet, notes: &mut Vec<Note>) -> u32 {
+    let other = |set: &CpuSet| set.and(allowed()).iter().find(|other| *other != cpu);
+    other(house).or_else(|| other(allowed())).unwrap_or_else(|| {
+        notes.push(Note::obstacle(
+            format!("there is no CPU but {cpu}: what reads the program's cycles takes time from it"),
+            "give the environment a CPU that keeps house",
+        ));
+        cpu
+    })
 }
 
 /// What is measured of an ordinary thread: the kernel lets it wake late by its timer slack (prctl(2),

@@ -237,6 +237,7 @@ fn what_was_measured_stays_when_a_guest_falls_silent_or_answers_what_was_never_s
             policy: Policy::Other,
             limit_ns: u64::MAX,
             busy: 0,
+            reads_on: None,
         };
         let mut lane = Lane::new(spec, None, Arc::default());
         lane.card = Some(Arc::clone(&card));

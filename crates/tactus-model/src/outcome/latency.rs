@@ -182,6 +182,14 @@ impl Latency {
         record_missed(&mut self.missed, latency_ns, interval_ns, overruns);
     }
 
+    /// Adds what a period had whose cycle came while an earlier one still ran: it counts as missed, and its own value
+    /// stands in the place of what would be put back.
+    pub fn record_behind(&mut self, latency_ns: u64) {
+        let totals = Totals { overruns: 1, max_ns: latency_ns, ..Totals::default() };
+        self.totals.add(&totals);
+        self.missed.saturating_record(latency_ns);
+    }
+
     /// Adds another distribution.
     pub fn merge(&mut self, other: &Self) {
         self.totals.add(&other.totals);

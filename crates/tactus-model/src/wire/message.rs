@@ -416,6 +416,9 @@ pub enum NoteKind {
     Info,
 }
 
+/// What is injected where the thread that is held is a stand-in for a user's program.
+pub const STAND_IN: &str = "hog of a stand-in";
+
 /// A remark of the probe or of the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Note {

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use tactus_measure::card::Card;
 use tactus_measure::ftrace::Ftrace;
 use tactus_measure::lane::{Order, Run};
+use tactus_measure::marks::Marks;
 use tactus_measure::series::Series;
 use tactus_measure::stat::Stat;
 use tactus_model::message::{BreakdownOf, Done, End, FromProbe, Note, Refusal, ToProbe, Value};
@@ -54,6 +55,9 @@ impl Running {
         let failed = job.workers.iter_mut().find_map(|worker| worker.go().err());
         let mut failed = failed;
         job.cards().for_each(Card::warm_up);
+        let waiting_since = sys::now();
+        job.marks().for_each(|marks| marks.wait_for_application(waiting_since));
+        failed = failed.or_else(|| job.marks().find_map(Marks::trouble));
         let mut jumps = Jumps::default();
         jumps.look();
         let lanes: Vec<_> = job.threads.iter().map(|thread| Arc::clone(&thread.lane)).collect();
@@ -198,7 +202,8 @@ impl Running {
         for card in self.job.card_counts().collect::<Vec<_>>() {
             channel.say(&FromProbe::Card(card))?;
         }
-        for note in self.job.cards().flat_map(Card::account).collect::<Vec<_>>() {
+        let cards = self.job.cards().flat_map(Card::account);
+        for note in cards.chain(self.job.marks().flat_map(Marks::account)).collect::<Vec<_>>() {
             channel.note(note)?;
         }
         // Again, at another time: what disturbs a line comes in bursts.
@@ -276,8 +281,9 @@ impl Running {
     }
 
     fn look_after(&mut self, channel: &mut Channel) -> io::Result<()> {
-        if let Some(words) = self.job.cards().find_map(Card::trouble) {
-            self.failed = Some(words);
+        let cards = self.job.cards().find_map(Card::trouble);
+        if let Some(words) = cards.or_else(|| self.job.marks().find_map(Marks::trouble)) {
+            self.failed.get_or_insert(words);
         }
         for worker in &mut self.job.workers {
             worker.listen();

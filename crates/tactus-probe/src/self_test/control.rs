@@ -11,7 +11,7 @@ use std::time::Duration;
 use tactus_measure::lane::{Lane, Order, Run};
 use tactus_measure::series::Series;
 use tactus_measure::thread::CONTROL_PRIORITY;
-use tactus_model::message::{Counted, Note, NoteKind, Refusal, Stage, Trial};
+use tactus_model::message::{Counted, Note, NoteKind, Refusal, STAND_IN, Stage, Trial};
 use tactus_model::scheduling::Policy;
 
 use super::hog::{Held, Hog, Hold};
@@ -74,7 +74,7 @@ impl CpuControl {
             activity: lane.spec.activity,
             series: lane.spec.series.clone(),
             stage,
-            by: "hog".into(),
+            by: if lane.marks.is_some() { STAND_IN } else { "hog" }.into(),
             injected_ns: 0,
             attempts: 0,
             quiet: Counted::default(),

@@ -34,7 +34,7 @@ pub fn run(fault: &Fault, lanes: &[Arc<Lane>], above: u32, stage: Stage) -> (Vec
     let (length, every) = fault.size();
     let window = every + 2 * length + LEAST_EVERY_NS;
     let quiet = measure(lanes, length, window);
-    let cpus: CpuSet = lanes.iter().map(|lane| lane.spec.series.cpu).collect();
+    let cpus: CpuSet = lanes.iter().map(|lane| lane.spec.cpu()).collect();
     let worker = match start(fault, &cpus, above) {
         Ok(worker) => worker,
         Err(refusal) => return (Vec::new(), vec![no_control(&format!("CPUs {cpus}"), refusal)]),

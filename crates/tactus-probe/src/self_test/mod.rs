@@ -74,7 +74,7 @@ impl SelfTest {
 fn prepare_controls(threads: &[Measuring], notes: &mut Vec<Note>) -> Vec<CpuControl> {
     let mut by_cpu: BTreeMap<u32, Vec<Arc<Lane>>> = BTreeMap::new();
     for thread in threads {
-        by_cpu.entry(thread.lane.spec.series.cpu).or_default().push(Arc::clone(&thread.lane));
+        by_cpu.entry(thread.lane.spec.cpu()).or_default().push(Arc::clone(&thread.lane));
     }
     let mut controls = Vec::new();
     for (cpu, lanes) in by_cpu {

@@ -38,6 +38,15 @@ pub fn lacking(result: &RowResult) -> Option<String> {
     if let Some(series) = cut {
         return Some(format!("the last totals of {} did not arrive", series.key));
     }
+    // Of those that a full ring of ours did not take the extremes are known; of these nothing is.
+    let unread = result.series().iter().find(|series| series.summary.lost > 0);
+    if let (Measure::Application(_), Some(series)) = (&result.measurement, unread) {
+        return Some(format!(
+            "{} cycles of {} were left out, and nobody knows how long they took",
+            count(series.summary.lost),
+            series.key
+        ));
+    }
     let (series, part) = result
         .series()
         .iter()

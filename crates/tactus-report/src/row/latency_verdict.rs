@@ -3,7 +3,6 @@
 use hdrhistogram::Histogram;
 use tactus_model::Nanos;
 use tactus_model::bundle::Row;
-use tactus_model::catalogue::Measure;
 use tactus_model::document::{LimitEntry, Side, Verdict};
 use tactus_model::latency::Summary;
 use tactus_model::number::{float, whole};
@@ -24,7 +23,7 @@ pub fn judge(row: &Row, require: &Require) -> Result<Verdict, Doubt> {
     }
     let counts_overruns = |of: &Require| of.overruns.is_some();
     let counted = counts_overruns(require) || require.warn.as_deref().is_some_and(counts_overruns);
-    if counted && matches!(row.result.measurement, Measure::Spin(_)) {
+    if counted && !row.result.measurement.has_periods() {
         return Err(
             "what is measured has no periods, and none can be missed: no overruns were counted".into()
         );

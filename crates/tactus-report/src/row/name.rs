@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 use tactus_model::bundle::{Contents, RowResult};
+use tactus_model::catalogue::Measure;
+use tactus_model::wire::row::Word;
 
 /// The name of a measurement: that of its scenario, with the environment where it has several, with what that lies
 /// inside, and with the number of the run where it is repeated.
@@ -21,7 +23,7 @@ fn titled(contents: &Contents, result: &RowResult, run: Option<String>) -> Strin
     let same = contents.rows.iter().filter(|row| same(&row.result)).count();
     let outer = inside(contents, &result.environment).map(|outer| format!("{} in {outer}", result.kind));
     let place = (same > 1).then(|| place(result));
-    let words: Vec<String> = place.into_iter().chain(outer).chain(run).collect();
+    let words: Vec<String> = place.into_iter().chain(outer).chain(marked(result)).chain(run).collect();
     if words.is_empty() { result.name.clone() } else { format!("{} ({})", result.name, words.join(", ")) }
 }
 
@@ -30,6 +32,12 @@ fn titled(contents: &Contents, result: &RowResult, run: Option<String>) -> Strin
 pub fn place(result: &RowResult) -> String {
     let to = result.to.as_ref().map(|to| format!(" -> {to}"));
     format!("{}{}", result.environment, to.unwrap_or_default())
+}
+
+/// What is measured of the cycles of a program: a scenario may have several rows of one.
+fn marked(result: &RowResult) -> Option<String> {
+    let Measure::Application(table) = &result.measurement else { return None };
+    Some(table.value().word())
 }
 
 /// The environment that one lies inside.

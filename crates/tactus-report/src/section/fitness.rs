@@ -136,6 +136,9 @@ fn latency_words(kind: &str) -> String {
         "thread" => "wake-up of a thread".into(),
         "irq" => "an interrupt".into(),
         "interrupt" => "from an interrupt to its handler".into(),
+        "response" => "response of an application".into(),
+        "start" => "start of an application's cycle".into(),
+        "execution" => "execution of an application's cycle".into(),
         "gap" => "gap of a polling loop".into(),
         other => clean(other),
     }

@@ -4,7 +4,7 @@
 use tactus_model::Nanos;
 use tactus_model::bundle::Row;
 use tactus_model::catalogue::Measure;
-use tactus_model::catalogue::measure::Spin;
+use tactus_model::catalogue::measure::{Application, MarkedValue, Spin};
 use tactus_model::clock::ClockCheck;
 use tactus_model::document::Outcome;
 use tactus_model::message::{Control, Stage};
@@ -82,6 +82,21 @@ fn a_few_milliseconds_of_polling_are_no_measurement_however_many_polls_they_are(
     latency(&mut row).series.iter_mut().for_each(|series| series.summary.mean_ns = Some(polled));
     (row.result.planned_ns, row.result.measured_ns) = (60_000_000_000, 60_000_000_000);
     assert_eq!(said(&row).0, Outcome::Pass, "all of the time was polled");
+}
+
+#[test]
+fn cycles_of_a_program_pass_as_wake_ups_do_and_not_where_one_was_left_out() {
+    let of = |value| Measure::Application(Application { value: Some(value), ..Application::default() });
+    let mut row = whole_minute();
+    row.result.measurement = of(MarkedValue::Response);
+    assert_eq!(said(&row).0, Outcome::Pass);
+    latency(&mut row).series[1].summary.lost = 1;
+    inconclusive(&row, "1 cycles of cpu2/t1/thread were left out, and nobody knows how long they took");
+    row.result.require = Some(Require { max: Some(Nanos(1)), cycles: Some(1), ..Require::default() });
+    assert_eq!(said(&row).0, Outcome::Fail, "what was left out cannot make it better");
+    row.result.measurement = of(MarkedValue::Execution);
+    row.result.require = Some(Require { overruns: Some(0), cycles: Some(1), ..Require::default() });
+    inconclusive(&row, "no periods");
 }
 
 #[test]

@@ -45,9 +45,7 @@ impl Measured {
         let all: Vec<&Measure> = if scenario.activity.is_empty() { vec![shorthand] } else { full.collect() };
         Self {
             latency: all.iter().any(|measure| measure.yields() == Yields::Latency),
-            periods: all
-                .iter()
-                .any(|measure| measure.yields() == Yields::Latency && !matches!(measure, Measure::Spin(_))),
+            periods: all.iter().any(|measure| measure.yields() == Yields::Latency && measure.has_periods()),
             items: all.iter().flat_map(|measure| measure.entry().items).collect(),
         }
     }

@@ -630,3 +630,29 @@ fn a_plan_of_more_measurements_than_a_report_can_show_is_refused() {
     };
     assert!(error.to_string().contains("more than 16384 measurements"), "{error}");
 }
+
+#[test]
+fn a_program_is_read_with_ordinary_priority_and_only_what_has_periods_is_asked_for_overruns() {
+    let plan = |measure: &str, more: &str| {
+        format!(
+            "name = \"own\"\n[environment.host]\nkind = \"host\"\n[environment.bare]\nkind = \"bare\"\n[[scenario]]\n\
+             name = \"control\"\nmeasurement = {{ kind = \"application\"{measure} }}\n{more}\n"
+        )
+    };
+    let file = ", file = \"/dev/shm/control\"";
+    let host = "environment = \"host\"\nrequire = { overruns = 0 }";
+    let right = resolved(&plan(file, host), &Choices::default(), &machine("0-1", "")).unwrap();
+    let What::Measure { policy, .. } = &right.scenarios[0].activities[0].activity.what else { panic!() };
+    assert_eq!(*policy, Policy::Other);
+    assert_eq!(right.rows[0].result.threads.as_ref().map(Vec::len), Some(1));
+    for (measure, more, said) in [
+        ("", host, "missing field `file`"),
+        (", file = \"/a\", value = \"sum\"", host, "sum"),
+        (", file = \"/a\", patience = \"21s\"", host, "100 ms to 20 s"),
+        (", file = \"/a\", value = \"execution\"", host, "none can be missed"),
+        (file, "environment = \"bare\"", "needs an operating system"),
+    ] {
+        let error = complaint(&plan(measure, more));
+        assert!(error.contains(said), "{measure}: {error}");
+    }
+}

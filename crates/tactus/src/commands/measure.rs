@@ -8,7 +8,7 @@ use tactus_model::bundle::Contents;
 use tactus_model::catalogue::{Load, Measure as What};
 use tactus_model::control::ControlBy;
 use tactus_model::cpus::CpuRequest;
-use tactus_model::message::{Control, Stage};
+use tactus_model::message::{Control, STAND_IN, Stage};
 use tactus_model::outcome::Yields;
 use tactus_model::plan::{Activity, Environment, Placed, Plan, Scenario};
 use tactus_model::scheduling::Policy;
@@ -69,6 +69,12 @@ fn plan(arguments: &Measure) -> Result<Plan, Failure> {
     let mut measurement = BTreeMap::from([("kind", Value::from(arguments.measurement.as_str()))]);
     if let Some(threads) = threads {
         measurement.insert("threads", threads.into());
+    }
+    if let Some(file) = &arguments.file {
+        measurement.insert("file", file.as_str().into());
+    }
+    if let Some(value) = &arguments.value {
+        measurement.insert("value", value.as_str().into());
     }
     if let Some(limit) = arguments.break_at {
         measurement.insert("break", limit.to_string().into());
@@ -196,11 +202,13 @@ fn control_line(control: &Control) -> String {
     } else {
         "NOT seen at its size: instrument not proven here".to_owned()
     };
+    // A stand-in is held where its reader is, and not on the CPU of the program.
+    let place =
+        if control.by == STAND_IN { String::new() } else { format!(" on CPU {}", control.series.cpu) };
     format!(
-        "Control: {:.0} us {} injected on CPU {}, {:.0} us measured: {proven}",
+        "Control: {:.0} us {} injected{place}, {:.0} us measured: {proven}",
         us(control.injected_ns),
         control.by,
-        control.series.cpu,
         us(control.seen_ns)
     )
 }

@@ -1,6 +1,7 @@
 //! The command from end to end, on this machine.
 #![expect(clippy::disallowed_methods, reason = "these tests look at the machine from outside the door")]
 
+mod application;
 mod audit;
 mod bare;
 mod blocked;

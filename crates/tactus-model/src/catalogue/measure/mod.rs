@@ -1,5 +1,6 @@
 //! What a probe can measure.
 
+pub use application::MarkedValue;
 pub use interrupt::AnswerBy;
 
 use crate::outcome::Yields;
@@ -14,6 +15,16 @@ macro_rules! measures {
         }
 
         impl Measure {
+            /// Whether what it measures comes in periods, which can be missed.
+            #[must_use]
+            pub fn has_periods(&self) -> bool {
+                match self {
+                    Self::Spin(_) => false,
+                    Self::Application(table) => table.value() != MarkedValue::Execution,
+                    _ => true,
+                }
+            }
+
             /// What it yields: values where it names their items. Asked of the words and not of the entries,
             /// so that a probe need not carry those.
             #[must_use]
@@ -31,6 +42,7 @@ measures!(
     timer::Timer,
     spin::Spin,
     interrupt::Interrupt,
+    application::Application,
     os::Os,
     exits::Exits,
     cpu::Cpu,

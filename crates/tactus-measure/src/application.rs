@@ -1,0 +1,60 @@
+//! `application`: what a user's own program marks of its cycles.
+
+use std::sync::Arc;
+
+use tactus_model::catalogue::measure::MarkedValue;
+use tactus_model::catalogue::{Measure, measure};
+use tactus_model::message::{Note, Refusal};
+
+use crate::lane::{Lane, Run};
+use crate::marks::{Due, Marks};
+use crate::sys;
+use crate::timer::first_due;
+use crate::{Measurement, Wanted, stranger};
+
+/// The measurement.
+pub struct Application;
+
+impl Measurement for Application {
+    fn name(&self) -> &'static str {
+        measure::Application::NAME
+    }
+
+    fn kind(&self, measure: &Measure) -> &'static str {
+        let Measure::Application(table) = measure else { return "response" };
+        match table.value() {
+            MarkedValue::Response => "response",
+            MarkedValue::Start => "start",
+            MarkedValue::Execution => "execution",
+        }
+    }
+
+    fn wanted(&self, measure: &Measure) -> Result<Wanted, Refusal> {
+        let Measure::Application(table) = measure else { return Err(stranger(measure)) };
+        let periodic = table.value() != MarkedValue::Execution;
+        Ok(Wanted { threads: 1, periodic, limit_ns: None, busy: 0 })
+    }
+
+    fn marks(&self, measure: &Measure, interval_ns: u64, cpu: u32) -> Result<Option<Arc<Marks>>, Refusal> {
+        let Measure::Application(table) = measure else { return Err(stranger(measure)) };
+        Marks::new(table, interval_ns, cpu).map(|marks| Some(Arc::new(marks)))
+    }
+
+    fn notes(&self, _measure: &Measure) -> Vec<Note> {
+        vec![Note::info(
+            "the control holds a stand-in of the probe's, which marks cycles as a program does, on the CPU of its \
+             reader; the program itself is held by nobody, and that it marks in the right places is its own word",
+        )]
+    }
+
+    fn run(&self, lane: &Lane, run: Run) {
+        let Some(marks) = &lane.marks else { return };
+        let stopped = || lane.stopped();
+        if run.control {
+            let first = first_due(run, sys::now());
+            marks.read_stand_in(Due { first, end: run.end, interval_ns: run.interval_ns }, &stopped);
+        } else {
+            marks.read((run.start, run.end), &stopped);
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! Cycles that a user's own program marks, and their reader: a thread of ordinary priority that is on no CPU that is
+//! measured (docs/design/application.md). Whatever the file says is somebody else's word.
+
+mod cycles;
+mod file;
+mod header;
+mod stand_in;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use tactus_model::Nanos;
+use tactus_model::catalogue::measure::Application;
+use tactus_model::message::{Note, Refusal};
+
+pub use cycles::{Asked, Cycles, LeftOut, Marked};
+pub use header::{BYTES as HEADER_BYTES, RECORD as RECORD_BYTES, Shape};
+
+use crate::sys;
+use file::Source;
+pub use stand_in::Due;
+use stand_in::StandIn;
+
+/// How often it is looked whether there are new cycles, in ns.
+const LOOK_NS: u64 = 20_000_000;
+/// The same of an application that is waited for.
+const WAIT_NS: u64 = 2_000_000;
+/// Cycles that wait for the session's thread, at most: what comes beyond counts as lost.
+const MOST_WAITING: usize = 1 << 21;
+
+/// What the reader of an application and the session's thread share.
+#[derive(Debug)]
+pub struct Marks {
+    file: String,
+    asked: Asked,
+    patience_ns: u64,
+    stand_in: Mutex<StandIn>,
+    source: Mutex<Option<Source>>,
+    waiting: Mutex<Vec<Marked>>,
+    left_out: Mutex<LeftOut>,
+    /// Cycles that the session's thread did not take in time.
+    not_taken: AtomicU64,
+    /// Cycles that were lost and that no tick has told of.
+    untold: AtomicU64,
+    trouble: OnceLock<String>,
+}
+
+/// What a mutex holds, whoever held it before.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Marks {
+    /// Of a program whose thread is on `cpu`. Nothing is looked for yet.
+    ///
+    /// # Errors
+    /// When the path is none, or there is no memory for the control.
+    pub fn new(table: &Application, interval_ns: u64, cpu: u32) -> Result<Self, Refusal> {
+        let file = table.file.clone();
+        if !file.starts_with('/') || file.len() > 4000 || file.contains('\0') {
+            return Err(Refusal {
+                reason: format!("`file` is no whole path: {:?}", file.chars().take(200).collect::<String>()),
+                hint: Some("write it from the root on, as /dev/shm/control".into()),
+            });
+        }
+        let asked = Asked { value: table.value(), interval_ns, cpu };
+        let stand_in = StandIn::new(interval_ns)
+            .map_err(|why| Refusal { reason: format!("no control can be made: {why}"), hint: None })?;
+        Ok(Self {
+            file,
+            asked,
+            patience_ns: table.patience().0,
+            stand_in: Mutex::new(stand_in),
+            source: Mutex::default(),
+            waiting: Mutex::default(),
+            left_out: Mutex::default(),
+            not_taken: AtomicU64::new(0),
+            untold: AtomicU64::new(0),
+            trouble: OnceLock::new(),
+        })
+    }
+
+    /// Waits until the program marks cycles, or its patience, counted from `began`, is over: then there is trouble.
+    pub fn wait_for_application(&self, began: u64) {
+        let until = began.saturating_add(self.patience_ns);
+        loop {
+            let why = match self.find(until) {
+                Ok(source) => {
+                    *lock(&self.source) = Some(source);
+                    return;
+                }
+                Err(Wait::Never(words)) => return self.fail(&words),
+                Err(Wait::NotYet(words)) => words,
+            };
+            if sys::now() >= until {
+                return self.fail(&format!("{why}, for {}", Nanos(self.patience_ns)));
+            }
+            sys::sleep_until(sys::now() + WAIT_NS);
+        }
+    }
+
+    /// One look for a file in which something new is marked.
+    fn find(&self, until: u64) -> Result<Source, Wait> {
+        let mut source = Source::open(&self.file).map_err(Wait::NotYet)?;
+        let shape = source.shape().clone();
+        let (own, said) = (self.asked.interval_ns, shape.period_ns);
+        if said != 0 && said != own {
+            let (said, own) = (Nanos(said), Nanos(own));
+            return Err(Wait::Never(format!(
+                "says that its period is {said}, and the plan's interval is {own}: give it the same"
+            )));
+        }
+        let began = sys::now();
+        let mut cycles = source.begin(self.asked, (0, u64::MAX)).map_err(Wait::NotYet)?;
+        let silent = || {
+            let name = if shape.name.is_empty() { "somebody" } else { &shape.name };
+            format!("is there, by {name} (process {}), and nothing is marked in it", shape.process)
+        };
+        // A file that is replaced meanwhile is another one: it is opened anew from time to time.
+        let look_until = until.min(began + 25 * LOOK_NS);
+        loop {
+            let mut newest = None;
+            let seen = source.read(&mut cycles, &mut |_| ()).map_err(Wait::NotYet)?;
+            if seen.new > 0 {
+                newest = Some(cycles.last_end());
+            }
+            if let Some(end) = newest {
+                // One that is marked while it is waited for has ended since, but for the time that its writer was held.
+                if end.saturating_add(self.patience_ns) < began {
+                    let why = match cycles.left_out.first_wrong.clone() {
+                        Some(why) => why,
+                        None => format!("its last cycle ended {} before it was marked", Nanos(began - end)),
+                    };
+                    return Err(Wait::Never(format!("has times of another clock than this one's: {why}")));
+                }
+                return Ok(source);
+            }
+            if seen.closed {
+                return Err(Wait::NotYet("is closed: its program has ended".into()));
+            }
+            if sys::now() >= look_until {
+                return Err(Wait::NotYet(silent()));
+            }
+            sys::sleep_until(sys::now() + WAIT_NS);
+        }
+    }
+
+    /// Reads the cycles that are due in `span`, until its end or until it is told to stop. Its own thread calls it, as it
+    /// does the next one.
+    pub fn read(&self, span: (u64, u64), stopped: &dyn Fn() -> bool) {
+        let Some(mut source) = lock(&self.source).take() else { return };
+        let read = source.begin(self.asked, span);
+        let cycles = read.and_then(|mut cycles| {
+            let read = self.follow(span.1, stopped, &mut source, &mut cycles);
+            cycles.finish(&mut |marked| self.push(marked));
+            self.note_left_out(&cycles);
+            read
+        });
+        if let Err(why) = cycles {
+            self.fail(&why);
+        }
+    }
+
+    /// The same of the stand-in, which marks meanwhile.
+    pub fn read_stand_in(&self, due: Due, stopped: &dyn Fn() -> bool) {
+        let mut stand_in = lock(&self.stand_in);
+        if let Err(why) = stand_in.run(self.asked, due, stopped, &mut |marked| self.push(marked)) {
+            self.fail(&format!("the control of it cannot be read: {why}"));
+        }
+    }
+
+    fn follow(
+        &self,
+        end: u64,
+        stopped: &dyn Fn() -> bool,
+        source: &mut Source,
+        cycles: &mut Cycles,
+    ) -> Result<(), String> {
+        let mut heard = sys::now();
+        loop {
+            let stopped = stopped();
+            let seen = source.read(cycles, &mut |marked| self.push(marked));
+            self.note_left_out(cycles);
+            let seen = seen?;
+            let now = sys::now();
+            // The cycle that was due last has ended, too.
+            let over = cycles.last_due().saturating_add(self.asked.interval_ns) >= end;
+            if stopped || (over && now >= end) {
+                return Ok(());
+            }
+            if seen.new > 0 {
+                heard = now;
+            } else if seen.closed {
+                let left = Nanos(end.saturating_sub(now));
+                return Err(format!(
+                    "is closed: its program has ended, {left} before the end of the measurement"
+                ));
+            } else if now.saturating_sub(heard) > self.patience_ns {
+                return Err(format!(
+                    "is there, and nothing is marked in it any more, for {}",
+                    Nanos(now - heard)
+                ));
+            }
+            sys::sleep_until(now + LOOK_NS);
+        }
+    }
+
+    fn push(&self, marked: Marked) {
+        let mut waiting = lock(&self.waiting);
+        if waiting.len() < MOST_WAITING {
+            waiting.push(marked);
+        } else {
+            self.not_taken.fetch_add(1, Ordering::Relaxed);
+            self.untold.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Notes what was left out until now.
+    fn note_left_out(&self, cycles: &Cycles) {
+        let mut left_out = lock(&self.left_out);
+        let more = |of: &LeftOut| of.lost.saturating_add(of.wrong);
+        let new = more(&cycles.left_out).saturating_sub(more(&left_out));
+        self.untold.fetch_add(new, Ordering::Relaxed);
+        *left_out = cycles.left_out.clone();
+    }
+
+    /// Hands over the cycles that were read, and says how many were left out since the last time.
+    pub fn drain(&self, each: &mut dyn FnMut(Marked)) -> u64 {
+        std::mem::take(&mut *lock(&self.waiting)).into_iter().for_each(each);
+        self.untold.swap(0, Ordering::Relaxed)
+    }
+
+    fn fail(&self, why: &str) {
+        let _ = self.trouble.set(format!("{} {why}", self.file));
+    }
+
+    /// Why it is no use to go on; none: it is.
+    pub fn trouble(&self) -> Option<String> {
+        self.trouble.get().cloned()
+    }
+
+    /// What there is to say of it.
+    pub fn account(&self) -> Vec<Note> {
+        let LeftOut { lost, wrong, first_wrong, unmarked, elsewhere } = lock(&self.left_out).clone();
+        let (file, cpu) = (&self.file, self.asked.cpu);
+        let lost = lost.saturating_add(self.not_taken.load(Ordering::Relaxed));
+        let mut notes = Vec::new();
+        if lost > 0 {
+            notes.push(Note::obstacle(
+                format!("{lost} cycles of {file} were written over before they were read, and are left out: nothing passes"),
+                "give the environment a CPU that keeps house, and the file a larger ring",
+            ));
+        }
+        if wrong > 0 {
+            let why = first_wrong.unwrap_or_default();
+            notes.push(Note::obstacle(
+                format!(
+                    "{wrong} cycles of {file} contradict themselves and are left out ({why}): nothing passes"
+                ),
+                "mark times of CLOCK_MONOTONIC, from one thread",
+            ));
+        }
+        if unmarked > 0 {
+            notes.push(Note::info(format!(
+                "at {unmarked} due times nothing was marked in {file}, beside those that a late cycle explains"
+            )));
+        }
+        if elsewhere > 0 {
+            notes.push(Note::obstacle(
+                format!(
+                    "{elsewhere} cycles of {file} were marked on another CPU than {cpu}, which the plan names"
+                ),
+                "pin the thread, or name its CPU with `cpus`",
+            ));
+        }
+        notes
+    }
+}
+
+/// Why there is nothing to read.
+enum Wait {
+    /// It may come.
+    NotYet(String),
+    /// It will not.
+    Never(String),
+}
+
+#[cfg(test)]
+mod tests;

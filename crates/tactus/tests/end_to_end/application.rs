@@ -1,0 +1,308 @@
+//! Programs that mark their own cycles, in C and in Rust, measured where they run.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tactus_system::{Real, topology};
+
+use crate::common::{
+    alone, json, measures_beside_others, nothing_is_left, output, skipped, stderr, stdout, tactus,
+};
+
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+
+/// The example in C, compiled.
+fn cycle(dir: &Path, more: &[&str]) -> PathBuf {
+    let program = dir.join("cycle");
+    let built = Command::new("cc")
+        .args(["-std=c99", "-O2", "-Wall", "-Wextra", "-Werror", "-I"])
+        .arg(format!("{ROOT}/crates/tactus-application/include"))
+        .args(more)
+        .arg("-o")
+        .arg(&program)
+        .arg(format!("{ROOT}/examples/application/cycle.c"))
+        .output()
+        .unwrap();
+    assert!(built.status.success(), "{}", stderr(&built));
+    program
+}
+
+/// The last CPU of this machine.
+fn cpu() -> String {
+    topology(&Real).allowed.iter().last().unwrap().to_string()
+}
+
+/// A plan of the host, on whose last CPU a program is started that marks in `file`.
+fn plan(
+    program: &[&str],
+    file: &Path,
+    interval: &str,
+    activities: &[(&str, &str)],
+    duration: &str,
+) -> String {
+    let cpu = cpu();
+    let mut text = format!(
+        "name = \"own program\"\n[environment.host]\nkind = \"host\"\n[[scenario]]\nname = \"control\"\n\
+         duration = \"{duration}\"\ninterval = \"{interval}\"\n"
+    );
+    for (value, more) in activities {
+        text += &format!(
+            "[[scenario.activity]]\nmeasure = {{ kind = \"application\", file = {file:?}, value = \"{value}\"{more} }}\n\
+             in = \"host\"\ncpus = \"{cpu}\"\n"
+        );
+    }
+    let run: Vec<&str> = ["chrt", "-f", "60"].iter().chain(program).copied().collect();
+    text + &format!(
+        "[[scenario.activity]]\nload = {{ kind = \"command\", run = {run:?} }}\nin = \"host\"\ncpus = \"{cpu}\"\n"
+    )
+}
+
+fn measured(dir: &Path, plan: &str) -> Value {
+    let file = dir.join("plan.toml");
+    fs::write(&file, plan).unwrap();
+    let bundle = dir.join("bundle");
+    let _ = fs::remove_dir_all(&bundle);
+    let result = output(tactus().arg("run").arg(&file).arg("--out").arg(&bundle));
+    assert!(matches!(result.status.code(), Some(0 | 3)), "{}", stderr(&result));
+    let text = output(tactus().arg("report").arg(&bundle).args(["--format", "text", "--out", "-"]));
+    assert!(stdout(&text).contains("response)"), "{}", stderr(&text));
+    json(&output(tactus().arg("show").arg(&bundle).arg("--json")))
+}
+
+/// A program of the machine until this is dropped.
+struct Program(Child);
+
+impl Program {
+    fn start(words: &[&str]) -> Self {
+        Self(Command::new(words[0]).args(&words[1..]).spawn().unwrap())
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_program_that_overruns_in_known_cycles_is_counted_exactly_whatever_it_does_with_what_it_missed() {
+    let Some(_alone) = alone() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let program = cycle(dir.path(), &[]);
+    let file = dir.path().join("shared");
+    let words = [program.to_str().unwrap(), file.to_str().unwrap(), "100000", "0", "10", "3"];
+    for late in [false, true] {
+        let words: Vec<&str> = words.iter().copied().chain(late.then_some("late")).collect();
+        let values = [("response", ""), ("start", ""), ("execution", "")];
+        let shown = measured(dir.path(), &plan(&words, &file, "100ms", &values, "6s"));
+        let of = |value: &str| {
+            let rows = shown["scenarios"].as_array().unwrap();
+            rows.iter()
+                .find(|row| row["series"][0]["kind"] == value)
+                .unwrap_or_else(|| panic!("{shown:#}"))
+                .clone()
+        };
+        let number = |value: &Value| value.as_u64().unwrap_or_else(|| panic!("{shown:#}"));
+        for value in ["response", "start", "execution"] {
+            let row = of(value);
+            assert_eq!(row["status"], "measured", "{late} {value}: {row:#}");
+            assert_eq!(row["all"]["lost"], 0, "{value}: {row:#}");
+            assert_eq!(row["control"]["proven"], true, "{value}: {row:#}");
+        }
+        let response = of("response");
+        let all = &response["all"];
+        // The tenth, the twentieth and the thirtieth, each over three due times.
+        assert_eq!(all["overruns"], 9, "late {late}: {all:#}");
+        let (cycles, corrected) = (number(&all["cycles"]), &all["corrected"]);
+        assert!((50..=52).contains(&cycles), "late {late}: {all:#}");
+        assert_eq!((number(&corrected["count"]), &corrected["lost"]), (cycles + 9, &Value::from(0)));
+        assert!(number(&all["max_ns"]) >= 350_000_000, "it ends half a period after the third: {all:#}");
+        // Nothing but the long cycles is as long as they are, and each has its own length.
+        let executed = &of("execution")["all"];
+        assert_eq!(executed["overruns"], 0);
+        assert!(number(&executed["max_ns"]) <= number(&all["max_ns"]));
+        let in_all = cycles + if late { 9 } else { 0 };
+        assert!(number(&executed["cycles"]).abs_diff(in_all) <= 1, "{executed:#}");
+    }
+    nothing_is_left();
+}
+
+#[test]
+fn a_requirement_on_a_program_is_judged_and_more_overruns_than_are_allowed_fail() {
+    let Some(_alone) = alone() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let program = cycle(dir.path(), &[]);
+    let file = dir.path().join("shared");
+    let (program, path) = (program.to_str().unwrap(), file.to_str().unwrap());
+    let _program = Program::start(&[program, path, "10000", "0"]);
+    let measure = |limits: &[&str]| {
+        let mut command = tactus();
+        command.args(["measure", "--measurement", "application", "--file", path, "-i", "10ms", "-a", &cpu()]);
+        json(&output(command.args(["-D", "2", "--json"]).args(limits)))["scenarios"][0].clone()
+    };
+    let judged = measure(&["--max", "1ns", "--overruns", "1000"]);
+    let said = judged["verdict"]["reason"].as_str().unwrap_or_default().to_owned();
+    // Two seconds are too few for anything else, and the maximum is said all the same.
+    assert!(judged["verdict"]["outcome"] == "inconclusive" && said.contains("already above"), "{judged:#}");
+    let wrong =
+        output(tactus().args(["measure", "--measurement", "application", "--file", path, "-i", "5ms"]));
+    assert!(
+        stderr(&wrong).contains("its period is 10ms, and the plan's interval is 5ms"),
+        "{}",
+        stderr(&wrong)
+    );
+    let unnamed = output(tactus().args(["measure", "--measurement", "application"]));
+    assert!(unnamed.status.code() == Some(2) && stderr(&unnamed).contains("--file"), "{}", stderr(&unnamed));
+}
+
+#[test]
+fn a_program_that_ends_or_stalls_ends_the_measurement_and_what_was_measured_stays() {
+    let Some(_turn) = measures_beside_others() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let program = cycle(dir.path(), &[]);
+    let program = program.to_str().unwrap();
+    for (name, cycles, stop, said) in [
+        ("ends", "150", false, "its program has ended"),
+        ("stalls", "0", true, "nothing is marked in it any more"),
+    ] {
+        let file = dir.path().join(name);
+        let words = [program, file.to_str().unwrap(), "10000", cycles];
+        let patience = [("response", ", patience = \"1s\"")];
+        // A program that stops itself where it would be killed: nobody reaps it, and it marks nothing.
+        let script = format!("(sleep 2; kill -STOP $$) & exec {}", words.join(" "));
+        let words: Vec<&str> = if stop { vec!["sh", "-c", &script] } else { words.to_vec() };
+        let plan = plan(&words, &file, "10ms", &patience, "20s").replace("control = true\n", "");
+        let path = dir.path().join("plan.toml");
+        fs::write(&path, plan).unwrap();
+        let bundle = dir.path().join(format!("bundle-{name}"));
+        let result = output(tactus().arg("run").arg(&path).arg("--out").arg(&bundle));
+        assert!(stderr(&result).contains(said), "{name}: {}", stderr(&result));
+        let row = json(&output(tactus().arg("show").arg(&bundle).arg("--json")))["scenarios"][0].clone();
+        assert_eq!(row["status"], "failed", "{name}: {row:#}");
+        assert!(row["reason"].as_str().unwrap().contains(said), "{name}: {row:#}");
+        let cycles = row["all"]["cycles"].as_u64().unwrap();
+        assert!((50..=400).contains(&cycles), "{name}: {row:#}");
+    }
+}
+
+#[test]
+fn the_example_in_rust_is_measured_from_the_command() {
+    let Some(_alone) = alone() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let built = output(Command::new(env!("CARGO")).current_dir(ROOT).args([
+        "build",
+        "--quiet",
+        "-p",
+        "tactus-application",
+        "--example",
+        "cycle",
+    ]));
+    assert!(built.status.success(), "{}", stderr(&built));
+    // Beside this program's own directory.
+    let own = std::env::current_exe().unwrap();
+    let program = own.ancestors().nth(2).unwrap().join("examples/cycle");
+    let file = dir.path().join("shared");
+    let (program, path) = (program.to_str().unwrap(), file.to_str().unwrap());
+    let mut program = Program::start(&["taskset", "-c", &cpu(), program, path, "1000", "12000"]);
+    let until = Instant::now() + Duration::from_secs(10);
+    while !file.exists() {
+        assert!(Instant::now() < until, "it marks nowhere");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let mut measure = tactus();
+    measure.args(["measure", "--measurement", "application", "--file", path, "-i", "1ms", "-a", &cpu()]);
+    let shown = json(&output(measure.args(["--value", "start", "-D", "2", "--json"])));
+    let row = &shown["scenarios"][0];
+    assert_eq!((&row["status"], &row["series"][0]["kind"]), (&"measured".into(), &"start".into()), "{row:#}");
+    let [cycles, overruns, lost] =
+        ["cycles", "overruns", "lost"].map(|key| row["all"][key].as_u64().unwrap_or(u64::MAX));
+    // It does late what it missed: every due time has a cycle.
+    assert!((1_990..=2_001).contains(&(cycles + overruns)) && lost == 0, "{row:#}");
+    assert!(program.0.wait().unwrap().success());
+    assert!(!file.exists(), "who closes removes what is his");
+    nothing_is_left();
+}
+
+#[test]
+fn a_program_in_a_container_that_runs_is_measured_in_it() {
+    let Some(_alone) = alone() else { return };
+    if Command::new("podman").arg("--version").output().is_err() {
+        return skipped("no podman");
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().join("root");
+    fs::create_dir_all(root.join("usr")).unwrap();
+    fs::rename(cycle(dir.path(), &["-static"]), root.join("cycle")).unwrap();
+    let name = format!("own-program-{}", std::process::id());
+    let mut run = Command::new("sh");
+    // As a user must who wants SCHED_FIFO in a container below the older hierarchies.
+    let script =
+        "umount /sys/fs/cgroup/cpu 2>/dev/null; umount /sys/fs/cgroup/unified 2>/dev/null; exec \"$@\"";
+    let wrapped = Path::new("/sys/fs/cgroup/cpu/cpu.rt_runtime_us").exists();
+    if wrapped {
+        run = Command::new("unshare");
+        run.args(["-m", "sh", "-c", script, "sh"]);
+    } else {
+        run.args(["-c", "exec \"$@\"", "sh"]);
+    }
+    run.args([
+        "podman",
+        "run",
+        "--rm",
+        "--runtime=crun",
+        "--network=none",
+        "--log-driver=none",
+        "--name",
+        &name,
+    ])
+    .args([
+        "--ulimit=nofile=1024:1024",
+        "--ulimit=nproc=1024:1024",
+        "--cap-add=SYS_NICE",
+        "--cap-add=IPC_LOCK",
+    ])
+    .arg("--rootfs")
+    .arg(&root)
+    .args(["/cycle", "/dev/shm/control", "10000", "0"])
+    .stdin(Stdio::null())
+    .stdout(Stdio::null());
+    let mut container = run.spawn().unwrap();
+    let plan = format!(
+        "name = \"own program\"\n[environment.box]\nkind = \"podman\"\nattach = \"{name}\"\n[[scenario]]\n\
+         name = \"control in a container\"\nenvironment = \"box\"\nduration = \"2s\"\ninterval = \"10ms\"\n\
+         measurement = {{ kind = \"application\", file = \"/dev/shm/control\" }}\n"
+    );
+    let file = dir.path().join("plan.toml");
+    fs::write(&file, plan).unwrap();
+    let until = Instant::now() + Duration::from_secs(60);
+    let up = || {
+        let shown =
+            Command::new("podman").args(["inspect", "--format", "{{.State.Running}}", &name]).output();
+        shown.is_ok_and(|shown| stdout(&shown).trim() == "true")
+    };
+    while !up() {
+        assert!(Instant::now() < until && container.try_wait().unwrap().is_none(), "it does not come up");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let bundle = dir.path().join("bundle");
+    let result = output(tactus().arg("run").arg(&file).arg("--out").arg(&bundle));
+    let shown = output(tactus().arg("show").arg(&bundle).arg("--json"));
+    let removed = Command::new("podman").args(["rm", "-f", "-t", "0", &name]).output().unwrap();
+    let _ = container.wait();
+    assert!(removed.status.success(), "{}", stderr(&removed));
+    let row = json(&shown)["scenarios"][0].clone();
+    assert_eq!(
+        (&row["status"], &row["kind"]),
+        (&"measured".into(), &"podman".into()),
+        "{}: {row:#}",
+        stderr(&result)
+    );
+    let [cycles, overruns, lost] =
+        ["cycles", "overruns", "lost"].map(|key| row["all"][key].as_u64().unwrap_or(u64::MAX));
+    assert!((199..=201).contains(&(cycles + overruns)) && lost == 0, "{row:#}");
+    nothing_is_left();
+}
