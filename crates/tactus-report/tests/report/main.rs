@@ -2,6 +2,7 @@
 
 mod analysis;
 mod audit;
+mod browser;
 mod caches;
 mod common;
 mod compare;
