@@ -14,9 +14,9 @@ const ASK: &str = "Ask for one with --max, as in `tactus run --max 100us`.";
 /// The answer, where latencies were measured.
 pub fn answer(lines: &[Line]) -> Option<Answer> {
     let latencies = || lines.iter().filter(|line| line.figures.is_some());
-    // Gaps and wake-ups are different things: wake-ups are what a deadline is about.
-    let kind = latencies().map(|line| line.measurement).find(|kind| *kind == "timer");
-    let kind = kind.or_else(|| latencies().map(|line| line.measurement).next())?;
+    // Gaps, wake-ups and answers to interrupts are different things: what was measured most, wake-ups before others.
+    let many = |kind: &str| latencies().filter(|line| line.measurement == kind).count();
+    let kind = latencies().map(|line| line.measurement).max_by_key(|kind| (many(kind), *kind == "timer"))?;
     let own: Vec<&Line> = latencies().filter(|line| line.measurement == kind).collect();
     let mut evidence: Vec<Evidence> = own.iter().filter_map(|line| line.evidence).collect();
     evidence.sort_by_key(|kind| *kind as u8);
@@ -51,8 +51,8 @@ fn held(lines: &[&Line], evidence: Evidence) -> Option<String> {
         .map(|(place, max, _)| format!("{} in {}", latency(float(*max)), clean(place)))
         .collect();
     let what = match evidence {
-        Evidence::Emulated => "Under emulation, which says nothing about hardware, it was",
-        Evidence::Imported => "Another tool says that it was",
+        Evidence::Emulated => "Under emulation, which says nothing about hardware, the largest latency was",
+        Evidence::Imported => "By another tool, the largest latency was",
         Evidence::BareMetal | Evidence::VirtualHost => "The largest latency was",
     };
     let place = if evidence == Evidence::Emulated { String::new() } else { format!(", {}", words(evidence)) };

@@ -32,7 +32,10 @@ pub fn answer(contents: &Contents) -> Option<Answer> {
             ("EFFECT SHOWN", Tone::Bad, format!("none of {tested} settings lowers latency: {said}"))
         }
         None => {
-            let said = format!("none of {tested} settings was shown to change latency");
+            let said = match tested {
+                1 => "the one setting that was tested was not shown to change latency".to_owned(),
+                many => format!("none of {many} settings was shown to change latency"),
+            };
             ("NO EFFECT SHOWN", Tone::Quiet, said)
         }
     };

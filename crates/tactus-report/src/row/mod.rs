@@ -1,5 +1,6 @@
 //! What one row of a bundle says: its figures, its name, its control, its verdict.
 
+mod alike;
 mod asked;
 mod attribution;
 mod audit_summary;

@@ -60,17 +60,19 @@ fn side_by_side(contents: &Contents) -> Option<crate::figure::Figure> {
         .iter()
         .filter(|row| figures(&row.result).is_some() && is_first_run(&row.result))
         .collect();
-    // Wake-ups and gaps do not belong on one axis.
+    // What differs in kind does not belong on one axis: what was measured most, wake-ups before others.
     let kind = |row: &&Row| row.result.measurement.kind();
-    let own = latencies.iter().map(kind).find(|kind| *kind == "timer").or_else(|| latencies.first().map(kind))?;
+    let many = |of: &str| latencies.iter().filter(|row| kind(row) == of).count();
+    let own = latencies.iter().map(kind).max_by_key(|kind| (many(kind), *kind == "timer"))?;
     let mut rows: Vec<&Row> = latencies.into_iter().filter(|row| kind(row) == own).collect();
+    let deadlines = deadlines(&rows);
     let mut title = "All measurements side by side";
     if rows.len() > SERIES {
         rows = worst(&rows);
         title = "All environments side by side, each at its worst";
     }
     rows.truncate(CURVES);
-    Some(exceedances(title, &rows, &deadlines(&rows)))
+    Some(exceedances(title, &rows, &deadlines))
 }
 
 /// The row with the largest latency of each environment.

@@ -5,7 +5,7 @@ use tactus_model::bundle::Contents;
 use tactus_model::event::RunStatus;
 
 use super::blocks::{Block, blocks};
-use crate::part::{Chapter, Chapters, Reader};
+use crate::part::{Chapter, Chapters, Part, Reader};
 use crate::section::{self, Section as _};
 use crate::units::{clean, unbroken};
 use crate::walkthrough::{Told, headline, pages, sections};
@@ -106,9 +106,20 @@ impl Page {
             about: None,
             machine: of.about.into_iter().map(|(name, value)| (clean(&name), clean(&value))).collect(),
             interrupted: false,
-            headline: of.headline.iter().map(|sentence| unbroken(&clean(sentence))).collect(),
+            // The first sentence is the answer.
+            headline: of
+                .headline
+                .iter()
+                .skip(usize::from(of.answer.is_some()))
+                .map(|sentence| unbroken(&clean(sentence)))
+                .collect(),
             damage: Vec::new(),
-            answer: None,
+            answer: of.answer.map(|answer| Section {
+                id: "answer",
+                heading: "Is it worse?",
+                about: Vec::new(),
+                blocks: blocks(vec![Part::Answer(answer)]),
+            }),
             opening: Vec::new(),
             pages: Vec::new(),
             sections: of.chapters.into_iter().map(Section::from).collect(),

@@ -34,11 +34,13 @@ function shape(context, x, y, n, size) {
 // A bin with nothing in it lies below the axis: a gap would take a bin that stands alone with it.
 const drawable = (of) => of.steps ? of.values.map((value) => value ?? 0.3) : of.values;
 
+const isDecade = (value) => Math.abs(Math.log10(value) - Math.round(Math.log10(value))) < 1e-6;
+
 // Where an axis has many decades, a grid of all its ticks would be a wall.
 function decades(u, splits, n) {
   const scale = u.scales[n === 0 ? "x" : "y"];
   if (scale.distr !== 3 || scale.max / scale.min < 300) return splits;
-  return splits.map((value) => value !== null && Math.abs(Math.log10(value) - Math.round(Math.log10(value))) < 1e-6 ? value : null);
+  return splits.map((value) => value !== null && isDecade(value) ? value : null);
 }
 
 function live(figure, plot, first) {
@@ -79,7 +81,7 @@ function live(figure, plot, first) {
     scale: which, side, label: plot[which].label + (plot[which].log ? ", log." : ""), labelSize: side === 3 ? 22 : 26, labelGap: 2,
     size: side === 3 ? 76 : 34, font: FONT, labelFont: FONT, stroke: () => ink("--muted"), space: side === 3 ? 28 : plot.x.kind === "percentile" ? 70 : 60,
     grid: { stroke: () => ink("--grid"), width: 1, filter: decades }, ticks: { stroke: () => ink("--rule"), width: 1, size: 5 },
-    values: (_, splits) => splits.map((value) => value === null ? "" : write[which](value)),
+    values: (_, splits) => splits.map((value) => value === null || plot[which].kind === "part" && !isDecade(value) ? "" : write[which](value)),
   });
   const scale = (which, extra) => ({ time: false, distr: plot[which].log ? 3 : 1, ...extra });
   const line = (of, n) => ({
