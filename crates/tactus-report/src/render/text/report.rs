@@ -167,10 +167,8 @@ fn parts(page: &mut Page, parts: &[Part]) {
             Part::Tables(tables) => tables.iter().for_each(|table| table::write(page, table)),
             Part::Grid(grid) => grid::write(page, grid),
             Part::Cards(cards) => cards.iter().for_each(|answer| card(page, answer)),
-            // What a report begins with.
-            Part::Answer(_) => {}
-            // What needs more room than a terminal has.
-            Part::Figure(_) | Part::Finding(_) | Part::Readings(_) | Part::Source(..) => {}
+            // What a report begins with, and what needs more room than a terminal has.
+            Part::Answer(_) | Part::Figure(_) | Part::Finding(_) | Part::Readings(_) | Part::Source(..) => {}
         }
     }
 }
