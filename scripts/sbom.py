@@ -8,6 +8,7 @@ document says the same whenever it is made of the same sources: it has no time a
 import hashlib
 import json
 import os
+import pathlib
 import subprocess
 import sys
 import tomllib
@@ -20,6 +21,10 @@ EMBEDDED = [
     ("aarch64-unknown-linux-musl", "tactus-probe"),
     ("x86_64-unknown-none", "tactus-bare-guest"),
 ]
+
+
+# Scripts that were published elsewhere and lie in the source.
+VENDOR = pathlib.Path(__file__).parent.parent / "crates/tactus-report/src/render/html/vendor"
 
 
 def metadata(target):
@@ -92,10 +97,14 @@ def main():
     names = {name for _, name in EMBEDDED}
     needs[program] = sorted({*needs[program], *(one for one in needs if packages[one]["name"] in names)})
     order = sorted(needs, key=purl)
+    vendored, drawn = vendor(), next(one for one in needs if packages[one]["name"] == "tactus-report")
     body = {
         "metadata": {"component": component(program)},
-        "components": [component(one) for one in order if one != program],
-        "dependencies": [{"ref": purl(one), "dependsOn": sorted(map(purl, needs[one]))} for one in order],
+        "components": [component(one) for one in order if one != program] + vendored,
+        "dependencies": [
+            {"ref": purl(one), "dependsOn": sorted([*map(purl, needs[one]), *(made["bom-ref"] for made in vendored if one == drawn)])}
+            for one in order
+        ],
     }
     digest = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
     head = {
@@ -108,6 +117,18 @@ def main():
     with open(sys.argv[1], "w") as out:
         json.dump({**head, **body}, out, indent=2, ensure_ascii=False)
         out.write("\n")
+
+
+def vendor():
+    """What lies in the source as it was published elsewhere: scripts of the report's page, by the names of their files."""
+    made = []
+    for path in sorted(VENDOR.glob("*.js")):
+        name, version = path.stem.rsplit("-", 1)
+        purl = f"pkg:npm/{name}@{version}"
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        made.append({"type": "library", "bom-ref": purl, "name": name, "version": version, "purl": purl,
+                     "licenses": [{"expression": "MIT"}], "hashes": [{"alg": "SHA-256", "content": digest}]})
+    return made
 
 
 if len(sys.argv) != 2:

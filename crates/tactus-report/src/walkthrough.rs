@@ -29,7 +29,7 @@ pub struct Shows<'a> {
 /// have to say.
 #[must_use]
 pub fn headline(contents: &Contents) -> Vec<String> {
-    let mut said = crate::row::headline(contents);
+    let mut said = crate::answer::headline(contents);
     said.extend(SECTIONS.iter().flat_map(|section| section.headline(contents)));
     if contents.manifest.status == RunStatus::Interrupted {
         said.push("The run was interrupted: what had been measured is shown.".into());

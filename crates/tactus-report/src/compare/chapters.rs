@@ -7,7 +7,9 @@ use tactus_model::outcome::{Better, Unit};
 
 use super::condition::Condition;
 use super::figures::{percentiles, ratios};
-use crate::part::{Cell, Chapter, Chapters, Head, Item, Length, List, Mark, Part, Reader, Table, Tone};
+use crate::part::{
+    Answer, Cell, Chapter, Chapters, Head, Item, Length, List, Mark, Part, Reader, Table, Tone,
+};
 use crate::units::{NONE, clean, latency, number, quantity};
 
 impl From<Judgement> for Tone {
@@ -27,6 +29,22 @@ fn title(document: &CompareDocument) -> String {
         Some((base, [])) => format!("{base} against itself"),
         Some((base, others)) => format!("{} against {base}", others.join(", ")),
         None => "nothing".into(),
+    }
+}
+
+/// What it comes to, in a word.
+fn answer(document: &CompareDocument) -> Answer {
+    let word = match document.outcome {
+        Judgement::Pass => "NO REGRESSION",
+        Judgement::Regression => "REGRESSION",
+        Judgement::Inconclusive => "NOT DECIDED",
+    };
+    Answer {
+        word,
+        tone: document.outcome.into(),
+        sentence: format!("{}.", document.reason),
+        evidence: Vec::new(),
+        next: None,
     }
 }
 
@@ -69,6 +87,7 @@ pub fn page(document: &CompareDocument, conditions: &[Condition], reader: Reader
         title: title(document),
         kind: "comparison",
         about: document.conditions.iter().map(bundles).collect(),
+        answer: Some(answer(document)),
         headline: headline(document),
         chapters: chapters(document, conditions, reader),
     }

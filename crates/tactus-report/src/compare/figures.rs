@@ -5,7 +5,7 @@ use tactus_model::document::{CompareDocument, ComparedEntry};
 use tactus_model::number::{float, whole};
 
 use super::condition::{Condition, Key, Run};
-use crate::figure::{Axes, CURVES, Curve, Figure, Forested, curves, forest};
+use crate::figure::{Axes, CURVES, Curve, Figure, Forested, PlotKind, curves, forest};
 use crate::units::{clean, shortened};
 
 /// The most ratios of one figure.
@@ -49,7 +49,12 @@ pub fn percentiles(conditions: &[Condition]) -> Vec<Figure> {
             .filter(|line| !line.points.is_empty())
             .take(CURVES)
             .collect();
-        let axes = Axes { across: "percentile (all runs together)", label, upright: "latency in us" };
+        let axes = Axes {
+            across: "percentile (all runs together)",
+            label,
+            kind: PlotKind::Percentile,
+            upright: "latency in us",
+        };
         let place = if key.name.contains(&key.environment) {
             String::new()
         } else {

@@ -77,6 +77,7 @@ pub fn bars(title: &str, panels: &[Panel]) -> Figure {
         height,
         elements,
         hover: Hover::default(),
+        plot: None,
     }
 }
 

@@ -7,6 +7,7 @@ use serde::Serialize;
 use tactus_model::bundle::Row;
 use tactus_model::number::whole;
 
+use super::plot::Plot;
 use super::theme::{INK, MUTED};
 use crate::units::{clean, shortened};
 
@@ -30,8 +31,10 @@ pub struct Figure {
     pub height: u32,
     /// The elements, in sentinel colours: pass through [`super::themed`] or [`super::standalone`].
     pub elements: String,
-    /// What a pointer over it shows.
+    /// What a pointer over it shows, where it has no `plot`.
     pub hover: Hover,
+    /// What a script draws over it.
+    pub plot: Option<Plot>,
 }
 
 impl Figure {
@@ -39,10 +42,18 @@ impl Figure {
     #[must_use]
     pub fn svg(&self) -> String {
         format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {}\" role=\"img\">\n{}</svg>",
-            self.width, self.height, self.elements
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">\n{}</svg>",
+            self.width,
+            self.height,
+            escaped(&self.about),
+            self.elements
         )
     }
+}
+
+/// Text within an attribute.
+fn escaped(text: &str) -> String {
+    clean(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 /// What a pointer over a figure shows.

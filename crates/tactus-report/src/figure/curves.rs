@@ -3,7 +3,8 @@
 use tactus_model::number::float;
 
 use super::axis::{Frame, Swatch};
-use super::canvas::{Anchor, Canvas, Figure, Hover, Spot, WIDTH, tenth};
+use super::canvas::{Anchor, Canvas, Figure, Hover, WIDTH};
+use super::plot::{Plot, PlotAxis, PlotKind, PlotMark, PlotSeries, short};
 use super::scale::{Scale, Tick, plain};
 use super::theme::{MARK, SERIES, dashed, series};
 use crate::units::number;
@@ -31,6 +32,8 @@ pub struct Axes<'a> {
     pub across: &'a str,
     /// An amount of it.
     pub label: fn(u64) -> String,
+    /// How a script writes it.
+    pub kind: PlotKind,
     /// What was measured.
     pub upright: &'a str,
 }
@@ -69,7 +72,6 @@ pub fn curves(title: &str, axes: Axes<'_>, lines: &[Curve], marks: &[(u64, Strin
             points.iter().for_each(|point| canvas.dot(*point, series(n)));
         }
     });
-    let spots = amounts.iter().map(|at| spot(*at, tenth(x.px(float(*at))), axes, lines)).collect();
     let said: Vec<String> = lines.iter().map(|line| said(axes, line)).collect();
     Figure {
         title: title.into(),
@@ -77,7 +79,8 @@ pub fn curves(title: &str, axes: Axes<'_>, lines: &[Curve], marks: &[(u64, Strin
         width: WIDTH,
         height: frame.height,
         elements,
-        hover: Hover { top: frame.top, bottom: frame.bottom, spots },
+        hover: Hover::default(),
+        plot: plot(axes, lines, &amounts, (&x, &y, log), marks),
     }
 }
 
@@ -89,12 +92,44 @@ fn upright(frame: &Frame, lines: &[Curve]) -> (Scale, bool) {
     (Scale::new(log, low, high, frame.bottom, frame.top), log)
 }
 
-fn spot(at: u64, x: f64, axes: Axes<'_>, lines: &[Curve]) -> Spot {
-    let value = |line: &Curve| {
-        let (_, value) = line.points.iter().find(|(own, _)| *own == at)?;
-        Some(format!("{}: {}", line.name, number(*value)))
+/// The same for a script.
+fn plot(
+    axes: Axes<'_>,
+    lines: &[Curve],
+    amounts: &[u64],
+    (x, y, log): (&Scale, &Scale, bool),
+    marks: &[(u64, String)],
+) -> Option<Plot> {
+    let value = |line: &Curve, at: u64| {
+        let found = line.points.iter().find(|(own, _)| *own == at);
+        found.map(|(_, value)| short(*value))
     };
-    Spot { x, text: std::iter::once((axes.label)(at)).chain(lines.iter().filter_map(value)).collect() }
+    let series = lines.iter().enumerate().map(|(n, line)| PlotSeries {
+        name: line.name.clone(),
+        colour: n % SERIES,
+        dash: n >= SERIES,
+        points: true,
+        values: amounts.iter().map(|at| value(line, *at)).collect(),
+        ..PlotSeries::default()
+    });
+    let low = |of: &Scale| short(of.low());
+    let axis = |label: &str, kind, log, of: &Scale| PlotAxis {
+        label: label.to_owned(),
+        kind,
+        log,
+        low: low(of),
+        high: short(of.high()),
+    };
+    (amounts.len() > 1 && amounts[0] > 0).then(|| Plot {
+        x: axis(axes.across, axes.kind, true, x),
+        y: axis(axes.upright, PlotKind::Plain, log, y),
+        at: amounts.iter().map(|at| float(*at)).collect(),
+        series: series.collect(),
+        marks: marks
+            .iter()
+            .map(|(at, text)| PlotMark { upright: true, at: float(*at), text: text.clone() })
+            .collect(),
+    })
 }
 
 fn said(axes: Axes<'_>, line: &Curve) -> String {
@@ -115,8 +150,12 @@ mod tests {
         }
     }
 
-    const AXES: Axes<'static> =
-        Axes { across: "array", label: |at| format!("{at}B"), upright: "latency in ns" };
+    const AXES: Axes<'static> = Axes {
+        across: "array",
+        label: |at| format!("{at}B"),
+        kind: PlotKind::Bytes,
+        upright: "latency in ns",
+    };
 
     #[test]
     fn every_line_stands_in_the_legend_and_marks_only_within_the_axis() {
@@ -128,8 +167,10 @@ mod tests {
             assert!(svg.contains(text), "{text}");
         }
         assert!(!svg.contains("L9"));
-        assert_eq!(figure.hover.spots.len(), 3);
-        assert_eq!(figure.hover.spots[2].text, ["4096B", "host: 90", "guest: 600"]);
+        let plot = figure.plot.unwrap();
+        assert_eq!(plot.at, [1024.0, 2048.0, 4096.0]);
+        let values: Vec<_> = plot.series.iter().map(|of| (of.name.as_str(), of.values[2])).collect();
+        assert_eq!(values, [("host", Some(90.0)), ("guest", Some(600.0))]);
         assert_eq!(figure.about, "host: 1 at 1024B to 90 at 4096B; guest: 1 at 1024B to 600 at 4096B");
     }
 

@@ -76,6 +76,7 @@ pub fn forest(title: &str, all: &[Forested]) -> Figure {
         height,
         elements,
         hover: Hover::default(),
+        plot: None,
     }
 }
 

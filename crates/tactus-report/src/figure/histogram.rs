@@ -4,22 +4,20 @@ use tactus_model::bundle::Row;
 use tactus_model::number::float;
 
 use super::axis::{Frame, Swatch};
-use super::canvas::{Canvas, Figure, Hover, Spot, WIDTH, name, tenth};
+use super::canvas::{Canvas, Figure, Hover, WIDTH, name};
+use super::plot::{Plot, PlotAxis, PlotKind, PlotSeries, short};
 use super::scale::{Scale, count_label, us, us_label};
 use super::theme::{SERIES, dashed, series};
 use crate::stats::{Bins, distribution};
-use crate::units::{clean, count, latency};
+use crate::units::{clean, latency};
 
 /// Draws the distributions of up to twice [`SERIES`] rows; the second half is dashed.
 #[must_use]
 pub fn histograms(title: &str, rows: &[&Row]) -> Figure {
     let bins = distribution(rows);
-    let largest = |row: &Row| row.result.all().and_then(|all| all.max_ns);
     let legend = rows.iter().enumerate().map(|(n, row)| {
-        let maximum = largest(row).map(|max| format!(" (max {})", latency(float(max)))).unwrap_or_default();
-        let evidence = row.result.evidence.map(|e| format!(", {e}")).unwrap_or_default();
         let swatch = if n < SERIES { Swatch::Band(n) } else { Swatch::Dashed(n) };
-        (swatch, format!("{}{evidence}{maximum}", name(row)))
+        (swatch, named(row))
     });
     let frame = Frame::new(legend.collect());
     let (low, high) = (bins.edges.first().copied().unwrap_or(1), bins.edges.last().copied().unwrap_or(2));
@@ -57,7 +55,8 @@ pub fn histograms(title: &str, rows: &[&Row]) -> Figure {
         width: WIDTH,
         height: frame.height,
         elements,
-        hover: Hover { top: frame.top, bottom: frame.bottom, spots: spots(&bins, rows, &x) },
+        hover: Hover::default(),
+        plot: plot(&bins, rows, unit, (left, right), float(most.max(10)) * 1.3),
     }
 }
 
@@ -93,22 +92,50 @@ fn outlines(bins: &Bins, counts: &[u64], x: &Scale, y: &Scale) -> Vec<Vec<(f64, 
         .collect()
 }
 
-fn spots(bins: &Bins, rows: &[&Row], x: &Scale) -> Vec<Spot> {
-    let filled = |at: usize| bins.counts.iter().any(|counts| counts.get(at).is_some_and(|count| *count > 0));
-    bins.edges
-        .windows(2)
-        .enumerate()
-        .filter(|(at, _)| filled(*at))
-        .map(|(at, edges)| {
-            let range = format!("{} to {}", latency(float(edges[0])), latency(float(edges[1])));
-            let own = rows
-                .iter()
-                .zip(&bins.counts)
-                .map(|(row, counts)| format!("{}: {}", clean(&row.result.name), count(counts[at])));
-            let middle = f64::midpoint(x.px(us(edges[0])), x.px(us(edges[1])));
-            Spot { x: tenth(middle), text: std::iter::once(range).chain(own).collect() }
-        })
-        .collect()
+fn largest(row: &Row) -> Option<u64> {
+    row.result.all().and_then(|all| all.max_ns)
+}
+
+/// What a row is, what its numbers are worth, and its largest.
+fn named(row: &Row) -> String {
+    let maximum = largest(row).map(|max| format!(" (max {})", latency(float(max)))).unwrap_or_default();
+    let evidence = row.result.evidence.map(|e| format!(", {e}")).unwrap_or_default();
+    format!("{}{evidence}{maximum}", name(row))
+}
+
+/// The same for a script; nothing where there is nothing.
+fn plot(bins: &Bins, rows: &[&Row], unit: &str, (low, high): (f64, f64), most: f64) -> Option<Plot> {
+    let series = rows.iter().zip(&bins.counts).enumerate().map(|(n, (row, counts))| {
+        let drawn = counts.iter().map(|count| (*count > 0).then(|| float(*count)));
+        PlotSeries {
+            name: named(row),
+            colour: n % SERIES,
+            dash: n >= SERIES,
+            steps: true,
+            // The last edge is an end, and no bin.
+            values: drawn.chain([None]).collect(),
+            ..PlotSeries::default()
+        }
+    });
+    (!bins.edges.is_empty()).then(|| Plot {
+        x: PlotAxis {
+            label: "latency".into(),
+            kind: PlotKind::Latency,
+            log: bins.logarithmic,
+            low: short(low),
+            high: short(high),
+        },
+        y: PlotAxis {
+            label: format!("{unit} per bin"),
+            kind: PlotKind::Count,
+            log: true,
+            low: 0.6,
+            high: short(most),
+        },
+        at: bins.edges.iter().map(|ns| us(*ns)).collect(),
+        series: series.collect(),
+        marks: Vec::new(),
+    })
 }
 
 fn about(rows: &[&Row]) -> String {

@@ -4,11 +4,12 @@ use tactus_model::bundle::Row;
 use tactus_model::number::float;
 
 use super::axis::{Frame, Swatch};
-use super::canvas::{Canvas, Figure, Hover, Spot, WIDTH, name, tenth};
+use super::canvas::{Canvas, Figure, Hover, WIDTH, name};
+use super::plot::{Plot, PlotAxis, PlotKind, PlotMark, PlotSeries, short};
 use super::scale::{Scale, plain, time_unit, us, us_label};
 use super::theme::{dashed, series};
 use crate::stats::{Bin, Timeline, timeline};
-use crate::units::{clean, duration, latency, latency_or_none};
+use crate::units::clean;
 
 /// Most stretches of time in a picture.
 const STRETCHES: u64 = 320;
@@ -67,14 +68,25 @@ pub fn over_time(title: &str, rows: &[&Row], lines: Lines, references: &[Referen
             }
         }
     });
-    let spots = spots(rows, &timelines, lines, |ns| x.px(ns / scale_ns));
+    let axes = (
+        PlotAxis { label: across, kind: PlotKind::Plain, log: false, low: 0.0, high: short(x.high()) },
+        PlotAxis {
+            label: "latency".into(),
+            kind: PlotKind::Latency,
+            log,
+            low: short(y.low()),
+            high: short(y.high()),
+        },
+    );
+    let plot = plot(rows, &timelines, lines, references, axes, scale_ns);
     Figure {
         title: title.into(),
         about: about(rows, lines),
         width: WIDTH,
         height: frame.height,
         elements,
-        hover: Hover { top: frame.top, bottom: frame.bottom, spots },
+        hover: Hover::default(),
+        plot: (!plot.at.is_empty()).then_some(plot),
     }
 }
 
@@ -145,33 +157,68 @@ fn draw(
     }
 }
 
-fn spots(rows: &[&Row], timelines: &[Timeline], lines: Lines, px: impl Fn(f64) -> f64) -> Vec<Spot> {
-    let mut spots = std::collections::BTreeMap::<u64, Vec<String>>::new();
-    let many = rows.len() > 1;
-    for (row, timeline) in rows.iter().zip(timelines) {
-        for bin in &timeline.bins {
-            let values = match lines {
-                Lines::MaximumAndP99 => {
-                    format!("max {}, p99 {}", latency_or_none(bin.max_ns), latency_or_none(bin.p99_ns))
-                }
-                Lines::Band => format!(
-                    "min {}, mean {}, max {}",
-                    latency_or_none(bin.min_ns),
-                    bin.mean_ns.map_or_else(|| "-".into(), latency),
-                    latency_or_none(bin.max_ns)
-                ),
-            };
-            let name = if many { format!("{}: ", clean(&row.result.name)) } else { String::new() };
-            // Rows with other bins have spots of their own.
-            let middle = bin.n * timeline.width_ns + timeline.width_ns / 2;
-            let text = spots.entry(middle).or_insert_with(|| {
-                let (from, to) = (bin.n * timeline.width_ns, (bin.n + 1) * timeline.width_ns);
-                vec![format!("{} to {}", duration(from), duration(to))]
-            });
-            text.push(name + &values);
+/// The same for a script.
+fn plot(
+    rows: &[&Row],
+    timelines: &[Timeline],
+    lines: Lines,
+    references: &[Reference],
+    (x, y): (PlotAxis, PlotAxis),
+    scale_ns: f64,
+) -> Plot {
+    let places = places(timelines);
+    let mut series = Vec::new();
+    for (n, (row, timeline)) in rows.iter().zip(timelines).enumerate() {
+        let evidence = row.result.evidence.map(|e| format!(", {e}")).unwrap_or_default();
+        let name = name(row) + &evidence;
+        let line = |what: &str, dash: bool, of: &dyn Fn(&Bin) -> Option<f64>| PlotSeries {
+            name: format!("{name}: {what}"),
+            colour: n,
+            dash,
+            values: places.iter().map(|ns| Some(short(of(bin_at(timeline, *ns)?)? / 1e3))).collect(),
+            ..PlotSeries::default()
+        };
+        let max = line("maximum", false, &|bin| bin.max_ns.map(float));
+        match lines {
+            Lines::MaximumAndP99 => {
+                series.extend([max, line("p99", true, &|bin| bin.p99_ns.map(float))]);
+            }
+            Lines::Band => {
+                let mean = line("mean", false, &|bin| bin.mean_ns);
+                series.extend([max, mean, line("minimum", true, &|bin| bin.min_ns.map(float))]);
+            }
         }
     }
-    spots.into_iter().map(|(ns, text)| Spot { x: tenth(px(float(ns))), text }).collect()
+    let mark = |one: &Reference| PlotMark { upright: false, at: short(us(one.ns)), text: one.text.clone() };
+    Plot {
+        x,
+        y,
+        at: places.iter().map(|ns| short(float(*ns) / scale_ns)).collect(),
+        series,
+        marks: references.iter().map(mark).collect(),
+    }
+}
+
+/// The middle of every stretch of any row, and one in each gap, which no line crosses.
+fn places(timelines: &[Timeline]) -> Vec<u64> {
+    let mut places = Vec::new();
+    for timeline in timelines {
+        let middle = |n: u64| n.saturating_mul(timeline.width_ns).saturating_add(timeline.width_ns / 2);
+        for run in runs(timeline) {
+            places.extend(run.iter().map(|bin| middle(bin.n)));
+            places.extend(run.last().map(|bin| middle(bin.n.saturating_add(1))));
+        }
+        // Behind the last one there is no gap.
+        places.pop();
+    }
+    places.sort_unstable();
+    places.dedup();
+    places
+}
+
+fn bin_at(timeline: &Timeline, ns: u64) -> Option<&Bin> {
+    let n = ns / timeline.width_ns.max(1);
+    timeline.bins.binary_search_by_key(&n, |bin| bin.n).ok().and_then(|at| timeline.bins.get(at))
 }
 
 fn about(rows: &[&Row], lines: Lines) -> String {

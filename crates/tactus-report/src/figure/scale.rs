@@ -35,6 +35,16 @@ impl Scale {
         Self { logarithmic, low, high, from, to }
     }
 
+    /// Its lower end.
+    pub const fn low(&self) -> f64 {
+        self.low
+    }
+
+    /// Its upper end.
+    pub const fn high(&self) -> f64 {
+        self.high
+    }
+
     /// Where a value lies; values outside lie on the edge.
     pub fn px(&self, value: f64) -> f64 {
         let value = value.clamp(self.low, self.high);

@@ -88,6 +88,7 @@ pub fn stacked(title: &str, kinds: &[Kind], rest: &str, panels: &[Stacks]) -> Fi
         height,
         elements,
         hover: Hover::default(),
+        plot: None,
     }
 }
 

@@ -206,5 +206,5 @@ pub fn shapes(title: &str, tail: &Tail) -> Figure {
 
 fn figure(title: &str, about: String, frame: &Frame, elements: String, spots: Vec<Spot>) -> Figure {
     let hover = Hover { top: frame.top, bottom: frame.bottom, spots };
-    Figure { title: title.into(), about, width: WIDTH, height: frame.height, elements, hover }
+    Figure { title: title.into(), about, width: WIDTH, height: frame.height, elements, hover, plot: None }
 }

@@ -31,8 +31,9 @@ fn number(n: usize) -> u8 {
 }
 
 /// Okabe and Ito's palette for all kinds of colour vision ("Color Universal Design", 2008), without the ones that
-/// are too light on white: blue, vermilion, bluish green, reddish purple.
-const PALETTE: [&str; SERIES] = ["#0072b2", "#d55e00", "#009e73", "#aa4499"];
+/// are too light on white: blue, vermilion, bluish green; and slate instead of their reddish purple, which is the blue to
+/// who sees no red.
+const PALETTE: [&str; SERIES] = ["#0072b2", "#d55e00", "#009e73", "#3a4048"];
 
 /// For a page: every colour is a variable of its style sheet.
 #[must_use]
@@ -82,6 +83,6 @@ mod tests {
         for shown in [themed(&svg), standalone(&svg)] {
             assert!(!shown.contains("\"#01") && !shown.contains("\"#02"), "{shown}");
         }
-        assert!(themed(&svg).contains("var(--s4)") && standalone(&svg).contains("#aa4499"));
+        assert!(themed(&svg).contains("var(--s4)") && standalone(&svg).contains("#3a4048"));
     }
 }

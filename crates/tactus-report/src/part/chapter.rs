@@ -1,6 +1,6 @@
 //! A chapter of a page that is no bundle's report.
 
-use super::Part;
+use super::{Answer, Part};
 
 /// A chapter: its heading, how it is read, and what it says.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,6 +24,8 @@ pub struct Chapters {
     pub kind: &'static str,
     /// What it is about: names and values.
     pub about: Vec<(String, String)>,
+    /// What it comes to; a page begins with it, others with the first of the sentences.
+    pub answer: Option<Answer>,
     /// The sentences above everything else.
     pub headline: Vec<String>,
     /// The chapters.

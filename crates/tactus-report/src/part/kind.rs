@@ -1,6 +1,6 @@
 //! The kinds of parts.
 
-use super::{Card, Finding, Grid, List, Readings, Table};
+use super::{Answer, Card, Finding, Grid, List, Readings, Table};
 use crate::figure::Figure;
 
 /// Who reads a section. A section tells each as much as it has use for.
@@ -17,6 +17,8 @@ pub enum Reader {
 /// A part of a section.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Part {
+    /// The answer to the question that the report is opened with.
+    Answer(Answer),
     /// A heading within the section, and what a link may lead to it by.
     Heading(String, Option<String>),
     /// A sentence that a reader must know.
@@ -48,7 +50,7 @@ impl Part {
         match self {
             Self::Table(table) => !table.title.is_empty(),
             Self::List(list) => list.led,
-            Self::Heading(..) | Self::Grid(_) | Self::Cards(_) | Self::Figure(_) => true,
+            Self::Answer(_) | Self::Heading(..) | Self::Grid(_) | Self::Cards(_) | Self::Figure(_) => true,
             Self::Remark(_) | Self::Tables(_) | Self::Finding(_) | Self::Readings(_) | Self::Source(..) => {
                 false
             }

@@ -1,6 +1,7 @@
 //! What a section is made of: tables, lists, cards, figures. A section says what there is to say and knows
 //! no format; every format writes each part in its own way.
 
+mod answer;
 mod card;
 mod chapter;
 mod grid;
@@ -9,6 +10,7 @@ mod list;
 mod readings;
 mod table;
 
+pub use answer::{Answer, Next};
 pub use card::Card;
 pub use chapter::{Chapter, Chapters};
 pub use grid::{Grid, GridLine, Group, LineKind, Stacked};

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use tactus_model::bundle::Contents;
 
+use crate::answer::answer;
 use crate::part::{
     Card, Cell, Chapters, Grid, GridLine, Group, Head, Item, List, Part, Reader, Stacked, Table,
 };
@@ -14,6 +15,11 @@ use crate::walkthrough::{headline, pages, sections};
 #[must_use]
 pub fn render(contents: &Contents) -> String {
     let mut out = String::new();
+    let answer = answer(contents);
+    let _ = writeln!(out, "**{}**: {}\n", answer.word, text(&answer.sentence));
+    if let Some(next) = &answer.next {
+        let _ = writeln!(out, "**Next**: {}\n", text(&next.line()));
+    }
     let title = contents.plan.title.as_deref().unwrap_or(&contents.manifest.plan);
     let _ = writeln!(out, "## {}\n", text(title));
     let manifest = &contents.manifest;
@@ -75,8 +81,8 @@ fn write_part(out: &mut String, part: &Part) {
         Part::Tables(all) => all.iter().for_each(|one| table(out, one)),
         Part::Grid(all) => grid(out, all),
         Part::Cards(cards) => cards.iter().for_each(|answer| card(out, answer)),
-        // What needs a page of its own.
-        Part::Figure(_) | Part::Finding(_) | Part::Readings(_) | Part::Source(..) => {}
+        // What a report begins with, and what needs a page of its own.
+        Part::Answer(_) | Part::Figure(_) | Part::Finding(_) | Part::Readings(_) | Part::Source(..) => {}
     }
 }
 

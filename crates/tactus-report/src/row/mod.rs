@@ -1,5 +1,6 @@
 //! What one row of a bundle says: its figures, its name, its control, its verdict.
 
+mod alike;
 mod asked;
 mod attribution;
 mod audit_summary;
@@ -8,7 +9,6 @@ mod conditions;
 mod control;
 mod entry;
 mod grounds;
-mod headline;
 mod judged;
 mod latency_verdict;
 mod name;
@@ -29,7 +29,6 @@ pub use conditions::{audit_anchor, conditions, conditions_by_id};
 pub use control::{control, control_sentence, controls};
 pub use entry::entry;
 pub use grounds::never_made;
-pub use headline::headline;
 pub use judged::{Quantity, is_corrected};
 pub use name::{inside, load_words, place, scenario_title, title};
 pub use published::{PublishedValue, published, published_value};

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tactus_model::bundle::Contents;
 use tactus_model::message::{Note, NoteKind};
 
+use super::alike::Alike;
 use super::attribution::attribution_notes;
 
 /// A note and the environments that made it.
@@ -16,7 +17,8 @@ pub struct Remark {
     pub environments: Vec<String>,
 }
 
-/// All notes of a kind, in the order in which they were first made, and then what follows from the results.
+/// All notes of a kind, in the order in which they were first made, and then what follows from the results. Those that
+/// differ in amounts alone are one, with what the amounts lie between.
 #[must_use]
 pub fn remarks(contents: &Contents, kind: NoteKind) -> Vec<Remark> {
     let of_rows = contents
@@ -26,17 +28,23 @@ pub fn remarks(contents: &Contents, kind: NoteKind) -> Vec<Remark> {
     let derived = attribution_notes(contents);
     let derived = derived.iter().map(|(environment, note)| (Some(environment), note));
     let of_run = contents.notes.iter().map(|(environment, note)| (environment.as_ref(), note));
-    let mut all: Vec<Remark> = Vec::new();
+    let mut all: Vec<(Remark, Alike)> = Vec::new();
     // Where each is, and who has made it: whoever wrote the bundle may have written very many.
     let (mut places, mut made) = (BTreeMap::new(), BTreeSet::new());
     for (environment, note) in of_run.chain(of_rows).chain(derived).filter(|(_, note)| note.kind == kind) {
-        let at = *places.entry((&note.text, &note.hint)).or_insert_with(|| {
-            all.push(Remark { note: note.clone(), environments: Vec::new() });
+        let own = Alike::of(&note.text);
+        let at = *places.entry((own.key(), &note.hint)).or_insert_with(|| {
+            all.push((Remark { note: note.clone(), environments: Vec::new() }, own.clone()));
             all.len() - 1
         });
+        all[at].1.absorb(own);
         if let Some(environment) = environment.filter(|name| made.insert((at, *name))) {
-            all[at].environments.push(environment.clone());
+            all[at].0.environments.push(environment.clone());
         }
     }
-    all
+    let said = |(remark, alike): (Remark, Alike)| {
+        let text = alike.text();
+        Remark { note: Note { text, ..remark.note }, ..remark }
+    };
+    all.into_iter().map(said).collect()
 }

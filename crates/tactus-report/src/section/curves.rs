@@ -6,7 +6,7 @@ use tactus_model::outcome::{Point, ValueResult};
 use tactus_model::size::Bytes;
 
 use super::Section;
-use crate::figure::{Axes, CURVES, Curve, Figure, curves};
+use crate::figure::{Axes, CURVES, Curve, Figure, PlotKind, curves};
 use crate::part::{Cell, Head, Part, Reader, Table};
 use crate::row::title;
 use crate::stats::typical_rows;
@@ -163,7 +163,8 @@ impl Axis<'_> {
     fn figure(&self, contents: &Contents, title: &str, of: &ValueResult, lines: &[Curve]) -> Figure {
         let label = if self.name == BYTES { |at: u64| label(BYTES, at) } else { |at: u64| at.to_string() };
         let upright = format!("in {}", of.unit);
-        let axes = Axes { across: self.name, label, upright: &upright };
+        let kind = if self.name == BYTES { PlotKind::Bytes } else { PlotKind::Plain };
+        let axes = Axes { across: self.name, label, kind, upright: &upright };
         curves(title, axes, lines, &self.marks(contents))
     }
 

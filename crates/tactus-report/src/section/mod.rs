@@ -53,7 +53,7 @@ macro_rules! registry {
 registry! {
     /// Every section, in the order of the report.
     SECTIONS: dyn Section;
-    measurements, evidence, published, fitness, degradation, values, curves, network, breakdown, exits, matrices, systems, threads, separation, technologies, caches,
+    answer, measurements, evidence, published, fitness, degradation, values, curves, network, breakdown, exits, matrices, systems, threads, separation, technologies, caches,
     partitions,
     injected, requirements, tail, claims, proofs, drawings, environments, controls, largest, interrupts, audits, notes, facts, source,
 }

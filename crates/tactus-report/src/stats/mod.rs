@@ -9,6 +9,7 @@ mod degradation;
 mod detectable;
 mod distribution;
 mod effect;
+mod exceedance;
 mod family;
 mod holm;
 mod interval;
@@ -39,6 +40,7 @@ pub use degradation::{Degraded, DegradedItem, degradations, held_against, least_
 pub use detectable::detectable;
 pub use distribution::{Bins, distribution};
 pub use effect::{Design, Effect, caution};
+pub use exceedance::{Exceedance, exceedance};
 pub use family::{Claim, Found, claims, effects, proofs};
 pub use holm::{ERROR, holm};
 pub use interval::Interval;

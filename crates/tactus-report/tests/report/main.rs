@@ -1,7 +1,9 @@
 //! The report, on whole bundles that were written for it: what follows from them, and what every format shows.
 
 mod analysis;
+mod answer;
 mod audit;
+mod browser;
 mod caches;
 mod common;
 mod compare;

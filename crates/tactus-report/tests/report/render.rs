@@ -75,6 +75,10 @@ fn the_page_of_a_machine() {
         rest = &rest[end..];
     }
     words.push_str(rest);
+    // The policy changes with every line of style and script.
+    let hashes: Vec<&str> =
+        words.split("'sha256-").skip(1).filter_map(|rest| rest.split('\'').next()).collect();
+    let words = hashes.iter().fold(words.clone(), |words, hash| words.replace(hash, "..."));
     insta::assert_snapshot!(words);
 }
 

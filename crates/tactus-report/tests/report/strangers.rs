@@ -164,15 +164,15 @@ fn a_reason_of_megabytes_is_reported() {
 
 /// Very many notes, each twice.
 fn noted(notes: usize) -> Contents {
-    let note = |n| (Some(format!("e{}", n % 3)), Note::obstacle(format!("note {n}"), "none"));
+    let note = |n| (Some(format!("e{}", n % 3)), Note::obstacle(format!("note-{n}"), "none"));
     Contents { notes: (0..notes).chain(0..notes).map(note).collect(), ..empty() }
 }
 
 #[test]
 fn a_note_stands_once_with_all_who_made_it() {
     let mut contents = noted(3);
-    contents.notes.push((Some("e1".into()), Note::obstacle("note 0", "none")));
-    contents.notes.push((Some("e1".into()), Note::obstacle("note 0", "another")));
+    contents.notes.push((Some("e1".into()), Note::obstacle("note-0", "none")));
+    contents.notes.push((Some("e1".into()), Note::obstacle("note-0", "another")));
     let said = remarks(&contents, NoteKind::Obstacle);
     let environments: Vec<String> = said.iter().map(|remark| remark.environments.join(" ")).collect();
     assert_eq!(environments, ["e0 e1", "e1", "e2", "e1"]);

@@ -4,17 +4,18 @@ use serde::Serialize;
 use tactus_model::Evidence;
 use tactus_model::document::Outcome;
 
-use crate::figure::{Figure, Hover, themed};
+use crate::figure::{Figure, Hover, Plot, themed};
 use crate::part::{
-    Card, Cell, Finding, Grid, GridLine, Group, Item, Length, LineKind, List, Mark, Part, Readings, Stacked,
-    Table, Tone,
+    Answer, Card, Cell, Finding, Grid, GridLine, Group, Item, Length, LineKind, List, Mark, Part, Readings,
+    Stacked, Table, Tone,
 };
-use crate::units::clean;
+use crate::units::{clean, unbroken};
 
 /// A part.
 #[derive(Debug, Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Block {
+    Answer(AnswerBox),
     Heading { text: String, id: Option<String> },
     Remark { text: String },
     List(Listed),
@@ -26,6 +27,30 @@ pub enum Block {
     Finding(Found),
     Readings { of: Vec<ReadingsOf> },
     Source { summary: String, text: String },
+}
+
+impl Block {
+    /// Whether a script draws it.
+    pub const fn is_live(&self) -> bool {
+        matches!(self, Self::Figure(drawn) if drawn.plot.is_some())
+    }
+}
+
+/// The answer.
+#[derive(Debug, Serialize)]
+pub struct AnswerBox {
+    word: &'static str,
+    class: &'static str,
+    sentence: String,
+    evidence: Vec<(String, &'static str)>,
+    next: Option<NextBox>,
+}
+
+#[derive(Debug, Serialize)]
+struct NextBox {
+    title: String,
+    command: String,
+    why: String,
 }
 
 /// Sentences.
@@ -118,7 +143,8 @@ pub struct Drawn {
     about: String,
     /// Made by this program; texts in it are escaped.
     svg: String,
-    hover: Hover,
+    hover: Option<Hover>,
+    plot: Option<Plot>,
 }
 
 /// A finding in full.
@@ -146,6 +172,7 @@ pub fn blocks(parts: Vec<Part>) -> Vec<Block> {
 
 fn block(part: Part) -> Block {
     match part {
+        Part::Answer(answer) => Block::Answer(answer_box(answer)),
         Part::Heading(text, id) => Block::Heading { text, id },
         Part::Remark(text) => Block::Remark { text: clean(&text) },
         Part::List(list) => Block::List(listed(list)),
@@ -186,6 +213,26 @@ const fn mark_class(mark: Mark) -> &'static str {
         Mark::None => "",
         Mark::Tone(tone) => tone_class(tone),
         Mark::Evidence(evidence) => evidence_class(evidence),
+    }
+}
+
+fn answer_box(answer: Answer) -> AnswerBox {
+    let next = answer.next.map(|next| NextBox {
+        title: clean(&next.title),
+        command: clean(&next.command),
+        why: unbroken(&clean(&next.why)),
+    });
+    AnswerBox {
+        word: answer.word,
+        class: match answer.tone {
+            Tone::Good => "good",
+            Tone::Bad => "bad",
+            Tone::Doubt => "doubt",
+            Tone::Quiet | Tone::Heading => "calm",
+        },
+        sentence: unbroken(&clean(&answer.sentence)),
+        evidence: answer.evidence.iter().map(|kind| (kind.to_string(), evidence_class(*kind))).collect(),
+        next,
     }
 }
 
@@ -289,7 +336,8 @@ fn card_box(card: Card) -> CardBox {
 
 fn drawn(figure: Figure) -> Drawn {
     let svg = themed(&figure.svg());
-    Drawn { title: figure.title, about: figure.about, svg, hover: figure.hover }
+    let hover = (figure.plot.is_none() && !figure.hover.spots.is_empty()).then_some(figure.hover);
+    Drawn { title: figure.title, about: figure.about, svg, hover, plot: figure.plot }
 }
 
 fn found(finding: Finding) -> Found {

@@ -5,7 +5,8 @@ use tactus_model::bundle::Contents;
 use tactus_model::event::RunStatus;
 
 use super::blocks::{Block, blocks};
-use crate::part::{Chapter, Chapters, Reader};
+use crate::part::{Chapter, Chapters, Part, Reader};
+use crate::section::{self, Section as _};
 use crate::units::{clean, unbroken};
 use crate::walkthrough::{Told, headline, pages, sections};
 
@@ -19,6 +20,8 @@ pub struct Page {
     interrupted: bool,
     headline: Vec<String>,
     damage: Vec<String>,
+    /// The answer to the first question.
+    answer: Option<Section>,
     /// Sections that stand at the head.
     opening: Vec<Section>,
     pages: Vec<PageBox>,
@@ -66,6 +69,8 @@ impl Page {
         let manifest = &contents.manifest;
         let (opening, below): (Vec<Told>, Vec<Told>) =
             sections(contents, Reader::Page).into_iter().partition(|told| told.section.opens());
+        let (answer, opening): (Vec<Told>, Vec<Told>) =
+            opening.into_iter().partition(|told| told.section.name() == section::answer::ENTRY.name());
         let page_box = |shows: crate::walkthrough::Shows| PageBox {
             title: clean(&shows.page.title),
             words: shows.page.words.iter().flat_map(|words| words.trim().lines()).map(clean).collect(),
@@ -79,11 +84,18 @@ impl Page {
             interrupted: manifest.status == RunStatus::Interrupted,
             headline: headline(contents).iter().map(|sentence| unbroken(&clean(sentence))).collect(),
             damage: contents.damage.iter().map(|sentence| clean(sentence)).collect(),
+            answer: answer.into_iter().next().map(Section::from),
             opening: opening.into_iter().map(Section::from).collect(),
             pages: pages(contents).into_iter().map(page_box).collect(),
             sections: below.into_iter().map(Section::from).collect(),
             tactus: clean(&manifest.tactus),
         }
+    }
+
+    /// Whether it has figures that answer to a pointer.
+    pub fn is_live(&self) -> bool {
+        let sections = self.answer.iter().chain(&self.opening).chain(&self.sections).map(|of| &of.blocks);
+        sections.chain(self.pages.iter().map(|page| &page.blocks)).flatten().any(Block::is_live)
     }
 
     /// A page of chapters.
@@ -94,8 +106,20 @@ impl Page {
             about: None,
             machine: of.about.into_iter().map(|(name, value)| (clean(&name), clean(&value))).collect(),
             interrupted: false,
-            headline: of.headline.iter().map(|sentence| unbroken(&clean(sentence))).collect(),
+            // The first sentence is the answer.
+            headline: of
+                .headline
+                .iter()
+                .skip(usize::from(of.answer.is_some()))
+                .map(|sentence| unbroken(&clean(sentence)))
+                .collect(),
             damage: Vec::new(),
+            answer: of.answer.map(|answer| Section {
+                id: "answer",
+                heading: "Is it worse?",
+                about: Vec::new(),
+                blocks: blocks(vec![Part::Answer(answer)]),
+            }),
             opening: Vec::new(),
             pages: Vec::new(),
             sections: of.chapters.into_iter().map(Section::from).collect(),

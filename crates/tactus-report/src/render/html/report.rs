@@ -1,8 +1,10 @@
 //! The template filled in.
 
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, HtmlEscape, escape_formatter};
+use sha2::{Digest, Sha256};
 use tactus_model::bundle::Contents;
 
 use super::page::Page;
@@ -39,11 +41,35 @@ fn filled(page: &Page) -> Result<String, RenderError> {
     environment.add_template("grid.html", include_str!("grid.html"))?;
     environment.add_template("table.html", include_str!("table.html"))?;
     environment.add_template("figure.html", include_str!("figure.html"))?;
+    let (style, script) = (include_str!("style.css"), script(page.is_live()));
     Ok(environment.get_template("report.html")?.render(minijinja::context! {
         page => Serde(page),
-        style => include_str!("style.css"),
-        script => include_str!("script.js"),
+        // Nothing but these two is run or styled by, whatever else a page may come to hold.
+        style_hash => hash(style),
+        script_hash => hash(&script),
+        style,
+        script,
     })?)
+}
+
+/// uPlot (MIT) as it was published, but for its first line, which is an address.
+const UPLOT: &str = include_str!("vendor/uplot-1.6.32.js");
+const UPLOT_LICENSE: &str = include_str!("vendor/uplot-1.6.32.LICENSE");
+
+/// The script of a page; that of figures only where there are any for it.
+fn script(live: bool) -> String {
+    let own = include_str!("script.js");
+    if !live {
+        return own.to_owned();
+    }
+    let library = UPLOT.split_once('\n').map_or(UPLOT, |(_, rest)| rest);
+    let plot = include_str!("plot.js");
+    format!("/* uPlot 1.6.32\n{UPLOT_LICENSE}*/\n{library}\n{own}\n{plot}")
+}
+
+/// As a content security policy names what it allows.
+fn hash(text: &str) -> String {
+    format!("sha256-{}", BASE64_STANDARD.encode(Sha256::digest(text)))
 }
 
 /// Text of a bundle for the page. Its line breaks are written by their number, so that no line of the file is one that

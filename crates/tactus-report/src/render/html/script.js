@@ -1,7 +1,9 @@
 "use strict";
 // Values under the pointer: the data of each figure stands beside it.
 for (const plot of document.querySelectorAll("figure.plot")) {
-  const hover = JSON.parse(plot.querySelector("script").textContent);
+  const data = plot.querySelector("script.hover-data");
+  if (!data) continue;
+  const hover = JSON.parse(data.textContent);
   const canvas = plot.querySelector(".canvas");
   const svg = canvas.querySelector("svg");
   if (!hover.spots.length || !svg) continue;
@@ -60,7 +62,3 @@ if (filter) {
     }
   });
 }
-// Paper has no folds.
-addEventListener("beforeprint", () => {
-  for (const details of document.querySelectorAll("details:not(.readings)")) details.open = true;
-});

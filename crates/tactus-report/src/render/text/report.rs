@@ -7,6 +7,7 @@ use tactus_model::plan::Class;
 
 use super::page::{Page, Style};
 use super::{grid, table};
+use crate::answer::answer;
 use crate::part::{Card, Chapters, Part, Reader, Tone};
 use crate::section::{self, Section, notes, proofs};
 use crate::units::{clean, duration, wrapped};
@@ -16,6 +17,7 @@ use crate::walkthrough::{Told, headline, pages, sections};
 #[must_use]
 pub fn render(contents: &Contents, style: Style) -> String {
     let mut page = Page::new(style);
+    opening(&mut page, contents);
     head(&mut page, contents);
     paged(&mut page, contents);
     for told in sections(contents, Reader::Terminal) {
@@ -69,6 +71,24 @@ pub fn chapters(of: &Chapters, style: Style) -> String {
         parts(&mut page, &chapter.parts);
     }
     page.out
+}
+
+/// The answer is the first line: who looks no further has it.
+fn opening(page: &mut Page, contents: &Contents) {
+    let answer = answer(contents);
+    for (n, line) in wrapped(&clean(&answer.line()), page.style.width.saturating_sub(2)).iter().enumerate() {
+        match line.strip_prefix(answer.word) {
+            Some(rest) if n == 0 => {
+                let word = page.style.paint(answer.tone, answer.word);
+                page.line(&format!("{word}{rest}"));
+            }
+            _ => page.line(&format!("  {line}")),
+        }
+    }
+    if let Some(next) = &answer.next {
+        page.item("next: ", Some(Tone::Heading), &next.line());
+    }
+    page.gap();
 }
 
 fn head(page: &mut Page, contents: &Contents) {
@@ -147,8 +167,8 @@ fn parts(page: &mut Page, parts: &[Part]) {
             Part::Tables(tables) => tables.iter().for_each(|table| table::write(page, table)),
             Part::Grid(grid) => grid::write(page, grid),
             Part::Cards(cards) => cards.iter().for_each(|answer| card(page, answer)),
-            // What needs more room than a terminal has.
-            Part::Figure(_) | Part::Finding(_) | Part::Readings(_) | Part::Source(..) => {}
+            // What a report begins with, and what needs more room than a terminal has.
+            Part::Answer(_) | Part::Figure(_) | Part::Finding(_) | Part::Readings(_) | Part::Source(..) => {}
         }
     }
 }

@@ -1,5 +1,7 @@
 //! The section.
 
+use std::collections::BTreeSet;
+
 use tactus_model::bundle::Contents;
 use tactus_model::outcome::Yields;
 
@@ -58,7 +60,7 @@ impl Section for Measurements {
         for (yields, grid) in TABLES {
             let own: Vec<&Line> = lines.iter().filter(|line| line.yields == *yields).collect();
             if !own.is_empty() {
-                parts.push(Part::Grid(grid(contents, &own)));
+                parts.push(Part::Grid(once(grid(contents, &own))));
             }
         }
         parts.extend(remarks(&lines, reader));
@@ -71,6 +73,17 @@ impl Section for Measurements {
         }
         parts
     }
+}
+
+/// Under what conditions an environment was measured stands at its first row alone.
+fn once(mut grid: Grid) -> Grid {
+    let mut said = BTreeSet::new();
+    for group in &mut grid.groups {
+        if group.conditions.as_ref().is_some_and(|(_, anchor)| !said.insert(anchor.clone())) {
+            group.conditions = None;
+        }
+    }
+    grid
 }
 
 /// What must be known to read the rows, each sentence once.

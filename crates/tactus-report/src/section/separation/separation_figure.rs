@@ -93,6 +93,7 @@ fn grid(entry: &SeparationEntry, kind: &str) -> Figure {
         height,
         elements,
         hover: Hover::default(),
+        plot: None,
     }
 }
 

@@ -58,6 +58,11 @@ fn written(format: &str, of: &(CompareDocument, [Condition; 2])) -> String {
     String::from_utf8((format.render)(&of.0, &of.1).unwrap()).unwrap()
 }
 
+/// The page of a comparison.
+pub fn page() -> String {
+    written("html", &slower_kernel())
+}
+
 fn slower_kernel() -> (CompareDocument, [Condition; 2]) {
     let mut now = bundle(8, 1.4, 2);
     now.facts.get_mut("host").unwrap().keep("uname:release", "6.18.0");

@@ -6,9 +6,7 @@ use tactus_model::document::Outcome;
 use tactus_model::event::RowStatus;
 use tactus_model::number::float;
 
-use super::control::control;
-use super::summary::{figures, has_numbers};
-use super::verdict::verdict;
+use crate::row::{control, figures, has_numbers, verdict};
 use crate::units::{duration, latency};
 
 /// What was measured, the largest latency for each kind of evidence, whether the instrument is proven, and what the
@@ -16,7 +14,12 @@ use crate::units::{duration, latency};
 #[must_use]
 pub fn headline(contents: &Contents) -> Vec<String> {
     let mut said = vec![counts(contents)];
-    for evidence in [Evidence::BareMetal, Evidence::VirtualHost, Evidence::Emulated, Evidence::Imported] {
+    // Where no deadline was asked for, the answer has them.
+    let judged = contents.rows.iter().any(|row| row.result.require.is_some());
+    for evidence in [Evidence::BareMetal, Evidence::VirtualHost, Evidence::Emulated, Evidence::Imported]
+        .into_iter()
+        .filter(|_| judged)
+    {
         said.extend(largest(contents, evidence));
     }
     said.extend(instrument(contents));
@@ -80,8 +83,14 @@ fn instrument(contents: &Contents) -> Option<String> {
     let latencies = || measured_rows(contents).filter(|row| figures(&row.result).is_some());
     let total = latencies().count();
     let proven = latencies().filter(|row| control(&row.result).is_some_and(|c| c.proven)).count();
+    // Pairs that follow each other are measured by one instrument: their plan injects its control once.
+    let once = !contents.plan.proof.is_empty();
+    let injected = latencies().filter(|row| control(&row.result).is_some()).count();
     match (proven, total) {
         (_, 0) => None,
+        (proven, _) if once && proven > 0 && proven == injected => Some(
+            "The instrument is proven: it saw the injected control at its size, once for all pairs.".into(),
+        ),
         (proven, total) if proven == total => Some(
             "The instrument is proven: every measuring thread saw the injected control at its size.".into(),
         ),

@@ -1,0 +1,35 @@
+//! Which question a run answers: whether a deadline was held; without one, what settings are worth; without those, what
+//! was held.
+
+use tactus_model::bundle::Contents;
+
+use super::{held, next, required, tested};
+use crate::part::{Answer, Tone};
+use crate::stats::comparison;
+
+/// The answer of a run.
+#[must_use]
+pub fn answer(contents: &Contents) -> Answer {
+    let lines = comparison(contents);
+    if let Some(decided) = required::answer(&lines) {
+        let next = decided.next.or_else(|| next::step(contents));
+        return Answer { next, ..decided };
+    }
+    if let Some(worth) = tested::answer(contents) {
+        return worth;
+    }
+    if let Some(held) = held::answer(&lines) {
+        return Answer { next: next::step(contents), ..held };
+    }
+    let sentence = match lines.iter().any(crate::stats::Line::has_numbers) {
+        true => "no latency was measured, and no deadline was asked for: the values are in the tables below",
+        false => "nothing was measured",
+    };
+    Answer {
+        word: "NO ANSWER",
+        tone: Tone::Doubt,
+        sentence: format!("{sentence}."),
+        evidence: Vec::new(),
+        next: None,
+    }
+}

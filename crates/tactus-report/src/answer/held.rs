@@ -1,0 +1,60 @@
+//! What was held where no deadline was asked for.
+
+use tactus_model::Evidence;
+use tactus_model::number::float;
+
+use super::required::{listed, words};
+use crate::part::{Answer, Tone};
+use crate::stats::Line;
+use crate::units::{clean, duration, latency};
+
+/// How to ask.
+const ASK: &str = "Ask for one with --max, as in `tactus run --max 100us`.";
+
+/// The answer, where latencies were measured.
+pub fn answer(lines: &[Line]) -> Option<Answer> {
+    let latencies = || lines.iter().filter(|line| line.figures.is_some());
+    // Gaps, wake-ups and answers to interrupts are different things: what was measured most, wake-ups before others.
+    let many = |kind: &str| latencies().filter(|line| line.measurement == kind).count();
+    let kind = latencies().map(|line| line.measurement).max_by_key(|kind| (many(kind), *kind == "timer"))?;
+    let own: Vec<&Line> = latencies().filter(|line| line.measurement == kind).collect();
+    let mut evidence: Vec<Evidence> = own.iter().filter_map(|line| line.evidence).collect();
+    evidence.sort_by_key(|kind| *kind as u8);
+    evidence.dedup();
+    let emulated = evidence.first() == Some(&Evidence::Emulated);
+    let said: Vec<String> = evidence.iter().filter_map(|kind| held(&own, *kind)).collect();
+    Some(Answer {
+        word: if emulated { "NO DEADLINE ASKED FOR, EMULATED" } else { "NO DEADLINE ASKED FOR" },
+        tone: if emulated { Tone::Doubt } else { Tone::Quiet },
+        sentence: format!("{} {ASK}", said.join(" ")),
+        evidence,
+        next: None,
+    })
+}
+
+/// "Held within 26.1 us (10 s, bare metal) by host; 31.0 us by podman."
+fn held(lines: &[&Line], evidence: Evidence) -> Option<String> {
+    let mut places: Vec<(&str, u64, u64)> = Vec::new();
+    for line in lines.iter().filter(|line| line.evidence == Some(evidence)) {
+        let Some(max) = line.figures.as_ref().and_then(|all| all.max_ns) else { continue };
+        match places.iter_mut().find(|(place, ..)| *place == line.environment) {
+            Some((_, most, shortest)) => {
+                *most = max.max(*most);
+                *shortest = line.measured_ns.min(*shortest);
+            }
+            None => places.push((&line.environment, max, line.measured_ns)),
+        }
+    }
+    let shortest = places.iter().map(|(.., ns)| *ns).min()?;
+    let names: Vec<String> = places
+        .iter()
+        .map(|(place, max, _)| format!("{} in {}", latency(float(*max)), clean(place)))
+        .collect();
+    let what = match evidence {
+        Evidence::Emulated => "Under emulation, which says nothing about hardware, the largest latency was",
+        Evidence::Imported => "By another tool, the largest latency was",
+        Evidence::BareMetal | Evidence::VirtualHost => "The largest latency was",
+    };
+    let place = if evidence == Evidence::Emulated { String::new() } else { format!(", {}", words(evidence)) };
+    Some(format!("{what} {} ({} and more{place}).", listed(&names), duration(shortest)))
+}

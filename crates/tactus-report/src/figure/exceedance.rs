@@ -1,0 +1,174 @@
+//! Which part of all periods took at least so long, several rows on one pair of logarithmic axes, with the deadline.
+
+use tactus_model::bundle::Row;
+use tactus_model::number::float;
+
+use super::axis::{Frame, Swatch};
+use super::canvas::{Canvas, Figure, Hover, WIDTH, name};
+use super::over_time::Reference;
+use super::plot::{Plot, PlotAxis, PlotKind, PlotMark, PlotSeries, short};
+use super::scale::{Scale, Tick, us, us_label};
+use super::theme::{MARK, SERIES, dashed, series};
+use crate::row::{Quantity, figures};
+use crate::stats::{Exceedance, exceedance};
+use crate::units::{clean, latency, latency_or_none};
+
+/// Draws up to twice [`SERIES`] rows, the second half dashed, with upright lines where deadlines are.
+#[must_use]
+pub fn exceedances(title: &str, rows: &[&Row], deadlines: &[Reference]) -> Figure {
+    let found = exceedance(rows);
+    let swatch = |n| if n < SERIES { Swatch::Solid(n) } else { Swatch::Dashed(n) };
+    let legend = rows.iter().enumerate().map(|(n, row)| (swatch(n), named(row)));
+    let marks = deadlines.iter().map(|reference| (Swatch::Mark, reference.text.clone()));
+    let frame = Frame::new(legend.chain(marks).collect());
+    let asked = || deadlines.iter().map(|reference| us(reference.ns));
+    let low = found.at_ns.first().map_or(1.0, |ns| us(*ns));
+    let high = found.at_ns.last().map_or(10.0, |ns| us(*ns));
+    let low = asked().fold(low, f64::min) / 1.15;
+    let high = asked().fold(high, f64::max) * 1.15;
+    let x = Scale::new(true, low, high, frame.left, frame.right);
+    // One in so many: from all at the top to one of all at the bottom.
+    let most = (1.0 / found.least).max(10.0) * 1.4;
+    let y = Scale::new(true, 1.0, most, frame.top, frame.bottom);
+    let elements = Canvas::draw(frame.height, |canvas| {
+        let across = "latency in us, log.";
+        frame.draw(
+            canvas,
+            (&x, &x.ticks(10, us_label), across),
+            (&y, &one_in(most), "at least so late, log."),
+        );
+        if found.at_ns.is_empty() {
+            frame.nothing(canvas, "no samples");
+        }
+        for reference in deadlines {
+            let px = x.px(us(reference.ns));
+            canvas.path(&[(px, frame.top), (px, frame.bottom)], MARK, 2);
+        }
+        for (n, own) in found.parts.iter().enumerate() {
+            let colour = if n < SERIES { series(n) } else { dashed(n) };
+            let points = outline(&found, own, &x, &y);
+            canvas.path(&points, colour, 2);
+            if let Some(end) = points.last() {
+                // Where the largest lies: by its shape, not by its colour alone.
+                mark(canvas, *end, n);
+            }
+        }
+    });
+    Figure {
+        title: title.into(),
+        about: about(rows, deadlines),
+        width: WIDTH,
+        height: frame.height,
+        elements,
+        hover: Hover::default(),
+        plot: Some(plot(rows, deadlines, &found, (low, high), most)),
+    }
+}
+
+/// The same for a script.
+fn plot(rows: &[&Row], deadlines: &[Reference], found: &Exceedance, ends: (f64, f64), most: f64) -> Plot {
+    let series = rows.iter().zip(&found.parts).enumerate().map(|(n, (row, own))| PlotSeries {
+        name: named(row),
+        colour: n % SERIES,
+        dash: n >= SERIES,
+        values: own.iter().map(|part| part.map(short)).collect(),
+        ..PlotSeries::default()
+    });
+    Plot {
+        x: PlotAxis {
+            label: "latency".into(),
+            kind: PlotKind::Latency,
+            log: true,
+            low: short(ends.0),
+            high: short(ends.1),
+        },
+        y: PlotAxis {
+            label: "at least so late".into(),
+            kind: PlotKind::Part,
+            log: true,
+            low: short(1.0 / most),
+            high: 1.0,
+        },
+        at: found.at_ns.iter().map(|ns| us(*ns)).collect(),
+        series: series.collect(),
+        marks: deadlines
+            .iter()
+            .map(|one| PlotMark { upright: true, at: us(one.ns), text: one.text.clone() })
+            .collect(),
+    }
+}
+
+fn named(row: &Row) -> String {
+    let evidence = row.result.evidence.map(|e| format!(", {e}")).unwrap_or_default();
+    format!("{}{evidence}", name(row))
+}
+
+fn outline(found: &Exceedance, own: &[Option<f64>], x: &Scale, y: &Scale) -> Vec<(f64, f64)> {
+    let points = found.at_ns.iter().zip(own);
+    points.filter_map(|(ns, part)| Some((x.px(us(*ns)), y.px(1.0 / (*part)?)))).collect()
+}
+
+/// The end of a curve, in one of four shapes.
+fn mark(canvas: &Canvas, (x, y): (f64, f64), n: usize) {
+    const R: f64 = 4.0;
+    let shape: &[(f64, f64)] = match n % SERIES {
+        0 => &[(-R, -R), (R, -R), (R, R), (-R, R)],
+        1 => &[(0.0, -R - 1.0), (R + 1.0, R), (-R - 1.0, R)],
+        2 => &[(0.0, -R - 2.0), (R + 2.0, 0.0), (0.0, R + 2.0), (-R - 2.0, 0.0)],
+        _ => &[(-R - 1.0, -R), (R + 1.0, -R), (0.0, R + 1.0)],
+    };
+    let points: Vec<(f64, f64)> = shape.iter().map(|(dx, dy)| (x + dx, y + dy)).collect();
+    canvas.fill(&points, series(n), 1.0);
+}
+
+/// Ticks at one in 1, 10, 100 and so on; of many every second or third.
+fn one_in(most: f64) -> Vec<Tick> {
+    let powers = (0..20).take_while(|power| 10_f64.powi(*power) <= most).collect::<Vec<i32>>();
+    let label = |power: i32| match power {
+        0 => "all".to_owned(),
+        1 | 2 => format!("1 in {}", 10_u32.pow(u32::try_from(power).unwrap_or(0))),
+        3..=5 => format!("1 in {}k", 10_u32.pow(u32::try_from(power - 3).unwrap_or(0))),
+        6..=8 => format!("1 in {}M", 10_u32.pow(u32::try_from(power - 6).unwrap_or(0))),
+        _ => format!("1 in 1e{power}"),
+    };
+    let every = powers.len().div_ceil(7).max(1);
+    powers
+        .iter()
+        .step_by(every)
+        .map(|power| Tick { value: 10_f64.powi(*power), label: label(*power) })
+        .collect()
+}
+
+/// The same in words: median, p99.9 and maximum of each.
+fn about(rows: &[&Row], deadlines: &[Reference]) -> String {
+    let of = |row: &&Row| {
+        let all = figures(&row.result)?;
+        let value = |of: Quantity| latency_or_none(of.of(all));
+        Some(format!(
+            "{}: median {}, p99.9 {}, maximum {}",
+            clean(&row.result.name),
+            value(Quantity::P50),
+            value(Quantity::P999),
+            value(Quantity::Maximum)
+        ))
+    };
+    let asked = deadlines.iter().map(|one| format!("{} ({})", one.text, latency(float(one.ns))));
+    rows.iter().filter_map(of).chain(asked).collect::<Vec<_>>().join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_say_one_in_how_many_and_stay_few() {
+        let labels = |most| one_in(most).into_iter().map(|tick| tick.label).collect::<Vec<_>>();
+        assert_eq!(labels(2e3), ["all", "1 in 10", "1 in 100", "1 in 1k"]);
+        assert!(labels(1e12).len() <= 7);
+    }
+
+    #[test]
+    fn nothing_at_all_is_drawn_too() {
+        assert!(exceedances("", &[], &[]).svg().contains("no samples"));
+    }
+}

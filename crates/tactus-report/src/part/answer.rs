@@ -1,0 +1,48 @@
+//! The answer to the question that a report is opened with.
+
+use tactus_model::Evidence;
+
+use super::Tone;
+
+/// "Can this machine hold my deadline?", answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// The answer in capitals: `MET`, `NOT MET`.
+    pub word: &'static str,
+    /// How good the news is.
+    pub tone: Tone,
+    /// The answer in a sentence.
+    pub sentence: String,
+    /// What the numbers are worth that it rests on, the best first.
+    pub evidence: Vec<Evidence>,
+    /// What would help most.
+    pub next: Option<Next>,
+}
+
+/// What to do next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Next {
+    /// What is to be done.
+    pub title: String,
+    /// What is to be typed or booted with; may be empty.
+    pub command: String,
+    /// What is known of its worth, and how to know more.
+    pub why: String,
+}
+
+impl Answer {
+    /// The answer in one line: `NOT MET: host, loaded: max 187 us > 100 us (10 s, bare metal).`
+    #[must_use]
+    pub fn line(&self) -> String {
+        format!("{}: {}", self.word, self.sentence)
+    }
+}
+
+impl Next {
+    /// What to do, in one line.
+    #[must_use]
+    pub fn line(&self) -> String {
+        let command = if self.command.is_empty() { String::new() } else { format!(": {}", self.command) };
+        format!("{}{command} ({})", self.title, self.why)
+    }
+}

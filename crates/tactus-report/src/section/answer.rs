@@ -1,0 +1,101 @@
+//! The answer to the first question, and all environments side by side.
+
+use tactus_model::bundle::{Contents, Row};
+use tactus_model::number::float;
+
+use super::Section;
+use crate::answer::answer;
+use crate::figure::{CURVES, Reference, SERIES, exceedances};
+use crate::part::{Part, Reader};
+use crate::row::{figures, is_first_run};
+use crate::units::latency;
+
+/// The section.
+pub struct First;
+/// Its entry.
+pub static ENTRY: First = First;
+
+impl Section for First {
+    fn name(&self) -> &'static str {
+        "answer"
+    }
+
+    fn heading(&self) -> &'static str {
+        "Can this machine hold the deadline?"
+    }
+
+    fn about(&self) -> &'static str {
+        "Which part of all periods took at least so long, corrected for missed periods: the farther left a line ends, the \
+         better; the deadline is the upright line."
+    }
+
+    fn applies(&self, _: &Contents) -> bool {
+        true
+    }
+
+    fn parts(&self, contents: &Contents, reader: Reader) -> Vec<Part> {
+        match reader {
+            Reader::Page => {
+                let figure = side_by_side(contents).map(Part::Figure);
+                std::iter::once(Part::Answer(answer(contents))).chain(figure).collect()
+            }
+            // Its first line is the answer.
+            Reader::Terminal | Reader::Markdown => Vec::new(),
+        }
+    }
+
+    fn draws(&self) -> bool {
+        true
+    }
+
+    fn opens(&self) -> bool {
+        true
+    }
+}
+
+/// One figure of all environments: all rows where those are few, else the worst of each environment.
+fn side_by_side(contents: &Contents) -> Option<crate::figure::Figure> {
+    let latencies: Vec<&Row> = contents
+        .rows
+        .iter()
+        .filter(|row| figures(&row.result).is_some() && is_first_run(&row.result))
+        .collect();
+    // What differs in kind does not belong on one axis: what was measured most, wake-ups before others.
+    let kind = |row: &&Row| row.result.measurement.kind();
+    let many = |of: &str| latencies.iter().filter(|row| kind(row) == of).count();
+    let own = latencies.iter().map(kind).max_by_key(|kind| (many(kind), *kind == "timer"))?;
+    let mut rows: Vec<&Row> = latencies.into_iter().filter(|row| kind(row) == own).collect();
+    let deadlines = deadlines(&rows);
+    let mut title = "All measurements side by side";
+    if rows.len() > SERIES {
+        rows = worst(&rows);
+        title = "All environments side by side, each at its worst";
+    }
+    rows.truncate(CURVES);
+    Some(exceedances(title, &rows, &deadlines))
+}
+
+/// The row with the largest latency of each environment.
+fn worst<'a>(rows: &[&'a Row]) -> Vec<&'a Row> {
+    let largest = |row: &Row| figures(&row.result).and_then(|all| all.max_ns);
+    let mut worst: Vec<&Row> = Vec::new();
+    for row in rows {
+        let place = row.result.environment_key();
+        match worst.iter_mut().find(|known| known.result.environment_key() == place) {
+            Some(known) if largest(row) > largest(known) => *known = row,
+            Some(_) => {}
+            None => worst.push(row),
+        }
+    }
+    worst
+}
+
+/// What is required of the largest latency of these rows, each limit once.
+fn deadlines(rows: &[&Row]) -> Vec<Reference> {
+    let mut limits: Vec<u64> =
+        rows.iter().filter_map(|row| row.result.require.as_ref()?.max).map(|limit| limit.0).collect();
+    limits.sort_unstable();
+    limits.dedup();
+    let named = |ns| Reference { text: format!("required: at most {}", latency(float(ns))), ns };
+    limits.into_iter().map(named).collect()
+}

@@ -1,0 +1,72 @@
+//! Which part of all periods took at least so long: distributions as a deadline sees them, several rows on one axis.
+
+use tactus_model::bundle::Row;
+use tactus_model::latency::HIGHEST_NS;
+use tactus_model::number::{float, whole};
+
+use crate::row::figures;
+
+/// How many places a picture has.
+const PLACES: u32 = 220;
+
+/// The exceedances of several rows at common latencies.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Exceedance {
+    /// The latencies in ns, rising: equally far apart on a logarithmic axis, and the largest of each row.
+    pub at_ns: Vec<u64>,
+    /// The part of its periods that took at least so long, for each row; `None` beyond its largest.
+    pub parts: Vec<Vec<Option<f64>>>,
+    /// The least part that a row could see: one of its periods.
+    pub least: f64,
+}
+
+/// The exceedances of `rows`, corrected for missed periods: what a deadline sees of a stall is every period in it.
+#[must_use]
+pub fn exceedance(rows: &[&Row]) -> Exceedance {
+    let histograms: Vec<_> = rows.iter().map(|row| row.corrected()).collect();
+    let largest: Vec<Option<u64>> = rows
+        .iter()
+        .zip(&histograms)
+        .map(|(row, all)| {
+            let exact = figures(&row.result).and_then(|of| of.max_ns);
+            (!all.is_empty()).then(|| exact.unwrap_or_else(|| all.max()).min(HIGHEST_NS))
+        })
+        .collect();
+    // What is put back of missed periods is also shorter than anything that was measured.
+    let low = rows.iter().filter_map(|row| figures(&row.result)?.min_ns).min();
+    let (Some(low), Some(high)) =
+        (low.map(|ns| ns.clamp(1, HIGHEST_NS)), largest.iter().flatten().copied().max())
+    else {
+        return Exceedance { parts: vec![Vec::new(); rows.len()], least: 1.0, ..Exceedance::default() };
+    };
+    let (low, high) = (float(low), float(high).max(float(low)));
+    let place = |n: u32| whole(low * (high / low).powf(f64::from(n) / f64::from(PLACES)));
+    let mut at_ns: Vec<u64> = (0..=PLACES).map(place).chain(largest.iter().flatten().copied()).collect();
+    at_ns.sort_unstable();
+    at_ns.dedup();
+    let mut least = 1.0_f64;
+    let mut parts = Vec::with_capacity(rows.len());
+    for (all, largest) in histograms.iter().zip(largest) {
+        let total = float(all.len());
+        if total > 0.0 {
+            least = least.min(1.0 / total);
+        }
+        // From the largest down, so that every bucket is looked at once.
+        let buckets: Vec<(u64, u64)> =
+            all.iter_recorded().map(|bucket| (bucket.value_iterated_to(), bucket.count_at_value())).collect();
+        let (mut above, mut next) = (0_u64, buckets.len());
+        let mut own = vec![None; at_ns.len()];
+        for (n, ns) in at_ns.iter().enumerate().rev() {
+            while next > 0 && buckets[next - 1].0 >= *ns {
+                above = above.saturating_add(buckets[next - 1].1);
+                next -= 1;
+            }
+            if largest.is_some_and(|largest| *ns <= largest) && total > 0.0 {
+                // What is exact about the largest a bucket may not know.
+                own[n] = Some(float(above.max(1)) / total);
+            }
+        }
+        parts.push(own);
+    }
+    Exceedance { at_ns, parts, least }
+}

@@ -1,0 +1,145 @@
+//! The page as readers open it: in headless Chromium, wide and narrow, light and dark, by keyboard and on paper, with and
+//! without scripts.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "pages are written to be opened, and another program opens them"
+)]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+use tactus_report::render::html;
+
+use crate::common::{hostile, overheads, study, this_machine};
+use crate::compare;
+
+/// The ways in which a page is opened.
+const WAYS: [&str; 4] = ["wide", "usual", "dark", "narrow"];
+
+/// The validators of `scripts/setup.sh test`; axe-core is among them.
+fn axe() -> Option<PathBuf> {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(
+        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target"),
+        |set| Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(set),
+    );
+    let lib = std::fs::read_dir(target.join("tools/lib")).ok()?;
+    let all =
+        lib.flatten().map(|python| python.path().join("site-packages/axe_playwright_python/axe.min.js"));
+    all.into_iter().find(|path| path.is_file())
+}
+
+/// What is wrong with these pages; `None` where nobody can look, which is said.
+#[expect(clippy::print_stderr, reason = "what is not tested is said")]
+fn looked(pages: &[(&str, String)]) -> Option<Value> {
+    let lacks = |what: &str| {
+        assert!(
+            std::env::var_os("TACTUS_TEST_ALL").is_none(),
+            "nothing may be skipped, and there is no {what}"
+        );
+        eprintln!("SKIPPED: there is no {what}; scripts/setup.sh test installs it");
+    };
+    if Command::new("chromium").arg("--version").output().is_err() {
+        lacks("chromium");
+        return None;
+    }
+    let Some(axe) = axe() else {
+        lacks("axe-core");
+        return None;
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let mut look = Command::new("python3");
+    look.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/report/browser/look.py")).arg("--axe").arg(axe);
+    for (name, page) in pages {
+        let path = directory.path().join(format!("{name}.html"));
+        std::fs::write(&path, page).unwrap();
+        look.arg(path);
+    }
+    let said = look.output().unwrap();
+    assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+    Some(serde_json::from_slice(&said.stdout).unwrap())
+}
+
+/// Nothing in these lists.
+fn nothing(said: &Value, place: &str, lists: &[&str]) {
+    for list in lists {
+        assert_eq!(said[*list], Value::Array(Vec::new()), "{place}: {list}");
+    }
+}
+
+#[test]
+fn pages_are_whole_in_every_width_and_light_on_paper_and_for_those_who_do_not_see_them() {
+    let pages =
+        [("machine", this_machine()), ("study", study()), ("overheads", overheads()), ("hostile", hostile())];
+    let mut pages: Vec<(&str, String)> =
+        pages.into_iter().map(|(name, contents)| (name, html::render(&contents).unwrap())).collect();
+    pages.push(("comparison", compare::page()));
+    let Some(said) = looked(&pages) else { return };
+    for (name, _) in &pages {
+        let page = &said[*name];
+        for way in WAYS {
+            nothing(&page[way], &format!("{name}, {way}"), &["errors", "requests", "cut", "axe"]);
+        }
+        nothing(&page["still"], &format!("{name}, without scripts"), &["errors", "requests"]);
+        nothing(&page["paper"], &format!("{name}, on paper"), &["errors", "requests", "cut"]);
+        let sheets = page["paper"]["pages"].as_u64().unwrap();
+        assert!((1..30).contains(&sheets), "{name}: {sheets} pages of paper");
+        assert_eq!(page["hostile"], "undefined", "{name}: a name was run as a script");
+    }
+}
+
+#[test]
+fn a_figure_is_read_zoomed_and_switched_by_keys_and_by_pointer() {
+    let Some(said) = looked(&[("machine", html::render(&this_machine()).unwrap())]) else { return };
+    let keys = &said["machine"]["keyboard"];
+    assert_eq!(keys["reached"], true, "no Tab leads to the figure: {keys}");
+    assert_ne!(keys["before"]["values"], keys["moved"]["values"], "arrows read no value");
+    assert_ne!(keys["moved"]["range"], keys["zoomed"]["range"], "+ does not zoom");
+    assert_eq!(keys["reset"]["range"], keys["before"]["range"], "0 does not show all");
+    assert_eq!((&keys["off"]["pressed"][0], &keys["on"]["pressed"][0]), (&"false".into(), &"true".into()));
+    assert_ne!(keys["hovered"]["at"], keys["on"]["at"], "a pointer reads no value");
+}
+
+/// Every attempt sets `window.hostile`: that none does is asked of the browser.
+#[test]
+fn no_name_of_a_bundle_is_run_as_a_script() {
+    let names = [
+        "<script>window.hostile=1</script>",
+        "</script><script>window.hostile=2</script>",
+        "\"><img src=x onerror=\"window.hostile=3\">",
+        "<!--<script>window.hostile=4//",
+        "{{ 7 * 7 }}\u{2028}window.hostile=5",
+    ];
+    let mut contents = this_machine();
+    for (row, name) in contents.rows.iter_mut().zip(names) {
+        row.result.name = name.into();
+    }
+    contents.plan.title = Some(names[1].into());
+    contents.manifest.plan = names[2].into();
+    let page = html::render(&contents).unwrap();
+    let data: Vec<&str> = page.split("class=\"plot-data\">").skip(1).collect();
+    assert!(data.len() > 3, "names go into the data of figures");
+    for data in data {
+        let json = data.split("</script>").next().unwrap();
+        assert!(!json.contains('<'), "{json:.200}");
+        serde_json::from_str::<Value>(json).unwrap();
+    }
+    let Some(said) = looked(&[("names", page)]) else { return };
+    assert_eq!(said["names"]["hostile"], "undefined");
+    for way in WAYS {
+        nothing(&said["names"][way], way, &["errors", "requests"]);
+    }
+}
+
+#[test]
+fn a_page_runs_and_shows_nothing_that_its_policy_does_not_name() {
+    let page = html::render(&this_machine()).unwrap();
+    let policy =
+        page.split("Content-Security-Policy\" content=\"").nth(1).unwrap().split('"').next().unwrap();
+    assert!(policy.starts_with("default-src 'none'") && !policy.contains("unsafe"), "{policy}");
+    assert_eq!(policy.matches("'sha256-").count(), 2, "{policy}");
+    assert!(
+        !page.contains(" style=\"") && !page.contains(" onclick="),
+        "an inline style is refused by the policy"
+    );
+}
