@@ -120,6 +120,11 @@ collect() {
   need strace strace strace strace strace "counts what the probe asks of the kernel while it measures"
   need fonts fonts-dejavu-core dejavu-sans-fonts ttf-dejavu dejavu-fonts "text in PNG figures"
   need cyclictest rt-tests realtime-tests rt-tests rt-tests "cyclictest, the instrument to compare with and to read"
+  # Others have it in no package of this name.
+  [ "$family" != debian ] || {
+    need jitterdebugger jitterdebugger - - - "an instrument of the field, whose files are read"
+    need rtla rtla - - - "another one"
+  }
   [ "$mode" = bench ] || return 0
   need stress-ng stress-ng stress-ng stress-ng stress-ng "the bandwidth of memory, to compare with"
   need perf linux-perf perf perf perf "the round trip through a pipe, to compare with"

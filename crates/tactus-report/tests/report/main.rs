@@ -11,6 +11,7 @@ mod degradation;
 mod document;
 mod effects;
 mod exits;
+mod export;
 mod fitness;
 mod interrupts;
 mod matrix;

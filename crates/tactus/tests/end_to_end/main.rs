@@ -8,6 +8,7 @@ mod command;
 mod common;
 mod compare;
 mod endings;
+mod export;
 mod fitness;
 mod foreign;
 mod forged;
