@@ -127,7 +127,8 @@ fn decoded(encoded: &str) -> Result<Vec<u8>, String> {
         let read = usize::try_from(inflate.total_in()).unwrap_or(usize::MAX);
         let rest = packed.get(read..).unwrap_or_default();
         let before = (inflate.total_in(), plain.len());
-        let status = inflate.decompress_vec(rest, &mut plain, FlushDecompress::Finish);
+        // Not `Finish`: that would be all of it in one step, or damage.
+        let status = inflate.decompress_vec(rest, &mut plain, FlushDecompress::None);
         match status.map_err(|error| format!("its histogram cannot be unpacked: {error}"))? {
             Status::StreamEnd => return Ok(plain),
             _ if plain.len() > LONGEST => {

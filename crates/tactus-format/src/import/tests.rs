@@ -284,6 +284,14 @@ fn a_log_of_histograms_has_its_tags_as_series() {
 }
 
 #[test]
+fn a_histogram_that_is_longer_than_most_is_unpacked_in_steps() {
+    // Every bucket up to 17 ms: 15 KB and more.
+    let values: Vec<u64> = (0..16_000_u64).map(|n| 1_000 + n * (n % 1_024 + 3)).collect();
+    let recording = imported(&log(&values)).remove(0);
+    assert_eq!(recording.series[0].totals.cycles, 16_000);
+}
+
+#[test]
 fn a_file_of_nobody_is_refused() {
     assert_eq!(error(b""), "it is empty");
     assert_eq!(error(b"hello\nworld\n"), "it is of no known format");
