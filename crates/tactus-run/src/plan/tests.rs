@@ -648,7 +648,7 @@ fn a_program_is_read_with_ordinary_priority_and_only_what_has_periods_is_asked_f
     for (measure, more, said) in [
         ("", host, "missing field `file`"),
         (", file = \"/a\", value = \"sum\"", host, "sum"),
-        (", file = \"/a\", patience = \"21s\"", host, "100 ms to 20 s"),
+        (", file = \"/a\", patience = \"21s\"", host, "100ms to 20s"),
         (", file = \"/a\", value = \"execution\"", host, "none can be missed"),
         (file, "environment = \"bare\"", "needs an operating system"),
     ] {
