@@ -101,10 +101,9 @@ impl Run {
                 let own = readings.0.into_iter().filter(|(name, _)| name.starts_with(OWN));
                 self.facts.0.extend(own.take(room));
             }
-            FromProbe::Trial(trial) => {
-                if self.trials.iter().all(|known| known.stage != trial.stage) {
-                    self.trials.push(trial);
-                }
+            // The first of each stage; the others fall through to what is not kept.
+            FromProbe::Trial(trial) if self.trials.iter().all(|known| known.stage != trial.stage) => {
+                self.trials.push(trial);
             }
             FromProbe::Tick(tick) => self.tick(&tick)?,
             FromProbe::Total(total) => {

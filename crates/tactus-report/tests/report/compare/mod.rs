@@ -233,7 +233,7 @@ fn valued(runs: u32, value: impl Fn(u32) -> f64, better: Better) -> Contents {
         (result.evidence, result.measured_ns) = (Some(Evidence::BareMetal), result.planned_ns);
         result.outcome = Outcome::Values(vec![ValueResult::of(&item, &mut repeats).unwrap()]);
         result.end(Ending::complete());
-        contents.rows.push(tactus_model::bundle::Row::of(result));
+        contents.rows.push(Row::of(result));
     }
     contents
 }
