@@ -17,6 +17,8 @@ pub const SOURCE: &str = "source.toml";
 pub const PLAN: &str = "plan.toml";
 /// Name of the file with what happened.
 pub const EVENTS: &str = "events.jsonl";
+/// The directory with one of each row.
+pub const SCENARIOS: &str = "scenarios";
 /// Name of the directory with what consoles of environments said.
 pub const CONSOLES: &str = "console";
 

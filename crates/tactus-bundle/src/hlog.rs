@@ -2,15 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use base64::Engine;
 use flate2::{Decompress, FlushDecompress, Status};
-use hdrhistogram::Histogram;
-use hdrhistogram::serialization::V2DeflateSerializer;
-use hdrhistogram::serialization::interval_log::{
-    IntervalLogHistogram, IntervalLogIterator, IntervalLogWriterBuilder, LogEntry, Tag,
-};
+use hdrhistogram::serialization::interval_log::{IntervalLogHistogram, IntervalLogIterator, LogEntry};
 use tactus_model::buckets::BUCKETS;
 use tactus_model::histograms::{MOST_SERIES, Place};
 use tactus_model::latency::DIGITS;
@@ -23,39 +19,6 @@ use super::lines::{Line, Lines};
 /// The latest start and the greatest length of an interval that is read: 100 years in ns. Nobody
 /// measures that long, and sums of such times cannot overflow.
 const LONGEST_NS: u64 = 100 * 366 * 86_400 * 1_000_000_000;
-
-/// The first lines of a log. `Interval_Max` is in ms, as the reference implementation writes it.
-pub fn header(start: SystemTime) -> String {
-    let seconds = start.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs_f64();
-    let version = env!("CARGO_PKG_VERSION");
-    format!(
-        "#[Logged with tactus {version}, values in ns]\n\
-         #[Histogram log format version 1.3]\n\
-         #[StartTime: {seconds:.3} (seconds since epoch)]\n\
-         #[BaseTime: {seconds:.3} (seconds since epoch)]\n\
-         \"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"\n"
-    )
-}
-
-/// One line of a log: what a series measured in an interval.
-///
-/// # Errors
-/// When a count is larger than a log can hold (2^63 - 1): a line with another one would be a wrong figure.
-pub fn line(tag: &str, place: Place, counted: &Histogram<u64>) -> io::Result<String> {
-    let mut text = Vec::new();
-    let mut serializer = V2DeflateSerializer::new();
-    let mut log = IntervalLogWriterBuilder::new()
-        .with_max_value_divisor(1e6)
-        .begin_log_with(&mut text, &mut serializer)?;
-    let (start, length) = (Duration::from_nanos(place.start_ns), Duration::from_nanos(place.length_ns));
-    log.write_histogram(counted, start, length, Tag::new(tag)).map_err(|error| {
-        io::Error::new(io::ErrorKind::InvalidData, format!("a histogram of {tag} cannot be logged: {error}"))
-    })?;
-    drop(log);
-    // The builder repeats its own header before every line; ours stands at the top of the file.
-    let text = String::from_utf8_lossy(&text);
-    Ok(text.lines().filter(|line| !line.starts_with('#')).map(|line| format!("{line}\n")).collect())
-}
 
 /// What was measured.
 pub const LATENCY: &str = "latency.hlog";
@@ -224,8 +187,11 @@ fn decode(plain: &[u8], counts: &mut Vec<(usize, u64)>) -> Option<()> {
 #[expect(clippy::disallowed_methods, reason = "logs are spoiled beside their door")]
 mod tests {
     use std::fs;
+    use std::time::SystemTime;
 
+    use hdrhistogram::Histogram;
     use proptest::prelude::*;
+    use tactus_format::hlog::{header, line};
     use tactus_model::Sparse;
     use tactus_model::buckets::value_of;
     use tactus_model::latency::{HIGHEST_NS, histogram};
@@ -277,7 +243,7 @@ mod tests {
 
     #[test]
     fn an_interval_is_read_back_as_it_was_written() {
-        let (found, bad) = all(&(header(SystemTime::UNIX_EPOCH) + &sample()));
+        let (found, bad) = all(&(header(Some(SystemTime::UNIX_EPOCH)) + &sample()));
         assert_eq!((found.len(), bad), (1, 0));
         assert_eq!(found[0], ("3".into(), PLACE, of(&[1_000, 1_001, 250_000, 12_345_678])));
         let log = Log::of(sample());
@@ -291,7 +257,7 @@ mod tests {
         let damaged = good.replace("HISTF", "HISUF");
         let absurd = good.replace("Tag=3,1.500,", "Tag=3,99999999999.000,");
         assert_ne!(absurd, good);
-        let text = format!("{}{damaged}{good}{}", header(SystemTime::UNIX_EPOCH), &good[..40]);
+        let text = format!("{}{damaged}{good}{}", header(Some(SystemTime::UNIX_EPOCH)), &good[..40]);
         let log = Log::of(text + "\n" + &absurd);
         let mut taken = 0;
         let bad = read(&log.dir, LATENCY, |_, _, _| {

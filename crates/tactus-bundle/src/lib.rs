@@ -8,6 +8,7 @@ mod hlog;
 pub mod limits;
 mod lines;
 mod location;
+mod logs;
 mod older;
 mod pending;
 mod read;
@@ -21,6 +22,7 @@ mod write;
 
 pub use error::BundleError;
 pub use location::Location;
-pub use read::{Trust, open, read, read_from};
+pub use logs::Logs;
+pub use read::{Trust, open, read, read_from, read_with_logs};
 pub use resume::Resumed;
 pub use write::{RowLog, Writer};

@@ -17,12 +17,11 @@ use tactus_model::ticks::{TickScalars, Ticks};
 use tactus_model::windows::{Maxima, RowWindows};
 use tactus_system::Directory;
 
+use super::files::SCENARIOS;
 use super::limits::{self, Memory};
 use super::lines::{Line, Lines};
-use super::{BundleError, files, hlog, older, recover, ticks, windows};
+use super::{BundleError, Logs, files, hlog, older, recover, ticks, windows};
 
-/// The directory with one of each row.
-const SCENARIOS: &str = "scenarios";
 /// What a row of which nothing was logged takes, in bytes, about.
 const ROW: u64 = 4096;
 
@@ -59,6 +58,14 @@ pub fn open(dir: &Path) -> Result<Directory, BundleError> {
 /// # Errors
 /// As [`read`].
 pub fn read_from(dir: &Directory, trust: Trust) -> Result<Contents, BundleError> {
+    read_with_logs(dir, trust).map(|(contents, _)| contents)
+}
+
+/// The same, with the logs of its rows: those may be read again, line by line.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_with_logs(dir: &Directory, trust: Trust) -> Result<(Contents, Logs), BundleError> {
     let manifest = manifest(dir)?;
     let (mut damage, mut memory) = (Vec::new(), Memory::default());
     let mut checked = files::Checked::default();
@@ -86,6 +93,7 @@ pub fn read_from(dir: &Directory, trust: Trust) -> Result<Contents, BundleError>
     }
     let planned = results.iter().map(|(number, (_, result))| (*number, result.planned_ns)).collect();
     let Happened { mut rows_of, notes, .. } = events(dir, planned, &mut memory, &mut damage);
+    let names = results.values().map(|(name, _)| name.clone()).collect();
     let rows: Vec<Row> = results
         .into_iter()
         .map(|(number, (name, result))| {
@@ -94,7 +102,8 @@ pub fn read_from(dir: &Directory, trust: Trust) -> Result<Contents, BundleError>
         .collect();
     let facts: BTreeMap<String, Facts> = by_environment(dir, "facts", &rows, &mut memory, &mut damage);
     let audits = by_environment(dir, "audit", &rows, &mut memory, &mut damage);
-    Ok(Contents { facts, audits, manifest, plan, rows, notes, damage })
+    let contents = Contents { facts, audits, manifest, plan, rows, notes, damage };
+    Ok((contents, Logs::new(dir.clone(), names)))
 }
 
 fn manifest(dir: &Directory) -> Result<Manifest, BundleError> {

@@ -114,7 +114,18 @@ fn line(key: &SeriesKey, tick: &TickScalars) -> String {
 
 /// Reads the ticks of the row in `dir`, whose name in sentences is `name`.
 pub fn read(dir: &Directory, name: &str, ticks: &mut Ticks, damage: &mut Vec<String>) {
-    let mut reader = Reader { ticks, keys: Vec::new(), numbers: HashMap::new(), at: 0, bad: 0, twice: false };
+    each(dir, name, &mut |key, tick| ticks.add(key, tick), damage);
+}
+
+/// Calls `take` with every tick of the row; it says whether it took it. Some are there twice, after a crash: they are not
+/// to be taken the second time.
+pub fn each(
+    dir: &Directory,
+    name: &str,
+    take: &mut dyn FnMut(&SeriesKey, &TickScalars) -> bool,
+    damage: &mut Vec<String>,
+) {
+    let mut reader = Reader { take, keys: Vec::new(), numbers: HashMap::new(), at: 0, bad: 0, twice: false };
     let mut file = |file: &str, outcome: std::io::Result<()>, bad: usize| {
         match outcome {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -140,7 +151,7 @@ pub fn read(dir: &Directory, name: &str, ticks: &mut Ticks, damage: &mut Vec<Str
 }
 
 struct Reader<'a> {
-    ticks: &'a mut Ticks,
+    take: &'a mut dyn FnMut(&SeriesKey, &TickScalars) -> bool,
     /// The series that were seen, as they are written and as they are; they take turns.
     keys: Vec<(Box<[u8]>, SeriesKey)>,
     /// Their places among those.
@@ -185,7 +196,7 @@ impl Reader<'_> {
             return None;
         }
         let at = self.series(key)?;
-        (self.ticks.add(&self.keys[at].1, &tick) || self.twice).then_some(())
+        ((self.take)(&self.keys[at].1, &tick) || self.twice).then_some(())
     }
 
     fn series(&mut self, written: &[u8]) -> Option<usize> {

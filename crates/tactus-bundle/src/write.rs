@@ -337,11 +337,11 @@ impl RowLog {
             let file = match file {
                 Some(file) => file,
                 None => {
-                    text = hlog::header(self.started);
+                    text = tactus_format::hlog::header(Some(self.started));
                     file.insert(self.dir.append(name).map_err(BundleError::of(&self.dir, name))?)
                 }
             };
-            hlog::line(&tag, place, counted)
+            tactus_format::hlog::line(&tag, place, counted)
                 .and_then(|line| file.write_all((text + &line).as_bytes()))
                 .map_err(BundleError::of(&self.dir, name))
         };

@@ -11,18 +11,21 @@ mod error;
 mod hlog;
 mod jitterdebugger;
 mod json;
+mod plain;
 mod recording;
 mod rt_tests;
 mod rteval;
 mod rtla;
 mod text;
+mod unpack;
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, Read};
 
 pub use error::{ImportError, Place};
 pub use recording::{Recording, Series, Values};
 
 use text::Lines;
+use unpack::{Packing, TELLING};
 
 /// Longest document (JSON, XML) that is read, in bytes.
 pub const MOST_DOCUMENT: u64 = 64 << 20;
@@ -56,15 +59,31 @@ pub const KNOWN: &str = "cyclictest (JSON, -h and -H and --histfile, -v, its las
 (JSON), rtla timerlat hist and osnoise hist, jitterdebugger (results.json, samples.raw, CSV), rteval's summary.xml, \
 logs of HdrHistogram, and what tactus's guest without an operating system says on a serial line";
 
-/// Reads a file: one recording for each kind of values in it.
+/// Reads a file, packed or not: one recording for each kind of values in it.
 ///
 /// # Errors
-/// When it is of no known format, or says what cannot be; with the place.
-pub fn read(input: impl Read, options: Options) -> Result<Vec<Recording>, ImportError> {
-    let mut input = BufReader::with_capacity(LOOKED_AT, input);
+/// When it is of no known format, or says what cannot be; with the place, which of a packed file is that in what was
+/// packed.
+pub fn read(mut input: impl Read, options: Options) -> Result<Vec<Recording>, ImportError> {
+    let first = beginning(&mut input, TELLING)?;
+    let input = first.as_slice().chain(input);
+    match Packing::of(&first) {
+        Some(packing) => unpacked(packing.unpack(input)?, options),
+        None => unpacked(input, options),
+    }
+}
+
+/// The first bytes of a file, or all of a short one.
+fn beginning(input: &mut impl Read, most: usize) -> Result<Vec<u8>, ImportError> {
     let mut beginning = Vec::new();
-    let looked = input.by_ref().take(LOOKED_AT as u64).read_to_end(&mut beginning);
+    let most = u64::try_from(most).unwrap_or(u64::MAX);
+    let looked = input.by_ref().take(most).read_to_end(&mut beginning);
     looked.map_err(|error| ImportError::whole(error.to_string()))?;
+    Ok(beginning)
+}
+
+fn unpacked(mut input: impl Read, options: Options) -> Result<Vec<Recording>, ImportError> {
+    let beginning = beginning(&mut input, LOOKED_AT)?;
     let format = recognize(&beginning)?;
     let input = beginning.as_slice().chain(input);
     let recordings = match format {

@@ -184,7 +184,7 @@ impl Directory {
     /// # Errors
     /// As [`Directory::replace`].
     pub fn install(&self, name: impl AsRef<Path>, bytes: &[u8], mode: u32) -> io::Result<()> {
-        self.put(name.as_ref(), bytes, mode, |_| Ok(()))
+        self.install_with(name, mode, |file| file.write_all(bytes))
     }
 
     /// The same with these permissions whatever the user's mask is: for others.
@@ -192,29 +192,34 @@ impl Directory {
     /// # Errors
     /// As [`Directory::replace`].
     pub fn install_for_others(&self, name: impl AsRef<Path>, bytes: &[u8], mode: u32) -> io::Result<()> {
-        let exactly = |file: &File| Ok(rustix::fs::fchmod(file, Mode::from_raw_mode(mode))?);
-        self.put(name.as_ref(), bytes, mode, exactly)
+        self.install_with(name, mode, |file| {
+            file.write_all(bytes)?;
+            io::Result::Ok(rustix::fs::fchmod(file, Mode::from_raw_mode(mode))?)
+        })
     }
 
-    fn put(
+    /// The same as [`Directory::install`], of a file of any length, which is written as it comes.
+    ///
+    /// # Errors
+    /// As [`Directory::replace`], and those of `write`.
+    pub fn install_with<E: From<io::Error>>(
         &self,
-        name: &Path,
-        bytes: &[u8],
+        name: impl AsRef<Path>,
         mode: u32,
-        also: impl Fn(&File) -> io::Result<()>,
-    ) -> io::Result<()> {
-        let (above, last) = self.above(name)?;
+        write: impl FnOnce(&mut File) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let (above, last) = self.above(name.as_ref())?;
         match above.look(last) {
             Ok(stat) => regular(&stat)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(error),
+            Err(error) => return Err(error.into()),
         }
         let (mut file, fresh) = above.fresh(last, Mode::from_raw_mode(mode))?;
-        let written = file
-            .write_all(bytes)
-            .and_then(|()| also(&file))
-            .and_then(|()| file.sync_data())
-            .and_then(|()| Ok(rustix::fs::renameat(&above.fd, &fresh, &above.fd, last)?));
+        let placed = |file: &File| {
+            file.sync_data()?;
+            io::Result::Ok(rustix::fs::renameat(&above.fd, &fresh, &above.fd, last)?)
+        };
+        let written = write(&mut file).and_then(|()| Ok(placed(&file)?));
         if written.is_err() {
             // Half a file beside the old one would be litter.
             let _ = rustix::fs::unlinkat(&above.fd, &fresh, AtFlags::empty());

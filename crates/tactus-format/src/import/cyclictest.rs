@@ -6,7 +6,7 @@ use std::io::Read;
 
 use super::recording::{Rows, Stated};
 use super::text::{Lines, NO_UNIT, short};
-use super::{ImportError, Recording, Values};
+use super::{ImportError, Recording, Values, plain};
 use crate::lines::{self, Figure, Format, MOST_THREADS, Reading, Status};
 
 /// Whether a line is cyclictest's.
@@ -23,10 +23,19 @@ pub(super) fn read<R: Read>(
     unit_ns: Option<u64>,
 ) -> Result<Vec<Recording>, ImportError> {
     let mut text = Text::new(unit_ns.unwrap_or(1_000));
-    while let Some(line) = lines.next()? {
-        let what = match lines::read(Format::Cyclictest, line) {
-            Some(reading) => text.take(reading),
-            None => text.other(line),
+    let mut counts = Vec::new();
+    while let Some(line) = lines.next_bytes()? {
+        // Nearly all of a long file are lines of two kinds as they are printed; whatever else is looked at with patience.
+        let what = if let Some((thread, cycle, value)) = plain::sample(line) {
+            text.sample(thread, cycle, value)
+        } else if let Some(value) = plain::row(line, &mut counts) {
+            text.row(value, &counts)
+        } else {
+            let line = lines.text()?;
+            match lines::read(Format::Cyclictest, line) {
+                Some(reading) => text.take(reading),
+                None => text.other(line),
+            }
         };
         what.map_err(|what| lines.error(what))?;
     }
@@ -45,8 +54,8 @@ struct Text {
     columns: Vec<Rows>,
     last_row: Option<u64>,
     figures: BTreeMap<u8, Vec<u64>>,
-    /// Threads of `-v`: the number of the last value, and the values.
-    samples: BTreeMap<u32, (u64, Rows)>,
+    /// Threads of `-v` by their number: the number of the next value, and the values.
+    samples: Vec<Option<(u64, Rows)>>,
     missing: u64,
     status: BTreeMap<u32, Status>,
     /// Lines that are no readings, and the first of them.
@@ -62,7 +71,7 @@ impl Text {
             columns: Vec::new(),
             last_row: None,
             figures: BTreeMap::new(),
-            samples: BTreeMap::new(),
+            samples: Vec::new(),
             missing: 0,
             status: BTreeMap::new(),
             strange: 0,
@@ -121,7 +130,11 @@ impl Text {
 
     fn sample(&mut self, thread: u32, cycle: u64, value: u64) -> Result<(), String> {
         let value_ns = self.time(value)?;
-        let (next, rows) = self.samples.entry(thread).or_insert((cycle, Rows::default()));
+        let number = usize::try_from(thread).unwrap_or(usize::MAX);
+        if self.samples.len() <= number {
+            self.samples.resize(number + 1, None);
+        }
+        let (next, rows) = self.samples[number].get_or_insert_with(|| (cycle, Rows::default()));
         let lost = cycle
             .checked_sub(*next)
             .ok_or_else(|| format!("value {cycle} of thread {thread} comes after a later one"))?;
@@ -160,7 +173,9 @@ impl Text {
         if kinds > 0 {
             self.histogram(&mut recording)?;
         } else if !self.samples.is_empty() {
-            for (thread, (_, rows)) in std::mem::take(&mut self.samples) {
+            for (thread, samples) in std::mem::take(&mut self.samples).into_iter().enumerate() {
+                let Some((_, rows)) = samples else { continue };
+                let thread = u32::try_from(thread).unwrap_or(u32::MAX);
                 recording.series.push(rows.series(Stated::default())?.at(thread, None));
             }
         } else {

@@ -31,21 +31,28 @@ pub struct ImportError {
     pub at: Place,
     /// Why.
     pub what: String,
+    /// What would help, where that is known.
+    pub hint: Option<String>,
 }
 
 impl ImportError {
+    /// The same, with what would help.
+    pub(super) fn hint(self, hint: impl Into<String>) -> Self {
+        Self { hint: Some(hint.into()), ..self }
+    }
+
     /// Of a line, from 1.
     pub(super) fn line(line: u64, what: impl Into<String>) -> Self {
-        Self { at: Place::Line(line), what: what.into() }
+        Self { at: Place::Line(line), what: what.into(), hint: None }
     }
 
     /// Of a byte, from 0.
     pub(super) fn byte(byte: u64, what: impl Into<String>) -> Self {
-        Self { at: Place::Byte(byte), what: what.into() }
+        Self { at: Place::Byte(byte), what: what.into(), hint: None }
     }
 
     /// Of the file as a whole.
     pub(super) fn whole(what: impl Into<String>) -> Self {
-        Self { at: Place::File, what: what.into() }
+        Self { at: Place::File, what: what.into(), hint: None }
     }
 }

@@ -7,6 +7,9 @@ use super::ImportError;
 /// The longest line that is read, in bytes: cyclictest numbers every overflow of a thread in one line.
 const LONGEST: u64 = 16 << 20;
 
+/// How much is read at once, in bytes.
+const READ_AT_ONCE: usize = 256 << 10;
+
 /// What is said where a file leaves its unit open.
 pub(super) const NO_UNIT: &str =
     "the file does not say its unit: its values are taken as microseconds (`--unit ns` where they are not)";
@@ -22,11 +25,19 @@ pub(super) struct Lines<R> {
 impl<R: Read> Lines<R> {
     /// Begins.
     pub fn new(input: R) -> Self {
-        Self { input: BufReader::new(input), line: Vec::new(), number: 0 }
+        Self { input: BufReader::with_capacity(READ_AT_ONCE, input), line: Vec::new(), number: 0 }
     }
 
     /// The next line without its end.
     pub fn next(&mut self) -> Result<Option<&str>, ImportError> {
+        match self.next_bytes()?.is_some() {
+            true => self.text().map(Some),
+            false => Ok(None),
+        }
+    }
+
+    /// The next line without its end, whatever its bytes are.
+    pub fn next_bytes(&mut self) -> Result<Option<&[u8]>, ImportError> {
         self.line.clear();
         let at = self.number + 1;
         let wrong = |what: String| ImportError::line(at, what);
@@ -36,16 +47,23 @@ impl<R: Read> Lines<R> {
             return Ok(None);
         }
         self.number = at;
-        if u64::try_from(read).is_ok_and(|read| read == LONGEST) && self.line.last() != Some(&b'\n') {
+        if self.line.last() == Some(&b'\n') {
+            self.line.pop();
+        } else if u64::try_from(read).is_ok_and(|read| read == LONGEST) {
             return Err(wrong(format!("it is longer than {LONGEST} bytes")));
         }
+        Ok(Some(&self.line))
+    }
+
+    /// The last line as text.
+    pub fn text(&self) -> Result<&str, ImportError> {
         if self.line.contains(&0) {
-            return Err(wrong("a byte of it is 0: this is no text, or text in UTF-16".into()));
+            return Err(self.error("a byte of it is 0: this is no text, or text in UTF-16"));
         }
         let text = std::str::from_utf8(&self.line)
-            .map_err(|error| wrong(format!("byte {} of it is not UTF-8", error.valid_up_to())))?;
+            .map_err(|error| self.error(format!("byte {} of it is not UTF-8", error.valid_up_to())))?;
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        Ok(Some(text.trim_end_matches(['\n', '\r'])))
+        Ok(text.trim_end_matches(['\n', '\r']))
     }
 
     /// What is wrong with the last line.

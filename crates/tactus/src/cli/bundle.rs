@@ -58,8 +58,8 @@ pub struct Fitness {
 /// Arguments of `import`.
 #[derive(Debug, Args)]
 pub struct Import {
-    /// Files of other instruments; what they are is seen by their content
-    #[arg(required = true, value_name = "FILE")]
+    /// Files of other instruments, packed (gzip, xz, zstd) or not; - for stdin. What they are is seen by their content
+    #[arg(required = true, value_name = "FILE|-")]
     pub files: Vec<PathBuf>,
     /// Directory of the bundle, new or empty. Default: ./tactus-import-TIME
     #[arg(long, value_name = "BUNDLE")]
@@ -67,6 +67,31 @@ pub struct Import {
     /// The unit of files that do not say it: ns for cyclictest's text with -N. Default: us, ns for histogram logs
     #[arg(long, value_name = "UNIT")]
     pub unit: Option<Unit>,
+}
+
+/// Arguments of `export`.
+#[derive(Debug, Args)]
+pub struct Export {
+    /// Directory of the bundle
+    pub bundle: PathBuf,
+    /// The format: cyclictest-json, cyclictest-histogram, hlog, csv, parquet, openmetrics
+    #[arg(long, value_name = "FORMAT")]
+    pub format: String,
+    /// Where to: a file, or - for stdout (the default); a directory where it becomes several files
+    #[arg(long, value_name = "FILE|DIR|-")]
+    pub out: Option<PathBuf>,
+    /// Only these scenarios or environments; several with commas between them, or --only several times
+    #[arg(long, value_name = "NAME,...")]
+    pub only: Vec<String>,
+    /// The unit of cyclictest's formats: us as it has them, or ns as with its -N. Default: us
+    #[arg(long, value_name = "UNIT")]
+    pub unit: Option<Unit>,
+    /// As cyclictest's -h: in its formats, values of so many units or more have no row, and count as overflows
+    #[arg(long, value_name = "UNITS")]
+    pub histogram: Option<u64>,
+    /// Read what is left of a damaged bundle, and say what is wrong with it
+    #[arg(long)]
+    pub damaged: bool,
 }
 
 /// A unit of time.

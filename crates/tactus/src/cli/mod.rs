@@ -16,7 +16,7 @@ mod words;
 use clap::{Parser, Subcommand};
 
 pub use audit::{Audit, Format as AuditFormat, Role as AuditRole, Threshold};
-pub use bundle::{Fitness, Import, Report, Show, Unit};
+pub use bundle::{Export, Fitness, Import, Report, Show, Unit};
 pub use compare::Compare;
 pub use generate::{Accel as GenerateAccel, Generate};
 pub use machine::{Environments, Kernel, KernelCommand, Probe};
@@ -67,6 +67,8 @@ pub enum Command {
     Fitness(Fitness),
     /// Read what cyclictest, rtla, oslat, jitterdebugger, rteval or HdrHistogram wrote, into a bundle
     Import(Import),
+    /// Write a bundle as cyclictest's JSON or histogram, as HdrHistogram logs, CSV, Parquet or OpenMetrics
+    Export(Export),
     /// List the environments: usable or not, and what would make the rest so
     Environments(Environments),
     /// Find, fetch and choose guest kernels

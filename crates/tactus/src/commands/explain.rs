@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use tactus_audit::{self as audit, Check};
 use tactus_environment::{self as environment, ENVIRONMENTS};
+use tactus_format::export::EXPORTS;
 use tactus_model::catalogue::{self, Entry, fault, load, measure};
 use tactus_report::render::FORMATS;
 use tactus_report::units::wrapped;
@@ -43,6 +44,7 @@ fn all() -> String {
     section("Studies", STUDIES.iter().map(|s| (s.name, title(s.name, s.text))).collect());
     section("Generators", GENERATORS.iter().map(|g| (g.name, first_sentence(g.about))).collect());
     section("Report formats", FORMATS.iter().map(|f| (f.name, f.about.to_owned())).collect());
+    section("Export formats", EXPORTS.iter().map(|f| (f.name, f.about.to_owned())).collect());
     let _ = writeln!(text, "Checks: {} of them; `tactus audit --list` lists them", audit::all().count());
     text
 }
@@ -70,6 +72,9 @@ fn one(name: &str) -> Option<String> {
         text = self::check(check);
     } else if let Some(format) = FORMATS.iter().find(|format| format.name == name) {
         let _ = writeln!(text, "{name}: a report format\n\n{}", format.about);
+    } else if let Some(format) = EXPORTS.iter().find(|format| format.name == name) {
+        let _ = writeln!(text, "{name}: an export format\n\n{}", format.about);
+        let _ = writeln!(text, "\nWhat it cannot say: {}.", format.cannot);
     } else if generator.is_none() {
         return None;
     }

@@ -1,4 +1,4 @@
-//! `tactus import FILE...`: what other instruments measured, as a bundle.
+//! `tactus import FILE|-...`: what other instruments measured, as a bundle.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -31,6 +31,9 @@ const KIND: &str = "imported";
 
 /// The longest measurement that is believed, in ns: a hundred years, as a bundle's logs hold them.
 const LONGEST_NS: u64 = 100 * 365 * 86_400 * 1_000_000_000;
+
+/// How the names of packed files end.
+const PACKED: [&str; 4] = ["gz", "xz", "zst", "zstd"];
 
 /// A recording and the row that it becomes.
 struct Row {
@@ -75,13 +78,31 @@ pub fn import(arguments: &Import) -> Result<Exit, Failure> {
     Ok(Exit::Good)
 }
 
+/// What stands for standard input, and what it is called.
+const STDIN: &str = "-";
+const STDIN_NAME: &str = "standard input";
+
 fn read(file: &Path, options: Options) -> Result<Vec<Recording>, Failure> {
-    let opened =
-        opened(file).map_err(|error| Failure::say(format!("{}: {error}", file.display()), "name a file"))?;
-    import::read(opened, options).map_err(|error| {
-        let text = format!("{}: {error}", file.display());
-        Failure::say(text, format!("what can be imported: {KNOWN}"))
+    let read = if is_stdin(file) {
+        import::read(std::io::stdin().lock(), options)
+    } else {
+        let opened = opened(file)
+            .map_err(|error| Failure::say(format!("{}: {error}", file.display()), "name a file"))?;
+        import::read(opened, options)
+    };
+    read.map_err(|error| {
+        let known = || format!("what can be imported: {KNOWN}");
+        Failure::say(format!("{}: {error}", name_of(file).display()), error.hint.unwrap_or_else(known))
     })
+}
+
+fn is_stdin(file: &Path) -> bool {
+    file.as_os_str() == STDIN
+}
+
+/// As the user knows it.
+fn name_of(file: &Path) -> &Path {
+    if is_stdin(file) { Path::new(STDIN_NAME) } else { file }
 }
 
 fn opened(file: &Path) -> std::io::Result<File> {
@@ -91,6 +112,12 @@ fn opened(file: &Path) -> std::io::Result<File> {
 
 /// The name of a file without its ending, which no other file has.
 fn place(file: &Path, names: &mut BTreeSet<String>) -> String {
+    let mut file = name_of(file);
+    // run.txt.gz is what run.txt is.
+    let packed = file.extension().is_some_and(|end| PACKED.iter().any(|packed| end == *packed));
+    if let Some(unpacked) = file.file_stem().filter(|_| packed) {
+        file = Path::new(unpacked);
+    }
     let stem = file.file_stem().map_or_else(|| KIND.into(), |stem| stem.to_string_lossy().into_owned());
     let stem: String = stem.chars().map(|c| if c.is_control() { '_' } else { c }).collect();
     let mut name = stem.clone();
@@ -123,7 +150,7 @@ fn row(file: &Path, place: &str, recording: &Recording) -> RowResult {
     let priority = recording.series.iter().find_map(|series| series.priority);
     let mut notes = vec![Note::info(format!(
         "read from {}, which {} wrote: {}",
-        file.display(),
+        name_of(file).display(),
         recording.instrument,
         match recording.values {
             Values::Interrupts => "nobody watched, and whether the machine is what it says cannot be proven",

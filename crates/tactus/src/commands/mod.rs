@@ -6,6 +6,7 @@ mod completions;
 mod environments;
 mod execute;
 mod explain;
+mod export;
 mod facts;
 mod fitness;
 mod generate;
@@ -39,6 +40,7 @@ pub fn dispatch(command: Command) -> Result<Exit, Failure> {
         Command::Compare(arguments) => compare::compare(&arguments),
         Command::Fitness(arguments) => fitness::fitness(&arguments),
         Command::Import(arguments) => import::import(&arguments),
+        Command::Export(arguments) => export::export(&arguments),
         Command::Environments(arguments) => environments::environments(&arguments),
         Command::Kernel(arguments) => kernel::kernel(arguments.what),
         Command::Probe(arguments) => probe::probe(&arguments),

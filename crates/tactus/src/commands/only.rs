@@ -9,6 +9,13 @@ use crate::exit::Failure;
 
 /// Leaves the rows of these environments or scenarios; no names: all.
 pub fn only(bundles: &mut [&mut Contents], asked: &[String]) -> Result<(), Failure> {
+    let stays = chosen(&bundles.iter().map(|contents| &**contents).collect::<Vec<_>>(), asked)?;
+    bundles.iter_mut().for_each(|contents| contents.rows.retain(&stays));
+    Ok(())
+}
+
+/// Which rows are those of these environments or scenarios; no names: all.
+pub fn chosen(bundles: &[&Contents], asked: &[String]) -> Result<impl Fn(&Row) -> bool + use<>, Failure> {
     let rows = || bundles.iter().flat_map(|contents| &contents.rows);
     let environments: BTreeSet<String> = rows().map(|row| row.result.environment.clone()).collect();
     let scenarios = rows().map(|row| row.result.name.clone());
@@ -24,8 +31,6 @@ pub fn only(bundles: &mut [&mut Contents], asked: &[String]) -> Result<(), Failu
             )
         })?);
     }
-    let is = |name: &String| names.is_empty() || names.contains(name);
-    let stays = |row: &Row| is(&row.result.name) || is(&row.result.environment);
-    bundles.iter_mut().for_each(|contents| contents.rows.retain(stays));
-    Ok(())
+    let is = move |name: &String| names.is_empty() || names.contains(name);
+    Ok(move |row: &Row| is(&row.result.name) || is(&row.result.environment))
 }

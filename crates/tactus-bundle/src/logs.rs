@@ -1,0 +1,83 @@
+//! The logs of a bundle's rows, line by line: whoever wants every tick and every interval, and not what they fold to.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use tactus_model::histograms::Place;
+use tactus_model::series::SeriesKey;
+use tactus_model::ticks::TickScalars;
+use tactus_system::Directory;
+
+use super::files::SCENARIOS;
+use super::{hlog, ticks};
+
+/// The logs of the rows of a bundle that was read.
+pub struct Logs {
+    dir: Directory,
+    /// The directory of each row, in the order of the bundle's contents.
+    names: Vec<String>,
+}
+
+impl Logs {
+    pub(super) const fn new(dir: Directory, names: Vec<String>) -> Self {
+        Self { dir, names }
+    }
+
+    fn row(&self, row: usize) -> io::Result<(&str, Directory)> {
+        let name = self.names.get(row).ok_or(io::ErrorKind::NotFound)?;
+        Ok((name, self.dir.beneath(format!("{}/{name}", SCENARIOS))?))
+    }
+
+    /// Calls with every tick of a row, the ticks of each series in their order. False: the row has no such log, as in
+    /// bundles before format 1.3. What cannot be read was said when the bundle was.
+    ///
+    /// # Errors
+    /// When there is no such row, and those of `take`.
+    pub fn ticks(
+        &self,
+        row: usize,
+        take: &mut dyn FnMut(&SeriesKey, &TickScalars) -> io::Result<()>,
+    ) -> io::Result<bool> {
+        let (name, dir) = self.row(row)?;
+        let mut last: BTreeMap<SeriesKey, u64> = BTreeMap::new();
+        let mut outcome = Ok(());
+        let mut each = |key: &SeriesKey, tick: &TickScalars| {
+            match last.get_mut(key) {
+                Some(last) if tick.n <= *last => return false,
+                Some(last) => *last = tick.n,
+                None => {
+                    last.insert(key.clone(), tick.n);
+                }
+            }
+            if outcome.is_ok() {
+                outcome = take(key, tick);
+            }
+            true
+        };
+        ticks::each(&dir, name, &mut each, &mut Vec::new());
+        outcome.map(|()| !last.is_empty())
+    }
+
+    /// Calls with every interval of a row's histogram log: its tag, its place, and its counts by number of the bucket.
+    ///
+    /// # Errors
+    /// When there is no such row, or the log cannot be read on, and those of `take`.
+    pub fn intervals(
+        &self,
+        row: usize,
+        take: &mut dyn FnMut(&str, Place, &[(usize, u64)]) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let (_, dir) = self.row(row)?;
+        let mut outcome = Ok(());
+        let read = hlog::read(&dir, hlog::LATENCY, |tag, place, counts| {
+            if outcome.is_ok() {
+                outcome = take(tag, place, counts);
+            }
+            true
+        });
+        match read {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => outcome,
+        }
+    }
+}

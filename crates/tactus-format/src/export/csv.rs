@@ -1,0 +1,54 @@
+//! Tables as CSV (RFC 4180, UTF-8, with names of columns).
+
+use std::io::{BufWriter, Write};
+
+use super::table::{Cell, Table};
+use super::{Export, ExportError, Out, Shape, Source};
+
+/// The entry.
+pub static ENTRY: Export = Export {
+    name: "csv",
+    about: "tables as CSV: a directory of scenarios, series, ticks, histograms, values and findings",
+    ending: "csv",
+    shape: Shape::Table(write),
+    cannot: "figures over time of less than a tick, the largest single values, facts, the plan",
+    notes: |_, _| Vec::new(),
+};
+
+fn write(source: &Source<'_>, table: &Table, out: Out<'_>) -> Result<(), ExportError> {
+    let mut out = BufWriter::with_capacity(64 << 10, out);
+    let mut names: Vec<Cell<'_>> = Vec::new();
+    names.extend(table.columns.iter().map(|column| Cell::from(column.name)));
+    line(&mut out, &names)?;
+    (table.rows)(source, &mut |cells| Ok(line(&mut out, cells)?))?;
+    Ok(out.flush()?)
+}
+
+fn line(out: &mut impl Write, cells: &[Cell<'_>]) -> std::io::Result<()> {
+    for (number, cell) in cells.iter().enumerate() {
+        if number > 0 {
+            out.write_all(b",")?;
+        }
+        match cell {
+            Cell::Empty => {}
+            Cell::Text(text) => self::text(out, text)?,
+            Cell::Whole(number) => write!(out, "{number}")?,
+            Cell::Real(number) => write!(out, "{number}")?,
+            Cell::Flag(flag) => write!(out, "{flag}")?,
+            Cell::Moment(moment) => match jiff::Timestamp::from_microsecond(*moment) {
+                Ok(moment) => write!(out, "{moment}")?,
+                Err(error) => return Err(std::io::Error::other(error)),
+            },
+        }
+    }
+    out.write_all(b"\n")
+}
+
+/// A text; one that is empty is quoted, so that it is not the same as none.
+fn text(out: &mut impl Write, text: &str) -> std::io::Result<()> {
+    let quoted = text.is_empty() || text.contains(['"', ',', '\n', '\r']) || text.trim() != text;
+    if !quoted {
+        return out.write_all(text.as_bytes());
+    }
+    write!(out, "\"{}\"", text.replace('"', "\"\""))
+}

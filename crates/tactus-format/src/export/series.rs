@@ -1,0 +1,28 @@
+//! The series of a row, with their histograms.
+
+use tactus_model::buckets::{Packed, bucket_of, value_of};
+use tactus_model::bundle::Row;
+use tactus_model::outcome::SeriesResult;
+
+/// A series with what it counted.
+pub(super) struct Counted<'a> {
+    pub result: &'a SeriesResult,
+    /// Its histogram; none: it has none, or it is lost.
+    pub raw: Option<&'a Packed>,
+    /// That of the periods which it missed.
+    pub missed: Option<&'a Packed>,
+}
+
+/// Those of a row. The tag of a histogram is the CPU, or the whole of the key where a CPU has several series.
+pub(super) fn of(row: &Row) -> impl Iterator<Item = Counted<'_>> {
+    let share = row.result.series_share_cpus();
+    row.result.series().iter().map(move |result| {
+        let tag = if share { result.key.to_string() } else { result.key.cpu.to_string() };
+        Counted { result, raw: row.histograms.series.get(&tag), missed: row.missed.series.get(&tag) }
+    })
+}
+
+/// The smallest value in ns of the bucket whose largest one is this.
+pub(super) fn lowest(highest_ns: u64) -> u64 {
+    bucket_of(highest_ns).checked_sub(1).map_or(0, |before| value_of(before) + 1)
+}

@@ -1,0 +1,213 @@
+//! Tables: what CSV and Parquet have in common. A table is one file here; its columns stand beside what fills them, with
+//! what they mean, and the book's page of them is made from that.
+
+mod findings;
+mod histograms;
+mod scenarios;
+mod series;
+mod ticks;
+mod values;
+
+use std::borrow::Cow;
+
+use super::{ExportError, Source};
+
+/// What a column has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Words.
+    Text,
+    /// A whole number that is not negative.
+    Whole,
+    /// A number.
+    Real,
+    /// Yes or no.
+    Flag,
+    /// A moment: microseconds since 1970, UTC.
+    Moment,
+}
+
+impl Kind {
+    /// As the book says it: in CSV, and in Parquet.
+    #[must_use]
+    pub const fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Text => ("text", "STRING"),
+            Self::Whole => ("whole number", "INT64"),
+            Self::Real => ("number", "DOUBLE"),
+            Self::Flag => ("true or false", "BOOLEAN"),
+            Self::Moment => ("time, RFC 3339", "TIMESTAMP(us, UTC)"),
+        }
+    }
+}
+
+/// What stands in a row. Of what is not known there is [`Cell::Empty`], never 0.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Cell<'a> {
+    /// Nothing.
+    Empty,
+    /// Words.
+    Text(Cow<'a, str>),
+    /// A whole number.
+    Whole(u64),
+    /// A number.
+    Real(f64),
+    /// Yes or no.
+    Flag(bool),
+    /// Microseconds since 1970, UTC.
+    Moment(i64),
+}
+
+impl Cell<'_> {
+    /// Whether a column of this kind may have it.
+    #[must_use]
+    pub const fn is(&self, kind: Kind) -> bool {
+        match self {
+            Self::Empty => true,
+            Self::Text(_) => matches!(kind, Kind::Text),
+            Self::Whole(_) => matches!(kind, Kind::Whole),
+            Self::Real(_) => matches!(kind, Kind::Real),
+            Self::Flag(_) => matches!(kind, Kind::Flag),
+            Self::Moment(_) => matches!(kind, Kind::Moment),
+        }
+    }
+}
+
+/// A moment of RFC 3339.
+pub(super) struct Moment<'a>(pub Option<&'a str>);
+
+impl From<Moment<'_>> for Cell<'_> {
+    fn from(Moment(text): Moment<'_>) -> Self {
+        let moment = text.and_then(|text| text.parse::<jiff::Timestamp>().ok());
+        moment.map_or(Self::Empty, |moment| Self::Moment(moment.as_microsecond()))
+    }
+}
+
+impl<'a> From<&'a str> for Cell<'a> {
+    fn from(text: &'a str) -> Self {
+        Self::Text(text.into())
+    }
+}
+
+impl<'a> From<&'a String> for Cell<'a> {
+    fn from(text: &'a String) -> Self {
+        Self::Text(text.into())
+    }
+}
+
+impl From<String> for Cell<'_> {
+    fn from(text: String) -> Self {
+        Self::Text(text.into())
+    }
+}
+
+impl From<u64> for Cell<'_> {
+    fn from(number: u64) -> Self {
+        Self::Whole(number)
+    }
+}
+
+impl From<u32> for Cell<'_> {
+    fn from(number: u32) -> Self {
+        Self::Whole(number.into())
+    }
+}
+
+impl From<usize> for Cell<'_> {
+    fn from(number: usize) -> Self {
+        Self::Whole(u64::try_from(number).unwrap_or(u64::MAX))
+    }
+}
+
+impl From<f64> for Cell<'_> {
+    fn from(number: f64) -> Self {
+        if number.is_finite() { Self::Real(number) } else { Self::Empty }
+    }
+}
+
+impl From<bool> for Cell<'_> {
+    fn from(flag: bool) -> Self {
+        Self::Flag(flag)
+    }
+}
+
+impl<'a, T: Into<Self>> From<Option<T>> for Cell<'a> {
+    fn from(cell: Option<T>) -> Self {
+        cell.map_or(Self::Empty, Into::into)
+    }
+}
+
+/// A column.
+#[derive(Clone, Copy, Debug)]
+pub struct Column {
+    /// Its name.
+    pub name: &'static str,
+    /// What it has.
+    pub kind: Kind,
+    /// What that means, with its unit.
+    pub about: &'static str,
+}
+
+/// What is called with each row.
+pub type TakeRow<'a> = dyn FnMut(&[Cell<'_>]) -> Result<(), ExportError> + 'a;
+
+/// A table.
+pub struct Table {
+    /// The name of its file, without the ending.
+    pub name: &'static str,
+    /// What a row is.
+    pub about: &'static str,
+    /// Its columns.
+    pub columns: &'static [Column],
+    /// Calls with each of its rows: as many cells as there are columns.
+    pub rows: fn(&Source<'_>, &mut TakeRow<'_>) -> Result<(), ExportError>,
+}
+
+/// Every table.
+pub static TABLES: &[Table] =
+    &[scenarios::TABLE, series::TABLE, ticks::TABLE, histograms::TABLE, values::TABLE, findings::TABLE];
+
+/// The columns of a table beside what fills them: `COLUMNS`, and `cells` of a row.
+macro_rules! columns {
+    ($row:ident: $Row:ty; $($(#[doc = $about:literal])+ $column:ident: $kind:ident = $value:expr;)+) => {
+        const COLUMNS: &[$crate::export::table::Column] = &[$($crate::export::table::Column {
+            name: stringify!($column),
+            kind: $crate::export::table::Kind::$kind,
+            about: concat!($($about),+),
+        }),+];
+
+        fn cells<'a>($row: &'a $Row) -> Vec<$crate::export::table::Cell<'a>> {
+            vec![$($crate::export::table::Cell::from($value)),+]
+        }
+    };
+}
+use columns;
+
+/// The page of the book that says what the columns mean.
+#[must_use]
+pub fn page() -> String {
+    let mut text = String::from(
+        "# Tables of a bundle\n\n\
+         `tactus export BUNDLE --format csv --out DIR` and `--format parquet` write a file for each of these tables. \
+         Times are in ns where a name ends so. What is not known, or was not measured, is empty (CSV) or null (Parquet), \
+         never 0. Numbers of CSV have a point and no blanks; its texts are quoted as RFC 4180 says, and are UTF-8.\n\n\
+         `scenario` and `series` are what joins them. Columns are added at the end of a table; those that are there keep \
+         their meaning.\n\n\
+         This page is made from the code (`UPDATE_DOCS=1 cargo test -p tactus-format export`).\n",
+    );
+    for table in TABLES {
+        text += &format!(
+            "\n## {}\n{}\n\n| column | CSV | Parquet | what it is |\n|---|---|---|---|\n",
+            table.name, table.about
+        );
+        for column in table.columns {
+            let (csv, parquet) = column.kind.words();
+            text += &format!(
+                "| `{}` | {csv} | {parquet} | {} |\n",
+                column.name,
+                column.about.trim().replace('|', "\\|")
+            );
+        }
+    }
+    text
+}

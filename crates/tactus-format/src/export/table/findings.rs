@@ -1,0 +1,53 @@
+//! One row per finding.
+
+use tactus_model::finding::{Finding, State};
+
+use super::{Table, columns};
+
+/// The table.
+pub const TABLE: Table = Table {
+    name: "findings",
+    about: "A row for each finding of the audit of each environment, and for each check that could not be known or read there; checks that found nothing, or do not apply, are not in it.",
+    columns: COLUMNS,
+    rows: |source, take| {
+        source.contents.audits.iter().try_for_each(|(environment, audit)| {
+            let role = audit.role.to_string();
+            let open = |finding: &&Finding| !matches!(finding.state, State::Ok | State::NotApplicable);
+            let found = audit.findings.iter().filter(open);
+            found.into_iter().try_for_each(|finding| take(&cells(&Row { environment, role: &role, finding })))
+        })
+    },
+};
+
+struct Row<'a> {
+    environment: &'a str,
+    role: &'a str,
+    finding: &'a Finding,
+}
+
+columns! { row: Row<'_>;
+    /// The environment, with the state of the machine where the plan declares states: `host@cpu-partitioning`.
+    environment: Text = row.environment;
+    /// The part that it plays: `host`, `guest` or `container`.
+    role: Text = row.role;
+    /// Id of the check (`tactus explain ID`).
+    id: Text = &row.finding.id;
+    /// `finding`; `unknowable` (it cannot be known from there) or `unreadable`, which are no good news.
+    state: Text = row.finding.state.to_string();
+    /// How bad it is, or would be: `info`, `minor`, `major` or `blocker`.
+    severity: Text = row.finding.severity.to_string();
+    /// The group of checks.
+    family: Text = &row.finding.family;
+    /// The problem in a few words.
+    title: Text = &row.finding.title;
+    /// What was found on this system, in a sentence.
+    said: Text = &row.finding.said;
+    /// What was expected.
+    expected: Text = Some(&row.finding.expected).filter(|text| !text.is_empty());
+    /// Why it matters.
+    why: Text = Some(&row.finding.why).filter(|text| !text.is_empty());
+    /// How it is mended here.
+    mend: Text = Some(&row.finding.mend).filter(|text| !text.is_empty());
+    /// What that risks.
+    risk: Text = Some(&row.finding.risk).filter(|text| !text.is_empty());
+}
