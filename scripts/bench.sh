@@ -54,5 +54,6 @@ step "from QEMU's start to the first word of the probe" guest_start
 step "from a container's start to the first word of the probe" python3 scripts/bench/container-start.py
 step "what an audit costs" python3 scripts/bench/audit.py "$tactus"
 step "what the bundle of a long run takes" python3 scripts/bench/long-run.py "$tactus"
+step "what importing a GB takes" python3 scripts/bench/import.py "$tactus"
 step "overhead of tactus run --quick" python3 scripts/bench/overhead.py "$tactus" --quick
 [ -z "$steps_failed" ] || fail "over their limits or broken: $steps_failed"

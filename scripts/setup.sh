@@ -121,6 +121,11 @@ collect() {
   need chromium chromium chromium chromium chromium "opens the report's page as its readers do"
   need fonts fonts-dejavu-core dejavu-sans-fonts ttf-dejavu dejavu-fonts "text in PNG figures"
   need cyclictest rt-tests realtime-tests rt-tests rt-tests "cyclictest, the instrument to compare with and to read"
+  # Others have it in no package of this name.
+  [ "$family" != debian ] || {
+    need jitterdebugger jitterdebugger - - - "an instrument of the field, whose files are read"
+    need rtla rtla - - - "another one"
+  }
   [ "$mode" = bench ] || return 0
   need stress-ng stress-ng stress-ng stress-ng stress-ng "the bandwidth of memory, to compare with"
   need perf linux-perf perf perf perf "the round trip through a pipe, to compare with"

@@ -1,9 +1,10 @@
 //! cyclictest's JSON (`--json`), with its keys as they are: two of them end in a colon.
 
+use std::collections::BTreeMap;
 use std::io::{BufWriter, Write};
 
 use jiff::tz::TimeZone;
-use serde_json::{Map, Value, json};
+use serde::Serialize;
 use tactus_model::bundle::environment_key;
 use tactus_model::number::float;
 
@@ -33,44 +34,75 @@ fn write(source: &Source<'_>, one: Measured<'_>, options: Options, out: Out<'_>)
     let started = result.started.as_deref().and_then(|text| text.parse::<jiff::Timestamp>().ok());
     let measured = i64::try_from(result.measured_ns).ok().map(jiff::SignedDuration::from_nanos);
     let ended = started.zip(measured).and_then(|(started, measured)| started.checked_add(measured).ok());
-    let mut thread = Map::new();
-    for (number, one) in threads.iter().enumerate() {
-        thread.insert(number.to_string(), of_thread(one));
-    }
-    let document = json!({
-        "file_version": 1,
-        "cmdline:": cyclictest::command(one, options),
-        "rt_test_version:": env!("CARGO_PKG_VERSION"),
-        "start_time": time(started),
-        "end_time": time(ended),
-        "return_code": 0,
-        "sysinfo": sysinfo(source, one),
-        "num_threads": threads.len(),
-        "resolution_in_ns": u8::from(options.unit_ns() == 1),
-        "thread": thread,
-    });
+    let document = Document {
+        file_version: 1,
+        command: cyclictest::command(one, options),
+        version: env!("CARGO_PKG_VERSION"),
+        start_time: time(started),
+        end_time: time(ended),
+        return_code: 0,
+        sysinfo: sysinfo(source, one),
+        num_threads: threads.len(),
+        resolution_in_ns: u8::from(options.unit_ns() == 1),
+        thread: threads.into_iter().map(of_thread).enumerate().collect(),
+    };
     let mut out = BufWriter::new(out);
     serde_json::to_writer_pretty(&mut out, &document).map_err(std::io::Error::from)?;
     writeln!(out)?;
     Ok(out.flush()?)
 }
 
-fn of_thread(thread: &Thread<'_>) -> Value {
-    let mut entries = Map::new();
-    if let Some(rows) = &thread.rows {
-        let rows: Map<String, Value> =
-            rows.iter().map(|(value, count)| (value.to_string(), json!(count))).collect();
-        entries.insert("histogram".into(), rows.into());
-    }
-    entries.insert("cycles".into(), thread.cycles.into());
-    entries.insert("min".into(), thread.min.into());
-    entries.insert("max".into(), thread.max.into());
+/// The document, its keys in cyclictest's order.
+#[derive(Serialize)]
+struct Document {
+    file_version: u32,
+    #[serde(rename = "cmdline:")]
+    command: String,
+    #[serde(rename = "rt_test_version:")]
+    version: &'static str,
+    start_time: String,
+    end_time: String,
+    return_code: u32,
+    sysinfo: Sysinfo,
+    num_threads: usize,
+    resolution_in_ns: u8,
+    thread: BTreeMap<usize, ThreadEntry>,
+}
+
+#[derive(Serialize)]
+struct Sysinfo {
+    sysname: &'static str,
+    nodename: String,
+    release: String,
+    version: String,
+    machine: String,
+    realtime: u8,
+}
+
+#[derive(Serialize)]
+struct ThreadEntry {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    histogram: Option<BTreeMap<u64, u64>>,
+    cycles: u64,
+    min: u64,
+    max: u64,
+    avg: f64,
+    cpu: u32,
+    node: u32,
+}
+
+fn of_thread(thread: Thread<'_>) -> ThreadEntry {
     // Two decimals, as cyclictest.
     let hundredths = tactus_model::number::whole(thread.mean * 100.0);
-    entries.insert("avg".into(), json!(float(hundredths) / 100.0));
-    entries.insert("cpu".into(), thread.key.cpu.into());
-    entries.insert("node".into(), 0.into());
-    entries.into()
+    ThreadEntry {
+        histogram: thread.rows,
+        cycles: thread.cycles,
+        min: thread.min,
+        max: thread.max,
+        avg: float(hundredths) / 100.0,
+        cpu: thread.key.cpu,
+        node: 0,
+    }
 }
 
 /// `Mon, 23 Nov 2026 07:57:25 +0000`; nothing where it is not known.
@@ -81,26 +113,24 @@ fn time(moment: Option<jiff::Timestamp>) -> String {
 }
 
 /// The system that measured, as far as it was read.
-fn sysinfo(source: &Source<'_>, one: Measured<'_>) -> Value {
+fn sysinfo(source: &Source<'_>, one: Measured<'_>) -> Sysinfo {
     let key = environment_key(&one.entry.environment, one.entry.host.as_deref());
     let facts = source.contents.facts.get(&key);
     let machine = &source.contents.manifest.machine;
     let (release, version) = machine.kernel.split_once(' ').unwrap_or((&machine.kernel, ""));
-    let fact = |name: &str, other: &str| {
-        facts
-            .and_then(|facts| facts.text(name))
-            .unwrap_or(if facts.is_some() { "" } else { other })
-            .to_owned()
+    let fact = |name: &str, other: &str| match facts {
+        Some(facts) => facts.text(name).unwrap_or_default().to_owned(),
+        None => other.to_owned(),
     };
     let version = fact("uname:version", version);
     let realtime =
         facts.and_then(|facts| facts.text("/sys/kernel/realtime")).is_some_and(|text| text.trim() == "1");
-    json!({
-        "sysname": "Linux",
-        "nodename": fact("uname:nodename", &machine.name),
-        "release": fact("uname:release", release),
-        "realtime": u8::from(realtime || version.contains("PREEMPT_RT")),
-        "version": version,
-        "machine": fact("uname:machine", ""),
-    })
+    Sysinfo {
+        sysname: "Linux",
+        nodename: fact("uname:nodename", &machine.name),
+        release: fact("uname:release", release),
+        realtime: u8::from(realtime || version.contains("PREEMPT_RT")),
+        version,
+        machine: fact("uname:machine", ""),
+    }
 }

@@ -13,6 +13,7 @@ mod degradation;
 mod document;
 mod effects;
 mod exits;
+mod export;
 mod fitness;
 mod interrupts;
 mod matrix;

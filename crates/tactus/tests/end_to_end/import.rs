@@ -1,8 +1,9 @@
 //! `tactus import`, on what other instruments wrote, and on what one writes now.
 
 use std::fs;
+use std::io::Write;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use crate::common::{beside_others, json, output, stderr, stdout, tactus};
 
@@ -51,6 +52,149 @@ fn a_file_that_is_spoiled_is_refused_with_its_place_and_leaves_no_bundle() {
     assert_eq!(result.status.code(), Some(2));
     assert!(stderr(&result).contains("run.json: line 2: column "), "{}", stderr(&result));
     assert!(!out.exists());
+}
+
+/// Runs an instrument of the field in `dir`; false, and says so, where it is not installed.
+fn ran(dir: &Path, program: &str, words: &[&str]) -> bool {
+    let run = Command::new(program).args(words).current_dir(dir).output();
+    let Ok(run) = run else {
+        assert!(std::env::var_os("TACTUS_TEST_ALL").is_none(), "{program} is not installed");
+        eprintln!("SKIPPED: {program} is not installed");
+        return false;
+    };
+    assert!(run.status.success(), "{program}: {run:?}");
+    fs::write(dir.join("stdout.txt"), &run.stdout).unwrap();
+    true
+}
+
+/// Imports what is written to its standard input.
+fn piped(out: &Path, bytes: &[u8]) -> std::process::Output {
+    let mut child = tactus()
+        .args(["import", "-", "--out"])
+        .arg(out)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // What is refused early is not read to its end.
+    let _ = child.stdin.take().unwrap().write_all(bytes);
+    child.wait_with_output().unwrap()
+}
+
+#[test]
+fn standard_input_and_packed_files_are_read_as_files_are() {
+    let _turn = beside_others();
+    let dir = tempfile::tempdir().unwrap();
+    let name = format!("{FILES}/cyclictest-v.txt");
+    let plain = imported(&dir.path().join("plain"), &[&name]);
+    let result = piped(&dir.path().join("piped"), &fs::read(&name).unwrap());
+    assert_eq!(result.status.code(), Some(0), "{}", stderr(&result));
+    let piped_document = json(&output(tactus().arg("show").arg(dir.path().join("piped")).arg("--json")));
+    assert_eq!(piped_document["scenarios"][0]["name"], "standard input");
+    assert_eq!(piped_document["scenarios"][0]["all"], plain["scenarios"][0]["all"]);
+    let packed = dir.path().join("cyclictest-v.txt.gz");
+    let gzip = Command::new("gzip").arg("-c").arg(&name).output().unwrap();
+    fs::write(&packed, gzip.stdout).unwrap();
+    let unpacked = imported(&dir.path().join("packed"), &[&packed.display().to_string()]);
+    assert_eq!(unpacked["scenarios"][0]["name"], plain["scenarios"][0]["name"]);
+    assert_eq!(unpacked["scenarios"][0]["series"][0]["cycles"], plain["scenarios"][0]["series"][0]["cycles"]);
+}
+
+#[test]
+fn what_is_not_unpacked_here_is_refused_with_the_command_that_does() {
+    let _turn = beside_others();
+    let dir = tempfile::tempdir().unwrap();
+    let result = piped(&dir.path().join("bundle"), b"BZh91AY&SY\0\0\0\0");
+    assert_eq!(result.status.code(), Some(2));
+    let said = stderr(&result);
+    assert!(said.contains("standard input: it is packed") && said.contains("hint: bzip2 -dc FILE | tactus import -"), "{said}");
+}
+
+/// 300 MB through a pipe, in an address space that has no room for them.
+#[test]
+fn a_long_stream_is_imported_in_little_memory() {
+    let _turn = beside_others();
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("bundle");
+    let mut command = Command::new("sh");
+    let program = env!("CARGO_BIN_EXE_tactus");
+    command.args(["-c", "ulimit -v 250000; exec \"$0\" import - --out \"$1\"", program]).arg(&out);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let lines = 100_000_u64;
+    for part in 0..110 {
+        let text: String = (part * lines..(part + 1) * lines).map(|n| format!("{:8}:{n:8}:{:8}\n", 0, n % 977)).collect();
+        if stdin.write_all(text.as_bytes()).is_err() {
+            break;
+        }
+    }
+    drop(stdin);
+    let result = child.wait_with_output().unwrap();
+    assert_eq!(result.status.code(), Some(0), "{}", stderr(&result));
+    let document = json(&output(tactus().arg("show").arg(&out).arg("--json")));
+    assert_eq!(document["scenarios"][0]["all"]["cycles"], 110 * lines);
+}
+
+#[test]
+fn what_jitterdebugger_oslat_and_signaltest_measure_here_is_imported() {
+    let _turn = beside_others();
+    let dir = tempfile::tempdir().unwrap();
+    let of = |name: &str| dir.path().join(name).display().to_string();
+    let mut files = Vec::new();
+    if ran(dir.path(), "jitterdebugger", &["-o", "jitter", "-l", "300", "-a", "0", "-i", "500"]) {
+        files.push(of("jitter/results.json"));
+    }
+    if ran(dir.path(), "oslat", &["-D", "1", "-c", "0", "--json=oslat.json"]) {
+        files.push(of("oslat.json"));
+    }
+    if ran(dir.path(), "signaltest", &["-q", "-l", "200", "--json=signal.json"]) {
+        files.push(of("signal.json"));
+    }
+    if ran(dir.path(), "cyclictest", &["-v", "-q", "-l", "200", "-i", "500", "-t", "2"]) {
+        fs::rename(dir.path().join("stdout.txt"), dir.path().join("verbose.txt")).unwrap();
+        files.push(of("verbose.txt"));
+    }
+    if files.is_empty() {
+        return;
+    }
+    let document = imported(&dir.path().join("bundle"), &files.iter().map(String::as_str).collect::<Vec<_>>());
+    let scenarios = document["scenarios"].as_array().unwrap();
+    assert_eq!(scenarios.len(), files.len());
+    for (scenario, file) in scenarios.iter().zip(&files) {
+        assert!(scenario["all"]["cycles"].as_u64().unwrap() >= 200, "{file}: {scenario:#}");
+        assert!(scenario["all"]["max_ns"].as_u64() > scenario["all"]["min_ns"].as_u64(), "{file}");
+        let written: Option<serde_json::Value> = fs::read(file).ok().and_then(|text| serde_json::from_slice(&text).ok());
+        let Some(written) = written else { continue };
+        let threads = written.get("thread").or(written.get("cpu")).unwrap().as_object().unwrap();
+        for (thread, series) in threads.values().zip(scenario["series"].as_array().unwrap()) {
+            let cycles = thread.get("cycles").or(thread.get("count"));
+            assert!(cycles.is_none_or(|cycles| *cycles == series["cycles"]), "{file}: {thread:#}");
+        }
+    }
+}
+
+/// Where the kernel has its tracers.
+#[test]
+fn what_rtla_measures_here_is_imported() {
+    let _turn = beside_others();
+    let dir = tempfile::tempdir().unwrap();
+    let of = |name: &str| dir.path().join(name).display().to_string();
+    for tracer in ["timerlat", "osnoise"] {
+        let run = Command::new("rtla").args([tracer, "hist", "-d", "2s", "-c", "0"]).output();
+        let Ok(run) = run else {
+            assert!(std::env::var_os("TACTUS_TEST_ALL").is_none(), "rtla is not installed");
+            return eprintln!("SKIPPED: rtla is not installed");
+        };
+        if stderr(&run).contains("not found") || stderr(&run).contains("Failed to") {
+            // No package mends it: this is not counted as skipped.
+            eprintln!("the kernel here does not let rtla measure: {}", stderr(&run));
+            continue;
+        }
+        fs::write(dir.path().join(tracer), &run.stdout).unwrap();
+        let document = imported(&dir.path().join(format!("{tracer}-bundle")), &[&of(tracer)]);
+        assert!(document["scenarios"][0]["all"]["cycles"].as_u64().unwrap() > 0, "{document:#}");
+    }
 }
 
 /// What cyclictest measures now is in its two files, and in the bundle.

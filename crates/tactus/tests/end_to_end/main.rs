@@ -9,6 +9,7 @@ mod command;
 mod common;
 mod compare;
 mod endings;
+mod export;
 mod fitness;
 mod foreign;
 mod forged;

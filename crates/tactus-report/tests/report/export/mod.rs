@@ -1,0 +1,287 @@
+//! Bundles in the formats of the field: what is written comes back, what cannot be is said, and the field's own readers
+//! take it.
+
+mod readers;
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex};
+
+use tactus_format::export::table::{Cell, TABLES};
+use tactus_format::export::{EXPORTS, Export, Logs, Options, Source, TakeInterval, TakeTick};
+use tactus_format::import;
+use tactus_model::buckets::{Counts, bucket_of};
+use tactus_model::bundle::{Contents, Row};
+use tactus_report::document;
+
+use crate::common::{self, Shape, Span, measured, planned};
+
+/// A bundle whose logs are gone: what was folded of them is there.
+struct NoLogs;
+
+impl Logs for NoLogs {
+    fn ticks(&self, _: usize, _: &mut TakeTick<'_>) -> io::Result<bool> {
+        Ok(false)
+    }
+
+    fn intervals(&self, _: usize, _: &mut TakeInterval<'_>) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// What is written, to be looked at afterwards.
+#[derive(Clone, Default)]
+struct Sheet(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Sheet {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The files of a bundle by their names, and what is said beside them.
+fn exported(contents: &Contents, format: &str, options: Options) -> (BTreeMap<String, Vec<u8>>, Vec<String>) {
+    let document = document(contents);
+    let numbers: Vec<usize> = (0..contents.rows.len()).collect();
+    let source = Source { contents, document: &document, numbers: &numbers, logs: &NoLogs };
+    let format: &Export = EXPORTS.iter().find(|export| export.name == format).unwrap();
+    let mut files = BTreeMap::new();
+    for part in format.parts(&source) {
+        let sheet = Sheet::default();
+        format.write(&source, &part, options, Box::new(sheet.clone())).unwrap();
+        let bytes = sheet.0.lock().unwrap().clone();
+        files.insert(part.name.clone(), bytes);
+    }
+    (files, format.notes(&source, options))
+}
+
+fn texts(contents: &Contents, format: &str) -> String {
+    let (files, notes) = exported(contents, format, Options::default());
+    let mut text = String::new();
+    for (name, bytes) in files {
+        text += &format!("== {name}\n{}", String::from_utf8(bytes).unwrap());
+    }
+    notes.iter().for_each(|note| text += &format!("note: {note}\n"));
+    text
+}
+
+/// A few values of two threads, values of another measurement, and one that was skipped.
+fn small() -> Contents {
+    let mut contents = common::overheads();
+    let span = Span { ticks: 2, samples: 12, per_interval: 1, series: 2 };
+    let timer = planned("host, \"idle\"", "host", "host", Vec::new());
+    contents.rows.truncate(1);
+    contents.rows.push(measured(timer, tactus_model::Evidence::Emulated, Shape::LOADED, span, 5));
+    contents.rows.push(common::this_machine().rows.pop().unwrap());
+    contents.audits.insert("host".into(), common::audits::audit());
+    contents
+}
+
+#[test]
+fn cyclictests_formats_have_its_keys_and_columns() {
+    insta::assert_snapshot!(texts(&small(), "cyclictest-json"));
+    insta::assert_snapshot!(texts(&small(), "cyclictest-histogram"));
+}
+
+#[test]
+fn metrics_say_what_was_measured_and_what_it_is_worth() {
+    insta::assert_snapshot!(texts(&small(), "openmetrics"));
+}
+
+#[test]
+fn tables_have_a_row_for_each_of_what_they_are_about() {
+    insta::assert_snapshot!(texts(&small(), "csv"));
+}
+
+/// Every series of every row that measured latencies, with what was read back of it.
+fn read_back(
+    contents: &Contents,
+    format: &str,
+    options: Options,
+    compare: impl Fn(&Row, usize, &import::Series),
+) -> usize {
+    let (files, _) = exported(contents, format, options);
+    let rows: Vec<&Row> = contents.rows.iter().filter(|row| !row.result.series().is_empty()).collect();
+    assert_eq!(files.len(), rows.len());
+    for (row, bytes) in rows.iter().zip(files.values()) {
+        let unit_ns = options.unit_ns.filter(|_| format != "hlog");
+        let recordings = import::read(bytes.as_slice(), import::Options { unit_ns }).unwrap();
+        assert_eq!((recordings.len(), recordings[0].series.len()), (1, row.result.series().len()));
+        for (number, series) in recordings[0].series.iter().enumerate() {
+            compare(row, number, series);
+        }
+    }
+    rows.len()
+}
+
+/// What the bundle counted of a series.
+fn counted(row: &Row, number: usize) -> BTreeMap<u64, u64> {
+    let key = &row.result.series()[number].key;
+    let tag = if row.result.series_share_cpus() { key.to_string() } else { key.cpu.to_string() };
+    row.histograms.series[&tag].buckets().collect()
+}
+
+fn found(series: &import::Series) -> BTreeMap<u64, u64> {
+    series.counts.pack().buckets().collect()
+}
+
+fn bundles() -> Vec<Contents> {
+    vec![common::this_machine(), common::study(), common::hostile(), small()]
+}
+
+#[test]
+fn in_ns_what_is_imported_again_is_the_same_histogram() {
+    let options = Options { unit_ns: Some(1), histogram: None };
+    for contents in bundles() {
+        for format in ["cyclictest-json", "cyclictest-histogram", "hlog"] {
+            let rows = read_back(&contents, format, options, |row, number, series| {
+                let summary = &row.result.series()[number].summary;
+                assert_eq!(found(series), counted(row, number), "{format}");
+                assert_eq!(series.totals.cycles, summary.cycles, "{format}");
+                assert_eq!(series.beyond, 0, "{format}");
+                if format != "hlog" {
+                    assert_eq!(
+                        (Some(series.totals.min_ns), Some(series.totals.max_ns)),
+                        (summary.min_ns, summary.max_ns)
+                    );
+                }
+            });
+            assert!(rows > 0);
+        }
+    }
+}
+
+#[test]
+fn in_us_values_are_cut_off_and_no_more_is_lost() {
+    for contents in bundles() {
+        for format in ["cyclictest-json", "cyclictest-histogram"] {
+            read_back(&contents, format, Options::default(), |row, number, series| {
+                let summary = &row.result.series()[number].summary;
+                let mut wanted = Counts::default();
+                for (value, count) in counted(row, number) {
+                    let us = value.min(summary.max_ns.unwrap()) / 1_000;
+                    wanted.add(bucket_of(us * 1_000), count);
+                }
+                assert_eq!(found(series), wanted.pack().buckets().collect(), "{format}");
+                assert_eq!(series.totals.max_ns, summary.max_ns.unwrap() / 1_000 * 1_000);
+            });
+        }
+    }
+}
+
+#[test]
+fn what_lies_beyond_the_histogram_is_counted_there_and_comes_back_at_the_largest_value() {
+    // In the small bundle a tenth of the values lie there, and of one thread all.
+    for (histogram, all) in [(3, false), (1, true)] {
+        let options = Options { unit_ns: None, histogram: Some(histogram) };
+        for format in ["cyclictest-json", "cyclictest-histogram"] {
+            let contents = small();
+            read_back(&contents, format, options, |row, number, series| {
+                let counts = counted(row, number);
+                let over: u64 = counts.iter().filter(|(v, _)| **v / 1_000 >= histogram).map(|(_, n)| n).sum();
+                assert_eq!(series.beyond, over, "{format}");
+                assert!(over > 0 && (over == counts.values().sum::<u64>()) == all, "{over}");
+                assert_eq!(series.latency().raw.len(), series.totals.cycles);
+            });
+        }
+    }
+}
+
+#[test]
+fn what_a_format_cannot_say_is_said_beside_it() {
+    let contents = small();
+    for format in ["cyclictest-json", "cyclictest-histogram", "hlog"] {
+        let (_, notes) = exported(&contents, format, Options::default());
+        let has = |text: &str| notes.iter().any(|note| note.contains(text));
+        assert!(has("scenario 1, `host, services` is left out: it yields values"), "{format}: {notes:?}");
+        assert!(has("is left out: nothing was measured: neither crun nor runc"), "{format}: {notes:?}");
+    }
+    let (_, notes) = exported(&common::this_machine(), "cyclictest-json", Options::default());
+    assert!(notes.iter().any(|note| note.contains("the verdicts are not in it")), "{notes:?}");
+    assert!(notes.iter().any(|note| note.contains("periods that late wake-ups missed")), "{notes:?}");
+}
+
+#[test]
+fn evidence_is_in_every_format() {
+    for export in EXPORTS {
+        let (files, _) = exported(&small(), export.name, Options::default());
+        if export.name == "parquet" {
+            // Compressed; its readers are asked below.
+            continue;
+        }
+        let all: String = files.values().map(|bytes| String::from_utf8_lossy(bytes).into_owned()).collect();
+        assert!(all.contains("emulated"), "{}", export.name);
+    }
+}
+
+/// The convention of those who plot: lines without `#`, column n + 2 is core n, a line `# Thread ` for each core.
+#[test]
+fn scripts_that_plot_cyclictests_text_find_what_they_look_for() {
+    let contents = small();
+    let (files, _) = exported(&contents, "cyclictest-histogram", Options::default());
+    let text = String::from_utf8(files.into_values().next().unwrap()).unwrap();
+    let cores = text.lines().filter(|line| line.starts_with("# Thread ")).count();
+    assert_eq!(cores, 2);
+    let rows: Vec<Vec<u64>> = text
+        .lines()
+        .filter(|line| !line.starts_with('#') && !line.is_empty())
+        .map(|line| line.split_whitespace().map(|word| word.parse().unwrap()).collect())
+        .collect();
+    assert!(rows.iter().all(|row| row.len() == cores + 1));
+    let row = contents.rows.iter().find(|row| !row.result.series().is_empty()).unwrap();
+    for core in 0..cores {
+        let sum: u64 = rows.iter().map(|row| row[core + 1]).sum();
+        assert_eq!(sum, row.result.series()[core].summary.cycles);
+    }
+    let max = text.lines().find_map(|line| line.strip_prefix("# Max Latencies: ")).unwrap();
+    assert!(max.split(' ').all(|word| word.len() == 5 && word.parse::<u64>().is_ok()), "{max}");
+}
+
+#[test]
+fn cells_are_of_their_columns_and_texts_of_strangers_stay_in_them() {
+    for contents in bundles() {
+        let document = document(&contents);
+        let numbers: Vec<usize> = (0..contents.rows.len()).collect();
+        let source = Source { contents: &contents, document: &document, numbers: &numbers, logs: &NoLogs };
+        for table in TABLES {
+            (table.rows)(&source, &mut |cells| {
+                assert_eq!(cells.len(), table.columns.len(), "{}", table.name);
+                for (cell, column) in cells.iter().zip(table.columns) {
+                    assert!(cell.is(column.kind), "{}: {} has {cell:?}", table.name, column.name);
+                }
+                Ok(())
+            })
+            .unwrap();
+        }
+    }
+    let (files, _) = exported(&common::hostile(), "cyclictest-json", Options::default());
+    for (name, bytes) in files {
+        assert!(name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-.".contains(&b)), "{name}");
+        serde_json::from_slice::<serde_json::Value>(&bytes).unwrap();
+    }
+    let (files, _) = exported(&common::hostile(), "hlog", Options::default());
+    for bytes in files.values() {
+        let text = String::from_utf8(bytes.clone()).unwrap();
+        assert!(text.lines().all(|line| line.starts_with(['#', '"']) || line.starts_with("Tag=")), "{text}");
+    }
+}
+
+#[test]
+fn rows_that_are_asked_for_keep_their_numbers() {
+    let mut contents = common::this_machine();
+    contents.rows.drain(..2);
+    let document = document(&contents);
+    let numbers: Vec<usize> = (2..2 + contents.rows.len()).collect();
+    let source = Source { contents: &contents, document: &document, numbers: &numbers, logs: &NoLogs };
+    let mut found = Vec::new();
+    (TABLES[0].rows)(&source, &mut |cells| {
+        found.push(cells[0] == Cell::from(numbers[found.len()] + 1));
+        Ok(())
+    })
+    .unwrap();
+    assert_eq!(found, [true; 5]);
+}
