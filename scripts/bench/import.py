@@ -1,5 +1,5 @@
 """How fast and in how much memory cyclictest's text is imported: a stream of -v and a histogram of 64 CPUs, a GB each
-(limits: 150 MB for each second of CPU time, 64 MB of memory).
+(limits: 150 MB for each second of CPU time, 128 MB of memory).
 
 usage: import.py TACTUS [--mb N]"""
 
@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 LEAST_MB_S = 150
-MOST_MB = 64
+MOST_MB = 128
 # More address space than this the program does not get: what reads all of a file fails.
 ROOM = 1 << 30
 THREADS = 4

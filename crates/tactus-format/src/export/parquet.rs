@@ -20,7 +20,7 @@ pub static ENTRY: Export = Export {
     about: "the same tables as Parquet, for DuckDB, pandas and Polars",
     ending: "parquet",
     shape: Shape::Table(write),
-    cannot: "as csv",
+    cannot: "figures over time of less than a tick, the largest single values, facts, the plan",
     notes: |_, _| Vec::new(),
 };
 
