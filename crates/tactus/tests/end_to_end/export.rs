@@ -16,7 +16,8 @@ fn names(dir: &Path) -> Vec<String> {
 /// A bundle of two threads, measured for two seconds.
 fn measured(dir: &Path) -> PathBuf {
     let out = dir.join("bundle");
-    let result = output(tactus().args(["measure", "-i", "1000", "-D", "2s", "--no-side-effects", "--out"]).arg(&out));
+    let result =
+        output(tactus().args(["measure", "-i", "1000", "-D", "2s", "--no-side-effects", "--out"]).arg(&out));
     assert!(out.join("manifest.json").exists(), "{}", stderr(&result));
     out
 }
@@ -29,7 +30,9 @@ fn what_was_measured_is_exported_in_every_format_and_imported_again() {
     let shown = json(&output(tactus().arg("show").arg(&bundle).arg("--json")));
     let all = &shown["scenarios"][0]["all"];
     let export = |words: &[&str]| output(tactus().arg("export").arg(&bundle).args(words));
-    for (format, file) in [("cyclictest-json", "a.json"), ("cyclictest-histogram", "b.txt"), ("hlog", "c.hlog")] {
+    for (format, file) in
+        [("cyclictest-json", "a.json"), ("cyclictest-histogram", "b.txt"), ("hlog", "c.hlog")]
+    {
         let file = dir.path().join(file);
         let mut words = vec!["--format", format, "--out", file.to_str().unwrap()];
         words.extend(if format == "hlog" { None } else { Some(["--unit", "ns"]) }.into_iter().flatten());
@@ -63,7 +66,8 @@ fn what_was_measured_is_exported_in_every_format_and_imported_again() {
     let (mut sums, mut ticks): (BTreeMap<String, u64>, usize) = (BTreeMap::new(), 0);
     for line in text.lines().skip(1) {
         let cells: Vec<&str> = line.split(',').collect();
-        *sums.entry(cells[at("series")].to_owned()).or_default() += cells[at("cycles")].parse::<u64>().unwrap();
+        *sums.entry(cells[at("series")].to_owned()).or_default() +=
+            cells[at("cycles")].parse::<u64>().unwrap();
         ticks += 1;
     }
     assert_eq!(sums.values().sum::<u64>(), all["cycles"].as_u64().unwrap());
@@ -94,7 +98,11 @@ fn what_cannot_be_exported_is_refused_with_what_can() {
         assert!(text.contains(said) && text.contains(hint), "{text}");
     };
     refused(&["--format", "xlsx"], "`xlsx` is not an export format", "hint: use one of cyclictest-json,");
-    refused(&["--format", "csv"], "it becomes 6 files: scenarios.csv", "hint: name a directory with --out DIR");
+    refused(
+        &["--format", "csv"],
+        "it becomes 6 files: scenarios.csv",
+        "hint: name a directory with --out DIR",
+    );
     refused(&["--format", "hlog"], "it becomes 2 files: 01-cyclictest.hlog", "or one scenario with --only");
     refused(&["--format", "csv", "--only", "nobody"], "no environment or scenario `nobody`", "hint: ");
     // One of the two, and what lay beyond its histogram.

@@ -108,7 +108,11 @@ fn what_is_not_unpacked_here_is_refused_with_the_command_that_does() {
     let result = piped(&dir.path().join("bundle"), b"BZh91AY&SY\0\0\0\0");
     assert_eq!(result.status.code(), Some(2));
     let said = stderr(&result);
-    assert!(said.contains("standard input: it is packed") && said.contains("hint: bzip2 -dc FILE | tactus import -"), "{said}");
+    assert!(
+        said.contains("standard input: it is packed")
+            && said.contains("hint: bzip2 -dc FILE | tactus import -"),
+        "{said}"
+    );
 }
 
 /// 300 MB through a pipe, in an address space that has no room for them.
@@ -120,11 +124,13 @@ fn a_long_stream_is_imported_in_little_memory() {
     let mut command = Command::new("sh");
     let program = env!("CARGO_BIN_EXE_tactus");
     command.args(["-c", "ulimit -v 250000; exec \"$0\" import - --out \"$1\"", program]).arg(&out);
-    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let lines = 100_000_u64;
     for part in 0..110 {
-        let text: String = (part * lines..(part + 1) * lines).map(|n| format!("{:8}:{n:8}:{:8}\n", 0, n % 977)).collect();
+        let text: String =
+            (part * lines..(part + 1) * lines).map(|n| format!("{:8}:{n:8}:{:8}\n", 0, n % 977)).collect();
         if stdin.write_all(text.as_bytes()).is_err() {
             break;
         }
@@ -158,13 +164,15 @@ fn what_jitterdebugger_oslat_and_signaltest_measure_here_is_imported() {
     if files.is_empty() {
         return;
     }
-    let document = imported(&dir.path().join("bundle"), &files.iter().map(String::as_str).collect::<Vec<_>>());
+    let document =
+        imported(&dir.path().join("bundle"), &files.iter().map(String::as_str).collect::<Vec<_>>());
     let scenarios = document["scenarios"].as_array().unwrap();
     assert_eq!(scenarios.len(), files.len());
     for (scenario, file) in scenarios.iter().zip(&files) {
         assert!(scenario["all"]["cycles"].as_u64().unwrap() >= 200, "{file}: {scenario:#}");
         assert!(scenario["all"]["max_ns"].as_u64() > scenario["all"]["min_ns"].as_u64(), "{file}");
-        let written: Option<serde_json::Value> = fs::read(file).ok().and_then(|text| serde_json::from_slice(&text).ok());
+        let written: Option<serde_json::Value> =
+            fs::read(file).ok().and_then(|text| serde_json::from_slice(&text).ok());
         let Some(written) = written else { continue };
         let threads = written.get("thread").or(written.get("cpu")).unwrap().as_object().unwrap();
         for (thread, series) in threads.values().zip(scenario["series"].as_array().unwrap()) {
