@@ -1,7 +1,7 @@
 //! One row per value.
 
 use tactus_model::document::ValueEntry;
-use tactus_model::outcome::ValueResult;
+use tactus_model::outcome::{Point, ValueResult};
 
 use super::{Table, columns};
 
@@ -35,9 +35,9 @@ columns! { row: Row<'_>;
     /// What was measured, in the catalogue's words (`tactus explain MEASUREMENT`).
     item: Text = &row.result().item;
     /// Where it is a curve: what was varied, `array` (bytes) or `processes`.
-    axis: Text = row.result().at.map(|at| at.axis());
+    axis: Text = row.result().at.map(Point::axis);
     /// And how much of it there was.
-    at: Whole = row.result().at.map(|at| at.number());
+    at: Whole = row.result().at.map(Point::number);
     /// Its unit: `ns`, `MB/s`, ...; a MB is 10^6 bytes.
     unit: Text = row.result().unit.to_string();
     /// Whether `lower` or `higher` is better.
