@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use tactus_model::histograms::Place;
+use tactus_format::export::{TakeInterval, TakeTick};
 use tactus_model::series::SeriesKey;
 use tactus_model::ticks::TickScalars;
 use tactus_system::Directory;
@@ -25,7 +25,7 @@ impl Logs {
 
     fn row(&self, row: usize) -> io::Result<(&str, Directory)> {
         let name = self.names.get(row).ok_or(io::ErrorKind::NotFound)?;
-        Ok((name, self.dir.beneath(format!("{}/{name}", SCENARIOS))?))
+        Ok((name, self.dir.beneath(format!("{SCENARIOS}/{name}"))?))
     }
 
     /// Calls with every tick of a row, the ticks of each series in their order. False: the row has no such log, as in
@@ -33,11 +33,7 @@ impl Logs {
     ///
     /// # Errors
     /// When there is no such row, and those of `take`.
-    pub fn ticks(
-        &self,
-        row: usize,
-        take: &mut dyn FnMut(&SeriesKey, &TickScalars) -> io::Result<()>,
-    ) -> io::Result<bool> {
+    pub fn ticks(&self, row: usize, take: &mut TakeTick<'_>) -> io::Result<bool> {
         let (name, dir) = self.row(row)?;
         let mut last: BTreeMap<SeriesKey, u64> = BTreeMap::new();
         let mut outcome = Ok(());
@@ -62,11 +58,7 @@ impl Logs {
     ///
     /// # Errors
     /// When there is no such row, or the log cannot be read on, and those of `take`.
-    pub fn intervals(
-        &self,
-        row: usize,
-        take: &mut dyn FnMut(&str, Place, &[(usize, u64)]) -> io::Result<()>,
-    ) -> io::Result<()> {
+    pub fn intervals(&self, row: usize, take: &mut TakeInterval<'_>) -> io::Result<()> {
         let (_, dir) = self.row(row)?;
         let mut outcome = Ok(());
         let read = hlog::read(&dir, hlog::LATENCY, |tag, place, counts| {
