@@ -273,7 +273,7 @@ fn a_small_log_takes_no_more_memory_than_a_small_log_may() {
         all.record_n(value, 1 << 20).unwrap();
         value = all.next_non_equivalent(value);
     }
-    let line = crate::hlog::line("1", Place { start_ns: 0, length_ns: 1_000_000_000 }, &all).unwrap();
+    let line = tactus_format::hlog::line("1", Place { start_ns: 0, length_ns: 1_000_000_000 }, &all).unwrap();
     assert!(line.len() < 2_000, "{}", line.len());
     let lines: String =
         (0..450).map(|n| line.replace("Tag=1,0.000,", &format!("Tag={n},{n}.000,"))).collect();

@@ -53,7 +53,7 @@ pub fn export(arguments: &Export) -> Result<Exit, Failure> {
         let write = |out: export::Out<'_>| format.write(&source, part, options, out);
         match &place {
             Place::Stdout => {
-                write(Box::new(io::stdout())).map_err(|error| unwritten(Path::new("-"), error))?
+                write(Box::new(io::stdout())).map_err(|error| unwritten(Path::new("-"), error))?;
             }
             Place::Directory(dir) => {
                 let path = dir.path().join(&part.name);

@@ -54,12 +54,17 @@ fn a_file_that_is_spoiled_is_refused_with_its_place_and_leaves_no_bundle() {
     assert!(!out.exists());
 }
 
+#[expect(clippy::print_stderr, reason = "a test says what it skipped")]
+fn skipped(why: &str) {
+    assert!(std::env::var_os("TACTUS_TEST_ALL").is_none(), "{why}");
+    eprintln!("SKIPPED: {why}");
+}
+
 /// Runs an instrument of the field in `dir`; false, and says so, where it is not installed.
 fn ran(dir: &Path, program: &str, words: &[&str]) -> bool {
     let run = Command::new(program).args(words).current_dir(dir).output();
     let Ok(run) = run else {
-        assert!(std::env::var_os("TACTUS_TEST_ALL").is_none(), "{program} is not installed");
-        eprintln!("SKIPPED: {program} is not installed");
+        skipped(&format!("{program} is not installed"));
         return false;
     };
     assert!(run.status.success(), "{program}: {run:?}");

@@ -23,7 +23,9 @@ fn zstd(bytes: &[u8]) -> Vec<u8> {
     ruzstd::encoding::compress_to_vec(bytes, ruzstd::encoding::CompressionLevel::Fastest)
 }
 
-const PACKERS: [(&str, fn(&[u8]) -> Vec<u8>); 3] = [("gzip", gzip), ("xz", xz), ("zstd", zstd)];
+type Pack = fn(&[u8]) -> Vec<u8>;
+
+const PACKERS: [(&str, Pack); 3] = [("gzip", gzip), ("xz", xz), ("zstd", zstd)];
 
 /// A stream of `-v`.
 fn stream(lines: u64) -> String {
