@@ -126,7 +126,7 @@ fn counted(row: &Row, number: usize) -> BTreeMap<u64, u64> {
 }
 
 fn found(series: &import::Series) -> BTreeMap<u64, u64> {
-    series.counts.pack().buckets().collect()
+    series.counts.buckets().collect()
 }
 
 fn bundles() -> Vec<Contents> {
