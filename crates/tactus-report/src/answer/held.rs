@@ -37,12 +37,12 @@ fn held(lines: &[&Line], evidence: Evidence) -> Option<String> {
     let mut places: Vec<(&str, u64, u64)> = Vec::new();
     for line in lines.iter().filter(|line| line.evidence == Some(evidence)) {
         let Some(max) = line.figures.as_ref().and_then(|all| all.max_ns) else { continue };
-        match places.iter_mut().find(|(place, ..)| *place == line.environment) {
+        match places.iter_mut().find(|(place, ..)| *place == line.subject) {
             Some((_, most, shortest)) => {
                 *most = max.max(*most);
                 *shortest = line.measured_ns.min(*shortest);
             }
-            None => places.push((&line.environment, max, line.measured_ns)),
+            None => places.push((&line.subject, max, line.measured_ns)),
         }
     }
     let shortest = places.iter().map(|(.., ns)| *ns).min()?;

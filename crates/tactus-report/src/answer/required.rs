@@ -134,7 +134,7 @@ pub(super) const fn words(evidence: Evidence) -> &'static str {
 fn others(judged: &[Judged<'_>], outcome: Outcome) -> String {
     let mut places: Vec<(&str, u8)> = Vec::new();
     for one in judged {
-        let (name, own) = (one.line.environment.as_str(), rank(one.verdict.outcome));
+        let (name, own) = (one.line.subject.as_str(), rank(one.verdict.outcome));
         match places.iter_mut().find(|(place, _)| *place == name) {
             Some((_, worst)) => *worst = own.max(*worst),
             None => places.push((name, own)),

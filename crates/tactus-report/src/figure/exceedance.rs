@@ -20,7 +20,9 @@ pub fn exceedances(title: &str, rows: &[&Row], deadlines: &[Reference]) -> Figur
     let swatch = |n| if n < SERIES { Swatch::Solid(n) } else { Swatch::Dashed(n) };
     let legend = rows.iter().enumerate().map(|(n, row)| (swatch(n), named(row)));
     let marks = deadlines.iter().map(|reference| (Swatch::Mark, reference.text.clone()));
-    let frame = Frame::new(legend.chain(marks).collect());
+    let mut frame = Frame::new(legend.chain(marks).collect());
+    // "1 in 100k" is longer than a number.
+    frame.left += 18.0;
     let asked = || deadlines.iter().map(|reference| us(reference.ns));
     let low = found.at_ns.first().map_or(1.0, |ns| us(*ns));
     let high = found.at_ns.last().map_or(10.0, |ns| us(*ns));

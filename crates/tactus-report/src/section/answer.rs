@@ -80,14 +80,19 @@ fn worst<'a>(rows: &[&'a Row]) -> Vec<&'a Row> {
     let largest = |row: &Row| figures(&row.result).and_then(|all| all.max_ns);
     let mut worst: Vec<&Row> = Vec::new();
     for row in rows {
-        let place = row.result.environment_key();
-        match worst.iter_mut().find(|known| known.result.environment_key() == place) {
+        let place = subject(row);
+        match worst.iter_mut().find(|known| subject(known) == place) {
             Some(known) if largest(row) > largest(known) => *known = row,
             Some(_) => {}
             None => worst.push(row),
         }
     }
     worst
+}
+
+/// Whose latency it is.
+fn subject(row: &Row) -> String {
+    row.result.to.clone().unwrap_or_else(|| row.result.environment_key())
 }
 
 /// What is required of the largest latency of these rows, each limit once.

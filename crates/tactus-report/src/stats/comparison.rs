@@ -23,6 +23,8 @@ pub struct Line {
     pub apart: bool,
     /// The measurement's environment.
     pub environment: String,
+    /// Whose latency it is: that of the guest whose answers a card times, else the environment's.
+    pub subject: String,
     /// Where it was: the environment, in the state of the machine where the plan declares states. Audits
     /// and facts are kept by it.
     pub place: String,
@@ -106,6 +108,7 @@ pub fn comparison(contents: &Contents) -> Vec<Line> {
             name: scenario_title(contents, result),
             apart: apart(contents, &result.name),
             environment: result.environment.clone(),
+            subject: result.to.as_ref().unwrap_or(&result.environment).clone(),
             place: result.environment_key(),
             kind: result.kind.clone(),
             measurement: result.measurement.kind(),

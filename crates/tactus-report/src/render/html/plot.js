@@ -43,6 +43,18 @@ function decades(u, splits, n) {
   return splits.map((value) => value !== null && isDecade(value) ? value : null);
 }
 
+// One to nine of each decade: by itself the library begins at the lower end of the axis, whatever that is.
+function ofDecades(u, axis, low, high) {
+  const found = [];
+  for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power++) {
+    for (let n = 1; n < 10; n++) {
+      const value = Number((n * 10 ** power).toPrecision(6));
+      if (value >= low && value <= high) found.push(value);
+    }
+  }
+  return found;
+}
+
 function live(figure, plot, first) {
   const write = { x: WRITE[plot.x.kind], y: WRITE[plot.y.kind] };
   const box = element("div", "live");
@@ -81,6 +93,7 @@ function live(figure, plot, first) {
     scale: which, side, label: plot[which].label + (plot[which].log ? ", log." : ""), labelSize: side === 3 ? 22 : 26, labelGap: 2,
     size: side === 3 ? 76 : 34, font: FONT, labelFont: FONT, stroke: () => ink("--muted"), space: side === 3 ? 28 : plot.x.kind === "percentile" ? 70 : 60,
     grid: { stroke: () => ink("--grid"), width: 1, filter: decades }, ticks: { stroke: () => ink("--rule"), width: 1, size: 5 },
+    splits: plot[which].log ? ofDecades : undefined,
     values: (_, splits) => splits.map((value) => value === null || plot[which].kind === "part" && !isDecade(value) ? "" : write[which](value)),
   });
   const scale = (which, extra) => ({ time: false, distr: plot[which].log ? 3 : 1, ...extra });
