@@ -175,6 +175,16 @@ fn a_latency_above_the_break_value_ends_the_measurement_and_says_so() {
 }
 
 #[test]
+fn what_is_required_of_a_measurement_is_answered_in_its_last_line() {
+    let Some(_alone) = alone() else { return };
+    let result = output(tactus().args(["measure", "-D", "1", "-i", "1ms", "--max", "1s", "--quiet"]));
+    assert_eq!(result.status.code(), Some(3), "a second decides nothing: {}", stderr(&result));
+    let text = stdout(&result);
+    let last = text.lines().last().unwrap();
+    assert!(last.starts_with("# Verdict: inconclusive: "), "{text}");
+}
+
+#[test]
 fn gaps_are_measured_too() {
     let Some(_alone) = alone() else { return };
     let result = output(tactus().args(["measure", "--measurement", "spin", "-D", "2", "--json"]));
