@@ -159,7 +159,8 @@ fn together(
         return (Judgement::Inconclusive, format!("{}: {}", clean(&one.name), refused.reason));
     }
     if of(Judgement::Inconclusive).next().is_some() {
-        return (Judgement::Inconclusive, format!("neither is certain of {}", some(Judgement::Inconclusive)));
+        let open = some(Judgement::Inconclusive);
+        return (Judgement::Inconclusive, format!("these runs do not tell whether {open} got worse"));
     }
     if let Some((one, open)) = quantities().find(|(_, of)| of.outcome.is_none() && !of.left_out) {
         return (Judgement::Inconclusive, format!("{}: {}", named((one, open)), open.reason));
