@@ -30,9 +30,8 @@ impl Measurement for Application {
     }
 
     fn wanted(&self, measure: &Measure) -> Result<Wanted, Refusal> {
-        let Measure::Application(table) = measure else { return Err(stranger(measure)) };
-        let periodic = table.value() != MarkedValue::Execution;
-        Ok(Wanted { threads: 1, periodic, limit_ns: None, busy: 0 })
+        let Measure::Application(_) = measure else { return Err(stranger(measure)) };
+        Ok(Wanted { threads: 1, periodic: measure.has_periods(), limit_ns: None, busy: 0 })
     }
 
     fn marks(&self, measure: &Measure, interval_ns: u64, cpu: u32) -> Result<Option<Arc<Marks>>, Refusal> {

@@ -16,7 +16,7 @@ use tactus_measure::marks::Marks;
 use tactus_measure::refuse;
 use tactus_measure::series::SMALLEST_GAP;
 use tactus_measure::thread::{Measuring, allowed};
-use tactus_model::catalogue::{Fault, Measure};
+use tactus_model::catalogue::Fault;
 use tactus_model::clock::ClockCheck;
 use tactus_model::message::{Activity, CardOf, FromProbe, Job, LockIn, Note, Refusal, Stage, What};
 use tactus_model::scheduling::Policy;
@@ -231,14 +231,13 @@ fn start_threads(
         ));
     }
     notes.extend(entry.notes(measure));
-    let reads = matches!(measure, Measure::Application(_));
-    if reads && *policy != Policy::Other {
+    if measure.only_reads() && *policy != Policy::Other {
         return Err(refusal(
             "what reads a program's cycles has ordinary priority; the program's is its own",
             "leave `policy` out, or write \"other\"",
         ));
     }
-    if *policy == Policy::Other && wanted.periodic && !reads {
+    if *policy == Policy::Other && wanted.periodic && !measure.only_reads() {
         notes.extend(timer_slack());
     }
     let card = entry.card(measure, activity)?.map(Arc::new);

@@ -144,12 +144,13 @@ const LONGEST_COMMAND_LINE: usize = 256;
 fn command_line(loader: u32, info: u32, into: &mut [u8]) -> usize {
     let at = boot_info::command_line_at(loader, info, byte_at);
     let Some(at) = at else { return 0 };
-    let mut length = 0;
-    while length < into.len() && byte_at(at.wrapping_add(length as u32)) != 0 {
-        into[length] = byte_at(at.wrapping_add(length as u32));
-        length += 1;
+    for (length, place) in into.iter_mut().enumerate() {
+        *place = byte_at(at.wrapping_add(length as u32));
+        if *place == 0 {
+            return length;
+        }
     }
-    length
+    into.len()
 }
 
 /// A byte of physical memory; of the last GiB, where devices are, nothing.

@@ -4,6 +4,7 @@ use tactus_model::Evidence;
 use tactus_model::number::float;
 
 use super::required::{listed, words};
+use super::{kinds, most_measured};
 use crate::part::{Answer, Tone};
 use crate::stats::Line;
 use crate::units::{clean, duration, latency};
@@ -14,13 +15,9 @@ const ASK: &str = "Ask for one with --max, as in `tactus run --max 100us`.";
 /// The answer, where latencies were measured.
 pub fn answer(lines: &[Line]) -> Option<Answer> {
     let latencies = || lines.iter().filter(|line| line.figures.is_some());
-    // Gaps, wake-ups and answers to interrupts are different things: what was measured most, wake-ups before others.
-    let many = |kind: &str| latencies().filter(|line| line.measurement == kind).count();
-    let kind = latencies().map(|line| line.measurement).max_by_key(|kind| (many(kind), *kind == "timer"))?;
+    let kind = most_measured(latencies().map(|line| line.measurement))?;
     let own: Vec<&Line> = latencies().filter(|line| line.measurement == kind).collect();
-    let mut evidence: Vec<Evidence> = own.iter().filter_map(|line| line.evidence).collect();
-    evidence.sort_by_key(|kind| *kind as u8);
-    evidence.dedup();
+    let evidence = kinds(own.iter().filter_map(|line| line.evidence));
     let emulated = evidence.first() == Some(&Evidence::Emulated);
     let said: Vec<String> = evidence.iter().filter_map(|kind| held(&own, *kind)).collect();
     Some(Answer {

@@ -8,5 +8,24 @@ mod next;
 mod required;
 mod tested;
 
+use tactus_model::Evidence;
+
 pub use chosen::answer;
 pub use headline::headline;
+
+/// What was measured most, wake-ups before others: gaps, wake-ups and answers to interrupts are different things, and one
+/// sentence or figure has one of them.
+#[must_use]
+pub fn most_measured<'a>(words: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let all: Vec<&str> = words.collect();
+    let many = |of: &str| all.iter().filter(|word| **word == of).count();
+    all.iter().copied().max_by_key(|word| (many(word), *word == "timer"))
+}
+
+/// Each kind of evidence once, the strongest first.
+fn kinds(of: impl Iterator<Item = Evidence>) -> Vec<Evidence> {
+    let mut kinds: Vec<Evidence> = of.collect();
+    kinds.sort_by_key(|kind| *kind as u8);
+    kinds.dedup();
+    kinds
+}

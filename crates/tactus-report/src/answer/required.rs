@@ -3,7 +3,9 @@
 use tactus_model::Evidence;
 use tactus_model::document::{LimitEntry, Outcome, Side, Verdict};
 
+use super::kinds;
 use crate::part::{Answer, Next, Tone};
+use crate::row::enough;
 use crate::stats::Line;
 use crate::units::{clean, duration, latency, number};
 
@@ -34,14 +36,11 @@ pub fn answer(lines: &[Line]) -> Option<Answer> {
         }
         (Outcome::Inconclusive, _) => ("NOT DECIDED", Tone::Doubt),
     };
-    let mut evidence: Vec<Evidence> = own().filter_map(|one| one.line.evidence).collect();
-    evidence.sort_by_key(|kind| *kind as u8);
-    evidence.dedup();
     Some(Answer {
         word,
         tone,
         sentence: format!("{}.{}", said(decides), others(&judged, outcome)),
-        evidence,
+        evidence: kinds(own().filter_map(|one| one.line.evidence)),
         next: (outcome == Outcome::Inconclusive).then(|| longer(decides)).flatten(),
     })
 }
@@ -100,7 +99,7 @@ fn said(judged: &Judged<'_>) -> String {
         Outcome::Pass | Outcome::Inconclusive => "of at most",
     };
     // What is kept and does not pass, and why.
-    let longer = verdict.longer_ns.map(|ns| format!("; {} more of the same would be enough", duration(ns)));
+    let longer = verdict.longer_ns.map(enough);
     // The next step says for how long.
     let reason = longer.and_then(|longer| verdict.reason.strip_suffix(&longer)).unwrap_or(&verdict.reason);
     let doubt = reason.split_once(", but ").map(|(_, doubt)| format!(", but {doubt}"));

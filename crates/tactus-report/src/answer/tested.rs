@@ -2,6 +2,7 @@
 
 use tactus_model::bundle::Contents;
 
+use super::kinds;
 use crate::part::{Answer, Next, Tone};
 use crate::stats::{Answer as Came, Change, Proven, proofs};
 use crate::units::{clean, latency};
@@ -12,9 +13,6 @@ pub fn answer(contents: &Contents) -> Option<Answer> {
     if proofs.is_empty() {
         return None;
     }
-    let mut evidence: Vec<_> = proofs.iter().filter_map(|proven| proven.evidence).collect();
-    evidence.sort_by_key(|kind| *kind as u8);
-    evidence.dedup();
     let of = |lower: bool| proofs.iter().filter_map(move |proven| Some((proven, shown(proven, lower)?)));
     let (tested, total) = (proofs.iter().filter(|proven| effects(proven).is_some()).count(), proofs.len());
     let (helping, harming) = (of(true).count(), of(false).count());
@@ -43,7 +41,7 @@ pub fn answer(contents: &Contents) -> Option<Answer> {
         word,
         tone,
         sentence: said + ".",
-        evidence,
+        evidence: kinds(proofs.iter().filter_map(|proven| proven.evidence)),
         next: best.map(|(proven, change)| next(proven, change)),
     })
 }

@@ -5,7 +5,7 @@ use tactus_model::outcome::{Better, Unit, ValueResult, Yields};
 
 use super::condition::Run;
 use super::margins::{FLOOR_NS, Margins};
-use crate::row::{Quantity, figures};
+use crate::row::{Quantity, fewest_periods, figures};
 use crate::stats::{Samples, median};
 
 /// A quantile is of so many periods above it, at the least, in every thread.
@@ -88,7 +88,7 @@ fn latency(quantity: Quantity, base: &[Run], now: &[Run], margins: &Margins) -> 
     if own.is_empty() && other.is_empty() {
         return None;
     }
-    let fewest = base.iter().chain(now).map(fewest_periods).min().unwrap_or(0);
+    let fewest = base.iter().chain(now).map(|run| fewest_periods(&run.row.result)).min().unwrap_or(0);
     let least = quantity.part().map_or(0.0, |part| ABOVE / (1.0 - part));
     let whole = own.len() == base.len() && other.len() == now.len();
     let left_out = float(fewest) + 0.5 < least;
@@ -111,11 +111,6 @@ fn latency(quantity: Quantity, base: &[Run], now: &[Run], margins: &Margins) -> 
         left_out: whole && left_out,
         not_judged,
     })
-}
-
-fn fewest_periods(run: &Run) -> u64 {
-    let series = run.row.result.series().iter();
-    series.map(|own| own.summary.cycles.saturating_add(own.summary.overruns)).min().unwrap_or(0)
 }
 
 /// A difference below this is none: a microsecond, or two steps of a clock that is coarser.

@@ -3,7 +3,7 @@
 
 use tactus_model::number::{float, whole};
 
-use super::canvas::{Anchor, Canvas, Figure, Hover, WIDTH};
+use super::canvas::{Anchor, Canvas, Figure, WIDTH};
 use super::scale::Scale;
 use super::theme::{GRID, INK, MARK, MUTED, SERIES, series};
 use crate::units::{number, shortened};
@@ -70,15 +70,7 @@ pub fn bars(title: &str, panels: &[Panel]) -> Figure {
     });
     let said: Vec<String> =
         panels.iter().flat_map(|panel| panel.bars.iter().map(move |bar| said(panel, bar))).collect();
-    Figure {
-        title: title.into(),
-        about: said.join("; "),
-        width: WIDTH,
-        height,
-        elements,
-        hover: Hover::default(),
-        plot: None,
-    }
+    Figure::still(title, said.join("; "), height, elements)
 }
 
 fn said(panel: &Panel, bar: &Bar) -> String {

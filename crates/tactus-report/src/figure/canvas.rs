@@ -38,6 +38,19 @@ pub struct Figure {
 }
 
 impl Figure {
+    /// One as wide as all, which answers to no pointer and to no script.
+    pub fn still(title: &str, about: String, height: u32, elements: String) -> Self {
+        Self {
+            title: title.into(),
+            about,
+            width: WIDTH,
+            height,
+            elements,
+            hover: Hover::default(),
+            plot: None,
+        }
+    }
+
     /// The figure as one SVG element in sentinel colours, without a size of its own.
     #[must_use]
     pub fn svg(&self) -> String {

@@ -3,7 +3,7 @@
 use tactus_model::number::float;
 
 use super::axis::{Frame, Swatch};
-use super::canvas::{Anchor, Canvas, Figure, Hover, WIDTH};
+use super::canvas::{Anchor, Canvas, Figure};
 use super::plot::{Plot, PlotAxis, PlotKind, PlotMark, PlotSeries, short};
 use super::scale::{Scale, Tick, plain};
 use super::theme::{MARK, SERIES, dashed, series};
@@ -73,15 +73,8 @@ pub fn curves(title: &str, axes: Axes<'_>, lines: &[Curve], marks: &[(u64, Strin
         }
     });
     let said: Vec<String> = lines.iter().map(|line| said(axes, line)).collect();
-    Figure {
-        title: title.into(),
-        about: said.join("; "),
-        width: WIDTH,
-        height: frame.height,
-        elements,
-        hover: Hover::default(),
-        plot: plot(axes, lines, &amounts, (&x, &y, log), marks),
-    }
+    let plot = plot(axes, lines, &amounts, (&x, &y, log), marks);
+    Figure { plot, ..Figure::still(title, said.join("; "), frame.height, elements) }
 }
 
 fn upright(frame: &Frame, lines: &[Curve]) -> (Scale, bool) {

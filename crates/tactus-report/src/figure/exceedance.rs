@@ -4,7 +4,7 @@ use tactus_model::bundle::Row;
 use tactus_model::number::float;
 
 use super::axis::{Frame, Swatch};
-use super::canvas::{Canvas, Figure, Hover, WIDTH, name};
+use super::canvas::{Canvas, Figure, name};
 use super::over_time::Reference;
 use super::plot::{Plot, PlotAxis, PlotKind, PlotMark, PlotSeries, short};
 use super::scale::{Scale, Tick, us, us_label};
@@ -56,15 +56,8 @@ pub fn exceedances(title: &str, rows: &[&Row], deadlines: &[Reference]) -> Figur
             }
         }
     });
-    Figure {
-        title: title.into(),
-        about: about(rows, deadlines),
-        width: WIDTH,
-        height: frame.height,
-        elements,
-        hover: Hover::default(),
-        plot: Some(plot(rows, deadlines, &found, (low, high), most)),
-    }
+    let plot = Some(plot(rows, deadlines, &found, (low, high), most));
+    Figure { plot, ..Figure::still(title, about(rows, deadlines), frame.height, elements) }
 }
 
 /// The same for a script.

@@ -3,7 +3,7 @@
 use tactus_model::document::Judgement;
 use tactus_model::number::{float, whole};
 
-use super::canvas::{Anchor, Canvas, Figure, Hover, WIDTH};
+use super::canvas::{Anchor, Canvas, Figure, WIDTH};
 use super::scale::{Scale, plain};
 use super::theme::{GRID, MARK, MUTED, series};
 use crate::units::{number, shortened};
@@ -69,15 +69,7 @@ pub fn forest(title: &str, all: &[Forested]) -> Figure {
     });
     let said: Vec<String> =
         all.iter().map(|of| format!("{}: {}, {}", of.name, numbers(of), of.outcome.word())).collect();
-    Figure {
-        title: title.into(),
-        about: said.join("; "),
-        width: WIDTH,
-        height,
-        elements,
-        hover: Hover::default(),
-        plot: None,
-    }
+    Figure::still(title, said.join("; "), height, elements)
 }
 
 fn line(canvas: &Canvas, x: &Scale, of: &Forested, y: f64) {

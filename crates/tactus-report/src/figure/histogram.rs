@@ -4,7 +4,7 @@ use tactus_model::bundle::Row;
 use tactus_model::number::float;
 
 use super::axis::{Frame, Swatch};
-use super::canvas::{Canvas, Figure, Hover, WIDTH, name};
+use super::canvas::{Canvas, Figure, name};
 use super::plot::{Plot, PlotAxis, PlotKind, PlotSeries, short};
 use super::scale::{Scale, count_label, us, us_label};
 use super::theme::{SERIES, dashed, series};
@@ -49,15 +49,8 @@ pub fn histograms(title: &str, rows: &[&Row]) -> Figure {
             }
         }
     });
-    Figure {
-        title: title.into(),
-        about: about(rows),
-        width: WIDTH,
-        height: frame.height,
-        elements,
-        hover: Hover::default(),
-        plot: plot(&bins, rows, unit, (left, right), float(most.max(10)) * 1.3),
-    }
+    let plot = plot(&bins, rows, unit, (left, right), float(most.max(10)) * 1.3);
+    Figure { plot, ..Figure::still(title, about(rows), frame.height, elements) }
 }
 
 /// Ends of the axis, with a little room beside the first and the last bin.

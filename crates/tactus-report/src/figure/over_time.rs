@@ -4,7 +4,7 @@ use tactus_model::bundle::Row;
 use tactus_model::number::float;
 
 use super::axis::{Frame, Swatch};
-use super::canvas::{Canvas, Figure, Hover, WIDTH, name};
+use super::canvas::{Canvas, Figure, name};
 use super::plot::{Plot, PlotAxis, PlotKind, PlotMark, PlotSeries, short};
 use super::scale::{Scale, plain, time_unit, us, us_label};
 use super::theme::{dashed, series};
@@ -79,15 +79,8 @@ pub fn over_time(title: &str, rows: &[&Row], lines: Lines, references: &[Referen
         },
     );
     let plot = plot(rows, &timelines, lines, references, axes, scale_ns);
-    Figure {
-        title: title.into(),
-        about: about(rows, lines),
-        width: WIDTH,
-        height: frame.height,
-        elements,
-        hover: Hover::default(),
-        plot: (!plot.at.is_empty()).then_some(plot),
-    }
+    let plot = (!plot.at.is_empty()).then_some(plot);
+    Figure { plot, ..Figure::still(title, about(rows, lines), frame.height, elements) }
 }
 
 fn time_axis(frame: &Frame, timelines: &[Timeline]) -> (Scale, &'static str, &'static [f64], f64) {

@@ -3,7 +3,7 @@
 
 use tactus_model::number::{float, whole};
 
-use super::canvas::{Anchor, Canvas, Figure, Hover, WIDTH};
+use super::canvas::{Anchor, Canvas, Figure, WIDTH};
 use super::scale::Scale;
 use super::theme::{GRID, INK, MUTED, series};
 use crate::units::shortened;
@@ -81,15 +81,7 @@ pub fn stacked(title: &str, kinds: &[Kind], rest: &str, panels: &[Stacks]) -> Fi
     });
     let said: Vec<String> =
         panels.iter().flat_map(|panel| panel.bars.iter().map(|bar| said(kinds, panel, bar))).collect();
-    Figure {
-        title: title.into(),
-        about: said.join("; "),
-        width: WIDTH,
-        height,
-        elements,
-        hover: Hover::default(),
-        plot: None,
-    }
+    Figure::still(title, said.join("; "), height, elements)
 }
 
 fn said(kinds: &[Kind], panel: &Stacks, bar: &Stack) -> String {

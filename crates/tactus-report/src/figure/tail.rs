@@ -4,7 +4,7 @@
 use tactus_model::number::float;
 
 use super::axis::{Frame, Swatch};
-use super::canvas::{Canvas, Figure, Hover, Spot, WIDTH, tenth};
+use super::canvas::{Canvas, Figure, Hover, Spot, tenth};
 use super::scale::{Scale, Tick, plain, us_label};
 use super::theme::{GRID, MARK, series};
 use crate::stats::tail::{Bound, Tail, level_drop};
@@ -206,5 +206,5 @@ pub fn shapes(title: &str, tail: &Tail) -> Figure {
 
 fn figure(title: &str, about: String, frame: &Frame, elements: String, spots: Vec<Spot>) -> Figure {
     let hover = Hover { top: frame.top, bottom: frame.bottom, spots };
-    Figure { title: title.into(), about, width: WIDTH, height: frame.height, elements, hover, plot: None }
+    Figure { hover, ..Figure::still(title, about, frame.height, elements) }
 }

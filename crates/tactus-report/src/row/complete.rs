@@ -40,7 +40,7 @@ pub fn lacking(result: &RowResult) -> Option<String> {
     }
     // Of those that a full ring of ours did not take the extremes are known; of these nothing is.
     let unread = result.series().iter().find(|series| series.summary.lost > 0);
-    if let (Measure::Application(_), Some(series)) = (&result.measurement, unread) {
+    if let Some(series) = unread.filter(|_| result.measurement.only_reads()) {
         return Some(format!(
             "{} cycles of {} were left out, and nobody knows how long they took",
             count(series.summary.lost),
@@ -93,24 +93,30 @@ fn most_demanding(require: &Require) -> Option<(&'static str, u64)> {
     Some((name, whole(ABOVE / (1.0 - part))))
 }
 
-fn fewest_periods(result: &RowResult) -> u64 {
+/// The fewest periods of a thread, with those that were missed.
+pub fn fewest_periods(result: &RowResult) -> u64 {
     let periods = |series: &SeriesResult| series.summary.cycles.saturating_add(series.summary.overruns);
     result.series().iter().map(periods).min().unwrap_or(0)
+}
+
+/// The fewest cycles of a thread.
+pub fn fewest_cycles(result: &RowResult) -> u64 {
+    result.series().iter().map(|series| series.summary.cycles).min().unwrap_or(0)
 }
 
 /// How much longer it must be measured, in ns, until it is long enough for a pass, with as many cycles of each thread as
 /// are asked for; none where nothing is lacking, or where nothing came that says how fast they come.
 pub fn longer_ns(result: &RowResult, require: &Require, cycles: u64) -> Option<u64> {
-    let fewest = result.series().iter().map(|series| series.summary.cycles).min().unwrap_or(0);
     let quantile = most_demanding(require).map(|(_, least)| (fewest_periods(result), least));
-    let times = [Some((fewest, cycles)), quantile].into_iter().flatten().map(|(have, need)| {
-        let more = float(need.saturating_sub(have)) / float(have);
-        if need <= have {
-            Some(0)
-        } else {
-            (have > 0).then(|| whole((float(result.measured_ns) * more).ceil()))
-        }
-    });
+    let times =
+        [Some((fewest_cycles(result), cycles)), quantile].into_iter().flatten().map(|(have, need)| {
+            let more = float(need.saturating_sub(have)) / float(have);
+            if need <= have {
+                Some(0)
+            } else {
+                (have > 0).then(|| whole((float(result.measured_ns) * more).ceil()))
+            }
+        });
     let least = LEAST_NS.saturating_sub(result.measured_ns);
     let longest = times.collect::<Option<Vec<u64>>>()?.into_iter().chain([least]).max()?;
     (longest > 0).then_some(longest)

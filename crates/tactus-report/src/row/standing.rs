@@ -4,7 +4,7 @@ use tactus_model::bundle::RowResult;
 use tactus_model::latency::Summary;
 use tactus_model::plan::Require;
 
-use super::complete::{lacking, longer_ns, too_short};
+use super::complete::{fewest_cycles, lacking, longer_ns, too_short};
 use super::control::{control, unproven};
 use super::grounds::{Doubt, doubt, evidence, measured};
 use crate::units::count;
@@ -45,7 +45,7 @@ pub(super) fn ground<'a>(
     if let Some(why) = unproven(result) {
         return Err(format!("instrument not proven here: {why}").into());
     }
-    let fewest = result.series().iter().map(|series| series.summary.cycles).min().unwrap_or(0);
+    let fewest = fewest_cycles(result);
     if fewest < least {
         let said = format!(
             "{} cycles of a thread are too few for a verdict, which needs {}{}",

@@ -1,7 +1,5 @@
 //! What a requirement says about a row.
 
-use std::fmt::Write;
-
 use tactus_model::bundle::Row;
 use tactus_model::document::{Outcome, Verdict};
 use tactus_model::outcome::Yields;
@@ -28,7 +26,13 @@ pub fn verdict(row: &Row) -> Option<Verdict> {
         limits: Vec::new(),
     });
     if let Some(longer_ns) = verdict.longer_ns {
-        let _ = write!(verdict.reason, "; {} more of the same would be enough", duration(longer_ns));
+        verdict.reason += &enough(longer_ns);
     }
     Some(verdict)
+}
+
+/// How the reason of a verdict ends that time would decide.
+#[must_use]
+pub fn enough(longer_ns: u64) -> String {
+    format!("; {} more of the same would be enough", duration(longer_ns))
 }

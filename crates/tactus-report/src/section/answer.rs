@@ -4,7 +4,7 @@ use tactus_model::bundle::{Contents, Row};
 use tactus_model::number::float;
 
 use super::Section;
-use crate::answer::answer;
+use crate::answer::{answer, most_measured};
 use crate::figure::{CURVES, Reference, SERIES, exceedances};
 use crate::part::{Part, Reader};
 use crate::row::{figures, is_first_run};
@@ -60,10 +60,9 @@ fn side_by_side(contents: &Contents) -> Option<crate::figure::Figure> {
         .iter()
         .filter(|row| figures(&row.result).is_some() && is_first_run(&row.result))
         .collect();
-    // What differs in kind does not belong on one axis: what was measured most, wake-ups before others.
+    // What differs in kind does not belong on one axis.
     let kind = |row: &&Row| row.result.measurement.kind();
-    let many = |of: &str| latencies.iter().filter(|row| kind(row) == of).count();
-    let own = latencies.iter().map(kind).max_by_key(|kind| (many(kind), *kind == "timer"))?;
+    let own = most_measured(latencies.iter().map(kind))?;
     let mut rows: Vec<&Row> = latencies.into_iter().filter(|row| kind(row) == own).collect();
     let deadlines = deadlines(&rows);
     let mut title = "All measurements side by side";

@@ -14,7 +14,7 @@ use tactus_model::plan::{Activity, Environment, Placed, Plan, Scenario};
 use tactus_model::scheduling::Policy;
 use tactus_model::{CpuSet, Nanos};
 use tactus_report::document;
-use tactus_report::units::duration;
+use tactus_report::row::verdict;
 use tactus_run::Destination;
 use tactus_run::plan::{Choices, Source};
 use tactus_system::{Real, topology};
@@ -184,12 +184,9 @@ fn summary(contents: &Contents, histogram: Option<u32>) -> String {
         if let Some(evidence) = row.result.evidence {
             let _ = writeln!(text, "# Evidence: {evidence}. {}", evidence.meaning());
         }
-    }
-    for verdict in document(contents).scenarios.iter().filter_map(|entry| entry.verdict.as_ref()) {
-        let _ = write!(text, "# Verdict: {}: {}", verdict.outcome.word(), verdict.reason);
-        let longer =
-            verdict.longer_ns.map(|ns| format!("; {} more of the same would be enough", duration(ns)));
-        let _ = writeln!(text, "{}", longer.unwrap_or_default());
+        if let Some(verdict) = verdict(row) {
+            let _ = writeln!(text, "# Verdict: {}: {}", verdict.outcome.word(), verdict.reason);
+        }
     }
     text
 }

@@ -7,23 +7,14 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::common::{alone, beside_others, json, nothing_is_left, output, skipped, stderr, stdout, tactus};
-
-/// Whether one can be started here.
-fn is_usable() -> bool {
-    let document = json(&output(tactus().args(["environments", "--json"])));
-    let usable =
-        document.as_array().unwrap().iter().any(|entry| entry["kind"] == "bare" && entry["usable"] == true);
-    if !usable {
-        skipped("no guest without an operating system can be started here");
-    }
-    usable
-}
+use crate::common::{
+    alone, bare_is_usable, beside_others, json, nothing_is_left, output, skipped, stderr, stdout, tactus,
+};
 
 #[test]
 fn the_floor_of_the_hypervisor_is_measured_and_proven_before_and_after() {
     let Some(_alone) = alone() else { return };
-    if !is_usable() {
+    if !bare_is_usable() {
         return;
     }
     let run =
@@ -96,7 +87,7 @@ fn what_needs_an_operating_system_is_refused_before_a_guest_starts() {
 #[test]
 fn what_makes_a_guest_exit_is_measured_on_the_host_and_without_an_operating_system() {
     let Some(_alone) = alone() else { return };
-    if !is_usable() {
+    if !bare_is_usable() {
         return;
     }
     let measured = |kind: &str| {
@@ -137,6 +128,10 @@ fn what_makes_a_guest_exit_is_measured_on_the_host_and_without_an_operating_syst
 
 /// What a boot loader's menu starts, as `grub.cfg`.
 fn disc(dir: &Path, words: &str) -> Option<std::path::PathBuf> {
+    if !Path::new("/usr/lib/grub/i386-pc").exists() {
+        skipped("this needs GRUB for PCs");
+        return None;
+    }
     let image = dir.join("disc/boot/tactus-bare-guest.elf");
     let written = output(tactus().args(["kernel", "bare", "--out"]).arg(&image));
     assert!(written.status.success(), "{}", stderr(&written));
@@ -185,8 +180,8 @@ fn said_on_the_line(dir: &Path, starts: &[&OsStr]) -> std::path::PathBuf {
 #[test]
 fn a_boot_loader_starts_the_guest_on_a_machine_and_what_it_says_on_the_serial_line_is_imported() {
     let _turn = beside_others();
-    if !is_usable() || !Path::new("/usr/lib/grub/i386-pc").exists() {
-        return skipped("this needs QEMU and GRUB for PCs");
+    if !bare_is_usable() {
+        return;
     }
     let dir = tempfile::tempdir().unwrap();
     let Some(disc) = disc(dir.path(), "interval=5ms duration=1s tick=300ms") else { return };
@@ -218,8 +213,8 @@ fn a_boot_loader_starts_the_guest_on_a_machine_and_what_it_says_on_the_serial_li
 #[test]
 fn what_a_command_line_asks_of_the_guest_and_cannot_be_is_refused_on_the_serial_line() {
     let _turn = beside_others();
-    if !is_usable() || !Path::new("/usr/lib/grub/i386-pc").exists() {
-        return skipped("this needs QEMU and GRUB for PCs");
+    if !bare_is_usable() {
+        return;
     }
     let dir = tempfile::tempdir().unwrap();
     let Some(disc) = disc(dir.path(), "interval=1ps") else { return };
@@ -232,7 +227,7 @@ fn what_a_command_line_asks_of_the_guest_and_cannot_be_is_refused_on_the_serial_
 #[test]
 fn a_hypervisor_that_tactus_does_not_know_starts_the_guest_with_a_command_line_too() {
     let _turn = beside_others();
-    if !is_usable() {
+    if !bare_is_usable() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();

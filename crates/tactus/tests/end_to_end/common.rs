@@ -176,3 +176,14 @@ pub fn skipped(why: &str) {
     eprintln!("SKIPPED: {why}");
     assert!(std::env::var_os("TACTUS_TEST_ALL").is_none(), "skipped although TACTUS_TEST_ALL is set: {why}");
 }
+
+/// Whether a guest without an operating system can be started here; where not, that is said.
+pub fn bare_is_usable() -> bool {
+    let document = json(&output(tactus().args(["environments", "--json"])));
+    let usable = |entry: &Value| entry["kind"] == "bare" && entry["usable"] == true;
+    let usable = document.as_array().unwrap().iter().any(usable);
+    if !usable {
+        skipped("no guest without an operating system can be started here");
+    }
+    usable
+}

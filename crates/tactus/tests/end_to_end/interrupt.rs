@@ -7,18 +7,9 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::common::{alone, beside_others, json, marked, nothing_is_left, output, skipped, stderr, tactus};
-
-/// Whether a guest that answers can be started here.
-fn is_usable() -> bool {
-    let document = json(&output(tactus().args(["environments", "--json"])));
-    let usable = |entry: &Value| entry["kind"] == "bare" && entry["usable"] == true;
-    let usable = document.as_array().unwrap().iter().any(usable);
-    if !usable {
-        skipped("no guest without an operating system can be started here");
-    }
-    usable
-}
+use crate::common::{
+    alone, bare_is_usable, beside_others, json, marked, nothing_is_left, output, skipped, stderr, tactus,
+};
 
 const CARD: [&str; 6] = ["measure", "--measurement", "interrupt", "--to", "bare", "--json"];
 
@@ -34,7 +25,7 @@ fn notes(bundle: &Path) -> Vec<String> {
 #[test]
 fn a_guest_answers_every_interrupt_of_the_card() {
     let Some(_alone) = alone() else { return };
-    if !is_usable() {
+    if !bare_is_usable() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
@@ -69,7 +60,7 @@ fn a_guest_answers_every_interrupt_of_the_card() {
 
 #[test]
 fn a_program_in_a_linux_guest_answers_the_card_that_it_has_by_vfio() {
-    if !is_usable() {
+    if !bare_is_usable() {
         return;
     }
     let kernels = output(tactus().args(["kernel", "list", "--json"]));
@@ -93,7 +84,7 @@ fn a_program_in_a_linux_guest_answers_the_card_that_it_has_by_vfio() {
 
 #[test]
 fn the_kernel_of_a_linux_guest_answers_the_card_by_a_module_that_is_built_for_it() {
-    if !is_usable() {
+    if !bare_is_usable() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
@@ -124,7 +115,7 @@ fn the_kernel_of_a_linux_guest_answers_the_card_by_a_module_that_is_built_for_it
 #[test]
 fn a_guest_that_dies_under_the_card_ends_the_measurement_with_its_last_words_and_what_was_measured() {
     let Some(_alone) = alone() else { return };
-    if !is_usable() {
+    if !bare_is_usable() {
         return;
     }
     let run =
@@ -150,7 +141,7 @@ fn a_guest_that_dies_under_the_card_ends_the_measurement_with_its_last_words_and
 
 #[test]
 fn a_guest_that_is_reset_under_the_card_ends_the_measurement_with_its_last_words_and_what_was_measured() {
-    if !is_usable() {
+    if !bare_is_usable() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();

@@ -25,6 +25,12 @@ macro_rules! measures {
                 }
             }
 
+            /// Whether its thread measures nothing itself, and reads what a program marks: it is no real-time thread.
+            #[must_use]
+            pub const fn only_reads(&self) -> bool {
+                matches!(self, Self::Application(_))
+            }
+
             /// What it yields: values where it names their items. Asked of the words and not of the entries,
             /// so that a probe need not carry those.
             #[must_use]

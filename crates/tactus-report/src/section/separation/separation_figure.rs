@@ -7,7 +7,7 @@ use tactus_model::number::float;
 
 use super::leak::separation;
 use super::leak_word::known;
-use crate::figure::{Anchor, Canvas, Figure, Hover, MUTED, WIDTH, series};
+use crate::figure::{Anchor, Canvas, Figure, MUTED, WIDTH, series};
 use crate::units::{clean, latency, shortened};
 
 /// Room for the names of the rows.
@@ -86,15 +86,9 @@ fn grid(entry: &SeparationEntry, kind: &str) -> Figure {
             format!("{} to {}, {at}: {}", clean(&cell.disturbed), clean(&cell.measured), known(cell))
         })
         .collect();
-    Figure {
-        title: format!("Whom does {} reach?", clean(kind)),
-        about: format!("Whether {} in one environment is seen in another. {}", clean(kind), words.join("; ")),
-        width: WIDTH,
-        height,
-        elements,
-        hover: Hover::default(),
-        plot: None,
-    }
+    let about =
+        format!("Whether {} in one environment is seen in another. {}", clean(kind), words.join("; "));
+    Figure::still(&format!("Whom does {} reach?", clean(kind)), about, height, elements)
 }
 
 /// Where a disturbance is, and how long.

@@ -194,7 +194,7 @@ impl Resolver<'_> {
                 policy: activity.policy.or_else(|| self.value(scenario, |s| s.policy)).unwrap_or(
                     match measure.yields() {
                         // Its thread reads; the program's own is the program's.
-                        Yields::Latency if matches!(measure, Measure::Application(_)) => Policy::Other,
+                        Yields::Latency if measure.only_reads() => Policy::Other,
                         Yields::Latency => Policy::Fifo,
                         // What a service costs those who ask for it as everybody does.
                         Yields::Values => Policy::Other,
