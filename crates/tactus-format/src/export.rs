@@ -25,6 +25,9 @@ use tactus_model::ticks::TickScalars;
 
 use table::{TABLES, Table};
 
+pub use cyclictest_histogram::whole as cyclictest_histogram;
+pub use cyclictest_json::whole as cyclictest_json;
+
 /// What is called with each tick of a row.
 pub type TakeTick<'a> = dyn FnMut(&SeriesKey, &TickScalars) -> io::Result<()> + 'a;
 /// What is called with each interval of a row's histogram log: tag, place, and counts by number of the bucket.
@@ -64,6 +67,10 @@ pub struct Options {
     pub unit_ns: Option<u64>,
     /// Values of so many units or more are in no row of cyclictest's histogram, and counted as overflows.
     pub histogram: Option<u64>,
+    /// cyclictest's histogram has all these rows, those of nothing but zeros too, as versions before 2.7 write it.
+    pub every_row: bool,
+    /// cyclictest's histogram has a column of the sums, as with `-H`.
+    pub sums: bool,
 }
 
 impl Options {

@@ -3,6 +3,7 @@
 mod audit;
 mod compare;
 mod completions;
+mod cyclictest;
 mod environments;
 mod execute;
 mod explain;
@@ -31,6 +32,7 @@ pub fn dispatch(command: Command) -> Result<Exit, Failure> {
     match command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Measure(arguments) => measure::measure(&arguments),
+        Command::Cyclictest(arguments) => cyclictest::cyclictest(&arguments),
         Command::Prove(arguments) => prove::prove(&arguments),
         Command::Audit(arguments) => audit::audit(&arguments),
         Command::Tune(arguments) => tune::tune(&arguments.what),

@@ -8,6 +8,7 @@ mod blocked;
 mod command;
 mod common;
 mod compare;
+mod cyclictest;
 mod endings;
 mod export;
 mod fitness;

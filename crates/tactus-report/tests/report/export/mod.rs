@@ -135,7 +135,7 @@ fn bundles() -> Vec<Contents> {
 
 #[test]
 fn in_ns_what_is_imported_again_is_the_same_histogram() {
-    let options = Options { unit_ns: Some(1), histogram: None };
+    let options = Options { unit_ns: Some(1), histogram: None, ..Options::default() };
     for contents in bundles() {
         for format in ["cyclictest-json", "cyclictest-histogram", "hlog"] {
             let rows = read_back(&contents, format, options, |row, number, series| {
@@ -177,7 +177,7 @@ fn in_us_values_are_cut_off_and_no_more_is_lost() {
 fn what_lies_beyond_the_histogram_is_counted_there_and_comes_back_at_the_largest_value() {
     // In the small bundle a tenth of the values lie there, and of one thread all.
     for (histogram, all) in [(3, false), (1, true)] {
-        let options = Options { unit_ns: None, histogram: Some(histogram) };
+        let options = Options { unit_ns: None, histogram: Some(histogram), ..Options::default() };
         for format in ["cyclictest-json", "cyclictest-histogram"] {
             let contents = small();
             read_back(&contents, format, options, |row, number, series| {
