@@ -102,9 +102,7 @@ fn cpus(run: Run) -> String {
         None => result.series().iter().map(|series| series.key.cpu).collect(),
     };
     let planned = || {
-        let scenarios = run.contents.plan.scenario.iter();
-        let of = scenarios.filter(|own| own.name.as_ref() == Some(&result.name));
-        let measuring = of.flat_map(|own| &own.activity).find(|activity| {
+        let measuring = run.planned().flat_map(|own| &own.activity).find(|activity| {
             activity.environment == result.environment
                 && activity.measure.as_ref().is_some_and(|kind| kind.kind() == result.measurement.kind())
         });
@@ -120,9 +118,7 @@ fn cpus(run: Run) -> String {
 
 /// How often it reports, as the resolved plan says.
 fn tick(run: Run) -> String {
-    let mut scenarios = run.contents.plan.scenario.iter();
-    let own = scenarios.find(|own| own.name.as_ref() == Some(&run.row.result.name));
-    own.and_then(|own| own.tick).map_or_else(|| "not known".into(), |tick| tick.to_string())
+    run.planned().next().and_then(|own| own.tick).map_or_else(|| "not known".into(), |tick| tick.to_string())
 }
 
 /// Why runs are not judged.
