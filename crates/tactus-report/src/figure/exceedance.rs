@@ -13,6 +13,9 @@ use crate::row::{Quantity, figures};
 use crate::stats::{Exceedance, exceedance};
 use crate::units::{clean, latency, latency_or_none};
 
+/// Where a logarithmic axis of latencies begins at the lowest: half a nanosecond, in us.
+const LEAST_US: f64 = 0.000_5;
+
 /// Draws up to twice [`SERIES`] rows, the second half dashed, with upright lines where deadlines are.
 #[must_use]
 pub fn exceedances(title: &str, rows: &[&Row], deadlines: &[Reference]) -> Figure {
@@ -26,7 +29,8 @@ pub fn exceedances(title: &str, rows: &[&Row], deadlines: &[Reference]) -> Figur
     let asked = || deadlines.iter().map(|reference| us(reference.ns));
     let low = found.at_ns.first().map_or(1.0, |ns| us(*ns));
     let high = found.at_ns.last().map_or(10.0, |ns| us(*ns));
-    let low = asked().fold(low, f64::min) / 1.15;
+    // What took no time at all has no place on this axis: it stands at its end.
+    let low = (asked().fold(low, f64::min) / 1.15).max(LEAST_US);
     let high = asked().fold(high, f64::max) * 1.15;
     let x = Scale::new(true, low, high, frame.left, frame.right);
     // One in so many: from all at the top to one of all at the bottom.
@@ -84,7 +88,7 @@ fn plot(rows: &[&Row], deadlines: &[Reference], found: &Exceedance, ends: (f64, 
             low: short(1.0 / most),
             high: 1.0,
         },
-        at: found.at_ns.iter().map(|ns| us(*ns)).collect(),
+        at: found.at_ns.iter().map(|ns| us(*ns).max(short(ends.0))).collect(),
         series: series.collect(),
         marks: deadlines
             .iter()

@@ -46,6 +46,8 @@ function decades(u, splits, n) {
 // One to nine of each decade: by itself the library begins at the lower end of the axis, whatever that is.
 function ofDecades(u, axis, low, high) {
   const found = [];
+  // Nothing is so many decades above zero that one would come to an end.
+  if (!(low > 0 && high < Infinity)) return found;
   for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power++) {
     for (let n = 1; n < 10; n++) {
       const value = Number((n * 10 ** power).toPrecision(6));
