@@ -9,6 +9,7 @@ pub mod limits;
 mod lines;
 mod location;
 mod logs;
+mod names;
 mod older;
 mod pending;
 mod read;

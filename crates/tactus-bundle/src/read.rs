@@ -20,7 +20,7 @@ use tactus_system::Directory;
 use super::files::SCENARIOS;
 use super::limits::{self, Memory};
 use super::lines::{Line, Lines};
-use super::{BundleError, Logs, files, hlog, older, recover, ticks, windows};
+use super::{BundleError, Logs, files, hlog, names, older, recover, ticks, windows};
 
 /// What a row of which nothing was logged takes, in bytes, about.
 const ROW: u64 = 4096;
@@ -66,7 +66,7 @@ pub fn read_from(dir: &Directory, trust: Trust) -> Result<Contents, BundleError>
 /// # Errors
 /// As [`read`].
 pub fn read_with_logs(dir: &Directory, trust: Trust) -> Result<(Contents, Logs), BundleError> {
-    let manifest = manifest(dir)?;
+    let mut manifest = manifest(dir)?;
     let (mut damage, mut memory) = (Vec::new(), Memory::default());
     let mut checked = files::Checked::default();
     for (name, sum) in &manifest.files {
@@ -77,6 +77,7 @@ pub fn read_with_logs(dir: &Directory, trust: Trust) -> Result<(Contents, Logs),
             }
         }
     }
+    names::of_manifest(&mut manifest, &mut damage);
     if manifest.finished.is_none() {
         damage.push("the run died before it could end the bundle: up to one tick may be missing".into());
     }
@@ -151,6 +152,7 @@ fn plan(dir: &Directory, memory: &mut Memory, damage: &mut Vec<String>) -> Plan 
         Plan::default()
     });
     readable(&mut plan, damage);
+    names::of_plan(&mut plan, damage);
     plan
 }
 
@@ -364,6 +366,7 @@ fn result(dir: &Directory, name: &str, memory: &mut Memory, damage: &mut Vec<Str
         .map_err(|error| error.to_string())
         .and_then(|bytes| older::result(&bytes).map_err(|error| error.to_string()));
     let mut found = found.map_err(|error| damage.push(format!("{file} cannot be read: {error}"))).ok()?;
+    names::of_row(&file, &mut found, damage);
     if let Outcome::Values(values) = &mut found.outcome
         && values.len() > limits::ITEMS
     {
