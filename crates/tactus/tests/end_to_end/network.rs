@@ -165,7 +165,7 @@ fn without_the_right_to_namespaces_a_path_is_skipped_with_the_reason_and_the_loo
     let copy = copied_into(dir.path());
     let out = dir.path().join("out");
     fs::create_dir(&out).unwrap();
-    for path in [dir.path(), &copy] {
+    for path in [dir.path(), copy.as_path()] {
         fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     }
     if let Err(error) = std::os::unix::fs::chown(&out, Some(65534), Some(65534)) {

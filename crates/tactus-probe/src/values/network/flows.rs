@@ -471,7 +471,8 @@ mod tests {
             let (mut from, mut to) = (open(), open());
             from.connect(Ipv4Addr::LOCALHOST, &to.ports().unwrap()).unwrap();
             to.connect(Ipv4Addr::LOCALHOST, &from.ports().unwrap()).unwrap();
-            (from.start().unwrap(), to.start().unwrap());
+            from.start().unwrap();
+            to.start().unwrap();
             to.order(Order::Receive, 1).unwrap();
             // So few that the queue takes them all, however late the receiver is.
             from.order(Order::Send { ns: 20_000_000, every_ns: 1_000_000 }, 1).unwrap();
