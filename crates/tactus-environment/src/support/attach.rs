@@ -145,7 +145,7 @@ pub fn watched(
                 "it is tried again at the end of the run",
             ));
         }
-        notes
+        Ok(notes)
     };
     Hooks::new(running, settle, promises)
 }

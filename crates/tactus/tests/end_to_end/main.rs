@@ -23,6 +23,7 @@ mod interrupt;
 mod lots;
 mod nested;
 mod network;
+mod on_docker;
 mod prove;
 mod repeats;
 mod run;
