@@ -16,6 +16,7 @@ mod recover;
 mod resume;
 #[cfg(test)]
 mod tests;
+mod slices;
 mod ticks;
 mod windows;
 mod write;

@@ -41,7 +41,11 @@ pub fn timeline(row: &Row, most: u64) -> Timeline {
     let total = ends.max().unwrap_or(0).max(intervals.end_ns);
     // A bin holds whole intervals, so that its percentile covers the stretch of its maximum.
     let grain = intervals.length_ns.max(tick).max(1);
-    let width = grain * total.div_ceil(grain).div_ceil(most.max(1)).max(1);
+    let narrow = grain * total.div_ceil(grain).div_ceil(most.max(1)).max(1);
+    let width = round(row).filter(|round| *round < 4 * narrow).map_or(narrow, |round| {
+        // Gaps that are no wider than a dot would tear every line to pieces: in two rounds each scenario has its turn.
+        narrow.max(grain * (2 * round).div_ceil(grain))
+    });
     let mut bins: BTreeMap<u64, (Bin, u64, u64)> = BTreeMap::new();
     // The middle of a stretch says where it belongs: its end may come a little late.
     for (_, stretch) in row.ticks.iter().filter(|(_, stretch)| stretch.cycles > 0) {
@@ -75,6 +79,13 @@ pub fn timeline(row: &Row, most: u64) -> Timeline {
         ..bin
     });
     Timeline { width_ns: width, bins: bins.collect() }
+}
+
+/// From one slice of a row to its next, on average, in ns.
+fn round(row: &Row) -> Option<u64> {
+    let (first, last) = (row.slices.first()?, row.slices.last()?);
+    let rounds = (row.slices.len() as u64).checked_sub(1).filter(|rounds| *rounds > 0)?;
+    Some(last.at_ns.saturating_sub(first.at_ns) / rounds).filter(|round| *round > 0)
 }
 
 /// Times between ticks of the same series that follow each other.
