@@ -14,9 +14,10 @@ mod pending;
 mod read;
 mod recover;
 mod resume;
+pub mod size;
+mod slices;
 #[cfg(test)]
 mod tests;
-mod slices;
 mod ticks;
 mod windows;
 mod write;

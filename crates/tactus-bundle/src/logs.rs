@@ -27,9 +27,9 @@ impl Logs {
 
     fn row(&self, row: usize) -> io::Result<impl Iterator<Item = io::Result<(&str, Part, Directory)>>> {
         let parts = self.names.get(row).ok_or(io::ErrorKind::NotFound)?;
-        Ok(parts.iter().map(|(name, part)| {
-            Ok((name.as_str(), *part, self.dir.beneath(format!("{SCENARIOS}/{name}"))?))
-        }))
+        Ok(parts
+            .iter()
+            .map(|(name, part)| Ok((name.as_str(), *part, self.dir.beneath(format!("{SCENARIOS}/{name}"))?))))
     }
 
     /// Calls with every tick of a row, the ticks of each series in their order. False: the row has no such log, as in

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
+use tactus_model::Nanos;
 use tactus_model::bundle::{InjectedIn, Row, RowResult, Slice, Sliced, Waits};
 use tactus_model::histograms;
 use tactus_model::latency::{Latency, Totals};
@@ -11,7 +12,6 @@ use tactus_model::message::{Control, Note, NoteKind, Stage, ThreadCounters};
 use tactus_model::number::{float, whole};
 use tactus_model::outcome::{Ending, LatencyOutcome, Outcome, RowEnd, SeriesResult};
 use tactus_model::series::{SeriesKey, Thread};
-use tactus_model::Nanos;
 
 /// The rows of a bundle by their number: the name of the directory, and what it says.
 pub type Results = BTreeMap<usize, (String, RowResult)>;
@@ -58,7 +58,8 @@ pub fn group(results: &Results) -> Vec<Vec<Part>> {
     let mut known: BTreeMap<_, usize> = BTreeMap::new();
     let mut seen: BTreeMap<_, usize> = BTreeMap::new();
     for (row, (_, result)) in results {
-        let Some(slice) = result.slice.filter(|slice| slice.ticks_per_interval() > 0 && slice.tick_ns > 0) else {
+        let Some(slice) = result.slice.filter(|slice| slice.ticks_per_interval() > 0 && slice.tick_ns > 0)
+        else {
             groups.push((None, vec![*row]));
             continue;
         };
@@ -175,11 +176,10 @@ impl Joining {
                 max_ns: of.max_ns.unwrap_or(0),
                 sum_ns: whole(of.mean_ns.unwrap_or(0.0) * float(of.cycles)),
             });
-            let outliers =
-                own.outliers.iter().cloned().map(|mut one| {
-                    one.at_ns = one.at_ns.saturating_add(at_ns);
-                    one
-                });
+            let outliers = own.outliers.iter().cloned().map(|mut one| {
+                one.at_ns = one.at_ns.saturating_add(at_ns);
+                one
+            });
             match self.series.get_mut(&own.key) {
                 Some(series) => {
                     series.outliers.extend(outliers);
@@ -270,7 +270,8 @@ fn inject(all: &mut Vec<InjectedIn>, one: &InjectedIn) {
         let (known, now) = (&other.injected, &one.injected);
         other.environment == one.environment
             && other.outside == one.outside
-            && (known.activity, &known.kind, &known.way, &known.cpus) == (now.activity, &now.kind, &now.way, &now.cpus)
+            && (known.activity, &known.kind, &known.way, &known.cpus)
+                == (now.activity, &now.kind, &now.way, &now.cpus)
     };
     match all.iter_mut().find(same) {
         Some(known) => {
@@ -371,7 +372,8 @@ fn told(slices: &[Sliced]) -> Note {
     let begun = slices.iter().filter(|slice| slice.result.started.is_some()).count();
     let of = slices.first().and_then(|slice| slice.result.slice).map_or(0, |slice| slice.of);
     let length = Nanos(slices.first().map_or(0, |slice| slice.result.planned_ns));
-    let begun = if u32::try_from(begun) == Ok(of) { String::new() } else { format!(", of which {begun} were begun") };
+    let begun =
+        if u32::try_from(begun) == Ok(of) { String::new() } else { format!(", of which {begun} were begun") };
     Note {
         kind: NoteKind::Info,
         text: format!("measured in {of} slices of {length}, in turn with other scenarios{begun}"),

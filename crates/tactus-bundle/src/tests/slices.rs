@@ -98,7 +98,10 @@ fn slices_of_a_scenario_are_one_row_that_is_their_sum_with_gaps_where_it_was_not
     assert_eq!(begins, [0, 36, 48], "as the clock said");
     let ends: Vec<u64> = idle.ticks.iter().map(|(_, tick)| tick.at_ns / TICK_NS).collect();
     assert_eq!(ends, (1..=10).chain(37..=46).chain(49..=58).collect::<Vec<u64>>());
-    assert_eq!(idle.histograms.intervals.keys().copied().collect::<Vec<_>>(), (0..10).chain(36..46).chain(48..58).collect::<Vec<_>>());
+    assert_eq!(
+        idle.histograms.intervals.keys().copied().collect::<Vec<_>>(),
+        (0..10).chain(36..46).chain(48..58).collect::<Vec<_>>()
+    );
     assert!(idle.result.notes[0].text.contains("3 slices of 10s"), "{:?}", idle.result.notes);
     let at = contents.rows.iter().position(|row| row.result.name == "idle").unwrap();
     let (mut ticks, mut intervals) = (Vec::new(), 0);

@@ -97,7 +97,8 @@ fn tail_for(row: &Row, horizon_ns: Option<u64>) -> Result<Bound, NoTail> {
     if result.ended == RowEnd::Broke {
         return Err(NoTail::Broke);
     }
-    let series: Vec<Maxima> = row.ticks.series.values().map(|own| maxima(own, row.ticks.joined, &row.slices)).collect();
+    let series: Vec<Maxima> =
+        row.ticks.series.values().map(|own| maxima(own, row.ticks.joined, &row.slices)).collect();
     // What is much too short is told so in the words of this bound, and not in those of a verdict.
     for (key, own) in row.ticks.series.keys().zip(&series) {
         let (ticks, block_ns) = (own.values.len() as u64, own.tick_ns.saturating_mul(own.ticks));

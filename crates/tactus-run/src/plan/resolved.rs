@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use tactus_bundle::size::{PLACE_BYTES, Size, recording_bytes, row_bytes};
 use tactus_environment::{Environment, Layout};
 use tactus_model::bundle::{Asked, Present, RowResult, Slice};
 use tactus_model::catalogue::Measure;
@@ -152,6 +153,8 @@ pub struct ResolvedScenario {
     pub host: Option<String>,
     /// It is complete in the bundle that the run goes on with, and is left alone.
     pub kept: bool,
+    /// What this machine has less of than the plan asks for, in sentences.
+    pub reduced: Vec<String>,
     /// What runs together.
     pub activities: Vec<ResolvedActivity>,
     /// Environments that are up meanwhile and do nothing.
@@ -235,6 +238,28 @@ impl Resolved {
     #[must_use]
     pub fn expected_ns(&self) -> u64 {
         self.scenarios.iter().fold(0, |all, scenario| all.saturating_add(scenario.expected_ns()))
+    }
+}
+
+impl Resolved {
+    /// What its bundle will take, in bytes, and the memory that recording it takes; of what is measured now.
+    #[must_use]
+    pub fn size(&self) -> Size {
+        let due = || self.scenarios.iter().filter(|scenario| scenario.expected_ns() > 0);
+        let disk = due().flat_map(|own| {
+            self.rows[own.rows.clone()].iter().map(|row| row_bytes(&row.result, own.tick_ns))
+        });
+        let places = u64::try_from(self.environments.len()).unwrap_or(u64::MAX);
+        let series = |own: &ResolvedScenario| -> usize {
+            self.rows[own.rows.clone()]
+                .iter()
+                .map(|row| row.result.threads.as_ref().map_or(0, Vec::len))
+                .sum()
+        };
+        Size {
+            disk: disk.fold(places.saturating_mul(PLACE_BYTES), u64::saturating_add),
+            memory: recording_bytes(due().map(series).max().unwrap_or(0)),
+        }
     }
 }
 

@@ -132,7 +132,9 @@ fn slices_are_rounds_of_all_scenarios_that_together_measure_as_long_as_the_plan_
     let count = |text: &str, choices| resolved(text, &choices, &machine("0-1", "")).unwrap().rows.len();
     assert_eq!(count(PLAN, said(20)), 6);
     assert_eq!(count(PLAN, said(600)), 2, "a slice that is longer than all of it is all of it");
-    let values = PLAN.replace("measurement = \"timer\"", "measurement = \"os\"").replace("[[scenario.activity]]\nmeasure = \"timer\"", "[[scenario.activity]]\nmeasure = \"cpu\"");
+    let values = PLAN
+        .replace("measurement = \"timer\"", "measurement = \"os\"")
+        .replace("[[scenario.activity]]\nmeasure = \"timer\"", "[[scenario.activity]]\nmeasure = \"cpu\"");
     assert_eq!(count(&values, said(10)), 2, "medians do not add up");
     let short = PLAN.replace("duration = \"1min\"", "interleave = \"20ms\"");
     let error = resolved(&short, &choices, &machine("0-1", "")).err().unwrap();

@@ -7,8 +7,8 @@ use tactus_bundle::{Location, Resumed, limits};
 use tactus_model::bundle::Present;
 use tactus_model::plan::{OTHER_STATE, Plan};
 use tactus_report::render::text::render;
-use tactus_report::units::{clean, shortened};
-use tactus_run::plan::{Choices, STUDIES, Source, commands, parse, study, this_machine};
+use tactus_report::units::{clean, duration, shortened};
+use tactus_run::plan::{Choices, Resolved, STUDIES, Source, commands, parse, study, this_machine};
 use tactus_run::{Destination, keep_complete};
 use tactus_system::{Real, System};
 
@@ -18,6 +18,9 @@ use crate::cli::Run;
 use crate::exit::{Exit, Failure};
 use crate::live::Progress;
 use crate::say::say;
+
+/// From this on a run says what it will take, in ns.
+const LONG_NS: u64 = 3_600_000_000_000;
 
 pub fn run(arguments: &Run) -> Result<Exit, Failure> {
     let resumed = match &arguments.into {
@@ -69,9 +72,30 @@ pub fn run(arguments: &Run) -> Result<Exit, Failure> {
         }
         None => Destination::New(location(out, &plan.name), &plan),
     };
+    if let Some(sentence) = size_of(&resolved) {
+        say(sentence);
+    }
     let progress = Progress::new(&resolved);
     let executed = execute(&resolved, &choices, into, progress)?;
     super::report::after(&executed, arguments.json, render)
+}
+
+/// What a long run will take; none: it is over before anybody wonders.
+fn size_of(resolved: &Resolved) -> Option<String> {
+    let ns = resolved.expected_ns();
+    (ns >= LONG_NS).then(|| {
+        let mb = |bytes: u64| bytes.div_ceil(1_000_000);
+        let size = resolved.size();
+        format!(
+            "{} to measure, on {} CPUs: about {} MB on disk, at most {} MB where latencies are spread widely; about {} MB of \
+             memory",
+            duration(ns),
+            resolved.measured.iter().count(),
+            mb(size.disk),
+            mb(size.most()),
+            mb(size.memory)
+        )
+    })
 }
 
 /// Whether there is something in a directory.

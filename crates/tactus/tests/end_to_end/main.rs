@@ -26,6 +26,7 @@ mod network;
 mod prove;
 mod repeats;
 mod run;
+mod slices;
 #[path = "../../../tactus-environment/tests/contract/sshd.rs"]
 mod sshd;
 mod strangers;

@@ -78,7 +78,8 @@ mod tests {
     use super::*;
 
     fn runs(repeats: &[u32], seed: u64) -> Vec<(usize, Option<(u32, u32)>)> {
-        let parts: Vec<Parts> = repeats.iter().map(|repeats| Parts { repeats: *repeats, slices: 1 }).collect();
+        let parts: Vec<Parts> =
+            repeats.iter().map(|repeats| Parts { repeats: *repeats, slices: 1 }).collect();
         of(&parts, seed).into_iter().map(|(at, run, _)| (at, run)).collect()
     }
 
@@ -86,8 +87,10 @@ mod tests {
     fn slices_of_a_run_come_before_those_of_the_next_one_and_every_round_has_one_of_each() {
         let parts = [Parts { repeats: 2, slices: 3 }, Parts { repeats: 1, slices: 6 }];
         let turns = of(&parts, 3);
-        let own = |which: usize| turns.iter().filter(move |turn| turn.0 == which).map(|turn| (turn.1, turn.2));
-        let wanted = [1, 2].into_iter().flat_map(|run| (1..=3).map(move |slice| (Some((run, 2)), Some((slice, 3)))));
+        let own =
+            |which: usize| turns.iter().filter(move |turn| turn.0 == which).map(|turn| (turn.1, turn.2));
+        let wanted =
+            [1, 2].into_iter().flat_map(|run| (1..=3).map(move |slice| (Some((run, 2)), Some((slice, 3)))));
         assert!(own(0).eq(wanted));
         assert!(own(1).eq((1..=6).map(|slice| (None, Some((slice, 6))))));
         assert!(turns.chunks(2).all(|round| round[0].0 != round[1].0), "{turns:?}");

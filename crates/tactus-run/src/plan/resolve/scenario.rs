@@ -4,7 +4,7 @@ use tactus_model::bundle::{RowResult, Slice};
 use tactus_model::catalogue::Measure;
 use tactus_model::catalogue::measure::Timer;
 use tactus_model::cpus::CpuRequest;
-use tactus_model::message::{Activity, Peer, What};
+use tactus_model::message::{Activity, Note, Peer, What};
 use tactus_model::outcome::{Outcome, Yields};
 use tactus_model::plan::{self, Plan, Scenario};
 use tactus_model::scheduling::Policy;
@@ -83,8 +83,7 @@ impl Resolver<'_> {
             true => shorthand().into_iter().collect(),
             false => scenario.activity.iter().filter_map(|activity| activity.measure.clone()).collect(),
         };
-        let adds_up =
-            |of: &Measure| of.yields() == Yields::Latency && !matches!(of, Measure::Interrupt(_));
+        let adds_up = |of: &Measure| of.yields() == Yields::Latency && !matches!(of, Measure::Interrupt(_));
         self.separated(scenario).is_none()
             && measures.iter().all(adds_up)
             && self.value(scenario, |s| s.partition).is_none()
@@ -121,8 +120,7 @@ impl Resolver<'_> {
             |tick| tick.0,
         );
         let lock_in = separation.and_then(|separation| separation.lock_in(&name));
-        let slice =
-            slice.map(|(number, of)| Slice { number, of, whole_ns: duration.0, tick_ns: tick });
+        let slice = slice.map(|(number, of)| Slice { number, of, whole_ns: duration.0, tick_ns: tick });
         let mut resolved = ResolvedScenario {
             name,
             lock_in,
@@ -142,6 +140,7 @@ impl Resolver<'_> {
             idle: scenario.idle.clone(),
             host: self.host(scenario),
             kept: false,
+            reduced: Vec::new(),
             activities: Vec::new(),
             settings: scenario.settings.clone(),
             rows: self.rows.len()..self.rows.len(),
@@ -279,6 +278,12 @@ impl Resolver<'_> {
                 CpuSet::default()
             }
         };
+        if asked == CpuRequest::Neighbour && !cpus.is_empty() && place.measuring().and(&cpus).is_empty() {
+            resolved.reduced.push(format!(
+                "reduced: `{}` has no second CPU to measure on, so that the neighbour is CPU {cpus}, which also keeps house",
+                activity.environment
+            ));
+        }
         let far = || activity.to.as_ref().and_then(|to| self.environments.get(to));
         let cpus = match (&activity.measure, far()) {
             (Some(Measure::Interrupt(table)), Some(guest)) => {
@@ -360,6 +365,7 @@ impl Resolver<'_> {
                 window_ns: resolved.lock_in.map(|lock_in| lock_in.window_ns),
                 repeat: resolved.repeat.map(|(run, _)| run),
                 slice: resolved.slice,
+                notes: resolved.reduced.iter().map(Note::info).collect(),
                 to: at.card_goes_to().map(str::to_owned),
                 ..RowResult::unmeasured(&resolved.name, &at.environment, environment.kind.kind())
             };
