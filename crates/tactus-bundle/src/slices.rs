@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use tactus_model::Nanos;
-use tactus_model::bundle::{InjectedIn, Row, RowResult, Slice, Sliced, Waits};
+use tactus_model::bundle::{InjectedIn, Row, RowResult, Slice, Sliced};
 use tactus_model::histograms;
 use tactus_model::latency::{Latency, Totals};
 use tactus_model::message::{Control, Note, NoteKind, Stage, ThreadCounters};
@@ -19,8 +19,6 @@ pub type Results = BTreeMap<usize, (String, RowResult)>;
 /// Largest values that are kept of each series, and remarks of a row.
 const OUTLIERS: usize = 32;
 const NOTES: usize = 64;
-/// Longest waits that are kept.
-const WAITS: usize = 64;
 /// The latest beginning of a slice, in ns on the time of its row: 50 years. Clocks jump.
 const LATEST_NS: u64 = 50 * 366 * 86_400 * 1_000_000_000;
 
@@ -161,7 +159,7 @@ impl Joining {
             self.row.held = held;
         }
         self.figures(&result, part.at_ns);
-        self.circumstances(&result, part.at_ns);
+        self.circumstances(&result);
         self.row.slices.push(Sliced { first_tick: part.first_tick, at_ns: part.at_ns, result });
         grown + self.row.ticks.bytes().saturating_sub(before)
     }
@@ -196,7 +194,7 @@ impl Joining {
         }
     }
 
-    fn circumstances(&mut self, slice: &RowResult, at_ns: u64) {
+    fn circumstances(&mut self, slice: &RowResult) {
         let all = &mut self.row.result;
         all.measured_ns = all.measured_ns.saturating_add(slice.measured_ns);
         all.frames_lost = all.frames_lost.saturating_add(slice.frames_lost);
@@ -215,9 +213,6 @@ impl Joining {
             }
         }
         slice.injected.iter().for_each(|one| inject(&mut all.injected, one));
-        if let Some(waits) = &slice.waits {
-            wait(all.waits.get_or_insert_default(), waits, at_ns);
-        }
     }
 
     /// The row.
@@ -282,25 +277,6 @@ fn inject(all: &mut Vec<InjectedIn>, one: &InjectedIn) {
         }
         None => all.push(one.clone()),
     }
-}
-
-fn wait(all: &mut Waits, slice: &Waits, at_ns: u64) {
-    all.look_ns = all.look_ns.max(slice.look_ns);
-    for (cpu, waited) in &slice.totals {
-        match all.totals.iter_mut().find(|(known, _)| known == cpu) {
-            Some((_, sum)) => *sum = sum.saturating_add(*waited),
-            None => all.totals.push((*cpu, *waited)),
-        }
-    }
-    let at = i64::try_from(at_ns).unwrap_or(i64::MAX);
-    all.longest.extend(slice.longest.iter().cloned().map(|mut one| {
-        one.at_ns = one.at_ns.saturating_add(at);
-        one
-    }));
-    all.longest.sort_by_key(|wait| std::cmp::Reverse(wait.waited_ns));
-    let cut = all.longest.get(WAITS).map(|wait| wait.waited_ns);
-    all.longest.truncate(WAITS);
-    all.cut_ns = all.cut_ns.max(slice.cut_ns).max(cut);
 }
 
 /// For each thread the worst control of any slice. A thread that had none in one of them has none: that slice's
