@@ -110,3 +110,55 @@ fn median(mut values: Vec<u64>) -> u64 {
     values.sort_unstable();
     values.get(values.len() / 2).copied().unwrap_or(0)
 }
+
+#[cfg(test)]
+mod tests {
+    use tactus_model::bundle::{RowResult, Sliced};
+    use tactus_model::series::SeriesKey;
+    use tactus_model::ticks::TickScalars;
+
+    use super::*;
+
+    /// Slices of ten seconds, forty apart, in each of which one tick is late.
+    fn sliced(slices: u64) -> Row {
+        let result = RowResult {
+            planned_ns: slices * 10_000_000_000,
+            ..RowResult::unmeasured("idle", "host", "host")
+        };
+        let mut row = Row::of(result.clone());
+        let key = SeriesKey { cpu: 1, thread: 0, priority: 95, kind: "thread".into() };
+        for slice in 0..slices {
+            let (first_tick, at_ns) = (slice * 40, slice * 40_000_000_000);
+            for n in 0..10 {
+                let max_ns = if n == 5 { 9_000 + slice } else { 20 };
+                let tick = TickScalars {
+                    n: first_tick + n,
+                    at_ns: at_ns + (n + 1) * 1_000_000_000,
+                    cycles: 2,
+                    min_ns: Some(10),
+                    sum_ns: Some(10 + max_ns),
+                    max_ns: Some(max_ns),
+                    ..TickScalars::default()
+                };
+                assert!(row.ticks.add(&key, &tick));
+            }
+            row.slices.push(Sliced { first_tick, at_ns, result: result.clone() });
+        }
+        row
+    }
+
+    fn gaps(timeline: &Timeline) -> usize {
+        timeline.bins.windows(2).filter(|pair| pair[1].n > pair[0].n + 1).count()
+    }
+
+    #[test]
+    fn the_turns_of_others_are_gaps_and_of_very_many_slices_no_line_is_torn() {
+        let few = timeline(&sliced(5), 320);
+        assert_eq!((few.width_ns, few.bins.len(), gaps(&few)), (1_000_000_000, 50, 4));
+        let many = timeline(&sliced(144), 320);
+        assert_eq!(gaps(&many), 0, "{}", many.width_ns);
+        assert!((60..=320).contains(&many.bins.len()), "{}", many.bins.len());
+        assert_eq!(many.bins.iter().filter_map(|bin| bin.max_ns).max(), Some(9_143), "no extreme is lost");
+        assert!(many.bins.iter().all(|bin| bin.max_ns >= Some(9_000) && bin.min_ns == Some(10)));
+    }
+}

@@ -16,9 +16,10 @@ use super::{PlanError, Source, bounds, path, peer, results};
 /// The shortest and longest time between two wake-ups, in ns.
 const INTERVAL_NS: std::ops::RangeInclusive<u64> = 10_000..=60_000_000_000;
 
-/// The longest time that anything is measured, in ns: a year.
-/// The shortest slice of a measurement.
+/// The shortest slice of a measurement, in ns.
 const SHORTEST_SLICE_NS: u64 = 1_000_000_000;
+
+/// The longest time that anything is measured, in ns: a year.
 const LONGEST_NS: u64 = 365 * 86_400 * 1_000_000_000;
 
 /// The smallest and largest number of runs of a scenario.

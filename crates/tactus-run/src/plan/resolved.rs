@@ -247,7 +247,7 @@ impl Resolved {
     pub fn size(&self) -> Size {
         let due = || self.scenarios.iter().filter(|scenario| scenario.expected_ns() > 0);
         let disk = due().flat_map(|own| {
-            self.rows[own.rows.clone()].iter().map(|row| row_bytes(&row.result, own.tick_ns))
+            self.rows[own.rows.clone()].iter().map(move |row| row_bytes(&row.result, own.tick_ns))
         });
         let places = u64::try_from(self.environments.len()).unwrap_or(u64::MAX);
         let series = |own: &ResolvedScenario| -> usize {

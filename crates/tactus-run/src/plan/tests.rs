@@ -1,5 +1,7 @@
 //! A plan from its text to what a machine can do of it.
 
+mod slices;
+
 use tactus_model::Nanos;
 use tactus_model::facts::Facts;
 use tactus_model::message::{Peer, What};
@@ -105,40 +107,6 @@ fn repeats_are_rounds_of_all_scenarios_in_an_order_that_the_resolved_plan_gives_
     assert_eq!(resolved(&text, &said, &machine("0-1", "")).unwrap().rows.len(), 4);
     let once = resolved(PLAN, &Choices::default(), &machine("0-1", "")).unwrap();
     assert!(once.plan.seed.is_none() && once.rows.iter().all(|row| row.result.repeat.is_none()));
-}
-
-#[test]
-fn slices_are_rounds_of_all_scenarios_that_together_measure_as_long_as_the_plan_says() {
-    let text = PLAN.replace("duration = \"1min\"", "duration = \"1min\"\ninterleave = \"10s\"");
-    let choices = Choices { seed: 5, ..Choices::default() };
-    let first = resolved(&text, &choices, &machine("0-1", "")).unwrap();
-    let order = |resolved: &Resolved| -> Vec<(String, Option<u32>)> {
-        let number = |row: &RowPlan| row.result.slice.map(|slice| slice.number);
-        resolved.rows.iter().map(|row| (row.result.name.clone(), number(row))).collect()
-    };
-    let slices = order(&first);
-    assert_eq!((slices.len(), first.plan.scenario.len(), first.plan.seed), (12, 2, Some(5)));
-    for (round, number) in slices.chunks(2).zip(1..) {
-        assert!(round.iter().all(|own| own.1 == Some(number)) && round[0].0 != round[1].0, "{slices:?}");
-    }
-    for row in &first.rows {
-        let slice = row.result.slice.unwrap();
-        assert_eq!((slice.of, slice.whole_ns, row.result.planned_ns), (6, 60_000_000_000, 10_000_000_000));
-    }
-    let again = toml::to_string(&first.plan).unwrap();
-    let again = resolved(&again, &Choices::default(), &machine("0-1", "")).unwrap();
-    assert_eq!((order(&again), &again.plan), (slices, &first.plan));
-    let said = |interleave| Choices { interleave: Some(Nanos::from_secs(interleave)), ..Choices::default() };
-    let count = |text: &str, choices| resolved(text, &choices, &machine("0-1", "")).unwrap().rows.len();
-    assert_eq!(count(PLAN, said(20)), 6);
-    assert_eq!(count(PLAN, said(600)), 2, "a slice that is longer than all of it is all of it");
-    let values = PLAN
-        .replace("measurement = \"timer\"", "measurement = \"os\"")
-        .replace("[[scenario.activity]]\nmeasure = \"timer\"", "[[scenario.activity]]\nmeasure = \"cpu\"");
-    assert_eq!(count(&values, said(10)), 2, "medians do not add up");
-    let short = PLAN.replace("duration = \"1min\"", "interleave = \"20ms\"");
-    let error = resolved(&short, &choices, &machine("0-1", "")).err().unwrap();
-    assert!(error.to_string().contains("interleave"), "{error}");
 }
 
 #[test]
