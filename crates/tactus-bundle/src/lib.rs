@@ -15,6 +15,8 @@ mod pending;
 mod read;
 mod recover;
 mod resume;
+pub mod size;
+mod slices;
 #[cfg(test)]
 mod tests;
 mod ticks;

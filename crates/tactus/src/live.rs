@@ -62,7 +62,8 @@ impl Progress {
             .iter()
             .map(|row| {
                 let run = row.result.repeat.map(|run| format!(" (run {run})")).unwrap_or_default();
-                row.result.name.clone() + &run
+                let slice = row.result.slice.map(|own| format!(" (slice {} of {})", own.number, own.of));
+                row.result.name.clone() + &run + &slice.unwrap_or_default()
             })
             .collect();
         Self { terminal, bar, rows, running: BTreeMap::new(), measuring_ms: 0, left: TimeLeft::of(resolved) }

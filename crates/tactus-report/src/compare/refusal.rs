@@ -35,11 +35,13 @@ pub enum Alike {
     Duration,
     /// How often it reports.
     Tick,
+    /// Whether it is measured in slices, in turn with others, and how long those are.
+    Slices,
 }
 
 impl Alike {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Measurement,
         Self::Evidence,
         Self::Interval,
@@ -50,6 +52,7 @@ impl Alike {
         Self::Fault,
         Self::Duration,
         Self::Tick,
+        Self::Slices,
     ];
 
     /// In a word.
@@ -66,6 +69,7 @@ impl Alike {
             Self::Fault => "fault",
             Self::Duration => "duration",
             Self::Tick => "tick",
+            Self::Slices => "interleave",
         }
     }
 
@@ -83,6 +87,7 @@ impl Alike {
             Self::Fault => tables(&result.fault),
             Self::Duration => Nanos(result.planned_ns).to_string(),
             Self::Tick => tick(run),
+            Self::Slices => slices(run),
         }
     }
 }
@@ -119,6 +124,12 @@ fn cpus(run: Run) -> String {
 /// How often it reports, as the resolved plan says.
 fn tick(run: Run) -> String {
     run.planned().next().and_then(|own| own.tick).map_or_else(|| "not known".into(), |tick| tick.to_string())
+}
+
+/// How long it is measured at one go: of slices the time between the turns of others is in their results.
+fn slices(run: Run) -> String {
+    let first = run.row.slices.first();
+    first.map_or_else(|| "one go".into(), |first| Nanos(first.result.planned_ns).to_string())
 }
 
 /// Why runs are not judged.

@@ -7,7 +7,7 @@ use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use tactus_model::Evidence;
-use tactus_model::bundle::Row;
+use tactus_model::bundle::{Row, Sliced};
 use tactus_model::document::{LimitEntry, Side, TailEntry, TailRefused, TailTest};
 use tactus_model::number::{float, whole};
 use tactus_model::outcome::RowEnd;
@@ -97,7 +97,8 @@ fn tail_for(row: &Row, horizon_ns: Option<u64>) -> Result<Bound, NoTail> {
     if result.ended == RowEnd::Broke {
         return Err(NoTail::Broke);
     }
-    let series: Vec<Maxima> = row.ticks.series.values().map(|own| maxima(own, row.ticks.joined)).collect();
+    let series: Vec<Maxima> =
+        row.ticks.series.values().map(|own| maxima(own, row.ticks.joined, &row.slices)).collect();
     // What is much too short is told so in the words of this bound, and not in those of a verdict.
     for (key, own) in row.ticks.series.keys().zip(&series) {
         let (ticks, block_ns) = (own.values.len() as u64, own.tick_ns.saturating_mul(own.ticks));
@@ -120,7 +121,7 @@ fn tail_for(row: &Row, horizon_ns: Option<u64>) -> Result<Bound, NoTail> {
 }
 
 /// Maxima of the stretches that arrived as a whole.
-fn maxima(own: &SeriesTicks, ticks: u64) -> Maxima {
+fn maxima(own: &SeriesTicks, ticks: u64, slices: &[Sliced]) -> Maxima {
     let periods = |one: &Stretch| one.cycles.saturating_add(one.overruns);
     let middle = |mut values: Vec<u64>| {
         values.sort_unstable();
@@ -129,8 +130,15 @@ fn maxima(own: &SeriesTicks, ticks: u64) -> Maxima {
     let typical = middle(own.stretches.iter().map(periods).collect());
     let length = |one: &Stretch| one.at_ns / one.last.saturating_add(1);
     let is_whole = |one: &&Stretch| float(periods(one)) >= WHOLE * float(typical);
-    let values = own.stretches.iter().filter(is_whole).filter_map(|one| one.max_ns).collect();
-    Maxima { values, ticks, tick_ns: middle(own.stretches.iter().map(length).collect()).max(1) }
+    let kept: Vec<(u64, u64)> =
+        own.stretches.iter().filter(is_whole).filter_map(|one| Some((one.first, one.max_ns?))).collect();
+    let start = |slice: &Sliced| kept.partition_point(|(first, _)| *first < slice.first_tick);
+    Maxima {
+        starts: slices.iter().skip(1).map(start).collect(),
+        values: kept.iter().map(|(_, max)| *max).collect(),
+        ticks,
+        tick_ns: middle(own.stretches.iter().map(length).collect()).max(1),
+    }
 }
 
 type Known = Result<Bound, (usize, Refusal)>;
@@ -143,7 +151,7 @@ fn remembered(series: &[Maxima], horizon_ns: Option<u64>) -> Known {
     let mut hasher = DefaultHasher::new();
     horizon_ns.hash(&mut hasher);
     for one in series {
-        (&one.values, one.ticks, one.tick_ns).hash(&mut hasher);
+        (&one.values, one.ticks, one.tick_ns, &one.starts).hash(&mut hasher);
     }
     let key = hasher.finish();
     ANSWERS.with_borrow_mut(|answers| {

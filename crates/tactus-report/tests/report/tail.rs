@@ -90,7 +90,7 @@ fn thirty_seven_exceedances_are_too_few() {
     let mut random = Random::new(5);
     let mut draw =
         |n: usize| (0..n).map(|_| 1_000 + whole(-9_000.0 * random.unit().ln())).collect::<Vec<u64>>();
-    let of = |values| Maxima { values, ticks: 1, tick_ns: 1_000_000_000 };
+    let of = |values| Maxima { values, ticks: 1, tick_ns: 1_000_000_000, starts: Vec::new() };
     let few = bound(&[of(draw(185))], None);
     assert!(
         matches!(few, Err((0, Refusal::TooShort { blocks: 185, .. }))),

@@ -133,6 +133,7 @@ fn maxima(values: Vec<f64>) -> Maxima {
         values: values.into_iter().map(|value| whole(UNIT * value)).collect(),
         ticks: 1,
         tick_ns: TICK_NS,
+        starts: Vec::new(),
     }
 }
 

@@ -1,5 +1,7 @@
 //! A plan from its text to what a machine can do of it.
 
+mod slices;
+
 use tactus_model::Nanos;
 use tactus_model::facts::Facts;
 use tactus_model::message::{Peer, What};

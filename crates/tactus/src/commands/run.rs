@@ -7,8 +7,8 @@ use tactus_bundle::{Location, Resumed, limits};
 use tactus_model::bundle::Present;
 use tactus_model::plan::{OTHER_STATE, Plan};
 use tactus_report::render::text::render;
-use tactus_report::units::{clean, shortened};
-use tactus_run::plan::{Choices, STUDIES, Source, commands, parse, study, this_machine};
+use tactus_report::units::{clean, duration, shortened};
+use tactus_run::plan::{Choices, Resolved, STUDIES, Source, commands, parse, study, this_machine};
 use tactus_run::{Destination, keep_complete};
 use tactus_system::{Real, System};
 
@@ -18,6 +18,9 @@ use crate::cli::Run;
 use crate::exit::{Exit, Failure};
 use crate::live::Progress;
 use crate::say::say;
+
+/// From this on a run says what it will take, in ns.
+const LONG_NS: u64 = 3_600_000_000_000;
 
 pub fn run(arguments: &Run) -> Result<Exit, Failure> {
     let resumed = match &arguments.into {
@@ -37,6 +40,7 @@ pub fn run(arguments: &Run) -> Result<Exit, Failure> {
         quick: arguments.quick,
         duration: arguments.duration,
         repeat: arguments.repeat,
+        interleave: arguments.interleave,
         only: arguments.only.clone(),
         no_side_effects: arguments.no_side_effects,
         require: arguments.limits.by_environment(),
@@ -68,9 +72,30 @@ pub fn run(arguments: &Run) -> Result<Exit, Failure> {
         }
         None => Destination::New(location(out, &plan.name), &plan),
     };
+    if let Some(sentence) = size_of(&resolved) {
+        say(sentence);
+    }
     let progress = Progress::new(&resolved);
     let executed = execute(&resolved, &choices, into, progress)?;
     super::report::after(&executed, arguments.json, render)
+}
+
+/// What a long run will take; none: it is over before anybody wonders.
+fn size_of(resolved: &Resolved) -> Option<String> {
+    let ns = resolved.expected_ns();
+    (ns >= LONG_NS).then(|| {
+        let mb = |bytes: u64| bytes.div_ceil(1_000_000);
+        let size = resolved.size();
+        format!(
+            "{} to measure, on {} CPUs: about {} MB on disk, at most {} MB where latencies are spread widely; about {} MB of \
+             memory",
+            duration(ns),
+            resolved.measured.iter().count(),
+            mb(size.disk),
+            mb(size.most()),
+            mb(size.memory)
+        )
+    })
 }
 
 /// Whether there is something in a directory.
@@ -86,6 +111,7 @@ fn as_before(resumed: &Resumed, given: &Choices) -> Result<Choices, Failure> {
         ("--quick", now.quick && !then.quick),
         ("--duration", now.duration_ns.is_some() && now.duration_ns != then.duration_ns),
         ("--repeat", now.repeat.is_some() && now.repeat != then.repeat),
+        ("--interleave", now.interleave_ns.is_some() && now.interleave_ns != then.interleave_ns),
         ("--only", !now.only.is_empty() && now.only != then.only),
         ("limits", !now.require.is_empty() && now.require != then.require),
         ("--no-side-effects", now.no_side_effects && !then.no_side_effects),
@@ -100,6 +126,7 @@ fn as_before(resumed: &Resumed, given: &Choices) -> Result<Choices, Failure> {
         quick: then.quick,
         duration: then.duration_ns.map(tactus_model::Nanos),
         repeat: then.repeat,
+        interleave: then.interleave_ns.map(tactus_model::Nanos),
         only: then.only,
         no_side_effects: then.no_side_effects,
         require: then.require,

@@ -27,6 +27,7 @@ mod on_docker;
 mod prove;
 mod repeats;
 mod run;
+mod slices;
 #[path = "../../../tactus-environment/tests/contract/sshd.rs"]
 mod sshd;
 mod strangers;

@@ -44,6 +44,9 @@ pub struct Maxima {
     pub ticks: u64,
     /// Length of a tick, in ns.
     pub tick_ns: u64,
+    /// Where in `values` a new slice of the measurement begins: between two of them it was another scenario's turn, and
+    /// no block is of both.
+    pub starts: Vec<usize>,
 }
 
 /// A threshold that was tried.
@@ -224,8 +227,19 @@ impl Maxima {
         joined.dedup();
         joined.into_iter().map(|each| {
             let length = each.saturating_mul(self.ticks).saturating_mul(self.tick_ns);
-            let chunks = self.values.chunks_exact(usize::try_from(each).unwrap_or(usize::MAX));
+            let each = usize::try_from(each).unwrap_or(usize::MAX);
+            let chunks = self.slices().flat_map(|slice| slice.chunks_exact(each));
             (length, chunks.map(|some| float(some.iter().copied().max().unwrap_or(0))).collect())
+        })
+    }
+
+    /// What was measured at one go each.
+    fn slices(&self) -> impl Iterator<Item = &[u64]> {
+        let ends = self.starts.iter().copied().chain([self.values.len()]);
+        ends.scan(0, |begin, end| {
+            let slice = self.values.get(*begin..end).unwrap_or_default();
+            *begin = end.max(*begin);
+            Some(slice)
         })
     }
 }
@@ -260,4 +274,25 @@ fn too_coarse(excesses: &Excesses) -> Result<(), Refusal> {
     let part = float(tied as u64) / n;
     let allowed = 1.0 - (-0.1 * n.sqrt()).exp();
     if part > allowed || float(most as u64) > ONE_VALUE * n { Err(Refusal::Tied { part }) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_block_is_of_two_slices() {
+        let of = |starts| Maxima { values: (1..=12).collect(), ticks: 1, tick_ns: 10, starts };
+        let blocks = |maxima: &Maxima| maxima.blocks().collect::<Vec<_>>();
+        let whole = blocks(&of(Vec::new()));
+        assert_eq!(whole[1], (20, vec![2.0, 4.0, 6.0, 8.0, 10.0, 12.0]));
+        let sliced = blocks(&of(vec![5, 10]));
+        assert_eq!(sliced[0], whole[0], "blocks of one tick are all there");
+        assert_eq!(sliced[1], (20, vec![2.0, 4.0, 7.0, 9.0, 12.0]));
+        assert_eq!(sliced[2], (50, vec![5.0, 10.0]));
+        // Whatever was in a bundle.
+        for starts in [vec![99], vec![7, 3], vec![0, 0, 12, 12]] {
+            assert!(blocks(&of(starts)).iter().all(|(_, values)| values.len() <= 12));
+        }
+    }
 }
