@@ -12,12 +12,13 @@ use tactus_run::plan::{Choices, STUDIES, Source, commands, parse, study, this_ma
 use tactus_run::{Destination, keep_complete};
 use tactus_system::{Real, System};
 
-use super::execute::{prepare, present, run as execute};
+use super::execute::{prepare, present, watched as execute};
 use super::seed;
 use crate::cli::Run;
 use crate::exit::{Exit, Failure};
 use crate::live::Progress;
 use crate::say::say;
+use crate::watching::Watching;
 
 pub fn run(arguments: &Run) -> Result<Exit, Failure> {
     let resumed = match &arguments.into {
@@ -68,8 +69,9 @@ pub fn run(arguments: &Run) -> Result<Exit, Failure> {
         }
         None => Destination::New(location(out, &plan.name), &plan),
     };
-    let progress = Progress::new(&resolved);
-    let executed = execute(&resolved, &choices, into, progress)?;
+    let watching = Watching::of(&resolved, &arguments.watch, !arguments.json)?;
+    let progress = Progress::new(&resolved, watching.has_screen());
+    let executed = execute(&resolved, &choices, into, progress, &watching)?;
     super::report::after(&executed, arguments.json, render)
 }
 
