@@ -139,7 +139,8 @@ fn of_series(watched: &Watched, text: &mut String) {
             }
         }
     }
-    let counters: [(&str, &str, fn(&Series) -> u64); 2] = [
+    type Count = fn(&Series) -> u64;
+    let counters: [(&str, &str, Count); 2] = [
         ("tactus_overruns", "Periods that late wake-ups missed.", |series| series.totals.overruns),
         ("tactus_cycles", "Wake-ups that were measured.", |series| series.totals.cycles),
     ];

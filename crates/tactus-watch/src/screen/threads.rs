@@ -99,7 +99,7 @@ fn heading<'a>(watched: &Watched, row: &Row, look: Look) -> Line<'a> {
         say(format!("  {lost} frames lost"), look.bad());
     }
     let findings = place.and_then(|place| place.findings.as_ref());
-    let found = findings.map(|findings| super::notes::findings(findings));
+    let found = findings.map(super::notes::findings);
     if let Some(found) = found {
         say(format!("  {found}"), Style::new());
     }
