@@ -51,8 +51,9 @@ impl Measured {
 }
 
 impl Progress {
-    pub fn new(resolved: &Resolved) -> Self {
-        let terminal = std::io::stderr().is_terminal();
+    /// `plain`: lines alone, whatever stderr is.
+    pub fn new(resolved: &Resolved, plain: bool) -> Self {
+        let terminal = !plain && std::io::stderr().is_terminal();
         let bar = if terminal { ProgressBar::new(0) } else { ProgressBar::hidden() };
         if let Ok(style) = ProgressStyle::with_template("{prefix:.bold} {wide_msg} [{bar:24}]") {
             bar.set_style(style.progress_chars("=> "));
@@ -179,8 +180,9 @@ pub struct Lines {
 }
 
 impl Lines {
-    pub fn new(quiet: bool, interval_ns: u64) -> Self {
-        let terminal = std::io::stderr().is_terminal();
+    /// `plain`: no lines that change, whatever stderr is.
+    pub fn new(quiet: bool, plain: bool, interval_ns: u64) -> Self {
+        let terminal = !plain && std::io::stderr().is_terminal();
         Self {
             quiet,
             terminal,

@@ -30,7 +30,7 @@ pub static ENTRY: Export = Export {
 };
 
 /// Upper ends of the buckets in ns, and as they are written in seconds: two or three for each power of ten.
-const BOUNDS: [(u64, &str); 22] = [
+pub const BOUNDS: [(u64, &str); 22] = [
     (1_000, "1e-06"),
     (2_000, "2e-06"),
     (5_000, "5e-06"),
@@ -84,14 +84,15 @@ impl std::fmt::Write for Stream<'_> {
 }
 
 /// Names and values of labels, as they are written: in one line, and fit for a terminal and a log.
-fn labels(pairs: &[(&str, &str)]) -> String {
+#[must_use]
+pub fn labels(pairs: &[(&str, &str)]) -> String {
     let escaped = |text: &str| clean(text).replace('\\', "\\\\").replace('"', "\\\"");
     let one = |(name, value): &(&str, &str)| format!("{name}=\"{}\"", escaped(value));
     pairs.iter().map(one).collect::<Vec<_>>().join(",")
 }
 
 /// What stands before the samples of a family.
-fn family(text: &mut Stream<'_>, name: &str, kind: &str, unit: Option<&str>, about: &str) {
+pub fn family(text: &mut impl std::fmt::Write, name: &str, kind: &str, unit: Option<&str>, about: &str) {
     let _ = writeln!(text, "# TYPE {name} {kind}");
     if let Some(unit) = unit {
         let _ = writeln!(text, "# UNIT {name} {unit}");
@@ -260,7 +261,21 @@ fn of_series(source: &Source<'_>, text: &mut Stream<'_>) {
 
 /// Values of a bucket that a bound cuts count above it: no share below a bound is too large.
 fn buckets(text: &mut Stream<'_>, labels: &str, counted: &Counted<'_>) {
-    let mut counts = counted.raw.into_iter().flat_map(Packed::buckets).peekable();
+    let count = cumulative(text, labels, counted.raw.into_iter().flat_map(Packed::buckets));
+    let summary = &counted.result.summary;
+    // Of the values that are counted, at their mean.
+    let seconds = summary.mean_ns.unwrap_or(0.0) * float(count) / 1e9;
+    let _ = writeln!(text, "tactus_latency_seconds_sum{{{labels}}} {seconds}");
+}
+
+/// The buckets of [`BOUNDS`] and the count of `tactus_latency_seconds`, from values in ns with their counts in rising
+/// order. Returns the count.
+pub fn cumulative(
+    text: &mut impl std::fmt::Write,
+    labels: &str,
+    counts: impl Iterator<Item = (u64, u64)>,
+) -> u64 {
+    let mut counts = counts.peekable();
     let mut sum = 0_u64;
     for (bound_ns, written) in BOUNDS {
         while let Some((_, count)) = counts.next_if(|(value, _)| *value <= bound_ns) {
@@ -269,12 +284,9 @@ fn buckets(text: &mut Stream<'_>, labels: &str, counted: &Counted<'_>) {
         let _ = writeln!(text, "tactus_latency_seconds_bucket{{{labels},le=\"{written}\"}} {sum}");
     }
     let count = counts.fold(sum, |sum, (_, count)| sum.saturating_add(count));
-    let summary = &counted.result.summary;
     let _ = writeln!(text, "tactus_latency_seconds_bucket{{{labels},le=\"+Inf\"}} {count}");
     let _ = writeln!(text, "tactus_latency_seconds_count{{{labels}}} {count}");
-    // Of the values that are counted, at their mean.
-    let seconds = summary.mean_ns.unwrap_or(0.0) * float(count) / 1e9;
-    let _ = writeln!(text, "tactus_latency_seconds_sum{{{labels}}} {seconds}");
+    count
 }
 
 fn of_values(source: &Source<'_>, text: &mut Stream<'_>) {

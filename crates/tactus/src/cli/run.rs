@@ -7,6 +7,7 @@ use tactus_model::Nanos;
 
 use super::limits::Limits;
 use super::values::{duration, slice};
+use super::watch::Watch;
 
 /// Arguments of `run`.
 #[derive(Debug, Args)]
@@ -54,6 +55,8 @@ pub struct Run {
     pub no_side_effects: bool,
     #[command(flatten)]
     pub limits: Limits,
+    #[command(flatten)]
+    pub watch: Watch,
     /// Print the result as JSON instead of a table
     #[arg(long)]
     pub json: bool,

@@ -12,12 +12,13 @@ use tactus_run::plan::{Choices, Resolved, STUDIES, Source, commands, parse, stud
 use tactus_run::{Destination, keep_complete};
 use tactus_system::{Real, System};
 
-use super::execute::{prepare, present, run as execute};
+use super::execute::{prepare, present, watched as execute};
 use super::seed;
 use crate::cli::Run;
 use crate::exit::{Exit, Failure};
 use crate::live::Progress;
 use crate::say::say;
+use crate::watching::Watching;
 
 /// From this on a run says what it will take, in ns.
 const LONG_NS: u64 = 3_600_000_000_000;
@@ -75,8 +76,9 @@ pub fn run(arguments: &Run) -> Result<Exit, Failure> {
     if let Some(sentence) = size_of(&resolved) {
         say(sentence);
     }
-    let progress = Progress::new(&resolved);
-    let executed = execute(&resolved, &choices, into, progress)?;
+    let watching = Watching::of(&resolved, &arguments.watch, !arguments.json)?;
+    let progress = Progress::new(&resolved, watching.has_screen());
+    let executed = execute(&resolved, &choices, into, progress, &watching)?;
     super::report::after(&executed, arguments.json, render)
 }
 

@@ -21,6 +21,7 @@ mod hostile;
 mod import;
 mod interrupt;
 mod lots;
+mod metrics;
 mod nested;
 mod network;
 mod on_docker;
@@ -36,6 +37,7 @@ mod tune;
 mod twelve;
 mod unproven;
 mod values;
+mod watching;
 
 /// A plan's table for an environment.
 fn spec(kind: &str, options: &[(&str, &str)]) -> tactus_model::plan::Environment {
