@@ -1,5 +1,6 @@
 //! The document of `tactus show BUNDLE --json`: a stable contract.
 
+mod answer;
 mod caches;
 mod compare;
 mod comparisons;
@@ -17,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::bundle::Format;
 use crate::event::RunStatus;
 
+pub use answer::{AnswerEntry, AnswerTone, NextEntry};
 pub use caches::{CacheCpuEntry, CacheHeldEntry, CachesEntry};
 pub use compare::{
     BaselineEntry, COMPARE_FORMAT, ChangeEntry, CompareDocument, ComparedBundle, ComparedEntry,
@@ -43,6 +45,9 @@ pub struct Document {
     pub format: Format,
     /// Whether the run came to its end.
     pub status: RunStatus,
+    /// What a person reads first; absent in documents of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<AnswerEntry>,
     /// One entry per measurement; several of one scenario share its name.
     pub scenarios: Vec<Entry>,
     /// One scenario against another; only where the plan compares any.

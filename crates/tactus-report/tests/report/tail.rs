@@ -164,9 +164,9 @@ fn nothing_passes_or_fails_on_a_bound_of_less_than_half_an_hour_but_for_what_was
     let mut broken = of(900, Nanos(low.0 - 2));
     broken.result.require.as_mut().unwrap().tail.as_mut().unwrap().horizon = Nanos::from_secs(86_400);
     assert_eq!(verdict(&broken).unwrap().outcome, Outcome::Fail);
-    let entry = tactus_report::render::json::document(&with(of(900, generous))).scenarios[0].tail.clone().unwrap();
+    let entry = tactus_report::document(&with(of(900, generous))).scenarios[0].tail.clone().unwrap();
     assert_eq!((entry.blocks, entry.provisional.map(|why| why.longer_ns)), (Some(900), Some(bound.lacking_ns)));
-    let long = tactus_report::render::json::document(&with(half_an_hour(4))).scenarios[0].tail.clone().unwrap();
+    let long = tactus_report::document(&with(half_an_hour(4))).scenarios[0].tail.clone().unwrap();
     assert_eq!((long.blocks, long.provisional), (Some(1_800), None));
     let text = render(&with(seconds(900, 4)), Style::default());
     assert!(text.contains("provisional: what is rare") && text.contains("15 min more"), "{text}");
