@@ -7,7 +7,7 @@ use tactus_model::number::whole;
 use tactus_model::plan::{Class, Span};
 
 use super::Section;
-use crate::fitness::{LeftOut, classes_of, entries, left_out};
+use crate::fitness::{COMPUTES, LeftOut, classes_of, entries, left_out};
 use crate::part::{Cell, Head, Mark, Part, Reader, Table, Tone};
 use crate::row::{figures, rate_words};
 use crate::units::{clean, count, duration, latency_up, number, unbroken};
@@ -29,7 +29,8 @@ impl Section for Fitness {
     fn about(&self) -> &'static str {
         "Which classes of control applications the latencies suffice for, from the worst that was seen and from the jitter, \
          which is the worst less the best: the jitter is at most what the class allows, and the worst lies within the cycle. \
-         It is the latency alone: what an application computes in its cycle comes on top."
+         It is the latency alone: what an application computes in its cycle comes on top, but for the response of an \
+         application, which has it in it and is held against the whole cycle."
     }
 
     fn applies(&self, contents: &Contents) -> bool {
@@ -204,7 +205,7 @@ fn remarks(contents: &Contents, all: &[FitnessEntry]) -> Vec<String> {
         ));
     }
     let out = left_out(contents);
-    for why in ["a fault was injected", "it failed"] {
+    for why in ["a fault was injected", "it failed", COMPUTES] {
         let names: Vec<&LeftOut> = out.iter().filter(|one| one.why == why).collect();
         let named = named(&names.iter().map(|one| one.name.as_str()).collect::<Vec<_>>());
         remarks.extend(named.map(|names| format!("Not judged, because {why}: {names}.")));
