@@ -176,8 +176,7 @@ fn of_scenarios(source: &Source<'_>, text: &mut String) {
         })
     };
     if bounded().next().is_some() {
-        let about =
-            "Exceeded less than once in the horizon with 95 % confidence, if everything stays as it was; nothing passes on a provisional one.";
+        let about = "Exceeded less than once in the horizon with 95 % confidence, if everything stays as it was; nothing passes on a provisional one.";
         family(text, "tactus_tail_bound_seconds", "gauge", Some("seconds"), about);
         for (one, level_ns, horizon_s, provisional) in bounded() {
             let (horizon_s, provisional) = (horizon_s.to_string(), provisional.to_string());

@@ -127,11 +127,15 @@ fn a_program_reads_the_same_answer_as_a_person() {
         let own = answer(&contents);
         let said: serde_json::Value = serde_json::from_str(&json::render(&contents).unwrap()).unwrap();
         let said = &said["answer"];
-        assert_eq!((said["word"].as_str(), said["sentence"].as_str()), (Some(own.word), Some(own.sentence.as_str())));
+        assert_eq!(
+            (said["word"].as_str(), said["sentence"].as_str()),
+            (Some(own.word), Some(own.sentence.as_str()))
+        );
         assert_eq!(said["tone"], tone, "{said:#}");
         let evidence: Vec<String> = own.evidence.iter().map(ToString::to_string).collect();
         assert_eq!(said["evidence"], serde_json::json!(evidence));
-        let command = own.next.as_ref().map(|next| next.command.as_str()).filter(|command| !command.is_empty());
+        let command =
+            own.next.as_ref().map(|next| next.command.as_str()).filter(|command| !command.is_empty());
         assert_eq!(said["next"]["title"].as_str(), own.next.as_ref().map(|next| next.title.as_str()));
         assert_eq!(said["next"]["command"].as_str(), command);
     }
