@@ -33,11 +33,28 @@ fn from_to(row: &mut Row, best: u64, worst: u64) {
     }
 }
 
+#[test]
+fn reasons_that_differ_in_their_number_alone_are_one_sentence_with_the_least() {
+    let short = |name: &str, cycles: u64| {
+        let mut row = good(name);
+        let own = latency(&mut row);
+        for summary in own.series.iter_mut().map(|one| &mut one.summary).chain(&mut own.all) {
+            summary.cycles = cycles;
+        }
+        row
+    };
+    let shown = |rows| text::render(&of(rows), Style { width: 400, ..Style::default() });
+    let all = shown(vec![good("kept"), short("one", 7_994), short("other", 7_923), short("third", 8_000)]);
+    assert_eq!(all.matches("Unknowable of").count(), 1, "{all}");
+    assert!(all.contains("7923 cycles of a thread are too few") && all.contains("; third"), "{all}");
+}
+
 /// The same of a user's own program.
 fn application(name: &str, value: MarkedValue, worst_ns: u64) -> Row {
     let mut row = good(name);
     let file = "/dev/shm/control".to_owned();
-    row.result.measurement = Measure::Application(Application { file, value: Some(value), ..Application::default() });
+    row.result.measurement =
+        Measure::Application(Application { file, value: Some(value), ..Application::default() });
     from_to(&mut row, 2_000, worst_ns);
     row
 }
@@ -49,7 +66,8 @@ fn of_a_program_the_response_has_the_whole_cycle_and_the_start_its_share_and_exe
     let classes = read(text).unwrap();
     let values = [MarkedValue::Response, MarkedValue::Start, MarkedValue::Execution];
     let names = ["response", "start", "execution"];
-    let contents = of(names.into_iter().zip(values).map(|(name, value)| application(name, value, 90_000)).collect());
+    let contents =
+        of(names.into_iter().zip(values).map(|(name, value)| application(name, value, 90_000)).collect());
     let all = entries(&contents, &classes);
     let found: Vec<(&str, Fit)> = all.iter().map(|one| (one.scenario.as_str(), one.classes[0].fit)).collect();
     assert_eq!(found, [("response", Fit::Fit), ("start", Fit::Unfit)]);
@@ -57,7 +75,7 @@ fn of_a_program_the_response_has_the_whole_cycle_and_the_start_its_share_and_exe
     let late = of(vec![application("response", MarkedValue::Response, 100_001)]);
     assert_eq!(entries(&late, &classes)[0].classes[0].fit, Fit::Unfit, "later than its next cycle");
     let shown = text::render(&contents, Style::default());
-    assert!(shown.contains("Not judged, because it is computing, and no latency: execution."), "{shown}");
+    assert!(shown.contains("Not judged, because it is computing, and no latency: execution"), "{shown}");
 }
 
 fn of(rows: Vec<Row>) -> Contents {
