@@ -135,6 +135,7 @@ fn the_level_of_a_tail_and_its_fit_are_read_zoomed_and_switched_as_well() {
         let latencies = shown.iter().filter(|one| one[1].as_str().unwrap().ends_with(" us")).count();
         assert_eq!(latencies, if names.len() == 4 { 3 } else { 2 }, "{figure:#}");
         assert_ne!(figure["all"], figure["zoomed"], "+ does not zoom");
+        assert_eq!(figure["all"], figure["reset"], "0 does not show all");
         assert_eq!(figure["off"], "false");
     }
     for way in WAYS {
