@@ -176,9 +176,11 @@ fn nothing_passes_or_fails_on_a_bound_of_less_than_half_an_hour_but_for_what_was
     );
     let long = tactus_report::document(&with(half_an_hour(4))).scenarios[0].tail.clone().unwrap();
     assert_eq!((long.blocks, long.provisional), (Some(1_800), None));
-    let text = render(&with(seconds(900, 600, 4)), Style::default());
+    let text = render(&with(seconds(900, 600, 4)), Style { width: 2_000, ..Style::default() });
     assert!(text.contains("provisional: what is rare") && text.contains("15 min more"), "{text}");
-    assert!(!render(&with(half_an_hour(4)), Style::default()).contains("provisional"));
+    assert!(
+        !render(&with(half_an_hour(4)), Style { width: 2_000, ..Style::default() }).contains("provisional")
+    );
     let page = html::render(&with(seconds(900, 600, 4))).unwrap();
     assert!(page.contains(">provisional<"), "a word before the sentence");
 }
