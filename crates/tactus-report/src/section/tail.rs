@@ -119,8 +119,9 @@ fn refusal((said, longer, names): (String, Option<u64>, Vec<String>), reader: Re
 /// "exceeded less than once in 24 h of this load: at most 187 us (95 %; ...), if all stays as measured".
 fn sentence(bound: &Bound) -> String {
     let tail = &bound.tail;
-    let doubt = provisional(bound)
-        .map(|why| format!("; {why}; {} more of the same would make it a promise", duration(bound.lacking_ns)));
+    let doubt = provisional(bound).map(|why| {
+        format!("; {why}; {} more of the same would make it a promise", duration(bound.lacking_ns))
+    });
     let of_threads = match bound.among {
         1 => String::new(),
         many => format!("; the worst of {} threads", count(many as u64)),
