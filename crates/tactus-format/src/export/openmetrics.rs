@@ -190,15 +190,15 @@ fn of_scenarios(source: &Source<'_>, text: &mut Stream<'_>) {
     let bounded = || {
         rows.iter().filter_map(|one| {
             let tail = one.entry.tail.as_ref()?;
-            Some((one, tail.level_ns?, tail.horizon_s?))
+            Some((one, tail.level_ns?, tail.horizon_s?, tail.provisional.is_some()))
         })
     };
     if bounded().next().is_some() {
-        let about =
-            "Exceeded less than once in the horizon with 95 % confidence, if everything stays as it was.";
+        let about = "Exceeded less than once in the horizon with 95 % confidence, if everything stays as it was; nothing passes on a provisional one.";
         family(text, "tactus_tail_bound_seconds", "gauge", Some("seconds"), about);
-        for (one, level_ns, horizon_s) in bounded() {
-            let horizon = labels(&[("horizon_seconds", &horizon_s.to_string())]);
+        for (one, level_ns, horizon_s, provisional) in bounded() {
+            let (horizon_s, provisional) = (horizon_s.to_string(), provisional.to_string());
+            let horizon = labels(&[("horizon_seconds", &horizon_s), ("provisional", &provisional)]);
             let _ =
                 writeln!(text, "tactus_tail_bound_seconds{{{},{horizon}}} {}", known(one), level_ns / 1e9);
         }

@@ -8,7 +8,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use tactus_model::Evidence;
 use tactus_model::bundle::{Row, Sliced};
-use tactus_model::document::{LimitEntry, Side, TailEntry, TailRefused, TailTest};
+use tactus_model::document::{LimitEntry, Side, TailEntry, TailProvisional, TailRefused, TailTest};
 use tactus_model::number::{float, whole};
 use tactus_model::outcome::RowEnd;
 use tactus_model::plan::TailLimit;
@@ -17,8 +17,8 @@ use tactus_model::ticks::{SeriesTicks, Stretch};
 use super::grounds::{Doubt, Found, asked, evidence};
 use super::standing::doubts;
 use super::summary::figures;
-use crate::stats::tail::{Bound, LEAST_BLOCKS, Maxima, Refusal, Tested, bound};
-use crate::units::{duration, latency};
+use crate::stats::tail::{Bound, LEAST_BLOCKS, Maxima, PROMISED_BLOCKS, Refusal, Tested, bound};
+use crate::units::{count, duration, latency};
 
 /// A stretch of time with less than this part of the periods of the others did not arrive as a whole.
 const WHOLE: f64 = 0.9;
@@ -55,13 +55,18 @@ impl NoTail {
         }
     }
 
-    /// How much longer of the same would mend it, in ns.
+    /// How much longer of the same would mend it, in ns: there is a bound then.
     #[must_use]
     pub fn longer_ns(&self) -> Option<u64> {
+        self.longer_for(LEAST_BLOCKS)
+    }
+
+    /// How much longer of the same is one of so many blocks, in ns.
+    fn longer_for(&self, blocks: u64) -> Option<u64> {
         match self {
             Self::Evidence(..) | Self::Broke => None,
             Self::Ground(doubt) => doubt.longer_ns,
-            Self::Series(_, why) => why.longer_ns(),
+            Self::Series(_, why) => why.longer_ns(blocks),
         }
     }
 }
@@ -75,6 +80,18 @@ impl fmt::Display for NoTail {
             Self::Series(_, why) => why.fmt(f),
         }
     }
+}
+
+/// Why a bound is provisional; none: it is a promise.
+#[must_use]
+pub fn provisional(bound: &Bound) -> Option<String> {
+    (!bound.is_promise()).then(|| {
+        format!(
+            "provisional: what is rare and ten times as long comes too seldom in fewer than {} blocks (where there was such, up \
+             to one bound in four was too low in simulation)",
+            count(PROMISED_BLOCKS)
+        )
+    })
 }
 
 /// The bound of a row that measured latencies, or why it has none.
@@ -183,6 +200,9 @@ pub(super) fn tail_entry(row: &Row) -> Option<TailEntry> {
             xi_low: Some(bound.tail.xi.low),
             xi_high: Some(bound.tail.xi.high),
             block_ns: Some(bound.tail.block_ns),
+            blocks: Some(bound.tail.blocks().many),
+            provisional: provisional(&bound)
+                .map(|reason| TailProvisional { reason, longer_ns: bound.lacking_ns }),
             extremal_index: Some(bound.tail.extremal),
             variation: Some(bound.tail.variation().0),
             tests: tests(&bound.tail.tests),
@@ -235,7 +255,7 @@ pub(super) fn tail_limit(row: &Row, limit: TailLimit, warns: bool) -> Found {
             let said = format!("no bound on the tail, and {asked} is open: {why}");
             // Nothing is known of it: it may be anything.
             return Found {
-                longer_ns: why.longer_ns(),
+                longer_ns: why.longer_for(PROMISED_BLOCKS),
                 ..Found::new(entry(0.0, f64::MAX, Side::Open), said)
             };
         }
@@ -246,7 +266,10 @@ pub(super) fn tail_limit(row: &Row, limit: TailLimit, warns: bool) -> Found {
         duration(bound.horizon_ns),
         latency(high)
     );
-    let (side, said) = if high <= max {
+    let (side, said) = if let Some(why) = provisional(&bound) {
+        // Neither passes on it nor fails.
+        (Side::Open, format!("{own}, {asked}; {why}"))
+    } else if high <= max {
         (Side::Kept, format!("{own}, within {asked}, if all stays as measured"))
     } else if low > max {
         (
@@ -266,7 +289,11 @@ pub(super) fn tail_limit(row: &Row, limit: TailLimit, warns: bool) -> Found {
             ),
         )
     };
-    let longer_ns = (side == Side::Open).then(|| longer(&bound, max)).flatten();
+    let longer_ns = match side {
+        Side::Open if bound.is_promise() => longer(&bound, max),
+        Side::Open => Some(longer(&bound, max).unwrap_or(0).max(bound.lacking_ns)),
+        Side::Kept | Side::Broken => None,
+    };
     Found { longer_ns, ..Found::new(entry(low, high, side), said) }
 }
 

@@ -19,6 +19,7 @@ mod heard;
 mod hold;
 mod hostile;
 mod import;
+mod install;
 mod interrupt;
 mod lots;
 mod metrics;
