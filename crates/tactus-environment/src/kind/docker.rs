@@ -12,10 +12,10 @@ use tactus_model::undo::{Tool, Undo};
 use tactus_system::probe;
 use tactus_system::{Invocation, System};
 
+use crate::network;
 use crate::support::{
     self, Cgroups, DMA_LATENCY, ENGINE, Hooks, Privileges, attach, cannot, container_name, engine, tar,
 };
-use crate::network;
 use crate::{Environment, Layout, OptionError, OptionKey, Running, Setting, StartError, Usable};
 
 /// See [`Environment::about`].

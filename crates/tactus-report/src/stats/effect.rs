@@ -295,7 +295,7 @@ fn slices(base: &Row, with: &Row) -> Option<(Design, Vec<Change>)> {
         .collect();
     let length_ns = pairs.first()?[0].planned_ns;
     let alike = pairs.iter().flatten().all(|result| result.planned_ns == length_ns);
-    if pairs.len() < least_pairs(0.05) || !alike {
+    if pairs.len() < least_pairs(0.05 / float(QUANTITIES.len() as u64)) || !alike {
         return None;
     }
     let changes = QUANTITIES.into_iter().map(|quantity| changed(quantity, &pairs)).collect();

@@ -145,7 +145,7 @@ fn each_run_of_a_repeated_scenario_is_a_row_that_is_kept_by_itself() {
 #[test]
 fn slices_that_are_whole_stay_and_the_others_are_measured_again_until_all_are_one_row() {
     let mut plan = written(&[("a", &GOOD), ("b", &GOOD)]);
-    plan.defaults.duration = Some(tactus_model::Nanos::from_secs(9));
+    plan.scenario.iter_mut().for_each(|own| own.duration = Some(tactus_model::Nanos::from_secs(9)));
     plan.defaults.interleave = Some(tactus_model::Nanos::from_secs(3));
     let bench = Bench::new(plan);
     let first = bench.first(None, &[("a", &GOOD), ("b", &DIES)], false);

@@ -164,7 +164,9 @@ CoreMark 1.0 : 24301.336574 / GCC12.2.0 -O2   -lrt / Heap
         let validation = validation.split("CoreMark 1.0").next().unwrap();
         assert_eq!(rate(&format!("{GOOD}{validation}")), Ok(24_301_336));
         let whole = GOOD.replace("24301.336574\nIterations", "24301\nIterations");
-        assert!(rate(whole.split("CoreMark 1.0").next().unwrap()).unwrap_err().contains("no performance run"));
+        assert!(
+            rate(whole.split("CoreMark 1.0").next().unwrap()).unwrap_err().contains("no performance run")
+        );
     }
 
     #[test]

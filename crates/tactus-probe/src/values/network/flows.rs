@@ -460,7 +460,10 @@ mod tests {
         assert_eq!(pause(1_250_000, 1_000_000), 21_299);
         assert_eq!(pause(125, 1_000_000), LONGEST_PAUSE_NS);
         assert_eq!(pause(0, 0), 0, "nothing is known yet");
-        assert_eq!(Count { bytes: u64::MAX, last_ns: u64::MAX, ..Count::default() }.pause(u64::MAX), LONGEST_PAUSE_NS);
+        assert_eq!(
+            Count { bytes: u64::MAX, last_ns: u64::MAX, ..Count::default() }.pause(u64::MAX),
+            LONGEST_PAUSE_NS
+        );
         assert_eq!(pause(u64::MAX, 1), 0);
     }
 
