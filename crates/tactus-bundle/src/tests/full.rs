@@ -41,7 +41,7 @@ impl Small {
                 .join(format!("filled-{bytes}-{}", fs::read_dir(self.0.path()).unwrap().count()));
             let whole = fs::write(&path, vec![1; bytes]).is_ok();
             if !whole {
-                fs::remove_file(&path).unwrap();
+                let _ = fs::remove_file(&path);
                 bytes /= 2;
             }
         }
