@@ -329,9 +329,17 @@ mod tests {
                 "{words}: {error}"
             );
         }
-        for words in
-            ["--policy=batch", "-p 100", "-t 2 -d 18446744073709551615", "-t 100000", "-a 1-", "-h", "-D never", "-h 10 -H 10", "-i 1"]
-        {
+        for words in [
+            "--policy=batch",
+            "-p 100",
+            "-t 2 -d 18446744073709551615",
+            "-t 100000",
+            "-a 1-",
+            "-h",
+            "-D never",
+            "-h 10 -H 10",
+            "-i 1",
+        ] {
             asked(words).unwrap_err();
         }
         asked("--latency=0 -c 0").unwrap();
