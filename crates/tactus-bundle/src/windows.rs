@@ -124,7 +124,7 @@ mod tests {
     }
 
     fn written(dir: &Path) -> RowWindows {
-        let mut log = WindowLog::new(Directory::open(dir).unwrap());
+        let mut log = WindowLog::new(Directory::open(dir).unwrap(), Room::unkept());
         let mut wanted = RowWindows::default();
         for (first, cpu) in [(10, 1), (10, 2), (20, 1), (20, 2)] {
             let one = windows(cpu, first, &[5, 0, 7_000_000_000, 4]);
@@ -150,8 +150,8 @@ mod tests {
     #[test]
     fn a_day_is_written_down_for_two_hours() {
         let (dir, mut damage) = (tempfile::tempdir().unwrap(), Vec::new());
-        let mut log = WindowLog::new(Directory::open(dir.path()).unwrap());
-        (0..86_400).for_each(|second| log.add(&windows(1, second * 10, &[5_000; 10])).unwrap());
+        let mut log = WindowLog::new(Directory::open(dir.path()).unwrap(), Room::unkept());
+        (0..86_400).for_each(|second| assert!(log.add(&windows(1, second * 10, &[5_000; 10])).unwrap()));
         assert!(fs::metadata(dir.path().join(FILE)).unwrap().len() < 1 << 20);
         let found = read(&Directory::open(dir.path()).unwrap(), "01-row", &mut damage);
         assert_eq!(found.series.values().next().unwrap().len(), MOST_WINDOWS);
