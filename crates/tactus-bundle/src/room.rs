@@ -239,8 +239,9 @@ impl Room {
 pub struct LeftOut {
     /// Ticks of all series.
     pub ticks: u64,
-    /// When the first and the last of them ended, in ns since the row began to measure.
+    /// When the first of them ended, in ns since the row began to measure.
     pub from_ns: u64,
+    /// When the last of them ended, likewise.
     pub to_ns: u64,
     /// Lines of short windows of time.
     pub windows: u64,
