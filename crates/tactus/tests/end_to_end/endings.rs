@@ -212,7 +212,6 @@ fn a_disk_that_fills_while_it_is_measured_costs_no_count_and_the_run_says_so() {
     }
     let code = ends(&mut child, Duration::from_secs(60));
     let said = fs::read_to_string(said.path()).unwrap();
-    let text = String::from_utf8(output(tactus().arg("show").arg(&out)).stdout).unwrap();
     let shown = json(&output(tactus().arg("show").arg(&out).arg("--json")));
     let export = output(tactus().args(["export", "--format", "cyclictest-json"]).arg(&out));
     let unmount = std::process::Command::new("umount").arg(dir.path()).output().expect("umount starts");
@@ -226,7 +225,6 @@ fn a_disk_that_fills_while_it_is_measured_costs_no_count_and_the_run_says_so() {
     let interval = shown["scenarios"][0]["interval_ns"].as_u64().unwrap_or(200_000);
     assert!((cycles + overruns).abs_diff(8_000_000_000 / interval) < 2_000, "{own:#}");
     assert_eq!(own["corrected"]["lost"], 0, "the histograms have all of it: {own:#}");
-    assert!(text.contains("are not recorded"), "{text}");
     assert!(export.status.success(), "{}", stderr(&export));
     nothing_is_left();
 }
