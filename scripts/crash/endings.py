@@ -5,6 +5,7 @@ import os
 import pathlib
 import subprocess
 import tempfile
+import time
 
 import left
 
@@ -49,6 +50,33 @@ def disks(tactus, cache, place):
     return wrong
 
 
+def fills(tactus, cache, place):
+    """A disk that fills while it is measured: everything is counted, and the run says what is not recorded."""
+    mounted(place, "size=6m")
+    try:
+        words = [tactus, *RUN[:-1], "8s", "--out", place / "bundle"]
+        environ = dict(os.environ, TACTUS_CACHE_DIR=str(cache))
+        given = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
+        with subprocess.Popen(words, env=environ, **given) as going:
+            ticks = place / "bundle/scenarios/01-host-idle/ticks.csv"
+            while going.poll() is None and not (ticks.exists() and ticks.stat().st_size > 200):
+                time.sleep(0.02)
+            size = 4 << 20
+            while size:
+                try:
+                    (place / f"filled-{size}").write_bytes(b"1" * size)
+                except OSError:
+                    (place / f"filled-{size}").unlink(missing_ok=True)
+                size //= 2
+            _, said = going.communicate(timeout=120)
+        status = opens(tactus, place / "bundle")
+        print(f"  a disk that fills: ended with {going.returncode}, the bundle is {status}")
+        good = going.returncode in (0, 1, 3) and status == "complete" and "full" in said
+        return [] if good else [f"a disk that fills: {going.returncode}, the bundle {status}: {said}"]
+    finally:
+        subprocess.run(["umount", place], check=True)
+
+
 def streams(tactus, cache, place):
     """stdout and stderr that are full, closed, or a pipe that nobody reads."""
     wrong = []
@@ -81,7 +109,7 @@ def all_of(tactus, cache):
     with tempfile.TemporaryDirectory(prefix="tactus-crash-") as place:
         place = pathlib.Path(place)
         (place / "disk").mkdir()
-        wrong = disks(tactus, cache, place / "disk") + streams(tactus, cache, place)
+        wrong = disks(tactus, cache, place / "disk") + fills(tactus, cache, place / "disk") + streams(tactus, cache, place)
     if list((cache / "run").glob("*.jsonl")):
         wrong.append("journals are left")
     if left.settings() != before:

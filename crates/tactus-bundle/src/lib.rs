@@ -15,6 +15,7 @@ mod pending;
 mod read;
 mod recover;
 mod resume;
+mod room;
 pub mod size;
 mod slices;
 #[cfg(test)]
@@ -28,4 +29,5 @@ pub use location::Location;
 pub use logs::Logs;
 pub use read::{Trust, open, read, read_from, read_with_logs};
 pub use resume::Resumed;
+pub use room::LeftOut;
 pub use write::{RowLog, Writer};

@@ -1,13 +1,14 @@
 //! The ticks that no interval of a row's log has yet, on disk: what would go with the run if it died now.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 
 use tactus_model::message::Tick;
 use tactus_system::Directory;
 
 use super::lines::json_line;
 use super::recover::PENDING;
+use super::room::{Room, is_full};
 use super::{BundleError, limits};
 
 /// The file may be twice as long as what waits, and so much more, before what no longer waits is taken out of it.
@@ -17,6 +18,7 @@ const SLACK: usize = 1 << 20;
 #[derive(Debug)]
 pub struct PendingLog {
     dir: Directory,
+    room: Room,
     file: Option<File>,
     /// The lines of the file: the series of each, and its length.
     lines: Vec<(usize, usize)>,
@@ -27,26 +29,25 @@ pub struct PendingLog {
 
 impl PendingLog {
     /// In the directory of a row. The file appears with the first tick.
-    pub fn new(dir: Directory) -> Self {
-        Self { dir, file: None, lines: Vec::new(), bytes: 0, waiting: Vec::new() }
+    pub fn new(dir: Directory, room: Room) -> Self {
+        Self { dir, room, file: None, lines: Vec::new(), bytes: 0, waiting: Vec::new() }
     }
 
-    /// Appends a tick of a series.
+    /// Appends a tick of a series, if there is room.
     pub fn add(&mut self, series: usize, tick: &Tick) -> Result<(), BundleError> {
         self.write(series, tick).map_err(BundleError::of(&self.dir, PENDING))
     }
 
     fn write(&mut self, series: usize, tick: &Tick) -> io::Result<()> {
         let line = json_line(tick)?;
-        let file = match &mut self.file {
-            Some(file) => file,
-            None => {
-                let file = self.dir.append(PENDING)?;
-                file.set_len(0)?;
-                self.file.insert(file)
-            }
+        let anew = || {
+            let file = self.dir.append(PENDING)?;
+            file.set_len(0)?;
+            Ok(file)
         };
-        file.write_all(&line)?;
+        if !self.room.append_to(&mut self.file, anew, &line)? {
+            return Ok(());
+        }
         self.lines.push((series, line.len()));
         self.bytes += line.len();
         if self.waiting.len() <= series {
@@ -69,7 +70,11 @@ impl PendingLog {
                 self.bytes = 0;
             }),
             // Series may never come to the ends of their intervals together: one has lost a tick, or ended early.
-            Some(_) if self.bytes > 2 * waiting + SLACK => self.shorten(),
+            Some(_) if self.bytes > 2 * waiting + SLACK => match self.shorten() {
+                // It stays as long as it is.
+                Err(error) if is_full(&error) => Ok(()),
+                done => done,
+            },
             _ => Ok(()),
         };
         done.map_err(BundleError::of(&self.dir, PENDING))
@@ -101,7 +106,7 @@ impl PendingLog {
     /// Makes what was written last through a power cut.
     pub fn sync(&self) -> Result<(), BundleError> {
         let Some(file) = &self.file else { return Ok(()) };
-        file.sync_data().map_err(BundleError::of(&self.dir, PENDING))
+        self.room.may(file.sync_data()).map(drop).map_err(BundleError::of(&self.dir, PENDING))
     }
 
     /// Takes the file away: the row's log has everything.

@@ -129,6 +129,6 @@ impl Resumed {
             }
         }
         write_plan(dir, PLAN, plan)?;
-        Ok(writer)
+        writer.keep_room(results)
     }
 }

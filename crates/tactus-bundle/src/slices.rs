@@ -1,10 +1,10 @@
 //! A measurement that was made in slices, put together as one row: histograms and counts are summed up, extremes kept,
 //! and the time in which it was another scenario's turn is a gap.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use jiff::Timestamp;
-use tactus_model::Nanos;
 use tactus_model::bundle::{InjectedIn, Row, RowResult, Slice, Sliced};
 use tactus_model::histograms;
 use tactus_model::latency::{Latency, Totals};
@@ -12,6 +12,7 @@ use tactus_model::message::{Control, Note, NoteKind, Stage, ThreadCounters};
 use tactus_model::number::{float, whole};
 use tactus_model::outcome::{Ending, LatencyOutcome, Outcome, RowEnd, SeriesResult};
 use tactus_model::series::{SeriesKey, Thread};
+use tactus_model::{CpuSet, Nanos};
 
 /// The rows of a bundle by their number: the name of the directory, and what it says.
 pub type Results = BTreeMap<usize, (String, RowResult)>;
@@ -117,6 +118,7 @@ pub struct Joining {
     missed: histograms::Joining,
     series: BTreeMap<SeriesKey, SeriesResult>,
     totals: BTreeMap<SeriesKey, Totals>,
+    faults: Faults,
 }
 
 impl Joining {
@@ -144,6 +146,7 @@ impl Joining {
             missed: histograms::Joining::new(length),
             series: BTreeMap::new(),
             totals: BTreeMap::new(),
+            faults: Faults::default(),
         }
     }
 
@@ -212,12 +215,13 @@ impl Joining {
                 all.notes.push(note.clone());
             }
         }
-        slice.injected.iter().for_each(|one| inject(&mut all.injected, one));
+        slice.injected.iter().for_each(|one| self.faults.add(one));
     }
 
     /// The row.
     pub fn finish(self) -> Row {
-        let Self { mut row, measured, missed, mut series, totals } = self;
+        let Self { mut row, measured, missed, mut series, totals, faults } = self;
+        row.result.injected = faults.all;
         (row.histograms, row.missed) = (measured.finish(), missed.finish());
         let mut all = Latency::new();
         for (key, own) in &mut series {
@@ -260,48 +264,68 @@ fn added(one: &ThreadCounters, other: &ThreadCounters) -> ThreadCounters {
     }
 }
 
-fn inject(all: &mut Vec<InjectedIn>, one: &InjectedIn) {
-    let same = |other: &&mut InjectedIn| {
-        let (known, now) = (&other.injected, &one.injected);
-        other.environment == one.environment
-            && other.outside == one.outside
-            && (known.activity, &known.kind, &known.way, &known.cpus)
-                == (now.activity, &now.kind, &now.way, &now.cpus)
-    };
-    match all.iter_mut().find(same) {
-        Some(known) => {
-            let (known, now) = (&mut known.injected, &one.injected);
-            // One that was not counted makes the sum unknown.
-            known.times = known.times.zip(now.times).map(|(one, other)| one.saturating_add(other));
-            known.longest_ns = known.longest_ns.max(now.longest_ns);
+/// What makes two faults of different slices the same one.
+type Fault = (String, CpuSet, u32, String, String, CpuSet);
+
+/// What faults of all slices did, in the order in which they came: a stranger may have written very many.
+#[derive(Default)]
+struct Faults {
+    all: Vec<InjectedIn>,
+    places: HashMap<Fault, usize>,
+}
+
+impl Faults {
+    fn add(&mut self, one: &InjectedIn) {
+        let now = &one.injected;
+        let same = (
+            one.environment.clone(),
+            one.outside.clone(),
+            now.activity,
+            now.kind.clone(),
+            now.way.clone(),
+            now.cpus.clone(),
+        );
+        match self.places.entry(same) {
+            Entry::Occupied(place) => {
+                let Some(InjectedIn { injected: known, .. }) = self.all.get_mut(*place.get()) else { return };
+                // One that was not counted makes the sum unknown.
+                known.times = known.times.zip(now.times).map(|(one, other)| one.saturating_add(other));
+                known.longest_ns = known.longest_ns.max(now.longest_ns);
+            }
+            Entry::Vacant(place) => {
+                place.insert(self.all.len());
+                self.all.push(one.clone());
+            }
         }
-        None => all.push(one.clone()),
     }
 }
 
 /// For each thread the worst control of any slice. A thread that had none in one of them has none: that slice's
 /// instrument is not proven.
 fn controls(slices: &[Sliced]) -> Vec<Control> {
-    let measured = || slices.iter().map(|slice| &slice.result).filter(|result| !result.outcome.is_empty());
-    let mut worst: Vec<Control> = Vec::new();
-    for control in measured().flat_map(|result| &result.control) {
-        let bad = |one: &Control| {
-            (one.is_resolvable() && !one.is_seen(), !one.is_seen(), one.seen_ns.abs_diff(one.injected_ns))
-        };
-        let same = |other: &&mut Control| other.stage == control.stage && other.series == control.series;
-        match worst.iter_mut().find(same) {
-            Some(known) if bad(known) < bad(control) => *known = control.clone(),
-            Some(_) => {}
-            None => worst.push(control.clone()),
+    let (mut worst, mut places): (Vec<Control>, BTreeMap<_, usize>) = (Vec::new(), BTreeMap::new());
+    // In how many slices a thread has a control of a stage.
+    let mut slices_of: BTreeMap<(Stage, Thread), usize> = BTreeMap::new();
+    let measured = slices.iter().map(|slice| &slice.result).filter(|result| !result.outcome.is_empty());
+    let mut count = 0;
+    for result in measured {
+        count += 1;
+        let own = result.control.iter().map(|one| (one.stage, one.series.of_thread()));
+        own.collect::<BTreeSet<_>>().into_iter().for_each(|of| *slices_of.entry(of).or_default() += 1);
+        for control in &result.control {
+            let bad = |one: &Control| {
+                (one.is_resolvable() && !one.is_seen(), !one.is_seen(), one.seen_ns.abs_diff(one.injected_ns))
+            };
+            let at = *places.entry((control.stage, &control.series)).or_insert(worst.len());
+            match worst.get_mut(at) {
+                Some(known) if bad(known) < bad(control) => *known = control.clone(),
+                Some(_) => {}
+                None => worst.push(control.clone()),
+            }
         }
     }
-    let in_all = |stage: Stage, thread: Thread| {
-        let has = |result: &RowResult| {
-            result.control.iter().any(|one| one.stage == stage && one.series.of_thread() == thread)
-        };
-        measured().all(has)
-    };
-    worst.retain(|one| one.stage == Stage::Fine || in_all(one.stage, one.series.of_thread()));
+    let in_all = |one: &Control| slices_of.get(&(one.stage, one.series.of_thread())) == Some(&count);
+    worst.retain(|one| one.stage == Stage::Fine || in_all(one));
     worst
 }
 

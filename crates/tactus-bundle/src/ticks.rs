@@ -13,6 +13,7 @@ use tactus_model::ticks::{TickScalars, Ticks};
 use tactus_system::Directory;
 
 use super::lines::{Line, Lines};
+use super::room::Room;
 use super::{BundleError, limits};
 
 /// The ticks that are not compressed: the last ones, or all of a short row.
@@ -24,77 +25,87 @@ const COLUMNS: &str = "cpu,thread,priority,kind,n,at_ns,cycles,overruns,min_ns,s
 
 /// So many bytes are compressed together: a quarter of an hour of eight series, 10 ms of work.
 const SEGMENT: usize = 256 * 1024;
+/// Where there was no room for that, it is tried again after so many ticks.
+const RESTS: u32 = 256;
 
 /// Writes the ticks of a row.
 #[derive(Debug)]
 pub struct TickLog {
     dir: Directory,
+    room: Room,
     plain: Option<File>,
     /// Bytes in the file that is not compressed.
     filled: usize,
     compressed: Option<File>,
+    /// Ticks for which it is not tried again to compress: there was no room.
+    rests: u32,
 }
 
 impl TickLog {
     /// In the directory of a row. Files appear with the first tick.
-    pub fn new(dir: Directory) -> Self {
-        Self { dir, plain: None, filled: 0, compressed: None }
+    pub fn new(dir: Directory, room: Room) -> Self {
+        Self { dir, room, plain: None, filled: 0, compressed: None, rests: 0 }
     }
 
-    /// Appends a tick.
-    pub fn add(&mut self, key: &SeriesKey, tick: &TickScalars) -> Result<(), BundleError> {
-        if self.filled >= SEGMENT {
-            self.compress()?;
+    /// Appends a tick. Returns whether there was room.
+    pub fn add(&mut self, key: &SeriesKey, tick: &TickScalars) -> Result<bool, BundleError> {
+        self.rests = self.rests.saturating_sub(1);
+        if self.filled >= SEGMENT && self.rests == 0 && !self.compress()? {
+            self.rests = RESTS;
         }
         let mut text = line(key, tick);
         if self.filled == 0 {
             text.insert_str(0, COLUMNS);
         }
-        let file = match &mut self.plain {
-            Some(file) => file,
-            None => self.plain.insert(self.dir.append(PLAIN).map_err(BundleError::of(&self.dir, PLAIN))?),
-        };
-        self.filled += text.len();
-        file.write_all(text.as_bytes()).map_err(BundleError::of(&self.dir, PLAIN))
+        let done = self.room.append_to(&mut self.plain, || self.dir.append(PLAIN), text.as_bytes());
+        let done = done.map_err(BundleError::of(&self.dir, PLAIN))?;
+        if done {
+            self.filled += text.len();
+        }
+        Ok(done)
     }
 
     /// Makes what was written last through a power cut.
     pub fn sync(&self) -> Result<(), BundleError> {
         let Some(file) = &self.plain else { return Ok(()) };
-        file.sync_data().map_err(BundleError::of(&self.dir, PLAIN))
+        self.room.may(file.sync_data()).map(drop).map_err(BundleError::of(&self.dir, PLAIN))
     }
 
-    /// Compresses what is left, if anything was.
+    /// Compresses what is left, if anything was, and if there is room.
     pub fn finish(mut self) -> Result<(), BundleError> {
         if self.compressed.is_none() {
             return self.sync();
         }
-        self.compress()?;
+        if !self.compress()? {
+            return self.sync();
+        }
         self.dir.remove(PLAIN).map_err(BundleError::of(&self.dir, PLAIN))
     }
 
     /// Compresses what is not yet. First it is on disk, then the lines go: who reads after a crash in between finds
-    /// some twice, and knows them by their numbers.
-    fn compress(&mut self) -> Result<(), BundleError> {
-        let Some(plain) = &self.plain else { return Ok(()) };
+    /// some twice, and knows them by their numbers. Returns whether there was room.
+    fn compress(&mut self) -> Result<bool, BundleError> {
+        let Some(plain) = &self.plain else { return Ok(true) };
         let lines = self.dir.read(PLAIN, limits::LOG).map_err(BundleError::of(&self.dir, PLAIN))?;
-        let (file, skipped) = match &mut self.compressed {
-            Some(file) => (file, COLUMNS.len().min(lines.len())),
-            None => {
-                let file = self.dir.append(COMPRESSED).map_err(BundleError::of(&self.dir, COMPRESSED))?;
-                (self.compressed.insert(file), 0)
-            }
-        };
+        let skipped = if self.compressed.is_some() { COLUMNS.len().min(lines.len()) } else { 0 };
         let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
-        encoder
+        let done = encoder
             .write_all(&lines[skipped..])
             .and_then(|()| encoder.finish())
-            .and_then(|member| file.write_all(&member))
-            .and_then(|()| file.sync_data())
+            .and_then(|member| {
+                self.room.append_to(&mut self.compressed, || self.dir.append(COMPRESSED), &member)
+            })
+            .and_then(|done| match &self.compressed {
+                Some(file) if done => self.room.may(file.sync_data()),
+                _ => Ok(false),
+            })
             .map_err(BundleError::of(&self.dir, COMPRESSED))?;
+        if !done {
+            return Ok(false);
+        }
         plain.set_len(0).map_err(BundleError::of(&self.dir, PLAIN))?;
         self.filled = 0;
-        Ok(())
+        Ok(true)
     }
 }
 
@@ -268,11 +279,11 @@ mod tests {
     /// A row of two series.
     fn row(dir: &Path, length: u64) -> (TickLog, Ticks) {
         let (mut log, mut wanted) =
-            (TickLog::new(Directory::open(dir).unwrap()), Ticks::planned(86_400_000_000_000));
+            (TickLog::new(Directory::open(dir).unwrap(), Room::unkept()), Ticks::planned(86_400_000_000_000));
         for n in 0..length {
             for cpu in [1, 2] {
                 let tick = tick(n, 2_000 + n * 7_919 % 997 + u64::from(cpu));
-                log.add(&key(cpu), &tick).unwrap();
+                assert!(log.add(&key(cpu), &tick).unwrap());
                 assert!(wanted.add(&key(cpu), &tick));
             }
         }
@@ -314,7 +325,7 @@ mod tests {
         let plain = fs::read(dir.path().join(PLAIN)).unwrap();
         let path = dir.path().join(COMPRESSED);
         let before = usize::try_from(path.metadata().unwrap().len()).unwrap();
-        log.compress().unwrap();
+        assert!(log.compress().unwrap());
         fs::write(dir.path().join(PLAIN), &plain).unwrap();
         let between = read_all(dir.path());
         assert!(between == (wanted.clone(), Vec::new()), "between the compressing and the taking away");
@@ -346,7 +357,7 @@ mod tests {
     #[test]
     fn what_an_instrument_does_not_tell_stays_untold_and_a_word_of_a_probe_is_no_column() {
         let dir = tempfile::tempdir().unwrap();
-        let mut log = TickLog::new(Directory::open(dir.path()).unwrap());
+        let mut log = TickLog::new(Directory::open(dir.path()).unwrap(), Room::unkept());
         let key = SeriesKey { kind: "a,b\n\"c\"".into(), ..key(1) };
         log.add(&key, &TickScalars { n: 0, at_ns: 5, cycles: 3, max_ns: Some(7), ..TickScalars::default() })
             .unwrap();

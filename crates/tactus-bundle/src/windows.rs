@@ -1,13 +1,13 @@
 //! The largest latencies of short windows of time on disk: a line of CSV for those of one tick of one series.
 
 use std::fs::File;
-use std::io::Write;
 use tactus_model::message::Windows;
 use tactus_model::series::SeriesKey;
 use tactus_model::windows::{MOST_WINDOWS, RowWindows};
 use tactus_system::Directory;
 
 use super::lines::{Line, Lines};
+use super::room::Room;
 use super::{BundleError, limits};
 
 /// The file of a row.
@@ -20,6 +20,7 @@ const COLUMNS: &str = "cpu,thread,priority,kind,began_ns,first,max_ns...\n";
 #[derive(Debug)]
 pub struct WindowLog {
     dir: Directory,
+    room: Room,
     file: Option<File>,
     /// How many of each series are written: no more than will be read.
     written: Vec<(SeriesKey, usize)>,
@@ -27,12 +28,12 @@ pub struct WindowLog {
 
 impl WindowLog {
     /// In the directory of a row. The file appears with the first window.
-    pub fn new(dir: Directory) -> Self {
-        Self { dir, file: None, written: Vec::new() }
+    pub fn new(dir: Directory, room: Room) -> Self {
+        Self { dir, room, file: None, written: Vec::new() }
     }
 
-    /// Appends windows.
-    pub fn add(&mut self, windows: &Windows) -> Result<(), BundleError> {
+    /// Appends windows. Returns whether there was room.
+    pub fn add(&mut self, windows: &Windows) -> Result<bool, BundleError> {
         let Windows { series, began_ns, first, maxima, .. } = windows;
         let at = self.written.iter().position(|(key, _)| key == series).unwrap_or(self.written.len());
         if at == self.written.len() {
@@ -40,9 +41,8 @@ impl WindowLog {
         }
         let written = &mut self.written[at].1;
         if *written >= MOST_WINDOWS || maxima.is_empty() {
-            return Ok(());
+            return Ok(true);
         }
-        *written += maxima.len();
         let SeriesKey { cpu, thread, priority, .. } = series;
         let kind = super::ticks::column(&series.kind);
         let mut text = if self.file.is_none() { COLUMNS.to_owned() } else { String::new() };
@@ -51,17 +51,18 @@ impl WindowLog {
             text += &format!(",{max}");
         }
         text.push('\n');
-        let file = match &mut self.file {
-            Some(file) => file,
-            None => self.file.insert(self.dir.append(FILE).map_err(BundleError::of(&self.dir, FILE))?),
-        };
-        file.write_all(text.as_bytes()).map_err(BundleError::of(&self.dir, FILE))
+        let done = self.room.append_to(&mut self.file, || self.dir.append(FILE), text.as_bytes());
+        let done = done.map_err(BundleError::of(&self.dir, FILE))?;
+        if done {
+            *written += maxima.len();
+        }
+        Ok(done)
     }
 
     /// Makes what was written last through a power cut.
     pub fn sync(&self) -> Result<(), BundleError> {
         let Some(file) = &self.file else { return Ok(()) };
-        file.sync_data().map_err(BundleError::of(&self.dir, FILE))
+        self.room.may(file.sync_data()).map(drop).map_err(BundleError::of(&self.dir, FILE))
     }
 }
 
@@ -123,7 +124,7 @@ mod tests {
     }
 
     fn written(dir: &Path) -> RowWindows {
-        let mut log = WindowLog::new(Directory::open(dir).unwrap());
+        let mut log = WindowLog::new(Directory::open(dir).unwrap(), Room::unkept());
         let mut wanted = RowWindows::default();
         for (first, cpu) in [(10, 1), (10, 2), (20, 1), (20, 2)] {
             let one = windows(cpu, first, &[5, 0, 7_000_000_000, 4]);
@@ -149,8 +150,8 @@ mod tests {
     #[test]
     fn a_day_is_written_down_for_two_hours() {
         let (dir, mut damage) = (tempfile::tempdir().unwrap(), Vec::new());
-        let mut log = WindowLog::new(Directory::open(dir.path()).unwrap());
-        (0..86_400).for_each(|second| log.add(&windows(1, second * 10, &[5_000; 10])).unwrap());
+        let mut log = WindowLog::new(Directory::open(dir.path()).unwrap(), Room::unkept());
+        (0..86_400).for_each(|second| assert!(log.add(&windows(1, second * 10, &[5_000; 10])).unwrap()));
         assert!(fs::metadata(dir.path().join(FILE)).unwrap().len() < 1 << 20);
         let found = read(&Directory::open(dir.path()).unwrap(), "01-row", &mut damage);
         assert_eq!(found.series.values().next().unwrap().len(), MOST_WINDOWS);

@@ -2,7 +2,7 @@
 //! loses at most the last one.
 
 use std::fs::File;
-use std::io::Write;
+use std::io;
 use std::time::SystemTime;
 
 use hdrhistogram::Histogram;
@@ -14,7 +14,7 @@ use tactus_model::facts::Facts;
 use tactus_model::finding::Audit;
 use tactus_model::histograms::Place;
 use tactus_model::latency::Latency;
-use tactus_model::message::Windows;
+use tactus_model::message::{Note, Windows};
 use tactus_model::plan::Plan;
 use tactus_model::series::SeriesKey;
 use tactus_model::ticks::{TickScalars, ticks_per_interval};
@@ -24,6 +24,7 @@ use super::files::{CONSOLES, EVENTS, MANIFEST, PLAN, SOURCE};
 use super::lines::json_line;
 use super::location::Location;
 use super::pending::PendingLog;
+use super::room::{LeftOut, Room};
 use super::ticks::TickLog;
 use super::windows::WindowLog;
 use super::{BundleError, files, hlog};
@@ -32,6 +33,7 @@ use super::{BundleError, files, hlog};
 #[derive(Debug)]
 pub struct Writer {
     dir: Directory,
+    room: Room,
     events: File,
     manifest: Manifest,
     /// Their directories, from the bundle's on.
@@ -47,19 +49,19 @@ pub(super) fn row_dir(row: usize, name: &str) -> String {
 
 /// Writes a plan down.
 pub(super) fn write_plan(dir: &Directory, name: &str, plan: &Plan) -> Result<(), BundleError> {
-    let text = toml::to_string(plan).map_err(std::io::Error::other);
+    let text = toml::to_string(plan).map_err(io::Error::other);
     text.and_then(|text| dir.replace(name, text.as_bytes())).map_err(BundleError::of(dir, name))
 }
 
 /// Writes a file of JSON.
 fn write_json(dir: &Directory, name: &str, value: &impl serde::Serialize) -> Result<(), BundleError> {
-    let bytes = serde_json::to_vec_pretty(value).map_err(std::io::Error::from);
-    bytes
-        .and_then(|mut bytes| {
-            bytes.push(b'\n');
-            dir.replace(name, &bytes)
-        })
-        .map_err(BundleError::of(dir, name))
+    json_file(dir, name, value).map_err(BundleError::of(dir, name))
+}
+
+fn json_file(dir: &Directory, name: &str, value: &impl serde::Serialize) -> io::Result<()> {
+    let mut bytes = serde_json::to_vec_pretty(value)?;
+    bytes.push(b'\n');
+    dir.replace(name, &bytes)
 }
 
 impl Writer {
@@ -97,12 +99,23 @@ impl Writer {
             writer.result(row, result)?;
         }
         writer.manifest()?;
-        Ok(writer)
+        writer.keep_room(rows)
     }
 
     pub(super) fn of(dir: Directory, manifest: Manifest, rows: Vec<String>) -> Result<Self, BundleError> {
         let events = dir.append(EVENTS).map_err(BundleError::of(&dir, EVENTS))?;
-        Ok(Self { dir, events, manifest, rows, state: None })
+        Ok(Self { dir, room: Room::unkept(), events, manifest, rows, state: None })
+    }
+
+    /// Keeps room for what these rows take in the end, wherever the file system is full by then.
+    pub(super) fn keep_room(self, rows: &[RowResult]) -> Result<Self, BundleError> {
+        Ok(Self { room: Room::keep(&self.dir, rows)?, ..self })
+    }
+
+    /// What is to be told of the room that there is, once.
+    #[must_use]
+    pub fn news(&self) -> Option<Note> {
+        self.room.news()
     }
 
     /// Makes the directory of a row.
@@ -154,13 +167,13 @@ impl Writer {
         made.map_err(BundleError::of(&self.dir, CONSOLES))
     }
 
-    /// Appends an event.
+    /// Appends an event, if there is room.
     ///
     /// # Errors
     /// When it cannot be written.
     pub fn event(&mut self, event: &Stamped) -> Result<(), BundleError> {
         let line = json_line(event).map_err(BundleError::of(&self.dir, EVENTS))?;
-        self.events.write_all(&line).map_err(BundleError::of(&self.dir, EVENTS))
+        self.room.append(&mut self.events, &line).map(drop).map_err(BundleError::of(&self.dir, EVENTS))
     }
 
     /// Makes what was written last through a power cut.
@@ -168,15 +181,15 @@ impl Writer {
     /// # Errors
     /// When the system cannot.
     pub fn sync(&self) -> Result<(), BundleError> {
-        self.events.sync_data().map_err(BundleError::of(&self.dir, EVENTS))
+        self.room.may(self.events.sync_data()).map(drop).map_err(BundleError::of(&self.dir, EVENTS))
     }
 
-    /// Writes what the audit says of an environment.
+    /// Writes what the audit says of an environment, if there is room.
     ///
     /// # Errors
     /// When it cannot be written.
     pub fn audit(&self, environment: &str, audit: &Audit) -> Result<(), BundleError> {
-        write_json(&self.dir, &self.of_place("audit", environment), audit)
+        self.if_there_is_room(write_json(&self.dir, &self.of_place("audit", environment), audit))
     }
 
     /// The file of an environment, in the state that the machine is in now.
@@ -185,12 +198,27 @@ impl Writer {
         format!("{sub}/{}.json", file_name(&place))
     }
 
-    /// Writes the facts of an environment.
+    /// Writes the facts of an environment, if there is room.
     ///
     /// # Errors
     /// When they cannot be written.
     pub fn facts(&self, environment: &str, facts: &Facts) -> Result<(), BundleError> {
-        write_json(&self.dir, &self.of_place("facts", environment), facts)
+        self.if_there_is_room(write_json(&self.dir, &self.of_place("facts", environment), facts))
+    }
+
+    fn if_there_is_room(&self, written: Result<(), BundleError>) -> Result<(), BundleError> {
+        match written {
+            Err(BundleError::Io { path, error }) => {
+                self.room.may(Err(error)).map(drop).map_err(|error| BundleError::Io { path, error })
+            }
+            written => written,
+        }
+    }
+
+    /// Writes what must be there in the end.
+    fn must(&self, name: &str, value: &impl serde::Serialize) -> Result<(), BundleError> {
+        let written = self.room.must(|| json_file(&self.dir, name, value));
+        written.map_err(BundleError::of(&self.dir, name))
     }
 
     /// Opens the logs of a row that begins to measure.
@@ -199,7 +227,8 @@ impl Writer {
     /// When they cannot be written.
     pub fn begin_row(&self, row: usize, result: &RowResult, tick_ns: u64) -> Result<RowLog, BundleError> {
         self.result(row, result)?;
-        Ok(RowLog::open(self.row(row)?, result, tick_ns))
+        self.room.look_again();
+        Ok(RowLog::open(self.row(row)?, self.room.clone(), result, tick_ns))
     }
 
     /// Writes the figures of a row.
@@ -207,7 +236,7 @@ impl Writer {
     /// # Errors
     /// When they cannot be written.
     pub fn result(&self, row: usize, result: &RowResult) -> Result<(), BundleError> {
-        write_json(&self.dir, &format!("{}/result.json", self.rows[row]), result)
+        self.must(&format!("{}/result.json", self.rows[row]), result)
     }
 
     /// Ends the bundle: checksums of every file, and how the run ended.
@@ -215,6 +244,7 @@ impl Writer {
     /// # Errors
     /// When it cannot be written.
     pub fn finish(mut self, status: RunStatus) -> Result<(), BundleError> {
+        self.room.release();
         self.sync()?;
         self.manifest.status = status;
         let now = jiff::Timestamp::now().to_string();
@@ -227,7 +257,7 @@ impl Writer {
     }
 
     pub(super) fn manifest(&self) -> Result<(), BundleError> {
-        write_json(&self.dir, MANIFEST, &self.manifest)
+        self.must(MANIFEST, &self.manifest)
     }
 }
 
@@ -235,6 +265,8 @@ impl Writer {
 #[derive(Debug)]
 pub struct RowLog {
     dir: Directory,
+    room: Room,
+    left_out: LeftOut,
     started: SystemTime,
     /// Ticks that make an interval.
     ticks_per_interval: u64,
@@ -259,18 +291,20 @@ struct Open {
 }
 
 impl RowLog {
-    fn open(dir: Directory, result: &RowResult, tick_ns: u64) -> Self {
+    fn open(dir: Directory, room: Room, result: &RowResult, tick_ns: u64) -> Self {
         Self {
+            left_out: LeftOut::default(),
             started: SystemTime::now(),
             ticks_per_interval: result.slice.map_or_else(
                 || ticks_per_interval(result.planned_ns, tick_ns),
                 |slice| slice.ticks_per_interval(),
             ),
             tag_is_cpu: !result.series_share_cpus(),
-            ticks: TickLog::new(dir.clone()),
-            windows: WindowLog::new(dir.clone()),
-            pending: PendingLog::new(dir.clone()),
+            ticks: TickLog::new(dir.clone(), room.clone()),
+            windows: WindowLog::new(dir.clone(), room.clone()),
+            pending: PendingLog::new(dir.clone(), room.clone()),
             dir,
+            room,
             latency: None,
             missed: None,
             open: Vec::new(),
@@ -283,7 +317,7 @@ impl RowLog {
     /// When the system cannot.
     pub fn sync(&self) -> Result<(), BundleError> {
         for file in [&self.latency, &self.missed].into_iter().flatten() {
-            file.sync_data().map_err(BundleError::io(self.dir.path()))?;
+            self.room.may(file.sync_data()).map_err(BundleError::io(self.dir.path()))?;
         }
         self.pending.sync()?;
         self.windows.sync()?;
@@ -295,7 +329,10 @@ impl RowLog {
     /// # Errors
     /// When they cannot be written.
     pub fn windows(&mut self, windows: &Windows) -> Result<(), BundleError> {
-        self.windows.add(windows)
+        if !self.windows.add(windows)? {
+            self.left_out.windows += 1;
+        }
+        Ok(())
     }
 
     /// Takes in a tick. Histograms come from the whole of it, where that is there.
@@ -303,7 +340,9 @@ impl RowLog {
     /// # Errors
     /// When it cannot be written.
     pub fn tick(&mut self, ticked: &Ticked) -> Result<(), BundleError> {
-        self.ticks.add(&ticked.series, &TickScalars::from(ticked))?;
+        if !self.ticks.add(&ticked.series, &TickScalars::from(ticked))? {
+            self.left_out.tick(ticked.at_ns);
+        }
         let Some(tick) = &ticked.whole else { return Ok(()) };
         let at = match self.open.iter().position(|open| open.key == tick.series) {
             Some(at) => at,
@@ -324,52 +363,61 @@ impl RowLog {
         // Counts that a damaged frame made absurd are left out; the totals tell that they are missing.
         let _ = tick.counts.add_to(&mut open.latency.raw);
         let _ = tick.missed.add_to(&mut open.latency.missed);
-        if open.ticks >= self.ticks_per_interval {
-            return self.flush(at);
+        // Where there is no room, the interval becomes longer.
+        if open.ticks >= self.ticks_per_interval && self.flush(at, false)? {
+            return Ok(());
         }
         self.pending.add(at, tick)
     }
 
-    /// Writes the interval of one series.
-    fn flush(&mut self, at: usize) -> Result<(), BundleError> {
+    /// Writes the interval of one series; the last one with the room that is kept. Returns whether there was room.
+    fn flush(&mut self, at: usize, last: bool) -> Result<bool, BundleError> {
+        let room = &self.room;
         let open = &mut self.open[at];
         let tag = if self.tag_is_cpu { open.key.cpu.to_string() } else { open.key.to_string() };
         let place = Place { start_ns: open.start_ns, length_ns: open.end_ns.saturating_sub(open.start_ns) };
-        let log = |name: &str, file: &mut Option<File>, counted: &Histogram<u64>| {
-            let mut text = String::new();
-            let file = match file {
-                Some(file) => file,
-                None => {
-                    text = tactus_format::hlog::header(Some(self.started));
-                    file.insert(self.dir.append(name).map_err(BundleError::of(&self.dir, name))?)
-                }
-            };
-            tactus_format::hlog::line(&tag, place, counted)
-                .and_then(|line| file.write_all((text + &line).as_bytes()))
-                .map_err(BundleError::of(&self.dir, name))
+        let log = |name: &str, file: &mut Option<File>, counted: &Histogram<u64>| -> io::Result<bool> {
+            let header = || tactus_format::hlog::header(Some(self.started));
+            let mut text = if file.is_none() { header() } else { String::new() };
+            text += &tactus_format::hlog::line(&tag, place, counted)?;
+            let open = || self.dir.append(name);
+            match last {
+                true => room.append_last_to(file, open, text.as_bytes()).map(|()| true),
+                false => room.append_to(file, open, text.as_bytes()),
+            }
         };
-        log(hlog::LATENCY, &mut self.latency, &open.latency.raw)?;
-        if !open.latency.missed.is_empty() {
-            log(hlog::MISSED, &mut self.missed, &open.latency.missed)?;
+        if !log(hlog::LATENCY, &mut self.latency, &open.latency.raw)
+            .map_err(BundleError::of(&self.dir, hlog::LATENCY))?
+        {
+            return Ok(false);
+        }
+        // If there is none for the other one, nothing is there twice.
+        open.latency.raw.reset();
+        if !open.latency.missed.is_empty()
+            && !log(hlog::MISSED, &mut self.missed, &open.latency.missed)
+                .map_err(BundleError::of(&self.dir, hlog::MISSED))?
+        {
+            return Ok(false);
         }
         open.latency.clear();
         open.start_ns = open.end_ns;
         open.ticks = 0;
-        self.pending.logged(at)
+        self.pending.logged(at).map(|()| true)
     }
 
-    /// Writes what is not full yet, and removes what only a running row needs.
+    /// Writes what is not full yet, and removes what only a running row needs. Returns what was not recorded over time.
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn finish(mut self) -> Result<(), BundleError> {
+    pub fn finish(mut self) -> Result<LeftOut, BundleError> {
         for at in 0..self.open.len() {
             if self.open[at].ticks > 0 {
-                self.flush(at)?;
+                self.flush(at, true)?;
             }
         }
         self.pending.finish()?;
         self.windows.sync()?;
-        self.ticks.finish()
+        self.ticks.finish()?;
+        Ok(self.left_out)
     }
 }

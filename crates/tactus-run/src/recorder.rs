@@ -125,7 +125,8 @@ impl Recorder {
     fn finish(&mut self, row: usize, ending: &Ending, measured_ns: u64) -> Result<(), BundleError> {
         let Some(state) = self.rows.get_mut(row) else { return Ok(()) };
         if let Some(log) = state.log.take() {
-            log.finish()?;
+            let left_out = log.finish()?;
+            state.result.notes.extend(left_out.note());
         }
         let measured = std::mem::take(&mut state.series);
         let result = &mut state.result;
@@ -209,6 +210,10 @@ impl SeriesState {
 }
 
 impl Record for Recorder {
+    fn news(&self) -> Option<Note> {
+        self.writer.news()
+    }
+
     fn finish(self: Box<Self>, status: RunStatus) -> Result<(), BundleError> {
         self.writer.finish(status).map(drop)
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tactus_bundle::BundleError;
 use tactus_model::event::{Event, RunStatus, Stamped, Ticked};
-use tactus_model::message::Tick;
+use tactus_model::message::{Note, Tick};
 
 use crate::allowance;
 use crate::marks::Marks;
@@ -38,6 +38,11 @@ pub(crate) trait Record {
     /// # Errors
     /// When the run should end because of it (the disk is full).
     fn record(&mut self, event: &Stamped) -> Result<(), BundleError>;
+
+    /// What it has to say itself, once.
+    fn news(&self) -> Option<Note> {
+        None
+    }
 
     /// There are no more events.
     ///
@@ -163,7 +168,13 @@ impl Emitter {
         for follower in &mut self.followers {
             follower.tell(&stamped);
         }
-        Ok(())
+        match self.recorder.as_ref().and_then(|recorder| recorder.news()) {
+            Some(note) => {
+                let event = Event::Noted { environment: None, note };
+                self.tell(Stamped { at_ms: stamped.at_ms, event })
+            }
+            None => Ok(()),
+        }
     }
 
     /// There are no more events. Returns how many of them followers missed.

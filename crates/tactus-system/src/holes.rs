@@ -1,9 +1,9 @@
-//! Files that are longer than the place that they take.
+//! Files that are longer than the place that they take, and one that takes place for nothing.
 
 use std::fs::File;
-use std::io::{self, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom};
 
-use rustix::fs::seek;
+use rustix::fs::{FallocateFlags, fallocate, seek};
 use rustix::io::Errno;
 
 /// Whether a file has a hole; where the file system does not say, it has none. Reading begins at its beginning then.
@@ -18,8 +18,23 @@ pub fn has_hole(mut file: &File) -> io::Result<bool> {
         Err(Errno::NXIO | Errno::INVAL) => false,
         Err(error) => return Err(error.into()),
     };
-    io::Seek::seek(&mut file, SeekFrom::Start(0))?;
+    file.seek(SeekFrom::Start(0))?;
     Ok(hole)
+}
+
+/// Makes a file take so many bytes of its file system, and be as long.
+///
+/// # Errors
+/// Those of fallocate(2): `StorageFull` where there is no such room. Some of it may be taken then.
+pub fn allocate(mut file: &File, bytes: u64) -> io::Result<()> {
+    match fallocate(file, FallocateFlags::empty(), 0, bytes) {
+        Err(Errno::OPNOTSUPP | Errno::NOSYS) => {
+            file.seek(SeekFrom::Start(0))?;
+            io::copy(&mut io::repeat(0).take(bytes), &mut file)?;
+            file.sync_data()
+        }
+        taken => Ok(taken?),
+    }
 }
 
 #[cfg(test)]

@@ -39,7 +39,7 @@ pub use command::{Finished, Invocation, last_lines};
 pub use connection::Connection;
 pub use directory::{Directory, Entry, Kind};
 pub use facts::facts;
-pub use holes::has_hole;
+pub use holes::{allocate, has_hole};
 pub use hypervisor::virtualized;
 pub use memory::Memory;
 pub use places::{cache_dir, lasting_dir, state_dir};

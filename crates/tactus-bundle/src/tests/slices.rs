@@ -4,14 +4,18 @@ use std::fs;
 use std::path::Path;
 
 use proptest::prelude::*;
-use tactus_model::bundle::{Contents, Machine, Row, RowResult, Slice};
+use tactus_model::bundle::{Contents, InjectedIn, Machine, Row, RowResult, Slice};
 use tactus_model::event::{RunStatus, Ticked};
 use tactus_model::latency::Latency;
-use tactus_model::message::ThreadCounters;
+use tactus_model::message::{Control, Injected, Stage, ThreadCounters};
+
 use tactus_model::outcome::{Ending, LatencyOutcome, Outcome, RowEnd, SeriesResult};
 use tactus_model::plan::Plan;
+use tactus_model::series::SeriesKey;
+use tactus_model::windows::Moments;
 
 use super::{TICK_NS, row, tick};
+use crate::slices::{Joining, Part};
 use crate::{Resumed, Trust, Writer, open, read, read_with_logs};
 
 /// A slice of so many ticks, that began `at_s` after the first.
@@ -158,6 +162,81 @@ fn a_clock_that_was_set_back_or_far_ahead_puts_slices_after_each_other_all_the_s
     let begins: Vec<u64> = contents.rows[0].slices.iter().map(|slice| slice.at_ns / TICK_NS).collect();
     assert_eq!(begins, [0, 11, 22]);
     assert_eq!(contents.rows[0].ticks.iter().count(), 30);
+}
+
+/// The CPU time of this thread that it takes to put two slices together, the least of three, in ns.
+fn joining(slice: &RowResult) -> u64 {
+    let now = || -> u64 {
+        let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+        text.split(' ').next().unwrap().parse().unwrap()
+    };
+    let time = || {
+        let began = now();
+        let mut joining = Joining::new(slice);
+        for row in 0..2 {
+            let of = Slice { number: u32::try_from(row).unwrap() + 1, ..slice.slice.unwrap() };
+            let part =
+                Part { row, slice: Some(of), first_tick: 0, first_interval: 0, at_ns: row as u64 * TICK_NS };
+            joining.add(part, Row::of(RowResult { slice: Some(of), ..slice.clone() }));
+        }
+        let row = joining.finish();
+        assert_eq!(row.result.control.len(), slice.control.len());
+        assert_eq!(row.result.injected.len(), slice.injected.len());
+        now() - began
+    };
+    [(); 3].map(|()| time()).into_iter().min().unwrap()
+}
+
+#[test]
+fn ten_times_the_controls_and_faults_of_slices_take_ten_times_as_long_and_not_a_hundred() {
+    let of = |count: u32| {
+        let control = |thread| Control {
+            series: SeriesKey { cpu: 1, thread, priority: 95, kind: "thread".into() },
+            activity: 0,
+            injected_ns: 1_000_000,
+            seen_ns: 1_000_010,
+            noise_ns: 10,
+            proven: true,
+            attempts: 1,
+            by: "hog".into(),
+            stage: Stage::Before,
+        };
+        let injected = |activity| InjectedIn {
+            environment: "host".into(),
+            outside: "1".parse().unwrap(),
+            injected: Injected {
+                activity,
+                kind: "block".into(),
+                way: "hwlat tracer".into(),
+                cpus: "1".parse().unwrap(),
+                length_ns: 1,
+                every_ns: 1,
+                times: Some(1),
+                longest_ns: None,
+                at: Moments::default(),
+            },
+        };
+        let mut latency = Latency::new();
+        latency.record(5_000, 200_000);
+        let measured = SeriesResult {
+            key: control(0).series,
+            summary: latency.summary(),
+            counters: ThreadCounters::default(),
+            outliers: Vec::new(),
+            whole: true,
+        };
+        RowResult {
+            control: (0..count).map(control).collect(),
+            injected: (0..count).map(injected).collect(),
+            outcome: Outcome::Latency(LatencyOutcome {
+                series: vec![measured],
+                all: Some(latency.summary()),
+            }),
+            ..slice("idle", 1, 2, 10, 0)
+        }
+    };
+    let (few, many) = (joining(&of(1_500)), joining(&of(15_000)));
+    assert!(many < few * 40, "{few} ns, {many} ns");
 }
 
 proptest! {

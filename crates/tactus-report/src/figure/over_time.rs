@@ -84,7 +84,9 @@ pub fn over_time(title: &str, rows: &[&Row], lines: Lines, references: &[Referen
 }
 
 fn time_axis(frame: &Frame, timelines: &[Timeline]) -> (Scale, &'static str, &'static [f64], f64) {
-    let end = |timeline: &Timeline| timeline.bins.last().map_or(0, |bin| (bin.n + 1) * timeline.width_ns);
+    let end = |timeline: &Timeline| {
+        timeline.bins.last().map_or(0, |bin| bin.n.saturating_add(1).saturating_mul(timeline.width_ns))
+    };
     let total = timelines.iter().map(end).max().unwrap_or(0).max(1);
     let (unit, scale_ns, steps) = time_unit(total);
     (Scale::new(false, 0.0, float(total) / scale_ns, frame.left, frame.right), unit, steps, scale_ns)
@@ -111,7 +113,7 @@ fn latency_axis(frame: &Frame, of: &[Timeline], lines: Lines, references: &[Refe
 
 /// Stretches without a gap: a line across a gap would be an invention.
 fn runs(timeline: &Timeline) -> impl Iterator<Item = &[Bin]> {
-    timeline.bins.chunk_by(|a, b| b.n == a.n + 1)
+    timeline.bins.chunk_by(|a, b| a.n.checked_add(1) == Some(b.n))
 }
 
 fn draw(

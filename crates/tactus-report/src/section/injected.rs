@@ -1,5 +1,7 @@
 //! What the faults of a run really did, beside what they were asked to do.
 
+use std::collections::{HashMap, HashSet};
+
 use tactus_model::bundle::{Contents, InjectedIn};
 use tactus_model::number::float;
 
@@ -68,19 +70,18 @@ struct Line<'a> {
 
 /// Every fault of every scenario. All measurements of a run tell of all its faults.
 fn lines(contents: &Contents) -> Vec<Line<'_>> {
-    let mut seen: Vec<(&str, Option<u32>, &InjectedIn)> = Vec::new();
-    let mut lines: Vec<Line<'_>> = Vec::new();
+    // By what they say: a stranger may have written very many.
+    let mut seen = HashSet::new();
+    let (mut lines, mut first): (Vec<Line<'_>>, HashMap<_, usize>) = (Vec::new(), HashMap::new());
     for result in contents.rows.iter().map(|row| &row.result) {
         for fault in &result.injected {
-            let known = (result.name.as_str(), result.repeat, fault);
-            if seen.contains(&known) {
+            if !seen.insert((result.name.as_str(), result.repeat, format!("{fault:?}"))) {
                 continue;
             }
-            seen.push(known);
             let (times, longest_ns) = (fault.injected.times, fault.injected.longest_ns);
-            let same = |line: &&mut Line<'_>| line.scenario == result.name && is_alike(line.fault, fault);
+            let at = *first.entry((result.name.as_str(), asked(fault))).or_insert(lines.len());
             // Within one run, two that are alike are two.
-            match lines.iter_mut().find(same).filter(|_| result.repeat.is_some_and(|run| run > 1)) {
+            match lines.get_mut(at).filter(|_| result.repeat.is_some_and(|run| run > 1)) {
                 Some(line) => {
                     line.times.push(times);
                     line.longest_ns = line.longest_ns.max(longest_ns);
@@ -92,13 +93,10 @@ fn lines(contents: &Contents) -> Vec<Line<'_>> {
     lines
 }
 
-/// Whether two are the same fault, whatever came of it.
-fn is_alike(one: &InjectedIn, other: &InjectedIn) -> bool {
-    let asked = |at: &InjectedIn| {
-        let fault = &at.injected;
-        (fault.kind.clone(), fault.way.clone(), fault.cpus.clone(), fault.length_ns, fault.every_ns)
-    };
-    one.environment == other.environment && one.outside == other.outside && asked(one) == asked(other)
+/// What two have in common that are the same fault, whatever came of it.
+fn asked(at: &InjectedIn) -> String {
+    let (own, fault) = ((&at.environment, &at.outside), &at.injected);
+    format!("{:?}", (own, &fault.kind, &fault.way, &fault.cpus, fault.length_ns, fault.every_ns))
 }
 
 /// A table of every fault of every scenario.

@@ -1,5 +1,7 @@
 //! What changes from one scenario to another, in words that say no more than was shown.
 
+use std::collections::BTreeMap;
+
 use tactus_model::Evidence;
 use tactus_model::bundle::{Contents, Row, RowResult, Sliced};
 use tactus_model::latency::Summary;
@@ -284,13 +286,14 @@ fn within(base: &Row, with: &Row) -> Result<(Design, Vec<Change>), String> {
 /// had measured first, without an effect their difference is as likely one way as the other.
 fn slices(base: &Row, with: &Row) -> Option<(Design, Vec<Change>)> {
     let round = |of: &Sliced| of.result.slice.map(|slice| (slice.number, slice.of));
+    let mut others = BTreeMap::new();
+    for other in &with.slices {
+        others.entry(round(other)).or_insert(&other.result);
+    }
     let pairs: Vec<[&RowResult; 2]> = base
         .slices
         .iter()
-        .filter_map(|one| {
-            let other = with.slices.iter().find(|other| round(one) == round(other))?;
-            Some([&one.result, &other.result])
-        })
+        .filter_map(|one| Some([&one.result, *others.get(&round(one))?]))
         .filter(|pair| pair.iter().all(|result| is_whole(result)))
         .collect();
     let length_ns = pairs.first()?[0].planned_ns;

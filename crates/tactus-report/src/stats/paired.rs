@@ -6,6 +6,9 @@
 //! and with few pairs the exact distribution is used, never an approximation. Within a pair the order
 //! is drawn by lot, so that drift of the machine is no effect of the setting.
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
 /// The difference that a setting makes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Paired {
@@ -65,8 +68,30 @@ pub fn least_pairs(error: f64) -> usize {
     (1..=MOST).find(|pairs| depth(*pairs, error / 2.0).is_some()).unwrap_or(MOST)
 }
 
-/// The share of the 2^n sign patterns whose positive ranks sum to each number.
-fn shares(pairs: usize) -> Vec<f64> {
+/// How many distributions are kept, of different numbers of pairs: of a thousand pairs one takes 4 MB.
+const KEPT: usize = 8;
+
+thread_local! {
+    static KNOWN: RefCell<Vec<(usize, Rc<[f64]>)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The share of the 2^n sign patterns whose positive ranks sum to each number. It takes as long as the third power of the
+/// number of pairs, and is asked for by each quantity of each claim: it is kept.
+fn shares(pairs: usize) -> Rc<[f64]> {
+    KNOWN.with_borrow_mut(|known| {
+        if let Some((_, shares)) = known.iter().find(|(of, _)| *of == pairs) {
+            return Rc::clone(shares);
+        }
+        let shares: Rc<[f64]> = worked_out(pairs).into();
+        if known.len() == KEPT {
+            known.remove(0);
+        }
+        known.push((pairs, Rc::clone(&shares)));
+        shares
+    })
+}
+
+fn worked_out(pairs: usize) -> Vec<f64> {
     let most = pairs * (pairs + 1) / 2;
     let mut share = vec![0.0; most + 1];
     share[0] = 1.0;
@@ -86,7 +111,7 @@ fn shares(pairs: usize) -> Vec<f64> {
 fn depth(pairs: usize, tail: f64) -> Option<usize> {
     let mut below = 0.0;
     let mut depth = 0;
-    for part in shares(pairs) {
+    for part in shares(pairs).iter() {
         below += part;
         if below > tail {
             break;
@@ -110,6 +135,19 @@ mod tests {
         }
         assert_eq!(depth(5, 0.025), None);
         assert_eq!(depth(10, 0.05 / 6.0), Some(5));
+    }
+
+    #[test]
+    fn what_takes_long_is_worked_out_once_for_all_claims_of_as_many_pairs() {
+        let first = shares(300);
+        for pairs in 1..KEPT {
+            shares(pairs);
+        }
+        assert!(Rc::ptr_eq(&first, &shares(300)));
+        shares(KEPT);
+        assert!(!Rc::ptr_eq(&first, &shares(300)), "and of few numbers of pairs");
+        assert_eq!(first, shares(300));
+        assert!(KNOWN.with_borrow(|known| known.len() <= KEPT));
     }
 
     #[test]

@@ -41,10 +41,10 @@ pub fn timeline(row: &Row, most: u64) -> Timeline {
     let total = ends.max().unwrap_or(0).max(intervals.end_ns);
     // A bin holds whole intervals, so that its percentile covers the stretch of its maximum.
     let grain = intervals.length_ns.max(tick).max(1);
-    let narrow = grain * total.div_ceil(grain).div_ceil(most.max(1)).max(1);
-    let width = round(row).filter(|round| *round < 4 * narrow).map_or(narrow, |round| {
+    let narrow = grain.saturating_mul(total.div_ceil(grain).div_ceil(most.max(1)).max(1));
+    let width = round(row).filter(|round| *round < narrow.saturating_mul(4)).map_or(narrow, |round| {
         // Gaps that are no wider than a dot would tear every line to pieces: in two rounds each scenario has its turn.
-        narrow.max(grain * (2 * round).div_ceil(grain))
+        narrow.max(grain.saturating_mul(round.saturating_mul(2).div_ceil(grain)))
     });
     let mut bins: BTreeMap<u64, (Bin, u64, u64)> = BTreeMap::new();
     // The middle of a stretch says where it belongs: its end may come a little late.
@@ -145,6 +145,17 @@ mod tests {
             row.slices.push(Sliced { first_tick, at_ns, result: result.clone() });
         }
         row
+    }
+
+    #[test]
+    fn slices_that_are_a_lifetime_apart_are_drawn_like_any() {
+        let mut row = sliced(3);
+        row.histograms.length_ns = u64::MAX / 2;
+        row.slices[2].at_ns = u64::MAX;
+        assert_eq!(timeline(&row, 320).bins.len(), 1);
+        let mut far = sliced(3);
+        (far.histograms.end_ns, far.slices[2].at_ns) = (u64::MAX, u64::MAX);
+        assert!(!timeline(&far, 1).bins.is_empty());
     }
 
     fn gaps(timeline: &Timeline) -> usize {

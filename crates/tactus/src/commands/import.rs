@@ -245,7 +245,7 @@ fn write(writer: &Writer, number: usize, row: Row) -> Result<(), BundleError> {
             whole: true,
         });
     }
-    log.finish()?;
+    result.notes.extend(log.finish()?.note());
     result.threads =
         Some(found.iter().map(|series| Thread { cpu: series.key.cpu, thread: series.key.thread }).collect());
     result.outcome = Outcome::Latency(LatencyOutcome { series: found, all: Some(all.summary()) });

@@ -17,6 +17,9 @@ use crate::exit::{Exit, Failure};
 use crate::output;
 use crate::say::say;
 
+/// The page beside the files of a bundle.
+const PAGE: &str = "report.html";
+
 pub fn report(arguments: &Report) -> Result<Exit, Failure> {
     let Some(format) = FORMATS.iter().find(|format| format.name == arguments.format) else {
         let known: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
@@ -52,8 +55,16 @@ pub fn after(
     let format = FORMATS.iter().find(|format| format.name == "html");
     let format = format
         .ok_or_else(|| Failure::say("there is no html format", "this is a fault of tactus: report it"))?;
-    let page = write(&run.dir, &draw(format, &run.contents)?)?;
-    let said = format!("report: {}", page.display());
+    let path = run.dir.path().join(PAGE);
+    let said = match run.dir.replace(PAGE, &draw(format, &run.contents)?) {
+        Ok(()) => format!("report: {}", path.display()),
+        // What was measured is there all the same.
+        Err(error) if matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) => {
+            let bundle = run.dir.path().display();
+            format!("no page: {}: {error}; make room, then `tactus report {bundle}`", path.display())
+        }
+        Err(error) => return Err(unwritten(&path, &error)),
+    };
     if as_json {
         output::json(&document(&run.contents))?;
         say(said);
@@ -70,9 +81,8 @@ fn draw(format: &Format, contents: &Contents) -> Result<Vec<u8>, Failure> {
 
 /// Writes the page into the directory that the bundle was read from, and returns its path.
 fn write(bundle: &Directory, page: &[u8]) -> Result<PathBuf, Failure> {
-    const NAME: &str = "report.html";
-    let path = bundle.path().join(NAME);
-    bundle.replace(NAME, page).map_err(|error| unwritten(&path, &error))?;
+    let path = bundle.path().join(PAGE);
+    bundle.replace(PAGE, page).map_err(|error| unwritten(&path, &error))?;
     Ok(path)
 }
 

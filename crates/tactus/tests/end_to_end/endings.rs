@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Child;
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::common::{
@@ -180,6 +180,52 @@ fn a_full_disk_ends_the_run_by_name_and_what_was_written_opens() {
     assert_eq!(result.status.code(), Some(2), "{said}");
     assert!(said.contains("No space left") && said.contains("hint:"), "{said}");
     assert_eq!(json(&opened)["status"], "interrupted");
+    nothing_is_left();
+}
+
+#[test]
+fn a_disk_that_fills_while_it_is_measured_costs_no_count_and_the_run_says_so() {
+    let Some(_alone) = alone() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let mount = std::process::Command::new("mount")
+        .args(["-t", "tmpfs", "-o", "size=6m", "tmpfs"])
+        .arg(dir.path())
+        .output()
+        .expect("mount starts");
+    if !mount.status.success() {
+        return crate::common::skipped(&format!("no tmpfs: {}", String::from_utf8_lossy(&mount.stderr)));
+    }
+    let out = dir.path().join("bundle");
+    let said = tempfile::NamedTempFile::new().unwrap();
+    let mut command = tactus();
+    command.args(["run", "--duration", "8s", "--only", "host, idle", "--out"]).arg(&out);
+    command.stdout(Stdio::null()).stderr(said.reopen().unwrap());
+    let mut child = command.spawn().expect("tactus starts");
+    await_tick(&out);
+    let mut bytes = 4 << 20;
+    while bytes > 0 {
+        let filled = dir.path().join(format!("filled-{bytes}"));
+        if fs::write(&filled, vec![1; bytes]).is_err() {
+            fs::remove_file(&filled).unwrap();
+        }
+        bytes /= 2;
+    }
+    let code = ends(&mut child, Duration::from_secs(60));
+    let said = fs::read_to_string(said.path()).unwrap();
+    let shown = json(&output(tactus().arg("show").arg(&out).arg("--json")));
+    let export = output(tactus().args(["export", "--format", "cyclictest-json"]).arg(&out));
+    let unmount = std::process::Command::new("umount").arg(dir.path()).output().expect("umount starts");
+    assert!(unmount.status.success(), "{}", String::from_utf8_lossy(&unmount.stderr));
+    assert!(matches!(code, Some(0 | 1 | 3)), "{code:?}: {said}");
+    assert!(said.contains("full: what is recorded over time pauses"), "{said}");
+    assert_eq!(shown["status"], "complete", "{said}");
+    let own = &shown["scenarios"][0]["all"];
+    let (cycles, overruns) = (own["cycles"].as_u64().unwrap(), own["overruns"].as_u64().unwrap());
+    // Of 8 s every period is there: measured, or missed.
+    let interval = shown["scenarios"][0]["interval_ns"].as_u64().unwrap_or(200_000);
+    assert!((cycles + overruns).abs_diff(8_000_000_000 / interval) < 2_000, "{own:#}");
+    assert_eq!(own["corrected"]["lost"], 0, "the histograms have all of it: {own:#}");
+    assert!(export.status.success(), "{}", stderr(&export));
     nothing_is_left();
 }
 

@@ -27,6 +27,10 @@ const INTERVAL_US: RangeInclusive<u64> = 10..=60_000_000;
 /// The most threads.
 const MOST_THREADS: usize = 512;
 
+/// The largest histogram, in rows, and latency that can be asked for, in us: what is more is taken for it, as cyclictest does.
+const MOST_ROWS: u64 = 1_000_000;
+const MOST_US: u64 = 1 << 40;
+
 /// What is asked for.
 #[derive(Debug)]
 pub struct Asked {
@@ -42,6 +46,11 @@ pub struct Asked {
     pub break_us: Option<u64>,
     /// Values of so many us or ns, as they are printed, are in the histogram.
     pub histogram: Option<u64>,
+}
+
+/// So many us, and a year at most.
+fn us(count: u64) -> Nanos {
+    Nanos::from_us(count.min(UNTIL_INTERRUPTED.0 / 1_000))
 }
 
 /// A thread.
@@ -87,7 +96,7 @@ impl Asked {
                 "use 10 us to 60000000 us",
             ));
         }
-        let histogram = options.histogram.or(options.histofall);
+        let histogram = options.histogram.or(options.histofall).map(|rows| rows.min(MOST_ROWS));
         let (policy, priority, defaulted) = policy(options, count)?;
         // With a histogram all threads are alike.
         let distance_us = if histogram.is_some() { 0 } else { options.distance.unwrap_or(DISTANCE_US) };
@@ -100,15 +109,21 @@ impl Asked {
             },
             interval_us: options.interval.saturating_add(distance_us.saturating_mul(u64::from(lower))),
         });
-        let loops =
-            (options.loops > 0).then(|| Nanos::from_us(options.loops.saturating_mul(options.interval)));
+        let loops = (options.loops > 0).then(|| us(options.loops.saturating_mul(options.interval)));
         let duration = [options.duration, loops].into_iter().flatten().min_by_key(|time| time.0);
+        let threads: Vec<Thread> = threads.collect();
+        if let Some(last) = threads.last().filter(|last| !INTERVAL_US.contains(&last.interval_us)) {
+            return Err(Failure::say(
+                format!("-d: the interval of the last of {count} threads would be {} us", last.interval_us),
+                "use at most 60000000 us",
+            ));
+        }
         Ok(Self {
-            threads: threads.collect(),
+            threads,
             policy,
             defaulted,
             duration: duration.unwrap_or(UNTIL_INTERRUPTED),
-            break_us: options.breaktrace,
+            break_us: options.breaktrace.map(|limit| limit.min(MOST_US)),
             histogram,
         })
     }
@@ -271,6 +286,16 @@ mod tests {
     }
 
     #[test]
+    fn the_largest_numbers_there_are_are_cut_as_cyclictest_does_it() {
+        let most = u64::MAX;
+        let all = asked(&format!("-l {most} -i 1000 -b {most} -h {most}")).unwrap();
+        assert_eq!(all.duration, UNTIL_INTERRUPTED);
+        assert_eq!((all.break_us, all.histogram), (Some(MOST_US), Some(MOST_ROWS)));
+        let plan = all.plan();
+        assert_eq!(plan.scenario[0].activity.len(), 1);
+    }
+
+    #[test]
     fn documented_command_lines_of_openshift_and_osadl_are_taken_as_they_stand() {
         for words in [
             "-q -D 60 -p 95 -t 3 -a 1,2,3 -h 30 -i 1000 -m --mainaffinity 0",
@@ -304,9 +329,17 @@ mod tests {
                 "{words}: {error}"
             );
         }
-        for words in
-            ["--policy=batch", "-p 100", "-t 100000", "-a 1-", "-h", "-D never", "-h 10 -H 10", "-i 1"]
-        {
+        for words in [
+            "--policy=batch",
+            "-p 100",
+            "-t 2 -d 18446744073709551615",
+            "-t 100000",
+            "-a 1-",
+            "-h",
+            "-D never",
+            "-h 10 -H 10",
+            "-i 1",
+        ] {
             asked(words).unwrap_err();
         }
         asked("--latency=0 -c 0").unwrap();
