@@ -22,10 +22,10 @@ mount -t sysfs -o ro sys "$root/sys"
 mount --bind /dev "$root/dev"
 
 inside() { chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/tmp/home DEBIAN_FRONTEND=noninteractive "$@" </dev/null; }
-# Files of the system, without those in which apt and dpkg keep their own account.
+# Files of the system, without those in which apt and dpkg keep their own account, and what a boot empties (/run, /tmp).
 files() {
   (cd "$root" && find . -xdev -path ./proc -prune -o -path ./sys -prune -o -path ./dev -prune -o -path ./tmp -prune -o \
-    -path ./var/lib/dpkg -prune -o -path ./var/log -prune -o -path ./var/cache -prune -o -path ./var/lib/apt -prune -o -print |
+    -path ./var/lib/dpkg -prune -o -path ./var/log -prune -o -path ./var/cache -prune -o -path ./var/lib/apt -prune -o -path ./run -prune -o -print |
     LC_ALL=C sort)
 }
 files >"$root/tmp/before"

@@ -15,7 +15,7 @@ END
 play() {
   ANSIBLE_ROLES_PATH=contrib/ansible/roles ANSIBLE_LOCALHOST_WARNING=false ansible-playbook -i localhost, "$scratch/play.yml" \
     -e "tactus_package=$tarball" -e "tactus_prefix=$scratch/prefix" -e "tactus_bundles=$scratch/bundles" \
-    -e "tactus_results=$scratch/results" -e "$1" </dev/null
+    -e "tactus_results=$scratch/results" -e "ansible_python_interpreter={{ ansible_playbook_python }}" -e "$1" </dev/null
 }
 play '{"tactus_arguments": ["--only=host", "--duration=1s", "--max=10s"], "tactus_inconclusive_fails": false}' >"$scratch/said" ||
   { cat "$scratch/said" && exit 1; }
