@@ -26,7 +26,10 @@ pub fn load(text: &str) -> Result<Placed<Load>, Failure> {
             words().join(", "),
             nearest::nearest(word, words()).unwrap_or("scheduler")
         );
-        Failure::say(format!("--load {text}: {why}"), nearest::hint(word, words().into_iter().filter(|known| *known != word), hint))
+        Failure::say(
+            format!("--load {text}: {why}"),
+            nearest::hint(word, words().into_iter().filter(|known| *known != word), hint),
+        )
     };
     let mut table = Map::from_iter([("kind".to_owned(), Value::from(word))]);
     match rest {

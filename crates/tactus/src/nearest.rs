@@ -26,7 +26,8 @@ pub fn hint<'a>(
     otherwise: impl Into<String>,
 ) -> String {
     let otherwise = otherwise.into();
-    nearest(word, known).map_or_else(|| otherwise.clone(), |near| format!("did you mean `{near}`? {otherwise}"))
+    nearest(word, known)
+        .map_or_else(|| otherwise.clone(), |near| format!("did you mean `{near}`? {otherwise}"))
 }
 
 #[cfg(test)]

@@ -74,7 +74,11 @@ mod tests {
     #[test]
     fn what_is_no_bundle_is_none() {
         assert_eq!(with(&[]), None);
-        let found = with(&[("cut", r#"{"started": "2026-03-0"#), ("other", "{}"), ("never", r#"{"started": "soon"}"#)]);
+        let found = with(&[
+            ("cut", r#"{"started": "2026-03-0"#),
+            ("other", "{}"),
+            ("never", r#"{"started": "soon"}"#),
+        ]);
         assert_eq!(found, None);
         assert!(newest(Path::new("/nonexistent"), &Real).is_none());
     }

@@ -118,7 +118,9 @@ mod tests {
 
     #[test]
     fn a_kind_or_another_word_for_it_is_a_place_that_tactus_starts() {
-        for (word, kind) in [("host", "host"), ("qemu", "qemu"), ("kvm", "qemu"), ("vm", "qemu"), ("cell", "jailhouse")] {
+        for (word, kind) in
+            [("host", "host"), ("qemu", "qemu"), ("kvm", "qemu"), ("vm", "qemu"), ("cell", "jailhouse")]
+        {
             let place = place(word);
             assert_eq!((place.name.as_str(), place.spec.kind.as_str()), (kind, kind), "{word}");
             assert_eq!(place.spec.attach, None, "{word}");
@@ -146,7 +148,9 @@ mod tests {
 
     #[test]
     fn pods_have_a_namespace_and_a_container_machines_a_user_and_a_host() {
-        let of = |text: &str, key: &str| place(text).spec.options.get(key).and_then(|v| v.as_str().map(str::to_owned));
+        let of = |text: &str, key: &str| {
+            place(text).spec.options.get(key).and_then(|v| v.as_str().map(str::to_owned))
+        };
         assert_eq!(of("pod:factory/plc-0", "namespace").as_deref(), Some("factory"));
         assert_eq!(place("pod:factory/plc-0").spec.attach.as_deref(), Some("plc-0"));
         assert_eq!(of("kubernetes:factory/plc-0/loop", "container").as_deref(), Some("loop"));

@@ -43,7 +43,13 @@ pub struct Measure {
     #[arg(short = 'i', long, value_name = "US", default_value = "200us", value_parser = microseconds)]
     pub interval: Nanos,
     /// CPUs to measure on: a list, `auto`, `isolated`, `all`, `!0`
-    #[arg(short = 'a', long = "affinity", visible_alias = "cpus", value_name = "CPUS", default_value = "auto")]
+    #[arg(
+        short = 'a',
+        long = "affinity",
+        visible_alias = "cpus",
+        value_name = "CPUS",
+        default_value = "auto"
+    )]
     pub cpus: CpuRequest,
     /// Measuring threads in all, dealt out over the CPUs; each further one of a CPU is one priority
     /// lower. Default: one per CPU

@@ -47,7 +47,11 @@ pub fn audit(arguments: &Audit) -> Result<Exit, Failure> {
 fn known(ids: &[String]) -> Result<(), Failure> {
     match ids.iter().find(|id| audit::find(id).is_none()) {
         Some(id) => {
-            let hint = nearest::hint(id, audit::all().map(|(_, check)| check.id), "`tactus audit --list` lists them all");
+            let hint = nearest::hint(
+                id,
+                audit::all().map(|(_, check)| check.id),
+                "`tactus audit --list` lists them all",
+            );
             Err(Failure::say(format!("there is no check `{id}`"), hint))
         }
         None => Ok(()),

@@ -98,7 +98,11 @@ fn plan(arguments: &Measure) -> Result<Plan, Failure> {
     let measurement: What = serde_json::from_value(json!(measurement)).map_err(|error| {
         Failure::say(
             format!("measurement {word}: {error}"),
-            nearest::hint(word, MEASURES.iter().map(|known| known.name), "`tactus explain` lists measurements"),
+            nearest::hint(
+                word,
+                MEASURES.iter().map(|known| known.name),
+                "`tactus explain` lists measurements",
+            ),
         )
     })?;
     if let Some(kernel) = &arguments.kernel {

@@ -39,7 +39,11 @@ pub fn prove(arguments: &Prove) -> Result<Exit, Failure> {
     if let Some(id) = arguments.ids.iter().find(|id| tactus_audit::find(id).is_none()) {
         return Err(Failure::say(
             format!("there is no check `{id}`"),
-            nearest::hint(id, tactus_audit::all().map(|(_, check)| check.id), "`tactus audit --list` lists them all"),
+            nearest::hint(
+                id,
+                tactus_audit::all().map(|(_, check)| check.id),
+                "`tactus audit --list` lists them all",
+            ),
         ));
     }
     let (plan, pairs) = designed(arguments)?;

@@ -62,7 +62,9 @@ const OPENER: &str = "xdg-open";
 
 /// Shows a page to the user.
 fn open(page: &Path) -> Result<(), Failure> {
-    let failed = |why: String| Failure::say(format!("the page cannot be opened: {why}"), "open it in a browser yourself");
+    let failed = |why: String| {
+        Failure::say(format!("the page cannot be opened: {why}"), "open it in a browser yourself")
+    };
     if Real.find_program(OPENER).is_none() {
         return Err(failed(format!("{OPENER} is not installed")));
     }

@@ -179,7 +179,8 @@ fn plan(name: Option<&str>) -> Result<(Plan, Source), Failure> {
                 format!("`{name}` is neither a study nor a plan file")
             };
             let all = format!("studies are {}; a plan is a TOML file (`tactus explain`)", studies.join(", "));
-            let hint = if looks_like_a_file { all } else { nearest::hint(name, studies.iter().copied(), all) };
+            let hint =
+                if looks_like_a_file { all } else { nearest::hint(name, studies.iter().copied(), all) };
             Failure::say(what, hint)
         })?;
     let source = Source::new(name, text);
