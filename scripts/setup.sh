@@ -122,6 +122,7 @@ collect() {
   }
   need python3-ensurepip python3-venv python3 python python3 "installs the validators of scripts/lib/tools.txt into target/tools"
   need mkfs.ext4 e2fsprogs e2fsprogs e2fsprogs e2fsprogs "the disk of the machine whose power fails (make crash)"
+  need rpmbuild rpm rpm-build rpm-tools rpm-build "makes and reads the .rpm"
   need strace strace strace strace strace "counts what the probe asks of the kernel while it measures"
   need tmux tmux tmux tmux tmux "shows the live screen to the tests"
   # Where systemd runs, the package would start a daemon: left to its owner.

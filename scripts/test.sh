@@ -100,6 +100,7 @@ else
   skipped "components" "their validator is not installed (scripts/setup.sh test)"
 fi
 must "the command and the tests" built
+step "packages" env TACTUS="$target/debug/tactus" scripts/package/short.sh
 step "guest kernels" env TACTUS="$target/debug/tactus" scripts/setup.sh kernels
 touch "$TESTS_ARE_BUILT"
 step "the commands of the README and the guide" env TACTUS="$target/debug/tactus" scripts/readme-commands.sh
