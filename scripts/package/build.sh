@@ -12,7 +12,8 @@ build_probes "$target/probes"
 TACTUS_PROBE_DIR=$(realpath "$target/probes")
 export TACTUS_PROBE_DIR
 # In the place of .cargo/config.toml's flags, which are the probe's: a program that unwinds when it panics, and is loaded
-# anywhere. Where it was built is nobody's business, and would make two builds of the same sources differ.
+# anywhere. Where it was built is nobody's business, and would make two builds of the same sources differ. (The probes in it
+# are built as ever, and name the cache of crates that they were built from.)
 RUSTFLAGS="-Ctarget-feature=+crt-static --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=/cargo --remap-path-prefix=$PWD=/tactus"
 export RUSTFLAGS
 for arch in "$@"; do

@@ -28,13 +28,13 @@ done
 rpm="$out/tactus-$version-1.$(uname -m).rpm"
 [ "${RUN:-yes}" = yes ] || exit 0
 mkdir -p "$scratch/root/proc" "$scratch/root/dev" "$scratch/root/tmp"
-in_root() { rpm --root "$scratch/root" --dbpath /var/lib/rpm "$@"; }
+in_root() { rpm --force-debian --root "$scratch/root" --dbpath /var/lib/rpm "$@"; }
 in_root --ignorearch -i "$rpm"
 in_root -V tactus
 mount -t proc proc "$scratch/root/proc"
 mount --bind /dev "$scratch/root/dev"
 [ "$(chroot "$scratch/root" /usr/bin/tactus --version)" = "tactus $version" ]
-env -i HOME=/tmp/home chroot "$scratch/root" /usr/bin/tactus measure --duration 1 --json >"$scratch/measured.json" || [ $? -eq 3 ]
+env -i PATH="$PATH" HOME=/tmp/home chroot "$scratch/root" /usr/bin/tactus measure --duration 1 --json >"$scratch/measured.json" || [ $? -eq 3 ]
 python3 -c '
 import json, sys
 (scenario,) = json.load(open(sys.argv[1]))["scenarios"]
@@ -42,6 +42,6 @@ assert scenario["status"] == "measured" and scenario["all"]["cycles"] > 0, scena
 print("  measured with nothing else in the system: %d wake-ups" % scenario["all"]["cycles"])' "$scratch/measured.json"
 in_root -e tactus
 left=$(find "$scratch/root" -xdev -path "$scratch/root/proc" -prune -o -path "$scratch/root/dev" -prune -o -path "$scratch/root/tmp" -prune -o \
-  -path "$scratch/root/var/lib/rpm" -prune -o ! -type d -print)
+  -path "$scratch/root/var/lib/rpm" -prune -o -path "$scratch/root/var/cache/tactus" -prune -o ! -type d -print)
 [ -z "$left" ] || { echo "error: left behind: $left" >&2 && exit 1; }
-echo "  installed, run, removed; nothing is left"
+echo "  installed, run, removed; nothing is left but the cache of probes"
