@@ -52,7 +52,7 @@ mod tests {
     #[test]
     fn what_is_like_nothing_is_not_guessed() {
         for word in ["", "mainframe", "x", "\u{1b}[2J", &"timer".repeat(100_000)] {
-            assert_eq!(nearest(word, KNOWN), None, "{:.20}", word);
+            assert_eq!(nearest(word, KNOWN), None, "{word:.20}");
         }
         assert_eq!(nearest("timer", []), None);
         assert_eq!(hint("xyz", KNOWN, "see the list"), "see the list");
