@@ -16,7 +16,7 @@ TACTUS := $(or $(CARGO_TARGET_DIR),target)/release/tactus
 export TACTUS
 
 .DEFAULT_GOAL := help
-.PHONY: help build run format test crash aarch64 simulate bench sbom install clean
+.PHONY: help build run format test crash aarch64 simulate bench sbom install package packagetest clean
 
 help: ## This list
 	@sed -n 's/^\([a-z0-9]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -77,6 +77,15 @@ install: $(TACTUS) $(SBOM) ## Install the program, its manual pages, completions
 	$(TACTUS) completions bash >$(DESTDIR)$(PREFIX)/share/bash-completion/completions/tactus
 	$(TACTUS) completions zsh >$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_tactus
 	$(TACTUS) completions fish >$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/tactus.fish
+	install -Dm644 -t $(DESTDIR)$(PREFIX)/share/tactus/schema docs/schema/*.json
+
+package: ## Build .deb, .rpm, tarball and container image for x86_64 and aarch64, in target/package
+	scripts/setup.sh package
+	scripts/package.sh
+
+packagetest: ## Install, run and remove those packages in clean systems; lint them and what is in contrib (root)
+	scripts/setup.sh package
+	scripts/package/test.sh
 
 clean: ## Remove what was built (not what was measured: runs/ stays)
 	$(CARGO) clean

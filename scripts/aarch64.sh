@@ -13,7 +13,8 @@ for command in aarch64-linux-gnu-gcc qemu-system-aarch64 python3; do
 done
 # The probes are built once; without debug information the program is a third of its size.
 build_probes "$target/probes"
-export TACTUS_PROBE_DIR="$(realpath "$target/probes")" CARGO_PROFILE_DEV_DEBUG=none
+TACTUS_PROBE_DIR=$(realpath "$target/probes")
+export TACTUS_PROBE_DIR CARGO_PROFILE_DEV_DEBUG=none
 cargo build --quiet --locked -p tactus --target "$triple"
 aarch64-linux-gnu-gcc -Wall -Wextra -Werror -O1 -static -o "$target/$triple/init" scripts/aarch64/init.c
 

@@ -4,6 +4,7 @@
 #   scripts/setup.sh run      what `make run` needs
 #   scripts/setup.sh test     that, and what the tests need
 #   scripts/setup.sh bench    that, and what the benchmarks compare with
+#   scripts/setup.sh package  what packages are made and tried with
 #   scripts/setup.sh kernel   a guest kernel, fetched by the built tactus (TACTUS=path)
 #   scripts/setup.sh kernels  that, a standard kernel to compare it with, and one for an aarch64 guest
 #
@@ -80,6 +81,10 @@ collect() {
   # shellcheck disable=SC2086  # five words on purpose
   need $qemu "virtual machines"
   need podman podman podman podman podman "containers"
+  [ "$mode" != package ] || {
+    need_for_packages
+    return 0
+  }
   need crun crun crun crun crun "the container runtime of podman and of the kind \`oci\`"
   [ "$mode" != run ] || return 0
   need sshd openssh-server openssh-server openssh openssh-server "a private server on the loopback, to try environments of the kind \`ssh\`"
@@ -117,6 +122,7 @@ collect() {
   }
   need python3-ensurepip python3-venv python3 python python3 "installs the validators of scripts/lib/tools.txt into target/tools"
   need mkfs.ext4 e2fsprogs e2fsprogs e2fsprogs e2fsprogs "the disk of the machine whose power fails (make crash)"
+  need rpmbuild rpm rpm-build rpm-tools rpm-build "makes and reads the .rpm"
   need strace strace strace strace strace "counts what the probe asks of the kernel while it measures"
   need tmux tmux tmux tmux tmux "shows the live screen to the tests"
   # Where systemd runs, the package would start a daemon: left to its owner.
@@ -134,6 +140,25 @@ collect() {
   need perf linux-perf perf perf perf "the round trip through a pipe, to compare with"
   need iperf3 iperf3 iperf3 iperf3 iperf "streams of UDP, to compare with"
   need sockperf sockperf sockperf sockperf sockperf "the round trip of UDP, to compare with"
+}
+
+need_for_packages() {
+  need git git git git git "the time of the sources, which packages bear"
+  need xz xz-utils xz xz xz "packs them"
+  need rpmbuild rpm rpm-build rpm-tools rpm-build "makes and reads the .rpm"
+  need dpkg-deb dpkg dpkg dpkg dpkg "makes and reads the .deb"
+  need python3 python3 python3 python python3 "the list of what the program is made of"
+  need shellcheck shellcheck ShellCheck shellcheck ShellCheck "looks at the scripts of the action"
+  need python3-ensurepip python3-venv python3 python python3 "installs what looks at contrib/"
+  # Others have no compiler for musl of this name, no C library for arm64, or none of Debian's tools.
+  [ "$family" != debian ] || {
+    need musl-gcc musl-tools - - - "the part in C of the static program"
+    need aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu - - - "the same for aarch64"
+    need libc-aarch64 libc6-dev-arm64-cross - - - "the C headers that it is compiled with"
+    need lintian lintian - - - "looks at the .deb as Debian does"
+    need mmdebstrap mmdebstrap - - - "a clean system, in which the .deb is installed and removed"
+    need qemu-aarch64-static qemu-user-static - - - "starts the program for aarch64"
+  }
 }
 
 install_packages() {
@@ -284,7 +309,7 @@ has_kernel() {
 }
 
 case "$mode" in
-  run | test | bench)
+  run | test | bench | package)
     install_packages
     install_rust
     [ "$mode" != test ] || install_tools
@@ -296,5 +321,5 @@ case "$mode" in
     fetch_foreign
     install_headers
     ;;
-  *) fail "unknown mode \`$mode\`" "use run, test, bench, kernel or kernels" ;;
+  *) fail "unknown mode \`$mode\`" "use run, test, bench, package, kernel or kernels" ;;
 esac

@@ -118,6 +118,9 @@ pub struct Asked {
     pub quick: bool,
     /// A duration for every scenario, in ns.
     pub duration_ns: Option<u64>,
+    /// The time between two wake-ups, for every scenario, in ns. Since format 1.6.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interval_ns: Option<u64>,
     /// How often every scenario is measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repeat: Option<u32>,

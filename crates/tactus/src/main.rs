@@ -3,10 +3,16 @@
 mod cli;
 mod commands;
 mod exit;
+mod glossary;
 mod live;
+mod load;
+mod nearest;
+mod newest;
 mod output;
+mod place;
 mod say;
 mod time_left;
+mod vocabulary;
 mod watching;
 
 use std::ffi::OsString;

@@ -12,7 +12,7 @@ use tactus_system::System;
 pub const QUICK_DURATION: Nanos = Nanos::from_secs(10);
 
 /// Kinds that stand for the same thing: the first usable one is measured.
-const CONTAINERS: [&str; 5] = ["podman", "docker", "oci", "lxc", "nspawn"];
+pub const CONTAINERS: [&str; 5] = ["podman", "docker", "oci", "lxc", "nspawn"];
 
 /// The plan of `tactus run` without an argument: every environment that this machine has, idle and
 /// under scheduler load.

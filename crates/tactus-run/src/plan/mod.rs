@@ -24,7 +24,7 @@ mod tests;
 
 pub use check::check;
 pub use commands::commands;
-pub use default_plan::{QUICK_DURATION, this_machine};
+pub use default_plan::{CONTAINERS, QUICK_DURATION, this_machine};
 pub use error::PlanError;
 pub use filter::names_in;
 pub use parse::parse;

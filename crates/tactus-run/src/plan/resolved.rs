@@ -20,6 +20,8 @@ pub struct Choices {
     pub quick: bool,
     /// A duration for every scenario.
     pub duration: Option<Nanos>,
+    /// The time between two wake-ups, for every scenario.
+    pub interval: Option<Nanos>,
     /// How often every scenario is measured.
     pub repeat: Option<u32>,
     /// How long scenarios are measured at one go.
@@ -44,6 +46,7 @@ impl Choices {
         Asked {
             quick: self.quick,
             duration_ns: self.duration.map(|duration| duration.0),
+            interval_ns: self.interval.map(|interval| interval.0),
             repeat: self.repeat,
             interleave_ns: self.interleave.map(|interleave| interleave.0),
             only: self.only.clone(),

@@ -5,17 +5,20 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use tactus_model::CpuSet;
 
+use super::open::{Open, checks};
+use crate::place;
+
 /// Arguments of `audit`.
 #[derive(Debug, Args)]
 pub struct Audit {
-    /// Audit inside a guest or container of this kind, which is started for it
-    #[arg(long, value_name = "KIND", conflicts_with = "from")]
-    pub on: Option<String>,
-    /// Guest kernel, with --on for kinds that boot one
-    #[arg(long, value_name = "NAME|PATH", requires = "on")]
+    /// Audit inside a guest or container of this kind, which is started for it, or one that runs (as docker:NAME)
+    #[arg(long = "in", alias = "on", value_name = "PLACE", conflicts_with = "from", value_parser = Open(place::words), hide_possible_values = true)]
+    pub environment: Option<String>,
+    /// Guest kernel, with --in for kinds that boot one
+    #[arg(long, value_name = "NAME|PATH", requires = "environment")]
     pub kernel: Option<String>,
-    /// Further kernel parameters of the guest, with --on
-    #[arg(long, value_name = "TEXT", requires = "on")]
+    /// Further kernel parameters of the guest, with --in
+    #[arg(long, value_name = "TEXT", requires = "environment")]
     pub cmdline: Option<String>,
     /// Audit what was recorded: a bundle, or a file of facts
     #[arg(long, value_name = "BUNDLE|FILE")]
@@ -27,7 +30,7 @@ pub struct Audit {
     #[arg(long, value_name = "CPUS")]
     pub isolate: Option<CpuSet>,
     /// Only these checks; several with commas between them
-    #[arg(long, value_name = "ID,...", value_delimiter = ',')]
+    #[arg(long, value_name = "ID,...", value_delimiter = ',', value_parser = Open(checks), hide_possible_values = true)]
     pub only: Vec<String>,
     /// List every check instead
     #[arg(long)]

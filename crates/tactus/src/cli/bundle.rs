@@ -4,11 +4,14 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use super::open::Open;
+use crate::vocabulary;
+
 /// Arguments of `show`.
 #[derive(Debug, Args)]
 pub struct Show {
-    /// Directory of the bundle
-    pub bundle: PathBuf,
+    /// Directory of the bundle. Default: the newest one in this directory
+    pub bundle: Option<PathBuf>,
     /// Follow the run that writes it, in the live screen where there is a terminal, until it ends
     #[arg(long, conflicts_with_all = ["json", "damaged"])]
     pub follow: bool,
@@ -26,14 +29,17 @@ pub struct Show {
 /// Arguments of `report`.
 #[derive(Debug, Args)]
 pub struct Report {
-    /// Directory of the bundle
-    pub bundle: PathBuf,
-    /// The format: html, text, json, markdown, svg, png
-    #[arg(long, value_name = "FORMAT", default_value = "html")]
+    /// Directory of the bundle. Default: the newest one in this directory
+    pub bundle: Option<PathBuf>,
+    /// The format: html, text, json, markdown, junit, github, svg, png
+    #[arg(long, value_name = "FORMAT", default_value = "html", value_parser = Open(vocabulary::formats), hide_possible_values = true)]
     pub format: String,
     /// Where to: a file, or - for stdout. Default: BUNDLE/report.html for html, stdout for the others
     #[arg(long, value_name = "FILE|-")]
     pub out: Option<PathBuf>,
+    /// Open the page in a browser (xdg-open)
+    #[arg(long)]
+    pub open: bool,
     /// Read what is left of a damaged bundle, and say what is wrong with it
     #[arg(long)]
     pub damaged: bool,
@@ -81,7 +87,7 @@ pub struct Export {
     /// Directory of the bundle
     pub bundle: PathBuf,
     /// The format: cyclictest-json, cyclictest-histogram, hlog, csv, parquet, openmetrics
-    #[arg(long, value_name = "FORMAT")]
+    #[arg(long, value_name = "FORMAT", value_parser = Open(vocabulary::exports), hide_possible_values = true)]
     pub format: String,
     /// Where to: a file, or - for stdout (the default); a directory where it becomes several files
     #[arg(long, value_name = "FILE|DIR|-")]

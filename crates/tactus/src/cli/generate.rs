@@ -6,11 +6,15 @@ use clap::{Args, ValueEnum};
 use tactus_model::CpuSet;
 use tactus_tune::generate::{Page, Size};
 
+use super::open::Open;
+use crate::vocabulary;
+
 /// Arguments of `generate`.
 #[derive(Debug, Args)]
 pub struct Generate {
     /// grub, tuned, libvirt, qemu, docker, podman, nova, kubernetes or kubevirt; `tactus explain` says
     /// what each writes
+    #[arg(value_parser = Open(vocabulary::generators), hide_possible_values = true)]
     pub what: String,
     /// realtime, realtime-virtual-host, realtime-virtual-guest or cpu-partitioning
     #[arg(long, value_name = "PROFILE", default_value = "realtime-virtual-host")]

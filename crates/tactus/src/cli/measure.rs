@@ -4,27 +4,34 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use tactus_model::Nanos;
+use tactus_model::catalogue::measure::MEASURES;
 use tactus_model::cpus::CpuRequest;
 
 use super::limits::Limits;
+use super::open::Open;
 use super::values::{microseconds, seconds};
 use super::watch::Watch;
+use crate::{load, place};
 
 /// Arguments of `measure`.
 #[derive(Debug, Args)]
 #[command(disable_help_flag = true)]
 pub struct Measure {
-    /// The kind of environment to measure in
-    #[arg(long = "in", value_name = "KIND", default_value = "host")]
-    pub environment: String,
     /// What to measure: timer, spin, interrupt, application, os, exits, cpu, memory or network
-    #[arg(long, value_name = "WORD", default_value = "timer")]
-    pub measurement: String,
+    #[arg(value_name = "MEASUREMENT", default_value = "timer", value_parser = Open(measurements), hide_possible_values = true)]
+    pub what: String,
+    /// The same
+    #[arg(long, value_name = "WORD", value_parser = Open(measurements), hide = true)]
+    pub measurement: Option<String>,
+    /// Where: a kind of environment, or the address of one that runs (pod:NAMESPACE/NAME, docker:NAME, podman:NAME,
+    /// lxc:NAME, nspawn:NAME, libvirt:DOMAIN, ssh:HOST)
+    #[arg(long = "in", value_name = "PLACE", default_value = "host", value_parser = Open(place::words), hide_possible_values = true)]
+    pub environment: String,
     /// The kind of guest that is measured from there, for `interrupt`
     #[arg(long = "to", value_name = "KIND", conflicts_with = "load")]
     pub to: Option<String>,
     /// The file in which a program marks its cycles, for `application`
-    #[arg(long, value_name = "FILE", required_if_eq("measurement", "application"))]
+    #[arg(long, value_name = "FILE")]
     pub file: Option<String>,
     /// What is measured of a cycle, for `application`: response, start or execution
     #[arg(long, value_name = "WORD", requires = "file")]
@@ -36,7 +43,13 @@ pub struct Measure {
     #[arg(short = 'i', long, value_name = "US", default_value = "200us", value_parser = microseconds)]
     pub interval: Nanos,
     /// CPUs to measure on: a list, `auto`, `isolated`, `all`, `!0`
-    #[arg(short = 'a', long = "affinity", value_name = "CPUS", default_value = "auto")]
+    #[arg(
+        short = 'a',
+        long = "affinity",
+        visible_alias = "cpus",
+        value_name = "CPUS",
+        default_value = "auto"
+    )]
     pub cpus: CpuRequest,
     /// Measuring threads in all, dealt out over the CPUs; each further one of a CPU is one priority
     /// lower. Default: one per CPU
@@ -55,8 +68,9 @@ pub struct Measure {
     /// How it is scheduled. Default: fifo; what yields values: other
     #[arg(long, value_enum)]
     pub policy: Option<Policy>,
-    /// A load beside it, in the same environment: scheduler or cpu
-    #[arg(long, value_name = "WORD")]
+    /// A load beside it, in the same environment, with parameters as in cache:bytes=8M, a program as in
+    /// 'command:stress-ng --malloc 1'; `tactus explain` lists them
+    #[arg(long, value_name = "LOAD", value_parser = Open(load::words), hide_possible_values = true)]
     pub load: Vec<String>,
     /// Guest kernel, for environments that boot one
     #[arg(long, value_name = "NAME|PATH")]
@@ -87,6 +101,17 @@ pub struct Measure {
     /// Print help
     #[arg(long, action = clap::ArgAction::Help)]
     pub help: Option<bool>,
+}
+
+impl Measure {
+    /// What is measured.
+    pub fn word(&self) -> &str {
+        self.measurement.as_deref().unwrap_or(&self.what)
+    }
+}
+
+fn measurements() -> Vec<&'static str> {
+    MEASURES.iter().map(|measure| measure.name).collect()
 }
 
 /// Scheduling policies.

@@ -8,6 +8,7 @@ mod generate;
 mod limits;
 mod machine;
 mod measure;
+mod open;
 mod prove;
 mod run;
 mod tune;

@@ -5,20 +5,22 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args};
 use tactus_model::{CpuSet, Nanos};
 
+use super::open::{Open, checks};
 use super::values::seconds;
+use crate::place;
 
 /// Arguments of `prove`.
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("which").required(true).args(["ids", "all"]))]
 pub struct Prove {
     /// Settings, by the ids of their checks (`tactus audit --list`)
-    #[arg(value_name = "ID")]
+    #[arg(value_name = "ID", value_parser = Open(checks), hide_possible_values = true)]
     pub ids: Vec<String>,
     /// Every setting that can be made here and taken back
     #[arg(long)]
     pub all: bool,
     /// The kind of environment; in one that boots its own kernel, boot parameters are tested too
-    #[arg(long = "in", value_name = "KIND", default_value = "host")]
+    #[arg(long = "in", value_name = "KIND", default_value = "host", value_parser = Open(place::words), hide_possible_values = true)]
     pub environment: String,
     /// Guest kernel, for environments that boot one
     #[arg(long, value_name = "NAME|PATH")]

@@ -6,14 +6,17 @@ use clap::Args;
 use tactus_model::Nanos;
 
 use super::limits::Limits;
-use super::values::{duration, slice};
+use super::open::Open;
+use super::values::{interval, seconds, slice};
 use super::watch::Watch;
+use crate::vocabulary;
 
 /// Arguments of `run`.
 #[derive(Debug, Args)]
 pub struct Run {
     /// A study by name, or a plan file; without it: this machine, every environment it has. A plan is a program: its
     /// commands run with your rights, so look at one of a stranger first
+    #[arg(value_parser = Open(vocabulary::studies), hide_possible_values = true)]
     pub plan: Option<String>,
     /// Directory of the bundle: a new one, or an empty one that nobody else can write to; default: ./tactus-PLAN-TIME
     #[arg(long, value_name = "DIR")]
@@ -32,9 +35,12 @@ pub struct Run {
     /// The state that this machine is in, instead of what its facts say
     #[arg(long, value_name = "STATE")]
     pub host_state: Option<String>,
-    /// How long every scenario measures
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    /// How long every scenario measures; a bare number is seconds
+    #[arg(short = 'D', long, value_name = "TIME", value_parser = seconds)]
     pub duration: Option<Nanos>,
+    /// Time between two wake-ups, in every scenario; a bare number is microseconds
+    #[arg(short = 'i', long, value_name = "US", value_parser = interval)]
+    pub interval: Option<Nanos>,
     /// How many runs of every scenario are made, in rounds whose order is drawn by lot: 8 or more tell effects from
     /// what differs from run to run by itself
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]

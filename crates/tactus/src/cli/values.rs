@@ -27,6 +27,15 @@ pub fn microseconds(text: &str) -> Result<Nanos, String> {
     bare(text, "us").map_or_else(|| duration(text), |text| duration(&text))
 }
 
+/// The shortest and the longest interval that is measured at.
+const INTERVAL: std::ops::RangeInclusive<u64> = 10_000..=60_000_000_000;
+
+/// A time between two wake-ups, as cyclictest reads `-i`.
+pub fn interval(text: &str) -> Result<Nanos, String> {
+    let interval = microseconds(text)?;
+    if INTERVAL.contains(&interval.0) { Ok(interval) } else { Err("use 10us to 60s".into()) }
+}
+
 fn bare(text: &str, unit: &str) -> Option<String> {
     text.bytes().all(|b| b.is_ascii_digit()).then(|| format!("{text}{unit}")).filter(|_| !text.is_empty())
 }
@@ -41,6 +50,8 @@ mod tests {
         assert_eq!(seconds("5m"), Ok(Nanos::from_secs(300)));
         assert_eq!(microseconds("200"), Ok(Nanos::from_us(200)));
         assert_eq!(microseconds("1ms"), Ok(Nanos::from_ms(1)));
+        assert_eq!(interval("1000"), Ok(Nanos::from_ms(1)));
+        assert!(interval("9").is_err() && interval("61s").is_err() && interval("0").is_err());
         assert!(duration("10").is_err());
         assert!(seconds("0").is_err());
         assert!(seconds("").is_err());

@@ -4,10 +4,14 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::open::Open;
+use crate::vocabulary;
+
 /// Arguments of `explain`.
 #[derive(Debug, Args)]
 pub struct Explain {
     /// The word; without it: all of them
+    #[arg(value_parser = Open(vocabulary::words), hide_possible_values = true)]
     pub word: Option<String>,
 }
 

@@ -18,18 +18,21 @@ use tactus_system::{Real, System};
 use super::facts::{self, Seen};
 use crate::cli::{Audit, AuditFormat, AuditRole, Threshold};
 use crate::exit::{Exit, Failure};
+use crate::nearest;
 use crate::output;
+use crate::place::Place;
 
 pub fn audit(arguments: &Audit) -> Result<Exit, Failure> {
     if arguments.list {
         return list::list(arguments.json || arguments.format == AuditFormat::Json);
     }
     known(&arguments.only)?;
-    let systems = match (&arguments.from, &arguments.on) {
+    let systems = match (&arguments.from, &arguments.environment) {
         (Some(path), _) => recorded(path)?,
-        (None, Some(kind)) => {
-            let spec = facts::described(kind, arguments.kernel.as_deref(), arguments.cmdline.as_deref());
-            vec![facts::inside(&spec)?]
+        (None, Some(place)) => {
+            let Place { name, spec } = Place::of(place, &Real)?;
+            let spec = facts::described(spec, arguments.kernel.as_deref(), arguments.cmdline.as_deref());
+            vec![facts::inside(&name, &spec)?]
         }
         (None, None) => vec![facts::here()?],
     };
@@ -44,7 +47,12 @@ pub fn audit(arguments: &Audit) -> Result<Exit, Failure> {
 fn known(ids: &[String]) -> Result<(), Failure> {
     match ids.iter().find(|id| audit::find(id).is_none()) {
         Some(id) => {
-            Err(Failure::say(format!("there is no check `{id}`"), "`tactus audit --list` lists them all"))
+            let hint = nearest::hint(
+                id,
+                audit::all().map(|(_, check)| check.id),
+                "`tactus audit --list` lists them all",
+            );
+            Err(Failure::say(format!("there is no check `{id}`"), hint))
         }
         None => Ok(()),
     }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde::Serialize;
 use tactus_environment::{ENVIRONMENTS, Usable};
-use tactus_report::units::clean;
+use tactus_report::units::{clean, wrapped};
 use tactus_system::Real;
 
 use crate::cli::Environments;
@@ -19,6 +19,9 @@ struct Entry {
     reason: Option<String>,
     remedy: Option<String>,
 }
+
+/// Columns before what is said of a kind.
+const INDENT: usize = 23;
 
 pub fn environments(arguments: &Environments) -> Result<Exit, Failure> {
     let entries: Vec<Entry> = ENVIRONMENTS
@@ -37,13 +40,21 @@ pub fn environments(arguments: &Environments) -> Result<Exit, Failure> {
         return Ok(Exit::Good);
     }
     let mut text = String::new();
+    let columns = output::width().saturating_sub(INDENT).max(40);
     for entry in &entries {
         let state = if entry.usable { "usable" } else { "not usable" };
         // A tool's own words may be several lines.
         let reason = clean(entry.reason.as_deref().unwrap_or_default());
-        let _ = writeln!(text, "{}", format!("{:<10} {state:<11} {reason}", entry.kind).trim_end());
-        if let Some(remedy) = &entry.remedy {
-            let _ = writeln!(text, "{:<22} hint: {remedy}", "");
+        let mut begins = format!("{:<10} {state:<11} ", entry.kind);
+        let hint = entry.remedy.as_ref().map(|remedy| format!("hint: {remedy}"));
+        let lines = [Some(reason), hint].into_iter().flatten().flat_map(|part| wrapped(&part, columns));
+        for line in lines {
+            let _ = writeln!(text, "{}", format!("{begins}{line}").trim_end());
+            begins = " ".repeat(INDENT);
+        }
+        // A kind of which there is nothing to say.
+        if !begins.trim().is_empty() {
+            let _ = writeln!(text, "{}", begins.trim_end());
         }
     }
     output::text(&text)?;

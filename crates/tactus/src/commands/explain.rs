@@ -13,13 +13,17 @@ use tactus_tune::generate::{self, GENERATORS};
 
 use crate::cli::Explain;
 use crate::exit::{Exit, Failure};
+use crate::glossary::{self, TERMS};
+use crate::nearest;
 use crate::output;
+use crate::vocabulary::words;
 
 pub fn explain(arguments: &Explain) -> Result<Exit, Failure> {
     let text = match &arguments.word {
         None => all(),
         Some(name) => one(name).ok_or_else(|| {
-            Failure::say(format!("`{name}` is not a word of tactus"), "`tactus explain` lists all of them")
+            let hint = nearest::hint(name, words(), "`tactus explain` lists all of them");
+            Failure::say(format!("`{name}` is not a word of tactus"), hint)
         })?,
     };
     output::text(&text)?;
@@ -45,6 +49,7 @@ fn all() -> String {
     section("Generators", GENERATORS.iter().map(|g| (g.name, first_sentence(g.about))).collect());
     section("Report formats", FORMATS.iter().map(|f| (f.name, f.about.to_owned())).collect());
     section("Export formats", EXPORTS.iter().map(|f| (f.name, f.about.to_owned())).collect());
+    section("Figures and verdicts", TERMS.iter().map(|t| (t.word, first_sentence(t.about))).collect());
     let _ = writeln!(text, "Checks: {} of them; `tactus audit --list` lists them", audit::all().count());
     text
 }
@@ -75,6 +80,8 @@ fn one(name: &str) -> Option<String> {
     } else if let Some(format) = EXPORTS.iter().find(|format| format.name == name) {
         let _ = writeln!(text, "{name}: an export format\n\n{}", format.about);
         let _ = writeln!(text, "\nWhat it cannot say: {}.", format.cannot);
+    } else if let Some(term) = glossary::find(name) {
+        let _ = writeln!(text, "{}\n\n{}", term.word, wrapped(term.about, 96).join("\n"));
     } else if generator.is_none() {
         return None;
     }

@@ -71,7 +71,7 @@ pub fn here() -> Result<Seen, Failure> {
 }
 
 /// An environment that is started, looked at and ended.
-pub fn inside(spec: &Environment) -> Result<Seen, Failure> {
+pub fn inside(name: &str, spec: &Environment) -> Result<Seen, Failure> {
     let kind = spec.kind.as_str();
     let Some(known) = environment::find(kind) else {
         return Err(Failure::say(
@@ -82,12 +82,12 @@ pub fn inside(spec: &Environment) -> Result<Seen, Failure> {
     if kind == "host" {
         return here();
     }
-    let resolved = prepare(&plan(spec), &Source::new("the command line", ""), &Choices::default())?;
+    let resolved = prepare(&plan(name, spec), &Source::new("the command line", ""), &Choices::default())?;
     let interrupt = Interrupt::listen()?;
-    say(format_args!("starting {kind} ..."));
+    say(format_args!("looking into {name} ..."));
     let (facts, notes) = probe_facts(&resolved, &Real, &interrupt);
     for note in notes {
-        say(format_args!("note: {kind}: {}", note.text));
+        say(format_args!("note: {name}: {}", note.text));
         if let Some(hint) = &note.hint {
             say(format_args!("hint: {hint}"));
         }
@@ -102,15 +102,14 @@ pub fn inside(spec: &Environment) -> Result<Seen, Failure> {
             }
             ProbeFactsError::Run(_) | ProbeFactsError::Interrupted => "nothing was changed",
         };
-        Failure::new(anyhow::anyhow!("{kind} could not be looked at: {error}"), hint)
+        Failure::new(anyhow::anyhow!("{name} could not be looked at: {error}"), hint)
     })?;
     let carrier = Some(self::facts()?);
-    Ok(Seen { environment: kind.into(), role: known.role(), facts, later: None, carrier })
+    Ok(Seen { environment: name.into(), role: known.role(), facts, later: None, carrier })
 }
 
-/// The environment of that kind, as the command line describes it.
-pub fn described(kind: &str, kernel: Option<&str>, cmdline: Option<&str>) -> Environment {
-    let mut environment = Environment { kind: kind.into(), ..Environment::default() };
+/// The environment with what the command line says further of it.
+pub fn described(mut environment: Environment, kernel: Option<&str>, cmdline: Option<&str>) -> Environment {
     for (key, value) in [("kernel", kernel), ("cmdline", cmdline)] {
         if let Some(value) = value {
             environment.options.insert(key.into(), value.into());
@@ -120,17 +119,17 @@ pub fn described(kind: &str, kernel: Option<&str>, cmdline: Option<&str>) -> Env
 }
 
 /// A plan whose first scenario is in that environment; it is never measured.
-fn plan(spec: &Environment) -> Plan {
+fn plan(name: &str, spec: &Environment) -> Plan {
     let scenario = Scenario {
-        name: Some(format!("a look at {}", spec.kind)),
-        environment: Some(spec.kind.clone()),
+        name: Some(format!("a look at {name}")),
+        environment: Some(name.into()),
         measurement: Some(Measure::Timer(tactus_model::catalogue::measure::Timer::default())),
         duration: Some(Nanos::from_secs(1)),
         ..Scenario::default()
     };
     Plan {
         name: "look".into(),
-        environment: BTreeMap::from([(spec.kind.clone(), spec.clone())]),
+        environment: BTreeMap::from([(name.to_owned(), spec.clone())]),
         scenario: vec![scenario],
         ..Plan::default()
     }

@@ -1,5 +1,7 @@
 //! `tactus man`.
 
+mod sections;
+
 use std::io;
 use std::path::Path;
 
@@ -21,9 +23,7 @@ pub fn man(arguments: &Man) -> Result<Exit, Failure> {
         say(format_args!("manual pages: {}", dir.display()));
         return Ok(Exit::Good);
     }
-    let mut page = Vec::new();
-    clap_mangen::Man::new(Cli::command()).render(&mut page)?;
-    output::data(&String::from_utf8_lossy(&page))?;
+    output::data(&String::from_utf8_lossy(&page(&Cli::command())?))?;
     Ok(Exit::Good)
 }
 
@@ -32,8 +32,58 @@ fn pages(command: &Command, dir: &Directory) -> io::Result<()> {
     for subcommand in command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set()) {
         pages(subcommand, dir)?;
     }
+    let name = clap_mangen::Man::new(command.clone()).get_filename();
+    output::file(dir, Path::new(&name), &page(command)?, 0o644)
+}
+
+/// What clap knows of a command, then what it does not: examples, exit status, files, other pages.
+fn page(command: &Command) -> io::Result<Vec<u8>> {
     let man = clap_mangen::Man::new(command.clone());
     let mut page = Vec::new();
     man.render(&mut page)?;
-    output::file(dir, Path::new(&man.get_filename()), &page, 0o644)
+    page.extend(sections::of(command.get_display_name().unwrap_or("tactus")).bytes());
+    Ok(page)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[test]
+    fn each_page_ends_with_status_files_and_other_pages() {
+        let mut command = Cli::command();
+        command.build();
+        for command in std::iter::once(&command).chain(command.get_subcommands()) {
+            let page = String::from_utf8(page(command).unwrap()).unwrap();
+            let name = command.get_name();
+            let at: Vec<_> =
+                [".SH \"EXIT STATUS\"", ".SH FILES", ".SH \"SEE ALSO\""].map(|head| page.find(head)).to_vec();
+            assert!(at.iter().all(Option::is_some) && at.is_sorted(), "{name}");
+        }
+    }
+
+    #[test]
+    fn every_example_is_a_command_line_that_is_understood() {
+        let mut examples = 0;
+        for example in sections::examples() {
+            let line = example.split(['|', '>']).next().unwrap_or_default();
+            let words = line.split_whitespace().map(|word| word.trim_matches('\''));
+            // What the shell joins is one word for it: such an example is not taken apart here.
+            if !line.contains('\'') {
+                Cli::try_parse_from(words).unwrap_or_else(|error| panic!("{example}: {error}"));
+                examples += 1;
+            }
+        }
+        assert!(examples > 20, "{examples}");
+    }
+
+    #[test]
+    fn each_command_has_examples() {
+        for command in Cli::command().get_subcommands().filter(|command| command.get_name() != "help") {
+            let page = sections::of(&format!("tactus-{}", command.get_name()));
+            assert!(page.contains(".SH EXAMPLES"), "{}", command.get_name());
+        }
+    }
 }

@@ -5,12 +5,13 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 use tactus_model::bundle::Contents;
-use tactus_model::catalogue::{Load, Measure as What};
+use tactus_model::catalogue::Measure as What;
+use tactus_model::catalogue::measure::MEASURES;
 use tactus_model::control::ControlBy;
 use tactus_model::cpus::CpuRequest;
 use tactus_model::message::{Control, STAND_IN, Stage};
 use tactus_model::outcome::Yields;
-use tactus_model::plan::{Activity, Environment, Placed, Plan, Scenario};
+use tactus_model::plan::{Activity, Environment, Plan, Scenario};
 use tactus_model::scheduling::Policy;
 use tactus_model::{CpuSet, Nanos};
 use tactus_report::document;
@@ -23,7 +24,10 @@ use super::execute::{prepare, watched as execute};
 use crate::cli::{Measure, Policy as Asked};
 use crate::exit::{Exit, Failure};
 use crate::live::Lines;
+use crate::load::load;
+use crate::nearest;
 use crate::output;
+use crate::place::Place;
 use crate::say::say;
 use crate::watching::Watching;
 
@@ -69,9 +73,16 @@ pub fn measure(arguments: &Measure) -> Result<Exit, Failure> {
 
 /// The plan that the options describe.
 fn plan(arguments: &Measure) -> Result<Plan, Failure> {
-    let kind = &arguments.environment;
+    let word = arguments.word();
+    let Place { name: kind, spec: mut environment } = Place::of(&arguments.environment, &Real)?;
     let (threads, cpus) = deal(arguments)?;
-    let mut measurement = BTreeMap::from([("kind", Value::from(arguments.measurement.as_str()))]);
+    if word == "application" && arguments.file.is_none() {
+        return Err(Failure::say(
+            "application: there is no file to read",
+            "name the file in which the program marks its cycles: --file FILE",
+        ));
+    }
+    let mut measurement = BTreeMap::from([("kind", Value::from(word))]);
     if let Some(threads) = threads {
         measurement.insert("threads", threads.into());
     }
@@ -86,26 +97,23 @@ fn plan(arguments: &Measure) -> Result<Plan, Failure> {
     }
     let measurement: What = serde_json::from_value(json!(measurement)).map_err(|error| {
         Failure::say(
-            format!("--measurement {}: {error}", arguments.measurement),
-            "`tactus explain` lists measurements",
+            format!("measurement {word}: {error}"),
+            nearest::hint(
+                word,
+                MEASURES.iter().map(|known| known.name),
+                "`tactus explain` lists measurements",
+            ),
         )
     })?;
-    let load = |word: &String| -> Result<Placed<Load>, Failure> {
-        let what = serde_json::from_value(json!({ "kind": word })).map_err(|error| {
-            Failure::say(format!("--load {word}: {error}"), "`tactus explain` lists loads")
-        })?;
-        Ok(Placed { what, environment: None, cpus: None })
-    };
-    let mut environment = Environment { kind: kind.clone(), ..Environment::default() };
     if let Some(kernel) = &arguments.kernel {
         environment.options.insert("kernel".into(), kernel.clone().into());
     }
     let mut scenario = Scenario {
-        name: Some(format!("{kind}, {}", arguments.measurement)),
+        name: Some(format!("{kind}, {word}")),
         environment: Some(kind.clone()),
         measurement: Some(measurement),
         cpus: Some(cpus),
-        load: arguments.load.iter().map(load).collect::<Result<_, _>>()?,
+        load: arguments.load.iter().map(|text| load(text)).collect::<Result<_, _>>()?,
         duration: Some(arguments.duration),
         interval: Some(arguments.interval),
         priority: Some(arguments.priority),
@@ -124,10 +132,11 @@ fn plan(arguments: &Measure) -> Result<Plan, Failure> {
     if let Some(to) = &arguments.to {
         // The card needs a CPU beside those of its guest.
         let cpus = matches!(scenario.measurement, Some(What::Interrupt(_))).then_some(CpuRequest::First);
-        environments.insert(to.clone(), Environment { kind: to.clone(), cpus, ..Environment::default() });
+        let Place { name: to, spec } = Place::of(to, &Real)?;
+        environments.insert(to.clone(), Environment { cpus, ..spec });
         let (measure, cpus) = (scenario.measurement.take(), scenario.cpus.take());
         scenario.environment = None;
-        let (environment, to) = (kind.clone(), Some(to.clone()));
+        let (environment, to) = (kind.clone(), Some(to));
         scenario.activity = vec![Activity { measure, environment, to, cpus, ..Activity::default() }];
     }
     Ok(Plan {

@@ -12,6 +12,7 @@ use tactus_report::stats::{ERROR, PROVEN, detectable, least_pairs};
 use tactus_run::Destination;
 use tactus_run::plan::{Choices, Source};
 use tactus_run::prove::{Request, plan};
+use tactus_system::Real;
 
 use super::execute::{prepare, run as execute};
 use super::facts;
@@ -20,7 +21,9 @@ use super::seed;
 use crate::cli::Prove;
 use crate::exit::{Exit, Failure};
 use crate::live::Progress;
+use crate::nearest;
 use crate::output;
+use crate::place::Place;
 use crate::say::say;
 
 /// The fewest pairs of a setting.
@@ -36,7 +39,11 @@ pub fn prove(arguments: &Prove) -> Result<Exit, Failure> {
     if let Some(id) = arguments.ids.iter().find(|id| tactus_audit::find(id).is_none()) {
         return Err(Failure::say(
             format!("there is no check `{id}`"),
-            "`tactus audit --list` lists them all",
+            nearest::hint(
+                id,
+                tactus_audit::all().map(|(_, check)| check.id),
+                "`tactus audit --list` lists them all",
+            ),
         ));
     }
     let (plan, pairs) = designed(arguments)?;
@@ -99,13 +106,16 @@ fn power(plan: &Plan, pairs: u32) -> Result<String, Failure> {
 
 /// The plan of pairs, and how many there are of each setting.
 fn designed(arguments: &Prove) -> Result<(Plan, u32), Failure> {
-    let kind = arguments.environment.as_str();
-    let known = environment::find(kind).ok_or_else(|| {
-        Failure::say(format!("there is no kind of environment `{kind}`"), "`tactus environments` lists them")
+    let Place { name, spec } = Place::of(&arguments.environment, &Real)?;
+    let known = environment::find(&spec.kind).filter(|_| name == spec.kind).ok_or_else(|| {
+        Failure::say(
+            format!("--in {name}: settings are not tried on what runs already"),
+            "name a kind of environment, which is started anew for each half of a pair",
+        )
     })?;
-    let mut spec = facts::described(kind, arguments.kernel.as_deref(), arguments.cmdline.as_deref());
+    let mut spec = facts::described(spec, arguments.kernel.as_deref(), arguments.cmdline.as_deref());
     spec.cpus = arguments.cpus.clone().map(CpuRequest::List);
-    let seen = facts::inside(&spec)?;
+    let seen = facts::inside(&name, &spec)?;
     let isolated = arguments.cpus.clone().filter(|_| !known.numbers_cpus());
     let intent = Intent { isolated, later: None, carrier: seen.carrier };
     // Settings are the kernel's, and a container shares its host's.
@@ -113,7 +123,7 @@ fn designed(arguments: &Prove) -> Result<(Plan, u32), Failure> {
     let subject = Subject::new(&seen.facts, role, &intent);
     let mut request = Request {
         ids: if arguments.all { Vec::new() } else { arguments.ids.clone() },
-        name: kind.into(),
+        name,
         environment: spec,
         pairs: arguments.pairs.unwrap_or(FEWEST),
         duration: if arguments.quick { QUICK } else { arguments.duration },

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use tactus_bundle as bundle;
 use tactus_model::bundle::Contents;
@@ -10,10 +11,11 @@ use tactus_report::render::text::Style;
 use tactus_report::render::{FORMATS, Format};
 use tactus_report::units::clean;
 use tactus_run::Executed;
-use tactus_system::Directory;
+use tactus_system::{Directory, Invocation, Real, System};
 
 use crate::cli::Report;
 use crate::exit::{Exit, Failure};
+use crate::newest;
 use crate::output;
 use crate::say::say;
 
@@ -28,15 +30,27 @@ pub fn report(arguments: &Report) -> Result<Exit, Failure> {
             format!("use one of {}", known.join(", ")),
         ));
     };
-    let bundle = bundle::open(&arguments.bundle)?;
+    let bundle = bundle::open(&newest::bundle(arguments.bundle.as_deref(), &Real)?)?;
     let contents = super::show::read(&bundle, arguments.damaged)?;
     let bytes = draw(format, &contents)?;
+    if arguments.open && format.name != "html" {
+        return Err(Failure::say("--open is for the page alone", "leave out --format"));
+    }
     match &arguments.out {
         Some(out) if out.as_os_str() != "-" => {
             to_file(out, &bytes)?;
             say(format_args!("report: {}", out.display()));
+            if arguments.open {
+                open(out)?;
+            }
         }
-        None if format.name == "html" => say(format_args!("report: {}", write(&bundle, &bytes)?.display())),
+        None if format.name == "html" => {
+            let page = write(&bundle, &bytes)?;
+            say(format_args!("report: {}", page.display()));
+            if arguments.open {
+                open(&page)?;
+            }
+        }
         _ => {
             let mut stdout = io::stdout().lock();
             stdout.write_all(&bytes)?;
@@ -45,6 +59,27 @@ pub fn report(arguments: &Report) -> Result<Exit, Failure> {
     }
     Ok(Exit::Good)
 }
+
+/// What opens files by their kind on a desktop.
+const OPENER: &str = "xdg-open";
+
+/// Shows a page to the user.
+fn open(page: &Path) -> Result<(), Failure> {
+    let failed = |why: String| {
+        Failure::say(format!("the page cannot be opened: {why}"), "open it in a browser yourself")
+    };
+    if Real.find_program(OPENER).is_none() {
+        return Err(failed(format!("{OPENER} is not installed")));
+    }
+    // A name that begins with a dash would be an option.
+    let page = std::path::absolute(page).map_err(|error| failed(error.to_string()))?;
+    let command = Invocation::new([OPENER.to_owned(), page.display().to_string()]).within(PATIENCE);
+    let ended = Real.run(&command).map_err(|error| failed(error.to_string()))?;
+    if ended.success() { Ok(()) } else { Err(failed(ended.words())) }
+}
+
+/// How long that may take.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Ends a run: its page is written beside the bundle's files, and what was measured is printed.
 pub fn after(

@@ -17,11 +17,14 @@ use super::seed;
 use crate::cli::Run;
 use crate::exit::{Exit, Failure};
 use crate::live::Progress;
+use crate::nearest;
 use crate::say::say;
 use crate::watching::Watching;
 
-/// From this on a run says what it will take, in ns.
-const LONG_NS: u64 = 3_600_000_000_000;
+/// From this on a run says how long it will take, in ns.
+const LONG_NS: u64 = 30_000_000_000;
+/// From this on also what it will take of disk and memory, in ns.
+const HUGE_NS: u64 = 3_600_000_000_000;
 
 pub fn run(arguments: &Run) -> Result<Exit, Failure> {
     let resumed = match &arguments.into {
@@ -40,6 +43,7 @@ pub fn run(arguments: &Run) -> Result<Exit, Failure> {
     let mut choices = Choices {
         quick: arguments.quick,
         duration: arguments.duration,
+        interval: arguments.interval,
         repeat: arguments.repeat,
         interleave: arguments.interleave,
         only: arguments.only.clone(),
@@ -85,7 +89,11 @@ pub fn run(arguments: &Run) -> Result<Exit, Failure> {
 /// What a long run will take; none: it is over before anybody wonders.
 fn size_of(resolved: &Resolved) -> Option<String> {
     let ns = resolved.expected_ns();
-    (ns >= LONG_NS).then(|| {
+    if (LONG_NS..HUGE_NS).contains(&ns) {
+        let scenarios = resolved.scenarios.iter().filter(|scenario| scenario.skip.is_none()).count();
+        return Some(format!("{scenarios} measurements, {} in all, and starting up", duration(ns)));
+    }
+    (ns >= HUGE_NS).then(|| {
         let mb = |bytes: u64| bytes.div_ceil(1_000_000);
         let size = resolved.size();
         format!(
@@ -112,6 +120,7 @@ fn as_before(resumed: &Resumed, given: &Choices) -> Result<Choices, Failure> {
     let differs = [
         ("--quick", now.quick && !then.quick),
         ("--duration", now.duration_ns.is_some() && now.duration_ns != then.duration_ns),
+        ("--interval", now.interval_ns.is_some() && now.interval_ns != then.interval_ns),
         ("--repeat", now.repeat.is_some() && now.repeat != then.repeat),
         ("--interleave", now.interleave_ns.is_some() && now.interleave_ns != then.interleave_ns),
         ("--only", !now.only.is_empty() && now.only != then.only),
@@ -127,6 +136,7 @@ fn as_before(resumed: &Resumed, given: &Choices) -> Result<Choices, Failure> {
     Ok(Choices {
         quick: then.quick,
         duration: then.duration_ns.map(tactus_model::Nanos),
+        interval: then.interval_ns.map(tactus_model::Nanos),
         repeat: then.repeat,
         interleave: then.interleave_ns.map(tactus_model::Nanos),
         only: then.only,
@@ -168,10 +178,10 @@ fn plan(name: Option<&str>) -> Result<(Plan, Source), Failure> {
             } else {
                 format!("`{name}` is neither a study nor a plan file")
             };
-            Failure::say(
-                what,
-                format!("studies are {}; a plan is a TOML file (`tactus explain`)", studies.join(", ")),
-            )
+            let all = format!("studies are {}; a plan is a TOML file (`tactus explain`)", studies.join(", "));
+            let hint =
+                if looks_like_a_file { all } else { nearest::hint(name, studies.iter().copied(), all) };
+            Failure::say(what, hint)
         })?;
     let source = Source::new(name, text);
     Ok((parse(&source)?, source))

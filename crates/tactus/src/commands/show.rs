@@ -4,18 +4,20 @@ use tactus_bundle::{self as bundle, Trust};
 use tactus_model::bundle::Contents;
 use tactus_report::document;
 use tactus_report::render::text::{Style, render};
-use tactus_system::Directory;
+use tactus_system::{Directory, Real};
 
 use crate::cli::Show;
 use crate::exit::{Exit, Failure};
+use crate::newest;
 use crate::output;
 use crate::say::say;
 
 pub fn show(arguments: &Show) -> Result<Exit, Failure> {
+    let dir = newest::bundle(arguments.bundle.as_deref(), &Real)?;
     if arguments.follow {
-        super::follow::follow(&arguments.bundle, arguments.plain)?;
+        super::follow::follow(&dir, arguments.plain)?;
     }
-    let contents = read(&bundle::open(&arguments.bundle)?, arguments.damaged)?;
+    let contents = read(&bundle::open(&dir)?, arguments.damaged)?;
     if arguments.json {
         output::json(&document(&contents))?;
     } else {

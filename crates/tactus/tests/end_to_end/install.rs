@@ -30,6 +30,7 @@ fn the_examples_in_c_are_built_and_run_against_the_header_that_make_installs() {
         "share/bash-completion/completions/tactus",
         "share/zsh/site-functions/_tactus",
         "share/fish/vendor_completions.d/tactus.fish",
+        "share/tactus/schema/show.schema.json",
     ] {
         assert!(fs::metadata(prefix.join(file)).is_ok_and(|of| of.len() > 0), "{file}");
     }

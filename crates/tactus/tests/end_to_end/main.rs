@@ -39,6 +39,7 @@ mod twelve;
 mod unproven;
 mod values;
 mod watching;
+mod words;
 
 /// A plan's table for an environment.
 fn spec(kind: &str, options: &[(&str, &str)]) -> tactus_model::plan::Environment {

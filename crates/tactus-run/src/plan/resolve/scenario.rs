@@ -226,8 +226,9 @@ impl Resolver<'_> {
     ) -> Result<(), PlanError> {
         let Some(environment) = self.environments.get(&activity.environment) else { return Ok(()) };
         let what = if let Some(measure) = &activity.measure {
-            let interval = activity
-                .interval
+            let asked = self.choices.interval;
+            let interval = asked
+                .or(activity.interval)
                 .or_else(|| self.value(scenario, |s| s.interval))
                 .unwrap_or(DEFAULT_INTERVAL);
             What::Measure {

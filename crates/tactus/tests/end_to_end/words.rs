@@ -1,0 +1,186 @@
+//! The question on the command line: places by address, words of the field, what is meant where nothing is said.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::common::{alone, beside_others, json, nothing_is_left, output, skipped, stderr, stdout, tactus};
+
+const FIXTURE: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../tactus-format/tests/fixtures/import/cyclictest.json");
+
+#[test]
+fn a_limit_and_an_interval_are_said_to_run_and_answered_in_its_first_lines() {
+    let Some(_turn) = alone() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let words = ["run", "--only", "host, idle", "-D", "1", "-i", "1ms", "--max", "10us"];
+    let result = output(tactus().args(words).current_dir(dir.path()));
+    // Nobody's machine wakes a thread within 10 us a thousand times, with the kernel's own start in them; where one does,
+    // it was too short to tell.
+    assert!(matches!(result.status.code(), Some(1 | 3)), "{}", stderr(&result));
+    let text = stdout(&result);
+    let first = text.lines().take_while(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
+    let answers = ["MET:", "NOT MET:", "NOT DECIDED:"].iter().any(|answer| first.starts_with(answer));
+    assert!(answers && first.contains("host, idle"), "{text}");
+
+    // `show` without a name finds what was just made, and says which.
+    let shown = output(tactus().args(["show", "--json"]).current_dir(dir.path()));
+    assert_eq!(shown.status.code(), Some(0), "{}", stderr(&shown));
+    assert!(stderr(&shown).starts_with("bundle: tactus-this-machine-"), "{}", stderr(&shown));
+    let row = json(&shown)["scenarios"][0].clone();
+    let [cycles, overruns] = ["cycles", "overruns"].map(|key| row["all"][key].as_u64().unwrap_or(0));
+    let threads = row["series"].as_array().unwrap().len() as u64;
+    assert!((990 * threads..=1010 * threads).contains(&(cycles + overruns)), "{row:#}");
+    nothing_is_left();
+}
+
+#[test]
+fn the_newest_bundle_is_meant_where_none_is_named() {
+    let _turn = beside_others();
+    let dir = tempfile::tempdir().unwrap();
+    let here = |words: &[&str]| output(tactus().args(words).current_dir(dir.path()));
+    let none = here(&["show"]);
+    assert_eq!(none.status.code(), Some(2));
+    assert!(stderr(&none).contains("no bundle in this directory") && stderr(&none).contains("hint:"));
+    for name in ["a", "b"] {
+        let made = here(&["import", FIXTURE, "--out", name]);
+        assert_eq!(made.status.code(), Some(0), "{}", stderr(&made));
+    }
+    // A directory that only looks like one is passed over.
+    fs::create_dir(dir.path().join("c")).unwrap();
+    fs::write(dir.path().join("c/manifest.json"), "{\"started\": 7}").unwrap();
+    let text = here(&["show"]);
+    assert!(stderr(&text).contains("bundle: b"), "{}", stderr(&text));
+    let report = here(&["report", "--format", "junit"]);
+    assert!(stdout(&report).contains("<testsuites"), "{}", stderr(&report));
+    let both = here(&["report", "--open", "--format", "json"]);
+    assert_eq!(both.status.code(), Some(2));
+}
+
+#[test]
+fn shells_complete_environments_loads_checks_and_studies() {
+    let _turn = beside_others();
+    for shell in ["bash", "zsh", "fish"] {
+        let script = stdout(&output(tactus().args(["completions", shell])));
+        for word in ["libvirt", "scheduler", "rt-throttling", "cyclictest-histogram"] {
+            assert!(script.contains(word), "{shell} does not complete {word}");
+        }
+    }
+    // The shell's own answer, where it is there.
+    let dir = tempfile::tempdir().unwrap();
+    let script = dir.path().join("tactus.bash");
+    fs::write(&script, stdout(&output(tactus().args(["completions", "bash"])))).unwrap();
+    let asks = "complete_of() { COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); _tactus tactus \"${@: -1}\" \"${@: -2:1}\"; \
+                echo \"${COMPREPLY[@]}\"; }; . \"$0\"; complete_of tactus measure --in lib; complete_of tactus measure sp; \
+                complete_of tactus run intel-x; complete_of tactus audit --only rt-thr";
+    let answered = Command::new("bash").arg("-c").arg(asks).arg(&script).output();
+    let Ok(answered) = answered else { return skipped("bash is not installed") };
+    let lines = stdout(&answered);
+    let lines: Vec<&str> = lines.lines().map(str::trim).collect();
+    assert_eq!(lines, ["libvirt", "spin", "intel-xeon-2015", "rt-throttling"], "{}", stderr(&answered));
+}
+
+#[test]
+fn figures_and_verdicts_are_explained_like_all_other_words() {
+    let _turn = beside_others();
+    for (word, says) in [
+        ("p99", "99 of 100"),
+        ("p99.9", "99 of 100"),
+        ("overruns", "coordinated omission"),
+        ("inconclusive", "Exit status"),
+        ("self-test", "injected"),
+    ] {
+        let told = output(tactus().args(["explain", word]));
+        assert_eq!(told.status.code(), Some(0), "{word}: {}", stderr(&told));
+        assert!(
+            stdout(&told).split_whitespace().collect::<Vec<_>>().join(" ").contains(says),
+            "{word}: {}",
+            stdout(&told)
+        );
+    }
+}
+
+#[test]
+fn what_runs_already_is_measured_by_its_address_and_goes_on() {
+    let Some(_turn) = alone() else { return };
+    let Some(busybox) =
+        ["/bin/busybox", "/usr/bin/busybox"].into_iter().find(|path| Path::new(path).exists())
+    else {
+        return skipped("busybox is not installed");
+    };
+    if Command::new("podman").arg("--version").output().is_err() || !rustix::process::geteuid().is_root() {
+        return skipped("Podman and root are needed");
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().join("root");
+    for below in ["dev", "proc", "sys", "tmp", "run", "etc"] {
+        fs::create_dir_all(root.join(below)).unwrap();
+    }
+    fs::copy(busybox, root.join("busybox")).unwrap();
+    let name = format!("by-address-{}", std::process::id());
+    let mut container = container(&root, &name);
+    let state = || {
+        let shown =
+            Command::new("podman").args(["inspect", "--format", "{{.State.Running}}", &name]).output();
+        shown.is_ok_and(|shown| stdout(&shown).trim() == "true")
+    };
+    let until = Instant::now() + Duration::from_secs(60);
+    while !state() {
+        assert!(Instant::now() < until && container.try_wait().unwrap().is_none(), "it does not come up");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let place = format!("podman:{name}");
+    let measured = output(tactus().args(["measure", "--in", &place, "-i", "1ms", "-D", "1", "--json"]));
+    let still = state();
+    let removed = Command::new("podman").args(["rm", "-f", "-t", "0", &name]).output().unwrap();
+    let _ = container.wait();
+    assert!(removed.status.success(), "{}", stderr(&removed));
+    assert_eq!(measured.status.code(), Some(0), "{}", stderr(&measured));
+    let row = json(&measured)["scenarios"][0].clone();
+    assert_eq!(
+        (&row["status"], &row["environment"], &row["kind"]),
+        (&"measured".into(), &place.into(), &"podman".into())
+    );
+    assert!(row["all"]["cycles"].as_u64().unwrap() > 0, "{row:#}");
+    assert!(still, "the container goes on as it was");
+    nothing_is_left();
+}
+
+/// A container that sleeps, with what a real-time thread needs.
+fn container(root: &Path, name: &str) -> Child {
+    // As a user must who wants SCHED_FIFO in a container below the older hierarchies.
+    let script =
+        "umount /sys/fs/cgroup/cpu 2>/dev/null; umount /sys/fs/cgroup/unified 2>/dev/null; exec \"$@\"";
+    let mut run = if Path::new("/sys/fs/cgroup/cpu/cpu.rt_runtime_us").exists() {
+        let mut run = Command::new("unshare");
+        run.args(["-m", "sh", "-c", script, "sh"]);
+        run
+    } else {
+        let mut run = Command::new("sh");
+        run.args(["-c", "exec \"$@\"", "sh"]);
+        run
+    };
+    run.args([
+        "podman",
+        "run",
+        "--rm",
+        "--runtime=crun",
+        "--network=none",
+        "--log-driver=none",
+        "--name",
+        name,
+    ])
+    .args([
+        "--ulimit=nofile=1024:1024",
+        "--ulimit=nproc=1024:1024",
+        "--cap-add=SYS_NICE",
+        "--cap-add=IPC_LOCK",
+    ])
+    .arg("--rootfs")
+    .arg(root)
+    .args(["/busybox", "sleep", "300"])
+    .stdin(Stdio::null())
+    .stdout(Stdio::null());
+    run.spawn().unwrap()
+}

@@ -1,0 +1,36 @@
+#!/bin/sh
+# What is in the packages, without their slow half: of the program that the tests have built (TACTUS), for this machine, packed
+# fast, and unpacked where it is. `make packagetest` has the rest.
+set -eu
+cd "$(dirname "$0")/../.."
+. scripts/lib/say.sh
+target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
+arch=$(uname -m)
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+trap 'exit 130' INT TERM
+mkdir -p "$scratch/programs/$arch"
+strip -o "$scratch/programs/$arch/tactus" "${TACTUS:-$target/debug/tactus}"
+formats=tar
+has dpkg-deb && formats="$formats deb"
+has rpmbuild && formats="$formats rpm"
+out="$scratch/packages"
+PROGRAMS="$scratch/programs" OUT="$out" FORMATS="$formats" scripts/package.sh "$arch"
+version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
+export out version
+(cd "$out" && sha256sum --check --quiet SHA256SUMS)
+scripts/package/test-tar.sh
+if has rpmbuild; then RUN=no scripts/package/test-rpm.sh; else say "SKIPPED: rpmbuild is not installed"; fi
+if has dpkg-deb; then
+  for deb in "$out"/*.deb; do
+    dpkg-deb -R "$deb" "$scratch/deb"
+    (cd "$scratch/deb" && md5sum --check --quiet DEBIAN/md5sums)
+    [ "$("$scratch/deb/usr/bin/tactus" --version)" = "tactus $version" ]
+    # Nothing runs when it is installed, and nothing is needed.
+    [ "$(LC_ALL=C ls "$scratch/deb/DEBIAN" | tr '\n' ' ')" = "control md5sums " ]
+    if dpkg-deb -f "$deb" Depends Pre-Depends | grep .; then fail "$deb needs something"; fi
+    say "  $(basename "$deb"): $(wc -l <"$scratch/deb/DEBIAN/md5sums") files, whole"
+  done
+else
+  say "SKIPPED: dpkg-deb is not installed"
+fi
