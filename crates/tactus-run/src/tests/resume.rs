@@ -40,7 +40,7 @@ impl Bench {
         let machine = Machine { name: "here".into(), ..Machine::default() };
         let mut writer = Writer::create(self.bundle(), &resolved.plan, &results, machine.clone()).unwrap();
         writer.keep_source(&self.plan, Asked::default()).unwrap();
-        writer.begin_session(machine, choices.state).unwrap();
+        writer.begin_session(machine, None, choices.state).unwrap();
         perform_into(writer, &resolved, self.place.path(), stop).1
     }
 
@@ -52,7 +52,7 @@ impl Bench {
         let mut resolved = resolved_as(&self.plan, &choices, scripts);
         let kept = keep_complete(&resumed, &mut resolved).unwrap();
         let mut writer = resumed_writer(&resumed, &resolved).unwrap();
-        writer.begin_session(Machine::default(), choices.state).unwrap();
+        writer.begin_session(Machine::default(), None, choices.state).unwrap();
         (writer, resolved, kept)
     }
 

@@ -7,6 +7,7 @@ use tactus_model::Nanos;
 use tactus_model::cpus::CpuRequest;
 
 use super::limits::Limits;
+use super::lock::Lock;
 use super::values::{microseconds, seconds};
 use super::watch::Watch;
 
@@ -73,6 +74,8 @@ pub struct Measure {
     pub kvm_exits: bool,
     #[command(flatten)]
     pub limits: Limits,
+    #[command(flatten)]
+    pub lock: Lock,
     #[command(flatten)]
     pub watch: Watch,
     /// Keep the bundle in this directory

@@ -20,6 +20,7 @@ use tactus_run::plan::{Choices, Source};
 use tactus_system::{Real, topology};
 
 use super::execute::{prepare, watched as execute};
+use super::lock::lock;
 use crate::cli::{Measure, Policy as Asked};
 use crate::exit::{Exit, Failure};
 use crate::live::Lines;
@@ -35,6 +36,7 @@ pub fn measure(arguments: &Measure) -> Result<Exit, Failure> {
         require: arguments.limits.by_environment(),
         ..Choices::default()
     };
+    let _lock = lock(&arguments.lock)?;
     let resolved = prepare(&plan, &source, &choices)?;
     if let Some(reason) = resolved.scenarios.first().and_then(|scenario| scenario.skip.clone()) {
         return Err(Failure::say(

@@ -15,6 +15,7 @@ use tactus_run::prove::{Request, plan};
 
 use super::execute::{prepare, run as execute};
 use super::facts;
+use super::lock::lock;
 use super::run::location;
 use super::seed;
 use crate::cli::Prove;
@@ -44,6 +45,7 @@ pub fn prove(arguments: &Prove) -> Result<Exit, Failure> {
         return nothing(&plan);
     }
     let told = power(&plan, pairs)?;
+    let _lock = if arguments.dry_run { None } else { lock(&arguments.lock)? };
     let resolved = prepare(&plan, &Source::new("tactus prove", ""), &Choices::default())?;
     let about = tactus_report::units::duration(resolved.expected_ns());
     if arguments.dry_run {

@@ -13,6 +13,7 @@ use tactus_run::{Destination, keep_complete};
 use tactus_system::{Real, System};
 
 use super::execute::{prepare, present, watched as execute};
+use super::lock::lock;
 use super::seed;
 use crate::cli::Run;
 use crate::exit::{Exit, Failure};
@@ -24,6 +25,8 @@ use crate::watching::Watching;
 const LONG_NS: u64 = 3_600_000_000_000;
 
 pub fn run(arguments: &Run) -> Result<Exit, Failure> {
+    // Before a bundle is opened that the other one may be writing.
+    let _lock = lock(&arguments.lock)?;
     let resumed = match &arguments.into {
         Some(dir) if is_filled(dir) => Some(Resumed::open(dir)?),
         _ => None,
