@@ -225,6 +225,11 @@ fn another_plan_and_another_machine_are_refused_by_what_differs() {
     assert!(resumed.same_machine(&elsewhere).unwrap_err().to_string().contains("\"there\""));
     let rebooted = Machine { name: "here".into(), kernel: "another".into(), ..Machine::default() };
     resumed.same_machine(&rebooted).unwrap();
+    let known = |id: Option<&str>, hardware: Option<&str>| {
+        let text = |value: Option<&str>| value.map(str::to_owned);
+        Machine { name: "here".into(), id: text(id), hardware: text(hardware), ..Machine::default() }
+    };
+    resumed.same_machine(&known(Some("1"), Some("2"))).unwrap();
     let choices = Bench::choices(Some("other"));
     let mut shorter = bench.plan.clone();
     shorter.scenario.pop();

@@ -13,16 +13,35 @@ use crate::say::say;
 /// How often somebody who waits looks again.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Takes this machine for a measurement, which is until what this returns goes; nothing where it goes on beside another
-/// one.
-pub fn lock(options: &Lock) -> Result<Option<MachineLock>, Failure> {
-    if let Some(lock) = MachineLock::take()? {
-        return Ok(Some(lock));
+/// How a measurement has this machine.
+pub enum Turn {
+    /// For itself, which is until this goes.
+    Alone { _lock: MachineLock },
+    /// Together with somebody else, named.
+    Beside(String),
+}
+
+impl Turn {
+    /// What its bundle must say of it.
+    pub fn remark(&self) -> Option<String> {
+        match self {
+            Self::Alone { .. } => None,
+            Self::Beside(who) => {
+                Some(format!("{who} measured this machine at the same time: both disturbed each other"))
+            }
+        }
     }
-    let holder = MachineLock::holder(&Real).map_or_else(|| "another process".to_owned(), |who| who);
+}
+
+/// Takes this machine for a measurement.
+pub fn lock(options: &Lock) -> Result<Turn, Failure> {
+    if let Some(lock) = MachineLock::take()? {
+        return Ok(Turn::Alone { _lock: lock });
+    }
+    let holder = MachineLock::holder(&Real).unwrap_or_else(|| "another process".to_owned());
     if options.beside {
         say(format_args!("note: {holder} measures this machine, too: both disturb each other"));
-        return Ok(None);
+        return Ok(Turn::Beside(holder));
     }
     let Some(patience) = options.wait.map(|wait| Duration::from_nanos(wait.0)) else {
         return Err(Failure::say(
@@ -35,7 +54,7 @@ pub fn lock(options: &Lock) -> Result<Option<MachineLock>, Failure> {
     while began.elapsed() < patience {
         sleep(PAUSE.min(patience.saturating_sub(began.elapsed())));
         if let Some(lock) = MachineLock::take()? {
-            return Ok(Some(lock));
+            return Ok(Turn::Alone { _lock: lock });
         }
     }
     Err(Failure::say(

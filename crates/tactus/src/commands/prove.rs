@@ -45,12 +45,12 @@ pub fn prove(arguments: &Prove) -> Result<Exit, Failure> {
         return nothing(&plan);
     }
     let told = power(&plan, pairs)?;
-    let _lock = if arguments.dry_run { None } else { lock(&arguments.lock)? };
     let resolved = prepare(&plan, &Source::new("tactus prove", ""), &Choices::default())?;
     let about = tactus_report::units::duration(resolved.expected_ns());
     if arguments.dry_run {
         return dry(&plan, &about, &told);
     }
+    let turn = lock(&arguments.lock)?;
     let tested = tested(&plan);
     say(told);
     say(format_args!(
@@ -59,7 +59,8 @@ pub fn prove(arguments: &Prove) -> Result<Exit, Failure> {
     ));
     let location = location(arguments.out.as_deref(), &plan.name);
     let progress = Progress::new(&resolved, false);
-    let executed = execute(&resolved, &Choices::default(), Destination::New(location, &plan), progress)?;
+    let executed =
+        execute(&turn, &resolved, &Choices::default(), Destination::New(location, &plan), progress)?;
     super::report::after(&executed, arguments.json, worth)
 }
 

@@ -26,7 +26,7 @@ const LONG_NS: u64 = 3_600_000_000_000;
 
 pub fn run(arguments: &Run) -> Result<Exit, Failure> {
     // Before a bundle is opened that the other one may be writing.
-    let _lock = lock(&arguments.lock)?;
+    let turn = lock(&arguments.lock)?;
     let resumed = match &arguments.into {
         Some(dir) if is_filled(dir) => Some(Resumed::open(dir)?),
         _ => None,
@@ -81,7 +81,7 @@ pub fn run(arguments: &Run) -> Result<Exit, Failure> {
     }
     let watching = Watching::of(&resolved, &arguments.watch, !arguments.json)?;
     let progress = Progress::new(&resolved, watching.has_screen());
-    let executed = execute(&resolved, &choices, into, progress, &watching)?;
+    let executed = execute(&turn, &resolved, &choices, into, progress, &watching)?;
     super::report::after(&executed, arguments.json, render)
 }
 

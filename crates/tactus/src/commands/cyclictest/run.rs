@@ -35,7 +35,7 @@ pub fn cyclictest(options: &Cyclictest) -> Result<Exit, Failure> {
     let plan = asked.plan();
     let choices = Choices { no_side_effects: options.default_system, ..Choices::default() };
     // As cyclictest, of which several may run; but not without a word.
-    let _lock = lock(&Lock { beside: true, ..Lock::default() })?;
+    let turn = lock(&Lock { beside: true, ..Lock::default() })?;
     let resolved = prepare(&plan, &Source::new("tactus cyclictest", ""), &choices)?;
     if let Some(reason) = resolved.scenarios.first().and_then(|scenario| scenario.skip.clone()) {
         return Err(Failure::say(
@@ -55,7 +55,7 @@ pub fn cyclictest(options: &Cyclictest) -> Result<Exit, Failure> {
         output::data("# /dev/cpu_dma_latency set to 0us\n")?;
     }
     let live = Live::new(&asked.threads, asked.policy, options.nsecs, options.quiet, options.refresh_on_max);
-    let executed = execute(&resolved, &choices, Destination::New(out.as_path().into(), &plan), live)?;
+    let executed = execute(&turn, &resolved, &choices, Destination::New(out.as_path().into(), &plan), live)?;
     let contents = executed.contents;
     written(options, &asked, &contents)?;
     if options.out.is_some() {
