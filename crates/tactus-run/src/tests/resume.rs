@@ -37,7 +37,7 @@ impl Bench {
         let choices = Self::choices(state);
         let resolved = resolved_as(&self.plan, &choices, scripts);
         let results: Vec<_> = resolved.rows.iter().map(|row| row.result.clone()).collect();
-        let machine = Machine { name: "here".into(), ..Machine::default() };
+        let machine = Machine { name: "here".into(), id: Some("1".into()), ..Machine::default() };
         let mut writer = Writer::create(self.bundle(), &resolved.plan, &results, machine.clone()).unwrap();
         writer.keep_source(&self.plan, Asked::default()).unwrap();
         writer.begin_session(machine, None, choices.state).unwrap();
@@ -230,6 +230,8 @@ fn another_plan_and_another_machine_are_refused_by_what_differs() {
         Machine { name: "here".into(), id: text(id), hardware: text(hardware), ..Machine::default() }
     };
     resumed.same_machine(&known(Some("1"), Some("2"))).unwrap();
+    let twin = resumed.same_machine(&known(Some("9"), None)).unwrap_err().to_string();
+    assert!(twin.contains("begun on another machine that is called \"here\", too"), "{twin}");
     let choices = Bench::choices(Some("other"));
     let mut shorter = bench.plan.clone();
     shorter.scenario.pop();
