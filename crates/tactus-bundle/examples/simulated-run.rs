@@ -47,7 +47,7 @@ fn write(dir: &Path, hours: u64, cpus: u32) -> Result<(), Box<dyn Error>> {
         ..RowResult::unmeasured(name, "host", "host")
     };
     let mut writer = Writer::create(dir, &plan(name, row.planned_ns), &[row.clone()], machine(cpus))?;
-    writer.begin_session(machine(cpus), None)?;
+    writer.begin_session(machine(cpus), None, None)?;
     let mut log = writer.begin_row(0, &row, TICK_NS)?;
     let mut random = Random(4_711);
     let shapes = [Shape::IDLE, Shape::LOADED].map(|shape| shape.seconds(&mut random));

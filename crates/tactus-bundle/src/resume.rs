@@ -71,7 +71,7 @@ impl Resumed {
     /// Refuses another machine, and says which.
     ///
     /// # Errors
-    /// When name or processor differ. The kernel and the CPUs that are on may: that is what a reboot is for.
+    /// When name, processor, mainboard or (where that is not known) the installed system differ. The kernel and the CPUs that are on may: that is what a reboot is for.
     pub fn same_machine(&self, machine: &Machine) -> Result<(), BundleError> {
         let then = &self.contents.manifest.machine;
         for (what, then, now) in
@@ -80,6 +80,15 @@ impl Resumed {
             if then != now {
                 return Err(self.refuses(format!("it was begun on the {what} {then:?}, and this is {now:?}")));
             }
+        }
+        let known = [(&then.hardware, &machine.hardware), (&then.id, &machine.id)];
+        if known
+            .into_iter()
+            .find(|(then, now)| then.is_some() && now.is_some())
+            .is_some_and(|(then, now)| then != now)
+        {
+            let name = &machine.name;
+            return Err(self.refuses(format!("it was begun on another machine that is called {name:?}, too")));
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use hdrhistogram::Histogram;
 use tactus_model::bundle::{
-    Asked, FORMAT, Machine, Manifest, Present, RowResult, Session, environment_key, file_name, slug,
+    Asked, FORMAT, Job, Machine, Manifest, Present, RowResult, Session, environment_key, file_name, slug,
 };
 use tactus_model::event::{RunStatus, Stamped, Ticked};
 use tactus_model::facts::Facts;
@@ -139,10 +139,15 @@ impl Writer {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn begin_session(&mut self, machine: Machine, state: Option<Present>) -> Result<(), BundleError> {
+    pub fn begin_session(
+        &mut self,
+        machine: Machine,
+        job: Option<Job>,
+        state: Option<Present>,
+    ) -> Result<(), BundleError> {
         self.state = state.as_ref().map(|state| state.name.clone());
         let started = jiff::Timestamp::now().to_string();
-        self.manifest.sessions.push(Session { started, finished: None, machine, state });
+        self.manifest.sessions.push(Session { started, finished: None, machine, job, state });
         self.manifest()
     }
 

@@ -44,7 +44,7 @@ use crate::ticks::{Ticks, ticks_per_interval};
 use crate::windows::RowWindows;
 
 /// The version of the bundle's format that this program writes. Another major version is refused.
-pub const FORMAT: Format = Format { major: 1, minor: 5 };
+pub const FORMAT: Format = Format { major: 1, minor: 6 };
 
 /// A version of a format: a reader accepts its own major version and any minor one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -93,6 +93,9 @@ pub struct Session {
     pub finished: Option<String>,
     /// The machine as it was then.
     pub machine: Machine,
+    /// The job that it was, where an engine started it. Since format 1.6.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<Job>,
     /// The state that the machine was in, where the plan declares states.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<Present>,
@@ -139,7 +142,7 @@ pub struct Asked {
 /// The machine in one line's worth of facts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
-    /// Host name.
+    /// What the user calls it, else its host name.
     pub name: String,
     /// Processor model.
     pub processor: String,
@@ -149,6 +152,29 @@ pub struct Machine {
     pub kernel: String,
     /// Distribution.
     pub system: String,
+    /// The same for as long as its system is installed: made from machine-id(5), which is not told itself. Since format
+    /// 1.6.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// The same for as long as its mainboard lives: made from what the firmware says it is (DMI), where root may read
+    /// that. Since format 1.6.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hardware: Option<String>,
+    /// Maker, version and date of its firmware. Since format 1.6.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bios: Option<String>,
+    /// The microcode of its first CPU. Since format 1.6.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub microcode: Option<String>,
+}
+
+/// The job of an engine (Slurm, a cluster, CI) that a run is a part of.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Job {
+    /// The engine, as `slurm`.
+    pub engine: String,
+    /// The job, as the engine names it.
+    pub id: String,
 }
 
 /// `result.json`: one row of the run.

@@ -11,7 +11,7 @@ use tactus_system::guardian::{Guardian, Workspace};
 use tactus_system::{Directory, System, topology};
 
 use crate::context::{Context, Resources, RunError};
-use crate::describe::describe;
+use crate::describe::{describe, job};
 use crate::interrupt::Interrupt;
 use crate::marks::Marks;
 use crate::plan::{Choices, Resolved};
@@ -107,7 +107,7 @@ fn writer(request: &Request<'_>, system: &dyn System) -> Result<Writer, BundleEr
         }
         Destination::Resume(resumed) => resumed_writer(resumed, resolved)?,
     };
-    writer.begin_session(machine, request.choices.state.clone())?;
+    writer.begin_session(machine, job(system), request.choices.state.clone())?;
     Ok(writer)
 }
 

@@ -12,6 +12,7 @@ mod describe;
 mod execute;
 mod exit_counter;
 mod interrupt;
+mod machine_id;
 mod marks;
 mod nested;
 mod partition;
@@ -31,7 +32,7 @@ mod vcpu_watch;
 
 pub use audits::Audits;
 pub use context::RunError;
-pub use describe::describe;
+pub use describe::{describe, job};
 pub use execute::{Destination, ExecuteError, Executed, Request, execute};
 pub use interrupt::Interrupt;
 pub use marks::Marks;

@@ -16,6 +16,9 @@ pub struct Invocation {
     pub dir: Option<std::path::PathBuf>,
     /// How long it may take; only for [`super::System::run`]. None: as long as it likes, through a probe ten minutes.
     pub patience: Option<Duration>,
+    /// Whether it is handed on what `setcap` gave this program: real-time priorities, and memory that stays. Only for
+    /// [`super::System::spawn`].
+    pub with_capabilities: bool,
 }
 
 impl Invocation {
@@ -35,6 +38,13 @@ impl Invocation {
     #[must_use]
     pub fn within(mut self, patience: Duration) -> Self {
         self.patience = Some(patience);
+        self
+    }
+
+    /// The same, with the capabilities that a probe needs, as far as this program has them.
+    #[must_use]
+    pub fn with_capabilities(mut self) -> Self {
+        self.with_capabilities = true;
         self
     }
 

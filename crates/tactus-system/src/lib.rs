@@ -3,6 +3,7 @@
 //! that are not there. Behind the door also lie the [`guardian`], which undoes, and the [`probe`] as a program.
 
 mod boot;
+mod capabilities;
 mod capped;
 mod child;
 mod command;
@@ -13,6 +14,7 @@ pub mod guardian;
 mod holes;
 mod hypervisor;
 pub mod ivshmem;
+mod machine_lock;
 mod memory;
 mod output;
 mod own;
@@ -41,6 +43,7 @@ pub use directory::{Directory, Entry, Kind};
 pub use facts::facts;
 pub use holes::{allocate, has_hole};
 pub use hypervisor::virtualized;
+pub use machine_lock::MachineLock;
 pub use memory::Memory;
 pub use places::{cache_dir, lasting_dir, state_dir};
 pub use real::Real;

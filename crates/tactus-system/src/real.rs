@@ -25,7 +25,7 @@ use super::capped::at_most;
 use super::child::RealChild;
 use super::command::MOST_OUTPUT;
 use super::output::Output;
-use super::{Child, Directory, Finished, Invocation, System, UNPLACED, own, sys, too_large};
+use super::{Child, Directory, Finished, Invocation, System, UNPLACED, capabilities, own, sys, too_large};
 
 /// Directories that hold system programs and are missing from many users' PATH.
 const SBIN: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
@@ -282,8 +282,11 @@ impl System for Real {
         let mut command = command(invocation)?;
         let command =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-        let child = begin(command).map_err(|error| named(&error, invocation))?;
-        Ok(Box::new(RealChild::new(child)))
+        let begun = match invocation.with_capabilities {
+            true => capabilities::handed_on(|| begin(command)),
+            false => begin(command),
+        };
+        Ok(Box::new(RealChild::new(begun.map_err(|error| named(&error, invocation))?)))
     }
 
     fn place(&self, thread: u32, cpus: &CpuSet) -> io::Result<()> {

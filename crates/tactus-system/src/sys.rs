@@ -1,7 +1,8 @@
-//! The one system call that no safe crate offers, and the clock.
+//! System calls that no safe crate offers, and the clock.
 #![expect(unsafe_code, reason = "system calls that no safe crate offers")]
 
 use std::io;
+use std::os::fd::{AsFd, AsRawFd};
 
 use tactus_model::threads::Policy;
 
@@ -24,6 +25,27 @@ pub fn schedule(thread: u32, policy: Policy, priority: u32) -> io::Result<()> {
     // SAFETY: the third argument points to a live int, which is all that the kernel reads.
     let result = unsafe { libc::syscall(libc::SYS_sched_setscheduler, thread, number, parameters.as_ptr()) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// The process that called listen(2) for what a Unix socket is connected to (SO_PEERCRED, unix(7)); 0: it is in another
+/// PID namespace, for which rustix has no value.
+///
+/// # Errors
+/// Those of getsockopt(2).
+pub fn listener(socket: &impl AsFd) -> io::Result<i32> {
+    let mut found = libc::ucred { pid: 0, uid: 0, gid: 0 };
+    let mut length = libc::socklen_t::try_from(size_of_val(&found)).unwrap_or(0);
+    // SAFETY: the kernel writes at most `length` bytes to a live ucred, all of whose values are valid.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_fd().as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PEERCRED,
+            (&raw mut found).cast(),
+            &raw mut length,
+        )
+    };
+    if result == 0 { Ok(found.pid) } else { Err(io::Error::last_os_error()) }
 }
 
 /// CLOCK_MONOTONIC now, in ns.

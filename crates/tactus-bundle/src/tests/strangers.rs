@@ -119,7 +119,7 @@ fn what_is_planted_while_a_run_goes_on_is_not_written_through() {
         writer.facts("host", &Facts::default()),
         writer.audit("host", &audit),
         writer.keep_source(&Plan::default(), Asked::default()),
-        writer.begin_session(Machine::default(), None),
+        writer.begin_session(Machine::default(), None, None),
     ];
     for error in said.map(Result::unwrap_err) {
         assert!(error.to_string().contains("symbolic link"), "{error}");

@@ -41,7 +41,7 @@ other environment is compared with. When this machine is itself virtual, its num
         let program = probe::installed(setting.system).map_err(|error| support::cannot("no probe", error))?;
         let mut words = setting.network.map_or_else(Vec::new, |place| enter(place.holder));
         words.push(program.display().to_string());
-        let command = Invocation::new(words);
+        let command = Invocation::new(words).with_capabilities();
         support::start(setting, command, Vec::new(), Vec::new())
     }
 }

@@ -30,8 +30,9 @@ const CAP_SYS_NICE: u32 = 23;
 const ASKED: &str = "uname -m; cat /proc/sys/kernel/random/boot_id; cat /proc/self/status";
 /// Takes the probe in and becomes it: into the first directory that can hold a program, whose name is
 /// removed before the program begins.
-const TAKE_IN: &str = "for d in /dev/shm /run /tmp /var/tmp \"$HOME\" /; do f=$d/$1; \
-{ printf '#!%s\\n' \"$(command -v sh)\" >\"$f\" && chmod 700 \"$f\" && \"$f\"; } 2>/dev/null && break; \
+/// Some shells say only `sh` when asked where they are (busybox): then it is the usual place.
+const TAKE_IN: &str = "s=$(command -v sh); case $s in /*) ;; *) s=/bin/sh;; esac; for d in /dev/shm /run /tmp /var/tmp \"$HOME\" /; do f=$d/$1; \
+{ printf '#!%s\\n' \"$s\" >\"$f\" && chmod 700 \"$f\" && \"$f\"; } 2>/dev/null && break; \
 rm -f \"$f\" 2>/dev/null; f=; done; \
 [ -n \"$f\" ] || { echo 'no directory of the container can hold a program' >&2; exit 126; }; \
 head -c \"$2\" >\"$f\"; exec 3<\"$f\"; rm -f \"$f\"; export \"$3\"; exec /proc/self/fd/3";

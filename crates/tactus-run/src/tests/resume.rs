@@ -37,10 +37,10 @@ impl Bench {
         let choices = Self::choices(state);
         let resolved = resolved_as(&self.plan, &choices, scripts);
         let results: Vec<_> = resolved.rows.iter().map(|row| row.result.clone()).collect();
-        let machine = Machine { name: "here".into(), ..Machine::default() };
+        let machine = Machine { name: "here".into(), id: Some("1".into()), ..Machine::default() };
         let mut writer = Writer::create(self.bundle(), &resolved.plan, &results, machine.clone()).unwrap();
         writer.keep_source(&self.plan, Asked::default()).unwrap();
-        writer.begin_session(machine, choices.state).unwrap();
+        writer.begin_session(machine, None, choices.state).unwrap();
         perform_into(writer, &resolved, self.place.path(), stop).1
     }
 
@@ -52,7 +52,7 @@ impl Bench {
         let mut resolved = resolved_as(&self.plan, &choices, scripts);
         let kept = keep_complete(&resumed, &mut resolved).unwrap();
         let mut writer = resumed_writer(&resumed, &resolved).unwrap();
-        writer.begin_session(Machine::default(), choices.state).unwrap();
+        writer.begin_session(Machine::default(), None, choices.state).unwrap();
         (writer, resolved, kept)
     }
 
@@ -225,6 +225,13 @@ fn another_plan_and_another_machine_are_refused_by_what_differs() {
     assert!(resumed.same_machine(&elsewhere).unwrap_err().to_string().contains("\"there\""));
     let rebooted = Machine { name: "here".into(), kernel: "another".into(), ..Machine::default() };
     resumed.same_machine(&rebooted).unwrap();
+    let known = |id: Option<&str>, hardware: Option<&str>| {
+        let text = |value: Option<&str>| value.map(str::to_owned);
+        Machine { name: "here".into(), id: text(id), hardware: text(hardware), ..Machine::default() }
+    };
+    resumed.same_machine(&known(Some("1"), Some("2"))).unwrap();
+    let twin = resumed.same_machine(&known(Some("9"), None)).unwrap_err().to_string();
+    assert!(twin.contains("begun on another machine that is called \"here\", too"), "{twin}");
     let choices = Bench::choices(Some("other"));
     let mut shorter = bench.plan.clone();
     shorter.scenario.pop();

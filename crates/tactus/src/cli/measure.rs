@@ -8,6 +8,7 @@ use tactus_model::catalogue::measure::MEASURES;
 use tactus_model::cpus::CpuRequest;
 
 use super::limits::Limits;
+use super::lock::Lock;
 use super::open::Open;
 use super::values::{microseconds, seconds};
 use super::watch::Watch;
@@ -87,6 +88,8 @@ pub struct Measure {
     pub kvm_exits: bool,
     #[command(flatten)]
     pub limits: Limits,
+    #[command(flatten)]
+    pub lock: Lock,
     #[command(flatten)]
     pub watch: Watch,
     /// Keep the bundle in this directory

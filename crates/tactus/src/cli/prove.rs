@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args};
 use tactus_model::{CpuSet, Nanos};
 
+use super::lock::Lock;
 use super::open::{Open, checks};
 use super::values::seconds;
 use crate::place;
@@ -46,6 +47,8 @@ pub struct Prove {
     /// Print what would be measured, and how long it takes
     #[arg(long)]
     pub dry_run: bool,
+    #[command(flatten)]
+    pub lock: Lock,
     /// Keep the bundle in this directory
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,

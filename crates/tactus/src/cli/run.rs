@@ -6,6 +6,7 @@ use clap::Args;
 use tactus_model::Nanos;
 
 use super::limits::Limits;
+use super::lock::Lock;
 use super::open::Open;
 use super::values::{interval, seconds, slice};
 use super::watch::Watch;
@@ -61,6 +62,8 @@ pub struct Run {
     pub no_side_effects: bool,
     #[command(flatten)]
     pub limits: Limits,
+    #[command(flatten)]
+    pub lock: Lock,
     #[command(flatten)]
     pub watch: Watch,
     /// Print the result as JSON instead of a table

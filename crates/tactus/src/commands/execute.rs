@@ -7,6 +7,7 @@ use tactus_run::{Destination, Executed, Interrupt, Marks, Request, Sink, execute
 use tactus_system::{Real, guardian, topology};
 use tactus_tune::profile;
 
+use super::lock::Turn;
 use crate::exit::Failure;
 use crate::say::say;
 use crate::watching::Watching;
@@ -22,16 +23,18 @@ pub fn prepare(plan: &Plan, source: &Source, choices: &Choices) -> Result<Resolv
 
 /// Runs what was prepared; `view` follows.
 pub fn run(
+    turn: &Turn,
     resolved: &Resolved,
     choices: &Choices,
     into: Destination<'_>,
     view: impl Sink + 'static,
 ) -> Result<Executed, Failure> {
-    watched(resolved, choices, into, view, &Watching::nobody())
+    watched(turn, resolved, choices, into, view, &Watching::nobody())
 }
 
 /// The same, with those who watch it.
 pub fn watched(
+    turn: &Turn,
     resolved: &Resolved,
     choices: &Choices,
     into: Destination<'_>,
@@ -40,6 +43,9 @@ pub fn watched(
 ) -> Result<Executed, Failure> {
     let interrupt = Interrupt::listen()?;
     let marks = Marks::default();
+    if let Some(remark) = turn.remark() {
+        marks.add(remark);
+    }
     let request = Request { resolved, choices, into, interrupt: &interrupt, marks: &marks };
     let mut sinks: Vec<Box<dyn Sink>> = vec![Box::new(view)];
     sinks.extend(watching.sink(resolved));

@@ -66,7 +66,7 @@ pub fn import(arguments: &Import) -> Result<Exit, Failure> {
     let machine = machine(&rows);
     let mut writer =
         Writer::create(location(arguments.out.as_deref(), &plan.name), &plan, &results, machine.clone())?;
-    writer.begin_session(machine, None)?;
+    writer.begin_session(machine, None, None)?;
     let dir = writer.dir().clone();
     for (number, row) in rows.into_iter().enumerate() {
         write(&writer, number, row)?;

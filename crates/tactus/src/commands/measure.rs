@@ -21,6 +21,7 @@ use tactus_run::plan::{Choices, Source};
 use tactus_system::{Real, topology};
 
 use super::execute::{prepare, watched as execute};
+use super::lock::lock;
 use crate::cli::{Measure, Policy as Asked};
 use crate::exit::{Exit, Failure};
 use crate::live::Lines;
@@ -39,6 +40,7 @@ pub fn measure(arguments: &Measure) -> Result<Exit, Failure> {
         require: arguments.limits.by_environment(),
         ..Choices::default()
     };
+    let turn = lock(&arguments.lock)?;
     let resolved = prepare(&plan, &source, &choices)?;
     if let Some(reason) = resolved.scenarios.first().and_then(|scenario| scenario.skip.clone()) {
         return Err(Failure::say(
@@ -58,7 +60,7 @@ pub fn measure(arguments: &Measure) -> Result<Exit, Failure> {
     let watching = Watching::of(&resolved, &arguments.watch, !quiet)?;
     let lines = Lines::new(quiet, watching.has_screen(), arguments.interval.0);
     let into = Destination::New(out.as_path().into(), &plan);
-    let executed = execute(&resolved, &choices, into, lines, &watching)?;
+    let executed = execute(&turn, &resolved, &choices, into, lines, &watching)?;
     let contents = executed.contents;
     if arguments.json {
         output::json(&document(&contents))?;

@@ -14,6 +14,7 @@ mod follow;
 mod generate;
 mod import;
 mod kernel;
+mod lock;
 mod man;
 mod measure;
 mod only;

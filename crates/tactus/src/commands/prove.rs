@@ -16,6 +16,7 @@ use tactus_system::Real;
 
 use super::execute::{prepare, run as execute};
 use super::facts;
+use super::lock::lock;
 use super::run::location;
 use super::seed;
 use crate::cli::Prove;
@@ -56,6 +57,7 @@ pub fn prove(arguments: &Prove) -> Result<Exit, Failure> {
     if arguments.dry_run {
         return dry(&plan, &about, &told);
     }
+    let turn = lock(&arguments.lock)?;
     let tested = tested(&plan);
     say(told);
     say(format_args!(
@@ -64,7 +66,8 @@ pub fn prove(arguments: &Prove) -> Result<Exit, Failure> {
     ));
     let location = location(arguments.out.as_deref(), &plan.name);
     let progress = Progress::new(&resolved, false);
-    let executed = execute(&resolved, &Choices::default(), Destination::New(location, &plan), progress)?;
+    let executed =
+        execute(&turn, &resolved, &Choices::default(), Destination::New(location, &plan), progress)?;
     super::report::after(&executed, arguments.json, worth)
 }
 

@@ -13,6 +13,7 @@ use tactus_run::{Destination, keep_complete};
 use tactus_system::{Real, System};
 
 use super::execute::{prepare, present, watched as execute};
+use super::lock::lock;
 use super::seed;
 use crate::cli::Run;
 use crate::exit::{Exit, Failure};
@@ -27,6 +28,8 @@ const LONG_NS: u64 = 30_000_000_000;
 const HUGE_NS: u64 = 3_600_000_000_000;
 
 pub fn run(arguments: &Run) -> Result<Exit, Failure> {
+    // Before a bundle is opened that the other one may be writing.
+    let turn = lock(&arguments.lock)?;
     let resumed = match &arguments.into {
         Some(dir) if is_filled(dir) => Some(Resumed::open(dir)?),
         _ => None,
@@ -82,7 +85,7 @@ pub fn run(arguments: &Run) -> Result<Exit, Failure> {
     }
     let watching = Watching::of(&resolved, &arguments.watch, !arguments.json)?;
     let progress = Progress::new(&resolved, watching.has_screen());
-    let executed = execute(&resolved, &choices, into, progress, &watching)?;
+    let executed = execute(&turn, &resolved, &choices, into, progress, &watching)?;
     super::report::after(&executed, arguments.json, render)
 }
 

@@ -26,6 +26,7 @@ mod metrics;
 mod nested;
 mod network;
 mod on_docker;
+mod one_at_a_time;
 mod prove;
 mod repeats;
 mod run;

@@ -15,8 +15,9 @@ use tactus_system::{Real, System, topology};
 use super::lines::{Figures, block, line, unit_ns};
 use super::live::Live;
 use super::options::Asked;
-use crate::cli::Cyclictest;
+use crate::cli::{Cyclictest, Lock};
 use crate::commands::execute::{prepare, run as execute};
+use crate::commands::lock::lock;
 use crate::exit::{Exit, Failure};
 use crate::output;
 use crate::say::say;
@@ -33,6 +34,8 @@ pub fn cyclictest(options: &Cyclictest) -> Result<Exit, Failure> {
     }
     let plan = asked.plan();
     let choices = Choices { no_side_effects: options.default_system, ..Choices::default() };
+    // As cyclictest, of which several may run; but not without a word.
+    let turn = lock(&Lock { beside: true, ..Lock::default() })?;
     let resolved = prepare(&plan, &Source::new("tactus cyclictest", ""), &choices)?;
     if let Some(reason) = resolved.scenarios.first().and_then(|scenario| scenario.skip.clone()) {
         return Err(Failure::say(
@@ -52,7 +55,7 @@ pub fn cyclictest(options: &Cyclictest) -> Result<Exit, Failure> {
         output::data("# /dev/cpu_dma_latency set to 0us\n")?;
     }
     let live = Live::new(&asked.threads, asked.policy, options.nsecs, options.quiet, options.refresh_on_max);
-    let executed = execute(&resolved, &choices, Destination::New(out.as_path().into(), &plan), live)?;
+    let executed = execute(&turn, &resolved, &choices, Destination::New(out.as_path().into(), &plan), live)?;
     let contents = executed.contents;
     written(options, &asked, &contents)?;
     if options.out.is_some() {

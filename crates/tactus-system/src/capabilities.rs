@@ -1,0 +1,31 @@
+//! Capabilities of a program that `setcap` gave some, handed on to the probe that it starts.
+//!
+//! A capability of a file ends with the next exec, unless it is ambient (capabilities(7)). It is made ambient for the
+//! moment in which the probe begins, and for nothing else that is started: what a plan's commands may do stays what
+//! their user may.
+
+use std::io;
+
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, capabilities, configure_capability_in_ambient_set, set_capabilities,
+};
+
+/// What a probe needs of them: real-time priorities, and memory that stays.
+const HANDED_ON: CapabilitySet = CapabilitySet::SYS_NICE.union(CapabilitySet::IPC_LOCK);
+
+/// Does something while this thread's children inherit what we have of [`HANDED_ON`].
+pub fn handed_on<T>(begin: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    // Where the kernel says nothing of capabilities there is nothing to hand on.
+    let Ok(before) = capabilities(None) else { return begin() };
+    let ours = before.permitted & HANDED_ON;
+    // Root's programs have all anyway.
+    if ours.is_empty() || rustix::process::geteuid().is_root() {
+        return begin();
+    }
+    set_capabilities(None, CapabilitySets { inheritable: before.inheritable | ours, ..before })?;
+    let raised = ours.iter().try_for_each(|one| configure_capability_in_ambient_set(one, true));
+    let begun = raised.map_err(io::Error::from).and_then(|()| begin());
+    // What is not inheritable is not ambient: this takes both back.
+    set_capabilities(None, before)?;
+    begun
+}

@@ -1,0 +1,64 @@
+//! One measurement at a time.
+
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use tactus_system::{MachineLock, Real};
+use tactus_watch::screen::human;
+
+use crate::cli::Lock;
+use crate::exit::Failure;
+use crate::say::say;
+
+/// How often somebody who waits looks again.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// How a measurement has this machine.
+pub enum Turn {
+    /// For itself, which is until this goes.
+    Alone { _lock: MachineLock },
+    /// Together with somebody else, named.
+    Beside(String),
+}
+
+impl Turn {
+    /// What its bundle must say of it.
+    pub fn remark(&self) -> Option<String> {
+        match self {
+            Self::Alone { .. } => None,
+            Self::Beside(who) => {
+                Some(format!("{who} measured this machine at the same time: both disturbed each other"))
+            }
+        }
+    }
+}
+
+/// Takes this machine for a measurement.
+pub fn lock(options: &Lock) -> Result<Turn, Failure> {
+    if let Some(lock) = MachineLock::take()? {
+        return Ok(Turn::Alone { _lock: lock });
+    }
+    let holder = MachineLock::holder(&Real).unwrap_or_else(|| "another process".to_owned());
+    if options.beside {
+        say(format_args!("note: {holder} measures this machine, too: both disturb each other"));
+        return Ok(Turn::Beside(holder));
+    }
+    let Some(patience) = options.wait.map(|wait| Duration::from_nanos(wait.0)) else {
+        return Err(Failure::say(
+            format!("{holder} measures this machine already: two measurements disturb each other"),
+            "wait for its end with --wait 1h, or measure all the same with --beside",
+        ));
+    };
+    say(format_args!("{holder} measures this machine: waiting for its end, {} at most", human(patience)));
+    let began = Instant::now();
+    while began.elapsed() < patience {
+        sleep(PAUSE.min(patience.saturating_sub(began.elapsed())));
+        if let Some(lock) = MachineLock::take()? {
+            return Ok(Turn::Alone { _lock: lock });
+        }
+    }
+    Err(Failure::say(
+        format!("{holder} measures this machine still, after {}", human(patience)),
+        "wait for longer, or end that measurement",
+    ))
+}

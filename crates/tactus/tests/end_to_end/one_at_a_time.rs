@@ -1,0 +1,109 @@
+//! One measurement at a time on a machine; what a bundle says of machine and job; capabilities of a file.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Command, Stdio};
+
+use crate::common::{alone, await_tick, copied_into, json, output, stderr, tactus};
+
+#[test]
+fn whoever_comes_second_is_refused_or_waits_or_measures_beside_with_a_word_in_the_bundle() {
+    let Some(_alone) = alone() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let first = dir.path().join("first");
+    let second = |words: &[&str]| {
+        output(tactus().args(["measure", "-D", "1", "-q", "--no-control", "--json"]).args(words))
+    };
+    let mut running = tactus()
+        .args(["measure", "-D", "60", "-q", "--no-control", "--out"])
+        .arg(&first)
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    await_tick(&first);
+    let refused = second(&[]);
+    assert_eq!(refused.status.code(), Some(2));
+    let words = stderr(&refused);
+    assert!(
+        words.contains(&format!("process {} (tactus) measures this machine already", running.id())),
+        "{words}"
+    );
+    assert!(words.contains("hint: wait for its end with --wait"), "{words}");
+    let impatient = second(&["--wait", "300ms"]);
+    assert_eq!(impatient.status.code(), Some(2));
+    assert!(stderr(&impatient).contains("measures this machine still"), "{}", stderr(&impatient));
+    let other = dir.path().join("other");
+    let beside = second(&["--beside", "--out", other.to_str().unwrap()]);
+    assert!(beside.status.success(), "{}", stderr(&beside));
+    let events = fs::read_to_string(other.join("events.jsonl")).unwrap();
+    assert!(events.contains("measured this machine at the same time"), "{events}");
+    // Who waits goes on when the first one is gone, however it went.
+    let waiting = std::thread::spawn({
+        let mut command = tactus();
+        command.args(["measure", "-D", "1", "-q", "--no-control", "--json", "--wait", "2m"]);
+        move || output(&mut command)
+    });
+    running.kill().unwrap();
+    running.wait().unwrap();
+    let waited = waiting.join().unwrap();
+    assert!(waited.status.success(), "{}", stderr(&waited));
+    assert_eq!(json(&waited)["scenarios"][0]["status"], "measured");
+}
+
+#[test]
+fn a_bundle_says_which_machine_and_which_job_it_is_of() {
+    let Some(_alone) = alone() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let manifest = |name: &str, job: &str| {
+        let bundle = dir.path().join(name);
+        let mut command = tactus();
+        command.args(["measure", "-D", "1", "-q", "--no-control", "--out"]).arg(&bundle);
+        command.env("TACTUS_MACHINE", "rack 3").env("TACTUS_JOB", job);
+        assert!(output(&mut command).status.success());
+        serde_json::from_slice::<serde_json::Value>(&fs::read(bundle.join("manifest.json")).unwrap()).unwrap()
+    };
+    let (one, two) = (manifest("one", "slurm:7"), manifest("two", ""));
+    assert_eq!(one["machine"]["name"], "rack 3");
+    assert_eq!(one["sittings"][0]["job"]["engine"], "slurm");
+    assert_eq!(one["sittings"][0]["job"]["id"], "7");
+    assert_eq!(two["sittings"][0].get("job"), None);
+    assert_eq!(one["machine"]["id"], two["machine"]["id"], "of one machine");
+    if let Ok(id) = fs::read_to_string("/etc/machine-id") {
+        assert!(!one.to_string().contains(id.trim()), "the machine's own number is told to nobody");
+    }
+}
+
+#[test]
+fn an_ordinary_user_measures_with_the_capabilities_of_the_file_and_not_without() {
+    let Some(_alone) = alone() else { return };
+    let has = |program: &str| Command::new(program).arg("--version").output().is_ok();
+    if !has("setcap") || !has("runuser") {
+        assert!(
+            std::env::var_os("TACTUS_TEST_ALL").is_none(),
+            "setcap (libcap2-bin) and runuser are not installed"
+        );
+        eprintln!("skipped: setcap or runuser is not installed");
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    fs::set_permissions(place.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let program = copied_into(place.path());
+    let measured = |words: &[&str]| {
+        let mut command = Command::new("runuser");
+        command.args(["-u", "nobody", "--"]).arg(&program).args(words).current_dir("/").stdin(Stdio::null());
+        output(command.env("TACTUS_CACHE_DIR", place.path().join("cache")).env("TACTUS_LOCK", "setcap"))
+    };
+    let cache = place.path().join("cache");
+    fs::create_dir(&cache).unwrap();
+    assert!(Command::new("chown").arg("nobody").arg(&cache).status().unwrap().success());
+    let words = ["measure", "-D", "1", "-p", "80", "--json"];
+    let refused = measured(&words);
+    assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
+    let capable = Command::new("setcap").arg("cap_sys_nice,cap_ipc_lock+ep").arg(&program).status().unwrap();
+    assert!(capable.success());
+    let measured = measured(&words);
+    let document = json(&measured);
+    let row = &document["scenarios"][0];
+    assert_eq!(row["status"], "measured", "{row}\n{}", stderr(&measured));
+    assert_eq!(row["series"][0]["priority"], 80, "{row}");
+}
