@@ -30,7 +30,8 @@ pub struct Spec {
     pub limit_ns: u64,
     /// Part of the time that `spin` polls, in per cent.
     pub busy: u32,
-    /// Where its thread is, if not on the CPU of its series: it reads what a program there measures of itself.
+    /// Where its thread is, if not on the CPU of its series: it reads what a program there measures of itself, or raises
+    /// what a handler there answers.
     pub reads_on: Option<u32>,
 }
 

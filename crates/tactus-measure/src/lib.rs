@@ -64,11 +64,16 @@ pub trait Measurement: Sync {
         false
     }
 
-    /// The card behind which its thread is; none: it needs none.
+    /// The card behind which its thread is; none: it needs none. What there is to say of it goes to the notes.
     ///
     /// # Errors
     /// When it needs one, and there is none to be had.
-    fn card(&self, _measure: &Measure, _activity: &Activity) -> Result<Option<Card>, Refusal> {
+    fn card(
+        &self,
+        _measure: &Measure,
+        _activity: &Activity,
+        _notes: &mut Vec<Note>,
+    ) -> Result<Option<Card>, Refusal> {
         Ok(None)
     }
 

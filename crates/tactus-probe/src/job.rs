@@ -240,8 +240,21 @@ fn start_threads(
     if *policy == Policy::Other && wanted.periodic && !measure.only_reads() {
         notes.extend(timer_slack());
     }
-    let card = entry.card(measure, activity)?.map(Arc::new);
-    if let Some((card, cpu)) = card.as_ref().zip(activity.cpus.first()) {
+    let card = entry.card(measure, activity, notes)?.map(Arc::new);
+    // The handler of a device is measured where it is; who raises is beside it.
+    let raised_on = match card.as_ref().and_then(|card| card.is_answered_on()) {
+        None => None,
+        Some(cpu) => Some(beside(cpu, house).ok_or_else(|| {
+            let hint = "one raises the card's interrupts and polls, the other answers: give the environment two CPUs";
+            refusal(format!("there is no CPU but {cpu}"), hint)
+        })?),
+    };
+    if let Some(cpu) = raised_on {
+        notes.push(Note::info(format!(
+            "the card's interrupts are raised on CPU {cpu}, where it is seen, too, that they are answered; a control holds that one"
+        )));
+    }
+    if let Some((card, cpu)) = card.as_ref().zip(raised_on.or(activity.cpus.first())) {
         notes.push(card.own_part(cpu));
     }
     let mut threads = Vec::new();
@@ -249,7 +262,7 @@ fn start_threads(
         for thread in 0..wanted.threads {
             let priority = if real_time { priority - thread } else { 0 };
             let marks = entry.marks(measure, *interval_ns, cpu)?;
-            let reads_on = marks.as_ref().map(|_| reader(cpu, house, notes));
+            let reads_on = marks.as_ref().map(|_| reader(cpu, house, notes)).or(raised_on);
             let spec = Spec {
                 activity: activity.id,
                 series: SeriesKey { cpu, thread, priority, kind: entry.kind(measure).to_owned() },
@@ -271,10 +284,15 @@ fn start_threads(
     Ok(threads)
 }
 
-/// The CPU of a thread that reads what a program on `cpu` marks: one that keeps house, else any other.
-fn reader(cpu: u32, house: &CpuSet, notes: &mut Vec<Note>) -> u32 {
+/// A CPU beside another one: one that keeps house, else any.
+fn beside(cpu: u32, house: &CpuSet) -> Option<u32> {
     let other = |set: &CpuSet| set.and(allowed()).iter().find(|other| *other != cpu);
-    other(house).or_else(|| other(allowed())).unwrap_or_else(|| {
+    other(house).or_else(|| other(allowed()))
+}
+
+/// The CPU of a thread that reads what a program on `cpu` marks.
+fn reader(cpu: u32, house: &CpuSet, notes: &mut Vec<Note>) -> u32 {
+    beside(cpu, house).unwrap_or_else(|| {
         notes.push(Note::obstacle(
             format!("there is no CPU but {cpu}: what reads the program's cycles takes time from it"),
             "give the environment a CPU that keeps house",

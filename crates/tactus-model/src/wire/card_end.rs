@@ -114,7 +114,18 @@ mod tests {
             assert_eq!(String::from(end.clone()), text);
             assert_eq!(CardEnd::try_from(text.to_owned()), Ok(end));
         }
-        for text in ["", "card", "card 3", "card 3 ", "card x /c", "card -1 /c", "answers 3", "binds", "bound x", "binds iommu 1234:11e8"] {
+        for text in [
+            "",
+            "card",
+            "card 3",
+            "card 3 ",
+            "card x /c",
+            "card -1 /c",
+            "answers 3",
+            "binds",
+            "bound x",
+            "binds iommu 1234:11e8",
+        ] {
             assert_eq!(CardEnd::try_from(text.to_owned()), Err(NoCardEnd), "{text}");
         }
     }

@@ -47,9 +47,9 @@ impl FromStr for PciId {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let id = text.split_once(':').and_then(|(vendor, device)| {
-            Some(Self { vendor: hex(vendor, 4)?, device: hex(device, 4)? })
-        });
+        let id = text
+            .split_once(':')
+            .and_then(|(vendor, device)| Some(Self { vendor: hex(vendor, 4)?, device: hex(device, 4)? }));
         id.ok_or("no PCI id: four hexadecimal digits each for maker and device, as 1234:11e8 (`lspci -n`)")
     }
 }
@@ -214,10 +214,7 @@ pub struct CardError {
 impl DeviceCard {
     /// Its registers, each with the key that names it.
     pub fn registers(&self) -> impl Iterator<Item = (&'static str, u32)> {
-        let more = [
-            ("answer.copies", self.answer.copies),
-            ("time.at", self.time.map(|time| time.at)),
-        ];
+        let more = [("answer.copies", self.answer.copies), ("time.at", self.time.map(|time| time.at))];
         [("trigger.at", self.trigger.at), ("answer.at", self.answer.at)]
             .into_iter()
             .chain(more.into_iter().filter_map(|(key, at)| Some((key, at?))))
@@ -234,7 +231,11 @@ impl DeviceCard {
             return wrong("name", message, "a few words, as \"timer card, second prototype\"");
         }
         if self.bar > 5 {
-            return wrong("bar", format!("a device has no BAR {}", self.bar), "0 to 5; `lspci -v` lists them");
+            return wrong(
+                "bar",
+                format!("a device has no BAR {}", self.bar),
+                "0 to 5; `lspci -v` lists them",
+            );
         }
         if !(1..=MOST_VECTORS).contains(&self.vectors) {
             let message = format!("{} vectors cannot be had", self.vectors);
@@ -376,7 +377,11 @@ mod tests {
             let error = wrong.check().unwrap_err();
             assert_eq!(error.key, key);
             assert!(error.message.contains(said) && !error.hint.is_empty(), "{error:?}");
-            assert_eq!(wrong.to_string().parse::<DeviceCard>(), Err(NoDeviceCard), "nor does a probe take it");
+            assert_eq!(
+                wrong.to_string().parse::<DeviceCard>(),
+                Err(NoDeviceCard),
+                "nor does a probe take it"
+            );
         }
     }
 
@@ -384,10 +389,13 @@ mod tests {
     fn numbers_and_places_of_devices_are_read_as_the_kernel_writes_them() {
         assert_eq!("1AF4:1110".parse::<PciId>().unwrap().to_string(), "1af4:1110");
         assert_eq!("0000:0A:1f.7".parse::<PciAddress>().unwrap().as_str(), "0000:0a:1f.7");
-        for wrong in ["", "1234", "1234:", ":11e8", "12345:11e8", "+234:11e8", "0x1234:0x11e8", "1234:11e8 "] {
+        for wrong in ["", "1234", "1234:", ":11e8", "12345:11e8", "+234:11e8", "0x1234:0x11e8", "1234:11e8 "]
+        {
             assert!(wrong.parse::<PciId>().is_err(), "{wrong}");
         }
-        for wrong in ["", "03:00.0", "0000:03:00", "0000:03:20.0", "0000:03:00.8", "0000:03:00.0/..", "../x:y.z"] {
+        for wrong in
+            ["", "03:00.0", "0000:03:00", "0000:03:20.0", "0000:03:00.8", "0000:03:00.0/..", "../x:y.z"]
+        {
             assert!(wrong.parse::<PciAddress>().is_err(), "{wrong}");
         }
     }

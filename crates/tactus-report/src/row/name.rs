@@ -3,6 +3,7 @@
 use serde_json::Value;
 use tactus_model::bundle::{Contents, RowResult};
 use tactus_model::catalogue::Measure;
+use tactus_model::device_card::DeviceCard;
 use tactus_model::wire::row::Word;
 
 /// The name of a measurement: that of its scenario, with the environment where it has several, with what that lies
@@ -23,7 +24,8 @@ fn titled(contents: &Contents, result: &RowResult, run: Option<String>) -> Strin
     let same = contents.rows.iter().filter(|row| same(&row.result)).count();
     let outer = inside(contents, &result.environment).map(|outer| format!("{} in {outer}", result.kind));
     let place = (same > 1).then(|| place(result));
-    let words: Vec<String> = place.into_iter().chain(outer).chain(marked(result)).chain(run).collect();
+    let words: Vec<String> =
+        place.into_iter().chain(outer).chain(marked(result)).chain(device(result)).chain(run).collect();
     if words.is_empty() { result.name.clone() } else { format!("{} ({})", result.name, words.join(", ")) }
 }
 
@@ -38,6 +40,14 @@ pub fn place(result: &RowResult) -> String {
 fn marked(result: &RowResult) -> Option<String> {
     let Measure::Application(table) = &result.measurement else { return None };
     Some(table.value().word())
+}
+
+/// What the device is called that raised interrupts, where it was one and no card of tactus.
+#[must_use]
+pub fn device(result: &RowResult) -> Option<String> {
+    let Measure::Interrupt(table) = &result.measurement else { return None };
+    let card: DeviceCard = toml::from_str(table.card.as_ref()?).ok()?;
+    card.check().is_ok().then_some(card.name)
 }
 
 /// The environment that one lies inside.

@@ -30,7 +30,9 @@ impl ScenarioRun<'_> {
             let emulated = self.sessions[at].evidence == Some(Evidence::Emulated);
             let own = self.activities(&name).filter(|activity| !from_outside(activity));
             let mut activities: Vec<Activity> = own
-                .map(|activity| self.with_card(context, self.linked(context, as_there(activity, emulated))))
+                .map(|activity| {
+                    self.with_card(context, &name, self.linked(context, as_there(activity, emulated)))
+                })
                 .collect();
             let measures = activities.iter().any(|a| matches!(a.what, What::Measure { .. }));
             let latency = activities.iter().any(|a| a.what.yields() == Some(Yields::Latency));

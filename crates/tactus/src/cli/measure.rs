@@ -28,6 +28,12 @@ pub struct Measure {
     /// What is measured of a cycle, for `application`: response, start or execution
     #[arg(long, value_name = "WORD", requires = "file")]
     pub value: Option<String>,
+    /// The file that describes a card, for `interrupt` of a device (contrib/cards)
+    #[arg(long, value_name = "FILE", conflicts_with = "to")]
+    pub card: Option<String>,
+    /// A PCI device of the guest: edu, or the address of one of this machine that is bound to vfio-pci
+    #[arg(long, value_name = "DEVICE", requires = "card")]
+    pub pci: Vec<String>,
     /// Real-time priority of the (first) measuring thread
     #[arg(short = 'p', long, value_name = "PRIO", default_value_t = 95)]
     pub priority: u32,

@@ -16,7 +16,7 @@ use tactus_model::{CpuSet, Nanos};
 use tactus_report::document;
 use tactus_report::row::verdict;
 use tactus_run::Destination;
-use tactus_run::plan::{Choices, Source};
+use tactus_run::plan::{Choices, Source, embed_cards};
 use tactus_system::{Real, topology};
 
 use super::execute::{prepare, run as execute};
@@ -27,8 +27,9 @@ use crate::output;
 use crate::say::say;
 
 pub fn measure(arguments: &Measure) -> Result<Exit, Failure> {
-    let plan = plan(arguments)?;
+    let mut plan = plan(arguments)?;
     let source = Source::new("tactus measure", "");
+    embed_cards(&mut plan, &source, &Real)?;
     let choices = Choices {
         no_side_effects: arguments.no_side_effects,
         require: arguments.limits.by_environment(),
@@ -74,6 +75,9 @@ fn plan(arguments: &Measure) -> Result<Plan, Failure> {
     if let Some(file) = &arguments.file {
         measurement.insert("file", file.as_str().into());
     }
+    if let Some(card) = &arguments.card {
+        measurement.insert("card", card.as_str().into());
+    }
     if let Some(value) = &arguments.value {
         measurement.insert("value", value.as_str().into());
     }
@@ -95,6 +99,9 @@ fn plan(arguments: &Measure) -> Result<Plan, Failure> {
     let mut environment = Environment { kind: kind.clone(), ..Environment::default() };
     if let Some(kernel) = &arguments.kernel {
         environment.options.insert("kernel".into(), kernel.clone().into());
+    }
+    if !arguments.pci.is_empty() {
+        environment.options.insert("pci".into(), arguments.pci.clone().into());
     }
     let mut scenario = Scenario {
         name: Some(format!("{kind}, {}", arguments.measurement)),
