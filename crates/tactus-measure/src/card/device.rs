@@ -20,6 +20,9 @@ use super::{Answering, Card, Doorbell, Ring};
 use crate::sys::{Page, Registers};
 use crate::thread::make_fifo;
 
+/// The handler's stack, in bytes: its deepest call is a system call.
+const STACK: usize = 128 * 1024;
+
 /// The side that raises.
 #[derive(Debug)]
 pub(super) struct Raising {
@@ -80,18 +83,23 @@ impl Handler {
         let (vector, over) = (Arc::new(vector), Arc::<AtomicBool>::default());
         let (mine, ends) = (Arc::clone(&vector), Arc::clone(&over));
         let (tell, told) = mpsc::channel();
-        let thread = std::thread::Builder::new().name(format!("handler-{cpu}")).spawn(move || {
-            let ready = make_fifo(cpu, priority);
-            let is_ready = ready.is_ok();
-            let _ = tell.send(ready);
-            drop(tell);
-            let mut count = [0; 8];
-            while is_ready && rustix::io::read(&*mine, &mut count).is_ok() && !ends.load(Ordering::Acquire) {
-                let word = answer.copies.map_or(answer.write.unwrap_or_default(), |at| registers.read(at));
-                registers.write(answer.at, word);
-                guest.handle();
-            }
-        });
+        let thread =
+            std::thread::Builder::new().name(format!("handler-{cpu}")).stack_size(STACK).spawn(move || {
+                let ready = make_fifo(cpu, priority);
+                let is_ready = ready.is_ok();
+                let _ = tell.send(ready);
+                drop(tell);
+                let mut count = [0; 8];
+                while is_ready
+                    && rustix::io::read(&*mine, &mut count).is_ok()
+                    && !ends.load(Ordering::Acquire)
+                {
+                    let word =
+                        answer.copies.map_or(answer.write.unwrap_or_default(), |at| registers.read(at));
+                    registers.write(answer.at, word);
+                    guest.handle();
+                }
+            });
         let thread = thread.map_err(|error| failed("no thread for its handler", &error))?;
         let handler = Self { cpu, vector, over, thread: Some(thread) };
         match told.recv() {
@@ -300,7 +308,7 @@ mod tests {
                 assert_eq!(answer, Answer::At(raised + 2_000));
             },
         );
-        // It counts on: what it showed before is taken off, over its end, too.
+        // It counts on: what it showed before is taken off.
         let counter = "iommu 1234:11e8 - 0 msi 1 96 1 100 - 36 16 125 counter a card";
         with_device(
             counter,

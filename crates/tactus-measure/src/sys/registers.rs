@@ -34,7 +34,8 @@ impl Registers {
     /// Those of mmap(2).
     pub(super) fn map(file: BorrowedFd, offset: u64, least: u32, most: u32) -> io::Result<Self> {
         let first = least / PAGE * PAGE;
-        let bytes = usize::try_from((most / PAGE - first / PAGE + 1) * PAGE).map_err(io::Error::other)?;
+        let pages = u64::from((most - first) / PAGE) + 1;
+        let bytes = usize::try_from(pages * u64::from(PAGE)).map_err(io::Error::other)?;
         let rights = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a new mapping touches no other memory.
         let memory = unsafe {

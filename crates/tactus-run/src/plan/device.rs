@@ -1,6 +1,6 @@
 //! A card that is a device, as its user describes it: a file of TOML beside the plan, or its text in the plan.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use tactus_model::catalogue::Measure;
 use tactus_model::catalogue::measure::Interrupt;
@@ -12,7 +12,7 @@ use super::parse::read;
 use super::{PlanError, Source};
 
 /// The longest description, in bytes: sixteen times as long as one with a comment for each key.
-pub const LONGEST: u64 = 32 * 1024;
+const LONGEST: u64 = 32 * 1024;
 
 /// Reads a description.
 ///
@@ -80,7 +80,7 @@ fn tables<'s>(path: &str, scenario: &'s mut Scenario) -> Vec<(String, &'s mut In
 }
 
 /// The text of a card's file, which is one.
-fn text(path: &PathBuf, key: &str, source: &Source, system: &dyn System) -> Result<String, PlanError> {
+fn text(path: &Path, key: &str, source: &Source, system: &dyn System) -> Result<String, PlanError> {
     let file = path.display().to_string();
     let bytes = system.read_at_most(path, LONGEST).map_err(|error| error.to_string());
     let text = bytes.and_then(|bytes| String::from_utf8(bytes).map_err(|_| "it is no text".to_owned()));

@@ -26,7 +26,7 @@ mod tests;
 pub use check::check;
 pub use commands::commands;
 pub use default_plan::{QUICK_DURATION, this_machine};
-pub use device::{LONGEST as LONGEST_CARD, described, embed_cards, of_checked as card_of};
+pub use device::{described, embed_cards, of_checked as card_of};
 pub use error::PlanError;
 pub use filter::names_in;
 pub use parse::parse;
