@@ -11,17 +11,27 @@ use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 
 use rustix::event::{EventfdFlags, eventfd};
+use tactus_model::CpuSet;
 use tactus_model::catalogue::measure::Interrupt;
 use tactus_model::device_card::{AnswerRegister, CardTime, DeviceCard, Raises, Shows, Trigger};
 use tactus_model::message::{Note, Refusal};
+use tactus_model::scheduling::Policy;
 
 use super::pci::{self, DEVICES, Rights, Taken};
 use super::{Answering, Card, Doorbell, Ring};
-use crate::sys::{Page, Registers};
-use crate::thread::make_fifo;
+use crate::refuse;
+use crate::sys::{self, Page, Registers, SchedAttr};
 
 /// The handler's stack, in bytes: its deepest call is a system call.
 const STACK: usize = 128 * 1024;
+
+/// Puts the calling thread on a CPU, before others. Its stack is locked with all other memory of the job.
+fn prefer(cpu: u32, priority: u32) -> Result<(), Refusal> {
+    sys::set_affinity(&CpuSet::one(cpu))
+        .map_err(|error| failed(&format!("no CPU {cpu} for its handler"), &error))?;
+    sys::set_scheduler(SchedAttr::fifo(priority))
+        .map_err(|error| refuse::scheduling(Policy::Fifo, priority, cpu, &error))
+}
 
 /// The side that raises.
 #[derive(Debug)]
@@ -85,7 +95,7 @@ impl Handler {
         let (tell, told) = mpsc::channel();
         let thread =
             std::thread::Builder::new().name(format!("handler-{cpu}")).stack_size(STACK).spawn(move || {
-                let ready = make_fifo(cpu, priority);
+                let ready = prefer(cpu, priority);
                 let is_ready = ready.is_ok();
                 let _ = tell.send(ready);
                 drop(tell);

@@ -292,7 +292,8 @@ impl Card {
             return None;
         }
         let awaited = self.sent.load(Ordering::Relaxed);
-        if let [took @ 1..=u64::MAX, passed] = self.impossible.each_ref().map(|ns| ns.load(Ordering::Relaxed)) {
+        if let [took @ 1..=u64::MAX, passed] = self.impossible.each_ref().map(|ns| ns.load(Ordering::Relaxed))
+        {
             return Some(format!(
                 "the card's own clock says {} of an interrupt from whose raising to whose answer {} passed: the \
                  description's `time` is not what this card has",
