@@ -228,7 +228,9 @@ mod tests {
         for (one, other) in [("timerlat", "timerlat"), ("timerlat", "osnoise"), ("osnoise", "timerlat")] {
             assert!(collide(one, other), "{one} beside {other}");
         }
-        for (one, other) in [("timerlat", "nop"), ("timerlat", "hwlat"), ("hwlat", "osnoise"), ("osnoise", "")] {
+        for (one, other) in
+            [("timerlat", "nop"), ("timerlat", "hwlat"), ("hwlat", "osnoise"), ("osnoise", "")]
+        {
             assert!(!collide(one, other), "{one} beside {other}");
         }
     }

@@ -159,7 +159,6 @@ impl Marks {
     fn fail(&self, why: &str) {
         self.inbox.fail(format!("{} {why}", self.file));
     }
-
 }
 
 impl Reading for Marks {

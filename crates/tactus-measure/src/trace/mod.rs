@@ -72,12 +72,7 @@ impl Trace {
         }
     }
 
-    fn follow(
-        &self,
-        pipe: &Mutex<Pipe>,
-        span: (u64, u64),
-        stopped: &dyn Fn() -> bool,
-    ) -> Result<(), String> {
+    fn follow(&self, pipe: &Mutex<Pipe>, span: (u64, u64), stopped: &dyn Fn() -> bool) -> Result<(), String> {
         let mut periods = Periods::new(self.interval_ns, span);
         let mut heard = sys::now();
         loop {
@@ -143,9 +138,7 @@ impl Reading for Trace {
             );
             lines.feed(line.as_bytes(), &mut |line| {
                 result = match read(line) {
-                    Said::Latency(latency) => {
-                        periods.take(latency, &mut |marked| self.inbox.push(marked))
-                    }
+                    Said::Latency(latency) => periods.take(latency, &mut |marked| self.inbox.push(marked)),
                     said => Err(format!("its stand-in's line was read as {said:?}")),
                 };
             });

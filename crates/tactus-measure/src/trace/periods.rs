@@ -36,7 +36,16 @@ impl Periods {
     pub const fn new(interval_ns: u64, span: (u64, u64)) -> Self {
         // The kernel's own periods are never 0.
         let interval_ns = if interval_ns == 0 { 1 } else { interval_ns };
-        Self { interval_ns, span, last: None, first_due: None, accounted: 0, lost: 0, unarmed: 0, over: false }
+        Self {
+            interval_ns,
+            span,
+            last: None,
+            first_due: None,
+            accounted: 0,
+            lost: 0,
+            unarmed: 0,
+            over: false,
+        }
     }
 
     /// Takes the next one, and hands it over if it counts.
@@ -76,7 +85,8 @@ impl Periods {
         // From the first to this one, and how many of them there is no line of.
         let passed = due.saturating_sub(first).saturating_add(self.interval_ns / 2) / self.interval_ns;
         self.unarmed = self.unarmed.max(passed.saturating_sub(self.accounted));
-        self.accounted = self.accounted.saturating_add(1).saturating_add((value / self.interval_ns).min(left));
+        self.accounted =
+            self.accounted.saturating_add(1).saturating_add((value / self.interval_ns).min(left));
         each(Marked::Cycle { at, value, left });
         Ok(())
     }

@@ -51,7 +51,9 @@ fn the_lines_of_a_kernel_are_read_whole() {
 
 #[test]
 fn a_line_says_when_which_whose_and_how_late() {
-    let said = read("          <idle>-0       [000] d.h1.    54.029328: #1     context    irq timer_latency       932 ns");
+    let said = read(
+        "          <idle>-0       [000] d.h1.    54.029328: #1     context    irq timer_latency       932 ns",
+    );
     let latency = Latency { at_ns: 54_029_328_000, number: 1, context: Context::Irq, latency_ns: 932 };
     assert_eq!(said, Said::Latency(latency));
     // A process may be called as a line looks, and another context is nobody's error.
@@ -116,7 +118,8 @@ fn numbers_that_go_back_end_it() {
 #[test]
 fn a_pipe_hands_each_context_to_who_wants_it_and_says_what_else_stands_in_it() {
     let mut file = tempfile::tempfile().unwrap();
-    let more = "CPU:0 [LOST 3 EVENTS]\nnobody knows\n a-1 [000] ..... 1.000001: #2 context irq timer_latency 5 ns\n";
+    let more =
+        "CPU:0 [LOST 3 EVENTS]\nnobody knows\n a-1 [000] ..... 1.000001: #2 context irq timer_latency 5 ns\n";
     write!(file, "{TRACE}{more}").unwrap();
     std::io::Seek::rewind(&mut file).unwrap();
     let mut pipe = Pipe::of(file);

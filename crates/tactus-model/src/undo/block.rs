@@ -92,19 +92,12 @@ impl Tracer {
 }
 
 /// Looks for what firmware takes from a CPU.
-pub const HWLAT: Tracer = Tracer {
-    name: "hwlat",
-    instance: "instances/tactus-hwlat",
-    threads: "hwlatd/",
-};
+pub const HWLAT: Tracer = Tracer { name: "hwlat", instance: "instances/tactus-hwlat", threads: "hwlatd/" };
 /// For how long hwlat blocks, which must never be above the second: how often.
 pub const HWLAT_TIMES: [Shared; 2] = [Shared::WIDTH, Shared::WINDOW];
 /// Looks for whatever takes time from a CPU.
-pub const OSNOISE: Tracer = Tracer {
-    name: "osnoise",
-    instance: "instances/tactus-osnoise",
-    threads: "osnoise/",
-};
+pub const OSNOISE: Tracer =
+    Tracer { name: "osnoise", instance: "instances/tactus-osnoise", threads: "osnoise/" };
 /// The same of osnoise.
 pub const OSNOISE_TIMES: [Shared; 2] = [Shared::RUNTIME, Shared::PERIOD];
 /// Measures how late timers are.
@@ -141,10 +134,9 @@ pub fn undos(fault: &Fault, run: &str, read: impl Fn(&str) -> Option<String>) ->
     };
     let text = |file: Shared| Some(read(&[root, "/", file.path()].concat())?.trim().to_owned());
     let (hwlat, osnoise) = (hwlat(&text), osnoise(&text));
-    for (way, tracer, values, own) in [
-        (BlockWay::Hwlat, HWLAT, hwlat, HWLAT_TIMES),
-        (BlockWay::Osnoise, OSNOISE, osnoise, OSNOISE_TIMES),
-    ] {
+    for (way, tracer, values, own) in
+        [(BlockWay::Hwlat, HWLAT, hwlat, HWLAT_TIMES), (BlockWay::Osnoise, OSNOISE, osnoise, OSNOISE_TIMES)]
+    {
         if by(way) {
             undos.push(tracer.undo(root, run, values.into_iter().chain(times(own, &text)).collect()));
         }

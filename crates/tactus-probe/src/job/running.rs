@@ -282,7 +282,9 @@ impl Running {
 
     fn look_after(&mut self, channel: &mut Channel) -> io::Result<()> {
         let cards = self.job.cards().find_map(Card::trouble);
-        if let Some(words) = cards.or_else(|| self.job.readings().find_map(|reading| reading.inbox().trouble())) {
+        if let Some(words) =
+            cards.or_else(|| self.job.readings().find_map(|reading| reading.inbox().trouble()))
+        {
             self.failed.get_or_insert(words);
         }
         for worker in &mut self.job.workers {

@@ -42,7 +42,9 @@ fn marked(result: &RowResult) -> Option<String> {
         Measure::Timerlat(table) => Some(
             match table.value() {
                 TimerlatValue::Irq => "timer interrupt of the kernel, by timerlat's IRQ column",
-                TimerlatValue::Thread => "thread that a timer of the kernel wakes, by timerlat's thread column",
+                TimerlatValue::Thread => {
+                    "thread that a timer of the kernel wakes, by timerlat's thread column"
+                }
             }
             .to_owned(),
         ),

@@ -29,6 +29,7 @@ mod run;
 mod sshd;
 mod strangers;
 mod study;
+mod timerlat;
 mod tune;
 mod twelve;
 mod unproven;

@@ -111,7 +111,8 @@ impl Blocking {
     fn samples(&self) -> Option<Count> {
         let (mut times, mut lost) = (0, 0);
         for cpu in self.cpus.iter() {
-            let stats = read(&self.tracer.path(&["per_cpu/cpu", &cpu.to_string(), "/stats"].concat())).ok()?;
+            let stats =
+                read(&self.tracer.path(&["per_cpu/cpu", &cpu.to_string(), "/stats"].concat())).ok()?;
             times += number(&stats, "entries:")?;
             lost += number(&stats, "overrun:")?;
         }
