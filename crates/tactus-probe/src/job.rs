@@ -1,6 +1,7 @@
 //! A job: its threads and workers are prepared and proven. How they run, and are gone at the end, is in `running`.
 
 mod running;
+mod tracing;
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -32,7 +33,6 @@ use crate::memory::Memory;
 use crate::processor::Processor;
 use crate::self_test::SelfTest;
 use crate::settings::Applied;
-use crate::timerlat;
 use crate::values;
 use crate::work::{Pace, out_of_range};
 use crate::worker::Worker;
@@ -84,7 +84,7 @@ impl Prepared {
                 workers.push(worker);
             }
         }
-        workers.extend(timerlat::start(&job.activities, pace, &mut notes)?);
+        workers.extend(tracing::start(&job.activities, pace, &mut notes)?);
         let common = Arc::<Common>::default();
         let mut threads = Vec::new();
         for activity in &job.activities {

@@ -10,9 +10,8 @@ use tactus_model::{CpuSet, Nanos};
 
 use crate::fault::{Count, Disturbance, Held};
 use crate::tracefs::read;
-use crate::tracer::{NotToBeHad, Tracer, has, tracers};
-use crate::work::{Pace, tell_note};
-use crate::worker::Worker;
+use crate::tracer::{NotToBeHad, Tracer, has};
+use crate::work::tell_note;
 
 /// How the trace's lines are written, whatever somebody has set for all: what a kernel does not have it does not need.
 const FORMAT: [&str; 7] =
@@ -25,34 +24,8 @@ pub const fn traces(activity: &Activity) -> bool {
     matches!(&activity.what, What::Measure { measure: Measure::Timerlat(_), .. })
 }
 
-/// Starts the worker that has the tracer for all activities that read of it; none: there are none.
-///
-/// # Errors
-/// Why it cannot be had.
-pub fn start(activities: &[Activity], pace: Pace, notes: &mut Vec<Note>) -> Result<Option<Worker>, Refusal> {
-    let mut all = activities.iter().filter(|activity| traces(activity));
-    let Some(mut one) = all.next().cloned() else { return Ok(None) };
-    let pace_of = |activity: &Activity| match activity.what {
-        What::Measure { interval_ns, priority, .. } => Some((interval_ns, priority)),
-        _ => None,
-    };
-    for other in all {
-        if pace_of(other) != pace_of(&one) {
-            return Err(Refusal {
-                reason: "timerlat has one period and one priority for all that is read of it".into(),
-                hint: Some("give its activities the same `interval` and `priority`".into()),
-            });
-        }
-        one.cpus = one.cpus.iter().chain(other.cpus.iter()).collect::<CpuSet>();
-    }
-    // Where nobody has mounted it this process reads of it, too.
-    tracers().map_err(|why| refusal(why.into()))?;
-    let mut worker = Worker::start(&one, 0, pace)?;
-    notes.append(&mut worker.take_notes());
-    Ok(Some(worker))
-}
-
-fn refusal(no: NotToBeHad) -> Refusal {
+/// Why it cannot be had, and what would help.
+pub fn refusal(no: NotToBeHad) -> Refusal {
     let hint = if no.busy {
         "end it, or remove what a killed one left: rmdir /sys/kernel/tracing/instances/tactus-*"
     } else {
