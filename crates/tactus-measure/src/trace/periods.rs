@@ -64,9 +64,13 @@ impl Periods {
                 ));
             };
             // Of those that are not there, the ones that would have counted.
-            let before = begin.max(last.due);
-            let within = due.min(end).saturating_sub(before) / self.interval_ns;
-            let lost = missing.min(within);
+            let lost = if last.due >= begin && due < end {
+                missing
+            } else if last.due >= begin {
+                missing.min(end.saturating_sub(last.due).saturating_sub(1) / self.interval_ns)
+            } else {
+                missing.min(due.min(end).saturating_sub(begin) / self.interval_ns)
+            };
             self.lost = self.lost.saturating_add(lost);
             if self.first_due.is_some() {
                 self.accounted = self.accounted.saturating_add(lost);
