@@ -119,7 +119,7 @@ impl Pipe {
             Said::Nothing => {}
             Said::Strange => {
                 if told.strange == 0 {
-                    told.first = line.chars().take(80).collect();
+                    told.first = line.trim().chars().take(80).collect();
                 }
                 told.strange += 1;
             }
