@@ -8,7 +8,7 @@ mod cyclictest;
 mod cyclictest_histogram;
 mod cyclictest_json;
 mod hlog;
-mod openmetrics;
+pub mod openmetrics;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod series;
@@ -24,6 +24,9 @@ use tactus_model::series::SeriesKey;
 use tactus_model::ticks::TickScalars;
 
 use table::{TABLES, Table};
+
+pub use cyclictest_histogram::whole as cyclictest_histogram;
+pub use cyclictest_json::whole as cyclictest_json;
 
 /// What is called with each tick of a row.
 pub type TakeTick<'a> = dyn FnMut(&SeriesKey, &TickScalars) -> io::Result<()> + 'a;
@@ -64,6 +67,10 @@ pub struct Options {
     pub unit_ns: Option<u64>,
     /// Values of so many units or more are in no row of cyclictest's histogram, and counted as overflows.
     pub histogram: Option<u64>,
+    /// cyclictest's histogram has all these rows, those of nothing but zeros too, as versions before 2.7 write it.
+    pub every_row: bool,
+    /// cyclictest's histogram has a column of the sums, as with `-H`.
+    pub sums: bool,
 }
 
 impl Options {

@@ -80,6 +80,12 @@ impl Failure {
         Self::new(anyhow::Error::msg(message.into()), hint)
     }
 
+    /// What it says, without the hint.
+    #[cfg(test)]
+    pub fn words(&self) -> String {
+        format!("{:#}", self.error)
+    }
+
     /// Prints it. A closed pipe is no failure: the reader had enough.
     pub fn report(&self) -> Exit {
         let closed = self.error.chain().any(|cause| {

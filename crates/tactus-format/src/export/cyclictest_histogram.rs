@@ -1,7 +1,9 @@
 //! cyclictest's histogram text (`-h`, `--histfile`), as versions since 2.7 write it: rows without a value are left out.
 
 use std::collections::BTreeSet;
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
+
+use tactus_model::number::whole as whole_number;
 
 use super::cyclictest::{self, Thread};
 use super::{Export, ExportError, Measured, Options, Out, Shape, Source, of_each};
@@ -32,30 +34,53 @@ pub static ENTRY: Export = Export {
 
 fn write(_: &Source<'_>, one: Measured<'_>, options: Options, out: Out<'_>) -> Result<(), ExportError> {
     let mut out = BufWriter::new(out);
-    let threads = cyclictest::threads(one, options);
     writeln!(out, "# {}", cyclictest::command(one, options))?;
+    text(&cyclictest::threads(one, options), options, &mut out)?;
+    Ok(out.flush()?)
+}
+
+/// The histogram of every series of a bundle, a column for each, as one cyclictest with so many threads prints it.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn whole(source: &Source<'_>, options: Options, out: &mut dyn Write) -> io::Result<()> {
+    let threads: Vec<Thread<'_>> =
+        source.latencies().flat_map(|one| cyclictest::threads(one, options)).collect();
+    text(&threads, options, out)
+}
+
+fn text(threads: &[Thread<'_>], options: Options, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "# Histogram")?;
-    let values: BTreeSet<u64> = threads
-        .iter()
-        .filter_map(|thread| thread.rows.as_ref())
-        .flat_map(|rows| rows.keys().copied())
-        .collect();
+    let filled =
+        threads.iter().filter_map(|thread| thread.rows.as_ref()).flat_map(|rows| rows.keys().copied());
+    let values: BTreeSet<u64> = match options.histogram {
+        Some(rows) if options.every_row => (0..rows).collect(),
+        _ => filled.collect(),
+    };
+    // A column for all of them stands beside two or more.
+    let sums = options.sums && threads.len() > 1;
     for value in values {
-        let count = |thread: &Thread<'_>| {
-            let count = thread.rows.as_ref().and_then(|rows| rows.get(&value)).copied().unwrap_or(0);
-            format!("{count:06}")
-        };
-        writeln!(out, "{value:06} {}", columns(&threads, count, "\t"))?;
+        let counts: Vec<u64> = threads
+            .iter()
+            .map(|thread| thread.rows.as_ref().and_then(|rows| rows.get(&value)).copied().unwrap_or(0))
+            .collect();
+        writeln!(out, "{value:06} {}", columns(&counts, sums.then(|| sum(&counts)), 6, "\t"))?;
     }
-    let total = |thread: &Thread<'_>| thread.rows.as_ref().map_or(0, |rows| rows.values().sum());
-    writeln!(out, "# Total: {}", columns(&threads, |thread| format!("{:09}", total(thread)), " "))?;
-    writeln!(out, "# Min Latencies: {}", columns(&threads, |thread| format!("{:05}", thread.min), " "))?;
+    let of = |figure: fn(&Thread<'_>) -> u64| -> Vec<u64> { threads.iter().map(figure).collect() };
+    let totals = of(|thread| thread.rows.as_ref().map_or(0, |rows| rows.values().sum()));
+    writeln!(out, "# Total: {}", columns(&totals, sums.then(|| sum(&totals)), 9, " "))?;
+    writeln!(out, "# Min Latencies: {}", columns(&of(|thread| thread.min), None, 5, " "))?;
     // cyclictest cuts it off.
-    let mean = |thread: &Thread<'_>| format!("{:05}", thread.mean.floor());
-    writeln!(out, "# Avg Latencies: {}", columns(&threads, mean, " "))?;
-    writeln!(out, "# Max Latencies: {}", columns(&threads, |thread| format!("{:05}", thread.max), " "))?;
-    let overflows = |thread: &Thread<'_>| format!("{:05}", thread.overflows);
-    writeln!(out, "# Histogram Overflows: {}", columns(&threads, overflows, " "))?;
+    writeln!(
+        out,
+        "# Avg Latencies: {}",
+        columns(&of(|thread| whole_number(thread.mean.floor())), None, 5, " ")
+    )?;
+    let largest = of(|thread| thread.max);
+    let most = largest.iter().copied().max();
+    writeln!(out, "# Max Latencies: {}", columns(&largest, most.filter(|_| sums), 5, " "))?;
+    let overflows = of(|thread| thread.overflows);
+    writeln!(out, "# Histogram Overflows: {}", columns(&overflows, sums.then(|| sum(&overflows)), 5, " "))?;
     writeln!(out, "# Histogram Overflow at cycle number:")?;
     // Scripts count these lines as threads. Which cycles it were is not kept: all are among the `others`.
     for (number, thread) in threads.iter().enumerate() {
@@ -64,10 +89,14 @@ fn write(_: &Source<'_>, one: Measured<'_>, options: Options, out: Out<'_>) -> R
             others => writeln!(out, "# Thread {number}: # {others:05} others")?,
         }
     }
-    writeln!(out)?;
-    Ok(out.flush()?)
+    writeln!(out)
 }
 
-fn columns(threads: &[Thread<'_>], of: impl Fn(&Thread<'_>) -> String, between: &str) -> String {
-    threads.iter().map(of).collect::<Vec<_>>().join(between)
+fn sum(counts: &[u64]) -> u64 {
+    counts.iter().fold(0, |sum, count| sum.saturating_add(*count))
+}
+
+fn columns(of_threads: &[u64], of_all: Option<u64>, digits: usize, between: &str) -> String {
+    let cells = of_threads.iter().copied().chain(of_all).map(|cell| format!("{cell:0digits$}"));
+    cells.collect::<Vec<_>>().join(between)
 }

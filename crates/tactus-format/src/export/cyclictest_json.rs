@@ -1,12 +1,13 @@
 //! cyclictest's JSON (`--json`), with its keys as they are: two of them end in a colon.
 
 use std::collections::BTreeMap;
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 
 use jiff::tz::TimeZone;
 use serde::Serialize;
 use tactus_model::bundle::environment_key;
 use tactus_model::number::float;
+use tactus_model::text::clean;
 
 use super::cyclictest::{self, Thread};
 use super::{Export, ExportError, Measured, Options, Out, Shape, Source, of_each};
@@ -29,14 +30,42 @@ pub static ENTRY: Export = Export {
 };
 
 fn write(source: &Source<'_>, one: Measured<'_>, options: Options, out: Out<'_>) -> Result<(), ExportError> {
-    let result = &one.row.result;
+    let mut out = BufWriter::new(out);
     let threads = cyclictest::threads(one, options);
+    document(source, one, threads, cyclictest::command(one, options), options, &mut out)?;
+    Ok(out.flush()?)
+}
+
+/// Every series of a bundle as a thread of one cyclictest, in its order. `command` is what it says was called; without
+/// rows in the options the histograms stay empty, as cyclictest's without `-h`.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn whole(source: &Source<'_>, command: String, options: Options, out: &mut dyn Write) -> io::Result<()> {
+    let Some(first) = source.latencies().next() else { return Ok(()) };
+    let mut threads: Vec<Thread<'_>> =
+        source.latencies().flat_map(|one| cyclictest::threads(one, options)).collect();
+    if options.histogram.is_none() {
+        threads.iter_mut().for_each(|thread| thread.rows = Some(BTreeMap::new()));
+    }
+    document(source, first, threads, command, options, out)
+}
+
+fn document(
+    source: &Source<'_>,
+    one: Measured<'_>,
+    threads: Vec<Thread<'_>>,
+    command: String,
+    options: Options,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let result = &one.row.result;
     let started = result.started.as_deref().and_then(|text| text.parse::<jiff::Timestamp>().ok());
     let measured = i64::try_from(result.measured_ns).ok().map(jiff::SignedDuration::from_nanos);
     let ended = started.zip(measured).and_then(|(started, measured)| started.checked_add(measured).ok());
     let document = Document {
         file_version: 1,
-        command: cyclictest::command(one, options),
+        command,
         version: env!("CARGO_PKG_VERSION"),
         start_time: time(started),
         end_time: time(ended),
@@ -46,10 +75,8 @@ fn write(source: &Source<'_>, one: Measured<'_>, options: Options, out: Out<'_>)
         resolution_in_ns: u8::from(options.unit_ns() == 1),
         thread: threads.into_iter().map(of_thread).enumerate().collect(),
     };
-    let mut out = BufWriter::new(out);
-    serde_json::to_writer_pretty(&mut out, &document).map_err(std::io::Error::from)?;
-    writeln!(out)?;
-    Ok(out.flush()?)
+    serde_json::to_writer_pretty(&mut *out, &document)?;
+    writeln!(out)
 }
 
 /// The document, its keys in cyclictest's order.
@@ -119,8 +146,8 @@ fn sysinfo(source: &Source<'_>, one: Measured<'_>) -> Sysinfo {
     let machine = &source.contents.manifest.machine;
     let (release, version) = machine.kernel.split_once(' ').unwrap_or((&machine.kernel, ""));
     let fact = |name: &str, other: &str| match facts {
-        Some(facts) => facts.text(name).unwrap_or_default().to_owned(),
-        None => other.to_owned(),
+        Some(facts) => clean(facts.text(name).unwrap_or_default()),
+        None => clean(other),
     };
     let version = fact("uname:version", version);
     let realtime =

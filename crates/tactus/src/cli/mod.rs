@@ -3,6 +3,7 @@
 mod audit;
 mod bundle;
 mod compare;
+mod cyclictest;
 mod generate;
 mod limits;
 mod machine;
@@ -11,6 +12,7 @@ mod prove;
 mod run;
 mod tune;
 mod values;
+mod watch;
 mod words;
 
 use clap::{Parser, Subcommand};
@@ -18,12 +20,14 @@ use clap::{Parser, Subcommand};
 pub use audit::{Audit, Format as AuditFormat, Role as AuditRole, Threshold};
 pub use bundle::{Export, Fitness, Import, Report, Show, Unit};
 pub use compare::Compare;
+pub use cyclictest::{Cyclictest, Lacking};
 pub use generate::{Accel as GenerateAccel, Generate};
 pub use machine::{Environments, Kernel, KernelCommand, Probe};
 pub use measure::{Measure, Policy};
 pub use prove::Prove;
 pub use run::Run;
 pub use tune::{Choose, Tune, TuneApply, TuneCommand, TuneDiff, TunePlan, TuneRevert, TuneVerify};
+pub use watch::Watch;
 pub use words::{Completions, Explain, Man};
 
 /// Makes a Linux machine keep time, and proves it: on the host, in containers, in virtual machines.
@@ -49,6 +53,8 @@ pub enum Command {
     Run(Run),
     /// One measurement in one environment, with cyclictest's habits
     Measure(Measure),
+    /// Measure this machine as cyclictest does, with its options and its output
+    Cyclictest(Cyclictest),
     /// Say what spoils the time of a system, and what would mend it
     Audit(Audit),
     /// Write files for what is set elsewhere: boot loader, TuneD, libvirt, QEMU, containers, clusters

@@ -36,8 +36,11 @@ pub fn export(arguments: &Export) -> Result<Exit, Failure> {
     let document = document(&contents);
     let logs = RowLogs(logs);
     let source = Source { contents: &contents, document: &document, numbers: &numbers, logs: &logs };
-    let options =
-        Options { unit_ns: arguments.unit.map(crate::cli::Unit::ns), histogram: arguments.histogram };
+    let options = Options {
+        unit_ns: arguments.unit.map(crate::cli::Unit::ns),
+        histogram: arguments.histogram,
+        ..Options::default()
+    };
     let parts = format.parts(&source);
     for note in format.notes(&source, options) {
         say(format_args!("note: {note}"));

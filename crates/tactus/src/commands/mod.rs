@@ -3,12 +3,14 @@
 mod audit;
 mod compare;
 mod completions;
+mod cyclictest;
 mod environments;
 mod execute;
 mod explain;
 mod export;
 mod facts;
 mod fitness;
+mod follow;
 mod generate;
 mod import;
 mod kernel;
@@ -31,6 +33,7 @@ pub fn dispatch(command: Command) -> Result<Exit, Failure> {
     match command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Measure(arguments) => measure::measure(&arguments),
+        Command::Cyclictest(arguments) => cyclictest::cyclictest(&arguments),
         Command::Prove(arguments) => prove::prove(&arguments),
         Command::Audit(arguments) => audit::audit(&arguments),
         Command::Tune(arguments) => tune::tune(&arguments.what),

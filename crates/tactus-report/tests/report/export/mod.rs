@@ -135,7 +135,7 @@ fn bundles() -> Vec<Contents> {
 
 #[test]
 fn in_ns_what_is_imported_again_is_the_same_histogram() {
-    let options = Options { unit_ns: Some(1), histogram: None };
+    let options = Options { unit_ns: Some(1), histogram: None, ..Options::default() };
     for contents in bundles() {
         for format in ["cyclictest-json", "cyclictest-histogram", "hlog"] {
             let rows = read_back(&contents, format, options, |row, number, series| {
@@ -177,7 +177,7 @@ fn in_us_values_are_cut_off_and_no_more_is_lost() {
 fn what_lies_beyond_the_histogram_is_counted_there_and_comes_back_at_the_largest_value() {
     // In the small bundle a tenth of the values lie there, and of one thread all.
     for (histogram, all) in [(3, false), (1, true)] {
-        let options = Options { unit_ns: None, histogram: Some(histogram) };
+        let options = Options { unit_ns: None, histogram: Some(histogram), ..Options::default() };
         for format in ["cyclictest-json", "cyclictest-histogram"] {
             let contents = small();
             read_back(&contents, format, options, |row, number, series| {
@@ -268,6 +268,62 @@ fn cells_are_of_their_columns_and_texts_of_strangers_stay_in_them() {
         let text = String::from_utf8(bytes.clone()).unwrap();
         assert!(text.lines().all(|line| line.starts_with(['#', '"']) || line.starts_with("Tag=")), "{text}");
     }
+}
+
+/// A bundle in which a stranger has chosen every name.
+fn named(words: &str) -> Contents {
+    let mut contents = small();
+    let manifest = &mut contents.manifest;
+    for name in [
+        &mut manifest.plan,
+        &mut manifest.tactus,
+        &mut manifest.machine.name,
+        &mut manifest.machine.processor,
+        &mut manifest.machine.kernel,
+    ] {
+        *name = words.into();
+    }
+    for row in &mut contents.rows {
+        (row.result.name, row.result.environment) = (words.into(), words.into());
+        row.result.reason = row.result.reason.is_some().then(|| words.into());
+    }
+    contents.facts.insert(words.into(), common::facts(words, words));
+    contents
+}
+
+#[test]
+fn what_is_exported_drives_no_terminal_and_gives_a_ci_server_no_orders() {
+    let words =
+        "a\u{1b}]0;owned\u{7}\u{9b}31m\u{202e}\u{200b}b\r\n::error::c\u{2028}##vso[task.setvariable]d";
+    for export in EXPORTS.iter().filter(|export| !export.is_directory()) {
+        let (files, _) = exported(&named(words), export.name, Options::default());
+        for (name, bytes) in files {
+            let text = String::from_utf8(bytes).unwrap();
+            assert!(text.contains("owned"), "{}: {name}", export.name);
+            let driving = |c: char| c != '\n' && c != '\t' && tactus_model::text::drives_a_terminal(c);
+            let bad = text.lines().find(|line| {
+                line.contains(driving) || line.contains("##vso") || line.trim_start().starts_with("::")
+            });
+            assert_eq!(bad, None, "{}: {name}", export.name);
+        }
+    }
+}
+
+#[test]
+fn no_spreadsheet_computes_what_a_stranger_has_named() {
+    let formulas =
+        ["=HYPERLINK(\"http://x\")", "+1+cmd|x", "-1+1", "@SUM(1)", " =1", "\t=1", "\r=1", "\u{ff1d}1"];
+    for words in formulas {
+        let (files, _) = exported(&named(words), "csv", Options::default());
+        let table = String::from_utf8(files["scenarios.csv"].clone()).unwrap();
+        let quoted = words.replace('"', "\"\"");
+        assert!(table.contains(&format!("'{quoted}")), "{table}");
+        for before in [",", "\n", "\""] {
+            assert!(!table.contains(&format!("{before}{quoted}")), "{words:?}: {table}");
+        }
+    }
+    let (files, _) = exported(&named("host, 1+1=2"), "csv", Options::default());
+    assert!(String::from_utf8(files["scenarios.csv"].clone()).unwrap().contains("\"host, 1+1=2\""));
 }
 
 #[test]
