@@ -15,12 +15,14 @@ pub mod ftrace;
 pub mod gaps;
 pub mod lane;
 pub mod marks;
+pub mod reading;
 pub mod refuse;
 mod ring;
 pub mod series;
 pub mod stat;
 pub mod sys;
 pub mod thread;
+pub mod trace;
 mod windows;
 
 use std::sync::Arc;
@@ -30,7 +32,10 @@ use tactus_model::message::{Activity, Note, Refusal};
 
 use card::Card;
 use lane::{Lane, Run};
-use marks::Marks;
+use reading::Reading;
+
+/// What a thread is to read; none: it measures itself.
+pub type Read = Result<Option<Arc<dyn Reading>>, Refusal>;
 
 /// What a measurement asks for, beside what all have in common.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,12 +82,12 @@ pub trait Measurement: Sync {
         Ok(None)
     }
 
-    /// What its thread reads of a program that measures itself, on this CPU and with this interval, in ns. Such a thread
+    /// What its thread reads of a program or a kernel that measures this CPU, with this interval, in ns. Such a thread
     /// is on a CPU that keeps house, and is bound by no rule of those that measure; none: it measures itself.
     ///
     /// # Errors
     /// When it is to read, and cannot.
-    fn marks(&self, _measure: &Measure, _interval_ns: u64, _cpu: u32) -> Result<Option<Arc<Marks>>, Refusal> {
+    fn reading(&self, _measure: &Measure, _interval_ns: u64, _cpu: u32) -> Read {
         Ok(None)
     }
 
@@ -106,7 +111,7 @@ macro_rules! measurements {
     };
 }
 
-measurements! { timer::Timer, spin::Spin, interrupt::Interrupt, application::Application }
+measurements! { timer::Timer, spin::Spin, interrupt::Interrupt, application::Application, timerlat::Timerlat }
 
 /// The measurement of a plan's table.
 pub fn find(measure: &Measure) -> Option<&'static dyn Measurement> {

@@ -3,6 +3,7 @@
 use serde_json::Value;
 use tactus_model::bundle::{Contents, RowResult};
 use tactus_model::catalogue::Measure;
+use tactus_model::catalogue::measure::TimerlatValue;
 use tactus_model::device_card::DeviceCard;
 use tactus_model::wire::row::Word;
 
@@ -36,10 +37,21 @@ pub fn place(result: &RowResult) -> String {
     format!("{}{}", result.environment, to.unwrap_or_default())
 }
 
-/// What is measured of the cycles of a program: a scenario may have several rows of one.
+/// What is measured of the cycles of a program, or of the periods of a timer: a scenario may have several rows of one.
 fn marked(result: &RowResult) -> Option<String> {
-    let Measure::Application(table) = &result.measurement else { return None };
-    Some(table.value().word())
+    match &result.measurement {
+        Measure::Application(table) => Some(table.value().word()),
+        Measure::Timerlat(table) => Some(
+            match table.value() {
+                TimerlatValue::Irq => "timer interrupt of the kernel, by timerlat's IRQ column",
+                TimerlatValue::Thread => {
+                    "thread that a timer of the kernel wakes, by timerlat's thread column"
+                }
+            }
+            .to_owned(),
+        ),
+        _ => None,
+    }
 }
 
 /// What the device is called that raised interrupts, where it was one and no card of tactus.

@@ -17,7 +17,7 @@ pub struct Measure {
     /// The kind of environment to measure in
     #[arg(long = "in", value_name = "KIND", default_value = "host")]
     pub environment: String,
-    /// What to measure: timer, spin, interrupt, application, os, exits, cpu, memory or network
+    /// What to measure: timer, spin, interrupt, application, timerlat, os, exits, cpu, memory or network
     #[arg(long, value_name = "WORD", default_value = "timer")]
     pub measurement: String,
     /// The kind of guest that is measured from there, for `interrupt`
@@ -26,8 +26,9 @@ pub struct Measure {
     /// The file in which a program marks its cycles, for `application`
     #[arg(long, value_name = "FILE", required_if_eq("measurement", "application"))]
     pub file: Option<String>,
-    /// What is measured of a cycle, for `application`: response, start or execution
-    #[arg(long, value_name = "WORD", requires = "file")]
+    /// What is measured of a cycle, for `application`: response, start or execution; for `timerlat`: irq or thread. Default:
+    /// response; both
+    #[arg(long, value_name = "WORD")]
     pub value: Option<String>,
     /// The file that describes a card, for `interrupt` of a device (contrib/cards)
     #[arg(long, value_name = "FILE", conflicts_with = "to")]

@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 use tactus_model::bundle::Contents;
+use tactus_model::catalogue::measure::{Timerlat, TimerlatValue};
 use tactus_model::catalogue::{Load, Measure as What};
 use tactus_model::control::ControlBy;
 use tactus_model::cpus::CpuRequest;
@@ -127,6 +128,22 @@ fn plan(arguments: &Measure) -> Result<Plan, Failure> {
         kvm_exits: arguments.kvm_exits.then_some(true),
         ..Scenario::default()
     };
+    // Both are written of each period, and are of different things: a row each.
+    if let (Some(What::Timerlat(_)), None) = (&scenario.measurement, &arguments.value) {
+        let both = [TimerlatValue::Irq, TimerlatValue::Thread];
+        let activity = |value| Activity {
+            measure: Some(What::Timerlat(Timerlat { value: Some(value) })),
+            environment: kind.clone(),
+            cpus: scenario.cpus.clone(),
+            ..Activity::default()
+        };
+        scenario.activity = both.into_iter().map(activity).collect();
+        for Placed { what, environment, cpus } in std::mem::take(&mut scenario.load) {
+            let environment = environment.unwrap_or_else(|| kind.clone());
+            scenario.activity.push(Activity { load: Some(what), environment, cpus, ..Activity::default() });
+        }
+        (scenario.measurement, scenario.environment, scenario.cpus) = (None, None, None);
+    }
     let mut environments = BTreeMap::from([(kind.clone(), environment)]);
     if let Some(to) = &arguments.to {
         // The card needs a CPU beside those of its guest.

@@ -34,6 +34,7 @@ mod slices;
 mod sshd;
 mod strangers;
 mod study;
+mod timerlat;
 mod tune;
 mod twelve;
 mod unproven;
