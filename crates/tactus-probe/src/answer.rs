@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::event::{EventfdFlags, eventfd};
 use tactus_measure::card::Answering;
-use tactus_measure::card::pci::{self, DEVICES, Rights, Taken};
+use tactus_measure::card::pci::{self, DEVICES, Rights};
 use tactus_model::CpuSet;
 use tactus_model::catalogue::Measure;
 use tactus_model::catalogue::measure::AnswerBy;

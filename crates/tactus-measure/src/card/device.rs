@@ -7,7 +7,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use rustix::event::{EventfdFlags, eventfd};
@@ -21,6 +21,7 @@ use super::pci::{self, DEVICES, Rights, Taken};
 use super::{Answering, Card, Doorbell, Ring};
 use crate::refuse;
 use crate::sys::{self, Page, Registers, SchedAttr};
+use crate::tell;
 
 /// The handler's stack, in bytes: its deepest call is a system call.
 const STACK: usize = 128 * 1024;
@@ -92,12 +93,12 @@ impl Handler {
     ) -> Result<Self, Refusal> {
         let (vector, over) = (Arc::new(vector), Arc::<AtomicBool>::default());
         let (mine, ends) = (Arc::clone(&vector), Arc::clone(&over));
-        let (tell, told) = mpsc::channel();
+        let (tell, told) = tell::ends();
         let thread =
             std::thread::Builder::new().name(format!("handler-{cpu}")).stack_size(STACK).spawn(move || {
                 let ready = prefer(cpu, priority);
                 let is_ready = ready.is_ok();
-                let _ = tell.send(ready);
+                tell.tell(ready);
                 drop(tell);
                 let mut count = [0; 8];
                 while is_ready
@@ -112,9 +113,9 @@ impl Handler {
             });
         let thread = thread.map_err(|error| failed("no thread for its handler", &error))?;
         let handler = Self { cpu, vector, over, thread: Some(thread) };
-        match told.recv() {
-            Ok(ready) => ready.map(|()| handler),
-            Err(_) => {
+        match told.hear() {
+            Some(ready) => ready.map(|()| handler),
+            None => {
                 Err(refusal("the handler ended before it was ready".into(), "this is a fault of tactus"))
             }
         }

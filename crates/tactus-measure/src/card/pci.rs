@@ -1,5 +1,6 @@
 //! A PCI device is found, and taken by VFIO.
 
+use std::collections::BinaryHeap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -42,10 +43,9 @@ pub fn find(devices: &Path, id: PciId) -> Vec<PathBuf> {
         fs::read_to_string(device.join(file)).is_ok_and(|text| text.trim() == format!("0x{number:04x}"))
     };
     let entries = fs::read_dir(devices).into_iter().flatten().flatten().map(|entry| entry.path());
-    let mut found: Vec<PathBuf> =
-        entries.filter(|device| is(device, "vendor", id.vendor) && is(device, "device", id.device)).collect();
-    found.sort();
-    found
+    let found = entries.filter(|device| is(device, "vendor", id.vendor) && is(device, "device", id.device));
+    let names: BinaryHeap<String> = found.map(|device| name(&device)).collect();
+    names.into_sorted_vec().into_iter().map(|name| devices.join(name)).collect()
 }
 
 /// The last part of a path.

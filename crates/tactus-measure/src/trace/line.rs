@@ -68,7 +68,8 @@ fn lost(line: &str) -> Option<u64> {
 
 fn latency(line: &str) -> Option<Said> {
     // A process may be called as it likes: what the kernel writes itself stands behind the last such mark.
-    let (before, said) = line.rsplit_once(": #")?;
+    let mark = line.as_bytes().windows(3).rposition(|bytes| bytes == b": #")?;
+    let (before, said) = (&line[..mark], &line[mark + 3..]);
     let at_ns = seconds(before.rsplit(' ').next()?)?;
     let mut words = said.split_ascii_whitespace();
     let mut next = |wanted: Option<&str>| words.next().filter(|word| wanted.is_none_or(|it| it == *word));

@@ -1,6 +1,5 @@
 //! The `trace_pipe` of a CPU. What is read of it is gone, so that those who want its two contexts share one reader.
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::os::unix::fs::OpenOptionsExt;
@@ -39,8 +38,8 @@ pub struct Pipe {
     told: Told,
 }
 
-/// Those that are open, by CPU. Two activities know nothing of each other.
-static OPEN: Mutex<BTreeMap<u32, Weak<Mutex<Pipe>>>> = Mutex::new(BTreeMap::new());
+/// Those that are open, each with its CPU. Two activities know nothing of each other.
+static OPEN: Mutex<Vec<(u32, Weak<Mutex<Pipe>>)>> = Mutex::new(Vec::new());
 
 /// Opens that of a CPU for one who wants a context, or shares it with who has it open.
 ///
@@ -48,7 +47,9 @@ static OPEN: Mutex<BTreeMap<u32, Weak<Mutex<Pipe>>>> = Mutex::new(BTreeMap::new(
 /// Why it cannot be opened, in words.
 pub fn open(cpu: u32, context: Context) -> Result<Arc<Mutex<Pipe>>, String> {
     let mut all = lock(&OPEN);
-    let pipe = match all.get(&cpu).and_then(Weak::upgrade) {
+    all.retain(|(_, pipe)| pipe.strong_count() > 0);
+    let open = all.iter().find(|(of, _)| *of == cpu).and_then(|(_, pipe)| pipe.upgrade());
+    let pipe = match open {
         Some(pipe) => pipe,
         None => {
             let run = std::env::var(MARKER).unwrap_or_default();
@@ -57,7 +58,7 @@ pub fn open(cpu: u32, context: Context) -> Result<Arc<Mutex<Pipe>>, String> {
             let file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(&path);
             let file = file.map_err(|error| format!("{path}: {error}"))?;
             let pipe = Arc::new(Mutex::new(Pipe::of(file)));
-            all.insert(cpu, Arc::downgrade(&pipe));
+            all.push((cpu, Arc::downgrade(&pipe)));
             pipe
         }
     };

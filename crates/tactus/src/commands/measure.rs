@@ -15,7 +15,7 @@ use tactus_model::plan::{Activity, Environment, Placed, Plan, Scenario};
 use tactus_model::scheduling::Policy;
 use tactus_model::{CpuSet, Nanos};
 use tactus_report::document;
-use tactus_report::row::verdict;
+use tactus_report::row::{self, verdict};
 use tactus_run::Destination;
 use tactus_run::plan::{Choices, Source, embed_cards};
 use tactus_system::{Real, topology};
@@ -204,7 +204,7 @@ fn summary(contents: &Contents, histogram: Option<u32>) -> String {
             let _ = writeln!(text, "# {reason}");
         }
         for control in &row.result.control {
-            let _ = writeln!(text, "# {}", control_line(control));
+            let _ = writeln!(text, "# {}", control_line(control, row::device(&row.result).is_some()));
         }
         for note in &row.result.notes {
             let _ = writeln!(text, "# Note: {}", note.text);
@@ -220,7 +220,7 @@ fn summary(contents: &Contents, histogram: Option<u32>) -> String {
 }
 
 /// What was injected, what was measured of it, and what follows.
-fn control_line(control: &Control) -> String {
+fn control_line(control: &Control, of_device: bool) -> String {
     let us = |ns: u64| tactus_model::number::float(ns) / 1e3;
     let proven = if control.is_seen() {
         "seen".to_owned()
@@ -236,7 +236,14 @@ fn control_line(control: &Control) -> String {
     };
     // A stand-in is held where its reader is, and not on the CPU of the program.
     let place =
-        if control.by == STAND_IN { String::new() } else { format!(" on CPU {}", control.series.cpu) };
+        if control.by == STAND_IN {
+            String::new()
+        } else if of_device {
+            // Its thread is the handler's: what a control holds is who raises.
+            " on the CPU that raises".into()
+        } else {
+            format!(" on CPU {}", control.series.cpu)
+        };
     format!(
         "Control: {:.0} us {} injected{place}, {:.0} us measured: {proven}",
         us(control.injected_ns),
@@ -296,25 +303,21 @@ mod tests {
 
     #[test]
     fn a_control_that_proves_nothing_says_whether_it_was_missed_or_drowned_in_noise() {
-        let line = |seen_ns, noise_ns| {
+        let control = |seen_ns, noise_ns| {
             let series = SeriesKey { cpu: 0, thread: 0, priority: 0, kind: "interrupt".into() };
             let (injected_ns, by, stage) = (1_000_000, "block".into(), Stage::Before);
             let (activity, proven, attempts) = (0, false, 5);
-            control_line(&Control {
-                activity,
-                series,
-                injected_ns,
-                seen_ns,
-                noise_ns,
-                proven,
-                attempts,
-                by,
-                stage,
-            })
+            Control { activity, series, injected_ns, seen_ns, noise_ns, proven, attempts, by, stage }
         };
+        let line = |seen_ns, noise_ns| control_line(&control(seen_ns, noise_ns), false);
         assert_eq!(
             line(1_012_000, 40_000),
             "Control: 1000 us block injected on CPU 0, 1012 us measured: seen"
+        );
+        assert_eq!(
+            control_line(&control(1_012_000, 40_000), true),
+            "Control: 1000 us block injected on the CPU that raises, 1012 us measured: seen",
+            "the series is the handler's"
         );
         let drowned = line(1_012_000, 730_000);
         assert!(
