@@ -79,9 +79,8 @@ impl<T> Told<T> {
             if told.1 {
                 return Heard::Over;
             }
-            let left = until.map_or(Duration::from_secs(3_600), |until| {
-                until.saturating_duration_since(Instant::now())
-            });
+            let left = until
+                .map_or(Duration::from_secs(3_600), |until| until.saturating_duration_since(Instant::now()));
             if left.is_zero() {
                 return Heard::Nothing;
             }

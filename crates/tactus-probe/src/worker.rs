@@ -180,8 +180,8 @@ impl Worker {
         let words = self.answer().unwrap_or_default();
         let reason = words.strip_prefix("over ").map_or_else(|| status.to_string(), str::to_owned);
         // The kernel would go on with it. What is read of cannot be ended before its readers have.
-        let is_read_of = timerlat::traces(&self.activity);
-        let back = match if is_read_of { None } else { self.put_back() } {
+        let back = if timerlat::traces(&self.activity) { None } else { self.put_back() };
+        let back = match back {
             None => "",
             Some(true) => "; what it changed is put back",
             Some(false) => "; NOT EVERYTHING THAT IT CHANGED COULD BE PUT BACK",

@@ -6,8 +6,8 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 use rustix::event::{EventfdFlags, eventfd};
@@ -115,9 +115,7 @@ impl Handler {
         let handler = Self { cpu, vector, over, thread: Some(thread) };
         match told.hear() {
             Some(ready) => ready.map(|()| handler),
-            None => {
-                Err(refusal("the handler ended before it was ready".into(), "this is a fault of tactus"))
-            }
+            None => Err(refusal("the handler ended before it was ready".into(), "this is a fault of tactus")),
         }
     }
 }

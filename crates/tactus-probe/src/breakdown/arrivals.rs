@@ -74,7 +74,8 @@ pub fn most_frequent(table: Table, most: usize) -> Vec<Arrivals> {
 
 /// Those whose number is largest, the largest first; of equal ones the first of them.
 pub fn largest<T>(all: Vec<T>, most: usize, number: impl Fn(&T) -> u64) -> Vec<T> {
-    let mut places: BinaryHeap<_> = all.iter().enumerate().map(|(at, one)| (number(one), Reverse(at))).collect();
+    let mut places: BinaryHeap<_> =
+        all.iter().enumerate().map(|(at, one)| (number(one), Reverse(at))).collect();
     let mut all: Vec<Option<T>> = all.into_iter().map(Some).collect();
     let next = || places.pop().and_then(|(_, Reverse(at))| all[at].take());
     std::iter::from_fn(next).take(most).collect()

@@ -141,7 +141,7 @@ mod tests {
         let plan = parse(&source).map_err(|error| error.to_string())?;
         check(&plan, &source, &system).map_err(|error| error.to_string())?;
         resolve(&plan, &source, &Choices::default(), &machine, &system)
-            .map_err(|error| format!("{error}; {}", error.hint.unwrap_or_default()))
+            .map_err(|error| format!("{error}; {}", error.hint.as_deref().unwrap_or_default()))
     }
 
     fn activity(keys: &str) -> String {

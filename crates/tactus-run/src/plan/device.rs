@@ -110,7 +110,7 @@ mod tests {
     /// The card's file, and what is wrong in it: `card.toml:3: trigger.at: ...; hint`.
     fn wrong(text: &str) -> String {
         let error = described(&Source::new("card.toml", text)).expect_err(text);
-        format!("{error}; {}", error.hint.unwrap_or_default())
+        format!("{error}; {}", error.hint.as_deref().unwrap_or_default())
     }
 
     #[test]
@@ -196,10 +196,10 @@ mod tests {
         );
         assert!(absent.message.contains("/plans/cards/edu.toml") && absent.hint.is_some());
         let huge = EDU.to_owned() + &"#".repeat(32 * 1024);
-        let huge = embedded(&Memory::new().file("/plans/cards/edu.toml", &huge)).unwrap_err();
+        let huge = embedded(&Memory::new().file("/plans/cards/edu.toml", huge)).unwrap_err();
         assert!(huge.message.contains("/plans/cards/edu.toml"), "{huge}");
         let wrong = EDU.replacen("bar = 0", "bar = 7", 1);
-        let wrong = embedded(&Memory::new().file("/plans/cards/edu.toml", &wrong)).unwrap_err();
+        let wrong = embedded(&Memory::new().file("/plans/cards/edu.toml", wrong)).unwrap_err();
         assert!(wrong.to_string().starts_with("/plans/cards/edu.toml:"), "{wrong}");
         assert_eq!(wrong.key.as_deref(), Some("bar"));
     }

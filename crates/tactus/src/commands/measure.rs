@@ -235,15 +235,14 @@ fn control_line(control: &Control, of_device: bool) -> String {
         "NOT seen at its size: instrument not proven here".to_owned()
     };
     // A stand-in is held where its reader is, and not on the CPU of the program.
-    let place =
-        if control.by == STAND_IN {
-            String::new()
-        } else if of_device {
-            // Its thread is the handler's: what a control holds is who raises.
-            " on the CPU that raises".into()
-        } else {
-            format!(" on CPU {}", control.series.cpu)
-        };
+    let place = if control.by == STAND_IN {
+        String::new()
+    } else if of_device {
+        // Its thread is the handler's: what a control holds is who raises.
+        " on the CPU that raises".into()
+    } else {
+        format!(" on CPU {}", control.series.cpu)
+    };
     format!(
         "Control: {:.0} us {} injected{place}, {:.0} us measured: {proven}",
         us(control.injected_ns),
