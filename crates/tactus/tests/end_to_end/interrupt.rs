@@ -142,7 +142,9 @@ fn a_card_that_is_a_device_is_driven_by_its_registers_in_a_linux_guest() {
     assert!(entry["to"].is_null(), "nobody else answers: {entry:#}");
     let series = &entry["series"].as_array().unwrap()[0];
     let count = |name: &str| series[name].as_u64().unwrap();
-    assert!((900..=1_001).contains(&(count("cycles") + count("overruns"))), "{entry:#}");
+    // The vCPU that raises is kept from its CPU now and then: nothing is raised then.
+    let left_out = entry["card"]["left_out"].as_u64().unwrap();
+    assert!((990..=1_001).contains(&(count("cycles") + count("overruns") + left_out)), "{entry:#}");
     assert!(count("min_ns") > 0 && count("min_ns") <= count("p50_ns"), "{entry:#}");
     assert_eq!(entry["card"]["duplicates"], 0, "{entry:#}");
     let lost = entry["card"]["lost"].as_u64().unwrap();
@@ -186,7 +188,7 @@ fn a_card_that_is_not_there_or_is_described_wrongly_is_named() {
     // There is no such card in this machine.
     let run = measure(&shipped("edu.toml"), &[]);
     let entry = &json(&run)["scenarios"][0];
-    assert_eq!(entry["status"], "failed", "{entry:#}");
+    assert_eq!((&entry["status"], &entry["ended"]), (&"skipped".into(), &"refused".into()), "{entry:#}");
     assert!(entry["reason"].as_str().unwrap().contains("no device 1234:11e8 (QEMU's edu)"), "{entry:#}");
     nothing_is_left();
 }
