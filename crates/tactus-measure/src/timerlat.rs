@@ -43,7 +43,7 @@ impl Measurement for Timerlat {
 
     fn reading(&self, measure: &Measure, interval_ns: u64, cpu: u32) -> Read {
         let Measure::Timerlat(table) = measure else { return Err(stranger(measure)) };
-        if !PERIODS_NS.contains(&interval_ns) || interval_ns % 1_000 != 0 {
+        if !PERIODS_NS.contains(&interval_ns) || !interval_ns.is_multiple_of(1_000) {
             return Err(Refusal {
                 reason: format!("timerlat has no period of {}", Nanos(interval_ns)),
                 hint: Some("give an interval of whole microseconds from 100us to 1s".into()),
