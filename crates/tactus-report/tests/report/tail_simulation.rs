@@ -275,12 +275,13 @@ fn fits(trials: u64, counts: &[u64]) {
 }
 
 /// What is asked of a cell: docs/design/tail.md. Where hardly any bounds are given there is nothing to count.
-fn accepted(law: Law, n: usize, all: &Outcome) {
+fn accepted(law: Law, n: usize, times: Option<f64>, all: &Outcome) {
     match law {
         Law::Pareto(xi) if all.given * 10 >= all.trials => {
             assert!(all.coverage() >= 93.0 - chance(all.given), "{}", all.line());
-            // A fifth of 600 blocks are more than 100 exceedances.
-            if xi.abs() <= 0.2 && n >= 600 {
+            // A fifth of 600 blocks are more than 100 exceedances. Where nothing is asked a bound reaches further than that
+            // carries well, until it is a promise.
+            if xi.abs() <= 0.2 && n >= 600 && (times.is_some() || n as u64 >= PROMISED_BLOCKS) {
                 assert!(all.median() <= 3.0, "{}", all.line());
             }
         }
@@ -310,7 +311,7 @@ fn hump(trials: u64) {
                 Outcome::of(trials, times, Law::Hump(rare), n, 3 * n as u64 + whole(times.unwrap_or(0.0)));
             println!("{:.1} %, n = {n}, {asked}: {}", 100.0 * rare, all.line());
             if rare >= HUMP {
-                accepted(Law::Hump(rare), n, &all);
+                accepted(Law::Hump(rare), n, times, &all);
             }
         }
     }
@@ -324,7 +325,7 @@ fn whole_procedure(trials: u64, sizes: &[usize]) {
             let asked = times.map_or("what is carried".to_owned(), |times| format!("{times} x"));
             let all = Outcome::of(trials, times, law, n, n as u64 + whole(times.unwrap_or(0.0)));
             println!("{law:?}, n = {n}, {asked}: {}", all.line());
-            accepted(law, n, &all);
+            accepted(law, n, times, &all);
         }
     }
 }
