@@ -25,7 +25,7 @@ pub const fn traces(activity: &Activity) -> bool {
 }
 
 /// Why it cannot be had, and what would help.
-pub fn refusal(no: NotToBeHad) -> Refusal {
+pub fn refusal(no: &NotToBeHad) -> Refusal {
     let hint = if no.busy {
         "end it, or remove what a killed one left: rmdir /sys/kernel/tracing/instances/tactus-*"
     } else {
@@ -50,7 +50,7 @@ pub fn prepare(activity: &Activity) -> Result<Disturbance, Refusal> {
         return Err(Refusal { reason: "nobody traces for what measures nothing".into(), hint: None });
     };
     let cpus = activity.cpus.clone();
-    let tracer = set_up(*interval_ns, &cpus).map_err(refusal)?;
+    let tracer = set_up(*interval_ns, &cpus).map_err(|no| refusal(&no))?;
     tell_note(&Note::side_effect(format!(
         "the kernel's timerlat tracer runs on CPUs {cpus} every {}, with what timerlat and osnoise share of the whole \
          machine set for it; it is taken back at the end",

@@ -29,7 +29,7 @@ pub fn start(activities: &[Activity], pace: Pace, notes: &mut Vec<Note>) -> Resu
         one.cpus = one.cpus.iter().chain(other.cpus.iter()).collect::<CpuSet>();
     }
     // Where nobody has mounted it this process reads of it, too.
-    tracers().map_err(|why| refusal(why.into()))?;
+    tracers().map_err(|why| refusal(&why.into()))?;
     let mut worker = Worker::start(&one, 0, pace)?;
     notes.append(&mut worker.take_notes());
     Ok(Some(worker))
