@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.."
 
 seconds=${1:-10}
 targets=${2:-wire lines plan bundle histogram_log facts audit run_journal tune_journal \
-conversation domain_xml qemu_answers kernel_image cells import marks}
+conversation domain_xml qemu_answers kernel_image cells import marks timerlat}
 target_dir=${TACTUS_FUZZ_TARGET_DIR:-${CARGO_TARGET_DIR:-target}/fuzz}
 triple=$(rustc -vV | sed -n 's/^host: //p')
 

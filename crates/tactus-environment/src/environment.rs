@@ -215,6 +215,11 @@ pub trait Environment {
         None
     }
 
+    /// Whether one of this table has PCI devices that a measurement may drive.
+    fn has_devices(&self, _spec: &plan::Environment) -> bool {
+        false
+    }
+
     /// Whether its CPUs are numbered anew inside (a machine of its own) rather than being the
     /// machine's.
     fn numbers_cpus(&self) -> bool {

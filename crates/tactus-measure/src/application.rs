@@ -7,10 +7,11 @@ use tactus_model::catalogue::{Measure, measure};
 use tactus_model::message::{Note, Refusal};
 
 use crate::lane::{Lane, Run};
-use crate::marks::{Due, Marks};
+use crate::marks::Marks;
+use crate::reading::Due;
 use crate::sys;
 use crate::timer::first_due;
-use crate::{Measurement, Wanted, stranger};
+use crate::{Measurement, Read, Wanted, stranger};
 
 /// The measurement.
 pub struct Application;
@@ -34,9 +35,9 @@ impl Measurement for Application {
         Ok(Wanted { threads: 1, periodic: measure.has_periods(), limit_ns: None, busy: 0 })
     }
 
-    fn marks(&self, measure: &Measure, interval_ns: u64, cpu: u32) -> Result<Option<Arc<Marks>>, Refusal> {
+    fn reading(&self, measure: &Measure, interval_ns: u64, cpu: u32) -> Read {
         let Measure::Application(table) = measure else { return Err(stranger(measure)) };
-        Marks::new(table, interval_ns, cpu).map(|marks| Some(Arc::new(marks)))
+        Ok(Some(Arc::new(Marks::new(table, interval_ns, cpu)?)))
     }
 
     fn notes(&self, _measure: &Measure) -> Vec<Note> {
@@ -47,13 +48,18 @@ impl Measurement for Application {
     }
 
     fn run(&self, lane: &Lane, run: Run) {
-        let Some(marks) = &lane.marks else { return };
-        let stopped = || lane.stopped();
-        if run.control {
-            let first = first_due(run, sys::now());
-            marks.read_stand_in(Due { first, end: run.end, interval_ns: run.interval_ns }, &stopped);
-        } else {
-            marks.read((run.start, run.end), &stopped);
-        }
+        read(lane, run);
+    }
+}
+
+/// Reads what the lane is there to read: of the stand-in where it is a control.
+pub(crate) fn read(lane: &Lane, run: Run) {
+    let Some(reading) = &lane.reading else { return };
+    let stopped = || lane.stopped();
+    if run.control {
+        let first = first_due(run, sys::now());
+        reading.read_stand_in(Due { first, end: run.end, interval_ns: run.interval_ns }, &stopped);
+    } else {
+        reading.read((run.start, run.end), &stopped);
     }
 }

@@ -1,7 +1,7 @@
 //! `interrupt`: from an interrupt that the card raises in a guest to what its handler wrote.
 
 use tactus_model::catalogue::{Measure, measure};
-use tactus_model::message::{Activity, CardEnd, Refusal};
+use tactus_model::message::{Activity, CardEnd, Note, Refusal, What};
 use tactus_model::random::SplitMix64;
 
 use crate::card::{Answer, Card};
@@ -27,19 +27,30 @@ impl Measurement for Interrupt {
         Ok(Wanted { threads: 1, periodic: true, limit_ns: None, busy: 0 })
     }
 
-    fn card(&self, measure: &Measure, activity: &Activity) -> Result<Option<Card>, Refusal> {
+    fn card(
+        &self,
+        measure: &Measure,
+        activity: &Activity,
+        notes: &mut Vec<Note>,
+    ) -> Result<Option<Card>, Refusal> {
         let Measure::Interrupt(table) = measure else { return Err(stranger(measure)) };
         let refusal = |reason: &str, hint: &str| Refusal { reason: reason.into(), hint: Some(hint.into()) };
-        let Some(CardEnd::Card { beside, socket }) = &activity.card else {
-            return Err(refusal(
+        let Some(cpu) = activity.cpus.first().filter(|_| activity.cpus.len() == 1) else {
+            return Err(refusal("a card is one thread, and was given several CPUs", "name one with `cpus`"));
+        };
+        match &activity.card {
+            Some(CardEnd::Card { beside, socket }) => Card::connect(socket, table, *beside).map(Some),
+            Some(CardEnd::Device { binds, card }) => {
+                let What::Measure { priority, .. } = &activity.what else { return Err(stranger(measure)) };
+                let (card, note) = Card::of_device(card, *binds, (cpu, *priority), table)?;
+                notes.push(note);
+                Ok(Some(card))
+            }
+            _ => Err(refusal(
                 "no card leads from here to a guest",
                 "`in` is an environment of the kind host, and `to` a guest that takes its interrupts",
-            ));
-        };
-        if activity.cpus.len() != 1 {
-            return Err(refusal("a card is one thread, and was given several CPUs", "name one with `cpus`"));
+            )),
         }
-        Card::connect(socket, table, *beside).map(Some)
     }
 
     fn run(&self, lane: &Lane, run: Run) {

@@ -11,7 +11,7 @@ use tactus_model::series::SeriesKey;
 use crate::card::Card;
 use crate::ftrace::Ftrace;
 use crate::gaps::GapHistogram;
-use crate::marks::Marks;
+use crate::reading::Reading;
 use crate::ring::{CachePadded, Ring};
 use crate::sys;
 
@@ -30,7 +30,8 @@ pub struct Spec {
     pub limit_ns: u64,
     /// Part of the time that `spin` polls, in per cent.
     pub busy: u32,
-    /// Where its thread is, if not on the CPU of its series: it reads what a program there measures of itself.
+    /// Where its thread is, if not on the CPU of its series: it reads what is measured there, or raises what a handler there
+    /// answers.
     pub reads_on: Option<u32>,
 }
 
@@ -94,8 +95,8 @@ pub struct Lane {
     pub gaps: Option<GapHistogram>,
     /// The card behind which its thread is.
     pub card: Option<Arc<Card>>,
-    /// The program that its thread reads of.
-    pub marks: Option<Arc<Marks>>,
+    /// What its thread reads, where it measures nothing itself.
+    pub reading: Option<Arc<dyn Reading>>,
     /// Its thread id.
     pub tid: AtomicU32,
     /// What all lanes of a job share.
@@ -131,7 +132,7 @@ impl Lane {
             spec,
             gaps,
             card: None,
-            marks: None,
+            reading: None,
             tid: AtomicU32::new(0),
             common,
             broke: AtomicU64::new(0),

@@ -15,12 +15,15 @@ pub mod ftrace;
 pub mod gaps;
 pub mod lane;
 pub mod marks;
+pub mod reading;
 pub mod refuse;
 mod ring;
 pub mod series;
 pub mod stat;
 pub mod sys;
+pub mod tell;
 pub mod thread;
+pub mod trace;
 mod windows;
 
 use std::sync::Arc;
@@ -30,7 +33,10 @@ use tactus_model::message::{Activity, Note, Refusal};
 
 use card::Card;
 use lane::{Lane, Run};
-use marks::Marks;
+use reading::Reading;
+
+/// What a thread is to read; none: it measures itself.
+pub type Read = Result<Option<Arc<dyn Reading>>, Refusal>;
 
 /// What a measurement asks for, beside what all have in common.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,20 +70,25 @@ pub trait Measurement: Sync {
         false
     }
 
-    /// The card behind which its thread is; none: it needs none.
+    /// The card behind which its thread is; none: it needs none. What there is to say of it goes to the notes.
     ///
     /// # Errors
     /// When it needs one, and there is none to be had.
-    fn card(&self, _measure: &Measure, _activity: &Activity) -> Result<Option<Card>, Refusal> {
+    fn card(
+        &self,
+        _measure: &Measure,
+        _activity: &Activity,
+        _notes: &mut Vec<Note>,
+    ) -> Result<Option<Card>, Refusal> {
         Ok(None)
     }
 
-    /// What its thread reads of a program that measures itself, on this CPU and with this interval, in ns. Such a thread
+    /// What its thread reads of a program or a kernel that measures this CPU, with this interval, in ns. Such a thread
     /// is on a CPU that keeps house, and is bound by no rule of those that measure; none: it measures itself.
     ///
     /// # Errors
     /// When it is to read, and cannot.
-    fn marks(&self, _measure: &Measure, _interval_ns: u64, _cpu: u32) -> Result<Option<Arc<Marks>>, Refusal> {
+    fn reading(&self, _measure: &Measure, _interval_ns: u64, _cpu: u32) -> Read {
         Ok(None)
     }
 
@@ -101,7 +112,7 @@ macro_rules! measurements {
     };
 }
 
-measurements! { timer::Timer, spin::Spin, interrupt::Interrupt, application::Application }
+measurements! { timer::Timer, spin::Spin, interrupt::Interrupt, application::Application, timerlat::Timerlat }
 
 /// The measurement of a plan's table.
 pub fn find(measure: &Measure) -> Option<&'static dyn Measurement> {

@@ -10,7 +10,7 @@ use tactus_model::series::SeriesKey;
 use crate::clock::{Scale, Source};
 use crate::counters::{self, OfCpu};
 use crate::lane::{Lane, Spec};
-use crate::marks::Marked;
+use crate::reading::Marked;
 use crate::stat::Stat;
 use crate::sys;
 use crate::windows::WindowMaxima;
@@ -66,7 +66,7 @@ pub struct Series {
     largest: TopN,
     polled: Option<Polled>,
     before: ThreadCounters,
-    /// Cycles of a program that were left out, and that no tick has told of.
+    /// Cycles that were left out where they are read, and that no tick has told of.
     unread: u64,
     /// Where the job asks for them.
     windows: Option<WindowMaxima>,
@@ -92,8 +92,8 @@ impl Series {
     pub fn uncounted(lane: Arc<Lane>) -> Self {
         lane.ring.drain(|_| ());
         let _ = lane.ring.take_lost();
-        if let Some(marks) = &lane.marks {
-            marks.drain(&mut |_| ());
+        if let Some(reading) = &lane.reading {
+            reading.inbox().drain(&mut |_| ());
         }
         let polled = lane.gaps.as_ref().map(|gaps| {
             let scale = Source::find().scale();
@@ -151,8 +151,8 @@ impl Series {
             }
             largest.offer(sample.value, sample.at.saturating_sub(began));
         });
-        if let Some(marks) = &self.lane.marks {
-            let left_out = marks.drain(&mut |marked| {
+        if let Some(reading) = &self.lane.reading {
+            let left_out = reading.inbox().drain(&mut |marked| {
                 let (at, value) = match marked {
                     Marked::Cycle { at, value, left } => {
                         now.record_until(value, interval, left);
@@ -264,9 +264,9 @@ impl Series {
     }
 }
 
-/// What its thread goes through. Of a program that measures itself nothing is known but what its CPU tells.
+/// What its thread goes through. Of what is measured by others nothing is known but what the CPU tells.
 fn counters(lane: &Lane, stat: &Stat) -> ThreadCounters {
-    let tid = if lane.marks.is_some() { 0 } else { lane.tid.load(Ordering::Acquire) };
+    let tid = if lane.reading.is_some() { 0 } else { lane.tid.load(Ordering::Acquire) };
     counters::read(tid, lane.spec.series.cpu, stat)
 }
 

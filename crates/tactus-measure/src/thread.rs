@@ -3,7 +3,6 @@
 
 use std::io;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc;
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -14,6 +13,7 @@ use tactus_model::scheduling::Policy;
 
 use crate::lane::{Lane, Order};
 use crate::sys::{self, SchedAttr};
+use crate::tell;
 use crate::{Measurement, refuse};
 
 /// A thread needs little: the deepest call of a measuring loop is one into the vDSO.
@@ -46,7 +46,7 @@ impl Measuring {
     /// # Errors
     /// Why it cannot run as asked.
     pub fn start(lane: Arc<Lane>, measurement: &'static dyn Measurement) -> Result<Self, Refusal> {
-        let (tell, told) = mpsc::channel();
+        let (tell, told) = tell::ends();
         let mine = Arc::clone(&lane);
         let handle = std::thread::Builder::new()
             .name(format!("{}-{}", measurement.name(), lane.spec.cpu()))
@@ -54,7 +54,7 @@ impl Measuring {
             .spawn(move || {
                 let prepared = prepare(&mine);
                 let ready = prepared.is_ok();
-                let _ = tell.send(prepared);
+                tell.tell(prepared);
                 drop(tell);
                 if ready {
                     carry_out(&mine, measurement);
@@ -64,13 +64,13 @@ impl Measuring {
                 reason: format!("no thread could be started: {error}"),
                 hint: None,
             })?;
-        match told.recv() {
-            Ok(Ok(())) => Ok(Self { lane, handle: Some(handle) }),
-            Ok(Err(refusal)) => {
+        match told.hear() {
+            Some(Ok(())) => Ok(Self { lane, handle: Some(handle) }),
+            Some(Err(refusal)) => {
                 let _ = handle.join();
                 Err(refusal)
             }
-            Err(_) => {
+            None => {
                 Err(Refusal { reason: format!("{} ended before it was ready", lane.title()), hint: None })
             }
         }

@@ -25,7 +25,7 @@ pub use machine::{
 };
 pub use outcome::{buckets, clock, control, evidence, histograms, latency, series, ticks, windows};
 pub use unit::{cpus, duration, lot, number, random, size};
-pub use wire::{message, rpc};
+pub use wire::{device_card, message, rpc};
 
 pub use cpus::CpuSet;
 pub use duration::Nanos;

@@ -1,6 +1,7 @@
 //! A job: its threads and workers are prepared and proven. How they run, and are gone at the end, is in `running`.
 
 mod running;
+mod tracing;
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -12,7 +13,7 @@ use tactus_measure::clock::Source;
 use tactus_measure::ftrace::Ftrace;
 use tactus_measure::gaps::GapHistogram;
 use tactus_measure::lane::{Common, Lane, Spec};
-use tactus_measure::marks::Marks;
+use tactus_measure::reading::Reading;
 use tactus_measure::refuse;
 use tactus_measure::series::SMALLEST_GAP;
 use tactus_measure::thread::{Measuring, allowed};
@@ -83,6 +84,7 @@ impl Prepared {
                 workers.push(worker);
             }
         }
+        workers.extend(tracing::start(&job.activities, pace, &mut notes)?);
         let common = Arc::<Common>::default();
         let mut threads = Vec::new();
         for activity in &job.activities {
@@ -120,9 +122,9 @@ impl Prepared {
         self.threads.iter().filter_map(|thread| thread.lane.card.as_deref())
     }
 
-    /// The programs of which threads of it read.
-    fn marks(&self) -> impl Iterator<Item = &Marks> {
-        self.threads.iter().filter_map(|thread| thread.lane.marks.as_deref())
+    /// What threads of it read.
+    fn readings(&self) -> impl Iterator<Item = &dyn Reading> {
+        self.threads.iter().filter_map(|thread| thread.lane.reading.as_deref())
     }
 
     /// What became of their interrupts.
@@ -233,23 +235,36 @@ fn start_threads(
     notes.extend(entry.notes(measure));
     if measure.only_reads() && *policy != Policy::Other {
         return Err(refusal(
-            "what reads a program's cycles has ordinary priority; the program's is its own",
+            "what only reads has ordinary priority; that of what it reads of is its own",
             "leave `policy` out, or write \"other\"",
         ));
     }
     if *policy == Policy::Other && wanted.periodic && !measure.only_reads() {
         notes.extend(timer_slack());
     }
-    let card = entry.card(measure, activity)?.map(Arc::new);
-    if let Some((card, cpu)) = card.as_ref().zip(activity.cpus.first()) {
+    let card = entry.card(measure, activity, notes)?.map(Arc::new);
+    // The handler of a device is measured where it is; who raises is beside it.
+    let raised_on = match card.as_ref().and_then(|card| card.is_answered_on()) {
+        None => None,
+        Some(cpu) => Some(beside(cpu, house).ok_or_else(|| {
+            let hint = "one raises the card's interrupts and polls, the other answers: give the environment two CPUs";
+            refusal(format!("there is no CPU but {cpu}"), hint)
+        })?),
+    };
+    if let Some(cpu) = raised_on {
+        notes.push(Note::info(format!(
+            "the card's interrupts are raised on CPU {cpu}, where it is seen, too, that they are answered; a control holds that one"
+        )));
+    }
+    if let Some((card, cpu)) = card.as_ref().zip(raised_on.or(activity.cpus.first())) {
         notes.push(card.own_part(cpu));
     }
     let mut threads = Vec::new();
     for cpu in activity.cpus.iter() {
         for thread in 0..wanted.threads {
             let priority = if real_time { priority - thread } else { 0 };
-            let marks = entry.marks(measure, *interval_ns, cpu)?;
-            let reads_on = marks.as_ref().map(|_| reader(cpu, house, notes));
+            let reading = entry.reading(measure, *interval_ns, cpu)?;
+            let reads_on = reading.as_ref().map(|_| reader(cpu, house, notes)).or(raised_on);
             let spec = Spec {
                 activity: activity.id,
                 series: SeriesKey { cpu, thread, priority, kind: entry.kind(measure).to_owned() },
@@ -263,7 +278,7 @@ fn start_threads(
                 entry.counts_gaps().then(|| GapHistogram::new(Source::find().scale().ticks(SMALLEST_GAP)));
             let mut lane = Lane::new(spec, gaps, Arc::clone(common));
             lane.card = card.clone();
-            lane.marks = marks;
+            lane.reading = reading;
             let lane = Arc::new(lane);
             threads.push(Measuring::start(lane, entry)?);
         }
@@ -271,12 +286,17 @@ fn start_threads(
     Ok(threads)
 }
 
-/// The CPU of a thread that reads what a program on `cpu` marks: one that keeps house, else any other.
-fn reader(cpu: u32, house: &CpuSet, notes: &mut Vec<Note>) -> u32 {
+/// A CPU beside another one: one that keeps house, else any.
+fn beside(cpu: u32, house: &CpuSet) -> Option<u32> {
     let other = |set: &CpuSet| set.and(allowed()).iter().find(|other| *other != cpu);
-    other(house).or_else(|| other(allowed())).unwrap_or_else(|| {
+    other(house).or_else(|| other(allowed()))
+}
+
+/// The CPU of a thread that reads what is measured on `cpu`.
+fn reader(cpu: u32, house: &CpuSet, notes: &mut Vec<Note>) -> u32 {
+    beside(cpu, house).unwrap_or_else(|| {
         notes.push(Note::obstacle(
-            format!("there is no CPU but {cpu}: what reads the program's cycles takes time from it"),
+            format!("there is no CPU but {cpu}: what reads the latencies takes time from it"),
             "give the environment a CPU that keeps house",
         ));
         cpu

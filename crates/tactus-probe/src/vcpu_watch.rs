@@ -211,7 +211,7 @@ impl Hold {
 
     /// Starts the thread that carries it out, for as long as this process lives.
     fn start(self) -> Result<(), String> {
-        let (tell, told) = std::sync::mpsc::channel();
+        let (tell, told) = tactus_measure::tell::ends();
         let carry = move || {
             let ready = if self.traced {
                 sys::stop_thread(self.thread).and_then(|stopped| sys::resume_thread(self.thread, stopped))
@@ -219,7 +219,7 @@ impl Hold {
                 make_fifo(self.on, ABOVE_ALL).map_err(|refusal| io::Error::other(refusal.reason))
             };
             let fit = ready.is_ok();
-            let _ = tell.send(ready);
+            tell.tell(ready);
             if fit {
                 self.carry_out();
             }
@@ -229,7 +229,7 @@ impl Hold {
             .stack_size(128 * 1024)
             .spawn(carry)
             .map_err(|error| format!("no thread could be started: {error}"))?;
-        let ready = told.recv().map_err(|error| error.to_string())?;
+        let ready = told.hear().unwrap_or_else(|| Err(io::ErrorKind::BrokenPipe.into()));
         ready.map_err(|error| error.to_string())
     }
 

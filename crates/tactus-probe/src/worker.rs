@@ -9,7 +9,7 @@
 //! `value JSON` and `note JSON`; told to stop, it says its last values first, and where the time went
 //! (`breakdown JSON`). One whose moments are drawn by lot says them then as `at TIMES`.
 //!
-//! One that changes the kernel (`block`) does not die with the session: at the end of its stdin it first
+//! One that changes the kernel (`block`, `timerlat`) does not die with the session: at the end of its stdin it first
 //! puts back what it changed. And whatever it changes it says before, as `undo JSON`: should it be killed,
 //! the session has another worker put it back. Where both are killed at once, the guardian of the run
 //! does, or the guest ends whose kernel it is.
@@ -39,7 +39,7 @@ use tactus_model::windows::Moments;
 use crate::fault::{Count, Disturbance, Held, Made};
 use crate::sys::Shared;
 use crate::work::{Pace, die_with, over};
-use crate::{answer, fault, load, memory, sys, values};
+use crate::{answer, fault, load, memory, sys, timerlat, values};
 
 /// The argument that makes a process a worker.
 pub const ARGUMENT: &str = tactus_model::undo::WORKER;
@@ -179,8 +179,9 @@ impl Worker {
         self.over = true;
         let words = self.answer().unwrap_or_default();
         let reason = words.strip_prefix("over ").map_or_else(|| status.to_string(), str::to_owned);
-        // The kernel would go on with it.
-        let back = match self.put_back() {
+        // The kernel would go on with it. What is read of cannot be ended before its readers have.
+        let back = if timerlat::traces(&self.activity) { None } else { self.put_back() };
+        let back = match back {
             None => "",
             Some(true) => "; what it changed is put back",
             Some(false) => "; NOT EVERYTHING THAT IT CHANGED COULD BE PUT BACK",
@@ -340,7 +341,7 @@ pub enum Ended {
 
 /// Whether an activity changes the kernel, and so must not be killed.
 const fn undoes(activity: &Activity) -> bool {
-    matches!(activity.what, What::Fault(Fault::Block(_)))
+    matches!(activity.what, What::Fault(Fault::Block(_))) || timerlat::traces(activity)
 }
 
 impl Drop for Worker {
@@ -403,7 +404,9 @@ pub fn main(task: &str) -> u8 {
         return 2;
     }
     let ready = match &task.activity.what {
-        What::Measure { .. } if !answer::answers(&task.activity) => measurement(&task),
+        What::Measure { .. } if !(answer::answers(&task.activity) || timerlat::traces(&task.activity)) => {
+            measurement(&task)
+        }
         _ => disturbance(&task).map(|disturbance| (disturbance, None)),
     };
     let (disturbance, finish) = match ready {
@@ -453,6 +456,7 @@ fn disturbance(task: &Task) -> Result<Disturbance, Refusal> {
             return fault::prepare(what, cpus, task.above, task.pace.seed);
         }
         What::Measure { .. } if answer::answers(activity) => answer::works(activity)?,
+        What::Measure { .. } if timerlat::traces(activity) => return timerlat::prepare(activity),
         What::Measure { measure, .. } => {
             let reason = format!("`{}` is not done beside a measurement", measure.kind());
             return Err(Refusal { reason, hint: None });

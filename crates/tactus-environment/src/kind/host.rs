@@ -1,7 +1,7 @@
 //! The machine itself.
 
 use tactus_model::finding::Role;
-use tactus_model::plan::PathKind;
+use tactus_model::plan::{self, PathKind};
 use tactus_system::probe;
 use tactus_system::{Invocation, System};
 
@@ -26,6 +26,10 @@ impl Environment for Host {
 
     fn can_join(&self, path: PathKind) -> bool {
         !path.is_for_guests()
+    }
+
+    fn has_devices(&self, _spec: &plan::Environment) -> bool {
+        true
     }
 
     fn about(&self) -> &'static str {

@@ -14,7 +14,7 @@ use tactus_model::plan::{self, PathKind};
 use tactus_system::System;
 
 use crate::kernel::card_module;
-use crate::support::guest::{accel, arch, check, keys, prepare, wanted_kernel};
+use crate::support::guest::{accel, arch, check, devices, keys, prepare, wanted_kernel};
 use crate::support::{self, cannot};
 use crate::{Environment, OptionError, OptionKey, Running, Setting, StartError, Usable};
 use command::{Machine, Sockets};
@@ -49,6 +49,7 @@ emulated guest shows that the path works and says nothing about hardware."
             keys::ACCEL,
             keys::LOCK_MEMORY,
             keys::PROGRAMS,
+            keys::PCI,
             keys::PATIENCE,
         ]
     }
@@ -63,6 +64,10 @@ emulated guest shows that the path works and says nothing about hardware."
 
     fn answers_card(&self, _by: AnswerBy) -> bool {
         true
+    }
+
+    fn has_devices(&self, spec: &plan::Environment) -> bool {
+        devices::named(spec).is_ok_and(|devices| !devices.is_empty())
     }
 
     fn obstacle_to_answer(
@@ -98,6 +103,10 @@ emulated guest shows that the path works and says nothing about hardware."
         if let Err(error) = wanted_kernel(spec, system) {
             return Usable::No { reason: error.reason, remedy: error.hint.unwrap_or_default() };
         }
+        let devices = devices::named(spec).unwrap_or_default();
+        if let Some(missing) = devices::obstacle(&devices, system) {
+            return missing;
+        }
         let why = accel::obstacle_to(arch, system);
         Usable::Yes { remark: why.map(|why| format!("emulated (TCG), because {}", why.reason)) }
     }
@@ -126,6 +135,7 @@ emulated guest shows that the path works and says nothing about hardware."
             cpus: setting.layout.cpus.len(),
             nic: setting.network.and_then(|place| place.nic),
             card: setting.card.as_ref().map(|card| card.socket.clone()),
+            pci: devices::named(setting.spec)?,
             sockets: sockets.clone(),
         };
         let words = |accel, sandbox| Machine { accel, sandbox, ..machine.clone() }.words();

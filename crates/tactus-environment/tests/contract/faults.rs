@@ -27,15 +27,17 @@ const SEEN: u64 = 45 * MS;
 /// How often a control is tried: other work of a shared machine may keep the guest waiting as long as one.
 const TRIES: usize = 4;
 
-/// Every file that a block changes, and what Linux says in it after boot.
-const FILES: [(&str, Form, &str); 11] = [
+/// Every file that a block or timerlat changes, and what Linux says in it after boot.
+const FILES: [(&str, Form, &str); 13] = [
     ("hwlat_detector/mode", Form::Choice, "round-robin"),
     ("hwlat_detector/width", Form::Plain, "500000"),
     ("hwlat_detector/window", Form::Plain, "1000000"),
     ("osnoise/cpus", Form::List, "0-1"),
     ("osnoise/runtime_us", Form::Plain, "1000000"),
     ("osnoise/period_us", Form::Plain, "1000000"),
+    ("osnoise/timerlat_period_us", Form::Plain, "1000"),
     ("osnoise/stop_tracing_us", Form::Plain, "0"),
+    ("osnoise/stop_tracing_total_us", Form::Plain, "0"),
     (
         "osnoise/options",
         Form::Plain,
@@ -46,8 +48,8 @@ const FILES: [(&str, Form, &str); 11] = [
     ("tracing_cpumask", Form::Mask, "3"),
 ];
 
-/// The tracers' instances, which are gone after a block.
-const INSTANCES: [&str; 2] = ["hwlat", "osnoise"];
+/// The tracers' instances, which are gone afterwards.
+const INSTANCES: [&str; 3] = ["hwlat", "osnoise", "timerlat"];
 
 /// What a job brought.
 pub struct Heard {

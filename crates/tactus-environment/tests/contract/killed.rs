@@ -1,4 +1,4 @@
-//! A block is taken back whoever of those who injected it is killed with -9. The first probe of a guest is
+//! A block, and what timerlat sets, is taken back whoever of those who began it is killed with -9. The first probe of a guest is
 //! its PID 1, with which the whole guest ends; so a second one is started in the guest, through the first
 //! one's door, and that is the one who injects and is killed.
 
@@ -7,13 +7,16 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
+use tactus_model::catalogue::Measure;
 use tactus_model::catalogue::fault::{BlockWay, Off};
-use tactus_model::message::{End, FromProbe, NoteKind, ToProbe};
-use tactus_model::undo::block::undos;
+use tactus_model::catalogue::measure::Timerlat;
+use tactus_model::message::{Activity, End, FromProbe, Job, NoteKind, ToProbe, What};
+use tactus_model::scheduling::Policy;
+use tactus_model::undo::block::{undo_of_timerlat, undos};
 use tactus_system::{Child, Connection, Invocation, Remote, System};
 
 use super::conversation::{Conversation, PATIENCE, Speaks, listen};
-use super::faults::{assert_undone, block, job, prepare, with};
+use super::faults::{assert_undone, block, cpus, job, prepare, with};
 use super::{alone, leftovers, qemu, spec};
 
 const TRACING: &str = "/sys/kernel/tracing";
@@ -38,7 +41,19 @@ impl Second {
     /// Has it block CPU 1, and returns when it is prepared (`begins`: measures meanwhile).
     fn block(&mut self, begins: bool) {
         let fault = block(Off::Interrupts, Some(BlockWay::Hwlat));
-        prepare(self, with(fault, "1", job(Duration::from_secs(600)))).unwrap();
+        self.begin(with(fault, "1", job(Duration::from_secs(600))), begins);
+    }
+
+    /// Has it read what timerlat writes of CPU 1, every 2 ms.
+    fn trace(&mut self, begins: bool) {
+        let measure = Measure::Timerlat(Timerlat::default());
+        let what = What::Measure { measure, interval_ns: 2_000_000, priority: 90, policy: Policy::Other };
+        let activities = vec![Activity::new(0, cpus("1"), what)];
+        self.begin(Job { activities, ..job(Duration::from_secs(600)) }, begins);
+    }
+
+    fn begin(&mut self, job: Job, begins: bool) {
+        prepare(self, job).unwrap();
         if begins {
             self.say(&ToProbe::Go);
             while !matches!(self.hear(PATIENCE), FromProbe::Tick(_)) {}
@@ -187,5 +202,79 @@ fn another_runs_block_is_left(guest: &Remote, first: &mut Conversation) {
     assert_eq!(says(guest, "hwlat_detector/width"), "50000");
     second.child.kill();
     await_workers(guest, 0);
+    assert_undone(first);
+}
+
+#[test]
+fn what_timerlat_sets_for_the_whole_machine_is_put_back_whoever_set_it_is_killed() {
+    let _turn = alone();
+    let Some(qemu) = qemu() else { return };
+    let mut first = Conversation::begin(qemu, &spec("qemu", &[("kernel", "rt"), ("accel", "tcg")]))
+        .unwrap_or_else(|error| panic!("{error}"));
+    first.greet();
+    let guest = first.system();
+    the_reader_alone(&guest, &mut first);
+    the_worker_that_traces_alone(&guest, &mut first);
+    reader_and_worker(&guest, &mut first);
+    let id = first.id().to_owned();
+    first.end();
+    leftovers::none_within(&id, Duration::from_secs(5)).unwrap_or_else(|left| panic!("qemu leaves {left}"));
+}
+
+const TRACED: &str = "instances/tactus-timerlat/current_tracer";
+const LIMIT: &str = "osnoise/stop_tracing_total_us";
+
+fn assert_traced(guest: &Remote) {
+    assert_eq!(says(guest, TRACED), "timerlat");
+    assert_eq!(says(guest, "osnoise/timerlat_period_us"), "2000");
+    assert_eq!(says(guest, "osnoise/cpus"), "1");
+    assert_eq!(says(guest, LIMIT), "0");
+}
+
+/// The worker hears the end of its orders and puts everything back, what somebody else had set among it.
+fn the_reader_alone(guest: &Remote, first: &mut Conversation) {
+    let limit = |text: &str| guest.write(format!("{TRACING}/{LIMIT}").as_ref(), text.as_bytes()).unwrap();
+    limit("77777");
+    let mut second = Second::start(guest);
+    second.trace(true);
+    assert_traced(guest);
+    second.child.kill();
+    await_workers(guest, 0);
+    assert_eq!(says(guest, LIMIT), "77777");
+    limit("0");
+    assert_undone(first);
+}
+
+/// Nobody measures any more, which ends the job; when its readers have closed the trace another worker puts everything back.
+fn the_worker_that_traces_alone(guest: &Remote, first: &mut Conversation) {
+    let mut second = Second::start(guest);
+    second.trace(true);
+    kill_worker(guest);
+    let done = loop {
+        if let FromProbe::Done(done) = second.hear(PATIENCE) {
+            break done;
+        }
+    };
+    assert_eq!(done.end, End::Failed);
+    let reason = done.reason.unwrap();
+    assert!(reason.contains("`timerlat`") && reason.contains("SIGKILL"), "{reason}");
+    assert!(!reason.contains("COULD"), "{reason}");
+    assert_undone(first);
+    second.connection.say(&ToProbe::Quit).unwrap();
+    assert_eq!(await_workers(guest, 0).len(), 0);
+}
+
+/// What the run's guardian has promised is kept.
+fn reader_and_worker(guest: &Remote, first: &mut Conversation) {
+    let guardian = first.guardian().within(guest, "guest").unwrap();
+    let promise = undo_of_timerlat("", |path| guest.text(path)).unwrap();
+    let promise = guardian.promise(promise).unwrap();
+    let mut second = Second::start(guest);
+    second.trace(false);
+    kill_worker(guest);
+    await_workers(guest, 0);
+    second.child.kill();
+    assert_traced(guest);
+    drop(promise);
     assert_undone(first);
 }

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::BorrowedFd;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::{ANSWERED, HANDLED, SENT};
@@ -9,7 +10,7 @@ use crate::sys::Page;
 
 /// The memory that a guest shares with a card.
 #[derive(Debug)]
-pub struct Answering(Page);
+pub struct Answering(Arc<Page>);
 
 impl Answering {
     /// At this place of the file of a device.
@@ -17,7 +18,12 @@ impl Answering {
     /// # Errors
     /// Those of mmap(2).
     pub fn at(device: BorrowedFd, offset: u64) -> io::Result<Self> {
-        Page::at(device, offset).map(Self)
+        Page::at(device, offset).map(|page| Self(Arc::new(page)))
+    }
+
+    /// In this process.
+    pub(super) const fn here(page: Arc<Page>) -> Self {
+        Self(page)
     }
 
     /// Whether a number was sent that is not answered.
@@ -43,7 +49,7 @@ mod tests {
 
     #[test]
     fn what_was_sent_is_answered_once_and_counted() {
-        let guest = Answering(Page::own().unwrap());
+        let guest = Answering::here(Arc::new(Page::own().unwrap()));
         assert!(!guest.is_asked());
         guest.0.word(SENT).store(7, Ordering::Release);
         assert!(guest.is_asked());

@@ -4,13 +4,14 @@ use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use tactus_model::catalogue::measure::{AnswerBy, Interrupt};
 use tactus_model::message::Refusal;
 
-use super::{Card, Doorbell};
+use super::{Card, Doorbell, Ring};
 use crate::sys::Page;
 
 /// The version of the protocol.
@@ -41,8 +42,9 @@ impl Card {
                 hint: Some("`to` names a guest with an interrupt card, as one of the kind bare".into()),
             });
         };
-        let vector = (table.answer() != AnswerBy::Poll).then_some(vector);
-        Ok(Self::new(Doorbell { page, vector }, Some(stream), table, beside))
+        let ring = if table.answer() == AnswerBy::Poll { Ring::Nothing } else { Ring::Vector(vector) };
+        let bell = Doorbell { page: Arc::new(page), ring };
+        Ok(Self { _server: Some(stream), beside, ..Self::new(bell, table) })
     }
 }
 

@@ -5,10 +5,13 @@
 
 mod answering;
 mod connect;
+mod device;
 mod own_part;
+pub mod pci;
 
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use tactus_model::Nanos;
@@ -19,6 +22,7 @@ use tactus_model::outcome::CardCounts;
 use crate::sys::{self, Page};
 
 pub use answering::Answering;
+use device::{Handler, Raising};
 use own_part::own_part;
 
 /// The word that the card writes.
@@ -42,13 +46,25 @@ const POLLED_NS: u64 = 1_000_000;
 const REST: u64 = 16;
 /// How often the memory is looked at between two looks at the clock.
 const LOOKS: u32 = 16;
+/// So much two clocks may differ beside a hundredth of what passed, in ns: a slow one has long ticks.
+const CLOCKS_DIFFER_NS: u64 = 2_000;
 
 /// Memory and a vector: what card and guest have between them.
 #[derive(Debug)]
 struct Doorbell {
-    page: Page,
-    /// None: the guest polls, and nothing is raised.
-    vector: Option<OwnedFd>,
+    page: Arc<Page>,
+    ring: Ring,
+}
+
+/// How an interrupt is raised.
+#[derive(Debug)]
+enum Ring {
+    /// The guest polls, and nothing is raised.
+    Nothing,
+    /// By an eventfd.
+    Vector(OwnedFd),
+    /// By a register of a device.
+    Device(Raising),
 }
 
 impl Doorbell {
@@ -56,14 +72,27 @@ impl Doorbell {
     #[inline]
     fn raise(&self, number: u32) {
         self.page.word(SENT).store(number, Ordering::Release);
-        if let Some(vector) = &self.vector {
-            let _ = rustix::io::write(vector, &1u64.to_ne_bytes());
+        match &self.ring {
+            Ring::Nothing => {}
+            Ring::Vector(vector) => {
+                let _ = rustix::io::write(vector, &1u64.to_ne_bytes());
+            }
+            Ring::Device(device) => device.raise(),
         }
     }
 
     #[inline]
     fn answered(&self) -> u32 {
         self.page.word(ANSWERED).load(Ordering::Acquire)
+    }
+
+    /// The device, where it has a clock of its own.
+    #[inline]
+    const fn clock(&self) -> Option<&Raising> {
+        match &self.ring {
+            Ring::Device(device) if device.has_clock() => Some(device),
+            _ => None,
+        }
     }
 }
 
@@ -84,6 +113,8 @@ pub struct Card {
     bell: Doorbell,
     /// It stays a peer as long as it is connected.
     _server: Option<UnixStream>,
+    /// Who answers the interrupts of a device.
+    handler: Option<Handler>,
     /// How far due times are moved at random, in per cent of the interval.
     pub spread: u32,
     /// Interrupts before those that count.
@@ -104,19 +135,22 @@ pub struct Card {
     silent: AtomicU32,
     /// What the guest wrote that was never sent, if it did.
     wrong: AtomicU64,
+    /// What a device's own clock said that cannot be, and what had passed, in ns; 0: it did not.
+    impossible: [AtomicU64; 2],
 }
 
 impl Card {
-    fn new(bell: Doorbell, server: Option<UnixStream>, table: &Interrupt, beside: Option<u32>) -> Self {
+    fn new(bell: Doorbell, table: &Interrupt) -> Self {
         // Of a guest that was measured before, its last answer is there.
         let number = bell.answered();
         Self {
             bell,
-            _server: server,
+            _server: None,
+            handler: None,
             spread: table.spread(),
             warm_up: table.warm_up(),
             cold: AtomicU32::new(0),
-            beside,
+            beside: None,
             sent: AtomicU32::new(number),
             seen: AtomicU32::new(number),
             lost: AtomicU64::new(0),
@@ -124,7 +158,14 @@ impl Card {
             left_out: AtomicU64::new(0),
             silent: AtomicU32::new(0),
             wrong: AtomicU64::new(u64::MAX),
+            impossible: [AtomicU64::new(0), AtomicU64::new(0)],
         }
+    }
+
+    /// The CPU on which the interrupts of a device are answered; none: a guest answers.
+    #[must_use]
+    pub fn is_answered_on(&self) -> Option<u32> {
+        self.handler.as_ref().map(|handler| handler.cpu)
     }
 
     /// Raises an interrupt and waits for its answer. Returns when it was raised, and what came of it.
@@ -132,6 +173,8 @@ impl Card {
     pub fn ask(&self, stopped: impl Fn() -> bool) -> (u64, Answer) {
         let number = self.sent.load(Ordering::Relaxed).wrapping_add(1);
         self.sent.store(number, Ordering::Relaxed);
+        let clock = self.bell.clock();
+        let began = clock.map(|device| (sys::now(), device.ticks()));
         let raised = sys::now();
         self.bell.raise(number);
         loop {
@@ -147,7 +190,10 @@ impl Card {
                         self.late.fetch_add(1, Ordering::Relaxed);
                         return (raised, Answer::Lost(at));
                     }
-                    return (raised, Answer::At(at));
+                    let (Some(device), Some(began)) = (clock, began) else {
+                        return (raised, Answer::At(at));
+                    };
+                    return (raised, self.own_time(device, began, raised));
                 }
                 if seen != self.seen.load(Ordering::Relaxed) && !self.take_other(number, seen) {
                     return (raised, Answer::None);
@@ -169,6 +215,19 @@ impl Card {
                 sys::sleep_until(if now < last { next.min(last) } else { raised + LOST_NS });
             }
         }
+    }
+
+    /// When an interrupt that was raised at this time was answered, by the device's own clock.
+    fn own_time(&self, device: &Raising, (began, ticks): (u64, u32), raised: u64) -> Answer {
+        let took = device.took(ticks);
+        // Nothing takes longer than from before it began to after it was over, but for what two clocks differ.
+        let passed = sys::now() - began;
+        if took > passed + passed / 100 + CLOCKS_DIFFER_NS {
+            self.impossible[0].store(took, Ordering::Relaxed);
+            self.impossible[1].store(passed, Ordering::Relaxed);
+            return Answer::None;
+        }
+        Answer::At(raised + took)
     }
 
     /// Another number than the one that is awaited: the late answer to one that was lost, or none of ours.
@@ -207,7 +266,8 @@ impl Card {
 
     /// What it takes itself of a latency, on its CPU.
     pub fn own_part(&self, cpu: u32) -> Note {
-        own_part(cpu, self.beside, self.bell.vector.is_some())
+        let beside = self.beside.or(self.is_answered_on());
+        own_part(cpu, beside, matches!(self.bell.ring, Ring::Vector(_)))
     }
 
     /// Counts periods in which it was not there to raise anything.
@@ -221,7 +281,9 @@ impl Card {
     /// Whether it is no use to go on.
     #[inline]
     pub fn is_in_trouble(&self) -> bool {
-        self.silent.load(Ordering::Relaxed) >= SILENT || self.wrong.load(Ordering::Relaxed) != u64::MAX
+        self.silent.load(Ordering::Relaxed) >= SILENT
+            || self.wrong.load(Ordering::Relaxed) != u64::MAX
+            || self.impossible[0].load(Ordering::Relaxed) > 0
     }
 
     /// Why it is no use to go on; none: it is.
@@ -230,9 +292,19 @@ impl Card {
             return None;
         }
         let awaited = self.sent.load(Ordering::Relaxed);
+        if let [took @ 1..=u64::MAX, passed] = self.impossible.each_ref().map(|ns| ns.load(Ordering::Relaxed))
+        {
+            return Some(format!(
+                "the card's own clock says {} of an interrupt from whose raising to whose answer {} passed: the \
+                 description's `time` is not what this card has",
+                Nanos(took),
+                Nanos(passed)
+            ));
+        }
+        let who = if self.handler.is_some() { "handler" } else { "guest" };
         Some(match self.wrong.load(Ordering::Relaxed) {
             u64::MAX => format!(
-                "the guest answered none of the last {SILENT} interrupts, each within {}",
+                "the {who} answered none of the last {SILENT} interrupts, each within {}",
                 Nanos(LOST_NS)
             ),
             wrong => {
@@ -271,12 +343,18 @@ impl Card {
         }
         if lost > 0 {
             let second = Nanos(LOST_NS);
+            let hint = if self.handler.is_some() {
+                "look at whether the card raised them (its registers, and /proc/interrupts), and whether something keeps \
+                 the handler from its CPU"
+            } else {
+                "look at what the guest said (console), and whether something keeps its CPU from it"
+            };
             notes.push(Note::obstacle(
                 format!(
                     "{lost} interrupts were lost: raised, and unanswered for {second}, as which each counts; {late} of \
                      them were answered later"
                 ),
-                "look at what the guest said (console), and whether something keeps its CPU from it",
+                hint,
             ));
         }
         if duplicates > 0 {

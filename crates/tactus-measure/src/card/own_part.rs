@@ -1,5 +1,6 @@
 //! What the card takes itself: it raises an eventfd and polls, and a thread on another CPU answers at once.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::event::{EventfdFlags, eventfd};
@@ -7,7 +8,7 @@ use tactus_model::CpuSet;
 use tactus_model::catalogue::measure::Interrupt;
 use tactus_model::message::Note;
 
-use super::{ANSWERED, Answer, Card, Doorbell, SENT};
+use super::{ANSWERED, Answer, Card, Doorbell, Ring, SENT};
 use crate::sys::{self, Page, SchedAttr};
 
 /// How often it is asked.
@@ -61,8 +62,8 @@ fn measure(cpu: u32, beside: u32, raises: bool) -> Result<Vec<u64>, String> {
     let page = Page::own().map_err(|error| error.to_string())?;
     let vector =
         eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(|error| error.to_string())?;
-    let card =
-        Card::new(Doorbell { page, vector: raises.then_some(vector) }, None, &Interrupt::default(), None);
+    let ring = if raises { Ring::Vector(vector) } else { Ring::Nothing };
+    let card = Card::new(Doorbell { page: Arc::new(page), ring }, &Interrupt::default());
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {

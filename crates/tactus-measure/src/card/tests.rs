@@ -10,10 +10,10 @@ use crate::{Measurement, interrupt};
 
 fn card_of(warm_up: u32) -> Arc<Card> {
     let (bell, table) = (
-        Doorbell { page: Page::own().unwrap(), vector: None },
+        Doorbell { page: Arc::new(Page::own().unwrap()), ring: Ring::Nothing },
         Interrupt { warm_up: Some(warm_up), ..Interrupt::default() },
     );
-    Arc::new(Card::new(bell, None, &table, None))
+    Arc::new(Card::new(bell, &table))
 }
 
 fn card() -> Arc<Card> {

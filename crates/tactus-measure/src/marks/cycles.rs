@@ -7,27 +7,7 @@ use tactus_application::layout::{NO_CPU, Record};
 use tactus_model::catalogue::measure::MarkedValue;
 
 use super::header::{RECORD, u32_at, u64_at};
-
-/// What a cycle came to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Marked {
-    /// One that was due when nothing was to be done.
-    Cycle {
-        /// When it ended, CLOCK_MONOTONIC in ns.
-        at: u64,
-        /// What is measured of it, in ns.
-        value: u64,
-        /// Due times between its own and that of the next cycle.
-        left: u64,
-    },
-    /// One that was due while an earlier one still ran.
-    Behind {
-        /// When it ended, CLOCK_MONOTONIC in ns.
-        at: u64,
-        /// What is measured of it, in ns.
-        value: u64,
-    },
-}
+use crate::reading::Marked;
 
 /// What is left out, and why.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -8,8 +8,9 @@ use std::sync::atomic::{Ordering, fence};
 use rustix::fs::{FileType, Mode, OFlags, fstat, fstatfs, open};
 use tactus_application::layout::RING_OFFSET;
 
-use super::cycles::{Asked, Cycles, Marked};
+use super::cycles::{Asked, Cycles};
 use super::header::{self, BYTES, RECORD, Shape};
+use crate::reading::Marked;
 use crate::sys;
 
 /// Records that are read at once.

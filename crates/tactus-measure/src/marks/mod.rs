@@ -6,27 +6,25 @@ mod file;
 mod header;
 mod stand_in;
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::Mutex;
 
 use tactus_model::Nanos;
 use tactus_model::catalogue::measure::Application;
 use tactus_model::message::{Note, Refusal};
 
-pub use cycles::{Asked, Cycles, LeftOut, Marked};
+pub use cycles::{Asked, Cycles, LeftOut};
 pub use header::{BYTES as HEADER_BYTES, RECORD as RECORD_BYTES, Shape};
 
+pub use crate::reading::Marked;
+use crate::reading::{Due, Inbox, Reading, lock};
 use crate::sys;
 use file::Source;
-pub use stand_in::Due;
 use stand_in::StandIn;
 
 /// How often it is looked whether there are new cycles, in ns.
 const LOOK_NS: u64 = 20_000_000;
 /// The same of an application that is waited for.
 const WAIT_NS: u64 = 2_000_000;
-/// Cycles that wait for the session's thread, at most: what comes beyond counts as lost.
-const MOST_WAITING: usize = 1 << 21;
 
 /// What the reader of an application and the session's thread share.
 #[derive(Debug)]
@@ -36,18 +34,8 @@ pub struct Marks {
     patience_ns: u64,
     stand_in: Mutex<StandIn>,
     source: Mutex<Option<Source>>,
-    waiting: Mutex<Vec<Marked>>,
+    inbox: Inbox,
     left_out: Mutex<LeftOut>,
-    /// Cycles that the session's thread did not take in time.
-    not_taken: AtomicU64,
-    /// Cycles that were lost and that no tick has told of.
-    untold: AtomicU64,
-    trouble: OnceLock<String>,
-}
-
-/// What a mutex holds, whoever held it before.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Marks {
@@ -72,31 +60,9 @@ impl Marks {
             patience_ns: table.patience().0,
             stand_in: Mutex::new(stand_in),
             source: Mutex::default(),
-            waiting: Mutex::default(),
+            inbox: Inbox::default(),
             left_out: Mutex::default(),
-            not_taken: AtomicU64::new(0),
-            untold: AtomicU64::new(0),
-            trouble: OnceLock::new(),
         })
-    }
-
-    /// Waits until the program marks cycles, or its patience, counted from `began`, is over: then there is trouble.
-    pub fn wait_for_application(&self, began: u64) {
-        let until = began.saturating_add(self.patience_ns);
-        loop {
-            let why = match self.find(until) {
-                Ok(source) => {
-                    *lock(&self.source) = Some(source);
-                    return;
-                }
-                Err(Wait::Never(words)) => return self.fail(&words),
-                Err(Wait::NotYet(words)) => words,
-            };
-            if sys::now() >= until {
-                return self.fail(&format!("{why}, for {}", Nanos(self.patience_ns)));
-            }
-            sys::sleep_until(sys::now() + WAIT_NS);
-        }
     }
 
     /// One look for a file in which something new is marked.
@@ -145,30 +111,6 @@ impl Marks {
         }
     }
 
-    /// Reads the cycles that are due in `span`, until its end or until it is told to stop. Its own thread calls it, as it
-    /// does the next one.
-    pub fn read(&self, span: (u64, u64), stopped: &dyn Fn() -> bool) {
-        let Some(mut source) = lock(&self.source).take() else { return };
-        let read = source.begin(self.asked, span);
-        let cycles = read.and_then(|mut cycles| {
-            let read = self.follow(span.1, stopped, &mut source, &mut cycles);
-            cycles.finish(&mut |marked| self.push(marked));
-            self.note_left_out(&cycles);
-            read
-        });
-        if let Err(why) = cycles {
-            self.fail(&why);
-        }
-    }
-
-    /// The same of the stand-in, which marks meanwhile.
-    pub fn read_stand_in(&self, due: Due, stopped: &dyn Fn() -> bool) {
-        let mut stand_in = lock(&self.stand_in);
-        if let Err(why) = stand_in.run(self.asked, due, stopped, &mut |marked| self.push(marked)) {
-            self.fail(&format!("the control of it cannot be read: {why}"));
-        }
-    }
-
     fn follow(
         &self,
         end: u64,
@@ -179,7 +121,7 @@ impl Marks {
         let mut heard = sys::now();
         loop {
             let stopped = stopped();
-            let seen = source.read(cycles, &mut |marked| self.push(marked));
+            let seen = source.read(cycles, &mut |marked| self.inbox.push(marked));
             self.note_left_out(cycles);
             let seen = seen?;
             let now = sys::now();
@@ -205,45 +147,68 @@ impl Marks {
         }
     }
 
-    fn push(&self, marked: Marked) {
-        let mut waiting = lock(&self.waiting);
-        if waiting.len() < MOST_WAITING {
-            waiting.push(marked);
-        } else {
-            self.not_taken.fetch_add(1, Ordering::Relaxed);
-            self.untold.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
     /// Notes what was left out until now.
     fn note_left_out(&self, cycles: &Cycles) {
         let mut left_out = lock(&self.left_out);
         let more = |of: &LeftOut| of.lost.saturating_add(of.wrong);
         let new = more(&cycles.left_out).saturating_sub(more(&left_out));
-        self.untold.fetch_add(new, Ordering::Relaxed);
+        self.inbox.lose(new);
         *left_out = cycles.left_out.clone();
     }
 
-    /// Hands over the cycles that were read, and says how many were left out since the last time.
-    pub fn drain(&self, each: &mut dyn FnMut(Marked)) -> u64 {
-        std::mem::take(&mut *lock(&self.waiting)).into_iter().for_each(each);
-        self.untold.swap(0, Ordering::Relaxed)
-    }
-
     fn fail(&self, why: &str) {
-        let _ = self.trouble.set(format!("{} {why}", self.file));
+        self.inbox.fail(format!("{} {why}", self.file));
+    }
+}
+
+impl Reading for Marks {
+    fn wait(&self, began: u64) {
+        let until = began.saturating_add(self.patience_ns);
+        loop {
+            let why = match self.find(until) {
+                Ok(source) => {
+                    *lock(&self.source) = Some(source);
+                    return;
+                }
+                Err(Wait::Never(words)) => return self.fail(&words),
+                Err(Wait::NotYet(words)) => words,
+            };
+            if sys::now() >= until {
+                return self.fail(&format!("{why}, for {}", Nanos(self.patience_ns)));
+            }
+            sys::sleep_until(sys::now() + WAIT_NS);
+        }
     }
 
-    /// Why it is no use to go on; none: it is.
-    pub fn trouble(&self) -> Option<String> {
-        self.trouble.get().cloned()
+    fn read(&self, span: (u64, u64), stopped: &dyn Fn() -> bool) {
+        let Some(mut source) = lock(&self.source).take() else { return };
+        let read = source.begin(self.asked, span);
+        let cycles = read.and_then(|mut cycles| {
+            let read = self.follow(span.1, stopped, &mut source, &mut cycles);
+            cycles.finish(&mut |marked| self.inbox.push(marked));
+            self.note_left_out(&cycles);
+            read
+        });
+        if let Err(why) = cycles {
+            self.fail(&why);
+        }
     }
 
-    /// What there is to say of it.
-    pub fn account(&self) -> Vec<Note> {
+    fn read_stand_in(&self, due: Due, stopped: &dyn Fn() -> bool) {
+        let mut stand_in = lock(&self.stand_in);
+        if let Err(why) = stand_in.run(self.asked, due, stopped, &mut |marked| self.inbox.push(marked)) {
+            self.fail(&format!("the control of it cannot be read: {why}"));
+        }
+    }
+
+    fn inbox(&self) -> &Inbox {
+        &self.inbox
+    }
+
+    fn account(&self) -> Vec<Note> {
         let LeftOut { lost, wrong, first_wrong, unmarked, elsewhere } = lock(&self.left_out).clone();
         let (file, cpu) = (&self.file, self.asked.cpu);
-        let lost = lost.saturating_add(self.not_taken.load(Ordering::Relaxed));
+        let lost = lost.saturating_add(self.inbox.not_taken());
         let mut notes = Vec::new();
         if lost > 0 {
             notes.push(Note::obstacle(

@@ -7,23 +7,13 @@ use rustix::fs::{MemfdFlags, memfd_create};
 use tactus_application::Application;
 use tactus_model::catalogue::measure::MarkedValue;
 
-use super::cycles::{Asked, Marked};
+use super::cycles::Asked;
 use super::file::Source;
+use crate::reading::{Due, Marked};
 use crate::sys;
 
 /// Cycles of its ring: a second at the shortest interval of a control.
 const CYCLES: u64 = 1 << 12;
-
-/// When a stand-in is due, CLOCK_MONOTONIC in ns.
-#[derive(Clone, Copy, Debug)]
-pub struct Due {
-    /// The first time.
-    pub first: u64,
-    /// At or after this no more.
-    pub end: u64,
-    /// From one to the next.
-    pub interval_ns: u64,
-}
 
 /// Who marks in the place of a program.
 #[derive(Debug)]

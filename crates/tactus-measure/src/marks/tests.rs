@@ -334,8 +334,8 @@ fn an_application_that_never_comes_or_marks_nothing_is_waited_for_and_the_reason
     let path = dir.path().join("shared");
     let why = |interval| {
         let marks = Marks::new(&table(path.to_str().unwrap()), interval, 0).unwrap();
-        marks.wait_for_application(sys::now());
-        marks.trouble()
+        marks.wait(sys::now());
+        marks.inbox().trouble()
     };
     assert!(why(P).unwrap().contains("is not there"));
     let own = Marking::open(&path, P).unwrap();
@@ -363,9 +363,9 @@ fn an_application_that_marks_is_found_and_one_of_another_clock_is_not() {
                     std::thread::sleep(std::time::Duration::from_millis(2));
                 }
             });
-            marks.wait_for_application(sys::now());
+            marks.wait(sys::now());
         });
-        let why = marks.trouble();
+        let why = marks.inbox().trouble();
         assert_eq!(why.is_some(), said.is_some(), "{why:?}");
         assert!(said.is_none_or(|said| why.unwrap().contains(said)));
     }

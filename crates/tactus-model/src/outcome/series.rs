@@ -15,7 +15,7 @@ pub struct SeriesKey {
     pub thread: u32,
     /// Real-time priority (0 for SCHED_DEADLINE and SCHED_OTHER).
     pub priority: u32,
-    /// What the values are: `thread` (wake-up of the thread), `gap` (polled), later `irq`.
+    /// What the values are: `thread` (wake-up of the thread), `gap` (polled), `irq` (a timer's interrupt handler, by timerlat).
     pub kind: String,
 }
 

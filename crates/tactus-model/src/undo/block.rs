@@ -1,5 +1,5 @@
-//! What a `block` changes of a kernel that goes on without it, and how that is put back should the probe
-//! that injects it not live to do so. A guest's own kernel ends with the guest.
+//! What a `block`, and `timerlat`, change of a kernel that goes on without them, and how that is put back should the
+//! probe that does it not live to do so. A guest's own kernel ends with the guest.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ pub const PREEMPT_DISABLE: &str = "OSNOISE_PREEMPT_DISABLE";
 /// See [`IRQ_DISABLE`].
 pub const WORKLOAD: &str = "OSNOISE_WORKLOAD";
 
-/// A file of tracefs that all instances share. A block changes those that are named here, and no other.
+/// A file of tracefs that all instances share. Those that are named here are changed, and no other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shared(&'static str);
 
@@ -34,9 +34,11 @@ impl Shared {
     pub const RUNTIME: Self = Self("osnoise/runtime_us");
     /// How often osnoise blocks, in us.
     pub const PERIOD: Self = Self("osnoise/period_us");
-    /// Where osnoise runs.
+    /// How often timerlat arms its timer, in us.
+    pub const TIMERLAT_PERIOD: Self = Self("osnoise/timerlat_period_us");
+    /// Where osnoise and timerlat run.
     pub const CPUS: Self = Self("osnoise/cpus");
-    /// Limits at which osnoise stops.
+    /// Limits at which osnoise and timerlat stop.
     pub const STOPS: [Self; 2] = [Self("osnoise/stop_tracing_us"), Self("osnoise/stop_tracing_total_us")];
     /// What osnoise does.
     pub const OPTIONS: Self = Self("osnoise/options");
@@ -48,7 +50,7 @@ impl Shared {
     }
 }
 
-/// A tracer of the kernel that blocks.
+/// A tracer of the kernel that blocks, or measures.
 #[derive(Clone, Copy, Debug)]
 pub struct Tracer {
     /// Its name.
@@ -57,8 +59,6 @@ pub struct Tracer {
     instance: &'static str,
     /// What its threads are called before the number of their CPU.
     pub threads: &'static str,
-    /// For how long it blocks, which must never be above the second: how often.
-    pub times: [Shared; 2],
 }
 
 impl Tracer {
@@ -69,27 +69,40 @@ impl Tracer {
         if run.is_empty() { self.instance.to_owned() } else { [self.instance, "-", run].concat() }
     }
 
-    /// Whether a directory among the instances is one that a block has made, whichever run's.
+    /// Whether a directory among the instances is one that has been made for it here, whichever run's.
     #[must_use]
     pub fn is_ours(&self, name: &str) -> bool {
         self.instance.strip_prefix("instances/").is_some_and(|own| name.starts_with(own))
     }
+
+    /// How it is ended and its instance removed, after these values have come back. What shows that it is there goes last:
+    /// whoever begins again finds what is left.
+    fn undo(&self, root: &str, run: &str, values: Values) -> Undo {
+        let instance = Path::new(root).join(self.instance(run));
+        let current = instance.join("current_tracer");
+        let mut then = vec![Undo::Write { path: current.clone(), value: "nop".into() }];
+        then.extend(
+            values
+                .into_iter()
+                .map(|(file, value)| Undo::Write { path: Path::new(root).join(file.path()), value }),
+        );
+        then.push(Undo::RemoveEmpty(instance));
+        Undo::Where { there: current, then }
+    }
 }
 
 /// Looks for what firmware takes from a CPU.
-pub const HWLAT: Tracer = Tracer {
-    name: "hwlat",
-    instance: "instances/tactus-hwlat",
-    threads: "hwlatd/",
-    times: [Shared::WIDTH, Shared::WINDOW],
-};
+pub const HWLAT: Tracer = Tracer { name: "hwlat", instance: "instances/tactus-hwlat", threads: "hwlatd/" };
+/// For how long hwlat blocks, which must never be above the second: how often.
+pub const HWLAT_TIMES: [Shared; 2] = [Shared::WIDTH, Shared::WINDOW];
 /// Looks for whatever takes time from a CPU.
-pub const OSNOISE: Tracer = Tracer {
-    name: "osnoise",
-    instance: "instances/tactus-osnoise",
-    threads: "osnoise/",
-    times: [Shared::RUNTIME, Shared::PERIOD],
-};
+pub const OSNOISE: Tracer =
+    Tracer { name: "osnoise", instance: "instances/tactus-osnoise", threads: "osnoise/" };
+/// The same of osnoise.
+pub const OSNOISE_TIMES: [Shared; 2] = [Shared::RUNTIME, Shared::PERIOD];
+/// Measures how late timers are.
+pub const TIMERLAT: Tracer =
+    Tracer { name: "timerlat", instance: "instances/tactus-timerlat", threads: "timerlat/" };
 
 /// How the module is unloaded.
 #[must_use]
@@ -120,23 +133,25 @@ pub fn undos(fault: &Fault, run: &str, read: impl Fn(&str) -> Option<String>) ->
         return undos;
     };
     let text = |file: Shared| Some(read(&[root, "/", file.path()].concat())?.trim().to_owned());
-    for (way, tracer, values) in
-        [(BlockWay::Hwlat, HWLAT, hwlat(&text)), (BlockWay::Osnoise, OSNOISE, osnoise(&text))]
+    let (hwlat, osnoise) = (hwlat(&text), osnoise(&text));
+    for (way, tracer, values, own) in
+        [(BlockWay::Hwlat, HWLAT, hwlat, HWLAT_TIMES), (BlockWay::Osnoise, OSNOISE, osnoise, OSNOISE_TIMES)]
     {
         if by(way) {
-            let instance = Path::new(root).join(tracer.instance(run));
-            let current = instance.join("current_tracer");
-            // What it shows goes last: whoever begins again finds what is left.
-            let mut then = vec![Undo::Write { path: current.clone(), value: "nop".into() }];
-            let values = values.into_iter().chain(times(tracer.times, &text));
-            then.extend(
-                values.map(|(file, value)| Undo::Write { path: Path::new(root).join(file.path()), value }),
-            );
-            then.push(Undo::RemoveEmpty(instance));
-            undos.push(Undo::Where { there: current, then });
+            undos.push(tracer.undo(root, run, values.into_iter().chain(times(own, &text)).collect()));
         }
     }
     undos
+}
+
+/// How a run takes back what `timerlat` sets, of which nobody else makes use where it was begun. `read` is what a file of
+/// that kernel says. Nothing is written where its instance is not there.
+#[must_use]
+pub fn undo_of_timerlat(run: &str, read: impl Fn(&str) -> Option<String>) -> Option<Undo> {
+    let root = ROOTS.into_iter().find(|root| read(&[root, "/available_tracers"].concat()).is_some())?;
+    let text = |file: Shared| Some(read(&[root, "/", file.path()].concat())?.trim().to_owned());
+    let period = text(Shared::TIMERLAT_PERIOD).map(|period| (Shared::TIMERLAT_PERIOD, period));
+    Some(TIMERLAT.undo(root, run, osnoise(&text).into_iter().chain(period).collect()))
 }
 
 /// Former values, in the order in which they are written.
@@ -235,6 +250,47 @@ mod tests {
                 "removing the empty directory instances/tactus-osnoise-r7",
             ]
         );
+    }
+
+    #[test]
+    fn what_timerlat_sets_for_the_whole_machine_is_written_back_where_its_instance_is_there() {
+        let read = |files: &'static [(&'static str, &'static str)]| {
+            move |path: &str| {
+                let file = path.strip_prefix("/sys/kernel/tracing/")?;
+                files.iter().find(|(name, _)| *name == file).map(|(_, text)| (*text).to_owned())
+            }
+        };
+        let undo = undo_of_timerlat(
+            RUN,
+            read(&[
+                ("available_tracers", "timerlat osnoise nop\n"),
+                ("osnoise/options", "DEFAULTS NO_OSNOISE_WORKLOAD\n"),
+                ("osnoise/cpus", "0-7\n"),
+                ("osnoise/stop_tracing_us", "20\n"),
+                ("osnoise/stop_tracing_total_us", "30\n"),
+                ("osnoise/timerlat_period_us", "1000\n"),
+            ]),
+        );
+        let Some(Undo::Where { there, then }) = undo else { panic!("{undo:?}") };
+        let short = |words: String| words.replace("/sys/kernel/tracing/", "");
+        assert_eq!(
+            short(there.display().to_string()),
+            "instances/tactus-timerlat-r7/current_tracer",
+            "another run's is none of ours"
+        );
+        assert_eq!(
+            then.into_iter().map(|undo| short(undo.to_string())).collect::<Vec<_>>(),
+            [
+                "writing `nop` back to instances/tactus-timerlat-r7/current_tracer",
+                "writing `NO_OSNOISE_WORKLOAD` back to osnoise/options",
+                "writing `0-7` back to osnoise/cpus",
+                "writing `20` back to osnoise/stop_tracing_us",
+                "writing `30` back to osnoise/stop_tracing_total_us",
+                "writing `1000` back to osnoise/timerlat_period_us",
+                "removing the empty directory instances/tactus-timerlat-r7",
+            ]
+        );
+        assert_eq!(undo_of_timerlat(RUN, |_| None), None, "without tracefs nothing is made");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! /proc/interrupts and /proc/softirqs: a row for each kind, a column for each CPU.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
 
 use tactus_model::outcome::breakdown::Arrivals;
 
@@ -12,14 +13,21 @@ pub fn table(text: &str) -> Table {
     let mut lines = text.lines();
     let head = lines.next().unwrap_or_default().split_ascii_whitespace();
     let cpus: Vec<u32> = head.filter_map(|word| word.strip_prefix("CPU")?.parse().ok()).collect();
-    lines.filter_map(|line| row(line, &cpus)).collect()
+    let mut table = Table::new();
+    // As `add` does it: a map that is collected is sorted first, in code of its own.
+    for (name, counts) in lines.filter_map(|line| row(line, &cpus)) {
+        *table.entry(name).or_default() = counts;
+    }
+    table
 }
 
 fn row(line: &str, cpus: &[u32]) -> Option<(String, BTreeMap<u32, u64>)> {
     let (key, rest) = line.split_once(':')?;
     let mut words = rest.split_ascii_whitespace();
-    let counts: Option<BTreeMap<u32, u64>> =
-        cpus.iter().map(|cpu| Some((*cpu, words.next()?.parse().ok()?))).collect();
+    let mut counts = BTreeMap::new();
+    for cpu in cpus {
+        *counts.entry(*cpu).or_default() = words.next()?.parse().ok()?;
+    }
     let words: Vec<&str> = words.collect();
     let key = key.trim();
     // Of a device's interrupt what stands behind its controller and trigger: who handles it.
@@ -31,18 +39,22 @@ fn row(line: &str, cpus: &[u32]) -> Option<(String, BTreeMap<u32, u64>)> {
         Some(trigger) if key.parse::<u32>().is_ok() => &words[trigger + 1..],
         _ => &words,
     };
-    Some(([&[key], behind].concat().join(" "), counts?))
+    Some(([&[key], behind].concat().join(" "), counts))
 }
 
 /// What came after `before`.
 pub fn since(now: &Table, before: &Table) -> Table {
-    let more = |name: &str, counts: &BTreeMap<u32, u64>| -> BTreeMap<u32, u64> {
-        let before = |cpu: &u32| before.get(name).and_then(|counts| counts.get(cpu)).copied().unwrap_or(0);
-        let more = counts.iter().map(|(cpu, count)| (*cpu, count.saturating_sub(before(cpu))));
-        more.filter(|(_, count)| *count > 0).collect()
-    };
-    let rows = now.iter().map(|(name, counts)| (name.clone(), more(name, counts)));
-    rows.filter(|(_, counts)| !counts.is_empty()).collect()
+    let mut more = Table::new();
+    for (name, counts) in now {
+        let before = before.get(name);
+        for (cpu, count) in counts {
+            let before = before.and_then(|counts| counts.get(cpu)).copied().unwrap_or(0);
+            if *count > before {
+                *more.entry(name.clone()).or_default().entry(*cpu).or_default() = count - before;
+            }
+        }
+    }
+    more
 }
 
 /// Adds what came at another time.
@@ -57,10 +69,16 @@ pub fn add(to: &mut Table, other: &Table) {
 pub fn most_frequent(table: Table, most: usize) -> Vec<Arrivals> {
     let told =
         |(name, counts): (String, BTreeMap<_, _>)| Arrivals { name, counts: counts.into_iter().collect() };
-    let mut all: Vec<Arrivals> = table.into_iter().map(told).collect();
-    all.sort_by_key(|arrivals| std::cmp::Reverse(arrivals.total()));
-    all.truncate(most);
-    all
+    largest(table.into_iter().map(told).collect(), most, Arrivals::total)
+}
+
+/// Those whose number is largest, the largest first; of equal ones the first of them.
+pub fn largest<T>(all: Vec<T>, most: usize, number: impl Fn(&T) -> u64) -> Vec<T> {
+    let mut places: BinaryHeap<_> =
+        all.iter().enumerate().map(|(at, one)| (number(one), Reverse(at))).collect();
+    let mut all: Vec<Option<T>> = all.into_iter().map(Some).collect();
+    let next = || places.pop().and_then(|(_, Reverse(at))| all[at].take());
+    std::iter::from_fn(next).take(most).collect()
 }
 
 #[cfg(test)]

@@ -91,15 +91,13 @@ impl Tally {
 impl Sum {
     fn told(self) -> Breakdown {
         let thread = |(Who { pid, process, name }, ns)| ThreadTime { name, process, pid, ns };
-        let mut threads: Vec<ThreadTime> = self.threads.into_iter().map(thread).collect();
-        threads.sort_by_key(|thread| std::cmp::Reverse(thread.ns));
-        threads.truncate(MOST);
+        let threads = self.threads.into_iter().map(thread).collect();
         Breakdown {
             phase: self.phase.map(str::to_owned),
             ns: self.stat.ns,
             switches: self.stat.switches,
             cpus: self.stat.cpus.into_iter().map(|(cpu, times)| CpuTime::of(cpu, times)).collect(),
-            threads,
+            threads: arrivals::largest(threads, MOST, |thread: &ThreadTime| thread.ns),
             interrupts: arrivals::most_frequent(self.interrupts, MOST),
             softirqs: arrivals::most_frequent(self.softirqs, MOST),
         }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tactus_measure::card::Card;
 use tactus_measure::ftrace::Ftrace;
 use tactus_measure::lane::{Order, Run};
-use tactus_measure::marks::Marks;
+use tactus_measure::reading::Reading;
 use tactus_measure::series::Series;
 use tactus_measure::stat::Stat;
 use tactus_model::message::{BreakdownOf, Done, End, FromProbe, Note, Refusal, ToProbe, Value};
@@ -56,8 +56,8 @@ impl Running {
         let mut failed = failed;
         job.cards().for_each(Card::warm_up);
         let waiting_since = sys::now();
-        job.marks().for_each(|marks| marks.wait_for_application(waiting_since));
-        failed = failed.or_else(|| job.marks().find_map(Marks::trouble));
+        job.readings().for_each(|reading| reading.wait(waiting_since));
+        failed = failed.or_else(|| job.readings().find_map(|reading| reading.inbox().trouble()));
         let mut jumps = Jumps::default();
         jumps.look();
         let lanes: Vec<_> = job.threads.iter().map(|thread| Arc::clone(&thread.lane)).collect();
@@ -203,7 +203,7 @@ impl Running {
             channel.say(&FromProbe::Card(card))?;
         }
         let cards = self.job.cards().flat_map(Card::account);
-        for note in cards.chain(self.job.marks().flat_map(Marks::account)).collect::<Vec<_>>() {
+        for note in cards.chain(self.job.readings().flat_map(Reading::account)).collect::<Vec<_>>() {
             channel.note(note)?;
         }
         // Again, at another time: what disturbs a line comes in bursts.
@@ -282,7 +282,9 @@ impl Running {
 
     fn look_after(&mut self, channel: &mut Channel) -> io::Result<()> {
         let cards = self.job.cards().find_map(Card::trouble);
-        if let Some(words) = cards.or_else(|| self.job.marks().find_map(Marks::trouble)) {
+        if let Some(words) =
+            cards.or_else(|| self.job.readings().find_map(|reading| reading.inbox().trouble()))
+        {
             self.failed.get_or_insert(words);
         }
         for worker in &mut self.job.workers {

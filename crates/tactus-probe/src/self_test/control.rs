@@ -74,7 +74,7 @@ impl CpuControl {
             activity: lane.spec.activity,
             series: lane.spec.series.clone(),
             stage,
-            by: if lane.marks.is_some() { STAND_IN } else { "hog" }.into(),
+            by: if lane.reading.is_some() { STAND_IN } else { "hog" }.into(),
             injected_ns: 0,
             attempts: 0,
             quiet: Counted::default(),

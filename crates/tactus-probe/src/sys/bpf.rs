@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::AtomicU64;
 
-use super::raw::{Request, descriptor};
+use super::{Request, descriptor};
 
 /// Lets a clock begin.
 ///

@@ -16,16 +16,14 @@ pub mod perf;
 mod ports;
 mod process;
 mod ptrace;
-mod raw;
 mod select;
 #[cfg(all(target_env = "musl", panic = "abort"))]
 mod unwind;
-pub mod vfio;
 
 pub use tactus_measure::sys::{
-    OnSignal, SchedAttr, affinity, affinity_mask, affinity_of, boottime, now, on_signal, own_time, realtime,
-    scheduler_of, set_affinity, set_affinity_of, set_scheduler, set_scheduler_of, sleep_until,
-    ticks_per_second, time_of,
+    OnSignal, Request, SchedAttr, affinity, affinity_mask, affinity_of, boottime, descriptor, now, on_signal,
+    own_time, realtime, scheduler_of, set_affinity, set_affinity_of, set_scheduler, set_scheduler_of,
+    sleep_until, ticks_per_second, time_of,
 };
 
 pub use cpuid::cpuid_leaves;

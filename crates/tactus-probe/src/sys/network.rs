@@ -5,7 +5,7 @@ use std::io;
 use std::net::Ipv4Addr;
 use std::os::fd::AsRawFd;
 
-use super::raw::Request;
+use super::Request;
 
 /// SIOCGIFFLAGS (linux/sockios.h).
 const GET_FLAGS: Request = 0x8913;

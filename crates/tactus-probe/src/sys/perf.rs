@@ -4,7 +4,7 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
-use super::raw::descriptor;
+use super::descriptor;
 
 /// `struct perf_event_attr`, first version (linux/perf_event.h).
 #[repr(C)]

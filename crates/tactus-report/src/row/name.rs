@@ -3,6 +3,8 @@
 use serde_json::Value;
 use tactus_model::bundle::{Contents, RowResult};
 use tactus_model::catalogue::Measure;
+use tactus_model::catalogue::measure::TimerlatValue;
+use tactus_model::device_card::DeviceCard;
 use tactus_model::wire::row::Word;
 
 /// The name of a measurement: that of its scenario, with the environment where it has several, with what that lies
@@ -23,7 +25,8 @@ fn titled(contents: &Contents, result: &RowResult, run: Option<String>) -> Strin
     let same = contents.rows.iter().filter(|row| same(&row.result)).count();
     let outer = inside(contents, &result.environment).map(|outer| format!("{} in {outer}", result.kind));
     let place = (same > 1).then(|| place(result));
-    let words: Vec<String> = place.into_iter().chain(outer).chain(marked(result)).chain(run).collect();
+    let words: Vec<String> =
+        place.into_iter().chain(outer).chain(marked(result)).chain(device(result)).chain(run).collect();
     if words.is_empty() { result.name.clone() } else { format!("{} ({})", result.name, words.join(", ")) }
 }
 
@@ -34,10 +37,29 @@ pub fn place(result: &RowResult) -> String {
     format!("{}{}", result.environment, to.unwrap_or_default())
 }
 
-/// What is measured of the cycles of a program: a scenario may have several rows of one.
+/// What is measured of the cycles of a program, or of the periods of a timer: a scenario may have several rows of one.
 fn marked(result: &RowResult) -> Option<String> {
-    let Measure::Application(table) = &result.measurement else { return None };
-    Some(table.value().word())
+    match &result.measurement {
+        Measure::Application(table) => Some(table.value().word()),
+        Measure::Timerlat(table) => Some(
+            match table.value() {
+                TimerlatValue::Irq => "timer interrupt of the kernel, by timerlat's IRQ column",
+                TimerlatValue::Thread => {
+                    "thread that a timer of the kernel wakes, by timerlat's thread column"
+                }
+            }
+            .to_owned(),
+        ),
+        _ => None,
+    }
+}
+
+/// What the device is called that raised interrupts, where it was one and no card of tactus.
+#[must_use]
+pub fn device(result: &RowResult) -> Option<String> {
+    let Measure::Interrupt(table) = &result.measurement else { return None };
+    let card: DeviceCard = toml::from_str(table.card.as_ref()?).ok()?;
+    card.check().is_ok().then_some(card.name)
 }
 
 /// The environment that one lies inside.

@@ -1,8 +1,11 @@
 //! Every environment by itself: the distributions and the course of its latencies, and its threads.
 
-use tactus_model::bundle::{Contents, Row};
+use tactus_model::bundle::{Contents, Row, RowResult};
+use tactus_model::catalogue::Measure;
+use tactus_model::catalogue::measure::TimerlatValue;
 use tactus_model::number::float;
 use tactus_model::outcome::SeriesResult;
+use tactus_model::scheduling::Policy;
 
 use super::Section;
 use crate::figure::{Figure, Lines, Reference, SERIES, histograms, over_time};
@@ -149,16 +152,23 @@ const COLUMNS: &[Column] = &[
     Column { name: "cache misses", value: |of| number(of.counters.llc_misses), seldom: true },
 ];
 
+/// How a thread ran. The policy of a row that reads what a tracer writes is the reader's.
+fn scheduled(result: &RowResult, one: &SeriesResult) -> String {
+    match &result.measurement {
+        Measure::Timerlat(table) if table.value() == TimerlatValue::Thread => {
+            format!("{} {} (the kernel's)", Policy::Fifo, result.priority)
+        }
+        Measure::Timerlat(_) => "an interrupt".into(),
+        _ => format!("{} {}", result.policy, one.key.priority),
+    }
+}
+
 fn threads(contents: &Contents, rows: &[&Row]) -> Table {
     let series = || rows.iter().flat_map(|row| row.result.series().iter().map(move |one| (&row.result, one)));
     let has = |column: &&Column| !column.seldom || series().any(|(_, one)| (column.value)(one) != NONE);
     let columns: Vec<&Column> = COLUMNS.iter().filter(has).collect();
-    let row = |(result, one): (&tactus_model::bundle::RowResult, &SeriesResult)| {
-        let head = [
-            clean(&title(contents, result)),
-            clean(&one.key.to_string()),
-            format!("{} {}", result.policy, one.key.priority),
-        ];
+    let row = |(result, one): (&RowResult, &SeriesResult)| {
+        let head = [clean(&title(contents, result)), clean(&one.key.to_string()), scheduled(result, one)];
         head.into_iter().chain(columns.iter().map(|column| (column.value)(one))).map(Cell::from).collect()
     };
     let words = ["scenario", "thread", "scheduled"].map(Head::words);

@@ -135,7 +135,7 @@ fn name(entry: &FitnessEntry) -> Cell {
 fn latency_words(kind: &str) -> String {
     match kind {
         "thread" => "wake-up of a thread".into(),
-        "irq" => "an interrupt".into(),
+        "irq" => "timer interrupt of the kernel (timerlat's IRQ column)".into(),
         "interrupt" => "from an interrupt to its handler".into(),
         "response" => "response of an application".into(),
         "start" => "start of an application's cycle".into(),

@@ -3,9 +3,10 @@
 use tactus_environment as environment;
 use tactus_model::CpuSet;
 use tactus_model::catalogue::Measure;
-use tactus_model::catalogue::measure::AnswerBy;
+use tactus_model::catalogue::measure::{AnswerBy, Interrupt};
 use tactus_model::plan::{Activity, Plan};
 
+use super::device;
 use super::resolved::{ResolvedActivity, ResolvedEnvironment};
 use super::{PlanError, Source};
 
@@ -29,6 +30,9 @@ pub(super) fn check(
         let kinds = kinds(name);
         !kinds.is_empty() && kinds.iter().all(|kind| are(kind))
     };
+    if device::of(table, &format!("{at}.measure"), source)?.is_some() {
+        return of_device(plan, activity, table, at, source);
+    }
     if !all_are(&activity.environment, &|kind| kind == "host") {
         let message =
             format!("`interrupt` is measured from the host, and `{}` is none", activity.environment);
@@ -53,6 +57,42 @@ pub(super) fn check(
             message,
             "a guest has one: name another guest, or make two scenarios of it".into(),
         );
+    }
+    Ok(())
+}
+
+/// A device is where it is measured, and its handler is a process there.
+fn of_device(
+    plan: &Plan,
+    activity: &Activity,
+    table: &Interrupt,
+    at: &str,
+    source: &Source,
+) -> Result<(), PlanError> {
+    let complaint =
+        |key: &str, message: String, hint: &str| Err(source.error(&format!("{at}.{key}"), message, hint));
+    if activity.to.is_some() {
+        let message = "a card that is a device is in the environment whose handler answers it".into();
+        return complaint(
+            "to",
+            message,
+            "leave `to` out; `in` is the host, or the guest that has the device",
+        );
+    }
+    if table.answer() != AnswerBy::Handler {
+        let message = "the interrupts of a device are answered by a process".into();
+        return complaint("measure.answer", message, "leave `answer` out, or leave `card` out");
+    }
+    let has = |spec: &tactus_model::plan::Environment, kind: &str| {
+        environment::find(kind).is_some_and(|kind| kind.has_devices(spec))
+    };
+    let spec = plan.environment.get(&activity.environment);
+    let spec = spec.filter(|spec| spec.inside.is_none() && spec.attach.is_none());
+    if !spec.is_some_and(|spec| std::iter::once(&spec.kind).chain(&spec.or).all(|kind| has(spec, kind))) {
+        let message = format!("`{}` has no device that could be a card", activity.environment);
+        let hint = "write `in = \"host\"`, or name a guest of the kind qemu with its device: `pci = [\"edu\"]`, or \
+                    `pci = [\"0000:03:00.0\"]` for one of this machine";
+        return complaint("in", message, hint);
     }
     Ok(())
 }
@@ -85,6 +125,11 @@ mod tests {
         resolved_on("0-3", scenario)
     }
 
+    /// What is wrong with it, and what would be right.
+    fn resolved_with_hint(scenario: &str) -> String {
+        resolved(scenario).err().unwrap_or_else(|| panic!("{scenario}"))
+    }
+
     fn resolved_on(cpus: &str, scenario: &str) -> Result<Resolved, String> {
         let text = format!(
             "name = \"p\"\n[environment.host]\nkind = \"host\"\n[environment.guest]\nkind = \"bare\"\ncpus = \"1\"\n\
@@ -95,7 +140,8 @@ mod tests {
         let machine = Topology { allowed: set.clone(), online: set, ..Topology::default() };
         let plan = parse(&source).map_err(|error| error.to_string())?;
         check(&plan, &source, &system).map_err(|error| error.to_string())?;
-        resolve(&plan, &source, &Choices::default(), &machine, &system).map_err(|error| error.to_string())
+        resolve(&plan, &source, &Choices::default(), &machine, &system)
+            .map_err(|error| format!("{error}; {}", error.hint.as_deref().unwrap_or_default()))
     }
 
     fn activity(keys: &str) -> String {
@@ -123,6 +169,36 @@ mod tests {
             assert!(error.contains(said), "{scenario}: {error}");
         }
         assert!(resolved(&right).is_ok());
+    }
+
+    #[test]
+    fn a_card_that_is_a_device_is_where_its_handler_is_and_has_one_cpu_there() {
+        const EDU: &str = include_str!("../../../../contrib/cards/edu.toml");
+        let activity = |keys: &str| {
+            format!("[[scenario.activity]]\nmeasure = {{ kind = \"interrupt\", card = {EDU:?}{keys}\n")
+        };
+        let plan = resolved(&activity(" }\nin = \"host\"")).unwrap();
+        assert_eq!(
+            plan.scenarios[0].activities[0].activity.cpus.to_string(),
+            "1",
+            "one of those that are measured"
+        );
+        assert_eq!((&plan.rows[0].peer, &plan.rows[0].result.to), (&None, &None));
+        let named = plan.plan.scenario[0].activity[0].measure.clone();
+        assert!(toml::to_string(&plan.plan).unwrap().contains("1234:11e8"), "{named:?}");
+        for (keys, said) in [
+            (" }\nin = \"host\"\nto = \"guest\"", "leave `to` out"),
+            (", answer = \"poll\" }\nin = \"host\"", "answered by a process"),
+            (" }\nin = \"box\"", "no device that could be a card"),
+        ] {
+            let error = resolved_with_hint(&activity(keys));
+            assert!(error.contains(said), "{keys}: {error}");
+        }
+        let wrong = activity(" }\nin = \"host\"").replace("bar = 0", "bar = 9");
+        assert!(resolved_with_hint(&wrong).contains("no BAR 9"));
+        let file =
+            "[[scenario.activity]]\nmeasure = { kind = \"interrupt\", card = \"edu.toml\" }\nin = \"host\"\n";
+        assert!(resolved_with_hint(file).contains("edu.toml: no card is described there"));
     }
 
     #[test]

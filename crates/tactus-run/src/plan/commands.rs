@@ -3,7 +3,7 @@
 //! a stranger's is looked at first.
 
 use serde_json::Value;
-use tactus_model::catalogue::Load;
+use tactus_model::catalogue::{Load, Measure};
 use tactus_model::plan::{Placed, Plan, Scenario};
 
 /// Keys of environments that choose nothing but sizes, names and times of what tactus itself starts. Every other key
@@ -37,6 +37,7 @@ pub fn commands(plan: &Plan) -> Vec<String> {
         all.extend(path.nics.as_ref().map(|nics| format!("path `{name}`: nics = {nics:?}")));
     }
     for (place, scenario) in scenarios(plan) {
+        all.extend(cards(scenario).map(|card| format!("{place}: card = {card:?}")));
         all.extend(loads(scenario).filter_map(reaches).map(|what| format!("{place}: {what}")));
         if !scenario.settings.is_empty() {
             all.push(format!("{place}: settings = {:?}", scenario.settings));
@@ -67,6 +68,15 @@ fn loads(scenario: &Scenario) -> impl Iterator<Item = &Load> {
     let of_activities = scenario.activity.iter().filter_map(|activity| activity.load.as_ref());
     let short = scenario.load.iter().map(|Placed { what, .. }| what);
     short.chain(of_activities)
+}
+
+/// The devices whose registers are written.
+fn cards(scenario: &Scenario) -> impl Iterator<Item = &str> {
+    let of_activities = scenario.activity.iter().filter_map(|activity| activity.measure.as_ref());
+    scenario.measurement.iter().chain(of_activities).filter_map(|measure| match measure {
+        Measure::Interrupt(table) => table.card.as_deref(),
+        _ => None,
+    })
 }
 
 /// What a load runs, or where it writes.

@@ -1,5 +1,6 @@
 //! TOML to a plan; nothing is asked of the machine.
 
+use serde::de::DeserializeOwned;
 use tactus_model::plan::Plan;
 
 use super::{PlanError, Source};
@@ -9,6 +10,14 @@ use super::{PlanError, Source};
 /// # Errors
 /// Text that is not TOML, an unknown key, a value of the wrong kind or unit: with line and key.
 pub fn parse(source: &Source) -> Result<Plan, PlanError> {
+    read(source)
+}
+
+/// Reads what is written in TOML.
+///
+/// # Errors
+/// As [`parse`].
+pub(super) fn read<T: DeserializeOwned>(source: &Source) -> Result<T, PlanError> {
     toml::from_str(&source.text).map_err(|error| {
         let span = error.span();
         let key = span.as_ref().and_then(|span| key_at(&source.text, span.start));

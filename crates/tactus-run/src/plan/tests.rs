@@ -642,6 +642,28 @@ fn a_plan_of_more_measurements_than_a_report_can_show_is_refused() {
 }
 
 #[test]
+fn what_the_kernel_measures_of_its_timers_is_read_with_ordinary_priority_and_of_two_values_alone() {
+    let plan = |measure: &str, place: &str| {
+        format!(
+            "name = \"own\"\n[environment.host]\nkind = \"host\"\n[environment.bare]\nkind = \"bare\"\n[[scenario]]\n\
+             name = \"native\"\nmeasurement = {{ kind = \"timerlat\"{measure} }}\nenvironment = \"{place}\"\n"
+        )
+    };
+    for value in ["", ", value = \"irq\"", ", value = \"thread\""] {
+        let right = resolved(&plan(value, "host"), &Choices::default(), &machine("0-1", "")).unwrap();
+        let What::Measure { policy, .. } = &right.scenarios[0].activities[0].activity.what else { panic!() };
+        assert_eq!(*policy, Policy::Other);
+        assert_eq!(right.rows[0].result.threads.as_ref().map(Vec::len), Some(1));
+    }
+    for (measure, place, said) in
+        [(", value = \"user\"", "host", "user"), ("", "bare", "needs an operating system")]
+    {
+        let error = complaint(&plan(measure, place));
+        assert!(error.contains(said), "{measure}: {error}");
+    }
+}
+
+#[test]
 fn a_program_is_read_with_ordinary_priority_and_only_what_has_periods_is_asked_for_overruns() {
     let plan = |measure: &str, more: &str| {
         format!(

@@ -4,17 +4,35 @@ use tactus_environment::{Card, TakenCard};
 use tactus_model::CpuSet;
 use tactus_model::catalogue::Measure;
 use tactus_model::catalogue::measure::AnswerBy;
+use tactus_model::device_card::DeviceCard;
 use tactus_model::message::{Activity, CardEnd, What};
 
 use super::host_side::outside;
 use super::{Failure, ScenarioRun};
 use crate::context::Context;
+use crate::plan::card_of;
 
 /// A card that is there, the activity that it is for, and the guest that takes it.
 pub(super) struct Served {
     activity: u32,
     guest: String,
     card: Card,
+}
+
+/// The device that an activity drives.
+fn device(activity: &Activity) -> Option<DeviceCard> {
+    match &activity.what {
+        What::Measure { measure: Measure::Interrupt(table), .. } => card_of(table),
+        _ => None,
+    }
+}
+
+/// What a probe is told: the card in words, and not its description, which it could not read.
+fn driven(mut activity: Activity, end: CardEnd) -> Activity {
+    if let What::Measure { measure: Measure::Interrupt(table), .. } = &mut activity.what {
+        table.card = None;
+    }
+    Activity { card: Some(end), ..activity }
 }
 
 impl ScenarioRun<'_> {
@@ -72,7 +90,11 @@ impl ScenarioRun<'_> {
     }
 
     /// An activity with the card behind which it is.
-    pub(super) fn with_card(&self, context: &Context<'_>, activity: Activity) -> Activity {
+    pub(super) fn with_card(&self, context: &Context<'_>, name: &str, activity: Activity) -> Activity {
+        if let Some(card) = device(&activity) {
+            let binds = context.resolved.environments[name].kind.numbers_cpus();
+            return driven(activity, CardEnd::Device { binds, card: Box::new(card) });
+        }
         let Some(served) = self.served.iter().find(|served| served.activity == activity.id) else {
             return activity;
         };

@@ -3,12 +3,12 @@
 use std::time::{Duration, Instant};
 
 use tactus_model::Evidence;
-use tactus_model::catalogue::Fault;
+use tactus_model::catalogue::{Fault, Measure};
 use tactus_model::control::ControlBy;
 use tactus_model::event::Event;
 use tactus_model::message::{Activity, Job, What};
 use tactus_model::outcome::Yields;
-use tactus_model::undo::block::undos;
+use tactus_model::undo::block::{undo_of_timerlat, undos};
 use tactus_system::System;
 use tactus_system::guardian::Guardian;
 
@@ -30,7 +30,9 @@ impl ScenarioRun<'_> {
             let emulated = self.sessions[at].evidence == Some(Evidence::Emulated);
             let own = self.activities(&name).filter(|activity| !from_outside(activity));
             let mut activities: Vec<Activity> = own
-                .map(|activity| self.with_card(context, self.linked(context, as_there(activity, emulated))))
+                .map(|activity| {
+                    self.with_card(context, &name, self.linked(context, as_there(activity, emulated)))
+                })
                 .collect();
             let measures = activities.iter().any(|a| matches!(a.what, What::Measure { .. }));
             let latency = activities.iter().any(|a| a.what.yields() == Some(Yields::Latency));
@@ -42,7 +44,7 @@ impl ScenarioRun<'_> {
             self.promises.extend(promises);
             // A value is an average over much that disturbs it: nothing known would be seen at its size.
             let control = control(&self.planned.control, latency, emulated);
-            self.promise_blocks(context, &name, &activities, &control)?;
+            self.promise_tracers(context, &name, &activities, &control)?;
             let environment = &context.resolved.environments[&name];
             self.sessions[at].sets = !changes.is_empty();
             let job = Job {
@@ -77,8 +79,8 @@ impl ScenarioRun<'_> {
         Ok(())
     }
 
-    /// Promises that what a block changes of a kernel that lives on is taken back.
-    pub(super) fn promise_blocks(
+    /// Promises that what a block or timerlat change of a kernel that lives on is taken back.
+    pub(super) fn promise_tracers(
         &mut self,
         context: &Context<'_>,
         name: &str,
@@ -107,7 +109,12 @@ impl ScenarioRun<'_> {
         };
         let run = guardian.id();
         let undos = |fault: &Fault| undos(fault, run, |path: &str| system.text(path));
-        for how in faults.into_iter().chain(proving).flat_map(undos) {
+        let traces = |activity: &&Activity| {
+            matches!(&activity.what, What::Measure { measure: Measure::Timerlat(_), .. })
+        };
+        let timerlat = activities.iter().find(traces);
+        let timerlat = timerlat.and_then(|_| undo_of_timerlat(run, |path: &str| system.text(path)));
+        for how in faults.into_iter().chain(proving).flat_map(undos).chain(timerlat) {
             self.promises.push(guardian.promise(how).map_err(failed)?);
         }
         Ok(())

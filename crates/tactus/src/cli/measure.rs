@@ -18,7 +18,7 @@ use crate::{load, place};
 #[derive(Debug, Args)]
 #[command(disable_help_flag = true)]
 pub struct Measure {
-    /// What to measure: timer, spin, interrupt, application, os, exits, cpu, memory or network
+    /// What to measure: timer, spin, interrupt, application, timerlat, os, exits, cpu, memory or network
     #[arg(value_name = "MEASUREMENT", default_value = "timer", value_parser = Open(measurements), hide_possible_values = true)]
     pub what: String,
     /// The same
@@ -34,9 +34,16 @@ pub struct Measure {
     /// The file in which a program marks its cycles, for `application`
     #[arg(long, value_name = "FILE")]
     pub file: Option<String>,
-    /// What is measured of a cycle, for `application`: response, start or execution
-    #[arg(long, value_name = "WORD", requires = "file")]
+    /// What is measured of a cycle, for `application`: response, start or execution; for `timerlat`: irq or thread. Default:
+    /// response; both
+    #[arg(long, value_name = "WORD")]
     pub value: Option<String>,
+    /// The file that describes a card, for `interrupt` of a device (contrib/cards)
+    #[arg(long, value_name = "FILE", conflicts_with = "to")]
+    pub card: Option<String>,
+    /// A PCI device of the guest: edu, or the address of one of this machine that is bound to vfio-pci
+    #[arg(long, value_name = "DEVICE", requires = "card")]
+    pub pci: Vec<String>,
     /// Real-time priority of the (first) measuring thread
     #[arg(short = 'p', long, value_name = "PRIO", default_value_t = 95)]
     pub priority: u32,

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use serde_json::{Value, json};
 use tactus_model::bundle::Contents;
 use tactus_model::catalogue::Measure as What;
-use tactus_model::catalogue::measure::MEASURES;
+use tactus_model::catalogue::measure::{MEASURES, Timerlat, TimerlatValue};
 use tactus_model::control::ControlBy;
 use tactus_model::cpus::CpuRequest;
 use tactus_model::message::{Control, STAND_IN, Stage};
@@ -15,9 +15,9 @@ use tactus_model::plan::{Activity, Environment, Plan, Scenario};
 use tactus_model::scheduling::Policy;
 use tactus_model::{CpuSet, Nanos};
 use tactus_report::document;
-use tactus_report::row::verdict;
+use tactus_report::row::{self, verdict};
 use tactus_run::Destination;
-use tactus_run::plan::{Choices, Source};
+use tactus_run::plan::{Choices, Source, embed_cards};
 use tactus_system::{Real, topology};
 
 use super::execute::{prepare, watched as execute};
@@ -33,8 +33,9 @@ use crate::say::say;
 use crate::watching::Watching;
 
 pub fn measure(arguments: &Measure) -> Result<Exit, Failure> {
-    let plan = plan(arguments)?;
+    let mut plan = plan(arguments)?;
     let source = Source::new("tactus measure", "");
+    embed_cards(&mut plan, &source, &Real)?;
     let choices = Choices {
         no_side_effects: arguments.no_side_effects,
         require: arguments.limits.by_environment(),
@@ -91,6 +92,9 @@ fn plan(arguments: &Measure) -> Result<Plan, Failure> {
     if let Some(file) = &arguments.file {
         measurement.insert("file", file.as_str().into());
     }
+    if let Some(card) = &arguments.card {
+        measurement.insert("card", card.as_str().into());
+    }
     if let Some(value) = &arguments.value {
         measurement.insert("value", value.as_str().into());
     }
@@ -109,6 +113,9 @@ fn plan(arguments: &Measure) -> Result<Plan, Failure> {
     })?;
     if let Some(kernel) = &arguments.kernel {
         environment.options.insert("kernel".into(), kernel.clone().into());
+    }
+    if !arguments.pci.is_empty() {
+        environment.options.insert("pci".into(), arguments.pci.clone().into());
     }
     let mut scenario = Scenario {
         name: Some(format!("{kind}, {word}")),
@@ -130,6 +137,22 @@ fn plan(arguments: &Measure) -> Result<Plan, Failure> {
         kvm_exits: arguments.kvm_exits.then_some(true),
         ..Scenario::default()
     };
+    // Both are written of each period, and are of different things: a row each.
+    if let (Some(What::Timerlat(_)), None) = (&scenario.measurement, &arguments.value) {
+        let both = [TimerlatValue::Irq, TimerlatValue::Thread];
+        let activity = |value| Activity {
+            measure: Some(What::Timerlat(Timerlat { value: Some(value) })),
+            environment: kind.clone(),
+            cpus: scenario.cpus.clone(),
+            ..Activity::default()
+        };
+        scenario.activity = both.into_iter().map(activity).collect();
+        for Placed { what, environment, cpus } in std::mem::take(&mut scenario.load) {
+            let environment = environment.unwrap_or_else(|| kind.clone());
+            scenario.activity.push(Activity { load: Some(what), environment, cpus, ..Activity::default() });
+        }
+        (scenario.measurement, scenario.environment, scenario.cpus) = (None, None, None);
+    }
     let mut environments = BTreeMap::from([(kind.clone(), environment)]);
     if let Some(to) = &arguments.to {
         // The card needs a CPU beside those of its guest.
@@ -191,7 +214,7 @@ fn summary(contents: &Contents, histogram: Option<u32>) -> String {
             let _ = writeln!(text, "# {reason}");
         }
         for control in &row.result.control {
-            let _ = writeln!(text, "# {}", control_line(control));
+            let _ = writeln!(text, "# {}", control_line(control, row::device(&row.result).is_some()));
         }
         for note in &row.result.notes {
             let _ = writeln!(text, "# Note: {}", note.text);
@@ -207,7 +230,7 @@ fn summary(contents: &Contents, histogram: Option<u32>) -> String {
 }
 
 /// What was injected, what was measured of it, and what follows.
-fn control_line(control: &Control) -> String {
+fn control_line(control: &Control, of_device: bool) -> String {
     let us = |ns: u64| tactus_model::number::float(ns) / 1e3;
     let proven = if control.is_seen() {
         "seen".to_owned()
@@ -222,8 +245,14 @@ fn control_line(control: &Control) -> String {
         "NOT seen at its size: instrument not proven here".to_owned()
     };
     // A stand-in is held where its reader is, and not on the CPU of the program.
-    let place =
-        if control.by == STAND_IN { String::new() } else { format!(" on CPU {}", control.series.cpu) };
+    let place = if control.by == STAND_IN {
+        String::new()
+    } else if of_device {
+        // Its thread is the handler's: what a control holds is who raises.
+        " on the CPU that raises".into()
+    } else {
+        format!(" on CPU {}", control.series.cpu)
+    };
     format!(
         "Control: {:.0} us {} injected{place}, {:.0} us measured: {proven}",
         us(control.injected_ns),
@@ -283,25 +312,21 @@ mod tests {
 
     #[test]
     fn a_control_that_proves_nothing_says_whether_it_was_missed_or_drowned_in_noise() {
-        let line = |seen_ns, noise_ns| {
+        let control = |seen_ns, noise_ns| {
             let series = SeriesKey { cpu: 0, thread: 0, priority: 0, kind: "interrupt".into() };
             let (injected_ns, by, stage) = (1_000_000, "block".into(), Stage::Before);
             let (activity, proven, attempts) = (0, false, 5);
-            control_line(&Control {
-                activity,
-                series,
-                injected_ns,
-                seen_ns,
-                noise_ns,
-                proven,
-                attempts,
-                by,
-                stage,
-            })
+            Control { activity, series, injected_ns, seen_ns, noise_ns, proven, attempts, by, stage }
         };
+        let line = |seen_ns, noise_ns| control_line(&control(seen_ns, noise_ns), false);
         assert_eq!(
             line(1_012_000, 40_000),
             "Control: 1000 us block injected on CPU 0, 1012 us measured: seen"
+        );
+        assert_eq!(
+            control_line(&control(1_012_000, 40_000), true),
+            "Control: 1000 us block injected on the CPU that raises, 1012 us measured: seen",
+            "the series is the handler's"
         );
         let drowned = line(1_012_000, 730_000);
         assert!(

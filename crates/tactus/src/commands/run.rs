@@ -8,7 +8,9 @@ use tactus_model::bundle::Present;
 use tactus_model::plan::{OTHER_STATE, Plan};
 use tactus_report::render::text::render;
 use tactus_report::units::{clean, duration, shortened};
-use tactus_run::plan::{Choices, Resolved, STUDIES, Source, commands, parse, study, this_machine};
+use tactus_run::plan::{
+    Choices, Resolved, STUDIES, Source, commands, embed_cards, parse, study, this_machine,
+};
 use tactus_run::{Destination, keep_complete};
 use tactus_system::{Real, System};
 
@@ -187,7 +189,9 @@ fn plan(name: Option<&str>) -> Result<(Plan, Source), Failure> {
             Failure::say(what, hint)
         })?;
     let source = Source::new(name, text);
-    Ok((parse(&source)?, source))
+    let mut plan = parse(&source)?;
+    embed_cards(&mut plan, &source, &Real)?;
+    Ok((plan, source))
 }
 
 /// Most of a bundle's commands that are told before it is trusted, and most columns of each.

@@ -112,6 +112,87 @@ fn the_kernel_of_a_linux_guest_answers_the_card_by_a_module_that_is_built_for_it
     );
 }
 
+/// The description of a card that ships.
+fn shipped(name: &str) -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../contrib/cards").join(name)
+}
+
+#[test]
+fn a_card_that_is_a_device_is_driven_by_its_registers_in_a_linux_guest() {
+    if !bare_is_usable() {
+        return;
+    }
+    let kernels = output(tactus().args(["kernel", "list", "--json"]));
+    if !String::from_utf8_lossy(&kernels.stdout).contains("\"preempt_rt\"") {
+        return skipped("this needs a kernel for guests");
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let bundle = dir.path().join("bundle");
+    let words =
+        ["measure", "--measurement", "interrupt", "--in", "qemu", "--pci", "edu", "-i", "2ms", "-D", "2s"];
+    let run = output(
+        tactus().args(words).arg("--card").arg(shipped("edu.toml")).arg("--json").arg("--out").arg(&bundle),
+    );
+    assert!(matches!(run.status.code(), Some(0 | 3)), "{}", stderr(&run));
+    nothing_is_left();
+    let document = json(&run);
+    let entry = &document["scenarios"][0];
+    assert_eq!((&entry["status"], &entry["ended"]), (&"measured".into(), &"complete".into()), "{entry:#}");
+    assert_ne!(entry["evidence"], "bare metal", "{entry:#}");
+    assert!(entry["to"].is_null(), "nobody else answers: {entry:#}");
+    let series = &entry["series"].as_array().unwrap()[0];
+    let count = |name: &str| series[name].as_u64().unwrap();
+    // The vCPU that raises is kept from its CPU now and then: nothing is raised then.
+    let left_out = entry["card"]["left_out"].as_u64().unwrap();
+    assert!((990..=1_001).contains(&(count("cycles") + count("overruns") + left_out)), "{entry:#}");
+    assert!(count("min_ns") > 0 && count("min_ns") <= count("p50_ns"), "{entry:#}");
+    assert_eq!(entry["card"]["duplicates"], 0, "{entry:#}");
+    let lost = entry["card"]["lost"].as_u64().unwrap();
+    assert_eq!(lost > 0, count("max_ns") >= 1_000_000_000, "lost is what took a second: {entry:#}");
+    let notes = notes(&bundle);
+    let said = |words: &[&str]| notes.iter().any(|note| words.iter().all(|word| note.contains(word)));
+    assert!(
+        said(&["QEMU's edu (1234:11e8 at 0000:", "BAR 0, mapped", "its MSI", "behind an IOMMU"]),
+        "{notes:?}"
+    );
+    assert!(said(&["raised on CPU 0"]) && said(&["no clock that is read"]), "{notes:?}");
+    // Which card it was stands in the report, and its description in the plan that the bundle keeps.
+    let report = output(tactus().arg("report").arg(&bundle).args(["--format", "text", "--out", "-"]));
+    assert!(String::from_utf8_lossy(&report.stdout).contains("QEMU's edu"), "{}", stderr(&report));
+    assert!(fs::read_to_string(bundle.join("plan.toml")).unwrap().contains("1234:11e8"));
+}
+
+#[test]
+fn a_card_that_is_not_there_or_is_described_wrongly_is_named() {
+    let _turn = beside_others();
+    let dir = tempfile::tempdir().unwrap();
+    let wrong = dir.path().join("wrong.toml");
+    let edu = fs::read_to_string(shipped("edu.toml")).unwrap();
+    fs::write(&wrong, edu.replacen("at = 0x60", "at = 0x62", 1)).unwrap();
+    let measure = |card: &Path, to: &[&str]| {
+        let words = ["measure", "--measurement", "interrupt", "-D", "1s", "--json", "--card"];
+        output(tactus().args(words).arg(card).args(to))
+    };
+    for (card, more, said) in [
+        (&wrong, &[][..], "wrong.toml:10: trigger.at"),
+        (&dir.path().join("absent.toml"), &[], "absent.toml"),
+        (&shipped("edu.toml"), &["--in", "podman"], "no device that could be a card"),
+        (&shipped("edu.toml"), &["--in", "qemu"], "no device that could be a card"),
+        (&shipped("edu.toml"), &["--in", "qemu", "--pci", "edu,x=y"], "no PCI address"),
+    ] {
+        let run = measure(card, more);
+        let words = stderr(&run);
+        assert_eq!(run.status.code(), Some(2), "{words}");
+        assert!(words.contains(said) && words.contains("hint:"), "{words}");
+    }
+    // There is no such card in this machine.
+    let run = measure(&shipped("edu.toml"), &[]);
+    let entry = &json(&run)["scenarios"][0];
+    assert_eq!((&entry["status"], &entry["ended"]), (&"skipped".into(), &"refused".into()), "{entry:#}");
+    assert!(entry["reason"].as_str().unwrap().contains("no device 1234:11e8 (QEMU's edu)"), "{entry:#}");
+    nothing_is_left();
+}
+
 #[test]
 fn a_guest_that_dies_under_the_card_ends_the_measurement_with_its_last_words_and_what_was_measured() {
     let Some(_alone) = alone() else { return };

@@ -35,6 +35,7 @@ mod slices;
 mod sshd;
 mod strangers;
 mod study;
+mod timerlat;
 mod tune;
 mod twelve;
 mod unproven;

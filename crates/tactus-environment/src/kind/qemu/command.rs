@@ -8,6 +8,7 @@ use tactus_system::System;
 use crate::Usable;
 use crate::attachment::{GuestNic, Tap};
 use crate::network::{MAC, TAP};
+use crate::support::guest::devices::GuestPci;
 use crate::support::guest::{Accel, Boot, CHANNEL};
 
 /// What QEMU is to run.
@@ -24,6 +25,8 @@ pub struct Machine {
     pub nic: Option<GuestNic>,
     /// Where its interrupt card is to be had.
     pub card: Option<PathBuf>,
+    /// Devices that a measurement in it may drive.
+    pub pci: Vec<GuestPci>,
     pub sockets: Sockets,
 }
 
@@ -98,10 +101,14 @@ impl Machine {
             (_, Accel::Tcg) => ("q35,hpet=off", "tcg,thread=multi", "max"),
         };
         // Who is to have a device without the kernel needs something that keeps it in.
-        let split = if self.card.is_some() { ",kernel-irqchip=split" } else { "" };
+        let kept_in = self.card.is_some() || !self.pci.is_empty();
+        let split = if kept_in { ",kernel-irqchip=split" } else { "" };
         add(&["-machine", &format!("{machine}{memory}{split}"), "-accel", accel, "-cpu", cpu]);
-        if self.card.is_some() {
-            add(&["-device", "intel-iommu,intremap=on"]);
+        if kept_in {
+            // What the guest lets a device of this machine reach QEMU must hear of, to let it there, too.
+            let own = self.pci.iter().any(|device| matches!(device, GuestPci::Own(_)));
+            let heard = if own { ",caching-mode=on" } else { "" };
+            add(&["-device", &format!("intel-iommu,intremap=on{heard}")]);
         }
         add(&["-smp", &format!("cpus={0},sockets=1,cores={0},threads=1", self.cpus)]);
         add(&["-m", &format!("{}M", self.boot.memory_mib)]);
@@ -127,6 +134,12 @@ impl Machine {
         if let Some(nic) = self.nic {
             let (backend, device) = network(nic);
             add(&["-netdev", &backend, "-device", &device]);
+        }
+        for device in &self.pci {
+            match device {
+                GuestPci::Emulated(name) => add(&["-device", name]),
+                GuestPci::Own(address) => add(&["-device", &format!("vfio-pci,host={address}")]),
+            }
         }
         if let Some(at) = &self.card {
             add(&card(at).each_ref().map(String::as_str));
@@ -192,6 +205,7 @@ pub(super) mod tests {
             cpus: 2,
             nic: None,
             card: None,
+            pci: Vec::new(),
             sockets: Sockets { console: "/w/a, b/c".into(), probe: "/w/p".into(), monitor: "/w/m".into() },
         }
     }
@@ -236,6 +250,17 @@ pub(super) mod tests {
         let at = |beginning: &str| words.iter().position(|word| word.starts_with(beginning)).unwrap();
         assert!(at("intel-iommu") < at("ivshmem-doorbell"), "{words:?}");
         assert!(words[at("q35")].ends_with("kernel-irqchip=split"), "{words:?}");
+    }
+
+    #[test]
+    fn a_guest_with_a_device_to_drive_has_an_iommu_before_it_that_hears_of_this_machines() {
+        let with = |pci| Machine { pci, ..machine() }.words().join(" ");
+        let edu = with(vec![GuestPci::Emulated("edu")]);
+        assert!(edu.contains("kernel-irqchip=split") && !edu.contains("caching-mode"), "{edu}");
+        assert!(edu.find("intel-iommu,intremap=on").unwrap() < edu.find("-device edu").unwrap(), "{edu}");
+        let own = with(vec![GuestPci::Own("0000:03:00.0".parse().unwrap())]);
+        assert!(own.contains("intel-iommu,intremap=on,caching-mode=on"), "{own}");
+        assert!(own.contains("-device vfio-pci,host=0000:03:00.0"), "{own}");
     }
 
     #[test]

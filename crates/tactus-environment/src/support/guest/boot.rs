@@ -9,7 +9,7 @@ use tactus_model::plan::{self, GuestDevice};
 use tactus_system::System;
 use tactus_system::probe;
 
-use super::{Accel, initramfs};
+use super::{Accel, devices, initramfs};
 use crate::kernel::{self, Kernel, card_module};
 use crate::support::{self, cannot, profiled, programs};
 use crate::{OptionError, Setting, StartError};
@@ -129,6 +129,13 @@ pub fn check(spec: &plan::Environment, system: &dyn System) -> Result<(), Option
             hint: "leave out `programs` or `arch`".into(),
         });
     }
+    if !devices::named(spec)?.is_empty() && arch != "x86_64" {
+        return Err(OptionError {
+            key: "pci".into(),
+            message: format!("devices to drive are behind an Intel IOMMU, which a guest of {arch} has not"),
+            hint: "leave out `pci`, or take a guest of x86_64".into(),
+        });
+    }
     support::duration(spec, "patience")?;
     memory(spec)?;
     // A kernel that is merely not there is this machine's lack, not the plan's fault.
@@ -201,9 +208,14 @@ fn wanted_modules(setting: &Setting<'_>) -> Vec<&'static str> {
         GuestDevice::Virtio | GuestDevice::Vhost => "virtio_net",
         GuestDevice::E1000 | GuestDevice::Vfio => "e1000",
     });
-    let by_process = setting.card.as_ref().filter(|card| card.by != AnswerBy::Kernel);
-    let card = by_process.map(|_| CARD_MODULES).into_iter().flatten();
+    let by_process = setting.card.as_ref().is_some_and(|card| card.by != AnswerBy::Kernel);
+    let card = (by_process || has_devices(setting)).then_some(CARD_MODULES).into_iter().flatten();
     MODULES.into_iter().chain(nic).chain(card).collect()
+}
+
+/// Whether it has devices for a measurement to drive.
+fn has_devices(setting: &Setting<'_>) -> bool {
+    devices::named(setting.spec).is_ok_and(|devices| !devices.is_empty())
 }
 
 /// The profile's words and then the plan's: of two for one parameter the kernel takes the last.
@@ -214,7 +226,7 @@ fn cmdline(
     notes: &mut Vec<Note>,
 ) -> Result<String, OptionError> {
     let own = support::text(setting.spec, "cmdline", "")?.unwrap_or_default();
-    let card = setting.card.as_ref().map(|_| CARD_WORDS).unwrap_or_default();
+    let card = if setting.card.is_some() || has_devices(setting) { CARD_WORDS } else { "" };
     let own = format!("{card} {own}").trim().to_owned();
     let Some(profiled) = profiled::of(setting.spec, setting.layout)? else { return Ok(own) };
     let words = profiled.kernel_words(&vendor(arch, accel, setting.system));
@@ -266,6 +278,7 @@ mod tests {
             ("cmdline", json!(["quiet"])),
             ("profile", json!("fast")),
             ("isolate", json!("1")),
+            ("pci", json!(["e1000"])),
         ] {
             let error = check(&spec(&[(key, value.clone())]), &machine).expect_err(key);
             assert_eq!(error.key, key);

@@ -42,3 +42,8 @@ pub const PATIENCE: OptionKey = OptionKey {
     name: "patience",
     about: "how long the guest may take to its first word, as 30s; left out: 20s under KVM, then it is tried under TCG; 45s under TCG, then it is started once more",
 };
+pub const PCI: OptionKey = OptionKey {
+    name: "pci",
+    about: "PCI devices of the guest, behind an IOMMU, for measurements that drive one (`interrupt` with its `card`): edu, which \
+QEMU emulates, or the address of one of this machine that is bound to vfio-pci, as [\"0000:03:00.0\"]; left out: none",
+};

@@ -4,6 +4,7 @@
 pub mod accel;
 mod boot;
 mod console;
+pub mod devices;
 mod evidence;
 mod initramfs;
 pub mod keys;

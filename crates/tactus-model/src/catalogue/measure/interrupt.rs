@@ -14,6 +14,12 @@ word! {
     /// a second, and a note says how many there were. After three in a row the measurement ends. A guest that writes what
     /// was never sent ends it at once.
     ///
+    /// A real card takes its place with `card`: a PCI device of this environment, described by a file, whose interrupts
+    /// come by VFIO to a thread of SCHED_FIFO on the one CPU of `cpus`. Another CPU raises them, by a register, and sees
+    /// that the handler has written its answer to another; a latency is that time, or what the card's own clock says where
+    /// it has one. There is no `to` then. A guest of the kind `qemu` has such a device by its key `pci`; on the host it must
+    /// be bound to vfio-pci beforehand.
+    ///
     /// What raising and polling take themselves is measured beforehand, against a thread on another CPU that answers at
     /// once, and is said in a note; it is part of every latency.
     #[derive(Default)]
@@ -26,6 +32,8 @@ word! {
         pub spread: Option<u32> = 0, 0..=100;
         /// Interrupts before those that count.
         pub warm_up: Option<u32> = 100, 0..=100_000;
+        /// A real card: the file that describes it, beside the plan, or the description itself (several lines of TOML).
+        pub card: Option<String>;
     }
     counts "interrupts";
     peer To;

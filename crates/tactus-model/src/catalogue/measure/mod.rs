@@ -2,6 +2,7 @@
 
 pub use application::MarkedValue;
 pub use interrupt::AnswerBy;
+pub use timerlat::TimerlatValue;
 
 use crate::outcome::Yields;
 
@@ -25,10 +26,11 @@ macro_rules! measures {
                 }
             }
 
-            /// Whether its thread measures nothing itself, and reads what a program marks: it is no real-time thread.
+            /// Whether its thread measures nothing itself, and reads what a program or the kernel writes: it is no real-time
+            /// thread.
             #[must_use]
             pub const fn only_reads(&self) -> bool {
-                matches!(self, Self::Application(_))
+                matches!(self, Self::Application(_) | Self::Timerlat(_))
             }
 
             /// What it yields: values where it names their items. Asked of the words and not of the entries,
@@ -49,6 +51,7 @@ measures!(
     spin::Spin,
     interrupt::Interrupt,
     application::Application,
+    timerlat::Timerlat,
     os::Os,
     exits::Exits,
     cpu::Cpu,

@@ -13,6 +13,7 @@ use tactus_model::undo::{Undo, undo};
 
 use super::{Disturbance, Rhythm, refused, size};
 use crate::actions::LocalSystem;
+use crate::tracer::{NotToBeHad, tracers};
 
 /// The shortest pause between two blocks, in ns: the tracers know none that is shorter.
 const PAUSE_NS: u64 = 1_000_000;
@@ -51,6 +52,12 @@ impl From<String> for No {
     }
 }
 
+impl From<NotToBeHad> for No {
+    fn from(NotToBeHad { why, busy }: NotToBeHad) -> Self {
+        Self { why, busy, hint: None }
+    }
+}
+
 /// A way that cannot be gone, for a reason in parts: texts are joined in less space than they are
 /// formatted.
 #[cold]
@@ -82,7 +89,7 @@ pub fn prepare(table: &Block, cpus: &CpuSet, above: u32, rhythm: Rhythm) -> Resu
 /// last that was changed first. Returns the exit code.
 pub fn put_back(changed: &[Undo]) -> u8 {
     // Where the killed one had mounted it for itself.
-    let _ = tracer::tracers();
+    let _ = tracers();
     let is_value = |how: &&Undo| matches!(how, Undo::Write { .. });
     let newest = || changed.iter().rev();
     let mut left = 0;

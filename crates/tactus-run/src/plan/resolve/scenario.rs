@@ -301,6 +301,11 @@ impl Resolver<'_> {
                     cpus
                 })
             }
+            // The handler of a device is one thread: on the first of those that are to be measured.
+            (Some(Measure::Interrupt(table)), None) if table.card.is_some() => match asked {
+                CpuRequest::List(_) => cpus,
+                _ => cpus.take(1),
+            },
             _ => cpus,
         };
         let far = activity.to.iter().chain(&activity.from).filter_map(|name| self.environments.get(name));

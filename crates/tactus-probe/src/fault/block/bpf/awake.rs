@@ -5,6 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use tactus_measure::tell;
 use tactus_model::CpuSet;
 
 use crate::sys::{self, SchedAttr};
@@ -22,17 +23,17 @@ impl Awake {
     /// When the CPU is refused to it, or the policy.
     pub fn start(cpu: u32) -> io::Result<Self> {
         let over = Arc::new(AtomicBool::new(false));
-        let (seen, (ready, is_ready)) = (Arc::clone(&over), std::sync::mpsc::channel());
+        let (seen, (ready, is_ready)) = (Arc::clone(&over), tell::ends());
         std::thread::Builder::new().name(format!("awake-{cpu}")).stack_size(STACK).spawn(move || {
             let made =
                 sys::set_affinity(&CpuSet::one(cpu)).and_then(|()| sys::set_scheduler(SchedAttr::idle()));
             let fit = made.is_ok();
-            let _ = ready.send(made);
+            ready.tell(made);
             while fit && !seen.load(Ordering::Relaxed) {
                 std::hint::spin_loop();
             }
         })?;
-        is_ready.recv().unwrap_or_else(|_| Err(io::ErrorKind::BrokenPipe.into()))?;
+        is_ready.hear().unwrap_or_else(|| Err(io::ErrorKind::BrokenPipe.into()))?;
         Ok(Self(over))
     }
 }

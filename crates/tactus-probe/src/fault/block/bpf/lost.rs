@@ -2,10 +2,10 @@
 //! idles may begin with that later. Such a CPU is kept from idling from then on.
 
 use std::io;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use tactus_measure::tell::{self, Heard, Tell, Told};
 use tactus_model::CpuSet;
 
 use super::awake::Awake;
@@ -19,7 +19,7 @@ const OF: u64 = 8;
 
 /// A thread that looks, block by block, until it is told to end.
 pub struct Lookout {
-    over: Sender<()>,
+    over: Tell<()>,
     thread: JoinHandle<CpuSet>,
 }
 
@@ -29,7 +29,7 @@ impl Lookout {
     /// # Errors
     /// When the system refuses the thread.
     pub fn start(records: Vec<(u32, Record)>, every: u64, length: u64) -> io::Result<Self> {
-        let (over, is_over) = channel();
+        let (over, is_over) = tell::ends();
         let look = move || look(records, every, length, &is_over);
         let thread = std::thread::Builder::new().name("lookout".into()).spawn(look)?;
         Ok(Self { over, thread })
@@ -42,12 +42,11 @@ impl Lookout {
     }
 }
 
-fn look(records: Vec<(u32, Record)>, every: u64, length: u64, over: &Receiver<()>) -> CpuSet {
+fn look(records: Vec<(u32, Record)>, every: u64, length: u64, over: &Told<()>) -> CpuSet {
     let (mut awake, mut kept) = (Vec::new(), CpuSet::default());
     let began = sys::now();
     let mut left: Vec<_> = records.into_iter().map(|(cpu, record)| (cpu, record, Since::default())).collect();
-    while !left.is_empty() && over.recv_timeout(Duration::from_nanos(every)) == Err(RecvTimeoutError::Timeout)
-    {
+    while !left.is_empty() && over.hear_within(Duration::from_nanos(every)) == Heard::Nothing {
         let due = sys::now().saturating_sub(began).saturating_sub(length) / every;
         left.retain_mut(|(cpu, record, since)| {
             if !since.are_missing(record.count(), due) {
@@ -62,7 +61,7 @@ fn look(records: Vec<(u32, Record)>, every: u64, length: u64, over: &Receiver<()
         });
     }
     // Those that keep awake do so until the end.
-    let _ = over.recv();
+    let _ = over.hear();
     kept
 }
 

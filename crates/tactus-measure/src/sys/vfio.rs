@@ -6,7 +6,10 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
+use tactus_model::device_card::Raises;
+
 use super::raw::{Request, descriptor};
+use super::registers::Registers;
 
 /// Requests: type `;`, counted from 100.
 const SET_IOMMU: Request = 0x3b66;
@@ -21,8 +24,12 @@ const TYPE1: libc::c_ulong = 3;
 const NONE: libc::c_ulong = 8;
 /// VFIO_PCI_CONFIG_REGION_INDEX.
 const CONFIGURATION: u32 = 7;
-/// VFIO_PCI_MSIX_IRQ_INDEX.
+/// VFIO_PCI_MSI_IRQ_INDEX and VFIO_PCI_MSIX_IRQ_INDEX.
+const MSI: u32 = 1;
 const MSI_X: u32 = 2;
+/// VFIO_REGION_INFO_FLAG_READ, _WRITE and _MMAP.
+const READ_AND_WRITE: u32 = 0b11;
+const MAPPABLE: u32 = 0b100;
 /// VFIO_IRQ_SET_DATA_EVENTFD and VFIO_IRQ_SET_ACTION_TRIGGER.
 const BY_EVENTFD: u32 = (1 << 2) | (1 << 5);
 
@@ -42,18 +49,11 @@ struct Region {
     offset: u64,
 }
 
-/// `struct vfio_irq_set` with one descriptor.
-#[repr(C)]
-struct Interrupts {
-    length: u32,
-    flags: u32,
-    kind: u32,
-    first: u32,
-    count: u32,
-    descriptor: i32,
-}
+/// The words of `struct vfio_irq_set` before its descriptors.
+const HEAD: usize = 5;
 
 /// A device that is bound to vfio-pci. It is given back where this is dropped.
+#[derive(Debug)]
 pub struct Device {
     device: OwnedFd,
     _group: File,
@@ -112,21 +112,49 @@ impl Device {
         Ok(())
     }
 
-    /// Has its first MSI-X vector counted in an eventfd.
+    /// Has its first `count` vectors counted in an eventfd, all in one.
     ///
     /// # Errors
-    /// Those of ioctl(2): EINVAL where it has none.
-    pub fn raise(&self, eventfd: BorrowedFd) -> io::Result<()> {
-        let mut interrupts = Interrupts {
-            length: u32::try_from(size_of::<Interrupts>()).unwrap_or_default(),
-            flags: BY_EVENTFD,
-            kind: MSI_X,
-            first: 0,
-            count: 1,
-            descriptor: eventfd.as_raw_fd(),
-        };
-        // SAFETY: it is live and this thread's own, and says how long it is: the call reads no more.
-        checked(unsafe { libc::ioctl(self.device.as_raw_fd(), SET_IRQS, &raw mut interrupts) })
+    /// Those of ioctl(2): EINVAL where it has fewer.
+    pub fn raise(&self, how: Raises, count: u32, eventfd: BorrowedFd) -> io::Result<()> {
+        let wide = usize::try_from(count).map_err(io::Error::other)?;
+        let length = u32::try_from((HEAD + wide) * size_of::<u32>()).map_err(io::Error::other)?;
+        let kind = if how == Raises::Msi { MSI } else { MSI_X };
+        let mut words = vec![length, BY_EVENTFD, kind, 0, count];
+        words.resize(HEAD + wide, eventfd.as_raw_fd().cast_unsigned());
+        // SAFETY: they are live and this thread's own, and say how long they are: the call reads no more.
+        checked(unsafe { libc::ioctl(self.device.as_raw_fd(), SET_IRQS, words.as_mut_ptr()) })
+    }
+
+    /// The registers behind one of its base address registers, those at `places` and between. Where they cannot be mapped
+    /// each access is a system call.
+    ///
+    /// # Errors
+    /// `NotFound` where it has no such BAR, `InvalidInput` with the key of a register that lies behind its end.
+    pub fn registers(
+        &self,
+        bar: u32,
+        places: impl Iterator<Item = (&'static str, u32)>,
+    ) -> io::Result<Registers> {
+        let region = self.region(bar)?;
+        if region.size == 0 || region.flags & READ_AND_WRITE != READ_AND_WRITE {
+            let what = format!("it has no BAR {bar} that can be read and written");
+            return Err(io::Error::new(io::ErrorKind::NotFound, what));
+        }
+        let (mut least, mut most) = (u32::MAX, 0);
+        for (key, at) in places {
+            if u64::from(at) + 4 > region.size {
+                let what = format!("`{key}` is {at:#x}, and BAR {bar} has {:#x} bytes", region.size);
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+            }
+            (least, most) = (least.min(at), most.max(at));
+        }
+        if region.flags & MAPPABLE != 0
+            && let Ok(mapped) = Registers::map(self.as_fd(), region.offset, least, most)
+        {
+            return Ok(mapped);
+        }
+        Ok(Registers::by_calls(self.device.try_clone()?, region.offset))
     }
 }
 

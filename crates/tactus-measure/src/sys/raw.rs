@@ -8,6 +8,7 @@ use std::os::fd::{FromRawFd, OwnedFd};
 #[cfg(target_env = "musl")]
 pub type Request = libc::c_int;
 #[cfg(not(target_env = "musl"))]
+/// See above.
 pub type Request = libc::c_ulong;
 
 /// What a system call has returned that makes a descriptor.

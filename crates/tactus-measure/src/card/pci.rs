@@ -1,0 +1,197 @@
+//! A PCI device is found, and taken by VFIO.
+
+use std::collections::BinaryHeap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tactus_model::device_card::PciId;
+use tactus_model::message::Refusal;
+
+use crate::sys::vfio::Device;
+
+/// Where the kernel lists the devices.
+pub const DEVICES: &str = "/sys/bus/pci/devices";
+/// The driver that leaves a device to a program.
+const DRIVER: &str = "vfio-pci";
+/// Whether VFIO may have devices that no IOMMU keeps in.
+const UNSAFE: &str = "/sys/module/vfio/parameters/enable_unsafe_noiommu_mode";
+
+/// What may be done to have a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rights {
+    /// It is taken from whatever has it: the machine is the run's own.
+    pub binds: bool,
+    /// It is taken where no IOMMU keeps it in, and can then write to all memory of the machine.
+    pub without_iommu: bool,
+}
+
+/// A device that this process has.
+#[derive(Debug)]
+pub struct Taken {
+    /// The device.
+    pub device: Device,
+    /// Whether an IOMMU keeps it in.
+    pub iommu: bool,
+    /// Where the kernel lists it.
+    place: PathBuf,
+}
+
+/// Those among `devices` that say they are this, in the order of their addresses.
+#[must_use]
+pub fn find(devices: &Path, id: PciId) -> Vec<PathBuf> {
+    let is = |device: &Path, file: &str, number: u16| {
+        fs::read_to_string(device.join(file)).is_ok_and(|text| text.trim() == format!("0x{number:04x}"))
+    };
+    let entries = fs::read_dir(devices).into_iter().flatten().flatten().map(|entry| entry.path());
+    let found = entries.filter(|device| is(device, "vendor", id.vendor) && is(device, "device", id.device));
+    let names: BinaryHeap<String> = found.map(|device| name(&device)).collect();
+    names.into_sorted_vec().into_iter().map(|name| devices.join(name)).collect()
+}
+
+/// The last part of a path.
+#[must_use]
+pub fn name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+fn refusal(reason: String, hint: &str) -> Refusal {
+    Refusal { reason, hint: Some(hint.to_owned()) }
+}
+
+fn failed(what: &str, error: &std::io::Error) -> Refusal {
+    let hint = "the kernel needs vfio-pci and, for a device that an IOMMU keeps in, vfio_iommu_type1";
+    refusal(format!("the interrupt card cannot be taken: {what}: {error}"), hint)
+}
+
+/// The driver that has a device.
+fn driver(place: &Path) -> Option<String> {
+    fs::read_link(place.join("driver")).ok().map(|path| name(&path))
+}
+
+/// Gives a device to vfio-pci.
+fn bind(place: &Path) -> Result<(), Refusal> {
+    let write = |path: &Path, text: &str| {
+        fs::write(path, text).map_err(|error| failed(&path.display().to_string(), &error))
+    };
+    let address = name(place);
+    if driver(place).is_some() {
+        write(&place.join("driver/unbind"), &address)?;
+    }
+    write(&place.join("driver_override"), DRIVER)?;
+    write(Path::new("/sys/bus/pci/drivers_probe"), &address)
+}
+
+/// Takes the device that the kernel lists there.
+///
+/// # Errors
+/// Who has it, or what is missing, with what would mend it.
+pub fn take(place: &Path, rights: Rights) -> Result<Taken, Refusal> {
+    let (address, iommu) = (name(place), place.join("iommu_group").exists());
+    // A device behind none has a group, too, once vfio-pci has it: that one is named so.
+    let iommu = iommu && !in_no_iommu(place);
+    if !iommu && !rights.without_iommu {
+        return Err(refusal(
+            format!("no IOMMU keeps {address} in: it could write to all memory of this machine"),
+            "switch the IOMMU on (firmware, and intel_iommu=on on the kernel's command line); or, where that is no \
+             matter, write `without_iommu = true` in the card's description, which is unsafe",
+        ));
+    }
+    if driver(place).as_deref() != Some(DRIVER) {
+        if !rights.binds {
+            let by =
+                driver(place).map_or_else(|| "no driver".to_owned(), |driver| format!("the driver {driver}"));
+            return Err(refusal(
+                format!(
+                    "{address} is with {by}, and not with {DRIVER}; tactus takes no device of a host from its driver"
+                ),
+                &format!(
+                    "as root: `modprobe {DRIVER}`, then `driverctl --nosave set-override {address} {DRIVER}`; or, in \
+                     {DEVICES}/{address}: `echo {address} > driver/unbind`, `echo {DRIVER} > driver_override`, and `echo \
+                     {address} > /sys/bus/pci/drivers_probe`"
+                ),
+            ));
+        }
+        if !iommu {
+            fs::write(UNSAFE, "Y").map_err(|error| {
+                failed(
+                    "this machine has no IOMMU, and its VFIO may not do without (CONFIG_VFIO_NOIOMMU)",
+                    &error,
+                )
+            })?;
+        }
+        bind(place)?;
+    }
+    let group = fs::read_link(place.join("iommu_group"));
+    let group = name(&group.map_err(|error| failed("vfio-pci has not taken it", &error))?);
+    let file = if iommu { format!("/dev/vfio/{group}") } else { format!("/dev/vfio/noiommu-{group}") };
+    let device = Device::open(&file, &address, iommu).map_err(|error| failed(&file, &error))?;
+    device.switch_on().map_err(|error| failed("its configuration", &error))?;
+    Ok(Taken { device, iommu, place: place.to_owned() })
+}
+
+/// Whether a device's group was made by VFIO because there is no IOMMU.
+fn in_no_iommu(place: &Path) -> bool {
+    fs::read_to_string(place.join("iommu_group/name")).is_ok_and(|name| name.trim() == "vfio-noiommu")
+}
+
+impl Taken {
+    /// How it is had, behind what else is said.
+    #[must_use]
+    pub const fn words(&self) -> &'static str {
+        if self.iommu { " (vfio-pci, behind an IOMMU)" } else { " (vfio-pci without an IOMMU: unsafe)" }
+    }
+
+    /// Leads its interrupts to a CPU.
+    pub fn lead(&self, cpu: u32) {
+        lead(&self.place, cpu);
+    }
+}
+
+/// Leads the interrupts of a device to a CPU. Where the kernel does not let anybody they go where it wants them.
+pub fn lead(place: &Path, cpu: u32) {
+    for entry in fs::read_dir(place.join("msi_irqs")).into_iter().flatten().flatten() {
+        let number = entry.file_name();
+        let _ = fs::write(Path::new("/proc/irq").join(number).join("smp_affinity_list"), cpu.to_string());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RIGHTS: Rights = Rights { binds: false, without_iommu: false };
+
+    #[test]
+    fn a_card_is_found_by_what_it_says_it_is_and_taken_from_nobody() {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path();
+        let add = |address: &str, vendor: &str, number: &str| {
+            let device = dir.join(address);
+            fs::create_dir_all(&device).unwrap();
+            fs::write(device.join("vendor"), format!("{vendor}\n")).unwrap();
+            fs::write(device.join("device"), format!("{number}\n")).unwrap();
+        };
+        let card: PciId = "1af4:1110".parse().unwrap();
+        add("0000:00:01.0", "0x1af4", "0x1003");
+        add("0000:00:02.0", "0x8086", "0x1110");
+        assert_eq!(find(dir, card), [PathBuf::new(); 0]);
+        add("0000:00:04.0", "0x1af4", "0x1110");
+        add("0000:00:03.0", "0x1af4", "0x1110");
+        let place = dir.join("0000:00:03.0");
+        assert_eq!(find(dir, card), [place.clone(), dir.join("0000:00:04.0")]);
+        assert_eq!(find(&dir.join("none"), card), [PathBuf::new(); 0]);
+
+        let refused = |rights| take(&place, rights).unwrap_err();
+        let without = refused(RIGHTS);
+        assert!(without.reason.contains("no IOMMU keeps 0000:00:03.0 in"), "{without:?}");
+        assert!(without.hint.unwrap().contains("without_iommu = true"));
+        fs::create_dir(place.join("iommu_group")).unwrap();
+        let nobody = refused(RIGHTS);
+        assert!(nobody.reason.contains("with no driver"), "{nobody:?}");
+        assert!(nobody.hint.unwrap().contains("0000:00:03.0 > driver/unbind"));
+        fs::create_dir(dir.join("e1000e")).unwrap();
+        std::os::unix::fs::symlink("../e1000e", place.join("driver")).unwrap();
+        assert!(refused(RIGHTS).reason.contains("with the driver e1000e"));
+        assert!(!place.join("driver_override").exists(), "nothing was changed");
+    }
+}

@@ -1,0 +1,117 @@
+//! What a measurement is that measures nothing itself: a thread of ordinary priority, on no CPU that is measured, reads
+//! what a program or the kernel writes, and hands it over to the session's thread.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use tactus_model::message::Note;
+
+/// What waits for the session's thread, at most: what comes beyond counts as lost.
+const MOST_WAITING: usize = 1 << 21;
+
+/// What a cycle came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Marked {
+    /// One that was due when nothing was to be done.
+    Cycle {
+        /// When it ended, CLOCK_MONOTONIC in ns.
+        at: u64,
+        /// What is measured of it, in ns.
+        value: u64,
+        /// Due times behind its own that may have been missed: those before the next cycle's, or before the end.
+        left: u64,
+    },
+    /// One that was due while an earlier one still ran.
+    Behind {
+        /// When it ended, CLOCK_MONOTONIC in ns.
+        at: u64,
+        /// What is measured of it, in ns.
+        value: u64,
+    },
+}
+
+/// When a stand-in is due, CLOCK_MONOTONIC in ns.
+#[derive(Clone, Copy, Debug)]
+pub struct Due {
+    /// The first time.
+    pub first: u64,
+    /// At or after this no more.
+    pub end: u64,
+    /// From one to the next.
+    pub interval_ns: u64,
+}
+
+/// What is read, and by whom is of no interest here.
+pub trait Reading: fmt::Debug + Send + Sync {
+    /// Waits until there is something to read; after its patience, counted from `began`, there is trouble.
+    fn wait(&self, began: u64);
+
+    /// Reads what is due in `span`, until its end or until it is told to stop. Its own thread calls it, as it does the next
+    /// one.
+    fn read(&self, span: (u64, u64), stopped: &dyn Fn() -> bool);
+
+    /// The same of a stand-in, which writes meanwhile.
+    fn read_stand_in(&self, due: Due, stopped: &dyn Fn() -> bool);
+
+    /// What was read and waits.
+    fn inbox(&self) -> &Inbox;
+
+    /// What there is to say of it.
+    fn account(&self) -> Vec<Note>;
+}
+
+/// What was read and waits for the session's thread.
+#[derive(Debug, Default)]
+pub struct Inbox {
+    waiting: Mutex<Vec<Marked>>,
+    /// What the session's thread did not take in time.
+    not_taken: AtomicU64,
+    /// What was lost and no tick has told of.
+    untold: AtomicU64,
+    trouble: OnceLock<String>,
+}
+
+/// What a mutex holds, whoever held it before.
+pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Inbox {
+    /// One more, if there is room.
+    pub(crate) fn push(&self, marked: Marked) {
+        let mut waiting = lock(&self.waiting);
+        if waiting.len() < MOST_WAITING {
+            waiting.push(marked);
+        } else {
+            self.not_taken.fetch_add(1, Ordering::Relaxed);
+            self.lose(1);
+        }
+    }
+
+    /// So many more were left out.
+    pub(crate) fn lose(&self, count: u64) {
+        self.untold.fetch_add(count, Ordering::Relaxed);
+    }
+
+    /// How many were not taken in time.
+    pub(crate) fn not_taken(&self) -> u64 {
+        self.not_taken.load(Ordering::Relaxed)
+    }
+
+    /// Hands over what was read, and says how many were left out since the last time.
+    pub fn drain(&self, each: &mut dyn FnMut(Marked)) -> u64 {
+        std::mem::take(&mut *lock(&self.waiting)).into_iter().for_each(each);
+        self.untold.swap(0, Ordering::Relaxed)
+    }
+
+    /// It is no use to go on, for this reason. The first one counts.
+    pub(crate) fn fail(&self, why: String) {
+        let _ = self.trouble.set(why);
+    }
+
+    /// Why it is no use to go on; none: it is.
+    pub fn trouble(&self) -> Option<String> {
+        self.trouble.get().cloned()
+    }
+}

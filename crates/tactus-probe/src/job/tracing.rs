@@ -1,0 +1,36 @@
+//! The worker that has a tracer of the kernel for the threads that read of it.
+
+use tactus_model::CpuSet;
+use tactus_model::message::{Activity, Note, Refusal, What};
+
+use crate::timerlat::{refusal, traces};
+use crate::tracer::tracers;
+use crate::work::Pace;
+use crate::worker::Worker;
+
+/// Starts the worker that has the tracer for all activities that read of it; none: there are none.
+///
+/// # Errors
+/// Why it cannot be had.
+pub fn start(activities: &[Activity], pace: Pace, notes: &mut Vec<Note>) -> Result<Option<Worker>, Refusal> {
+    let mut all = activities.iter().filter(|activity| traces(activity));
+    let Some(mut one) = all.next().cloned() else { return Ok(None) };
+    let pace_of = |activity: &Activity| match activity.what {
+        What::Measure { interval_ns, priority, .. } => Some((interval_ns, priority)),
+        _ => None,
+    };
+    for other in all {
+        if pace_of(other) != pace_of(&one) {
+            return Err(Refusal {
+                reason: "timerlat has one period and one priority for all that is read of it".into(),
+                hint: Some("give its activities the same `interval` and `priority`".into()),
+            });
+        }
+        one.cpus = one.cpus.iter().chain(other.cpus.iter()).collect::<CpuSet>();
+    }
+    // Where nobody has mounted it this process reads of it, too.
+    tracers().map_err(|why| refusal(&why.into()))?;
+    let mut worker = Worker::start(&one, 0, pace)?;
+    notes.append(&mut worker.take_notes());
+    Ok(Some(worker))
+}
