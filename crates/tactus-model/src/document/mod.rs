@@ -1,5 +1,6 @@
 //! The document of `tactus show BUNDLE --json`: a stable contract.
 
+mod blame;
 mod caches;
 mod compare;
 mod comparisons;
@@ -17,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::bundle::Format;
 use crate::event::RunStatus;
 
+pub use blame::{BlameEntry, BlamedLatency, BlamedPart, Owner, Span};
 pub use caches::{CacheCpuEntry, CacheHeldEntry, CachesEntry};
 pub use compare::{
     BaselineEntry, COMPARE_FORMAT, ChangeEntry, CompareDocument, ComparedBundle, ComparedEntry,

@@ -174,6 +174,10 @@ pub struct Job {
     /// are made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lock_in: Option<LockIn>,
+    /// Whether what the kernel does on the measured CPUs is kept of the largest latencies, and of every one above so many
+    /// ns; none: of none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blame_above: Option<u64>,
 }
 
 /// Measurements tell the largest latency of every short window of time; faults are made, and loads are on, at

@@ -75,14 +75,7 @@ pub fn attribution(result: &RowResult) -> Option<Attribution> {
     if outliers.is_empty() {
         return None;
     }
-    let look = Look {
-        slack: signed(waits.look_ns.saturating_add(result.clock_fit.map_or(LATE_NS, |clock| clock.late_ns))),
-        cut_ns: waits.cut_ns.or_else(|| {
-            let cut = result.clock_fit.is_none() && waits.longest.len() >= KEPT_BEFORE;
-            waits.longest.iter().map(|wait| wait.waited_ns).min().filter(|_| cut)
-        }),
-        waits,
-    };
+    let look = Look::of(result, waits);
     let found: Vec<(u64, Explained)> =
         outliers.iter().map(|outlier| (outlier.value_ns, look.explanation(outlier))).collect();
     let host = found.iter().filter(|(_, by)| matches!(by, Explained::Host(_))).count();
@@ -114,6 +107,18 @@ pub fn attribution(result: &RowResult) -> Option<Attribution> {
     })
 }
 
+/// Those of a row's latencies that are the host's: by [`attribution`], where that is claimed.
+#[must_use]
+pub fn hosts(result: &RowResult) -> Vec<&Outlier> {
+    let Some(waits) = result.waits.as_ref() else { return Vec::new() };
+    if !attribution(result).is_some_and(|found| found.is_claimed()) {
+        return Vec::new();
+    }
+    let look = Look::of(result, waits);
+    let all = result.series().iter().flat_map(|series| &series.outliers);
+    all.filter(|outlier| matches!(look.explanation(outlier), Explained::Host(_))).collect()
+}
+
 /// What the host knows.
 struct Look<'a> {
     waits: &'a Waits,
@@ -127,7 +132,19 @@ fn signed(ns: u64) -> i64 {
     i64::try_from(ns).unwrap_or(i64::MAX)
 }
 
-impl Look<'_> {
+impl<'a> Look<'a> {
+    fn of(result: &RowResult, waits: &'a Waits) -> Self {
+        let late_ns = result.clock_fit.map_or(LATE_NS, |clock| clock.late_ns);
+        Self {
+            slack: signed(waits.look_ns.saturating_add(late_ns)),
+            cut_ns: waits.cut_ns.or_else(|| {
+                let cut = result.clock_fit.is_none() && waits.longest.len() >= KEPT_BEFORE;
+                waits.longest.iter().map(|wait| wait.waited_ns).min().filter(|_| cut)
+            }),
+            waits,
+        }
+    }
+
     /// Whether the thread was kept from running while a latency lasted, for half of it or more.
     fn explanation(&self, outlier: &Outlier) -> Explained {
         let (to, value) = (signed(outlier.at_ns), signed(outlier.value_ns));
@@ -265,7 +282,7 @@ mod tests {
     }
 
     fn outlier(cpu: u32, at_ms: u64, value_ms: u64) -> Outlier {
-        Outlier { activity: 0, series: key(cpu), at_ns: at_ms * MS, value_ns: value_ms * MS }
+        Outlier { activity: 0, series: key(cpu), at_ns: at_ms * MS, value_ns: value_ms * MS, trace: None }
     }
 
     fn waits(longest: &[(u32, i64, u64)]) -> Waits {

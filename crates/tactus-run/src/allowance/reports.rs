@@ -13,6 +13,7 @@ use tactus_model::message::{
 use tactus_model::outcome::breakdown::Breakdown;
 use tactus_model::outcome::{CardCounts, Point, ValueResult};
 use tactus_model::series::{SeriesKey, Thread};
+use tactus_model::trace::{LONGEST_THREAD, MOST_EVENTS, MOST_THREADS, PER_EVENT};
 
 use super::{Excess, LONGEST_NAME, LONGEST_TEXT, clip, count, longest};
 use crate::plan::threads;
@@ -184,6 +185,11 @@ impl Reports {
         count(&mut series.outliers, most, &format!("outliers of {}", series.key))?;
         outlier.at_ns = outlier.at_ns.min(self.longest_ns);
         outlier.value_ns = outlier.value_ns.min(self.longest_ns.max(HIGHEST_NS));
+        if let Some(trace) = &mut outlier.trace {
+            trace.events.truncate(MOST_EVENTS * PER_EVENT);
+            trace.threads.truncate(MOST_THREADS);
+            trace.threads.iter_mut().for_each(|thread| clip(thread, LONGEST_THREAD));
+        }
         Ok(())
     }
 

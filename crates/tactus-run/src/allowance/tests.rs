@@ -44,6 +44,7 @@ fn job(what: What, cpus: &str, duration_ns: u64, tick_ns: u64) -> Job {
         restore: false,
         budget: 0,
         cache_misses: false,
+        blame_above: None,
         lock_in: None,
     }
 }
@@ -103,7 +104,8 @@ fn eight_polling_threads_that_see_6000_values_a_second_meet_no_bound() {
             let series = own.series.clone();
             send(&mut allowance, FromProbe::Tick(own)).unwrap();
             for value_ns in 0..4 {
-                let outlier = Outlier { activity: 0, series: series.clone(), at_ns: n * S, value_ns };
+                let (series, at_ns) = (series.clone(), n * S);
+                let outlier = Outlier { activity: 0, series, at_ns, value_ns, trace: None };
                 send(&mut allowance, FromProbe::Outlier(outlier)).unwrap();
             }
         }
@@ -212,7 +214,9 @@ fn no_kind_of_message_goes_on_for_ever() {
             last: false,
         })
     };
-    let outlier = |n| FromProbe::Outlier(Outlier { activity: 0, series: series(1), at_ns: n, value_ns: n });
+    let outlier = |n| {
+        FromProbe::Outlier(Outlier { activity: 0, series: series(1), at_ns: n, value_ns: n, trace: None })
+    };
     let facts = |n: u64| {
         let mut readings = Facts::default();
         readings.keep(format!("/proc/{n}"), "x".repeat(1000).as_str());

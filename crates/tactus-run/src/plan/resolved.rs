@@ -135,6 +135,8 @@ pub struct ResolvedScenario {
     pub cache_misses: Option<bool>,
     /// Whether exits of guests to KVM are counted by reason.
     pub kvm_exits: bool,
+    /// Above which latency all are kept with who had the CPU, in ns; none: of no latency that is.
+    pub blame_above: Option<u64>,
     /// Windows and draws, where it is to be known whether its disturbance is seen when it is made.
     pub lock_in: Option<LockIn>,
     /// How the machine's caches are divided meanwhile.

@@ -70,6 +70,14 @@ pub struct Measure {
     /// Count why the virtual CPUs of a guest leave it, and for how long, by BPF at KVM's tracepoints
     #[arg(long, conflicts_with = "no_side_effects")]
     pub kvm_exits: bool,
+    /// Keep who had the CPU while the largest latencies lasted, and every one above this, by BPF at the kernel's
+    /// tracepoints of switches and interrupts
+    #[arg(long, value_name = "US", value_parser = microseconds, conflicts_with = "no_side_effects")]
+    pub blame_above: Option<Nanos>,
+    /// The same, and stop at the first one
+    #[arg(long, value_name = "US", value_parser = microseconds,
+        conflicts_with_all = ["no_side_effects", "blame_above", "break_at"])]
+    pub stop_above: Option<Nanos>,
     #[command(flatten)]
     pub limits: Limits,
     /// Keep the bundle in this directory

@@ -89,6 +89,7 @@ impl Resolver<'_> {
                 || self.value(scenario, |s| s.no_side_effects).unwrap_or(false),
             cache_misses: self.value(scenario, |s| s.cache_misses).or_else(|| self.shows_caches_of(scenario)),
             kvm_exits: self.value(scenario, |s| s.kvm_exits).unwrap_or(false),
+            blame_above: self.value(scenario, |s| s.blame_above).map(|above| above.0),
             partition: self.value(scenario, |s| s.partition),
             require: self.value(scenario, |s| s.require.clone()),
             skip: scenario.skip.clone().or_else(|| self.obstacle(scenario)),
