@@ -53,7 +53,7 @@ pub fn program(map: i32, cpus: &[u32], records: usize, kind: EventKind, number: 
     ]);
     let leaves = kind == EventKind::Leaves;
     match number {
-        Some(number) => program.push(set(1, value(number as usize))),
+        Some(number) => program.push(set(1, number.cast_signed())),
         None if leaves => program.extend([call(THREAD), code(0xbc, 1, 0, 0, 0), code(0xbc, 9, 0, 0, 0)]),
         None => program.extend([load(1, 6, 0), code(0xbc, 1, 1, 0, 0)]),
     }

@@ -126,7 +126,9 @@ fn thread(threads: &mut Vec<String>, number: u64, name: [u64; 2]) -> u64 {
         let bytes = [name[0].to_ne_bytes(), name[1].to_ne_bytes()].concat();
         let bytes = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
         told.push(' ');
-        told.extend(bytes.iter().map(|byte| if matches!(byte, b' '..=b'~') { *byte as char } else { '?' }));
+        told.extend(
+            bytes.iter().map(|byte| if matches!(byte, b' '..=b'~') { char::from(*byte) } else { '?' }),
+        );
         told.truncate(LONGEST_THREAD);
     }
     let place = threads.iter().position(|known| *known == told).unwrap_or_else(|| {

@@ -140,6 +140,6 @@ mod tests {
         assert_eq!(had(&entry.latencies[0]), "hog 900 us, the thread itself 6 us, unaccounted 4 us");
         let table = table(&entry);
         assert!(!table.rows[0][2].lines.concat().contains('\u{1b}'));
-        assert_eq!(figure("a", &entry).about.contains('\u{1b}'), false);
+        assert!(!figure("a", &entry).about.contains('\u{1b}'));
     }
 }
