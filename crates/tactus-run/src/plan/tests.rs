@@ -271,6 +271,27 @@ environment = "host"
 }
 
 #[test]
+fn who_had_the_cpu_is_kept_where_a_plan_asks_for_it_and_where_it_is_run_again() {
+    const PLAN: &str = r#"
+name = "blame"
+[environment.host]
+kind = "host"
+[[scenario]]
+name = "asked for"
+environment = "host"
+blame_above = "100us"
+[[scenario]]
+name = "not"
+environment = "host"
+"#;
+    let resolved = resolved(PLAN, &Choices::default(), &machine("0-3", "")).unwrap();
+    let above: Vec<_> = resolved.scenarios.iter().map(|scenario| scenario.blame_above).collect();
+    assert_eq!(above, [Some(100_000), None]);
+    let kept: Vec<_> = resolved.plan.scenario.iter().map(|scenario| scenario.blame_above).collect();
+    assert_eq!(kept, [Some(tactus_model::Nanos(100_000)), None]);
+}
+
+#[test]
 fn the_plan_of_this_machine_is_valid_and_measures_every_environment_the_same_way() {
     let plan: Plan = this_machine(&Real);
     let source = Source::new("this machine", "");
