@@ -225,7 +225,7 @@ pub fn blame(contents: &Contents, result: &RowResult) -> Option<BlameEntry> {
     let kept = |outlier: &&Outlier| outlier.trace.is_some();
     let outliers = || result.series().iter().flat_map(|series| &series.outliers);
     outliers().find(kept)?;
-    let facts = contents.facts.get(&result.environment);
+    let facts = contents.facts.get(&result.environment_key());
     let interrupts = facts.map(Interrupts::of).unwrap_or_default();
     let wakes = result.measurement.kind() == "timer";
     let mut all: Vec<&Outlier> = outliers().collect();
