@@ -22,8 +22,7 @@ type Context = (EventKind, u64);
 
 /// The spans of a latency of `length` ns, in their order and without a gap. `wakes`: the measuring thread slept until what
 /// was due; else it had the CPU all the time.
-#[must_use]
-pub fn spans(trace: &Trace, length: u64, wakes: bool, interrupts: &Interrupts) -> Vec<Span> {
+fn spans(trace: &Trace, length: u64, wakes: bool, interrupts: &Interrupts) -> Vec<Span> {
     let mut account = Account { spans: Vec::new(), open: Vec::new(), at: 0, stack: Vec::new(), interrupts };
     let mut due_came = None;
     for (at, kind, number) in trace.events() {
@@ -267,9 +266,9 @@ pub fn blame(contents: &Contents, result: &RowResult) -> Option<BlameEntry> {
 }
 
 /// No one part is the cause.
-pub const UNKNOWN: &str = "not known";
+const UNKNOWN: &str = "not known";
 /// It is no longer than wake-ups are ordinarily.
-pub const ORDINARY: &str = "ordinary";
+const ORDINARY: &str = "ordinary";
 
 fn said(cause: &Cause) -> String {
     match cause {

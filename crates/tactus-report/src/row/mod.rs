@@ -24,7 +24,7 @@ mod verdict;
 pub use asked::{MOST_ROWS, apart, asked, is_first_run, rows_of, state, title_of};
 pub use attribution::{Attribution, attribution};
 pub use audit_summary::{intended, summary};
-pub use blame::{ORDINARY, UNKNOWN, blame, owner_name};
+pub use blame::{blame, owner_name};
 pub use complete::{bounded_rate, rate_words};
 pub(crate) use complete::{fewest_periods, lacking};
 pub use conditions::{audit_anchor, conditions, conditions_by_id};

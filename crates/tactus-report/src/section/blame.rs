@@ -76,7 +76,7 @@ impl Section for Blame {
 /// The rows of which something was kept; of repeated runs the first.
 fn told(contents: &Contents) -> impl Iterator<Item = (&Row, BlameEntry)> {
     let rows = contents.rows.iter().filter(|row| is_first_run(&row.result));
-    rows.filter_map(|row| Some((row, blame(contents, &row.result)?)))
+    rows.filter_map(move |row| Some((row, blame(contents, &row.result)?)))
 }
 
 /// `of the 20 largest: 6 ksoftirqd/1, 3 irq 29, 2 not known`.
