@@ -52,6 +52,7 @@ step "what the probe does to the CPU that it measures" python3 scripts/bench/dis
   "$target/probes/$(uname -m)-unknown-linux-musl/tactus-probe"
 step "from QEMU's start to the first word of the probe" guest_start
 step "from a container's start to the first word of the probe" python3 scripts/bench/container-start.py
+step "degradations of the host against itself" python3 scripts/bench/alike.py "$tactus" --only host --repeats 5
 step "what an audit costs" python3 scripts/bench/audit.py "$tactus"
 step "what the bundle of a long run takes" python3 scripts/bench/long-run.py "$tactus"
 step "what importing a GB takes" python3 scripts/bench/import.py "$tactus"

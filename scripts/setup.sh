@@ -118,6 +118,9 @@ collect() {
   need python3-ensurepip python3-venv python3 python python3 "installs the validators of scripts/lib/tools.txt into target/tools"
   need mkfs.ext4 e2fsprogs e2fsprogs e2fsprogs e2fsprogs "the disk of the machine whose power fails (make crash)"
   need strace strace strace strace strace "counts what the probe asks of the kernel while it measures"
+  need tmux tmux tmux tmux tmux "shows the live screen to the tests"
+  # Where systemd runs, the package would start a daemon: left to its owner.
+  [ -d /run/systemd/system ] || need prometheus prometheus prometheus prometheus prometheus "scrapes the metrics of a run, and checks the alert rules"
   need chromium chromium chromium chromium chromium "opens the report's page as its readers do"
   need fonts fonts-dejavu-core dejavu-sans-fonts ttf-dejavu dejavu-fonts "text in PNG figures"
   need cyclictest rt-tests realtime-tests rt-tests rt-tests "cyclictest, the instrument to compare with and to read"

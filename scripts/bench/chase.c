@@ -1,12 +1,16 @@
 /* The barest loop of dependent loads, as lmbench's lat_mem_rd has it: one address in each line of 64 bytes, in one ring
  * at random through all of them, in pages of 4 KiB.
  *
- *   chase BYTES MILLISECONDS    prints the ns of a load: the median of passes of about a millisecond
+ *   chase BYTES MILLISECONDS [read]    prints the ns of a load: the median of passes of about a millisecond
+ *
+ * `read`: the array is read five times before each pass, in the order of its addresses. Without that a line is touched once
+ * in a turn through the ring, and a cache that is shared with others may have given it up by then.
  */
 #define _GNU_SOURCE
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 
@@ -36,10 +40,11 @@ static int compared(const void *left, const void *right)
 
 int main(int count, char **words)
 {
-	size_t bytes = count == 3 ? strtoull(words[1], 0, 10) : 0, lines = bytes / LINE;
-	uint64_t span = count == 3 ? strtoull(words[2], 0, 10) * 1000000 : 0;
+	int given = count == 3 || (count == 4 && !strcmp(words[3], "read"));
+	size_t bytes = given ? strtoull(words[1], 0, 10) : 0, lines = bytes / LINE;
+	uint64_t span = given ? strtoull(words[2], 0, 10) * 1000000 : 0;
 	if (lines < 2 || !span) {
-		fprintf(stderr, "usage: chase BYTES MILLISECONDS\n");
+		fprintf(stderr, "usage: chase BYTES MILLISECONDS [read]\n");
 		return 2;
 	}
 	char *memory = mmap(0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -66,7 +71,14 @@ int main(int count, char **words)
 		next = (char **)*next;
 	double *passes = malloc(PASSES * sizeof *passes);
 	size_t batch = 1000, many = 0;
+	uint64_t sum = 1;
 	for (uint64_t end = now() + span; many < PASSES && passes && now() < end;) {
+		for (int reading = 0; count == 4 && reading < 5; reading++)
+			for (size_t at = 0; at < lines; at++)
+				sum += *(volatile uint64_t *)(memory + at * LINE);
+		/* That has left the entries of the page tables in the order of the addresses. */
+		for (size_t load = 0; count == 4 && load < lines / 128; load++)
+			next = (char **)*next;
 		uint64_t began = now();
 		for (size_t load = 0; load < batch; load++)
 			next = (char **)*next;
@@ -76,7 +88,7 @@ int main(int count, char **words)
 		else
 			passes[many++] = (double)took / batch;
 	}
-	if (!many || !next) {
+	if (!many || !next || !sum) {
 		fprintf(stderr, "chase: not one pass of half a millisecond: measure for longer\n");
 		return 2;
 	}

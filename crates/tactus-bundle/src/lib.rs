@@ -9,11 +9,14 @@ pub mod limits;
 mod lines;
 mod location;
 mod logs;
+mod names;
 mod older;
 mod pending;
 mod read;
 mod recover;
 mod resume;
+pub mod size;
+mod slices;
 #[cfg(test)]
 mod tests;
 mod ticks;

@@ -96,6 +96,16 @@ impl Memory {
         usize::try_from(left.min(ROW.saturating_add(own))).unwrap_or(usize::MAX)
     }
 
+    /// What was taken so far, in bytes.
+    pub const fn taken(&self) -> u64 {
+        self.taken
+    }
+
+    /// So many bytes are free again.
+    pub const fn give_back(&mut self, bytes: u64) {
+        self.taken = self.taken.saturating_sub(bytes);
+    }
+
     fn allow(&mut self, bytes: u64) {
         self.allowed = self.allowed.saturating_add(bytes).min(MOST);
     }

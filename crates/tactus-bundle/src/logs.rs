@@ -4,28 +4,32 @@ use std::collections::BTreeMap;
 use std::io;
 
 use tactus_format::export::{TakeInterval, TakeTick};
+use tactus_model::histograms::Place;
 use tactus_model::series::SeriesKey;
 use tactus_model::ticks::TickScalars;
 use tactus_system::Directory;
 
 use super::files::SCENARIOS;
+use super::slices::Part;
 use super::{hlog, ticks};
 
 /// The logs of the rows of a bundle that was read.
 pub struct Logs {
     dir: Directory,
-    /// The directory of each row, in the order of the bundle's contents.
-    names: Vec<String>,
+    /// The directories of each row, in the order of the bundle's contents: that of each of its slices, or one.
+    names: Vec<Vec<(String, Part)>>,
 }
 
 impl Logs {
-    pub(super) const fn new(dir: Directory, names: Vec<String>) -> Self {
+    pub(super) const fn new(dir: Directory, names: Vec<Vec<(String, Part)>>) -> Self {
         Self { dir, names }
     }
 
-    fn row(&self, row: usize) -> io::Result<(&str, Directory)> {
-        let name = self.names.get(row).ok_or(io::ErrorKind::NotFound)?;
-        Ok((name, self.dir.beneath(format!("{SCENARIOS}/{name}"))?))
+    fn row(&self, row: usize) -> io::Result<impl Iterator<Item = io::Result<(&str, Part, Directory)>>> {
+        let parts = self.names.get(row).ok_or(io::ErrorKind::NotFound)?;
+        Ok(parts
+            .iter()
+            .map(|(name, part)| Ok((name.as_str(), *part, self.dir.beneath(format!("{SCENARIOS}/{name}"))?))))
     }
 
     /// Calls with every tick of a row, the ticks of each series in their order. False: the row has no such log, as in
@@ -34,23 +38,30 @@ impl Logs {
     /// # Errors
     /// When there is no such row, and those of `take`.
     pub fn ticks(&self, row: usize, take: &mut TakeTick<'_>) -> io::Result<bool> {
-        let (name, dir) = self.row(row)?;
         let mut last: BTreeMap<SeriesKey, u64> = BTreeMap::new();
         let mut outcome = Ok(());
-        let mut each = |key: &SeriesKey, tick: &TickScalars| {
-            match last.get_mut(key) {
-                Some(last) if tick.n <= *last => return false,
-                Some(last) => *last = tick.n,
-                None => {
-                    last.insert(key.clone(), tick.n);
+        for part in self.row(row)? {
+            let (name, part, dir) = part?;
+            let mut each = |key: &SeriesKey, tick: &TickScalars| {
+                let tick = TickScalars {
+                    n: tick.n.saturating_add(part.first_tick),
+                    at_ns: tick.at_ns.saturating_add(part.at_ns),
+                    ..*tick
+                };
+                match last.get_mut(key) {
+                    Some(last) if tick.n <= *last => return false,
+                    Some(last) => *last = tick.n,
+                    None => {
+                        last.insert(key.clone(), tick.n);
+                    }
                 }
-            }
-            if outcome.is_ok() {
-                outcome = take(key, tick);
-            }
-            true
-        };
-        ticks::each(&dir, name, &mut each, &mut Vec::new());
+                if outcome.is_ok() {
+                    outcome = take(key, &tick);
+                }
+                true
+            };
+            ticks::each(&dir, name, &mut each, &mut Vec::new());
+        }
         outcome.map(|()| !last.is_empty())
     }
 
@@ -59,17 +70,21 @@ impl Logs {
     /// # Errors
     /// When there is no such row, or the log cannot be read on, and those of `take`.
     pub fn intervals(&self, row: usize, take: &mut TakeInterval<'_>) -> io::Result<()> {
-        let (_, dir) = self.row(row)?;
         let mut outcome = Ok(());
-        let read = hlog::read(&dir, hlog::LATENCY, |tag, place, counts| {
-            if outcome.is_ok() {
-                outcome = take(tag, place, counts);
+        for part in self.row(row)? {
+            let (_, part, dir) = part?;
+            let read = hlog::read(&dir, hlog::LATENCY, |tag, place, counts| {
+                let place = Place { start_ns: place.start_ns.saturating_add(part.at_ns), ..place };
+                if outcome.is_ok() {
+                    outcome = take(tag, place, counts);
+                }
+                true
+            });
+            match read {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
             }
-            true
-        });
-        match read {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => outcome,
         }
+        outcome
     }
 }

@@ -20,7 +20,8 @@ use tactus_system::Directory;
 use super::files::SCENARIOS;
 use super::limits::{self, Memory};
 use super::lines::{Line, Lines};
-use super::{BundleError, Logs, files, hlog, older, recover, ticks, windows};
+use super::slices::{self, Joining, Part, Results};
+use super::{BundleError, Logs, files, hlog, names, older, recover, ticks, windows};
 
 /// What a row of which nothing was logged takes, in bytes, about.
 const ROW: u64 = 4096;
@@ -66,7 +67,23 @@ pub fn read_from(dir: &Directory, trust: Trust) -> Result<Contents, BundleError>
 /// # Errors
 /// As [`read`].
 pub fn read_with_logs(dir: &Directory, trust: Trust) -> Result<(Contents, Logs), BundleError> {
-    let manifest = manifest(dir)?;
+    read_rows(dir, trust, slices::group)
+}
+
+/// The same with a row for each slice of a measurement, as they lie in the bundle.
+///
+/// # Errors
+/// As [`read`].
+pub(crate) fn read_apart(dir: &Directory, trust: Trust) -> Result<Contents, BundleError> {
+    read_rows(dir, trust, slices::apart).map(|(contents, _)| contents)
+}
+
+fn read_rows(
+    dir: &Directory,
+    trust: Trust,
+    group: impl FnOnce(&Results) -> Vec<Vec<Part>>,
+) -> Result<(Contents, Logs), BundleError> {
+    let mut manifest = manifest(dir)?;
     let (mut damage, mut memory) = (Vec::new(), Memory::default());
     let mut checked = files::Checked::default();
     for (name, sum) in &manifest.files {
@@ -77,11 +94,12 @@ pub fn read_with_logs(dir: &Directory, trust: Trust) -> Result<(Contents, Logs),
             }
         }
     }
+    names::of_manifest(&mut manifest, &mut damage);
     if manifest.finished.is_none() {
         damage.push("the run died before it could end the bundle: up to one tick may be missing".into());
     }
     let plan = plan(dir, &mut memory, &mut damage);
-    let mut results = BTreeMap::new();
+    let mut results = Results::new();
     let dirs = row_dirs(dir)?;
     if let Some(more) = dirs.len().checked_sub(MOST_MEASURED).filter(|more| *more > 0) {
         damage.push(format!("{more} of its rows are more than a plan has: they are left out"));
@@ -93,13 +111,30 @@ pub fn read_with_logs(dir: &Directory, trust: Trust) -> Result<(Contents, Logs),
     }
     let planned = results.iter().map(|(number, (_, result))| (*number, result.planned_ns)).collect();
     let Happened { mut rows_of, notes, .. } = events(dir, planned, &mut memory, &mut damage);
-    let names = results.values().map(|(name, _)| name.clone()).collect();
-    let rows: Vec<Row> = results
-        .into_iter()
-        .map(|(number, (name, result))| {
-            row(dir, &name, result, rows_of.remove(&number).unwrap_or_default(), &mut memory, &mut damage)
-        })
-        .collect();
+    let (mut rows, mut names) = (Vec::new(), Vec::new());
+    for parts in group(&results) {
+        let mut own = Vec::new();
+        let mut joining: Option<Joining> = None;
+        for part in parts {
+            let Some((name, result)) = results.remove(&part.row) else { continue };
+            own.push((name.clone(), part));
+            let told = rows_of.remove(&part.row).unwrap_or_default();
+            let before = memory.taken();
+            let row = row(dir, &name, result, told, &mut memory, &mut damage);
+            if part.slice.is_none() {
+                rows.push(row);
+                continue;
+            }
+            let joining = joining.get_or_insert_with(|| Joining::new(&row.result));
+            let grown = joining.add(part, row);
+            // What it took is in the whole now.
+            memory.give_back(memory.taken().saturating_sub(before));
+            // What is too much is told with the row that would come after it.
+            let _ = memory.take(u64::try_from(grown).unwrap_or(u64::MAX));
+        }
+        rows.extend(joining.map(Joining::finish));
+        names.push(own);
+    }
     let facts: BTreeMap<String, Facts> = by_environment(dir, "facts", &rows, &mut memory, &mut damage);
     let audits = by_environment(dir, "audit", &rows, &mut memory, &mut damage);
     let contents = Contents { facts, audits, manifest, plan, rows, notes, damage };
@@ -151,6 +186,7 @@ fn plan(dir: &Directory, memory: &mut Memory, damage: &mut Vec<String>) -> Plan 
         Plan::default()
     });
     readable(&mut plan, damage);
+    names::of_plan(&mut plan, damage);
     plan
 }
 
@@ -364,6 +400,7 @@ fn result(dir: &Directory, name: &str, memory: &mut Memory, damage: &mut Vec<Str
         .map_err(|error| error.to_string())
         .and_then(|bytes| older::result(&bytes).map_err(|error| error.to_string()));
     let mut found = found.map_err(|error| damage.push(format!("{file} cannot be read: {error}"))).ok()?;
+    names::of_row(&file, &mut found, damage);
     if let Outcome::Values(values) = &mut found.outcome
         && values.len() > limits::ITEMS
     {
@@ -399,7 +436,7 @@ fn row(
     let bytes = ticks.bytes() + histograms.bytes() + missed.bytes() + windows;
     // What is too much is told with the row that would come after it.
     let _ = memory.take(u64::try_from(bytes).unwrap_or(u64::MAX));
-    let mut row = Row { result, ticks, histograms, missed, held, windows: short };
+    let mut row = Row { result, ticks, histograms, missed, held, windows: short, slices: Vec::new() };
     if row.result.status == RowStatus::Measured && row.result.outcome.is_empty() {
         match &mut row.result.outcome {
             Outcome::Latency(_) => recover::result(&mut row),

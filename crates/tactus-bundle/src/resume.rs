@@ -30,7 +30,7 @@ impl Resumed {
     pub fn open(path: &Path) -> Result<Self, BundleError> {
         let dir = Directory::reach(path).map_err(BundleError::io(path))?;
         files::only_ours(&dir)?;
-        let contents = read::read_from(&dir, Trust::Whole)?;
+        let contents = read::read_apart(&dir, Trust::Whole)?;
         let not = |reason: String| BundleError::CannotResume { path: path.to_owned(), reason };
         let text = files::text(&dir, SOURCE, limits::PLAN).map_err(|error| {
             not(format!(

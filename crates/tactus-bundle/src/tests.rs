@@ -1,6 +1,7 @@
 //! Bundles that are whole, cut, altered, unfinished and foreign.
 #![expect(clippy::disallowed_methods, reason = "bundles are spoiled beside their door")]
 
+mod slices;
 mod strangers;
 
 use std::fs;

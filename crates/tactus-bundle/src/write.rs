@@ -262,7 +262,10 @@ impl RowLog {
     fn open(dir: Directory, result: &RowResult, tick_ns: u64) -> Self {
         Self {
             started: SystemTime::now(),
-            ticks_per_interval: ticks_per_interval(result.planned_ns, tick_ns),
+            ticks_per_interval: result.slice.map_or_else(
+                || ticks_per_interval(result.planned_ns, tick_ns),
+                |slice| slice.ticks_per_interval(),
+            ),
             tag_is_cpu: !result.series_share_cpus(),
             ticks: TickLog::new(dir.clone()),
             windows: WindowLog::new(dir.clone()),

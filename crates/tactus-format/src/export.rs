@@ -8,7 +8,7 @@ mod cyclictest;
 mod cyclictest_histogram;
 mod cyclictest_json;
 mod hlog;
-mod openmetrics;
+pub mod openmetrics;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod series;

@@ -14,6 +14,7 @@
 //! scenarios/<row>-<name>/pending.jsonl ticks since the last interval; only while it runs
 //! console/<environment>.log           a guest's console
 //! ```
+//! A scenario that is measured in slices has a row's directory for each of them; a reader makes one row of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -39,11 +40,11 @@ use crate::partition::CacheHeld;
 use crate::plan::{Plan, Require};
 use crate::scheduling::Policy;
 use crate::series::Thread;
-use crate::ticks::Ticks;
+use crate::ticks::{Ticks, ticks_per_interval};
 use crate::windows::RowWindows;
 
 /// The version of the bundle's format that this program writes. Another major version is refused.
-pub const FORMAT: Format = Format { major: 1, minor: 4 };
+pub const FORMAT: Format = Format { major: 1, minor: 5 };
 
 /// A version of a format: a reader accepts its own major version and any minor one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -120,6 +121,9 @@ pub struct Asked {
     /// How often every scenario is measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repeat: Option<u32>,
+    /// How long scenarios are measured at one go before it is another one's turn, in ns. Since format 1.5.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interleave_ns: Option<u64>,
     /// Scenarios or environments, by name; empty: all.
     pub only: Vec<String>,
     /// Leave the system as it is.
@@ -201,6 +205,10 @@ pub struct RowResult {
     /// Which run of its scenario it is, from 1, where the plan repeats it. Since format 1.4.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeat: Option<u32>,
+    /// Which part of its measurement it is, where that is made in slices. A row that a reader has put together has none.
+    /// Since format 1.5.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slice: Option<Slice>,
     /// The state of the machine that it was, or is to be, measured in, where the plan declares states.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
@@ -233,6 +241,39 @@ pub struct RowResult {
     /// The environment's clock against this machine's, as far as the arrival of ticks tells. Since format 1.4.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_fit: Option<ClockFit>,
+}
+
+/// A part of a measurement that is made at one go, before it is another scenario's turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Slice {
+    /// Its number, from 1.
+    pub number: u32,
+    /// How many there are.
+    pub of: u32,
+    /// How long all of them together measure, in ns.
+    pub whole_ns: u64,
+    /// How often they report, in ns.
+    pub tick_ns: u64,
+}
+
+impl Slice {
+    /// Ticks in an interval of the histogram logs, which is that of the whole: as many intervals as if it were measured
+    /// at one go.
+    #[must_use]
+    pub fn ticks_per_interval(&self) -> u64 {
+        ticks_per_interval(self.whole_ns, self.tick_ns)
+    }
+}
+
+/// A slice of a row that was put together.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sliced {
+    /// The number that its first tick has in the row.
+    pub first_tick: u64,
+    /// When it began, in ns on the time of the row.
+    pub at_ns: u64,
+    /// Its own figures.
+    pub result: RowResult,
 }
 
 /// The clock of an environment against that of the machine that runs the scenario.
@@ -365,6 +406,7 @@ impl RowResult {
             frames_lost: 0,
             require: None,
             repeat: None,
+            slice: None,
             host: None,
             layout: Vec::new(),
             injected: Vec::new(),
@@ -442,6 +484,8 @@ pub struct Row {
     pub held: Vec<CacheHeld>,
     /// Largest latencies of short windows of time, where a separation asks for them.
     pub windows: RowWindows,
+    /// The slices that it was put together from, in the order of their time; empty: it was measured at one go.
+    pub slices: Vec<Sliced>,
 }
 
 impl Row {
@@ -450,7 +494,15 @@ impl Row {
     pub fn of(result: RowResult) -> Self {
         let ticks = Ticks::planned(result.planned_ns);
         let (histograms, missed) = (Histograms::default(), Histograms::default());
-        Self { result, ticks, histograms, missed, held: Vec::new(), windows: RowWindows::default() }
+        Self {
+            result,
+            ticks,
+            histograms,
+            missed,
+            held: Vec::new(),
+            windows: RowWindows::default(),
+            slices: Vec::new(),
+        }
     }
 
     /// Everything measured, in one histogram.

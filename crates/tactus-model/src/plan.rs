@@ -149,6 +149,11 @@ pub struct Scenario {
     /// effects can be told from what differs from run to run by itself. Default 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeat: Option<u32>,
+    /// How long it is measured at one go before it is another scenario's turn: rounds of slices, each in an order drawn
+    /// by lot, so that what drifts or comes and goes falls on all scenarios alike. Its slices are one measurement. Left
+    /// out: all of it at one go.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interleave: Option<Nanos>,
     /// Time between two wake-ups.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<Nanos>,

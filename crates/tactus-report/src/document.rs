@@ -12,6 +12,7 @@ pub fn document(contents: &Contents) -> Document {
     let mut document = Document {
         format: contents.manifest.format,
         status: contents.manifest.status,
+        answer: None,
         scenarios: contents.rows.iter().map(|row| entry(contents, row)).collect(),
         claims: Vec::new(),
         proofs: Vec::new(),

@@ -13,6 +13,7 @@ use tactus_system::{Directory, System, topology};
 use crate::context::{Context, Resources, RunError};
 use crate::describe::describe;
 use crate::interrupt::Interrupt;
+use crate::marks::Marks;
 use crate::plan::{Choices, Resolved};
 use crate::recorder::Recorder;
 use crate::resume::resumed_writer;
@@ -29,6 +30,8 @@ pub struct Request<'a> {
     pub into: Destination<'a>,
     /// Ends the run early.
     pub interrupt: &'a Interrupt,
+    /// What users mark meanwhile.
+    pub marks: &'a Marks,
 }
 
 /// Where the results of a run go.
@@ -84,7 +87,8 @@ pub fn execute(
     let workspace = guardian.workspace().map_err(ExecuteError::Guardian)?;
     let writer = writer(request, system)?;
     let (dir, consoles) = (writer.dir().clone(), writer.consoles()?);
-    let emitter = Emitter::new(Box::new(Recorder::new(writer, request.resolved)), sinks);
+    let emitter =
+        Emitter::new(Box::new(Recorder::new(writer, request.resolved)), sinks).marked(request.marks);
     let dropped = run(request.resolved, system, guardian, workspace, &consoles, request.interrupt, emitter)?;
     let contents = tactus_bundle::read_from(&dir, Trust::Whole)?;
     Ok(Executed { dir, contents, dropped })

@@ -2,7 +2,7 @@
 //! tracepoints while it runs, and says what they counted when its stdin ends.
 
 use tactus_model::CpuSet;
-use tactus_model::outcome::exits::{CountedExits, ExitKind, reason};
+use tactus_model::outcome::exits::{CountedExits, ExitKind, reason, user_reason};
 use tactus_system::System;
 use tactus_system::guardian::Guardian;
 
@@ -45,17 +45,27 @@ fn counted(said: &str) -> Result<CountedExits, String> {
     let ns = said.lines().find_map(|line| line.strip_prefix("counted ")?.parse().ok());
     let ns = ns.ok_or("who counts ended before its time")?;
     let kinds: Vec<ExitKind> = said.lines().filter_map(kind).collect();
-    if kinds.is_empty() {
+    let told = said.lines().any(|line| line == "users");
+    let to_user: Option<Vec<ExitKind>> = told.then(|| said.lines().filter_map(user).collect());
+    if kinds.is_empty() && to_user.as_ref().is_none_or(Vec::is_empty) {
         return Err("KVM's tracepoints told of no exit".into());
     }
-    Ok(CountedExits { ns, kinds })
+    Ok(CountedExits { ns, kinds, to_user })
+}
+
+/// `user CPU REASON COUNT NS LONGEST`.
+fn user(line: &str) -> Option<ExitKind> {
+    let [cpu, number, count, ns, longest_ns] = numbers(line, "user ")?[..] else { return None };
+    Some(ExitKind { cpu: u32::try_from(cpu).ok()?, reason: user_reason(number), count, ns, longest_ns })
+}
+
+fn numbers(line: &str, word: &str) -> Option<Vec<u64>> {
+    line.strip_prefix(word)?.split_ascii_whitespace().map(|word| word.parse().ok()).collect()
 }
 
 /// `exit CPU ISA REASON COUNT NS LONGEST`.
 fn kind(line: &str) -> Option<ExitKind> {
-    let numbers: Option<Vec<u64>> =
-        line.strip_prefix("exit ")?.split_ascii_whitespace().map(|word| word.parse().ok()).collect();
-    let [cpu, isa, number, count, ns, longest_ns] = numbers?[..] else { return None };
+    let [cpu, isa, number, count, ns, longest_ns] = numbers(line, "exit ")?[..] else { return None };
     Some(ExitKind { cpu: u32::try_from(cpu).ok()?, reason: reason(isa, number), count, ns, longest_ns })
 }
 
@@ -85,7 +95,16 @@ mod tests {
     fn a_guest_without_any_exit_was_not_looked_at() {
         assert!(counted("counted 5\n").unwrap_err().contains("no exit"));
         assert!(counted("").unwrap_err().contains("before its time"));
+        assert!(counted("counted 5\nusers\n").unwrap_err().contains("no exit"));
         let told = counted("counted 5\nexit 0 2 114 7 40 9\nnonsense\n").unwrap();
+        assert_eq!(told.to_user, None, "the kernel does not tell");
         assert_eq!((told.ns, told.kinds.len(), told.kinds[0].reason.as_str()), (5, 1, "cpuid"));
+    }
+
+    #[test]
+    fn where_kvm_itself_carries_the_guest_out_exits_are_those_to_user_space() {
+        let told = counted("counted 5\nusers\nuser 0 2 1000 90 9\nuser 0 2 1 1\n").unwrap();
+        let io = ExitKind { cpu: 0, reason: "IO".into(), count: 1000, ns: 90, longest_ns: 9 };
+        assert_eq!((told.kinds, told.to_user), (Vec::new(), Some(vec![io])));
     }
 }

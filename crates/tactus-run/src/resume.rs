@@ -14,7 +14,9 @@ pub fn keep_complete(resumed: &Resumed, resolved: &mut Resolved) -> Result<usize
     let rows = &resumed.contents.rows;
     let same = rows.len() == resolved.rows.len()
         && rows.iter().zip(&resolved.rows).all(|(then, now)| {
-            let key = |result: &RowResult| (result.name.clone(), result.environment.clone(), result.repeat);
+            let key = |result: &RowResult| {
+                (result.name.clone(), result.environment.clone(), result.repeat, result.slice)
+            };
             key(&then.result) == key(&now.result)
         });
     if !same {

@@ -11,6 +11,7 @@ use tactus_model::event::{Event, RunStatus, Stamped, Ticked};
 use tactus_model::message::Tick;
 
 use crate::allowance;
+use crate::marks::Marks;
 
 /// How many events may wait for a follower. A run of thirty series has some forty a second.
 const WAITING: usize = 4096;
@@ -118,17 +119,24 @@ fn weight(event: &Event) -> usize {
 pub(crate) struct Emitter {
     recorder: Option<Box<dyn Record>>,
     followers: Vec<Follower>,
+    marks: Marks,
 }
 
 impl Emitter {
     /// Nobody listens.
     pub fn silent() -> Self {
-        Self { recorder: None, followers: Vec::new() }
+        Self { recorder: None, followers: Vec::new(), marks: Marks::default() }
     }
 
     /// A recorder in line, and sinks behind their channels.
     pub fn new(recorder: Box<dyn Record>, sinks: Vec<Box<dyn Sink>>) -> Self {
-        Self { recorder: Some(recorder), followers: sinks.into_iter().map(Follower::start).collect() }
+        let followers = sinks.into_iter().map(Follower::start).collect();
+        Self { recorder: Some(recorder), followers, marks: Marks::default() }
+    }
+
+    /// The same, with what users mark.
+    pub fn marked(self, marks: &Marks) -> Self {
+        Self { marks: marks.clone(), ..self }
     }
 
     /// Whether nobody listens.
@@ -141,7 +149,14 @@ impl Emitter {
     /// # Errors
     /// When it cannot be recorded.
     pub fn emit(&mut self, event: Event) -> Result<(), BundleError> {
-        let stamped = Arc::new(Stamped { at_ms: jiff::Timestamp::now().as_millisecond(), event });
+        for marked in self.marks.take() {
+            self.tell(marked)?;
+        }
+        self.tell(Stamped { at_ms: jiff::Timestamp::now().as_millisecond(), event })
+    }
+
+    fn tell(&mut self, stamped: Stamped) -> Result<(), BundleError> {
+        let stamped = Arc::new(stamped);
         if let Some(recorder) = &mut self.recorder {
             recorder.record(&stamped)?;
         }
@@ -279,6 +294,21 @@ mod tests {
         assert_eq!(emitter.finish(RunStatus::Complete).unwrap(), 0);
         assert_eq!(recorded.load(Ordering::Relaxed), 100);
         assert_eq!(*seen.lock().unwrap(), (100, 0));
+    }
+
+    #[test]
+    fn what_a_user_marks_is_recorded_once_before_the_next_event_and_a_held_key_is_no_flood() {
+        let recorder = Counter::default();
+        let recorded = Arc::clone(&recorder.0);
+        let marks = Marks::default();
+        let mut emitter = Emitter::new(Box::new(recorder), Vec::new()).marked(&marks);
+        emitter.emit(event()).unwrap();
+        assert!(marks.add("the crane moved".into()));
+        emitter.emit(event()).unwrap();
+        emitter.emit(event()).unwrap();
+        assert_eq!(recorded.load(Ordering::Relaxed), 4);
+        let taken = (0..10_000).filter(|_| marks.add("again".into())).count();
+        assert!(taken < 100, "{taken}");
     }
 
     #[test]

@@ -325,7 +325,11 @@ fn play(script: Script, from: &Receiver<Vec<u8>>, to: &Sender<Vec<u8>>) {
                     std::thread::sleep(Duration::from_millis(60));
                     probe.say(&FromProbe::Ready);
                 }
-                (Item::Message(ToProbe::Job(_)), _) => probe.say(&FromProbe::Ready),
+                (Item::Message(ToProbe::Job(_)), _) => {
+                    // Another job counts from the beginning.
+                    probe.total = Latency::new();
+                    probe.say(&FromProbe::Ready);
+                }
                 (Item::Message(ToProbe::Prove), _) => probe.prove(),
                 (Item::Message(ToProbe::Go), Script::Loads) => {}
                 (Item::Message(ToProbe::Go), _) => {

@@ -14,6 +14,7 @@ mod holes;
 mod hypervisor;
 pub mod ivshmem;
 mod memory;
+mod output;
 mod own;
 mod places;
 pub mod probe;

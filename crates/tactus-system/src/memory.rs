@@ -102,6 +102,12 @@ impl Memory {
         self.state().calls.iter().map(|call| call.argv.clone()).collect()
     }
 
+    /// The same, with all that was said about them.
+    #[must_use]
+    pub fn invocations(&self) -> Vec<Invocation> {
+        self.state().calls.clone()
+    }
+
     /// The threads that were placed, in order.
     #[must_use]
     pub fn placed(&self) -> Vec<(u32, String)> {

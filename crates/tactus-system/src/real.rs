@@ -3,7 +3,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io::{self, Read, Write};
+use std::io::{self, Read as _, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -24,6 +24,7 @@ use tactus_model::undo::Files;
 use super::capped::at_most;
 use super::child::RealChild;
 use super::command::MOST_OUTPUT;
+use super::output::Output;
 use super::{Child, Directory, Finished, Invocation, System, UNPLACED, own, sys, too_large};
 
 /// Directories that hold system programs and are missing from many users' PATH.
@@ -72,19 +73,6 @@ fn absolute(path: &OsStr) -> Vec<PathBuf> {
 fn named(error: &io::Error, invocation: &Invocation) -> io::Error {
     let program = invocation.argv.first().map_or("", String::as_str);
     io::Error::new(error.kind(), format!("{program}: {error}"))
-}
-
-/// Reads a stream to its end; of one that is too long all but the beginning is thrown away.
-fn read_in_thread(pipe: Option<impl Read + Send + 'static>) -> std::thread::JoinHandle<Vec<u8>> {
-    std::thread::spawn(move || {
-        let mut bytes = Vec::new();
-        if let Some(mut pipe) = pipe {
-            // What was read until an error is what there is.
-            let _ = pipe.by_ref().take(MOST_OUTPUT + 1).read_to_end(&mut bytes);
-            let _ = io::copy(&mut pipe, &mut io::sink());
-        }
-        bytes
-    })
 }
 
 /// Starts a command. A program that was written a moment ago may still be open for writing in a child
@@ -262,8 +250,8 @@ impl System for Real {
         let mut command = command(invocation)?;
         let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = begin(command).map_err(|error| named(&error, invocation))?;
-        let stdout = read_in_thread(child.stdout.take());
-        let stderr = read_in_thread(child.stderr.take());
+        let stdout = Output::of(child.stdout.take());
+        let stderr = Output::of(child.stderr.take());
         let status = match invocation.patience {
             None => child.wait()?,
             Some(patience) => {
@@ -282,8 +270,8 @@ impl System for Real {
                 }
             }
         };
-        let collect = |thread: std::thread::JoinHandle<Vec<u8>>| {
-            let bytes = thread.join().unwrap_or_default();
+        let collect = |output: Output| {
+            let bytes = output.end();
             let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
             if length > MOST_OUTPUT { Err(named(&too_large(MOST_OUTPUT), invocation)) } else { Ok(bytes) }
         };
@@ -390,6 +378,15 @@ mod tests {
         let error = Real.run(&sleep).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
         assert!(error.to_string().contains("sleep 60"), "{error}");
+    }
+
+    #[test]
+    fn what_a_command_has_started_and_left_behind_is_not_waited_for() {
+        let script = "sleep 600 & echo $!; echo said >&2";
+        let finished =
+            Real.run(&Invocation::new(["sh", "-c", script]).within(Duration::from_secs(60))).unwrap();
+        Real.kill(finished.text().trim().parse().unwrap()).expect("it holds both streams, and is there yet");
+        assert!(finished.success() && finished.words() == "said", "{finished:?}");
     }
 
     #[test]

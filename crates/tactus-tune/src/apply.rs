@@ -1,5 +1,6 @@
 //! Carrying a plan out.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 
@@ -8,7 +9,8 @@ use tactus_system::{System, boot_id, lasting_dir};
 
 use super::plan::{Plan, PlanRefusal};
 use super::transaction::{
-    Action, Begin, Broken, Damage, Journal, Log, Outcome, Phase, Recovered, Step, commit, recover, task,
+    Action, Begin, Broken, Damage, Entry, Journal, Kept, Log, Outcome, Phase, Recovered, Step, commit,
+    recover, task,
 };
 use super::{persist, tuned};
 
@@ -125,12 +127,11 @@ pub fn apply(system: &dyn System, plan: &Plan, order: &ApplyOptions) -> Result<A
         return Ok(prepared);
     }
     // What was set in an earlier boot went with it.
+    let kept = Kept::of(&log.entries);
     let gone: Vec<u64> = log
         .entries
         .iter()
-        .filter(|entry| {
-            entry.boot != boot && entry.action.ends_with_the_boot() && !entry.is_kept(&log.entries)
-        })
+        .filter(|entry| entry.boot != boot && entry.action.ends_with_the_boot() && !kept.has(entry))
         .map(|entry| entry.id)
         .collect();
     if !gone.is_empty() {
@@ -183,6 +184,13 @@ fn prepare(system: &dyn System, plan: &Plan, order: &ApplyOptions, log: &Log) ->
         applied.steps = steps.into_iter().map(|step| (step, Outcome::Done)).collect();
         return Ok(applied);
     }
+    // What is in force of each subject: what was done first.
+    let (kept, mut in_force) = (Kept::of(&log.entries), BTreeMap::<String, &Entry>::new());
+    for entry in &log.entries {
+        if entry.reads.is_some() && (entry.boot == boot || kept.has(entry)) {
+            in_force.entry(entry.action.subject()).or_insert(entry);
+        }
+    }
     for step in &plan.entries {
         let change = &step.change;
         if change.effect != Effect::Runtime {
@@ -193,14 +201,10 @@ fn prepare(system: &dyn System, plan: &Plan, order: &ApplyOptions, log: &Log) ->
         }
         let Some(mut action) = action(system, change) else { continue };
         let now = action.former().unwrap_or_default().to_owned();
-        let earlier = log.entries.iter().find(|entry| {
-            let in_force = entry.boot == boot || entry.is_kept(&log.entries);
-            in_force && entry.reads.is_some() && entry.action.subject() == action.subject()
-        });
         if action.then().is_some_and(|then| action.same(&now, then)) {
             continue;
         }
-        if let Some(earlier) = earlier {
+        if let Some(earlier) = in_force.get(&action.subject()) {
             let reads = earlier.reads.as_deref().unwrap_or_default();
             let untouched = action.same(&now, reads) || earlier.action.former() == Some(now.as_str());
             if !untouched && !order.force {

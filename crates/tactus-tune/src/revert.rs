@@ -3,7 +3,7 @@
 use tactus_system::{System, boot_id};
 
 use super::apply::{TuneError, dir, locked};
-use super::transaction::{Damage, Entry, Journal, Phase, Recovered, Undone, recover, undo_all};
+use super::transaction::{Damage, Entry, Journal, Kept, Phase, Recovered, Undone, recover, undo_all};
 
 /// How a plan is to be taken back.
 #[derive(Clone, Copy, Debug, Default)]
@@ -41,9 +41,9 @@ pub fn revert(system: &dyn System, back: Back) -> Result<Reverted, TuneError> {
         if log.entries.is_empty() && (log.phase == Phase::Nothing || damage.is_some()) {
             return Err(nothing(damage));
         }
-        let kept: Vec<bool> = log.entries.iter().map(|entry| entry.is_kept(&log.entries)).collect();
-        let undone = log.entries.into_iter().zip(kept).rev().map(|(entry, kept)| {
-            let over = entry.boot != boot && entry.action.ends_with_the_boot() && !kept;
+        let kept = Kept::of(&log.entries);
+        let undone = log.entries.into_iter().rev().map(|entry| {
+            let over = entry.boot != boot && entry.action.ends_with_the_boot() && !kept.has(&entry);
             (entry, if over { Undone::Gone } else { Undone::Restored })
         });
         return Ok(Reverted { damage, undone: undone.collect(), ..Reverted::default() });

@@ -51,8 +51,9 @@ impl Measured {
 }
 
 impl Progress {
-    pub fn new(resolved: &Resolved) -> Self {
-        let terminal = std::io::stderr().is_terminal();
+    /// `plain`: lines alone, whatever stderr is.
+    pub fn new(resolved: &Resolved, plain: bool) -> Self {
+        let terminal = !plain && std::io::stderr().is_terminal();
         let bar = if terminal { ProgressBar::new(0) } else { ProgressBar::hidden() };
         if let Ok(style) = ProgressStyle::with_template("{prefix:.bold} {wide_msg} [{bar:24}]") {
             bar.set_style(style.progress_chars("=> "));
@@ -62,7 +63,8 @@ impl Progress {
             .iter()
             .map(|row| {
                 let run = row.result.repeat.map(|run| format!(" (run {run})")).unwrap_or_default();
-                row.result.name.clone() + &run
+                let slice = row.result.slice.map(|own| format!(" (slice {} of {})", own.number, own.of));
+                row.result.name.clone() + &run + &slice.unwrap_or_default()
             })
             .collect();
         Self { terminal, bar, rows, running: BTreeMap::new(), measuring_ms: 0, left: TimeLeft::of(resolved) }
@@ -178,8 +180,9 @@ pub struct Lines {
 }
 
 impl Lines {
-    pub fn new(quiet: bool, interval_ns: u64) -> Self {
-        let terminal = std::io::stderr().is_terminal();
+    /// `plain`: no lines that change, whatever stderr is.
+    pub fn new(quiet: bool, plain: bool, interval_ns: u64) -> Self {
+        let terminal = !plain && std::io::stderr().is_terminal();
         Self {
             quiet,
             terminal,

@@ -7,6 +7,7 @@ mod live;
 mod output;
 mod say;
 mod time_left;
+mod watching;
 
 use std::ffi::OsString;
 use std::path::Path;

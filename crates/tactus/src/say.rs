@@ -2,14 +2,39 @@
 
 use std::fmt::Display;
 use std::io::{self, Write};
+use std::sync::{Mutex, PoisonError};
 
 use tactus_model::text::no_order;
 use tactus_report::units::clean;
+
+/// What was said while the live screen was there; none: it is not there.
+static HELD: Mutex<Option<Vec<String>>> = Mutex::new(None);
+/// Most lines that are held; the bundle has all that happened.
+const MOST_HELD: usize = 10_000;
+
+/// What is said from now on is held until [`release`].
+pub fn hold() {
+    HELD.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default();
+}
+
+/// Says what was held.
+pub fn release() {
+    let held = HELD.lock().unwrap_or_else(PoisonError::into_inner).take();
+    for line in held.unwrap_or_default() {
+        let _ = io::stderr().lock().write_all(line.as_bytes());
+    }
+}
 
 /// Says something on stderr. Somebody who has stopped listening, or a disk that is full, does not end what is being done.
 pub fn say(text: impl Display) {
     let mut line = lines(&text.to_string());
     line.push('\n');
+    let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+    match held.as_mut() {
+        Some(held) if held.len() >= MOST_HELD => return,
+        Some(held) => return held.push(line),
+        None => drop(held),
+    }
     // One write, so that the lines of two threads do not mix.
     let _ = io::stderr().lock().write_all(line.as_bytes());
 }

@@ -11,7 +11,7 @@ use tactus_model::facts::Facts;
 use tactus_model::finding::{Audit, Isolation, Role};
 use tactus_model::plan::{
     Compare, Disturbed, Figure, FigureKind, MOST_COMPARED, MOST_DISTURBED, MOST_SEPARATED, MOST_SHOWN, Page,
-    Plan, Separation, Shown, Technology,
+    Plan, Reference, Scenario, Separation, Shown, Technology,
 };
 use tactus_system::Directory;
 
@@ -305,6 +305,41 @@ fn values_beyond_those_that_a_row_has_are_left_out_and_said() {
     assert_eq!(contents.rows[0].result.values().len(), crate::limits::ITEMS);
     let told = contents.damage.join("\n");
     assert!(told.contains("result.json: 7 of its values are more than a row has"), "{told}");
+}
+
+/// Each thread's line in a report, and each of its figures in an export, begins with the names of its row.
+#[test]
+fn names_that_are_longer_than_any_are_cut_and_said_wherever_they_are_repeated() {
+    let (_home, dir) = begun();
+    let long = "ü".repeat(500_000);
+    let mut own = row(10);
+    (own.name, own.environment, own.kind) = (long.clone(), long.clone(), long.clone());
+    (own.host, own.to) = (Some(long.clone()), Some(long.clone()));
+    fs::write(dir.join("scenarios/01-host-idle/result.json"), serde_json::to_string(&own).unwrap()).unwrap();
+    let reference = Reference { scenario: long.clone(), source: long.clone(), ..Reference::default() };
+    let scenario = Scenario { name: Some(long.clone()), ..Scenario::default() };
+    let plan = Plan { scenario: vec![scenario], reference: vec![reference], ..Plan::default() };
+    fs::write(dir.join("plan.toml"), toml::to_string(&plan).unwrap()).unwrap();
+    let manifest = fs::read_to_string(dir.join("manifest.json")).unwrap();
+    let mut manifest: serde_json::Value = serde_json::from_str(&manifest).unwrap();
+    manifest["machine"]["kernel"] = long.clone().into();
+    manifest["plan"] = long.into();
+    fs::write(dir.join("manifest.json"), manifest.to_string()).unwrap();
+    let contents = read(&dir, Trust::Damaged).unwrap();
+    let own = &contents.rows[0].result;
+    let machine = &contents.manifest.machine;
+    for name in [&own.name, &own.environment, &own.kind, &machine.kernel, &contents.manifest.plan] {
+        assert!(name.len() <= 1024 && name.starts_with("üü") && name.ends_with(" [...]"), "{}", name.len());
+    }
+    assert_eq!(own.host.as_ref(), Some(&own.name), "what was the same stays the same");
+    assert_eq!(contents.plan.scenario[0].name.as_ref(), Some(&own.name));
+    assert_eq!(contents.plan.reference[0].scenario, own.name);
+    assert!(contents.plan.reference[0].source.len() <= 4096);
+    let told = contents.damage.join("\n");
+    for said in ["manifest.json: 2 of its names", "plan.toml: 3 of its names", "result.json: 5 of its names"]
+    {
+        assert!(told.contains(said), "{told}");
+    }
 }
 
 #[test]

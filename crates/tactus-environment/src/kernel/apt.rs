@@ -63,7 +63,9 @@ impl<'a> Apt<'a> {
 
     /// A call of apt-get.
     pub fn get(&self, words: &[&str], patience: Duration) -> Invocation {
-        // As root apt would rather download as another user, who may not enter our directory.
+        // As root apt would rather download as another user, who may not enter our directory: it would say so, and go on as
+        // root. A directory of that user's would be one in which he can exchange a package after it was checked and before
+        // root unpacks it (`apt-get install` has a second one for that, `apt-get download` has not).
         let own = ["apt-get", "-q", "-o", "APT::Sandbox::User=root"].into_iter();
         let words = own.chain(self.options.iter().map(String::as_str)).chain(words.iter().copied());
         Invocation::new(words).within(patience).with_env(("LC_ALL", "C"))

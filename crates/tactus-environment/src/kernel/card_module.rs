@@ -5,6 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use tactus_model::undo::{MARKER, Undo};
+use tactus_system::guardian::Guardian;
 use tactus_system::{Invocation, System};
 
 use super::{Kernel, KernelError, Module};
@@ -76,11 +78,17 @@ fn headers(kernel: &Kernel, system: &dyn System) -> io::Result<PathBuf> {
     }
 }
 
-/// Builds it below `workspace`.
+/// Builds it below `workspace`. What make has started ends with it, also where it took too long, or where tactus is killed
+/// meanwhile.
 ///
 /// # Errors
 /// What is missing; or the compiler's words.
-pub fn build(kernel: &Kernel, workspace: &Path, system: &dyn System) -> Result<Module, KernelError> {
+pub fn build(
+    kernel: &Kernel,
+    workspace: &Path,
+    guardian: &Guardian,
+    system: &dyn System,
+) -> Result<Module, KernelError> {
     if let Some((reason, remedy)) = missing(kernel, system) {
         return Err(KernelError { reason, hint: Some(remedy) });
     }
@@ -98,8 +106,14 @@ pub fn build(kernel: &Kernel, workspace: &Path, system: &dyn System) -> Result<M
     }
     let words = ["make", "-C", &headers.display().to_string(), &format!("M={}", dir.display()), "modules"]
         .map(str::to_owned);
-    let make = Invocation::new(words).within(BUILDING).with_env(("LC_ALL", "C"));
-    let made = system.run(&make).map_err(|error| failed(Path::new("make"), &error))?;
+    // A mark of its own: that of the run is on processes that stay.
+    let mark = format!("{}-module", guardian.id());
+    let promise = guardian.promise(Undo::KillMarked(mark.clone()));
+    let promise = promise.map_err(|error| failed(Path::new("make"), &error))?;
+    let make = Invocation::new(words).within(BUILDING).with_env(("LC_ALL", "C")).with_env((MARKER, &mark));
+    let made = system.run(&make);
+    promise.revert().map_err(|error| failed(Path::new("make"), &error))?;
+    let made = made.map_err(|error| failed(Path::new("make"), &error))?;
     if !made.success() {
         return Err(KernelError {
             reason: format!("the handler for the guest's kernel was not built: {}", made.words()),
@@ -116,13 +130,17 @@ pub fn build(kernel: &Kernel, workspace: &Path, system: &dyn System) -> Result<M
 
 #[cfg(test)]
 mod tests {
-    use tactus_system::Memory;
+    use tactus_system::{Memory, Real};
 
     use super::super::{OWN, Origin};
     use super::*;
 
     const RELEASE: &str = "6.1.0-56-rt-amd64";
     const MAKEFILE: &str = "/usr/src/linux-headers-6.1.0-56-rt-amd64/Makefile";
+
+    fn guardian() -> Guardian {
+        Guardian::start(&Real).unwrap()
+    }
 
     fn kernel(release: &str) -> Kernel {
         Kernel {
@@ -159,7 +177,7 @@ mod tests {
             let machine = machine.answer(&["make"], 0, "", "").of_others(of_others);
             let said = obstacle(&kernel(RELEASE), &machine).unwrap();
             assert!(said.contains("belongs to user 12345") && said.contains("chown"), "{said}");
-            let error = build(&kernel(RELEASE), Path::new("/run/w"), &machine).unwrap_err();
+            let error = build(&kernel(RELEASE), Path::new("/run/w"), &guardian(), &machine).unwrap_err();
             assert!(error.reason.contains("not believed") && machine.calls().is_empty(), "{error:?}");
         }
     }
@@ -172,18 +190,30 @@ mod tests {
             "",
             "gcc-12: not found\nmake: *** [Makefile:1013: modules] Error 2",
         );
-        let error = build(&kernel(RELEASE), Path::new("/run/w"), &machine).unwrap_err();
+        let error = build(&kernel(RELEASE), Path::new("/run/w"), &guardian(), &machine).unwrap_err();
         assert!(error.reason.contains("gcc-12: not found") && error.hint.is_some(), "{error:?}");
+    }
+
+    #[test]
+    fn what_make_has_started_carries_a_mark_by_which_it_is_ended() {
+        let machine =
+            Memory::new().file(MAKEFILE, "").program("make").program("gcc").answer(&["make"], 2, "", "no");
+        let guardian = guardian();
+        let (variable, run) = guardian.marker();
+        build(&kernel(RELEASE), Path::new("/run/w"), &guardian, &machine).unwrap_err();
+        let make = machine.invocations().pop().unwrap();
+        let (_, mark) = make.env.iter().find(|(name, _)| name == variable).expect("it has a mark");
+        assert!(mark.starts_with(run) && mark != run, "what else the run has started stays: {mark}");
     }
 
     #[test]
     fn what_was_built_is_the_module_and_nothing_else() {
         let machine =
             Memory::new().file(MAKEFILE, "").program("make").program("gcc").answer(&["make"], 0, "", "");
-        let missing = build(&kernel(RELEASE), Path::new("/run/w"), &machine).unwrap_err();
+        let missing = build(&kernel(RELEASE), Path::new("/run/w"), &guardian(), &machine).unwrap_err();
         assert!(missing.reason.contains("tactus_card.ko"), "{missing:?}");
         let machine = machine.file("/run/w/card-module/tactus_card.ko", "ELF");
-        let module = build(&kernel(RELEASE), Path::new("/run/w"), &machine).unwrap();
+        let module = build(&kernel(RELEASE), Path::new("/run/w"), &guardian(), &machine).unwrap();
         assert_eq!((module.name.as_str(), &*module.bytes), ("tactus_card", &b"ELF"[..]));
     }
 }

@@ -6,12 +6,13 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use tactus_model::message::Note;
-use tactus_model::plan;
+use tactus_model::plan::{self, PathKind};
 use tactus_model::topology::Topology;
 use tactus_model::undo::{Tool, Undo};
 use tactus_system::probe;
 use tactus_system::{Invocation, System};
 
+use crate::network;
 use crate::support::{
     self, Cgroups, DMA_LATENCY, ENGINE, Hooks, Privileges, attach, cannot, container_name, engine, tar,
 };
@@ -68,6 +69,10 @@ daemon of the system",
             }),
             _ => Ok(()),
         }
+    }
+
+    fn can_join(&self, path: PathKind) -> bool {
+        !path.is_for_guests()
     }
 
     fn can_attach(&self) -> bool {
@@ -152,10 +157,17 @@ daemon of the system",
             vec![promise],
             privileges.note().into_iter().collect(),
         )?;
-        let system = system.share();
+        // The daemon makes a container's network namespace itself and takes none that is there: what the path has for
+        // it is moved into that one.
+        let (system, place) = (system.share(), setting.network);
         let settle = move || {
             let pid = engine::first_process(&client, &name, &*system);
-            pid.map_or_else(|_| Vec::new(), |pid| with_budget(pid, &*system))
+            let Some(place) = place else {
+                return Ok(pid.map_or_else(|_| Vec::new(), |pid| with_budget(pid, &*system)));
+            };
+            let pid = pid?;
+            network::hand_over(&place, pid, &*system)?;
+            Ok(with_budget(pid, &*system))
         };
         Ok(Hooks::new(running, settle, Vec::new()))
     }

@@ -154,7 +154,7 @@ namespaces and cgroups with its capabilities. Run as root."
         // The lock is against a second container in the same directory, and stays behind after a kill.
         let command = Invocation::new(words).with_env(("SYSTEMD_NSPAWN_LOCK", "0"));
         let running = support::start(setting, command, vec![promise], notes)?;
-        Ok(Hooks::new(running, Vec::new, own.promises))
+        Ok(Hooks::new(running, || Ok(Vec::new()), own.promises))
     }
 }
 

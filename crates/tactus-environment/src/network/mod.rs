@@ -1,6 +1,7 @@
 //! Ways between environments. What they are made of lies in network namespaces of its own, and ends with them;
 //! docs/design/network.md says why.
 
+mod hand_over;
 mod interrupts;
 mod macvtap;
 mod namespace;
@@ -13,6 +14,7 @@ use tactus_model::plan::{GuestDevice, NetworkPath, PathKind};
 use tactus_system::System;
 use tactus_system::guardian::{Guardian, Promise};
 
+pub use hand_over::hand_over;
 pub use macvtap::launch;
 use namespace::{Namespace, run};
 pub use namespace::{enter, file};

@@ -12,7 +12,7 @@ use crate::StartError;
 use crate::support::cannot;
 
 /// How long a command may take.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A network namespace. Dropping it ends it.
 pub struct Namespace {

@@ -221,5 +221,10 @@ mod tests {
         assert!(why(&of(GuestDevice::Vhost), &taps).contains("/dev/vhost-net"));
         assert_eq!(why(&of(GuestDevice::Vhost), &taps.device("/dev/vhost-net")), "");
         assert!(why(&of(GuestDevice::Vfio), &machine()).contains("/dev/vfio/vfio"));
+        let words = why(&of(GuestDevice::Vfio), &machine().device("/dev/vfio/vfio"));
+        assert!(
+            words.contains("gives no NIC of the machine to a guest") && words.contains("\"vhost\""),
+            "{words}"
+        );
     }
 }

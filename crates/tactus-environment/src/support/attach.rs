@@ -145,7 +145,7 @@ pub fn watched(
                 "it is tried again at the end of the run",
             ));
         }
-        notes
+        Ok(notes)
     };
     Hooks::new(running, settle, promises)
 }
@@ -153,7 +153,8 @@ pub fn watched(
 /// What the reader must know of where a probe has come to lie.
 fn look(path: &str, container: u32, system: &dyn System) -> Vec<Note> {
     let groups = Cgroups::of(system);
-    let Some(probe) = started_from(path, system) else {
+    let found = started_from(path, system);
+    let Some(probe) = found.first().copied() else {
         return vec![Note::obstacle(
             "the probe was not found among the processes of this machine: whether it is in the container's cgroups is \
 not known",
@@ -161,6 +162,18 @@ not known",
         )];
     };
     let mut notes = Vec::new();
+    // What a process is called is its own word, and anybody in the container can say the same.
+    let lies = |pid| ["cpuset", "cpu"].map(|name| groups.group(system, pid, name));
+    if found.iter().any(|other| lies(*other) != lies(probe)) {
+        return vec![Note::obstacle(
+            format!(
+                "{} processes of different cgroups say that they are the probe: whether it is in the container's is not \
+known",
+                found.len()
+            ),
+            "something in the container goes by the probe's name: compare /proc/PID/exe and /proc/PID/cgroup",
+        )];
+    }
     let mut differ = vec!["cpuset", "cpu"];
     differ.retain(|name| groups.group(system, probe, name) != groups.group(system, container, name));
     if !differ.is_empty() {
@@ -180,17 +193,18 @@ one), or boot with cgroup v2",
     notes
 }
 
-/// The process that was started from a file that nothing else is started from.
-fn started_from(path: &str, system: &dyn System) -> Option<u32> {
+/// The processes that say that they were started from a file that nothing else is started from.
+fn started_from(path: &str, system: &dyn System) -> Vec<u32> {
     let until = Instant::now() + SEARCH;
     loop {
         let processes = system.list(Path::new("/proc")).unwrap_or_default();
-        let mut pids = processes.iter().filter_map(|process| process.file_name()?.to_str()?.parse().ok());
-        let found = pids.find(|pid: &u32| {
+        let pids = processes.iter().filter_map(|process| process.file_name()?.to_str()?.parse().ok());
+        let says = |pid: &u32| {
             let line = system.read(Path::new(&format!("/proc/{pid}/cmdline"))).unwrap_or_default();
             line.split(|byte| *byte == 0).next() == Some(path.as_bytes())
-        });
-        if found.is_some() || Instant::now() > until {
+        };
+        let found: Vec<u32> = pids.filter(says).collect();
+        if !found.is_empty() || Instant::now() > until {
             return found;
         }
         std::thread::sleep(Duration::from_millis(20));
@@ -221,6 +235,26 @@ mod tests {
         let table = "1 0 0:1 / / ro,relatime - overlay overlay rw\n2 1 0:2 / /dev rw,noexec - tmpfs t rw\n\
 3 1 0:3 / /tmp rw - tmpfs t rw\n4 1 0:4 / /run rw - tmpfs t rw\n5 1 0:4 / /run ro - tmpfs t rw\n";
         assert_eq!(places(table), [Path::new("/tmp")]);
+    }
+
+    #[test]
+    fn a_process_that_goes_by_the_probes_name_in_another_group_is_not_taken_for_it_and_said() {
+        let group = |name: &str| format!("0::/{name}\n");
+        let machine = tactus_system::Memory::new()
+            .file("/proc/self/mounts", "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n")
+            .file("/proc/7/cgroup", group("box"))
+            .file("/proc/20/cmdline", "/run/probe\0")
+            .file("/proc/20/cgroup", group("elsewhere"));
+        let alone = look("/run/probe", 7, &machine);
+        assert!(
+            alone.iter().any(|note| note.text.contains("not in the container's own cgroup")),
+            "{alone:?}"
+        );
+        let machine = machine.file("/proc/19/cmdline", "/run/probe\0").file("/proc/19/cgroup", group("box"));
+        let notes = look("/run/probe", 7, &machine);
+        assert!(notes[0].text.contains("2 processes of different cgroups") && notes.len() == 1, "{notes:?}");
+        let machine = machine.file("/proc/20/cgroup", group("box"));
+        assert_eq!(look("/run/probe", 7, &machine), [], "the probe and what it has started");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use tactus_system::guardian::Promise;
 
 use crate::{Running, StartError, Stream};
 
-type Settle = Box<dyn FnOnce() -> Vec<Note> + Send>;
+type Settle = Box<dyn FnOnce() -> Result<Vec<Note>, StartError> + Send>;
 
 /// Another environment; the promises are kept after its end, however it ends.
 pub struct Hooks {
@@ -21,7 +21,7 @@ impl Hooks {
     #[expect(clippy::new_ret_no_self, reason = "what is around an environment is one")]
     pub fn new(
         running: Box<dyn Running>,
-        settle: impl FnOnce() -> Vec<Note> + Send + 'static,
+        settle: impl FnOnce() -> Result<Vec<Note>, StartError> + Send + 'static,
         promises: Vec<Promise>,
     ) -> Box<dyn Running> {
         Box::new(Self { running, settle: Some(Box::new(settle)), promises })
@@ -36,7 +36,7 @@ impl Running for Hooks {
     fn after_hello(&mut self) -> Result<Vec<Note>, StartError> {
         let mut notes = self.running.after_hello()?;
         if let Some(settle) = self.settle.take() {
-            notes.extend(settle());
+            notes.extend(settle()?);
         }
         Ok(notes)
     }

@@ -44,11 +44,19 @@ fn line(out: &mut impl Write, cells: &[Cell<'_>]) -> std::io::Result<()> {
     out.write_all(b"\n")
 }
 
-/// A text; one that is empty is quoted, so that it is not the same as none.
+/// What spreadsheets take for the beginning of a formula: a bundle's words are anybody's, and a formula can send what
+/// stands beside it to somebody, or call a program.
+const COMPUTED: [char; 8] = ['=', '+', '-', '@', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}'];
+
+/// A text; one that is empty is quoted, so that it is not the same as none, and one that a spreadsheet would compute has
+/// the apostrophe before it by which its users mark a text.
 fn text(out: &mut impl Write, text: &str) -> std::io::Result<()> {
+    let is_computed =
+        text.trim_start_matches(|c: char| c.is_whitespace() || c.is_control()).starts_with(COMPUTED);
+    let mark = if is_computed { "'" } else { "" };
     let quoted = text.is_empty() || text.contains(['"', ',', '\n', '\r']) || text.trim() != text;
     if !quoted {
-        return out.write_all(text.as_bytes());
+        return write!(out, "{mark}{text}");
     }
-    write!(out, "\"{}\"", text.replace('"', "\"\""))
+    write!(out, "\"{mark}{}\"", text.replace('"', "\"\""))
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use tactus_model::number::float;
 use tactus_model::series::SeriesKey;
+use tactus_model::text::clean;
 
 use super::series::{self, Counted};
 use super::{Measured, Options, Source, of_each};
@@ -109,5 +110,5 @@ pub(super) fn command(one: Measured<'_>, options: Options) -> String {
         words += " -N";
     }
     let evidence = one.entry.evidence.map_or_else(|| "unknown".to_owned(), |evidence| evidence.to_string());
-    format!("{words} # {}; evidence: {evidence}", super::hlog::one_line(&one.entry.name))
+    format!("{words} # {}; evidence: {evidence}", clean(&one.entry.name))
 }

@@ -7,6 +7,7 @@ use jiff::tz::TimeZone;
 use serde::Serialize;
 use tactus_model::bundle::environment_key;
 use tactus_model::number::float;
+use tactus_model::text::clean;
 
 use super::cyclictest::{self, Thread};
 use super::{Export, ExportError, Measured, Options, Out, Shape, Source, of_each};
@@ -145,8 +146,8 @@ fn sysinfo(source: &Source<'_>, one: Measured<'_>) -> Sysinfo {
     let machine = &source.contents.manifest.machine;
     let (release, version) = machine.kernel.split_once(' ').unwrap_or((&machine.kernel, ""));
     let fact = |name: &str, other: &str| match facts {
-        Some(facts) => facts.text(name).unwrap_or_default().to_owned(),
-        None => other.to_owned(),
+        Some(facts) => clean(facts.text(name).unwrap_or_default()),
+        None => clean(other),
     };
     let version = fact("uname:version", version);
     let realtime =

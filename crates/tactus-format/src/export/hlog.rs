@@ -7,6 +7,7 @@ use std::time::SystemTime;
 use tactus_model::buckets::value_of;
 use tactus_model::histograms::Place;
 use tactus_model::latency::histogram;
+use tactus_model::text::clean;
 
 use super::{Export, ExportError, Measured, Options, Out, Shape, Source, of_each};
 use crate::hlog::{header, line};
@@ -28,17 +29,12 @@ pub static ENTRY: Export = Export {
     },
 };
 
-/// Text of others, in a line of its own.
-pub(super) fn one_line(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
-}
-
 fn write(source: &Source<'_>, one: Measured<'_>, _: Options, mut out: Out<'_>) -> Result<(), ExportError> {
     let started = one.row.result.started.as_deref().and_then(|text| text.parse::<jiff::Timestamp>().ok());
     let header = header(started.map(SystemTime::from));
     let (first, rest) = header.split_once('\n').unwrap_or((&header, ""));
     let evidence = one.entry.evidence.map_or_else(|| "unknown".to_owned(), |evidence| evidence.to_string());
-    let name = one_line(&one.entry.name);
+    let name = clean(&one.entry.name);
     write!(out, "{first}\n#[Scenario: {name}; evidence: {evidence}]\n{rest}")?;
     // What the bundle has of each series, less what the log has of it, was counted after the log's last line.
     let mut left: BTreeMap<&str, BTreeMap<u64, u64>> = BTreeMap::new();

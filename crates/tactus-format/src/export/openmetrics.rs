@@ -1,12 +1,13 @@
 //! OpenMetrics text (1.0): what a run measured, for Prometheus and its kin.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
+use std::io::{BufWriter, Write as _};
 
 use tactus_model::buckets::Packed;
 use tactus_model::document::Outcome;
 use tactus_model::number::float;
 use tactus_model::outcome::RowStatus;
+use tactus_model::text::clean;
 
 use super::series::{self, Counted};
 use super::{Export, ExportError, Measured, Out, Shape, Source};
@@ -29,7 +30,7 @@ pub static ENTRY: Export = Export {
 };
 
 /// Upper ends of the buckets in ns, and as they are written in seconds: two or three for each power of ten.
-const BOUNDS: [(u64, &str); 22] = [
+pub const BOUNDS: [(u64, &str); 22] = [
     (1_000, "1e-06"),
     (2_000, "2e-06"),
     (5_000, "5e-06"),
@@ -54,27 +55,44 @@ const BOUNDS: [(u64, &str); 22] = [
     (1_000_000_000, "1.0"),
 ];
 
-fn write(source: &Source<'_>, mut out: Out<'_>) -> Result<(), ExportError> {
-    let mut text = String::new();
+fn write(source: &Source<'_>, out: Out<'_>) -> Result<(), ExportError> {
+    let mut text = Stream { out: BufWriter::with_capacity(64 << 10, out), written: Ok(()) };
     of_bundle(source, &mut text);
     of_scenarios(source, &mut text);
     of_series(source, &mut text);
     of_values(source, &mut text);
     of_findings(source, &mut text);
-    text += "# EOF\n";
-    out.write_all(text.as_bytes())?;
-    Ok(out.flush()?)
+    let _ = writeln!(text, "# EOF");
+    text.written?;
+    Ok(text.out.flush()?)
 }
 
-/// Names and values of labels, as they are written.
-fn labels(pairs: &[(&str, &str)]) -> String {
-    let escaped = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+/// Where the text goes as it comes: that of a bundle of very many threads is many times as long as the bundle.
+struct Stream<'a> {
+    out: BufWriter<Out<'a>>,
+    /// What came of it: nothing is written behind an error.
+    written: std::io::Result<()>,
+}
+
+impl std::fmt::Write for Stream<'_> {
+    fn write_str(&mut self, text: &str) -> std::fmt::Result {
+        if self.written.is_ok() {
+            self.written = self.out.write_all(text.as_bytes());
+        }
+        if self.written.is_ok() { Ok(()) } else { Err(std::fmt::Error) }
+    }
+}
+
+/// Names and values of labels, as they are written: in one line, and fit for a terminal and a log.
+#[must_use]
+pub fn labels(pairs: &[(&str, &str)]) -> String {
+    let escaped = |text: &str| clean(text).replace('\\', "\\\\").replace('"', "\\\"");
     let one = |(name, value): &(&str, &str)| format!("{name}=\"{}\"", escaped(value));
     pairs.iter().map(one).collect::<Vec<_>>().join(",")
 }
 
 /// What stands before the samples of a family.
-fn family(text: &mut String, name: &str, kind: &str, unit: Option<&str>, about: &str) {
+pub fn family(text: &mut impl std::fmt::Write, name: &str, kind: &str, unit: Option<&str>, about: &str) {
     let _ = writeln!(text, "# TYPE {name} {kind}");
     if let Some(unit) = unit {
         let _ = writeln!(text, "# UNIT {name} {unit}");
@@ -82,7 +100,7 @@ fn family(text: &mut String, name: &str, kind: &str, unit: Option<&str>, about: 
     let _ = writeln!(text, "# HELP {name} {about}");
 }
 
-fn of_bundle(source: &Source<'_>, text: &mut String) {
+fn of_bundle(source: &Source<'_>, text: &mut Stream<'_>) {
     let manifest = &source.contents.manifest;
     family(text, "tactus_build", "info", None, "The version of tactus that wrote the bundle.");
     let format = format!("{}.{}", manifest.format.major, manifest.format.minor);
@@ -125,7 +143,7 @@ fn known(one: &Measured<'_>) -> String {
     labels(&pairs)
 }
 
-fn of_scenarios(source: &Source<'_>, text: &mut String) {
+fn of_scenarios(source: &Source<'_>, text: &mut Stream<'_>) {
     let rows: Vec<Measured<'_>> = source.rows().collect();
     if rows.is_empty() {
         return;
@@ -172,22 +190,22 @@ fn of_scenarios(source: &Source<'_>, text: &mut String) {
     let bounded = || {
         rows.iter().filter_map(|one| {
             let tail = one.entry.tail.as_ref()?;
-            Some((one, tail.level_ns?, tail.horizon_s?))
+            Some((one, tail.level_ns?, tail.horizon_s?, tail.provisional.is_some()))
         })
     };
     if bounded().next().is_some() {
-        let about =
-            "Exceeded less than once in the horizon with 95 % confidence, if everything stays as it was.";
+        let about = "Exceeded less than once in the horizon with 95 % confidence, if everything stays as it was; nothing passes on a provisional one.";
         family(text, "tactus_tail_bound_seconds", "gauge", Some("seconds"), about);
-        for (one, level_ns, horizon_s) in bounded() {
-            let horizon = labels(&[("horizon_seconds", &horizon_s.to_string())]);
+        for (one, level_ns, horizon_s, provisional) in bounded() {
+            let (horizon_s, provisional) = (horizon_s.to_string(), provisional.to_string());
+            let horizon = labels(&[("horizon_seconds", &horizon_s), ("provisional", &provisional)]);
             let _ =
                 writeln!(text, "tactus_tail_bound_seconds{{{},{horizon}}} {}", known(one), level_ns / 1e9);
         }
     }
 }
 
-fn of_series(source: &Source<'_>, text: &mut String) {
+fn of_series(source: &Source<'_>, text: &mut Stream<'_>) {
     let all: Vec<(String, Counted<'_>)> = source
         .latencies()
         .flat_map(|one| {
@@ -242,8 +260,22 @@ fn of_series(source: &Source<'_>, text: &mut String) {
 }
 
 /// Values of a bucket that a bound cuts count above it: no share below a bound is too large.
-fn buckets(text: &mut String, labels: &str, counted: &Counted<'_>) {
-    let mut counts = counted.raw.into_iter().flat_map(Packed::buckets).peekable();
+fn buckets(text: &mut Stream<'_>, labels: &str, counted: &Counted<'_>) {
+    let count = cumulative(text, labels, counted.raw.into_iter().flat_map(Packed::buckets));
+    let summary = &counted.result.summary;
+    // Of the values that are counted, at their mean.
+    let seconds = summary.mean_ns.unwrap_or(0.0) * float(count) / 1e9;
+    let _ = writeln!(text, "tactus_latency_seconds_sum{{{labels}}} {seconds}");
+}
+
+/// The buckets of [`BOUNDS`] and the count of `tactus_latency_seconds`, from values in ns with their counts in rising
+/// order. Returns the count.
+pub fn cumulative(
+    text: &mut impl std::fmt::Write,
+    labels: &str,
+    counts: impl Iterator<Item = (u64, u64)>,
+) -> u64 {
+    let mut counts = counts.peekable();
     let mut sum = 0_u64;
     for (bound_ns, written) in BOUNDS {
         while let Some((_, count)) = counts.next_if(|(value, _)| *value <= bound_ns) {
@@ -252,15 +284,12 @@ fn buckets(text: &mut String, labels: &str, counted: &Counted<'_>) {
         let _ = writeln!(text, "tactus_latency_seconds_bucket{{{labels},le=\"{written}\"}} {sum}");
     }
     let count = counts.fold(sum, |sum, (_, count)| sum.saturating_add(count));
-    let summary = &counted.result.summary;
     let _ = writeln!(text, "tactus_latency_seconds_bucket{{{labels},le=\"+Inf\"}} {count}");
     let _ = writeln!(text, "tactus_latency_seconds_count{{{labels}}} {count}");
-    // Of the values that are counted, at their mean.
-    let seconds = summary.mean_ns.unwrap_or(0.0) * float(count) / 1e9;
-    let _ = writeln!(text, "tactus_latency_seconds_sum{{{labels}}} {seconds}");
+    count
 }
 
-fn of_values(source: &Source<'_>, text: &mut String) {
+fn of_values(source: &Source<'_>, text: &mut Stream<'_>) {
     let rows: Vec<Measured<'_>> = source.rows().collect();
     let values = || {
         rows.iter().flat_map(|one| one.entry.values.iter().flatten().map(move |value| (one, &value.result)))
@@ -277,7 +306,7 @@ fn of_values(source: &Source<'_>, text: &mut String) {
     }
 }
 
-fn of_findings(source: &Source<'_>, text: &mut String) {
+fn of_findings(source: &Source<'_>, text: &mut Stream<'_>) {
     if source.contents.audits.is_empty() {
         return;
     }

@@ -1,5 +1,6 @@
 //! The document of `tactus show BUNDLE --json`: a stable contract.
 
+mod answer;
 mod blame;
 mod caches;
 mod compare;
@@ -18,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::bundle::Format;
 use crate::event::RunStatus;
 
+pub use answer::{AnswerEntry, AnswerTone, NextEntry};
 pub use blame::{BlameEntry, BlamedLatency, BlamedPart, Owner, Span};
 pub use caches::{CacheCpuEntry, CacheHeldEntry, CachesEntry};
 pub use compare::{
@@ -35,7 +37,7 @@ pub use scenario::{
     Verdict,
 };
 pub use separation::{Doubt, Leak, LeakEntry, SeparationEntry, TechnologyEntry, WordEntry};
-pub use tail::{TailEntry, TailRefused, TailTest};
+pub use tail::{TailEntry, TailProvisional, TailRefused, TailTest};
 
 /// A run in numbers. All latencies are in ns.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -45,6 +47,9 @@ pub struct Document {
     pub format: Format,
     /// Whether the run came to its end.
     pub status: RunStatus,
+    /// What a person reads first; absent in documents of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<AnswerEntry>,
     /// One entry per measurement; several of one scenario share its name.
     pub scenarios: Vec<Entry>,
     /// One scenario against another; only where the plan compares any.

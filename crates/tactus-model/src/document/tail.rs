@@ -31,6 +31,12 @@ pub struct TailEntry {
     pub xi_high: Option<f64>,
     /// Length of the blocks whose maxima were taken, in ns.
     pub block_ns: Option<u64>,
+    /// How many blocks there are.
+    #[serde(default)]
+    pub blocks: Option<u64>,
+    /// Why the bound is provisional: nothing passes on it; `null` where it is a promise, or there is none.
+    #[serde(default)]
+    pub provisional: Option<TailProvisional>,
     /// Extremal index of the exceedances; 1: they come alone.
     pub extremal_index: Option<f64>,
     /// Standard deviation over mean of the exceedances: 1 of an exponential tail. A diagnostic, not a bound.
@@ -51,6 +57,16 @@ pub struct TailTest {
     pub statistic: f64,
     /// The chance of as much or more where there is nothing to find.
     pub p: f64,
+}
+
+/// Why a bound is no promise yet.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TailProvisional {
+    /// In a sentence.
+    pub reason: String,
+    /// How much longer of the same would make it one, in ns.
+    pub longer_ns: u64,
 }
 
 /// Why there is no bound.

@@ -19,8 +19,13 @@ pub enum KvmExits {
 pub struct CountedExits {
     /// For how long it was counted, in ns.
     pub ns: u64,
-    /// What came of each reason of each virtual CPU.
+    /// What came of each reason of each virtual CPU. None, where the processor does not carry the guest out, but KVM
+    /// itself, instruction by instruction: such exits are seen where they go on to user space alone.
     pub kinds: Vec<ExitKind>,
+    /// Those of them that went on to user space (QEMU), by KVM's reason for that; the time is what was spent there. None:
+    /// the kernel does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to_user: Option<Vec<ExitKind>>,
 }
 
 /// The exits of a virtual CPU for one reason. One that was not over when the counting ended is not among them.
@@ -37,6 +42,12 @@ pub struct ExitKind {
     pub ns: u64,
     /// The longest such time, in ns.
     pub longest_ns: u64,
+}
+
+/// The name of a reason for which a virtual CPU's thread went back to user space: KVM_EXIT_* of linux/kvm.h.
+#[must_use]
+pub fn user_reason(number: u64) -> String {
+    named(USER_REASONS, number).map_or_else(|| format!("reason {number:#x}"), str::to_owned)
 }
 
 /// KVM's number for reasons of Intel's VMX, as its tracepoints say.
@@ -221,6 +232,36 @@ const SVM_REASONS: &[(u64, &str)] = &[
     (0x403, "vmgexit"),
 ];
 
+/// Numbers and names: linux/kvm.h, those of x86.
+const USER_REASONS: &[(u64, &str)] = &[
+    (0, "UNKNOWN"),
+    (1, "EXCEPTION"),
+    (2, "IO"),
+    (3, "HYPERCALL"),
+    (4, "DEBUG"),
+    (5, "HLT"),
+    (6, "MMIO"),
+    (7, "IRQ_WINDOW_OPEN"),
+    (8, "SHUTDOWN"),
+    (9, "FAIL_ENTRY"),
+    (10, "INTR"),
+    (11, "SET_TPR"),
+    (12, "TPR_ACCESS"),
+    (16, "NMI"),
+    (17, "INTERNAL_ERROR"),
+    (24, "SYSTEM_EVENT"),
+    (26, "IOAPIC_EOI"),
+    (27, "HYPERV"),
+    (29, "X86_RDMSR"),
+    (30, "X86_WRMSR"),
+    (31, "DIRTY_RING_FULL"),
+    (32, "AP_RESET_HOLD"),
+    (33, "X86_BUS_LOCK"),
+    (34, "XEN"),
+    (37, "NOTIFY"),
+    (39, "MEMORY_FAULT"),
+];
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -253,6 +294,20 @@ mod tests {
                 assert_eq!(reason(isa, number), name);
             }
         }
+    }
+
+    #[test]
+    fn exits_to_user_space_are_called_what_the_kernel_calls_them() {
+        const FORMAT: &str = include_str!("../../../tactus-probe/tests/fixtures/kvm_userspace_exit.format");
+        let names = FORMAT.lines().last().unwrap().replace("\"KVM_EXIT_\" ", "");
+        let pairs: Vec<_> =
+            names.split(" }").filter_map(|text| pair(text.get(text.rfind('{')?..)?)).collect();
+        assert!(pairs.len() > 25, "{pairs:?}");
+        let told = |number: u64| pairs.iter().find(|(own, _)| *own == number).map(|(_, name)| *name);
+        let own: Vec<_> =
+            USER_REASONS.iter().filter_map(|(number, name)| Some((told(*number)?, *name))).collect();
+        assert!(own.len() > 18 && own.iter().all(|(told, name)| told == name), "{own:?}");
+        assert_eq!((user_reason(2), user_reason(4711)), ("IO".to_owned(), "reason 0x1267".to_owned()));
     }
 
     #[test]

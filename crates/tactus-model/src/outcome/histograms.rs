@@ -37,6 +37,51 @@ impl Histograms {
     }
 }
 
+/// Puts the histograms of the slices of a row together.
+#[derive(Debug, Default)]
+pub struct Joining {
+    joined: Histograms,
+    series: BTreeMap<String, Counts>,
+}
+
+impl Joining {
+    /// Nothing yet; `length_ns` is how long an interval is.
+    #[must_use]
+    pub fn new(length_ns: u64) -> Self {
+        Self { joined: Histograms { length_ns, ..Histograms::default() }, series: BTreeMap::new() }
+    }
+
+    /// Takes in a slice whose first interval has the number `first` of all, and that began at `at_ns`.
+    pub fn add(&mut self, slice: Histograms, first: u64, at_ns: u64) {
+        for (number, counts) in slice.intervals {
+            let into = self.joined.intervals.entry(number.saturating_add(first)).or_default();
+            if into.is_empty() {
+                *into = counts;
+            } else {
+                let mut both = Counts::default();
+                both.add_packed(into);
+                both.add_packed(&counts);
+                *into = both.pack();
+            }
+        }
+        for (tag, counts) in slice.series {
+            if self.series.contains_key(&tag) || self.series.len() < MOST_SERIES {
+                self.series.entry(tag).or_default().add_packed(&counts);
+            }
+        }
+        if slice.end_ns > 0 {
+            self.joined.end_ns = self.joined.end_ns.max(slice.end_ns.saturating_add(at_ns));
+        }
+    }
+
+    /// What they have come to.
+    #[must_use]
+    pub fn finish(mut self) -> Histograms {
+        self.joined.series = self.series.into_iter().map(|(tag, counts)| (tag, counts.pack())).collect();
+        self.joined
+    }
+}
+
 /// Where an interval of a log lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {

@@ -179,6 +179,45 @@ impl Ticks {
         true
     }
 
+    /// Takes in the ticks of a slice: their numbers go on from `first`, their times from `at_ns`. What is not after all
+    /// that is there already is left out.
+    pub fn add_slice(&mut self, slice: &Self, first: u64, at_ns: u64) {
+        for (key, own) in &slice.series {
+            if self.series.is_empty()
+                && let Some(stretch) = own.stretches.first()
+            {
+                self.joined = joined(self.planned_ns, stretch.at_ns / (stretch.last + 1));
+            }
+            if !self.series.contains_key(key) {
+                if self.series.len() >= MOST_SERIES {
+                    continue;
+                }
+                self.series.insert(key.clone(), SeriesTicks::default());
+            }
+            let Some(series) = self.series.get_mut(key) else { continue };
+            let before = series.stretches.len();
+            for stretch in &own.stretches {
+                let moved = Stretch {
+                    first: stretch.first.saturating_add(first),
+                    last: stretch.last.saturating_add(first),
+                    at_ns: stretch.at_ns.saturating_add(at_ns),
+                    ..*stretch
+                };
+                let follows = series.stretches.last().is_none_or(|last| moved.first > last.last);
+                if follows && moved.at_ns <= LATEST_NS && moved.last <= LATEST_NS {
+                    append(&mut series.stretches, &moved, self.joined);
+                }
+            }
+            series.totals.add(&own.totals);
+            series.end_ns = series.end_ns.max(own.end_ns.saturating_add(at_ns));
+            self.kept += series.stretches.len() - before;
+            let many = series.stretches.len() > MOST_STRETCHES;
+            if many || self.kept > MOST_IN_ALL {
+                self.join_pairs();
+            }
+        }
+    }
+
     /// Whether there is no tick.
     #[must_use]
     pub fn is_empty(&self) -> bool {

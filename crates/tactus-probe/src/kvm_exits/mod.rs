@@ -9,10 +9,13 @@
 //! counting                                or: refused WHY
 //! counted NS                              at the end: for how long
 //! exit CPU ISA REASON COUNT NS LONGEST    for each reason of each virtual CPU
+//! users                                   where it is known which of them went on to user space
+//! user CPU REASON COUNT NS LONGEST        for each reason of each virtual CPU, KVM_EXIT_* of linux/kvm.h
 //! ```
 //!
 //! CPU is the guest's number, REASON KVM's for the set of instructions ISA (1: VMX, 2: SVM), NS the time from the exits
-//! to the entries after them. An exit that is not over is not in it.
+//! to the entries after them. An exit that is not over is not in it. Of those that went on to user space (`kvm_userspace_exit`)
+//! NS is the time that was spent there: until KVM takes up the guest's registers again (`kvm_fpu`).
 #![expect(clippy::print_stdout, reason = "a process of the probe speaks to the one that has started it")]
 
 mod program;
@@ -22,8 +25,8 @@ mod tracepoint;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use self::program::{entered, left};
-use self::record::{LAST_REASON, MOST_THREADS, Record, WORDS};
+use self::program::{Says, entered, left};
+use self::record::{Kind, MOST_THREADS, Record, WORDS};
 use self::tracepoint::Tracepoint;
 use crate::bpf::why::{self, Place, Step};
 use crate::sys::{self, bpf, perf};
@@ -31,7 +34,7 @@ use crate::sys::{self, bpf, perf};
 /// The argument that makes a process one that counts exits.
 pub const ARGUMENT: &str = "exits";
 
-/// What counts until it is dropped.
+/// What counts until it is dropped, between two tracepoints.
 struct Counter {
     /// When, in ns.
     began: u64,
@@ -39,13 +42,19 @@ struct Counter {
     threads: Vec<(u32, Record)>,
 }
 
+/// Those of all exits, and of those to user space where the kernel tells of them.
+struct Counters {
+    all: Counter,
+    users: Option<Counter>,
+}
+
 /// Counts until stdin ends. `words`: `thread=CPU:TID`.
 pub fn main(words: &[String]) -> u8 {
     match begin(words) {
-        Ok(counter) => {
+        Ok(counters) => {
             println!("counting");
             let _ = io::copy(&mut io::stdin(), &mut io::sink());
-            counter.end();
+            counters.end();
             0
         }
         Err(why) => {
@@ -55,7 +64,7 @@ pub fn main(words: &[String]) -> u8 {
     }
 }
 
-fn begin(words: &[String]) -> Result<Counter, String> {
+fn begin(words: &[String]) -> Result<Counters, String> {
     let threads = threads(words).ok_or("its words are not thread=CPU:TID")?;
     if threads.len() > MOST_THREADS {
         return Err(["more than ", &MOST_THREADS.to_string(), " virtual CPUs"].concat());
@@ -72,13 +81,23 @@ fn begin(words: &[String]) -> Result<Counter, String> {
     let (Some(reason), Some(isa)) = (exit.field("exit_reason", 4), exit.field("isa", 4)) else {
         return Err("this kernel's tracepoint kvm_exit names no exit_reason (it does on x86)".to_owned());
     };
-    count(threads, (&exit, reason, isa), &entry)
+    let users =
+        to_user().map(|(exit, says, back)| count(threads.clone(), (&exit, says), &back)).transpose()?;
+    Ok(Counters { all: count(threads, (&exit, Says::Exit { reason, isa }), &entry)?, users })
 }
 
-/// Counts from the one tracepoint to the other, by threads and by the word that stands there at `reason`.
+/// The tracepoints between which a virtual CPU is in user space. The second comes with each change of a processor's
+/// registers from user space's to the guest's and back, and the first behind the way back: the next one is the way there.
+fn to_user() -> Option<(Tracepoint, Says, Tracepoint)> {
+    let exit = Tracepoint::of("kvm/kvm_userspace_exit").ok()?;
+    let says = Says::ToUser { reason: exit.field("reason", 4)?, error: exit.field("errno", 4)? };
+    Some((exit, says, Tracepoint::of("kvm/kvm_fpu").ok()?))
+}
+
+/// Counts from the one tracepoint to the other, by threads and by the reason that the first says.
 fn count(
     threads: Vec<(u32, u32)>,
-    (exit, reason, isa): (&Tracepoint, i16, i16),
+    (exit, says): (&Tracepoint, Says),
     entry: &Tracepoint,
 ) -> Result<Counter, String> {
     let failed = |step, error: io::Error| why::reason(step, &error, "", &Place::here());
@@ -94,7 +113,7 @@ fn count(
         Ok::<_, String>(event)
     };
     let began = sys::now();
-    let events = vec![place(entry, &entered(map, &own))?, place(exit, &left(map, &own, reason, isa))?];
+    let events = vec![place(entry, &entered(map, &own))?, place(exit, &left(map, &own, says))?];
     let records = words.chunks_exact(WORDS).map(Record::new);
     let threads = threads.into_iter().map(|(cpu, _)| cpu).zip(records).collect();
     Ok(Counter { began, events, threads })
@@ -118,25 +137,32 @@ fn runs_by_kvm(thread: u32) -> bool {
     files.any(|file| file.to_string_lossy().starts_with("anon_inode:kvm-vcpu"))
 }
 
-impl Counter {
+impl Counters {
     /// Ends it and says what was counted.
     fn end(self) {
-        drop(self.events);
-        println!("counted {}", sys::now() - self.began);
-        for (cpu, record) in self.threads {
-            for reason in 0..=LAST_REASON + 1 {
-                let kind = record.of(reason);
-                if kind.count > 0 {
-                    println!(
-                        "exit {cpu} {} {reason} {} {} {}",
-                        record.isa(),
-                        kind.count,
-                        kind.ns,
-                        kind.longest_ns
-                    );
-                }
-            }
+        let began = self.all.began;
+        let (all, users) = (self.all.end(), self.users.map(Counter::end));
+        println!("counted {}", sys::now() - began);
+        for (cpu, record) in all {
+            record.kinds(|reason, Kind { count, ns, longest_ns }| {
+                println!("exit {cpu} {} {reason} {count} {ns} {longest_ns}", record.isa());
+            });
         }
+        let Some(users) = users else { return };
+        println!("users");
+        for (cpu, record) in users {
+            record.kinds(|reason, Kind { count, ns, longest_ns }| {
+                println!("user {cpu} {reason} {count} {ns} {longest_ns}");
+            });
+        }
+    }
+}
+
+impl Counter {
+    /// Ends it.
+    fn end(self) -> Vec<(u32, Record)> {
+        drop(self.events);
+        self.threads
     }
 }
 
@@ -167,7 +193,8 @@ mod tests {
         let (call, first) = (enter.field("id", 8).unwrap(), enter.field("id", 8).unwrap() + 8);
         let own = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
         let other = std::process::id();
-        let counter = match count(vec![(3, other), (7, own)], (&enter, call, first), &exit) {
+        let says = Says::Exit { reason: call, isa: first };
+        let counter = match count(vec![(3, other), (7, own)], (&enter, says), &exit) {
             Ok(counter) => counter,
             Err(why) => return eprintln!("SKIPPED: {why}"),
         };

@@ -26,17 +26,35 @@ fn find(map: i32, threads: &[u32]) -> Vec<u64> {
     found
 }
 
-/// At `kvm_exit`: when, and why. `reason`, `isa`: where the tracepoint says so.
-pub fn left(map: i32, threads: &[u32], reason: i16, isa: i16) -> Vec<u64> {
+/// Where a tracepoint says why, and what else it says of that.
+#[derive(Clone, Copy, Debug)]
+pub enum Says {
+    /// `kvm_exit`: the reason, and the set of instructions that it is of.
+    Exit { reason: i16, isa: i16 },
+    /// `kvm_userspace_exit`: the reason, which is that of an earlier one where there is an error.
+    ToUser { reason: i16, error: i16 },
+}
+
+/// KVM's number for an exit to user space for a signal, or because that asked for it: the one error that a guest that goes
+/// on has (EINTR).
+pub const INTERRUPTED: usize = 10;
+
+/// At `kvm_exit` or `kvm_userspace_exit`: when, and why.
+pub fn left(map: i32, threads: &[u32], says: Says) -> Vec<u64> {
     let mut program = find(map, threads);
+    let (Says::Exit { reason, isa: more } | Says::ToUser { reason, error: more }) = says;
     program.extend([
         call(TIME),
         store(8, 0, word(AT)),
-        code(0x61, 2, 6, isa, 0),
+        code(0x61, 2, 6, more, 0),
         store(8, 2, word(ISA)),
         code(0x61, 3, 6, reason, 0),
-        code(0x55, 2, 0, 1, VMX),
-        code(0x57, 3, 0, 0, 0xffff),
+    ]);
+    program.extend(match says {
+        Says::Exit { .. } => [code(0x55, 2, 0, 1, VMX), code(0x57, 3, 0, 0, 0xffff)],
+        Says::ToUser { .. } => [code(0x15, 2, 0, 1, 0), set(3, value(INTERRUPTED))],
+    });
+    program.extend([
         code(0xb5, 3, 0, 1, value(LAST_REASON)),
         set(3, value(LAST_REASON + 1)),
         store(8, 3, word(SLOT)),
@@ -46,7 +64,7 @@ pub fn left(map: i32, threads: &[u32], reason: i16, isa: i16) -> Vec<u64> {
     program
 }
 
-/// At `kvm_entry`: how long it was outside.
+/// At `kvm_entry`, or at `kvm_fpu` where it has been in user space: how long it was outside.
 pub fn entered(map: i32, threads: &[u32]) -> Vec<u64> {
     let mut program = find(map, threads);
     let [count, ns, longest] = [SLOTS, SLOTS + 1, SLOTS + 2].map(word);
@@ -95,7 +113,8 @@ mod tests {
     fn every_thread_finds_its_record_and_no_jump_leaves_the_program() {
         for threads in [&[7][..], &[7, 8, 9]] {
             let map = map_value(1, 3);
-            for program in [left(3, threads, 8, 24), entered(3, threads)] {
+            let says = [Says::Exit { reason: 8, isa: 24 }, Says::ToUser { reason: 8, error: 12 }];
+            for program in says.map(|says| left(3, threads, says)).into_iter().chain([entered(3, threads)]) {
                 let found = program.iter().position(|instruction| *instruction == map).unwrap();
                 let jumps = jumps(&program);
                 assert!(jumps[..threads.len()].iter().all(|(_, to)| *to == found), "{jumps:?}");

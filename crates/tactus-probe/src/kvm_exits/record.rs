@@ -49,6 +49,16 @@ impl Record {
         self.word(ISA)
     }
 
+    /// Tells what came of each reason that came.
+    pub fn kinds(self, mut tell: impl FnMut(usize, Kind)) {
+        for reason in 0..=LAST_REASON + 1 {
+            let kind = self.of(reason);
+            if kind.count > 0 {
+                tell(reason, kind);
+            }
+        }
+    }
+
     /// What came of a reason; that after [`LAST_REASON`] stands for all others.
     pub fn of(self, reason: usize) -> Kind {
         let at = SLOTS + reason * SLOT_WORDS;

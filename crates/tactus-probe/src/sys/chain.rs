@@ -17,6 +17,11 @@ const WORDS: usize = LINE / size_of::<u64>();
 /// Of so many lines one is loaded to have their page tables warm: four loads for eight pages of 4 KiB.
 const LINES_A_LOAD: usize = 8 * 4096 / LINE / 4;
 
+/// How often an array is read at most to have it where it would be had its ring never stopped.
+const READINGS: usize = 5;
+/// Bytes that are read for that at most, but for one reading: arrays that no cache holds are read once.
+const READ_BYTES: usize = 160 << 20;
+
 /// In which order the lines of an array are visited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
@@ -67,6 +72,11 @@ pub fn words(lines: &[usize]) -> usize {
     lines.iter().step_by(WORDS).map(|lines| lines * WORDS).sum()
 }
 
+/// How often an array of so many bytes is read.
+fn readings(bytes: usize) -> usize {
+    (READ_BYTES / bytes.max(1)).clamp(1, READINGS)
+}
+
 /// The first word of each.
 fn places(lines: &[usize]) -> impl Iterator<Item = usize> {
     let each = move |(n, part): (usize, &[usize])| {
@@ -113,8 +123,9 @@ impl Chain {
         self.line()
     }
 
-    /// Reads the whole array once, the line that it is at first: what was read longest ago is then what is visited
-    /// first, as if the ring had been gone through before. Then it goes on in the ring, since that reading has left the
+    /// Reads the whole array, the line that it is at first: what was read longest ago is then what is visited first, as if
+    /// the ring had been gone through before. Several times, since a cache that other arrays went through takes a half of
+    /// it at the first (docs/design/values.md). Then it goes on in the ring, since that reading has left the
     /// entries of page tables in the order of the addresses and not of the ring: eight of them share a line, and four
     /// loads for each such line reach all but two in a hundred (e^-4).
     pub fn warm(&self) {
@@ -123,7 +134,9 @@ impl Chain {
             let lines = words.get(self.first + from * WORDS..).unwrap_or_default().chunks(WORDS);
             lines.take(to - from).fold(0_u64, |sum, line| sum.wrapping_add(line[0]))
         };
-        std::hint::black_box(of(line, self.lines).wrapping_add(of(0, line)));
+        for _ in 0..readings(self.bytes()) {
+            std::hint::black_box(of(line, self.lines).wrapping_add(of(0, line)));
+        }
         self.walk((self.lines / LINES_A_LOAD) as u64);
     }
 
@@ -137,6 +150,16 @@ impl Chain {
 mod tests {
     use super::super::pages::PageSize;
     use super::*;
+
+    #[test]
+    fn what_a_cache_may_hold_is_read_several_times_and_what_none_holds_once() {
+        let mebibytes = |size: usize| readings(size << 20);
+        assert_eq!(
+            (readings(1 << 10), mebibytes(4), mebibytes(32), mebibytes(64), mebibytes(256)),
+            (5, 5, 5, 2, 1)
+        );
+        assert_eq!((readings(0), readings(usize::MAX)), (5, 1));
+    }
 
     fn rings(lines: &[usize], order: Order) -> Vec<Chain> {
         chains(Pages::map(words(lines) * 8, PageSize::Any).unwrap(), lines, order).unwrap()

@@ -6,6 +6,7 @@ mod block;
 mod common;
 mod comparison;
 mod guardian;
+mod kvm;
 mod loads;
 mod network;
 mod protocol;

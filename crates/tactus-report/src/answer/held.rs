@@ -21,7 +21,7 @@ pub fn answer(lines: &[Line]) -> Option<Answer> {
     let emulated = evidence.first() == Some(&Evidence::Emulated);
     let said: Vec<String> = evidence.iter().filter_map(|kind| held(&own, *kind)).collect();
     Some(Answer {
-        word: if emulated { "NO DEADLINE ASKED FOR, EMULATED" } else { "NO DEADLINE ASKED FOR" },
+        word: "NO DEADLINE ASKED FOR",
         tone: if emulated { Tone::Doubt } else { Tone::Quiet },
         sentence: format!("{} {ASK}", said.join(" ")),
         evidence,

@@ -27,14 +27,11 @@ pub fn answer(lines: &[Line]) -> Option<Answer> {
     // Of those that are alike the one that is nearest to its limit, or farthest beyond; what could be decided first.
     let decides = own().max_by(|one, other| weight(one).total_cmp(&weight(other)))?;
     let outcome = decides.verdict.outcome;
-    let (word, tone) = match (outcome, decides.line.evidence) {
-        (Outcome::Fail, _) => ("NOT MET", Tone::Bad),
-        (Outcome::Warn, _) => ("MET WITH A WARNING", Tone::Doubt),
-        (Outcome::Pass, _) => ("MET", Tone::Good),
-        (Outcome::Inconclusive, Some(Evidence::Emulated)) if own().all(is_emulated) => {
-            ("NOT DECIDED, EMULATED", Tone::Doubt)
-        }
-        (Outcome::Inconclusive, _) => ("NOT DECIDED", Tone::Doubt),
+    let (word, tone) = match outcome {
+        Outcome::Fail => ("NOT MET", Tone::Bad),
+        Outcome::Warn => ("MET WITH A WARNING", Tone::Doubt),
+        Outcome::Pass => ("MET", Tone::Good),
+        Outcome::Inconclusive => ("NOT DECIDED", Tone::Doubt),
     };
     Some(Answer {
         word,

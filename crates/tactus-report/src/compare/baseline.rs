@@ -5,12 +5,12 @@
 //! other in a way that the test does not bear. What drifts lies alike in both halves; so the later half is held
 //! against the earlier one as well.
 
-use tactus_model::document::{BaselineEntry, Judgement, ResolutionEntry};
+use tactus_model::document::{BaselineEntry, ResolutionEntry};
 use tactus_model::number::float;
 use tactus_model::random::SplitMix64;
 
 use super::condition::{Condition, is_skipped};
-use super::judge::judge;
+use super::judge::is_regression;
 use super::margins::Margins;
 use super::needed::{detectable_ratio, runs_needed};
 use super::refusal::{unfit, unlike};
@@ -49,12 +49,11 @@ pub fn baseline(condition: &Condition, margins: &Margins) -> Option<BaselineEntr
     let half = runs / 2;
     let tells = least_p(half, half) <= ERROR / family;
     let mut random = SplitMix64::new(SEED);
-    let regressions =
-        (0..SPLITS).filter(|_| is_regression(&sampled, halves(runs, &mut random), &test)).count();
+    let regressions = (0..SPLITS).filter(|_| is_worse(&sampled, halves(runs, &mut random), &test)).count();
     let (earlier, later): (Vec<usize>, Vec<usize>) = ((0..half).collect(), (runs - half..runs).collect());
     let drifted = [(earlier.clone(), later.clone()), (later, earlier)]
         .into_iter()
-        .any(|halves| is_regression(&sampled, halves, &test));
+        .any(|halves| is_worse(&sampled, halves, &test));
     let refused = if drifted {
         Some("its later runs differ from its earlier ones by more than the margin: it drifted".to_owned())
     } else if float(regressions as u64) > ERROR * float(SPLITS as u64) {
@@ -88,8 +87,7 @@ fn halves(runs: usize, random: &mut SplitMix64) -> (Vec<usize>, Vec<usize>) {
     (0..runs / 2).map(pair).unzip()
 }
 
-fn is_regression(all: &[&Sampled], (base, now): (Vec<usize>, Vec<usize>), test: &TwoSamples) -> bool {
+fn is_worse(all: &[&Sampled], (base, now): (Vec<usize>, Vec<usize>), test: &TwoSamples) -> bool {
     let split: Vec<Sampled> = all.iter().map(|of| of.split(&base, &now)).collect();
-    let judged = judge(&split.iter().collect::<Vec<_>>(), test);
-    judged.iter().any(|of| of.outcome == Some(Judgement::Regression))
+    is_regression(&split, test)
 }

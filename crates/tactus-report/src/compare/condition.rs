@@ -1,7 +1,10 @@
 //! A condition, and the runs of each of its scenarios.
 
+use std::collections::BTreeMap;
+
 use tactus_model::bundle::{Contents, Row};
 use tactus_model::event::RowStatus;
+use tactus_model::plan::Scenario;
 use tactus_model::ticks::Ticks;
 use tactus_model::windows::RowWindows;
 
@@ -14,6 +17,8 @@ pub struct Condition {
     pub name: String,
     /// Its bundles, in the order of their time.
     bundles: Vec<Contents>,
+    /// Of each, where in its plan the scenarios of a name stand.
+    planned: Vec<BTreeMap<String, Vec<usize>>>,
 }
 
 /// What tells a scenario from others, in whichever bundle.
@@ -36,6 +41,15 @@ pub struct Run<'a> {
     pub contents: &'a Contents,
     /// The row.
     pub row: &'a Row,
+    /// Where in the bundle's plan the scenarios of its name stand.
+    planned: &'a [usize],
+}
+
+impl<'a> Run<'a> {
+    /// The scenarios of its name in its bundle's plan.
+    pub fn planned(self) -> impl Iterator<Item = &'a Scenario> {
+        self.planned.iter().filter_map(move |place| self.contents.plan.scenario.get(*place))
+    }
 }
 
 impl Condition {
@@ -44,7 +58,8 @@ impl Condition {
     pub fn new(name: impl Into<String>, mut bundles: Vec<Contents>) -> Self {
         bundles.sort_by(|one, other| one.manifest.started.cmp(&other.manifest.started));
         bundles.iter_mut().for_each(Self::reduce);
-        Self { name: name.into(), bundles }
+        let planned = bundles.iter().map(places).collect();
+        Self { name: name.into(), bundles, planned }
     }
 
     /// Takes out of a bundle what is not compared: what happened when in a run, and the histogram of each thread. Of many
@@ -67,33 +82,46 @@ impl Condition {
     /// The runs of each scenario, in the order of their time; scenarios in the order in which they come up.
     pub(super) fn scenarios(&self) -> Vec<(Key, Vec<Run<'_>>)> {
         let mut scenarios: Vec<(Key, Vec<Run>)> = Vec::new();
-        for contents in &self.bundles {
+        let mut known: BTreeMap<Key, usize> = BTreeMap::new();
+        for (contents, planned) in self.bundles.iter().zip(&self.planned) {
             let mut rows: Vec<&Row> = contents.rows.iter().collect();
             rows.sort_by_key(|row| row.result.repeat);
-            for (n, row) in rows.iter().enumerate() {
-                let like = |other: &&&Row| {
-                    let (own, other) = (&row.result, &other.result);
-                    own.repeat == other.repeat && named(own) == named(other)
-                };
+            let mut alike: BTreeMap<(Option<u32>, Key), usize> = BTreeMap::new();
+            for row in rows {
                 let (name, environment, measurement) = named(&row.result);
-                let nth = rows[..n].iter().filter(like).count();
-                let key = Key { name, environment, measurement, nth };
-                let run = Run { contents, row };
-                match scenarios.iter_mut().find(|(known, _)| *known == key) {
+                let first = Key { name, environment, measurement, nth: 0 };
+                let before = alike.entry((row.result.repeat, first.clone())).or_default();
+                let key = Key { nth: *before, ..first };
+                *before += 1;
+                let place = *known.entry(key.clone()).or_insert(scenarios.len());
+                let planned = planned.get(&key.name).map_or(&[][..], Vec::as_slice);
+                let run = Run { contents, row, planned };
+                match scenarios.get_mut(place) {
                     Some((_, runs)) => runs.push(run),
                     None => scenarios.push((key, vec![run])),
                 }
             }
         }
         // Those of the plan's order, not those of the first round's lot.
-        scenarios.sort_by_key(|(key, _)| self.place_in_plan(key));
+        let place = |key: &Key| {
+            let of = |planned: &BTreeMap<String, Vec<usize>>| planned.get(&key.name)?.first().copied();
+            // In the first bundle that has it.
+            self.planned.iter().enumerate().find_map(|(bundle, planned)| Some((bundle, of(planned)?)))
+        };
+        scenarios.sort_by_cached_key(|(key, _)| place(key).unwrap_or((usize::MAX, 0)));
         scenarios
     }
+}
 
-    fn place_in_plan(&self, key: &Key) -> usize {
-        let scenarios = || self.bundles.iter().flat_map(|contents| &contents.plan.scenario);
-        scenarios().position(|own| own.name.as_ref() == Some(&key.name)).unwrap_or(usize::MAX)
+/// Where in a bundle's plan the scenarios of each name stand.
+fn places(contents: &Contents) -> BTreeMap<String, Vec<usize>> {
+    let mut places: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for (place, scenario) in contents.plan.scenario.iter().enumerate() {
+        if let Some(name) = &scenario.name {
+            places.entry(name.clone()).or_default().push(place);
+        }
     }
+    places
 }
 
 fn named(result: &tactus_model::bundle::RowResult) -> (String, String, &'static str) {

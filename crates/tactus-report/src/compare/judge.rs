@@ -48,6 +48,13 @@ pub fn judge(all: &[&Sampled], test: &TwoSamples) -> Vec<QuantityEntry> {
     entries
 }
 
+/// Whether one of these quantities, all of which may be judged, is a regression: what [`judge`] says of it, without the
+/// rest.
+pub fn is_regression(all: &[Sampled], test: &TwoSamples) -> bool {
+    let larger: Vec<f64> = all.iter().map(|of| test.larger_p(of.samples(), of.limit)).collect();
+    holm(&larger).iter().any(|adjusted| *adjusted <= ERROR)
+}
+
 fn tested<'a>(of: &'a Sampled, test: &TwoSamples) -> Tested<'a> {
     let samples = of.samples();
     Tested {

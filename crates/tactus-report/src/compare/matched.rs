@@ -1,5 +1,7 @@
 //! Which runs belong together, and whether they may be judged.
 
+use std::collections::BTreeMap;
+
 use tactus_model::document::{ComparedEntry, RefusalEntry, UnmatchedEntry};
 
 use super::condition::{Condition, Key, Run, is_skipped};
@@ -35,12 +37,13 @@ pub fn matched<'a>(
         let all = condition.scenarios().into_iter();
         all.filter(|(_, runs)| !is_skipped(runs)).collect::<Vec<_>>()
     };
-    let (ours, mut theirs) = (measured(base), measured(now));
+    let ours = measured(base);
+    let mut theirs: Vec<Option<(Key, Vec<Run>)>> = measured(now).into_iter().map(Some).collect();
+    let places: BTreeMap<Key, usize> = theirs.iter().flatten().map(|(key, _)| key.clone()).zip(0..).collect();
     let (mut both, mut alone) = (Vec::new(), Vec::new());
     for (key, runs) in ours {
-        match theirs.iter().position(|(other, _)| *other == key) {
-            Some(at) => {
-                let (_, now_runs) = theirs.remove(at);
+        match places.get(&key).and_then(|place| theirs[*place].take()) {
+            Some((_, now_runs)) => {
                 let refused = refusal((&base.name, &runs), (&now.name, &now_runs));
                 let sampled = sampled(&runs, &now_runs, margins);
                 both.push(Matched { key, with: &now.name, base: runs, now: now_runs, refused, sampled });
@@ -48,7 +51,7 @@ pub fn matched<'a>(
             None => alone.push(unmatched(&key, base, now)),
         }
     }
-    alone.extend(theirs.iter().map(|(key, _)| unmatched(key, now, base)));
+    alone.extend(theirs.iter().flatten().map(|(key, _)| unmatched(key, now, base)));
     (both, alone)
 }
 

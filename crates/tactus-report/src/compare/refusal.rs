@@ -35,11 +35,13 @@ pub enum Alike {
     Duration,
     /// How often it reports.
     Tick,
+    /// Whether it is measured in slices, in turn with others, and how long those are.
+    Slices,
 }
 
 impl Alike {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Measurement,
         Self::Evidence,
         Self::Interval,
@@ -50,6 +52,7 @@ impl Alike {
         Self::Fault,
         Self::Duration,
         Self::Tick,
+        Self::Slices,
     ];
 
     /// In a word.
@@ -66,6 +69,7 @@ impl Alike {
             Self::Fault => "fault",
             Self::Duration => "duration",
             Self::Tick => "tick",
+            Self::Slices => "interleave",
         }
     }
 
@@ -83,6 +87,7 @@ impl Alike {
             Self::Fault => tables(&result.fault),
             Self::Duration => Nanos(result.planned_ns).to_string(),
             Self::Tick => tick(run),
+            Self::Slices => slices(run),
         }
     }
 }
@@ -102,9 +107,7 @@ fn cpus(run: Run) -> String {
         None => result.series().iter().map(|series| series.key.cpu).collect(),
     };
     let planned = || {
-        let scenarios = run.contents.plan.scenario.iter();
-        let of = scenarios.filter(|own| own.name.as_ref() == Some(&result.name));
-        let measuring = of.flat_map(|own| &own.activity).find(|activity| {
+        let measuring = run.planned().flat_map(|own| &own.activity).find(|activity| {
             activity.environment == result.environment
                 && activity.measure.as_ref().is_some_and(|kind| kind.kind() == result.measurement.kind())
         });
@@ -120,9 +123,13 @@ fn cpus(run: Run) -> String {
 
 /// How often it reports, as the resolved plan says.
 fn tick(run: Run) -> String {
-    let mut scenarios = run.contents.plan.scenario.iter();
-    let own = scenarios.find(|own| own.name.as_ref() == Some(&run.row.result.name));
-    own.and_then(|own| own.tick).map_or_else(|| "not known".into(), |tick| tick.to_string())
+    run.planned().next().and_then(|own| own.tick).map_or_else(|| "not known".into(), |tick| tick.to_string())
+}
+
+/// How long it is measured at one go: of slices the time between the turns of others is in their results.
+fn slices(run: Run) -> String {
+    let first = run.row.slices.first();
+    first.map_or_else(|| "one go".into(), |first| Nanos(first.result.planned_ns).to_string())
 }
 
 /// Why runs are not judged.

@@ -122,6 +122,7 @@ fn plot(
             .iter()
             .map(|(at, text)| PlotMark { upright: true, at: float(*at), text: text.clone() })
             .collect(),
+        band: None,
     })
 }
 

@@ -13,12 +13,15 @@ use crate::row::{Quantity, figures};
 use crate::stats::{Exceedance, exceedance};
 use crate::units::{clean, latency, latency_or_none};
 
+/// Where a logarithmic axis of latencies begins at the lowest: half a nanosecond, in us.
+const LEAST_US: f64 = 0.000_5;
+
 /// Draws up to twice [`SERIES`] rows, the second half dashed, with upright lines where deadlines are.
 #[must_use]
 pub fn exceedances(title: &str, rows: &[&Row], deadlines: &[Reference]) -> Figure {
     let found = exceedance(rows);
     let swatch = |n| if n < SERIES { Swatch::Solid(n) } else { Swatch::Dashed(n) };
-    let legend = rows.iter().enumerate().map(|(n, row)| (swatch(n), named(row)));
+    let legend = named(rows).into_iter().enumerate().map(|(n, name)| (swatch(n), name));
     let marks = deadlines.iter().map(|reference| (Swatch::Mark, reference.text.clone()));
     let mut frame = Frame::new(legend.chain(marks).collect());
     // "1 in 100k" is longer than a number.
@@ -26,7 +29,8 @@ pub fn exceedances(title: &str, rows: &[&Row], deadlines: &[Reference]) -> Figur
     let asked = || deadlines.iter().map(|reference| us(reference.ns));
     let low = found.at_ns.first().map_or(1.0, |ns| us(*ns));
     let high = found.at_ns.last().map_or(10.0, |ns| us(*ns));
-    let low = asked().fold(low, f64::min) / 1.15;
+    // What took no time at all has no place on this axis: it stands at its end.
+    let low = (asked().fold(low, f64::min) / 1.15).max(LEAST_US);
     let high = asked().fold(high, f64::max) * 1.15;
     let x = Scale::new(true, low, high, frame.left, frame.right);
     // One in so many: from all at the top to one of all at the bottom.
@@ -62,8 +66,8 @@ pub fn exceedances(title: &str, rows: &[&Row], deadlines: &[Reference]) -> Figur
 
 /// The same for a script.
 fn plot(rows: &[&Row], deadlines: &[Reference], found: &Exceedance, ends: (f64, f64), most: f64) -> Plot {
-    let series = rows.iter().zip(&found.parts).enumerate().map(|(n, (row, own))| PlotSeries {
-        name: named(row),
+    let series = named(rows).into_iter().zip(&found.parts).enumerate().map(|(n, (name, own))| PlotSeries {
+        name,
         colour: n % SERIES,
         dash: n >= SERIES,
         values: own.iter().map(|part| part.map(short)).collect(),
@@ -84,18 +88,28 @@ fn plot(rows: &[&Row], deadlines: &[Reference], found: &Exceedance, ends: (f64, 
             low: short(1.0 / most),
             high: 1.0,
         },
-        at: found.at_ns.iter().map(|ns| us(*ns)).collect(),
+        at: found.at_ns.iter().map(|ns| us(*ns).max(short(ends.0))).collect(),
         series: series.collect(),
         marks: deadlines
             .iter()
             .map(|one| PlotMark { upright: true, at: us(one.ns), text: one.text.clone() })
             .collect(),
+        band: None,
     }
 }
 
-fn named(row: &Row) -> String {
-    let evidence = row.result.evidence.map(|e| format!(", {e}")).unwrap_or_default();
-    format!("{}{evidence}", name(row))
+/// The names of the lines: with the environment, where a scenario has several of them.
+fn named(rows: &[&Row]) -> Vec<String> {
+    let of = |row: &&Row| {
+        let same = rows.iter().filter(|other| other.result.name == row.result.name).count();
+        let place = match same {
+            0 | 1 => String::new(),
+            _ => format!(", {}", clean(&row.result.environment_key())),
+        };
+        let evidence = row.result.evidence.map(|e| format!(", {e}")).unwrap_or_default();
+        format!("{}{place}{evidence}", name(row))
+    };
+    rows.iter().map(of).collect()
 }
 
 fn outline(found: &Exceedance, own: &[Option<f64>], x: &Scale, y: &Scale) -> Vec<(f64, f64)> {

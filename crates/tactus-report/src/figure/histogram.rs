@@ -128,6 +128,7 @@ fn plot(bins: &Bins, rows: &[&Row], unit: &str, (low, high): (f64, f64), most: f
         at: bins.edges.iter().map(|ns| us(*ns)).collect(),
         series: series.collect(),
         marks: Vec::new(),
+        band: None,
     })
 }
 

@@ -189,6 +189,7 @@ fn plot(
         at: places.iter().map(|ns| short(float(*ns) / scale_ns)).collect(),
         series,
         marks: references.iter().map(mark).collect(),
+        band: None,
     }
 }
 

@@ -18,6 +18,9 @@ pub struct Plot {
     pub series: Vec<PlotSeries>,
     /// Lines for what is required or published.
     pub marks: Vec<PlotMark>,
+    /// Two lines, by their number, with the area between them filled: the upper one first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub band: Option<[usize; 2]>,
 }
 
 /// An axis.
@@ -49,6 +52,8 @@ pub enum PlotKind {
     Bytes,
     /// One of so many is above: a percentile.
     Percentile,
+    /// Seconds.
+    Time,
     /// As it is.
     Plain,
 }
@@ -66,6 +71,9 @@ pub struct PlotSeries {
     pub steps: bool,
     /// Whether its points are shown, and joined over places where it has none.
     pub points: bool,
+    /// Whether its points stand alone.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub dots: bool,
     /// Its values; none: a gap.
     pub values: Vec<Option<f64>>,
 }

@@ -5,6 +5,7 @@ use tactus_model::number::float;
 
 use super::axis::{Frame, Swatch};
 use super::canvas::{Canvas, Figure, Hover, Spot, tenth};
+use super::plot::{Plot, PlotAxis, PlotKind, PlotMark, PlotSeries, short};
 use super::scale::{Scale, Tick, plain, us_label};
 use super::theme::{GRID, MARK, series};
 use crate::stats::tail::{Bound, Tail, level_drop};
@@ -93,19 +94,90 @@ pub fn return_levels(title: &str, bound: &Bound, limit_ns: Option<u64>, error: f
             format!("{} ({} to {})", latency(*level), latency(*low), latency(*high)),
         ],
     });
-    figure(
-        title,
-        format!(
-            "Exceeded once in {}: {} (95 %: {} to {}).",
-            duration(bound.horizon_ns),
-            latency(bound.estimate_ns),
-            latency(bound.level.low),
-            latency(bound.level.high)
-        ),
-        &frame,
-        elements,
-        spots.collect(),
-    )
+    let about = format!(
+        "Exceeded once in {}: {} (95 %: {} to {}).",
+        duration(bound.horizon_ns),
+        latency(bound.estimate_ns),
+        latency(bound.level.low),
+        latency(bound.level.high)
+    );
+    let still = figure(title, about, &frame, elements, spots.collect());
+    let ends = (if log { low.max(1e-3) } else { low }, most / 1e3 * if log { 1.3 } else { 1.05 });
+    let plot = level_plot(tail, &curve, &measured, (first, last), (log, ends), limit_ns);
+    Figure { plot: Some(plot), ..still }
+}
+
+/// The same for a script: times in seconds, levels in us.
+fn level_plot(
+    tail: &Tail,
+    curve: &[(f64, f64, f64, f64)],
+    measured: &[(f64, f64)],
+    (first, last): (f64, f64),
+    (log, (low, high)): (bool, (f64, f64)),
+    limit_ns: Option<u64>,
+) -> Plot {
+    let seen: Vec<(f64, f64)> = measured.iter().copied().filter(|(time, _)| *time >= first).collect();
+    let mut times: Vec<f64> = curve.iter().map(|at| at.0).chain(seen.iter().map(|at| at.0)).collect();
+    times.sort_by(f64::total_cmp);
+    times.dedup_by(|one, other| *one / *other < 1.0 + 1e-9);
+    let us = |ns: f64| Some(short(ns / 1e3));
+    let level = |time: &f64| {
+        let expected = float(tail.k() as u64) * time / float(tail.measured_ns().max(1));
+        us(tail.threshold + tail.fit.gpd.one_in(expected))
+    };
+    // Between its places the band is what is drawn of it: a straight line.
+    let between = |of: fn(&(f64, f64, f64, f64)) -> f64| {
+        times
+            .iter()
+            .map(|time| {
+                let next = curve.partition_point(|at| at.0 < *time).clamp(1, curve.len() - 1);
+                let (one, other) = (&curve[next - 1], &curve[next]);
+                let part = ((time / one.0).ln() / (other.0 / one.0).ln()).clamp(0.0, 1.0);
+                us(of(one) + part * (of(other) - of(one)))
+            })
+            .collect()
+    };
+    let dot = |time: &f64| {
+        let near = seen.iter().find(|at| (at.0 / time - 1.0).abs() < 1e-6);
+        near.and_then(|at| us(at.1))
+    };
+    let line = |name: &str, dash: bool, values: Vec<Option<f64>>| PlotSeries {
+        name: name.into(),
+        dash,
+        values,
+        ..PlotSeries::default()
+    };
+    let series = vec![
+        line("exceeded once in this time", false, times.iter().map(level).collect()),
+        line("at most (95 %)", true, between(|at| at.3)),
+        line("at least (95 %)", true, between(|at| at.2)),
+        PlotSeries { colour: 1, dots: true, ..line("measured", false, times.iter().map(dot).collect()) },
+    ];
+    let marks = limit_ns.map(|ns| PlotMark {
+        upright: false,
+        at: float(ns) / 1e3,
+        text: format!("required: {}", latency(float(ns))),
+    });
+    Plot {
+        x: PlotAxis {
+            label: "time".into(),
+            kind: PlotKind::Time,
+            log: true,
+            low: short(first / 1e9),
+            high: short(last / 1e9),
+        },
+        y: PlotAxis {
+            label: "latency".into(),
+            kind: PlotKind::Latency,
+            log,
+            low: short(low),
+            high: short(high),
+        },
+        at: times.iter().map(|ns| ns / 1e9).collect(),
+        series,
+        marks: marks.into_iter().collect(),
+        band: Some([1, 2]),
+    }
 }
 
 /// Measured maxima from the largest, each with the time in which one such came.
@@ -156,7 +228,38 @@ pub fn quantiles(title: &str, tail: &Tail) -> Figure {
         rising.len(),
         latency(tail.threshold)
     );
-    figure(title, about, &frame, elements, Vec::new())
+    let axis = |label: &str| PlotAxis {
+        label: label.into(),
+        kind: PlotKind::Latency,
+        log: false,
+        low: short(low),
+        high: short(high),
+    };
+    let shown = &points[points.len().saturating_sub(DOTS)..];
+    let values = |of: fn(&(f64, f64)) -> f64| shown.iter().map(|at| Some(short(of(at)))).collect();
+    let plot = Plot {
+        x: axis("by the law"),
+        y: axis("measured"),
+        at: shown.iter().map(|at| at.0).collect(),
+        series: vec![
+            PlotSeries {
+                name: "exceedances".into(),
+                colour: 1,
+                dots: true,
+                values: values(|at| at.1),
+                ..PlotSeries::default()
+            },
+            PlotSeries {
+                name: "where the law fits".into(),
+                dash: true,
+                values: values(|at| at.0),
+                ..PlotSeries::default()
+            },
+        ],
+        marks: Vec::new(),
+        band: None,
+    };
+    Figure { plot: Some(plot), ..figure(title, about, &frame, elements, Vec::new()) }
 }
 
 /// The shape above each threshold that was tried: where it stays, the threshold matters little.

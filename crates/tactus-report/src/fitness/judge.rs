@@ -3,15 +3,19 @@
 use tactus_model::Evidence;
 use tactus_model::bundle::{Contents, Row, RowResult};
 use tactus_model::catalogue::Measure;
+use tactus_model::catalogue::measure::MarkedValue;
 use tactus_model::document::{ClassEntry, Fit, FitnessEntry};
 use tactus_model::event::RowStatus;
 use tactus_model::number::float;
 use tactus_model::outcome::SeriesResult;
 use tactus_model::plan::Class;
 
-use super::rule::{Held, held};
+use super::rule::{Held, Room, held};
 use crate::row::{bounded_rate, figures, standing};
 use crate::stats::{Line, comparison, runs_of};
+
+/// Why it is not judged how long an application computes.
+pub const COMPUTES: &str = "it is computing, and no latency";
 
 /// A measurement of latencies that is not judged.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,12 +50,26 @@ pub fn entries(contents: &Contents, classes: &[Class]) -> Vec<FitnessEntry> {
     all
 }
 
+/// Whether it says how long an application computes, and nothing of when it began: no latency.
+fn only_computes(row: &Row) -> bool {
+    matches!(&row.result.measurement, Measure::Application(of) if of.value() == MarkedValue::Execution)
+}
+
+/// How much of the cycle it may take: a response ends when the application has computed.
+fn room(row: &Row) -> Room {
+    match &row.result.measurement {
+        Measure::Application(of) if of.value() == MarkedValue::Response => Room::Cycle,
+        _ => Room::Share,
+    }
+}
+
 /// The measurements of latencies that are not judged, though they have numbers.
 #[must_use]
 pub fn left_out(contents: &Contents) -> Vec<LeftOut> {
     let why = |row: &Row| match row.result.status {
         _ if !row.result.fault.is_empty() => Some("a fault was injected"),
         RowStatus::Failed => Some("it failed"),
+        _ if only_computes(row) => Some(COMPUTES),
         _ => None,
     };
     let of = |line: Line| {
@@ -65,7 +83,7 @@ pub fn left_out(contents: &Contents) -> Vec<LeftOut> {
 /// The runs of a measurement that say something: those that came to an end, of a scenario without a fault. What a
 /// fault does is known before; no application brings it along.
 fn judged<'a>(contents: &'a Contents, row: &Row) -> Vec<&'a Row> {
-    if !row.result.fault.is_empty() {
+    if !row.result.fault.is_empty() || only_computes(row) {
         return Vec::new();
     }
     let mut runs = runs_of(contents, &row.result);
@@ -75,7 +93,8 @@ fn judged<'a>(contents: &'a Contents, row: &Row) -> Vec<&'a Row> {
 
 /// The latencies of one kind in all runs together: the best of all, the worst of all.
 fn measured(contents: &Contents, runs: &[&Row], kind: &str, classes: &[Class]) -> Option<FitnessEntry> {
-    let result = &runs.first()?.result;
+    let first = runs.first()?;
+    let (result, room) = (&first.result, room(first));
     let series = || runs.iter().flat_map(|run| run.result.series()).filter(|one| one.key.kind == kind);
     let of = |value: fn(&SeriesResult) -> Option<u64>| series().filter_map(value);
     let best_ns = of(|one| one.summary.min_ns).min()?;
@@ -100,7 +119,7 @@ fn measured(contents: &Contents, runs: &[&Row], kind: &str, classes: &[Class]) -
         worse_per_s: (measured_ns > 0).then(|| bounded_rate(measured_ns)),
         classes: classes
             .iter()
-            .map(|class| answer(class, held(class, best_ns, worst_ns), &may_say))
+            .map(|class| answer(class, held(class, best_ns, worst_ns, room), &may_say))
             .collect(),
     })
 }
@@ -174,7 +193,7 @@ fn published(line: &Line, result: &RowResult, classes: &[Class]) -> Option<Fitne
         worse_per_s: None,
         classes: classes
             .iter()
-            .map(|class| answer(class, held(class, best_ns, worst_ns), &as_it_stands))
+            .map(|class| answer(class, held(class, best_ns, worst_ns, Room::Share), &as_it_stands))
             .collect(),
     })
 }

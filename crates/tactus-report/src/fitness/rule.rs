@@ -18,14 +18,27 @@ pub struct Held {
     pub lacks: Vec<String>,
 }
 
-/// Holds the best and the worst response against a class.
+/// How much of the cycle a latency may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Room {
+    /// The share that the class leaves to latency: what an application computes comes on top.
+    Share,
+    /// All of it: what the application computes is in it already.
+    Cycle,
+}
+
+/// Holds the best and the worst latency against a class.
 ///
 /// Jitter is the worst less the best, and is at most what the class allows; the worst lies within its share of the
-/// cycle.
+/// cycle, or within the cycle where it has what the application computes in it.
 #[must_use]
-pub fn held(class: &Class, best_ns: u64, worst_ns: u64) -> Held {
+pub fn held(class: &Class, best_ns: u64, worst_ns: u64, room: Room) -> Held {
     let jitter = worst_ns.saturating_sub(best_ns);
-    let (allowed, share) = (class.jitter.to.0, u64::from(class.share));
+    let allowed = class.jitter.to.0;
+    let share = match room {
+        Room::Share => u64::from(class.share),
+        Room::Cycle => 100,
+    };
     let room = part(class.cycle.to.0, share);
     let least = worst_ns.saturating_mul(100).div_ceil(share.max(1));
     let shortest_cycle_ns = Some(least.max(class.cycle.from.0)).filter(|_| worst_ns <= room);
@@ -61,8 +74,12 @@ fn part(ns: u64, percent: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{Class, Held, Room};
     use crate::fitness::classes::{built_in, read};
+
+    fn held(class: &Class, best_ns: u64, worst_ns: u64) -> Held {
+        super::held(class, best_ns, worst_ns, Room::Share)
+    }
 
     /// The four rows of intel-industrial-2014, table 3: minimum and maximum in ns.
     const PUBLISHED: [(u64, u64); 4] = [(2_280, 3_030), (4_670, 11_780), (4_900, 12_380), (4_950, 17_700)];
@@ -108,6 +125,16 @@ mod tests {
         let wide = "[[class]]\nname = \"a\"\ncycle = { from = \"10us\", to = \"1ms\" }\njitter = \"1ms\"\nshare = 30\n";
         let wide = read(wide).unwrap().remove(0);
         assert_eq!(held(&wide, 0, 30_001).shortest_cycle_ns, Some(100_004));
+    }
+
+    #[test]
+    fn what_has_the_computing_in_it_is_held_against_the_whole_cycle() {
+        let text = "[[class]]\nname = \"a\"\ncycle = \"100us\"\njitter = \"1ms\"\nshare = 30\n";
+        let class = read(text).unwrap().remove(0);
+        let response = |worst| super::held(&class, 0, worst, Room::Cycle);
+        assert!(response(100_000).lacks.is_empty() && !held(&class, 0, 100_000).lacks.is_empty());
+        assert_eq!(response(100_001).lacks, ["worst 100.1 us of a cycle of 100 us"]);
+        assert!((response(25_000).margin - 0.75).abs() < 1e-9);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The answer to the question that a report is opened with.
 
 use tactus_model::Evidence;
+use tactus_model::document::{AnswerEntry, AnswerTone, NextEntry};
 
 use super::Tone;
 
@@ -34,7 +35,33 @@ impl Answer {
     /// The answer in one line: `NOT MET: host, loaded: max 187 us > 100 us (10 s, bare metal).`
     #[must_use]
     pub fn line(&self) -> String {
-        format!("{}: {}", self.word, self.sentence)
+        format!("{}: {}", self.led(), self.sentence)
+    }
+
+    /// The word, and that it rests on emulation alone, which promises nothing: where no badge stands beside it.
+    #[must_use]
+    pub fn led(&self) -> String {
+        match self.evidence.first() {
+            Some(Evidence::Emulated) => format!("{}, EMULATED", self.word),
+            _ => self.word.to_owned(),
+        }
+    }
+}
+
+impl From<Answer> for AnswerEntry {
+    fn from(answer: Answer) -> Self {
+        let next = answer.next.map(|next| NextEntry {
+            command: Some(next.command).filter(|command| !command.is_empty()),
+            title: next.title,
+            why: next.why,
+        });
+        let tone = match answer.tone {
+            Tone::Good => AnswerTone::Good,
+            Tone::Bad => AnswerTone::Bad,
+            Tone::Doubt => AnswerTone::Doubt,
+            Tone::Quiet | Tone::Heading => AnswerTone::Quiet,
+        };
+        Self { word: answer.word.into(), tone, sentence: answer.sentence, evidence: answer.evidence, next }
     }
 }
 

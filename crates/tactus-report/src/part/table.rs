@@ -26,6 +26,8 @@ pub enum Length {
     Long,
     /// What stands behind a table that a terminal has: there it is only named.
     Behind,
+    /// It says what a figure above it says: on a page it is folded, and what is remarked stays.
+    Drawn,
 }
 
 /// A cell of a table.

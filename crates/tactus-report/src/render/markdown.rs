@@ -16,7 +16,7 @@ use crate::walkthrough::{headline, pages, sections};
 pub fn render(contents: &Contents) -> String {
     let mut out = String::new();
     let answer = answer(contents);
-    let _ = writeln!(out, "**{}**: {}\n", answer.word, text(&answer.sentence));
+    let _ = writeln!(out, "**{}**: {}\n", answer.led(), text(&answer.sentence));
     if let Some(next) = &answer.next {
         let _ = writeln!(out, "**Next**: {}\n", text(&next.line()));
     }

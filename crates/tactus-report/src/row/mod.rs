@@ -37,5 +37,5 @@ pub use published::{PublishedValue, published, published_value};
 pub use remarks::{Remark, remarks};
 pub use standing::{CYCLES_FOR_A_VERDICT, standing};
 pub use summary::{figures, has_numbers, left_out, reason};
-pub use tail::{NoTail, tail};
+pub use tail::{NoTail, provisional, tail};
 pub use verdict::{enough, verdict};

@@ -7,8 +7,8 @@ use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use tactus_model::Evidence;
-use tactus_model::bundle::Row;
-use tactus_model::document::{LimitEntry, Side, TailEntry, TailRefused, TailTest};
+use tactus_model::bundle::{Row, Sliced};
+use tactus_model::document::{LimitEntry, Side, TailEntry, TailProvisional, TailRefused, TailTest};
 use tactus_model::number::{float, whole};
 use tactus_model::outcome::RowEnd;
 use tactus_model::plan::TailLimit;
@@ -17,8 +17,8 @@ use tactus_model::ticks::{SeriesTicks, Stretch};
 use super::grounds::{Doubt, Found, asked, evidence};
 use super::standing::doubts;
 use super::summary::figures;
-use crate::stats::tail::{Bound, LEAST_BLOCKS, Maxima, Refusal, Tested, bound};
-use crate::units::{duration, latency};
+use crate::stats::tail::{Bound, LEAST_BLOCKS, Maxima, PROMISED_BLOCKS, Refusal, Tested, bound};
+use crate::units::{count, duration, latency};
 
 /// A stretch of time with less than this part of the periods of the others did not arrive as a whole.
 const WHOLE: f64 = 0.9;
@@ -55,13 +55,18 @@ impl NoTail {
         }
     }
 
-    /// How much longer of the same would mend it, in ns.
+    /// How much longer of the same would mend it, in ns: there is a bound then.
     #[must_use]
     pub fn longer_ns(&self) -> Option<u64> {
+        self.longer_for(LEAST_BLOCKS)
+    }
+
+    /// How much longer of the same is one of so many blocks, in ns.
+    fn longer_for(&self, blocks: u64) -> Option<u64> {
         match self {
             Self::Evidence(..) | Self::Broke => None,
             Self::Ground(doubt) => doubt.longer_ns,
-            Self::Series(_, why) => why.longer_ns(),
+            Self::Series(_, why) => why.longer_ns(blocks),
         }
     }
 }
@@ -75,6 +80,18 @@ impl fmt::Display for NoTail {
             Self::Series(_, why) => why.fmt(f),
         }
     }
+}
+
+/// Why a bound is provisional; none: it is a promise.
+#[must_use]
+pub fn provisional(bound: &Bound) -> Option<String> {
+    (!bound.is_promise()).then(|| {
+        format!(
+            "provisional: what is rare and ten times as long comes too seldom in fewer than {} blocks (where there was such, up \
+             to one bound in four was too low in simulation)",
+            count(PROMISED_BLOCKS)
+        )
+    })
 }
 
 /// The bound of a row that measured latencies, or why it has none.
@@ -97,7 +114,8 @@ fn tail_for(row: &Row, horizon_ns: Option<u64>) -> Result<Bound, NoTail> {
     if result.ended == RowEnd::Broke {
         return Err(NoTail::Broke);
     }
-    let series: Vec<Maxima> = row.ticks.series.values().map(|own| maxima(own, row.ticks.joined)).collect();
+    let series: Vec<Maxima> =
+        row.ticks.series.values().map(|own| maxima(own, row.ticks.joined, &row.slices)).collect();
     // What is much too short is told so in the words of this bound, and not in those of a verdict.
     for (key, own) in row.ticks.series.keys().zip(&series) {
         let (ticks, block_ns) = (own.values.len() as u64, own.tick_ns.saturating_mul(own.ticks));
@@ -120,7 +138,7 @@ fn tail_for(row: &Row, horizon_ns: Option<u64>) -> Result<Bound, NoTail> {
 }
 
 /// Maxima of the stretches that arrived as a whole.
-fn maxima(own: &SeriesTicks, ticks: u64) -> Maxima {
+fn maxima(own: &SeriesTicks, ticks: u64, slices: &[Sliced]) -> Maxima {
     let periods = |one: &Stretch| one.cycles.saturating_add(one.overruns);
     let middle = |mut values: Vec<u64>| {
         values.sort_unstable();
@@ -129,8 +147,15 @@ fn maxima(own: &SeriesTicks, ticks: u64) -> Maxima {
     let typical = middle(own.stretches.iter().map(periods).collect());
     let length = |one: &Stretch| one.at_ns / one.last.saturating_add(1);
     let is_whole = |one: &&Stretch| float(periods(one)) >= WHOLE * float(typical);
-    let values = own.stretches.iter().filter(is_whole).filter_map(|one| one.max_ns).collect();
-    Maxima { values, ticks, tick_ns: middle(own.stretches.iter().map(length).collect()).max(1) }
+    let kept: Vec<(u64, u64)> =
+        own.stretches.iter().filter(is_whole).filter_map(|one| Some((one.first, one.max_ns?))).collect();
+    let start = |slice: &Sliced| kept.partition_point(|(first, _)| *first < slice.first_tick);
+    Maxima {
+        starts: slices.iter().skip(1).map(start).collect(),
+        values: kept.iter().map(|(_, max)| *max).collect(),
+        ticks,
+        tick_ns: middle(own.stretches.iter().map(length).collect()).max(1),
+    }
 }
 
 type Known = Result<Bound, (usize, Refusal)>;
@@ -143,7 +168,7 @@ fn remembered(series: &[Maxima], horizon_ns: Option<u64>) -> Known {
     let mut hasher = DefaultHasher::new();
     horizon_ns.hash(&mut hasher);
     for one in series {
-        (&one.values, one.ticks, one.tick_ns).hash(&mut hasher);
+        (&one.values, one.ticks, one.tick_ns, &one.starts).hash(&mut hasher);
     }
     let key = hasher.finish();
     ANSWERS.with_borrow_mut(|answers| {
@@ -175,6 +200,9 @@ pub(super) fn tail_entry(row: &Row) -> Option<TailEntry> {
             xi_low: Some(bound.tail.xi.low),
             xi_high: Some(bound.tail.xi.high),
             block_ns: Some(bound.tail.block_ns),
+            blocks: Some(bound.tail.blocks().many),
+            provisional: provisional(&bound)
+                .map(|reason| TailProvisional { reason, longer_ns: bound.lacking_ns }),
             extremal_index: Some(bound.tail.extremal),
             variation: Some(bound.tail.variation().0),
             tests: tests(&bound.tail.tests),
@@ -227,7 +255,7 @@ pub(super) fn tail_limit(row: &Row, limit: TailLimit, warns: bool) -> Found {
             let said = format!("no bound on the tail, and {asked} is open: {why}");
             // Nothing is known of it: it may be anything.
             return Found {
-                longer_ns: why.longer_ns(),
+                longer_ns: why.longer_for(PROMISED_BLOCKS),
                 ..Found::new(entry(0.0, f64::MAX, Side::Open), said)
             };
         }
@@ -238,7 +266,10 @@ pub(super) fn tail_limit(row: &Row, limit: TailLimit, warns: bool) -> Found {
         duration(bound.horizon_ns),
         latency(high)
     );
-    let (side, said) = if high <= max {
+    let (side, said) = if let Some(why) = provisional(&bound) {
+        // Neither passes on it nor fails.
+        (Side::Open, format!("{own}, {asked}; {why}"))
+    } else if high <= max {
         (Side::Kept, format!("{own}, within {asked}, if all stays as measured"))
     } else if low > max {
         (
@@ -258,7 +289,11 @@ pub(super) fn tail_limit(row: &Row, limit: TailLimit, warns: bool) -> Found {
             ),
         )
     };
-    let longer_ns = (side == Side::Open).then(|| longer(&bound, max)).flatten();
+    let longer_ns = match side {
+        Side::Open if bound.is_promise() => longer(&bound, max),
+        Side::Open => Some(longer(&bound, max).unwrap_or(0).max(bound.lacking_ns)),
+        Side::Kept | Side::Broken => None,
+    };
     Found { longer_ns, ..Found::new(entry(low, high, side), said) }
 }
 

@@ -1,6 +1,7 @@
 //! The answer to the first question, and all environments side by side.
 
 use tactus_model::bundle::{Contents, Row};
+use tactus_model::document::Document;
 use tactus_model::number::float;
 
 use super::Section;
@@ -42,6 +43,10 @@ impl Section for First {
             // Its first line is the answer.
             Reader::Terminal | Reader::Markdown => Vec::new(),
         }
+    }
+
+    fn fill(&self, contents: &Contents, document: &mut Document) {
+        document.answer = Some(answer(contents).into());
     }
 
     fn draws(&self) -> bool {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tactus_model::bundle::{Contents, Row};
 use tactus_model::number::{float, ratio};
-use tactus_model::outcome::exits::{CountedExits, KvmExits};
+use tactus_model::outcome::exits::{CountedExits, ExitKind, KvmExits};
 
 use super::Section;
 use crate::part::{Cell, Head, Part, Reader, Table};
@@ -40,16 +40,8 @@ impl Section for Exits {
     }
 
     fn parts(&self, contents: &Contents, _: Reader) -> Vec<Part> {
-        let head = vec![
-            Head::words("scenario"),
-            Head::words("exit"),
-            Head::number("times"),
-            Head::number("in a second"),
-            Head::number("mean"),
-            Head::number("longest"),
-            Head::number("% of its CPUs' time"),
-        ];
-        let mut table = Table::whole("", head, Vec::new());
+        let mut table = Table::whole("", head("exit"), Vec::new());
+        let mut users = Table::whole("To user space", head("KVM_EXIT_"), Vec::new());
         let mut unknowable = Vec::new();
         for (row, exits) in told(contents) {
             let name = clean(&scenario_title(contents, &row.result));
@@ -58,21 +50,54 @@ impl Section for Exits {
                     unknowable.push(Part::Remark(format!("{name}: unknowable: {}.", clean(why))));
                 }
                 KvmExits::Counted(counted) => {
-                    let (shown, left) = reasons(row, counted);
-                    table
-                        .rows
-                        .extend(shown.into_iter().map(|line| [vec![name.clone().into()], line].concat()));
-                    let more = || format!("{name}: {left} reasons that took less are in the JSON.");
-                    table.remarks.extend((left > 0).then(more));
+                    add(&mut table, &name, reasons(row, counted, &counted.kinds));
+                    if counted.kinds.is_empty() {
+                        table.remarks.push(format!("{name}: {INTERPRETED}"));
+                    }
+                    let to_user = counted.to_user.as_deref().unwrap_or_default();
+                    add(&mut users, &name, reasons(row, counted, to_user));
                 }
             }
         }
         if told(contents).any(|(row, _)| row.result.repeat.is_some()) {
             table.remarks.push("Of repeated runs the first; the JSON has them all.".into());
         }
-        let counted = (!table.rows.is_empty()).then_some(Part::Table(table));
-        counted.into_iter().chain(unknowable).collect()
+        let mut parts: Vec<Part> = Vec::new();
+        if table.rows.is_empty() {
+            parts.extend(std::mem::take(&mut table.remarks).into_iter().map(Part::Remark));
+        } else {
+            parts.push(Part::Table(table));
+        }
+        if !users.rows.is_empty() {
+            users.remarks.push(TO_USER.into());
+            parts.push(Part::Table(users));
+        }
+        parts.extend(unknowable);
+        parts
     }
+}
+
+const INTERPRETED: &str = "KVM's tracepoint of the processor's exits told of none: KVM carries this guest out itself, \
+instruction by instruction, and only what goes on to user space is counted.";
+const TO_USER: &str = "Of the exits those that KVM could not handle in the kernel, by its reason (KVM_EXIT_*); the time is that in \
+user space, in QEMU, and is in that of the exit.";
+
+fn head(reason: &str) -> Vec<Head> {
+    vec![
+        Head::words("scenario"),
+        Head::words(reason),
+        Head::number("times"),
+        Head::number("in a second"),
+        Head::number("mean"),
+        Head::number("longest"),
+        Head::number("% of its CPUs' time"),
+    ]
+}
+
+fn add(table: &mut Table, name: &str, (shown, left): (Vec<Vec<Cell>>, usize)) {
+    table.rows.extend(shown.into_iter().map(|line| [vec![name.to_owned().into()], line].concat()));
+    let more = || format!("{name}: {left} reasons that took less are in the JSON.");
+    table.remarks.extend((left > 0).then(more));
 }
 
 /// The rows for which it was asked; of repeated runs the first.
@@ -85,15 +110,15 @@ fn told(contents: &Contents) -> impl Iterator<Item = (&Row, &KvmExits)> {
 type Sums<'a> = BTreeMap<&'a str, (u64, u64, u64)>;
 
 /// The lines of a row, and how many reasons are left out.
-fn reasons(row: &Row, counted: &CountedExits) -> (Vec<Vec<Cell>>, usize) {
+fn reasons(row: &Row, counted: &CountedExits, kinds: &[ExitKind]) -> (Vec<Vec<Cell>>, usize) {
     let mut sums = Sums::new();
-    for kind in &counted.kinds {
+    for kind in kinds {
         let (times, ns, longest) = sums.entry(&kind.reason).or_default();
         *times = times.saturating_add(kind.count);
         *ns = ns.saturating_add(kind.ns);
         *longest = kind.longest_ns.max(*longest);
     }
-    let seen: BTreeSet<u32> = counted.kinds.iter().map(|kind| kind.cpu).collect();
+    let seen: BTreeSet<u32> = kinds.iter().map(|kind| kind.cpu).collect();
     let cpus = row.result.layout.len().max(seen.len());
     let all = counted.ns.saturating_mul(u64::try_from(cpus).unwrap_or(u64::MAX));
     let mut sums: Vec<_> = sums.into_iter().collect();
@@ -116,12 +141,11 @@ fn reasons(row: &Row, counted: &CountedExits) -> (Vec<Vec<Cell>>, usize) {
 #[cfg(test)]
 mod tests {
     use tactus_model::bundle::RowResult;
-    use tactus_model::outcome::exits::ExitKind;
 
     use super::*;
 
     fn row(kinds: Vec<ExitKind>) -> Row {
-        let exits = Some(KvmExits::Counted(CountedExits { ns: 1_000_000_000, kinds }));
+        let exits = Some(KvmExits::Counted(CountedExits { ns: 1_000_000_000, kinds, to_user: None }));
         let layout = vec![(0, 2), (1, 3)];
         Row::of(RowResult { exits, layout, ..RowResult::unmeasured("a", "guest", "qemu") })
     }
@@ -132,7 +156,7 @@ mod tests {
 
     fn lines(row: &Row) -> (Vec<String>, usize) {
         let Some(KvmExits::Counted(counted)) = &row.result.exits else { panic!() };
-        let (lines, left) = reasons(row, counted);
+        let (lines, left) = reasons(row, counted, &counted.kinds);
         let said =
             |cells: &Vec<Cell>| cells.iter().map(|cell| cell.lines.join(" ")).collect::<Vec<_>>().join("|");
         (lines.iter().map(said).collect(), left)

@@ -7,7 +7,7 @@ use tactus_model::number::whole;
 use tactus_model::plan::{Class, Span};
 
 use super::Section;
-use crate::fitness::{LeftOut, classes_of, entries, left_out};
+use crate::fitness::{COMPUTES, LeftOut, classes_of, entries, left_out};
 use crate::part::{Cell, Head, Mark, Part, Reader, Table, Tone};
 use crate::row::{figures, rate_words};
 use crate::units::{clean, count, duration, latency_up, number, unbroken};
@@ -29,7 +29,8 @@ impl Section for Fitness {
     fn about(&self) -> &'static str {
         "Which classes of control applications the latencies suffice for, from the worst that was seen and from the jitter, \
          which is the worst less the best: the jitter is at most what the class allows, and the worst lies within the cycle. \
-         It is the latency alone: what an application computes in its cycle comes on top."
+         It is the latency alone: what an application computes in its cycle comes on top, but for the response of an \
+         application, which has it in it and is held against the whole cycle."
     }
 
     fn applies(&self, contents: &Contents) -> bool {
@@ -204,7 +205,7 @@ fn remarks(contents: &Contents, all: &[FitnessEntry]) -> Vec<String> {
         ));
     }
     let out = left_out(contents);
-    for why in ["a fault was injected", "it failed"] {
+    for why in ["a fault was injected", "it failed", COMPUTES] {
         let names: Vec<&LeftOut> = out.iter().filter(|one| one.why == why).collect();
         let named = named(&names.iter().map(|one| one.name.as_str()).collect::<Vec<_>>());
         remarks.extend(named.map(|names| format!("Not judged, because {why}: {names}.")));
@@ -228,11 +229,37 @@ fn unknowable(all: &[FitnessEntry]) -> Vec<String> {
             }
         }
     }
-    let said = |(reason, fit, names): (&str, Fit, Vec<&str>)| match fit {
+    // What differs in its first number alone is one reason, with the least of them.
+    let mut alike: Vec<(Option<u64>, &str, Fit, Vec<&str>)> = Vec::new();
+    for (reason, fit, names) in reasons {
+        let (number, rest) = counted(reason);
+        match alike
+            .iter_mut()
+            .find(|(known, same, of, _)| (*same, *of, known.is_some()) == (rest, fit, number.is_some()))
+        {
+            Some((least, _, _, all)) => {
+                *least = (*least).min(number);
+                all.extend(names.into_iter().filter(|name| !all.contains(name)).collect::<Vec<_>>());
+            }
+            None => alike.push((number, rest, fit, names)),
+        }
+    }
+    let said = |(number, rest, fit, names): (Option<u64>, &str, Fit, Vec<&str>)| match fit {
         Fit::Emulated => Some(format!("Emulated, which says nothing about hardware: {}.", named(&names)?)),
-        _ => Some(format!("Unknowable of {}: {}.", named(&names)?, clean(reason))),
+        _ => {
+            let number = number.map(count).unwrap_or_default();
+            Some(format!("Unknowable of {}: {number}{}.", named(&names)?, clean(rest)))
+        }
     };
-    reasons.into_iter().filter_map(said).collect()
+    alike.into_iter().filter_map(said).collect()
+}
+
+/// The number that a sentence begins with, and the rest of it.
+fn counted(reason: &str) -> (Option<u64>, &str) {
+    let end = reason.find(|c: char| !c.is_ascii_digit() && !c.is_whitespace()).unwrap_or(0);
+    let (number, rest) = reason.split_at(reason[..end].trim_end().len());
+    let digits: String = number.chars().filter(char::is_ascii_digit).collect();
+    digits.parse().map_or((None, reason), |number| (Some(number), rest))
 }
 
 /// For how long it was looked where something is called fit: of the rest a bound is known.

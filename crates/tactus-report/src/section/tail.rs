@@ -6,7 +6,7 @@ use tactus_model::number::float;
 use super::Section;
 use crate::figure::{quantiles, return_levels, shapes};
 use crate::part::{Item, Part, Reader, Tone};
-use crate::row::{NoTail, apart, scenario_title, tail, title};
+use crate::row::{NoTail, apart, provisional, scenario_title, tail, title};
 use crate::stats::tail::{Bound, ERROR};
 use crate::units::{clean, count, duration, latency};
 
@@ -33,7 +33,8 @@ impl Section for Tails {
         "What is exceeded less than once in a longer time than was measured, by extreme value theory: if load, machine and \
          configuration stay as measured. It is not a worst case, and nothing is said where the measurement does not carry \
          it: blocks of time that depend on each other or drift, too few of them, a tail of no one law. Of several threads the \
-         worst decides; the bound is the upper end of the 95 % interval by profile likelihood."
+         worst decides; the bound is the upper end of the 95 % interval by profile likelihood. From 1800 blocks on (half an hour of \
+         1 s) it is a promise, and a requirement can pass on it; of fewer it is provisional."
     }
 
     fn applies(&self, contents: &Contents) -> bool {
@@ -47,9 +48,13 @@ impl Section for Tails {
             let name = clean(&title(contents, &row.result));
             match found {
                 Ok(bound) => {
-                    let item = match reader {
-                        Reader::Terminal => Item::led("tail:", Tone::Heading, sentence(&bound)),
-                        Reader::Markdown | Reader::Page => Item::said(sentence(&bound)),
+                    let item = match (reader, bound.is_promise()) {
+                        (Reader::Terminal, true) => Item::led("tail:", Tone::Heading, sentence(&bound)),
+                        (Reader::Terminal, false) => Item::led("tail:", Tone::Doubt, sentence(&bound)),
+                        (Reader::Markdown | Reader::Page, true) => Item::said(sentence(&bound)),
+                        (Reader::Markdown | Reader::Page, false) => {
+                            Item::led("provisional", Tone::Doubt, sentence(&bound))
+                        }
                     };
                     items.push(Item { name: name.clone(), ..item });
                     if reader == Reader::Page && figures.len() < 3 * DRAWN {
@@ -114,6 +119,9 @@ fn refusal((said, longer, names): (String, Option<u64>, Vec<String>), reader: Re
 /// "exceeded less than once in 24 h of this load: at most 187 us (95 %; ...), if all stays as measured".
 fn sentence(bound: &Bound) -> String {
     let tail = &bound.tail;
+    let doubt = provisional(bound).map(|why| {
+        format!("; {why}; {} more of the same would make it a promise", duration(bound.lacking_ns))
+    });
     let of_threads = match bound.among {
         1 => String::new(),
         many => format!("; the worst of {} threads", count(many as u64)),
@@ -122,7 +130,7 @@ fn sentence(bound: &Bound) -> String {
     format!(
         "exceeded less than once in {} of this load: at most {} (95 %; estimate {}; observed {} in {}; generalised Pareto \
          above {}, k = {}, xi = {:.2} [{:.2}, {:.2}], maxima of {blocks}{of_threads}), if load, machine and configuration stay \
-         as measured; not a worst case",
+         as measured; not a worst case{}",
         duration(bound.horizon_ns),
         latency(bound.level.high),
         latency(bound.estimate_ns),
@@ -133,6 +141,7 @@ fn sentence(bound: &Bound) -> String {
         tail.fit.gpd.xi,
         tail.xi.low,
         tail.xi.high,
+        doubt.unwrap_or_default(),
     )
 }
 

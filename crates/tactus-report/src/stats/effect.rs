@@ -1,13 +1,14 @@
 //! What changes from one scenario to another, in words that say no more than was shown.
 
 use tactus_model::Evidence;
-use tactus_model::bundle::{Contents, Row, RowResult};
+use tactus_model::bundle::{Contents, Row, RowResult, Sliced};
 use tactus_model::latency::Summary;
 use tactus_model::number::float;
 
 use super::change::{Change, Contrast, Difference};
 use super::median::median;
-use super::runs::{pairs, runs};
+use super::paired::least_pairs;
+use super::runs::{is_whole, pairs, runs};
 use super::slots::slots_alike;
 use super::unknown::Unknown;
 use crate::row::{Quantity, figures, is_corrected, never_made};
@@ -28,6 +29,13 @@ pub enum Design {
     Repeats {
         /// Whole ones.
         pairs: usize,
+    },
+    /// One run each, in slices that were measured in turn, in an order drawn by lot.
+    Slices {
+        /// Pairs of whole ones of one round.
+        pairs: usize,
+        /// How long a slice is, in ns.
+        length_ns: u64,
     },
 }
 
@@ -75,6 +83,9 @@ impl Effect {
                 let overall = signed(change.with_ns - change.base_ns);
                 let before = format!("the maximum is {with} against {base} ({overall}); ");
                 (before, "the median of the per-interval maxima".to_owned())
+            }
+            (Quantity::Maximum, false) if matches!(self.design, Design::Slices { .. }) => {
+                (String::new(), "the maximum of a slice".to_owned())
             }
             (quantity, _) => (String::new(), quantity.said(self.corrected)),
         };
@@ -134,7 +145,7 @@ impl Effect {
             Design::TwoRuns { .. } => {
                 ("these two runs differ in", "no difference between these two runs shown")
             }
-            Design::Repeats { .. } => ("an effect on", "no effect shown"),
+            Design::Repeats { .. } | Design::Slices { .. } => ("an effect on", "no effect shown"),
         };
         let unknown: Option<Unknown> = self.changes.iter().find_map(|change| change.difference.err());
         match (names.as_slice(), unknown) {
@@ -154,6 +165,10 @@ impl Effect {
                  known: `repeat = 8` in the plan tells"
             ),
             Design::Repeats { pairs } => format!("{pairs} pairs of runs, in an order drawn by lot"),
+            Design::Slices { pairs, length_ns } => format!(
+                "{pairs} pairs of slices of {}, in an order drawn by lot; figures are those of a slice",
+                duration(length_ns)
+            ),
         }
     }
 }
@@ -205,7 +220,14 @@ pub(super) fn draft(contents: &Contents, base: &str, with: &str) -> Result<Effec
         return Err(never);
     }
     let repeated = base.len() > 1 || with.len() > 1;
-    let (design, changes) = if repeated { between(&base, &with)? } else { within(first, other)? };
+    let (design, changes) = if repeated {
+        between(&base, &with)?
+    } else {
+        match slices(first, other) {
+            Some(found) => found,
+            None => within(first, other)?,
+        }
+    };
     let all = || base.iter().chain(&with).filter_map(|row| figures(&row.result));
     Ok(Effect {
         subject: subject(&first.result, &other.result),
@@ -256,6 +278,28 @@ fn within(base: &Row, with: &Row) -> Result<(Design, Vec<Change>), String> {
     };
     let changes = QUANTITIES.into_iter().map(change).collect::<Result<_, _>>()?;
     Ok((Design::TwoRuns { slots: [slots[0].len(), slots[1].len()] }, changes))
+}
+
+/// Of pairs of slices of one round, where there are enough for the lot to tell something by: whichever of the two the lot
+/// had measured first, without an effect their difference is as likely one way as the other.
+fn slices(base: &Row, with: &Row) -> Option<(Design, Vec<Change>)> {
+    let round = |of: &Sliced| of.result.slice.map(|slice| (slice.number, slice.of));
+    let pairs: Vec<[&RowResult; 2]> = base
+        .slices
+        .iter()
+        .filter_map(|one| {
+            let other = with.slices.iter().find(|other| round(one) == round(other))?;
+            Some([&one.result, &other.result])
+        })
+        .filter(|pair| pair.iter().all(|result| is_whole(result)))
+        .collect();
+    let length_ns = pairs.first()?[0].planned_ns;
+    let alike = pairs.iter().flatten().all(|result| result.planned_ns == length_ns);
+    if pairs.len() < least_pairs(0.05 / float(QUANTITIES.len() as u64)) || !alike {
+        return None;
+    }
+    let changes = QUANTITIES.into_iter().map(|quantity| changed(quantity, &pairs)).collect();
+    Some((Design::Slices { pairs: pairs.len(), length_ns }, changes))
 }
 
 /// Of pairs of runs.

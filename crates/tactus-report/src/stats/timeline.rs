@@ -41,7 +41,11 @@ pub fn timeline(row: &Row, most: u64) -> Timeline {
     let total = ends.max().unwrap_or(0).max(intervals.end_ns);
     // A bin holds whole intervals, so that its percentile covers the stretch of its maximum.
     let grain = intervals.length_ns.max(tick).max(1);
-    let width = grain * total.div_ceil(grain).div_ceil(most.max(1)).max(1);
+    let narrow = grain * total.div_ceil(grain).div_ceil(most.max(1)).max(1);
+    let width = round(row).filter(|round| *round < 4 * narrow).map_or(narrow, |round| {
+        // Gaps that are no wider than a dot would tear every line to pieces: in two rounds each scenario has its turn.
+        narrow.max(grain * (2 * round).div_ceil(grain))
+    });
     let mut bins: BTreeMap<u64, (Bin, u64, u64)> = BTreeMap::new();
     // The middle of a stretch says where it belongs: its end may come a little late.
     for (_, stretch) in row.ticks.iter().filter(|(_, stretch)| stretch.cycles > 0) {
@@ -77,6 +81,13 @@ pub fn timeline(row: &Row, most: u64) -> Timeline {
     Timeline { width_ns: width, bins: bins.collect() }
 }
 
+/// From one slice of a row to its next, on average, in ns.
+fn round(row: &Row) -> Option<u64> {
+    let (first, last) = (row.slices.first()?, row.slices.last()?);
+    let rounds = (row.slices.len() as u64).checked_sub(1).filter(|rounds| *rounds > 0)?;
+    Some(last.at_ns.saturating_sub(first.at_ns) / rounds).filter(|round| *round > 0)
+}
+
 /// Times between ticks of the same series that follow each other.
 fn tick_lengths(ticks: &Ticks) -> Vec<u64> {
     let mut lengths = Vec::new();
@@ -98,4 +109,56 @@ fn tick_lengths(ticks: &Ticks) -> Vec<u64> {
 fn median(mut values: Vec<u64>) -> u64 {
     values.sort_unstable();
     values.get(values.len() / 2).copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use tactus_model::bundle::{RowResult, Sliced};
+    use tactus_model::series::SeriesKey;
+    use tactus_model::ticks::TickScalars;
+
+    use super::*;
+
+    /// Slices of ten seconds, forty apart, in each of which one tick is late.
+    fn sliced(slices: u64) -> Row {
+        let result = RowResult {
+            planned_ns: slices * 10_000_000_000,
+            ..RowResult::unmeasured("idle", "host", "host")
+        };
+        let mut row = Row::of(result.clone());
+        let key = SeriesKey { cpu: 1, thread: 0, priority: 95, kind: "thread".into() };
+        for slice in 0..slices {
+            let (first_tick, at_ns) = (slice * 40, slice * 40_000_000_000);
+            for n in 0..10 {
+                let max_ns = if n == 5 { 9_000 + slice } else { 20 };
+                let tick = TickScalars {
+                    n: first_tick + n,
+                    at_ns: at_ns + (n + 1) * 1_000_000_000,
+                    cycles: 2,
+                    min_ns: Some(10),
+                    sum_ns: Some(10 + max_ns),
+                    max_ns: Some(max_ns),
+                    ..TickScalars::default()
+                };
+                assert!(row.ticks.add(&key, &tick));
+            }
+            row.slices.push(Sliced { first_tick, at_ns, result: result.clone() });
+        }
+        row
+    }
+
+    fn gaps(timeline: &Timeline) -> usize {
+        timeline.bins.windows(2).filter(|pair| pair[1].n > pair[0].n + 1).count()
+    }
+
+    #[test]
+    fn the_turns_of_others_are_gaps_and_of_very_many_slices_no_line_is_torn() {
+        let few = timeline(&sliced(5), 320);
+        assert_eq!((few.width_ns, few.bins.len(), gaps(&few)), (1_000_000_000, 50, 4));
+        let many = timeline(&sliced(144), 320);
+        assert_eq!(gaps(&many), 0, "{}", many.width_ns);
+        assert!((60..=320).contains(&many.bins.len()), "{}", many.bins.len());
+        assert_eq!(many.bins.iter().filter_map(|bin| bin.max_ns).max(), Some(9_143), "no extreme is lost");
+        assert!(many.bins.iter().all(|bin| bin.max_ns >= Some(9_000) && bin.min_ns == Some(10)));
+    }
 }

@@ -4,6 +4,9 @@
 //! p-values and the ends of the interval are two sides of one thing: the lower end at an error is above a factor just
 //! where the p-value of that factor is not above the error (L. E. Moses, in Hollander, Wolfe and Chicken,
 //! "Nonparametric Statistical Methods", section 4.3). Values that are equal count for neither side.
+//!
+//! Pairs are counted along both sets in order, and a ratio among all pairs is found by counting those that are no larger:
+//! what one set of thousands and another would take as pairs is never there.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -37,15 +40,15 @@ impl TwoSamples {
     /// larger.
     #[must_use]
     pub fn larger_p(&self, Samples { base, with }: Samples, factor: f64) -> f64 {
-        let contrary = with.iter().map(|with| base.iter().filter(|base| *with <= factor * **base).count());
-        self.chance(base.len(), with.len(), contrary.sum())
+        let contrary = pairs(&in_order(base), &in_order(with), |with, base| with <= factor * base);
+        self.chance(base.len(), with.len(), contrary)
     }
 
     /// The same the other way round: small where they are smaller than `factor` times those of `base`.
     #[must_use]
     pub fn smaller_p(&self, Samples { base, with }: Samples, factor: f64) -> f64 {
-        let contrary = with.iter().map(|with| base.iter().filter(|base| *with >= factor * **base).count());
-        self.chance(base.len(), with.len(), contrary.sum())
+        let smaller = pairs(&in_order(base), &in_order(with), |with, base| with < factor * base);
+        self.chance(base.len(), with.len(), base.len() * with.len() - smaller)
     }
 
     /// `with` is at least so many times `base`, but for this error; 0 where nothing bounds it.
@@ -53,17 +56,16 @@ impl TwoSamples {
     pub fn low(&self, samples: Samples, error: f64) -> f64 {
         match self.depth(samples, error) {
             0 => 0.0,
-            depth => ratios(samples)[depth - 1],
+            depth => Ratios::of(samples).nth(depth - 1),
         }
     }
 
     /// `with` is at most so many times `base`, but for this error; infinite where nothing bounds it.
     #[must_use]
     pub fn high(&self, samples: Samples, error: f64) -> f64 {
-        let ratios = ratios(samples);
         match self.depth(samples, error) {
             0 => f64::INFINITY,
-            depth => ratios[ratios.len() - depth],
+            depth => Ratios::of(samples).nth(samples.base.len() * samples.with.len() - depth),
         }
     }
 
@@ -109,26 +111,70 @@ pub fn least_p(m: usize, n: usize) -> f64 {
     (1..=m.min(n)).fold(1.0, |p, i| p * float(i as u64) / float((m.max(n) + i) as u64))
 }
 
-/// Median of all ratios (Hodges and Lehmann, 1963); `None` of nothing, and where it is no number.
+/// Median of all ratios (Hodges and Lehmann, 1963); `None` of nothing, of values below zero, and where it is no number.
 #[must_use]
 pub fn typical_ratio(samples: Samples) -> Option<f64> {
-    let ratios = ratios(samples);
-    let middle = ratios.len() / 2;
-    let estimate = match ratios.len() {
-        0 => return None,
-        n if n % 2 == 1 => ratios[middle],
-        _ => (ratios[middle - 1] * ratios[middle]).sqrt(),
+    let all = samples.base.len() * samples.with.len();
+    if all == 0 || samples.base.iter().chain(samples.with).any(|value| *value < 0.0) {
+        return None;
+    }
+    let (ratios, middle) = (Ratios::of(samples), all / 2);
+    let estimate = match all % 2 {
+        1 => ratios.nth(middle),
+        _ => (ratios.nth(middle - 1) * ratios.nth(middle)).sqrt(),
     };
     estimate.is_finite().then_some(estimate)
 }
 
-/// All ratios, in order. Nothing to nothing is as much.
-fn ratios(Samples { base, with }: Samples) -> Vec<f64> {
-    let ratio = |with: f64, base: f64| if with <= 0.0 && base <= 0.0 { 1.0 } else { with / base };
-    let mut all: Vec<f64> =
-        with.iter().flat_map(|with| base.iter().map(move |base| ratio(*with, *base))).collect();
-    all.sort_by(f64::total_cmp);
-    all
+/// Values in order. What is below zero has no ratio, and is nothing here.
+fn in_order(values: &[f64]) -> Vec<f64> {
+    let mut values: Vec<f64> = values.iter().map(|value| if *value > 0.0 { *value } else { 0.0 }).collect();
+    values.sort_by(f64::total_cmp);
+    values
+}
+
+/// How many pairs there are of which something holds, of two sets in order: what holds of a value of `with` and one of
+/// `base` holds of smaller ones of `with` and larger ones of `base`, too.
+fn pairs(base: &[f64], with: &[f64], holds: impl Fn(f64, f64) -> bool) -> usize {
+    let mut first = 0;
+    let of = |with: &f64| {
+        first += base[first..].iter().take_while(|base| !holds(*with, **base)).count();
+        base.len() - first
+    };
+    with.iter().map(of).sum()
+}
+
+/// All ratios of two sets. Nothing to nothing is as much.
+struct Ratios {
+    base: Vec<f64>,
+    with: Vec<f64>,
+}
+
+impl Ratios {
+    fn of(Samples { base, with }: Samples) -> Self {
+        Self { base: in_order(base), with: in_order(with) }
+    }
+
+    /// How many are no larger than this.
+    fn up_to(&self, most: f64) -> usize {
+        let ratio = |with: f64, base: f64| if with <= 0.0 && base <= 0.0 { 1.0 } else { with / base };
+        pairs(&self.base, &self.with, |with, base| ratio(with, base) <= most)
+    }
+
+    /// The one at this place of their order, from 0: the smallest number that so many are no larger than. The bits of
+    /// numbers that are not below zero are in the order of the numbers: halve between them.
+    fn nth(&self, place: usize) -> f64 {
+        let (mut low, mut high) = (0, f64::INFINITY.to_bits());
+        while low < high {
+            let middle = u64::midpoint(low, high);
+            if self.up_to(f64::from_bits(middle)) > place {
+                high = middle;
+            } else {
+                low = middle + 1;
+            }
+        }
+        f64::from_bits(low)
+    }
 }
 
 #[cfg(test)]
@@ -176,7 +222,39 @@ mod tests {
         assert!(test.larger_p(from_nothing, 1.5) < 1e-4 && typical_ratio(from_nothing).is_none());
     }
 
+    #[test]
+    fn sets_of_a_hundred_thousand_runs_are_held_against_each_other_without_their_pairs() {
+        // Ten thousand million of them.
+        let set = |slower: f64| (0..100_000).map(|n| slower * (1_000.0 + f64::from(n))).collect::<Vec<f64>>();
+        let (base, with) = (set(1.0), set(1.5));
+        let (test, samples) = (TwoSamples::default(), Samples { base: &base, with: &with });
+        assert!((typical_ratio(samples).unwrap() - 1.5).abs() < 0.01);
+        let (low, high) = (test.low(samples, 0.05), test.high(samples, 0.05));
+        assert!(low < 1.5 && 1.5 < high && high / low < 1.05, "{low} {high}");
+        assert!(test.larger_p(samples, 1.1) < 1e-9 && test.smaller_p(samples, 1.1) > 0.999);
+    }
+
+    #[test]
+    fn values_below_zero_have_no_typical_ratio() {
+        assert_eq!(typical_ratio(Samples { base: &[1.0, -2.0], with: &[1.0] }), None);
+        assert_eq!(typical_ratio(Samples { base: &[-0.0, 0.0], with: &[-0.0] }), Some(1.0));
+    }
+
     proptest! {
+        #[test]
+        fn the_ratio_at_a_place_is_the_one_that_sorting_them_all_finds(
+            base in prop::collection::vec(prop_oneof![Just(0.0), 1e-9..1e9f64], 1..12),
+            with in prop::collection::vec(prop_oneof![Just(0.0), 1e-9..1e9f64], 1..12),
+        ) {
+            let ratio = |with: f64, base: f64| if with <= 0.0 && base <= 0.0 { 1.0 } else { with / base };
+            let mut all: Vec<f64> = with.iter().flat_map(|w| base.iter().map(move |b| ratio(*w, *b))).collect();
+            all.sort_by(f64::total_cmp);
+            let ratios = Ratios::of(Samples { base: &base, with: &with });
+            for (place, ratio) in all.iter().enumerate() {
+                prop_assert_eq!(ratios.nth(place).to_bits(), ratio.to_bits());
+            }
+        }
+
         #[test]
         fn the_ends_and_the_p_values_say_the_same(
             base in prop::collection::vec(1.0..1e6f64, 1..12),

@@ -7,7 +7,7 @@ use tactus_model::{Evidence, Nanos};
 use tactus_report::answer::answer;
 use tactus_report::part::Tone;
 use tactus_report::render::text::{Style, render};
-use tactus_report::render::{html, markdown};
+use tactus_report::render::{html, json, markdown};
 use tactus_report::stats::exceedance;
 
 use crate::common::{audits, empty, hostile, overheads, study, this_machine, whole_minute};
@@ -51,17 +51,21 @@ fn a_broken_deadline_is_not_met_by_which_measurement_and_where_it_was_kept() {
 }
 
 #[test]
-fn emulation_promises_nothing_and_says_so_in_the_word() {
+fn emulation_promises_nothing_and_says_so_once() {
     let mut contents = kept();
     contents.rows[0].result.evidence = Some(Evidence::Emulated);
     let judged = answer(&contents);
-    assert_eq!((judged.word, judged.tone), ("NOT DECIDED, EMULATED", Tone::Doubt));
+    assert_eq!((judged.word, judged.tone), ("NOT DECIDED", Tone::Doubt));
     assert!(judged.sentence.contains("says nothing about hardware"), "{}", judged.sentence);
     contents.rows[0].result.require = None;
     let held = answer(&contents);
-    assert_eq!((held.word, held.tone), ("NO DEADLINE ASKED FOR, EMULATED", Tone::Doubt));
+    assert_eq!((held.word, held.tone), ("NO DEADLINE ASKED FOR", Tone::Doubt));
     let page = html::render(&contents).unwrap();
-    assert!(page.contains("<strong>NO DEADLINE ASKED FOR, EMULATED</strong>"));
+    // On the page a badge stands beside the word, elsewhere it is part of it.
+    assert!(page.contains("<strong>NO DEADLINE ASKED FOR</strong>") && page.contains(">emulated</span>"));
+    let text = render(&contents, Style::default());
+    assert!(text.starts_with("NO DEADLINE ASKED FOR, EMULATED: "), "{text:.80}");
+    assert!(markdown::render(&contents).starts_with("**NO DEADLINE ASKED FOR, EMULATED**: "));
 }
 
 #[test]
@@ -103,6 +107,43 @@ fn the_answer_is_the_first_line_of_text_and_markdown() {
     }
     assert_eq!(answer(&hostile()).word, "NO DEADLINE ASKED FOR");
     assert!(answer(&overheads()).sentence.contains("services"));
+}
+
+#[test]
+fn a_program_reads_the_same_answer_as_a_person() {
+    let mut emulated = kept();
+    emulated.rows[0].result.evidence = Some(Evidence::Emulated);
+    let mut broken = kept();
+    limited(&mut broken, 0, 1);
+    for (contents, tone) in [
+        (kept(), "good"),
+        (broken, "bad"),
+        (emulated, "doubt"),
+        (this_machine(), "doubt"),
+        (study(), "quiet"),
+        (hostile(), "quiet"),
+        (empty(), "doubt"),
+    ] {
+        let own = answer(&contents);
+        let said: serde_json::Value = serde_json::from_str(&json::render(&contents).unwrap()).unwrap();
+        let said = &said["answer"];
+        assert_eq!(
+            (said["word"].as_str(), said["sentence"].as_str()),
+            (Some(own.word), Some(own.sentence.as_str()))
+        );
+        assert_eq!(said["tone"], tone, "{said:#}");
+        let evidence: Vec<String> = own.evidence.iter().map(ToString::to_string).collect();
+        assert_eq!(said["evidence"], serde_json::json!(evidence));
+        let command =
+            own.next.as_ref().map(|next| next.command.as_str()).filter(|command| !command.is_empty());
+        assert_eq!(said["next"]["title"].as_str(), own.next.as_ref().map(|next| next.title.as_str()));
+        assert_eq!(said["next"]["command"].as_str(), command);
+    }
+    // What was written before there was an answer is still read.
+    let mut older = serde_json::to_value(tactus_report::document(&kept())).unwrap();
+    older.as_object_mut().unwrap().remove("answer");
+    let read: tactus_model::document::Document = serde_json::from_value(older).unwrap();
+    assert_eq!(read.answer, None);
 }
 
 #[test]

@@ -55,6 +55,11 @@ fn looked(pages: &[(&str, String)]) -> Option<Value> {
         std::fs::write(&path, page).unwrap();
         look.arg(path);
     }
+    // To be looked at by people: `SHOTS=DIR`.
+    if let Some(shots) = std::env::var_os("SHOTS") {
+        std::fs::create_dir_all(&shots).unwrap();
+        look.arg("--shots").arg(shots);
+    }
     let said = look.output().unwrap();
     assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
     Some(serde_json::from_slice(&said.stdout).unwrap())
@@ -74,6 +79,10 @@ fn pages_are_whole_in_every_width_and_light_on_paper_and_for_those_who_do_not_se
     let mut pages: Vec<(&str, String)> =
         pages.into_iter().map(|(name, contents)| (name, html::render(&contents).unwrap())).collect();
     pages.push(("comparison", compare::page()));
+    for (name, contents) in [("separation", crate::separation::paged()), ("tail", crate::tail::with_a_tail())]
+    {
+        pages.push((name, html::render(&contents).unwrap()));
+    }
     let Some(said) = looked(&pages) else { return };
     for (name, _) in &pages {
         let page = &said[*name];
@@ -98,6 +107,40 @@ fn a_figure_is_read_zoomed_and_switched_by_keys_and_by_pointer() {
     assert_eq!(keys["reset"]["range"], keys["before"]["range"], "0 does not show all");
     assert_eq!((&keys["off"]["pressed"][0], &keys["on"]["pressed"][0]), (&"false".into(), &"true".into()));
     assert_ne!(keys["hovered"]["at"], keys["on"]["at"], "a pointer reads no value");
+}
+
+#[test]
+fn the_level_of_a_tail_and_its_fit_are_read_zoomed_and_switched_as_well() {
+    let page = html::render(&crate::tail::with_a_tail()).unwrap();
+    assert!(page.contains("<svg"), "who has no scripts has the still ones");
+    let Some(said) = looked(&[("tail", page)]) else { return };
+    let figures = said["tail"]["figures"].as_array().unwrap();
+    let titled = |what: &str| {
+        let own = figures.iter().find(|one| one["title"].as_str().is_some_and(|title| title.contains(what)));
+        own.unwrap_or_else(|| panic!("no figure of {what}: {figures:#?}"))
+    };
+    for (what, at, names) in [
+        (
+            "exceeded once in this time",
+            "time: 1 d",
+            vec!["exceeded once in this time", "at most (95 %)", "at least (95 %)", "measured"],
+        ),
+        ("the tail against its law", "by the law: ", vec!["exceedances", "where the law fits"]),
+    ] {
+        let figure = titled(what);
+        assert!(figure["at"].as_str().unwrap().starts_with(at), "{figure:#}");
+        let shown = figure["values"].as_array().unwrap();
+        assert_eq!(shown.iter().map(|one| one[0].as_str().unwrap()).collect::<Vec<_>>(), names);
+        // At the horizon there is a level, and nothing measured.
+        let latencies = shown.iter().filter(|one| one[1].as_str().unwrap().ends_with(" us")).count();
+        assert_eq!(latencies, if names.len() == 4 { 3 } else { 2 }, "{figure:#}");
+        assert_ne!(figure["all"], figure["zoomed"], "+ does not zoom");
+        assert_eq!(figure["all"], figure["reset"], "0 does not show all");
+        assert_eq!(figure["off"], "false");
+    }
+    for way in WAYS {
+        nothing(&said["tail"][way], way, &["errors", "requests", "cut", "axe"]);
+    }
 }
 
 /// Every attempt sets `window.hostile`: that none does is asked of the browser.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tactus_model::Evidence;
 use tactus_model::buckets::{Counts, Packed, bucket_of};
-use tactus_model::bundle::{Row, RowResult};
+use tactus_model::bundle::{Row, RowResult, Slice, Sliced};
 use tactus_model::histograms::Histograms;
 use tactus_model::latency::Latency;
 use tactus_model::number::whole;
@@ -277,4 +277,53 @@ fn eight_runs_are_one_line_of_the_table_with_their_median_and_range() {
     let document = tactus_report::document(&contents);
     assert_eq!(document.scenarios.len(), 16);
     assert_eq!(document.scenarios[15].repeat, Some(8));
+}
+
+/// A row of so many slices of ten seconds, on a machine whose latency grows from slice to slice.
+fn sliced(name: &str, slices: u32, later_ns: f64, seed: u64) -> Row {
+    let mut random = Random::new(seed);
+    let mut whole_row = Latency::new();
+    let mut row = stalled(name, 10, 0, seed);
+    for number in 1..=slices {
+        let mut own = Latency::new();
+        let drift = 500.0 * f64::from(number);
+        for _ in 0..2_000 {
+            own.record(whole((5_000.0 + drift + later_ns) * (0.15 * random.normal()).exp()), INTERVAL_NS);
+        }
+        whole_row.merge(&own);
+        let whole_ns = u64::from(slices) * 10 * SECOND_NS;
+        let mut result = RowResult {
+            slice: Some(Slice { number, of: slices, whole_ns, tick_ns: SECOND_NS }),
+            outcome: Outcome::Latency(LatencyOutcome { series: Vec::new(), all: Some(own.summary()) }),
+            ..row.result.clone()
+        };
+        result.end(Ending::complete());
+        let at = u64::from(number) * 40;
+        row.slices.push(Sliced { first_tick: at, at_ns: at * SECOND_NS, result });
+    }
+    row.result.outcome =
+        Outcome::Latency(LatencyOutcome { series: Vec::new(), all: Some(whole_row.summary()) });
+    row
+}
+
+#[test]
+fn slices_of_one_round_are_pairs_in_which_drift_is_no_effect() {
+    let shown = effect(sliced("a", 12, 0.0, 1), sliced("b", 12, 2_000.0, 2));
+    let p50 = of(&shown, Quantity::P50);
+    assert!(p50.is_shown() && (p50.difference.unwrap().estimate_ns / 2_000.0 - 1.0).abs() < 0.1, "{p50:?}");
+    assert!(shown.method().contains("12 pairs of slices of 10 s"), "{}", shown.method());
+    assert!(
+        shown.sentences().iter().any(|said| said.contains("the maximum of a slice")),
+        "{:?}",
+        shown.sentences()
+    );
+    let mut wrong = 0;
+    for seed in 0..40 {
+        let none = effect(sliced("a", 12, 0.0, 10 + seed), sliced("b", 12, 0.0, 100 + seed));
+        wrong += usize::from(none.found() == Some(true));
+    }
+    assert!(wrong <= 7, "{wrong} of 40 reports of nothing: 2 are expected");
+    // Of so few nothing could be told: they are two runs again.
+    let few = effect(sliced("a", 3, 0.0, 1), sliced("b", 3, 2_000.0, 2));
+    assert!(few.method().contains("one run each"), "{}", few.method());
 }

@@ -35,7 +35,8 @@ fn counted() -> KvmExits {
         longest_ns: ns / 10,
     };
     let kinds = vec![kind(0, "npf", 40_000, 80_000_000), kind(1, "hlt", 500, 9_000_000_000)];
-    KvmExits::Counted(CountedExits { ns: 10_000_000_000, kinds })
+    let to_user = Some(vec![kind(0, "MMIO", 300, 6_000_000)]);
+    KvmExits::Counted(CountedExits { ns: 10_000_000_000, kinds, to_user })
 }
 
 #[test]
@@ -43,6 +44,7 @@ fn what_was_counted_stands_in_every_report_and_each_virtual_cpu_in_the_json() {
     let contents = contents(vec![("traced", Some(counted())), ("not asked", None)]);
     for said in [render(&contents, Style::default()), markdown::render(&contents)] {
         assert!(said.contains("npf") && said.contains("2 us") && said.contains("0.40"), "{said}");
+        assert!(said.contains("To user space") && said.contains("MMIO") && said.contains("20 us"), "{said}");
     }
     let page = html::render(&contents).unwrap();
     assert!(page.contains("Exits to KVM") && page.contains(">npf<"), "every reader has it");
@@ -58,6 +60,14 @@ fn what_cannot_be_known_says_why_and_has_no_table() {
     let said = render(&contents(vec![("traced", Some(why))]), Style::default());
     assert!(said.contains("traced: unknowable: a BPF program is refused"), "{said}");
     assert!(!said.contains("in a second") && !said.contains("\u{1b}[2J"), "{said}");
+}
+
+#[test]
+fn where_kvm_carries_a_guest_out_itself_its_exits_to_user_space_are_told_and_why_there_are_no_others() {
+    let KvmExits::Counted(all) = counted() else { panic!() };
+    let none = KvmExits::Counted(CountedExits { kinds: Vec::new(), ..all });
+    let said = render(&contents(vec![("traced", Some(none))]), Style::default());
+    assert!(said.contains("instruction by instruction") && said.contains("MMIO"), "{said}");
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 use serde_json::json;
 use tactus_model::bundle::{Contents, Row, RowResult};
+use tactus_model::catalogue::Measure;
+use tactus_model::catalogue::measure::{Application, MarkedValue};
 use tactus_model::document::{Fit, FitnessEntry};
 use tactus_model::event::{RowStatus, RunStatus};
 use tactus_model::outcome::{Ending, RowEnd};
@@ -29,6 +31,51 @@ fn from_to(row: &mut Row, best: u64, worst: u64) {
     for summary in own.series.iter_mut().map(|one| &mut one.summary).chain(&mut own.all) {
         (summary.min_ns, summary.max_ns) = (Some(best), Some(worst));
     }
+}
+
+#[test]
+fn reasons_that_differ_in_their_number_alone_are_one_sentence_with_the_least() {
+    let short = |name: &str, cycles: u64| {
+        let mut row = good(name);
+        let own = latency(&mut row);
+        for summary in own.series.iter_mut().map(|one| &mut one.summary).chain(&mut own.all) {
+            summary.cycles = cycles;
+        }
+        row
+    };
+    let shown = |rows| text::render(&of(rows), Style { width: 400, ..Style::default() });
+    let all = shown(vec![good("kept"), short("one", 7_994), short("other", 7_923), short("third", 8_000)]);
+    assert_eq!(all.matches("Unknowable of").count(), 1, "{all}");
+    assert!(all.contains("7923 cycles of a thread are too few") && all.contains("; third"), "{all}");
+}
+
+/// The same of a user's own program.
+fn application(name: &str, value: MarkedValue, worst_ns: u64) -> Row {
+    let mut row = good(name);
+    let file = "/dev/shm/control".to_owned();
+    row.result.measurement =
+        Measure::Application(Application { file, value: Some(value), ..Application::default() });
+    from_to(&mut row, 2_000, worst_ns);
+    row
+}
+
+/// A response is over when the program has computed: it has the whole cycle. Computing alone says nothing of when.
+#[test]
+fn of_a_program_the_response_has_the_whole_cycle_and_the_start_its_share_and_execution_is_not_judged() {
+    let text = "[[class]]\nname = \"loop\"\ncycle = \"100us\"\njitter = \"1ms\"\nshare = 30\n";
+    let classes = read(text).unwrap();
+    let values = [MarkedValue::Response, MarkedValue::Start, MarkedValue::Execution];
+    let names = ["response", "start", "execution"];
+    let contents =
+        of(names.into_iter().zip(values).map(|(name, value)| application(name, value, 90_000)).collect());
+    let all = entries(&contents, &classes);
+    let found: Vec<(&str, Fit)> = all.iter().map(|one| (one.scenario.as_str(), one.classes[0].fit)).collect();
+    assert_eq!(found, [("response", Fit::Fit), ("start", Fit::Unfit)]);
+    assert_eq!(all[1].classes[0].lacks, ["worst 90 us of 30 us, 30 % of the cycle"]);
+    let late = of(vec![application("response", MarkedValue::Response, 100_001)]);
+    assert_eq!(entries(&late, &classes)[0].classes[0].fit, Fit::Unfit, "later than its next cycle");
+    let shown = text::render(&contents, Style::default());
+    assert!(shown.contains("Not judged, because it is computing, and no latency: execution"), "{shown}");
 }
 
 fn of(rows: Vec<Row>) -> Contents {

@@ -300,7 +300,7 @@ fn words_follow_from_the_measurements_and_say_where_they_differ() {
     assert_eq!(word(0, 0).0, "not known", "20000 cycles are too few");
 }
 
-fn paged() -> Contents {
+pub fn paged() -> Contents {
     let mut contents = contents();
     let page = |title: &str, show: &[Shown]| Page {
         title: title.into(),

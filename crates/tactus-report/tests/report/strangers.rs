@@ -14,7 +14,9 @@ use tactus_report::render::FORMATS;
 use tactus_report::row::{self, remarks};
 use tactus_report::section::{Section, degradation, drawings, matrices, threads};
 
-use crate::common::{cpu_time, empty, environment, hostile, item, planned, this_machine, valued};
+use crate::common::{
+    Shape, Span, cpu_time, empty, environment, hostile, item, measured, planned, this_machine, valued,
+};
 
 /// A line that would be one of another file's, such as a list of keys.
 const PLANTED: &str = "ssh-ed25519 AAAA planted";
@@ -237,6 +239,33 @@ fn very_many_places_of_very_many_items_are_a_table_of_their_number() {
     let parts = degradation::ENTRY.parts(&contents, Reader::Page);
     let [Part::Table(table)] = &parts[..] else { panic!("{} parts", parts.len()) };
     assert_eq!((table.rows.len(), table.head.len()), (400, 101));
+}
+
+/// A browser would look for the powers of ten between nothing and something for ever.
+#[test]
+fn a_logarithmic_axis_begins_above_zero_also_where_nothing_took_any_time() {
+    let mut contents = empty();
+    let shape = Shape { base: 0.0, spread: 0.0, late: 0.0, lateness: 0.0 };
+    let span = Span { ticks: 3, samples: 200, per_interval: 1, series: 1 };
+    let result = planned("zero", "host", "host", Vec::new());
+    contents.rows.push(measured(result, Evidence::BareMetal, shape, span, 1));
+    let mut looked_at = 0;
+    for contents in [contents, hostile(), this_machine()] {
+        let (_, page) = reports(&contents).into_iter().find(|(format, _)| *format == "html").unwrap();
+        for plot in page.split("class=\"plot-data\">").skip(1) {
+            let plot: serde_json::Value =
+                serde_json::from_str(plot.split("</script>").next().unwrap()).unwrap();
+            for axis in [&plot["x"], &plot["y"]].into_iter().filter(|axis| axis["log"] == true) {
+                let (low, high) = (axis["low"].as_f64().unwrap(), axis["high"].as_f64().unwrap());
+                assert!(low > 0.0 && high > low && high.is_finite(), "{axis}");
+                looked_at += 1;
+            }
+            let places = plot["at"].as_array().unwrap();
+            let is_there = |at: &serde_json::Value| at.as_f64().is_some_and(|at| at > 0.0);
+            assert!(plot["x"]["log"] != true || places.iter().all(is_there), "{places:?}");
+        }
+    }
+    assert!(looked_at > 3, "{looked_at}");
 }
 
 #[test]

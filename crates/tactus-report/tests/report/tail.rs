@@ -18,10 +18,15 @@ use crate::common::{Shape, Span, empty, measured, planned};
 
 /// Half an hour of one thread, whose latencies have an exponential tail.
 fn half_an_hour(seed: u64) -> Row {
-    let (planned_ns, interval_ns) = (1_800_000_000_000, 16_666_666);
+    seconds(1_800, 60, seed)
+}
+
+/// So many seconds of so many cycles each.
+fn seconds(ticks: u64, cycles: u64, seed: u64) -> Row {
+    let (planned_ns, interval_ns) = (ticks * 1_000_000_000, 1_000_000_000 / cycles);
     let result = RowResult { planned_ns, interval_ns, ..planned("host, idle", "host", "host", Vec::new()) };
     let shape = Shape { late: 0.0, spread: 4_200.0, ..Shape::IDLE };
-    let span = Span { ticks: 1_800, samples: 60, per_interval: 60, series: 1 };
+    let span = Span { ticks, samples: cycles, per_interval: cycles, series: 1 };
     measured(result, Evidence::BareMetal, shape, span, seed)
 }
 
@@ -90,7 +95,7 @@ fn thirty_seven_exceedances_are_too_few() {
     let mut random = Random::new(5);
     let mut draw =
         |n: usize| (0..n).map(|_| 1_000 + whole(-9_000.0 * random.unit().ln())).collect::<Vec<u64>>();
-    let of = |values| Maxima { values, ticks: 1, tick_ns: 1_000_000_000 };
+    let of = |values| Maxima { values, ticks: 1, tick_ns: 1_000_000_000, starts: Vec::new() };
     let few = bound(&[of(draw(185))], None);
     assert!(
         matches!(few, Err((0, Refusal::TooShort { blocks: 185, .. }))),
@@ -126,6 +131,69 @@ fn a_requirement_passes_on_the_upper_end_alone() {
     assert_eq!(far.outcome, Outcome::Inconclusive);
     assert!(far.reason.contains("are too far from what was measured"), "{}", far.reason);
     assert!(far.longer_ns.is_some_and(|ns| ns > 80 * 3_600_000_000_000), "{far:?}");
+}
+
+#[test]
+fn nothing_passes_or_fails_on_a_bound_of_less_than_half_an_hour_but_for_what_was_reached() {
+    let of = |ticks: u64, max: Nanos| {
+        let mut row = seconds(ticks, 600, 4);
+        row.result.require = Some(Require { cycles: Some(1_000), ..Require::default() });
+        let tail = Some(TailLimit { max, horizon: Nanos::from_secs(3_600 * 2) });
+        row.result.require.iter_mut().for_each(|require| require.tail = tail);
+        row
+    };
+    let generous = Nanos::from_us(10_000);
+    let short = of(900, generous);
+    let bound = tail(&short).unwrap().expect("a bound that is shown");
+    assert!(!bound.is_promise() && bound.lacking_ns.abs_diff(900_000_000_000) < 1_000_000_000, "{bound:?}");
+    let judged = verdict(&short).unwrap();
+    assert_eq!((judged.outcome, judged.limits[0].side), (Outcome::Inconclusive, Side::Open), "{judged:?}");
+    assert_eq!(judged.longer_ns, Some(bound.lacking_ns));
+    assert!(
+        judged.reason.contains("provisional") && judged.reason.contains("15 min more"),
+        "{}",
+        judged.reason
+    );
+    assert_eq!(verdict(&of(1_799, generous)).unwrap().outcome, Outcome::Inconclusive);
+    assert_eq!(verdict(&of(1_800, generous)).unwrap().outcome, Outcome::Pass);
+    // Where there is no bound at all yet it is told how long a promise takes, and not how long a bound that is shown.
+    let none = verdict(&of(200, generous)).unwrap();
+    assert_eq!(none.longer_ns.map(|ns| whole((float(ns) / 1e9).round())), Some(1_600), "{none:?}");
+    // Nothing fails on its lower end either, ...
+    let low = Nanos(whole(tail(&seconds(900, 600, 4)).unwrap().unwrap().observed_ns) + 1);
+    let mut open = of(900, low);
+    open.result.require.as_mut().unwrap().tail.as_mut().unwrap().horizon = Nanos::from_secs(86_400);
+    let judged = verdict(&open).unwrap();
+    assert_eq!(judged.outcome, Outcome::Inconclusive, "{judged:?}");
+    // ... but what was reached within a fortieth of the horizon is certain.
+    let mut broken = of(900, Nanos(low.0 - 2));
+    broken.result.require.as_mut().unwrap().tail.as_mut().unwrap().horizon = Nanos::from_secs(86_400);
+    assert_eq!(verdict(&broken).unwrap().outcome, Outcome::Fail);
+    let entry = tactus_report::document(&with(of(900, generous))).scenarios[0].tail.clone().unwrap();
+    assert_eq!(
+        (entry.blocks, entry.provisional.map(|why| why.longer_ns)),
+        (Some(900), Some(bound.lacking_ns))
+    );
+    let long = tactus_report::document(&with(half_an_hour(4))).scenarios[0].tail.clone().unwrap();
+    assert_eq!((long.blocks, long.provisional), (Some(1_800), None));
+    let text = render(&with(seconds(900, 600, 4)), Style { width: 2_000, ..Style::default() });
+    assert!(text.contains("provisional: what is rare") && text.contains("15 min more"), "{text}");
+    assert!(
+        !render(&with(half_an_hour(4)), Style { width: 2_000, ..Style::default() }).contains("provisional")
+    );
+    let page = html::render(&with(seconds(900, 600, 4))).unwrap();
+    assert!(page.contains(">provisional<"), "a word before the sentence");
+}
+
+/// A run whose tail is known, with something required of it.
+pub fn with_a_tail() -> Contents {
+    with(requiring(half_an_hour(4), Nanos::from_us(200), 24))
+}
+
+fn with(row: Row) -> Contents {
+    let mut contents = empty();
+    contents.rows = vec![row];
+    contents
 }
 
 #[test]

@@ -4,7 +4,7 @@
 
 use tactus_model::number::{float, whole};
 use tactus_report::stats::Random;
-use tactus_report::stats::tail::{ERROR, Excesses, Gpd, Maxima, Refusal, bound, level_drop};
+use tactus_report::stats::tail::{ERROR, Excesses, Gpd, Maxima, PROMISED_BLOCKS, Refusal, bound, level_drop};
 
 /// Latencies are whole nanoseconds; what is drawn is of the order of one, and becomes some tens of microseconds.
 const UNIT: f64 = 20_000.0;
@@ -21,8 +21,8 @@ enum Law {
     Lognormal,
     /// The largest of a thousand Weibull cycles of shape 0.7.
     Weibull,
-    /// Exponential, and one tick in a hundred ten times as long.
-    Hump,
+    /// Exponential, and this part of the ticks ten times as long.
+    Hump(f64),
 }
 
 impl Law {
@@ -34,8 +34,8 @@ impl Law {
             Self::Pareto(xi) => 1.0 + Gpd { sigma: 0.4, xi }.one_in(1.0 / part),
             Self::Lognormal => (0.5 * normal_above(cycle())).exp(),
             Self::Weibull => (-cycle().ln()).powf(1.0 / 0.7),
-            Self::Hump => {
-                let survival = |x: f64| 0.99 * (-x).exp() + 0.01 * (-x / 10.0).exp();
+            Self::Hump(rare) => {
+                let survival = |x: f64| (1.0 - rare) * (-x).exp() + rare * (-x / 10.0).exp();
                 let (mut low, mut high) = (0.0, 1_000.0);
                 for _ in 0..80 {
                     let middle = f64::midpoint(low, high);
@@ -52,8 +52,8 @@ impl Law {
 
     fn draw(self, random: &mut Random) -> f64 {
         match self {
-            Self::Hump => {
-                let long = if random.unit() < 0.01 { 10.0 } else { 1.0 };
+            Self::Hump(rare) => {
+                let long = if random.unit() < rare { 10.0 } else { 1.0 };
                 1.0 - long * random.unit().ln()
             }
             _ => self.above(random.unit()),
@@ -133,6 +133,7 @@ fn maxima(values: Vec<f64>) -> Maxima {
         values: values.into_iter().map(|value| whole(UNIT * value)).collect(),
         ticks: 1,
         tick_ns: TICK_NS,
+        starts: Vec::new(),
     }
 }
 
@@ -228,13 +229,18 @@ impl Outcome {
         each.join(", ")
     }
 
+    /// Median of bound over truth.
+    fn median(&self) -> f64 {
+        self.ratios.get(self.ratios.len() / 2).copied().unwrap_or(f64::NAN)
+    }
+
     fn line(&self) -> String {
-        let median = self.ratios.get(self.ratios.len() / 2).copied().unwrap_or(f64::NAN);
         format!(
-            "held {:5.1} of {:5.1} given, {:4.1} wrong of all; bound / truth {median:.2}; refused: {}",
+            "held {:5.1} of {:5.1} given, {:4.1} wrong of all; bound / truth {:.2}; refused: {}",
             self.coverage(),
             percent(self.given, self.trials),
             self.wrong(),
+            self.median(),
             self.refusals()
         )
     }
@@ -246,11 +252,13 @@ fn fits(trials: u64, counts: &[u64]) {
     println!(
         "upper end of the profile likelihood: held in %, and median of bound / truth ({trials} trials each)"
     );
+    let mut all = Vec::new();
     for k in counts {
         for times in [10.0, 100.0] {
             let mut line = format!("k = {k:3}, {times:3} x:");
             for xi in SHAPES {
                 let (held, ratio) = of_fits(xi, *k, times, trials);
+                all.push(held);
                 line += &format!("  xi {xi:+.1}: {held:.1} ({ratio:.2})");
                 assert!(
                     held >= 93.0 - chance(usize::try_from(trials).unwrap()),
@@ -260,26 +268,63 @@ fn fits(trials: u64, counts: &[u64]) {
             println!("{line}");
         }
     }
+    let cells = float(all.len() as u64);
+    let mean = all.iter().sum::<f64>() / cells;
+    println!("the mean is {mean:.1}");
+    assert!(mean >= 95.0 - chance(usize::try_from(trials).unwrap()) / cells.sqrt(), "{mean}");
+}
+
+/// What is asked of a cell: docs/design/tail.md. Where hardly any bounds are given there is nothing to count.
+fn accepted(law: Law, n: usize, all: &Outcome) {
+    match law {
+        Law::Pareto(xi) if all.given * 10 >= all.trials => {
+            assert!(all.coverage() >= 93.0 - chance(all.given), "{}", all.line());
+            // A fifth of 600 blocks are more than 100 exceedances.
+            if xi.abs() <= 0.2 && n >= 600 {
+                assert!(all.median() <= 3.0, "{}", all.line());
+            }
+        }
+        Law::Pareto(_) => {}
+        // 90 % right, or refused. Of fewer blocks a bound is provisional: three of a hump look like a heavy tail.
+        Law::Hump(_) if (n as u64) < PROMISED_BLOCKS => {}
+        Law::Hump(_) | Law::Lognormal | Law::Weibull => {
+            assert!(all.wrong() <= 10.0 + chance(all.trials), "{}", all.line());
+        }
+    }
+}
+
+/// The part of all ticks that is in the hump.
+const HUMP: f64 = 0.01;
+
+/// A hump of one tick in a hundred at a promise's length and beyond, and what becomes of rarer ones, of which nothing is
+/// promised.
+fn hump(trials: u64) {
+    println!("a hump of ten times ({trials} trials each)");
+    let promised = usize::try_from(PROMISED_BLOCKS).unwrap();
+    for (rare, n) in
+        [(HUMP, 300), (HUMP, promised), (HUMP, 2 * promised), (HUMP / 3.0, promised), (0.03, promised)]
+    {
+        for times in [None, Some(10.0), Some(100.0)] {
+            let asked = times.map_or("what is carried".to_owned(), |times| format!("{times} x"));
+            let all =
+                Outcome::of(trials, times, Law::Hump(rare), n, 3 * n as u64 + whole(times.unwrap_or(0.0)));
+            println!("{:.1} %, n = {n}, {asked}: {}", 100.0 * rare, all.line());
+            if rare >= HUMP {
+                accepted(Law::Hump(rare), n, &all);
+            }
+        }
+    }
 }
 
 fn whole_procedure(trials: u64, sizes: &[usize]) {
     println!("the whole procedure ({trials} trials each)");
-    let laws = SHAPES.map(Law::Pareto).into_iter().chain([Law::Lognormal, Law::Weibull, Law::Hump]);
+    let laws = SHAPES.map(Law::Pareto).into_iter().chain([Law::Lognormal, Law::Weibull, Law::Hump(HUMP)]);
     for (law, n) in laws.flat_map(|law| sizes.iter().map(move |n| (law, *n))) {
         for times in [None, Some(10.0), Some(100.0)] {
             let asked = times.map_or("what is carried".to_owned(), |times| format!("{times} x"));
             let all = Outcome::of(trials, times, law, n, n as u64 + whole(times.unwrap_or(0.0)));
             println!("{law:?}, n = {n}, {asked}: {}", all.line());
-            match law {
-                // Where hardly any are given there is nothing to count.
-                Law::Pareto(_) if all.given * 10 < all.trials => {}
-                Law::Pareto(_) => assert!(all.coverage() >= 93.0 - chance(all.given), "{}", all.line()),
-                // A hump that a short run has seen three times is no tail that anything shows: docs/design/tail.md.
-                Law::Hump => {}
-                Law::Lognormal | Law::Weibull => {
-                    assert!(all.wrong() <= 10.0 + chance(all.trials), "{}", all.line());
-                }
-            }
+            accepted(law, n, &all);
         }
     }
 }
@@ -321,10 +366,20 @@ fn the_bound_holds_as_often_as_promised_in_a_cell_of_the_simulation() {
     dependence(60, 300);
 }
 
+fn trials() -> u64 {
+    std::env::var("TRIALS").ok().and_then(|trials| trials.parse().ok()).unwrap_or(2_000)
+}
+
+#[test]
+#[ignore = "long: make simulate"]
+fn simulation_of_a_hump_in_the_tail() {
+    hump(trials());
+}
+
 #[test]
 #[ignore = "long: make simulate"]
 fn simulation_of_the_tail_bound() {
-    let trials = std::env::var("TRIALS").ok().and_then(|trials| trials.parse().ok()).unwrap_or(2_000);
+    let trials = trials();
     fits(trials, &[50, 100, 200, 400]);
     dependence(trials, 300);
     whole_procedure(trials, &[300, 600, 1_800]);

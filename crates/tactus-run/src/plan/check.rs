@@ -16,6 +16,9 @@ use super::{PlanError, Source, bounds, path, peer, results};
 /// The shortest and longest time between two wake-ups, in ns.
 const INTERVAL_NS: std::ops::RangeInclusive<u64> = 10_000..=60_000_000_000;
 
+/// The shortest slice of a measurement, in ns.
+const SHORTEST_SLICE_NS: u64 = 1_000_000_000;
+
 /// The longest time that anything is measured, in ns: a year.
 const LONGEST_NS: u64 = 365 * 86_400 * 1_000_000_000;
 
@@ -252,6 +255,13 @@ fn values(scenario: &Scenario, path: &str, source: &Source) -> Result<(), PlanEr
             &format!("{path}.repeat"),
             format!("{repeat} runs of a scenario cannot be made"),
             "use 1 to 1000; 8 tell an effect on three quantities from what differs from run to run",
+        ));
+    }
+    if let Some(slice) = scenario.interleave.filter(|slice| slice.0 < SHORTEST_SLICE_NS) {
+        return Err(source.error(
+            &format!("{path}.interleave"),
+            format!("slices of {slice} would be nearly all beginning and end"),
+            "use 1s or more; 10m is usual",
         ));
     }
     if scenario.tick.is_some_and(|tick| tick.0 < 50_000_000) {

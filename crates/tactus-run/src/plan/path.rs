@@ -183,6 +183,7 @@ mod tests {
         let mut text =
             "name = \"x\"\n[environment.host]\nkind = \"host\"\n[environment.far]\nkind = \"host\"\n\
                         [environment.guest]\nkind = \"qemu\"\n[environment.pod]\nkind = \"docker\"\n\
+                        [environment.bare]\nkind = \"bare\"\n\
                         [environment.box]\nkind = \"podman\"\ninside = \"guest\"\n"
                 .to_owned();
         text += &format!("{paths}\n[[scenario]]\nname = \"a\"\n");
@@ -205,6 +206,7 @@ mod tests {
         let from =
             |name: &str| format!("measure = \"network\"\nin = \"{name}\"\nto = \"far\"\npath = \"cable\"");
         assert_eq!(complaint(VETH, &[&from("host")]), "");
+        assert_eq!(complaint(VETH, &[&from("pod")]), "");
         assert_eq!(complaint(TAP, &[&from("guest")]), "");
         assert_eq!(complaint(MACVTAP, &[&from("guest")]), "");
         assert_eq!(complaint("", &["measure = \"network\"\nin = \"host\""]), "", "its own loopback");
@@ -219,7 +221,8 @@ mod tests {
                 "host",
                 "a host environment cannot be at this end of a path of the kind tap; these can: qemu",
             ),
-            (VETH, "pod", "a docker environment cannot"),
+            (VETH, "bare", "a bare environment cannot"),
+            (TAP, "pod", "a docker environment cannot"),
             (VETH, "box", "lies inside another environment"),
             ("", "host", "the plan has no path `cable`; add a table [path.cable]"),
             (VETH, "far", "leads from `far` to nobody"),

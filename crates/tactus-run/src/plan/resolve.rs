@@ -14,6 +14,7 @@ use tactus_model::topology::Topology;
 use tactus_system::System;
 
 pub(crate) use order::Lot;
+use order::Parts;
 pub(crate) use scenario::threads;
 
 use super::filter::chosen;
@@ -46,18 +47,18 @@ pub fn resolve(
         resolver.environments.insert(name.to_owned(), environment);
     }
     let seed = plan.seed.unwrap_or(choices.seed);
-    let repeats: Vec<u32> = chosen.iter().map(|(_, scenario)| resolver.repeats(scenario)).collect();
+    let parts: Vec<Parts> = chosen.iter().map(|(_, scenario)| resolver.parts(scenario)).collect();
     let mut scenarios = Vec::new();
-    for (which, repeat) in order::of(&repeats, seed) {
+    for (which, repeat, slice) in order::of(&parts, seed) {
         let (at, scenario) = chosen[which];
-        scenarios.push(resolver.scenario(at, scenario, repeat)?);
+        scenarios.push(resolver.scenario(at, scenario, repeat, slice)?);
         if resolver.rows.len() > MOST_MEASURED {
             return Err(source.error(
                 "scenario",
                 format!(
-                    "the plan has more than {MOST_MEASURED} measurements, each run of a scenario by itself"
+                    "the plan has more than {MOST_MEASURED} measurements, each run and slice of a scenario by itself"
                 ),
-                "repeat fewer times (`repeat`), or make several plans of it",
+                "repeat fewer times (`repeat`), take longer slices (`interleave`), or make several plans of it",
             ));
         }
     }
@@ -74,7 +75,7 @@ pub fn resolve(
         measured = measured.or(&outside.collect());
     }
     let mut plan = written(plan, &scenarios, &environments);
-    plan.seed = scenarios.iter().any(|scenario| scenario.repeat.is_some()).then_some(seed);
+    plan.seed = scenarios.iter().any(|one| one.repeat.is_some() || one.slice.is_some()).then_some(seed);
     Ok(Resolved { plan, environments, scenarios, rows, measured })
 }
 

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use tactus_bundle::size::{PLACE_BYTES, Size, recording_bytes, row_bytes};
 use tactus_environment::{Environment, Layout};
-use tactus_model::bundle::{Asked, Present, RowResult};
+use tactus_model::bundle::{Asked, Present, RowResult, Slice};
 use tactus_model::catalogue::Measure;
 use tactus_model::control::ControlBy;
 use tactus_model::message::{Activity, LockIn, Peer, What};
@@ -21,6 +22,8 @@ pub struct Choices {
     pub duration: Option<Nanos>,
     /// How often every scenario is measured.
     pub repeat: Option<u32>,
+    /// How long scenarios are measured at one go.
+    pub interleave: Option<Nanos>,
     /// Scenarios or environments, by name; empty: all.
     pub only: Vec<String>,
     /// Leave the system as it is.
@@ -42,6 +45,7 @@ impl Choices {
             quick: self.quick,
             duration_ns: self.duration.map(|duration| duration.0),
             repeat: self.repeat,
+            interleave_ns: self.interleave.map(|interleave| interleave.0),
             only: self.only.clone(),
             no_side_effects: self.no_side_effects,
             require: self.require.clone(),
@@ -121,6 +125,8 @@ pub struct ResolvedScenario {
     pub name: String,
     /// Which run of it this is, from 1, and of how many, where there are several.
     pub repeat: Option<(u32, u32)>,
+    /// Which slice of that it is, where it is measured in several.
+    pub slice: Option<Slice>,
     /// Whether the machine is left alone for a while between the changes that it makes and the measurement.
     pub settles: bool,
     /// How long it measures, in ns.
@@ -149,6 +155,8 @@ pub struct ResolvedScenario {
     pub host: Option<String>,
     /// It is complete in the bundle that the run goes on with, and is left alone.
     pub kept: bool,
+    /// What this machine has less of than the plan asks for, in sentences.
+    pub reduced: Vec<String>,
     /// What runs together.
     pub activities: Vec<ResolvedActivity>,
     /// Environments that are up meanwhile and do nothing.
@@ -235,7 +243,41 @@ impl Resolved {
     }
 }
 
+impl Resolved {
+    /// What its bundle will take, in bytes, and the memory that recording it takes; of what is measured now.
+    #[must_use]
+    pub fn size(&self) -> Size {
+        let due = || self.scenarios.iter().filter(|scenario| scenario.expected_ns() > 0);
+        let disk = due().flat_map(|own| {
+            self.rows[own.rows.clone()].iter().map(move |row| row_bytes(&row.result, own.tick_ns))
+        });
+        let places = u64::try_from(self.environments.len()).unwrap_or(u64::MAX);
+        let series = |own: &ResolvedScenario| -> usize {
+            self.rows[own.rows.clone()]
+                .iter()
+                .map(|row| row.result.threads.as_ref().map_or(0, Vec::len))
+                .sum()
+        };
+        Size {
+            disk: disk.fold(places.saturating_mul(PLACE_BYTES), u64::saturating_add),
+            memory: recording_bytes(due().map(series).max().unwrap_or(0)),
+        }
+    }
+}
+
 impl ResolvedScenario {
+    /// Whether it stands for its scenario: of several runs and slices the first.
+    #[must_use]
+    pub fn is_first(&self) -> bool {
+        self.repeat.is_none_or(|(run, _)| run == 1) && self.slice.is_none_or(|slice| slice.number == 1)
+    }
+
+    /// How long all of its slices measure, in ns.
+    #[must_use]
+    pub fn whole_ns(&self) -> u64 {
+        self.slice.map_or(self.duration_ns, |slice| slice.whole_ns)
+    }
+
     /// What it will take, in ns, without start-up; 0: it is not done, or the bundle has it.
     #[must_use]
     pub const fn expected_ns(&self) -> u64 {

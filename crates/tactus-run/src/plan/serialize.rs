@@ -17,8 +17,9 @@ pub(super) fn written(
 ) -> Plan {
     let scenario = |resolved: &ResolvedScenario| Scenario {
         name: Some(resolved.name.clone()),
-        duration: Some(Nanos(resolved.duration_ns)),
+        duration: Some(Nanos(resolved.whole_ns())),
         repeat: resolved.repeat.map(|(_, of)| of),
+        interleave: resolved.slice.map(|_| Nanos(resolved.duration_ns)),
         tick: Some(Nanos(resolved.tick_ns)),
         control: Some(resolved.control.clone()),
         no_side_effects: Some(resolved.no_side_effects),
@@ -58,9 +59,9 @@ pub(super) fn written(
     }
 }
 
-/// The first run of each scenario, in the plan's order.
+/// The first run or slice of each scenario, in the plan's order.
 fn in_order<'s>(plan: &Plan, scenarios: &'s [ResolvedScenario]) -> Vec<&'s ResolvedScenario> {
-    let mut own: Vec<_> = scenarios.iter().filter(|one| one.repeat.is_none_or(|(run, _)| run == 1)).collect();
+    let mut own: Vec<_> = scenarios.iter().filter(|one| one.is_first()).collect();
     let place = |one: &&ResolvedScenario| {
         plan.scenario.iter().position(|scenario| scenario.name.as_ref() == Some(&one.name))
     };

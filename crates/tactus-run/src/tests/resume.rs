@@ -143,6 +143,34 @@ fn each_run_of_a_repeated_scenario_is_a_row_that_is_kept_by_itself() {
 }
 
 #[test]
+fn slices_that_are_whole_stay_and_the_others_are_measured_again_until_all_are_one_row() {
+    let mut plan = written(&[("a", &GOOD), ("b", &GOOD)]);
+    plan.scenario.iter_mut().for_each(|own| own.duration = Some(tactus_model::Nanos::from_secs(9)));
+    plan.defaults.interleave = Some(tactus_model::Nanos::from_secs(3));
+    let bench = Bench::new(plan);
+    let first = bench.first(None, &[("a", &GOOD), ("b", &DIES)], false);
+    assert_eq!(first.rows.len(), 2, "three slices each are a row");
+    let of = |contents: &Contents, name: &str| {
+        contents.rows.iter().find(|row| row.result.name == name).unwrap().clone()
+    };
+    let (a, b) = (of(&first, "a"), of(&first, "b"));
+    assert!(a.result.is_complete() && !b.result.is_complete(), "{:?}", b.result.ended);
+    assert_eq!(a.result.all().unwrap().cycles, 27);
+    assert_eq!((a.result.planned_ns, a.result.measured_ns), (9_000_000_000, 9_000_000_000));
+    assert_eq!((a.slices.len(), a.histogram().len(), a.ticks.iter().count()), (3, 27, 9));
+    // From one slice to the next there is time in which nothing was measured.
+    let places: Vec<u64> = a.histograms.intervals.keys().copied().collect();
+    assert!(places.windows(2).filter(|pair| pair[1] - pair[0] > 1).count() == 2, "{places:?}");
+    let (contents, events, kept) = bench.go_on(None, &[("a", &MUTE), ("b", &GOOD)]);
+    assert_eq!(kept, 3);
+    assert_eq!(events.iter().filter(|event| matches!(event, Event::RowStarted { .. })).count(), 3);
+    assert!(contents.rows.iter().all(|row| row.result.is_complete()));
+    assert_eq!(of(&contents, "a").histograms, a.histograms);
+    assert_eq!(of(&contents, "b").result.all().unwrap().cycles, 27);
+    assert_eq!((contents.plan.scenario.len(), contents.manifest.status), (2, RunStatus::Complete));
+}
+
+#[test]
 fn a_state_fills_its_own_rows_and_has_facts_of_its_own() {
     let bench = Bench::new(states());
     let scripts: Scripts<'_> = &[("a", &GOOD)];

@@ -35,6 +35,7 @@ fn generate(request: &GenerateRequest<'_>) -> Result<Output, GenerateError> {
     let (mut sections, mut notes) = sections(request.changes.iter().filter(adds).filter(lasts));
     let own: HashSet<&Target> = own.iter().map(|change| &change.target).collect();
     keep_guards(request.withheld, &own, &mut sections, &mut notes);
+    leave_out_orders(&mut sections, &mut notes);
     let name = format!("tactus-{}", stock.name);
     let where_ =
         "Where TuneD is 2.24 or newer, /etc/tuned/profiles may hold the profile instead of /etc/tuned.";
@@ -176,6 +177,39 @@ fn keep_guards(
     }
 }
 
+/// Leaves out lines that would be more than a value. What is kept as it is comes from facts, and recorded facts are
+/// anybody's word: a value of two lines could be a section of its own, with a script in it that TuneD runs as root, and
+/// TuneD takes `${f:exec:...}` for a command wherever it stands.
+fn leave_out_orders(sections: &mut Sections, notes: &mut Vec<String>) {
+    let is_value =
+        |line: &str| line.chars().all(|c| matches!(c, ' '..='~') && !"$`\"'\\#;|&<>{}".contains(c));
+    let mut left_out: Vec<String> = Vec::new();
+    for lines in sections.values_mut() {
+        lines.retain(|(check, line)| {
+            let stays = is_value(line);
+            if !stays {
+                left_out.push(
+                    check
+                        .strip_prefix(GUARD)
+                        .unwrap_or(check)
+                        .split(':')
+                        .next()
+                        .unwrap_or_default()
+                        .to_owned(),
+                );
+            }
+            stays
+        });
+    }
+    sections.retain(|_, lines| !lines.is_empty());
+    if !left_out.is_empty() {
+        notes.push(format!(
+            "left out, because the facts say what is no value of such a setting: {}",
+            left_out.join(", ")
+        ));
+    }
+}
+
 /// What KVM does by itself wherever the processor can.
 fn is_default(change: &Change) -> bool {
     matches!(change.target, Target::Module { .. }) && change.check == "virt-hw-assists" && change.holds()
@@ -314,6 +348,34 @@ mod tests {
             assert!(text.lines().any(|other| other == line), "{line}: {text}");
         }
         assert!(output.notes.iter().any(|note| note.contains("nx_huge_pages")), "{:?}", output.notes);
+    }
+
+    #[test]
+    fn what_recorded_facts_say_is_a_value_in_tuneds_file_or_is_left_out() {
+        let hostile = [
+            "950000\n[script]\nscript=/tmp/x.sh",
+            "950000${f:exec:/tmp/x}",
+            "950000\r[script]",
+            "950000\u{85}x",
+            "950000 # x",
+            "\"",
+        ];
+        for words in hostile {
+            let [(_, machine), ..] = three();
+            let mut machine = machine
+                .fact("/proc/sys/kernel/sched_rt_runtime_us", words)
+                .fact("/proc/sys/kernel/nmi_watchdog", "1");
+            let profile = crate::profile::find("realtime-virtual-host").unwrap();
+            let plan = machine.with(|subject| Plan::new(subject, profile, &Choice::default()));
+            machine.changes = plan.entries.into_iter().map(|step| step.change).collect();
+            machine.withheld = plan.withheld;
+            let output = machine.generate(&ENTRY).unwrap();
+            let text = &output.files[0].text;
+            let said = |line: &str| !line.starts_with('#') && line.contains("sched_rt_runtime_us");
+            assert!(!text.lines().any(said) && !text.contains("[script]"), "{words:?}: {text}");
+            assert!(text.contains("\nkernel.nmi_watchdog=1\n"), "what is a value stays: {text}");
+            assert!(output.notes.iter().any(|note| note.starts_with("left out")), "{:?}", output.notes);
+        }
     }
 
     /// The least time of three in which a machine of so many interrupts is planned and generated for.

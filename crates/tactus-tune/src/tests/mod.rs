@@ -2,6 +2,7 @@
 
 mod damaged;
 mod kernel;
+mod lots;
 mod persist;
 mod reboot;
 mod transaction;

@@ -3,6 +3,7 @@
 //! JSON lines, each on the disk before the next step. A line that is cut at the end was followed by no
 //! step. What is in force is what the journal says that was done and not undone.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -101,20 +102,29 @@ pub struct Entry {
     pub unfinished: bool,
 }
 
-impl Entry {
-    /// Whether a file of ours among these sets the same value again at every boot.
+/// What files of ours set again at every boot: parts of /proc and /sys by their paths.
+#[derive(Debug, Default)]
+pub struct Kept(BTreeSet<String>);
+
+impl Kept {
+    /// By the files among these steps.
     #[must_use]
-    pub fn is_kept(&self, entries: &[Self]) -> bool {
-        let Action::Write { path, .. } = &self.action else { return false };
-        let sysctl = |line: &str| {
-            line.split_once(" = ").is_some_and(|(name, _)| path.strip_prefix("/proc/sys/") == Some(name))
+    pub fn of(entries: &[Entry]) -> Self {
+        let sysctl = |line: &str| line.split_once(" = ").map(|(name, _)| format!("/proc/sys/{name}"));
+        let tmpfiles = |line: &str| Some(line.strip_prefix("w ")?.split(' ').next()?.to_owned());
+        let of = |entry: &Entry| match &entry.action {
+            Action::Install { then, .. } => {
+                then.lines().flat_map(|line| [sysctl(line), tmpfiles(line)]).flatten().collect()
+            }
+            _ => Vec::new(),
         };
-        let tmpfiles =
-            |line: &str| line.strip_prefix("w ").and_then(|rest| rest.split(' ').next()) == Some(path);
-        entries.iter().any(|entry| match &entry.action {
-            Action::Install { then, .. } => then.lines().any(|line| sysctl(line) || tmpfiles(line)),
-            _ => false,
-        })
+        Self(entries.iter().flat_map(of).collect())
+    }
+
+    /// Whether one of them sets what this step has set.
+    #[must_use]
+    pub fn has(&self, entry: &Entry) -> bool {
+        matches!(&entry.action, Action::Write { path, .. } if self.0.contains(path))
     }
 }
 
@@ -167,6 +177,9 @@ impl Log {
     /// When a later version of tactus has written it.
     pub fn parse(text: &str) -> io::Result<Self> {
         let mut log = Self::default();
+        // Steps by their number, and how many were there when all was done.
+        let (mut places, mut finished) = (BTreeMap::<u64, Vec<usize>>::new(), 0);
+        let mut gone = BTreeSet::new();
         for (line, number) in text.split_inclusive('\n').zip(1..) {
             let Ok(read) = serde_json::from_str::<Line>(line) else {
                 if line.ends_with('\n') && !line.trim().is_empty() {
@@ -190,10 +203,11 @@ impl Log {
                     log.earlier = log.phase == Phase::Applied || log.earlier;
                     log.phase = Phase::Applying;
                     log.next = log.next.max(id.saturating_add(1));
+                    places.entry(id).or_default().push(log.entries.len());
                     log.entries.push(Entry { id, boot, action, reads: None, unfinished: true });
                 }
-                Line::Done { id, reads } => match log.entries.iter_mut().find(|entry| entry.id == id) {
-                    Some(entry) => entry.reads = Some(reads),
+                Line::Done { id, reads } => match places.get(&id).and_then(|places| places.first()) {
+                    Some(place) => log.entries[*place].reads = Some(reads),
                     None => {
                         log.lost += 1;
                         log.next = log.next.max(id.saturating_add(1));
@@ -201,12 +215,15 @@ impl Log {
                 },
                 Line::Commit => {
                     log.phase = Phase::Applied;
-                    log.entries.iter_mut().for_each(|entry| entry.unfinished = false);
+                    finished = log.entries.len();
                 }
                 Line::Reverting => log.phase = Phase::Reverting,
-                Line::Undone { id } => log.entries.retain(|entry| entry.id != id),
+                Line::Undone { id } => gone.extend(places.remove(&id).unwrap_or_default()),
             }
         }
+        log.entries.iter_mut().take(finished).for_each(|entry| entry.unfinished = false);
+        let mut place = 0..;
+        log.entries.retain(|_| place.next().is_none_or(|place| !gone.contains(&place)));
         Ok(log)
     }
 
@@ -366,6 +383,24 @@ mod tests {
         journal.commit().unwrap();
         let (_, log) = Journal::open(&machine, dir).unwrap();
         assert_eq!((log.phase, log.entries.len(), log.entries[0].unfinished), (Phase::Applied, 1, false));
+    }
+
+    #[test]
+    fn steps_of_one_number_are_taken_back_together_and_what_came_after_the_end_is_unfinished() {
+        let step = |id| {
+            format!(
+                "{{\"intent\":{{\"id\":{id},\"boot\":\"b\",\"action\":{{\"run\":{{\"now\":null,\"back\":null}}}}}}}}\n"
+            )
+        };
+        let text =
+            [&*step(0), &*step(1), "{\"done\":{\"id\":1}}\n", "\"commit\"\n", &*step(1), &*step(2)].concat();
+        let log = Log::parse(&text).unwrap();
+        let found =
+            |log: &Log| log.entries.iter().map(|entry| (entry.id, entry.unfinished)).collect::<Vec<_>>();
+        assert_eq!(found(&log), [(0, false), (1, false), (1, true), (2, true)], "{log:?}");
+        assert!(log.entries[1].reads.is_some() && log.entries[2].reads.is_none());
+        let log = Log::parse(&(text + "{\"undone\":{\"id\":1}}\n" + &step(1))).unwrap();
+        assert_eq!(found(&log), [(0, false), (2, true), (1, true)]);
     }
 
     #[test]

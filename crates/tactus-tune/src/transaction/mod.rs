@@ -11,7 +11,7 @@ mod undo;
 pub use action::{Action, Failed};
 pub use commit::{Broken, Outcome, Step, commit};
 pub use damage::Damage;
-pub use journal::{Begin, Entry, Journal, KEPT, Log, Phase};
+pub use journal::{Begin, Entry, Journal, KEPT, Kept, Log, Phase};
 pub use recover::{Recovered, recover};
 pub use state::{Task, task};
 pub use undo::{Fates, Undone, undo, undo_all};

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use tactus_system::{System, UNPLACED};
 
-use super::{Action, Entry, Failed, Journal};
+use super::{Action, Entry, Failed, Journal, Kept};
 
 /// What became of taking something back.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -104,17 +104,19 @@ pub fn undo_all(
     boot: &str,
     force: bool,
 ) -> (Fates, Fates) {
-    let (mut over, mut left, mut ids) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut over, mut left, mut ids) = (Fates::new(), Fates::new(), Vec::new());
+    let kept = Kept::of(entries);
+    let mut files_are_left = false;
     for entry in entries.iter().rev() {
-        let waits = matches!(entry.action, Action::Run { back: Some(_), .. })
-            && left.iter().any(|(other, _): &(Entry, Undone)| !other.action.ends_with_the_boot());
+        let waits = matches!(entry.action, Action::Run { back: Some(_), .. }) && files_are_left;
         // What our drop-in sets again at every boot is in force in this one too.
-        let boot = if entry.is_kept(entries) { &entry.boot } else { boot };
+        let boot = if kept.has(entry) { &entry.boot } else { boot };
         let undone = if waits { Undone::Waits } else { undo(system, entry, boot, force) };
         if undone.is_over() {
             ids.push(entry.id);
             over.push((entry.clone(), undone));
         } else {
+            files_are_left |= !entry.action.ends_with_the_boot();
             left.push((entry.clone(), undone));
         }
     }

@@ -9,6 +9,12 @@ use clap::{Args, ValueEnum};
 pub struct Show {
     /// Directory of the bundle
     pub bundle: PathBuf,
+    /// Follow the run that writes it, in the live screen where there is a terminal, until it ends
+    #[arg(long, conflicts_with_all = ["json", "damaged"])]
+    pub follow: bool,
+    /// Lines instead of the live screen
+    #[arg(long, requires = "follow")]
+    pub plain: bool,
     /// As a JSON document (a stable contract: docs/schema)
     #[arg(long)]
     pub json: bool,

@@ -8,6 +8,7 @@ use tactus_model::cpus::CpuRequest;
 
 use super::limits::Limits;
 use super::values::{microseconds, seconds};
+use super::watch::Watch;
 
 /// Arguments of `measure`.
 #[derive(Debug, Args)]
@@ -80,10 +81,12 @@ pub struct Measure {
     pub stop_above: Option<Nanos>,
     #[command(flatten)]
     pub limits: Limits,
+    #[command(flatten)]
+    pub watch: Watch,
     /// Keep the bundle in this directory
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// No live lines
+    /// No live screen or lines
     #[arg(short = 'q', long)]
     pub quiet: bool,
     /// Print the result as JSON

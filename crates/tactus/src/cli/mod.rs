@@ -12,6 +12,7 @@ mod prove;
 mod run;
 mod tune;
 mod values;
+mod watch;
 mod words;
 
 use clap::{Parser, Subcommand};
@@ -26,6 +27,7 @@ pub use measure::{Measure, Policy};
 pub use prove::Prove;
 pub use run::Run;
 pub use tune::{Choose, Tune, TuneApply, TuneCommand, TuneDiff, TunePlan, TuneRevert, TuneVerify};
+pub use watch::Watch;
 pub use words::{Completions, Explain, Man};
 
 /// Makes a Linux machine keep time, and proves it: on the host, in containers, in virtual machines.

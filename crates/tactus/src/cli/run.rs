@@ -6,7 +6,8 @@ use clap::Args;
 use tactus_model::Nanos;
 
 use super::limits::Limits;
-use super::values::duration;
+use super::values::{duration, slice};
+use super::watch::Watch;
 
 /// Arguments of `run`.
 #[derive(Debug, Args)]
@@ -38,6 +39,10 @@ pub struct Run {
     /// what differs from run to run by itself
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repeat: Option<u32>,
+    /// Measure every scenario in slices of this length, in turn, in rounds whose order is drawn by lot: what drifts on the
+    /// machine falls on all of them alike
+    #[arg(long, value_name = "TIME", value_parser = slice)]
+    pub interleave: Option<Nanos>,
     /// Short durations, for a first look
     #[arg(long)]
     pub quick: bool,
@@ -50,6 +55,8 @@ pub struct Run {
     pub no_side_effects: bool,
     #[command(flatten)]
     pub limits: Limits,
+    #[command(flatten)]
+    pub watch: Watch,
     /// Print the result as JSON instead of a table
     #[arg(long)]
     pub json: bool,

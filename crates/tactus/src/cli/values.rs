@@ -8,6 +8,15 @@ pub fn duration(text: &str) -> Result<Nanos, String> {
     if duration.0 == 0 { Err("nothing can be measured in no time".into()) } else { Ok(duration) }
 }
 
+/// How long a slice of a measurement is.
+pub fn slice(text: &str) -> Result<Nanos, String> {
+    let slice = duration(text)?;
+    if slice < Nanos::from_secs(1) {
+        return Err("so short a slice is nearly all beginning and end: use 1s or more; 10m is usual".into());
+    }
+    Ok(slice)
+}
+
 /// As cyclictest reads `-D`: a bare number is seconds.
 pub fn seconds(text: &str) -> Result<Nanos, String> {
     bare(text, "s").map_or_else(|| duration(text), |text| duration(&text))

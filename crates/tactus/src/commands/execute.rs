@@ -3,12 +3,13 @@
 use tactus_model::bundle::Present;
 use tactus_model::plan::{OTHER_STATE, Plan};
 use tactus_run::plan::{Choices, Resolved, Source, check, resolve, state};
-use tactus_run::{Destination, Executed, Interrupt, Request, Sink, execute};
+use tactus_run::{Destination, Executed, Interrupt, Marks, Request, Sink, execute};
 use tactus_system::{Real, guardian, topology};
 use tactus_tune::profile;
 
 use crate::exit::Failure;
 use crate::say::say;
+use crate::watching::Watching;
 
 /// Checks and resolves a plan on this machine.
 pub fn prepare(plan: &Plan, source: &Source, choices: &Choices) -> Result<Resolved, Failure> {
@@ -26,9 +27,26 @@ pub fn run(
     into: Destination<'_>,
     view: impl Sink + 'static,
 ) -> Result<Executed, Failure> {
+    watched(resolved, choices, into, view, &Watching::nobody())
+}
+
+/// The same, with those who watch it.
+pub fn watched(
+    resolved: &Resolved,
+    choices: &Choices,
+    into: Destination<'_>,
+    view: impl Sink + 'static,
+    watching: &Watching,
+) -> Result<Executed, Failure> {
     let interrupt = Interrupt::listen()?;
-    let request = Request { resolved, choices, into, interrupt: &interrupt };
-    let executed = execute(&request, &Real, vec![Box::new(view)])?;
+    let marks = Marks::default();
+    let request = Request { resolved, choices, into, interrupt: &interrupt, marks: &marks };
+    let mut sinks: Vec<Box<dyn Sink>> = vec![Box::new(view)];
+    sinks.extend(watching.sink(resolved));
+    let screen = watching.screen(&interrupt, &marks);
+    let executed = execute(&request, &Real, sinks);
+    drop(screen);
+    let executed = executed?;
     if executed.dropped > 0 {
         say(format_args!(
             "note: {} events came too fast to be shown; the bundle has them all",

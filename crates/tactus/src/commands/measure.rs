@@ -19,12 +19,13 @@ use tactus_run::Destination;
 use tactus_run::plan::{Choices, Source};
 use tactus_system::{Real, topology};
 
-use super::execute::{prepare, run as execute};
+use super::execute::{prepare, watched as execute};
 use crate::cli::{Measure, Policy as Asked};
 use crate::exit::{Exit, Failure};
 use crate::live::Lines;
 use crate::output;
 use crate::say::say;
+use crate::watching::Watching;
 
 pub fn measure(arguments: &Measure) -> Result<Exit, Failure> {
     let plan = plan(arguments)?;
@@ -49,8 +50,11 @@ pub fn measure(arguments: &Measure) -> Result<Exit, Failure> {
             scratch.path().join("bundle")
         }
     };
-    let lines = Lines::new(arguments.quiet || arguments.json, arguments.interval.0);
-    let executed = execute(&resolved, &choices, Destination::New(out.as_path().into(), &plan), lines)?;
+    let quiet = arguments.quiet || arguments.json;
+    let watching = Watching::of(&resolved, &arguments.watch, !quiet)?;
+    let lines = Lines::new(quiet, watching.has_screen(), arguments.interval.0);
+    let into = Destination::New(out.as_path().into(), &plan);
+    let executed = execute(&resolved, &choices, into, lines, &watching)?;
     let contents = executed.contents;
     if arguments.json {
         output::json(&document(&contents))?;

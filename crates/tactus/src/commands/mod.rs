@@ -10,6 +10,7 @@ mod explain;
 mod export;
 mod facts;
 mod fitness;
+mod follow;
 mod generate;
 mod import;
 mod kernel;

@@ -56,7 +56,7 @@ pub fn prove(arguments: &Prove) -> Result<Exit, Failure> {
         plan.scenario.len()
     ));
     let location = location(arguments.out.as_deref(), &plan.name);
-    let progress = Progress::new(&resolved);
+    let progress = Progress::new(&resolved, false);
     let executed = execute(&resolved, &Choices::default(), Destination::New(location, &plan), progress)?;
     super::report::after(&executed, arguments.json, worth)
 }

@@ -7,17 +7,21 @@ use tactus_bundle::{Location, Resumed, limits};
 use tactus_model::bundle::Present;
 use tactus_model::plan::{OTHER_STATE, Plan};
 use tactus_report::render::text::render;
-use tactus_report::units::{clean, shortened};
-use tactus_run::plan::{Choices, STUDIES, Source, commands, parse, study, this_machine};
+use tactus_report::units::{clean, duration, shortened};
+use tactus_run::plan::{Choices, Resolved, STUDIES, Source, commands, parse, study, this_machine};
 use tactus_run::{Destination, keep_complete};
 use tactus_system::{Real, System};
 
-use super::execute::{prepare, present, run as execute};
+use super::execute::{prepare, present, watched as execute};
 use super::seed;
 use crate::cli::Run;
 use crate::exit::{Exit, Failure};
 use crate::live::Progress;
 use crate::say::say;
+use crate::watching::Watching;
+
+/// From this on a run says what it will take, in ns.
+const LONG_NS: u64 = 3_600_000_000_000;
 
 pub fn run(arguments: &Run) -> Result<Exit, Failure> {
     let resumed = match &arguments.into {
@@ -37,6 +41,7 @@ pub fn run(arguments: &Run) -> Result<Exit, Failure> {
         quick: arguments.quick,
         duration: arguments.duration,
         repeat: arguments.repeat,
+        interleave: arguments.interleave,
         only: arguments.only.clone(),
         no_side_effects: arguments.no_side_effects,
         require: arguments.limits.by_environment(),
@@ -68,9 +73,31 @@ pub fn run(arguments: &Run) -> Result<Exit, Failure> {
         }
         None => Destination::New(location(out, &plan.name), &plan),
     };
-    let progress = Progress::new(&resolved);
-    let executed = execute(&resolved, &choices, into, progress)?;
+    if let Some(sentence) = size_of(&resolved) {
+        say(sentence);
+    }
+    let watching = Watching::of(&resolved, &arguments.watch, !arguments.json)?;
+    let progress = Progress::new(&resolved, watching.has_screen());
+    let executed = execute(&resolved, &choices, into, progress, &watching)?;
     super::report::after(&executed, arguments.json, render)
+}
+
+/// What a long run will take; none: it is over before anybody wonders.
+fn size_of(resolved: &Resolved) -> Option<String> {
+    let ns = resolved.expected_ns();
+    (ns >= LONG_NS).then(|| {
+        let mb = |bytes: u64| bytes.div_ceil(1_000_000);
+        let size = resolved.size();
+        format!(
+            "{} to measure, on {} CPUs: about {} MB on disk, at most {} MB where latencies are spread widely; about {} MB of \
+             memory",
+            duration(ns),
+            resolved.measured.iter().count(),
+            mb(size.disk),
+            mb(size.most()),
+            mb(size.memory)
+        )
+    })
 }
 
 /// Whether there is something in a directory.
@@ -86,6 +113,7 @@ fn as_before(resumed: &Resumed, given: &Choices) -> Result<Choices, Failure> {
         ("--quick", now.quick && !then.quick),
         ("--duration", now.duration_ns.is_some() && now.duration_ns != then.duration_ns),
         ("--repeat", now.repeat.is_some() && now.repeat != then.repeat),
+        ("--interleave", now.interleave_ns.is_some() && now.interleave_ns != then.interleave_ns),
         ("--only", !now.only.is_empty() && now.only != then.only),
         ("limits", !now.require.is_empty() && now.require != then.require),
         ("--no-side-effects", now.no_side_effects && !then.no_side_effects),
@@ -100,6 +128,7 @@ fn as_before(resumed: &Resumed, given: &Choices) -> Result<Choices, Failure> {
         quick: then.quick,
         duration: then.duration_ns.map(tactus_model::Nanos),
         repeat: then.repeat,
+        interleave: then.interleave_ns.map(tactus_model::Nanos),
         only: then.only,
         no_side_effects: then.no_side_effects,
         require: then.require,

@@ -12,6 +12,9 @@ use crate::output;
 use crate::say::say;
 
 pub fn show(arguments: &Show) -> Result<Exit, Failure> {
+    if arguments.follow {
+        super::follow::follow(&arguments.bundle, arguments.plain)?;
+    }
     let contents = read(&bundle::open(&arguments.bundle)?, arguments.damaged)?;
     if arguments.json {
         output::json(&document(&contents))?;

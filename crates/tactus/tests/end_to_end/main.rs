@@ -20,13 +20,17 @@ mod heard;
 mod hold;
 mod hostile;
 mod import;
+mod install;
 mod interrupt;
 mod lots;
+mod metrics;
 mod nested;
 mod network;
+mod on_docker;
 mod prove;
 mod repeats;
 mod run;
+mod slices;
 #[path = "../../../tactus-environment/tests/contract/sshd.rs"]
 mod sshd;
 mod strangers;
@@ -35,6 +39,7 @@ mod tune;
 mod twelve;
 mod unproven;
 mod values;
+mod watching;
 
 /// A plan's table for an environment.
 fn spec(kind: &str, options: &[(&str, &str)]) -> tactus_model::plan::Environment {

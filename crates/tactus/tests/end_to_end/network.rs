@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::common::{alone, await_text, json, nothing_is_left, output, skipped, started, stderr, tactus};
+use crate::common::{
+    alone, await_text, copied_into, json, nothing_is_left, output, skipped, started, stderr, tactus,
+};
 
 /// A plan whose scenarios are named after the paths that they take.
 fn plan(dir: &Path, paths: &[(&str, &str)], near: &str, duration: &str) -> PathBuf {
@@ -154,6 +156,35 @@ fn what_can_be_made_is_measured_what_cannot_is_skipped_with_the_reason_and_nothi
         assert_eq!(row["status"], "skipped", "{row:#}");
         assert!(row["reason"].as_str().unwrap().contains(reason), "{row:#}");
     }
+}
+
+#[test]
+fn without_the_right_to_namespaces_a_path_is_skipped_with_the_reason_and_the_loopback_is_measured() {
+    let Some(_alone) = alone() else { return };
+    let dir = tempfile::Builder::new().prefix("tactus-nobody").tempdir_in("/tmp").unwrap();
+    let copy = copied_into(dir.path());
+    let out = dir.path().join("out");
+    fs::create_dir(&out).unwrap();
+    for path in [dir.path(), copy.as_path()] {
+        fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    }
+    if let Err(error) = std::os::unix::fs::chown(&out, Some(65534), Some(65534)) {
+        return skipped(&format!("chown: {error}"));
+    }
+    let paths = [("cable", "kind = \"veth\""), ("own", "kind = \"loopback\"")];
+    let plan = plan(dir.path(), &paths, "host", "2s");
+    let mut command = std::process::Command::new("setpriv");
+    command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups", "--"]).arg(&copy);
+    command.arg("run").arg(&plan).args(["--json", "--out"]).arg(out.join("bundle")).env("HOME", &out);
+    command.env_remove("XDG_RUNTIME_DIR").env_remove("XDG_CACHE_HOME");
+    let run = output(command.stdin(std::process::Stdio::null()).env("LC_ALL", "C.UTF-8"));
+    nothing_is_left();
+    let document = json(&run);
+    let rows = document["scenarios"].as_array().unwrap();
+    assert_eq!(rows[0]["status"], "skipped", "{:#}", rows[0]);
+    let why = rows[0]["reason"].as_str().unwrap();
+    assert!(why.contains("network namespaces, which root makes") && why.contains("as root"), "{why}");
+    is_measured(&rows[1]);
 }
 
 #[test]

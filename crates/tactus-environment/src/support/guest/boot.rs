@@ -169,7 +169,7 @@ pub fn prepare(setting: &Setting<'_>, accel: Accel, notes: &mut Vec<Note>) -> Re
     let mut modules = kernel::needed(kernel.modules_dir.as_deref(), &wanted_modules(setting), system)
         .map_err(|error| cannot("kernel module", error))?;
     if setting.card.as_ref().is_some_and(|card| card.by == AnswerBy::Kernel) {
-        modules.push(card_module::build(&kernel, setting.workspace, system)?);
+        modules.push(card_module::build(&kernel, setting.workspace, setting.guardian, system)?);
     }
     let bootable = kernel::bootable(&kernel.path, system)
         .map_err(|error| cannot(&kernel.path.display().to_string(), error))?;

@@ -124,6 +124,8 @@ columns! { row: Scenario<'_>;
     tail_ns: Real = row.tail().and_then(|tail| tail.level_ns);
     /// The time that it is for, in seconds.
     tail_horizon_s: Real = row.tail().and_then(|tail| tail.horizon_s);
+    /// Whether it is provisional: of too short a time to be a promise. Nothing passes on it.
+    tail_provisional: Flag = row.tail().filter(|tail| tail.level_ns.is_some()).map(|tail| tail.provisional.is_some());
     /// Why there is none, in a word.
     tail_refused: Text = row.tail().and_then(|tail| tail.refused.as_ref()).map(|refused| &refused.why);
     /// Side effects, obstacles and remarks, with ` | ` between them. Of imported files they say how many values lay beyond the file's histogram.

@@ -154,6 +154,21 @@ CoreMark 1.0 : 24301.336574 / GCC12.2.0 -O2   -lrt / Heap
         assert_eq!(rate(&parallel), Ok(24_301_336));
     }
 
+    /// As ports of it print on boards: an older form of the last line but one, a score behind the result, a validation run
+    /// behind that, and no result where the port counts whole seconds.
+    #[test]
+    fn what_ports_add_behind_the_result_does_not_change_it() {
+        let older = GOOD.replace("See README.md for", "See readme.txt for");
+        assert_eq!(rate(&format!("{older}Score (Coremarks/MHz):   2.67\n")), Ok(24_301_336));
+        let validation = GOOD.replace("performance", "validation").replace("24301.336574", "24111.5");
+        let validation = validation.split("CoreMark 1.0").next().unwrap();
+        assert_eq!(rate(&format!("{GOOD}{validation}")), Ok(24_301_336));
+        let whole = GOOD.replace("24301.336574\nIterations", "24301\nIterations");
+        assert!(
+            rate(whole.split("CoreMark 1.0").next().unwrap()).unwrap_err().contains("no performance run")
+        );
+    }
+
     #[test]
     fn a_transcript_that_is_cut_has_no_result() {
         let whole = GOOD.find("CoreMark 1.0 : ").unwrap() + "CoreMark 1.0 : 24301.3".len();

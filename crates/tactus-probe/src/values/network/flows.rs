@@ -19,6 +19,10 @@ const PAUSE_NS: u64 = 250_000;
 const HEAD: usize = 16;
 /// Bytes of a message that is to come back at once.
 const ECHO: usize = 64;
+/// The longest pause of a receiver that has taken all there was, in ns.
+const LONGEST_PAUSE_NS: u64 = 100_000;
+/// What may come into its queue meanwhile: this part of the queue. A message takes up to four times its bytes there.
+const PART_OF_QUEUE: u64 = 8;
 /// Messages that a receiver still takes once it is told to end: others may flood it.
 const AFTERWARDS: u32 = 1 << 20;
 
@@ -73,11 +77,23 @@ impl Told {
     }
 }
 
+/// How a receiver awaits the next message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// In the kernel: each that finds it waiting wakes it.
+    Blocked,
+    /// It pauses for as long as its queue surely takes in what comes: at full speed a wake-up for each message would be
+    /// the sender's time, and what is measured.
+    Paused,
+}
+
 /// The streams of an end.
 pub struct Flows {
     sockets: Vec<UdpSocket>,
     /// Bytes of a message.
     message: usize,
+    /// How messages are awaited.
+    wait: Wait,
     told: Vec<Told>,
     /// The turn that is over; they count from 1.
     over: &'static Shared,
@@ -91,7 +107,7 @@ impl Flows {
     ///
     /// # Errors
     /// Those of bind(2), and when there is no memory to share.
-    pub fn open(own: Ipv4Addr, count: u32, message: u64) -> io::Result<Self> {
+    pub fn open(own: Ipv4Addr, count: u32, message: u64, wait: Wait) -> io::Result<Self> {
         let sockets = (0..count).map(|_| {
             let socket = UdpSocket::bind((own, 0))?;
             socket.set_read_timeout(Some(PATIENCE))?;
@@ -103,7 +119,7 @@ impl Flows {
         let over = sys::shared::<Shared>(1)?.first().ok_or(ErrorKind::OutOfMemory)?;
         let message = usize::try_from(message).unwrap_or(usize::MAX).max(HEAD);
         let (told, orders) = (told.collect(), Vec::new());
-        Ok(Self { sockets, message, told, over, turn: 0, orders, done: None })
+        Ok(Self { sockets, message, wait, told, over, turn: 0, orders, done: None })
     }
 
     /// How many they are.
@@ -140,7 +156,7 @@ impl Flows {
             let (orders, order) = rustix::pipe::pipe()?;
             partner(|| {
                 sys::set_name(&format!("tactus-flow-{n}"));
-                serve(socket, self.message, told, &self.over.0, &orders, &say)
+                serve(socket, (self.message, self.wait), told, &self.over.0, &orders, &say)
             })?;
             self.orders.push(order);
         }
@@ -204,7 +220,7 @@ impl Flows {
 /// What the process of a stream does, until its orders end.
 fn serve(
     socket: &UdpSocket,
-    message: usize,
+    (message, wait): (usize, Wait),
     told: &Told,
     over: &AtomicU64,
     orders: &OwnedFd,
@@ -221,7 +237,7 @@ fn serve(
         let is_over = || over.load(Ordering::Acquire) == turn;
         let went = match word {
             0 => send(socket, &mut buffer[..message], turn, first, second, told),
-            1 => receive(socket, &mut buffer, turn, is_over, told),
+            1 => receive(socket, wait, &mut buffer, turn, is_over, told),
             2 => echo(socket, &mut buffer, is_over),
             _ => ping(socket, &mut buffer[..ECHO], turn, first, told),
         };
@@ -283,6 +299,7 @@ fn send(
 
 fn receive(
     socket: &UdpSocket,
+    wait: Wait,
     buffer: &mut [u8],
     turn: u64,
     is_over: impl Fn() -> bool,
@@ -290,14 +307,30 @@ fn receive(
 ) -> io::Result<()> {
     let mut count = Count::default();
     let mut afterwards = 0;
+    let queue = rustix::net::sockopt::socket_recv_buffer_size(socket).map_or(0, |bytes| bytes as u64);
+    let mut paused_at = 0;
+    let mut is_idle = wait == Wait::Blocked;
     while afterwards < AFTERWARDS {
-        match some(socket.recv(buffer))? {
+        let got = if is_idle {
+            some(socket.recv(buffer))?
+        } else {
+            let taken = rustix::net::recv(socket, &mut *buffer, rustix::net::RecvFlags::DONTWAIT);
+            some(taken.map(|(length, _)| length).map_err(io::Error::from))?
+        };
+        match got {
             Some(length) => {
                 count.take(&buffer[..length], turn, sys::now());
                 afterwards += u32::from(is_over());
+                is_idle = wait == Wait::Blocked;
             }
             None if is_over() => break,
-            None => {}
+            None if is_idle => {}
+            // Where nothing came during a pause it waits in the kernel.
+            None => {
+                is_idle = paused_at == count.messages;
+                paused_at = count.messages;
+                sys::sleep_until(sys::now() + count.pause(queue));
+            }
         }
     }
     told.put(count.messages, count.bytes, count.reordered, count.last_ns - count.first_ns);
@@ -367,6 +400,13 @@ struct Count {
 }
 
 impl Count {
+    /// For how many ns its queue of so many bytes takes in what comes, at the rate that it came at so far.
+    fn pause(&self, queue: u64) -> u64 {
+        let took = u128::from(self.last_ns.saturating_sub(self.first_ns));
+        let ns = u128::from(queue / PART_OF_QUEUE) * took / u128::from(self.bytes.max(1));
+        u64::try_from(ns).unwrap_or(u64::MAX).min(LONGEST_PAUSE_NS)
+    }
+
     /// Messages of an earlier turn are late, and those of somebody else are none.
     fn take(&mut self, message: &[u8], turn: u64, now: u64) {
         let Some((own, number)) = read_head(message) else { return };
@@ -410,6 +450,40 @@ mod tests {
         assert_eq!(whole.last_ns - whole.first_ns, 2);
         let late = count(&[(7, 0), (7, 2), (7, 3), (7, 1), (7, 9)]);
         assert_eq!((late.messages, late.reordered), (5, 1));
+    }
+
+    #[test]
+    fn a_receiver_pauses_for_as_long_as_its_queue_takes_in_what_comes() {
+        // 3 Gb/s, 10 Gb/s and 1 Mb/s into a queue of 208 KiB, of which an eighth may fill.
+        let pause = |bytes, last_ns| Count { bytes, last_ns, ..Count::default() }.pause(212_992);
+        assert_eq!(pause(375_000, 1_000_000), 70_997);
+        assert_eq!(pause(1_250_000, 1_000_000), 21_299);
+        assert_eq!(pause(125, 1_000_000), LONGEST_PAUSE_NS);
+        assert_eq!(pause(0, 0), 0, "nothing is known yet");
+        assert_eq!(
+            Count { bytes: u64::MAX, last_ns: u64::MAX, ..Count::default() }.pause(u64::MAX),
+            LONGEST_PAUSE_NS
+        );
+        assert_eq!(pause(u64::MAX, 1), 0);
+    }
+
+    #[test]
+    fn both_ways_of_waiting_take_in_every_message_once_and_end() {
+        for wait in [Wait::Blocked, Wait::Paused] {
+            let open = || Flows::open(Ipv4Addr::LOCALHOST, 1, 200, wait).unwrap();
+            let (mut from, mut to) = (open(), open());
+            from.connect(Ipv4Addr::LOCALHOST, &to.ports().unwrap()).unwrap();
+            to.connect(Ipv4Addr::LOCALHOST, &from.ports().unwrap()).unwrap();
+            from.start().unwrap();
+            to.start().unwrap();
+            to.order(Order::Receive, 1).unwrap();
+            // So few that the queue takes them all, however late the receiver is.
+            from.order(Order::Send { ns: 20_000_000, every_ns: 1_000_000 }, 1).unwrap();
+            let sent = from.finished(1).unwrap().messages;
+            to.stop();
+            assert!(sent > 0);
+            assert_eq!(to.finished(1).unwrap().messages, sent, "{wait:?}");
+        }
     }
 
     #[test]

@@ -19,7 +19,7 @@ use tactus_model::catalogue::measure::Network as Table;
 use tactus_model::message::{Activity, Link, LinkEnd, Refusal, What};
 
 use self::far::Far;
-use self::flows::Flows;
+use self::flows::{Flows, Wait};
 use self::near::Near;
 use super::{Make, Measurement, partner};
 use crate::load::network::with_loopback;
@@ -121,7 +121,8 @@ fn open(table: &Table, link: Link) -> Result<Flows, Refusal> {
             &format!("use `message = \"{}B\"` at most, or a larger MTU", mtu.saturating_sub(HEADERS)),
         ));
     }
-    Flows::open(own, table.flows(), message)
+    let wait = if table.rate.is_some() { Wait::Blocked } else { Wait::Paused };
+    Flows::open(own, table.flows(), message, wait)
         .map_err(|error| refuse(format!("network: sockets at {own}: {error}"), ""))
 }
 

@@ -79,6 +79,8 @@ pub struct TableBox {
     rows: Vec<Vec<CellBox>>,
     remarks: Vec<String>,
     long: bool,
+    /// Whether it is folded without what is remarked.
+    drawn: bool,
 }
 
 /// A cell: its first line, and what stands below it in small letters.
@@ -268,8 +270,10 @@ fn table_box(table: Table) -> TableBox {
         }
     };
     let row = |cells: Vec<Cell>| cells.into_iter().enumerate().map(cell).collect();
+    let drawn = table.length == Length::Drawn;
     TableBox {
-        title: table.title,
+        title: if drawn { format!("{} The same as a table", table.title) } else { table.title },
+        drawn,
         rows: table.rows.into_iter().map(row).collect(),
         head: table.head.into_iter().map(|head| (head.name, head.number)).collect(),
         remarks: table.remarks,

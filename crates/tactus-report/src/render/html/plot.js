@@ -11,8 +11,21 @@ const WRITE = {
     const digits = Math.max(1, Math.ceil(Math.log10(n) - 1e-9) - 1);
     return (100 - 100 / n).toFixed(digits).replace(/\.?0+$/, "") + " %";
   },
+  time: (s) => {
+    for (const [unit, length] of [["years", 31536000], ["d", 86400], ["h", 3600], ["min", 60]])
+      if (s >= length * 0.9995) return `${three(s / length)} ${unit === "years" && three(s / length) === "1" ? "year" : unit}`;
+    return s >= 0.9995 ? three(s) + " s" : three(s * 1e3) + " ms";
+  },
   plain: three,
 };
+// Times that people speak of, in seconds; those between where there is room.
+const TIMES = [0.01, 0.1, 1, 10, 60, 600, 3600, 21600, 86400, 604800, 2592000, 31536000, 315360000];
+const BETWEEN = [2, 5, 20, 30, 120, 300, 1200, 1800, 7200, 14400, 43200, 172800, 1209600, 7776000, 15552000];
+function ofTimes(u, axis, low, high) {
+  const all = high / low < 100 ? [...TIMES, ...BETWEEN].sort((a, b) => a - b) : TIMES;
+  return all.filter((time) => time >= low * 0.999 && time <= high * 1.001);
+}
+const every = (u, splits) => splits;
 const element = (name, className, text) => {
   const made = document.createElement(name);
   if (className) made.className = className;
@@ -46,6 +59,8 @@ function decades(u, splits, n) {
 // One to nine of each decade: by itself the library begins at the lower end of the axis, whatever that is.
 function ofDecades(u, axis, low, high) {
   const found = [];
+  // Nothing is so many decades above zero that one would come to an end.
+  if (!(low > 0 && high < Infinity)) return found;
   for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power++) {
     for (let n = 1; n < 10; n++) {
       const value = Number((n * 10 ** power).toPrecision(6));
@@ -92,16 +107,17 @@ function live(figure, plot, first) {
   const axis = (which, side) => ({
     scale: which, side, label: plot[which].label + (plot[which].log ? ", log." : ""), labelSize: side === 3 ? 22 : 26, labelGap: 2,
     size: side === 3 ? 76 : 34, font: FONT, labelFont: FONT, stroke: () => ink("--muted"), space: side === 3 ? 28 : plot.x.kind === "percentile" ? 70 : 60,
-    grid: { stroke: () => ink("--grid"), width: 1, filter: decades }, ticks: { stroke: () => ink("--rule"), width: 1, size: 5 },
-    splits: plot[which].log ? ofDecades : undefined,
+    grid: { stroke: () => ink("--grid"), width: 1, filter: plot[which].kind === "time" ? every : decades }, ticks: { stroke: () => ink("--rule"), width: 1, size: 5 },
+    splits: plot[which].kind === "time" ? ofTimes : plot[which].log ? ofDecades : undefined,
+    filter: plot[which].kind === "time" ? every : undefined,
     values: (_, splits) => splits.map((value) => value === null || plot[which].kind === "part" && !isDecade(value) ? "" : write[which](value)),
   });
   const scale = (which, extra) => ({ time: false, distr: plot[which].log ? 3 : 1, ...extra });
   const line = (of, n) => ({
     label: of.name, scale: "y", stroke: () => ink(`--s${of.colour % 4 + 1}`), width: 2, dash: of.dash ? [6, 4] : undefined,
     fill: of.steps && !of.dash ? () => ink(`--s${of.colour % 4 + 1}`) + "1f" : undefined,
-    paths: of.steps ? uPlot.paths.stepped({ align: 1 }) : undefined, spanGaps: of.points,
-    points: of.points ? { show: true, size: 5, fill: () => ink(`--s${of.colour % 4 + 1}`) } : { show: of.steps ? false : undefined, size: 4 },
+    paths: of.steps ? uPlot.paths.stepped({ align: 1 }) : of.dots ? () => null : undefined, spanGaps: of.points,
+    points: of.dots ? { show: true, space: 0, size: 5, fill: () => ink(`--s${of.colour % 4 + 1}`) } : of.points ? { show: true, size: 5, fill: () => ink(`--s${of.colour % 4 + 1}`) } : { show: of.steps ? false : undefined, size: 4 },
   });
   const show = (u, speak) => {
     const n = u.cursor.idx;
@@ -151,7 +167,7 @@ function live(figure, plot, first) {
       }
     }
     plot.series.forEach((of, n) => {
-      if (of.steps || of.points || !u.series[n + 1].show) return;
+      if (of.steps || of.points || of.dots || !u.series[n + 1].show) return;
       const last = of.values.findLastIndex((value) => value !== null);
       if (last < 0 || plot.y.kind !== "part") return;
       ctx.fillStyle = ink(`--s${of.colour % 4 + 1}`);
@@ -166,6 +182,7 @@ function live(figure, plot, first) {
     scales: { x: scale("x", { range: (_, low, high) => [low, high] }), y: scale("y", { range: [plot.y.low, plot.y.high] }) },
     axes: [axis("x", 2), axis("y", 3)],
     series: [{}, ...plot.series.map(line)],
+    bands: plot.band ? [{ series: plot.band.map((n) => n + 1), fill: () => ink(`--s${plot.series[plot.band[0]].colour % 4 + 1}`) + "2e" }] : [],
     cursor: { y: false, drag: { x: true, y: false }, points: { size: 7 }, bind: { dblclick: () => () => all() } },
     hooks: {
       setCursor: [(u) => show(u, false)],

@@ -77,9 +77,9 @@ pub fn chapters(of: &Chapters, style: Style) -> String {
 fn opening(page: &mut Page, contents: &Contents) {
     let answer = answer(contents);
     for (n, line) in wrapped(&clean(&answer.line()), page.style.width.saturating_sub(2)).iter().enumerate() {
-        match line.strip_prefix(answer.word) {
+        match line.strip_prefix(answer.led().as_str()) {
             Some(rest) if n == 0 => {
-                let word = page.style.paint(answer.tone, answer.word);
+                let word = page.style.paint(answer.tone, &answer.led());
                 page.line(&format!("{word}{rest}"));
             }
             _ => page.line(&format!("  {line}")),

@@ -19,7 +19,7 @@ pub(super) fn write(page: &mut Page, table: &Table) {
         page.heading(&table.title);
     }
     let shown = match table.length {
-        Length::Whole => table.rows.len(),
+        Length::Whole | Length::Drawn => table.rows.len(),
         Length::Long => table.rows.len().min(ROWS),
         Length::Behind => 0,
     };

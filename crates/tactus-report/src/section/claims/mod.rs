@@ -25,7 +25,8 @@ impl Section for Claims {
     }
 
     fn about(&self) -> &'static str {
-        "One scenario against another. Where the plan repeats them, by pairs of runs: the signed-rank test. Of one run \
+        "One scenario against another. Where the plan repeats them, or \
+         measures them in slices, by pairs of runs or slices: the signed-rank test. Of one run \
          each it says what differs between these two runs, from how they vary over time. All that this report shows \
          holds together at 95 % (Holm), and so do its intervals. Values are judged from rounds of runs alone (maxT), and \
          those of all claims hold together at 95 %."
@@ -102,7 +103,7 @@ fn entry(contents: &Contents, claim: Claim, least: usize) -> ClaimEntry {
         Found::Latencies(effect) => ClaimEntry {
             pairs: match effect.design {
                 Design::TwoRuns { .. } => None,
-                Design::Repeats { pairs } => Some(pairs),
+                Design::Repeats { pairs } | Design::Slices { pairs, .. } => Some(pairs),
             },
             answer: effect.answer(),
             effects: effect.changes.iter().map(Change::entry).collect(),
@@ -120,7 +121,7 @@ fn entry(contents: &Contents, claim: Claim, least: usize) -> ClaimEntry {
 /// Two single runs that differ are no effect yet.
 fn tone(effect: &Effect) -> Tone {
     match (effect.design, effect.found()) {
-        (Design::Repeats { .. }, Some(true)) => Tone::Bad,
+        (Design::Repeats { .. } | Design::Slices { .. }, Some(true)) => Tone::Bad,
         (_, Some(false)) => Tone::Good,
         (Design::TwoRuns { .. }, Some(true)) | (_, None) => Tone::Doubt,
     }

@@ -164,13 +164,19 @@ fn doubts<'a>(cells: impl Iterator<Item = &'a LeakEntry>) -> Option<String> {
 
 /// What holds for the tables of all disturbances.
 fn legend(contents: &Contents, entry: &SeparationEntry) -> Vec<String> {
-    let mut remarks = vec![format!(
+    let mut remarks = vec![
+        "Rows: where the disturbance is; columns: where it is measured, on the same CPU of the machine and on others. \
+         Maximum with/at rest. On the diagonal it is seen where it is made: without that the others of its row \
+         prove nothing."
+            .to_owned(),
+    ];
+    remarks.push(format!(
         "yes: at its size, as often as it was made; sometimes: at its size, not each time; weaker: smaller; no: not seen; \
          not seen: the same, in too few injections for a no. <=: so many injections may be seen all the same (95 %). The \
          moments were drawn by lot, and what is measured then is held against the rest of the same period; the chance of \
          a false leak is at most {:.0} % over all cells together.",
         entry.error * 100.0
-    )];
+    ));
     remarks.extend(doubts(entry.cells.iter()));
     if entry.cells.iter().any(|cell| cell.evidence == Some(Evidence::Emulated)) {
         remarks.push(
@@ -241,15 +247,10 @@ fn words(entry: &SeparationEntry, kind: &str) -> Table {
             std::iter::once(Cell::from(head)).chain(cells).collect()
         })
         .collect();
-    let mut remarks = vec![format!(
-        "Rows: where the {kind} is; columns: where it is measured, on the same CPU of the machine and on others. \
-         Maximum with/at rest. On the diagonal it is seen where it is made: without that the others of its row \
-         prove nothing."
-    )];
-    remarks.extend(refusals(&entry.cells.iter().filter(|cell| cell.disturbance == kind).collect::<Vec<_>>()));
+    let remarks = refusals(&entry.cells.iter().filter(|cell| cell.disturbance == kind).collect::<Vec<_>>());
     let head = std::iter::once(format!("{kind} in")).chain(names.iter().map(|name| clean(name)));
     let title = format!("Whom does {kind} reach?");
-    Table { remarks, ..Table::whole(title, head.map(Head::words).collect(), rows) }
+    Table { remarks, length: Length::Drawn, ..Table::whole(title, head.map(Head::words).collect(), rows) }
 }
 
 /// The numbers behind all words.

@@ -5,7 +5,7 @@ use tactus_model::number::{float, whole};
 use super::gev;
 use super::gpd::Range;
 use super::refusal::Refusal;
-use super::series::{ERROR, Maxima, Tail, drop_for};
+use super::series::{ERROR, Maxima, PROMISED_BLOCKS, Tail, drop_for};
 
 /// The longest time that is spoken of unasked, in ns.
 pub const DAY_NS: u64 = 86_400_000_000_000;
@@ -37,6 +37,16 @@ pub struct Bound {
     pub level: Range,
     /// The largest value of that series, in ns.
     pub observed_ns: f64,
+    /// How much longer it must be measured until each series has the blocks of a promise, in ns; 0: it is one.
+    pub lacking_ns: u64,
+}
+
+impl Bound {
+    /// Whether it is a promise; else it is provisional, and nothing passes on it.
+    #[must_use]
+    pub const fn is_promise(&self) -> bool {
+        self.lacking_ns == 0
+    }
 }
 
 /// What all series together exceed less than once in a time, or why that cannot be said, and of which series.
@@ -54,11 +64,14 @@ pub fn bound(series: &[Maxima], horizon_ns: Option<u64>) -> Result<Bound, (usize
         let most_ns = carries(&tail).map_err(|why| (n, why))?;
         if let Some(horizon_ns) = horizon_ns.filter(|horizon| *horizon > most_ns) {
             let longer_ns = longer_for(&tail, horizon_ns);
-            return Err((n, Refusal::TooFar { horizon_ns, most_ns, longer_ns }));
+            let of = tail.blocks();
+            return Err((n, Refusal::TooFar { horizon_ns, most_ns, longer_ns, of }));
         }
         tails.push((n, tail, most_ns));
     }
     let measured = tails.iter().map(|(_, tail, _)| tail.measured_ns()).max().unwrap_or(0);
+    let lacking = tails.iter().map(|(_, tail, _)| tail.blocks().lacking_ns(PROMISED_BLOCKS));
+    let lacking_ns = lacking.max().unwrap_or(0);
     let carried = tails.iter().map(|(_, _, most)| *most).min().unwrap_or(0);
     // Less than once in a longer time is less than once in a shorter one.
     let horizon_ns = horizon_ns.unwrap_or_else(|| carried.min(DAY_NS)).max(measured);
@@ -74,7 +87,8 @@ pub fn bound(series: &[Maxima], horizon_ns: Option<u64>) -> Result<Bound, (usize
         least = least.max(level.low);
         let observed_ns = tail.maxima.iter().copied().fold(0.0, f64::max);
         if worst.as_ref().is_none_or(|worst| level.high > worst.level.high) {
-            worst = Some(Bound { series, among, tail, horizon_ns, estimate_ns, level, observed_ns });
+            worst =
+                Some(Bound { series, among, tail, horizon_ns, estimate_ns, level, observed_ns, lacking_ns });
         }
     }
     let none = Refusal::TooShort { blocks: 0, least: super::series::LEAST_BLOCKS, block_ns: 0 };

@@ -17,6 +17,8 @@ mod steady;
 
 pub use bound::{Bound, DAY_NS, bound};
 pub use gpd::{Excesses, Fit, Gpd, Range};
-pub use refusal::Refusal;
-pub use series::{ERROR, LEAST_BLOCKS, LEAST_EXCEEDANCES, Maxima, Tail, Threshold, drop_for, level_drop};
+pub use refusal::{Blocks, Refusal};
+pub use series::{
+    ERROR, LEAST_BLOCKS, LEAST_EXCEEDANCES, Maxima, PROMISED_BLOCKS, Tail, Threshold, drop_for, level_drop,
+};
 pub use steady::{Against, Tested};

@@ -23,8 +23,8 @@ pub enum Refusal {
         failed: Vec<Tested>,
         /// Length of the longest blocks that could be tried, in ns.
         block_ns: u64,
-        /// How much longer the run must be for longer blocks, in ns; none: there are none to be tried.
-        longer_ns: Option<u64>,
+        /// The longer blocks of which there are too few; none: there are none to be tried.
+        longer: Option<Blocks>,
     },
     /// Exceedances come in clusters.
     Clustered {
@@ -33,7 +33,7 @@ pub enum Refusal {
         /// Length of the longest blocks that could be tried, in ns.
         block_ns: u64,
         /// As for `Unsteady`.
-        longer_ns: Option<u64>,
+        longer: Option<Blocks>,
     },
     /// Values are equal that would differ if they were measured finely enough.
     Tied {
@@ -72,7 +72,26 @@ pub enum Refusal {
         most_ns: u64,
         /// How much longer it must be measured for that, in ns.
         longer_ns: u64,
+        /// The blocks that there are.
+        of: Blocks,
     },
+}
+
+/// Blocks of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Blocks {
+    /// How many.
+    pub many: u64,
+    /// The length of each, in ns.
+    pub length_ns: u64,
+}
+
+impl Blocks {
+    /// How much longer it must be measured until there are so many, in ns.
+    #[must_use]
+    pub const fn lacking_ns(self, least: u64) -> u64 {
+        least.saturating_sub(self.many).saturating_mul(self.length_ns)
+    }
 }
 
 impl Refusal {
@@ -92,15 +111,17 @@ impl Refusal {
         }
     }
 
-    /// How much longer the run must be, in ns; none where time alone does not mend it.
+    /// How much longer the run must be for a bound of so many blocks, in ns; none where time alone does not mend it.
     #[must_use]
-    pub fn longer_ns(&self) -> Option<u64> {
+    pub fn longer_ns(&self, blocks: u64) -> Option<u64> {
         match self {
-            Self::TooShort { blocks, least, block_ns } => {
-                Some(least.saturating_sub(*blocks).saturating_mul(*block_ns))
+            Self::TooShort { blocks: many, block_ns, .. } => {
+                Some(Blocks { many: *many, length_ns: *block_ns }.lacking_ns(blocks))
             }
-            Self::Unsteady { longer_ns, .. } | Self::Clustered { longer_ns, .. } => *longer_ns,
-            Self::TooFar { longer_ns, .. } => Some(*longer_ns),
+            Self::Unsteady { longer, .. } | Self::Clustered { longer, .. } => {
+                longer.map(|longer| longer.lacking_ns(blocks))
+            }
+            Self::TooFar { longer_ns, of, .. } => Some(of.lacking_ns(blocks).max(*longer_ns)),
             Self::TooFew { .. }
             | Self::Tied { .. }
             | Self::NoThreshold { .. }
@@ -121,9 +142,9 @@ impl fmt::Display for Refusal {
                 duration(*block_ns),
                 count(*least)
             ),
-            Self::Unsteady { failed, block_ns, longer_ns } => {
+            Self::Unsteady { failed, block_ns, longer } => {
                 let says: Vec<&str> = failed.iter().map(|one| one.against.says()).collect();
-                let more = if longer_ns.is_some() { "; longer blocks need a longer run" } else { "" };
+                let more = if longer.is_some() { "; longer blocks need a longer run" } else { "" };
                 write!(
                     f,
                     "not stationary or not independent, in blocks of {} still: {}{more}",
@@ -131,8 +152,8 @@ impl fmt::Display for Refusal {
                     says.join(", "),
                 )
             }
-            Self::Clustered { index, block_ns, longer_ns } => {
-                let more = if longer_ns.is_some() { "; longer blocks need a longer run" } else { "" };
+            Self::Clustered { index, block_ns, longer } => {
+                let more = if longer.is_some() { "; longer blocks need a longer run" } else { "" };
                 write!(
                     f,
                     "the largest come in clusters, in blocks of {} still (extremal index {index:.2}){more}",

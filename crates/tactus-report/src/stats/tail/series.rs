@@ -8,13 +8,17 @@ use super::clusters::extremal_index;
 use super::goodness::{anderson_darling, forward_stop};
 use super::gpd::{Excesses, Fit, Range};
 use super::null::anderson_darling_p;
-use super::refusal::Refusal;
+use super::refusal::{Blocks, Refusal};
 use super::steady::{Tested, tests};
 
 /// Blocks in ticks, shortest first.
 pub const BLOCKS: [u64; 5] = [1, 2, 5, 10, 30];
 /// The least number of blocks.
 pub const LEAST_BLOCKS: u64 = 300;
+/// The least number of blocks of a bound that is a promise. One of fewer is provisional: where one block in a hundred is ten
+/// times as long, 300 of them have three such, which look like a heavy tail, and of all bounds 19 to 26 % are too low; of
+/// 1800 blocks it is 3 to 9 % (docs/design/tail.md).
+pub const PROMISED_BLOCKS: u64 = 1_800;
 /// The least number of exceedances.
 pub const LEAST_EXCEEDANCES: u64 = 50;
 /// Parts of all blocks that lie above the thresholds which are tried, from the lowest threshold.
@@ -44,6 +48,9 @@ pub struct Maxima {
     pub ticks: u64,
     /// Length of a tick, in ns.
     pub tick_ns: u64,
+    /// Where in `values` a new slice of the measurement begins: between two of them it was another scenario's turn, and
+    /// no block is of both.
+    pub starts: Vec<usize>,
 }
 
 /// A threshold that was tried.
@@ -114,13 +121,13 @@ impl Tail {
         for (block_ns, maxima) in series.blocks() {
             let blocks = maxima.len() as u64;
             if blocks < LEAST_BLOCKS {
-                let longer = (LEAST_BLOCKS - blocks).saturating_mul(block_ns);
+                let longer = Some(Blocks { many: blocks, length_ns: block_ns });
                 return match last {
                     Err(Refusal::Unsteady { failed, block_ns, .. }) => {
-                        Err(Refusal::Unsteady { failed, block_ns, longer_ns: Some(longer) })
+                        Err(Refusal::Unsteady { failed, block_ns, longer })
                     }
                     Err(Refusal::Clustered { index, block_ns, .. }) => {
-                        Err(Refusal::Clustered { index, block_ns, longer_ns: Some(longer) })
+                        Err(Refusal::Clustered { index, block_ns, longer })
                     }
                     _ => Err(Refusal::TooShort { blocks, least: LEAST_BLOCKS, block_ns }),
                 };
@@ -137,7 +144,7 @@ impl Tail {
         let tests = tests(&maxima);
         let failed: Vec<Tested> = tests.into_iter().filter(|test| test.p < EACH / among).collect();
         if !failed.is_empty() {
-            return Err(Refusal::Unsteady { failed, block_ns, longer_ns: None });
+            return Err(Refusal::Unsteady { failed, block_ns, longer: None });
         }
         let mut falling = maxima.clone();
         falling.sort_by(|one, other| other.total_cmp(one));
@@ -165,7 +172,7 @@ impl Tail {
         // Of independent ones the estimate has a standard error of one over the root of their number.
         let alone = 1.0 - normal_end(EACH / among) / float(places.len() as u64).sqrt();
         if extremal < ALONE.min(alone) {
-            return Err(Refusal::Clustered { index: extremal, block_ns, longer_ns: None });
+            return Err(Refusal::Clustered { index: extremal, block_ns, longer: None });
         }
         let tried = tried.into_iter().map(|(_, _, threshold)| threshold).collect();
         let (threshold, xi) = (found.value, found.xi_range);
@@ -176,6 +183,12 @@ impl Tail {
     #[must_use]
     pub fn measured_ns(&self) -> u64 {
         self.block_ns.saturating_mul(self.maxima.len() as u64)
+    }
+
+    /// The blocks that it is of.
+    #[must_use]
+    pub const fn blocks(&self) -> Blocks {
+        Blocks { many: self.maxima.len() as u64, length_ns: self.block_ns }
     }
 
     /// How many exceedances there are.
@@ -224,8 +237,19 @@ impl Maxima {
         joined.dedup();
         joined.into_iter().map(|each| {
             let length = each.saturating_mul(self.ticks).saturating_mul(self.tick_ns);
-            let chunks = self.values.chunks_exact(usize::try_from(each).unwrap_or(usize::MAX));
+            let each = usize::try_from(each).unwrap_or(usize::MAX);
+            let chunks = self.slices().flat_map(|slice| slice.chunks_exact(each));
             (length, chunks.map(|some| float(some.iter().copied().max().unwrap_or(0))).collect())
+        })
+    }
+
+    /// What was measured at one go each.
+    fn slices(&self) -> impl Iterator<Item = &[u64]> {
+        let ends = self.starts.iter().copied().chain([self.values.len()]);
+        ends.scan(0, |begin, end| {
+            let slice = self.values.get(*begin..end).unwrap_or_default();
+            *begin = end.max(*begin);
+            Some(slice)
         })
     }
 }
@@ -260,4 +284,25 @@ fn too_coarse(excesses: &Excesses) -> Result<(), Refusal> {
     let part = float(tied as u64) / n;
     let allowed = 1.0 - (-0.1 * n.sqrt()).exp();
     if part > allowed || float(most as u64) > ONE_VALUE * n { Err(Refusal::Tied { part }) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_block_is_of_two_slices() {
+        let of = |starts| Maxima { values: (1..=12).collect(), ticks: 1, tick_ns: 10, starts };
+        let blocks = |maxima: &Maxima| maxima.blocks().collect::<Vec<_>>();
+        let whole = blocks(&of(Vec::new()));
+        assert_eq!(whole[1], (20, vec![2.0, 4.0, 6.0, 8.0, 10.0, 12.0]));
+        let sliced = blocks(&of(vec![5, 10]));
+        assert_eq!(sliced[0], whole[0], "blocks of one tick are all there");
+        assert_eq!(sliced[1], (20, vec![2.0, 4.0, 7.0, 9.0, 12.0]));
+        assert_eq!(sliced[2], (50, vec![5.0, 10.0]));
+        // Whatever was in a bundle.
+        for starts in [vec![99], vec![7, 3], vec![0, 0, 12, 12]] {
+            assert!(blocks(&of(starts)).iter().all(|(_, values)| values.len() <= 12));
+        }
+    }
 }

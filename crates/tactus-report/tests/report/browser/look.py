@@ -82,6 +82,31 @@ LIVE = """(() => {
 })()"""
 
 
+# Each figure by itself: what its last place says, whether it zooms, and whether a line can be switched off.
+EACH = """(async () => {
+  const said = [], frame = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+  for (const figure of document.querySelectorAll("figure.has-live")) {
+    const live = figure.querySelector(".live"), place = live.querySelector(".live-plot");
+    const key = (key) => place.dispatchEvent(new KeyboardEvent("keydown", {key}));
+    const values = () => [...live.querySelectorAll("button.line")].map((line) => [line.querySelector(".name").textContent, line.querySelector(".value").textContent]);
+    key("End");
+    const own = {title: figure.querySelector("figcaption").textContent, at: live.querySelector(".at").textContent, values: values(), all: live.dataset.range};
+    key("+");
+    await frame();
+    own.zoomed = live.dataset.range;
+    key("0");
+    await frame();
+    own.reset = live.dataset.range;
+    const line = live.querySelector("button.line");
+    line.click();
+    own.off = line.getAttribute("aria-pressed");
+    line.click();
+    said.push(own);
+  }
+  return said;
+})()"""
+
+
 class Browser:
     def __init__(self, program, profile):
         down, self.out = os.pipe()
@@ -241,6 +266,7 @@ def look(browser, path, axe, shots):
             said[name]["axe"] = violations(page, axe)
         if name == "wide":
             said["keyboard"] = by_keyboard(page)
+            said["figures"] = page.run(EACH)
             said["hostile"] = page.run("typeof window.hostile")
         said[name].update(page.wrong())
         page.close()

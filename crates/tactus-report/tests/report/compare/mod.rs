@@ -326,6 +326,56 @@ fn nothing_at_all_and_hostile_bundles_are_compared_without_a_panic() {
     }
 }
 
+/// A stranger's bundle: so many runs of one scenario, or so many scenarios of one run.
+fn many(rows: u32, is_repeated: bool, slower: f64) -> Contents {
+    let mut contents = common::empty();
+    for n in 1..=rows {
+        let name = if is_repeated { "idle".to_owned() } else { format!("idle {n}") };
+        contents.plan.scenario.push(Scenario { name: Some(name.clone()), ..Scenario::default() });
+        let mut result = planned(&name, "host", "host", Vec::new());
+        result.repeat = is_repeated.then_some(n);
+        let item = (common::item("system call", Unit::Ns, Better::Lower), slower * f64::from(100 + n % 7));
+        contents.rows.push(common::valued(result, Evidence::BareMetal, &[item]));
+    }
+    contents
+}
+
+fn takes_as_long_as_it_is_large(of: impl Fn(u32)) {
+    let time = |rows| common::cpu_time(|| of(rows));
+    let (few, more) = (time(400), time(4_000));
+    assert!(more < few * 40, "{few:?}, {more:?}");
+}
+
+#[test]
+fn ten_times_the_runs_are_compared_in_ten_times_the_time_and_not_a_hundred() {
+    let of = |rows, slower| Condition::new("base", vec![many(rows, true, slower)]);
+    let all: Vec<[Condition; 2]> = [400, 4_000].map(|rows| [of(rows, 1.0), of(rows, 1.3)]).into();
+    takes_as_long_as_it_is_large(|rows| {
+        let both = all.iter().find(|both| both[0].bundles()[0].rows.len() == rows as usize).unwrap();
+        let document = compare(both, &Options { gate: true, ..Options::default() });
+        assert_eq!(document.scenarios[0].runs, [rows as usize; 2]);
+    });
+}
+
+#[test]
+fn ten_times_the_runs_are_held_against_themselves_in_ten_times_the_time_and_not_a_hundred() {
+    let all = [400, 4_000].map(|rows| Condition::new("base", vec![many(rows, true, 1.0)]));
+    takes_as_long_as_it_is_large(|rows| {
+        let base = all.iter().find(|of| of.bundles()[0].rows.len() == rows as usize).unwrap();
+        assert_eq!(against_itself(base, &Margins::default()).baseline.unwrap().runs, rows as usize);
+    });
+}
+
+#[test]
+fn ten_times_the_scenarios_are_compared_in_ten_times_the_time_and_not_a_hundred() {
+    let of = |rows| Condition::new("base", vec![many(rows, false, 1.0)]);
+    let all: Vec<[Condition; 2]> = [400, 4_000].map(|rows| [of(rows), of(rows)]).into();
+    takes_as_long_as_it_is_large(|rows| {
+        let both = all.iter().find(|both| both[0].bundles()[0].rows.len() == rows as usize).unwrap();
+        assert_eq!(compare(both, &Options::default()).scenarios.len(), rows as usize);
+    });
+}
+
 /// The schema in the book is made from the types; `UPDATE_DOCS=1` writes it anew.
 #[test]
 fn what_is_kept_of_a_bundle_to_compare_it_is_one_histogram_of_each_run() {

@@ -270,6 +270,62 @@ fn cells_are_of_their_columns_and_texts_of_strangers_stay_in_them() {
     }
 }
 
+/// A bundle in which a stranger has chosen every name.
+fn named(words: &str) -> Contents {
+    let mut contents = small();
+    let manifest = &mut contents.manifest;
+    for name in [
+        &mut manifest.plan,
+        &mut manifest.tactus,
+        &mut manifest.machine.name,
+        &mut manifest.machine.processor,
+        &mut manifest.machine.kernel,
+    ] {
+        *name = words.into();
+    }
+    for row in &mut contents.rows {
+        (row.result.name, row.result.environment) = (words.into(), words.into());
+        row.result.reason = row.result.reason.is_some().then(|| words.into());
+    }
+    contents.facts.insert(words.into(), common::facts(words, words));
+    contents
+}
+
+#[test]
+fn what_is_exported_drives_no_terminal_and_gives_a_ci_server_no_orders() {
+    let words =
+        "a\u{1b}]0;owned\u{7}\u{9b}31m\u{202e}\u{200b}b\r\n::error::c\u{2028}##vso[task.setvariable]d";
+    for export in EXPORTS.iter().filter(|export| !export.is_directory()) {
+        let (files, _) = exported(&named(words), export.name, Options::default());
+        for (name, bytes) in files {
+            let text = String::from_utf8(bytes).unwrap();
+            assert!(text.contains("owned"), "{}: {name}", export.name);
+            let driving = |c: char| c != '\n' && c != '\t' && tactus_model::text::drives_a_terminal(c);
+            let bad = text.lines().find(|line| {
+                line.contains(driving) || line.contains("##vso") || line.trim_start().starts_with("::")
+            });
+            assert_eq!(bad, None, "{}: {name}", export.name);
+        }
+    }
+}
+
+#[test]
+fn no_spreadsheet_computes_what_a_stranger_has_named() {
+    let formulas =
+        ["=HYPERLINK(\"http://x\")", "+1+cmd|x", "-1+1", "@SUM(1)", " =1", "\t=1", "\r=1", "\u{ff1d}1"];
+    for words in formulas {
+        let (files, _) = exported(&named(words), "csv", Options::default());
+        let table = String::from_utf8(files["scenarios.csv"].clone()).unwrap();
+        let quoted = words.replace('"', "\"\"");
+        assert!(table.contains(&format!("'{quoted}")), "{table}");
+        for before in [",", "\n", "\""] {
+            assert!(!table.contains(&format!("{before}{quoted}")), "{words:?}: {table}");
+        }
+    }
+    let (files, _) = exported(&named("host, 1+1=2"), "csv", Options::default());
+    assert!(String::from_utf8(files["scenarios.csv"].clone()).unwrap().contains("\"host, 1+1=2\""));
+}
+
 #[test]
 fn rows_that_are_asked_for_keep_their_numbers() {
     let mut contents = common::this_machine();

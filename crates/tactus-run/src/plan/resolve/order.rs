@@ -2,26 +2,48 @@
 
 use tactus_model::random::SplitMix64;
 
-/// A scenario by its place in the plan, and which run of it, of how many.
-type Turn = (usize, Option<(u32, u32)>);
+/// A scenario by its place in the plan, which run of it, of how many, and which slice of that run, of how many.
+pub type Turn = (usize, Option<(u32, u32)>, Option<(u32, u32)>);
 
-/// The turns of scenarios of which so many runs are made each. Repeated ones are measured in rounds, each with one
-/// run of every scenario that has any left, in an order drawn by lot: what drifts or comes and goes then falls on
-/// all of them alike. The rounds stand where the first repeated scenario stands in the plan.
-pub fn of(repeats: &[u32], seed: u64) -> Vec<Turn> {
+/// In how many parts a scenario is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parts {
+    /// So many runs of it are made.
+    pub repeats: u32,
+    /// Each in so many slices.
+    pub slices: u32,
+}
+
+impl Parts {
+    const fn all(self) -> u32 {
+        self.repeats.saturating_mul(self.slices)
+    }
+
+    /// The n-th of all, from 0.
+    fn turn(self, at: usize, n: u32) -> Turn {
+        let Self { repeats, slices } = self;
+        let run = (repeats > 1).then(|| (n / slices + 1, repeats));
+        (at, run, (slices > 1).then(|| (n % slices + 1, slices)))
+    }
+}
+
+/// The turns of scenarios that are measured in so many parts each. Those of several parts are measured in rounds, each
+/// with one part of every scenario that has any left, in an order drawn by lot: what drifts or comes and goes then falls
+/// on all of them alike. The rounds stand where the first of them stands in the plan.
+pub fn of(parts: &[Parts], seed: u64) -> Vec<Turn> {
     let mut lot = Lot::new(seed);
     let mut turns = Vec::new();
     let mut drawn = false;
-    for (at, repeat) in repeats.iter().enumerate() {
-        if *repeat <= 1 {
-            turns.push((at, None));
+    for (at, own) in parts.iter().enumerate() {
+        if own.all() <= 1 {
+            turns.push((at, None, None));
         } else if !drawn {
             drawn = true;
-            for run in 1..=repeats.iter().copied().max().unwrap_or(1) {
-                let has_run = |at: &usize| repeats[*at] > 1 && repeats[*at] >= run;
-                let mut round: Vec<usize> = (0..repeats.len()).filter(has_run).collect();
+            for n in 0..parts.iter().map(|own| own.all()).max().unwrap_or(1) {
+                let has_part = |at: &usize| parts[*at].all() > 1 && parts[*at].all() > n;
+                let mut round: Vec<usize> = (0..parts.len()).filter(has_part).collect();
                 lot.shuffle(&mut round);
-                turns.extend(round.into_iter().map(|at| (at, Some((run, repeats[at])))));
+                turns.extend(round.into_iter().map(|at| parts[at].turn(at, n)));
             }
         }
     }
@@ -55,14 +77,33 @@ impl Lot {
 mod tests {
     use super::*;
 
+    fn runs(repeats: &[u32], seed: u64) -> Vec<(usize, Option<(u32, u32)>)> {
+        let parts: Vec<Parts> =
+            repeats.iter().map(|repeats| Parts { repeats: *repeats, slices: 1 }).collect();
+        of(&parts, seed).into_iter().map(|(at, run, _)| (at, run)).collect()
+    }
+
+    #[test]
+    fn slices_of_a_run_come_before_those_of_the_next_one_and_every_round_has_one_of_each() {
+        let parts = [Parts { repeats: 2, slices: 3 }, Parts { repeats: 1, slices: 6 }];
+        let turns = of(&parts, 3);
+        let own =
+            |which: usize| turns.iter().filter(move |turn| turn.0 == which).map(|turn| (turn.1, turn.2));
+        let wanted =
+            [1, 2].into_iter().flat_map(|run| (1..=3).map(move |slice| (Some((run, 2)), Some((slice, 3)))));
+        assert!(own(0).eq(wanted));
+        assert!(own(1).eq((1..=6).map(|slice| (None, Some((slice, 6))))));
+        assert!(turns.chunks(2).all(|round| round[0].0 != round[1].0), "{turns:?}");
+    }
+
     #[test]
     fn nothing_is_drawn_where_nothing_is_repeated() {
-        assert_eq!(of(&[1, 1, 1], 7), [(0, None), (1, None), (2, None)]);
+        assert_eq!(runs(&[1, 1, 1], 7), [(0, None), (1, None), (2, None)]);
     }
 
     #[test]
     fn each_round_has_every_repeated_scenario_once_in_an_order_of_its_own() {
-        let turns = of(&[1, 8, 8, 1, 8], 7);
+        let turns = runs(&[1, 8, 8, 1, 8], 7);
         assert_eq!((turns[0], turns[25]), ((0, None), (3, None)));
         let rounds: Vec<Vec<usize>> =
             turns[1..25].chunks(3).map(|r| r.iter().map(|t| t.0).collect()).collect();
@@ -73,15 +114,15 @@ mod tests {
             assert!(round.iter().all(|turn| turn.1 == Some((run, 8))));
         }
         assert!(rounds.iter().any(|round| *round != rounds[0]));
-        assert_eq!(turns, of(&[1, 8, 8, 1, 8], 7), "the seed decides");
-        assert_ne!(turns, of(&[1, 8, 8, 1, 8], 8));
+        assert_eq!(turns, runs(&[1, 8, 8, 1, 8], 7), "the seed decides");
+        assert_ne!(turns, runs(&[1, 8, 8, 1, 8], 8));
     }
 
     #[test]
     fn every_order_of_a_round_is_as_likely_as_another() {
         let mut seen = std::collections::BTreeMap::new();
         for seed in 0..6_000 {
-            let order: Vec<usize> = of(&[2, 2, 2], seed)[..3].iter().map(|turn| turn.0).collect();
+            let order: Vec<usize> = runs(&[2, 2, 2], seed)[..3].iter().map(|turn| turn.0).collect();
             *seen.entry(order).or_insert(0) += 1;
         }
         // 1000 each; four standard deviations are 115.

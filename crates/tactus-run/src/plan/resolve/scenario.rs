@@ -1,10 +1,10 @@
 //! A scenario of a plan, and its rows.
 
-use tactus_model::bundle::RowResult;
+use tactus_model::bundle::{RowResult, Slice};
 use tactus_model::catalogue::Measure;
 use tactus_model::catalogue::measure::Timer;
 use tactus_model::cpus::CpuRequest;
-use tactus_model::message::{Activity, Peer, What};
+use tactus_model::message::{Activity, Note, Peer, What};
 use tactus_model::outcome::{Outcome, Yields};
 use tactus_model::plan::{self, Plan, Scenario};
 use tactus_model::scheduling::Policy;
@@ -12,10 +12,13 @@ use tactus_model::series::Thread;
 use tactus_model::{CpuSet, Nanos};
 
 use super::Resolver;
+use super::order::Parts;
 use crate::plan::resolved::{ResolvedActivity, ResolvedEnvironment, ResolvedScenario, RowPlan};
 use crate::plan::{PlanError, card, state};
 
 const DEFAULT_DURATION: Nanos = Nanos::from_secs(600);
+/// Most slices of a scenario: as many pairs as are judged together.
+const MOST_SLICES: u64 = 1000;
 const DEFAULT_INTERVAL: Nanos = Nanos::from_us(200);
 const DEFAULT_PRIORITY: u32 = 95;
 /// Reports per scenario that a short one is cut into, so that its spread over time can be judged.
@@ -43,46 +46,88 @@ impl Resolver<'_> {
         quick.or_else(|| key(scenario)).or_else(|| key(&self.plan.defaults))
     }
 
-    /// How many runs are made of a scenario. Those of a separation have their own order.
-    pub(super) fn repeats(&self, scenario: &Scenario) -> u32 {
+    /// A scenario of a separation.
+    fn separated<'s>(&self, scenario: &'s Scenario) -> Option<&'s String> {
         let separation =
             self.plan.separation.iter().flat_map(|own| {
                 own.rest.iter().chain(own.disturbed.iter().map(|disturbed| &disturbed.scenario))
             });
-        if separation.into_iter().any(|name| scenario.name.as_ref() == Some(name)) {
+        let mut names = separation.into_iter();
+        scenario.name.as_ref().filter(|name| names.any(|own| own == *name))
+    }
+
+    /// How many runs are made of a scenario. Those of a separation have their own order.
+    fn repeats(&self, scenario: &Scenario) -> u32 {
+        if self.separated(scenario).is_some() {
             return 1;
         }
         self.choices.repeat.or_else(|| self.value(scenario, |s| s.repeat)).unwrap_or(1).max(1)
     }
 
-    /// A scenario, or one of several runs of it.
+    /// In how many parts a scenario is measured.
+    pub(super) fn parts(&self, scenario: &Scenario) -> Parts {
+        let asked = self.choices.interleave.or_else(|| self.value(scenario, |s| s.interleave));
+        let slice = asked.filter(|slice| slice.0 > 0 && self.can_be_sliced(scenario));
+        let slices = slice.map_or(1, |slice| {
+            let whole = self.duration(scenario).0;
+            (whole.saturating_add(slice.0 / 2) / slice.0).clamp(1, MOST_SLICES)
+        });
+        Parts { repeats: self.repeats(scenario), slices: u32::try_from(slices).unwrap_or(1) }
+    }
+
+    /// Whether slices of it add up: of latencies they do. Values are medians, a separation has an order of its own, and
+    /// what is counted of exits, cards and caches is told of one time only.
+    fn can_be_sliced(&self, scenario: &Scenario) -> bool {
+        let shorthand = || self.value(scenario, |s| s.measurement.clone());
+        let measures: Vec<Measure> = match scenario.activity.is_empty() {
+            true => shorthand().into_iter().collect(),
+            false => scenario.activity.iter().filter_map(|activity| activity.measure.clone()).collect(),
+        };
+        let adds_up = |of: &Measure| of.yields() == Yields::Latency && !matches!(of, Measure::Interrupt(_));
+        self.separated(scenario).is_none()
+            && measures.iter().all(adds_up)
+            && self.value(scenario, |s| s.partition).is_none()
+            && !self.value(scenario, |s| s.kvm_exits).unwrap_or(false)
+            && scenario.skip.is_none()
+    }
+
+    /// How long all of it measures.
+    fn duration(&self, scenario: &Scenario) -> Nanos {
+        let separation = self.plan.separation.as_ref();
+        let name = scenario.name.as_deref().unwrap_or_default();
+        let disturbed = separation.filter(|of| self.choices.quick && of.disturbance(name).is_some());
+        self.choices
+            .duration
+            .or_else(|| disturbed?.quick)
+            .or_else(|| self.value(scenario, |s| s.duration))
+            .unwrap_or(DEFAULT_DURATION)
+    }
+
+    /// A scenario, or one of several runs of it, or one of several slices of that.
     pub(super) fn scenario(
         &mut self,
         at: usize,
         scenario: &Scenario,
         repeat: Option<(u32, u32)>,
+        slice: Option<(u32, u32)>,
     ) -> Result<ResolvedScenario, PlanError> {
         let path = format!("scenario[{at}]");
         let name = scenario.name.clone().unwrap_or_default();
         let separation = self.plan.separation.as_ref();
-        let disturbed = separation.filter(|of| self.choices.quick && of.disturbance(&name).is_some());
-        let duration = self
-            .choices
-            .duration
-            .or_else(|| disturbed?.quick)
-            .or_else(|| self.value(scenario, |s| s.duration))
-            .unwrap_or(DEFAULT_DURATION);
+        let duration = self.duration(scenario);
         let tick = self.value(scenario, |s| s.tick).map_or_else(
             || (duration.0 / TICKS_OF_A_SHORT_SCENARIO).clamp(SHORTEST_TICK_NS, LONGEST_TICK_NS),
             |tick| tick.0,
         );
         let lock_in = separation.and_then(|separation| separation.lock_in(&name));
+        let slice = slice.map(|(number, of)| Slice { number, of, whole_ns: duration.0, tick_ns: tick });
         let mut resolved = ResolvedScenario {
             name,
             lock_in,
             repeat,
-            settles: repeat.is_some() || !self.plan.proof.is_empty(),
-            duration_ns: duration.0,
+            slice,
+            settles: repeat.is_some() || slice.is_some() || !self.plan.proof.is_empty(),
+            duration_ns: slice.map_or(duration.0, |slice| duration.0 / u64::from(slice.of)),
             tick_ns: tick,
             control: self.value(scenario, |s| s.control.clone()).unwrap_or_default(),
             no_side_effects: self.choices.no_side_effects
@@ -96,6 +141,7 @@ impl Resolver<'_> {
             idle: scenario.idle.clone(),
             host: self.host(scenario),
             kept: false,
+            reduced: Vec::new(),
             activities: Vec::new(),
             settings: scenario.settings.clone(),
             rows: self.rows.len()..self.rows.len(),
@@ -233,6 +279,12 @@ impl Resolver<'_> {
                 CpuSet::default()
             }
         };
+        if asked == CpuRequest::Neighbour && !cpus.is_empty() && place.measuring().and(&cpus).is_empty() {
+            resolved.reduced.push(format!(
+                "reduced: `{}` has no second CPU to measure on, so that the neighbour is CPU {cpus}, which also keeps house",
+                activity.environment
+            ));
+        }
         let far = || activity.to.as_ref().and_then(|to| self.environments.get(to));
         let cpus = match (&activity.measure, far()) {
             (Some(Measure::Interrupt(table)), Some(guest)) => {
@@ -313,6 +365,8 @@ impl Resolver<'_> {
                 layout: environment.laid_out().to_vec(),
                 window_ns: resolved.lock_in.map(|lock_in| lock_in.window_ns),
                 repeat: resolved.repeat.map(|(run, _)| run),
+                slice: resolved.slice,
+                notes: resolved.reduced.iter().map(Note::info).collect(),
                 to: at.card_goes_to().map(str::to_owned),
                 ..RowResult::unmeasured(&resolved.name, &at.environment, environment.kind.kind())
             };

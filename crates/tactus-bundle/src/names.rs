@@ -1,0 +1,65 @@
+//! What a bundle names once and every row, thread and line about them says again: a name that is longer than any would be
+//! repeated as often as there are threads, and a megabyte become gigabytes.
+
+use tactus_model::bundle::{Manifest, RowResult};
+use tactus_model::plan::Plan;
+
+/// The longest name, in bytes.
+const NAME: usize = 1024;
+/// The longest sentence that stands beside each row, such as where a published figure comes from, in bytes.
+const SENTENCE: usize = 4096;
+/// What stands at the end of one that was cut.
+const MARK: &str = " [...]";
+
+/// Cuts what a manifest names.
+pub(crate) fn of_manifest(manifest: &mut Manifest, damage: &mut Vec<String>) {
+    let machine = &mut manifest.machine;
+    let names = [
+        &mut manifest.plan,
+        &mut manifest.tactus,
+        &mut machine.name,
+        &mut machine.processor,
+        &mut machine.cpus,
+        &mut machine.kernel,
+        &mut machine.system,
+    ];
+    let count = names.into_iter().filter_map(|name| cut(name, NAME)).count();
+    say(crate::files::MANIFEST, count, damage);
+}
+
+/// Cuts what a plan names, as the rows are.
+pub(crate) fn of_plan(plan: &mut Plan, damage: &mut Vec<String>) {
+    let scenarios = plan.scenario.iter_mut().flat_map(|own| own.name.as_mut());
+    let compared = plan.compare.iter_mut().flat_map(|own| [&mut own.name, &mut own.base, &mut own.with]);
+    let drawn = plan.figure.iter_mut().flat_map(|own| &mut own.scenarios);
+    let mut count = scenarios.chain(compared).chain(drawn).filter_map(|name| cut(name, NAME)).count();
+    for reference in &mut plan.reference {
+        count += cut(&mut reference.scenario, NAME).into_iter().count();
+        count += reference.environment.as_mut().and_then(|name| cut(name, NAME)).into_iter().count();
+        count += cut(&mut reference.source, SENTENCE).into_iter().count();
+    }
+    say(crate::files::PLAN, count, damage);
+}
+
+/// Cuts what a row is called.
+pub(crate) fn of_row(file: &str, row: &mut RowResult, damage: &mut Vec<String>) {
+    let names = [&mut row.name, &mut row.environment, &mut row.kind].into_iter();
+    let names = names.chain(row.host.as_mut()).chain(row.to.as_mut());
+    let count = names.filter_map(|name| cut(name, NAME)).count();
+    say(file, count, damage);
+}
+
+/// Cuts a text, where it is longer.
+fn cut(text: &mut String, most: usize) -> Option<()> {
+    let end = (0..=most - MARK.len()).rev().find(|at| text.is_char_boundary(*at));
+    let end = end.filter(|_| text.len() > most)?;
+    text.truncate(end);
+    text.push_str(MARK);
+    Some(())
+}
+
+fn say(file: &str, count: usize, damage: &mut Vec<String>) {
+    if count > 0 {
+        damage.push(format!("{file}: {count} of its names are longer than any, and are cut"));
+    }
+}

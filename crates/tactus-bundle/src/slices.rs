@@ -1,0 +1,358 @@
+//! A measurement that was made in slices, put together as one row: histograms and counts are summed up, extremes kept,
+//! and the time in which it was another scenario's turn is a gap.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use tactus_model::Nanos;
+use tactus_model::bundle::{InjectedIn, Row, RowResult, Slice, Sliced};
+use tactus_model::histograms;
+use tactus_model::latency::{Latency, Totals};
+use tactus_model::message::{Control, Note, NoteKind, Stage, ThreadCounters};
+use tactus_model::number::{float, whole};
+use tactus_model::outcome::{Ending, LatencyOutcome, Outcome, RowEnd, SeriesResult};
+use tactus_model::series::{SeriesKey, Thread};
+
+/// The rows of a bundle by their number: the name of the directory, and what it says.
+pub type Results = BTreeMap<usize, (String, RowResult)>;
+
+/// Largest values that are kept of each series, and remarks of a row.
+const OUTLIERS: usize = 32;
+const NOTES: usize = 64;
+/// The latest beginning of a slice, in ns on the time of its row: 50 years. Clocks jump.
+const LATEST_NS: u64 = 50 * 366 * 86_400 * 1_000_000_000;
+
+/// Where a row of a bundle belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Its number in the bundle.
+    pub row: usize,
+    /// Which slice it is; none: it is a row by itself.
+    pub slice: Option<Slice>,
+    /// What its first tick is called in the whole.
+    pub first_tick: u64,
+    /// What its first interval is called.
+    pub first_interval: u64,
+    /// When it begins in the whole, in ns.
+    pub at_ns: u64,
+}
+
+impl Part {
+    const fn single(row: usize) -> Self {
+        Self { row, slice: None, first_tick: 0, first_interval: 0, at_ns: 0 }
+    }
+}
+
+/// Every row by itself.
+pub fn apart(results: &Results) -> Vec<Vec<Part>> {
+    results.keys().map(|row| vec![Part::single(*row)]).collect()
+}
+
+/// The rows that are to be told of, each with what it is put together from, in the order of their time. A slice begins at
+/// a whole interval of the histogram log, one at least after the end of the slice before it, and else so long after the
+/// first one as the clock said when it was measured.
+pub fn group(results: &Results) -> Vec<Vec<Part>> {
+    let mut groups: Vec<(Option<Slice>, Vec<usize>)> = Vec::new();
+    let mut known: BTreeMap<_, usize> = BTreeMap::new();
+    let mut seen: BTreeMap<_, usize> = BTreeMap::new();
+    for (row, (_, result)) in results {
+        let Some(slice) = result.slice.filter(|slice| slice.ticks_per_interval() > 0 && slice.tick_ns > 0)
+        else {
+            groups.push((None, vec![*row]));
+            continue;
+        };
+        let RowResult { name, environment, to, repeat, .. } = result;
+        let own = (name, environment, to, repeat, result.measurement.kind());
+        // A scenario may have several measurements of one kind in one environment.
+        let nth = seen.entry((own, slice.number)).and_modify(|n| *n += 1).or_default();
+        match known.get(&(own, *nth)) {
+            Some(at) => groups[*at].1.push(*row),
+            None => {
+                known.insert((own, *nth), groups.len());
+                groups.push((Some(slice), vec![*row]));
+            }
+        }
+    }
+    let placed = groups.into_iter().map(|(slice, rows)| match slice {
+        Some(slice) => placed(results, slice, rows),
+        None => rows.into_iter().map(Part::single).collect(),
+    });
+    placed.collect()
+}
+
+fn placed(results: &Results, of: Slice, rows: Vec<usize>) -> Vec<Part> {
+    let began = |row: &usize| {
+        let started = results.get(row)?.1.started.as_ref()?;
+        started.parse::<Timestamp>().ok().map(Timestamp::as_nanosecond)
+    };
+    let mut rows: Vec<(Option<i128>, usize)> = rows.into_iter().map(|row| (began(&row), row)).collect();
+    rows.sort_by_key(|(began, row)| (began.is_none(), *began, *row));
+    let first = rows.first().and_then(|(began, _)| *began).unwrap_or(0);
+    let ticks = of.ticks_per_interval();
+    let length = ticks.saturating_mul(of.tick_ns).max(1);
+    let mut next: u64 = 0;
+    let part = |(began, row): (Option<i128>, usize)| {
+        let planned = results.get(&row).map_or(0, |(_, result)| result.planned_ns);
+        let after = began.map_or(0, |began| u64::try_from(began - first).unwrap_or(0));
+        let wall = if after < LATEST_NS { after / length } else { 0 };
+        let interval = wall.max(next);
+        if began.is_some() {
+            next = interval.saturating_add(planned.div_ceil(length)).saturating_add(1);
+        }
+        Part {
+            row,
+            slice: results.get(&row).and_then(|(_, result)| result.slice),
+            first_tick: interval.saturating_mul(ticks),
+            first_interval: interval,
+            at_ns: interval.saturating_mul(length),
+        }
+    };
+    rows.into_iter().map(part).collect()
+}
+
+/// A row that is put together.
+pub struct Joining {
+    row: Row,
+    measured: histograms::Joining,
+    missed: histograms::Joining,
+    series: BTreeMap<SeriesKey, SeriesResult>,
+    totals: BTreeMap<SeriesKey, Totals>,
+}
+
+impl Joining {
+    /// Nothing yet, of the row that this is a slice of.
+    pub fn new(first: &RowResult) -> Self {
+        let length = first.slice.map_or(1, |slice| slice.ticks_per_interval().saturating_mul(slice.tick_ns));
+        let planned_ns = first.slice.map_or(first.planned_ns, |slice| slice.whole_ns);
+        let result = RowResult {
+            slice: None,
+            planned_ns,
+            measured_ns: 0,
+            frames_lost: 0,
+            control: Vec::new(),
+            clock: None,
+            notes: Vec::new(),
+            outcome: Outcome::empty(first.outcome.yields()),
+            injected: Vec::new(),
+            waits: None,
+            clock_fit: None,
+            ..first.clone()
+        };
+        Self {
+            row: Row::of(result),
+            measured: histograms::Joining::new(length),
+            missed: histograms::Joining::new(length),
+            series: BTreeMap::new(),
+            totals: BTreeMap::new(),
+        }
+    }
+
+    /// Takes in the next slice. Returns by how many bytes it has grown, about.
+    pub fn add(&mut self, part: Part, slice: Row) -> usize {
+        let Row { result, ticks, histograms, missed, held, .. } = slice;
+        let before = self.row.ticks.bytes();
+        let grown = histograms.bytes() + missed.bytes() + size_of::<Sliced>() + result.notes.len() * 128;
+        self.row.ticks.add_slice(&ticks, part.first_tick, part.at_ns);
+        self.measured.add(histograms, part.first_interval, part.at_ns);
+        self.missed.add(missed, part.first_interval, part.at_ns);
+        if self.row.held.is_empty() {
+            self.row.held = held;
+        }
+        self.figures(&result, part.at_ns);
+        self.circumstances(&result);
+        self.row.slices.push(Sliced { first_tick: part.first_tick, at_ns: part.at_ns, result });
+        grown + self.row.ticks.bytes().saturating_sub(before)
+    }
+
+    fn figures(&mut self, slice: &RowResult, at_ns: u64) {
+        for own in slice.series() {
+            let of = &own.summary;
+            self.totals.entry(own.key.clone()).or_default().add(&Totals {
+                cycles: of.cycles,
+                overruns: of.overruns,
+                min_ns: of.min_ns.unwrap_or(u64::MAX),
+                max_ns: of.max_ns.unwrap_or(0),
+                sum_ns: whole(of.mean_ns.unwrap_or(0.0) * float(of.cycles)),
+            });
+            let outliers = own.outliers.iter().cloned().map(|mut one| {
+                one.at_ns = one.at_ns.saturating_add(at_ns);
+                one
+            });
+            match self.series.get_mut(&own.key) {
+                Some(series) => {
+                    series.outliers.extend(outliers);
+                    series.outliers.sort_by_key(|outlier| std::cmp::Reverse(outlier.value_ns));
+                    series.outliers.truncate(OUTLIERS);
+                    series.counters = added(&series.counters, &own.counters);
+                    series.whole &= own.whole;
+                }
+                None => {
+                    let series = SeriesResult { outliers: outliers.collect(), ..own.clone() };
+                    self.series.insert(own.key.clone(), series);
+                }
+            }
+        }
+    }
+
+    fn circumstances(&mut self, slice: &RowResult) {
+        let all = &mut self.row.result;
+        all.measured_ns = all.measured_ns.saturating_add(slice.measured_ns);
+        all.frames_lost = all.frames_lost.saturating_add(slice.frames_lost);
+        all.evidence = match (all.evidence, slice.evidence) {
+            (Some(one), Some(other)) => Some(one.weaker(other)),
+            (one, other) => one.or(other),
+        };
+        all.started = all.started.take().or_else(|| slice.started.clone());
+        all.start_up_ms = all.start_up_ms.or(slice.start_up_ms);
+        if let Some(clock) = &slice.clock {
+            all.clock.get_or_insert_default().add(clock.clone());
+        }
+        for note in &slice.notes {
+            if all.notes.len() < NOTES && !all.notes.contains(note) {
+                all.notes.push(note.clone());
+            }
+        }
+        slice.injected.iter().for_each(|one| inject(&mut all.injected, one));
+    }
+
+    /// The row.
+    pub fn finish(self) -> Row {
+        let Self { mut row, measured, missed, mut series, totals } = self;
+        (row.histograms, row.missed) = (measured.finish(), missed.finish());
+        let mut all = Latency::new();
+        for (key, own) in &mut series {
+            let mut latency =
+                Latency { totals: totals.get(key).copied().unwrap_or_default(), ..Latency::new() };
+            for tag in [key.to_string(), key.cpu.to_string()] {
+                if let Some(counts) = row.histograms.series.get(&tag) {
+                    counts.add_to(&mut latency.raw);
+                }
+                if let Some(counts) = row.missed.series.get(&tag) {
+                    counts.add_to(&mut latency.missed);
+                }
+            }
+            own.summary = latency.summary();
+            all.merge(&latency);
+        }
+        if row.result.outcome.yields() == tactus_model::outcome::Yields::Latency {
+            let all = (all.totals.cycles > 0).then(|| all.summary());
+            row.result.outcome =
+                Outcome::Latency(LatencyOutcome { series: series.into_values().collect(), all });
+        }
+        row.result.control = controls(&row.slices);
+        row.result.end(ending(&row.slices));
+        row.result.notes.insert(0, told(&row.slices));
+        row
+    }
+}
+
+fn added(one: &ThreadCounters, other: &ThreadCounters) -> ThreadCounters {
+    let sum = |of: fn(&ThreadCounters) -> Option<u64>| Some(of(one)?.saturating_add(of(other)?));
+    ThreadCounters {
+        minor_faults: sum(|of| of.minor_faults),
+        major_faults: sum(|of| of.major_faults),
+        voluntary_switches: sum(|of| of.voluntary_switches),
+        involuntary_switches: sum(|of| of.involuntary_switches),
+        cpu_ns: sum(|of| of.cpu_ns),
+        steal_ns: sum(|of| of.steal_ns),
+        smi: sum(|of| of.smi),
+        llc_misses: sum(|of| of.llc_misses),
+    }
+}
+
+fn inject(all: &mut Vec<InjectedIn>, one: &InjectedIn) {
+    let same = |other: &&mut InjectedIn| {
+        let (known, now) = (&other.injected, &one.injected);
+        other.environment == one.environment
+            && other.outside == one.outside
+            && (known.activity, &known.kind, &known.way, &known.cpus)
+                == (now.activity, &now.kind, &now.way, &now.cpus)
+    };
+    match all.iter_mut().find(same) {
+        Some(known) => {
+            let (known, now) = (&mut known.injected, &one.injected);
+            // One that was not counted makes the sum unknown.
+            known.times = known.times.zip(now.times).map(|(one, other)| one.saturating_add(other));
+            known.longest_ns = known.longest_ns.max(now.longest_ns);
+        }
+        None => all.push(one.clone()),
+    }
+}
+
+/// For each thread the worst control of any slice. A thread that had none in one of them has none: that slice's
+/// instrument is not proven.
+fn controls(slices: &[Sliced]) -> Vec<Control> {
+    let measured = || slices.iter().map(|slice| &slice.result).filter(|result| !result.outcome.is_empty());
+    let mut worst: Vec<Control> = Vec::new();
+    for control in measured().flat_map(|result| &result.control) {
+        let bad = |one: &Control| {
+            (one.is_resolvable() && !one.is_seen(), !one.is_seen(), one.seen_ns.abs_diff(one.injected_ns))
+        };
+        let same = |other: &&mut Control| other.stage == control.stage && other.series == control.series;
+        match worst.iter_mut().find(same) {
+            Some(known) if bad(known) < bad(control) => *known = control.clone(),
+            Some(_) => {}
+            None => worst.push(control.clone()),
+        }
+    }
+    let in_all = |stage: Stage, thread: Thread| {
+        let has = |result: &RowResult| {
+            result.control.iter().any(|one| one.stage == stage && one.series.of_thread() == thread)
+        };
+        measured().all(has)
+    };
+    worst.retain(|one| one.stage == Stage::Fine || in_all(one.stage, one.series.of_thread()));
+    worst
+}
+
+/// How the whole ended: as planned where every slice did.
+fn ending(slices: &[Sliced]) -> Ending {
+    let own = |slice: &Sliced| {
+        let RowResult { ended, reason, .. } = &slice.result;
+        Ending { ended: *ended, reason: reason.clone() }
+    };
+    let has = |ended: RowEnd| slices.iter().find(move |slice| slice.result.ended == ended);
+    if let Some(broke) = has(RowEnd::Broke) {
+        return own(broke);
+    }
+    let of = slices.iter().filter_map(|slice| slice.result.slice).map(|slice| slice.of).max().unwrap_or(0);
+    let whole: BTreeSet<u32> = slices
+        .iter()
+        .filter(|slice| slice.result.is_complete())
+        .filter_map(|slice| slice.result.slice.map(|of| of.number))
+        .collect();
+    if of > 0 && u32::try_from(whole.len()) == Ok(of) {
+        return Ending::complete();
+    }
+    let lacking = || slices.iter().filter(|slice| !slice.result.is_complete());
+    let first = lacking().find(|slice| slice.result.ended != RowEnd::Waiting).or_else(|| lacking().next());
+    let Some(first) = first else {
+        let reason = format!("{} of its {of} slices are in the bundle", whole.len());
+        return Ending::because(RowEnd::Interrupted, reason);
+    };
+    if slices.iter().all(|slice| slice.result.outcome.is_empty()) {
+        return own(first);
+    }
+    let ended = match first.result.ended {
+        RowEnd::Failed | RowEnd::Refused | RowEnd::Unavailable => RowEnd::Stopped,
+        RowEnd::Waiting => RowEnd::Interrupted,
+        other => other,
+    };
+    let number = first.result.slice.map_or(0, |slice| slice.number);
+    let why = first.result.reason.as_deref().unwrap_or("nothing is known of it");
+    Ending::because(ended, format!("{} of {of} slices are whole; slice {number}: {why}", whole.len()))
+}
+
+/// That it was measured in slices.
+fn told(slices: &[Sliced]) -> Note {
+    let begun = slices.iter().filter(|slice| slice.result.started.is_some()).count();
+    let of = slices.first().and_then(|slice| slice.result.slice).map_or(0, |slice| slice.of);
+    let length = Nanos(slices.first().map_or(0, |slice| slice.result.planned_ns));
+    let begun =
+        if u32::try_from(begun) == Ok(of) { String::new() } else { format!(", of which {begun} were begun") };
+    Note {
+        kind: NoteKind::Info,
+        text: format!("measured in {of} slices of {length}, in turn with other scenarios{begun}"),
+        hint: None,
+    }
+}

@@ -1,0 +1,33 @@
+//! Moments that a user marks while it runs: each becomes a remark of the run, with the time at which it was said.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tactus_model::event::{Event, Stamped};
+use tactus_model::message::Note;
+
+/// Most marks that wait: a key that is held down is no flood of events.
+const MOST: usize = 64;
+
+/// Moments that were marked and are not recorded yet. They are recorded before the next event.
+#[derive(Clone, Debug, Default)]
+pub struct Marks(Arc<Mutex<VecDeque<Stamped>>>);
+
+impl Marks {
+    /// Marks this moment with a sentence. Returns whether there was room for it.
+    pub fn add(&self, text: String) -> bool {
+        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let fits = waiting.len() < MOST;
+        if fits {
+            let event = Event::Noted { environment: None, note: Note::info(text) };
+            waiting.push_back(Stamped { at_ms: jiff::Timestamp::now().as_millisecond(), event });
+        }
+        fits
+    }
+
+    /// What waits, the oldest first.
+    pub(crate) fn take(&self) -> VecDeque<Stamped> {
+        // Who marks holds it for a moment: what is not free now is taken before the event after this one.
+        self.0.try_lock().map(|mut waiting| std::mem::take(&mut *waiting)).unwrap_or_default()
+    }
+}

@@ -1,0 +1,57 @@
+//! What a command writes.
+
+use std::io::{self, Read};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use super::child::ends_within;
+use super::command::MOST_OUTPUT;
+
+/// How long what is left in the pipe may take to be read once the command has ended, on a machine that is loaded.
+const REST: Duration = Duration::from_secs(5);
+
+/// One of its streams, which a thread reads.
+pub struct Output {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    reader: JoinHandle<()>,
+}
+
+impl Output {
+    /// Begins to read. Beyond [`MOST_OUTPUT`] and a byte it is thrown away: nobody who writes is kept waiting.
+    pub fn of(pipe: Option<impl Read + Send + 'static>) -> Self {
+        let bytes = Arc::new(Mutex::new(Vec::new()));
+        let kept = Arc::clone(&bytes);
+        let reader = std::thread::spawn(move || {
+            if let Some(pipe) = pipe {
+                read(pipe, &kept);
+            }
+        });
+        Self { bytes, reader }
+    }
+
+    /// What was written until the command ended. Whoever it has started may hold the stream and go on: he is not waited
+    /// for.
+    pub fn end(self) -> Vec<u8> {
+        ends_within(&self.reader, REST);
+        std::mem::take(&mut *self.bytes.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+fn read(mut pipe: impl Read, kept: &Mutex<Vec<u8>>) {
+    let most = usize::try_from(MOST_OUTPUT).unwrap_or(usize::MAX).saturating_add(1);
+    let mut buffer = vec![0; 64 << 10];
+    loop {
+        match pipe.read(&mut buffer) {
+            // What was read until an error is what there is.
+            Ok(0) => return,
+            Ok(n) => {
+                let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+                let room = most - kept.len().min(most);
+                kept.extend_from_slice(&buffer[..n.min(room)]);
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => return,
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! What one measuring thread has measured so far.
+
+use tactus_model::buckets::{Counts, Packed};
+use tactus_model::event::Ticked;
+use tactus_model::latency::{Summary, Totals};
+
+use super::Maxima;
+
+/// What one measuring thread has measured so far.
+#[derive(Clone, Debug, Default)]
+pub struct Series {
+    /// Exact counts and extremes since it began.
+    pub totals: Totals,
+    /// The largest latency of the last tick, in ns; none: nothing was measured in it.
+    pub now_ns: Option<u64>,
+    /// Largest latencies over the whole time.
+    pub maxima: Maxima,
+    counts: Counts,
+    quantile_ns: Option<u64>,
+}
+
+impl Series {
+    /// One that a bundle has figures of.
+    #[must_use]
+    pub fn of_summary(summary: &Summary) -> Self {
+        let totals = Totals {
+            cycles: summary.cycles,
+            overruns: summary.overruns,
+            min_ns: summary.min_ns.unwrap_or(u64::MAX),
+            max_ns: summary.max_ns.unwrap_or(0),
+            sum_ns: 0,
+        };
+        Self { totals, quantile_ns: summary.p99_ns, ..Self::default() }
+    }
+
+    pub(super) fn tick(&mut self, ticked: &Ticked) {
+        self.now_ns = ticked.max_ns;
+        self.maxima.push(ticked.max_ns);
+        match &ticked.whole {
+            Some(whole) => {
+                self.totals = whole.total;
+                // Counts that are none were refused where they arrived; here they would change nothing.
+                let _ = self.counts.add_sparse(&whole.counts);
+            }
+            // Read back from a bundle: scalars alone.
+            None => self.totals.add(&Totals {
+                cycles: ticked.cycles,
+                overruns: ticked.overruns,
+                min_ns: ticked.min_ns.unwrap_or(u64::MAX),
+                max_ns: ticked.max_ns.unwrap_or(0),
+                sum_ns: 0,
+            }),
+        }
+        self.quantile_ns = None;
+        self.quantile_ns = self.quantile(99, 100);
+    }
+
+    pub(super) fn count(&mut self, total: &Totals) {
+        // One that comes late says less than the tick before it.
+        if total.cycles >= self.totals.cycles {
+            self.totals = *total;
+        }
+    }
+
+    /// Adds counts of a log.
+    pub fn add(&mut self, packed: &Packed) {
+        self.counts.add_packed(packed);
+        self.quantile_ns = self.quantile(99, 100);
+    }
+
+    /// The 99th percentile of what reached the histogram, in ns, within 0.1 %.
+    #[must_use]
+    pub const fn p99_ns(&self) -> Option<u64> {
+        self.quantile_ns
+    }
+
+    /// The largest latency, in ns.
+    #[must_use]
+    pub fn max_ns(&self) -> Option<u64> {
+        (self.totals.cycles > 0).then_some(self.totals.max_ns)
+    }
+
+    /// What was counted.
+    #[must_use]
+    pub fn packed(&self) -> Packed {
+        self.counts.pack()
+    }
+
+    fn quantile(&self, of: u64, hundred: u64) -> Option<u64> {
+        let packed = self.counts.pack();
+        let wanted = (u128::from(packed.total()) * u128::from(of)).div_ceil(u128::from(hundred));
+        let mut seen = 0_u128;
+        let mut buckets = packed.buckets();
+        let value = buckets.find(|(_, count)| {
+            seen += u128::from(*count);
+            seen >= wanted
+        })?;
+        // A bucket's upper edge is never above the exact maximum.
+        Some(self.max_ns().map_or(value.0, |max| value.0.min(max)))
+    }
+}
