@@ -23,7 +23,7 @@ use tactus_model::message::FromProbe;
 use tactus_model::plan::Plan;
 use tactus_model::wire::Encoder;
 use tactus_run::plan::{Choices, Resolved, Source, parse, resolve};
-use tactus_run::{Destination, Interrupt, Request, execute};
+use tactus_run::{Destination, Interrupt, Marks, Request, execute};
 use tactus_system::{Memory, topology};
 
 /// Longest input that is tried, and the most that is said: enough for every message, and quick.
@@ -147,6 +147,7 @@ fuzz_target!(|data: &[u8]| -> Corpus {
         choices: &Choices::default(),
         into: Destination::New(bundle.as_path().into(), plan),
         interrupt: &Interrupt::default(),
+        marks: &Marks::default(),
     };
     let executed = execute(&request, &stage.machine, Vec::new()).expect("no probe ends a run");
     assert_eq!(executed.contents.manifest.status, RunStatus::Complete);

@@ -8,15 +8,16 @@ use std::path::Path;
 use libfuzzer_sys::fuzz_target;
 use tactus_system::{Memory, System};
 use tactus_tune::revert::{Back, revert};
-use tactus_tune::transaction::Log;
+use tactus_tune::transaction::{Kept, Log};
 
 const JOURNAL: &str = "/var/lib/tactus/tune/journal.jsonl";
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(log) = Log::parse(&String::from_utf8_lossy(bytes)) else { return };
+    let kept = Kept::of(&log.entries);
     for entry in &log.entries {
         assert!(!entry.action.to_string().is_empty());
-        let _ = entry.is_kept(&log.entries);
+        let _ = kept.has(entry);
     }
     let machine =
         Memory::new().root().file("/proc/sys/kernel/random/boot_id", "this-boot\n").file(JOURNAL, bytes);

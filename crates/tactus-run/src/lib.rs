@@ -2,6 +2,7 @@
 //! environments and the door of `tactus-system`; knows no terminal.
 
 mod allowance;
+mod audits;
 mod clock_bounds;
 mod clock_fit;
 mod context;
@@ -28,6 +29,7 @@ mod sync_pace;
 mod tests;
 mod vcpu_watch;
 
+pub use audits::Audits;
 pub use context::RunError;
 pub use describe::describe;
 pub use execute::{Destination, ExecuteError, Executed, Request, execute};

@@ -1,20 +1,18 @@
 //! The recorder: folds the events of a run into its bundle.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use tactus_audit::{Intent, Subject, audit};
 use tactus_bundle::{BundleError, RowLog, Writer};
+use tactus_model::Evidence;
 use tactus_model::bundle::{BreakdownIn, InjectedIn, RowResult};
 use tactus_model::clock::ClockCheck;
 use tactus_model::event::{Event, RunStatus, Stamped, Ticked};
-use tactus_model::facts::Facts;
-use tactus_model::finding::{Audit, Role};
 use tactus_model::latency::Latency;
 use tactus_model::message::{Note, Outlier, ThreadCounters, Tick, Total};
 use tactus_model::outcome::{Ending, LatencyOutcome, Outcome, RowEnd, SeriesResult, in_order, take_value};
 use tactus_model::series::SeriesKey;
-use tactus_model::{CpuSet, Evidence};
 
+use super::audits::Audits;
 use super::sink::Record;
 use super::sync_pace::SyncPace;
 use crate::plan::Resolved;
@@ -33,16 +31,7 @@ pub struct Recorder {
     lost: BTreeMap<String, u64>,
     /// What is known of the clocks of environments since their scenario began.
     clocks: BTreeMap<String, ClockCheck>,
-    /// What each environment is, and its measured CPUs.
-    parts: BTreeMap<String, (Role, CpuSet)>,
-    /// Environments on other machines.
-    elsewhere: BTreeSet<String>,
-    /// Facts of the host, once they are known.
-    host: Option<Facts>,
-    /// For each environment that lies inside another one: that one.
-    around: BTreeMap<String, String>,
-    /// Facts of environments that others lie inside, once they are known.
-    carriers: BTreeMap<String, Facts>,
+    audits: Audits,
 }
 
 struct RowState {
@@ -87,16 +76,6 @@ impl Recorder {
                 pace: SyncPace::new(tick(number)),
             })
             .collect();
-        let parts = resolved
-            .environments
-            .iter()
-            .map(|(name, environment)| (name.clone(), (environment.kind.role(), resolved.measured_in(name))));
-        let elsewhere =
-            resolved.environments.iter().filter(|(_, environment)| environment.elsewhere.is_some());
-        let around = resolved
-            .environments
-            .iter()
-            .filter_map(|(name, environment)| Some((name.clone(), environment.spec.inside.clone()?)));
         Self {
             writer,
             rows,
@@ -104,29 +83,8 @@ impl Recorder {
             remarks: Vec::new(),
             lost: BTreeMap::new(),
             clocks: BTreeMap::new(),
-            parts: parts.collect(),
-            elsewhere: elsewhere.map(|(name, _)| name.clone()).collect(),
-            host: None,
-            around: around.collect(),
-            carriers: BTreeMap::new(),
+            audits: Audits::of(resolved),
         }
-    }
-
-    /// The audit of an environment that came up.
-    fn audit(&mut self, environment: &str, facts: &Facts) -> Option<Audit> {
-        let (role, measured) = self.parts.get(environment)?;
-        let own = !self.elsewhere.contains(environment);
-        let around = self.around.get(environment).and_then(|outer| self.carriers.get(outer));
-        let carrier = around.or(self.host.as_ref()).filter(|_| own && *role != Role::Host).cloned();
-        let intent = Intent { carrier, ..Intent::measuring(facts, measured.clone()) };
-        let audit = audit(&Subject::new(facts, *role, &intent));
-        if own && *role == Role::Host {
-            self.host = Some(facts.clone());
-        }
-        if self.around.values().any(|outer| outer == environment) {
-            self.carriers.insert(environment.to_owned(), facts.clone());
-        }
-        Some(audit)
     }
 
     fn start(&mut self, row: usize, at_ms: i64) -> Result<(), BundleError> {
@@ -311,7 +269,7 @@ impl Record for Recorder {
             }
             Event::FactsCollected { environment, facts: Some(facts), .. } => {
                 self.writer.facts(environment, facts)?;
-                if let Some(audit) = self.audit(environment, facts) {
+                if let Some(audit) = self.audits.of_environment(environment, facts) {
                     self.writer.audit(environment, &audit)?;
                 }
             }

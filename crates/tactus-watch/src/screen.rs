@@ -15,7 +15,7 @@ use tactus_model::outcome::{RowStatus, RunStatus};
 use crate::state::{Stage, Watched};
 use crate::view::{Page, View};
 
-pub use figures::{human, micro};
+pub use figures::{figure, human, micro};
 
 /// What a terminal can show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

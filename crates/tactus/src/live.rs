@@ -14,6 +14,7 @@ use tactus_model::series::SeriesKey;
 use tactus_report::units::clean;
 use tactus_run::Sink;
 use tactus_run::plan::Resolved;
+use tactus_watch::screen::{figure, human};
 
 use crate::say::{lines, say};
 use crate::time_left::TimeLeft;
@@ -266,19 +267,6 @@ pub fn line(number: usize, key: &SeriesKey, interval_ns: u64, summary: &Summary)
     )
 }
 
-/// A number with four significant digits, or with all that are before the point; what nothing measures is no page of
-/// digits.
-fn figure(value: f64) -> String {
-    let decimals = match value.abs() {
-        1e15.. => return format!("{value:.3e}"),
-        1000.0.. => 0,
-        100.0.. => 1,
-        10.0.. => 2,
-        _ => 3,
-    };
-    format!("{value:.decimals$}")
-}
-
 /// The line of an item that yields a value: with the interval of its median, and what it rests on.
 pub fn value_line(value: &ValueResult) -> String {
     let between = match (value.low, value.high) {
@@ -308,16 +296,6 @@ fn line_of_totals(number: usize, key: &SeriesKey, interval_ns: u64, totals: &Tot
         totals.cycles,
         us(totals.max_ns),
     )
-}
-
-/// A length of time as people say it.
-pub fn human(time: Duration) -> String {
-    let seconds = time.as_secs();
-    match seconds {
-        0..60 => format!("{seconds} s"),
-        60..3600 => format!("{} min {:02} s", seconds / 60, seconds % 60),
-        _ => format!("{} h {:02} min", seconds / 3600, seconds % 3600 / 60),
-    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! Who watches a run: the live screen, and the metrics. Both stand behind the run's bounded channel and on CPUs that are
 //! not measured; neither can hold anything up.
 
-mod audits;
 mod terminal_guard;
 
 use std::net::SocketAddr;
@@ -10,7 +9,7 @@ use std::time::Duration;
 use tactus_model::CpuSet;
 use tactus_model::event::{Event, Stamped};
 use tactus_run::plan::{Resolved, RowPlan};
-use tactus_run::{Interrupt, Marks, Sink};
+use tactus_run::{Audits, Interrupt, Marks, Sink};
 use tactus_system::{Real, System, topology};
 use tactus_watch::Shared;
 use tactus_watch::screen::{Look, human};
@@ -23,7 +22,6 @@ use crate::exit::Failure;
 use crate::say::{self, say};
 use crate::time_left::TimeLeft;
 
-use audits::Audits;
 use terminal_guard::TerminalGuard;
 
 /// Those who watch a run.

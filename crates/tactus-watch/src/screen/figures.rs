@@ -25,8 +25,10 @@ pub fn human(time: Duration) -> String {
     }
 }
 
-/// A number with four significant digits, or with all that are before the point.
-pub(super) fn figure(value: f64) -> String {
+/// A number with four significant digits, or with all that are before the point; what nothing measures is no page of
+/// digits.
+#[must_use]
+pub fn figure(value: f64) -> String {
     let decimals = match value.abs() {
         1e15.. => return format!("{value:.3e}"),
         1000.0.. => 0,

@@ -1,4 +1,4 @@
-//! What the audit says of environments while they come up, as the recorder keeps it.
+//! What the audit says of environments while they come up, as the bundle keeps it.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,8 @@ use tactus_audit::{Intent, Subject, audit};
 use tactus_model::CpuSet;
 use tactus_model::facts::Facts;
 use tactus_model::finding::{Audit, Role};
-use tactus_run::plan::Resolved;
+
+use crate::plan::Resolved;
 
 /// Audits environments by their facts.
 pub struct Audits {
@@ -20,6 +21,8 @@ pub struct Audits {
 }
 
 impl Audits {
+    /// Those of a resolved plan.
+    #[must_use]
     pub fn of(resolved: &Resolved) -> Self {
         let environments = || resolved.environments.iter();
         let parts = environments().map(|(name, own)| {
