@@ -44,7 +44,7 @@ use crate::ticks::{Ticks, ticks_per_interval};
 use crate::windows::RowWindows;
 
 /// The version of the bundle's format that this program writes. Another major version is refused.
-pub const FORMAT: Format = Format { major: 1, minor: 5 };
+pub const FORMAT: Format = Format { major: 1, minor: 6 };
 
 /// A version of a format: a reader accepts its own major version and any minor one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -124,6 +124,12 @@ pub struct Asked {
     /// How long scenarios are measured at one go before it is another one's turn, in ns. Since format 1.5.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interleave_ns: Option<u64>,
+    /// Above which latency all are kept with who had the CPU, in ns. Since format 1.6.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blame_above_ns: Option<u64>,
+    /// The same, and which ends a measurement, in ns. Since format 1.6.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop_above_ns: Option<u64>,
     /// Scenarios or environments, by name; empty: all.
     pub only: Vec<String>,
     /// Leave the system as it is.

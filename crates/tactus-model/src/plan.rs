@@ -185,6 +185,9 @@ pub struct Scenario {
     /// its 32 largest, by BPF programs at the kernel's tracepoints of switches and interrupts. Default: nothing is kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blame_above: Option<Nanos>,
+    /// The same, and a `timer` ends with the first latency above this (its `break`, unless that is another one).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop_above: Option<Nanos>,
     /// Parts of the machine's cache and memory bandwidth that are kept for the measured CPUs while it
     /// lasts.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BlameEntry {
+    /// Why none of it can be known; then there is nothing else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unknowable: Option<String>,
     /// How many latencies: the ten largest, and of the others those that were asked for.
     pub of: usize,
     /// To whom they are laid, and how many; `ordinary`: no longer than wake-ups are; `not known`: to no one part.
@@ -65,8 +68,11 @@ pub struct Span {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Owner {
-    /// A thread, after the timer's interrupt had come: it was more important, or could not be preempted.
+    /// A thread, after the timer's interrupt had come: it was more important, until it slept.
     Thread,
+    /// A thread, after the timer's interrupt had come, which then had to give the CPU up: it could not be preempted, or a
+    /// hypervisor had the CPU.
+    NotPreempted,
     /// A thread, and the timer's interrupt that was due did not come: interrupts were off, or a hypervisor had the CPU.
     InterruptsOff,
     /// Nobody: the CPU idled, and woke late or was a hypervisor's.

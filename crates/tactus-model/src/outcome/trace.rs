@@ -16,7 +16,7 @@ pub const PER_EVENT: usize = 3;
 pub enum EventKind {
     /// What was between the event before and this moment was not kept.
     Lost = 0,
-    /// A thread leaves the CPU: a place in [`Trace::threads`].
+    /// A thread leaves the CPU, it is not known why: a place in [`Trace::threads`].
     Leaves = 1,
     /// The handler of a device's interrupt begins: its Linux number.
     InterruptBegins = 2,
@@ -30,6 +30,10 @@ pub enum EventKind {
     VectorBegins = 6,
     /// It ends.
     VectorEnds = 7,
+    /// A thread leaves the CPU of its own accord, to wait: a place in [`Trace::threads`].
+    Sleeps = 8,
+    /// A thread leaves the CPU because another one is to have it: a place in [`Trace::threads`].
+    Preempted = 9,
 }
 
 /// Names of soft interrupts, by their numbers (`include/linux/interrupt.h`).
@@ -42,6 +46,12 @@ pub const VECTORS: [&str; 5] =
     ["local_timer", "reschedule", "call_function", "call_function_single", "irq_work"];
 
 impl EventKind {
+    /// Whether a thread leaves the CPU.
+    #[must_use]
+    pub const fn is_switch(self) -> bool {
+        matches!(self, Self::Leaves | Self::Sleeps | Self::Preempted)
+    }
+
     /// The one with a number.
     #[must_use]
     pub const fn of(number: u64) -> Option<Self> {
@@ -54,6 +64,8 @@ impl EventKind {
             5 => Self::SoftEnds,
             6 => Self::VectorBegins,
             7 => Self::VectorEnds,
+            8 => Self::Sleeps,
+            9 => Self::Preempted,
             _ => return None,
         })
     }

@@ -15,7 +15,7 @@ use std::rc::Rc;
 
 use tactus_measure::series::Witness;
 use tactus_model::CpuSet;
-use tactus_model::message::Note;
+use tactus_model::message::{Note, Unknowable};
 use tactus_model::trace::{EventKind, Trace, VECTORS};
 
 use self::program::{HEAD, RECORD, program};
@@ -30,6 +30,9 @@ const MOST_RECORDS: usize = 1 << 15;
 const FEWEST_RECORDS: usize = 1 << 10;
 /// CPUs that have a ring: so many comparisons are made at each event of the last one.
 const MOST_CPUS: usize = 64;
+
+const HINT: &str = "it takes BPF: a kernel with CONFIG_BPF_SYSCALL and CONFIG_BPF_EVENTS, and root; in a container \
+the capabilities BPF and PERFMON, and no seccomp filter that hides bpf(2)";
 
 /// What is written down as long as it lives.
 pub struct Blame {
@@ -47,7 +50,8 @@ impl Blame {
     /// What there is to say: why it cannot be known.
     pub fn begin(cpus: &CpuSet) -> Result<Rc<Self>, Note> {
         Self::try_begin(cpus).map(Rc::new).map_err(|why| {
-            Note::info(["who had the CPU when a latency was large is not known: ", &why].concat())
+            let text = ["who had the CPU when a latency was large is unknowable: ", &why].concat();
+            Note::unknowable(Unknowable::Blame, text, HINT)
         })
     }
 
@@ -83,8 +87,10 @@ impl Blame {
                 Err(error) => Err(failed(Step::Attach, &error)),
             }
         };
-        // Without this one nothing is known; of the others each kernel has those that it has.
-        attach(c"sched_switch", EventKind::Leaves, None)?;
+        // Without this one nothing is known; of the others each kernel has those that it has. One before 5.18 does not say
+        // why a thread leaves, and refuses who asks.
+        attach(c"sched_switch", EventKind::Sleeps, None)
+            .or_else(|_| attach(c"sched_switch", EventKind::Leaves, None))?;
         let pairs = [
             (c"irq_handler_entry", EventKind::InterruptBegins, None),
             (c"irq_handler_exit", EventKind::InterruptEnds, None),
@@ -152,7 +158,7 @@ mod tests {
         let own = rustix::thread::gettid().as_raw_nonzero().get();
         let left: Vec<&String> = trace
             .events()
-            .filter(|(_, kind, _)| *kind == EventKind::Leaves)
+            .filter(|(_, kind, _)| kind.is_switch())
             .map(|(_, _, thread)| &trace.threads[usize::try_from(thread).unwrap()])
             .collect();
         assert!(left[0].starts_with(&[&own.to_string(), " "].concat()), "{left:?}");

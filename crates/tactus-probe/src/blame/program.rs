@@ -17,6 +17,10 @@ pub const RECORD: usize = 4;
 /// Where what the number is of stands in a record's second word; below it stands the kind.
 pub const NUMBER_SHIFT: u32 = 8;
 
+/// Which argument of `sched_switch` is the state of the thread that leaves, since Linux 5.18. The first is whether it is
+/// preempted.
+const STATE: usize = 3;
+
 /// A number that instructions have room for.
 fn value(number: usize) -> i32 {
     i32::try_from(number).unwrap_or_default()
@@ -24,7 +28,8 @@ fn value(number: usize) -> i32 {
 
 /// The program of a tracepoint that says `kind`. `cpus`: whose rings stand in the map one after the other, each of so
 /// many records (a power of two). What leaves a CPU is the thread that runs the program; of everything else the number
-/// is the tracepoint's first argument, unless it is known without it.
+/// is the tracepoint's first argument, unless it is known without it. [`EventKind::Sleeps`] is of one tracepoint with
+/// [`EventKind::Preempted`]: which of the two, it says itself.
 pub fn program(map: i32, cpus: &[u32], records: usize, kind: EventKind, number: Option<u32>) -> Vec<u64> {
     let ring = (HEAD + records * RECORD) * size_of::<u64>();
     let mut program = vec![copy(6, 1), call(CPU)];
@@ -51,15 +56,26 @@ pub fn program(map: i32, cpus: &[u32], records: usize, kind: EventKind, number: 
         call(TIME),
         store(7, 0, word(HEAD)),
     ]);
-    let leaves = kind == EventKind::Leaves;
+    let leaves = kind.is_switch();
     match number {
         Some(number) => program.push(set(1, number.cast_signed())),
         None if leaves => program.extend([call(THREAD), code(0xbc, 1, 0, 0, 0), code(0xbc, 9, 0, 0, 0)]),
         None => program.extend([load(1, 6, 0), code(0xbc, 1, 1, 0, 0)]),
     }
+    program.push(set(3, kind as i32));
+    if kind == EventKind::Sleeps {
+        program.extend([
+            load(2, 6, 0),
+            load(4, 6, word(STATE)),
+            code(0xbc, 4, 4, 0, 0),
+            code(0x55, 2, 0, 1, 0), // Preempted, whatever it was about to do.
+            code(0x55, 4, 0, 1, 0), // Any state but that of those that can run.
+            set(3, EventKind::Preempted as i32),
+        ]);
+    }
     program.extend([
         code(0x67, 1, 0, 0, NUMBER_SHIFT.cast_signed()),
-        code(0x47, 1, 0, 0, kind as i32),
+        code(0x4f, 1, 3, 0, 0),
         store(7, 1, word(HEAD + 1)),
     ]);
     if leaves {

@@ -102,7 +102,7 @@ fn told(due: u64, seen: u64, records: &[Record], whole: bool) -> Trace {
         let Some(kind) = EventKind::of(record.what & 0xff) else { continue };
         let number = record.what >> NUMBER_SHIFT;
         let number =
-            if kind == EventKind::Leaves { thread(&mut trace.threads, number, record.name) } else { number };
+            if kind.is_switch() { thread(&mut trace.threads, number, record.name) } else { number };
         trace.push(&mut before, record.at, kind, number);
     }
     trace

@@ -3,8 +3,7 @@
 use tactus_model::catalogue::Fault;
 use tactus_model::catalogue::fault::Hog;
 use tactus_model::catalogue::measure::Timer;
-use tactus_model::message::{Activity, FromProbe, Job, Outlier, What};
-use tactus_model::trace::EventKind;
+use tactus_model::message::{Activity, FromProbe, Job, Outlier, Unknowable, What};
 use tactus_model::{CpuSet, Nanos};
 
 use crate::common::{Probe, job, skipped, timer};
@@ -26,7 +25,7 @@ fn outliers(heard: Vec<FromProbe>) -> Vec<Outlier> {
 fn had(outlier: &Outlier, name: &str) -> u64 {
     let trace = outlier.trace.as_ref().unwrap();
     let (mut before, mut had) = (0, 0);
-    for (at, _, number) in trace.events().filter(|(_, kind, _)| *kind == EventKind::Leaves) {
+    for (at, _, number) in trace.events().filter(|(_, kind, _)| kind.is_switch()) {
         if trace.threads[usize::try_from(number).unwrap()].ends_with(name) {
             had += at - before;
         }
@@ -40,7 +39,7 @@ fn a_hog_is_seen_to_leave_the_cpu_at_the_end_of_the_latencies_that_it_made() {
     let mut probe = Probe::start();
     let job = disturbed(&probe, probe.cpu());
     let Some((heard, _)) = probe.perform(job) else { return };
-    if let Some(why) = probe.notes.iter().find(|note| note.text.contains("is not known: ")) {
+    if let Some(why) = probe.notes.iter().find(|note| note.unknowable == Some(Unknowable::Blame)) {
         return skipped(&why.text);
     }
     let large: Vec<Outlier> =

@@ -4,7 +4,8 @@
 use tactus_model::bundle::{Contents, RowResult};
 use tactus_model::document::{BlameEntry, BlamedLatency, BlamedPart, Owner, Span};
 use tactus_model::interrupts::Interrupts;
-use tactus_model::message::Outlier;
+use tactus_model::facts::Facts;
+use tactus_model::message::{Outlier, Unknowable};
 use tactus_model::trace::{EventKind, SOFT_INTERRUPTS, Trace, VECTORS};
 
 use super::attribution::hosts;
@@ -38,7 +39,8 @@ fn spans(trace: &Trace, length: u64, wakes: bool, interrupts: &Interrupts) -> Ve
         }
         match kind {
             EventKind::Lost => account.lose(from),
-            EventKind::Leaves => account.leave(thread(trace, number)),
+            EventKind::Leaves | EventKind::Sleeps => account.leave(thread(trace, number), Owner::Thread),
+            EventKind::Preempted => account.leave(thread(trace, number), Owner::NotPreempted),
             EventKind::InterruptBegins | EventKind::SoftBegins | EventKind::VectorBegins => {
                 account.stack.push((kind, number));
             }
@@ -54,7 +56,10 @@ fn spans(trace: &Trace, length: u64, wakes: bool, interrupts: &Interrupts) -> Ve
     account.settle(if wakes && left { itself } else { (Owner::Unaccounted, String::new()) });
     let mut spans = account.spans;
     if let Some(came) = due_came.filter(|_| wakes) {
-        for span in spans.iter_mut().take(came).filter(|span| span.owner == Owner::Thread) {
+        for span in spans.iter_mut().take(came) {
+            if !matches!(span.owner, Owner::Thread | Owner::NotPreempted) {
+                continue;
+            }
             span.owner = Owner::InterruptsOff;
         }
     }
@@ -97,9 +102,9 @@ impl Account<'_> {
 
     /// A thread leaves: what was below interrupts until now was its time. No interrupt outlives it; a soft one may, and
     /// is found again by its end.
-    fn leave(&mut self, (number, name): (u64, String)) {
+    fn leave(&mut self, (number, name): (u64, String), owner: Owner) {
         let idle = number == 0;
-        self.settle(if idle { (Owner::Idle, String::new()) } else { (Owner::Thread, name) });
+        self.settle(if idle { (Owner::Idle, String::new()) } else { (owner, name) });
         self.stack.clear();
     }
 
@@ -197,24 +202,42 @@ enum Cause {
     Hypervisor,
     /// One part.
     Part(Owner, String),
+    /// In a virtual machine: nobody had the CPU, or the hypervisor.
+    IdleOrHypervisor,
+    /// In a virtual machine: a thread that could not be interrupted or preempted, or the hypervisor while it ran.
+    KernelOrHypervisor,
     /// No one part is half of it.
     Unknown,
 }
 
+/// What is known of a latency beside its parts.
+#[derive(Clone, Copy, Debug)]
+struct Circumstances {
+    /// The median of all, in ns.
+    median_ns: u64,
+    /// The machine's record claims it.
+    hosts: bool,
+    /// A hypervisor may have the CPU, and no event says so.
+    is_virtual: bool,
+}
+
 /// What a latency is laid to: the one part that is at least half of what is beyond the ordinary.
-fn cause(value_ns: u64, median_ns: u64, parts: &[BlamedPart], hosts: bool) -> Cause {
-    if value_ns <= median_ns.saturating_mul(2).saturating_add(ORDINARY_NS) {
+fn cause(value_ns: u64, parts: &[BlamedPart], known: Circumstances) -> Cause {
+    if value_ns <= known.median_ns.saturating_mul(2).saturating_add(ORDINARY_NS) {
         return Cause::Ordinary;
     }
-    if hosts {
+    if known.hosts {
         return Cause::Hypervisor;
     }
-    let beyond = value_ns.saturating_sub(median_ns);
-    match parts.first() {
-        Some(part) if part.owner != Owner::Itself && part.ns >= beyond.div_ceil(2) => {
-            Cause::Part(part.owner, part.name.clone())
-        }
-        _ => Cause::Unknown,
+    let beyond = value_ns.saturating_sub(known.median_ns);
+    let Some(part) = parts.first().filter(|part| part.ns >= beyond.div_ceil(2)) else {
+        return Cause::Unknown;
+    };
+    match part.owner {
+        Owner::Itself => Cause::Unknown,
+        Owner::Idle if known.is_virtual => Cause::IdleOrHypervisor,
+        Owner::InterruptsOff | Owner::NotPreempted if known.is_virtual => Cause::KernelOrHypervisor,
+        owner => Cause::Part(owner, part.name.clone()),
     }
 }
 
@@ -223,13 +246,21 @@ fn cause(value_ns: u64, median_ns: u64, parts: &[BlamedPart], hosts: bool) -> Ca
 pub fn blame(contents: &Contents, result: &RowResult) -> Option<BlameEntry> {
     let kept = |outlier: &&Outlier| outlier.trace.is_some();
     let outliers = || result.series().iter().flat_map(|series| &series.outliers);
-    outliers().find(kept)?;
+    if outliers().find(kept).is_none() {
+        let told = result.notes.iter().find(|note| note.unknowable == Some(Unknowable::Blame))?;
+        let unknowable = Some(told.text.clone());
+        return Some(BlameEntry { unknowable, of: 0, causes: Vec::new(), latencies: Vec::new() });
+    }
     let facts = contents.facts.get(&result.environment_key());
     let interrupts = facts.map(Interrupts::of).unwrap_or_default();
     let wakes = result.measurement.kind() == "timer";
     let mut all: Vec<&Outlier> = outliers().collect();
     all.sort_by_key(|outlier| std::cmp::Reverse(outlier.value_ns));
-    let median_ns = result.all().and_then(|all| all.p50_ns).unwrap_or(0);
+    let known = Circumstances {
+        median_ns: result.all().and_then(|all| all.p50_ns).unwrap_or(0),
+        hosts: false,
+        is_virtual: facts.is_none_or(Facts::virtualized),
+    };
     let hosts = hosts(result);
     let latency = |outlier: &&Outlier| {
         let spans = outlier.trace.as_ref().map(|trace| spans(trace, outlier.value_ns, wakes, &interrupts));
@@ -238,7 +269,8 @@ pub fn blame(contents: &Contents, result: &RowResult) -> Option<BlameEntry> {
         if spans.is_empty() {
             unaccounted_ns = outlier.value_ns;
         }
-        let cause = cause(outlier.value_ns, median_ns, &parts, hosts.contains(outlier));
+        let known = Circumstances { hosts: hosts.contains(outlier), ..known };
+        let cause = cause(outlier.value_ns, &parts, known);
         BlamedLatency {
             id: outlier.series.id(&result.environment),
             at_ns: outlier.at_ns,
@@ -262,7 +294,7 @@ pub fn blame(contents: &Contents, result: &RowResult) -> Option<BlameEntry> {
     // What is known stands first, the most frequent before others.
     let last = |cause: &str| cause == UNKNOWN || cause == ORDINARY;
     causes.sort_by_key(|(cause, times)| (last(cause), std::cmp::Reverse(*times)));
-    Some(BlameEntry { of: latencies.len(), causes, latencies })
+    Some(BlameEntry { unknowable: None, of: latencies.len(), causes, latencies })
 }
 
 /// No one part is the cause.
@@ -275,6 +307,9 @@ fn said(cause: &Cause) -> String {
         Cause::Ordinary => ORDINARY.to_owned(),
         Cause::Unknown => UNKNOWN.to_owned(),
         Cause::Hypervisor => "hypervisor".to_owned(),
+        Cause::IdleOrHypervisor => "idle, or the hypervisor".to_owned(),
+        Cause::KernelOrHypervisor => "interrupts or preemption off, or the hypervisor".to_owned(),
+        Cause::Part(Owner::Idle, _) => "idle (sleep state)".to_owned(),
         Cause::Part(owner, name) => owner_name(*owner, name),
     }
 }
@@ -284,8 +319,9 @@ fn said(cause: &Cause) -> String {
 pub fn owner_name(owner: Owner, name: &str) -> String {
     match owner {
         Owner::Thread => name.to_owned(),
+        Owner::NotPreempted => format!("{name}, not preempted"),
         Owner::InterruptsOff => format!("interrupts off in {name}"),
-        Owner::Idle => "idle (sleep state or hypervisor)".to_owned(),
+        Owner::Idle => "idle".to_owned(),
         Owner::Interrupt => format!("irq {name}"),
         Owner::SoftInterrupt => format!("softirq {name}"),
         Owner::Vector => format!("{name} interrupt"),
@@ -299,7 +335,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::EventKind::{
-        InterruptBegins, InterruptEnds, Leaves, Lost, SoftBegins, SoftEnds, VectorBegins, VectorEnds,
+        InterruptBegins, InterruptEnds, Leaves, Lost, Preempted, Sleeps, SoftBegins, SoftEnds, VectorBegins,
+        VectorEnds,
     };
     use super::*;
 
@@ -389,7 +426,7 @@ mod tests {
             &told,
             &[
                 ("local_timer interrupt", 300),
-                ("idle (sleep state or hypervisor)", 2),
+                ("idle", 2),
                 ("the thread itself", 1),
             ],
         );
@@ -408,13 +445,45 @@ mod tests {
     #[test]
     fn a_cause_is_one_part_that_is_half_of_what_is_beyond_the_ordinary() {
         let part = |owner, name: &str, us: u64| BlamedPart { owner, name: name.into(), ns: us * US };
+        let metal = |median_us| Circumstances { median_ns: median_us * US, hosts: false, is_virtual: false };
         let hog = [part(Owner::Thread, "hog", 900), part(Owner::Itself, "", 20)];
-        assert_eq!(said(&cause(1_000 * US, 50 * US, &hog, false)), "hog");
-        assert_eq!(said(&cause(2_000 * US, 50 * US, &hog, false)), UNKNOWN);
-        assert_eq!(said(&cause(1_000 * US, 50 * US, &hog, true)), "hypervisor");
-        assert_eq!(said(&cause(1_000 * US, 500 * US, &hog, false)), ORDINARY);
-        assert_eq!(said(&cause(1_000 * US, 0, &hog[1..], false)), UNKNOWN);
-        assert_eq!(said(&cause(u64::MAX, u64::MAX, &[], false)), ORDINARY);
+        assert_eq!(said(&cause(1_000 * US, &hog, metal(50))), "hog");
+        assert_eq!(said(&cause(2_000 * US, &hog, metal(50))), UNKNOWN);
+        assert_eq!(said(&cause(1_000 * US, &hog, Circumstances { hosts: true, ..metal(50) })), "hypervisor");
+        assert_eq!(said(&cause(1_000 * US, &hog, metal(500))), ORDINARY);
+        assert_eq!(said(&cause(1_000 * US, &hog[1..], metal(0))), UNKNOWN);
+        assert_eq!(said(&cause(u64::MAX, &[], metal(u64::MAX / US))), ORDINARY);
+    }
+
+    #[test]
+    fn in_a_virtual_machine_what_may_be_the_hypervisors_is_laid_to_no_thread() {
+        let said = |owner, is_virtual| {
+            let part = BlamedPart { owner, name: "rustc".into(), ns: 900 * US };
+            said(&cause(1_000 * US, &[part], Circumstances { median_ns: 0, hosts: false, is_virtual }))
+        };
+        let told = [
+            (Owner::Thread, "rustc", "rustc"),
+            (Owner::SoftInterrupt, "softirq rustc", "softirq rustc"),
+            (Owner::Idle, "idle (sleep state)", "idle, or the hypervisor"),
+            (
+                Owner::InterruptsOff,
+                "interrupts off in rustc",
+                "interrupts or preemption off, or the hypervisor",
+            ),
+            (Owner::NotPreempted, "rustc, not preempted", "interrupts or preemption off, or the hypervisor"),
+        ];
+        for (owner, metal, guest) in told {
+            assert_eq!((said(owner, false).as_str(), said(owner, true).as_str()), (metal, guest));
+        }
+    }
+
+    #[test]
+    fn a_thread_that_had_to_give_the_cpu_up_was_not_preempted_and_one_that_slept_had_it_by_right() {
+        let told_of = |leaves| told(&[(1, VectorBegins, 0), (2, VectorEnds, 0), (90, leaves, 0)], &["7 x"], 91);
+        for (leaves, name) in [(Sleeps, "x"), (Leaves, "x"), (Preempted, "x, not preempted")] {
+            assert_eq!(told_of(leaves)[2], (name.to_owned(), 88));
+            assert_eq!(told_of(leaves)[0].0, "interrupts off in x");
+        }
     }
 
     /// Wake-ups that take what they take: nothing is laid to anybody, however the largest are chosen.
@@ -425,11 +494,12 @@ mod tests {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             (state >> 33) % most
         };
+        let known = Circumstances { median_ns: 7 * US, hosts: false, is_virtual: false };
         for _ in 0..5_000 {
             let (irq, thread) = (1 + draw(4), 1 + draw(8));
             let part = |owner, us: u64| BlamedPart { owner, name: "x".into(), ns: us * US };
             let parts = [part(Owner::Thread, thread), part(Owner::Vector, irq)];
-            assert_eq!(cause((irq + thread + 2) * US, 7 * US, &parts, false), Cause::Ordinary);
+            assert_eq!(cause((irq + thread + 2) * US, &parts, known), Cause::Ordinary);
         }
     }
 

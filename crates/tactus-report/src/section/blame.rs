@@ -20,14 +20,15 @@ const SHOWN: usize = 10;
 /// Parts that are named of each.
 const PARTS: usize = 3;
 /// What has a CPU, as it is drawn.
-const KINDS: [(Owner, Kind); 8] = [
+const KINDS: [(Owner, Kind); 9] = [
     (Owner::Thread, Kind { name: "thread", colour: 0, shade: Shade::Dark }),
+    (Owner::NotPreempted, Kind { name: "not preempted", colour: 0, shade: Shade::Light }),
     (Owner::InterruptsOff, Kind { name: "interrupts off", colour: 1, shade: Shade::Dark }),
     (Owner::Interrupt, Kind { name: "irq", colour: 2, shade: Shade::Dark }),
     (Owner::Vector, Kind { name: "own irq", colour: 2, shade: Shade::Light }),
     (Owner::SoftInterrupt, Kind { name: "softirq", colour: 3, shade: Shade::Dark }),
     (Owner::Idle, Kind { name: "idle", colour: 1, shade: Shade::Light }),
-    (Owner::Itself, Kind { name: "itself", colour: 0, shade: Shade::Light }),
+    (Owner::Itself, Kind { name: "itself", colour: 4, shade: Shade::Dark }),
     (Owner::Unaccounted, Kind { name: "unaccounted", colour: 3, shade: Shade::Light }),
 ];
 
@@ -42,8 +43,9 @@ impl Section for Blame {
 
     fn about(&self) -> &'static str {
         "Who had the CPU from the moment a wake-up was due to that at which it was seen, by the kernel's own account of \
-         threads and interrupts there. Interrupts off: the timer's interrupt did not come while that thread ran, because \
-         interrupts were off or, in a virtual machine, because the hypervisor had the CPU. A latency is laid to the one that \
+         threads and interrupts there. Interrupts off: the timer's interrupt did not come while that thread ran. Not \
+         preempted: it came, and the thread gave the CPU up later, and not of its own accord. In a virtual machine the \
+         hypervisor may have had the CPU in either, and in idle: they are laid to no thread there. A latency is laid to the one that \
          had at least half of what is beyond the median; one up to twice the median and 10 us is ordinary, and laid to nobody."
     }
 
@@ -59,6 +61,10 @@ impl Section for Blame {
         let mut parts = Vec::new();
         for (row, entry) in told(contents) {
             let name = clean(&title(contents, &row.result));
+            if let Some(why) = &entry.unknowable {
+                parts.push(Part::Remark(format!("{name}: {}.", clean(why))));
+                continue;
+            }
             parts.push(Part::Remark(format!("{name}: {}.", causes(&entry))));
             match reader {
                 Reader::Terminal => {}
@@ -135,7 +141,7 @@ mod tests {
             spans: Vec::new(),
         };
         let causes_of = vec![("hog".to_owned(), 9), ("not known".to_owned(), 1)];
-        let entry = BlameEntry { of: 10, causes: causes_of, latencies: vec![latency] };
+        let entry = BlameEntry { unknowable: None, of: 10, causes: causes_of, latencies: vec![latency] };
         assert_eq!(causes(&entry), "of the 10 largest: 9 hog, 1 not known");
         assert_eq!(had(&entry.latencies[0]), "hog 900 us, the thread itself 6 us, unaccounted 4 us");
         let table = table(&entry);

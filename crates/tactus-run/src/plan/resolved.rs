@@ -24,6 +24,10 @@ pub struct Choices {
     pub repeat: Option<u32>,
     /// How long scenarios are measured at one go.
     pub interleave: Option<Nanos>,
+    /// Above which latency all are kept with who had the CPU, wherever there is a system that can tell.
+    pub blame_above: Option<Nanos>,
+    /// The same, and which ends the measurements of wake-ups.
+    pub stop_above: Option<Nanos>,
     /// Scenarios or environments, by name; empty: all.
     pub only: Vec<String>,
     /// Leave the system as it is.
@@ -46,6 +50,8 @@ impl Choices {
             duration_ns: self.duration.map(|duration| duration.0),
             repeat: self.repeat,
             interleave_ns: self.interleave.map(|interleave| interleave.0),
+            blame_above_ns: self.blame_above.map(|above| above.0),
+            stop_above_ns: self.stop_above.map(|above| above.0),
             only: self.only.clone(),
             no_side_effects: self.no_side_effects,
             require: self.require.clone(),

@@ -298,7 +298,7 @@ environment = "host"
     let above: Vec<_> = resolved.scenarios.iter().map(|scenario| scenario.blame_above).collect();
     assert_eq!(above, [Some(100_000), None]);
     let kept: Vec<_> = resolved.plan.scenario.iter().map(|scenario| scenario.blame_above).collect();
-    assert_eq!(kept, [Some(tactus_model::Nanos(100_000)), None]);
+    assert_eq!(kept, [Some(Nanos(100_000)), None]);
 }
 
 #[test]

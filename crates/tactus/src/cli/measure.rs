@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 use tactus_model::Nanos;
 use tactus_model::cpus::CpuRequest;
 
+use super::blame::BlameOptions;
 use super::limits::Limits;
 use super::values::{microseconds, seconds};
 use super::watch::Watch;
@@ -50,7 +51,7 @@ pub struct Measure {
     pub histogram: Option<u32>,
     /// Stop when a latency exceeds this, and stop ftrace with it if the kernel traces; a bare number is
     /// microseconds
-    #[arg(short = 'b', long = "breaktrace", value_name = "US", value_parser = microseconds)]
+    #[arg(short = 'b', long = "breaktrace", value_name = "US", value_parser = microseconds, conflicts_with = "stop_above")]
     pub break_at: Option<Nanos>,
     /// How it is scheduled. Default: fifo; what yields values: other
     #[arg(long, value_enum)]
@@ -71,14 +72,8 @@ pub struct Measure {
     /// Count why the virtual CPUs of a guest leave it, and for how long, by BPF at KVM's tracepoints
     #[arg(long, conflicts_with = "no_side_effects")]
     pub kvm_exits: bool,
-    /// Keep who had the CPU while the largest latencies lasted, and every one above this, by BPF at the kernel's
-    /// tracepoints of switches and interrupts
-    #[arg(long, value_name = "US", value_parser = microseconds, conflicts_with = "no_side_effects")]
-    pub blame_above: Option<Nanos>,
-    /// The same, and stop at the first one
-    #[arg(long, value_name = "US", value_parser = microseconds,
-        conflicts_with_all = ["no_side_effects", "blame_above", "break_at"])]
-    pub stop_above: Option<Nanos>,
+    #[command(flatten)]
+    pub blame: BlameOptions,
     #[command(flatten)]
     pub limits: Limits,
     #[command(flatten)]

@@ -81,7 +81,7 @@ fn plan(arguments: &Measure) -> Result<Plan, Failure> {
     if let Some(value) = &arguments.value {
         measurement.insert("value", value.as_str().into());
     }
-    if let Some(limit) = arguments.break_at.or(arguments.stop_above) {
+    if let Some(limit) = arguments.break_at.or(arguments.blame.stop_above) {
         measurement.insert("break", limit.to_string().into());
     }
     let measurement: What = serde_json::from_value(json!(measurement)).map_err(|error| {
@@ -118,7 +118,7 @@ fn plan(arguments: &Measure) -> Result<Plan, Failure> {
         tick: Some(Nanos((arguments.duration.0 / 20).clamp(100_000_000, 1_000_000_000))),
         control: Some(if arguments.no_control { ControlBy::Nothing } else { ControlBy::Hog }),
         kvm_exits: arguments.kvm_exits.then_some(true),
-        blame_above: arguments.blame_above.or(arguments.stop_above),
+        blame_above: arguments.blame.blame_above.or(arguments.blame.stop_above),
         ..Scenario::default()
     };
     let mut environments = BTreeMap::from([(kind.clone(), environment)]);
