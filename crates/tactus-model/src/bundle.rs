@@ -338,7 +338,7 @@ pub struct Waits {
 }
 
 /// A time in which the host kept a virtual CPU's thread from running.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wait {
     /// The virtual CPU.
     pub cpu: u32,
@@ -350,6 +350,10 @@ pub struct Wait {
     pub waited_ns: u64,
     /// It was stopped by a tracer, rather than waiting for a CPU.
     pub stopped: bool,
+    /// Which thread had its CPU longest meanwhile, where that was kept, as `NUMBER NAME`; the end is then known to the
+    /// microsecond on this machine's clock, and not to a look. Since format 1.6.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
 }
 
 /// What a fault did, and where.

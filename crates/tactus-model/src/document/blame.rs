@@ -35,6 +35,26 @@ pub struct BlamedLatency {
     pub unaccounted_ns: u64,
     /// The same in time.
     pub spans: Vec<Span>,
+    /// What the machine did meanwhile with the thread of the virtual CPU, where the latency is laid to the hypervisor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<HostSide>,
+}
+
+/// A time in which the thread of a virtual CPU was kept from running.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct HostSide {
+    /// Which thread had its CPU longest, as `NUMBER NAME`; none: that was not kept.
+    pub by: Option<String>,
+    /// A tracer had stopped it.
+    pub stopped: bool,
+    /// How long it was kept from running, in ns.
+    pub waited_ns: u64,
+    /// Its end, in ns since the measurement started, on the environment's clock.
+    pub at_ns: i64,
+    /// To how many ns either way that end is known: the error of the two clocks, and that of the looks where it is not known
+    /// who had the CPU.
+    pub within_ns: u64,
 }
 
 /// The time that one had.

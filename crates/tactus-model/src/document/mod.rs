@@ -20,7 +20,7 @@ use crate::bundle::Format;
 use crate::event::RunStatus;
 
 pub use answer::{AnswerEntry, AnswerTone, NextEntry};
-pub use blame::{BlameEntry, BlamedLatency, BlamedPart, Owner, Span};
+pub use blame::{BlameEntry, BlamedLatency, BlamedPart, HostSide, Owner, Span};
 pub use caches::{CacheCpuEntry, CacheHeldEntry, CachesEntry};
 pub use compare::{
     BaselineEntry, COMPARE_FORMAT, ChangeEntry, CompareDocument, ComparedBundle, ComparedEntry,

@@ -19,6 +19,7 @@ use tactus_model::message::{Note, Unknowable};
 use tactus_model::trace::{EventKind, Trace, VECTORS};
 
 use self::program::{HEAD, RECORD, program};
+pub use self::ring::Kept;
 use self::ring::Ring;
 use crate::bpf::why::{self, Place, Step};
 use crate::sys::bpf::{self, Mapped};
@@ -49,13 +50,31 @@ impl Blame {
     /// # Errors
     /// What there is to say: why it cannot be known.
     pub fn begin(cpus: &CpuSet) -> Result<Rc<Self>, Note> {
-        Self::try_begin(cpus).map(Rc::new).map_err(|why| {
+        Self::try_begin(cpus, true).map(Rc::new).map_err(|why| {
             let text = ["who had the CPU when a latency was large is unknowable: ", &why].concat();
             Note::unknowable(Unknowable::Blame, text, HINT)
         })
     }
 
-    fn try_begin(cpus: &CpuSet) -> Result<Self, String> {
+    /// Begins with which threads have these CPUs, and no more.
+    ///
+    /// # Errors
+    /// Why it cannot be known.
+    pub fn threads(cpus: &CpuSet) -> Result<Self, String> {
+        Self::try_begin(cpus, false)
+    }
+
+    /// Who had a CPU until a thread came to it: [`Ring::kept_from`].
+    pub fn kept_from(&self, cpu: u32, thread: u32, most: u64, from: u64, until: u64) -> Option<Kept> {
+        let place = self.cpus.iter().position(|own| *own == cpu)?;
+        self.ring(place).kept_from(thread.into(), most, from, until)
+    }
+
+    fn ring(&self, place: usize) -> Ring<'_> {
+        Ring::new(&self.memory.words()[place * self.words..][..self.words])
+    }
+
+    fn try_begin(cpus: &CpuSet, interrupts: bool) -> Result<Self, String> {
         let cpus: Vec<u32> = cpus.iter().collect();
         if cpus.len() > MOST_CPUS {
             return Err(["more than ", &MOST_CPUS.to_string(), " CPUs"].concat());
@@ -91,16 +110,16 @@ impl Blame {
         // why a thread leaves, and refuses who asks.
         attach(c"sched_switch", EventKind::Sleeps, None)
             .or_else(|_| attach(c"sched_switch", EventKind::Leaves, None))?;
-        let pairs = [
+        let pairs: &[_] = &[
             (c"irq_handler_entry", EventKind::InterruptBegins, None),
             (c"irq_handler_exit", EventKind::InterruptEnds, None),
             (c"softirq_entry", EventKind::SoftBegins, None),
             (c"softirq_exit", EventKind::SoftEnds, None),
         ];
-        for (name, kind, number) in pairs {
-            attach(name, kind, number)?;
+        for (name, kind, number) in pairs.iter().filter(|_| interrupts) {
+            attach(name, *kind, *number)?;
         }
-        for (number, name) in (0..).zip(VECTORS) {
+        for (number, name) in (0..).zip(VECTORS).filter(|_| interrupts) {
             for (end, kind) in [("_entry\0", EventKind::VectorBegins), ("_exit\0", EventKind::VectorEnds)] {
                 let name = [name, end].concat();
                 if let Ok(name) = CStr::from_bytes_with_nul(name.as_bytes()) {
@@ -129,8 +148,7 @@ impl OfCpu {
 
 impl Witness for OfCpu {
     fn between(&self, due: u64, seen: u64) -> Trace {
-        let words = self.blame.words;
-        Ring::new(&self.blame.memory.words()[self.place * words..][..words]).between(due, seen)
+        self.blame.ring(self.place).between(due, seen)
     }
 }
 

@@ -47,6 +47,12 @@ impl<'a> Ring<'a> {
     /// What was between two moments of CLOCK_MONOTONIC, in ns. To be asked some ms after the later one at the earliest:
     /// what was begun then is written.
     pub fn between(self, due: u64, seen: u64) -> Trace {
+        let (records, whole) = self.records(due, seen);
+        told(due, seen, &records, whole)
+    }
+
+    /// The records of that time, in its order, and whether none of them is missing.
+    fn records(self, due: u64, seen: u64) -> (Vec<Record>, bool) {
         let head = self.begun();
         let kept = head.saturating_sub(self.records.saturating_sub(UNSETTLED));
         // By halves: to read a record takes its line from the CPU that writes it.
@@ -60,13 +66,15 @@ impl<'a> Ring<'a> {
         }
         let first = low.saturating_sub(UNSETTLED).max(kept);
         let mut after = 0;
-        let mut found = Vec::new();
+        let mut found: Vec<(u64, Record)> = Vec::new();
         for number in first..head {
             let record = self.record(number);
             if record.at > seen {
                 after += 1;
             } else if record.at >= due {
-                found.push((number, record));
+                // What interrupted a program wrote a later record at an earlier time.
+                let place = found.iter().rposition(|(_, own)| own.at <= record.at);
+                found.insert(place.map_or(0, |place| place + 1), (number, record));
             }
             if after > UNSETTLED {
                 break;
@@ -75,10 +83,57 @@ impl<'a> Ring<'a> {
         fence(Ordering::Acquire);
         let lost = self.begun().saturating_sub(self.records.saturating_sub(UNSETTLED));
         found.retain(|(number, _)| *number >= lost);
-        found.sort_by_key(|(number, record)| (record.at, *number));
         // Nothing is missing where a record from before it is still there, or none was written over yet.
         let whole = lost == 0 || (first >= lost && first < low);
-        told(due, seen, &found.into_iter().map(|(_, record)| record).collect::<Vec<_>>(), whole)
+        (found.into_iter().map(|(_, record)| record).collect(), whole)
+    }
+}
+
+/// A time in which others had a CPU, until the thread that is asked for came to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// When it came to it, CLOCK_MONOTONIC in ns.
+    pub until: u64,
+    /// For how long others had it before, in ns.
+    pub ns: u64,
+    /// Who had it longest meanwhile, as `NUMBER NAME`.
+    pub by: String,
+}
+
+impl Ring<'_> {
+    /// The longest time, up to `most` ns, in which others had the CPU until `thread` came to it, of those that ended between
+    /// two moments. The thread may still have the CPU then; whose a time is that nobody has left yet is not known otherwise.
+    pub fn kept_from(self, thread: u64, most: u64, from: u64, until: u64) -> Option<Kept> {
+        let (records, _) = self.records(from.saturating_sub(most), until);
+        // A record ends the time of who leaves, which began with the record before it.
+        let ends = records.windows(2).filter(|two| two[1].thread() == thread).map(|two| two[0].at);
+        let comes = ends.chain(records.last().map(|last| last.at)).filter(|at| *at >= from);
+        comes.filter_map(|at| before(&records, thread, at, most)).max_by_key(|kept| kept.ns)
+    }
+}
+
+/// Who had the CPU before this moment, back to when nobody or the thread itself had it.
+fn before(records: &[Record], thread: u64, until: u64, most: u64) -> Option<Kept> {
+    let earliest = until.saturating_sub(most);
+    let mut by: Vec<(Record, u64)> = Vec::new();
+    for two in records.windows(2).rev().filter(|two| two[1].at <= until) {
+        let [began, ended] = [two[0].at.max(earliest), two[1].at];
+        if matches!(two[1].thread(), 0) || two[1].thread() == thread || ended <= earliest {
+            break;
+        }
+        match by.iter_mut().find(|(own, _)| own.thread() == two[1].thread()) {
+            Some((_, ns)) => *ns += ended - began,
+            None => by.push((two[1], ended - began)),
+        }
+    }
+    let ns = by.iter().map(|(_, ns)| ns).sum();
+    let (longest, _) = by.into_iter().max_by_key(|(_, ns)| *ns)?;
+    Some(Kept { until, ns, by: spelled(longest.thread(), longest.name) })
+}
+
+impl Record {
+    const fn thread(&self) -> u64 {
+        self.what >> NUMBER_SHIFT
     }
 }
 
@@ -119,8 +174,8 @@ impl Push for Trace {
     }
 }
 
-/// The place of a thread among those that were named.
-fn thread(threads: &mut Vec<String>, number: u64, name: [u64; 2]) -> u64 {
+/// A thread by its number and its name.
+fn spelled(number: u64, name: [u64; 2]) -> String {
     let mut told = number.to_string();
     if number != 0 {
         let bytes = [name[0].to_ne_bytes(), name[1].to_ne_bytes()].concat();
@@ -131,6 +186,12 @@ fn thread(threads: &mut Vec<String>, number: u64, name: [u64; 2]) -> u64 {
         );
         told.truncate(LONGEST_THREAD);
     }
+    told
+}
+
+/// The place of a thread among those that were named.
+fn thread(threads: &mut Vec<String>, number: u64, name: [u64; 2]) -> u64 {
+    let told = spelled(number, name);
     let place = threads.iter().position(|known| *known == told).unwrap_or_else(|| {
         threads.push(told);
         threads.len() - 1
@@ -201,12 +262,32 @@ mod tests {
     }
 
     #[test]
+    fn who_had_the_cpu_until_a_thread_came_to_it_is_told_and_for_how_long() {
+        let words = memory(64);
+        // 7 has it until 100; then 8 until 400, 9 until 450; 7 again until 500, nobody until 900, 7 until 910, 8 until 920.
+        for (at, thread) in [(100, 7), (400, 8), (450, 9), (500, 7), (900, 0), (910, 7), (920, 8)] {
+            write(&words, at, EventKind::Preempted, thread);
+        }
+        let ring = Ring::new(&words);
+        let told = |most, from, until| ring.kept_from(7, most, from, until);
+        let kept = Kept { until: 450, ns: 350, by: "8 hog".into() };
+        assert_eq!(told(10_000, 50, 2_000), Some(kept.clone()));
+        assert_eq!(told(120, 50, 2_000), Some(Kept { ns: 120, ..kept }), "no more than it is said to have waited");
+        assert_eq!(told(60, 50, 460).map(|kept| kept.by), Some("9 hog".into()));
+        // After the last record it has the CPU, as far as is known.
+        assert_eq!(told(10_000, 915, 2_000), Some(Kept { until: 920, ns: 10, by: "8 hog".into() }));
+        assert_eq!(told(10_000, 3_000, 4_000), None);
+        assert_eq!(Ring::new(&memory(16)).kept_from(7, u64::MAX, 0, u64::MAX), None);
+    }
+
+    #[test]
     fn no_memory_and_nonsense_in_it_are_no_panic() {
         let words = memory(16);
         for word in &words {
             word.store(u64::MAX, Ordering::Relaxed);
         }
         let _ = Ring::new(&words).between(0, u64::MAX);
+        let _ = Ring::new(&words).kept_from(u64::MAX >> 8, u64::MAX, 0, u64::MAX);
         words[0].store(3, Ordering::Relaxed);
         assert!(Ring::new(&words).between(0, u64::MAX).events().all(|(_, kind, _)| kind == EventKind::Lost));
     }

@@ -16,8 +16,9 @@ const WORDS: f64 = 190.0;
 const LONGEST: usize = 28;
 /// Height of the legend.
 const LEGEND: f64 = 34.0;
-/// Distance of the legend's entries.
-const ENTRY: f64 = 104.0;
+/// What an entry of the legend takes beside its name, and for each of its letters.
+const ENTRY: f64 = 42.0;
+const LETTER: f64 = 8.0;
 /// Distance of the lines from each other.
 const LINE: f64 = 22.0;
 /// Below the lines: the axis.
@@ -44,10 +45,11 @@ pub fn timelines(title: &str, kinds: &[Kind], lines: &[Timeline]) -> Figure {
     let elements = Canvas::draw(height, |canvas| {
         let used = |kind: usize| lines.iter().flat_map(|line| &line.spans).any(|span| span.2 == kind);
         let shown = kinds.iter().enumerate().filter(|(place, _)| used(*place));
-        for (place, (_, kind)) in (0_u32..).zip(shown) {
-            let left = 4.0 + ENTRY * f64::from(place);
+        let mut left = 4.0;
+        for (_, kind) in shown {
             fill(canvas, *kind, (left, left + 16.0), 14.0);
             canvas.text(kind.name, (left + 22.0, 14.0), Anchor::Start);
+            left += ENTRY + LETTER * float(kind.name.len() as u64);
         }
         let x = Scale::new(false, 0.0, longest, NAMES, f64::from(WIDTH) - WORDS);
         let bottom = LEGEND + LINE * float(lines.len() as u64);

@@ -2,7 +2,7 @@
 //! none that is known is unaccounted.
 
 use tactus_model::bundle::{Contents, RowResult};
-use tactus_model::document::{BlameEntry, BlamedLatency, BlamedPart, Owner, Span};
+use tactus_model::document::{BlameEntry, BlamedLatency, BlamedPart, HostSide, Owner, Span};
 use tactus_model::interrupts::Interrupts;
 use tactus_model::facts::Facts;
 use tactus_model::message::{Outlier, Unknowable};
@@ -269,7 +269,8 @@ pub fn blame(contents: &Contents, result: &RowResult) -> Option<BlameEntry> {
         if spans.is_empty() {
             unaccounted_ns = outlier.value_ns;
         }
-        let known = Circumstances { hosts: hosts.contains(outlier), ..known };
+        let host = hosts.iter().find(|(own, ..)| std::ptr::eq(*own, *outlier));
+        let known = Circumstances { hosts: host.is_some(), ..known };
         let cause = cause(outlier.value_ns, &parts, known);
         BlamedLatency {
             id: outlier.series.id(&result.environment),
@@ -279,6 +280,13 @@ pub fn blame(contents: &Contents, result: &RowResult) -> Option<BlameEntry> {
             parts,
             unaccounted_ns,
             spans,
+            host: host.filter(|_| cause == Cause::Hypervisor).map(|(_, wait, within_ns)| HostSide {
+                by: wait.by.clone(),
+                stopped: wait.stopped,
+                waited_ns: wait.waited_ns,
+                at_ns: wait.at_ns,
+                within_ns: *within_ns,
+            }),
         }
     };
     let first = all.iter().take(LARGEST);
@@ -307,8 +315,8 @@ fn said(cause: &Cause) -> String {
         Cause::Ordinary => ORDINARY.to_owned(),
         Cause::Unknown => UNKNOWN.to_owned(),
         Cause::Hypervisor => "hypervisor".to_owned(),
-        Cause::IdleOrHypervisor => "idle, or the hypervisor".to_owned(),
-        Cause::KernelOrHypervisor => "interrupts or preemption off, or the hypervisor".to_owned(),
+        Cause::IdleOrHypervisor => "idle or hypervisor".to_owned(),
+        Cause::KernelOrHypervisor => "kernel or hypervisor".to_owned(),
         Cause::Part(Owner::Idle, _) => "idle (sleep state)".to_owned(),
         Cause::Part(owner, name) => owner_name(*owner, name),
     }
@@ -464,13 +472,13 @@ mod tests {
         let told = [
             (Owner::Thread, "rustc", "rustc"),
             (Owner::SoftInterrupt, "softirq rustc", "softirq rustc"),
-            (Owner::Idle, "idle (sleep state)", "idle, or the hypervisor"),
+            (Owner::Idle, "idle (sleep state)", "idle or hypervisor"),
             (
                 Owner::InterruptsOff,
                 "interrupts off in rustc",
-                "interrupts or preemption off, or the hypervisor",
+                "kernel or hypervisor",
             ),
-            (Owner::NotPreempted, "rustc, not preempted", "interrupts or preemption off, or the hypervisor"),
+            (Owner::NotPreempted, "rustc, not preempted", "kernel or hypervisor"),
         ];
         for (owner, metal, guest) in told {
             assert_eq!((said(owner, false).as_str(), said(owner, true).as_str()), (metal, guest));

@@ -19,8 +19,8 @@ pub static ENTRY: Blame = Blame;
 const SHOWN: usize = 10;
 /// Parts that are named of each.
 const PARTS: usize = 3;
-/// What has a CPU, as it is drawn.
-const KINDS: [(Owner, Kind); 9] = [
+/// What has a CPU, as it is drawn; of what is unaccounted nothing is.
+const KINDS: [(Owner, Kind); 8] = [
     (Owner::Thread, Kind { name: "thread", colour: 0, shade: Shade::Dark }),
     (Owner::NotPreempted, Kind { name: "not preempted", colour: 0, shade: Shade::Light }),
     (Owner::InterruptsOff, Kind { name: "interrupts off", colour: 1, shade: Shade::Dark }),
@@ -28,8 +28,7 @@ const KINDS: [(Owner, Kind); 9] = [
     (Owner::Vector, Kind { name: "own irq", colour: 2, shade: Shade::Light }),
     (Owner::SoftInterrupt, Kind { name: "softirq", colour: 3, shade: Shade::Dark }),
     (Owner::Idle, Kind { name: "idle", colour: 1, shade: Shade::Light }),
-    (Owner::Itself, Kind { name: "itself", colour: 4, shade: Shade::Dark }),
-    (Owner::Unaccounted, Kind { name: "unaccounted", colour: 3, shade: Shade::Light }),
+    (Owner::Itself, Kind { name: "itself", colour: 3, shade: Shade::Light }),
 ];
 
 impl Section for Blame {
@@ -43,10 +42,11 @@ impl Section for Blame {
 
     fn about(&self) -> &'static str {
         "Who had the CPU from the moment a wake-up was due to that at which it was seen, by the kernel's own account of \
-         threads and interrupts there. Interrupts off: the timer's interrupt did not come while that thread ran. Not \
-         preempted: it came, and the thread gave the CPU up later, and not of its own accord. In a virtual machine the \
-         hypervisor may have had the CPU in either, and in idle: they are laid to no thread there. A latency is laid to the one that \
-         had at least half of what is beyond the median; one up to twice the median and 10 us is ordinary, and laid to nobody."
+         threads and interrupts there; a gap is unaccounted. Interrupts off: the timer's interrupt did not come while that \
+         thread ran. Not preempted: it came, and the thread gave the CPU up later, and not of its own accord. In a virtual \
+         machine the hypervisor may have had the CPU in either, and in idle: these are laid to no thread there, but to \
+         \"kernel or hypervisor\" and \"idle or hypervisor\". A latency is laid to the one that had at least half of what is \
+         beyond the median; one up to twice the median and 10 us is ordinary, and laid to nobody."
     }
 
     fn draws(&self) -> bool {
@@ -109,12 +109,19 @@ fn had(latency: &BlamedLatency) -> String {
     let part = |(name, ns): (String, u64)| format!("{} {}", clean(&name), latency_up(ns));
     let parts = latency.parts.iter().take(PARTS).map(|part| (owner_name(part.owner, &part.name), part.ns));
     let unaccounted = (latency.unaccounted_ns > 0).then(|| ("unaccounted".to_owned(), latency.unaccounted_ns));
-    parts.chain(unaccounted).map(part).collect::<Vec<_>>().join(", ")
+    let had: Vec<String> = parts.chain(unaccounted).map(part).collect();
+    let host = latency.host.as_ref().map(|host| {
+        let by = host.by.as_deref().map_or("another", |by| by.split_once(' ').map_or(by, |(_, name)| name));
+        let by = if host.stopped { "a tracer".to_owned() } else { clean(by) };
+        let (waited, within) = (latency_up(host.waited_ns), latency_up(host.within_ns));
+        format!("; on the machine: {by} {waited} (clocks: within {within})")
+    });
+    had.join(", ") + &host.unwrap_or_default()
 }
 
 fn figure(name: &str, entry: &BlameEntry) -> Figure {
     let line = |latency: &BlamedLatency| {
-        let place = |owner| KINDS.iter().position(|(kind, _)| *kind == owner).unwrap_or(KINDS.len() - 1);
+        let place = |owner| KINDS.iter().position(|(kind, _)| *kind == owner).unwrap_or(KINDS.len());
         let spans = latency.spans.iter().map(|span| (span.from_ns, span.ns, place(span.owner)));
         Timeline { name: latency_up(latency.value_ns), words: clean(&latency.cause), spans: spans.collect() }
     };
@@ -124,7 +131,7 @@ fn figure(name: &str, entry: &BlameEntry) -> Figure {
 
 #[cfg(test)]
 mod tests {
-    use tactus_model::document::BlamedPart;
+    use tactus_model::document::{BlamedPart, HostSide};
 
     use super::*;
 
@@ -139,11 +146,15 @@ mod tests {
             parts: vec![part(Owner::Thread, "hog", 900_000), part(Owner::Itself, "", 6_000)],
             unaccounted_ns: 4_000,
             spans: Vec::new(),
+            host: None,
         };
         let causes_of = vec![("hog".to_owned(), 9), ("not known".to_owned(), 1)];
         let entry = BlameEntry { unknowable: None, of: 10, causes: causes_of, latencies: vec![latency] };
         assert_eq!(causes(&entry), "of the 10 largest: 9 hog, 1 not known");
         assert_eq!(had(&entry.latencies[0]), "hog 900 us, the thread itself 6 us, unaccounted 4 us");
+        let host = HostSide { by: Some("7 hog".into()), stopped: false, waited_ns: 900_000, at_ns: 0, within_ns: 20_000 };
+        let held = BlamedLatency { host: Some(host), ..entry.latencies[0].clone() };
+        assert!(had(&held).ends_with("; on the machine: hog 900 us (clocks: within 20 us)"), "{}", had(&held));
         let table = table(&entry);
         assert!(!table.rows[0][2].lines.concat().contains('\u{1b}'));
         assert!(!figure("a", &entry).about.contains('\u{1b}'));
