@@ -146,7 +146,8 @@ impl Watch {
     ) -> Result<Self, String> {
         let program = probe::installed(system).map_err(|error| format!("no probe: {error}"))?;
         let mut words = vec![program.display().to_string(), "watch".into(), format!("every={LOOK_NS}")];
-        let on = |cpu: u32| layout.cpus.iter().find(|(inside, _)| *inside == cpu).map(|(_, outside)| *outside);
+        let on =
+            |cpu: u32| layout.cpus.iter().find(|(inside, _)| *inside == cpu).map(|(_, outside)| *outside);
         words.extend(threads.iter().map(|(cpu, thread)| match on(*cpu).filter(|_| blame) {
             Some(on) => format!("thread={cpu}:{thread}:{on}"),
             None => format!("thread={cpu}:{thread}"),

@@ -118,7 +118,7 @@ fn before(records: &[Record], thread: u64, until: u64, most: u64) -> Option<Kept
     let mut by: Vec<(Record, u64)> = Vec::new();
     for two in records.windows(2).rev().filter(|two| two[1].at <= until) {
         let [began, ended] = [two[0].at.max(earliest), two[1].at];
-        if matches!(two[1].thread(), 0) || two[1].thread() == thread || ended <= earliest {
+        if two[1].thread() == 0 || two[1].thread() == thread || ended <= earliest {
             break;
         }
         match by.iter_mut().find(|(own, _)| own.thread() == two[1].thread()) {
@@ -156,8 +156,7 @@ fn told(due: u64, seen: u64, records: &[Record], whole: bool) -> Trace {
         }
         let Some(kind) = EventKind::of(record.what & 0xff) else { continue };
         let number = record.what >> NUMBER_SHIFT;
-        let number =
-            if kind.is_switch() { thread(&mut trace.threads, number, record.name) } else { number };
+        let number = if kind.is_switch() { thread(&mut trace.threads, number, record.name) } else { number };
         trace.push(&mut before, record.at, kind, number);
     }
     trace
@@ -272,7 +271,11 @@ mod tests {
         let told = |most, from, until| ring.kept_from(7, most, from, until);
         let kept = Kept { until: 450, ns: 350, by: "8 hog".into() };
         assert_eq!(told(10_000, 50, 2_000), Some(kept.clone()));
-        assert_eq!(told(120, 50, 2_000), Some(Kept { ns: 120, ..kept }), "no more than it is said to have waited");
+        assert_eq!(
+            told(120, 50, 2_000),
+            Some(Kept { ns: 120, ..kept }),
+            "no more than it is said to have waited"
+        );
         assert_eq!(told(60, 50, 460).map(|kept| kept.by), Some("9 hog".into()));
         // After the last record it has the CPU, as far as is known.
         assert_eq!(told(10_000, 915, 2_000), Some(Kept { until: 920, ns: 10, by: "8 hog".into() }));

@@ -18,6 +18,8 @@ mod process;
 mod ptrace;
 mod raw;
 mod select;
+#[cfg(target_env = "musl")]
+mod thread_name;
 #[cfg(all(target_env = "musl", panic = "abort"))]
 mod unwind;
 pub mod vfio;

@@ -182,7 +182,9 @@ impl<'a> Look<'a> {
         let half = outlier.value_ns / 2;
         match self.alike(outlier) {
             Some(wait) => Explained::Host(wait.waited_ns),
-            None if self.long(outlier).next().is_some() || self.cut_ns.is_some_and(|cut| cut >= half) => Explained::Unknown,
+            None if self.long(outlier).next().is_some() || self.cut_ns.is_some_and(|cut| cut >= half) => {
+                Explained::Unknown
+            }
             None => Explained::Nothing,
         }
     }

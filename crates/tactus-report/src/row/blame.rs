@@ -3,8 +3,8 @@
 
 use tactus_model::bundle::{Contents, RowResult};
 use tactus_model::document::{BlameEntry, BlamedLatency, BlamedPart, HostSide, Owner, Span};
-use tactus_model::interrupts::Interrupts;
 use tactus_model::facts::Facts;
+use tactus_model::interrupts::Interrupts;
 use tactus_model::message::{Outlier, Unknowable};
 use tactus_model::trace::{EventKind, SOFT_INTERRUPTS, Trace, VECTORS};
 
@@ -430,14 +430,7 @@ mod tests {
     #[test]
     fn what_was_there_when_it_was_due_is_known_by_its_end() {
         let told = told(&[(300, VectorEnds, 0), (302, Leaves, 0)], &["0"], 303);
-        is(
-            &told,
-            &[
-                ("local_timer interrupt", 300),
-                ("idle", 2),
-                ("the thread itself", 1),
-            ],
-        );
+        is(&told, &[("local_timer interrupt", 300), ("idle", 2), ("the thread itself", 1)]);
     }
 
     #[test]
@@ -473,11 +466,7 @@ mod tests {
             (Owner::Thread, "rustc", "rustc"),
             (Owner::SoftInterrupt, "softirq rustc", "softirq rustc"),
             (Owner::Idle, "idle (sleep state)", "idle or hypervisor"),
-            (
-                Owner::InterruptsOff,
-                "interrupts off in rustc",
-                "kernel or hypervisor",
-            ),
+            (Owner::InterruptsOff, "interrupts off in rustc", "kernel or hypervisor"),
             (Owner::NotPreempted, "rustc, not preempted", "kernel or hypervisor"),
         ];
         for (owner, metal, guest) in told {
@@ -487,7 +476,8 @@ mod tests {
 
     #[test]
     fn a_thread_that_had_to_give_the_cpu_up_was_not_preempted_and_one_that_slept_had_it_by_right() {
-        let told_of = |leaves| told(&[(1, VectorBegins, 0), (2, VectorEnds, 0), (90, leaves, 0)], &["7 x"], 91);
+        let told_of =
+            |leaves| told(&[(1, VectorBegins, 0), (2, VectorEnds, 0), (90, leaves, 0)], &["7 x"], 91);
         for (leaves, name) in [(Sleeps, "x"), (Leaves, "x"), (Preempted, "x, not preempted")] {
             assert_eq!(told_of(leaves)[2], (name.to_owned(), 88));
             assert_eq!(told_of(leaves)[0].0, "interrupts off in x");

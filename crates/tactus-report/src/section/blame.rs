@@ -19,6 +19,8 @@ pub static ENTRY: Blame = Blame;
 const SHOWN: usize = 10;
 /// Parts that are named of each.
 const PARTS: usize = 3;
+/// Latencies that have a line of their own.
+const LINES: usize = 3;
 /// What has a CPU, as it is drawn; of what is unaccounted nothing is.
 const KINDS: [(Owner, Kind); 8] = [
     (Owner::Thread, Kind { name: "thread", colour: 0, shade: Shade::Dark }),
@@ -85,17 +87,44 @@ fn told(contents: &Contents) -> impl Iterator<Item = (&Row, BlameEntry)> {
     rows.filter_map(move |row| Some((row, blame(contents, &row.result)?)))
 }
 
+/// The same of one row as lines: to whom its largest latencies are laid, and who had the CPU of the first of them; none: it
+/// was not asked for. Or why it cannot be known.
+#[must_use]
+pub fn lines(contents: &Contents, row: &Row) -> Vec<String> {
+    let Some(entry) = blame(contents, &row.result) else { return Vec::new() };
+    if let Some(why) = &entry.unknowable {
+        return vec![clean(why)];
+    }
+    let one = |latency: &BlamedLatency| {
+        let at = float(latency.at_ns) / 1e9;
+        format!("{} at {at:.3} s: {}: {}", latency_up(latency.value_ns), clean(&latency.cause), had(latency))
+    };
+    let first = entry.latencies.iter().take(LINES).map(one);
+    std::iter::once(causes(&entry)).chain(first).collect()
+}
+
 /// `of the 20 largest: 6 ksoftirqd/1, 3 irq 29, 2 not known`.
 fn causes(entry: &BlameEntry) -> String {
-    let each: Vec<String> = entry.causes.iter().map(|(cause, times)| format!("{times} {}", clean(cause))).collect();
+    let each: Vec<String> =
+        entry.causes.iter().map(|(cause, times)| format!("{times} {}", clean(cause))).collect();
     format!("of the {} largest: {}", entry.of, each.join(", "))
 }
 
 fn table(entry: &BlameEntry) -> Table {
-    let head = vec![Head::number("latency"), Head::number("at"), Head::words("laid to"), Head::words("who had the CPU")];
+    let head = vec![
+        Head::number("latency"),
+        Head::number("at"),
+        Head::words("laid to"),
+        Head::words("who had the CPU"),
+    ];
     let row = |latency: &BlamedLatency| -> Vec<Cell> {
         let at = format!("{:.3} s", float(latency.at_ns) / 1e9);
-        vec![latency_up(latency.value_ns).into(), at.into(), clean(&latency.cause).into(), had(latency).into()]
+        vec![
+            latency_up(latency.value_ns).into(),
+            at.into(),
+            clean(&latency.cause).into(),
+            had(latency).into(),
+        ]
     };
     let mut table = Table::whole("", head, entry.latencies.iter().take(SHOWN).map(row).collect());
     if entry.of > SHOWN {
@@ -108,7 +137,8 @@ fn table(entry: &BlameEntry) -> Table {
 fn had(latency: &BlamedLatency) -> String {
     let part = |(name, ns): (String, u64)| format!("{} {}", clean(&name), latency_up(ns));
     let parts = latency.parts.iter().take(PARTS).map(|part| (owner_name(part.owner, &part.name), part.ns));
-    let unaccounted = (latency.unaccounted_ns > 0).then(|| ("unaccounted".to_owned(), latency.unaccounted_ns));
+    let unaccounted =
+        (latency.unaccounted_ns > 0).then(|| ("unaccounted".to_owned(), latency.unaccounted_ns));
     let had: Vec<String> = parts.chain(unaccounted).map(part).collect();
     let host = latency.host.as_ref().map(|host| {
         let by = host.by.as_deref().map_or("another", |by| by.split_once(' ').map_or(by, |(_, name)| name));
@@ -152,9 +182,19 @@ mod tests {
         let entry = BlameEntry { unknowable: None, of: 10, causes: causes_of, latencies: vec![latency] };
         assert_eq!(causes(&entry), "of the 10 largest: 9 hog, 1 not known");
         assert_eq!(had(&entry.latencies[0]), "hog 900 us, the thread itself 6 us, unaccounted 4 us");
-        let host = HostSide { by: Some("7 hog".into()), stopped: false, waited_ns: 900_000, at_ns: 0, within_ns: 20_000 };
+        let host = HostSide {
+            by: Some("7 hog".into()),
+            stopped: false,
+            waited_ns: 900_000,
+            at_ns: 0,
+            within_ns: 20_000,
+        };
         let held = BlamedLatency { host: Some(host), ..entry.latencies[0].clone() };
-        assert!(had(&held).ends_with("; on the machine: hog 900 us (clocks: within 20 us)"), "{}", had(&held));
+        assert!(
+            had(&held).ends_with("; on the machine: hog 900 us (clocks: within 20 us)"),
+            "{}",
+            had(&held)
+        );
         let table = table(&entry);
         assert!(!table.rows[0][2].lines.concat().contains('\u{1b}'));
         assert!(!figure("a", &entry).about.contains('\u{1b}'));

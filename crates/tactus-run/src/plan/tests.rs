@@ -1,5 +1,6 @@
 //! A plan from its text to what a machine can do of it.
 
+mod blame;
 mod slices;
 
 use std::collections::BTreeSet;
@@ -278,27 +279,6 @@ environment = "host"
     assert_eq!(counted, [true, false]);
     let kept: Vec<_> = resolved.plan.scenario.iter().map(|scenario| scenario.kvm_exits).collect();
     assert_eq!(kept, [Some(true), None]);
-}
-
-#[test]
-fn who_had_the_cpu_is_kept_where_a_plan_asks_for_it_and_where_it_is_run_again() {
-    const PLAN: &str = r#"
-name = "blame"
-[environment.host]
-kind = "host"
-[[scenario]]
-name = "asked for"
-environment = "host"
-blame_above = "100us"
-[[scenario]]
-name = "not"
-environment = "host"
-"#;
-    let resolved = resolved(PLAN, &Choices::default(), &machine("0-3", "")).unwrap();
-    let above: Vec<_> = resolved.scenarios.iter().map(|scenario| scenario.blame_above).collect();
-    assert_eq!(above, [Some(100_000), None]);
-    let kept: Vec<_> = resolved.plan.scenario.iter().map(|scenario| scenario.blame_above).collect();
-    assert_eq!(kept, [Some(Nanos(100_000)), None]);
 }
 
 #[test]

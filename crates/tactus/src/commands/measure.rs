@@ -15,6 +15,7 @@ use tactus_model::scheduling::Policy;
 use tactus_model::{CpuSet, Nanos};
 use tactus_report::document;
 use tactus_report::row::verdict;
+use tactus_report::section::blame;
 use tactus_run::Destination;
 use tactus_run::plan::{Choices, Source};
 use tactus_system::{Real, topology};
@@ -183,7 +184,10 @@ fn summary(contents: &Contents, histogram: Option<u32>) -> String {
         for control in &row.result.control {
             let _ = writeln!(text, "# {}", control_line(control));
         }
-        for note in &row.result.notes {
+        for line in blame::lines(contents, row) {
+            let _ = writeln!(text, "# Blame: {line}");
+        }
+        for note in row.result.notes.iter().filter(|note| note.unknowable.is_none()) {
             let _ = writeln!(text, "# Note: {}", note.text);
         }
         if let Some(evidence) = row.result.evidence {

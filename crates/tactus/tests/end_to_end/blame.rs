@@ -49,7 +49,7 @@ cpus = "1"
 name = "nothing"
 duration = "3s"
 environment = "host"
-control = "none"
+control = false
 "#;
 
 /// How many of a row's latencies from this length on are laid to this, and how many there are.
@@ -216,21 +216,67 @@ fn where_nothing_disturbs_no_known_cause_is_named() {
 #[test]
 fn a_measurement_ends_with_the_first_latency_that_it_is_to_stop_above_and_says_who_had_the_cpu() {
     let Some(_alone) = alone() else { return };
-    let result = beside(timer_storm, || {
-        output(tactus().args(["measure", "-a", "1", "-D", "20", "--no-control", "--json"]).args([
-            "--stop-above",
-            "300",
-        ]))
+    let words = ["measure", "-a", "1", "-D", "20", "--no-control", "--quiet", "--stop-above", "300"];
+    let (data, text) = beside(timer_storm, || {
+        (output(tactus().args(words).arg("--json")), output(tactus().args(words)))
     });
-    let document = json(&result);
+    let document = json(&data);
     let row = &document["scenarios"][0];
     if let Some(why) = row["blame"]["unknowable"].as_str() {
         return skipped(why);
     }
-    assert!(row["reason"].as_str().unwrap().contains("300us"), "{row:#}");
+    assert_eq!(row["ended"], "broke", "{row:#}");
     let (_, of) = laid(row, "", 300_000);
     assert!((1..=3).contains(&of), "{:#}", row["blame"]);
     assert!(row["duration_s"].as_f64().unwrap() < 19.0, "{row:#}");
+    let text = stdout(&text);
+    assert!(text.contains("# Blame: of the ") && text.contains(" s: "), "{text}");
+    nothing_is_left();
+}
+
+/// A guest of which one virtual CPU is kept from running by a thread of the machine.
+const HELD: &str = r#"
+name = "held"
+[environment.guest]
+kind = "qemu"
+cpus = "0-1"
+[[scenario]]
+name = "held"
+duration = "8s"
+interval = "1ms"
+control = false
+stop_above = "100s"
+[[scenario.activity]]
+measure = "timer"
+in = "guest"
+cpus = "1"
+[[scenario.activity]]
+fault = { kind = "hold-vcpu", length = "100ms", every = "500ms", by = "fifo" }
+in = "guest"
+cpus = "1"
+"#;
+
+#[test]
+fn a_vcpu_that_the_machine_held_is_laid_to_the_hypervisor_and_to_the_thread_that_had_its_cpu() {
+    let Some(_alone) = alone() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let (plan, out) = (dir.path().join("plan.toml"), dir.path().join("bundle"));
+    fs::write(&plan, HELD).unwrap();
+    let result = output(tactus().arg("run").arg(&plan).args(["--json", "--out"]).arg(&out));
+    let document = json(&result);
+    let row = &document["scenarios"][0];
+    if let Some(why) = obstacle(row) {
+        return skipped(&why);
+    }
+    parts_are_the_latency(row);
+    let (to, of) = laid(row, "hypervisor", 80_000_000);
+    assert!(of >= 5 && to * 10 >= of * 7, "{to} of {of}: {:#}\n{}", row["blame"], stderr(&result));
+    let latencies = row["blame"]["latencies"].as_array().unwrap();
+    let host: Vec<&Value> = latencies.iter().map(|one| &one["host"]).filter(|host| !host.is_null()).collect();
+    let named = |host: &&&Value| host["by"].as_str().is_some_and(|by| by.ends_with("hold-vcpu"));
+    assert!(host.iter().filter(named).count() * 2 >= host.len(), "{host:#?}");
+    assert!(host.iter().all(|host| host["within_ns"].as_u64().unwrap() > 0), "{host:#?}");
+    nothing_is_left();
 }
 
 #[test]
