@@ -104,26 +104,30 @@ impl Ring<'_> {
     /// The longest time, up to `most` ns, in which others had the CPU until `thread` came to it, of those that ended between
     /// two moments. The thread may still have the CPU then; whose a time is that nobody has left yet is not known otherwise.
     pub fn kept_from(self, thread: u64, most: u64, from: u64, until: u64) -> Option<Kept> {
-        let (records, _) = self.records(from.saturating_sub(most), until);
-        // A record ends the time of who leaves, which began with the record before it.
-        let ends = records.windows(2).filter(|two| two[1].thread() == thread).map(|two| two[0].at);
-        let comes = ends.chain(records.last().map(|last| last.at)).filter(|at| *at >= from);
-        comes.filter_map(|at| before(&records, thread, at, most)).max_by_key(|kept| kept.ns)
+        let start = from.saturating_sub(most);
+        let (records, whole) = self.records(start, until);
+        // A record ends the time of who leaves, which began with the record before it; that of the first before them all.
+        let start = if whole { start } else { records.first()?.at };
+        let began = |place: usize| if place == 0 { start } else { records[place - 1].at };
+        let comes = (0..records.len()).filter(|place| records[*place].thread() == thread).map(began);
+        let comes = comes.chain(records.last().map(|last| last.at)).filter(|at| *at >= from);
+        comes.filter_map(|at| before(&records, start, thread, at, most)).max_by_key(|kept| kept.ns)
     }
 }
 
 /// Who had the CPU before this moment, back to when nobody or the thread itself had it.
-fn before(records: &[Record], thread: u64, until: u64, most: u64) -> Option<Kept> {
+fn before(records: &[Record], start: u64, thread: u64, until: u64, most: u64) -> Option<Kept> {
     let earliest = until.saturating_sub(most);
     let mut by: Vec<(Record, u64)> = Vec::new();
-    for two in records.windows(2).rev().filter(|two| two[1].at <= until) {
-        let [began, ended] = [two[0].at.max(earliest), two[1].at];
-        if two[1].thread() == 0 || two[1].thread() == thread || ended <= earliest {
+    for (place, record) in records.iter().enumerate().rev().filter(|(_, record)| record.at <= until) {
+        let began = if place == 0 { start } else { records[place - 1].at };
+        if record.thread() == 0 || record.thread() == thread || record.at <= earliest {
             break;
         }
-        match by.iter_mut().find(|(own, _)| own.thread() == two[1].thread()) {
-            Some((_, ns)) => *ns += ended - began,
-            None => by.push((two[1], ended - began)),
+        let ns = record.at.saturating_sub(began.max(earliest));
+        match by.iter_mut().find(|(own, _)| own.thread() == record.thread()) {
+            Some((_, all)) => *all += ns,
+            None => by.push((*record, ns)),
         }
     }
     let ns = by.iter().map(|(_, ns)| ns).sum();
@@ -279,6 +283,8 @@ mod tests {
         assert_eq!(told(60, 50, 460).map(|kept| kept.by), Some("9 hog".into()));
         // After the last record it has the CPU, as far as is known.
         assert_eq!(told(10_000, 915, 2_000), Some(Kept { until: 920, ns: 10, by: "8 hog".into() }));
+        // Who had it since before all that is looked at.
+        assert_eq!(told(150, 350, 410), Some(Kept { until: 400, ns: 150, by: "8 hog".into() }));
         assert_eq!(told(10_000, 3_000, 4_000), None);
         assert_eq!(Ring::new(&memory(16)).kept_from(7, u64::MAX, 0, u64::MAX), None);
     }
