@@ -50,6 +50,8 @@ step "values against the field's tools" python3 scripts/bench/field.py \
   "$target/probes/$(uname -m)-unknown-linux-musl/tactus-probe"
 step "what the probe does to the CPU that it measures" python3 scripts/bench/disturbance.py \
   "$target/probes/$(uname -m)-unknown-linux-musl/tactus-probe"
+step "what it costs to keep who had the CPU" python3 scripts/bench/blame.py \
+  "$target/probes/$(uname -m)-unknown-linux-musl/tactus-probe"
 step "from QEMU's start to the first word of the probe" guest_start
 step "from a container's start to the first word of the probe" python3 scripts/bench/container-start.py
 step "degradations of the host against itself" python3 scripts/bench/alike.py "$tactus" --only host --repeats 5

@@ -117,13 +117,15 @@ class Probe:
                 return message
 
 
-def probe(path, cpu, seconds):
+def probe(path, cpu, seconds, **asked):
+    """What the probe measures, and what it takes; `asked`: more of the job."""
     # All other CPUs keep house, as the kernel arranges it for cyclictest's main thread.
     house = ",".join(str(other) for other in sorted(os.sched_getaffinity(0) - {cpu})) or str(cpu)
     what = ["what=Measure", "measure=timer", f"interval_ns={INTERVAL_US * 1000}", f"priority={PRIORITY}", "policy=fifo"]
     job = {
         "t": "job", "duration_ns": seconds * 10**9, "tick_ns": 10**9, "control": ["what=Nothing"], "no_side_effects": False,
         "housekeeping": house, "activities": [{"id": 0, "cpus": str(cpu), "what": what}],
+        **asked,
     }
     session = Probe(path)
     session.wait("facts")

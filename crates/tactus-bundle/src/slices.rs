@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use tactus_model::bundle::{InjectedIn, Row, RowResult, Slice, Sliced};
 use tactus_model::histograms;
 use tactus_model::latency::{Latency, Totals};
-use tactus_model::message::{Control, Note, NoteKind, Stage, ThreadCounters};
+use tactus_model::message::{Control, Note, Stage, ThreadCounters};
 use tactus_model::number::{float, whole};
 use tactus_model::outcome::{Ending, LatencyOutcome, Outcome, RowEnd, SeriesResult};
 use tactus_model::series::{SeriesKey, Thread};
@@ -374,9 +374,5 @@ fn told(slices: &[Sliced]) -> Note {
     let length = Nanos(slices.first().map_or(0, |slice| slice.result.planned_ns));
     let begun =
         if u32::try_from(begun) == Ok(of) { String::new() } else { format!(", of which {begun} were begun") };
-    Note {
-        kind: NoteKind::Info,
-        text: format!("measured in {of} slices of {length}, in turn with other scenarios{begun}"),
-        hint: None,
-    }
+    Note::info(format!("measured in {of} slices of {length}, in turn with other scenarios{begun}"))
 }

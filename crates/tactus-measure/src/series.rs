@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use tactus_model::latency::{Latency, Sparse, Totals};
 use tactus_model::message::{Counted, Outlier, ThreadCounters, Tick, Total, Windows};
 use tactus_model::series::SeriesKey;
+use tactus_model::trace::Trace;
 
 use crate::clock::{Scale, Source};
 use crate::counters::{self, OfCpu};
@@ -24,32 +25,51 @@ const PUSHED_NS: u64 = 10_000_000;
 /// Gaps below this are no outliers, in ns.
 pub const SMALLEST_GAP: u64 = 1_000;
 
+/// Of so many of the largest values it is kept what the kernel did meanwhile.
+const WITNESSED: usize = 10;
+
+/// What knows what the kernel did on a CPU.
+pub trait Witness {
+    /// What it did between two moments of CLOCK_MONOTONIC, in ns.
+    fn between(&self, due: u64, seen: u64) -> Trace;
+}
+
 /// The largest values of a series with their times.
 #[derive(Debug, Default)]
 struct TopN {
-    /// (value, at, sent), largest first.
-    kept: Vec<(u64, u64, bool)>,
+    /// Largest first.
+    kept: Vec<Kept>,
+}
+
+/// One of the largest values.
+#[derive(Debug)]
+struct Kept {
+    value: u64,
+    at: u64,
+    sent: bool,
+    trace: Option<Trace>,
 }
 
 impl TopN {
     /// Values up to this one are not among the largest.
     fn floor(&self) -> u64 {
-        if self.kept.len() < OUTLIERS { 0 } else { self.kept.last().map_or(0, |(value, ..)| *value) }
+        if self.kept.len() < OUTLIERS { 0 } else { self.kept.last().map_or(0, |last| last.value) }
     }
 
-    fn offer(&mut self, value: u64, at: u64) {
+    /// `trace`: asked where the value is kept, with its place among them.
+    fn offer(&mut self, value: u64, at: u64, trace: impl FnOnce(usize) -> Option<Trace>) {
         if value <= self.floor() && self.kept.len() == OUTLIERS {
             return;
         }
-        let place = self.kept.partition_point(|(kept, ..)| *kept >= value);
-        self.kept.insert(place, (value, at, false));
+        let place = self.kept.partition_point(|kept| kept.value >= value);
+        self.kept.insert(place, Kept { value, at, sent: false, trace: trace(place) });
         self.kept.truncate(OUTLIERS);
     }
 
-    fn unsent(&mut self, most: usize) -> impl Iterator<Item = (u64, u64)> {
-        self.kept.iter_mut().filter(|(.., sent)| !sent).take(most).map(|(value, at, sent)| {
-            *sent = true;
-            (*value, *at)
+    fn unsent(&mut self, most: usize) -> impl Iterator<Item = (u64, u64, Option<Trace>)> {
+        self.kept.iter_mut().filter(|kept| !kept.sent).take(most).map(|kept| {
+            kept.sent = true;
+            (kept.value, kept.at, kept.trace.take())
         })
     }
 }
@@ -70,6 +90,8 @@ pub struct Series {
     unread: u64,
     /// Where the job asks for them.
     windows: Option<WindowMaxima>,
+    /// What knows who had the CPU, and above which value it is asked of all, in ns.
+    witness: Option<(Box<dyn Witness>, u64)>,
     n: u64,
 }
 
@@ -113,6 +135,7 @@ impl Series {
             before: ThreadCounters::default(),
             unread: 0,
             windows: None,
+            witness: None,
             n: 0,
         }
     }
@@ -121,6 +144,12 @@ impl Series {
     /// one by one.
     pub fn keep_windows(&mut self, length_ns: u64) {
         self.windows = self.polled.is_none().then(|| WindowMaxima::new(length_ns, self.began));
+    }
+
+    /// Keeps what the kernel did on the CPU while the largest values lasted, and every one above `above_ns`, as far as it
+    /// is among those that are told.
+    pub fn set_witness(&mut self, witness: Box<dyn Witness>, above_ns: u64) {
+        self.witness = Some((witness, above_ns));
     }
 
     /// The windows that are over since the last time; to be asked after a tick. `last`: nothing more is measured.
@@ -142,6 +171,14 @@ impl Series {
         let interval = self.lane.spec.interval_ns;
         let (now, largest, began, end) = (&mut self.now, &mut self.largest, self.began, self.end);
         let (timed, mut windows) = (self.polled.is_none(), self.windows.as_mut());
+        let witness = self.witness.as_ref();
+        let witnessed = |at: u64, value: u64| {
+            move |place: usize| {
+                let (witness, above_ns) = witness?;
+                let asked = place < WITNESSED || value > *above_ns;
+                asked.then(|| witness.between(at.saturating_sub(value), at))
+            }
+        };
         self.lane.ring.drain(|sample| {
             if let Some(windows) = &mut windows {
                 windows.take(sample.at, sample.value);
@@ -149,7 +186,7 @@ impl Series {
             if timed {
                 now.record_until(sample.value, interval, sample.left(interval, end));
             }
-            largest.offer(sample.value, sample.at.saturating_sub(began));
+            largest.offer(sample.value, sample.at.saturating_sub(began), witnessed(sample.at, sample.value));
         });
         if let Some(reading) = &self.lane.reading {
             let left_out = reading.inbox().drain(&mut |marked| {
@@ -166,7 +203,7 @@ impl Series {
                 if let Some(windows) = &mut windows {
                     windows.take(at, value);
                 }
-                largest.offer(value, at.saturating_sub(began));
+                largest.offer(value, at.saturating_sub(began), witnessed(at, value));
             });
             // They were cycles, and nobody knows how long they took. The first figures need one that was read.
             self.unread = self.unread.saturating_add(left_out);
@@ -212,11 +249,12 @@ impl Series {
         let outliers = self
             .largest
             .unsent(most)
-            .map(|(value_ns, at_ns)| Outlier {
+            .map(|(value_ns, at_ns, trace)| Outlier {
                 activity: spec.activity,
                 series: spec.series.clone(),
                 at_ns,
                 value_ns,
+                trace,
             })
             .collect();
         (tick, outliers)
@@ -339,11 +377,14 @@ mod tests {
     #[test]
     fn the_largest_values_are_sent_once_and_at_most_four_a_tick() {
         let mut largest = TopN::default();
-        (1..=100).for_each(|value| largest.offer(value, value));
+        (1..=100).for_each(|value| largest.offer(value, value, |_| None));
         assert_eq!(largest.floor(), 69);
-        assert_eq!(largest.unsent(PER_TICK).map(|(value, _)| value).collect::<Vec<_>>(), [100, 99, 98, 97]);
-        largest.offer(1_000, 7);
-        assert_eq!(largest.unsent(PER_TICK).map(|(value, _)| value).collect::<Vec<_>>(), [1_000, 96, 95, 94]);
+        assert_eq!(largest.unsent(PER_TICK).map(|(value, ..)| value).collect::<Vec<_>>(), [100, 99, 98, 97]);
+        largest.offer(1_000, 7, |_| None);
+        assert_eq!(
+            largest.unsent(PER_TICK).map(|(value, ..)| value).collect::<Vec<_>>(),
+            [1_000, 96, 95, 94]
+        );
         assert_eq!(largest.unsent(OUTLIERS).count(), 24);
         assert_eq!(largest.unsent(OUTLIERS).count(), 0);
     }

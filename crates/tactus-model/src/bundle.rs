@@ -130,6 +130,12 @@ pub struct Asked {
     /// How long scenarios are measured at one go before it is another one's turn, in ns. Since format 1.5.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interleave_ns: Option<u64>,
+    /// Above which latency all are kept with who had the CPU, in ns. Since format 1.6.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blame_above_ns: Option<u64>,
+    /// The same, and which ends a measurement, in ns. Since format 1.6.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop_above_ns: Option<u64>,
     /// Scenarios or environments, by name; empty: all.
     pub only: Vec<String>,
     /// Leave the system as it is.
@@ -361,7 +367,7 @@ pub struct Waits {
 }
 
 /// A time in which the host kept a virtual CPU's thread from running.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wait {
     /// The virtual CPU.
     pub cpu: u32,
@@ -373,6 +379,10 @@ pub struct Wait {
     pub waited_ns: u64,
     /// It was stopped by a tracer, rather than waiting for a CPU.
     pub stopped: bool,
+    /// Which thread had its CPU longest meanwhile, where that was kept, as `NUMBER NAME`; the end is then known to the
+    /// microsecond on this machine's clock, and not to a look. Since format 1.6.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
 }
 
 /// What a fault did, and where.

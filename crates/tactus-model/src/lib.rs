@@ -23,7 +23,7 @@ pub use machine::{
     caches, cmdline, dependence, facts, hypervisor, interrupts, partition, resctrl, scheduling, threads,
     topology,
 };
-pub use outcome::{buckets, clock, control, evidence, histograms, latency, series, ticks, windows};
+pub use outcome::{buckets, clock, control, evidence, histograms, latency, series, ticks, trace, windows};
 pub use unit::{cpus, duration, lot, number, random, size};
 pub use wire::{device_card, message, rpc};
 

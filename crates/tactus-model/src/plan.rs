@@ -181,6 +181,13 @@ pub struct Scenario {
     /// each exit of every guest on the machine longer. Default false.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kvm_exits: Option<bool>,
+    /// Keep who had the CPU while the ten largest latencies of each thread lasted, and every one above this that is among
+    /// its 32 largest, by BPF programs at the kernel's tracepoints of switches and interrupts. Default: nothing is kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blame_above: Option<Nanos>,
+    /// The same, and a `timer` ends with the first latency above this (its `break`, unless that is another one).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop_above: Option<Nanos>,
     /// Parts of the machine's cache and memory bandwidth that are kept for the measured CPUs while it
     /// lasts.
     #[serde(default, skip_serializing_if = "Option::is_none")]

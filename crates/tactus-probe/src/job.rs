@@ -5,6 +5,7 @@ mod tracing;
 
 use std::fs::File;
 use std::io::{self, Write};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -27,6 +28,7 @@ use tactus_model::{CpuSet, Nanos};
 pub use running::Running;
 
 use crate::answer::answers;
+use crate::blame::Blame;
 use crate::channel::Channel;
 use crate::housekeeping::House;
 use crate::memory::Memory;
@@ -48,6 +50,8 @@ pub struct Prepared {
     duration_ns: u64,
     tick_ns: u64,
     lock_in: Option<LockIn>,
+    /// Who has the measured CPUs, and above which latency every one is kept with it, in ns.
+    blame: Option<(Rc<Blame>, u64)>,
     _latency: Option<File>,
     memory: Option<Memory>,
     _house: House,
@@ -91,12 +95,13 @@ impl Prepared {
             threads.extend(start_threads(activity, &common, &job.housekeeping, &mut notes)?);
         }
         let test = SelfTest::prepare(&job.control, above, &threads, &mut notes);
-        let (mut latency, mut processor) = (None, Processor::default());
+        let (mut latency, mut processor, mut blame) = (None, Processor::default(), None);
         if !threads.is_empty() && !job.no_side_effects {
             latency = hold_cpu_latency(&mut notes);
             let cpus = threads.iter().map(|thread| thread.lane.spec.series.cpu).collect();
             processor = Processor::find(&cpus, job.cache_misses, &mut notes);
             watch_for_break(job, &threads, &common, &mut notes);
+            blame = begin_blame(job, &threads, &mut notes);
         }
         // Last of all, so that it covers all of the above.
         let memory = (!threads.is_empty()).then(|| Memory::lock(&mut notes));
@@ -110,6 +115,7 @@ impl Prepared {
             duration_ns: job.duration_ns,
             tick_ns: job.tick_ns,
             lock_in: job.lock_in,
+            blame,
             _latency: latency,
             memory,
             _house: house,
@@ -338,6 +344,18 @@ fn hold_cpu_latency(notes: &mut Vec<Note>) -> Option<File> {
     }
 }
 
+/// Has the kernel's events on the measured CPUs written down. Not on those of an interrupt card, whose values are of two
+/// clocks.
+fn begin_blame(job: &Job, threads: &[Measuring], notes: &mut Vec<Note>) -> Option<(Rc<Blame>, u64)> {
+    let above = job.blame_above?;
+    let lanes = threads.iter().map(|thread| &thread.lane).filter(|lane| lane.card.is_none());
+    let cpus: CpuSet = lanes.map(|lane| lane.spec.series.cpu).collect();
+    if cpus.is_empty() {
+        return None;
+    }
+    Blame::begin(&cpus).map_err(|why| notes.push(why)).ok().map(|blame| (blame, above))
+}
+
 /// Finds the trace that is to be stopped when a latency exceeds its limit. Not where a fault of this job may be one
 /// of the kernel's tracers.
 fn watch_for_break(job: &Job, threads: &[Measuring], common: &Common, notes: &mut Vec<Note>) {
@@ -375,6 +393,7 @@ mod tests {
             restore: false,
             budget: 0,
             cache_misses: false,
+            blame_above: None,
             lock_in: None,
         }
     }

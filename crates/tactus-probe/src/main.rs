@@ -7,6 +7,7 @@
 
 mod actions;
 mod answer;
+mod blame;
 mod bpf;
 mod breakdown;
 mod capabilities;

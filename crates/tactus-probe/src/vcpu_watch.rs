@@ -8,6 +8,8 @@
 //! ```text
 //! watching                   the holds are ready, too; or: refused WHY
 //! waited CPU UNTIL NS        a wait for a CPU that ended within the look that ended at UNTIL, at least so long
+//! kept CPU UNTIL NS ID NAME  the same, where that is known: when it came to its CPU, and which thread had it meanwhile
+//! blind WHY                  that is not known
 //! stopped CPU UNTIL NS       it was stopped (by a tracer) so long until then
 //! held CPU FROM TO           the fault kept it off its CPU
 //! total CPU NS               at the end: all that it waited
@@ -25,8 +27,10 @@ use std::os::unix::fs::FileExt;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use tactus_measure::thread::make_fifo;
+use tactus_model::CpuSet;
 use tactus_model::lot::Lots;
 
+use crate::blame::{Blame, Kept};
 use crate::sys;
 
 /// The argument that makes a process a watch.
@@ -39,6 +43,9 @@ const ABOVE_ALL: u32 = 99;
 /// A thread to watch.
 struct Watched {
     cpu: u32,
+    thread: u32,
+    /// The machine's CPU that it is pinned to, where it is to be known who has that.
+    on: Option<u32>,
     schedstat: File,
     stat: File,
     first: Waited,
@@ -82,12 +89,17 @@ struct Hold {
     seed: u64,
 }
 
-/// Watches until stdin ends. `words`: `every=NS`, `thread=CPU:TID`, `hold=CPU:TID:ON:fifo|ptrace:LENGTH:EVERY:SEED`.
+/// Watches until stdin ends. `words`: `every=NS`, `thread=CPU:TID[:ON]`, `hold=CPU:TID:ON:fifo|ptrace:LENGTH:EVERY:SEED`.
 pub fn main(words: &[String]) -> u8 {
     match begin(words) {
         Ok((every, watched)) => {
+            let cpus: CpuSet = watched.iter().filter_map(|thread| thread.on).collect();
+            let blame = if cpus.is_empty() { None } else { Some(Blame::threads(&cpus)) };
+            if let Some(Err(why)) = &blame {
+                println!("blind {why}");
+            }
             println!("watching");
-            look(every, watched);
+            look(every, watched, blame.and_then(Result::ok).as_ref());
             0
         }
         Err(why) => {
@@ -106,10 +118,14 @@ fn begin(words: &[String]) -> Result<(u64, Vec<Watched>), String> {
         match key {
             "every" => every = value.parse().ok().filter(|every| *every > 0).ok_or_else(wrong)?,
             "thread" => {
-                let (cpu, thread) = value.split_once(':').ok_or_else(wrong)?;
-                let (cpu, thread) = (cpu.parse().map_err(|_| wrong())?, thread.parse().map_err(|_| wrong())?);
-                watched
-                    .push(Watched::open(cpu, thread).map_err(|error| format!("thread {thread}: {error}"))?);
+                let mut numbers = value.split(':').map(|number| number.parse::<u32>().ok());
+                let (Some(Some(cpu)), Some(Some(thread)), on @ (None | Some(Some(_)))) =
+                    (numbers.next(), numbers.next(), numbers.next())
+                else {
+                    return Err(wrong());
+                };
+                let opened = Watched::open(cpu, thread, on.flatten());
+                watched.push(opened.map_err(|error| format!("thread {thread}: {error}"))?);
             }
             "hold" => holds.push(Hold::parse(value).ok_or_else(wrong)?),
             _ => return Err(wrong()),
@@ -122,19 +138,23 @@ fn begin(words: &[String]) -> Result<(u64, Vec<Watched>), String> {
 }
 
 impl Watched {
-    fn open(cpu: u32, thread: u32) -> io::Result<Self> {
+    fn open(cpu: u32, thread: u32, on: Option<u32>) -> io::Result<Self> {
         let open = |name: &str| File::open(format!("/proc/{thread}/{name}"));
         let (schedstat, stat) = (open("schedstat")?, open("stat")?);
         let first = waited(&schedstat).ok_or_else(|| io::Error::other("its schedstat cannot be read"))?;
-        Ok(Self { cpu, schedstat, stat, first, before: first, stopped: None })
+        Ok(Self { cpu, thread, on, schedstat, stat, first, before: first, stopped: None })
     }
 
-    fn look(&mut self, last: u64, now: u64) {
+    fn look(&mut self, last: u64, now: u64, blame: Option<&Blame>) {
         if let Some(waited) = waited(&self.schedstat) {
             let longest = waited.longest_since(self.before, now.saturating_sub(last));
             self.before = waited;
             if longest >= WORTH_TELLING_NS {
-                println!("waited {} {now} {longest}", self.cpu);
+                let kept = || blame?.kept_from(self.on?, self.thread, longest, last, now);
+                match kept().filter(|kept| kept.ns >= longest / 2) {
+                    Some(Kept { until, ns, by }) => println!("kept {} {until} {ns} {by}", self.cpu),
+                    None => println!("waited {} {now} {longest}", self.cpu),
+                }
             }
         }
         match (is_stopped(&self.stat), self.stopped) {
@@ -166,7 +186,7 @@ fn is_stopped(stat: &File) -> bool {
     state == Some(&b't')
 }
 
-fn look(every: u64, mut watched: Vec<Watched>) {
+fn look(every: u64, mut watched: Vec<Watched>, blame: Option<&Blame>) {
     let stdin = io::stdin();
     let pause = Timespec {
         tv_sec: i64::try_from(every / 1_000_000_000).unwrap_or(1),
@@ -180,12 +200,12 @@ fn look(every: u64, mut watched: Vec<Watched>) {
             break;
         }
         let now = sys::now();
-        watched.iter_mut().for_each(|thread| thread.look(last, now));
+        watched.iter_mut().for_each(|thread| thread.look(last, now, blame));
         last = now;
     }
     let now = sys::now();
     for thread in &mut watched {
-        thread.look(last, now);
+        thread.look(last, now, blame);
         println!("total {} {}", thread.cpu, thread.before.ns - thread.first.ns);
     }
 }
@@ -293,10 +313,10 @@ mod tests {
     #[test]
     fn the_record_of_this_thread_can_be_read() {
         let thread = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
-        let mut watched = Watched::open(0, thread).unwrap();
+        let mut watched = Watched::open(0, thread, None).unwrap();
         assert!(!is_stopped(&watched.stat));
-        watched.look(sys::now(), sys::now());
+        watched.look(sys::now(), sys::now(), None);
         assert!(watched.before.ns >= watched.first.ns && watched.before.times >= watched.first.times);
-        assert!(Watched::open(0, u32::MAX / 2).is_err());
+        assert!(Watched::open(0, u32::MAX / 2, Some(0)).is_err());
     }
 }

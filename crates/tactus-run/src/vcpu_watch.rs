@@ -22,6 +22,9 @@ use tactus_system::{Child, Invocation, System};
 const LOOK_NS: u64 = 10_000_000;
 /// The most waits that are kept, the longest ones.
 const KEPT: usize = 512;
+/// The longest name of a thread and reason that are kept, in characters.
+const LONGEST_THREAD: usize = 32;
+const LONGEST_WHY: usize = 400;
 /// How long the watch may take to begin.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long it may take to end.
@@ -59,14 +62,17 @@ struct Said {
     /// Virtual CPU, from, to.
     held: Vec<(u32, u64, u64)>,
     totals: Vec<(u32, u64)>,
+    /// Why it is not known who had the CPUs, where that was asked for.
+    blind: Option<String>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Seen {
     cpu: u32,
     until: u64,
     ns: u64,
     stopped: bool,
+    by: Option<String>,
 }
 
 impl Said {
@@ -75,6 +81,22 @@ impl Said {
         let word = words.next().unwrap_or_default();
         if word == "refused" {
             self.refused = Some(line.trim_start_matches("refused").trim().to_owned());
+            return;
+        }
+        if word == "blind" {
+            self.blind = Some(longest(line.trim_start_matches("blind").trim(), LONGEST_WHY));
+            return;
+        }
+        if word == "kept" {
+            let mut numbers = words.by_ref().take(3).map(|word| word.parse::<u64>().ok());
+            let told = (numbers.next().flatten(), numbers.next().flatten(), numbers.next().flatten());
+            let (Some(cpu), Some(until), Some(ns)) = told else { return };
+            let by: Vec<&str> = words.collect();
+            if let Ok(cpu) = u32::try_from(cpu) {
+                let by = Some(longest(&by.join(" "), LONGEST_THREAD));
+                self.waits.push(Seen { cpu, until, ns, stopped: false, by });
+                self.trim(4 * KEPT);
+            }
             return;
         }
         if word == "watching" {
@@ -86,7 +108,7 @@ impl Said {
         match (word, numbers.as_deref()) {
             ("waited" | "stopped", Some(&[cpu, until, ns])) => {
                 if let Some(cpu) = small(cpu) {
-                    self.waits.push(Seen { cpu, until, ns, stopped: word == "stopped" });
+                    self.waits.push(Seen { cpu, until, ns, stopped: word == "stopped", by: None });
                     self.trim(4 * KEPT);
                 }
             }
@@ -108,7 +130,8 @@ impl Said {
 
 impl Watch {
     /// Begins to watch `threads` (virtual CPU, thread id) of an environment, and to hold those that
-    /// `holds` says. The watch itself stays off the measured CPUs.
+    /// `holds` says. `blame`: it is also to be known who had their CPUs while they waited. The watch itself stays off the
+    /// measured CPUs.
     ///
     /// # Errors
     /// Why it cannot be done, in words; a hold that cannot be carried out is one.
@@ -119,10 +142,16 @@ impl Watch {
         layout: &Layout,
         housekeeping: &CpuSet,
         holds: Vec<Hold>,
+        blame: bool,
     ) -> Result<Self, String> {
         let program = probe::installed(system).map_err(|error| format!("no probe: {error}"))?;
         let mut words = vec![program.display().to_string(), "watch".into(), format!("every={LOOK_NS}")];
-        words.extend(threads.iter().map(|(cpu, thread)| format!("thread={cpu}:{thread}")));
+        let on =
+            |cpu: u32| layout.cpus.iter().find(|(inside, _)| *inside == cpu).map(|(_, outside)| *outside);
+        words.extend(threads.iter().map(|(cpu, thread)| match on(*cpu).filter(|_| blame) {
+            Some(on) => format!("thread={cpu}:{thread}:{on}"),
+            None => format!("thread={cpu}:{thread}"),
+        }));
         for hold in &holds {
             for cpu in hold.cpus.iter() {
                 words.push(word(hold, cpu, threads, layout)?);
@@ -162,6 +191,11 @@ impl Watch {
         }
     }
 
+    /// Why it is not known who had the CPUs, where that was asked for and is not.
+    pub fn blind(&self) -> Option<String> {
+        self.said().blind
+    }
+
     fn said(&self) -> Said {
         self.said.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -182,6 +216,11 @@ impl Watch {
         let injected = self.holds.iter().map(|hold| injected(hold, &said, &self.layout)).collect();
         (clock.map(|clock| waits(said, clock)), injected)
     }
+}
+
+/// No more of it.
+fn longest(text: &str, most: usize) -> String {
+    text.chars().filter(|c| !c.is_control()).take(most).collect()
 }
 
 /// The word that tells the watch to hold a virtual CPU.
@@ -235,6 +274,7 @@ fn waits(mut said: Said, clock: &ClockFit) -> Waits {
         at_ns: signed(clock.inside(float(seen.until))),
         waited_ns: seen.ns,
         stopped: seen.stopped,
+        by: seen.by.clone(),
     };
     let longest = said.waits.iter().map(wait).collect();
     Waits { look_ns: LOOK_NS, totals: said.totals, longest, cut_ns: said.cut }
@@ -283,6 +323,10 @@ mod tests {
             "held 1 4000 4650",
             "held 0 1 99",
             "total 1 740",
+            "kept 1 6000 300 812 a hog",
+            "kept 1 6000 x 812 hog",
+            "kept 1",
+            "blind no BPF",
             "waited 1 x 7",
             "",
             "nonsense 4 5 6",
@@ -292,10 +336,12 @@ mod tests {
         let done = injected(&hold(Some(HoldBy::Ptrace)), &said, &layout());
         assert_eq!((done.times, done.longest_ns, done.way.as_str()), (Some(1), Some(650), "ptrace"));
         assert_eq!(done.at.times_ns().collect::<Vec<_>>(), [4_000]);
+        assert_eq!(said.blind.as_deref(), Some("no BPF"));
         let waits = waits(said, &EVEN);
         let told: Vec<_> =
             waits.longest.iter().map(|wait| (wait.at_ns, wait.waited_ns, wait.stopped)).collect();
-        assert_eq!(told, [(4_000, 700, false), (-100, 40, true)]);
+        assert_eq!(told, [(4_000, 700, false), (5_000, 300, false), (-100, 40, true)]);
+        assert_eq!(waits.longest[1].by.as_deref(), Some("812 a hog"));
         assert_eq!(waits.totals, [(1, 740)]);
     }
 

@@ -210,6 +210,7 @@ impl Conversation {
             restore: false,
             budget: self.running.budget().unwrap_or(0),
             cache_misses: false,
+            blame_above: None,
             lock_in: None,
         }));
         loop {
@@ -242,6 +243,7 @@ impl Conversation {
             restore: false,
             budget: self.running.budget().unwrap_or(0),
             cache_misses: false,
+            blame_above: None,
             lock_in: None,
         }));
         loop {

@@ -84,6 +84,7 @@ pub fn job(duration: Duration) -> Job {
         restore: false,
         budget: 0,
         cache_misses: false,
+        blame_above: None,
         lock_in: None,
     }
 }

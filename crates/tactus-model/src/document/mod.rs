@@ -1,6 +1,7 @@
 //! The document of `tactus show BUNDLE --json`: a stable contract.
 
 mod answer;
+mod blame;
 mod caches;
 mod compare;
 mod comparisons;
@@ -19,6 +20,7 @@ use crate::bundle::Format;
 use crate::event::RunStatus;
 
 pub use answer::{AnswerEntry, AnswerTone, NextEntry};
+pub use blame::{BlameEntry, BlamedLatency, BlamedPart, HostSide, Owner, Span};
 pub use caches::{CacheCpuEntry, CacheHeldEntry, CachesEntry};
 pub use compare::{
     BaselineEntry, COMPARE_FORMAT, ChangeEntry, CompareDocument, ComparedBundle, ComparedEntry,

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::blame::BlameEntry;
 use super::tail::TailEntry;
 use crate::bundle::BreakdownIn;
 use crate::evidence::Evidence;
@@ -73,6 +74,9 @@ pub struct Entry {
     /// The host's part in a guest's largest latencies; only where the host has a record of its vCPU threads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attribution: Option<AttributionEntry>,
+    /// Who had the CPU while the largest latencies lasted; not there where nothing was kept of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blame: Option<BlameEntry>,
     /// What is exceeded less than once in a longer time than was measured, or why that is not said; not there for values
     /// and where nothing was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -17,6 +17,7 @@ mod median;
 mod point;
 pub mod series;
 pub mod ticks;
+pub mod trace;
 mod unit;
 mod value;
 pub mod windows;

@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::trace::Trace;
+
 /// The key of a series within one measurement: its thread, and where and how that thread runs.
 /// Twelve threads on one core, or timerlat's interrupt and thread latency, are separate series.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -84,4 +86,7 @@ pub struct Outlier {
     pub at_ns: u64,
     /// The latency, in ns.
     pub value_ns: u64,
+    /// What the kernel did on the CPU while it lasted; none: it was not kept. Since format 1.6.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<Trace>,
 }

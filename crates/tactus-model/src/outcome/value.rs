@@ -131,8 +131,8 @@ fn nine_digits(value: f64) -> f64 {
         return value;
     }
     let decimals = 8.0 - value.abs().log10().floor();
-    // Powers of ten are exact, their inverses are not.
-    let scale = 10f64.powf(decimals.abs().min(22.0));
+    // Powers of ten are exact, their inverses are not. By multiplication: pow(3) would bring 8 KB of tables into the probe.
+    let scale = 10f64.powi(i32::try_from(crate::number::whole(decimals.abs().min(22.0))).unwrap_or(22));
     if decimals < 0.0 { (value / scale).round() * scale } else { (value * scale).round() / scale }
 }
 

@@ -174,6 +174,10 @@ pub struct Job {
     /// are made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lock_in: Option<LockIn>,
+    /// Whether what the kernel does on the measured CPUs is kept of the largest latencies, and of every one above so many
+    /// ns; none: of none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blame_above: Option<u64>,
 }
 
 /// Measurements tell the largest latency of every short window of time; faults are made, and loads are on, at
@@ -429,25 +433,42 @@ pub struct Note {
     /// What the user can do about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
+    /// What was asked for and cannot be known, for the reason that is the text. Since format 1.6.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unknowable: Option<Unknowable>,
+}
+
+/// What a job asks for beside latencies and values, and not every system can tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unknowable {
+    /// Who had the CPU while the largest latencies lasted ([`Job::blame_above`]).
+    Blame,
 }
 
 impl Note {
     /// A note about something that measuring changed.
     #[must_use]
     pub fn side_effect(text: impl Into<String>) -> Self {
-        Self { kind: NoteKind::SideEffect, text: text.into(), hint: None }
+        Self { kind: NoteKind::SideEffect, text: text.into(), hint: None, unknowable: None }
     }
 
     /// A note about an obstacle, with its remedy.
     #[must_use]
     pub fn obstacle(text: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { kind: NoteKind::Obstacle, text: text.into(), hint: Some(hint.into()) }
+        Self { kind: NoteKind::Obstacle, text: text.into(), hint: Some(hint.into()), unknowable: None }
+    }
+
+    /// A note about something that cannot be known here: why, and what would help.
+    #[must_use]
+    pub fn unknowable(what: Unknowable, text: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { unknowable: Some(what), ..Self::obstacle(text, hint) }
     }
 
     /// Something good to know.
     #[must_use]
     pub fn info(text: impl Into<String>) -> Self {
-        Self { kind: NoteKind::Info, text: text.into(), hint: None }
+        Self { kind: NoteKind::Info, text: text.into(), hint: None, unknowable: None }
     }
 }
 

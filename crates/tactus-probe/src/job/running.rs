@@ -15,6 +15,7 @@ use tactus_model::message::{BreakdownOf, Done, End, FromProbe, Note, Refusal, To
 use tactus_model::outcome::ValueResult;
 
 use super::Prepared;
+use crate::blame;
 use crate::channel::{Channel, Incoming, SessionEnd};
 use crate::clock_check::Jumps;
 use crate::memory::Memory;
@@ -90,6 +91,12 @@ impl Running {
             series.set_span(began, end);
             if let Some(lock_in) = job.lock_in {
                 series.keep_windows(lock_in.window_ns);
+            }
+            if let Some((blame, above)) = &job.blame
+                && series.lane.card.is_none()
+                && let Some(witness) = blame::OfCpu::of(blame, series.lane.spec.series.cpu)
+            {
+                series.set_witness(Box::new(witness), *above);
             }
         }
         let toggle = job.lock_in.map(|lock_in| Toggle::new(lock_in.seed, began));

@@ -234,6 +234,7 @@ pub fn no_control(place: &str, refusal: Refusal) -> Note {
             refusal.reason
         ),
         hint: refusal.hint,
+        unknowable: None,
     }
 }
 

@@ -52,35 +52,65 @@ fn length(length: usize) -> io::Result<u32> {
     u32::try_from(length).map_err(|_| io::ErrorKind::InvalidInput.into())
 }
 
+/// Words that programs share with this process, as long as it lives.
+pub struct Mapped {
+    start: *mut core::ffi::c_void,
+    words: usize,
+}
+
+impl Mapped {
+    /// So many words, and the map that they are the one value of.
+    ///
+    /// # Errors
+    /// EPERM without CAP_BPF, E2BIG or ENOMEM where a map is not as large; those of mmap(2).
+    pub fn new(words: usize) -> io::Result<(OwnedFd, Self)> {
+        use rustix::mm::{MapFlags, ProtFlags};
+        /// The first attributes of BPF_MAP_CREATE (0).
+        #[repr(C)]
+        struct Map {
+            kind: u32,
+            key: u32,
+            value: u32,
+            entries: u32,
+            flags: u32,
+        }
+        const ARRAY: u32 = 2;
+        const MMAPABLE: u32 = 1 << 10;
+        let bytes = words * size_of::<AtomicU64>();
+        let attributes = Map { kind: ARRAY, key: 4, value: length(bytes)?, entries: 1, flags: MMAPABLE };
+        // SAFETY: the attributes point at nothing.
+        let map = unsafe { bpf(0, &attributes)? };
+        let (rights, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
+        // SAFETY: a new mapping touches no other memory.
+        let start = unsafe { rustix::mm::mmap(std::ptr::null_mut(), bytes, rights, flags, &map, 0)? };
+        Ok((map, Self { start, words }))
+    }
+
+    /// What is in them.
+    pub const fn words(&self) -> &[AtomicU64] {
+        // SAFETY: the mapping is as long as the map's value (up to the end of a page), zero at first, which is a valid
+        // word, and aligned to a page; it lives as long as `self`, and the kernel writes words.
+        unsafe { std::slice::from_raw_parts(self.start.cast(), self.words) }
+    }
+}
+
+impl Drop for Mapped {
+    fn drop(&mut self) {
+        // SAFETY: it is what was mapped, and no reference into it outlives `self`.
+        let _ = unsafe { rustix::mm::munmap(self.start, self.words * size_of::<AtomicU64>()) };
+    }
+}
+
 /// So many words that programs share with this process, and the map that they are the one value of. The memory
 /// lives as long as the process.
 ///
 /// # Errors
-/// EPERM without CAP_BPF; those of mmap(2).
+/// Those of [`Mapped::new`].
 pub fn memory(words: usize) -> io::Result<(OwnedFd, &'static [AtomicU64])> {
-    use rustix::mm::{MapFlags, ProtFlags};
-    /// The first attributes of BPF_MAP_CREATE (0).
-    #[repr(C)]
-    struct Map {
-        kind: u32,
-        key: u32,
-        value: u32,
-        entries: u32,
-        flags: u32,
-    }
-    const ARRAY: u32 = 2;
-    const MMAPABLE: u32 = 1 << 10;
-    let bytes = words * size_of::<AtomicU64>();
-    let attributes = Map { kind: ARRAY, key: 4, value: length(bytes)?, entries: 1, flags: MMAPABLE };
-    // SAFETY: the attributes point at nothing.
-    let map = unsafe { bpf(0, &attributes)? };
-    let (rights, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
-    // SAFETY: a new mapping touches no other memory. It is as long as the map's value (up to the end of a
-    // page), zero, which is a valid word, aligned to a page and never unmapped; the kernel writes words.
-    unsafe {
-        let memory = rustix::mm::mmap(std::ptr::null_mut(), bytes, rights, flags, &map, 0)?;
-        Ok((map, std::slice::from_raw_parts(memory.cast::<AtomicU64>(), words)))
-    }
+    let (map, mapped) = Mapped::new(words)?;
+    let mapped = std::mem::ManuallyDrop::new(mapped);
+    // SAFETY: as for `words`; it is never unmapped.
+    Ok((map, unsafe { std::slice::from_raw_parts(mapped.start.cast(), words) }))
 }
 
 /// Gives the kernel the types of a program (Documentation/bpf/btf.rst).
@@ -108,6 +138,26 @@ pub enum Kind {
     Tracepoint = 5,
     /// A performance event.
     PerfEvent = 7,
+    /// A tracepoint, as the kernel's own code calls it.
+    RawTracepoint = 17,
+}
+
+/// Has a tracepoint run a program on every CPU, as long as what is returned lives. Needs no tracefs.
+///
+/// # Errors
+/// ENOENT without such a tracepoint; EPERM without CAP_BPF and CAP_PERFMON.
+pub fn run_at_tracepoint(name: &std::ffi::CStr, program: &OwnedFd) -> io::Result<OwnedFd> {
+    /// The attributes of BPF_RAW_TRACEPOINT_OPEN (17).
+    #[repr(C)]
+    struct Attach {
+        name: u64,
+        program: i32,
+        unused: u32,
+    }
+    let name = address(name.to_bytes_with_nul());
+    let attributes = Attach { name, program: program.as_raw_fd(), unused: 0 };
+    // SAFETY: the name is live and ends with a zero.
+    unsafe { bpf(17, &attributes) }
 }
 
 /// Loads a program. `functions`: its types, and where each function begins, with the number of its type. Of what the

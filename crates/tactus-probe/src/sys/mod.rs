@@ -17,6 +17,8 @@ mod ports;
 mod process;
 mod ptrace;
 mod select;
+#[cfg(target_env = "musl")]
+mod thread_name;
 #[cfg(all(target_env = "musl", panic = "abort"))]
 mod unwind;
 

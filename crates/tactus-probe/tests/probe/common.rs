@@ -218,6 +218,7 @@ pub fn job(probe: &Probe, activities: Vec<Activity>) -> Job {
         restore: false,
         budget: 0,
         cache_misses: false,
+        blame_above: None,
         lock_in: None,
     }
 }

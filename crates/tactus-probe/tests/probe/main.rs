@@ -1,6 +1,7 @@
 //! The probe as a process: what it says to who starts it, and what it leaves on this machine.
 #![expect(clippy::disallowed_methods, reason = "these tests look at the machine from outside the door")]
 
+mod blame;
 mod block;
 mod common;
 mod comparison;

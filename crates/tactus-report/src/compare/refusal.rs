@@ -37,11 +37,13 @@ pub enum Alike {
     Tick,
     /// Whether it is measured in slices, in turn with others, and how long those are.
     Slices,
+    /// Whether it is kept who had the CPU, and above which latency: that takes time of each switch.
+    Blame,
 }
 
 impl Alike {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Measurement,
         Self::Evidence,
         Self::Interval,
@@ -53,6 +55,7 @@ impl Alike {
         Self::Duration,
         Self::Tick,
         Self::Slices,
+        Self::Blame,
     ];
 
     /// In a word.
@@ -70,6 +73,7 @@ impl Alike {
             Self::Duration => "duration",
             Self::Tick => "tick",
             Self::Slices => "interleave",
+            Self::Blame => "blame_above",
         }
     }
 
@@ -88,6 +92,7 @@ impl Alike {
             Self::Duration => Nanos(result.planned_ns).to_string(),
             Self::Tick => tick(run),
             Self::Slices => slices(run),
+            Self::Blame => blame(run),
         }
     }
 }
@@ -130,6 +135,12 @@ fn tick(run: Run) -> String {
 fn slices(run: Run) -> String {
     let first = run.row.slices.first();
     first.map_or_else(|| "one go".into(), |first| Nanos(first.result.planned_ns).to_string())
+}
+
+/// Above which latency it is kept who had the CPU.
+fn blame(run: Run) -> String {
+    let above = run.planned().next().and_then(|own| own.blame_above);
+    above.map_or_else(|| "not kept".into(), |above| above.to_string())
 }
 
 /// Why runs are not judged.

@@ -15,6 +15,7 @@ mod scale;
 mod stacked;
 mod tail;
 mod theme;
+mod timeline;
 
 pub use bars::{Bar, Panel, bars};
 pub use canvas::{Anchor, Canvas, Figure, Hover, Spot, WIDTH};
@@ -28,3 +29,4 @@ pub use plot::{Plot, PlotAxis, PlotKind, PlotMark, PlotSeries, short};
 pub use stacked::{Kind, Shade, Stack, Stacks, stacked};
 pub use tail::{quantiles, return_levels, shapes};
 pub use theme::{MARK, MUTED, SERIES, series, standalone, themed};
+pub use timeline::{Timeline, timelines};

@@ -104,7 +104,7 @@ fn legend(canvas: &Canvas, kinds: &[Kind], panels: &[Stacks]) {
     }
 }
 
-fn fill(canvas: &Canvas, kind: Kind, (from, to): (f64, f64), y: f64) {
+pub(super) fn fill(canvas: &Canvas, kind: Kind, (from, to): (f64, f64), y: f64) {
     let opacity = match kind.shade {
         Shade::Dark => 0.85,
         Shade::Light => 0.35,

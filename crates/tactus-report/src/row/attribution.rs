@@ -75,14 +75,7 @@ pub fn attribution(result: &RowResult) -> Option<Attribution> {
     if outliers.is_empty() {
         return None;
     }
-    let look = Look {
-        slack: signed(waits.look_ns.saturating_add(result.clock_fit.map_or(LATE_NS, |clock| clock.late_ns))),
-        cut_ns: waits.cut_ns.or_else(|| {
-            let cut = result.clock_fit.is_none() && waits.longest.len() >= KEPT_BEFORE;
-            waits.longest.iter().map(|wait| wait.waited_ns).min().filter(|_| cut)
-        }),
-        waits,
-    };
+    let look = Look::of(result, waits);
     let found: Vec<(u64, Explained)> =
         outliers.iter().map(|outlier| (outlier.value_ns, look.explanation(outlier))).collect();
     let host = found.iter().filter(|(_, by)| matches!(by, Explained::Host(_))).count();
@@ -114,11 +107,29 @@ pub fn attribution(result: &RowResult) -> Option<Attribution> {
     })
 }
 
+/// Those of a row's latencies that are the host's, by [`attribution`], where that is claimed: with the wait that explains
+/// each, and to how many ns it is known when that was.
+#[must_use]
+pub fn hosts(result: &RowResult) -> Vec<(&Outlier, &Wait, u64)> {
+    let Some(waits) = result.waits.as_ref() else { return Vec::new() };
+    if !attribution(result).is_some_and(|found| found.is_claimed()) {
+        return Vec::new();
+    }
+    let look = Look::of(result, waits);
+    let all = result.series().iter().flat_map(|series| &series.outliers);
+    let explained = |outlier| {
+        let wait = look.alike(outlier)?;
+        Some((outlier, wait, look.slack(wait).unsigned_abs()))
+    };
+    all.filter_map(explained).collect()
+}
+
 /// What the host knows.
 struct Look<'a> {
     waits: &'a Waits,
-    /// How far apart what belongs together may seem, in ns.
-    slack: i64,
+    /// How far apart what belongs together may seem, in ns: by the clocks, and by the looks.
+    clocks: i64,
+    look: i64,
     /// Shorter waits may be missing, in ns.
     cut_ns: Option<u64>,
 }
@@ -127,30 +138,53 @@ fn signed(ns: u64) -> i64 {
     i64::try_from(ns).unwrap_or(i64::MAX)
 }
 
-impl Look<'_> {
+impl<'a> Look<'a> {
+    fn of(result: &RowResult, waits: &'a Waits) -> Self {
+        let late_ns = result.clock_fit.map_or(LATE_NS, |clock| clock.late_ns);
+        Self {
+            clocks: signed(late_ns),
+            look: signed(waits.look_ns),
+            cut_ns: waits.cut_ns.or_else(|| {
+                let cut = result.clock_fit.is_none() && waits.longest.len() >= KEPT_BEFORE;
+                waits.longest.iter().map(|wait| wait.waited_ns).min().filter(|_| cut)
+            }),
+            waits,
+        }
+    }
+
+    /// To how many ns it is known when a wait was.
+    const fn slack(&self, wait: &Wait) -> i64 {
+        if wait.by.is_some() { self.clocks } else { self.clocks.saturating_add(self.look) }
+    }
+
+    /// The waits of half of a latency and more that met it.
+    fn long(&self, outlier: &Outlier) -> impl Iterator<Item = &'a Wait> {
+        let (to, value) = (signed(outlier.at_ns), signed(outlier.value_ns));
+        let (cpu, half) = (outlier.series.cpu, outlier.value_ns / 2);
+        self.waits.longest.iter().filter(move |wait| {
+            let from = wait.at_ns.saturating_sub(signed(wait.waited_ns));
+            wait.cpu == cpu
+                && wait.waited_ns >= half
+                && from <= to.saturating_add(self.slack(wait))
+                && wait.at_ns.saturating_add(self.slack(wait)) >= to.saturating_sub(value)
+        })
+    }
+
+    /// The longest of them that is not much longer than the latency: of one that is, it would have to have seen the very
+    /// end.
+    fn alike(&self, outlier: &Outlier) -> Option<&'a Wait> {
+        let alike = self.long(outlier).filter(|wait| wait.waited_ns / ALIKE <= outlier.value_ns);
+        alike.max_by_key(|wait| wait.waited_ns)
+    }
+
     /// Whether the thread was kept from running while a latency lasted, for half of it or more.
     fn explanation(&self, outlier: &Outlier) -> Explained {
-        let (to, value) = (signed(outlier.at_ns), signed(outlier.value_ns));
-        let meets = |wait: &&Wait| {
-            let from = wait.at_ns.saturating_sub(signed(wait.waited_ns));
-            wait.cpu == outlier.series.cpu
-                && from <= to.saturating_add(self.slack)
-                && wait.at_ns.saturating_add(self.slack) >= to.saturating_sub(value)
-        };
         let half = outlier.value_ns / 2;
-        let long: Vec<u64> = self
-            .waits
-            .longest
-            .iter()
-            .filter(meets)
-            .map(|wait| wait.waited_ns)
-            .filter(|ns| *ns >= half)
-            .collect();
-        // Of a wait much longer than the latency it would have to have seen the very end.
-        let alike = long.iter().copied().filter(|ns| ns / ALIKE <= outlier.value_ns).max();
-        match alike {
-            Some(longest) => Explained::Host(longest),
-            None if !long.is_empty() || self.cut_ns.is_some_and(|cut| cut >= half) => Explained::Unknown,
+        match self.alike(outlier) {
+            Some(wait) => Explained::Host(wait.waited_ns),
+            None if self.long(outlier).next().is_some() || self.cut_ns.is_some_and(|cut| cut >= half) => {
+                Explained::Unknown
+            }
             None => Explained::Nothing,
         }
     }
@@ -265,7 +299,7 @@ mod tests {
     }
 
     fn outlier(cpu: u32, at_ms: u64, value_ms: u64) -> Outlier {
-        Outlier { activity: 0, series: key(cpu), at_ns: at_ms * MS, value_ns: value_ms * MS }
+        Outlier { activity: 0, series: key(cpu), at_ns: at_ms * MS, value_ns: value_ms * MS, trace: None }
     }
 
     fn waits(longest: &[(u32, i64, u64)]) -> Waits {
@@ -274,13 +308,14 @@ mod tests {
             at_ns: at_ms * 1_000_000,
             waited_ns: ms * MS,
             stopped: false,
+            by: None,
         };
         let longest = longest.iter().map(wait).collect();
         Waits { look_ns: 10 * MS, totals: Vec::new(), longest, cut_ns: None }
     }
 
     fn explained(outlier: &Outlier, waits: &Waits, cut_ns: Option<u64>) -> Explained {
-        Look { waits, slack: signed(30 * MS), cut_ns }.explanation(outlier)
+        Look { waits, clocks: signed(20 * MS), look: signed(10 * MS), cut_ns }.explanation(outlier)
     }
 
     /// A row of a minute, with these latencies on CPU 1.

@@ -6,6 +6,7 @@ use tactus_model::number::float;
 use tactus_model::outcome::{ValueResult, Yields};
 
 use super::attribution::attribution;
+use super::blame::blame;
 use super::control::control;
 use super::name::inside;
 use super::published::{published, published_value};
@@ -60,6 +61,7 @@ pub fn entry(contents: &Contents, row: &Row) -> Entry {
             largest_ns: found.largest_ns,
             waited_ns: found.waited_ns,
         }),
+        blame: blame(contents, result),
         tail: tail_entry(row),
         published: published(&contents.plan, &result.name, &result.environment),
         verdict: verdict(row),

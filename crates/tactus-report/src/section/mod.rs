@@ -55,7 +55,7 @@ registry! {
     SECTIONS: dyn Section;
     answer, measurements, evidence, published, fitness, degradation, values, curves, network, breakdown, exits, matrices, systems, threads, separation, technologies, caches,
     partitions,
-    injected, requirements, tail, claims, proofs, drawings, environments, controls, largest, interrupts, audits, notes, facts, source,
+    injected, requirements, tail, claims, proofs, drawings, environments, controls, largest, blame, interrupts, audits, notes, facts, source,
 }
 
 /// Whether a page of the plan shows this, so that it does not stand by itself.

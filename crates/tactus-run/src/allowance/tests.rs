@@ -44,6 +44,7 @@ fn job(what: What, cpus: &str, duration_ns: u64, tick_ns: u64) -> Job {
         restore: false,
         budget: 0,
         cache_misses: false,
+        blame_above: None,
         lock_in: None,
     }
 }
@@ -103,7 +104,8 @@ fn eight_polling_threads_that_see_6000_values_a_second_meet_no_bound() {
             let series = own.series.clone();
             send(&mut allowance, FromProbe::Tick(own)).unwrap();
             for value_ns in 0..4 {
-                let outlier = Outlier { activity: 0, series: series.clone(), at_ns: n * S, value_ns };
+                let (series, at_ns) = (series.clone(), n * S);
+                let outlier = Outlier { activity: 0, series, at_ns, value_ns, trace: None };
                 send(&mut allowance, FromProbe::Outlier(outlier)).unwrap();
             }
         }
@@ -202,6 +204,25 @@ fn facts_that_are_said_anew_with_every_job_are_no_more_than_those_of_one_system(
 }
 
 #[test]
+fn what_comes_with_an_outlier_is_cut_to_what_a_probe_keeps_and_ends_before_a_disk_is_full() {
+    use tactus_model::trace::{LONGEST_THREAD, MOST_EVENTS, MOST_THREADS, PER_EVENT, Trace};
+    let mut allowance = Allowance::new(now());
+    allowance.begin(&job(measuring(Measure::Timer(Timer::default()), 200_000), "1", HOUR, S), false);
+    let trace = Trace { events: vec![7; 9_000], threads: vec!["1 x".repeat(999); 999] };
+    let mut kept = 0;
+    for n in 0..2_000 {
+        let trace = Some(trace.clone());
+        let outlier = Outlier { activity: 0, series: series(1), at_ns: n, value_ns: n, trace };
+        let sent = send(&mut allowance, FromProbe::Outlier(outlier)).unwrap();
+        let FromProbe::Outlier(Outlier { trace: Some(trace), .. }) = sent else { continue };
+        kept += 1;
+        assert!(trace.events.len() == MOST_EVENTS * PER_EVENT && trace.threads.len() == MOST_THREADS);
+        assert!(trace.threads.iter().all(|thread| thread.len() <= LONGEST_THREAD));
+    }
+    assert_eq!(kept, 1_024);
+}
+
+#[test]
 fn no_kind_of_message_goes_on_for_ever() {
     let total = |_| {
         FromProbe::Total(Total {
@@ -212,7 +233,9 @@ fn no_kind_of_message_goes_on_for_ever() {
             last: false,
         })
     };
-    let outlier = |n| FromProbe::Outlier(Outlier { activity: 0, series: series(1), at_ns: n, value_ns: n });
+    let outlier = |n| {
+        FromProbe::Outlier(Outlier { activity: 0, series: series(1), at_ns: n, value_ns: n, trace: None })
+    };
     let facts = |n: u64| {
         let mut readings = Facts::default();
         readings.keep(format!("/proc/{n}"), "x".repeat(1000).as_str());

@@ -26,6 +26,10 @@ pub struct Choices {
     pub repeat: Option<u32>,
     /// How long scenarios are measured at one go.
     pub interleave: Option<Nanos>,
+    /// Above which latency all are kept with who had the CPU, wherever there is a system that can tell.
+    pub blame_above: Option<Nanos>,
+    /// The same, and which ends the measurements of wake-ups.
+    pub stop_above: Option<Nanos>,
     /// Scenarios or environments, by name; empty: all.
     pub only: Vec<String>,
     /// Leave the system as it is.
@@ -49,6 +53,8 @@ impl Choices {
             interval_ns: self.interval.map(|interval| interval.0),
             repeat: self.repeat,
             interleave_ns: self.interleave.map(|interleave| interleave.0),
+            blame_above_ns: self.blame_above.map(|above| above.0),
+            stop_above_ns: self.stop_above.map(|above| above.0),
             only: self.only.clone(),
             no_side_effects: self.no_side_effects,
             require: self.require.clone(),
@@ -144,6 +150,8 @@ pub struct ResolvedScenario {
     pub cache_misses: Option<bool>,
     /// Whether exits of guests to KVM are counted by reason.
     pub kvm_exits: bool,
+    /// Above which latency all are kept with who had the CPU, in ns; none: of no latency that is.
+    pub blame_above: Option<u64>,
     /// Windows and draws, where it is to be known whether its disturbance is seen when it is made.
     pub lock_in: Option<LockIn>,
     /// How the machine's caches are divided meanwhile.

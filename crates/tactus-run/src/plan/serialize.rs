@@ -26,6 +26,7 @@ pub(super) fn written(
         settings: resolved.settings.clone(),
         cache_misses: resolved.cache_misses,
         kvm_exits: resolved.kvm_exits.then_some(true),
+        blame_above: resolved.blame_above.map(Nanos),
         partition: resolved.partition,
         require: resolved.require.clone(),
         host: resolved.host.clone(),

@@ -1,5 +1,6 @@
 //! A plan from its text to what a machine can do of it.
 
+mod blame;
 mod slices;
 
 use std::collections::BTreeSet;

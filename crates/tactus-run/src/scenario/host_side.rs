@@ -70,9 +70,24 @@ impl ScenarioRun<'_> {
             }
             let layout = &context.resolved.environments[&session.name].layout;
             let housekeeping = context.resolved.housekeeping(context.machine);
-            let asked = !holds.is_empty();
-            match Watch::start(context.system, context.guardian, &threads, layout, &housekeeping, holds) {
-                Ok(watch) => self.watches.push((session.number, watch)),
+            let (asked, blame) = (!holds.is_empty(), self.planned.blame_above.is_some());
+            match Watch::start(
+                context.system,
+                context.guardian,
+                &threads,
+                layout,
+                &housekeeping,
+                holds,
+                blame,
+            ) {
+                Ok(watch) => {
+                    if let Some(why) = watch.blind() {
+                        let words =
+                            format!("which threads had the CPUs of its virtual CPUs is unknowable: {why}");
+                        unwatched.push((session.name.clone(), Note::info(words)));
+                    }
+                    self.watches.push((session.number, watch));
+                }
                 Err(why) if asked => return Err(Failure::Refused(format!("{}: {why}", session.name))),
                 // Without the host's record the guest is measured all the same.
                 Err(why) => {

@@ -59,6 +59,7 @@ impl ScenarioRun<'_> {
                 restore,
                 budget: self.sessions[at].running.budget().unwrap_or(0),
                 cache_misses: self.planned.cache_misses == Some(true),
+                blame_above: self.planned.blame_above.filter(|_| latency),
                 lock_in: self.planned.lock_in,
             };
             self.sessions[at].measures = measures;

@@ -132,6 +132,7 @@ fn speak(harm: Harm, sent: &AtomicU64, mut stream: UnixStream) {
                                 series: series(0),
                                 at_ns: n,
                                 value_ns: u64::MAX,
+                                trace: None,
                             })),
                             Harm::Facts => {
                                 let mut readings = Facts::default();

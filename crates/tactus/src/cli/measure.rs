@@ -7,6 +7,7 @@ use tactus_model::Nanos;
 use tactus_model::catalogue::measure::MEASURES;
 use tactus_model::cpus::CpuRequest;
 
+use super::blame::BlameOptions;
 use super::limits::Limits;
 use super::lock::Lock;
 use super::open::Open;
@@ -71,7 +72,7 @@ pub struct Measure {
     pub histogram: Option<u32>,
     /// Stop when a latency exceeds this, and stop ftrace with it if the kernel traces; a bare number is
     /// microseconds
-    #[arg(short = 'b', long = "breaktrace", value_name = "US", value_parser = microseconds)]
+    #[arg(short = 'b', long = "breaktrace", value_name = "US", value_parser = microseconds, conflicts_with = "stop_above")]
     pub break_at: Option<Nanos>,
     /// How it is scheduled. Default: fifo; what yields values: other
     #[arg(long, value_enum)]
@@ -93,6 +94,8 @@ pub struct Measure {
     /// Count why the virtual CPUs of a guest leave it, and for how long, by BPF at KVM's tracepoints
     #[arg(long, conflicts_with = "no_side_effects")]
     pub kvm_exits: bool,
+    #[command(flatten)]
+    pub blame: BlameOptions,
     #[command(flatten)]
     pub limits: Limits,
     #[command(flatten)]

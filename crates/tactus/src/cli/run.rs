@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use tactus_model::Nanos;
 
+use super::blame::BlameOptions;
 use super::limits::Limits;
 use super::lock::Lock;
 use super::open::Open;
@@ -50,6 +51,8 @@ pub struct Run {
     /// machine falls on all of them alike
     #[arg(long, value_name = "TIME", value_parser = slice)]
     pub interleave: Option<Nanos>,
+    #[command(flatten)]
+    pub blame: BlameOptions,
     /// Short durations, for a first look
     #[arg(long)]
     pub quick: bool,

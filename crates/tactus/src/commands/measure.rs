@@ -16,6 +16,7 @@ use tactus_model::scheduling::Policy;
 use tactus_model::{CpuSet, Nanos};
 use tactus_report::document;
 use tactus_report::row::{self, verdict};
+use tactus_report::section::blame;
 use tactus_run::Destination;
 use tactus_run::plan::{Choices, Source, embed_cards};
 use tactus_system::{Real, topology};
@@ -98,7 +99,7 @@ fn plan(arguments: &Measure) -> Result<Plan, Failure> {
     if let Some(value) = &arguments.value {
         measurement.insert("value", value.as_str().into());
     }
-    if let Some(limit) = arguments.break_at {
+    if let Some(limit) = arguments.break_at.or(arguments.blame.stop_above) {
         measurement.insert("break", limit.to_string().into());
     }
     let measurement: What = serde_json::from_value(json!(measurement)).map_err(|error| {
@@ -135,6 +136,7 @@ fn plan(arguments: &Measure) -> Result<Plan, Failure> {
         tick: Some(Nanos((arguments.duration.0 / 20).clamp(100_000_000, 1_000_000_000))),
         control: Some(if arguments.no_control { ControlBy::Nothing } else { ControlBy::Hog }),
         kvm_exits: arguments.kvm_exits.then_some(true),
+        blame_above: arguments.blame.blame_above.or(arguments.blame.stop_above),
         ..Scenario::default()
     };
     // Both are written of each period, and are of different things: a row each.
@@ -216,7 +218,10 @@ fn summary(contents: &Contents, histogram: Option<u32>) -> String {
         for control in &row.result.control {
             let _ = writeln!(text, "# {}", control_line(control, row::device(&row.result).is_some()));
         }
-        for note in &row.result.notes {
+        for line in blame::lines(contents, row) {
+            let _ = writeln!(text, "# Blame: {line}");
+        }
+        for note in row.result.notes.iter().filter(|note| note.unknowable.is_none()) {
             let _ = writeln!(text, "# Note: {}", note.text);
         }
         if let Some(evidence) = row.result.evidence {

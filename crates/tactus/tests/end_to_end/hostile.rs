@@ -211,8 +211,9 @@ fn speak(harm: &str) -> io::Result<()> {
                         match harm {
                             "cpus" => say(&FromProbe::Tick(tick(u32::try_from(n).unwrap_or(0), n)))?,
                             "outliers" => {
+                                let (at_ns, value_ns) = (n, n);
                                 let outlier =
-                                    Outlier { activity: 0, series: series(0), at_ns: n, value_ns: n };
+                                    Outlier { activity: 0, series: series(0), at_ns, value_ns, trace: None };
                                 say(&FromProbe::Outlier(outlier))?;
                             }
                             "extremes" => {

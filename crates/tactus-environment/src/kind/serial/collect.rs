@@ -330,6 +330,7 @@ impl Series {
                 series: key.clone(),
                 at_ns,
                 value_ns,
+                trace: None,
             })
             .collect();
         (tick, outliers)

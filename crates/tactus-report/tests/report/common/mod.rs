@@ -115,6 +115,7 @@ pub fn measured(mut result: RowResult, evidence: Evidence, shape: Shape, span: S
                     series: key.clone(),
                     at_ns: n * tick_ns + value,
                     value_ns: *value,
+                    trace: None,
                 });
             }
             outliers.sort_by_key(|outlier| std::cmp::Reverse(outlier.value_ns));

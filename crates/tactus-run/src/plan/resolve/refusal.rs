@@ -39,6 +39,7 @@ fn asked_of_a_system(scenario: &ResolvedScenario) -> Option<String> {
     let asked = [
         (!scenario.settings.is_empty(), "`settings` are an operating system's"),
         (scenario.cache_misses == Some(true), "`cache_misses` are counted by an operating system"),
+        (scenario.blame_above.is_some(), "`blame_above` is told by an operating system"),
         (scenario.lock_in.is_some(), "a separation is told by the operating systems on both sides"),
     ];
     asked.into_iter().find(|(is, _)| *is).map(|(_, why)| format!("{why}, and there is none in it"))

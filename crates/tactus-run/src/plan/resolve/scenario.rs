@@ -134,6 +134,7 @@ impl Resolver<'_> {
                 || self.value(scenario, |s| s.no_side_effects).unwrap_or(false),
             cache_misses: self.value(scenario, |s| s.cache_misses).or_else(|| self.shows_caches_of(scenario)),
             kvm_exits: self.value(scenario, |s| s.kvm_exits).unwrap_or(false),
+            blame_above: self.value(scenario, |s| s.blame_above.or(s.stop_above)).map(|above| above.0),
             partition: self.value(scenario, |s| s.partition),
             require: self.value(scenario, |s| s.require.clone()),
             skip: scenario.skip.clone().or_else(|| self.obstacle(scenario)),
@@ -150,8 +151,29 @@ impl Resolver<'_> {
         for (number, activity) in (0..).zip(&written) {
             self.activity(&path, number, activity, scenario, &mut resolved)?;
         }
+        // Asked for on the command line, it is asked of whoever can tell.
+        if let Some(above) = self.choices.blame_above.or(self.choices.stop_above)
+            && written.iter().all(|activity| self.has_system(activity))
+        {
+            resolved.blame_above = Some(above.0);
+        }
         self.add_rows(scenario, &mut resolved);
         Ok(resolved)
+    }
+
+    /// Whether an operating system is where an activity is.
+    fn has_system(&self, activity: &plan::Activity) -> bool {
+        self.environments.get(&activity.environment).is_none_or(|environment| environment.kind.has_system())
+    }
+
+    /// A measurement that ends with the first latency above what is asked for, where it can.
+    fn stopped(&self, measure: &Measure, scenario: &Scenario) -> Measure {
+        let mut measure = measure.clone();
+        if let Measure::Timer(timer) = &mut measure {
+            let of_plan = || timer.break_at.or_else(|| self.value(scenario, |s| s.stop_above));
+            timer.break_at = self.choices.stop_above.or_else(of_plan);
+        }
+        measure
     }
 
     /// What keeps a scenario from being made here, whatever is done in it: the state of the machine, or one of the
@@ -232,7 +254,7 @@ impl Resolver<'_> {
                 .or_else(|| self.value(scenario, |s| s.interval))
                 .unwrap_or(DEFAULT_INTERVAL);
             What::Measure {
-                measure: measure.clone(),
+                measure: self.stopped(measure, scenario),
                 interval_ns: interval.0,
                 priority: activity
                     .priority

@@ -1,0 +1,110 @@
+//! Who had the CPU while the largest latencies lasted.
+
+use serde::{Deserialize, Serialize};
+
+/// The largest latencies of a measurement, and who had the CPU meanwhile.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct BlameEntry {
+    /// Why none of it can be known; then there is nothing else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unknowable: Option<String>,
+    /// How many latencies: the ten largest, and of the others those that were asked for.
+    pub of: usize,
+    /// To whom they are laid, and how many; `ordinary`: no longer than wake-ups are; `not known`: to no one part.
+    pub causes: Vec<(String, usize)>,
+    /// One by one, the largest first.
+    pub latencies: Vec<BlamedLatency>,
+}
+
+/// One of them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct BlamedLatency {
+    /// The series.
+    pub id: String,
+    /// When the thread woke, in ns since the measurement started.
+    pub at_ns: u64,
+    /// The latency, in ns.
+    pub value_ns: u64,
+    /// To whom it is laid.
+    pub cause: String,
+    /// Who had how much of it, the most first.
+    pub parts: Vec<BlamedPart>,
+    /// What nobody had that is known, in ns: all parts and this are the latency.
+    pub unaccounted_ns: u64,
+    /// The same in time.
+    pub spans: Vec<Span>,
+    /// What the machine did meanwhile with the thread of the virtual CPU, where the latency is laid to the hypervisor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<HostSide>,
+}
+
+/// A time in which the thread of a virtual CPU was kept from running.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct HostSide {
+    /// Which thread had its CPU longest, as `NUMBER NAME`; none: that was not kept.
+    pub by: Option<String>,
+    /// A tracer had stopped it.
+    pub stopped: bool,
+    /// How long it was kept from running, in ns.
+    pub waited_ns: u64,
+    /// Its end, in ns since the measurement started, on the environment's clock.
+    pub at_ns: i64,
+    /// To how many ns either way that end is known: the error of the two clocks, and that of the looks where it is not known
+    /// who had the CPU.
+    pub within_ns: u64,
+}
+
+/// The time that one had.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct BlamedPart {
+    /// What it is.
+    pub owner: Owner,
+    /// Its name; empty where there is none.
+    pub name: String,
+    /// How long, in ns.
+    pub ns: u64,
+}
+
+/// A time without a change.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Span {
+    /// Its beginning, in ns since what was due was due.
+    pub from_ns: u64,
+    /// How long, in ns.
+    pub ns: u64,
+    /// Who had the CPU.
+    pub owner: Owner,
+    /// Its name; empty where there is none.
+    pub name: String,
+}
+
+/// What has a CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Owner {
+    /// A thread, after the timer's interrupt had come: it was more important, until it slept.
+    Thread,
+    /// A thread, after the timer's interrupt had come, which then had to give the CPU up: it could not be preempted, or a
+    /// hypervisor had the CPU.
+    NotPreempted,
+    /// A thread, and the timer's interrupt that was due did not come: interrupts were off, or a hypervisor had the CPU.
+    InterruptsOff,
+    /// Nobody: the CPU idled, and woke late or was a hypervisor's.
+    Idle,
+    /// The handler of a device's interrupt.
+    Interrupt,
+    /// A soft interrupt.
+    SoftInterrupt,
+    /// An interrupt of the processor's or the kernel's own.
+    Vector,
+    /// The measuring thread, until it had read its clock.
+    Itself,
+    /// Nobody that is known.
+    Unaccounted,
+}

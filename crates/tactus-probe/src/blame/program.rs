@@ -1,0 +1,112 @@
+//! The programs, as instructions: one for each tracepoint, which writes what it has seen into the ring of its CPU. On
+//! CPUs that have none it ends at once.
+
+use crate::bpf::instruction::{EXIT, THREAD, TIME, add, call, code, copy, load, map_value, set, store, word};
+
+use tactus_model::trace::EventKind;
+
+/// `bpf_get_smp_processor_id`.
+const CPU: i32 = 8;
+/// `bpf_get_current_comm`.
+const NAME: i32 = 16;
+
+/// Words before the records of a ring: the first is how many records were begun. A cache line.
+pub const HEAD: usize = 8;
+/// Words of a record: when; kind and number; the name of a thread.
+pub const RECORD: usize = 4;
+/// Where what the number is of stands in a record's second word; below it stands the kind.
+pub const NUMBER_SHIFT: u32 = 8;
+
+/// Which argument of `sched_switch` is the state of the thread that leaves, since Linux 5.18. The first is whether it is
+/// preempted.
+const STATE: usize = 3;
+
+/// A number that instructions have room for.
+fn value(number: usize) -> i32 {
+    i32::try_from(number).unwrap_or_default()
+}
+
+/// The program of a tracepoint that says `kind`. `cpus`: whose rings stand in the map one after the other, each of so
+/// many records (a power of two). What leaves a CPU is the thread that runs the program; of everything else the number
+/// is the tracepoint's first argument, unless it is known without it. [`EventKind::Sleeps`] is of one tracepoint with
+/// [`EventKind::Preempted`]: which of the two, it says itself.
+pub fn program(map: i32, cpus: &[u32], records: usize, kind: EventKind, number: Option<u32>) -> Vec<u64> {
+    let ring = (HEAD + records * RECORD) * size_of::<u64>();
+    let mut program = vec![copy(6, 1), call(CPU)];
+    for (place, cpu) in cpus.iter().enumerate() {
+        // Over the two of each CPU that follows, and the end.
+        let on = i16::try_from(2 * (cpus.len() - 1 - place) + 2).unwrap_or_default();
+        program.extend([
+            set(8, value(place * ring)),
+            code(0x15, 0, 0, on, i32::try_from(*cpu).unwrap_or_default()),
+        ]);
+    }
+    program.extend([
+        set(0, 0),
+        EXIT,
+        map_value(1, map),
+        0,
+        add(8, 1),
+        // The place is taken before it is written to: what interrupts this program takes the next one.
+        set(7, 1),
+        code(0xdb, 8, 7, 0, 1),
+        code(0x57, 7, 0, 0, value(records - 1)),
+        code(0x27, 7, 0, 0, value(RECORD * size_of::<u64>())),
+        add(7, 8),
+        call(TIME),
+        store(7, 0, word(HEAD)),
+    ]);
+    let leaves = kind.is_switch();
+    match number {
+        Some(number) => program.push(set(1, number.cast_signed())),
+        None if leaves => program.extend([call(THREAD), code(0xbc, 1, 0, 0, 0), code(0xbc, 9, 0, 0, 0)]),
+        None => program.extend([load(1, 6, 0), code(0xbc, 1, 1, 0, 0)]),
+    }
+    program.push(set(3, kind as i32));
+    if kind == EventKind::Sleeps {
+        program.extend([
+            load(2, 6, 0),
+            load(4, 6, word(STATE)),
+            code(0xbc, 4, 4, 0, 0),
+            code(0x55, 2, 0, 1, 0), // Preempted, whatever it was about to do.
+            code(0x55, 4, 0, 1, 0), // Any state but that of those that can run.
+            set(3, EventKind::Preempted as i32),
+        ]);
+    }
+    program.extend([
+        code(0x67, 1, 0, 0, NUMBER_SHIFT.cast_signed()),
+        code(0x4f, 1, 3, 0, 0),
+        store(7, 1, word(HEAD + 1)),
+    ]);
+    if leaves {
+        program.extend([
+            code(0x15, 9, 0, 4, 0), // It idles: that has no name of its own.
+            copy(1, 7),
+            code(0x07, 1, 0, 0, i32::from(word(HEAD + 2))),
+            set(2, 16),
+            call(NAME),
+        ]);
+    }
+    program.extend([set(0, 0), EXIT]);
+    program
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_cpu_finds_its_ring_and_others_end_at_once() {
+        for cpus in [&[3][..], &[0, 1, 5]] {
+            let program = program(7, cpus, 1_024, EventKind::Leaves, None);
+            let found = program.iter().position(|instruction| *instruction == map_value(1, 7)).unwrap();
+            for place in 0..cpus.len() {
+                let jump = program[2 + 2 * place + 1].to_ne_bytes();
+                let to = 2 + 2 * place + 2 + usize::from(u16::from_ne_bytes([jump[2], jump[3]]));
+                assert_eq!((jump[0], to), (0x15, found));
+            }
+            assert_eq!(program[found - 1], EXIT);
+            assert_eq!(program.last(), Some(&EXIT));
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! What the programs have written of a CPU, read while they go on writing: the records of a window of time.
+
+use std::sync::atomic::{AtomicU64, Ordering, fence};
+
+use tactus_model::trace::{EventKind, LONGEST_THREAD, MOST_EVENTS, Trace};
+
+use super::program::{HEAD, NUMBER_SHIFT, RECORD};
+
+/// Records that may be half written, or out of their order in time: what interrupts a program writes a later place at an
+/// earlier time.
+const UNSETTLED: u64 = 8;
+
+/// The ring of a CPU.
+#[derive(Clone, Copy)]
+pub struct Ring<'a> {
+    words: &'a [AtomicU64],
+    records: u64,
+}
+
+/// A record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Record {
+    at: u64,
+    what: u64,
+    name: [u64; 2],
+}
+
+impl<'a> Ring<'a> {
+    /// In memory of its own.
+    pub fn new(words: &'a [AtomicU64]) -> Self {
+        let records = (words.len().saturating_sub(HEAD) / RECORD) as u64;
+        Self { words, records }
+    }
+
+    /// How many records were begun.
+    fn begun(self) -> u64 {
+        self.words[0].load(Ordering::Acquire)
+    }
+
+    fn record(self, number: u64) -> Record {
+        #[expect(clippy::cast_possible_truncation, reason = "it is less than the number of the ring's words")]
+        let at = HEAD + (number % self.records) as usize * RECORD;
+        let word = |n: usize| self.words[at + n].load(Ordering::Relaxed);
+        Record { at: word(0), what: word(1), name: [word(2), word(3)] }
+    }
+
+    /// What was between two moments of CLOCK_MONOTONIC, in ns. To be asked some ms after the later one at the earliest:
+    /// what was begun then is written.
+    pub fn between(self, due: u64, seen: u64) -> Trace {
+        let (records, whole) = self.records(due, seen);
+        told(due, seen, &records, whole)
+    }
+
+    /// The records of that time, in its order, and whether none of them is missing.
+    fn records(self, due: u64, seen: u64) -> (Vec<Record>, bool) {
+        let head = self.begun();
+        let kept = head.saturating_sub(self.records.saturating_sub(UNSETTLED));
+        // By halves: to read a record takes its line from the CPU that writes it.
+        let (mut low, mut high) = (kept, head);
+        while low < high {
+            let middle = low.midpoint(high);
+            match self.record(middle).at < due {
+                true => low = middle + 1,
+                false => high = middle,
+            }
+        }
+        let first = low.saturating_sub(UNSETTLED).max(kept);
+        let mut after = 0;
+        let mut found: Vec<(u64, Record)> = Vec::new();
+        for number in first..head {
+            let record = self.record(number);
+            if record.at > seen {
+                after += 1;
+            } else if record.at >= due {
+                // What interrupted a program wrote a later record at an earlier time.
+                let place = found.iter().rposition(|(_, own)| own.at <= record.at);
+                found.insert(place.map_or(0, |place| place + 1), (number, record));
+            }
+            if after > UNSETTLED {
+                break;
+            }
+        }
+        fence(Ordering::Acquire);
+        let lost = self.begun().saturating_sub(self.records.saturating_sub(UNSETTLED));
+        found.retain(|(number, _)| *number >= lost);
+        // Nothing is missing where a record from before it is still there, or none was written over yet.
+        let whole = lost == 0 || (first >= lost && first < low);
+        (found.into_iter().map(|(_, record)| record).collect(), whole)
+    }
+}
+
+/// A time in which others had a CPU, until the thread that is asked for came to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// When it came to it, CLOCK_MONOTONIC in ns.
+    pub until: u64,
+    /// For how long others had it before, in ns.
+    pub ns: u64,
+    /// Who had it longest meanwhile, as `NUMBER NAME`.
+    pub by: String,
+}
+
+impl Ring<'_> {
+    /// The longest time, up to `most` ns, in which others had the CPU until `thread` came to it, of those that ended between
+    /// two moments. The thread may still have the CPU then; whose a time is that nobody has left yet is not known otherwise.
+    pub fn kept_from(self, thread: u64, most: u64, from: u64, until: u64) -> Option<Kept> {
+        let start = from.saturating_sub(most);
+        let (records, whole) = self.records(start, until);
+        // A record ends the time of who leaves, which began with the record before it; that of the first before them all.
+        let start = if whole { start } else { records.first()?.at };
+        let began = |place: usize| if place == 0 { start } else { records[place - 1].at };
+        let comes = (0..records.len()).filter(|place| records[*place].thread() == thread).map(began);
+        let comes = comes.chain(records.last().map(|last| last.at)).filter(|at| *at >= from);
+        comes.filter_map(|at| before(&records, start, thread, at, most)).max_by_key(|kept| kept.ns)
+    }
+}
+
+/// Who had the CPU before this moment, back to when nobody or the thread itself had it.
+fn before(records: &[Record], start: u64, thread: u64, until: u64, most: u64) -> Option<Kept> {
+    let earliest = until.saturating_sub(most);
+    let mut by: Vec<(Record, u64)> = Vec::new();
+    for (place, record) in records.iter().enumerate().rev().filter(|(_, record)| record.at <= until) {
+        let began = if place == 0 { start } else { records[place - 1].at };
+        if record.thread() == 0 || record.thread() == thread || record.at <= earliest {
+            break;
+        }
+        let ns = record.at.saturating_sub(began.max(earliest));
+        match by.iter_mut().find(|(own, _)| own.thread() == record.thread()) {
+            Some((_, all)) => *all += ns,
+            None => by.push((*record, ns)),
+        }
+    }
+    let ns = by.iter().map(|(_, ns)| ns).sum();
+    let (longest, _) = by.into_iter().max_by_key(|(_, ns)| *ns)?;
+    Some(Kept { until, ns, by: spelled(longest.thread(), longest.name) })
+}
+
+impl Record {
+    const fn thread(&self) -> u64 {
+        self.what >> NUMBER_SHIFT
+    }
+}
+
+/// As it travels. Of too many the first and the last are kept.
+fn told(due: u64, seen: u64, records: &[Record], whole: bool) -> Trace {
+    let mut trace = Trace::default();
+    let mut before = due;
+    let half = MOST_EVENTS / 2 - 1;
+    let left_out = if records.len() > 2 * half { half..records.len() - half } else { 0..0 };
+    if !whole {
+        let known = records.first().map_or(seen, |record| record.at);
+        trace.push(&mut before, known, EventKind::Lost, 0);
+    }
+    for (number, record) in records.iter().enumerate() {
+        if left_out.contains(&number) {
+            if number + 1 == left_out.end {
+                trace.push(&mut before, record.at, EventKind::Lost, 0);
+            }
+            continue;
+        }
+        let Some(kind) = EventKind::of(record.what & 0xff) else { continue };
+        let number = record.what >> NUMBER_SHIFT;
+        let number = if kind.is_switch() { thread(&mut trace.threads, number, record.name) } else { number };
+        trace.push(&mut before, record.at, kind, number);
+    }
+    trace
+}
+
+trait Push {
+    fn push(&mut self, before: &mut u64, at: u64, kind: EventKind, number: u64);
+}
+
+impl Push for Trace {
+    fn push(&mut self, before: &mut u64, at: u64, kind: EventKind, number: u64) {
+        self.events.extend([at.saturating_sub(*before), kind as u64, number]);
+        *before = at;
+    }
+}
+
+/// A thread by its number and its name.
+fn spelled(number: u64, name: [u64; 2]) -> String {
+    let mut told = number.to_string();
+    if number != 0 {
+        let bytes = [name[0].to_ne_bytes(), name[1].to_ne_bytes()].concat();
+        let bytes = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+        told.push(' ');
+        told.extend(
+            bytes.iter().map(|byte| if matches!(byte, b' '..=b'~') { char::from(*byte) } else { '?' }),
+        );
+        told.truncate(LONGEST_THREAD);
+    }
+    told
+}
+
+/// The place of a thread among those that were named.
+fn thread(threads: &mut Vec<String>, number: u64, name: [u64; 2]) -> u64 {
+    let told = spelled(number, name);
+    let place = threads.iter().position(|known| *known == told).unwrap_or_else(|| {
+        threads.push(told);
+        threads.len() - 1
+    });
+    place as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn memory(records: usize) -> Vec<AtomicU64> {
+        (0..HEAD + records * RECORD).map(|_| AtomicU64::new(0)).collect()
+    }
+
+    fn write(words: &[AtomicU64], at: u64, kind: EventKind, number: u64) {
+        let begun = words[0].fetch_add(1, Ordering::Relaxed);
+        let records = ((words.len() - HEAD) / RECORD) as u64;
+        let place = HEAD + usize::try_from(begun % records).unwrap() * RECORD;
+        words[place].store(at, Ordering::Relaxed);
+        words[place + 1].store(number << NUMBER_SHIFT | kind as u64, Ordering::Relaxed);
+        words[place + 2].store(u64::from_ne_bytes(*b"hog\0rest"), Ordering::Relaxed);
+    }
+
+    fn events(trace: &Trace) -> Vec<(u64, EventKind, u64)> {
+        trace.events().collect()
+    }
+
+    #[test]
+    fn the_events_of_a_window_are_told_from_its_beginning_and_threads_by_number_and_name() {
+        let words = memory(64);
+        for at in [100, 200, 300, 400] {
+            write(&words, at, EventKind::Leaves, at);
+        }
+        write(&words, 350, EventKind::InterruptBegins, 29);
+        let trace = Ring::new(&words).between(200, 380);
+        let told =
+            [(0, EventKind::Leaves, 0), (100, EventKind::Leaves, 1), (150, EventKind::InterruptBegins, 29)];
+        assert_eq!(events(&trace), told);
+        assert_eq!(trace.threads, ["200 hog", "300 hog"]);
+        assert!(Ring::new(&words).between(500, 600).events.is_empty());
+    }
+
+    #[test]
+    fn what_was_written_over_is_said_to_be_lost() {
+        let words = memory(64);
+        (1..=1_000).for_each(|at| write(&words, at * 10, EventKind::SoftBegins, 3));
+        let ring = Ring::new(&words);
+        let gone = ring.between(100, 200);
+        assert_eq!(events(&gone), [(100, EventKind::Lost, 0)]);
+        let begun = events(&ring.between(9_000, 9_500));
+        assert_eq!(begun[0].1, EventKind::Lost);
+        assert!(begun[0].0 > 0 && begun.len() > 1 && begun.last().unwrap().0 == 500);
+        let whole = events(&ring.between(9_900, 9_950));
+        assert!(
+            whole.len() == 6 && whole.iter().all(|(_, kind, _)| *kind == EventKind::SoftBegins),
+            "{whole:?}"
+        );
+    }
+
+    #[test]
+    fn of_too_many_the_first_and_the_last_are_kept() {
+        let words = memory(4_096);
+        (1..=3_000).for_each(|at| write(&words, at * 10, EventKind::InterruptEnds, at));
+        let told = events(&Ring::new(&words).between(10, 30_000));
+        assert!(told.len() <= MOST_EVENTS && told[0].2 == 1 && told.last().unwrap().2 == 3_000);
+        assert_eq!(told.iter().filter(|(_, kind, _)| *kind == EventKind::Lost).count(), 1);
+    }
+
+    #[test]
+    fn who_had_the_cpu_until_a_thread_came_to_it_is_told_and_for_how_long() {
+        let words = memory(64);
+        // 7 has it until 100; then 8 until 400, 9 until 450; 7 again until 500, nobody until 900, 7 until 910, 8 until 920.
+        for (at, thread) in [(100, 7), (400, 8), (450, 9), (500, 7), (900, 0), (910, 7), (920, 8)] {
+            write(&words, at, EventKind::Preempted, thread);
+        }
+        let ring = Ring::new(&words);
+        let told = |most, from, until| ring.kept_from(7, most, from, until);
+        let kept = Kept { until: 450, ns: 350, by: "8 hog".into() };
+        assert_eq!(told(10_000, 50, 2_000), Some(kept.clone()));
+        assert_eq!(
+            told(120, 50, 2_000),
+            Some(Kept { ns: 120, ..kept }),
+            "no more than it is said to have waited"
+        );
+        assert_eq!(told(60, 50, 460).map(|kept| kept.by), Some("9 hog".into()));
+        // After the last record it has the CPU, as far as is known.
+        assert_eq!(told(10_000, 915, 2_000), Some(Kept { until: 920, ns: 10, by: "8 hog".into() }));
+        // Who had it since before all that is looked at.
+        assert_eq!(told(150, 350, 410), Some(Kept { until: 400, ns: 150, by: "8 hog".into() }));
+        assert_eq!(told(10_000, 3_000, 4_000), None);
+        assert_eq!(Ring::new(&memory(16)).kept_from(7, u64::MAX, 0, u64::MAX), None);
+    }
+
+    #[test]
+    fn no_memory_and_nonsense_in_it_are_no_panic() {
+        let words = memory(16);
+        for word in &words {
+            word.store(u64::MAX, Ordering::Relaxed);
+        }
+        let _ = Ring::new(&words).between(0, u64::MAX);
+        let _ = Ring::new(&words).kept_from(u64::MAX >> 8, u64::MAX, 0, u64::MAX);
+        words[0].store(3, Ordering::Relaxed);
+        assert!(Ring::new(&words).between(0, u64::MAX).events().all(|(_, kind, _)| kind == EventKind::Lost));
+    }
+}

@@ -1,0 +1,525 @@
+//! Who had the CPU while a latency lasted, by the events that were kept of it: every moment has one owner, and what has
+//! none that is known is unaccounted.
+
+use tactus_model::bundle::{Contents, RowResult};
+use tactus_model::document::{BlameEntry, BlamedLatency, BlamedPart, HostSide, Owner, Span};
+use tactus_model::facts::Facts;
+use tactus_model::interrupts::Interrupts;
+use tactus_model::message::{Outlier, Unknowable};
+use tactus_model::trace::{EventKind, SOFT_INTERRUPTS, Trace, VECTORS};
+
+use super::attribution::hosts;
+use crate::units::clean;
+
+/// How many of the largest latencies are counted.
+const LARGEST: usize = 10;
+/// A latency up to twice the median and this much more is what a wake-up takes ordinarily, in ns.
+const ORDINARY_NS: u64 = 10_000;
+/// The timer's place in [`VECTORS`].
+const TIMER: u64 = 0;
+
+/// What is on a CPU above the thread, or in its place.
+type Context = (EventKind, u64);
+
+/// The spans of a latency of `length` ns, in their order and without a gap. `wakes`: the measuring thread slept until what
+/// was due; else it had the CPU all the time.
+fn spans(trace: &Trace, length: u64, wakes: bool, interrupts: &Interrupts) -> Vec<Span> {
+    let mut account = Account { spans: Vec::new(), open: Vec::new(), at: 0, stack: Vec::new(), interrupts };
+    let mut due_came = None;
+    for (at, kind, number) in trace.events() {
+        let (from, at) = (account.at, at.min(length));
+        account.until(at);
+        let timer = (matches!(kind, EventKind::VectorBegins | EventKind::VectorEnds) && number == TIMER)
+            || (matches!(kind, EventKind::InterruptBegins | EventKind::InterruptEnds)
+                && account.name(EventKind::InterruptBegins, number).contains("timer"));
+        if timer && due_came.is_none() {
+            // One that ends and was not seen to begin was there when it was due.
+            let ends = matches!(kind, EventKind::VectorEnds | EventKind::InterruptEnds);
+            due_came = Some(if ends { 0 } else { account.spans.len() });
+        }
+        match kind {
+            EventKind::Lost => account.lose(from),
+            EventKind::Leaves | EventKind::Sleeps => account.leave(thread(trace, number), Owner::Thread),
+            EventKind::Preempted => account.leave(thread(trace, number), Owner::NotPreempted),
+            EventKind::InterruptBegins | EventKind::SoftBegins | EventKind::VectorBegins => {
+                account.stack.push((kind, number));
+            }
+            EventKind::InterruptEnds => account.end((EventKind::InterruptBegins, number)),
+            EventKind::SoftEnds => account.end((EventKind::SoftBegins, number)),
+            EventKind::VectorEnds => account.end((EventKind::VectorBegins, number)),
+        }
+    }
+    account.until(length);
+    let left = account.stack.is_empty();
+    let itself = (Owner::Itself, String::new());
+    // Who polls and finds a gap had the CPU, as far as the kernel knows: who took it from both is not known.
+    account.settle(if wakes && left { itself } else { (Owner::Unaccounted, String::new()) });
+    let mut spans = account.spans;
+    if let Some(came) = due_came.filter(|_| wakes) {
+        for span in spans.iter_mut().take(came) {
+            if !matches!(span.owner, Owner::Thread | Owner::NotPreempted) {
+                continue;
+            }
+            span.owner = Owner::InterruptsOff;
+        }
+    }
+    joined(spans)
+}
+
+/// The account while it is made.
+struct Account<'a> {
+    spans: Vec<Span>,
+    /// Those of which it is not known yet which thread's they are; unaccounted, while it is not.
+    open: Vec<usize>,
+    at: u64,
+    stack: Vec<Context>,
+    interrupts: &'a Interrupts,
+}
+
+impl Account<'_> {
+    /// Up to this moment it goes on as it is.
+    fn until(&mut self, at: u64) {
+        if at > self.at {
+            let (owner, name) = match self.stack.last() {
+                Some((kind, number)) => (owner(*kind), self.name(*kind, *number)),
+                None => {
+                    self.open.push(self.spans.len());
+                    (Owner::Unaccounted, String::new())
+                }
+            };
+            self.spans.push(Span { from_ns: self.at, ns: at - self.at, owner, name });
+            self.at = at;
+        }
+    }
+
+    /// What was open is somebody's.
+    fn settle(&mut self, (owner, name): (Owner, String)) {
+        for place in self.open.drain(..) {
+            let span = &mut self.spans[place];
+            (span.owner, span.name) = (owner, name.clone());
+        }
+    }
+
+    /// A thread leaves: what was below interrupts until now was its time. No interrupt outlives it; a soft one may, and
+    /// is found again by its end.
+    fn leave(&mut self, (number, name): (u64, String), owner: Owner) {
+        let idle = number == 0;
+        self.settle(if idle { (Owner::Idle, String::new()) } else { (owner, name) });
+        self.stack.clear();
+    }
+
+    fn end(&mut self, context: Context) {
+        match self.stack.iter().rposition(|own| *own == context) {
+            Some(place) => self.stack.truncate(place),
+            // It was there before anything that is known.
+            None => {
+                self.stack.clear();
+                let name = self.name(context.0, context.1);
+                self.settle((owner(context.0), name));
+            }
+        }
+    }
+
+    /// What was since the last event, at `from`, is not known.
+    fn lose(&mut self, from: u64) {
+        if let Some(last) = self.spans.last_mut().filter(|last| last.from_ns >= from) {
+            (last.owner, last.name) = (Owner::Unaccounted, String::new());
+        }
+        self.settle((Owner::Unaccounted, String::new()));
+        self.stack.clear();
+    }
+
+    fn name(&self, kind: EventKind, number: u64) -> String {
+        let known = |names: &[&str]| {
+            usize::try_from(number).ok().and_then(|n| names.get(n).map(|name| (*name).to_owned()))
+        };
+        let named = match kind {
+            EventKind::SoftBegins => known(&SOFT_INTERRUPTS),
+            EventKind::VectorBegins => known(&VECTORS),
+            _ => {
+                let interrupt = u32::try_from(number).ok().and_then(|irq| self.interrupts.get(irq));
+                interrupt
+                    .filter(|own| !own.actions.is_empty())
+                    .map(|own| format!("{number} {}", own.actions.join(", ")))
+            }
+        };
+        named.unwrap_or_else(|| number.to_string())
+    }
+}
+
+const fn owner(kind: EventKind) -> Owner {
+    match kind {
+        EventKind::SoftBegins => Owner::SoftInterrupt,
+        EventKind::VectorBegins => Owner::Vector,
+        _ => Owner::Interrupt,
+    }
+}
+
+/// The number and the name of a thread; that of one that is not named is not known.
+fn thread(trace: &Trace, place: u64) -> (u64, String) {
+    let told =
+        usize::try_from(place).ok().and_then(|place| trace.threads.get(place)).map_or("?", String::as_str);
+    let (number, name) = told.split_once(' ').unwrap_or((told, ""));
+    (number.parse().unwrap_or(u64::MAX), clean(name))
+}
+
+/// Neighbours of one owner as one.
+fn joined(spans: Vec<Span>) -> Vec<Span> {
+    let mut all: Vec<Span> = Vec::new();
+    for span in spans {
+        match all.last_mut() {
+            Some(last) if (last.owner, &last.name) == (span.owner, &span.name) => last.ns += span.ns,
+            _ => all.push(span),
+        }
+    }
+    all
+}
+
+/// Who had how much of it, the most first; and what nobody had that is known.
+fn parts(spans: &[Span]) -> (Vec<BlamedPart>, u64) {
+    let mut parts: Vec<BlamedPart> = Vec::new();
+    let mut unaccounted_ns = 0;
+    for Span { owner, name, ns, .. } in spans {
+        if *owner == Owner::Unaccounted {
+            unaccounted_ns += ns;
+            continue;
+        }
+        match parts.iter_mut().find(|part| (part.owner, &part.name) == (*owner, name)) {
+            Some(part) => part.ns += ns,
+            None => parts.push(BlamedPart { owner: *owner, name: name.clone(), ns: *ns }),
+        }
+    }
+    parts.sort_by_key(|part| std::cmp::Reverse(part.ns));
+    (parts, unaccounted_ns)
+}
+
+/// To whom a latency is laid.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Cause {
+    /// It is no longer than wake-ups are ordinarily.
+    Ordinary,
+    /// The machine that a guest is on: the thread of its virtual CPU was kept from running.
+    Hypervisor,
+    /// One part.
+    Part(Owner, String),
+    /// In a virtual machine: nobody had the CPU, or the hypervisor.
+    IdleOrHypervisor,
+    /// In a virtual machine: a thread that could not be interrupted or preempted, or the hypervisor while it ran.
+    KernelOrHypervisor,
+    /// No one part is half of it.
+    Unknown,
+}
+
+/// What is known of a latency beside its parts.
+#[derive(Clone, Copy, Debug)]
+struct Circumstances {
+    /// The median of all, in ns.
+    median_ns: u64,
+    /// The machine's record claims it.
+    hosts: bool,
+    /// A hypervisor may have the CPU, and no event says so.
+    is_virtual: bool,
+}
+
+/// What a latency is laid to: the one part that is at least half of what is beyond the ordinary.
+fn cause(value_ns: u64, parts: &[BlamedPart], known: Circumstances) -> Cause {
+    if value_ns <= known.median_ns.saturating_mul(2).saturating_add(ORDINARY_NS) {
+        return Cause::Ordinary;
+    }
+    if known.hosts {
+        return Cause::Hypervisor;
+    }
+    let beyond = value_ns.saturating_sub(known.median_ns);
+    let Some(part) = parts.first().filter(|part| part.ns >= beyond.div_ceil(2)) else {
+        return Cause::Unknown;
+    };
+    match part.owner {
+        Owner::Itself => Cause::Unknown,
+        Owner::Idle if known.is_virtual => Cause::IdleOrHypervisor,
+        Owner::InterruptsOff | Owner::NotPreempted if known.is_virtual => Cause::KernelOrHypervisor,
+        owner => Cause::Part(owner, part.name.clone()),
+    }
+}
+
+/// The account of a row's largest latencies; none: of none of them anything was kept.
+#[must_use]
+pub fn blame(contents: &Contents, result: &RowResult) -> Option<BlameEntry> {
+    let kept = |outlier: &&Outlier| outlier.trace.is_some();
+    let outliers = || result.series().iter().flat_map(|series| &series.outliers);
+    if outliers().find(kept).is_none() {
+        let told = result.notes.iter().find(|note| note.unknowable == Some(Unknowable::Blame))?;
+        let unknowable = Some(told.text.clone());
+        return Some(BlameEntry { unknowable, of: 0, causes: Vec::new(), latencies: Vec::new() });
+    }
+    let facts = contents.facts.get(&result.environment_key());
+    let interrupts = facts.map(Interrupts::of).unwrap_or_default();
+    let wakes = result.measurement.kind() == "timer";
+    let mut all: Vec<&Outlier> = outliers().collect();
+    all.sort_by_key(|outlier| std::cmp::Reverse(outlier.value_ns));
+    let known = Circumstances {
+        median_ns: result.all().and_then(|all| all.p50_ns).unwrap_or(0),
+        hosts: false,
+        is_virtual: facts.is_none_or(Facts::virtualized),
+    };
+    let hosts = hosts(result);
+    let latency = |outlier: &&Outlier| {
+        let spans = outlier.trace.as_ref().map(|trace| spans(trace, outlier.value_ns, wakes, &interrupts));
+        let spans = spans.unwrap_or_default();
+        let (parts, mut unaccounted_ns) = parts(&spans);
+        if spans.is_empty() {
+            unaccounted_ns = outlier.value_ns;
+        }
+        let host = hosts.iter().find(|(own, ..)| std::ptr::eq(*own, *outlier));
+        let known = Circumstances { hosts: host.is_some(), ..known };
+        let cause = cause(outlier.value_ns, &parts, known);
+        BlamedLatency {
+            id: outlier.series.id(&result.environment),
+            at_ns: outlier.at_ns,
+            value_ns: outlier.value_ns,
+            cause: said(&cause),
+            parts,
+            unaccounted_ns,
+            spans,
+            host: host.filter(|_| cause == Cause::Hypervisor).map(|(_, wait, within_ns)| HostSide {
+                by: wait.by.clone(),
+                stopped: wait.stopped,
+                waited_ns: wait.waited_ns,
+                at_ns: wait.at_ns,
+                within_ns: *within_ns,
+            }),
+        }
+    };
+    let first = all.iter().take(LARGEST);
+    let rest = all.iter().skip(LARGEST).filter(|outlier| outlier.trace.is_some());
+    let latencies: Vec<BlamedLatency> = first.chain(rest).map(latency).collect();
+    let mut causes: Vec<(String, usize)> = Vec::new();
+    for latency in &latencies {
+        match causes.iter_mut().find(|(known, _)| *known == latency.cause) {
+            Some((_, times)) => *times += 1,
+            None => causes.push((latency.cause.clone(), 1)),
+        }
+    }
+    // What is known stands first, the most frequent before others.
+    let last = |cause: &str| cause == UNKNOWN || cause == ORDINARY;
+    causes.sort_by_key(|(cause, times)| (last(cause), std::cmp::Reverse(*times)));
+    Some(BlameEntry { unknowable: None, of: latencies.len(), causes, latencies })
+}
+
+/// No one part is the cause.
+const UNKNOWN: &str = "not known";
+/// It is no longer than wake-ups are ordinarily.
+const ORDINARY: &str = "ordinary";
+
+fn said(cause: &Cause) -> String {
+    match cause {
+        Cause::Ordinary => ORDINARY.to_owned(),
+        Cause::Unknown => UNKNOWN.to_owned(),
+        Cause::Hypervisor => "hypervisor".to_owned(),
+        Cause::IdleOrHypervisor => "idle or hypervisor".to_owned(),
+        Cause::KernelOrHypervisor => "kernel or hypervisor".to_owned(),
+        Cause::Part(Owner::Idle, _) => "idle (sleep state)".to_owned(),
+        Cause::Part(owner, name) => owner_name(*owner, name),
+    }
+}
+
+/// An owner for people.
+#[must_use]
+pub fn owner_name(owner: Owner, name: &str) -> String {
+    match owner {
+        Owner::Thread => name.to_owned(),
+        Owner::NotPreempted => format!("{name}, not preempted"),
+        Owner::InterruptsOff => format!("interrupts off in {name}"),
+        Owner::Idle => "idle".to_owned(),
+        Owner::Interrupt => format!("irq {name}"),
+        Owner::SoftInterrupt => format!("softirq {name}"),
+        Owner::Vector => format!("{name} interrupt"),
+        Owner::Itself => "the thread itself".to_owned(),
+        Owner::Unaccounted => "unaccounted".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::EventKind::{
+        InterruptBegins, InterruptEnds, Leaves, Lost, Preempted, Sleeps, SoftBegins, SoftEnds, VectorBegins,
+        VectorEnds,
+    };
+    use super::*;
+
+    const US: u64 = 1_000;
+
+    /// Events by their time since what was due was due, in us.
+    fn trace(events: &[(u64, EventKind, u64)], threads: &[&str]) -> Trace {
+        let mut before = 0;
+        let mut trace =
+            Trace { threads: threads.iter().map(|name| (*name).to_owned()).collect(), ..Trace::default() };
+        for (at, kind, number) in events {
+            trace.events.extend([at * US - before, *kind as u64, *number]);
+            before = at * US;
+        }
+        trace
+    }
+
+    fn told(events: &[(u64, EventKind, u64)], threads: &[&str], length: u64) -> Vec<(String, u64)> {
+        let spans = spans(&trace(events, threads), length * US, true, &Interrupts::default());
+        spans.iter().map(|span| (owner_name(span.owner, &span.name), span.ns / US)).collect()
+    }
+
+    fn is(told: &[(String, u64)], wanted: &[(&str, u64)]) {
+        let told: Vec<(&str, u64)> = told.iter().map(|(name, ns)| (name.as_str(), *ns)).collect();
+        assert_eq!(told, wanted);
+    }
+
+    #[test]
+    fn a_hog_that_runs_on_after_the_timer_has_gone_off_had_the_cpu() {
+        let told = told(&[(1, VectorBegins, 0), (4, VectorEnds, 0), (904, Leaves, 0)], &["812 hog"], 910);
+        is(
+            &told,
+            &[
+                ("interrupts off in hog", 1),
+                ("local_timer interrupt", 3),
+                ("hog", 900),
+                ("the thread itself", 6),
+            ],
+        );
+    }
+
+    #[test]
+    fn interrupts_off_are_those_of_the_thread_that_ran_when_the_timer_was_due() {
+        let told =
+            told(&[(500, VectorBegins, 0), (503, VectorEnds, 0), (506, Leaves, 0)], &["7 driver"], 508);
+        is(
+            &told,
+            &[
+                ("interrupts off in driver", 500),
+                ("local_timer interrupt", 3),
+                ("driver", 3),
+                ("the thread itself", 2),
+            ],
+        );
+    }
+
+    #[test]
+    fn an_interrupt_within_a_soft_one_within_a_thread_has_its_own_time() {
+        let events = [
+            (1, VectorBegins, 0),
+            (2, VectorEnds, 0),
+            (3, SoftBegins, 3),
+            (10, InterruptBegins, 29),
+            (15, InterruptEnds, 29),
+            (40, SoftEnds, 3),
+            (41, Leaves, 0),
+        ];
+        is(
+            &told(&events, &["16 ksoftirqd/1"], 43),
+            &[
+                ("interrupts off in ksoftirqd/1", 1),
+                ("local_timer interrupt", 1),
+                ("ksoftirqd/1", 1),
+                ("softirq NET_RX", 7),
+                ("irq 29", 5),
+                ("softirq NET_RX", 25),
+                ("ksoftirqd/1", 1),
+                ("the thread itself", 2),
+            ],
+        );
+    }
+
+    #[test]
+    fn what_was_there_when_it_was_due_is_known_by_its_end() {
+        let told = told(&[(300, VectorEnds, 0), (302, Leaves, 0)], &["0"], 303);
+        is(&told, &[("local_timer interrupt", 300), ("idle", 2), ("the thread itself", 1)]);
+    }
+
+    #[test]
+    fn what_was_lost_is_unaccounted_and_so_is_what_nothing_was_kept_of() {
+        is(
+            &told(&[(80, Lost, 0), (90, Leaves, 0)], &["9 x"], 100),
+            &[("unaccounted", 80), ("x", 10), ("the thread itself", 10)],
+        );
+        let gap = spans(&Trace::default(), 50, false, &Interrupts::default());
+        assert_eq!((gap.len(), gap[0].owner, gap[0].ns), (1, Owner::Unaccounted, 50));
+    }
+
+    #[test]
+    fn a_cause_is_one_part_that_is_half_of_what_is_beyond_the_ordinary() {
+        let part = |owner, name: &str, us: u64| BlamedPart { owner, name: name.into(), ns: us * US };
+        let metal = |median_us| Circumstances { median_ns: median_us * US, hosts: false, is_virtual: false };
+        let hog = [part(Owner::Thread, "hog", 900), part(Owner::Itself, "", 20)];
+        assert_eq!(said(&cause(1_000 * US, &hog, metal(50))), "hog");
+        assert_eq!(said(&cause(2_000 * US, &hog, metal(50))), UNKNOWN);
+        assert_eq!(said(&cause(1_000 * US, &hog, Circumstances { hosts: true, ..metal(50) })), "hypervisor");
+        assert_eq!(said(&cause(1_000 * US, &hog, metal(500))), ORDINARY);
+        assert_eq!(said(&cause(1_000 * US, &hog[1..], metal(0))), UNKNOWN);
+        assert_eq!(said(&cause(u64::MAX, &[], metal(u64::MAX / US))), ORDINARY);
+    }
+
+    #[test]
+    fn in_a_virtual_machine_what_may_be_the_hypervisors_is_laid_to_no_thread() {
+        let said = |owner, is_virtual| {
+            let part = BlamedPart { owner, name: "rustc".into(), ns: 900 * US };
+            said(&cause(1_000 * US, &[part], Circumstances { median_ns: 0, hosts: false, is_virtual }))
+        };
+        let told = [
+            (Owner::Thread, "rustc", "rustc"),
+            (Owner::SoftInterrupt, "softirq rustc", "softirq rustc"),
+            (Owner::Idle, "idle (sleep state)", "idle or hypervisor"),
+            (Owner::InterruptsOff, "interrupts off in rustc", "kernel or hypervisor"),
+            (Owner::NotPreempted, "rustc, not preempted", "kernel or hypervisor"),
+        ];
+        for (owner, metal, guest) in told {
+            assert_eq!((said(owner, false).as_str(), said(owner, true).as_str()), (metal, guest));
+        }
+    }
+
+    #[test]
+    fn a_thread_that_had_to_give_the_cpu_up_was_not_preempted_and_one_that_slept_had_it_by_right() {
+        let told_of =
+            |leaves| told(&[(1, VectorBegins, 0), (2, VectorEnds, 0), (90, leaves, 0)], &["7 x"], 91);
+        for (leaves, name) in [(Sleeps, "x"), (Leaves, "x"), (Preempted, "x, not preempted")] {
+            assert_eq!(told_of(leaves)[2], (name.to_owned(), 88));
+            assert_eq!(told_of(leaves)[0].0, "interrupts off in x");
+        }
+    }
+
+    /// Wake-ups that take what they take: nothing is laid to anybody, however the largest are chosen.
+    #[test]
+    fn no_cause_is_claimed_of_two_runs_in_which_nothing_happens() {
+        let mut state = 7_u64;
+        let mut draw = |most: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % most
+        };
+        let known = Circumstances { median_ns: 7 * US, hosts: false, is_virtual: false };
+        for _ in 0..5_000 {
+            let (irq, thread) = (1 + draw(4), 1 + draw(8));
+            let part = |owner, us: u64| BlamedPart { owner, name: "x".into(), ns: us * US };
+            let parts = [part(Owner::Thread, thread), part(Owner::Vector, irq)];
+            assert_eq!(cause((irq + thread + 2) * US, &parts, known), Cause::Ordinary);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn parts_and_what_is_unaccounted_are_the_latency_whatever_the_events_are(
+            events in prop::collection::vec(0_u64..12, 0..300),
+            huge in prop::collection::vec(any::<u64>(), 0..9),
+            threads in prop::collection::vec(".{0,20}", 0..4),
+            length in prop_oneof![0_u64..2_000, any::<u64>()],
+            wakes: bool,
+        ) {
+            let trace = Trace { events: [events, huge].concat(), threads };
+            let spans = spans(&trace, length, wakes, &Interrupts::default());
+            let (parts, unaccounted) = parts(&spans);
+            prop_assert_eq!(parts.iter().map(|part| part.ns).sum::<u64>() + unaccounted, length);
+            let mut at = 0;
+            for span in &spans {
+                prop_assert_eq!(span.from_ns, at);
+                prop_assert!(span.ns > 0);
+                at += span.ns;
+            }
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! Who had the CPU while the largest latencies lasted.
+
+use tactus_model::bundle::{Contents, Row};
+use tactus_model::document::{BlameEntry, BlamedLatency, Owner};
+use tactus_model::number::float;
+
+use super::Section;
+use crate::figure::{Figure, Kind, Shade, Timeline, timelines};
+use crate::part::{Cell, Head, Part, Reader, Table};
+use crate::row::{blame, is_first_run, owner_name, title};
+use crate::units::{clean, latency_up};
+
+/// The section.
+pub struct Blame;
+/// Its entry.
+pub static ENTRY: Blame = Blame;
+
+/// Latencies that are shown of a row.
+const SHOWN: usize = 10;
+/// Parts that are named of each.
+const PARTS: usize = 3;
+/// Latencies that have a line of their own.
+const LINES: usize = 3;
+/// What has a CPU, as it is drawn; of what is unaccounted nothing is.
+const KINDS: [(Owner, Kind); 8] = [
+    (Owner::Thread, Kind { name: "thread", colour: 0, shade: Shade::Dark }),
+    (Owner::NotPreempted, Kind { name: "not preempted", colour: 0, shade: Shade::Light }),
+    (Owner::InterruptsOff, Kind { name: "interrupts off", colour: 1, shade: Shade::Dark }),
+    (Owner::Interrupt, Kind { name: "irq", colour: 2, shade: Shade::Dark }),
+    (Owner::Vector, Kind { name: "own irq", colour: 2, shade: Shade::Light }),
+    (Owner::SoftInterrupt, Kind { name: "softirq", colour: 3, shade: Shade::Dark }),
+    (Owner::Idle, Kind { name: "idle", colour: 1, shade: Shade::Light }),
+    (Owner::Itself, Kind { name: "itself", colour: 3, shade: Shade::Light }),
+];
+
+impl Section for Blame {
+    fn name(&self) -> &'static str {
+        "blame"
+    }
+
+    fn heading(&self) -> &'static str {
+        "Who had the CPU"
+    }
+
+    fn about(&self) -> &'static str {
+        "Who had the CPU from the moment a wake-up was due to that at which it was seen, by the kernel's own account of \
+         threads and interrupts there; a gap is unaccounted. Interrupts off: the timer's interrupt did not come while that \
+         thread ran. Not preempted: it came, and the thread gave the CPU up later, and not of its own accord. In a virtual \
+         machine the hypervisor may have had the CPU in either, and in idle: these are laid to no thread there, but to \
+         \"kernel or hypervisor\" and \"idle or hypervisor\". A latency is laid to the one that had at least half of what is \
+         beyond the median; one up to twice the median and 10 us is ordinary, and laid to nobody."
+    }
+
+    fn draws(&self) -> bool {
+        true
+    }
+
+    fn applies(&self, contents: &Contents) -> bool {
+        told(contents).next().is_some()
+    }
+
+    fn parts(&self, contents: &Contents, reader: Reader) -> Vec<Part> {
+        let mut parts = Vec::new();
+        for (row, entry) in told(contents) {
+            let name = clean(&title(contents, &row.result));
+            if let Some(why) = &entry.unknowable {
+                parts.push(Part::Remark(format!("{name}: {}.", clean(why))));
+                continue;
+            }
+            parts.push(Part::Remark(format!("{name}: {}.", causes(&entry))));
+            match reader {
+                Reader::Terminal => {}
+                Reader::Markdown => parts.push(Part::Table(table(&entry))),
+                Reader::Page => {
+                    parts.push(Part::Figure(figure(&name, &entry)));
+                    parts.push(Part::Table(table(&entry)));
+                }
+            }
+        }
+        parts
+    }
+}
+
+/// The rows of which something was kept; of repeated runs the first.
+fn told(contents: &Contents) -> impl Iterator<Item = (&Row, BlameEntry)> {
+    let rows = contents.rows.iter().filter(|row| is_first_run(&row.result));
+    rows.filter_map(move |row| Some((row, blame(contents, &row.result)?)))
+}
+
+/// The same of one row as lines: to whom its largest latencies are laid, and who had the CPU of the first of them; none: it
+/// was not asked for. Or why it cannot be known.
+#[must_use]
+pub fn lines(contents: &Contents, row: &Row) -> Vec<String> {
+    let Some(entry) = blame(contents, &row.result) else { return Vec::new() };
+    if let Some(why) = &entry.unknowable {
+        return vec![clean(why)];
+    }
+    let one = |latency: &BlamedLatency| {
+        let at = float(latency.at_ns) / 1e9;
+        format!("{} at {at:.3} s: {}: {}", latency_up(latency.value_ns), clean(&latency.cause), had(latency))
+    };
+    let first = entry.latencies.iter().take(LINES).map(one);
+    std::iter::once(causes(&entry)).chain(first).collect()
+}
+
+/// `of the 20 largest: 6 ksoftirqd/1, 3 irq 29, 2 not known`.
+fn causes(entry: &BlameEntry) -> String {
+    let each: Vec<String> =
+        entry.causes.iter().map(|(cause, times)| format!("{times} {}", clean(cause))).collect();
+    format!("of the {} largest: {}", entry.of, each.join(", "))
+}
+
+fn table(entry: &BlameEntry) -> Table {
+    let head = vec![
+        Head::number("latency"),
+        Head::number("at"),
+        Head::words("laid to"),
+        Head::words("who had the CPU"),
+    ];
+    let row = |latency: &BlamedLatency| -> Vec<Cell> {
+        let at = format!("{:.3} s", float(latency.at_ns) / 1e9);
+        vec![
+            latency_up(latency.value_ns).into(),
+            at.into(),
+            clean(&latency.cause).into(),
+            had(latency).into(),
+        ]
+    };
+    let mut table = Table::whole("", head, entry.latencies.iter().take(SHOWN).map(row).collect());
+    if entry.of > SHOWN {
+        table.remarks.push(format!("The {SHOWN} largest of {}; the JSON has them all.", entry.of));
+    }
+    table
+}
+
+/// The parts, the largest first.
+fn had(latency: &BlamedLatency) -> String {
+    let part = |(name, ns): (String, u64)| format!("{} {}", clean(&name), latency_up(ns));
+    let parts = latency.parts.iter().take(PARTS).map(|part| (owner_name(part.owner, &part.name), part.ns));
+    let unaccounted =
+        (latency.unaccounted_ns > 0).then(|| ("unaccounted".to_owned(), latency.unaccounted_ns));
+    let had: Vec<String> = parts.chain(unaccounted).map(part).collect();
+    let host = latency.host.as_ref().map(|host| {
+        let by = host.by.as_deref().map_or("another", |by| by.split_once(' ').map_or(by, |(_, name)| name));
+        let by = if host.stopped { "a tracer".to_owned() } else { clean(by) };
+        let (waited, within) = (latency_up(host.waited_ns), latency_up(host.within_ns));
+        format!("; on the machine: {by} {waited} (clocks: within {within})")
+    });
+    had.join(", ") + &host.unwrap_or_default()
+}
+
+fn figure(name: &str, entry: &BlameEntry) -> Figure {
+    let line = |latency: &BlamedLatency| {
+        let place = |owner| KINDS.iter().position(|(kind, _)| *kind == owner).unwrap_or(KINDS.len());
+        let spans = latency.spans.iter().map(|span| (span.from_ns, span.ns, place(span.owner)));
+        Timeline { name: latency_up(latency.value_ns), words: clean(&latency.cause), spans: spans.collect() }
+    };
+    let lines: Vec<Timeline> = entry.latencies.iter().take(SHOWN).map(line).collect();
+    timelines(&format!("Who had the CPU: {name}"), &KINDS.map(|(_, kind)| kind), &lines)
+}
+
+#[cfg(test)]
+mod tests {
+    use tactus_model::document::{BlamedPart, HostSide};
+
+    use super::*;
+
+    #[test]
+    fn causes_are_counted_and_the_parts_of_each_latency_named() {
+        let part = |owner, name: &str, ns| BlamedPart { owner, name: name.into(), ns };
+        let latency = BlamedLatency {
+            id: "host/cpu1/t0/thread".into(),
+            at_ns: 1_500_000_000,
+            value_ns: 910_000,
+            cause: "hog\u{1b}[2J".into(),
+            parts: vec![part(Owner::Thread, "hog", 900_000), part(Owner::Itself, "", 6_000)],
+            unaccounted_ns: 4_000,
+            spans: Vec::new(),
+            host: None,
+        };
+        let causes_of = vec![("hog".to_owned(), 9), ("not known".to_owned(), 1)];
+        let entry = BlameEntry { unknowable: None, of: 10, causes: causes_of, latencies: vec![latency] };
+        assert_eq!(causes(&entry), "of the 10 largest: 9 hog, 1 not known");
+        assert_eq!(had(&entry.latencies[0]), "hog 900 us, the thread itself 6 us, unaccounted 4 us");
+        let host = HostSide {
+            by: Some("7 hog".into()),
+            stopped: false,
+            waited_ns: 900_000,
+            at_ns: 0,
+            within_ns: 20_000,
+        };
+        let held = BlamedLatency { host: Some(host), ..entry.latencies[0].clone() };
+        assert!(
+            had(&held).ends_with("; on the machine: hog 900 us (clocks: within 20 us)"),
+            "{}",
+            had(&held)
+        );
+        let table = table(&entry);
+        assert!(!table.rows[0][2].lines.concat().contains('\u{1b}'));
+        assert!(!figure("a", &entry).about.contains('\u{1b}'));
+    }
+}

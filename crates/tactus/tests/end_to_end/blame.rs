@@ -1,0 +1,306 @@
+//! Who had the CPU: known causes are named, and where there is none, none is.
+
+use std::fs;
+use std::net::Ipv4Addr;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use rustix::net::{AddressFamily, SendFlags, SocketAddrV4, SocketType, bind, sendto, socket, sockopt};
+use rustix::thread::{CpuSet, sched_setaffinity};
+use rustix::time::{
+    ClockId, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, clock_gettime,
+    timerfd_create, timerfd_settime,
+};
+use serde_json::Value;
+
+use crate::common::{alone, json, nothing_is_left, output, skipped, stderr, stdout, tactus};
+
+/// The measured CPU.
+const CPU: u8 = 1;
+
+const PLAN: &str = r#"
+name = "blame"
+[defaults]
+duration = "3s"
+blame_above = "2ms"
+[environment.host]
+kind = "host"
+cpus = "1"
+[[scenario]]
+name = "hog"
+environment = "host"
+fault = [{ kind = "hog", length = "20ms", every = "200ms" }]
+[[scenario]]
+name = "block"
+environment = "host"
+fault = [{ kind = "block", length = "20ms", every = "200ms" }]
+"#;
+
+/// One scenario without a cause.
+const NOTHING: &str = r#"
+name = "nothing"
+[environment.host]
+kind = "host"
+cpus = "1"
+[[scenario]]
+name = "nothing"
+duration = "3s"
+environment = "host"
+control = false
+"#;
+
+/// How many of a row's latencies from this length on are laid to this, and how many there are.
+fn laid(row: &Value, to: &str, from_ns: u64) -> (usize, usize) {
+    let latencies = row["blame"]["latencies"].as_array().unwrap_or_else(|| panic!("{row:#}"));
+    let large: Vec<&Value> =
+        latencies.iter().filter(|one| one["value_ns"].as_u64().unwrap() >= from_ns).collect();
+    (large.iter().filter(|one| one["cause"].as_str().unwrap().contains(to)).count(), large.len())
+}
+
+/// Why it cannot be known here; none: it can.
+fn obstacle(row: &Value) -> Option<String> {
+    let told = [&row["blame"]["unknowable"], &row["reason"]];
+    told.into_iter().find_map(Value::as_str).map(str::to_owned)
+}
+
+fn parts_are_the_latency(row: &Value) {
+    for latency in row["blame"]["latencies"].as_array().unwrap() {
+        let parts = latency["parts"].as_array().unwrap();
+        let sum: u64 = parts.iter().map(|part| part["ns"].as_u64().unwrap()).sum();
+        let unaccounted = latency["unaccounted_ns"].as_u64().unwrap();
+        assert_eq!(sum + unaccounted, latency["value_ns"].as_u64().unwrap(), "{latency:#}");
+    }
+}
+
+#[test]
+fn a_hog_and_a_block_are_named_as_those_who_had_the_cpu_and_parts_are_the_latency() {
+    let Some(_alone) = alone() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let (plan, out) = (dir.path().join("plan.toml"), dir.path().join("bundle"));
+    fs::write(&plan, PLAN).unwrap();
+    let result = output(tactus().arg("run").arg(&plan).args(["--json", "--out"]).arg(&out));
+    let document = json(&result);
+    let rows = document["scenarios"].as_array().unwrap();
+    if let Some(why) = rows.iter().find_map(obstacle) {
+        return skipped(&why);
+    }
+    for (name, cause) in [("hog", "tactus-hog"), ("block", "local_timer interrupt")] {
+        let row = rows.iter().find(|row| row["name"] == name).unwrap();
+        let (to, of) = laid(row, cause, 15_000_000);
+        assert!(of >= 5 && to * 10 >= of * 8, "{to} of {of}: {:#}\n{}", row["blame"], stderr(&result));
+        parts_are_the_latency(row);
+    }
+    let shown = stdout(&output(tactus().arg("show").arg(&out)));
+    assert!(shown.contains("largest: ") && shown.contains("local_timer interrupt"), "{shown}");
+    nothing_is_left();
+}
+
+/// What disturbs the measured CPU until it is told to end.
+fn beside<T>(disturb: impl FnOnce(&AtomicBool) + Send, then: impl FnOnce() -> T) -> T {
+    struct End<'a>(&'a AtomicBool);
+    impl Drop for End<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let _end = End(&over);
+        scope.spawn(|| {
+            let mut cpus = CpuSet::new();
+            cpus.set(usize::from(CPU));
+            sched_setaffinity(None, &cpus).unwrap();
+            disturb(&over);
+        });
+        then()
+    })
+}
+
+/// So many timers that go off at one moment, every 20 ms: all of them in one interrupt of the timer.
+fn timer_storm(over: &AtomicBool) {
+    const TIMERS: usize = 6_000;
+    const EVERY_NS: i64 = 20_000_000;
+    let none = Timespec { tv_sec: 0, tv_nsec: 0 };
+    let make = |_| timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC).unwrap();
+    let timers: Vec<OwnedFd> = (0..TIMERS).map(make).collect();
+    while !over.load(Ordering::Relaxed) {
+        let now = clock_gettime(ClockId::Monotonic);
+        let ns = now.tv_nsec + EVERY_NS;
+        let value = Timespec { tv_sec: now.tv_sec + ns / 1_000_000_000, tv_nsec: ns % 1_000_000_000 };
+        let once = Itimerspec { it_interval: none, it_value: value };
+        for timer in &timers {
+            timerfd_settime(timer, TimerfdTimerFlags::ABSTIME, &once).unwrap();
+        }
+        std::thread::sleep(Duration::from_millis(25));
+    }
+}
+
+/// Datagrams to everybody on the loopback, and there are many: each is handed to all of them in one soft interrupt.
+fn packet_flood(over: &AtomicBool) {
+    const RECEIVERS: usize = 4_000;
+    const PORT: u16 = 48_907;
+    let make = || {
+        let own = socket(AddressFamily::INET, SocketType::DGRAM, None).unwrap();
+        sockopt::set_socket_reuseaddr(&own, true).unwrap();
+        own
+    };
+    let receivers: Vec<OwnedFd> = (0..RECEIVERS)
+        .map(|_| {
+            let own = make();
+            bind(&own, &SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, PORT)).unwrap();
+            own
+        })
+        .collect();
+    let sender = make();
+    sockopt::set_socket_broadcast(&sender, true).unwrap();
+    let all = SocketAddrV4::new(Ipv4Addr::new(127, 255, 255, 255), PORT);
+    while !over.load(Ordering::Relaxed) {
+        sendto(&sender, &[7; 64], SendFlags::empty(), &all).unwrap();
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    drop(receivers);
+}
+
+/// `tactus measure` with blame, beside what disturbs: its one row.
+fn measured(disturb: impl FnOnce(&AtomicBool) + Send) -> Value {
+    let result = beside(disturb, || {
+        output(tactus().args(["measure", "-a", "1", "-D", "3", "--no-control", "--json"]).args([
+            "--blame-above",
+            "300",
+            "-i",
+            "200",
+        ]))
+    });
+    json(&result)["scenarios"][0].clone()
+}
+
+#[test]
+fn a_storm_of_timers_and_a_flood_of_packets_on_the_loopback_are_named() {
+    let Some(_alone) = alone() else { return };
+    let storm = measured(timer_storm);
+    if let Some(why) = obstacle(&storm) {
+        return skipped(&why);
+    }
+    let flood = measured(packet_flood);
+    for (row, cause) in [(&storm, "local_timer interrupt"), (&flood, "softirq NET_RX")] {
+        let (to, of) = laid(row, cause, 300_000);
+        assert!(of >= 5 && to * 10 >= of * 7, "{cause}: {to} of {of}: {:#}", row["blame"]);
+        parts_are_the_latency(row);
+    }
+    nothing_is_left();
+}
+
+#[test]
+fn where_nothing_disturbs_no_known_cause_is_named() {
+    let Some(_alone) = alone() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let (plan, out) = (dir.path().join("plan.toml"), dir.path().join("bundle"));
+    fs::write(&plan, NOTHING).unwrap();
+    let result =
+        output(tactus().arg("run").arg(&plan).args(["--blame-above", "100", "--json", "--out"]).arg(&out));
+    let row = &json(&result)["scenarios"][0];
+    if let Some(why) = obstacle(row) {
+        return skipped(&why);
+    }
+    for cause in ["tactus-hog", "NET_RX"] {
+        let (to, of) = laid(row, cause, 0);
+        assert!(of >= 10 && to == 0, "{cause}: {to} of {of}: {:#}", row["blame"]);
+    }
+    // Others are at work on this machine: whoever is named had most of it.
+    let median = row["all"]["p50_ns"].as_u64().unwrap();
+    for latency in row["blame"]["latencies"].as_array().unwrap() {
+        let cause = latency["cause"].as_str().unwrap();
+        if cause != "ordinary" && cause != "not known" {
+            let beyond = latency["value_ns"].as_u64().unwrap() - median;
+            assert!(latency["parts"][0]["ns"].as_u64().unwrap() * 2 >= beyond, "{latency:#}");
+        }
+    }
+    parts_are_the_latency(row);
+    nothing_is_left();
+}
+
+#[test]
+fn a_measurement_ends_with_the_first_latency_that_it_is_to_stop_above_and_says_who_had_the_cpu() {
+    let Some(_alone) = alone() else { return };
+    let words = ["measure", "-a", "1", "-D", "20", "--no-control", "--quiet", "--stop-above", "300"];
+    let (data, text) =
+        beside(timer_storm, || (output(tactus().args(words).arg("--json")), output(tactus().args(words))));
+    let document = json(&data);
+    let row = &document["scenarios"][0];
+    if let Some(why) = row["blame"]["unknowable"].as_str() {
+        return skipped(why);
+    }
+    assert_eq!(row["ended"], "broke", "{row:#}");
+    let (_, of) = laid(row, "", 300_000);
+    assert!((1..=3).contains(&of), "{:#}", row["blame"]);
+    assert!(row["duration_s"].as_f64().unwrap() < 19.0, "{row:#}");
+    let text = stdout(&text);
+    assert!(text.contains("# Blame: of the ") && text.contains(" s: "), "{text}");
+    nothing_is_left();
+}
+
+/// A guest of which one virtual CPU is kept from running by a thread of the machine.
+const HELD: &str = r#"
+name = "held"
+[environment.guest]
+kind = "qemu"
+cpus = "0-1"
+[[scenario]]
+name = "held"
+duration = "8s"
+interval = "1ms"
+control = false
+stop_above = "100s"
+[[scenario.activity]]
+measure = "timer"
+in = "guest"
+cpus = "1"
+[[scenario.activity]]
+fault = { kind = "hold-vcpu", length = "100ms", every = "500ms", by = "fifo" }
+in = "guest"
+cpus = "1"
+"#;
+
+#[test]
+fn a_vcpu_that_the_machine_held_is_laid_to_the_hypervisor_and_to_the_thread_that_had_its_cpu() {
+    let Some(_alone) = alone() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let (plan, out) = (dir.path().join("plan.toml"), dir.path().join("bundle"));
+    fs::write(&plan, HELD).unwrap();
+    let result = output(tactus().arg("run").arg(&plan).args(["--json", "--out"]).arg(&out));
+    let document = json(&result);
+    let row = &document["scenarios"][0];
+    if let Some(why) = obstacle(row) {
+        return skipped(&why);
+    }
+    parts_are_the_latency(row);
+    let (to, of) = laid(row, "hypervisor", 80_000_000);
+    assert!(of >= 5 && to * 10 >= of * 7, "{to} of {of}: {:#}\n{}", row["blame"], stderr(&result));
+    let latencies = row["blame"]["latencies"].as_array().unwrap();
+    let host: Vec<&Value> = latencies.iter().map(|one| &one["host"]).filter(|host| !host.is_null()).collect();
+    let named = |host: &&&Value| host["by"].as_str().is_some_and(|by| by.ends_with("hold-vcpu"));
+    assert!(host.iter().filter(named).count() * 2 >= host.len(), "{host:#?}");
+    assert!(host.iter().all(|host| host["within_ns"].as_u64().unwrap() > 0), "{host:#?}");
+    nothing_is_left();
+}
+
+#[test]
+fn where_the_kernel_refuses_bpf_it_is_unknowable_with_the_reason_and_what_would_help() {
+    let Some(_alone) = alone() else { return };
+    if !Path::new("/usr/sbin/capsh").exists() {
+        return skipped("no capsh (libcap2-bin)");
+    }
+    let words = "exec \"$0\" measure -a 1 -D 1 --no-control --blame-above 100 --json";
+    let mut command = Command::new("/usr/sbin/capsh");
+    command.args(["--drop=cap_sys_admin,cap_bpf,cap_perfmon", "--", "-c", words]);
+    let result = output(command.arg(tactus().get_program()).stdin(Stdio::null()));
+    let document = json(&result);
+    let row = &document["scenarios"][0];
+    let why = row["blame"]["unknowable"].as_str().unwrap_or_else(|| panic!("{row:#}"));
+    assert!(why.contains("unknowable") && why.contains("CAP_BPF"), "{why}");
+    assert!(row["blame"]["latencies"].as_array().unwrap().is_empty());
+    assert_eq!(row["status"], "measured");
+}
