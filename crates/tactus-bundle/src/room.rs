@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tactus_model::bundle::RowResult;
-use tactus_model::message::{Note, NoteKind};
+use tactus_model::message::Note;
 use tactus_system::Directory;
 
 use super::BundleError;
@@ -205,12 +205,11 @@ impl Room {
         let mut state = self.state();
         let now = state.full && !state.told;
         state.told |= now;
-        now.then(|| Note {
-            kind: NoteKind::Obstacle,
-            text: "the file system of the bundle is full: what is recorded over time pauses; it is measured, and counted, as \
-                   before"
-                .into(),
-            hint: Some("make room: recording goes on where it can".into()),
+        now.then(|| {
+            Note::obstacle(
+                "the file system of the bundle is full: what is recorded over time pauses; it is measured, and counted, as before",
+                "make room: recording goes on where it can",
+            )
         })
     }
 
@@ -270,13 +269,12 @@ impl LeftOut {
         });
         let windows = (self.windows > 0).then(|| format!("{} lines of short windows", self.windows));
         let what: Vec<String> = ticks.into_iter().chain(windows).collect();
-        Some(Note {
-            kind: NoteKind::Obstacle,
-            text: format!(
+        Some(Note::obstacle(
+            format!(
                 "the file system was full: {} are not recorded; counts, extremes and histograms have what was measured then",
                 what.join(" and ")
             ),
-            hint: Some("make room before the next run, or write elsewhere with --out DIR".into()),
-        })
+            "make room before the next run, or write elsewhere with --out DIR",
+        ))
     }
 }

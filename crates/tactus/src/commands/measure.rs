@@ -11,7 +11,7 @@ use tactus_model::control::ControlBy;
 use tactus_model::cpus::CpuRequest;
 use tactus_model::message::{Control, STAND_IN, Stage};
 use tactus_model::outcome::Yields;
-use tactus_model::plan::{Activity, Environment, Plan, Scenario};
+use tactus_model::plan::{Activity, Environment, Placed, Plan, Scenario};
 use tactus_model::scheduling::Policy;
 use tactus_model::{CpuSet, Nanos};
 use tactus_report::document;
