@@ -249,7 +249,7 @@ mod tests {
         let registers = Arc::new(Registers::by_calls(file.into(), 0));
         let vector = eventfd(0, EventfdFlags::CLOEXEC).unwrap();
         let raises = vector.try_clone().unwrap();
-        let cpu = crate::sys::affinity().unwrap().first().unwrap();
+        let cpu = sys::affinity().unwrap().first().unwrap();
         let table = Interrupt { warm_up: Some(0), ..Interrupt::default() };
         let card = Card::driven(&description, registers, None, vector, (cpu, 1), &table);
         let Ok(card) = card else {

@@ -174,12 +174,12 @@ mod tests {
         let card: PciId = "1af4:1110".parse().unwrap();
         add("0000:00:01.0", "0x1af4", "0x1003");
         add("0000:00:02.0", "0x8086", "0x1110");
-        assert_eq!(find(dir, card), [PathBuf::new(); 0]);
+        assert!(find(dir, card).is_empty());
         add("0000:00:04.0", "0x1af4", "0x1110");
         add("0000:00:03.0", "0x1af4", "0x1110");
         let place = dir.join("0000:00:03.0");
         assert_eq!(find(dir, card), [place.clone(), dir.join("0000:00:04.0")]);
-        assert_eq!(find(&dir.join("none"), card), [PathBuf::new(); 0]);
+        assert!(find(&dir.join("none"), card).is_empty());
 
         let refused = |rights| take(&place, rights).unwrap_err();
         let without = refused(RIGHTS);
