@@ -7,7 +7,7 @@ use std::process::Command;
 use tactus_model::bundle::Machine;
 use tactus_model::event::{Event, RunStatus, Stamped, Ticked};
 use tactus_model::latency::Latency;
-use tactus_model::message::{Note, NoteKind, Windows};
+use tactus_model::message::{Note, Windows};
 use tactus_model::outcome::{Ending, LatencyOutcome, Outcome, RowEnd, SeriesResult};
 use tactus_model::plan::Plan;
 
@@ -80,7 +80,7 @@ fn run(small: &Small, dir: &Path, from: u64, to: u64) -> (LeftOut, Latency) {
         let windows = Windows { activity: 0, series, began_ns: 5, first: 10 * n, maxima: vec![1; 10] };
         log.windows(&windows).unwrap();
         let ticked = Ticked::of(0, tick, None);
-        let note = Note { kind: NoteKind::Info, text: format!("tick {n}"), hint: None };
+        let note = Note::info(format!("tick {n}"));
         writer.event(&Stamped { at_ms: 5, event: Event::Noted { environment: None, note } }).unwrap();
         log.tick(&ticked).unwrap();
         log.sync().unwrap();

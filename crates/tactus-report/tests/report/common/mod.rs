@@ -216,6 +216,7 @@ pub fn manifest(plan: &str) -> Manifest {
             cpus: "0-3".into(),
             kernel: "6.12.57+deb13-rt-amd64 #1 SMP PREEMPT_RT Debian 6.12.57-1 (2025-11-05)".into(),
             system: "Debian GNU/Linux 13 (trixie)".into(),
+            ..Machine::default()
         },
         files: BTreeMap::new(),
         sessions: Vec::new(),
