@@ -67,7 +67,8 @@ commands() {
 running=""
 for file in "$@"; do
   [ -e "$file" ] || continue
-  commands "$file" >"$scratch/$(basename "$file").out" 2>&1 &
+  # What measures there knows that it does beside others.
+  TACTUS_LOCK=$(basename "$file") commands "$file" >"$scratch/$(basename "$file").out" 2>&1 &
   running="$running $!:$(basename "$file").out"
 done
 failed=0

@@ -6,7 +6,7 @@ out=${out:?} version=${version:?}
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 arch=$(uname -m)
-podman load --quiet -i "$out/tactus-$version-$arch.oci.tar" >/dev/null
+command podman load --quiet -i "$out/tactus-$version-$arch.oci.tar" >/dev/null
 image="localhost/tactus:$version-$(case "$arch" in x86_64) echo amd64 ;; *) echo arm64 ;; esac)"
 # With limits that may be set in a container, too, in which this may run; and without the controllers of the older hierarchies,
 # in which crun cannot place anything and threads get no real-time priority.
