@@ -6,18 +6,18 @@ out=${out:?} version=${version:?}
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 arch=$(uname -m)
-command podman load --quiet -i "$out/tactus-$version-$arch.oci.tar" >/dev/null
+podman load --quiet -i "$out/tactus-$version-$arch.oci.tar" >/dev/null
 image="localhost/tactus:$version-$(case "$arch" in x86_64) echo amd64 ;; *) echo arm64 ;; esac)"
 # With limits that may be set in a container, too, in which this may run; and without the controllers of the older hierarchies,
 # in which crun cannot place anything and threads get no real-time priority.
-podman() {
+engine() {
   if [ -e /sys/fs/cgroup/cpu/cpu.rt_runtime_us ]; then
     unshare -m sh -c 'umount /sys/fs/cgroup/cpu /sys/fs/cgroup/unified 2>/dev/null; exec "$@"' sh podman "$@"
   else
-    command podman "$@"
+    podman "$@"
   fi
 }
-node() { podman run --rm --privileged --network=host --pid=host --ulimit=nofile=1024:1024 --ulimit=nproc=1024:1024 "$@"; }
+node() { engine run --rm --privileged --network=host --pid=host --ulimit=nofile=1024:1024 --ulimit=nproc=1024:1024 "$@"; }
 [ "$(node "$image" --version)" = "tactus $version" ]
 mkdir "$scratch/out"
 node -v "$scratch/out:/out" "$image" measure --duration 2 --json --out /out/bundle >"$scratch/measured.json" || [ $? -eq 3 ]
