@@ -123,6 +123,8 @@ pub(crate) fn run(
     emitter: Emitter,
 ) -> Result<u64, RunError> {
     let machine = topology(system);
+    // What is recorded is taken in where nothing is measured.
+    let _house = system.keep_house(&resolved.housekeeping(&machine));
     let resources = Resources {
         system,
         guardian: &guardian,

@@ -12,6 +12,7 @@ mod directory;
 mod facts;
 pub mod guardian;
 mod holes;
+mod house;
 mod hypervisor;
 pub mod ivshmem;
 mod machine_lock;
@@ -26,6 +27,7 @@ mod remote;
 mod sys;
 mod topology;
 
+use std::any::Any;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -241,6 +243,11 @@ pub trait System: Send + Sync {
     /// # Errors
     /// Those of sched_setaffinity(2).
     fn place(&self, thread: u32, cpus: &CpuSet) -> io::Result<()>;
+    /// Keeps this thread, those that it starts, and no process that they start, on these CPUs until what this returns is
+    /// dropped on it; nothing where that cannot be.
+    fn keep_house(&self, _cpus: &CpuSet) -> Option<Box<dyn Any>> {
+        None
+    }
     /// Gives a thread SCHED_FIFO with this priority (1 to 99).
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 //! The machine we are on.
 #![expect(clippy::disallowed_methods, reason = "this is the door")]
 
+use std::any::Any;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Read as _, Write};
@@ -25,7 +26,9 @@ use super::capped::at_most;
 use super::child::RealChild;
 use super::command::MOST_OUTPUT;
 use super::output::Output;
-use super::{Child, Directory, Finished, Invocation, System, UNPLACED, capabilities, own, sys, too_large};
+use super::{
+    Child, Directory, Finished, Invocation, System, UNPLACED, capabilities, house, own, sys, too_large,
+};
 
 /// Directories that hold system programs and are missing from many users' PATH.
 const SBIN: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
@@ -80,14 +83,14 @@ fn named(error: &io::Error, invocation: &Invocation) -> io::Error {
 fn begin(command: &mut Command) -> io::Result<process::Child> {
     const TRIES: u32 = 50;
     for _ in 1..TRIES {
-        match command.spawn() {
+        match house::outside(|| command.spawn()) {
             Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => {
                 std::thread::sleep(Duration::from_millis(10));
             }
             started => return started,
         }
     }
-    command.spawn()
+    house::outside(|| command.spawn())
 }
 
 impl System for Real {
@@ -290,18 +293,11 @@ impl System for Real {
     }
 
     fn place(&self, thread: u32, cpus: &CpuSet) -> io::Result<()> {
-        let mut mask = rustix::thread::CpuSet::new();
-        for cpu in cpus.iter() {
-            let cpu = usize::try_from(cpu).unwrap_or(usize::MAX);
-            if cpu >= rustix::thread::CpuSet::MAX_CPU {
-                return Err(io::Error::new(
-                    io::ErrorKind::InvalidInput,
-                    format!("CPU {cpu} is beyond the mask"),
-                ));
-            }
-            mask.set(cpu);
-        }
-        Ok(sched_setaffinity(Some(pid(thread)?), &mask)?)
+        Ok(sched_setaffinity(Some(pid(thread)?), &house::mask(cpus)?)?)
+    }
+
+    fn keep_house(&self, cpus: &CpuSet) -> Option<Box<dyn Any>> {
+        house::keep(cpus).ok().map(|house| Box::new(house) as Box<dyn Any>)
     }
 
     fn make_fifo(&self, thread: u32, priority: u32) -> io::Result<()> {

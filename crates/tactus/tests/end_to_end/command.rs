@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Stdio;
 
-use crate::common::{alone, beside_others, copied_into, json, output, stderr, stdout, tactus};
+use crate::common::{alone, beside_others, copied_into, json, lock, output, stderr, stdout, tactus};
 
 /// What a command prints on stderr, without what differs from machine to machine.
 fn complaint(arguments: &[&str]) -> String {
@@ -220,7 +220,7 @@ fn without_the_right_to_real_time_the_reason_and_the_remedy_are_given() {
         return crate::common::skipped(&format!("chown: {error}"));
     }
     let mut command = std::process::Command::new("setpriv");
-    command.args([
+    command.env("TACTUS_LOCK", lock()).args([
         "--reuid",
         "65534",
         "--regid",

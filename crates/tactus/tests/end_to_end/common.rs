@@ -12,10 +12,15 @@ use serde_json::Value;
 pub fn tactus() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tactus"));
     command.stdin(Stdio::null()).env_remove("NO_COLOR").env("LC_ALL", "C.UTF-8");
-    // Tests take turns among themselves, or know that they do not disturb each other.
-    let test = std::thread::current().name().unwrap_or("test").to_owned();
-    command.env("TACTUS_LOCK", test.chars().rev().take(80).collect::<String>());
+    command.env("TACTUS_LOCK", lock());
     command
+}
+
+/// The lock of this test alone: tests take turns among themselves, or know that they do not disturb each other.
+pub fn lock() -> String {
+    let test = std::thread::current().name().unwrap_or("test").to_owned();
+    let end = test.len().saturating_sub(80);
+    test[end..].to_owned()
 }
 
 /// A copy of the program that anybody may start, in `place`. Another process makes it: a file that this one has open for

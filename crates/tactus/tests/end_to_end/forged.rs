@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-use crate::common::{beside_others, copied_into, output, skipped, stderr, stdout, tactus};
+use crate::common::{beside_others, copied_into, lock, output, skipped, stderr, stdout, tactus};
 
 /// Somebody else.
 const OTHER: u32 = 12_345;
@@ -333,6 +333,7 @@ fn as_other(forged: &Forged, words: &[&str]) -> Output {
         .args(["--reuid", &other, "--regid", &other, "--clear-groups"])
         .arg(&program)
         .args(words)
+        .env("TACTUS_LOCK", lock())
         .env("TACTUS_CACHE_DIR", forged.cache())
         .output()
         .unwrap()

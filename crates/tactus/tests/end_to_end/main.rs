@@ -19,6 +19,7 @@ mod guest;
 mod heard;
 mod hold;
 mod hostile;
+mod housekeeping;
 mod import;
 mod install;
 mod interrupt;

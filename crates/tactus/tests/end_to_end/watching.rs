@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::common::{
-    await_tick, json, measures_beside_others, nothing_is_left, output, skipped, stdout, tactus,
+    await_tick, json, lock, measures_beside_others, nothing_is_left, output, skipped, stdout, tactus,
 };
 
 /// A terminal of tmux with a shell in it, on a server of its own.
@@ -36,7 +36,7 @@ impl Tmux {
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new("tmux");
         command.args(["-L", &self.socket, "-f", "/dev/null"]).args(arguments);
-        command.env_remove("TMUX").env_remove("NO_COLOR");
+        command.env_remove("TMUX").env_remove("NO_COLOR").env("TACTUS_LOCK", lock());
         command
     }
 
