@@ -7,8 +7,9 @@ use tactus_model::bundle::Contents;
 use tactus_model::event::{Event, RunStatus};
 use tactus_model::outcome::{Ending, RowEnd};
 use tactus_model::plan::Plan;
+use tactus_model::topology::Topology;
 use tactus_system::guardian::{Guardian, Workspace};
-use tactus_system::{Directory, System, topology};
+use tactus_system::{Directory, System};
 
 use crate::context::{Context, Resources, RunError};
 use crate::describe::{describe, job};
@@ -32,6 +33,15 @@ pub struct Request<'a> {
     pub interrupt: &'a Interrupt,
     /// What users mark meanwhile.
     pub marks: &'a Marks,
+    /// The machine's CPUs.
+    pub machine: &'a Topology,
+}
+
+/// A machine, and its CPUs.
+#[derive(Clone, Copy)]
+pub(crate) struct On<'a> {
+    pub system: &'a dyn System,
+    pub machine: &'a Topology,
 }
 
 /// Where the results of a run go.
@@ -89,7 +99,8 @@ pub fn execute(
     let (dir, consoles) = (writer.dir().clone(), writer.consoles()?);
     let emitter =
         Emitter::new(Box::new(Recorder::new(writer, request.resolved)), sinks).marked(request.marks);
-    let dropped = run(request.resolved, system, guardian, workspace, &consoles, request.interrupt, emitter)?;
+    let on = On { system, machine: request.machine };
+    let dropped = run(request.resolved, on, guardian, workspace, &consoles, request.interrupt, emitter)?;
     let contents = tactus_bundle::read_from(&dir, Trust::Whole)?;
     Ok(Executed { dir, contents, dropped })
 }
@@ -115,20 +126,17 @@ fn writer(request: &Request<'_>, system: &dyn System) -> Result<Writer, BundleEr
 /// could not be has been told. Returns how many events sinks missed.
 pub(crate) fn run(
     resolved: &Resolved,
-    system: &dyn System,
+    on: On<'_>,
     guardian: Guardian,
     workspace: Workspace,
     consoles: &Directory,
     interrupt: &Interrupt,
     emitter: Emitter,
 ) -> Result<u64, RunError> {
-    let machine = topology(system);
-    // What is recorded is taken in where nothing is measured.
-    let _house = system.keep_house(&resolved.housekeeping(&machine));
     let resources = Resources {
-        system,
+        system: on.system,
         guardian: &guardian,
-        machine: &machine,
+        machine: on.machine,
         workspace: workspace.path(),
         consoles,
         interrupt,

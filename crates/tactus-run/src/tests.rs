@@ -38,9 +38,9 @@ use tactus_model::series::SeriesKey;
 use tactus_model::topology::Topology;
 use tactus_model::wire::{Decoder, Encoder, Item};
 use tactus_system::guardian::Guardian;
-use tactus_system::{Directory, Real, System};
+use tactus_system::{Directory, Real, System, topology};
 
-use super::execute::run;
+use super::execute::{On, run};
 use super::sink::{Emitter, Record};
 use super::{Interrupt, Recorder};
 use crate::plan::{Choices, Resolved, ResolvedActivity, Source, resolve};
@@ -491,7 +491,8 @@ fn perform_stamped(
     let workspace = guardian.workspace().expect("a directory");
     let emitter = Emitter::new(Box::new(witness), Vec::new());
     let consoles = Directory::open(dir).expect("a directory");
-    run(resolved, &Real, guardian, workspace, &consoles, &interrupt, emitter).expect("a run");
+    let on = On { system: &Real, machine: &topology(&Real) };
+    run(resolved, on, guardian, workspace, &consoles, &interrupt, emitter).expect("a run");
     let contents = bundle::read(&bundle, Trust::Whole).expect("a whole bundle");
     (contents.manifest.status, contents, events.take())
 }

@@ -4,7 +4,7 @@ use tactus_model::bundle::Present;
 use tactus_model::plan::{OTHER_STATE, Plan};
 use tactus_run::plan::{Choices, Resolved, Source, check, resolve, state};
 use tactus_run::{Destination, Executed, Interrupt, Marks, Request, Sink, execute};
-use tactus_system::{Real, guardian, topology};
+use tactus_system::{Real, System, guardian, topology};
 use tactus_tune::profile;
 
 use super::lock::Turn;
@@ -41,12 +41,16 @@ pub fn watched(
     view: impl Sink + 'static,
     watching: &Watching,
 ) -> Result<Executed, Failure> {
+    let machine = topology(&Real);
+    // Before there are threads: what is recorded and shown is taken in where nothing is measured.
+    let _house = Real.keep_house(&resolved.housekeeping(&machine));
     let interrupt = Interrupt::listen()?;
     let marks = Marks::default();
     if let Some(remark) = turn.remark() {
         marks.add(remark);
     }
-    let request = Request { resolved, choices, into, interrupt: &interrupt, marks: &marks };
+    let request =
+        Request { resolved, choices, into, interrupt: &interrupt, marks: &marks, machine: &machine };
     let mut sinks: Vec<Box<dyn Sink>> = vec![Box::new(view)];
     sinks.extend(watching.sink(resolved));
     let screen = watching.screen(&interrupt, &marks);
