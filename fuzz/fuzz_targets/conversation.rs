@@ -148,6 +148,7 @@ fuzz_target!(|data: &[u8]| -> Corpus {
         into: Destination::New(bundle.as_path().into(), plan),
         interrupt: &Interrupt::default(),
         marks: &Marks::default(),
+        machine: &topology(&stage.machine),
     };
     let executed = execute(&request, &stage.machine, Vec::new()).expect("no probe ends a run");
     assert_eq!(executed.contents.manifest.status, RunStatus::Complete);
