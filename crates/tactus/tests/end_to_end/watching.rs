@@ -188,6 +188,7 @@ fn in_unread_terminal(command: &str) -> (rustix::fd::OwnedFd, std::process::Chil
         .stdout(std::process::Stdio::null())
         .stderr(open())
         .env("TERM", "xterm")
+        .env("TACTUS_LOCK", lock())
         .spawn()
         .unwrap();
     (master, child)
@@ -213,7 +214,8 @@ fn a_screen_whose_terminal_takes_nothing_or_goes_away_ends_no_measurement() {
     drop(_unread);
     child.wait().unwrap();
     let gone = dir.path().join("gone");
-    let (unread, mut child) = in_unread_terminal(&format!("exec {}", measure(&gone, "600s")));
+    // The other one may be at its end still, when its terminal has gone.
+    let (unread, mut child) = in_unread_terminal(&format!("exec {} --wait 1m", measure(&gone, "600s")));
     await_tick(&gone);
     // The terminal hangs up: that ends the run as it always has, and what was measured is kept.
     drop(unread);
