@@ -16,8 +16,10 @@ pub fn likely_role(facts: &Facts) -> Role {
     }
     let hands_on = match facts.field("/proc/cpuinfo", "flags", ':') {
         Some(flags) => flags.split_ascii_whitespace().any(|flag| matches!(flag, "vmx" | "svm")),
-        None => !matches!(facts.0.get("device:kvm"), Some(Reading::Absent))
-            && facts.text("device:kvm") != Some("absent"),
+        None => {
+            !matches!(facts.0.get("device:kvm"), Some(Reading::Absent))
+                && facts.text("device:kvm") != Some("absent")
+        }
     };
     if facts.virtualized() && !hands_on && Vm::all(facts, &Threads::of(facts)).is_empty() {
         Role::Guest
@@ -74,7 +76,9 @@ mod tests {
         let called = audit(&Subject::new(&cloud.facts, Role::Host, &intent));
         let told: Vec<(&str, Severity)> = called
             .found()
-            .filter(|finding| ["virt-extensions", "nested-host", "hypervisor-presence"].contains(&&*finding.id))
+            .filter(|finding| {
+                ["virt-extensions", "nested-host", "hypervisor-presence"].contains(&&*finding.id)
+            })
             .map(|finding| (finding.id.as_str(), finding.severity))
             .collect();
         assert_eq!(told, [("nested-host", Severity::Major)]);
