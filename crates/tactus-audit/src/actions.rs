@@ -27,6 +27,8 @@ const FOLLOWS: &[(&str, &str)] = &[
     ("latency-tracers", "preempt-rt"),
     ("kernel-config", "preempt-rt"),
     ("efi-runtime", "preempt-rt"),
+    // Who mounts resctrl for its groups has its counters.
+    ("resctrl-monitor", "resctrl-cat"),
 ];
 
 /// Findings whose mend is a decision of its own: another kind of work wants it otherwise, as TuneD's profiles want turbo,
