@@ -12,4 +12,5 @@ mod fixtures;
 #[path = "../machines/mod.rs"]
 mod machines;
 mod sources;
+mod texts;
 mod versions;
