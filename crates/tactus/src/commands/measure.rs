@@ -59,7 +59,7 @@ pub fn measure(arguments: &Measure) -> Result<Exit, Failure> {
         }
     };
     let quiet = arguments.quiet || arguments.json;
-    let watching = Watching::of(&resolved, &arguments.watch, !quiet)?;
+    let watching = Watching::of(&resolved, &arguments.watch, !quiet);
     let lines = Lines::new(quiet, watching.has_screen(), arguments.interval.0);
     let into = Destination::New(out.as_path().into(), &plan);
     let executed = execute(&turn, &resolved, &choices, into, lines, &watching)?;
