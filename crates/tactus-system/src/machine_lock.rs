@@ -1,24 +1,14 @@
-//! One measurement at a time on a machine: two disturb each other, and neither sees why.
-//!
-//! The lock is a name among abstract Unix sockets. It needs no directory that every user may write to, it is gone with
-//! the process that holds it however that ends, and whoever finds it taken can learn by whom. A container with a network
-//! namespace of its own has names of its own: across those it does not hold.
+//! One measurement at a time on a machine: two disturb each other, and neither sees why. The lock is a [name](listening):
+//! whoever finds it taken can learn by whom.
 
 use std::io;
 use std::os::fd::OwnedFd;
 
-use rustix::io::Errno;
-use rustix::net::{
-    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, connect, listen, socket_with,
-};
-
-use crate::{System, sys};
+use crate::{System, listening};
 
 /// The name, the same for every user and version. With another one in `TACTUS_LOCK` (which is for tests of tactus) two do
 /// not see each other.
 const NAME: &str = "tactus/measuring";
-/// How many may have asked who holds it, and are not answered.
-const ASKING: i32 = 4096;
 
 /// Held while this machine is measured.
 #[derive(Debug)]
@@ -36,28 +26,17 @@ impl MachineLock {
     }
 
     fn take_named(name: &[u8]) -> io::Result<Option<Self>> {
-        let socket = socket()?;
-        match bind(&socket, &SocketAddrUnix::new_abstract_name(name)?) {
-            Ok(()) => {
-                listen(&socket, ASKING)?;
-                Ok(Some(Self { _name: socket }))
-            }
-            Err(Errno::ADDRINUSE) => Ok(None),
-            Err(error) => Err(error.into()),
-        }
+        Ok(listening::take(name)?.map(|name| Self { _name: name }))
     }
 
-    /// Who has it, as `process 4711 (tactus)`: the kernel knows who listens, and nobody needs to answer. Nothing where
-    /// nobody has it any more, or in another PID namespace.
+    /// Who has it, as `process 4711 (tactus)`. Nothing where nobody has it any more, or in another PID namespace.
     #[must_use]
     pub fn holder(system: &dyn System) -> Option<String> {
         Self::holder_of(&name(), system)
     }
 
     fn holder_of(name: &[u8], system: &dyn System) -> Option<String> {
-        let socket = socket().ok()?;
-        connect(&socket, &SocketAddrUnix::new_abstract_name(name).ok()?).ok()?;
-        let process = sys::listener(&socket).ok().filter(|process| *process > 0)?;
+        let process = listening::who(name).ok()??.process?;
         let name = system.text(&format!("/proc/{process}/comm"));
         Some(match name {
             Some(name) => format!("process {process} ({})", name.trim()),
@@ -68,10 +47,6 @@ impl MachineLock {
 
 fn name() -> Vec<u8> {
     std::env::var("TACTUS_LOCK").map_or_else(|_| NAME.into(), |own| format!("tactus/{own}").into_bytes())
-}
-
-fn socket() -> Result<OwnedFd, Errno> {
-    socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK, None)
 }
 
 #[cfg(test)]

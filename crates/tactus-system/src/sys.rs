@@ -27,12 +27,12 @@ pub fn schedule(thread: u32, policy: Policy, priority: u32) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// The process that called listen(2) for what a Unix socket is connected to (SO_PEERCRED, unix(7)); 0: it is in another
-/// PID namespace, for which rustix has no value.
+/// The process that called listen(2) for what a Unix socket is connected to, and its user then (SO_PEERCRED, unix(7)).
+/// Process 0: it is in another PID namespace, for which rustix has no value.
 ///
 /// # Errors
 /// Those of getsockopt(2).
-pub fn listener(socket: &impl AsFd) -> io::Result<i32> {
+pub fn listener(socket: &impl AsFd) -> io::Result<(i32, u32)> {
     let mut found = libc::ucred { pid: 0, uid: 0, gid: 0 };
     let mut length = libc::socklen_t::try_from(size_of_val(&found)).unwrap_or(0);
     // SAFETY: the kernel writes at most `length` bytes to a live ucred, all of whose values are valid.
@@ -45,7 +45,7 @@ pub fn listener(socket: &impl AsFd) -> io::Result<i32> {
             &raw mut length,
         )
     };
-    if result == 0 { Ok(found.pid) } else { Err(io::Error::last_os_error()) }
+    if result == 0 { Ok((found.pid, found.uid)) } else { Err(io::Error::last_os_error()) }
 }
 
 /// CLOCK_MONOTONIC now, in ns.

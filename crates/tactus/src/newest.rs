@@ -16,6 +16,13 @@ const MOST: usize = 10_000;
 #[derive(Deserialize)]
 struct Begun {
     started: String,
+    #[serde(default, rename = "sittings")]
+    sessions: Vec<Sat>,
+}
+
+#[derive(Deserialize)]
+struct Sat {
+    started: String,
 }
 
 /// The bundle that was named, else the newest below the working directory, which is said.
@@ -34,13 +41,21 @@ pub fn bundle(named: Option<&Path>, system: &dyn System) -> Result<PathBuf, Fail
 fn newest(dir: &Path, system: &dyn System) -> Option<PathBuf> {
     let mut entries = system.list(dir).ok()?;
     entries.truncate(MOST);
-    let begun = |path: PathBuf| -> Option<(jiff::Timestamp, PathBuf)> {
-        let bytes = system.read_regular(&path.join("manifest.json"), limits::PLAN).ok()?;
-        let manifest: Begun = serde_json::from_slice(&bytes).ok()?;
-        Some((manifest.started.parse().ok()?, path))
-    };
-    let (_, path) = entries.into_iter().filter_map(begun).max()?;
+    let begun = |path: PathBuf| Some((begun(&path, system)?.started.parse().ok()?, path));
+    let found: Option<(jiff::Timestamp, PathBuf)> = entries.into_iter().filter_map(begun).max();
+    let (_, path) = found?;
     Some(path.strip_prefix(".").map(Path::to_owned).unwrap_or(path))
+}
+
+/// When somebody began to write this bundle, or to go on with it.
+pub fn session(bundle: &Path, system: &dyn System) -> Option<jiff::Timestamp> {
+    let begun = begun(bundle, system)?;
+    begun.sessions.last().map_or(begun.started.as_str(), |last| last.started.as_str()).parse().ok()
+}
+
+fn begun(bundle: &Path, system: &dyn System) -> Option<Begun> {
+    let bytes = system.read_regular(&bundle.join("manifest.json"), limits::PLAN).ok()?;
+    serde_json::from_slice(&bytes).ok()
 }
 
 #[cfg(test)]

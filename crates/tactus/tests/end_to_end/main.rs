@@ -10,6 +10,7 @@ mod command;
 mod common;
 mod compare;
 mod cyclictest;
+mod detached;
 mod endings;
 mod export;
 mod fitness;
