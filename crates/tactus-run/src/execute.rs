@@ -128,7 +128,9 @@ fn announce(
     system: &dyn System,
 ) -> Result<Option<Running>, ExecuteError> {
     let announced = Running::announce(bundle, guardian, system).map_err(ExecuteError::Unannounced)?;
-    if announced.is_none() && tactus_system::Run::of(bundle).is_ok_and(|run| run.is_some_and(|run| run.is_mine())) {
+    if announced.is_none()
+        && tactus_system::Run::of(bundle).is_ok_and(|run| run.is_some_and(|run| run.is_mine()))
+    {
         return Err(ExecuteError::Busy(bundle.path().to_owned()));
     }
     Ok(announced)

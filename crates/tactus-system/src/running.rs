@@ -186,12 +186,16 @@ mod tests {
     fn a_file_that_names_what_no_run_writes_names_no_run() {
         let guardian = Guardian::start(&Real).unwrap();
         let dir = state_dir(&Real).unwrap();
-        for (name, text) in [("nowhere", "/nonexistent"), ("empty", ""), ("cut", "\0\u{fffd}"), ("here", "/tmp")] {
+        for (name, text) in
+            [("nowhere", "/nonexistent"), ("empty", ""), ("cut", "\0\u{fffd}"), ("here", "/tmp")]
+        {
             let path = dir.join(format!("{}-{name}.{ENDING}", guardian.id()));
             guardian.promise(Undo::Remove(path.clone())).unwrap().defer();
             Real.install(&path, text.as_bytes(), 0o600).unwrap();
         }
-        assert!(runs(&Real).iter().all(|(path, _)| path != Path::new("/tmp") && !path.as_os_str().is_empty()));
+        assert!(
+            runs(&Real).iter().all(|(path, _)| path != Path::new("/tmp") && !path.as_os_str().is_empty())
+        );
         guardian.finish();
     }
 }

@@ -24,7 +24,10 @@ pub fn detach(named: Option<&Path>) -> Result<Exit, Failure> {
     let mut told = Told { log: log.reader()?, line: Vec::new() };
     let interrupt = Interrupt::listen()?;
     let run = again(words(std::env::args_os().skip(1)), log.dir.append(&log.name)?).map_err(|error| {
-        Failure::new(error, "this program was moved or replaced meanwhile: start it again from where it is now")
+        Failure::new(
+            error,
+            "this program was moved or replaced meanwhile: start it again from where it is now",
+        )
     });
     let mut run = run.inspect_err(|_| log.remove())?;
     match begun(&mut run, &interrupt, &mut told) {

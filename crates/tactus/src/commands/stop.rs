@@ -61,7 +61,9 @@ fn how(contents: &Contents) -> String {
     let measured = rows.filter(|row| row.result.status == RowStatus::Measured).count();
     let of = contents.rows.len();
     match contents.manifest.status {
-        RunStatus::Complete => format!("the run had come to its end; {measured} of {of} scenarios are measured"),
+        RunStatus::Complete => {
+            format!("the run had come to its end; {measured} of {of} scenarios are measured")
+        }
         RunStatus::Interrupted => format!(
             "the run was interrupted; {measured} of {of} scenarios have figures; `tactus run --into` goes on with it"
         ),
