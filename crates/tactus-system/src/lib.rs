@@ -55,7 +55,7 @@ pub use places::{cache_dir, lasting_dir, state_dir};
 pub use real::Real;
 pub use remote::Remote;
 pub use running::{END, Run, Running, runs};
-pub use sys::monotonic_ns;
+pub use sys::{boottime_ns, monotonic_ns};
 pub use topology::topology;
 
 /// How the name of a file begins that [`System::install`] has not put in its place yet. Where the power fails

@@ -4,6 +4,7 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
+use rustix::time::{ClockId, clock_gettime};
 use tactus_model::threads::Policy;
 
 /// sched_setscheduler(2). By the raw system call: musl's function is ENOSYS.
@@ -51,6 +52,16 @@ pub fn listener(socket: &impl AsFd) -> io::Result<(i32, u32)> {
 /// CLOCK_MONOTONIC now, in ns.
 #[must_use]
 pub fn monotonic_ns() -> u64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now(ClockId::Monotonic)
+}
+
+/// CLOCK_BOOTTIME now, in ns: it goes on while the machine is suspended.
+#[must_use]
+pub fn boottime_ns() -> u64 {
+    now(ClockId::Boottime)
+}
+
+fn now(clock: ClockId) -> u64 {
+    let now = clock_gettime(clock);
     u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0)
 }

@@ -30,6 +30,7 @@ mod nested;
 mod network;
 mod on_docker;
 mod one_at_a_time;
+mod paused;
 mod prove;
 mod repeats;
 mod run;
