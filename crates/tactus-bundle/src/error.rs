@@ -89,6 +89,9 @@ impl BundleError {
             Self::Io { error, .. } if error.kind() == io::ErrorKind::StorageFull => {
                 "the file system is full: make room, or write elsewhere with --out DIR; what was written stays".into()
             }
+            Self::Io { error, .. } if error.kind() == io::ErrorKind::ReadOnlyFilesystem => {
+                "nothing can be written there: it is mounted read-only, or the kernel gave the disk up (dmesg says why); write elsewhere with --out DIR; what was written stays".into()
+            }
             Self::Io { .. } => return None,
             Self::CannotMake { .. } => "name a directory that can be made with --out DIR".into(),
             Self::NotABundle { .. } => "give the directory that `tactus run` named at its end".into(),

@@ -36,21 +36,14 @@ pub fn address(text: &str) -> Result<SocketAddr, String> {
     }
 }
 
-/// Answers in threads of its own, until the program ends. `begin` is called by each of them.
+/// Answers in threads of its own, on the CPUs of who calls this, until the program ends.
 ///
 /// # Errors
 /// When nobody can listen there.
-pub fn serve(
-    at: SocketAddr,
-    shared: Shared,
-    version: &'static str,
-    begin: impl Fn() + Send + Sync + 'static,
-) -> io::Result<SocketAddr> {
+pub fn serve(at: SocketAddr, shared: Shared, version: &'static str) -> io::Result<SocketAddr> {
     let listener = TcpListener::bind(at)?;
     let bound = listener.local_addr()?;
-    let begin = Arc::new(begin);
     std::thread::Builder::new().name("metrics".into()).spawn(move || {
-        begin();
         let open = Arc::new(AtomicUsize::new(0));
         loop {
             let Ok((stream, _)) = listener.accept() else {
@@ -62,10 +55,9 @@ pub fn serve(
                 open.fetch_sub(1, Ordering::AcqRel);
                 continue;
             }
-            let (shared, own, begin) = (shared.clone(), Open(Arc::clone(&open)), Arc::clone(&begin));
+            let (shared, own) = (shared.clone(), Open(Arc::clone(&open)));
             let answers = move || {
                 let _own = own;
-                begin();
                 let _ = answer(stream, &shared, version, bound);
             };
             // Where no thread can be had, the connection is closed.

@@ -56,7 +56,7 @@ pub fn is_possible() -> bool {
 }
 
 impl Screen {
-    /// Shows a run until it is closed. `begin` is called by the thread that draws, once; `ask` with what keys ask for.
+    /// Shows a run until it is closed, from a thread on the CPUs of who calls this. `ask` is called with what keys ask for.
     ///
     /// # Errors
     /// When the terminal cannot be set.
@@ -64,7 +64,6 @@ impl Screen {
         shared: Shared,
         view: View,
         look: Look,
-        begin: impl FnOnce() + Send + 'static,
         ask: impl FnMut(Asked) + Send + 'static,
     ) -> io::Result<Self> {
         // A descriptor of its own: whoever waits for a stuck terminal holds no lock of stderr.
@@ -74,7 +73,6 @@ impl Screen {
         let (done, ended) = sync_channel(1);
         let asked_to_stop = Arc::clone(&stop);
         std::thread::Builder::new().name("screen".into()).spawn(move || {
-            begin();
             let shown =
                 out.write_all(ENTER).and_then(|()| show(&shared, view, look, &asked_to_stop, &out, ask));
             if shown.is_ok() {

@@ -1,16 +1,15 @@
-//! Who watches a run: the live screen, and the metrics. Both stand behind the run's bounded channel and on CPUs that are
-//! not measured; neither can hold anything up.
+//! Who watches a run: the live screen, and the metrics. Both stand behind the run's bounded channel and, as all threads of
+//! the command, on CPUs that are not measured; neither can hold anything up.
 
 mod terminal_guard;
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use tactus_model::CpuSet;
 use tactus_model::event::{Event, Stamped};
 use tactus_run::plan::{Resolved, RowPlan};
 use tactus_run::{Audits, Interrupt, Marks, Sink};
-use tactus_system::{Real, System, topology};
+use tactus_system::{Real, System};
 use tactus_watch::Shared;
 use tactus_watch::screen::{Look, human};
 use tactus_watch::state::{Planned, Watched};
@@ -27,31 +26,21 @@ use terminal_guard::TerminalGuard;
 /// Those who watch a run.
 pub struct Watching {
     shared: Shared,
-    /// CPUs that nothing is measured on.
-    house: CpuSet,
     screen: bool,
-    metrics: bool,
+    metrics: Option<SocketAddr>,
 }
 
 impl Watching {
     /// Nobody does.
     pub fn nobody() -> Self {
-        let (shared, house) = (Shared::new(Watched::default()), CpuSet::default());
-        Self { shared, house, screen: false, metrics: false }
+        Self { shared: Shared::new(Watched::default()), screen: false, metrics: None }
     }
 
-    /// As the command line says. `screen`: where a terminal can show one, and nobody asked for lines. Metrics are there
-    /// from now on.
-    pub fn of(resolved: &Resolved, watch: &Watch, screen: bool) -> Result<Self, Failure> {
+    /// As the command line says. `screen`: where a terminal can show one, and nobody asked for lines.
+    pub fn of(resolved: &Resolved, watch: &Watch, screen: bool) -> Self {
         let rows = resolved.rows.iter().enumerate().map(|(number, row)| planned(resolved, number, row));
         let shared = Shared::new(Watched::new(&resolved.plan.name, rows));
-        let house = resolved.housekeeping(&topology(&Real));
-        let screen = screen && !watch.plain && is_possible();
-        let own = Self { shared, house, screen, metrics: watch.metrics.is_some() };
-        if let Some(at) = watch.metrics {
-            own.serve(at)?;
-        }
-        Ok(own)
+        Self { shared, screen: screen && !watch.plain && is_possible(), metrics: watch.metrics }
     }
 
     /// Whether there is a live screen.
@@ -59,16 +48,17 @@ impl Watching {
         self.screen
     }
 
-    fn serve(&self, at: SocketAddr) -> Result<(), Failure> {
-        let house = self.house.clone();
-        let begin = move || keep_off(&house);
-        let bound = tactus_watch::http::serve(at, self.shared.clone(), env!("CARGO_PKG_VERSION"), begin)
-            .map_err(|error| {
+    /// Serves metrics from now on, where somebody asked for them.
+    pub fn serve(&self) -> Result<(), Failure> {
+        let Some(at) = self.metrics else { return Ok(()) };
+        let bound = tactus_watch::http::serve(at, self.shared.clone(), env!("CARGO_PKG_VERSION")).map_err(
+            |error| {
                 Failure::say(
                     format!("--metrics {at}: {error}"),
                     "name another port, or 0 for one that is free: --metrics :0",
                 )
-            })?;
+            },
+        )?;
         say(format_args!("metrics: http://{bound}/metrics"));
         if !bound.ip().is_loopback() {
             say("note: whoever reaches this address reads them: nobody is asked who he is");
@@ -81,7 +71,7 @@ impl Watching {
         let left = TimeLeft::of(resolved);
         let (shared, audits) = (self.shared.clone(), Audits::of(resolved));
         let (at_ns, measuring_ms) = (0, 0);
-        (self.screen || self.metrics)
+        (self.screen || self.metrics.is_some())
             .then(|| Box::new(Follow { shared, left, audits, at_ns, measuring_ms }) as Box<dyn Sink>)
     }
 
@@ -90,28 +80,22 @@ impl Watching {
         if !self.screen {
             return None;
         }
-        let house = self.house.clone();
         let (shared, interrupt, marks) = (self.shared.clone(), interrupt.clone(), marks.clone());
         let ask = move |asked| match asked {
             Asked::End => interrupt.ask(),
             Asked::Mark => mark(&shared, &marks),
             Asked::Nothing => {}
         };
-        shown(&self.shared, View::default(), move || keep_off(&house), ask)
+        shown(&self.shared, View::default(), ask)
     }
 }
 
 /// Shows the screen until what this returns is dropped; none: the terminal cannot be set, which is said.
-pub fn shown(
-    shared: &Shared,
-    view: View,
-    begin: impl FnOnce() + Send + 'static,
-    ask: impl FnMut(Asked) + Send + 'static,
-) -> Option<Shown> {
+pub fn shown(shared: &Shared, view: View, ask: impl FnMut(Asked) + Send + 'static) -> Option<Shown> {
     // First: what sets the terminal back if all else is killed.
     let guard = TerminalGuard::start();
     say::hold();
-    match Screen::open(shared.clone(), view, look(), begin, ask) {
+    match Screen::open(shared.clone(), view, look(), ask) {
         Ok(screen) => Some(Shown { screen: Some(screen), _guard: guard }),
         Err(error) => {
             say::release();
@@ -142,15 +126,6 @@ fn look() -> Look {
     let locale = set("LC_ALL").or_else(|| set("LC_CTYPE")).or_else(|| set("LANG")).unwrap_or_default();
     let locale = locale.to_ascii_lowercase();
     Look { colour: set("NO_COLOR").is_none(), unicode: locale.contains("utf-8") || locale.contains("utf8") }
-}
-
-/// Keeps this thread off the CPUs that are measured.
-fn keep_off(house: &CpuSet) {
-    let thread = u32::try_from(rustix::thread::gettid().as_raw_nonzero().get()).unwrap_or(0);
-    if !house.is_empty() && thread > 0 {
-        // Where that is not allowed the kernel places it.
-        let _ = Real.place(thread, house);
-    }
 }
 
 /// Marks this moment, with where it is in the run.

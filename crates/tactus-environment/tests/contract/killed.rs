@@ -108,21 +108,23 @@ fn says(guest: &Remote, file: &str) -> String {
     guest.text(&format!("{TRACING}/{file}")).unwrap_or_default().trim().to_owned()
 }
 
-#[test]
-fn a_block_is_put_back_whoever_injected_it_is_killed() {
+/// Does each of these in one guest whose kernel has the tracers, and looks for what is left of it.
+fn in_a_traced_guest(each: &[fn(&Remote, &mut Conversation)]) {
     let _turn = alone();
     let Some(qemu) = qemu() else { return };
     let mut first = Conversation::begin(qemu, &spec("qemu", &[("kernel", "rt"), ("accel", "tcg")]))
         .unwrap_or_else(|error| panic!("{error}"));
     first.greet();
     let guest = first.system();
-    the_probe_alone(&guest, &mut first);
-    the_worker_alone(&guest, &mut first);
-    both(&guest, &mut first);
-    another_runs_block_is_left(&guest, &mut first);
+    each.iter().for_each(|part| part(&guest, &mut first));
     let id = first.id().to_owned();
     first.end();
     leftovers::none_within(&id, Duration::from_secs(5)).unwrap_or_else(|left| panic!("qemu leaves {left}"));
+}
+
+#[test]
+fn a_block_is_put_back_whoever_injected_it_is_killed() {
+    in_a_traced_guest(&[the_probe_alone, the_worker_alone, both, another_runs_block_is_left]);
 }
 
 /// The worker hears the end of its orders and puts everything back.
@@ -207,18 +209,7 @@ fn another_runs_block_is_left(guest: &Remote, first: &mut Conversation) {
 
 #[test]
 fn what_timerlat_sets_for_the_whole_machine_is_put_back_whoever_set_it_is_killed() {
-    let _turn = alone();
-    let Some(qemu) = qemu() else { return };
-    let mut first = Conversation::begin(qemu, &spec("qemu", &[("kernel", "rt"), ("accel", "tcg")]))
-        .unwrap_or_else(|error| panic!("{error}"));
-    first.greet();
-    let guest = first.system();
-    the_reader_alone(&guest, &mut first);
-    the_worker_that_traces_alone(&guest, &mut first);
-    reader_and_worker(&guest, &mut first);
-    let id = first.id().to_owned();
-    first.end();
-    leftovers::none_within(&id, Duration::from_secs(5)).unwrap_or_else(|left| panic!("qemu leaves {left}"));
+    in_a_traced_guest(&[the_reader_alone, the_worker_that_traces_alone, reader_and_worker]);
 }
 
 const TRACED: &str = "instances/tactus-timerlat/current_tracer";

@@ -5,7 +5,7 @@ use super::*;
 use crate::state::tests::two_at_once;
 
 fn server() -> SocketAddr {
-    serve(address(":0").unwrap(), Shared::new(two_at_once(3)), "1.2.3", || {}).unwrap()
+    serve(address(":0").unwrap(), Shared::new(two_at_once(3)), "1.2.3").unwrap()
 }
 
 fn asked(at: SocketAddr, request: &[u8]) -> String {

@@ -44,6 +44,7 @@ pub fn watched(
     let machine = topology(&Real);
     // Before there are threads: what is recorded and shown is taken in where nothing is measured.
     let _house = Real.keep_house(&resolved.housekeeping(&machine));
+    watching.serve()?;
     let interrupt = Interrupt::listen()?;
     let marks = Marks::default();
     if let Some(remark) = turn.remark() {

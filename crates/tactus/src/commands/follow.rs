@@ -49,7 +49,7 @@ pub fn follow(dir: &Directory, plain: bool, run: Option<&Run>) -> Result<Followe
     let screen = (!plain && is_possible() && shared.lock().ended.is_none()).then(|| {
         let leave = Arc::clone(&left);
         let ask = move |asked: Asked| leave.store(asked == Asked::End, Ordering::Relaxed);
-        shown(&shared, View { follows: true, ..View::default() }, || {}, ask)
+        shown(&shared, View { follows: true, ..View::default() }, ask)
     });
     let screen = screen.flatten();
     let mut lines = Lines::default();

@@ -65,7 +65,7 @@ pub fn measure(arguments: &Measure) -> Result<Exit, Failure> {
         Location::Named(scratch.path().join("bundle"))
     };
     let quiet = arguments.quiet || arguments.json;
-    let watching = Watching::of(&resolved, &arguments.watch, !quiet)?;
+    let watching = Watching::of(&resolved, &arguments.watch, !quiet);
     let lines = Lines::new(quiet, watching.has_screen(), arguments.interval.0);
     let into = Destination::New(out, &plan);
     let executed = execute(&turn, &resolved, &choices, into, lines, &watching)?;

@@ -89,7 +89,7 @@ pub fn run(arguments: &Run) -> Result<Exit, Failure> {
     if let Some(sentence) = size_of(&resolved) {
         say(sentence);
     }
-    let watching = Watching::of(&resolved, &arguments.watch, !arguments.json)?;
+    let watching = Watching::of(&resolved, &arguments.watch, !arguments.json);
     let progress = Progress::new(&resolved, watching.has_screen());
     let executed = execute(&turn, &resolved, &choices, into, progress, &watching)?;
     super::report::after(&executed, arguments.json, render)

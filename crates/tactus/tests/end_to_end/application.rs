@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -11,6 +11,7 @@ use tactus_system::{Real, topology};
 use crate::common::{
     alone, json, measures_beside_others, nothing_is_left, output, skipped, stderr, stdout, tactus,
 };
+use crate::container::Container;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
@@ -238,39 +239,7 @@ fn a_program_in_a_container_that_runs_is_measured_in_it() {
     fs::create_dir_all(root.join("usr")).unwrap();
     fs::rename(cycle(dir.path(), &["-static"]), root.join("cycle")).unwrap();
     let name = format!("own-program-{}", std::process::id());
-    let mut run = Command::new("sh");
-    // As a user must who wants SCHED_FIFO in a container below the older hierarchies.
-    let script =
-        "umount /sys/fs/cgroup/cpu 2>/dev/null; umount /sys/fs/cgroup/unified 2>/dev/null; exec \"$@\"";
-    let wrapped = Path::new("/sys/fs/cgroup/cpu/cpu.rt_runtime_us").exists();
-    if wrapped {
-        run = Command::new("unshare");
-        run.args(["-m", "sh", "-c", script, "sh"]);
-    } else {
-        run.args(["-c", "exec \"$@\"", "sh"]);
-    }
-    run.args([
-        "podman",
-        "run",
-        "--rm",
-        "--runtime=crun",
-        "--network=none",
-        "--log-driver=none",
-        "--name",
-        &name,
-    ])
-    .args([
-        "--ulimit=nofile=1024:1024",
-        "--ulimit=nproc=1024:1024",
-        "--cap-add=SYS_NICE",
-        "--cap-add=IPC_LOCK",
-    ])
-    .arg("--rootfs")
-    .arg(&root)
-    .args(["/cycle", "/dev/shm/control", "10000", "0"])
-    .stdin(Stdio::null())
-    .stdout(Stdio::null());
-    let mut container = run.spawn().unwrap();
+    let container = Container::running(&name, &root, &["/cycle", "/dev/shm/control", "10000", "0"]);
     let plan = format!(
         "name = \"own program\"\n[environment.box]\nkind = \"podman\"\nattach = \"{name}\"\n[[scenario]]\n\
          name = \"control in a container\"\nenvironment = \"box\"\nduration = \"2s\"\ninterval = \"10ms\"\n\
@@ -278,22 +247,10 @@ fn a_program_in_a_container_that_runs_is_measured_in_it() {
     );
     let file = dir.path().join("plan.toml");
     fs::write(&file, plan).unwrap();
-    let until = Instant::now() + Duration::from_secs(60);
-    let up = || {
-        let shown =
-            Command::new("podman").args(["inspect", "--format", "{{.State.Running}}", &name]).output();
-        shown.is_ok_and(|shown| stdout(&shown).trim() == "true")
-    };
-    while !up() {
-        assert!(Instant::now() < until && container.try_wait().unwrap().is_none(), "it does not come up");
-        std::thread::sleep(Duration::from_millis(100));
-    }
     let bundle = dir.path().join("bundle");
     let result = output(tactus().arg("run").arg(&file).arg("--out").arg(&bundle));
     let shown = output(tactus().arg("show").arg(&bundle).arg("--json"));
-    let removed = Command::new("podman").args(["rm", "-f", "-t", "0", &name]).output().unwrap();
-    let _ = container.wait();
-    assert!(removed.status.success(), "{}", stderr(&removed));
+    container.remove();
     let row = json(&shown)["scenarios"][0].clone();
     assert_eq!(
         (&row["status"], &row["kind"]),

@@ -122,6 +122,18 @@ pub fn await_text(path: &Path, text: &str) {
     }
 }
 
+/// How a command that was started ends; `None`: by a signal.
+pub fn ended(child: &mut Child, within: Duration) -> Option<i32> {
+    let until = Instant::now() + within;
+    loop {
+        if let Some(status) = child.try_wait().expect("wait") {
+            return status.code();
+        }
+        assert!(Instant::now() < until, "the run goes on");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
 /// Waits until a row of a bundle has a tick.
 pub fn await_tick(bundle: &Path) {
     let rows = || fs::read_dir(bundle.join("scenarios")).into_iter().flatten().flatten();

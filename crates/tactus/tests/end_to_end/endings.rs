@@ -2,11 +2,11 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Child;
+use std::time::Duration;
 
 use crate::common::{
-    alone, await_tick, beside_others, json, nothing_is_left, output, started, stderr, tactus,
+    alone, await_tick, beside_others, ended, json, nothing_is_left, output, skipped, started, stderr, tactus,
 };
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -22,17 +22,6 @@ fn signal(child: &Child, signal: Signal) {
     kill_process(pid, signal).expect("the run is there");
 }
 
-fn ends(child: &mut Child, within: Duration) -> Option<i32> {
-    let until = Instant::now() + within;
-    loop {
-        if let Some(status) = child.try_wait().expect("wait") {
-            return status.code();
-        }
-        assert!(Instant::now() < until, "the run goes on");
-        std::thread::sleep(Duration::from_millis(50));
-    }
-}
-
 #[test]
 fn ctrl_c_ends_the_scenario_keeps_what_was_measured_and_leaves_nothing() {
     let Some(_alone) = alone() else { return };
@@ -40,7 +29,7 @@ fn ctrl_c_ends_the_scenario_keeps_what_was_measured_and_leaves_nothing() {
     let out = dir.path().join("bundle");
     let mut child = running(&out, "host, loaded");
     signal(&child, Signal::INT);
-    assert_eq!(ends(&mut child, Duration::from_secs(30)), Some(2));
+    assert_eq!(ended(&mut child, Duration::from_secs(30)), Some(2));
     nothing_is_left();
     let shown = json(&output(tactus().arg("show").arg(&out).arg("--json")));
     assert_eq!(shown["status"], "interrupted");
@@ -62,7 +51,7 @@ fn after_kill_9_the_bundle_opens_and_the_guardian_has_ended_everything() {
             continue;
         }
         if entry["usable"] != true {
-            crate::common::skipped(&format!("{kind}: {}", entry["reason"]));
+            skipped(&format!("{kind}: {}", entry["reason"]));
             continue;
         }
         let dir = tempfile::tempdir().unwrap();
@@ -70,7 +59,7 @@ fn after_kill_9_the_bundle_opens_and_the_guardian_has_ended_everything() {
         let mut child = running(&out, &format!("{kind}, loaded"));
         assert!(!crate::common::marked().is_empty(), "{kind}: the run's processes carry its mark");
         signal(&child, Signal::KILL);
-        ends(&mut child, Duration::from_secs(5));
+        ended(&mut child, Duration::from_secs(5));
         nothing_is_left();
         let shown = output(tactus().arg("show").arg(&out).arg("--json"));
         let document = json(&shown);
@@ -126,7 +115,7 @@ fn after_kill_9_no_thread_of_a_hog_or_of_an_overcommit_is_left() {
     let dir = tempfile::tempdir().unwrap();
     let mut child = disturbed(dir.path());
     signal(&child, Signal::KILL);
-    ends(&mut child, Duration::from_secs(5));
+    ended(&mut child, Duration::from_secs(5));
     nothing_is_left();
     assert_eq!(real_time_threads(), [] as [String; 0]);
 }
@@ -144,89 +133,13 @@ fn a_probe_that_is_killed_takes_its_hogs_along_and_the_run_says_so() {
     let line = marked.iter().find(session).unwrap_or_else(|| panic!("no session: {marked:#?}"));
     let pid: i32 = line.split(' ').next().unwrap().parse().unwrap();
     kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).expect("the probe is there");
-    ends(&mut child, Duration::from_secs(30));
+    ended(&mut child, Duration::from_secs(30));
     nothing_is_left();
     assert_eq!(real_time_threads(), [] as [String; 0]);
     let shown = json(&output(tactus().arg("show").arg(dir.path().join("bundle")).arg("--json")));
     let entry = &shown["scenarios"][0];
     assert_eq!(entry["status"], "failed", "{entry:#}");
     assert!(entry["reason"].as_str().unwrap().contains("killed"), "{entry:#}");
-}
-
-#[test]
-fn a_full_disk_ends_the_run_by_name_and_what_was_written_opens() {
-    let Some(_alone) = alone() else { return };
-    let dir = tempfile::tempdir().unwrap();
-    let mount = std::process::Command::new("mount")
-        .args(["-t", "tmpfs", "-o", "size=64k", "tmpfs"])
-        .arg(dir.path())
-        .output()
-        .expect("mount starts");
-    if !mount.status.success() {
-        return crate::common::skipped(&format!("no tmpfs: {}", String::from_utf8_lossy(&mount.stderr)));
-    }
-    let out = dir.path().join("bundle");
-    let mut command = tactus();
-    command.args(["run", "--duration", "20s", "--only", "host, idle", "--out"]).arg(&out);
-    let result = output(&mut command);
-    let said = stderr(&result);
-    let opened = output(tactus().arg("show").arg(&out).args(["--json", "--damaged"]));
-    let unmount = std::process::Command::new("umount").arg(dir.path()).output().expect("umount starts");
-    assert!(
-        unmount.status.success(),
-        "the run holds its bundle open: {}",
-        String::from_utf8_lossy(&unmount.stderr)
-    );
-    assert_eq!(result.status.code(), Some(2), "{said}");
-    assert!(said.contains("No space left") && said.contains("hint:"), "{said}");
-    assert_eq!(json(&opened)["status"], "interrupted");
-    nothing_is_left();
-}
-
-#[test]
-fn a_disk_that_fills_while_it_is_measured_costs_no_count_and_the_run_says_so() {
-    let Some(_alone) = alone() else { return };
-    let dir = tempfile::tempdir().unwrap();
-    let mount = std::process::Command::new("mount")
-        .args(["-t", "tmpfs", "-o", "size=6m", "tmpfs"])
-        .arg(dir.path())
-        .output()
-        .expect("mount starts");
-    if !mount.status.success() {
-        return crate::common::skipped(&format!("no tmpfs: {}", String::from_utf8_lossy(&mount.stderr)));
-    }
-    let out = dir.path().join("bundle");
-    let said = tempfile::NamedTempFile::new().unwrap();
-    let mut command = tactus();
-    command.args(["run", "--duration", "8s", "--only", "host, idle", "--out"]).arg(&out);
-    command.stdout(Stdio::null()).stderr(said.reopen().unwrap());
-    let mut child = command.spawn().expect("tactus starts");
-    await_tick(&out);
-    let mut bytes = 4 << 20;
-    while bytes > 0 {
-        let filled = dir.path().join(format!("filled-{bytes}"));
-        if fs::write(&filled, vec![1; bytes]).is_err() {
-            fs::remove_file(&filled).unwrap();
-        }
-        bytes /= 2;
-    }
-    let code = ends(&mut child, Duration::from_secs(60));
-    let said = fs::read_to_string(said.path()).unwrap();
-    let shown = json(&output(tactus().arg("show").arg(&out).arg("--json")));
-    let export = output(tactus().args(["export", "--format", "cyclictest-json"]).arg(&out));
-    let unmount = std::process::Command::new("umount").arg(dir.path()).output().expect("umount starts");
-    assert!(unmount.status.success(), "{}", String::from_utf8_lossy(&unmount.stderr));
-    assert!(matches!(code, Some(0 | 1 | 3)), "{code:?}: {said}");
-    assert!(said.contains("full: what is recorded over time pauses"), "{said}");
-    assert_eq!(shown["status"], "complete", "{said}");
-    let own = &shown["scenarios"][0]["all"];
-    let (cycles, overruns) = (own["cycles"].as_u64().unwrap(), own["overruns"].as_u64().unwrap());
-    // Of 8 s every period is there: measured, or missed.
-    let interval = shown["scenarios"][0]["interval_ns"].as_u64().unwrap_or(200_000);
-    assert!((cycles + overruns).abs_diff(8_000_000_000 / interval) < 2_000, "{own:#}");
-    assert_eq!(own["corrected"]["lost"], 0, "the histograms have all of it: {own:#}");
-    assert!(export.status.success(), "{}", stderr(&export));
-    nothing_is_left();
 }
 
 #[test]

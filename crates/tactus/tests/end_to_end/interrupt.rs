@@ -8,7 +8,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::common::{
-    alone, bare_is_usable, beside_others, json, marked, nothing_is_left, output, skipped, stderr, tactus,
+    alone, bare_is_usable, beside_others, json, marked, nothing_is_left, output, skipped, stderr, stdout,
+    tactus,
 };
 
 const CARD: [&str; 6] = ["measure", "--measurement", "interrupt", "--to", "bare", "--json"];
@@ -58,14 +59,20 @@ fn a_guest_answers_every_interrupt_of_the_card() {
     assert!(!notes.iter().any(|note| note.contains("more than were raised")), "{notes:?}");
 }
 
+/// Whether there is a kernel for Linux guests; if not, that is said.
+fn has_kernel() -> bool {
+    let kernels = output(tactus().args(["kernel", "list", "--json"]));
+    let found = stdout(&kernels).contains("\"preempt_rt\"");
+    if !found {
+        skipped("this needs a kernel for guests");
+    }
+    found
+}
+
 #[test]
 fn a_program_in_a_linux_guest_answers_the_card_that_it_has_by_vfio() {
-    if !bare_is_usable() {
+    if !bare_is_usable() || !has_kernel() {
         return;
-    }
-    let kernels = output(tactus().args(["kernel", "list", "--json"]));
-    if !String::from_utf8_lossy(&kernels.stdout).contains("\"preempt_rt\"") {
-        return skipped("this needs a kernel for guests");
     }
     let dir = tempfile::tempdir().unwrap();
     let bundle = dir.path().join("bundle");
@@ -119,12 +126,8 @@ fn shipped(name: &str) -> std::path::PathBuf {
 
 #[test]
 fn a_card_that_is_a_device_is_driven_by_its_registers_in_a_linux_guest() {
-    if !bare_is_usable() {
+    if !bare_is_usable() || !has_kernel() {
         return;
-    }
-    let kernels = output(tactus().args(["kernel", "list", "--json"]));
-    if !String::from_utf8_lossy(&kernels.stdout).contains("\"preempt_rt\"") {
-        return skipped("this needs a kernel for guests");
     }
     let dir = tempfile::tempdir().unwrap();
     let bundle = dir.path().join("bundle");

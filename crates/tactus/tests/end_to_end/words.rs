@@ -2,10 +2,10 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Command;
 
 use crate::common::{alone, beside_others, json, nothing_is_left, output, skipped, stderr, stdout, tactus};
+use crate::container::Container;
 
 const FIXTURE: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/../tactus-format/tests/fixtures/import/cyclictest.json");
@@ -119,23 +119,11 @@ fn what_runs_already_is_measured_by_its_address_and_goes_on() {
     }
     fs::copy(busybox, root.join("busybox")).unwrap();
     let name = format!("by-address-{}", std::process::id());
-    let mut container = container(&root, &name);
-    let state = || {
-        let shown =
-            Command::new("podman").args(["inspect", "--format", "{{.State.Running}}", &name]).output();
-        shown.is_ok_and(|shown| stdout(&shown).trim() == "true")
-    };
-    let until = Instant::now() + Duration::from_secs(60);
-    while !state() {
-        assert!(Instant::now() < until && container.try_wait().unwrap().is_none(), "it does not come up");
-        std::thread::sleep(Duration::from_millis(100));
-    }
+    let container = Container::running(&name, &root, &["/busybox", "sleep", "300"]);
     let place = format!("podman:{name}");
     let measured = output(tactus().args(["measure", "--in", &place, "-i", "1ms", "-D", "1", "--json"]));
-    let still = state();
-    let removed = Command::new("podman").args(["rm", "-f", "-t", "0", &name]).output().unwrap();
-    let _ = container.wait();
-    assert!(removed.status.success(), "{}", stderr(&removed));
+    let still = container.runs();
+    container.remove();
     assert_eq!(measured.status.code(), Some(0), "{}", stderr(&measured));
     let row = json(&measured)["scenarios"][0].clone();
     assert_eq!(
@@ -145,42 +133,4 @@ fn what_runs_already_is_measured_by_its_address_and_goes_on() {
     assert!(row["all"]["cycles"].as_u64().unwrap() > 0, "{row:#}");
     assert!(still, "the container goes on as it was");
     nothing_is_left();
-}
-
-/// A container that sleeps, with what a real-time thread needs.
-fn container(root: &Path, name: &str) -> Child {
-    // As a user must who wants SCHED_FIFO in a container below the older hierarchies.
-    let script =
-        "umount /sys/fs/cgroup/cpu 2>/dev/null; umount /sys/fs/cgroup/unified 2>/dev/null; exec \"$@\"";
-    let mut run = if Path::new("/sys/fs/cgroup/cpu/cpu.rt_runtime_us").exists() {
-        let mut run = Command::new("unshare");
-        run.args(["-m", "sh", "-c", script, "sh"]);
-        run
-    } else {
-        let mut run = Command::new("sh");
-        run.args(["-c", "exec \"$@\"", "sh"]);
-        run
-    };
-    run.args([
-        "podman",
-        "run",
-        "--rm",
-        "--runtime=crun",
-        "--network=none",
-        "--log-driver=none",
-        "--name",
-        name,
-    ])
-    .args([
-        "--ulimit=nofile=1024:1024",
-        "--ulimit=nproc=1024:1024",
-        "--cap-add=SYS_NICE",
-        "--cap-add=IPC_LOCK",
-    ])
-    .arg("--rootfs")
-    .arg(root)
-    .args(["/busybox", "sleep", "300"])
-    .stdin(Stdio::null())
-    .stdout(Stdio::null());
-    run.spawn().unwrap()
 }
