@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tactus_bundle as bundle;
 use tactus_report::render::text::{Style, render};
-use tactus_system::{Directory, Real, Run, runs};
+use tactus_system::{Directory, Real, Run, System, runs};
 
 use super::follow::{Followed, follow};
 use super::show;
@@ -24,7 +24,12 @@ pub fn attach(arguments: &Attach) -> Result<Exit, Failure> {
     match writer(&dir)? {
         None => say("note: no run writes this bundle any more"),
         Some(run) => {
-            if follow(&dir, arguments.plain, Some(&run))? == Followed::Left {
+            let followed = follow(&dir, arguments.plain, Some(&run));
+            if followed.is_err() && run.ends_within(Duration::ZERO)? && !Real.exists(&path) {
+                say(format_args!("{}: the run has ended, and kept no bundle", path.display()));
+                return Ok(Exit::Unable);
+            }
+            if followed? == Followed::Left {
                 say(format_args!("the run goes on; `tactus attach {}` follows it again", path.display()));
                 // How it will end is not known: nobody may take this for its success.
                 return Ok(Exit::Unable);
