@@ -314,7 +314,7 @@ mod tests {
     impl Write for Faulty {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.calls += 1;
-            if self.calls % 3 == 0 {
+            if self.calls.is_multiple_of(3) {
                 return Err(io::ErrorKind::Interrupted.into());
             }
             let taken = bytes.len().min(1 + usize::try_from(self.calls % 5).unwrap());

@@ -74,7 +74,7 @@ impl Standstills {
     /// The measurement has ended: what there was, in the order of time.
     pub fn end(&mut self) -> Vec<Hole> {
         let open = std::mem::take(&mut self.open);
-        self.keep(open.into_iter().filter(|open| open.ticks >= SURE_TICKS).collect());
+        self.keep(open.into_iter().filter(|open| open.ticks >= SURE_TICKS));
         self.before.clear();
         self.last_ns = 0;
         let mut found = std::mem::take(&mut self.found);
@@ -82,12 +82,12 @@ impl Standstills {
         found
     }
 
-    fn keep(&mut self, sure: Vec<Open>) {
-        let hole = |open: &Open| {
+    fn keep(&mut self, sure: impl IntoIterator<Item = Open>) {
+        let hole = |open: Open| {
             let length_ns = u64::try_from(open.length).unwrap_or(u64::MAX);
             Hole { at_ns: open.at_ns, length_ns }
         };
-        self.found.extend(sure.iter().map(hole));
+        self.found.extend(sure.into_iter().map(hole));
     }
 }
 
@@ -159,7 +159,7 @@ mod tests {
         let held = |n: u64| if (20..30).contains(&n) { (30 - n) * S } else { 0 };
         assert_eq!(found(60, held, |_| 0), []);
         // Each third tick comes two seconds late all the time.
-        assert_eq!(found(60, |n| if n % 3 == 0 { 2 * S } else { 0 }, |_| 0), []);
+        assert_eq!(found(60, |n| if n.is_multiple_of(3) { 2 * S } else { 0 }, |_| 0), []);
         assert_eq!(found(60, |_| 0, |n| n * MS), [], "a clock that drifts by a thousandth");
         assert_eq!(found(3600, |_| 0, |n| (3600 - n) * MS), [], "and the other way");
     }
@@ -178,7 +178,7 @@ mod tests {
         let mut standstills = Standstills::default();
         for n in 0..100_000u64 {
             let wild = n.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            standstills.add(if n % 2 == 0 { wild } else { 0 }, wild.rotate_left(17));
+            standstills.add(if n.is_multiple_of(2) { wild } else { 0 }, wild.rotate_left(17));
             standstills.add(n, n * 10 * S);
         }
         assert!(standstills.end().len() <= MOST_HOLES);

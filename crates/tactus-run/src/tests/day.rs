@@ -1,6 +1,5 @@
 //! A simulated day: the recorder, a live view and metrics are fed with its ticks as fast as they take them.
 
-use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -38,10 +37,10 @@ struct Taken {
 
 impl Taken {
     fn now() -> Self {
-        let status = fs::read_to_string("/proc/self/status").unwrap();
+        let status = Real.text("/proc/self/status").unwrap();
         let own = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
         let memory_kib = own.trim().trim_end_matches("kB").trim().parse().unwrap();
-        let count = |path: &str| fs::read_dir(path).unwrap().count();
+        let count = |path: &str| Real.list(Path::new(path)).unwrap().len();
         Self { memory_kib, descriptors: count("/proc/self/fd"), threads: count("/proc/self/task") }
     }
 }
@@ -88,7 +87,7 @@ impl Day {
             let mut tick = tick(wander % 90_000, &mut self.total);
             (tick.n, tick.at_ns) = (n, (n + 1) * 1_000_000_000);
             self.tell(Event::Ticked(Ticked::of(0, tick, Some(7_000))));
-            if n % 600 == 0 {
+            if n.is_multiple_of(600) {
                 self.taken();
             }
         }
