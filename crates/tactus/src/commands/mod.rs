@@ -6,6 +6,7 @@ mod compare;
 mod completions;
 mod cyclictest;
 mod detach;
+mod drop_in;
 mod environments;
 mod execute;
 mod explain;
@@ -20,6 +21,7 @@ mod lock;
 mod man;
 mod measure;
 mod only;
+mod oslat;
 mod probe;
 mod prove;
 mod report;
@@ -40,6 +42,7 @@ pub fn dispatch(command: Command) -> Result<Exit, Failure> {
         Command::Measure(arguments) if arguments.detach.detach => detach::detach(arguments.out.as_deref()),
         Command::Measure(arguments) => measure::measure(&arguments),
         Command::Cyclictest(arguments) => cyclictest::cyclictest(&arguments),
+        Command::Oslat(arguments) => oslat::oslat(&arguments),
         Command::Prove(arguments) => prove::prove(&arguments),
         Command::Audit(arguments) => audit::audit(&arguments),
         Command::Tune(arguments) => tune::tune(&arguments.what),

@@ -32,9 +32,11 @@ mod nested;
 mod network;
 mod on_docker;
 mod one_at_a_time;
+mod oslat;
 mod paused;
 mod prove;
 mod repeats;
+mod rt_tests;
 mod run;
 mod slices;
 #[path = "../../../tactus-environment/tests/contract/sshd.rs"]
