@@ -71,6 +71,22 @@ impl Reserve {
     }
 }
 
+/// What records are added to.
+trait Tail: Write {
+    fn length(&self) -> io::Result<u64>;
+    fn cut(&mut self, length: u64) -> io::Result<()>;
+}
+
+impl Tail for File {
+    fn length(&self) -> io::Result<u64> {
+        Ok(self.metadata()?.len())
+    }
+
+    fn cut(&mut self, length: u64) -> io::Result<()> {
+        self.set_len(length)
+    }
+}
+
 impl Room {
     /// Nothing is kept.
     pub fn unkept() -> Self {
@@ -213,12 +229,16 @@ impl Room {
         })
     }
 
-    fn whole(&self, file: &mut File, record: &[u8]) -> io::Result<bool> {
-        let before = file.metadata()?.len();
+    /// Writes that are short or interrupted are gone on with (`Write::write_all`); what fails for good leaves nothing.
+    fn whole(&self, file: &mut impl Tail, record: &[u8]) -> io::Result<bool> {
+        let before = file.length()?;
         let written = file.write_all(record);
-        if written.as_ref().is_err_and(is_full) {
+        if let Err(error) = &written {
             // Half a record would be damage.
-            file.set_len(before)?;
+            let cut = file.cut(before);
+            if is_full(error) {
+                cut?;
+            }
         }
         self.may(written)
     }
@@ -276,5 +296,79 @@ impl LeftOut {
             ),
             "make room before the next run, or write elsewhere with --out DIR",
         ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file that takes a few bytes at a time, is interrupted between, and fails in the end.
+    struct Faulty {
+        bytes: Vec<u8>,
+        calls: u64,
+        room: usize,
+        fails: fn() -> io::Result<usize>,
+    }
+
+    impl Write for Faulty {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.calls += 1;
+            if self.calls.is_multiple_of(3) {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
+            let taken = bytes.len().min(1 + usize::try_from(self.calls % 5).unwrap());
+            let taken = taken.min(self.room - self.bytes.len());
+            if taken == 0 {
+                return (self.fails)();
+            }
+            self.bytes.extend_from_slice(&bytes[..taken]);
+            Ok(taken)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl Tail for Faulty {
+        fn length(&self) -> io::Result<u64> {
+            Ok(self.bytes.len() as u64)
+        }
+
+        fn cut(&mut self, length: u64) -> io::Result<()> {
+            self.bytes.truncate(usize::try_from(length).unwrap());
+            Ok(())
+        }
+    }
+
+    /// The records that are in a file of so much room, which fails so, and what was said of each of 100.
+    fn written(room: usize, fails: fn() -> io::Result<usize>) -> (Vec<String>, Vec<io::Result<bool>>) {
+        let mut file = Faulty { bytes: Vec::new(), calls: 0, room, fails };
+        let kept = Room::unkept();
+        let said = (0..100).map(|n| kept.whole(&mut file, format!("record {n}\n").as_bytes())).collect();
+        let text = String::from_utf8(file.bytes).unwrap();
+        assert!(text.is_empty() || text.ends_with('\n'), "half a record: {text:?}");
+        (text.lines().map(str::to_owned).collect(), said)
+    }
+
+    #[test]
+    fn short_and_interrupted_writes_lose_nothing_and_put_nothing_there_twice() {
+        let (records, said) = written(1 << 20, || unreachable!("there is room"));
+        let all: Vec<String> = (0..100).map(|n| format!("record {n}")).collect();
+        assert_eq!(records, all);
+        assert!(said.into_iter().all(|said| said.unwrap()));
+    }
+
+    #[test]
+    fn what_fails_in_the_middle_of_a_record_leaves_none_of_it() {
+        let (records, said) = written(95, || Err(io::ErrorKind::StorageFull.into()));
+        assert_eq!((records.len(), records[9].as_str()), (10, "record 9"));
+        assert!(said.into_iter().skip(10).all(|said| !said.unwrap()), "that there is no room is no error");
+        for fails in [|| Ok(0), || Err(io::Error::from_raw_os_error(5))] as [fn() -> io::Result<usize>; 2] {
+            let (records, said) = written(95, fails);
+            assert_eq!(records.len(), 10);
+            assert!(said.into_iter().skip(10).all(|said| said.is_err()), "a disk that fails is one");
+        }
     }
 }

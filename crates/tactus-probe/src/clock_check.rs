@@ -109,7 +109,12 @@ impl Look {
     pub fn end(self) -> ClockCheck {
         let (step_ns, stands) = step(sys::now);
         let rate = self.0.and_then(|(first, nominal)| rate(Source::counter(), &nominal, first, Pair::read()));
-        ClockCheck { step_ns: Some(step_ns), stands, rates: rate.into_iter().collect(), jump_ns: 0 }
+        ClockCheck {
+            step_ns: Some(step_ns),
+            stands,
+            rates: rate.into_iter().collect(),
+            ..ClockCheck::default()
+        }
     }
 }
 

@@ -139,6 +139,8 @@ impl Allowance {
             FromProbe::Proven(proven) => {
                 count(&mut self.turns, MOST_TURNS, "beginnings and ends of a job")?;
                 proven.clock.rates.truncate(MOST_CLOCKS);
+                // Whose clock stands still does not know it.
+                proven.clock.holes.clear();
                 proven.clock.rates.iter_mut().for_each(|rate| clip(&mut rate.against, LONGEST_NAME));
             }
             FromProbe::Done(done) => {

@@ -33,6 +33,9 @@ pub struct ClockBounds {
     told: Option<u64>,
     /// The first time that it was told something, of which it said when.
     first_told: Option<Moment>,
+    /// How long it stood still in all, and how long of it before the last moment that was heard of, in ns.
+    stood: u64,
+    stood_before: u64,
 }
 
 impl ClockBounds {
@@ -46,16 +49,26 @@ impl ClockBounds {
         self.told = Some(here);
     }
 
+    /// It stood still for so long, which is known and not for its rate to tell.
+    pub const fn stood(&mut self, ns: u64) {
+        self.stood = self.stood.saturating_add(ns);
+    }
+
     /// It has, and that is heard now. Returns what follows for its clock.
     pub fn proven(&mut self, here: u64, proven: &Proven) -> ClockCheck {
         let (Some(told), true) = (self.told.take(), proven.told_ns > 0) else { return ClockCheck::default() };
         let told = Moment { here: told, there: proven.told_ns };
-        let most = self
-            .heard
-            .map(|heard| (told.here.saturating_sub(heard.here), told.there.saturating_sub(heard.there)));
+        let most = self.heard.map(|heard| {
+            (
+                told.here.saturating_sub(heard.here).saturating_sub(self.stood - self.stood_before),
+                told.there.saturating_sub(heard.there),
+            )
+        });
         let first = *self.first_told.get_or_insert(told);
-        let least = (here.saturating_sub(first.here), proven.proven_ns.saturating_sub(first.there));
+        let passed = here.saturating_sub(first.here).saturating_sub(self.stood);
+        let least = (passed, proven.proven_ns.saturating_sub(first.there));
         self.heard = Some(Moment { here, there: proven.proven_ns });
+        self.stood_before = self.stood;
         let rate = Rate {
             against: "the clock of the machine that tactus runs on".into(),
             least_ppm: ppm(least).unwrap_or(0),
@@ -136,6 +149,23 @@ mod tests {
         fit.tell(60_300 * MS);
         let after = fit.proven(60_500 * MS, &proven(64_801 * MS, 65_000 * MS));
         assert!(after.jumped() && after.jump_ns.abs_diff(438 * MS) < 20 * MS, "{after:?}");
+    }
+
+    #[test]
+    fn a_standstill_that_is_known_is_no_wrong_rate() {
+        let mut fit = ClockBounds::default();
+        fit.hello(0, 0);
+        let proven = |told_ns, proven_ns| Proven { told_ns, proven_ns, ..Proven::default() };
+        let mut at = [300 * MS, 500 * MS];
+        for paused in [0, 8_000 * MS, 0, 20_000 * MS] {
+            // Ten seconds here, of which it stood still for so long.
+            at = at.map(|at| at + 10_000 * MS + paused);
+            fit.stood(paused);
+            let there = at.map(|at| at - fit.stood);
+            fit.tell(at[0]);
+            let check = fit.proven(at[1], &proven(there[0], there[1]));
+            assert!(check.refusal().is_none() && !check.jumped(), "{paused}: {check:?}");
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! A run from its first scenario to its last: resolved plan in, bundle and events out.
 
 use std::io;
+use std::path::PathBuf;
 
 use tactus_bundle::{BundleError, Location, Resumed, Trust, Writer};
 use tactus_model::bundle::Contents;
@@ -9,7 +10,7 @@ use tactus_model::outcome::{Ending, RowEnd};
 use tactus_model::plan::Plan;
 use tactus_model::topology::Topology;
 use tactus_system::guardian::{Guardian, Workspace};
-use tactus_system::{Directory, System};
+use tactus_system::{Directory, Running, System};
 
 use crate::context::{Context, Resources, RunError};
 use crate::describe::{describe, job};
@@ -61,6 +62,8 @@ pub struct Executed {
     pub contents: Contents,
     /// How many events sinks missed because they were too slow.
     pub dropped: u64,
+    /// Says to whoever looks that the run goes on; until this goes.
+    pub running: Option<Running>,
 }
 
 /// Why a run did not come to its end.
@@ -69,6 +72,12 @@ pub enum ExecuteError {
     /// Nobody would take back what the run changes.
     #[error("{0}")]
     Guardian(#[source] io::Error),
+    /// Whoever looks for the run would not find it.
+    #[error("the run cannot be announced: {0}")]
+    Unannounced(#[source] io::Error),
+    /// Two would write the same files.
+    #[error("{0} is being written by another run")]
+    Busy(PathBuf),
     /// What happens cannot be recorded, or read back.
     #[error(transparent)]
     Bundle(#[from] BundleError),
@@ -95,14 +104,36 @@ pub fn execute(
 ) -> Result<Executed, ExecuteError> {
     let guardian = Guardian::start(system).map_err(ExecuteError::Guardian)?;
     let workspace = guardian.workspace().map_err(ExecuteError::Guardian)?;
+    let mut running = match &request.into {
+        Destination::New(..) => None,
+        Destination::Resume(resumed) => announce(resumed.dir(), &guardian, system)?,
+    };
     let writer = writer(request, system)?;
+    if running.is_none() {
+        running = announce(writer.dir(), &guardian, system)?;
+    }
     let (dir, consoles) = (writer.dir().clone(), writer.consoles()?);
     let emitter =
         Emitter::new(Box::new(Recorder::new(writer, request.resolved)), sinks).marked(request.marks);
     let on = On { system, machine: request.machine };
     let dropped = run(request.resolved, on, guardian, workspace, &consoles, request.interrupt, emitter)?;
     let contents = tactus_bundle::read_from(&dir, Trust::Whole)?;
-    Ok(Executed { dir, contents, dropped })
+    Ok(Executed { dir, contents, dropped, running })
+}
+
+/// Tells those who look for a run that this one writes the bundle; nothing where a stranger has taken the name for it.
+fn announce(
+    bundle: &Directory,
+    guardian: &Guardian,
+    system: &dyn System,
+) -> Result<Option<Running>, ExecuteError> {
+    let announced = Running::announce(bundle, guardian, system).map_err(ExecuteError::Unannounced)?;
+    if announced.is_none()
+        && tactus_system::Run::of(bundle).is_ok_and(|run| run.is_some_and(|run| run.is_mine()))
+    {
+        return Err(ExecuteError::Busy(bundle.path().to_owned()));
+    }
+    Ok(announced)
 }
 
 /// The bundle, begun or gone on with, with this session in it.

@@ -1,4 +1,5 @@
-//! Ctrl-C: the first ends the scenario and keeps what was measured, the second ends the program.
+//! Ctrl-C: the first ends the scenario and keeps what was measured, the second ends the program. `tactus stop` asks for the
+//! first, however often.
 
 use std::io;
 use std::sync::Arc;
@@ -6,13 +7,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
+use tactus_system::END;
 
 /// Whether somebody asked the run to end.
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    /// One that listens to SIGINT, SIGTERM and SIGHUP from now on.
+    /// One that listens to SIGINT, SIGTERM and SIGHUP from now on, and to [`END`].
     ///
     /// # Errors
     /// When the handlers cannot be installed.
@@ -24,6 +26,7 @@ impl Interrupt {
             flag::register_conditional_shutdown(signal, 130, Arc::clone(&asked))?;
             flag::register(signal, Arc::clone(&asked))?;
         }
+        flag::register(END, Arc::clone(&asked))?;
         Ok(Self(asked))
     }
 

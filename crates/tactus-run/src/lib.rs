@@ -25,6 +25,7 @@ mod scenario;
 mod session;
 mod settings;
 mod sink;
+mod standstill;
 mod sync_pace;
 #[cfg(test)]
 mod tests;

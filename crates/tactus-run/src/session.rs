@@ -8,17 +8,19 @@ use std::time::{Duration, Instant};
 
 use tactus_environment::{Running, Stream};
 use tactus_model::bundle::ClockFit;
+use tactus_model::clock::Hole;
 use tactus_model::facts::Facts;
 use tactus_model::message::{FromProbe, Hello, Job, ToProbe};
 use tactus_model::wire::{Decoder, Item};
 use tactus_model::{CpuSet, Evidence};
 use tactus_system::guardian::Guardian;
-use tactus_system::{BOOT_ID, Connection, Remote, System, boot_id, monotonic_ns};
+use tactus_system::{BOOT_ID, Connection, Remote, System, boot_id, boottime_ns, monotonic_ns};
 
 use super::allowance::{Allowance, Backlog, Excess, Share, clip, weight};
 use super::clock_bounds::ClockBounds;
 use super::clock_fit::Arrivals;
 use super::nested::Nest;
+use super::standstill::Standstills;
 
 /// What arrives from an environment.
 #[expect(clippy::large_enum_variant, reason = "nearly all of them are items")]
@@ -72,6 +74,8 @@ pub struct Session {
     pub ended: bool,
     /// When its ticks arrived, by which its clock is held against this machine's.
     pub arrivals: Arrivals,
+    /// The same, for when its clock stood still.
+    standstills: Standstills,
     /// When the probe last said anything.
     pub heard: Instant,
     /// The last lines that were no frames.
@@ -131,6 +135,7 @@ impl Session {
             refused: false,
             ended: false,
             arrivals: Arrivals::default(),
+            standstills: Standstills::default(),
             heard: Instant::now(),
             foreign: Vec::new(),
             allowance: Allowance::new(Instant::now()),
@@ -184,6 +189,7 @@ impl Session {
     pub fn give(&mut self, job: Job) -> io::Result<()> {
         (self.ready, self.done, self.refused) = (false, false, false);
         self.arrivals = Arrivals::default();
+        self.standstills = Standstills::default();
         self.proves = job.control.is_some();
         self.proven = !self.proves;
         self.allowance.begin(&job, self.evidence == Some(Evidence::Imported));
@@ -204,13 +210,24 @@ impl Session {
     /// When the stream is broken.
     pub fn prove(&mut self) -> io::Result<()> {
         self.proven = false;
-        self.clocks.tell(monotonic_ns());
+        self.clocks.tell(boottime_ns());
         self.say(&ToProbe::Prove)
     }
 
     /// A tick that ended `at_ns` after the beginning has arrived now.
     pub fn ticked(&mut self, at_ns: u64) {
         self.arrivals.add(at_ns, monotonic_ns());
+        // A channel of few bytes a second may lag more and more.
+        if self.running.budget().is_none() {
+            self.standstills.add(at_ns, boottime_ns());
+        }
+    }
+
+    /// When its clock stood still while it measured.
+    pub fn stood_still(&mut self) -> Vec<Hole> {
+        let holes = self.standstills.end();
+        self.clocks.stood(holes.iter().fold(0, |sum: u64, hole| sum.saturating_add(hole.length_ns)));
+        holes
     }
 
     /// Its clock against this machine's; none where it has not reported.

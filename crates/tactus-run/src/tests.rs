@@ -2,6 +2,7 @@
 //! by word, so that every way of going wrong can be played.
 
 mod arrival;
+mod day;
 mod hostile;
 mod resume;
 mod warnings;

@@ -111,6 +111,15 @@ impl Directory {
         &self.path
     }
 
+    /// Its device and inode, by which it is known whatever the way there is.
+    ///
+    /// # Errors
+    /// Those of fstat(2).
+    pub fn identity(&self) -> io::Result<(u64, u64)> {
+        let found = rustix::fs::fstat(&*self.fd)?;
+        Ok((found.st_dev, found.st_ino))
+    }
+
     /// A directory beneath it.
     ///
     /// # Errors

@@ -2,6 +2,7 @@
 //! whatever else of tactus needs a machine goes through the trait [`System`], so that it can be tested on machines
 //! that are not there. Behind the door also lie the [`guardian`], which undoes, and the [`probe`] as a program.
 
+mod again;
 mod boot;
 mod capabilities;
 mod capped;
@@ -15,6 +16,7 @@ mod holes;
 mod house;
 mod hypervisor;
 pub mod ivshmem;
+mod listening;
 mod machine_lock;
 mod memory;
 mod output;
@@ -24,6 +26,7 @@ pub mod probe;
 mod reach;
 mod real;
 mod remote;
+mod running;
 mod sys;
 mod topology;
 
@@ -38,6 +41,7 @@ use tactus_model::CpuSet;
 use tactus_model::size::Bytes;
 use tactus_model::threads::Policy;
 
+pub use again::{Again, again, leave_terminal};
 pub use boot::{BOOT_ID, boot_id};
 pub use command::{Finished, Invocation, last_lines};
 pub use connection::Connection;
@@ -50,7 +54,8 @@ pub use memory::Memory;
 pub use places::{cache_dir, lasting_dir, state_dir};
 pub use real::Real;
 pub use remote::Remote;
-pub use sys::monotonic_ns;
+pub use running::{END, Run, Running, runs};
+pub use sys::{boottime_ns, monotonic_ns};
 pub use topology::topology;
 
 /// How the name of a file begins that [`System::install`] has not put in its place yet. Where the power fails

@@ -1,25 +1,15 @@
-//! One measurement at a time on a machine: two disturb each other, and neither sees why.
-//!
-//! The lock is a name among abstract Unix sockets. It needs no directory that every user may write to, it is gone with
-//! the process that holds it however that ends, and whoever finds it taken can learn by whom. A container with a network
-//! namespace of its own has names of its own: across those it does not hold.
+//! One measurement at a time on a machine: two disturb each other, and neither sees why. The lock is a [name](listening):
+//! whoever finds it taken can learn by whom.
 
 use std::io;
 use std::os::fd::OwnedFd;
 
-use rustix::io::Errno;
-use rustix::net::{
-    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, connect, listen, socket_with,
-};
-
 use crate::own::is_mine;
-use crate::{System, sys};
+use crate::{System, listening};
 
 /// The name, the same for every user and version. With another one in `TACTUS_LOCK` (which is for tests of tactus) two do
 /// not see each other.
 const NAME: &str = "tactus/measuring";
-/// How many may have asked who holds it, and are not answered.
-const ASKING: i32 = 4096;
 
 /// Held while this machine is measured.
 #[derive(Debug)]
@@ -37,15 +27,7 @@ impl MachineLock {
     }
 
     fn take_named(name: &[u8]) -> io::Result<Option<Self>> {
-        let socket = socket()?;
-        match bind(&socket, &SocketAddrUnix::new_abstract_name(name)?) {
-            Ok(()) => {
-                listen(&socket, ASKING)?;
-                Ok(Some(Self { _name: socket }))
-            }
-            Err(Errno::ADDRINUSE) => Ok(None),
-            Err(error) => Err(error.into()),
-        }
+        Ok(listening::take(name)?.map(|name| Self { _name: name }))
     }
 
     /// Who has it, as `process 4711 (tactus)`: the kernel knows who listens, and nobody needs to answer. Another user is
@@ -56,30 +38,24 @@ impl MachineLock {
     }
 
     fn holder_of(name: &[u8], system: &dyn System) -> Option<String> {
-        let socket = socket().ok()?;
-        connect(&socket, &SocketAddrUnix::new_abstract_name(name).ok()?).ok()?;
-        let (process, user) = sys::listener(&socket).ok()?;
-        let comm = (process > 0).then(|| system.text(&format!("/proc/{process}/comm"))).flatten();
+        let listening::Listener { process, user } = listening::who(name).ok()??;
+        let comm = process.and_then(|process| system.text(&format!("/proc/{process}/comm")));
         Some(said(process, comm.as_deref(), (!is_mine(user)).then_some(user)))
     }
 }
 
 /// Who holds it, in words; no process: it is one of another PID namespace. `user`: another one, whose it is.
-fn said(process: i32, name: Option<&str>, user: Option<u32>) -> String {
-    let who = match name.map(str::trim) {
-        _ if process <= 0 => "a process of a container".to_owned(),
-        Some(name) => format!("process {process} ({name})"),
-        None => format!("process {process}"),
+fn said(process: Option<u32>, name: Option<&str>, user: Option<u32>) -> String {
+    let who = match (process, name.map(str::trim)) {
+        (None, _) => "a process of a container".to_owned(),
+        (Some(process), Some(name)) => format!("process {process} ({name})"),
+        (Some(process), None) => format!("process {process}"),
     };
     user.map_or_else(|| who.clone(), |user| format!("{who} of user {user}"))
 }
 
 fn name() -> Vec<u8> {
     std::env::var("TACTUS_LOCK").map_or_else(|_| NAME.into(), |own| format!("tactus/{own}").into_bytes())
-}
-
-fn socket() -> Result<OwnedFd, Errno> {
-    socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK, None)
 }
 
 #[cfg(test)]
@@ -105,9 +81,9 @@ mod tests {
 
     #[test]
     fn another_user_and_a_container_that_hold_it_are_named() {
-        assert_eq!(said(4711, Some("tactus\n"), None), "process 4711 (tactus)");
-        assert_eq!(said(4711, Some("nc\n"), Some(1000)), "process 4711 (nc) of user 1000");
-        assert_eq!(said(4711, None, Some(1000)), "process 4711 of user 1000");
-        assert_eq!(said(0, None, Some(65_534)), "a process of a container of user 65534");
+        assert_eq!(said(Some(4711), Some("tactus\n"), None), "process 4711 (tactus)");
+        assert_eq!(said(Some(4711), Some("nc\n"), Some(1000)), "process 4711 (nc) of user 1000");
+        assert_eq!(said(Some(4711), None, Some(1000)), "process 4711 of user 1000");
+        assert_eq!(said(None, None, Some(65_534)), "a process of a container of user 65534");
     }
 }

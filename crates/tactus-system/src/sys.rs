@@ -4,6 +4,7 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
+use rustix::time::{ClockId, clock_gettime};
 use tactus_model::threads::Policy;
 
 /// sched_setscheduler(2). By the raw system call: musl's function is ENOSYS.
@@ -27,8 +28,8 @@ pub fn schedule(thread: u32, policy: Policy, priority: u32) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// The process that called listen(2) for what a Unix socket is connected to (SO_PEERCRED, unix(7)); 0: it is in another
-/// PID namespace, for which rustix has no value.
+/// The process that called listen(2) for what a Unix socket is connected to, and its user then (SO_PEERCRED, unix(7)).
+/// Process 0: it is in another PID namespace, for which rustix has no value.
 ///
 /// # Errors
 /// Those of getsockopt(2).
@@ -51,6 +52,16 @@ pub fn listener(socket: &impl AsFd) -> io::Result<(i32, u32)> {
 /// CLOCK_MONOTONIC now, in ns.
 #[must_use]
 pub fn monotonic_ns() -> u64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now(ClockId::Monotonic)
+}
+
+/// CLOCK_BOOTTIME now, in ns: it goes on while the machine is suspended.
+#[must_use]
+pub fn boottime_ns() -> u64 {
+    now(ClockId::Boottime)
+}
+
+fn now(clock: ClockId) -> u64 {
+    let now = clock_gettime(clock);
     u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0)
 }

@@ -143,6 +143,18 @@ impl From<KernelError> for Failure {
     }
 }
 
+/// How a process of this program ended, by its exit code; none: a signal ended it.
+impl From<Option<i32>> for Exit {
+    fn from(code: Option<i32>) -> Self {
+        match code {
+            Some(0) => Self::Good,
+            Some(1) => Self::Findings,
+            Some(3) => Self::Inconclusive,
+            _ => Self::Unable,
+        }
+    }
+}
+
 impl From<ExecuteError> for Failure {
     fn from(error: ExecuteError) -> Self {
         match error {
@@ -150,6 +162,13 @@ impl From<ExecuteError> for Failure {
                 error,
                 "without a guardian nothing is changed: set TACTUS_CACHE_DIR to a directory of your own, below which nobody else may write",
             ),
+            ExecuteError::Unannounced(_) => Self::new(
+                error,
+                "set TACTUS_CACHE_DIR to a directory of your own, below which nobody else may write",
+            ),
+            ExecuteError::Busy(_) => {
+                Self::new(error, "`tactus attach BUNDLE` follows that run, `tactus stop BUNDLE` ends it")
+            }
             ExecuteError::Bundle(error) => error.into(),
         }
     }

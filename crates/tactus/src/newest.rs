@@ -12,9 +12,18 @@ use crate::say::say;
 /// Entries of the directory that are looked at.
 const MOST: usize = 10_000;
 
+const MANIFEST: &str = "manifest.json";
+
 /// What is asked of a manifest.
 #[derive(Deserialize)]
 struct Begun {
+    started: String,
+    #[serde(default, rename = "sittings")]
+    sessions: Vec<Sat>,
+}
+
+#[derive(Deserialize)]
+struct Sat {
     started: String,
 }
 
@@ -38,12 +47,18 @@ fn newest(dir: &Path, system: &dyn System) -> Option<PathBuf> {
     entries.truncate(MOST);
     let begun = |path: PathBuf| -> Option<(jiff::Timestamp, PathBuf)> {
         let own = above.beneath(path.file_name()?).ok().filter(Directory::is_ours)?;
-        let bytes = own.read("manifest.json", limits::PLAN).ok()?;
-        let manifest: Begun = serde_json::from_slice(&bytes).ok()?;
+        let manifest: Begun = serde_json::from_slice(&own.read(MANIFEST, limits::PLAN).ok()?).ok()?;
         Some((manifest.started.parse().ok()?, path))
     };
     let (_, path) = entries.into_iter().filter_map(begun).max()?;
     Some(path.strip_prefix(".").map(Path::to_owned).unwrap_or(path))
+}
+
+/// When somebody began to write this bundle, or to go on with it.
+pub fn session(bundle: &Path, system: &dyn System) -> Option<jiff::Timestamp> {
+    let bytes = system.read_regular(&bundle.join(MANIFEST), limits::PLAN).ok()?;
+    let begun: Begun = serde_json::from_slice(&bytes).ok()?;
+    begun.sessions.last().map_or(begun.started.as_str(), |last| last.started.as_str()).parse().ok()
 }
 
 #[cfg(test)]

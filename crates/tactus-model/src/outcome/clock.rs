@@ -23,6 +23,9 @@ pub struct ClockCheck {
     /// Its rate against other clocks.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rates: Vec<Rate>,
+    /// The times at which it stood still while it was measured.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub holes: Vec<Hole>,
     /// The largest jump of CLOCK_BOOTTIME or CLOCK_REALTIME against it while it was measured, in ns.
     #[serde(skip_serializing_if = "is_zero")]
     pub jump_ns: u64,
@@ -36,6 +39,18 @@ const fn is_zero(number: &u64) -> bool {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's way to ask")]
 const fn is_false(word: &bool) -> bool {
     !*word
+}
+
+/// Most holes that are told of one clock.
+pub const MOST_HOLES: usize = 64;
+
+/// A time at which a clock stood still: whoever measured by it was suspended or paused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hole {
+    /// When, on that clock, in ns since the measurement began; to the length of a tick.
+    pub at_ns: u64,
+    /// How long, in ns, as far as the arrival of ticks tells.
+    pub length_ns: u64,
 }
 
 /// How fast a clock runs against another one.
@@ -88,6 +103,14 @@ impl ClockCheck {
         self.jump_ns > LARGEST_JUMP_NS
     }
 
+    /// How long it had stood still before a moment of its own, in ns; `at_ns` since the measurement began.
+    #[must_use]
+    pub fn stood_before(&self, at_ns: u64) -> u64 {
+        // A file that somebody else wrote may name as many as it likes.
+        let before = self.holes.iter().take(MOST_HOLES).filter(|hole| hole.at_ns < at_ns);
+        before.fold(0, |sum: u64, hole| sum.saturating_add(hole.length_ns))
+    }
+
     /// Adds what was found out elsewhere, or later.
     pub fn add(&mut self, other: Self) {
         // A clock is as coarse as it was at its worst.
@@ -102,6 +125,8 @@ impl ClockCheck {
                 None => self.rates.push(rate),
             }
         }
+        self.holes.extend(other.holes);
+        self.holes.truncate(MOST_HOLES);
         self.jump_ns = self.jump_ns.max(other.jump_ns);
     }
 }
@@ -139,6 +164,17 @@ mod tests {
         assert_eq!(at(rate(985_000, 1_015_000)).refusal(), None);
         let most = Rate { within_ppm: u64::MAX, ..rate(u64::MAX, u64::MAX) };
         assert_eq!(at(most).refusal(), None, "no number that somebody says is too large");
+    }
+
+    #[test]
+    fn what_stood_still_before_a_moment_is_summed_up_and_no_number_of_holes_is_too_large() {
+        let hole = |at_ns, length_ns| Hole { at_ns, length_ns };
+        let mut clock = ClockCheck { holes: vec![hole(10, 5), hole(20, 7)], ..ClockCheck::default() };
+        assert_eq!([5, 10, 11, 20, 21].map(|at| clock.stood_before(at)), [0, 0, 5, 5, 12]);
+        clock.holes = vec![hole(0, u64::MAX); 100_000];
+        assert_eq!(clock.stood_before(1), u64::MAX);
+        clock.add(ClockCheck { holes: vec![hole(0, 1)], ..ClockCheck::default() });
+        assert_eq!(clock.holes.len(), MOST_HOLES);
     }
 
     #[test]

@@ -37,8 +37,11 @@ pub struct Timeline {
 pub fn timeline(row: &Row, most: u64) -> Timeline {
     let tick = median(tick_lengths(&row.ticks));
     let intervals = &row.histograms;
+    // The time in which the clock stood still is a gap.
+    let clock = row.result.clock.clone().unwrap_or_default();
+    let place = |at_ns: u64| at_ns.saturating_add(clock.stood_before(at_ns));
     let ends = row.ticks.iter().map(|(_, stretch)| stretch.at_ns);
-    let total = ends.max().unwrap_or(0).max(intervals.end_ns);
+    let total = place(ends.max().unwrap_or(0).max(intervals.end_ns));
     // A bin holds whole intervals, so that its percentile covers the stretch of its maximum.
     let grain = intervals.length_ns.max(tick).max(1);
     let narrow = grain.saturating_mul(total.div_ceil(grain).div_ceil(most.max(1)).max(1));
@@ -50,7 +53,7 @@ pub fn timeline(row: &Row, most: u64) -> Timeline {
     // The middle of a stretch says where it belongs: its end may come a little late.
     for (_, stretch) in row.ticks.iter().filter(|(_, stretch)| stretch.cycles > 0) {
         let half = tick.saturating_mul(stretch.span()) / 2;
-        let (bin, sum, cycles) = bins.entry(stretch.at_ns.saturating_sub(half) / width).or_default();
+        let (bin, sum, cycles) = bins.entry(place(stretch.at_ns.saturating_sub(half)) / width).or_default();
         bin.min_ns = [bin.min_ns, stretch.min_ns].into_iter().flatten().min();
         bin.max_ns = bin.max_ns.max(stretch.max_ns);
         *sum = sum.saturating_add(stretch.sum_ns);
@@ -58,7 +61,7 @@ pub fn timeline(row: &Row, most: u64) -> Timeline {
     }
     let middle = |n: u64| n.saturating_mul(intervals.length_ns).saturating_add(intervals.length_ns / 2);
     let places: Vec<(u64, &Packed)> =
-        intervals.intervals.iter().map(|(n, counts)| (middle(*n) / width, counts)).collect();
+        intervals.intervals.iter().map(|(n, counts)| (place(middle(*n)) / width, counts)).collect();
     let mut histogram = tactus_model::latency::histogram();
     for together in places.chunk_by(|one, next| one.0 == next.0) {
         histogram.reset();
@@ -114,6 +117,7 @@ fn median(mut values: Vec<u64>) -> u64 {
 #[cfg(test)]
 mod tests {
     use tactus_model::bundle::{RowResult, Sliced};
+    use tactus_model::clock::{ClockCheck, Hole};
     use tactus_model::series::SeriesKey;
     use tactus_model::ticks::TickScalars;
 
@@ -156,6 +160,22 @@ mod tests {
         let mut far = sliced(3);
         (far.histograms.end_ns, far.slices[2].at_ns) = (u64::MAX, u64::MAX);
         assert!(!timeline(&far, 1).bins.is_empty());
+    }
+
+    #[test]
+    fn the_time_in_which_a_clock_stood_still_is_a_gap_of_its_length_and_no_extreme_is_lost() {
+        let mut row = sliced(1);
+        row.slices.clear();
+        assert_eq!(gaps(&timeline(&row, 320)), 0);
+        let hole = Hole { at_ns: 4_000_000_000, length_ns: 8_000_000_000 };
+        row.result.clock = Some(ClockCheck { holes: vec![hole], ..ClockCheck::default() });
+        let shown = timeline(&row, 320);
+        let bins: Vec<u64> = shown.bins.iter().map(|bin| bin.n).collect();
+        assert_eq!(bins, [0, 1, 2, 3, 12, 13, 14, 15, 16, 17]);
+        assert_eq!(shown.bins.iter().filter_map(|bin| bin.max_ns).max(), Some(9_000));
+        let hole = Hole { at_ns: 4_000_000_000, length_ns: u64::MAX };
+        row.result.clock = Some(ClockCheck { holes: vec![hole; 64], ..ClockCheck::default() });
+        assert!(timeline(&row, 320).bins.len() < 10, "what a stranger writes takes no memory");
     }
 
     fn gaps(timeline: &Timeline) -> usize {

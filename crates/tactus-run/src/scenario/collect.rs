@@ -9,13 +9,14 @@ use tactus_model::latency::histogram;
 use tactus_model::message::{Done, End, FromProbe, Note, Tick, ToProbe};
 use tactus_model::outcome::{Ending, RowEnd};
 use tactus_model::wire::Item;
-use tactus_system::monotonic_ns;
+use tactus_system::boottime_ns;
 
 use super::host_side::outside;
 use super::{Failure, POLL_INTERVAL, STOP_TIMEOUT, ScenarioRun};
 use crate::allowance;
 use crate::context::Context;
 use crate::session::{Arrival, Session};
+use crate::standstill;
 
 /// How long a probe may be silent while it measures, beyond its ticks. Generous: an emulated guest
 /// under load on a shared machine may be held up for seconds.
@@ -194,7 +195,7 @@ impl ScenarioRun<'_> {
         let environment = self.sessions[at].name.clone();
         match message {
             FromProbe::Hello(hello) => {
-                self.sessions[at].clocks.hello(monotonic_ns(), hello.monotonic_ns);
+                self.sessions[at].clocks.hello(boottime_ns(), hello.monotonic_ns);
                 self.sessions[at].hello = Some(hello);
             }
             FromProbe::Facts { readings, last } => {
@@ -210,7 +211,7 @@ impl ScenarioRun<'_> {
                 let mut clock = proven.clock.clone();
                 // Where nothing is said to a probe, nothing follows from when it heard it, and a clock says nothing of itself.
                 if session.running.hears() && !session.is_of_this_kernel(context.system) {
-                    clock.add(session.clocks.proven(monotonic_ns(), &proven));
+                    clock.add(session.clocks.proven(boottime_ns(), &proven));
                 }
                 self.clock_checked(context, environment, clock)?;
             }
@@ -297,11 +298,15 @@ impl ScenarioRun<'_> {
         clock: ClockCheck,
     ) -> Result<(), Failure> {
         if clock.jumped() {
-            let text = format!(
-                "CLOCK_MONOTONIC and other clocks moved apart by {} while it was measured: the system was suspended or \
-                 paused, or its clock was set; what happened then is in no latency",
-                Nanos(clock.jump_ns)
-            );
+            let text = if clock.holes.is_empty() {
+                format!(
+                    "CLOCK_MONOTONIC and other clocks moved apart by {} while it was measured: the system was suspended \
+                     or paused, or its clock was set; what happened then is in no latency",
+                    Nanos(clock.jump_ns)
+                )
+            } else {
+                standstill::sentence(&clock.holes)
+            };
             let hint = "keep the machine from being suspended, paused, migrated or set while it measures";
             let environment = Some(environment.clone());
             context.emit(Event::Noted { environment, note: Note::obstacle(text, hint) })?;
@@ -316,7 +321,9 @@ impl ScenarioRun<'_> {
             context.emit(Event::Noted { environment, note: Note::info(text) })?;
         }
         if self.sessions[at].measures {
-            let clock = ClockCheck { jump_ns: done.jump_ns, ..ClockCheck::default() };
+            let holes = self.sessions[at].stood_still();
+            let stood = holes.iter().fold(0, |sum: u64, hole| sum.saturating_add(hole.length_ns));
+            let clock = ClockCheck { holes, jump_ns: done.jump_ns.max(stood), ..ClockCheck::default() };
             self.clock_checked(context, self.sessions[at].name.clone(), clock)?;
             for mut note in self.sessions[at].running.measured() {
                 // What was counted is of this measurement, and an environment may have several.

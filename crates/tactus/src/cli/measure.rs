@@ -8,6 +8,7 @@ use tactus_model::catalogue::measure::MEASURES;
 use tactus_model::cpus::CpuRequest;
 
 use super::blame::BlameOptions;
+use super::detach::Detach;
 use super::limits::Limits;
 use super::lock::Lock;
 use super::open::Open;
@@ -102,6 +103,8 @@ pub struct Measure {
     pub lock: Lock,
     #[command(flatten)]
     pub watch: Watch,
+    #[command(flatten)]
+    pub detach: Detach,
     /// Keep the bundle in this directory
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,

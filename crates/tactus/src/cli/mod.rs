@@ -5,6 +5,7 @@ mod blame;
 mod bundle;
 mod compare;
 mod cyclictest;
+mod detach;
 mod generate;
 mod limits;
 mod lock;
@@ -25,6 +26,7 @@ pub use audit::{Audit, Format as AuditFormat, Role as AuditRole, Threshold};
 pub use bundle::{Export, Fitness, Import, Report, Show, Unit};
 pub use compare::Compare;
 pub use cyclictest::{Cyclictest, Lacking};
+pub use detach::{Attach, Stop};
 pub use generate::{Accel as GenerateAccel, Generate};
 pub use lock::Lock;
 pub use machine::{Environments, Kernel, KernelCommand, Probe};
@@ -73,6 +75,10 @@ pub enum Command {
     Tune(Tune),
     /// Show a bundle in the terminal
     Show(Show),
+    /// Follow a run that goes on, from any terminal, and end as it ends
+    Attach(Attach),
+    /// End a run that goes on as Ctrl-C does: what was measured is kept
+    Stop(Stop),
     /// Write a bundle's report
     Report(Report),
     /// Hold the runs of bundles against each other: what became worse, and what is as before

@@ -1,11 +1,12 @@
 //! Arguments of `tactus run`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use tactus_model::Nanos;
 
 use super::blame::BlameOptions;
+use super::detach::Detach;
 use super::limits::Limits;
 use super::lock::Lock;
 use super::open::Open;
@@ -69,7 +70,16 @@ pub struct Run {
     pub lock: Lock,
     #[command(flatten)]
     pub watch: Watch,
+    #[command(flatten)]
+    pub detach: Detach,
     /// Print the result as JSON instead of a table
     #[arg(long)]
     pub json: bool,
+}
+
+impl Run {
+    /// The bundle that was named.
+    pub fn place(&self) -> Option<&Path> {
+        self.into.as_deref().or(self.out.as_deref())
+    }
 }

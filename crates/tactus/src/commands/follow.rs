@@ -1,7 +1,6 @@
-//! `tactus show --follow BUNDLE`: a run from another terminal, by what it writes. Nothing is locked, written or asked of
-//! the run.
+//! `tactus show --follow BUNDLE` and `tactus attach`: a run from another terminal, by what it writes. Nothing is locked,
+//! written or asked of the run.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -9,7 +8,7 @@ use std::time::{Duration, Instant};
 use tactus_bundle::{self as bundle, BundleError, Trust};
 use tactus_model::text::clean;
 use tactus_run::Interrupt;
-use tactus_system::Directory;
+use tactus_system::{Directory, Run};
 use tactus_watch::Shared;
 use tactus_watch::screen::{human, micro};
 use tactus_watch::state::{Stage, Watched};
@@ -31,11 +30,21 @@ const SILENCE: Duration = Duration::from_secs(30);
 /// How often it is looked whether somebody wants to leave.
 const STEP: Duration = Duration::from_millis(100);
 
-/// Follows a run until it ends, or somebody has seen enough.
-pub fn follow(path: &Path, plain: bool) -> Result<(), Failure> {
-    let dir = bundle::open(path)?;
+/// Why a run is followed no more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Followed {
+    /// Its bundle is finished.
+    Ended,
+    /// Its process has gone, and its bundle is not finished.
+    Died,
+    /// Somebody has seen enough.
+    Left,
+}
+
+/// Follows a run until it ends, or somebody has seen enough; `run`: who writes the bundle, where that is known.
+pub fn follow(dir: &Directory, plain: bool, run: Option<&Run>) -> Result<Followed, Failure> {
     let interrupt = Interrupt::listen()?;
-    let shared = Shared::new(look(&dir)?);
+    let shared = Shared::new(look(dir)?);
     let left = Arc::new(AtomicBool::new(false));
     let screen = (!plain && is_possible() && shared.lock().ended.is_none()).then(|| {
         let leave = Arc::clone(&left);
@@ -45,9 +54,12 @@ pub fn follow(path: &Path, plain: bool) -> Result<(), Failure> {
     let screen = screen.flatten();
     let mut lines = Lines::default();
     let (mut news, mut since) = (0, Instant::now());
+    let mut end = Followed::Left;
     while !left.load(Ordering::Relaxed) && !interrupt.asked() {
         let began = Instant::now();
-        let mut now = look(&dir)?;
+        // Before its bundle is read: who had ended by then has written all that he will write.
+        let gone = run.is_some_and(|run| run.ends_within(Duration::ZERO).unwrap_or(false));
+        let mut now = look(dir)?;
         if now.events != news {
             (news, since) = (now.events, Instant::now());
         }
@@ -62,7 +74,8 @@ pub fn follow(path: &Path, plain: bool) -> Result<(), Failure> {
             lines.say(&now);
         }
         *shared.lock() = now;
-        if ended {
+        if ended || gone {
+            end = if ended { Followed::Ended } else { Followed::Died };
             break;
         }
         let pause = PAUSE.max(began.elapsed() * SHARE);
@@ -72,7 +85,7 @@ pub fn follow(path: &Path, plain: bool) -> Result<(), Failure> {
         }
     }
     drop(screen);
-    Ok(())
+    Ok(end)
 }
 
 /// The run as its bundle has it now. Whoever writes it may be between two files.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use serde_json::{Value, json};
+use tactus_bundle::Location;
 use tactus_model::bundle::Contents;
 use tactus_model::catalogue::Measure as What;
 use tactus_model::catalogue::measure::{MEASURES, Timerlat, TimerlatValue};
@@ -19,10 +20,11 @@ use tactus_report::row::{self, verdict};
 use tactus_report::section::blame;
 use tactus_run::Destination;
 use tactus_run::plan::{Choices, Source, embed_cards};
-use tactus_system::{Real, topology};
+use tactus_system::{Real, leave_terminal, topology};
 
 use super::execute::{prepare, watched as execute};
 use super::lock::lock;
+use super::run::location;
 use crate::cli::{Measure, Policy as Asked};
 use crate::exit::{Exit, Failure};
 use crate::live::Lines;
@@ -34,6 +36,10 @@ use crate::say::say;
 use crate::watching::Watching;
 
 pub fn measure(arguments: &Measure) -> Result<Exit, Failure> {
+    let detached = arguments.detach.detached;
+    if detached {
+        leave_terminal()?;
+    }
     let mut plan = plan(arguments)?;
     let source = Source::new("tactus measure", "");
     embed_cards(&mut plan, &source, &Real)?;
@@ -51,17 +57,17 @@ pub fn measure(arguments: &Measure) -> Result<Exit, Failure> {
         ));
     }
     let scratch;
-    let out = match &arguments.out {
-        Some(out) => out.clone(),
-        None => {
-            scratch = tempfile::tempdir()?;
-            scratch.path().join("bundle")
-        }
+    let keeps = arguments.out.is_some() || detached;
+    let out = if keeps {
+        location(arguments.out.as_deref(), &plan.name)
+    } else {
+        scratch = tempfile::tempdir()?;
+        Location::Named(scratch.path().join("bundle"))
     };
     let quiet = arguments.quiet || arguments.json;
     let watching = Watching::of(&resolved, &arguments.watch, !quiet);
     let lines = Lines::new(quiet, watching.has_screen(), arguments.interval.0);
-    let into = Destination::New(out.as_path().into(), &plan);
+    let into = Destination::New(out, &plan);
     let executed = execute(&turn, &resolved, &choices, into, lines, &watching)?;
     let contents = executed.contents;
     if arguments.json {
@@ -69,7 +75,7 @@ pub fn measure(arguments: &Measure) -> Result<Exit, Failure> {
     } else {
         output::text(&summary(&contents, arguments.histogram))?;
     }
-    if arguments.out.is_some() {
+    if keeps {
         say(format_args!("bundle: {}", executed.dir.path().display()));
     }
     Ok(Exit::of(&contents))

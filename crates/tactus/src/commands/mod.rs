@@ -1,9 +1,11 @@
 //! One file per command.
 
+mod attach;
 mod audit;
 mod compare;
 mod completions;
 mod cyclictest;
+mod detach;
 mod drop_in;
 mod environments;
 mod execute;
@@ -26,6 +28,7 @@ mod report;
 mod run;
 mod seed;
 mod show;
+mod stop;
 mod tune;
 
 use crate::cli::Command;
@@ -34,7 +37,9 @@ use crate::exit::{Exit, Failure};
 /// Does what the command line says.
 pub fn dispatch(command: Command) -> Result<Exit, Failure> {
     match command {
+        Command::Run(arguments) if arguments.detach.detach => detach::detach(arguments.place()),
         Command::Run(arguments) => run::run(&arguments),
+        Command::Measure(arguments) if arguments.detach.detach => detach::detach(arguments.out.as_deref()),
         Command::Measure(arguments) => measure::measure(&arguments),
         Command::Cyclictest(arguments) => cyclictest::cyclictest(&arguments),
         Command::Oslat(arguments) => oslat::oslat(&arguments),
@@ -43,6 +48,8 @@ pub fn dispatch(command: Command) -> Result<Exit, Failure> {
         Command::Tune(arguments) => tune::tune(&arguments.what),
         Command::Generate(arguments) => generate::generate(&arguments),
         Command::Show(arguments) => show::show(&arguments),
+        Command::Attach(arguments) => attach::attach(&arguments),
+        Command::Stop(arguments) => stop::stop(&arguments),
         Command::Report(arguments) => report::report(&arguments),
         Command::Compare(arguments) => compare::compare(&arguments),
         Command::Fitness(arguments) => fitness::fitness(&arguments),

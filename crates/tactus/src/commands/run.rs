@@ -12,7 +12,7 @@ use tactus_run::plan::{
     Choices, Resolved, STUDIES, Source, commands, embed_cards, parse, study, this_machine,
 };
 use tactus_run::{Destination, keep_complete};
-use tactus_system::{Real, System};
+use tactus_system::{Real, System, leave_terminal};
 
 use super::execute::{prepare, present, watched as execute};
 use super::lock::lock;
@@ -30,6 +30,9 @@ const LONG_NS: u64 = 30_000_000_000;
 const HUGE_NS: u64 = 3_600_000_000_000;
 
 pub fn run(arguments: &Run) -> Result<Exit, Failure> {
+    if arguments.detach.detached {
+        leave_terminal()?;
+    }
     // Before a bundle is opened that the other one may be writing.
     let turn = lock(&arguments.lock)?;
     let resumed = match &arguments.into {
@@ -73,7 +76,6 @@ pub fn run(arguments: &Run) -> Result<Exit, Failure> {
         say(sentence(state));
     }
     let mut resolved = prepare(&plan, &source, &choices)?;
-    let out = arguments.into.as_deref().or(arguments.out.as_deref());
     let into = match &resumed {
         Some(resumed) => {
             let kept = keep_complete(resumed, &mut resolved)?;
@@ -82,7 +84,7 @@ pub fn run(arguments: &Run) -> Result<Exit, Failure> {
             say(format_args!("going on with {dir}: {kept} of {of} scenarios are complete"));
             Destination::Resume(resumed)
         }
-        None => Destination::New(location(out, &plan.name), &plan),
+        None => Destination::New(location(arguments.place(), &plan.name), &plan),
     };
     if let Some(sentence) = size_of(&resolved) {
         say(sentence);

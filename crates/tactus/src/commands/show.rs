@@ -4,8 +4,9 @@ use tactus_bundle::{self as bundle, Trust};
 use tactus_model::bundle::Contents;
 use tactus_report::document;
 use tactus_report::render::text::{Style, render};
-use tactus_system::{Directory, Real};
+use tactus_system::{Directory, Real, Run};
 
+use super::follow::follow;
 use crate::cli::Show;
 use crate::exit::{Exit, Failure};
 use crate::newest;
@@ -14,10 +15,13 @@ use crate::say::say;
 
 pub fn show(arguments: &Show) -> Result<Exit, Failure> {
     let dir = newest::bundle(arguments.bundle.as_deref(), &Real)?;
+    let opened = bundle::open(&dir)?;
     if arguments.follow {
-        super::follow::follow(&dir, arguments.plain)?;
+        // Who writes it may not be found from here.
+        let run = Run::of(&opened).ok().flatten();
+        follow(&opened, arguments.plain, run.as_ref())?;
     }
-    let contents = read(&bundle::open(&dir)?, arguments.damaged)?;
+    let contents = read(&opened, arguments.damaged)?;
     if arguments.json {
         output::json(&document(&contents))?;
     } else {

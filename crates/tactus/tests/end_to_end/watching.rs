@@ -168,7 +168,7 @@ fn a_command_that_is_killed_leaves_the_terminal_as_it_was() {
 }
 
 /// The command in a terminal of its own, which nobody reads: the terminal's other end, and the command.
-fn in_unread_terminal(command: &str) -> (rustix::fd::OwnedFd, std::process::Child) {
+pub fn in_unread_terminal(command: &str) -> (rustix::fd::OwnedFd, std::process::Child) {
     use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
     grantpt(&master).unwrap();

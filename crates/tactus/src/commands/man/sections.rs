@@ -21,6 +21,7 @@ const EXAMPLES: Examples = &[
             ("tactus run -D 1h --interleave 10m -i 1ms --max 100us --overruns 0", "An acceptance test."),
             ("tactus run my-plan.toml --out first", "A plan of one's own."),
             ("tactus run --into first", "Go on with a run that was interrupted."),
+            ("tactus run -D 24h --detach --out night", "A day, without this terminal."),
         ],
     ),
     (
@@ -74,6 +75,14 @@ const EXAMPLES: Examples = &[
             ("tactus show first --json", "For scripts."),
         ],
     ),
+    (
+        "tactus-attach",
+        &[
+            ("tactus attach", "Your newest run that goes on."),
+            ("tactus attach night --plain", "Lines, and the exit status of the run."),
+        ],
+    ),
+    ("tactus-stop", &[("tactus stop night", "End this run, and keep what it has measured.")]),
     (
         "tactus-report",
         &[

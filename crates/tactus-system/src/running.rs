@@ -1,0 +1,201 @@
+//! Which runs go on on this machine: one that writes a bundle says so, and whoever wants to follow or end it finds it.
+//!
+//! A run has a [name](listening) that is made of its bundle's device and inode, as long as it lives. A number alone that
+//! was written down may have become another process's; who listens is known to the kernel. For those who name no
+//! bundle a file beside the run's journal says where it lies; its guardian removes it.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use tactus_model::undo::Undo;
+
+use crate::guardian::Guardian;
+use crate::listening::{self, Listener};
+use crate::{Directory, System, own, state_dir};
+
+/// How the names of files end that say where a run's bundle lies.
+const ENDING: &str = "bundle";
+
+/// What asks a run to end as the first Ctrl-C does. Unlike that, it may come again.
+pub const END: i32 = Signal::USR1.as_raw();
+
+/// A run says that it goes on, until this goes.
+#[derive(Debug)]
+pub struct Running {
+    _name: OwnedFd,
+}
+
+impl Running {
+    /// Says that this process writes this bundle; nothing where another process does already.
+    ///
+    /// # Errors
+    /// When that cannot be said.
+    pub fn announce(
+        bundle: &Directory,
+        guardian: &Guardian,
+        system: &dyn System,
+    ) -> io::Result<Option<Self>> {
+        let Some(name) = listening::take(&name(bundle)?)? else { return Ok(None) };
+        let path = std::path::absolute(bundle.path())?;
+        let listed = state_dir(system)?.join(format!("{}.{ENDING}", guardian.id()));
+        guardian.promise(Undo::Remove(listed.clone()))?.defer();
+        system.install(&listed, path.as_os_str().as_bytes(), 0o600)?;
+        Ok(Some(Self { _name: name }))
+    }
+}
+
+/// A run that goes on: this one, and never another process that has its number later.
+#[derive(Debug)]
+pub struct Run {
+    process: u32,
+    user: u32,
+    handle: OwnedFd,
+}
+
+impl Run {
+    /// The run that writes this bundle; nothing where none does.
+    ///
+    /// # Errors
+    /// When it cannot be asked for, or runs in another PID namespace.
+    pub fn of(bundle: &Directory) -> io::Result<Option<Self>> {
+        let name = name(bundle)?;
+        let Some(found) = listening::who(&name)? else { return Ok(None) };
+        let Listener { process: Some(process), user } = found else {
+            let words = "the run is in another PID namespace, such as that of a container";
+            return Err(io::Error::new(io::ErrorKind::Unsupported, words));
+        };
+        let number = i32::try_from(process).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidData)?;
+        let handle = match pidfd_open(number, PidfdFlags::empty()) {
+            Ok(handle) => handle,
+            Err(Errno::SRCH) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        // Who has the name still has had it all the time, and so its number: the handle is of no other process.
+        let same = listening::who(&name)? == Some(found);
+        Ok(same.then_some(Self { process, user, handle }))
+    }
+
+    /// Its process.
+    #[must_use]
+    pub const fn process(&self) -> u32 {
+        self.process
+    }
+
+    /// Its user.
+    #[must_use]
+    pub const fn user(&self) -> u32 {
+        self.user
+    }
+
+    /// Whether it is this user's, or, of root, that of the one who called sudo.
+    #[must_use]
+    pub fn is_mine(&self) -> bool {
+        own::is_mine(self.user)
+    }
+
+    /// Waits for its end, as long as this at most, or until a signal comes; whether it has ended.
+    ///
+    /// # Errors
+    /// Those of poll(2).
+    pub fn ends_within(&self, patience: Duration) -> io::Result<bool> {
+        let patience = Timespec::try_from(patience).map_err(|_| io::ErrorKind::InvalidInput)?;
+        match poll(&mut [PollFd::new(&self.handle, PollFlags::IN)], Some(&patience)) {
+            Ok(0) | Err(Errno::INTR) => Ok(false),
+            Ok(_) => Ok(true),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Asks it to end as the first Ctrl-C does: what was measured is kept.
+    ///
+    /// # Errors
+    /// `PermissionDenied` where it is another user's; nothing is asked then. Those of pidfd_send_signal(2).
+    pub fn ask_to_end(&self) -> io::Result<()> {
+        if !self.is_mine() {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
+        match pidfd_send_signal(&self.handle, Signal::USR1) {
+            // It has just ended.
+            Ok(()) | Err(Errno::SRCH) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// This user's runs that go on, with their bundles.
+#[must_use]
+pub fn runs(system: &dyn System) -> Vec<(PathBuf, Run)> {
+    let Some(dir) = state_dir(system).ok().filter(|dir| system.is_own_dir(dir).is_ok()) else {
+        return Vec::new();
+    };
+    let listed = system.list(&dir).unwrap_or_default();
+    let listed = listed.into_iter().filter(|path| path.extension() == Some(OsStr::new(ENDING)));
+    let run = |path: PathBuf| {
+        let bundle = PathBuf::from(OsStr::from_bytes(&system.read_own(&path).ok()?));
+        let run = Run::of(&Directory::open(&bundle).ok()?).ok()??;
+        Some((bundle, run))
+    };
+    listed.filter_map(run).collect()
+}
+
+fn name(bundle: &Directory) -> io::Result<Vec<u8>> {
+    let (device, inode) = bundle.identity()?;
+    Ok(format!("tactus/run/{device:x}-{inode:x}").into_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::Real;
+
+    #[test]
+    fn a_run_is_found_by_its_bundle_whatever_the_way_there_and_only_while_it_goes_on() {
+        let dir = tempfile::tempdir().unwrap();
+        let bundle = Directory::create(&dir.path().join("bundle")).unwrap();
+        let other = Directory::create(&dir.path().join("other")).unwrap();
+        assert!(Run::of(&bundle).unwrap().is_none());
+        let guardian = Guardian::start(&Real).unwrap();
+        let running = Running::announce(&bundle, &guardian, &Real).unwrap().unwrap();
+        assert!(Running::announce(&bundle, &guardian, &Real).unwrap().is_none(), "one run writes a bundle");
+        let way = dir.path().join("other/../bundle");
+        let run = Run::of(&Directory::open(&way).unwrap()).unwrap().unwrap();
+        assert_eq!(run.process(), std::process::id());
+        assert!(run.is_mine() && !run.ends_within(Duration::ZERO).unwrap());
+        assert!(Run::of(&other).unwrap().is_none());
+        let own = |path: &Path| path == bundle.path();
+        assert!(runs(&Real).iter().any(|(path, run)| own(path) && run.process() == std::process::id()));
+        drop(running);
+        assert!(Run::of(&bundle).unwrap().is_none());
+        assert!(!runs(&Real).iter().any(|(path, _)| own(path)), "a file that is left names no run");
+        let listed = state_dir(&Real).unwrap().join(format!("{}.{ENDING}", guardian.id()));
+        assert!(Real.exists(&listed));
+        guardian.finish();
+        assert!(!Real.exists(&listed));
+    }
+
+    #[test]
+    fn a_file_that_names_what_no_run_writes_names_no_run() {
+        let guardian = Guardian::start(&Real).unwrap();
+        let dir = state_dir(&Real).unwrap();
+        for (name, text) in
+            [("nowhere", "/nonexistent"), ("empty", ""), ("cut", "\0\u{fffd}"), ("here", "/tmp")]
+        {
+            let path = dir.join(format!("{}-{name}.{ENDING}", guardian.id()));
+            guardian.promise(Undo::Remove(path.clone())).unwrap().defer();
+            Real.install(&path, text.as_bytes(), 0o600).unwrap();
+        }
+        assert!(
+            runs(&Real).iter().all(|(path, _)| path != Path::new("/tmp") && !path.as_os_str().is_empty())
+        );
+        guardian.finish();
+    }
+}

@@ -1,0 +1,92 @@
+//! `tactus stop [BUNDLE]`: ends a run that goes on as the first Ctrl-C does, and says how it ended.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tactus_bundle::{self as bundle, Trust};
+use tactus_model::bundle::Contents;
+use tactus_model::event::{RowStatus, RunStatus};
+use tactus_run::Interrupt;
+use tactus_system::{Real, runs};
+
+use super::attach::{died, none, writer};
+use crate::cli::Stop;
+use crate::exit::{Exit, Failure};
+use crate::say::say;
+
+/// How often it is looked whether somebody waits no more.
+const STEP: Duration = Duration::from_millis(200);
+
+pub fn stop(arguments: &Stop) -> Result<Exit, Failure> {
+    let path = arguments.bundle.clone().map_or_else(only_run, Ok)?;
+    let dir = bundle::open(&path)?;
+    let shown = path.display();
+    let Some(run) = writer(&dir)? else {
+        return Err(Failure::say(
+            format!("{shown}: no run writes this bundle"),
+            format!("it has ended, or died: `tactus show {shown}`"),
+        ));
+    };
+    if !run.is_mine() {
+        let (process, user) = (run.process(), run.user());
+        return Err(Failure::say(
+            format!("{shown}: the run (process {process}) is that of user {user}"),
+            format!("ask user {user}, or end it as that user: `sudo -u '#{user}' tactus stop {shown}`"),
+        ));
+    }
+    let interrupt = Interrupt::listen()?;
+    run.ask_to_end()?;
+    say(format_args!("process {} was asked to end: waiting for its end", run.process()));
+    while !run.ends_within(STEP)? {
+        if interrupt.asked() {
+            say("it ends by itself: nobody needs to wait");
+            return Ok(Exit::Unable);
+        }
+    }
+    // A measurement whose bundle nobody wanted has removed it.
+    let Ok(contents) = bundle::read_from(&dir, Trust::Whole) else {
+        say(format_args!("{shown}: the run has ended, and kept no bundle"));
+        return Ok(Exit::Good);
+    };
+    if contents.manifest.finished.is_none() {
+        return Err(died(&path));
+    }
+    say(format_args!("{shown}: {}", how(&contents)));
+    Ok(Exit::Good)
+}
+
+/// How it ended, in words.
+fn how(contents: &Contents) -> String {
+    let rows = contents.rows.iter();
+    let measured = rows.filter(|row| row.result.status == RowStatus::Measured).count();
+    let of = contents.rows.len();
+    match contents.manifest.status {
+        RunStatus::Complete => {
+            format!("the run had come to its end; {measured} of {of} scenarios are measured")
+        }
+        RunStatus::Interrupted => format!(
+            "the run was interrupted; {measured} of {of} scenarios have figures; `tactus run --into` goes on with it"
+        ),
+    }
+}
+
+/// The bundle of this user's only run, which is said.
+fn only_run() -> Result<PathBuf, Failure> {
+    let mut found: Vec<PathBuf> = runs(&Real).into_iter().map(|(bundle, _)| bundle).collect();
+    found.sort();
+    match found.len() {
+        0 => Err(none()),
+        1 => {
+            let found = found.remove(0);
+            say(format_args!("bundle: {}", found.display()));
+            Ok(found)
+        }
+        several => {
+            let names: Vec<String> = found.iter().map(|path| path.display().to_string()).collect();
+            Err(Failure::say(
+                format!("{several} runs of yours go on: {}", names.join(", ")),
+                "name the bundle of the one that is meant: tactus stop BUNDLE",
+            ))
+        }
+    }
+}
