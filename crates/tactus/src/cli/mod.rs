@@ -13,6 +13,7 @@ mod measure;
 mod open;
 mod prove;
 mod run;
+mod serve;
 mod tune;
 mod values;
 mod watch;
@@ -30,6 +31,7 @@ pub use machine::{Environments, Kernel, KernelCommand, Probe};
 pub use measure::{Measure, Policy};
 pub use prove::Prove;
 pub use run::Run;
+pub use serve::Serve;
 pub use tune::{Choose, Tune, TuneApply, TuneCommand, TuneDiff, TunePlan, TuneRevert, TuneVerify};
 pub use watch::Watch;
 pub use words::{Completions, Explain, Man};
@@ -71,6 +73,8 @@ pub enum Command {
     Show(Show),
     /// Write a bundle's report
     Report(Report),
+    /// Show the bundles of a directory in a browser, and follow runs that go on
+    Serve(Serve),
     /// Hold the runs of bundles against each other: what became worse, and what is as before
     Compare(Compare),
     /// Say which control applications a bundle's environments are fit for, at which cycle

@@ -23,6 +23,7 @@ mod prove;
 mod report;
 mod run;
 mod seed;
+mod serve;
 mod show;
 mod tune;
 
@@ -41,6 +42,7 @@ pub fn dispatch(command: Command) -> Result<Exit, Failure> {
         Command::Generate(arguments) => generate::generate(&arguments),
         Command::Show(arguments) => show::show(&arguments),
         Command::Report(arguments) => report::report(&arguments),
+        Command::Serve(arguments) => serve::serve(&arguments),
         Command::Compare(arguments) => compare::compare(&arguments),
         Command::Fitness(arguments) => fitness::fitness(&arguments),
         Command::Import(arguments) => import::import(&arguments),

@@ -74,6 +74,13 @@ const EXAMPLES: Examples = &[
         ],
     ),
     (
+        "tactus-serve",
+        &[
+            ("tactus serve measurements", "The bundles of a directory, in a browser on this machine."),
+            ("tactus serve --listen 0.0.0.0:9465", "From elsewhere, with the token that is printed."),
+        ],
+    ),
+    (
         "tactus-report",
         &[
             ("tactus report --open", "The page of the newest bundle, in a browser."),
