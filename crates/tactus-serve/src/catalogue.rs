@@ -113,7 +113,10 @@ impl Catalogue {
         let listing = self.listing()?;
         let Some(found) = listing.bundles.iter().find(|found| found.name == name) else { return Ok(None) };
         // Links are not followed, whoever has put one there since.
-        Ok(Some((found.clone(), self.dir.beneath(&found.name)?)))
+        match self.dir.beneath(&found.name) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            opened => Ok(Some((found.clone(), opened?))),
+        }
     }
 
     fn look(&self, known: &mut HashMap<OsString, (Stamp, Found)>) -> io::Result<Listing> {
@@ -170,6 +173,19 @@ impl Found {
             plan: manifest.map(|manifest| short(&manifest.plan)).unwrap_or_default(),
             machine: manifest.map(|manifest| short(&manifest.machine.name)).unwrap_or_default(),
             bytes,
+        }
+    }
+
+    /// Its name as it can be shown.
+    pub fn shown(&self) -> String {
+        shortened(&clean(&self.name.to_string_lossy()), NAME)
+    }
+
+    /// Its name, and that of its machine.
+    pub fn whose(&self) -> String {
+        match self.machine.as_str() {
+            "" => self.shown(),
+            machine => format!("{} on {machine}", self.shown()),
         }
     }
 

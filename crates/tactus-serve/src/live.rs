@@ -67,6 +67,8 @@ struct Thread {
     missed: String,
     /// An SVG path of the largest latencies over the whole time; empty: there are none.
     path: String,
+    /// How wide it is drawn.
+    width: usize,
 }
 
 /// One of all measurements.
@@ -81,7 +83,8 @@ struct Line {
 }
 
 impl Live {
-    pub fn of(watched: &Watched) -> Self {
+    /// `whose`: the bundle and its machine, clean.
+    pub fn of(watched: &Watched, whose: String) -> Self {
         let current = watched.current();
         let measuring =
             |row: &&usize| watched.rows.get(**row).is_some_and(|row| row.stage == Stage::Measuring);
@@ -92,7 +95,8 @@ impl Live {
             (None, Some(_)) => ("nothing new", "badge inconclusive"),
             (None, None) => ("running", "badge quiet"),
         };
-        let mut words = vec![format!("{} of {} measurements done", watched.done(), watched.rows.len())];
+        let mut words =
+            vec![whose, format!("{} of {} measurements done", watched.done(), watched.rows.len())];
         words.extend(
             watched.left.filter(|_| watched.ended.is_none()).map(|left| format!("{} left", human(left))),
         );
@@ -150,6 +154,7 @@ impl Measurement {
 
 impl Thread {
     fn of(row: &Row, key: &SeriesKey, series: &Series) -> Self {
+        let maxima = series.maxima.in_columns(COLUMNS);
         Self {
             name: format!("CPU {}, thread {} ({})", key.cpu, key.thread, key.kind),
             now: micro(series.now_ns),
@@ -158,7 +163,9 @@ impl Thread {
             beyond: series.max_ns().is_some_and(|max| row.is_above(max)),
             cycles: count(series.totals.cycles),
             missed: count(series.totals.overruns),
-            path: path(&series.maxima.in_columns(COLUMNS)),
+            path: path(&maxima),
+            // The first few are no wall.
+            width: 2 * maxima.len().max(COLUMNS / 2),
         }
     }
 }
@@ -238,7 +245,7 @@ mod tests {
     #[test]
     fn however_long_a_plan_is_its_page_has_an_end() {
         let planned = |n: usize| Planned { name: format!("{n} {}", "x".repeat(5_000)), ..Planned::default() };
-        let live = Live::of(&Watched::new("long", (0..5_000).map(planned)));
+        let live = Live::of(&Watched::new("long", (0..5_000).map(planned)), String::new());
         assert_eq!((live.rows.len(), live.more), (MOST_ROWS, 4_700));
         assert!(live.rows.iter().all(|row| row.name.chars().count() <= NAME));
     }

@@ -7,7 +7,6 @@ use serde::Serialize;
 use tactus_model::text::clean;
 use tactus_report::part::Tone;
 use tactus_report::render::{RenderError, html};
-use tactus_report::units::shortened;
 
 use super::answers::Told;
 use super::catalogue::{Found, Listing, Stage};
@@ -17,9 +16,6 @@ use tactus_model::outcome::RunStatus;
 
 /// Bundles on a page of the list.
 pub const ON_A_PAGE: usize = 200;
-/// Most columns of a bundle's name that are shown.
-const NAME: usize = 120;
-
 /// The templates, and what their pages may do.
 pub struct Pages {
     templates: Environment<'static>,
@@ -41,6 +37,8 @@ pub struct Frame {
 pub struct List {
     /// The directory, as the user named it.
     pub directory: String,
+    /// A path in it, as a shell takes it.
+    first_out: String,
     bundles: Vec<Listed>,
     all: usize,
     first: usize,
@@ -79,6 +77,7 @@ impl List {
         let all = listing.bundles.len();
         Self {
             directory: clean(directory),
+            first_out: quoted(&clean(&format!("{directory}/first"))),
             bundles: shown(listing, page).iter().map(|found| Listed::of(found, told(found))).collect(),
             all,
             first: first + 1,
@@ -110,7 +109,7 @@ impl Listed {
             (Stage::Silent, _) => {
                 (None, Tone::Quiet, "it stopped without an end, or is between two scenarios".into())
             }
-            (Stage::Ended(_), Some(told)) => (Some(told.word), told.tone, told.sentence),
+            (Stage::Ended(_), Some(told)) => (Some(told.word), told.tone, told.sentence.replace('`', "")),
             (Stage::Ended(_), None) => (None, Tone::Quiet, "is read ...".into()),
         };
         let class = match tone {
@@ -120,7 +119,7 @@ impl Listed {
             Tone::Quiet | Tone::Heading => "badge quiet",
         };
         Self {
-            name: shortened(&clean(&found.name.to_string_lossy()), NAME),
+            name: found.shown(),
             link: encoded(&found.name),
             plan: found.plan.clone(),
             machine: found.machine.clone(),
@@ -196,6 +195,12 @@ impl Pages {
 
 const SCRIPT: &str = include_str!("pages/serve.js");
 
+/// A word for a shell.
+fn quoted(word: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-".contains(&byte);
+    if word.bytes().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+}
+
 /// A size as people say it.
 fn size(bytes: u64) -> String {
     match bytes {
@@ -216,6 +221,12 @@ mod tests {
         let sizes = [0, 999, 1_000, 999_999, 1_460_000, 12_000_000, 3_400_000_000, 86_000_000_000];
         let said = ["0 B", "999 B", "1 KB", "999 KB", "1.4 MB", "12 MB", "3400 MB", "86 GB"];
         assert_eq!(sizes.map(size), said);
+    }
+
+    #[test]
+    fn a_path_that_a_shell_would_take_apart_is_quoted() {
+        assert_eq!(quoted("/srv/rt-1/first"), "/srv/rt-1/first");
+        assert_eq!(quoted("/srv/a b;'c/first"), "'/srv/a b;'\\''c/first'");
     }
 
     #[test]

@@ -65,7 +65,8 @@ impl Bundles {
     /// When there is no thread for it.
     pub fn new(dir: Directory, gate: Gate) -> io::Result<Self> {
         let pages = Pages::new().map_err(io::Error::other)?;
-        let directory = dir.path().display().to_string();
+        let directory =
+            std::path::absolute(dir.path()).unwrap_or_else(|_| dir.path().to_owned()).display().to_string();
         let (catalogue, answers, followed) = (Catalogue::of(dir), Answers::default(), Followed::default());
         let inner = Arc::new(Inner { gate, directory, catalogue, answers, followed, pages });
         let own = Arc::clone(&inner);
@@ -80,7 +81,8 @@ impl Site for Bundles {
     fn answer(&self, request: &Request) -> Answer {
         let said = self.0.gate.says(request);
         if matches!(said, Said::Closed) {
-            let why = "Open the address that `tactus serve` printed: it ends with the token.";
+            let why = "Open the address that tactus serve printed, which ends with the token. Where it is in a file \
+                       (--token-file), write ?token= and the token behind the address.";
             return self.0.error(401, "A token is needed", why, &[]).with("WWW-Authenticate", "Bearer");
         }
         let answer = self.route(request).unwrap_or_else(|refused| self.0.refused(refused));
@@ -95,7 +97,7 @@ impl Bundles {
     fn route(&self, request: &Request) -> Result<Answer, Refused> {
         let inner = &self.0;
         let page = || request.query("page").and_then(|page| page.parse().ok()).unwrap_or(1);
-        let parts: Vec<&str> = request.path.strip_prefix('/').unwrap_or_default().split('/').collect();
+        let parts: Vec<&str> = request.path.strip_prefix('/').ok_or(Refused::Nothing)?.split('/').collect();
         match parts[..] {
             [""] => inner.list(page()),
             ["events"] => {
@@ -154,10 +156,10 @@ impl Inner {
     }
 
     fn live_part(&self, name: &OsStr) -> Result<(String, Live), Refused> {
-        let (_, dir) = self.find(name)?;
+        let (found, dir) = self.find(name)?;
         let watched = self.followed.now(name, &dir);
         let watched = watched.map_err(|error| Refused::Cannot(clean(&error.to_string()), None))?;
-        let live = Live::of(&watched);
+        let live = Live::of(&watched, found.whose());
         Ok((self.pages.live(&live, &encoded(name))?, live))
     }
 

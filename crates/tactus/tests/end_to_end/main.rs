@@ -34,6 +34,7 @@ mod one_at_a_time;
 mod prove;
 mod repeats;
 mod run;
+mod serve;
 mod slices;
 #[path = "../../../tactus-environment/tests/contract/sshd.rs"]
 mod sshd;
