@@ -10,7 +10,7 @@ pub fn encoded(name: &OsStr) -> String {
     for byte in name.as_bytes() {
         match byte {
             b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-                text.push(char::from(*byte))
+                text.push(char::from(*byte));
             }
             _ => {
                 let _ = write!(text, "%{byte:02X}");
