@@ -9,8 +9,11 @@ mod cyclictest_histogram;
 mod cyclictest_json;
 mod hlog;
 pub mod openmetrics;
+mod oslat;
+mod oslat_json;
 #[cfg(feature = "parquet")]
 mod parquet;
+mod rt_tests;
 mod series;
 pub mod table;
 
@@ -27,6 +30,8 @@ use table::{TABLES, Table};
 
 pub use cyclictest_histogram::whole as cyclictest_histogram;
 pub use cyclictest_json::whole as cyclictest_json;
+pub use oslat::{Rows as OslatRows, whole as oslat_table};
+pub use oslat_json::whole as oslat_json;
 
 /// What is called with each tick of a row.
 pub type TakeTick<'a> = dyn FnMut(&SeriesKey, &TickScalars) -> io::Result<()> + 'a;
@@ -171,6 +176,7 @@ pub struct Export {
 pub static EXPORTS: &[&Export] = &[
     &cyclictest_json::ENTRY,
     &cyclictest_histogram::ENTRY,
+    &oslat_json::ENTRY,
     &hlog::ENTRY,
     &csv::ENTRY,
     #[cfg(feature = "parquet")]

@@ -205,6 +205,17 @@ impl Lane {
         }
     }
 
+    /// A value that exceeds the limit, in ns, seen at this time of CLOCK_MONOTONIC: what the kernel traces is stopped, and
+    /// the job is to end.
+    pub(crate) fn exceeded(&self, value: u64, at: u64) {
+        self.broke.store(value, Ordering::Relaxed);
+        self.common.broke_at.store(at, Ordering::Relaxed);
+        if let Some(ftrace) = self.common.ftrace.get() {
+            ftrace.stop();
+        }
+        self.common.stop.store(true, Ordering::Release);
+    }
+
     /// Whether the job is to end now.
     #[inline]
     pub fn stopped(&self) -> bool {

@@ -41,7 +41,8 @@ impl Measurement for Spin {
         let Measure::Spin(spin) = measure else {
             return Err(stranger(measure));
         };
-        Ok(Wanted { threads: 1, periodic: false, limit_ns: None, busy: spin.busy() })
+        let limit_ns = spin.break_at.map(|limit| limit.0);
+        Ok(Wanted { threads: 1, periodic: false, limit_ns, busy: spin.busy() })
     }
 
     fn notes(&self, measure: &Measure) -> Vec<Note> {
@@ -78,6 +79,11 @@ fn poll(lane: &Lane, run: Run, scale: Scale, read: impl Fn() -> u64) {
     } else {
         (SLICE_NS / 100 * u64::from(lane.spec.busy)).saturating_sub(MARGIN_NS).max(MARGIN_NS)
     };
+    let limit = match lane.spec.limit_ns {
+        _ if run.control => u64::MAX,
+        u64::MAX => u64::MAX,
+        ns => scale.ticks(ns),
+    };
     let mut begin = run.start;
     if !sys::sleep_until(begin) {
         return;
@@ -94,9 +100,13 @@ fn poll(lane: &Lane, run: Run, scale: Scale, read: impl Fn() -> u64) {
             let now = read();
             let gap = now.saturating_sub(last);
             gaps.count(gap);
-            if gap >= gaps.floor() {
-                writer
-                    .push(Sample { at: base_ns + scale.ns(now.saturating_sub(base)), value: scale.ns(gap) });
+            if gap >= gaps.floor() || gap > limit {
+                let (at, value) = (base_ns + scale.ns(now.saturating_sub(base)), scale.ns(gap));
+                writer.push(Sample { at, value });
+                if gap > limit {
+                    lane.exceeded(value, at);
+                    return;
+                }
             }
             last = now;
         }
@@ -142,7 +152,7 @@ mod tests {
 
     #[test]
     fn a_part_of_a_second_that_is_none_is_refused() {
-        let spin = |busy| Measure::Spin(measure::Spin { busy });
+        let spin = |busy| Measure::Spin(measure::Spin { busy, break_at: None });
         assert_eq!(Spin.wanted(&spin(None)).unwrap().busy, USUAL_BUSY);
         assert!(spin(Some(0)).check().is_err());
         assert!(spin(Some(101)).check().is_err());

@@ -1,7 +1,6 @@
 //! `timer`: cyclic wake-up latency. The thread sleeps until an absolute time and notes how late it
 //! woke, as cyclictest does.
 
-use std::sync::atomic::Ordering;
 
 use tactus_model::catalogue::{Measure, measure};
 use tactus_model::message::Refusal;
@@ -52,12 +51,7 @@ impl Measurement for Timer {
             let late = now.saturating_sub(due);
             writer.push(Sample { at: now, value: late });
             if late > limit {
-                lane.broke.store(late, Ordering::Relaxed);
-                lane.common.broke_at.store(now, Ordering::Relaxed);
-                if let Some(ftrace) = lane.common.ftrace.get() {
-                    ftrace.stop();
-                }
-                lane.common.stop.store(true, Ordering::Release);
+                lane.exceeded(late, now);
                 return;
             }
             if lane.stopped() {

@@ -35,9 +35,9 @@ fn main() -> ExitCode {
 
 /// The words of the command line. Under the name of an instrument whose options tactus takes, its command is meant.
 fn words(mut words: Vec<OsString>) -> Vec<OsString> {
-    let called = words.first().and_then(|word| Path::new(word).file_name());
-    if called.is_some_and(|name| name == "cyclictest") {
-        words.insert(1, "cyclictest".into());
+    let called = words.first().and_then(|word| Path::new(word).file_name()?.to_str());
+    if let Some(name) = ["cyclictest", "oslat"].into_iter().find(|name| called == Some(name)) {
+        words.insert(1, name.into());
     }
     words
 }

@@ -3,13 +3,11 @@
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 
-use jiff::tz::TimeZone;
 use serde::Serialize;
-use tactus_model::bundle::environment_key;
 use tactus_model::number::float;
-use tactus_model::text::clean;
 
 use super::cyclictest::{self, Thread};
+use super::rt_tests::Head;
 use super::{Export, ExportError, Measured, Options, Out, Shape, Source, of_each};
 
 /// The entry.
@@ -59,18 +57,8 @@ fn document(
     options: Options,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let result = &one.row.result;
-    let started = result.started.as_deref().and_then(|text| text.parse::<jiff::Timestamp>().ok());
-    let measured = i64::try_from(result.measured_ns).ok().map(jiff::SignedDuration::from_nanos);
-    let ended = started.zip(measured).and_then(|(started, measured)| started.checked_add(measured).ok());
     let document = Document {
-        file_version: 1,
-        command,
-        version: env!("CARGO_PKG_VERSION"),
-        start_time: time(started),
-        end_time: time(ended),
-        return_code: 0,
-        sysinfo: sysinfo(source, one),
+        head: Head::of(source, one, command),
         num_threads: threads.len(),
         resolution_in_ns: u8::from(options.unit_ns() == 1),
         thread: threads.into_iter().map(of_thread).enumerate().collect(),
@@ -82,28 +70,11 @@ fn document(
 /// The document, its keys in cyclictest's order.
 #[derive(Serialize)]
 struct Document {
-    file_version: u32,
-    #[serde(rename = "cmdline:")]
-    command: String,
-    #[serde(rename = "rt_test_version:")]
-    version: &'static str,
-    start_time: String,
-    end_time: String,
-    return_code: u32,
-    sysinfo: Sysinfo,
+    #[serde(flatten)]
+    head: Head,
     num_threads: usize,
     resolution_in_ns: u8,
     thread: BTreeMap<usize, ThreadEntry>,
-}
-
-#[derive(Serialize)]
-struct Sysinfo {
-    sysname: &'static str,
-    nodename: String,
-    release: String,
-    version: String,
-    machine: String,
-    realtime: u8,
 }
 
 #[derive(Serialize)]
@@ -129,35 +100,5 @@ fn of_thread(thread: Thread<'_>) -> ThreadEntry {
         avg: float(hundredths) / 100.0,
         cpu: thread.key.cpu,
         node: 0,
-    }
-}
-
-/// `Mon, 23 Nov 2026 07:57:25 +0000`; nothing where it is not known.
-fn time(moment: Option<jiff::Timestamp>) -> String {
-    moment.map_or_else(String::new, |moment| {
-        moment.to_zoned(TimeZone::UTC).strftime("%a, %d %b %Y %H:%M:%S +0000").to_string()
-    })
-}
-
-/// The system that measured, as far as it was read.
-fn sysinfo(source: &Source<'_>, one: Measured<'_>) -> Sysinfo {
-    let key = environment_key(&one.entry.environment, one.entry.host.as_deref());
-    let facts = source.contents.facts.get(&key);
-    let machine = &source.contents.manifest.machine;
-    let (release, version) = machine.kernel.split_once(' ').unwrap_or((&machine.kernel, ""));
-    let fact = |name: &str, other: &str| match facts {
-        Some(facts) => clean(facts.text(name).unwrap_or_default()),
-        None => clean(other),
-    };
-    let version = fact("uname:version", version);
-    let realtime =
-        facts.and_then(|facts| facts.text("/sys/kernel/realtime")).is_some_and(|text| text.trim() == "1");
-    Sysinfo {
-        sysname: "Linux",
-        nodename: fact("uname:nodename", &machine.name),
-        release: fact("uname:release", release),
-        realtime: u8::from(realtime || version.contains("PREEMPT_RT")),
-        version,
-        machine: fact("uname:machine", ""),
     }
 }

@@ -21,7 +21,7 @@ fn every_file_of_a_format_and_of_a_table_stands_in_its_list() {
             .collect()
     };
     let names: BTreeSet<String> = EXPORTS.iter().map(|export| export.name.to_owned()).collect();
-    assert_eq!(files(here, &["cyclictest", "series", "table", "tests"]), names);
+    assert_eq!(files(here, &["cyclictest", "oslat", "rt-tests", "series", "table", "tests"]), names);
     let tables: BTreeSet<String> = TABLES.iter().map(|table| table.name.to_owned()).collect();
     assert_eq!(files(&here.join("table"), &[]), tables);
 }

@@ -321,11 +321,11 @@ impl Running {
                 let lane = &thread.lane;
                 let value = lane.broke.load(Ordering::Relaxed);
                 (value > 0).then(|| {
-                    format!(
-                        "{} woke {value} ns late, more than the {} ns of `break`",
-                        lane.title(),
-                        lane.spec.limit_ns
-                    )
+                    let what = match lane.gaps {
+                        Some(_) => format!("had a gap of {value} ns"),
+                        None => format!("woke {value} ns late"),
+                    };
+                    format!("{} {what}, more than the {} ns of `break`", lane.title(), lane.spec.limit_ns)
                 })
             }),
             End::Complete | End::Stopped => None,

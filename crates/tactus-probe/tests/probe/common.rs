@@ -200,7 +200,7 @@ pub fn timer(id: u32, cpus: CpuSet, timer: Timer) -> Activity {
 }
 
 pub fn spin(id: u32, cpus: CpuSet) -> Activity {
-    let measure = Measure::Spin(Spin { busy: Some(50) });
+    let measure = Measure::Spin(Spin { busy: Some(50), break_at: None });
     let what = What::Measure { measure, interval_ns: 0, priority: 80, policy: Policy::Fifo };
     Activity::new(id, cpus, what)
 }

@@ -69,7 +69,7 @@ fn a_series_whose_last_totals_did_not_arrive_may_have_had_its_maximum_there() {
 #[test]
 fn a_few_milliseconds_of_polling_are_no_measurement_however_many_polls_they_are() {
     let mut row = whole_minute();
-    row.result.measurement = Measure::Spin(Spin { busy: None });
+    row.result.measurement = Measure::Spin(Spin::default());
     for series in &mut latency(&mut row).series {
         series.summary.cycles = 120_000;
         series.summary.mean_ns = Some(25.0);

@@ -86,7 +86,7 @@ pub struct Import {
 pub struct Export {
     /// Directory of the bundle
     pub bundle: PathBuf,
-    /// The format: cyclictest-json, cyclictest-histogram, hlog, csv, parquet, openmetrics
+    /// The format: cyclictest-json, cyclictest-histogram, oslat-json, hlog, csv, parquet, openmetrics
     #[arg(long, value_name = "FORMAT", value_parser = Open(vocabulary::exports), hide_possible_values = true)]
     pub format: String,
     /// Where to: a file, or - for stdout (the default); a directory where it becomes several files

@@ -11,6 +11,7 @@ mod lock;
 mod machine;
 mod measure;
 mod open;
+mod oslat;
 mod prove;
 mod run;
 mod serve;
@@ -29,6 +30,7 @@ pub use generate::{Accel as GenerateAccel, Generate};
 pub use lock::Lock;
 pub use machine::{Environments, Kernel, KernelCommand, Probe};
 pub use measure::{Measure, Policy};
+pub use oslat::Oslat;
 pub use prove::Prove;
 pub use run::Run;
 pub use serve::Serve;
@@ -61,6 +63,8 @@ pub enum Command {
     Measure(Measure),
     /// Measure this machine as cyclictest does, with its options and its output
     Cyclictest(Cyclictest),
+    /// Poll this machine's CPUs for gaps as oslat does, with its options and its output
+    Oslat(Oslat),
     /// Say what spoils the time of a system, and what would mend it
     Audit(Audit),
     /// Write files for what is set elsewhere: boot loader, TuneD, libvirt, QEMU, containers, clusters

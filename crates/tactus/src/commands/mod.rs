@@ -4,6 +4,7 @@ mod audit;
 mod compare;
 mod completions;
 mod cyclictest;
+mod drop_in;
 mod environments;
 mod execute;
 mod explain;
@@ -18,6 +19,7 @@ mod lock;
 mod man;
 mod measure;
 mod only;
+mod oslat;
 mod probe;
 mod prove;
 mod report;
@@ -36,6 +38,7 @@ pub fn dispatch(command: Command) -> Result<Exit, Failure> {
         Command::Run(arguments) => run::run(&arguments),
         Command::Measure(arguments) => measure::measure(&arguments),
         Command::Cyclictest(arguments) => cyclictest::cyclictest(&arguments),
+        Command::Oslat(arguments) => oslat::oslat(&arguments),
         Command::Prove(arguments) => prove::prove(&arguments),
         Command::Audit(arguments) => audit::audit(&arguments),
         Command::Tune(arguments) => tune::tune(&arguments.what),

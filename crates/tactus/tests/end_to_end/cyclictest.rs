@@ -1,49 +1,10 @@
 //! `tactus cyclictest` and the name `cyclictest`, beside the real one: the same lines, columns and keys.
 
 use std::fs;
-use std::os::unix::fs::symlink;
-use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
-use crate::common::{beside_others, output, skipped, stderr, stdout, tactus};
-
-/// Digits become one `9`, blanks one blank: what is left is the form of a line. Rows of a histogram are the same many
-/// times.
-fn form(text: &str) -> Vec<String> {
-    let mut lines: Vec<String> = text
-        .lines()
-        // Which cycles overflowed is not kept: they are all among the `others`.
-        .map(|line| if line.starts_with("# Thread ") && line.contains(':') { "# Thread 9:" } else { line })
-        .map(|line| {
-            let mut form = String::new();
-            for letter in line.chars() {
-                let letter = if letter.is_ascii_digit() { '9' } else { letter };
-                if !(matches!(letter, '9' | ' ') && form.ends_with(letter)) {
-                    form.push(letter);
-                }
-            }
-            // A number that fills its columns has no blank before it.
-            form.replace(": ", ":").replace("( ", "(")
-        })
-        .collect();
-    lines.dedup();
-    lines
-}
-
-/// Both, in a directory of their own, with the same options.
-fn both(dir: &Path, options: &[&str]) -> Option<(Output, Output)> {
-    let Ok(real) = Command::new("cyclictest").args(options).current_dir(dir).output() else {
-        skipped("cyclictest is not installed");
-        return None;
-    };
-    assert!(real.status.success(), "{real:?}");
-    for name in ["run.json", "hist.txt"] {
-        let _ = fs::rename(dir.join(name), dir.join(format!("real-{name}")));
-    }
-    let ours = output(tactus().arg("cyclictest").args(options).current_dir(dir));
-    assert_eq!(ours.status.code(), Some(0), "{}", stderr(&ours));
-    Some((real, ours))
-}
+use crate::common::{beside_others, output, stderr, stdout, tactus};
+use crate::rt_tests::{both, called, form, keys};
 
 #[test]
 fn the_last_lines_the_histogram_and_its_sums_have_cyclictests_form() {
@@ -57,7 +18,7 @@ fn the_last_lines_the_histogram_and_its_sums_have_cyclictests_form() {
         "-q -i 500 -D 1 -a 0 --default-system",
     ] {
         let words: Vec<&str> = options.split_whitespace().collect();
-        let Some((real, ours)) = both(dir.path(), &words) else { return };
+        let Some((real, ours)) = both("cyclictest", dir.path(), &words) else { return };
         assert_eq!(form(&stdout(&real)), form(&stdout(&ours)), "{options}\n{}", stdout(&ours));
         assert_eq!(stdout(&real).lines().count(), stdout(&ours).lines().count(), "{options}");
     }
@@ -68,13 +29,11 @@ fn its_json_has_the_same_keys_and_each_thread_the_interval_that_cyclictest_gives
     let _turn = beside_others();
     let dir = tempfile::tempdir().unwrap();
     let words = ["-q", "-p", "80", "-i", "1000", "-D", "2", "-t", "2", "-a", "-d", "1000", "--json=run.json"];
-    let Some((_, ours)) = both(dir.path(), &words) else { return };
+    let Some((_, ours)) = both("cyclictest", dir.path(), &words) else { return };
     let read = |name: &str| -> serde_json::Value {
         serde_json::from_slice(&fs::read(dir.path().join(name)).unwrap()).unwrap()
     };
     let (real, own) = (read("real-run.json"), read("run.json"));
-    let keys =
-        |value: &serde_json::Value| -> Vec<String> { value.as_object().unwrap().keys().cloned().collect() };
     assert_eq!(keys(&real), keys(&own));
     assert_eq!(keys(&real["thread"]["0"]), keys(&own["thread"]["0"]));
     assert_eq!(keys(&real["sysinfo"]), keys(&own["sysinfo"]));
@@ -92,12 +51,7 @@ fn its_json_has_the_same_keys_and_each_thread_the_interval_that_cyclictest_gives
 fn under_cyclictests_name_its_lines_are_written_over_and_over_and_the_histogram_into_a_file() {
     let _turn = beside_others();
     let dir = tempfile::tempdir().unwrap();
-    let name = dir.path().join("cyclictest");
-    symlink(env!("CARGO_BIN_EXE_tactus"), &name).unwrap();
-    let mut command = tactus();
-    let mut called = Command::new(&name);
-    called.envs(command.get_envs().filter_map(|(key, value)| Some((key, value?))));
-    command = called;
+    let mut command = called("cyclictest", dir.path());
     let run = output(
         command.args(["-D", "1", "-p", "80", "-h", "9", "--histfile=hist.txt"]).current_dir(dir.path()),
     );
@@ -115,7 +69,10 @@ fn a_latency_above_the_limit_ends_it_and_is_no_failure() {
     let _turn = beside_others();
     let dir = tempfile::tempdir().unwrap();
     // No wake-up takes no time.
-    let Some((real, ours)) = both(dir.path(), &["-q", "-i", "1000", "-D", "20", "-b", "1"]) else { return };
+    let Some((real, ours)) = both("cyclictest", dir.path(), &["-q", "-i", "1000", "-D", "20", "-b", "1"])
+    else {
+        return;
+    };
     let of = |run: &Output| {
         form(
             &stdout(run)

@@ -88,6 +88,11 @@ fn cyclictests_formats_have_its_keys_and_columns() {
 }
 
 #[test]
+fn oslats_format_has_its_keys_and_says_what_are_no_gaps() {
+    insta::assert_snapshot!(texts(&small(), "oslat-json"));
+}
+
+#[test]
 fn metrics_say_what_was_measured_and_what_it_is_worth() {
     insta::assert_snapshot!(texts(&small(), "openmetrics"));
 }
@@ -170,6 +175,22 @@ fn in_us_values_are_cut_off_and_no_more_is_lost() {
                 assert_eq!(series.totals.max_ns, summary.max_ns.unwrap() / 1_000 * 1_000);
             });
         }
+    }
+}
+
+#[test]
+fn in_oslats_rows_every_value_is_counted_as_the_next_whole_us() {
+    for contents in bundles() {
+        read_back(&contents, "oslat-json", Options::default(), |row, number, series| {
+            let summary = &row.result.series()[number].summary;
+            let mut wanted = Counts::default();
+            for (value, count) in counted(row, number) {
+                let us = value.min(summary.max_ns.unwrap()) / 1_000 + 1;
+                wanted.add(bucket_of(us * 1_000), count);
+            }
+            assert_eq!(found(series), wanted.pack().buckets().collect());
+            assert_eq!(series.totals.max_ns, (summary.max_ns.unwrap() / 1_000 + 1) * 1_000);
+        });
     }
 }
 

@@ -2,7 +2,7 @@
 
 use tactus_model::bundle::{RowResult, Slice};
 use tactus_model::catalogue::Measure;
-use tactus_model::catalogue::measure::Timer;
+use tactus_model::catalogue::measure::{Spin, Timer};
 use tactus_model::cpus::CpuRequest;
 use tactus_model::message::{Activity, Note, Peer, What};
 use tactus_model::outcome::{Outcome, Yields};
@@ -169,10 +169,12 @@ impl Resolver<'_> {
     /// A measurement that ends with the first latency above what is asked for, where it can.
     fn stopped(&self, measure: &Measure, scenario: &Scenario) -> Measure {
         let mut measure = measure.clone();
-        if let Measure::Timer(timer) = &mut measure {
-            let of_plan = || timer.break_at.or_else(|| self.value(scenario, |s| s.stop_above));
-            timer.break_at = self.choices.stop_above.or_else(of_plan);
-        }
+        let (Measure::Timer(Timer { break_at, .. }) | Measure::Spin(Spin { break_at, .. })) = &mut measure
+        else {
+            return measure;
+        };
+        let of_plan = || break_at.or_else(|| self.value(scenario, |s| s.stop_above));
+        *break_at = self.choices.stop_above.or_else(of_plan);
         measure
     }
 

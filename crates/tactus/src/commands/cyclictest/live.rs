@@ -2,16 +2,15 @@
 
 use std::path::Path;
 
-use tactus_model::event::{Event, RowStatus, Stamped, Ticked};
-use tactus_model::outcome::Ending;
+use tactus_model::event::{Event, Stamped, Ticked};
 use tactus_model::scheduling::Policy;
 use tactus_run::Sink;
 use tactus_system::{Real, System};
 
 use super::lines::{Figures, back, block, line};
 use super::options::Thread;
+use crate::commands::drop_in::say_failure;
 use crate::output;
-use crate::say::say;
 
 /// What cyclictest shows while it measures.
 pub struct Live {
@@ -63,12 +62,7 @@ impl Sink for Live {
     fn take(&mut self, stamped: &Stamped) {
         match &stamped.event {
             Event::Ticked(ticked) if !self.quiet => self.tick(ticked),
-            Event::RowFinished { ending: Ending { ended, reason: Some(reason) }, .. }
-                if ended.status() != RowStatus::Measured =>
-            {
-                say(format_args!("error: {reason}"));
-            }
-            _ => {}
+            event => say_failure(event),
         }
     }
 }

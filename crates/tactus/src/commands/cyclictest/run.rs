@@ -1,23 +1,18 @@
 //! Measures, and prints what cyclictest prints.
 
-use std::io;
 use std::path::Path;
 
-use tactus_format::export::{self, Logs, Options, Source as Bundle, TakeInterval, TakeTick};
+use tactus_format::export::{self, Options, Source as Bundle};
 use tactus_model::bundle::Contents;
-use tactus_model::event::RunStatus;
 use tactus_model::number::float;
 use tactus_report::document;
-use tactus_run::Destination;
-use tactus_run::plan::{Choices, Source};
 use tactus_system::{Real, System, topology};
 
 use super::lines::{Figures, block, line, unit_ns};
 use super::live::Live;
 use super::options::Asked;
-use crate::cli::{Cyclictest, Lock};
-use crate::commands::execute::{prepare, run as execute};
-use crate::commands::lock::lock;
+use crate::cli::Cyclictest;
+use crate::commands::drop_in::{NoLogs, Ready, Wanted, called, exit, write};
 use crate::exit::{Exit, Failure};
 use crate::output;
 use crate::say::say;
@@ -32,39 +27,17 @@ pub fn cyclictest(options: &Cyclictest) -> Result<Exit, Failure> {
     if let Some(priority) = asked.defaulted {
         say(format_args!("defaulting realtime priority to {priority}"));
     }
-    let plan = asked.plan();
-    let choices = Choices { no_side_effects: options.default_system, ..Choices::default() };
-    // As cyclictest, of which several may run; but not without a word.
-    let turn = lock(&Lock { beside: true, ..Lock::default() })?;
-    let resolved = prepare(&plan, &Source::new("tactus cyclictest", ""), &choices)?;
-    if let Some(reason) = resolved.scenarios.first().and_then(|scenario| scenario.skip.clone()) {
-        return Err(Failure::say(
-            format!("nothing can be measured here: {reason}"),
-            "`tactus environments` says what is usable",
-        ));
-    }
-    let scratch;
-    let out = match &options.out {
-        Some(out) => out.clone(),
-        None => {
-            scratch = tempfile::tempdir()?;
-            scratch.path().join("bundle")
-        }
-    };
+    let wanted =
+        Wanted { plan: asked.plan(), no_side_effects: options.default_system, out: options.out.as_deref() };
+    let ready = Ready::of(&wanted)?;
     if !options.default_system {
         output::data("# /dev/cpu_dma_latency set to 0us\n")?;
     }
     let live = Live::new(&asked.threads, asked.policy, options.nsecs, options.quiet, options.refresh_on_max);
-    let executed = execute(&turn, &resolved, &choices, Destination::New(out.as_path().into(), &plan), live)?;
-    let contents = executed.contents;
-    written(options, &asked, &contents)?;
-    if options.out.is_some() {
-        say(format_args!("bundle: {}", executed.dir.path().display()));
-    }
+    let contents = &ready.run(live)?;
+    written(options, &asked, contents)?;
     // Neither a latency that ended it nor who interrupted it is a failure, as with cyclictest.
-    let measured = contents.rows.iter().all(|row| !row.result.series().is_empty());
-    let interrupted = document(&contents).status == RunStatus::Interrupted;
-    Ok(if measured || interrupted { Exit::Good } else { Exit::Unable })
+    Ok(exit(contents))
 }
 
 /// What cyclictest prints and writes at its end.
@@ -96,13 +69,13 @@ fn written(options: &Cyclictest, asked: &Asked, contents: &Contents) -> Result<(
     if let Some(path) = &options.json {
         let mut json = Vec::new();
         export::cyclictest_json(&bundle, called(), format, &mut json)?;
-        output::file_at(path, &json, 0o644).map_err(|error| unwritten(path, &error))?;
+        write(path, &json)?;
     }
     if asked.histogram.is_some() {
         let mut text = Vec::new();
         export::cyclictest_histogram(&bundle, format, &mut text)?;
         match &options.histfile {
-            Some(path) => output::file_at(path, &text, 0o644).map_err(|error| unwritten(path, &error))?,
+            Some(path) => write(path, &text)?,
             None => output::data(&String::from_utf8_lossy(&text))?,
         }
     }
@@ -137,26 +110,4 @@ fn broken(asked: &Asked, figures: &[Figures], unit_ns: u64) -> Option<(usize, u6
     let above = figures.iter().enumerate().filter_map(|(number, of)| Some((number, of.max_ns?)));
     let (number, max_ns) = above.filter(|(_, ns)| *ns > limit_ns).max_by_key(|(_, ns)| *ns)?;
     Some((number, max_ns / unit_ns))
-}
-
-/// How it was called.
-fn called() -> String {
-    std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
-}
-
-fn unwritten(path: &Path, error: &io::Error) -> Failure {
-    Failure::say(format!("{}: {error}", path.display()), "name a file that can be written")
-}
-
-/// Neither format looks at them.
-struct NoLogs;
-
-impl Logs for NoLogs {
-    fn ticks(&self, _: usize, _: &mut TakeTick<'_>) -> io::Result<bool> {
-        Ok(false)
-    }
-
-    fn intervals(&self, _: usize, _: &mut TakeInterval<'_>) -> io::Result<()> {
-        Ok(())
-    }
 }

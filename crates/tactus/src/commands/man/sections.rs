@@ -32,6 +32,7 @@ const EXAMPLES: Examples = &[
             ("tactus measure --load cache:bytes=8M --load scheduler", "With loads beside it."),
         ],
     ),
+    ("tactus-oslat", &[("tactus oslat --duration 600 --rtprio 1 --cpu-list 4-5", "A line of oslat's own.")]),
     (
         "tactus-cyclictest",
         &[("tactus cyclictest -q -p 95 -S -m -i 200 -h 400 -D 10", "A line of cyclictest's own.")],

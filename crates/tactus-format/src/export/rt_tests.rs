@@ -1,0 +1,81 @@
+//! What every JSON of rt-tests begins with: how it was called, when, and on what.
+
+use jiff::tz::TimeZone;
+use serde::Serialize;
+use tactus_model::bundle::environment_key;
+use tactus_model::text::clean;
+
+use super::{Measured, Source};
+
+/// The beginning, its keys in rt-tests' order; two of them end in a colon.
+#[derive(Serialize)]
+pub(super) struct Head {
+    file_version: u32,
+    #[serde(rename = "cmdline:")]
+    command: String,
+    #[serde(rename = "rt_test_version:")]
+    version: &'static str,
+    start_time: String,
+    end_time: String,
+    return_code: u32,
+    sysinfo: Sysinfo,
+}
+
+impl Head {
+    /// That of a row; `command` is what it says was called.
+    pub(super) fn of(source: &Source<'_>, one: Measured<'_>, command: String) -> Self {
+        let result = &one.row.result;
+        let started = result.started.as_deref().and_then(|text| text.parse::<jiff::Timestamp>().ok());
+        let measured = i64::try_from(result.measured_ns).ok().map(jiff::SignedDuration::from_nanos);
+        let ended = started.zip(measured).and_then(|(started, measured)| started.checked_add(measured).ok());
+        Self {
+            file_version: 1,
+            command,
+            version: env!("CARGO_PKG_VERSION"),
+            start_time: time(started),
+            end_time: time(ended),
+            return_code: 0,
+            sysinfo: sysinfo(source, one),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Sysinfo {
+    sysname: &'static str,
+    nodename: String,
+    release: String,
+    version: String,
+    machine: String,
+    realtime: u8,
+}
+
+/// `Mon, 23 Nov 2026 07:57:25 +0000`; nothing where it is not known.
+fn time(moment: Option<jiff::Timestamp>) -> String {
+    moment.map_or_else(String::new, |moment| {
+        moment.to_zoned(TimeZone::UTC).strftime("%a, %d %b %Y %H:%M:%S +0000").to_string()
+    })
+}
+
+/// The system that measured, as far as it was read.
+fn sysinfo(source: &Source<'_>, one: Measured<'_>) -> Sysinfo {
+    let key = environment_key(&one.entry.environment, one.entry.host.as_deref());
+    let facts = source.contents.facts.get(&key);
+    let machine = &source.contents.manifest.machine;
+    let (release, version) = machine.kernel.split_once(' ').unwrap_or((&machine.kernel, ""));
+    let fact = |name: &str, other: &str| match facts {
+        Some(facts) => clean(facts.text(name).unwrap_or_default()),
+        None => clean(other),
+    };
+    let version = fact("uname:version", version);
+    let realtime =
+        facts.and_then(|facts| facts.text("/sys/kernel/realtime")).is_some_and(|text| text.trim() == "1");
+    Sysinfo {
+        sysname: "Linux",
+        nodename: fact("uname:nodename", &machine.name),
+        release: fact("uname:release", release),
+        realtime: u8::from(realtime || version.contains("PREEMPT_RT")),
+        version,
+        machine: fact("uname:machine", ""),
+    }
+}

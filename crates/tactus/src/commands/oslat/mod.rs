@@ -1,0 +1,6 @@
+//! `tactus oslat`, also under the name `oslat`: its options, and what it prints.
+
+mod options;
+mod run;
+
+pub use run::oslat;
