@@ -6,6 +6,8 @@
 # PROGRAMS=DIR takes DIR/ARCH/tactus instead of building them, and packs fast (the tests do that: what is in a package does
 # not depend on how the program was built). FORMATS names what is made: deb rpm tar image.
 set -eu
+# What is installed is for everybody to read, whatever this user lets others read.
+umask 022
 cd "$(dirname "$0")/.."
 . scripts/lib/say.sh
 

@@ -5,7 +5,10 @@ cd "$(dirname "$0")/../.."
 tarball=$(realpath "$1")
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-mkdir "$scratch/prefix"
+# An older one that lies there is replaced.
+mkdir -p "$scratch/prefix/bin"
+printf '#!/bin/sh\nexit 7\n' >"$scratch/prefix/bin/tactus"
+chmod 755 "$scratch/prefix/bin/tactus"
 cat >"$scratch/play.yml" <<END
 - hosts: localhost
   connection: local

@@ -18,6 +18,7 @@ for arch in x86_64 aarch64; do
   ask -lv "$rpm" >"$scratch/files"
   if awk '$3 != "root" || $4 != "root"' "$scratch/files" | grep .; then echo "error: owners" >&2 && exit 1; fi
   if grep -E '^.{5}w|^.{8}w|^.{3}s|^.{6}s' "$scratch/files"; then echo "error: modes" >&2 && exit 1; fi
+  if grep -E '^-.{6}[^r]' "$scratch/files"; then echo "error: not for everybody to read" >&2 && exit 1; fi
   for file in /usr/bin/tactus /usr/share/man/man1/tactus.1.gz /usr/share/bash-completion/completions/tactus \
     /usr/share/zsh/site-functions/_tactus /usr/share/fish/vendor_completions.d/tactus.fish \
     /usr/share/tactus/schema/show.schema.json /usr/share/licenses/tactus/LICENSE-MIT; do

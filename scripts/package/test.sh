@@ -54,7 +54,8 @@ contrib_is_well_formed() {
   (cd contrib/ansible && PATH="$tools/bin:$PATH" ansible-lint --offline --profile production .)
 }
 
-must "the packages" env OUT="$out" scripts/package.sh
+# What is in a package is for everybody, whatever the umask of who has made it.
+must "the packages" env OUT="$out" sh -c 'umask 077 && exec scripts/package.sh'
 step "sums" sums_hold
 step "static programs" static
 if has lintian; then step "lintian" debian_is_content; else skipped "lintian" "it is not installed"; fi

@@ -27,10 +27,13 @@ const FOLLOWS: &[(&str, &str)] = &[
     ("latency-tracers", "preempt-rt"),
     ("kernel-config", "preempt-rt"),
     ("efi-runtime", "preempt-rt"),
+    // Who mounts resctrl for its groups has its counters.
+    ("resctrl-monitor", "resctrl-cat"),
 ];
 
-/// Findings whose mend is a decision of its own: another kind of work wants it otherwise, or a milder mend comes first.
-const DECIDED: &[&str] = &["idle-poll", "nohz-full", "smt", "threadirqs"];
+/// Findings whose mend is a decision of its own: another kind of work wants it otherwise, as TuneD's profiles want turbo,
+/// or a milder mend comes first.
+const DECIDED: &[&str] = &["idle-poll", "nohz-full", "smt", "threadirqs", "turbo"];
 
 /// How a finding is mended.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]

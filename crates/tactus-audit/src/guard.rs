@@ -6,6 +6,7 @@
 
 use tactus_model::change::{Change, Target, flag};
 
+use super::kernel::is_chosen;
 use super::{Subject, rescued};
 
 /// Something that watches over a machine, protects it or rescues it.
@@ -163,11 +164,10 @@ pub fn stops_fair_server(change: &Change) -> bool {
     }
 }
 
-/// Whether the interrupt that a change moves is allowed on isolated CPUs only.
+/// Whether somebody chose the isolated CPUs alone for the interrupt that a change moves.
 fn is_own(subject: &Subject<'_>, change: &Change) -> bool {
     let here = interrupt(change).and_then(|irq| subject.interrupts.get(irq));
-    let now = here.and_then(|interrupt| interrupt.affinity.as_deref());
-    !change.holds() && now.is_some_and(|now| !now.is_empty() && now.minus(subject.isolated()).is_empty())
+    !change.holds() && here.is_some_and(|interrupt| is_chosen(subject, interrupt))
 }
 
 /// The number of the interrupt whose CPUs a change sets.

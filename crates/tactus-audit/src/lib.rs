@@ -22,6 +22,7 @@ mod evaluate;
 mod fields;
 pub mod guard;
 mod judgement;
+mod role;
 mod sentence;
 mod subject;
 #[cfg(test)]
@@ -39,5 +40,6 @@ pub use catalogue::{FAMILIES, Family, all, find};
 pub use check::{Applies, Check, Reversible, SetBy, Source, no_change};
 pub use evaluate::audit;
 pub use judgement::{Judgement, Verdict};
-pub use kernel::{isolcpus_value, rescued};
+pub use kernel::{is_managed, isolcpus_value, rescued};
+pub use role::likely_role;
 pub use subject::{Intent, Kernel, Subject};

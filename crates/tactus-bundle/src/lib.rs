@@ -5,6 +5,7 @@
 mod error;
 mod files;
 mod hlog;
+mod largest;
 pub mod limits;
 mod lines;
 mod location;

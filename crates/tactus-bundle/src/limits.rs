@@ -34,6 +34,11 @@ pub(crate) const UNPACKED: u64 = 100;
 pub(crate) const NOTES: usize = 65_536;
 /// Values that are kept of one row: twice as many as a run takes of any.
 pub(crate) const ITEMS: usize = 512;
+/// Largest latencies that are kept of one series: as many as a run keeps.
+pub(crate) const OUTLIERS: usize = 32;
+/// Waits of virtual CPUs that are kept of one row, the longest: as many as a run keeps. Each latency is held against each
+/// of them.
+pub(crate) const WAITS: usize = 512;
 /// Groups of CPUs whose use of the cache is kept.
 pub(crate) const GROUPS: usize = 4096;
 /// Intervals of a histogram log whose lengths are looked at: two years of minutes.

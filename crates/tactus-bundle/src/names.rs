@@ -50,7 +50,7 @@ pub(crate) fn of_row(file: &str, row: &mut RowResult, damage: &mut Vec<String>) 
 }
 
 /// Cuts a text, where it is longer.
-fn cut(text: &mut String, most: usize) -> Option<()> {
+pub(crate) fn cut(text: &mut String, most: usize) -> Option<()> {
     let end = (0..=most - MARK.len()).rev().find(|at| text.is_char_boundary(*at));
     let end = end.filter(|_| text.len() > most)?;
     text.truncate(end);

@@ -21,7 +21,7 @@ use super::files::SCENARIOS;
 use super::limits::{self, Memory};
 use super::lines::{Line, Lines};
 use super::slices::{self, Joining, Part, Results};
-use super::{BundleError, Logs, files, hlog, names, older, recover, ticks, windows};
+use super::{BundleError, Logs, files, hlog, largest, names, older, recover, ticks, windows};
 
 /// What a row of which nothing was logged takes, in bytes, about.
 const ROW: u64 = 4096;
@@ -405,6 +405,7 @@ fn result(dir: &Directory, name: &str, memory: &mut Memory, damage: &mut Vec<Str
         .and_then(|bytes| older::result(&bytes).map_err(|error| error.to_string()));
     let mut found = found.map_err(|error| damage.push(format!("{file} cannot be read: {error}"))).ok()?;
     names::of_row(&file, &mut found, damage);
+    largest::limit(&file, &mut found, damage);
     if let Outcome::Values(values) = &mut found.outcome
         && values.len() > limits::ITEMS
     {

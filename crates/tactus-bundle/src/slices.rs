@@ -14,11 +14,12 @@ use tactus_model::outcome::{Ending, LatencyOutcome, Outcome, RowEnd, SeriesResul
 use tactus_model::series::{SeriesKey, Thread};
 use tactus_model::{CpuSet, Nanos};
 
+use super::limits::OUTLIERS;
+
 /// The rows of a bundle by their number: the name of the directory, and what it says.
 pub type Results = BTreeMap<usize, (String, RowResult)>;
 
-/// Largest values that are kept of each series, and remarks of a row.
-const OUTLIERS: usize = 32;
+/// Remarks that are kept of a row.
 const NOTES: usize = 64;
 /// The latest beginning of a slice, in ns on the time of its row: 50 years. Clocks jump.
 const LATEST_NS: u64 = 50 * 366 * 86_400 * 1_000_000_000;

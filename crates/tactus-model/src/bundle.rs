@@ -44,7 +44,7 @@ use crate::ticks::{Ticks, ticks_per_interval};
 use crate::windows::RowWindows;
 
 /// The version of the bundle's format that this program writes. Another major version is refused.
-pub const FORMAT: Format = Format { major: 1, minor: 6 };
+pub const FORMAT: Format = Format { major: 1, minor: 7 };
 
 /// A version of a format: a reader accepts its own major version and any minor one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -147,6 +147,7 @@ pub struct Asked {
 
 /// The machine in one line's worth of facts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Machine {
     /// What the user calls it, else its host name.
     pub name: String,
@@ -176,6 +177,7 @@ pub struct Machine {
 
 /// The job of an engine (Slurm, a cluster, CI) that a run is a part of.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Job {
     /// The engine, as `slurm`.
     pub engine: String,

@@ -1,7 +1,7 @@
 //! The document of `tactus show --json`.
 
 use tactus_model::bundle::Contents;
-use tactus_model::document::Document;
+use tactus_model::document::{Document, RunEntry, RunNote};
 
 use crate::row::entry;
 use crate::section::SECTIONS;
@@ -12,8 +12,9 @@ pub fn document(contents: &Contents) -> Document {
     let mut document = Document {
         format: contents.manifest.format,
         status: contents.manifest.status,
+        run: Some(run(contents)),
         answer: None,
-        scenarios: contents.rows.iter().map(|row| entry(contents, row)).collect(),
+        scenarios: contents.rows.iter().enumerate().map(|(at, row)| entry(contents, at, row)).collect(),
         claims: Vec::new(),
         proofs: Vec::new(),
         matrices: Vec::new(),
@@ -32,4 +33,24 @@ pub fn document(contents: &Contents) -> Document {
         section.fill(contents, &mut document);
     }
     document
+}
+
+/// What was run where, by what and when.
+fn run(contents: &Contents) -> RunEntry {
+    let manifest = &contents.manifest;
+    let note = |(environment, note): &(Option<String>, _)| RunNote {
+        environment: environment.clone(),
+        note: Clone::clone(note),
+    };
+    RunEntry {
+        plan: manifest.plan.clone(),
+        plan_sha256: manifest.files.get("plan.toml").cloned(),
+        tactus: manifest.tactus.clone(),
+        started: manifest.started.clone(),
+        finished: manifest.finished.clone(),
+        sessions: manifest.sessions.len().max(1),
+        machine: manifest.machine.clone(),
+        job: manifest.sessions.first().and_then(|session| session.job.clone()),
+        notes: contents.notes.iter().map(note).collect(),
+    }
 }

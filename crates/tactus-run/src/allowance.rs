@@ -20,7 +20,7 @@ use tactus_model::message::{FromProbe, Hello, Job, Note, Refusal};
 use tactus_model::rpc::WINDOW;
 use tactus_model::wire::Item;
 
-pub(crate) use backlog::{Backlog, Share, weight};
+pub(crate) use backlog::{Backlog, Share, of_breakdown, of_outlier, weight};
 pub(crate) use overtime::{is_over, longest};
 use reports::Reports;
 use text::Text;

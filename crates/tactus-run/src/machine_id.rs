@@ -1,5 +1,9 @@
-//! What tells one machine from another, told to nobody as it is: whoever reads a bundle can see that two are of one machine,
-//! and learns nothing by which it could be found elsewhere.
+//! What tells one machine from another, told to nobody as it is: whoever reads a bundle can see that two are of one machine.
+//!
+//! Of a random number of 122 bits (machine-id, the UUID of most firmware) he learns nothing more. Of a number that can be
+//! guessed he can try all: the serial number of a Raspberry Pi has 32 bits, and some makers derive the UUID from a serial
+//! number or a network address. Nothing secret could be mixed in that is still the same when the system is installed anew,
+//! which is what the mainboard's number is for.
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
@@ -21,7 +25,7 @@ pub fn installed(system: &dyn System) -> Option<String> {
 }
 
 /// The mainboard, by what firmware says: the system's UUID of SMBIOS, or the serial number of a device tree. Root alone may
-/// read them.
+/// read them; where there are few such numbers, whoever reads the bundle can find it by trying.
 pub fn hardware(system: &dyn System) -> Option<String> {
     let uuid = system.text("/sys/class/dmi/id/product_uuid");
     if let Some(id) = uuid.and_then(|text| number(&text.trim().replace('-', ""))) {

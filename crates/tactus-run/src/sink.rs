@@ -115,6 +115,9 @@ fn weight(event: &Event) -> usize {
         Event::FactsCollected { facts: Some(facts), .. } => allowance::size(facts),
         Event::Windows { windows, .. } => numbers(windows.maxima.len()),
         Event::Noted { note, .. } => note.text.len(),
+        Event::Outlier { outlier, .. } => allowance::of_outlier(outlier),
+        Event::CpuTimeMeasured { breakdown, .. } => allowance::of_breakdown(breakdown),
+        Event::Injected { injected, .. } => numbers(injected.at.0.len() + 2 * injected.cpus.len()),
         _ => 0,
     };
     size_of::<Stamped>() + beside
@@ -196,6 +199,10 @@ mod tests {
     use std::time::Instant;
 
     use tactus_model::facts::{Facts, Reading};
+    use tactus_model::message::Outlier;
+    use tactus_model::outcome::breakdown::{Breakdown, CpuTime};
+    use tactus_model::series::SeriesKey;
+    use tactus_model::trace::Trace;
 
     use super::*;
 
@@ -288,6 +295,22 @@ mod tests {
             std::thread::sleep(Duration::from_millis(5));
         }
         assert_eq!(*seen.lock().unwrap(), (15, 25));
+    }
+
+    #[test]
+    fn what_comes_with_an_outlier_or_an_account_of_cpus_is_weighed_for_a_reader() {
+        let outlier = |trace| {
+            let series = SeriesKey { cpu: 0, thread: 0, priority: 95, kind: "thread".into() };
+            let outlier = Outlier { activity: 0, series, at_ns: 1, value_ns: 1, trace };
+            weight(&Event::Outlier { row: 0, outlier })
+        };
+        let trace = Trace { events: vec![1; 768], threads: vec!["1 x".into(); 256] };
+        assert!(outlier(Some(trace)) - outlier(None) > 768 * 8 + 256 * size_of::<String>());
+        let account = |cpus| {
+            let breakdown = Breakdown { cpus: vec![CpuTime::default(); cpus], ..Breakdown::default() };
+            weight(&Event::CpuTimeMeasured { row: 0, environment: None, breakdown })
+        };
+        assert!(account(4096) - account(0) >= 4096 * size_of::<CpuTime>());
     }
 
     #[test]

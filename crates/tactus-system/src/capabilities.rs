@@ -1,8 +1,8 @@
 //! Capabilities of a program that `setcap` gave some, handed on to the probe that it starts.
 //!
 //! A capability of a file ends with the next exec, unless it is ambient (capabilities(7)). It is made ambient for the
-//! moment in which the probe begins, and for nothing else that is started: what a plan's commands may do stays what
-//! their user may.
+//! moment in which the probe begins, and for nothing else that is started here; the probe takes it from a plan's commands:
+//! what those may do stays what their user may.
 
 use std::io;
 

@@ -20,7 +20,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use super::capped::at_most;
-use super::own::is_mine;
+use super::own::{is_mine, is_ours};
 use super::reach::reach;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
@@ -310,6 +310,12 @@ impl Directory {
     /// With whose it is, or who may write to it.
     pub fn is_private(&self) -> io::Result<()> {
         Entry::of(PathBuf::new(), &rustix::fs::fstat(&*self.fd)?).is_private()
+    }
+
+    /// Whether it is this user's or root's: what is in it may be taken for what one has made oneself.
+    #[must_use]
+    pub fn is_ours(&self) -> bool {
+        rustix::fs::fstat(&*self.fd).is_ok_and(|stat| is_ours(stat.st_uid))
     }
 
     fn look(&self, name: &OsStr) -> io::Result<Stat> {

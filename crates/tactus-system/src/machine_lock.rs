@@ -12,6 +12,7 @@ use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, connect, listen, socket_with,
 };
 
+use crate::own::is_mine;
 use crate::{System, sys};
 
 /// The name, the same for every user and version. With another one in `TACTUS_LOCK` (which is for tests of tactus) two do
@@ -47,8 +48,8 @@ impl MachineLock {
         }
     }
 
-    /// Who has it, as `process 4711 (tactus)`: the kernel knows who listens, and nobody needs to answer. Nothing where
-    /// nobody has it any more, or in another PID namespace.
+    /// Who has it, as `process 4711 (tactus)`: the kernel knows who listens, and nobody needs to answer. Another user is
+    /// named, too: everybody may take the name, and hold up who measures. Nothing where nobody has it any more.
     #[must_use]
     pub fn holder(system: &dyn System) -> Option<String> {
         Self::holder_of(&name(), system)
@@ -57,13 +58,20 @@ impl MachineLock {
     fn holder_of(name: &[u8], system: &dyn System) -> Option<String> {
         let socket = socket().ok()?;
         connect(&socket, &SocketAddrUnix::new_abstract_name(name).ok()?).ok()?;
-        let process = sys::listener(&socket).ok().filter(|process| *process > 0)?;
-        let name = system.text(&format!("/proc/{process}/comm"));
-        Some(match name {
-            Some(name) => format!("process {process} ({})", name.trim()),
-            None => format!("process {process}"),
-        })
+        let (process, user) = sys::listener(&socket).ok()?;
+        let comm = (process > 0).then(|| system.text(&format!("/proc/{process}/comm"))).flatten();
+        Some(said(process, comm.as_deref(), (!is_mine(user)).then_some(user)))
     }
+}
+
+/// Who holds it, in words; no process: it is one of another PID namespace. `user`: another one, whose it is.
+fn said(process: i32, name: Option<&str>, user: Option<u32>) -> String {
+    let who = match name.map(str::trim) {
+        _ if process <= 0 => "a process of a container".to_owned(),
+        Some(name) => format!("process {process} ({name})"),
+        None => format!("process {process}"),
+    };
+    user.map_or_else(|| who.clone(), |user| format!("{who} of user {user}"))
 }
 
 fn name() -> Vec<u8> {
@@ -88,9 +96,18 @@ mod tests {
             assert!(MachineLock::take_named(name).unwrap().is_none());
             let holder = MachineLock::holder_of(name, &Real).unwrap();
             assert!(holder.starts_with(&format!("process {} (", std::process::id())), "{holder}");
+            assert!(!holder.contains("user"), "{holder}");
         }
         drop(first);
         assert_eq!(MachineLock::holder_of(name, &Real), None);
         assert!(MachineLock::take_named(name).unwrap().is_some());
+    }
+
+    #[test]
+    fn another_user_and_a_container_that_hold_it_are_named() {
+        assert_eq!(said(4711, Some("tactus\n"), None), "process 4711 (tactus)");
+        assert_eq!(said(4711, Some("nc\n"), Some(1000)), "process 4711 (nc) of user 1000");
+        assert_eq!(said(4711, None, Some(1000)), "process 4711 of user 1000");
+        assert_eq!(said(0, None, Some(65_534)), "a process of a container of user 65534");
     }
 }

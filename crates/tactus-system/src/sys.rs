@@ -32,7 +32,7 @@ pub fn schedule(thread: u32, policy: Policy, priority: u32) -> io::Result<()> {
 ///
 /// # Errors
 /// Those of getsockopt(2).
-pub fn listener(socket: &impl AsFd) -> io::Result<i32> {
+pub fn listener(socket: &impl AsFd) -> io::Result<(i32, u32)> {
     let mut found = libc::ucred { pid: 0, uid: 0, gid: 0 };
     let mut length = libc::socklen_t::try_from(size_of_val(&found)).unwrap_or(0);
     // SAFETY: the kernel writes at most `length` bytes to a live ucred, all of whose values are valid.
@@ -45,7 +45,7 @@ pub fn listener(socket: &impl AsFd) -> io::Result<i32> {
             &raw mut length,
         )
     };
-    if result == 0 { Ok(found.pid) } else { Err(io::Error::last_os_error()) }
+    if result == 0 { Ok((found.pid, found.uid)) } else { Err(io::Error::last_os_error()) }
 }
 
 /// CLOCK_MONOTONIC now, in ns.

@@ -1,10 +1,9 @@
 //! No profile takes of what guards a machine unless it is asked to by name: all profiles, on all recorded
 //! machines.
-#![expect(clippy::disallowed_methods, reason = "fixtures are read beside the door")]
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::io::Read;
-use std::path::Path;
+mod machines;
+
+use std::collections::BTreeSet;
 
 use tactus_audit::{Intent, Subject};
 use tactus_model::change::{Change, Target};
@@ -12,6 +11,8 @@ use tactus_model::facts::Facts;
 use tactus_model::finding::Role;
 use tactus_tune::plan::{Choice, Plan};
 use tactus_tune::profile::{self, PROFILES, Profile};
+
+use machines::machines;
 
 /// What must never be in a plan that nobody asked for it: what is set, and the values that weaken it. A `*`
 /// stands for anything. Written here once more, and not taken from the planner.
@@ -57,41 +58,6 @@ fn guarded(change: &Change) -> Option<&'static str> {
     let target = change.target.to_string();
     let entry = GUARDS.iter().find(|(what, _)| fits(what, &target))?;
     entry.1.iter().any(|value| fits(value, &change.then)).then_some(entry.0)
-}
-
-/// Facts of every recorded machine, and of one that has what the records lack.
-fn machines() -> BTreeMap<String, Facts> {
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tactus-audit/tests/machines");
-    let mut all: BTreeMap<String, Facts> = std::fs::read_dir(dir)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .filter_map(|path| {
-            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-            let mut bytes = std::fs::read(&path).unwrap();
-            if name.ends_with(".json.gz") {
-                let packed = std::mem::take(&mut bytes);
-                flate2::read::GzDecoder::new(&packed[..]).read_to_end(&mut bytes).unwrap();
-            }
-            name.contains(".json").then(|| (name, serde_json::from_slice(&bytes).unwrap()))
-        })
-        .collect();
-    let mut facts: Facts = all["intel-bare-untuned.json.gz"].clone();
-    for (name, text) in [
-        ("/proc/sys/kernel/hung_task_timeout_secs", "120"),
-        ("/proc/sys/kernel/nmi_watchdog", "1"),
-        ("/proc/sys/kernel/soft_watchdog", "1"),
-        ("/proc/sys/kernel/sched_rt_runtime_us", "950000"),
-        ("/sys/kernel/debug/sched/fair_server/cpu2/runtime", "50000000"),
-        ("/sys/devices/system/machinecheck/machinecheck0/ignore_ce", "0"),
-        ("/sys/module/kvm/parameters/nx_huge_pages", "Y"),
-        ("/sys/devices/system/cpu/vulnerabilities/itlb_multihit", "KVM: Mitigation: Split huge pages"),
-        ("list:/sys/class/iommu", "dmar0"),
-    ] {
-        facts.keep(name, text);
-    }
-    all.insert("everything-on".into(), facts);
-    assert!(all.len() > 15, "{:?}", all.keys());
-    all
 }
 
 /// Each profile that the others are not part of, with the part that a system plays under it.
@@ -185,6 +151,8 @@ fn no_interrupt_that_is_allowed_on_isolated_cpus_only_is_moved() {
         let isolated = Subject::new(&facts, Role::Host, &Intent::default()).isolated().clone();
         let Some(cpu) = isolated.first() else { continue };
         facts.keep("/proc/irq/77/smp_affinity_list", cpu.to_string());
+        // Whatever irqbalance places, it is told not to place this one.
+        facts.keep("/etc/default/irqbalance", "IRQBALANCE_ARGS=--banirq=77");
         for (profile, role) in every_profile().take(1) {
             let plan = plan(&facts, role, profile, &Choice::default());
             let touches = |change: &Change| matches!(&change.target, Target::File { path, .. } if path == "/proc/irq/77/smp_affinity_list");

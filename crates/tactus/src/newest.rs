@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use tactus_bundle::limits;
-use tactus_system::System;
+use tactus_system::{Directory, System};
 
 use crate::exit::Failure;
 use crate::say::say;
@@ -31,11 +31,14 @@ pub fn bundle(named: Option<&Path>, system: &dyn System) -> Result<PathBuf, Fail
 }
 
 /// The directory below `dir` whose manifest says that it was begun last; of those that say the same, the last by name.
+/// Where all may write, anybody could have put one there that says so: links and what is neither this user's nor root's
+/// are passed over.
 fn newest(dir: &Path, system: &dyn System) -> Option<PathBuf> {
-    let mut entries = system.list(dir).ok()?;
+    let (above, mut entries) = (Directory::open(dir).ok()?, system.list(dir).ok()?);
     entries.truncate(MOST);
     let begun = |path: PathBuf| -> Option<(jiff::Timestamp, PathBuf)> {
-        let bytes = system.read_regular(&path.join("manifest.json"), limits::PLAN).ok()?;
+        let own = above.beneath(path.file_name()?).ok().filter(Directory::is_ours)?;
+        let bytes = own.read("manifest.json", limits::PLAN).ok()?;
         let manifest: Begun = serde_json::from_slice(&bytes).ok()?;
         Some((manifest.started.parse().ok()?, path))
     };
@@ -69,6 +72,29 @@ mod tests {
             ("m-between", r#"{"started": "2026-03-01T10:30:00Z"}"#),
         ]);
         assert_eq!(found.as_deref(), Some("a-last"));
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "the test makes the directories")]
+    fn a_bundle_of_another_user_and_a_link_to_one_are_not_the_newest() {
+        use std::os::unix::fs::{chown, symlink};
+        let dir = tempfile::tempdir().unwrap();
+        let make = |name: &str, year: u32| {
+            std::fs::create_dir(dir.path().join(name)).unwrap();
+            let manifest = format!(r#"{{"started": "{year}-03-01T10:00:00Z"}}"#);
+            std::fs::write(dir.path().join(name).join("manifest.json"), manifest).unwrap();
+        };
+        let found = || newest(dir.path(), &Real).map(|path| path.file_name().unwrap().to_owned());
+        make("own", 2026);
+        let elsewhere = tempfile::tempdir().unwrap();
+        std::fs::write(elsewhere.path().join("manifest.json"), r#"{"started": "2029-03-01T10:00:00Z"}"#)
+            .unwrap();
+        symlink(elsewhere.path(), dir.path().join("link")).unwrap();
+        assert_eq!(found().unwrap(), "own", "and not what the link leads to");
+        make("planted", 2028);
+        // Root alone can give a directory away.
+        let given = chown(dir.path().join("planted"), Some(65_534), None).is_ok();
+        assert_eq!(found().unwrap(), if given { "own" } else { "planted" });
     }
 
     #[test]

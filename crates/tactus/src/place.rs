@@ -52,7 +52,7 @@ impl Place {
             return Err(wrong("there is no address after the colon, or it has spaces"));
         }
         // Tools take what begins with a dash for an option of their own.
-        if address.split('/').any(|part| part.starts_with('-')) {
+        if address.split(['/', '@']).any(|part| part.starts_with('-')) {
             return Err(wrong("no name begins with a dash"));
         }
         match kind {
@@ -169,6 +169,7 @@ mod tests {
             ("docker:a\nb", "has spaces"),
             ("docker:--privileged", "begins with a dash"),
             ("ssh:-oProxyCommand=touch", "begins with a dash"),
+            ("ssh:root@-oProxyCommand=touch", "begins with a dash"),
             ("pod:a/-b", "begins with a dash"),
             ("pod:a/b/c/d", "NAMESPACE/NAME"),
             ("pod:/b", "NAMESPACE/NAME"),

@@ -29,7 +29,8 @@ pub static CHECKS: &[Check] = &[
         why: "Each exit takes one to several microseconds from the guest, and more through the caches that the host uses \
 meanwhile. The kinds say what causes them: halts, timers, interrupts, port I/O.",
         mend: "See which kinds lead (perf kvm stat live, or tactus' measurement exits). In the guest avoid CPUID, port \
-I/O, timers and interrupts between vCPUs in the cycle; isolate its vCPUs; give it vhost or a device of its own.",
+I/O, timers and interrupts between vCPUs in the cycle; isolate its vCPUs; give it vhost or a device of its own. Where \
+interrupts lead, let what is not real-time poll for its devices (intel-industrial-2014 advises it).",
         risk: "None.",
         judge: exits,
         changes: no_change,

@@ -5,13 +5,12 @@ use std::collections::BTreeMap;
 use tactus_model::CpuSet;
 use tactus_model::change::Change;
 use tactus_model::facts::Facts;
-use tactus_model::finding::{By, Severity};
+use tactus_model::finding::Severity;
 
 use crate::kernel::isolcpus_value;
 use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject, Verdict, no_change};
 
 const ISOLATED: &str = "/sys/devices/system/cpu/isolated";
-const NOHZ_FULL: &str = "/sys/devices/system/cpu/nohz_full";
 const STAT: &str = "/proc/stat";
 /// Bit of CPUID 0x40000001, EAX, by which KVM says that it tells stolen time
 /// (`KVM_FEATURE_STEAL_TIME`, Documentation/virt/kvm/x86/cpuid.rst).
@@ -28,14 +27,14 @@ pub static CHECKS: &[Check] = &[
         set: &[SetBy::KernelCommandLine],
         reversible: Reversible::Reboot,
         hardware: false,
-        reads: "/sys/devices/system/cpu/{online,isolated,nohz_full}; rcu_nocbs= and irqaffinity= of /proc/cmdline",
-        expected: "at least two vCPUs; vCPU 0 keeps house, {isolated} are isolated in the guest too, without its tick, RCU \
-callbacks and interrupts",
+        reads: "/sys/devices/system/cpu/{online,isolated}",
+        expected: "at least two vCPUs, of which vCPU 0 keeps house. Whether {isolated} are isolated in the guest too, without \
+RCU callbacks, interrupts and tick, its isolcpus, rcu-nocbs, irq-default-affinity and nohz-full say",
         why: "What the host keeps away from its CPUs the guest's own kernel puts back on its vCPUs: daemons, kernel threads, \
 the tick, interrupts. redhat-openstack-2018 measured 126 us where the guest was only partitioned, 22 us where its kernel \
 and isolation were those of the host.",
-        mend: "Boot the guest with isolcpus=managed_irq,domain,{isolated} nohz=on nohz_full={isolated} \
-rcu_nocbs={isolated} irqaffinity={housekeeping}. A guest with one vCPU needs a second one.",
+        mend: "Give the guest a second vCPU, and boot it with isolcpus, rcu_nocbs and irqaffinity for the vCPUs of its real-time \
+work; with nohz_full, too, where that computes for long (nohz-full).",
         risk: "The isolated vCPUs do nothing that is not put on them.",
         judge: isolation,
         changes,
@@ -68,11 +67,9 @@ fn isolation(subject: &Subject<'_>) -> Verdict {
         return Err(Judgement::unreadable("the facts do not say how many vCPUs the guest has"));
     }
     let shown = |judgement: Judgement| {
-        [ISOLATED, NOHZ_FULL]
-            .into_iter()
-            .fold(judgement.read("/sys/devices/system/cpu/online", online.to_string()), |judgement, path| {
-                judgement.read(path, subject.facts.text(path).unwrap_or("not there"))
-            })
+        judgement
+            .read("/sys/devices/system/cpu/online", online.to_string())
+            .read(ISOLATED, subject.facts.text(ISOLATED).unwrap_or("not there"))
     };
     if online.len() < 2 {
         return Ok(shown(Judgement::finding(
@@ -87,51 +84,15 @@ fn isolation(subject: &Subject<'_>) -> Verdict {
         });
     }
     let wanted = subject.isolated();
-    let by_boot = &subject.topology.isolated;
-    if by_boot.is_empty() && subject.isolation.by == By::Assumed {
-        return Ok(shown(Judgement::finding(format!("none of the vCPUs {online} is isolated in the guest"))));
-    }
     if wanted.contains(0) {
-        return Ok(shown(Judgement::finding(
-            "vCPU 0 is meant for real-time work, but the guest's kernel keeps house there",
-        )));
+        return Err(Judgement::not_applicable("housekeeping says that vCPU 0 is meant for real-time work"));
     }
-    let missing = wanted.minus(by_boot);
-    if !missing.is_empty() {
-        let those = if missing.len() == 1 { "vCPU {} is" } else { "vCPUs {} are" };
-        let those = those.replace("{}", &missing.to_string());
-        return Ok(shown(Judgement::finding(format!("{those} not isolated in the guest"))));
+    // One fact, one finding.
+    if !wanted.minus(&subject.topology.isolated).is_empty() {
+        return Err(Judgement::not_applicable("isolcpus says which vCPUs are not isolated in the guest"));
     }
-    let lacks = lacks(subject, wanted);
     let those = if wanted.len() == 1 { format!("vCPU {wanted} is") } else { format!("vCPUs {wanted} are") };
-    Ok(shown(match lacks.is_empty() {
-        true => Judgement::ok(format!("{those} isolated, without tick, RCU callbacks and interrupts")),
-        false => {
-            Judgement::finding(format!("{those} isolated, but {}", lacks.join(", "))).at(Severity::Major)
-        }
-    }))
-}
-
-/// What else an isolated vCPU should be spared.
-fn lacks(subject: &Subject<'_>, wanted: &CpuSet) -> Vec<String> {
-    let mut lacks = Vec::new();
-    let ticking = wanted.minus(&subject.topology.nohz_full);
-    // A kernel without nohz_full cannot have it: that is for the check of that name.
-    if subject.facts.text(NOHZ_FULL).is_some() && !ticking.is_empty() {
-        lacks.push(format!("{ticking} have the tick"));
-    }
-    let listed = |parameter: &str| -> Option<CpuSet> { subject.cmdline.get(parameter)?.parse().ok() };
-    let everywhere = subject.cmdline.get("rcu_nocbs") == Some("all");
-    let offloaded = listed("rcu_nocbs").unwrap_or_default().or(&subject.topology.nohz_full);
-    let calling = wanted.minus(&offloaded);
-    if !everywhere && !calling.is_empty() {
-        lacks.push(format!("{calling} run RCU callbacks"));
-    }
-    let default = subject.interrupts.default.as_ref().map(|default| default.and(wanted));
-    if let Some(default) = default.filter(|default| !default.is_empty()) {
-        lacks.push(format!("new interrupts may come to {default}"));
-    }
-    lacks
+    Ok(shown(Judgement::ok(format!("{those} isolated in the guest; the house is kept on {}", subject.housekeeping()))))
 }
 
 fn changes(subject: &Subject<'_>) -> Vec<Change> {
@@ -228,6 +189,7 @@ mod tests {
     use super::*;
     use crate::testing::{arm, guest, intel};
 
+    const NOHZ_FULL: &str = "/sys/devices/system/cpu/nohz_full";
     const DONE: &[(&str, &str)] = &[
         (NOHZ_FULL, "2-3"),
         ("/proc/cmdline", "isolcpus=managed_irq,domain,2-3 nohz_full=2-3 rcu_nocbs=2-3 irqaffinity=0-1"),
@@ -240,20 +202,21 @@ mod tests {
         let good = guest(DONE);
         assert_eq!(good.state(id), State::Ok, "{}", good.said(id));
         assert!(good.changes(id).len() == 4);
-        for (readings, severity, says) in [
-            (&[("/sys/devices/system/cpu/online", "0"), (ISOLATED, "")][..], Severity::Blocker, "one vCPU"),
-            (&[(ISOLATED, "")][..], Severity::Blocker, "none of the vCPUs 0-3"),
-            (&[(ISOLATED, "0,2")][..], Severity::Blocker, "keeps house there"),
-            (&[(NOHZ_FULL, "3"), ("/proc/cmdline", "rcu_nocbs=2-3")][..], Severity::Major, "2 have the tick"),
-            (&[(NOHZ_FULL, ""), ("/proc/cmdline", "")][..], Severity::Major, "2,3 run RCU callbacks"),
-            (&[("/proc/irq/default_smp_affinity", "f")][..], Severity::Major, "interrupts may come to 2,3"),
+        let alone = guest(DONE).with(&[("/sys/devices/system/cpu/online", "0"), (ISOLATED, "")]).finding(id);
+        assert_eq!((alone.state, alone.severity), (State::Finding, Severity::Blocker), "{}", alone.said);
+        // Each is the finding of another check, and of none twice.
+        for (readings, other) in [
+            (&[(ISOLATED, "")][..], "isolcpus"),
+            (&[("/proc/irq/default_smp_affinity", "f")][..], "irq-default-affinity"),
+            (&[(NOHZ_FULL, "3")][..], "nohz-full"),
         ] {
-            let finding = guest(DONE).with(readings).finding(id);
-            assert_eq!((finding.state, finding.severity), (State::Finding, severity), "{}", finding.said);
-            assert!(finding.said.contains(says), "{}", finding.said);
+            let bad = guest(DONE).with(readings);
+            assert_ne!(bad.state(id), State::Finding, "{}", bad.said(id));
+            assert_eq!(bad.state(other), State::Finding, "{other}: {}", bad.said(other));
         }
+        assert_eq!(guest(DONE).isolate("0-1").state("housekeeping"), State::Finding);
+        assert_ne!(guest(DONE).isolate("0-1").state(id), State::Finding);
         let other = guest(DONE).isolate("1-3");
-        assert!(other.said(id).contains("vCPU 1 is not isolated"), "{}", other.said(id));
         assert!(other.wanted(id).contains(&"kernel parameter isolcpus = managed_irq,domain,1-3".to_owned()));
         assert_eq!(guest(DONE).without(ISOLATED).state(id), State::Unreadable);
         assert_eq!(guest(DONE).unreadable(ISOLATED, "denied").state(id), State::Unreadable);

@@ -15,7 +15,7 @@ pub static CHECKS: &[Check] = &[Check {
     applies: &[Applies::Host],
     severity: Severity::Minor,
     arch: Arch::X86,
-    set: &[SetBy::Installation],
+    set: &[SetBy::Placement],
     reversible: Reversible::Nothing,
     hardware: true,
     reads: "vmx flags of /proc/cpuinfo (apicv, posted_intr); the flag avic of an AMD processor",

@@ -1,7 +1,7 @@
 //! How the kernel was built, and what is known of its version.
 
 use tactus_model::facts::Reading;
-use tactus_model::finding::{By, Role, Severity};
+use tactus_model::finding::{By, Role, Severity, State};
 
 use crate::sentence::{few, within};
 use crate::{
@@ -90,11 +90,18 @@ fn configuration(subject: &Subject<'_>) -> Verdict {
         }
     }
     let mut said = Vec::new();
-    if !missing.is_empty() {
-        said.push(format!("this kernel is built without {}", missing.join(", ")));
+    let needed: Vec<&str> = missing.iter().copied().filter(|option| *option != BY_KIND).collect();
+    if !needed.is_empty() {
+        said.push(format!("this kernel is built without {}", needed.join(", ")));
     }
     if !harmful.is_empty() {
         said.push(format!("this kernel is built with {}", harmful.join(", ")));
+    }
+    let by_kind_alone = said.is_empty();
+    if missing.contains(&BY_KIND) {
+        said.push(format!(
+            "this kernel is built without {BY_KIND}, which suits short periods and not long computation"
+        ));
     }
     if said.is_empty() && !hidden.is_empty() {
         let why = format!("the facts say nothing of CONFIG_{}", few(&hidden));
@@ -102,10 +109,8 @@ fn configuration(subject: &Subject<'_>) -> Verdict {
     }
     let good = "this kernel has what isolation needs, and no option that spoils time";
     let mut judgement = Judgement::when(said.is_empty(), good, said.join("; ")).read(SOURCE, source);
-    if missing == [BY_KIND] && harmful.is_empty() {
-        let said =
-            "this kernel is built without NO_HZ_FULL, which suits short periods and not long computation";
-        judgement = Judgement { said: said.to_owned(), ..judgement }.at(Severity::Info);
+    if by_kind_alone && judgement.state == State::Finding {
+        judgement = judgement.at(Severity::Info);
     }
     for (options, value) in [(missing, "n"), (harmful, "y")] {
         for option in options {
@@ -180,8 +185,6 @@ fn regressions(subject: &Subject<'_>) -> Verdict {
 
 #[cfg(test)]
 mod tests {
-    use tactus_model::finding::State;
-
     use super::*;
     use crate::testing::{HOSTILE, System, guest, intel};
 
@@ -200,7 +203,8 @@ mod tests {
     fn options_are_judged_by_name() {
         assert_eq!(built(&[]).state("kernel-config"), State::Ok);
         let without = built(&[("config:CONFIG_NO_HZ_FULL", "n")]).absent("config:CONFIG_RCU_NOCB_CPU");
-        assert_eq!(without.said("kernel-config"), "this kernel is built without NO_HZ_FULL, RCU_NOCB_CPU");
+        assert_eq!(without.said("kernel-config"), "this kernel is built without RCU_NOCB_CPU; this kernel is built without NO_HZ_FULL, which suits short periods \
+             and not long computation");
         let debugging = built(&[("config:CONFIG_KASAN", "y"), ("config:CONFIG_RT_GROUP_SCHED", "y")]);
         assert_eq!(debugging.said("kernel-config"), "this kernel is built with RT_GROUP_SCHED, KASAN");
         let off = built(&[("config:CONFIG_RT_GROUP_SCHED", "y"), ("/proc/cmdline", "rt_group_sched=0")]);

@@ -6,6 +6,7 @@ use tactus_model::finding::{By, Severity};
 use tactus_model::interrupts::Interrupt;
 
 use super::isolation::isolate;
+use super::services::is_balanced;
 use crate::sentence::{count, cpus_or_none, few, meet, within};
 use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject, Verdict};
 
@@ -100,7 +101,8 @@ queues that the kernel spreads (managed-irq) refuse it, and those that belong to
 
 /// Queues whose interrupts the kernel itself spreads (`IRQ_AFFINITY_MANAGED`), told by the names that
 /// their drivers give them. `nvme0q0` is the admin queue, which is not managed.
-fn is_managed(interrupt: &Interrupt) -> bool {
+#[must_use]
+pub fn is_managed(interrupt: &Interrupt) -> bool {
     interrupt.actions.iter().any(|name| {
         let nvme = name.strip_prefix("nvme").and_then(|rest| rest.split_once('q'));
         nvme.is_some_and(|(_, queue)| queue.parse::<u32>().is_ok_and(|number| number > 0))
@@ -126,18 +128,23 @@ fn is_owned(interrupt: &Interrupt) -> bool {
     interrupt.actions.iter().any(|name| name.starts_with("vfio-"))
 }
 
-/// Whether the interrupt may arrive on isolated CPUs alone, and somebody chose that: where CPUs are set
-/// apart, every default has housekeeping CPUs in it, and a driver that spreads its queues says so
-/// (`irq_set_affinity_and_hint`).
+/// Whether CPUs are set apart, and the interrupt may arrive on these alone because somebody chose that.
 pub fn is_placed(subject: &Subject<'_>, interrupt: &Interrupt) -> bool {
-    if subject.isolation.by == By::Assumed || is_fixed(interrupt) || is_owned(interrupt) {
-        return false;
-    }
+    subject.isolation.by != By::Assumed && !is_owned(interrupt) && is_chosen(subject, interrupt)
+}
+
+/// Whether somebody chose that the interrupt may arrive on the CPUs for real-time work alone: every default has
+/// housekeeping CPUs in it, a driver that spreads its queues says so (`irq_set_affinity_and_hint`), and irqbalance puts
+/// an interrupt on one CPU only where that is not left out of its balancing.
+#[must_use]
+pub fn is_chosen(subject: &Subject<'_>, interrupt: &Interrupt) -> bool {
     let Some(allowed) = interrupt.affinity.as_deref().filter(|cpus| !cpus.is_empty()) else { return false };
-    let hint = subject.facts.text(&format!("/proc/irq/{}/affinity_hint", interrupt.irq));
-    !is_managed(interrupt)
-        && within(allowed, subject.isolated())
-        && hint.and_then(change::mask).as_ref() != Some(allowed)
+    let hint = || subject.facts.text(&format!("/proc/irq/{}/affinity_hint", interrupt.irq));
+    within(allowed, subject.isolated())
+        && !is_fixed(interrupt)
+        && !is_managed(interrupt)
+        && hint().and_then(change::mask).as_ref() != Some(allowed)
+        && (is_owned(interrupt) || !is_balanced(subject, allowed))
 }
 
 /// Interrupts that keep away from isolated CPUs if they are told to: no CPU's own, no guest's, and
@@ -341,6 +348,26 @@ LOC:          9          9          9          9   Local timer interrupts";
         assert_eq!(spread.wanted("irq-affinity"), ["/proc/irq/26/smp_affinity_list = 0,1"]);
         let nobody = own.and("/sys/devices/system/cpu/isolated", "");
         assert_eq!(nobody.state("irq-affinity"), State::Finding, "no CPU was set apart");
+    }
+
+    #[test]
+    fn where_irqbalance_puts_an_interrupt_nobody_has_placed_it() {
+        // Isolated by a word and not at boot: irqbalance knows nothing of it, and puts queues onto single CPUs.
+        let running = "700\t700\t1\t400100\tOTHER\t0\t0-1\tirqbalance";
+        let single = machine(&[(24, "0", "0"), (26, "1", "1")]).isolate("1-3");
+        assert_eq!(single.state("irq-affinity"), State::Ok, "{}", single.said("irq-affinity"));
+        let balanced = single.and("threads:0", running);
+        assert_eq!(balanced.wanted("irq-affinity"), ["/proc/irq/26/smp_affinity_list = 0"]);
+        assert_eq!(balanced.state("own-irq"), State::Ok);
+        // It keeps away from what was isolated at boot, and from what it is told.
+        let placed = |system: System| system.state("own-irq") == State::Finding;
+        let isolated = machine(&[(26, "2", "2")]).and("threads:0", running);
+        assert!(placed(isolated));
+        let told = |line: &str| placed(balanced.clone().and("/etc/default/irqbalance", line));
+        assert!(told("IRQBALANCE_BANNED_CPULIST=1-3") && told("IRQBALANCE_BANNED_CPUS=e"));
+        assert!(told("IRQBALANCE_ARGS=\"--banirq=26\"") && told("IRQBALANCE_ARGS=-i 26"));
+        assert!(!told("#IRQBALANCE_ARGS=--banirq=26") && !told("IRQBALANCE_BANNED_CPULIST=3"));
+        assert!(!told("IRQBALANCE_ARGS=--journal"));
     }
 
     #[test]

@@ -29,6 +29,7 @@ room! {
     watching,
 }
 
+pub use interrupts::{is_chosen, is_managed};
 pub use isolation::isolcpus_value;
 pub use throttling::rescued;
 

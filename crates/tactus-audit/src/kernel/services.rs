@@ -5,7 +5,7 @@ use tactus_model::change::{self, Change, Effect, Form, Target};
 use tactus_model::finding::{Severity, State};
 use tactus_model::threads::Thread;
 
-use crate::sentence::{cpus_or_none, few};
+use crate::sentence::{cpus_or_none, few, meet};
 use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject, Verdict, no_change};
 
 const TRACER: &str = "/sys/kernel/tracing/current_tracer";
@@ -120,6 +120,31 @@ fn says_itself(subject: &Subject<'_>) -> bool {
     banned(subject).is_some() || lines.any(|line| line.trim().starts_with("IRQBALANCE_BANNED_CPULIST="))
 }
 
+/// What irqbalance leaves out where nothing tells it: the CPUs that were isolated, or rid of their tick, at boot.
+fn left_out_by_itself(subject: &Subject<'_>) -> CpuSet {
+    subject.topology.isolated.or(&subject.topology.nohz_full)
+}
+
+/// Whether irqbalance runs and may be who has put an interrupt on these CPUs. It is not where it leaves them out, nor where
+/// it is told of single interrupts (`--banirq`, `--banmod`, `--policyscript`): this one may be among them.
+pub fn is_balanced(subject: &Subject<'_>, cpus: &CpuSet) -> bool {
+    if runs(subject, "irqbalance").is_none() {
+        return false;
+    }
+    let told = |text: &str| ["--banirq", "-i ", "--banmod", "-m ", "--policyscript", "-l "].iter().any(|word| text.contains(word));
+    let singles = SETTINGS.iter().filter_map(|file| subject.facts.text(file)).flat_map(str::lines);
+    let mut singles = singles.filter(|line| !line.trim_start().starts_with('#'));
+    if singles.any(told) {
+        return false;
+    }
+    let left_out = match banned(subject) {
+        Some((_, name, value)) if name.ends_with("LIST") => value.parse().ok(),
+        Some((_, _, value)) => change::mask(value),
+        None => Some(left_out_by_itself(subject)),
+    };
+    left_out.is_some_and(|left_out| !meet(cpus, &left_out))
+}
+
 fn balancer(subject: &Subject<'_>) -> Verdict {
     let (isolated, _) = subject.need_parted()?;
     subject.running()?;
@@ -137,7 +162,7 @@ fn balancer(subject: &Subject<'_>) -> Verdict {
             (cpus, (file, format!("{name}={value}")))
         }
         None => {
-            let cpus = subject.topology.isolated.or(&subject.topology.nohz_full);
+            let cpus = left_out_by_itself(subject);
             let said = format!("nothing; its own choice is {}", cpus_or_none(&cpus));
             (cpus, ("IRQBALANCE_BANNED_CPULIST", said))
         }

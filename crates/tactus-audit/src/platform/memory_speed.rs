@@ -74,7 +74,10 @@ fn speed(subject: &Subject<'_>) -> Verdict {
             "the firmware does not tell the speed of each memory module ({silent} of them untold)"
         ))
     } else {
-        Judgement::ok(format!("each of the memory modules ({full}) runs at its rated speed"))
+        Judgement::ok(format!(
+            "each of the memory modules ({full}) runs at its rated speed; whether they power down when nobody asks them, \
+only the firmware's setup tells"
+        ))
     };
     Ok(read.into_iter().fold(judgement, |judgement, (text, count)| {
         judgement.read("memory modules (SMBIOS type 17)", format!("{count} times {text}"))

@@ -12,7 +12,7 @@ use crate::machines::{MACHINES, machine};
 
 fn role(name: &str) -> Role {
     match name {
-        "debian-standard" | "debian-rt" | "debian-arm64" => Role::Guest,
+        name if name.starts_with("debian-") => Role::Guest,
         "podman-container" | "container-cgroup2" => Role::Container,
         _ => Role::Host,
     }
@@ -54,7 +54,20 @@ fn a_machine_made_ready_has_nothing_grave_and_one_that_was_not_has() {
     assert!(grave("intel-bare-untuned").len() >= 15, "{}", grave("intel-bare-untuned").join("\n"));
 }
 
-const UNTOUCHED: [&str; 4] = ["amd-epyc", "intel-bare-untuned", "intel-hybrid", "this-vm"];
+/// Machines that nobody has tuned. Those of hwloc's archives have but a part of the readings.
+const UNTOUCHED: [&str; 11] = [
+    "amd-epyc",
+    "debian-cloud-6-12",
+    "host-128",
+    "hwloc-arm64-server",
+    "hwloc-hybrid-lakefield",
+    "hwloc-opteron",
+    "hwloc-xeon-e7",
+    "hwloc-xeon-smt",
+    "intel-bare-untuned",
+    "intel-hybrid",
+    "this-vm",
+];
 
 #[test]
 fn the_audit_of_an_untouched_machine_fits_one_screen() {
@@ -76,7 +89,24 @@ fn the_first_three_actions_mend_half_of_the_findings() {
         let audit = audited(name);
         let mended: usize = audit.actions.iter().take(3).map(|action| action.mends.len()).sum();
         let found = audit.found().count();
-        assert!(mended * 2 >= found, "{name}: {mended} of {found}");
+        assert!(mended * 2 >= found, "{name}: {mended} of {found}: {:?}", audit.actions);
+    }
+}
+
+#[test]
+fn another_kernel_is_said_to_mend_only_what_asks_for_one() {
+    for name in MACHINES {
+        let kernels =
+            audited(name).actions.into_iter().filter(|action| action.title == "Boot another kernel");
+        for id in kernels.flat_map(|action| action.mends) {
+            let check = tactus_audit::find(&id).unwrap();
+            assert!(
+                format!("{} {}", check.mend, check.why).contains("kernel"),
+                "{name}: {id}: {}",
+                check.mend
+            );
+            assert!(!check.mend.starts_with("Another processor"), "{name}: {id}");
+        }
     }
 }
 

@@ -78,9 +78,12 @@ fn nothing_in_them_names_a_person_or_a_place() {
 
 #[test]
 fn the_guests_isolate_the_cpus_they_were_told_to() {
-    for (name, isolated, rt) in
-        [("debian-standard", "1", false), ("debian-rt", "1", true), ("debian-arm64", "2,3", false)]
-    {
+    for (name, isolated, rt) in [
+        ("debian-standard", "1", false),
+        ("debian-rt", "1", true),
+        ("debian-rt-6-12", "1", true),
+        ("debian-arm64", "2,3", false),
+    ] {
         let facts = machine(name);
         assert_eq!(Topology::of(&facts).isolated.to_string(), isolated, "{name}");
         let line = Cmdline::of(&facts);

@@ -7,8 +7,10 @@
 
 mod audited;
 mod catalogue;
+mod denied;
 mod fixtures;
 #[path = "../machines/mod.rs"]
 mod machines;
 mod sources;
+mod texts;
 mod versions;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tactus_audit::all;
+use tactus_audit::{Source, all};
 
 const TABLE: &str = include_str!("../../../../docs/design/audit-sources.md");
 
@@ -47,4 +47,36 @@ fn what_rests_on_the_five_documents_alone_is_not_called_right() {
         let beyond = check.sources.iter().any(|source| source.is_beyond());
         assert!(beyond || verdicts[check.id] != "right", "{}", check.id);
     }
+}
+
+/// TuneD's own profiles (`profiles/` of its source) that the checks rest on.
+const TUNED: [&str; 6] = [
+    "cpu-partitioning",
+    "latency-performance",
+    "network-latency",
+    "realtime",
+    "realtime-virtual-guest",
+    "realtime-virtual-host",
+];
+
+#[test]
+fn every_source_beyond_the_five_documents_is_a_file_a_commit_a_profile_or_a_named_guide() {
+    let mut beyond = 0;
+    for (_, check) in all() {
+        assert!(!check.sources.is_empty(), "{} has no source", check.id);
+        for source in check.sources.iter().filter(|source| source.is_beyond()) {
+            beyond += 1;
+            match source {
+                Source::Tuned(profile) => assert!(TUNED.contains(profile), "{}: {profile}", check.id),
+                Source::Kernel(place) => {
+                    assert!(place.contains('/') || place.starts_with("commit "), "{}: {place}", check.id);
+                }
+                Source::Guide(name) => {
+                    assert!(name.starts_with(char::is_alphabetic) && name.len() > 3, "{}: {name}", check.id);
+                }
+                other => panic!("{}: {other} is none of these", check.id),
+            }
+        }
+    }
+    assert!(beyond > 100, "{beyond}");
 }

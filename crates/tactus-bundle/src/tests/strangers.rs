@@ -307,6 +307,60 @@ fn values_beyond_those_that_a_row_has_are_left_out_and_said() {
     assert!(told.contains("result.json: 7 of its values are more than a row has"), "{told}");
 }
 
+#[test]
+fn latencies_traces_and_waits_beyond_those_that_a_run_keeps_are_left_out_and_said() {
+    use tactus_model::bundle::{Wait, Waits};
+    use tactus_model::latency::Latency;
+    use tactus_model::message::{Outlier, ThreadCounters};
+    use tactus_model::outcome::{LatencyOutcome, Outcome, SeriesResult};
+    use tactus_model::series::SeriesKey;
+    use tactus_model::trace::{LONGEST_THREAD, MOST_EVENTS, MOST_THREADS, PER_EVENT, Trace};
+
+    use crate::limits::{OUTLIERS, WAITS};
+
+    let (_home, dir) = begun();
+    let key = SeriesKey { cpu: 1, thread: 0, priority: 95, kind: "thread".into() };
+    let outlier = |value_ns: u64| {
+        let trace = (value_ns == 1_000 || value_ns == 1)
+            .then(|| Trace { events: vec![1; 15_000], threads: vec!["1 x".repeat(9_999); 300] });
+        Outlier { activity: 0, series: key.clone(), at_ns: 1, value_ns, trace }
+    };
+    let series = SeriesResult {
+        key: key.clone(),
+        summary: Latency::new().summary(),
+        counters: ThreadCounters::default(),
+        outliers: (1..=1_000).map(outlier).collect(),
+        whole: true,
+    };
+    let wait = |n: u64| {
+        let by = (n == 900).then(|| "7 ".to_owned() + &"ü".repeat(500_000));
+        Wait { cpu: 1, at_ns: 1, waited_ns: n, stopped: false, by }
+    };
+    let mut own = row(10);
+    own.outcome = Outcome::Latency(LatencyOutcome { series: vec![series], all: None });
+    own.waits = Some(Waits { longest: (1..=900).map(wait).collect(), ..Waits::default() });
+    let text = serde_json::to_string(&own).unwrap();
+    fs::write(dir.join("scenarios/01-host-idle/result.json"), text).unwrap();
+    let contents = read(&dir, Trust::Damaged).unwrap();
+    let own = &contents.rows[0].result;
+    let outliers = &own.series()[0].outliers;
+    assert_eq!((outliers.len(), outliers[0].value_ns, outliers[31].value_ns), (OUTLIERS, 1_000, 969));
+    let trace = outliers[0].trace.as_ref().unwrap();
+    assert_eq!((trace.events.len(), trace.threads.len()), (MOST_EVENTS * PER_EVENT, MOST_THREADS));
+    assert!(trace.threads.iter().all(|name| name.len() <= LONGEST_THREAD && name.starts_with("1 x")));
+    let waits = own.waits.as_ref().unwrap();
+    assert_eq!((waits.longest.len(), waits.longest[0].waited_ns), (WAITS, 900));
+    assert_eq!(waits.cut_ns, Some(900 - WAITS as u64 + 1), "shorter ones may be missing");
+    let by = waits.longest[0].by.as_ref().unwrap();
+    assert!(by.len() <= LONGEST_THREAD && by.starts_with("7 ü"), "{by}");
+    let told = contents.damage.join("\n");
+    for said in
+        ["result.json: 968 of its largest", "1 of its traces", "388 of its waits", "1 names of its waits"]
+    {
+        assert!(told.contains(said), "{told}");
+    }
+}
+
 /// Each thread's line in a report, and each of its figures in an export, begins with the names of its row.
 #[test]
 fn names_that_are_longer_than_any_are_cut_and_said_wherever_they_are_repeated() {

@@ -153,7 +153,9 @@ fn words(spec: &plan::Environment, remote: &str) -> Result<Vec<String>, OptionEr
         ]);
     }
     let to = support::text(spec, "to", TO_HINT)?.unwrap_or_default();
-    if to.starts_with('-') || to.contains(char::is_whitespace) {
+    // ssh itself takes what stands behind the user for an option where it begins with a dash; some releases refuse it.
+    let machine = to.rsplit('@').next().unwrap_or(to);
+    if to.starts_with('-') || machine.starts_with('-') || to.contains(char::is_whitespace) {
         return Err(wrong("to", to, TO_HINT));
     }
     words.extend(["--".to_owned(), to.to_owned(), remote.to_owned()]);
@@ -185,6 +187,8 @@ mod tests {
         }
         for (key, value) in [
             ("to", json!("-oProxyCommand=sh")),
+            ("to", json!("root@-oProxyCommand=sh")),
+            ("to", json!("root@plc@-oProxyCommand=sh")),
             ("to", json!("a b")),
             ("to", json!(7)),
             ("port", json!(0)),

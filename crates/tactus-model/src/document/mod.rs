@@ -10,6 +10,7 @@ mod environment;
 mod fitness;
 mod interrupts;
 mod network;
+mod run;
 mod scenario;
 mod separation;
 mod tail;
@@ -32,6 +33,7 @@ pub use environment::{AuditEntry, FoundEntry, SystemEntry, ThreadEntry};
 pub use fitness::{ClassEntry, Fit, FitnessEntry};
 pub use interrupts::{InterruptEntry, InterruptsEntry, PostedEntry};
 pub use network::NetworkEntry;
+pub use run::{RunEntry, RunNote};
 pub use scenario::{
     AttributionEntry, ControlEntry, Entry, LimitEntry, Outcome, Published, SeriesEntry, Side, ValueEntry,
     Verdict,
@@ -47,6 +49,9 @@ pub struct Document {
     pub format: Format,
     /// Whether the run came to its end.
     pub status: RunStatus,
+    /// What was run where, by what and when; absent in documents before format 1.7.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunEntry>,
     /// What a person reads first; absent in documents of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<AnswerEntry>,

@@ -8,8 +8,10 @@ use super::tail::TailEntry;
 use crate::bundle::BreakdownIn;
 use crate::evidence::Evidence;
 use crate::latency::Summary;
+use crate::message::Note;
 use crate::outcome::exits::KvmExits;
 use crate::outcome::{CardCounts, RowEnd, RowStatus, ValueResult};
+use crate::scheduling::Policy;
 use crate::series::SeriesKey;
 
 /// One measurement of one scenario.
@@ -48,8 +50,26 @@ pub struct Entry {
     pub ended: RowEnd,
     /// Why it has no numbers, or fewer than planned.
     pub reason: Option<String>,
+    /// When it began to measure, RFC 3339; `null` where it never did.
+    #[serde(default)]
+    pub started: Option<String>,
     /// How long it measured, in seconds.
     pub duration_s: f64,
+    /// Time between two wake-ups, in ns; absent where nothing is periodic.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval_ns: Option<u64>,
+    /// Priority of the first thread; absent where it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<u32>,
+    /// How the threads were scheduled; absent in documents before format 1.7.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<Policy>,
+    /// Its files in the bundle whose checksums the manifest has: ticks, histograms (HdrHistogram logs), result.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
+    /// Side effects, obstacles and remarks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<Note>,
     /// Frames of its environment that did not arrive.
     #[serde(default)]
     pub frames_lost: u64,

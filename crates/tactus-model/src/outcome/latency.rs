@@ -226,6 +226,10 @@ impl Latency {
         let cap = |histogram: &Histogram<u64>, quantile: f64| {
             (!histogram.is_empty()).then(|| self.within(histogram.value_at_quantile(quantile)))
         };
+        // Of fewer it would be the largest of them.
+        let rare = |histogram: &Histogram<u64>, quantile: f64, fewest: u64| {
+            (histogram.len() >= fewest).then(|| cap(histogram, quantile)).flatten()
+        };
         let measured = self.totals.cycles > 0;
         Summary {
             cycles: self.totals.cycles,
@@ -236,6 +240,8 @@ impl Latency {
             p50_ns: cap(&self.raw, 0.50),
             p99_ns: cap(&self.raw, 0.99),
             p999_ns: cap(&self.raw, 0.999),
+            p9999_ns: rare(&self.raw, 0.9999, 10_000),
+            p99999_ns: rare(&self.raw, 0.999_99, 100_000),
             max_ns: measured.then_some(self.totals.max_ns),
             corrected: Corrected {
                 count: corrected.len(),
@@ -243,6 +249,8 @@ impl Latency {
                 p50_ns: cap(&corrected, 0.50),
                 p99_ns: cap(&corrected, 0.99),
                 p999_ns: cap(&corrected, 0.999),
+                p9999_ns: rare(&corrected, 0.9999, 10_000),
+                p99999_ns: rare(&corrected, 0.999_99, 100_000),
             },
         }
     }
@@ -294,6 +302,12 @@ pub struct Summary {
     pub p99_ns: Option<u64>,
     /// 99.9th percentile, within 0.1 %.
     pub p999_ns: Option<u64>,
+    /// 99.99th percentile, within 0.1 %; `null` of fewer than 10 000, and before format 1.7.
+    #[serde(default)]
+    pub p9999_ns: Option<u64>,
+    /// 99.999th percentile, within 0.1 %; `null` of fewer than 100 000, and before format 1.7.
+    #[serde(default)]
+    pub p99999_ns: Option<u64>,
     /// Largest latency, exact.
     pub max_ns: Option<u64>,
     /// Quantiles corrected for missed periods (coordinated omission).
@@ -315,6 +329,12 @@ pub struct Corrected {
     pub p99_ns: Option<u64>,
     /// 99.9th percentile.
     pub p999_ns: Option<u64>,
+    /// 99.99th percentile; `null` of fewer than 10 000, and before format 1.7.
+    #[serde(default)]
+    pub p9999_ns: Option<u64>,
+    /// 99.999th percentile; `null` of fewer than 100 000, and before format 1.7.
+    #[serde(default)]
+    pub p99999_ns: Option<u64>,
 }
 
 impl Summary {

@@ -91,4 +91,42 @@ impl Trace {
             Some((at, EventKind::of(event[1])?, event[2]))
         })
     }
+
+    /// Leaves of it what a probe keeps of one latency, and no more memory than that takes. Returns whether there was more:
+    /// a trace may be somebody else's.
+    pub fn limit(&mut self) -> bool {
+        let Self { events, threads } = self;
+        let mut more = events.len() > MOST_EVENTS * PER_EVENT || threads.len() > MOST_THREADS;
+        events.truncate(MOST_EVENTS * PER_EVENT);
+        events.shrink_to_fit();
+        threads.truncate(MOST_THREADS);
+        threads.shrink_to_fit();
+        for thread in threads.iter_mut().filter(|thread| thread.len() > LONGEST_THREAD) {
+            let end = (0..=LONGEST_THREAD).rev().find(|at| thread.is_char_boundary(*at)).unwrap_or(0);
+            thread.truncate(end);
+            thread.shrink_to_fit();
+            more = true;
+        }
+        more
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trace_that_was_cut_has_no_more_memory_than_it_may() {
+        let mut trace =
+            Trace { events: vec![7; 90_000], threads: vec![format!("1 {}", "\u{e9}".repeat(50_000)); 9_000] };
+        assert!(trace.limit());
+        assert_eq!((trace.events.len(), trace.threads.len()), (MOST_EVENTS * PER_EVENT, MOST_THREADS));
+        assert!(trace.events.capacity() <= 2 * MOST_EVENTS * PER_EVENT, "{}", trace.events.capacity());
+        assert!(trace.threads.capacity() <= 2 * MOST_THREADS, "{}", trace.threads.capacity());
+        for thread in &trace.threads {
+            assert!(thread.starts_with("1 \u{e9}") && thread.len() <= LONGEST_THREAD);
+            assert!(thread.capacity() <= 2 * LONGEST_THREAD, "{}", thread.capacity());
+        }
+        assert!(!trace.clone().limit(), "what a probe keeps stays as it is");
+    }
 }

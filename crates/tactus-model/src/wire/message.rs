@@ -410,6 +410,7 @@ pub struct CardOf {
 
 /// What kind of note it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum NoteKind {
     /// Measuring changed something on the system.
@@ -425,6 +426,7 @@ pub const STAND_IN: &str = "hog of a stand-in";
 
 /// A remark of the probe or of the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Note {
     /// What kind of note it is.
     pub kind: NoteKind,
@@ -440,6 +442,7 @@ pub struct Note {
 
 /// What a job asks for beside latencies and values, and not every system can tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Unknowable {
     /// Who had the CPU while the largest latencies lasted ([`Job::blame_above`]).

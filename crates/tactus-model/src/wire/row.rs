@@ -195,6 +195,7 @@ macro_rules! choice {
     }) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         pub enum $name { $($(#[$about])* #[serde(rename = $word)] $kind),* }
 
         impl $crate::wire::row::Word for $name {

@@ -3,6 +3,11 @@
 
 use std::io;
 
+use rustix::io::Errno;
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, capabilities, clear_ambient_capability_set, set_capabilities,
+};
+
 /// Forks a child that does `work` and exits; returns its process id. Only for a process with one
 /// thread: the child may then do anything.
 ///
@@ -61,10 +66,28 @@ pub fn own_mounts() -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Lets what `process` starts be killed when this process dies.
+/// Lets what `process` starts be killed when this process dies, and gives it none of the capabilities that a file of ours
+/// was given: whoever ends what it leaves behind may not look into a process that has more than he.
 pub fn die_with_parent(process: &mut std::process::Command) -> &mut std::process::Command {
     use std::os::unix::process::CommandExt;
-    let tie = || Ok(rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?);
-    // SAFETY: between fork and exec only a system call is made.
+    let tie = || {
+        rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+        hand_on_nothing()
+    };
+    // SAFETY: between fork and exec only system calls are made.
     unsafe { process.pre_exec(tie) }
+}
+
+/// Leaves to what this thread becomes by exec no capabilities but those of its file, or of root.
+fn hand_on_nothing() -> io::Result<()> {
+    // Where the kernel says nothing of capabilities, or has no ambient ones, there are none to hand on.
+    let Ok(sets) = capabilities(None) else { return Ok(()) };
+    match clear_ambient_capability_set() {
+        Ok(()) | Err(Errno::INVAL | Errno::NOSYS) => {}
+        Err(error) => return Err(error.into()),
+    }
+    if sets.inheritable.is_empty() {
+        return Ok(());
+    }
+    Ok(set_capabilities(None, CapabilitySets { inheritable: CapabilitySet::empty(), ..sets })?)
 }

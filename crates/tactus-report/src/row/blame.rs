@@ -1,7 +1,10 @@
 //! Who had the CPU while a latency lasted, by the events that were kept of it: every moment has one owner, and what has
 //! none that is known is unaccounted.
 
-use tactus_model::bundle::{Contents, RowResult};
+use std::collections::HashMap;
+use std::ptr;
+
+use tactus_model::bundle::{Contents, RowResult, Wait};
 use tactus_model::document::{BlameEntry, BlamedLatency, BlamedPart, HostSide, Owner, Span};
 use tactus_model::facts::Facts;
 use tactus_model::interrupts::Interrupts;
@@ -15,6 +18,9 @@ use crate::units::clean;
 const LARGEST: usize = 10;
 /// A latency up to twice the median and this much more is what a wake-up takes ordinarily, in ns.
 const ORDINARY_NS: u64 = 10_000;
+/// Most bytes of what an interrupt is called: a line of /proc/interrupts is as long as its kernel likes, and each span
+/// would repeat it.
+const LONGEST_NAME: usize = 64;
 /// The timer's place in [`VECTORS`].
 const TIMER: u64 = 0;
 
@@ -140,7 +146,7 @@ impl Account<'_> {
                 let interrupt = u32::try_from(number).ok().and_then(|irq| self.interrupts.get(irq));
                 interrupt
                     .filter(|own| !own.actions.is_empty())
-                    .map(|own| format!("{number} {}", own.actions.join(", ")))
+                    .map(|own| short(format!("{number} {}", own.actions.join(", "))))
             }
         };
         named.unwrap_or_else(|| number.to_string())
@@ -163,6 +169,17 @@ fn thread(trace: &Trace, place: u64) -> (u64, String) {
     (number.parse().unwrap_or(u64::MAX), clean(name))
 }
 
+/// A name up to a length.
+fn short(mut name: String) -> String {
+    const MARK: &str = "...";
+    if name.len() > LONGEST_NAME {
+        let end = (0..=LONGEST_NAME - MARK.len()).rev().find(|at| name.is_char_boundary(*at)).unwrap_or(0);
+        name.truncate(end);
+        name.push_str(MARK);
+    }
+    name
+}
+
 /// Neighbours of one owner as one.
 fn joined(spans: Vec<Span>) -> Vec<Span> {
     let mut all: Vec<Span> = Vec::new();
@@ -178,13 +195,15 @@ fn joined(spans: Vec<Span>) -> Vec<Span> {
 /// Who had how much of it, the most first; and what nobody had that is known.
 fn parts(spans: &[Span]) -> (Vec<BlamedPart>, u64) {
     let mut parts: Vec<BlamedPart> = Vec::new();
+    let mut places: HashMap<(Owner, &str), usize> = HashMap::new();
     let mut unaccounted_ns = 0;
     for Span { owner, name, ns, .. } in spans {
         if *owner == Owner::Unaccounted {
             unaccounted_ns += ns;
             continue;
         }
-        match parts.iter_mut().find(|part| (part.owner, &part.name) == (*owner, name)) {
+        let place = *places.entry((*owner, name.as_str())).or_insert(parts.len());
+        match parts.get_mut(place) {
             Some(part) => part.ns += ns,
             None => parts.push(BlamedPart { owner: *owner, name: name.clone(), ns: *ns }),
         }
@@ -261,7 +280,9 @@ pub fn blame(contents: &Contents, result: &RowResult) -> Option<BlameEntry> {
         hosts: false,
         is_virtual: facts.is_none_or(Facts::virtualized),
     };
-    let hosts = hosts(result);
+    let hosts =
+        hosts(result).into_iter().map(|(own, wait, within_ns)| (ptr::from_ref(own), (wait, within_ns)));
+    let hosts: HashMap<*const Outlier, (&Wait, u64)> = hosts.collect();
     let latency = |outlier: &&Outlier| {
         let spans = outlier.trace.as_ref().map(|trace| spans(trace, outlier.value_ns, wakes, &interrupts));
         let spans = spans.unwrap_or_default();
@@ -269,7 +290,7 @@ pub fn blame(contents: &Contents, result: &RowResult) -> Option<BlameEntry> {
         if spans.is_empty() {
             unaccounted_ns = outlier.value_ns;
         }
-        let host = hosts.iter().find(|(own, ..)| std::ptr::eq(*own, *outlier));
+        let host = hosts.get(&ptr::from_ref(*outlier));
         let known = Circumstances { hosts: host.is_some(), ..known };
         let cause = cause(outlier.value_ns, &parts, known);
         BlamedLatency {
@@ -280,7 +301,7 @@ pub fn blame(contents: &Contents, result: &RowResult) -> Option<BlameEntry> {
             parts,
             unaccounted_ns,
             spans,
-            host: host.filter(|_| cause == Cause::Hypervisor).map(|(_, wait, within_ns)| HostSide {
+            host: host.filter(|_| cause == Cause::Hypervisor).map(|(wait, within_ns)| HostSide {
                 by: wait.by.clone(),
                 stopped: wait.stopped,
                 waited_ns: wait.waited_ns,
@@ -293,8 +314,10 @@ pub fn blame(contents: &Contents, result: &RowResult) -> Option<BlameEntry> {
     let rest = all.iter().skip(LARGEST).filter(|outlier| outlier.trace.is_some());
     let latencies: Vec<BlamedLatency> = first.chain(rest).map(latency).collect();
     let mut causes: Vec<(String, usize)> = Vec::new();
+    let mut places: HashMap<&str, usize> = HashMap::new();
     for latency in &latencies {
-        match causes.iter_mut().find(|(known, _)| *known == latency.cause) {
+        let place = *places.entry(&latency.cause).or_insert(causes.len());
+        match causes.get_mut(place) {
             Some((_, times)) => *times += 1,
             None => causes.push((latency.cause.clone(), 1)),
         }
@@ -482,6 +505,21 @@ mod tests {
             assert_eq!(told_of(leaves)[2], (name.to_owned(), 88));
             assert_eq!(told_of(leaves)[0].0, "interrupts off in x");
         }
+    }
+
+    #[test]
+    fn an_interrupt_whose_name_is_as_long_as_its_kernel_likes_is_cut() {
+        let line = format!("           CPU0\n 24:          7  PCI-MSI 7-edge  {}\n", "virtio".repeat(2_000));
+        let mut facts = Facts::default();
+        facts.keep("/proc/interrupts", line.as_str());
+        let interrupts = Interrupts::of(&facts);
+        assert!(interrupts.get(24).unwrap().actions[0].len() > 10_000);
+        let events = trace(&[(1, InterruptBegins, 24), (9, InterruptEnds, 24)], &[]);
+        let spans = spans(&events, 10 * US, true, &interrupts);
+        let longest = spans.iter().map(|span| span.name.len()).max().unwrap();
+        assert!((40..=LONGEST_NAME).contains(&longest), "{longest}");
+        assert_eq!(short("irq".into()), "irq");
+        assert!(short("\u{e9}".repeat(99)).ends_with("..."));
     }
 
     /// Wake-ups that take what they take: nothing is laid to anybody, however the largest are chosen.

@@ -14,9 +14,9 @@ use super::summary::{figures, reason};
 use super::tail::tail_entry;
 use super::verdict::verdict;
 
-/// The entry of a row.
+/// The entry of a row, and where that is in the run, from 0.
 #[must_use]
-pub fn entry(contents: &Contents, row: &Row) -> Entry {
+pub fn entry(contents: &Contents, at: usize, row: &Row) -> Entry {
     let result = &row.result;
     Entry {
         name: result.name.clone(),
@@ -33,7 +33,13 @@ pub fn entry(contents: &Contents, row: &Row) -> Entry {
         status: result.status,
         ended: result.ended,
         reason: reason(contents, result),
+        started: result.started.clone(),
         duration_s: float(result.measured_ns) / 1e9,
+        interval_ns: (result.interval_ns > 0).then_some(result.interval_ns),
+        priority: (result.priority > 0).then_some(result.priority),
+        policy: Some(result.policy),
+        files: files(contents, at),
+        notes: result.notes.clone(),
         frames_lost: result.frames_lost,
         series: result
             .series()
@@ -66,6 +72,13 @@ pub fn entry(contents: &Contents, row: &Row) -> Entry {
         published: published(&contents.plan, &result.name, &result.environment),
         verdict: verdict(row),
     }
+}
+
+/// The files of a row, as the manifest names them.
+fn files(contents: &Contents, at: usize) -> Vec<String> {
+    let of_row = format!("scenarios/{:02}-", at + 1);
+    let from = contents.manifest.files.range(of_row.clone()..).map(|(name, _)| name);
+    from.take_while(|name| name.starts_with(&of_row)).cloned().collect()
 }
 
 fn values(contents: &Contents, result: &RowResult) -> Vec<ValueEntry> {

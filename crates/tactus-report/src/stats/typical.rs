@@ -85,6 +85,8 @@ fn each(all: &[&Summary], one: &dyn Fn(Vec<f64>) -> f64) -> Summary {
         p50_ns: ns(|all| all.p50_ns.map(float)),
         p99_ns: ns(|all| all.p99_ns.map(float)),
         p999_ns: ns(|all| all.p999_ns.map(float)),
+        p9999_ns: ns(|all| all.p9999_ns.map(float)),
+        p99999_ns: ns(|all| all.p99999_ns.map(float)),
         max_ns: ns(|all| all.max_ns.map(float)),
         corrected: Corrected {
             count: count(|all| all.corrected.count),
@@ -92,6 +94,8 @@ fn each(all: &[&Summary], one: &dyn Fn(Vec<f64>) -> f64) -> Summary {
             p50_ns: ns(|all| all.corrected.p50_ns.map(float)),
             p99_ns: ns(|all| all.corrected.p99_ns.map(float)),
             p999_ns: ns(|all| all.corrected.p999_ns.map(float)),
+            p9999_ns: ns(|all| all.corrected.p9999_ns.map(float)),
+            p99999_ns: ns(|all| all.corrected.p99999_ns.map(float)),
         },
     }
 }

@@ -3,11 +3,12 @@
 use tactus_model::bundle::Contents;
 use tactus_model::catalogue::Item;
 use tactus_model::finding::{Audit, Isolation, Role};
-use tactus_model::message::{Control, Note, NoteKind};
+use tactus_model::message::{Control, Note, NoteKind, Outlier};
 use tactus_model::outcome::{Better, Outcome, SeriesResult, Unit};
 use tactus_model::plan::{Figure, FigureKind, Page, Require, Shown};
 use tactus_model::series::SeriesKey;
 use tactus_model::ticks::TickScalars;
+use tactus_model::trace::Trace;
 use tactus_model::{Evidence, Nanos};
 use tactus_report::part::{Part, Reader};
 use tactus_report::render::FORMATS;
@@ -293,5 +294,29 @@ fn ten_times_the_notes_take_ten_times_as_long_and_not_a_hundred() {
         cpu_time(|| assert_eq!(remarks(&contents, NoteKind::Obstacle).len(), notes))
     };
     let (few, many) = (time(1_500), time(15_000));
+    assert!(many < few * 40, "{few:?}, {many:?}");
+}
+
+#[test]
+fn ten_times_the_events_and_latencies_are_accounted_for_in_ten_times_the_time_and_not_a_hundred() {
+    let time = |latencies: u64, interrupts: u64| {
+        let mut contents = this_machine();
+        contents.rows.truncate(1);
+        let Outcome::Latency(own) = &mut contents.rows[0].result.outcome else { panic!("no latencies") };
+        own.series.truncate(1);
+        let series = own.series[0].key.clone();
+        let events = |from: u64| (from..from + interrupts).flat_map(|n| [1_000, 2, n, 1_000, 3, n]).collect();
+        let outlier = |n: u64| {
+            let trace = Some(Trace { events: events(n * interrupts), threads: Vec::new() });
+            let value_ns = 2_000 * interrupts + 1_000_000_000;
+            Outlier { activity: 0, series: series.clone(), at_ns: n, value_ns, trace }
+        };
+        own.series[0].outliers = (0..latencies).map(outlier).collect();
+        let of = usize::try_from(latencies).unwrap();
+        cpu_time(|| assert_eq!(row::blame(&contents, &contents.rows[0].result).unwrap().of, of))
+    };
+    let (few, many) = (time(1, 2_000), time(1, 20_000));
+    assert!(many < few * 40, "{few:?}, {many:?}");
+    let (few, many) = (time(1_000, 1), time(10_000, 1));
     assert!(many < few * 40, "{few:?}, {many:?}");
 }

@@ -2,7 +2,9 @@
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use tactus_model::message::FromProbe;
+use tactus_model::message::{FromProbe, Outlier};
+use tactus_model::outcome::breakdown::Breakdown;
+use tactus_model::trace::Trace;
 use tactus_model::wire::Item;
 
 /// Most bytes of memory that what waits of one environment takes. Eight series that say 20 KB a second each come here in
@@ -79,10 +81,34 @@ pub(crate) fn weight(item: &Item<FromProbe>) -> usize {
     contents.saturating_add(ITEM)
 }
 
+fn numbers(count: usize) -> usize {
+    count.saturating_mul(size_of::<u64>())
+}
+
+fn list(texts: impl Iterator<Item = usize>) -> usize {
+    texts.map(|length| length + ENTRY).sum()
+}
+
+/// What an outlier holds beside itself.
+pub(crate) fn of_outlier(outlier: &Outlier) -> usize {
+    let Outlier { activity: _, series, at_ns: _, value_ns: _, trace } = outlier;
+    let trace = trace
+        .as_ref()
+        .map_or(0, |Trace { events, threads }| numbers(events.len()) + list(threads.iter().map(String::len)));
+    series.kind.len() + trace
+}
+
+/// What an account of CPUs holds beside itself.
+pub(crate) fn of_breakdown(breakdown: &Breakdown) -> usize {
+    let Breakdown { phase, ns: _, switches: _, cpus, threads, interrupts, softirqs } = breakdown;
+    let threads = threads.iter().map(|thread| thread.name.len() + thread.process.len() + numbers(2));
+    let kinds = interrupts.iter().chain(softirqs);
+    let kinds = kinds.map(|kind| kind.name.len() + numbers(2 * kind.counts.len()));
+    phase.as_ref().map_or(0, String::len) + numbers(9 * cpus.len()) + list(threads.chain(kinds))
+}
+
 /// What a message holds beside itself: numbers, texts and lists.
 fn contents(message: &FromProbe) -> usize {
-    let numbers = |count: usize| count.saturating_mul(size_of::<u64>());
-    let list = |texts: &mut dyn Iterator<Item = usize>| texts.map(|length| length + ENTRY).sum::<usize>();
     match message {
         FromProbe::Tick(tick) => numbers(tick.counts.0.len() + tick.missed.0.len()) + tick.series.kind.len(),
         FromProbe::Windows(windows) => numbers(windows.maxima.len()) + windows.series.kind.len(),
@@ -94,27 +120,20 @@ fn contents(message: &FromProbe) -> usize {
         }
         FromProbe::Facts { readings, .. } => super::size(readings),
         FromProbe::Hello(hello) => {
-            hello.version.len() + hello.arch.len() + list(&mut hello.can.iter().map(String::len))
+            hello.version.len() + hello.arch.len() + list(hello.can.iter().map(String::len))
         }
-        FromProbe::Proven(proven) => list(&mut proven.clock.rates.iter().map(|rate| rate.against.len())),
+        FromProbe::Proven(proven) => list(proven.clock.rates.iter().map(|rate| rate.against.len())),
         FromProbe::Done(done) => {
             done.reason.as_ref().map_or(0, String::len) + numbers(2 * done.load_rounds.len())
         }
         FromProbe::Note(note) => note.text.len() + note.hint.as_ref().map_or(0, String::len),
         FromProbe::Refused(refusal) => refusal.reason.len() + refusal.hint.as_ref().map_or(0, String::len),
         FromProbe::Value(value) => value.value.item.len(),
-        FromProbe::Breakdown(of) => {
-            let of = &of.breakdown;
-            let threads =
-                of.threads.iter().map(|thread| thread.name.len() + thread.process.len() + numbers(2));
-            let kinds = of.interrupts.iter().chain(&of.softirqs);
-            let kinds = kinds.map(|kind| kind.name.len() + numbers(2 * kind.counts.len()));
-            numbers(9 * of.cpus.len()) + list(&mut threads.chain(kinds))
-        }
+        FromProbe::Breakdown(of) => of_breakdown(&of.breakdown),
         FromProbe::Total(total) => total.series.kind.len(),
-        FromProbe::Outlier(outlier) => outlier.series.kind.len(),
+        FromProbe::Outlier(outlier) => of_outlier(outlier),
         // Only those that nobody asked for come here.
-        FromProbe::Answer(answer) => answer.data.len() + list(&mut answer.words.iter().map(String::len)),
+        FromProbe::Answer(answer) => answer.data.len() + list(answer.words.iter().map(String::len)),
         FromProbe::Output(output) => output.data.len(),
         FromProbe::Card(_) | FromProbe::Ready | FromProbe::Exited(_) => 0,
     }
@@ -146,6 +165,27 @@ mod tests {
         passed.recv_timeout(Duration::from_secs(60)).unwrap();
         waiting.join().unwrap();
         assert_eq!(backlog.state().waiting, 0);
+    }
+
+    #[test]
+    fn a_message_weighs_what_comes_with_it_also_where_all_of_it_is_cut_later() {
+        let outlier = |trace| {
+            let series = serde_json::json!({ "cpu": 0, "thread": 0, "priority": 95, "kind": "thread" });
+            let series = serde_json::from_value(series).unwrap();
+            let outlier = Outlier { activity: 0, series, at_ns: 1, value_ns: 1, trace };
+            weight(&Item::Message(FromProbe::Outlier(outlier)))
+        };
+        let without = outlier(None);
+        assert!(without < 1_000, "{without}");
+        let names = Trace { events: Vec::new(), threads: vec![String::new(); 260_000] };
+        let least = 260_000 * size_of::<String>();
+        assert!(outlier(Some(names)) > least, "empty names take memory, too");
+        let events = Trace { events: vec![1; 100_000], threads: Vec::new() };
+        assert!(outlier(Some(events)) > 800_000);
+        let long = Breakdown { phase: Some("x".repeat(700_000)), ..Breakdown::default() };
+        let activity = 0;
+        let long = tactus_model::message::BreakdownOf { activity, breakdown: long };
+        assert!(weight(&Item::Message(FromProbe::Breakdown(long))) > 700_000);
     }
 
     #[test]

@@ -13,7 +13,6 @@ use tactus_model::message::{
 use tactus_model::outcome::breakdown::Breakdown;
 use tactus_model::outcome::{CardCounts, Point, ValueResult};
 use tactus_model::series::{SeriesKey, Thread};
-use tactus_model::trace::{LONGEST_THREAD, MOST_EVENTS, MOST_THREADS, PER_EVENT};
 
 use super::{Excess, LONGEST_NAME, LONGEST_TEXT, clip, count, longest};
 use crate::plan::threads;
@@ -193,9 +192,7 @@ impl Reports {
         outlier.value_ns = outlier.value_ns.min(self.longest_ns.max(HIGHEST_NS));
         outlier.trace.take_if(|_| untold);
         if let Some(trace) = &mut outlier.trace {
-            trace.events.truncate(MOST_EVENTS * PER_EVENT);
-            trace.threads.truncate(MOST_THREADS);
-            trace.threads.iter_mut().for_each(|thread| clip(thread, LONGEST_THREAD));
+            trace.limit();
         }
         Ok(())
     }
@@ -257,8 +254,11 @@ impl Reports {
         *ns = (*ns).min(self.longest_ns);
         *switches = (*switches).min(MOST_COUNTED);
         phase.iter_mut().for_each(|phase| clip(phase, LONGEST_NAME));
+        // What is cut off is given back: it waits on, for a disk or a follower that takes nothing.
         cpus.truncate(MOST_CPUS);
+        cpus.shrink_to_fit();
         threads.truncate(MOST_NAMED);
+        threads.shrink_to_fit();
         for thread in threads {
             clip(&mut thread.name, LONGEST_NAME);
             clip(&mut thread.process, LONGEST_NAME);
@@ -270,10 +270,12 @@ impl Reports {
             kinds.retain_mut(|kind| {
                 clip(&mut kind.name, LONGEST_NAME);
                 kind.counts.truncate(MOST_CPUS);
+                kind.counts.shrink_to_fit();
                 let left = room.checked_sub(kind.counts.len());
                 room = left.unwrap_or(room);
                 left.is_some()
             });
+            kinds.shrink_to_fit();
         }
         Ok(())
     }

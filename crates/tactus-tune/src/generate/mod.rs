@@ -57,7 +57,59 @@ mod tests {
 
     use tactus_system::{Real, System};
 
+    use super::testing::{machine, three};
     use super::*;
+
+    /// The text of its files, without line breaks and the marks of comments.
+    fn flat(output: &Output) -> String {
+        let text: Vec<&str> = output.files.iter().map(|file| file.text.as_str()).collect();
+        let words = text.iter().flat_map(|text| text.split_whitespace()).filter(|word| *word != "#");
+        words.collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn a_guest_says_why_its_first_vcpu_has_the_policy_it_has() {
+        // Where each vCPU has a CPU of its own the first is FIFO like the others; where others may share its CPU, not.
+        let own = "vCPU 0";
+        let leaves_out = "(Nova and KubeVirt leave it out, since their emulator threads may share its CPU)";
+        for (name, says) in [
+            ("libvirt", [own, leaves_out]),
+            ("qemu", [own, leaves_out]),
+            ("nova", ["hw:cpu_realtime_mask=^0", "emulator threads may share its CPU"]),
+            ("kubevirt", ["mask: \"1", "virt-launcher's own threads may share their CPUs"]),
+        ] {
+            let [(_, intel), ..] = three();
+            let text = flat(&intel.generate(find(name).unwrap()).unwrap());
+            assert!(says.iter().all(|words| text.contains(words)), "{name}: {text}");
+        }
+    }
+
+    #[test]
+    fn the_vcpus_of_which_it_is_said_are_those_that_are_fifo() {
+        let [(_, intel), ..] = three();
+        let text = |name: &str| flat(&intel.generate(find(name).unwrap()).unwrap());
+        assert!(text("libvirt").contains("<vcpusched vcpus='0-2' scheduler='fifo' priority='1'/>"));
+        assert!(text("kubevirt").contains("mask: \"1,2\""), "{}", text("kubevirt"));
+    }
+
+    #[test]
+    fn no_guest_is_put_on_cores_of_two_kinds_without_a_word() {
+        let hybrid = machine("x86_64", "GenuineIntel")
+            .cpus(8, false, 1)
+            .fact("/sys/devices/cpu_core/cpus", "0-3")
+            .fact("/sys/devices/cpu_atom/cpus", "4-7")
+            .isolate("1-7");
+        let mut heard = 0;
+        for generator in GENERATORS.iter().filter(|one| !["grub", "tuned"].contains(&one.name)) {
+            let notes = |vcpus| {
+                hybrid.clone().options(|wanted| wanted.vcpus = vcpus).generate(generator).unwrap().notes
+            };
+            let says = |notes: &[String]| notes.iter().any(|note| note.starts_with("hybrid processor: "));
+            assert!(says(&notes(Some(6))), "{}: {:?}", generator.name, notes(Some(6)));
+            heard += 1;
+        }
+        assert_eq!(heard, GENERATORS.len() - 2);
+    }
 
     #[test]
     fn every_generator_has_its_file_and_its_words() {

@@ -237,6 +237,17 @@ fn fires(number: u8, readings: &[&[(&str, &str)]], changes: &[Planned]) -> Optio
 }
 
 #[test]
+fn a_pitfall_says_of_kernel_threads_what_their_check_says() {
+    let pitfall = all().find(|pitfall| pitfall.number == 7).unwrap();
+    let check = tactus_audit::find("kthread-affinity").unwrap();
+    // Which of two parameters keeps them away is a matter of the kernel's version, in both texts.
+    for words in ["nohz_full", "isolcpus=domain", "041ee6f3727a"] {
+        assert!(pitfall.text.contains(words), "{}", pitfall.text);
+        assert!(check.why.contains(words), "{}", check.why);
+    }
+}
+
+#[test]
 fn each_is_there_once_and_says_what_it_is() {
     let numbers: Vec<u8> = all().map(|pitfall| pitfall.number).collect();
     assert_eq!(numbers, (1..=31).collect::<Vec<u8>>());

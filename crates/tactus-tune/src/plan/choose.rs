@@ -109,13 +109,8 @@ fn step(change: Change, layer: Layer) -> PlannedChange {
 /// What a setting risks that no check answers for.
 fn risk(word: &str) -> &'static str {
     match word {
-        "cache_threshold" => "Memory for up to 8192 decisions of SELinux instead of 512.",
-        "busy_read" | "busy_poll" => "Threads that wait on a socket spin for 50 us first: CPU time.",
         "tcp_fastopen" => "The first packet of a connection may carry data, which some middleboxes drop.",
-        "hung_task_timeout_secs" => "A task that hangs is reported after ten minutes instead of two.",
         "platform_profile" => "Power and heat.",
-        "rcupdate.rcu_normal_after_boot" => "What waits for RCU (network and mount changes) takes longer.",
-        "rcutree.nohz_full_patience_delay" => "RCU may hold on to memory for a second longer.",
         "tuned.non_isolcpus" => "None: only TuneD's own initramfs hook reads it.",
         _ => "",
     }

@@ -129,6 +129,21 @@ fn an_interrupt_that_is_allowed_on_isolated_cpus_only_stays_unless_it_is_named()
 }
 
 #[test]
+fn queues_that_irqbalance_or_the_kernel_spread_are_nobodys_own() {
+    let running = "700\t700\t1\t400100\tOTHER\t0\t0-7\tirqbalance";
+    let balanced = with_interrupts().and("threads:0", running);
+    let planned = plan(&balanced, "realtime", "2-3,6-7", &Choice::default());
+    assert_eq!(moved(&planned), [56, 57], "the guest's stays");
+    // Storage queues refuse: nothing is planned of them, and nothing withheld.
+    let rows = " CPU0 CPU1\n 58: 1 0 PCI-MSIX-0000:00:02.0 1-edge nvme0q1\n";
+    let storage = machine().and("/proc/interrupts", rows).and("/proc/irq/58/smp_affinity_list", "6");
+    let planned = plan(&storage, "realtime", "2-3,6-7", &Choice::default());
+    let all =
+        planned.entries.iter().map(|step| &step.change).chain(planned.withheld.iter().map(|one| &one.change));
+    assert!(!all.into_iter().any(|change| interrupt(change) == Some(58)));
+}
+
+#[test]
 fn an_interrupt_of_a_virtual_machine_is_not_taken_away_even_if_it_is_named() {
     let choice = Choice { move_irq: vec![55], ..Choice::default() };
     let said = plan(&with_interrupts(), "realtime", "2-3,6-7", &choice).refusals;

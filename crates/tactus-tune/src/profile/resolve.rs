@@ -1,6 +1,6 @@
 //! Profiles with their inheritance resolved, for a system or for a command line alone.
 
-use tactus_audit::{Subject, isolcpus_value};
+use tactus_audit::{Subject, is_managed, isolcpus_value};
 use tactus_model::CpuSet;
 use tactus_model::change::{Change, Effect, Form, Target};
 use tactus_model::facts::Facts;
@@ -191,7 +191,8 @@ fn interrupts(setting: &Setting, subject: &Subject<'_>) -> Vec<Change> {
         return Vec::new();
     }
     let all = &subject.interrupts;
-    let devices = all.list.iter().filter_map(|interrupt| {
+    // The kernel spreads the queues of storage, and refuses a write to their masks: isolcpus=managed_irq is for them.
+    let devices = all.list.iter().filter(|interrupt| !is_managed(interrupt)).filter_map(|interrupt| {
         let now = interrupt.affinity.as_deref()?;
         let path = format!("/proc/irq/{}/smp_affinity_list", interrupt.irq);
         // Those that do not touch the isolated CPUs are as they should be.

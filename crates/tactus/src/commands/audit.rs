@@ -4,7 +4,7 @@ mod list;
 
 use std::path::Path;
 
-use tactus_audit::{self as audit, Intent, Subject};
+use tactus_audit::{self as audit, Intent, Subject, likely_role};
 use tactus_bundle::{self as bundle, Trust};
 use tactus_environment as environment;
 use tactus_model::CpuSet;
@@ -34,7 +34,10 @@ pub fn audit(arguments: &Audit) -> Result<Exit, Failure> {
             let spec = facts::described(spec, arguments.kernel.as_deref(), arguments.cmdline.as_deref());
             vec![facts::inside(&name, &spec)?]
         }
-        (None, None) => vec![facts::here()?],
+        (None, None) => {
+            let here = facts::here()?;
+            vec![Seen { role: likely_role(&here.facts), ..here }]
+        }
     };
     let mut audits = Vec::new();
     for system in systems {
@@ -101,7 +104,8 @@ pub fn recorded(path: &Path) -> Result<Vec<Seen>, Failure> {
         let facts = facts::of_file(path)?;
         let environment =
             path.file_stem().map_or_else(|| "facts".into(), |name| name.to_string_lossy().into_owned());
-        return Ok(vec![Seen { environment, role: Role::Host, facts, later: None, carrier: None }]);
+        let role = likely_role(&facts);
+        return Ok(vec![Seen { environment, role, facts, later: None, carrier: None }]);
     }
     let contents = bundle::read(path, Trust::Whole)?;
     let role = |name: &str| {

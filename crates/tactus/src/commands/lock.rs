@@ -59,6 +59,6 @@ pub fn lock(options: &Lock) -> Result<Turn, Failure> {
     }
     Err(Failure::say(
         format!("{holder} measures this machine still, after {}", human(patience)),
-        "wait for longer, or end that measurement",
+        "wait for longer, end that measurement, or measure all the same with --beside",
     ))
 }

@@ -14,6 +14,7 @@ use tactus_model::message::{
     End, FromProbe, Hello, Note, Outlier, PROTOCOL, Proven, ThreadCounters, Tick, ToProbe,
 };
 use tactus_model::series::SeriesKey;
+use tactus_model::trace::Trace;
 use tactus_model::wire::{Decoder, Encoder, Item};
 
 use crate::common::{alone, stderr, stdout, tactus};
@@ -45,6 +46,7 @@ fn a_hostile_program_in_place_of_a_probe_exhausts_nothing_and_is_named() {
         ("after-the-end", ""),
         ("each-kind", ""),
         ("values", "notes of more than"),
+        ("traces", ""),
     ] {
         let suffered = suffer(harm);
         let entry = &suffered.document["scenarios"][0];
@@ -77,12 +79,22 @@ fn suffer(harm: &str) -> Suffered {
     let (plan, bundle) = (dir.path().join("plan.toml"), dir.path().join("bundle"));
     let own = std::env::current_exe().unwrap();
     let test = "hostile::a_hostile_program_in_place_of_a_probe_exhausts_nothing_and_is_named";
+    // Traces are sent while nobody takes them in, since another environment is still starting.
+    let late = "[environment.late]\nkind = \"serial\"\nformat = \"probe\"\ncpus = \"0\"\ncommand = \"exec sleep 8\"\n";
+    let (late, measured) = match harm {
+        "traces" => (
+            late,
+            "[[scenario.activity]]\nmeasure = \"timer\"\nin = \"line\"\n\
+             [[scenario.activity]]\nmeasure = \"timer\"\nin = \"late\"\n",
+        ),
+        "values" => ("", "environment = \"line\"\nmeasurement = \"os\"\n"),
+        _ => ("", "environment = \"line\"\nmeasurement = \"timer\"\n"),
+    };
     let text = format!(
-        "name = \"hostile\"\n[environment.line]\nkind = \"serial\"\nformat = \"probe\"\ncpus = \"0\"\n\
+        "name = \"hostile\"\n{late}[environment.line]\nkind = \"serial\"\nformat = \"probe\"\ncpus = \"0\"\n\
          command = \"{HARM}={harm} exec {} --exact {test} --nocapture\"\n\
-         [[scenario]]\nname = \"line\"\nenvironment = \"line\"\nmeasurement = \"{}\"\nduration = \"1s\"\n",
+         [[scenario]]\nname = \"line\"\nduration = \"1s\"\n{measured}",
         own.display(),
-        if harm == "values" { "os" } else { "timer" },
     );
     fs::write(&plan, text).unwrap();
     let mut command = tactus();
@@ -169,6 +181,14 @@ fn speak(harm: &str) -> io::Result<()> {
         realtime_ns: 0,
         can: vec!["timer".into()],
     }))?;
+    if harm == "traces" {
+        let trace = Some(Trace { events: Vec::new(), threads: vec![String::new(); 200_000] });
+        let outlier = Outlier { activity: 0, series: series(0), at_ns: 1, value_ns: 1, trace };
+        let outlier = FromProbe::Outlier(outlier);
+        loop {
+            say(&outlier)?;
+        }
+    }
     // Facts for ever, or as many as there may be of what an audit looks at longest.
     let (most, name) = match harm {
         "facts" => (u64::MAX, "/proc/"),

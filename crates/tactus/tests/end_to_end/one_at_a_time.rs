@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
-use crate::common::{alone, await_tick, copied_into, json, output, stderr, tactus};
+use crate::common::{alone, await_tick, copied_into, json, nothing_is_left, output, stderr, tactus};
 
 #[test]
 fn whoever_comes_second_is_refused_or_waits_or_measures_beside_with_a_word_in_the_bundle() {
@@ -88,7 +88,7 @@ fn an_ordinary_user_measures_with_the_capabilities_of_the_file_and_not_without()
     let place = tempfile::tempdir().unwrap();
     fs::set_permissions(place.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let program = copied_into(place.path());
-    let measured = |words: &[&str]| {
+    let measured_with = |words: &[&str]| {
         let mut command = Command::new("runuser");
         command.args(["-u", "nobody", "--"]).arg(&program).args(words).current_dir("/").stdin(Stdio::null());
         output(command.env("TACTUS_CACHE_DIR", place.path().join("cache")).env("TACTUS_LOCK", "setcap"))
@@ -97,13 +97,29 @@ fn an_ordinary_user_measures_with_the_capabilities_of_the_file_and_not_without()
     fs::create_dir(&cache).unwrap();
     assert!(Command::new("chown").arg("nobody").arg(&cache).status().unwrap().success());
     let words = ["measure", "-D", "1", "-p", "80", "--json"];
-    let refused = measured(&words);
+    let refused = measured_with(&words);
     assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
     let capable = Command::new("setcap").arg("cap_sys_nice,cap_ipc_lock+ep").arg(&program).status().unwrap();
     assert!(capable.success());
-    let measured = measured(&words);
+    let measured = measured_with(&words);
     let document = json(&measured);
     let row = &document["scenarios"][0];
     assert_eq!(row["status"], "measured", "{row}\n{}", stderr(&measured));
     assert_eq!(row["series"][0]["priority"], 80, "{row}");
+    // A plan's command has none of them, and what it has put behind itself is seen by who ends it.
+    let (command, said) = (place.path().join("command"), place.path().join("cache/said"));
+    let script = format!(
+        "#!/bin/sh\ngrep ^Cap /proc/self/status > {}\nsetsid sleep 777 &\nexec sleep 100\n",
+        said.display()
+    );
+    fs::write(&command, script).unwrap();
+    fs::set_permissions(&command, fs::Permissions::from_mode(0o755)).unwrap();
+    let load = format!("command:{}", command.display());
+    let loaded = measured_with(&["measure", "-D", "1", "-p", "80", "--no-control", "--load", &load]);
+    let said = fs::read_to_string(&said).unwrap_or_else(|error| panic!("{error}: {}", stderr(&loaded)));
+    for set in ["CapInh:", "CapPrm:", "CapEff:", "CapAmb:"] {
+        let own = said.lines().find_map(|line| line.strip_prefix(set)).unwrap();
+        assert_eq!(own.trim(), "0000000000000000", "{set} {said}");
+    }
+    nothing_is_left();
 }

@@ -1,0 +1,94 @@
+//! The part that a system plays when nobody says which.
+
+use tactus_model::facts::{Facts, Reading};
+use tactus_model::finding::Role;
+use tactus_model::threads::Threads;
+
+use super::vm::Vm;
+
+/// What a system most likely is: a container where its cgroup says so; a guest where a hypervisor lies below and gives its
+/// processor no virtualization to hand on (neither vmx nor svm; on Arm: no /dev/kvm), as the machines of most clouds are;
+/// else a host. One that runs virtual machines, were they emulated, is their host.
+#[must_use]
+pub fn likely_role(facts: &Facts) -> Role {
+    if facts.text("container:kind").is_some() {
+        return Role::Container;
+    }
+    let hands_on = match facts.field("/proc/cpuinfo", "flags", ':') {
+        Some(flags) => flags.split_ascii_whitespace().any(|flag| matches!(flag, "vmx" | "svm")),
+        None => {
+            !matches!(facts.0.get("device:kvm"), Some(Reading::Absent))
+                && facts.text("device:kvm") != Some("absent")
+        }
+    };
+    if facts.virtualized() && !hands_on && Vm::all(facts, &Threads::of(facts)).is_empty() {
+        Role::Guest
+    } else {
+        Role::Host
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tactus_model::finding::{Severity, State};
+
+    use super::*;
+    use crate::testing::{HOSTILE, System, arm, guest, intel};
+    use crate::{Intent, Subject, audit};
+
+    const CLOUD: (&str, &str) = ("/proc/cpuinfo", "vendor_id : GenuineIntel\nflags : fpu tsc hypervisor\n");
+    const NESTED: (&str, &str) =
+        ("/proc/cpuinfo", "vendor_id : GenuineIntel\nflags : fpu tsc vmx hypervisor\n");
+
+    fn of(system: &System) -> Role {
+        likely_role(&system.facts)
+    }
+
+    #[test]
+    fn a_machine_of_a_cloud_is_a_guest_and_one_that_may_carry_guests_a_host() {
+        assert_eq!(of(&guest(&[CLOUD])), Role::Guest);
+        assert_eq!(of(&guest(&[NESTED])), Role::Host);
+        assert_eq!(of(&intel(&[])), Role::Host);
+        let board = arm(&[("/proc/device-tree/model", "linux,dummy-virt")]);
+        assert_eq!(of(&board.clone().and("device:kvm", "present")), Role::Host);
+        assert_eq!(of(&board.clone().absent("device:kvm")), Role::Guest);
+        assert_eq!(of(&board), Role::Host, "nobody has looked for /dev/kvm");
+        assert_eq!(of(&arm(&[]).absent("device:kvm")), Role::Host, "nothing tells of a hypervisor");
+        assert_eq!(of(&guest(&[CLOUD, ("container:kind", "docker")])), Role::Container);
+    }
+
+    #[test]
+    fn a_machine_that_emulates_guests_is_their_host() {
+        let threads = "812\t812\t1\t400140\tOTHER\t0\t0-3\tqemu-system-x86\n813\t812\t1\t400140\tOTHER\t0\t2\tCPU 0/TCG";
+        assert_eq!(of(&guest(&[CLOUD, ("threads:0", threads)])), Role::Host);
+    }
+
+    #[test]
+    fn that_no_guests_can_be_run_on_a_machine_of_a_cloud_is_no_finding() {
+        let cloud = guest(&[CLOUD]).absent("device:kvm");
+        let intent = Intent::default();
+        let said = audit(&Subject::new(&cloud.facts, of(&cloud), &intent));
+        for id in ["virt-extensions", "nested-host", "hypervisor-presence"] {
+            let finding = said.findings.iter().find(|finding| finding.id == id).unwrap();
+            assert_ne!(finding.state, State::Finding, "{id}: {}", finding.said);
+        }
+        // Called a host it is told once, and once only, what it is.
+        let called = audit(&Subject::new(&cloud.facts, Role::Host, &intent));
+        let told: Vec<(&str, Severity)> = called
+            .found()
+            .filter(|finding| {
+                ["virt-extensions", "nested-host", "hypervisor-presence"].contains(&&*finding.id)
+            })
+            .map(|finding| (finding.id.as_str(), finding.severity))
+            .collect();
+        assert_eq!(told, [("nested-host", Severity::Major)]);
+    }
+
+    #[test]
+    fn rubbish_makes_nobody_a_guest() {
+        for text in HOSTILE {
+            assert_eq!(of(&intel(&[("/proc/cpuinfo", text)])), Role::Host, "{text}");
+            assert_eq!(of(&guest(&[NESTED, ("device:kvm", text)])), Role::Host, "{text}");
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! What was said wrong once, or left out, and is said right now, of its sources.
+
+use tactus_audit::find;
+
+/// A check, what its text says, and what it does not say any more.
+const TEXTS: &[(&str, &[&str], &[&str])] = &[
+    ("kvmclock-sync", &["N"], &[]),
+    ("pm-qos", &["a bound of 1 to 3 us", "makes idle CPUs poll"], &["write 0"]),
+    ("latency-zero-keeps-tick", &["tick"], &[]),
+    ("rt-priority-ceiling", &["of the stop class"], &["watchdog/", "migration/N is FIFO 99"]),
+    ("timer-migration", &["are in none, and no target", "contested"], &[]),
+    ("cpufreq-governor", &["userspace", "intel-xeon-2015, 7.2"], &[]),
+    ("kthread-affinity", &["nohz_full=ISOLATED before Linux 7.0", "since 7.0", "commit 041ee6f3727a"], &[]),
+    ("ctr-rt-budget", &["rt_group_sched=0", "since 6.16"], &[]),
+    ("audit", &["The mildest first", "-a task,never"], &[]),
+    ("workqueue-cpumask", &["mask HOUSEKEEPING_MASK"], &[]),
+    ("irq-default-affinity", &["mask HOUSEKEEPING_MASK"], &[]),
+    ("kernel-config", &["off for short periods"], &["LOCKUP_DETECTOR"]),
+    ("nohz-full", &["vCPUs, polling, long cycles", "control loop"], &[]),
+    ("memory-power-speed", &["CKE power down, self refresh"], &[]),
+    ("exit-rate", &["let what is not real-time poll"], &[]),
+    ("posted-interrupts-absent", &["devices that are polled"], &["Boot another kernel"]),
+    ("own-irq", &["belongs on that thread's CPU", "intel-xeon-2015, 6.3"], &[]),
+    ("nx-huge-pages", &["only where the kernel says that the processor is not affected"], &[]),
+];
+
+#[test]
+fn what_was_wrong_once_is_said_right() {
+    for (id, says, not) in TEXTS {
+        let fields = find(id).unwrap_or_else(|| panic!("no check {id}")).fields();
+        let text = fields.iter().map(|(_, text)| text.as_str()).collect::<Vec<_>>().join("\n");
+        for words in *says {
+            assert!(text.contains(words), "{id} does not say `{words}`: {text}");
+        }
+        for words in *not {
+            assert!(!text.contains(words), "{id} says `{words}`: {text}");
+        }
+    }
+}
