@@ -141,7 +141,11 @@ fn read_rows(
     Ok((contents, Logs::new(dir.clone(), names)))
 }
 
-fn manifest(dir: &Directory) -> Result<Manifest, BundleError> {
+/// What the bundle in an open directory says of itself, as it stands there: nothing of it is checked.
+///
+/// # Errors
+/// When it is no bundle, or was written in another format.
+pub fn manifest(dir: &Directory) -> Result<Manifest, BundleError> {
     let path = || dir.path().to_owned();
     let not = |reason: String| BundleError::NotABundle { path: path(), reason };
     let text = dir

@@ -57,6 +57,10 @@ pub struct Entry {
     pub path: PathBuf,
     /// What it is.
     pub kind: Kind,
+    /// Its size, in bytes.
+    pub bytes: u64,
+    /// When it was written last, in ns since the epoch.
+    pub modified_ns: i128,
     /// Whether it has further names.
     pub hard_linked: bool,
     /// The user whose it is.
@@ -390,6 +394,8 @@ impl Entry {
         Self {
             path,
             kind: kind(stat),
+            bytes: u64::try_from(stat.st_size).unwrap_or(0),
+            modified_ns: i128::from(stat.st_mtime) * 1_000_000_000 + i128::from(stat.st_mtime_nsec),
             hard_linked: stat.st_nlink > 1,
             owner: stat.st_uid,
             mode: stat.st_mode,
@@ -406,6 +412,18 @@ impl Entry {
         }
         if self.mode & 0o022 != 0 {
             return Err(denied(format!("others may write to it (mode {:03o})", self.mode & 0o777)));
+        }
+        Ok(())
+    }
+
+    /// Whether nobody else can read it either.
+    ///
+    /// # Errors
+    /// With whose it is, or that others may read it.
+    pub fn is_secret(&self) -> io::Result<()> {
+        self.is_private()?;
+        if self.mode & 0o044 != 0 {
+            return Err(denied(format!("others may read it (mode {:03o})", self.mode & 0o777)));
         }
         Ok(())
     }

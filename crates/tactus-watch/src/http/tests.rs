@@ -37,6 +37,8 @@ fn metrics_are_there_for_get_and_nothing_else_is() {
     assert!(metrics.contains(CONTENT_TYPE) && metrics.ends_with("# EOF\n"));
     assert!(asked(at, b"GET /metrics?x=1 HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 200 "));
     assert!(asked(at, b"POST /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 405 "));
+    let head = asked(at, b"HEAD /metrics HTTP/1.1\r\n\r\n");
+    assert!(head.starts_with("HTTP/1.1 200 ") && head.ends_with("\r\n\r\n"), "{head}");
     assert!(asked(at, b"GET / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404 "));
     assert!(asked(at, b"GET /metrics/../etc/passwd HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404 "));
     assert!(asked(at, b"\x16\x03\x01 hello\r\n\r\n").starts_with("HTTP/1.1 400 "));
@@ -61,21 +63,105 @@ fn who_sends_too_much_or_nothing_is_cut_and_others_are_answered() {
     let long = format!("GET /metrics HTTP/1.1\r\nX: {}", "x".repeat(1 << 20));
     let answer = asked(at, long.as_bytes());
     assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 400 "), "{answer}");
-    let many = format!("GET /metrics HTTP/1.1\r\n{}\r\n", "A: b\r\n".repeat(HEADERS + 1));
+    let many = format!("GET /metrics HTTP/1.1\r\n{}\r\n", "A: b\r\n".repeat(request::HEADERS + 1));
     assert!(asked(at, many.as_bytes()).starts_with("HTTP/1.1 400 "));
-    // As many as there may be say nothing: the next one is turned away, and when they are cut another one is heard.
-    let silent: Vec<TcpStream> = (0..CONNECTIONS).map(|_| TcpStream::connect(at).unwrap()).collect();
-    let until = Instant::now() + Duration::from_secs(60);
+}
+
+#[test]
+fn who_says_nothing_keeps_nobody_out() {
+    let at = server();
     let request = b"GET /metrics HTTP/1.1\r\n\r\n";
-    let mut turned_away = false;
-    loop {
-        let answer = asked(at, request);
-        turned_away |= answer.is_empty();
-        if turned_away && answer.starts_with("HTTP/1.1 200 ") {
-            break;
-        }
-        assert!(Instant::now() < until, "silent clients hold it up");
-        std::thread::sleep(Duration::from_millis(50));
+    let mut silent: Vec<TcpStream> =
+        (0..20 * connections::MOST).map(|_| TcpStream::connect(at).unwrap()).collect();
+    // Half a head is not more than none.
+    silent.iter_mut().for_each(|stream| drop(stream.write_all(b"GET /metr")));
+    for _ in 0..2 {
+        assert!(asked(at, request).starts_with("HTTP/1.1 200 "), "the first try is answered");
     }
-    drop(silent);
+    assert_eq!(silent[0].read(&mut [0; 1]).unwrap_or(0), 0, "the first one had to go");
+}
+
+/// Says the same until nobody counts any more.
+struct Told(std::sync::mpsc::Sender<()>);
+
+impl Events for Told {
+    fn next(&mut self) -> Next {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+        match self.0.send(()) {
+            Ok(()) => Next::Event("state", "a\nb".into()),
+            Err(_) => Next::End,
+        }
+    }
+}
+
+struct Telling(std::sync::mpsc::Sender<()>);
+
+impl Site for Telling {
+    fn answer(&self, request: &Request) -> Answer {
+        match request.path.as_str() {
+            "/events" => Answer::events(Told(self.0.clone())),
+            _ => Answer::text(200, "text/plain", "x".repeat(1 << 24)),
+        }
+    }
+}
+
+/// A server that tells something, until the other end of the channel is dropped.
+fn telling() -> (SocketAddr, std::sync::mpsc::Receiver<()>) {
+    let (sender, told) = std::sync::mpsc::channel();
+    (listen(TcpListener::bind("127.0.0.1:0").unwrap(), "telling", Telling(sender)).unwrap(), told)
+}
+
+fn follow(at: SocketAddr) -> (TcpStream, String) {
+    let mut stream = TcpStream::connect(at).unwrap();
+    stream.write_all(b"GET /events HTTP/1.1\r\n\r\n").unwrap();
+    let mut begins = [0; 12];
+    stream.read_exact(&mut begins).unwrap();
+    let begins = String::from_utf8_lossy(&begins).into_owned();
+    (stream, begins)
+}
+
+#[test]
+fn who_follows_takes_no_place_of_who_asks_and_too_many_are_told_so() {
+    let (at, _told) = telling();
+    let mut followers: Vec<_> = (0..connections::MOST_FOLLOWERS).map(|_| follow(at)).collect();
+    assert!(followers.iter().all(|(_, begins)| begins == "HTTP/1.1 200"), "{followers:?}");
+    assert_eq!(follow(at).1, "HTTP/1.1 503");
+    assert!(asked(at, b"HEAD / HTTP/1.1\r\n\r\n").ends_with("\r\n\r\n"), "others are answered");
+    // One that goes makes room for another, which is seen when something is said to him.
+    drop(followers.pop());
+    while follow(at).1 != "HTTP/1.1 200" {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn events_go_on_until_there_are_no_more() {
+    let (at, told) = telling();
+    let (mut stream, _) = follow(at);
+    told.iter().take(3).for_each(drop);
+    drop(told);
+    let mut rest = String::new();
+    stream.read_to_string(&mut rest).unwrap();
+    assert!(
+        rest.contains("Content-Type: text/event-stream\r\n") && !rest.contains("Content-Length"),
+        "{rest}"
+    );
+    assert!(rest.matches("event: state\ndata: a\ndata: b\n\n").count() >= 3, "{rest}");
+}
+
+#[test]
+fn who_takes_nothing_of_what_he_asked_for_keeps_nobody_out() {
+    let (at, _told) = telling();
+    let lazy: Vec<TcpStream> = (0..connections::MOST)
+        .map(|_| {
+            let mut stream = TcpStream::connect(at).unwrap();
+            stream.write_all(b"GET /large HTTP/1.1\r\n\r\n").unwrap();
+            stream
+        })
+        .collect();
+    let request = b"HEAD / HTTP/1.1\r\n\r\n";
+    while !asked(at, request).starts_with("HTTP/1.1 200 ") {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    drop(lazy);
 }

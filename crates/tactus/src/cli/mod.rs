@@ -15,6 +15,7 @@ mod open;
 mod oslat;
 mod prove;
 mod run;
+mod serve;
 mod tune;
 mod values;
 mod watch;
@@ -34,6 +35,7 @@ pub use measure::{Measure, Policy};
 pub use oslat::Oslat;
 pub use prove::Prove;
 pub use run::Run;
+pub use serve::Serve;
 pub use tune::{Choose, Tune, TuneApply, TuneCommand, TuneDiff, TunePlan, TuneRevert, TuneVerify};
 pub use watch::Watch;
 pub use words::{Completions, Explain, Man};
@@ -81,6 +83,8 @@ pub enum Command {
     Stop(Stop),
     /// Write a bundle's report
     Report(Report),
+    /// Show the bundles of a directory in a browser, and follow runs that go on
+    Serve(Serve),
     /// Hold the runs of bundles against each other: what became worse, and what is as before
     Compare(Compare),
     /// Say which control applications a bundle's environments are fit for, at which cycle

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use tactus_bundle::{self as bundle, BundleError, Trust};
 use tactus_model::text::clean;
 use tactus_run::Interrupt;
+use tactus_serve::{SHARE, SILENCE, look};
 use tactus_system::{Directory, Run};
 use tactus_watch::Shared;
 use tactus_watch::screen::{human, micro};
@@ -21,12 +21,6 @@ use crate::watching::shown;
 
 /// Between two looks, at least.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Of the time reading takes at most one part in so many: a day's bundle takes a second to read.
-const SHARE: u32 = 20;
-/// How often a bundle may be found in the middle of a change before it is taken for a broken one.
-const TRIES: u32 = 5;
-/// After so long without anything new that is said: the run may have died.
-const SILENCE: Duration = Duration::from_secs(30);
 /// How often it is looked whether somebody wants to leave.
 const STEP: Duration = Duration::from_millis(100);
 
@@ -86,19 +80,6 @@ pub fn follow(dir: &Directory, plain: bool, run: Option<&Run>) -> Result<Followe
     }
     drop(screen);
     Ok(end)
-}
-
-/// The run as its bundle has it now. Whoever writes it may be between two files.
-fn look(dir: &Directory) -> Result<Watched, BundleError> {
-    let mut tries = 0;
-    loop {
-        match bundle::read_from(dir, Trust::Whole) {
-            Ok(contents) => return Ok(tactus_watch::bundle::watched(&contents)),
-            Err(error) if tries == TRIES => return Err(error),
-            Err(_) => tries += 1,
-        }
-        std::thread::sleep(STEP);
-    }
 }
 
 /// What is said where there is no screen: a line when something begins or ends.

@@ -27,6 +27,7 @@ mod prove;
 mod report;
 mod run;
 mod seed;
+mod serve;
 mod show;
 mod stop;
 mod tune;
@@ -51,6 +52,7 @@ pub fn dispatch(command: Command) -> Result<Exit, Failure> {
         Command::Attach(arguments) => attach::attach(&arguments),
         Command::Stop(arguments) => stop::stop(&arguments),
         Command::Report(arguments) => report::report(&arguments),
+        Command::Serve(arguments) => serve::serve(&arguments),
         Command::Compare(arguments) => compare::compare(&arguments),
         Command::Fitness(arguments) => fitness::fitness(&arguments),
         Command::Import(arguments) => import::import(&arguments),

@@ -38,6 +38,7 @@ mod prove;
 mod repeats;
 mod rt_tests;
 mod run;
+mod serve;
 mod slices;
 #[path = "../../../tactus-environment/tests/contract/sshd.rs"]
 mod sshd;

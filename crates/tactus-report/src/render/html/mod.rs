@@ -7,4 +7,4 @@ mod blocks;
 mod page;
 mod report;
 
-pub use report::{chapters, render};
+pub use report::{STYLE, chapters, escaping, hash, render};

@@ -28,7 +28,14 @@ pub fn chapters(of: Chapters) -> Result<String, RenderError> {
     filled(&Page::of_chapters(of))
 }
 
-fn filled(page: &Page) -> Result<String, RenderError> {
+/// How a page looks.
+pub const STYLE: &str = include_str!("style.css");
+
+/// What fills in templates whose values are anybody's words: all of them are escaped.
+///
+/// # Errors
+/// None that a test does not exclude.
+pub fn escaping() -> Result<Environment<'static>, RenderError> {
     let mut environment = Environment::new();
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
     environment.set_formatter(|out, state, value| match value.as_str() {
@@ -36,12 +43,17 @@ fn filled(page: &Page) -> Result<String, RenderError> {
         _ => escape_formatter(out, state, value),
     });
     environment.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
+    Ok(environment)
+}
+
+fn filled(page: &Page) -> Result<String, RenderError> {
+    let mut environment = escaping()?;
     environment.add_template("report.html", include_str!("report.html"))?;
     environment.add_template("blocks.html", include_str!("blocks.html"))?;
     environment.add_template("grid.html", include_str!("grid.html"))?;
     environment.add_template("table.html", include_str!("table.html"))?;
     environment.add_template("figure.html", include_str!("figure.html"))?;
-    let (style, script) = (include_str!("style.css"), script(page.is_live()));
+    let (style, script) = (STYLE, script(page.is_live()));
     Ok(environment.get_template("report.html")?.render(minijinja::context! {
         page => Serde(page),
         // Nothing but these two is run or styled by, whatever else a page may come to hold.
@@ -67,8 +79,9 @@ fn script(live: bool) -> String {
     format!("/* uPlot 1.6.32\n{UPLOT_LICENSE}*/\n{library}\n{own}\n{plot}")
 }
 
-/// As a content security policy names what it allows.
-fn hash(text: &str) -> String {
+/// A script or a style as a content security policy names it to allow it.
+#[must_use]
+pub fn hash(text: &str) -> String {
     format!("sha256-{}", BASE64_STANDARD.encode(Sha256::digest(text)))
 }
 

@@ -156,7 +156,7 @@ class Browser:
 
 class Page:
     def __init__(self, browser, path, width, dark=False, script=True, media=""):
-        self.browser, self.uri = browser, path.resolve().as_uri()
+        self.browser, self.uri = browser, path if isinstance(path, str) else path.resolve().as_uri()
         target = browser.ask("Target.createTarget", url="about:blank")["targetId"]
         self.target = target
         self.session = browser.ask("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]

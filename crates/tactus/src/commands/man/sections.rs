@@ -84,6 +84,13 @@ const EXAMPLES: Examples = &[
     ),
     ("tactus-stop", &[("tactus stop night", "End this run, and keep what it has measured.")]),
     (
+        "tactus-serve",
+        &[
+            ("tactus serve measurements", "The bundles of a directory, in a browser on this machine."),
+            ("tactus serve --listen 0.0.0.0:9465", "From elsewhere, with the token that is printed."),
+        ],
+    ),
+    (
         "tactus-report",
         &[
             ("tactus report --open", "The page of the newest bundle, in a browser."),

@@ -1,0 +1,207 @@
+//! The bundles of a directory, the newest first.
+
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use jiff::Timestamp;
+use tactus_model::bundle::Manifest;
+use tactus_model::outcome::RunStatus;
+use tactus_model::text::clean;
+use tactus_report::units::shortened;
+use tactus_system::{Directory, Kind};
+
+/// Most entries of the directory that are looked at.
+pub const MOST: usize = 10_000;
+/// Between two looks at it, at least.
+const PAUSE: Duration = Duration::from_secs(1);
+/// Of the time looking takes at most one part in so many.
+const SHARE: u32 = 20;
+/// After so long without a write a run that has not ended is no longer called one that goes on.
+const QUIET_NS: i128 = 60_000_000_000;
+/// Most columns of a name that is shown.
+const NAME: usize = 120;
+
+/// The directory.
+pub struct Catalogue {
+    dir: Directory,
+    known: Mutex<Known>,
+}
+
+#[derive(Default)]
+struct Known {
+    seen: Option<(Instant, Duration, Arc<Listing>)>,
+    found: HashMap<OsString, (Stamp, Found)>,
+}
+
+/// What there is.
+#[derive(Debug, Default)]
+pub struct Listing {
+    /// The bundles, the newest first.
+    pub bundles: Vec<Found>,
+    /// Directories that may not be looked into.
+    pub closed: usize,
+    /// Entries of the directory that are too many.
+    pub more: usize,
+}
+
+/// When a bundle was written last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Stamp {
+    modified_ns: i128,
+    bytes: u64,
+}
+
+/// A bundle.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// Its name in the directory.
+    pub name: OsString,
+    /// When it was written last.
+    pub stamp: Stamp,
+    /// How far it is.
+    pub stage: Stage,
+    /// When it was begun.
+    pub began: Option<Timestamp>,
+    /// The name of its plan, clean.
+    pub plan: String,
+    /// Its machine, clean.
+    pub machine: String,
+    /// The size of all of its files, in bytes; none: they cannot be counted.
+    pub bytes: Option<u64>,
+}
+
+/// How far a run is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// It is written.
+    Running,
+    /// It has not ended, and nothing was written for a while: it may have died.
+    Silent,
+    /// It has ended.
+    Ended(RunStatus),
+    /// It cannot be read, in words.
+    Unreadable(String),
+}
+
+impl Catalogue {
+    pub fn of(dir: Directory) -> Self {
+        Self { dir, known: Mutex::default() }
+    }
+
+    /// The bundles as they are now, or were a moment ago.
+    ///
+    /// # Errors
+    /// When the directory cannot be read.
+    pub fn listing(&self) -> io::Result<Arc<Listing>> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((at, took, listing)) = &known.seen
+            && at.elapsed() < PAUSE.max(*took * SHARE)
+        {
+            return Ok(Arc::clone(listing));
+        }
+        let began = Instant::now();
+        let listing = Arc::new(self.look(&mut known.found)?);
+        known.seen = Some((Instant::now(), began.elapsed(), Arc::clone(&listing)));
+        Ok(listing)
+    }
+
+    /// The bundle of this name, if the directory lists one.
+    pub fn find(&self, name: &OsStr) -> io::Result<Option<(Found, Directory)>> {
+        let listing = self.listing()?;
+        let Some(found) = listing.bundles.iter().find(|found| found.name == name) else { return Ok(None) };
+        // Links are not followed, whoever has put one there since.
+        match self.dir.beneath(&found.name) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            opened => Ok(Some((found.clone(), opened?))),
+        }
+    }
+
+    fn look(&self, known: &mut HashMap<OsString, (Stamp, Found)>) -> io::Result<Listing> {
+        let (mut listing, mut names) = (Listing::default(), self.dir.names()?);
+        listing.more = names.len().saturating_sub(MOST);
+        names.truncate(MOST);
+        let mut before = std::mem::take(known);
+        for name in names {
+            if self.dir.entry(&name).is_ok_and(|entry| entry.kind != Kind::Directory) {
+                continue;
+            }
+            let opened =
+                self.dir.beneath(&name).and_then(|dir| dir.entry("manifest.json").map(|entry| (dir, entry)));
+            let (dir, manifest) = match opened {
+                Ok(opened) => opened,
+                Err(error) => {
+                    listing.closed += usize::from(error.kind() == io::ErrorKind::PermissionDenied);
+                    continue;
+                }
+            };
+            let stamp = Stamp { modified_ns: manifest.modified_ns, bytes: manifest.bytes };
+            // What has ended is as its manifest is; of what has not, other files change.
+            let as_before = before.remove(&name).filter(|(own, found)| *own == stamp && found.has_ended());
+            let found = as_before.map_or_else(|| Found::of(name.clone(), stamp, &dir), |(_, found)| found);
+            known.insert(name, (stamp, found.clone()));
+            listing.bundles.push(found);
+        }
+        listing.bundles.sort_by(|one, other| (other.began, &other.name).cmp(&(one.began, &one.name)));
+        Ok(listing)
+    }
+}
+
+impl Found {
+    fn of(name: OsString, stamp: Stamp, dir: &Directory) -> Self {
+        let short = |text: &str| shortened(&clean(text), NAME);
+        let files = dir.walk().unwrap_or_default();
+        let bytes = (!files.is_empty())
+            .then(|| files.iter().filter(|file| file.kind == Kind::File).map(|file| file.bytes).sum());
+        let newest = files.iter().map(|file| file.modified_ns).max().unwrap_or(stamp.modified_ns);
+        let (stage, manifest) = match tactus_bundle::manifest(dir) {
+            Ok(manifest) => (Stage::of(&manifest, newest), Some(manifest)),
+            Err(error) => (Stage::Unreadable(clean(&error.to_string())), None),
+        };
+        let stamp = match stage {
+            Stage::Running | Stage::Silent => Stamp { modified_ns: newest, bytes: bytes.unwrap_or(0) },
+            Stage::Ended(_) | Stage::Unreadable(_) => stamp,
+        };
+        let manifest = manifest.as_ref();
+        Self {
+            name,
+            stamp,
+            stage,
+            began: manifest.and_then(|manifest| manifest.started.parse().ok()),
+            plan: manifest.map(|manifest| short(&manifest.plan)).unwrap_or_default(),
+            machine: manifest.map(|manifest| short(&manifest.machine.name)).unwrap_or_default(),
+            bytes,
+        }
+    }
+
+    /// Its name as it can be shown.
+    pub fn shown(&self) -> String {
+        shortened(&clean(&self.name.to_string_lossy()), NAME)
+    }
+
+    /// Its name, and that of its machine.
+    pub fn whose(&self) -> String {
+        match self.machine.as_str() {
+            "" => self.shown(),
+            machine => format!("{} on {machine}", self.shown()),
+        }
+    }
+
+    /// Whether it stays as it is.
+    pub const fn has_ended(&self) -> bool {
+        matches!(self.stage, Stage::Ended(_))
+    }
+}
+
+impl Stage {
+    fn of(manifest: &Manifest, newest_ns: i128) -> Self {
+        if manifest.finished.is_some() {
+            return Self::Ended(manifest.status);
+        }
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |now| now.as_nanos());
+        let quiet = i128::try_from(now).unwrap_or(i128::MAX).saturating_sub(newest_ns) > QUIET_NS;
+        if quiet { Self::Silent } else { Self::Running }
+    }
+}
