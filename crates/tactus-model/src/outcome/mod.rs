@@ -49,6 +49,10 @@ pub enum Yields {
 /// In `result.json` latencies are `series` and `all`, as they were before format 1.3; a row of values has
 /// `values` beside them, and they are empty.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one of it for each row, and nearly all measure latencies"
+)]
 pub enum Outcome {
     /// Latencies.
     Latency(LatencyOutcome),
