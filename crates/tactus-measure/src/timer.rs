@@ -1,7 +1,6 @@
 //! `timer`: cyclic wake-up latency. The thread sleeps until an absolute time and notes how late it
 //! woke, as cyclictest does.
 
-
 use tactus_model::catalogue::{Measure, measure};
 use tactus_model::message::Refusal;
 

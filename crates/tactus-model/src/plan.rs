@@ -7,6 +7,8 @@
 mod fitness;
 mod path;
 mod require;
+#[cfg(feature = "schema")]
+pub mod schema;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -31,6 +33,7 @@ pub use require::{Require, TailLimit};
 
 /// A plan or study.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
     /// Its name, as `tactus run NAME` takes it for studies.
@@ -90,6 +93,7 @@ pub struct Plan {
 
 /// An environment as the plan describes it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Environment {
     /// `host`, `podman`, `oci`, `qemu`, ...
     pub kind: String,
@@ -115,6 +119,7 @@ pub const OTHER_STATE: &str = "other";
 
 /// A state of the machine that a reboot leads to: it is told by what holds, not started.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct HostState {
     /// The tuning profile whose boot parameters and values hold in it.
@@ -126,6 +131,7 @@ pub struct HostState {
 
 /// A kind of kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum KernelKind {
     /// Fully preemptible: PREEMPT_RT.
@@ -137,6 +143,7 @@ pub enum KernelKind {
 /// A scenario, in its full form (`activity`) or in shorthand (`environment`, `measurement`, `load`,
 /// `fault`). Also the shape of `[defaults]` and `[quick]`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
     /// Its name; several measurements of one scenario share it.
@@ -221,9 +228,11 @@ pub struct Scenario {
     pub cpus: Option<CpuRequest>,
     /// Shorthand: loads beside it.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "one_or_many")]
+    #[cfg_attr(feature = "schema", schemars(with = "schema::OneOrMany<Load>"))]
     pub load: Vec<Placed<Load>>,
     /// Shorthand: faults injected meanwhile.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "one_or_many")]
+    #[cfg_attr(feature = "schema", schemars(with = "schema::OneOrMany<Fault>"))]
     pub fault: Vec<Placed<Fault>>,
     /// The full form: everything that runs together.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -238,6 +247,7 @@ impl Scenario {
 
 /// One measurement, load or fault in one environment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Activity {
     /// What is measured.
@@ -372,6 +382,7 @@ where
 
 /// Figures that a document published for a scenario.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Reference {
     /// Name of the scenario.
@@ -416,6 +427,7 @@ pub const MOST_DISTURBED: usize = 512;
 
 /// A claim: what changes from one scenario to another.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Compare {
     /// What the claim is about, as a heading.
@@ -431,6 +443,7 @@ pub struct Compare {
 
 /// A setting whose worth is under test: scenarios with and without it, in pairs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Proof {
     /// Id of its check.
@@ -453,6 +466,7 @@ pub struct Proof {
 /// Which environments a disturbance in one of them reaches: all are measured at once, on the same CPUs of
 /// the machine, at rest and while one of them is disturbed on one of these CPUs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Separation {
     /// Names of the environments; each is disturbed in turn.
@@ -499,6 +513,7 @@ impl Separation {
 
 /// A load or fault that disturbs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Disturbance {
     /// A load.
@@ -523,6 +538,7 @@ impl Disturbance {
 
 /// A scenario in which one environment is disturbed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Disturbed {
     /// Its name.
@@ -540,6 +556,7 @@ pub struct Disturbed {
 
 /// What a figure shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum FigureKind {
     /// Minimum, mean and maximum per interval over the whole time, one band per scenario.
@@ -556,6 +573,7 @@ pub enum FigureKind {
 
 /// A figure of a document, drawn from the measured values.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Figure {
     /// What it shows.
@@ -568,6 +586,7 @@ pub struct Figure {
 
 /// A technology, and what a document says of it in words.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Technology {
     /// What it is called: the head of its column.
@@ -601,6 +620,7 @@ pub enum Trait {
 
 /// A page of a document: its words, and beside them what was measured.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Page {
     /// Its heading, as in the document.
@@ -621,6 +641,7 @@ pub struct Page {
 
 /// What a page shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Shown {
     /// A table of all threads of the scenarios, as cyclictest prints them, with the published values.

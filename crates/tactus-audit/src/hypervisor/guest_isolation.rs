@@ -92,7 +92,10 @@ fn isolation(subject: &Subject<'_>) -> Verdict {
         return Err(Judgement::not_applicable("isolcpus says which vCPUs are not isolated in the guest"));
     }
     let those = if wanted.len() == 1 { format!("vCPU {wanted} is") } else { format!("vCPUs {wanted} are") };
-    Ok(shown(Judgement::ok(format!("{those} isolated in the guest; the house is kept on {}", subject.housekeeping()))))
+    Ok(shown(Judgement::ok(format!(
+        "{those} isolated in the guest; the house is kept on {}",
+        subject.housekeeping()
+    ))))
 }
 
 fn changes(subject: &Subject<'_>) -> Vec<Change> {

@@ -203,8 +203,11 @@ mod tests {
     fn options_are_judged_by_name() {
         assert_eq!(built(&[]).state("kernel-config"), State::Ok);
         let without = built(&[("config:CONFIG_NO_HZ_FULL", "n")]).absent("config:CONFIG_RCU_NOCB_CPU");
-        assert_eq!(without.said("kernel-config"), "this kernel is built without RCU_NOCB_CPU; this kernel is built without NO_HZ_FULL, which suits short periods \
-             and not long computation");
+        assert_eq!(
+            without.said("kernel-config"),
+            "this kernel is built without RCU_NOCB_CPU; this kernel is built without NO_HZ_FULL, which suits short periods \
+             and not long computation"
+        );
         let debugging = built(&[("config:CONFIG_KASAN", "y"), ("config:CONFIG_RT_GROUP_SCHED", "y")]);
         assert_eq!(debugging.said("kernel-config"), "this kernel is built with RT_GROUP_SCHED, KASAN");
         let off = built(&[("config:CONFIG_RT_GROUP_SCHED", "y"), ("/proc/cmdline", "rt_group_sched=0")]);

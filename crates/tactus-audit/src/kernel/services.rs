@@ -131,7 +131,9 @@ pub fn is_balanced(subject: &Subject<'_>, cpus: &CpuSet) -> bool {
     if runs(subject, "irqbalance").is_none() {
         return false;
     }
-    let told = |text: &str| ["--banirq", "-i ", "--banmod", "-m ", "--policyscript", "-l "].iter().any(|word| text.contains(word));
+    let told = |text: &str| {
+        ["--banirq", "-i ", "--banmod", "-m ", "--policyscript", "-l "].iter().any(|word| text.contains(word))
+    };
     let singles = SETTINGS.iter().filter_map(|file| subject.facts.text(file)).flat_map(str::lines);
     let mut singles = singles.filter(|line| !line.trim_start().starts_with('#'));
     if singles.any(told) {

@@ -46,6 +46,7 @@ impl<'de> Deserialize<'de> for Percent {
 /// How the machine's caches and memory bandwidth are divided between the measured CPUs and the
 /// others, by resctrl.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Partition {
     /// The part of the last-level cache that the measured CPUs have to themselves; the others have the

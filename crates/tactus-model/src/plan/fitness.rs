@@ -11,6 +11,7 @@ use crate::duration::Nanos;
 
 /// What a plan says of fitness: classes beside those that tactus has, and what its document concludes itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Fitness {
     /// What the document itself says its figures suffice for, in its words and with where they stand.
@@ -23,6 +24,7 @@ pub struct Fitness {
 
 /// A class of applications.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(try_from = "Written")]
 pub struct Class {
     /// What it is called on a command line: letters, digits and hyphens.
@@ -60,8 +62,9 @@ pub struct Span {
 
 /// Both ends, as they are written where they differ.
 #[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-struct Ends {
+pub(super) struct Ends {
     from: Nanos,
     to: Nanos,
 }
@@ -99,6 +102,7 @@ impl<'de> Deserialize<'de> for Span {
 
 /// A class as it is written, before its values are looked at.
 #[derive(Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 struct Written {
     name: String,

@@ -9,6 +9,7 @@ use crate::wire::row::{Word, choice};
 
 /// A way that messages take between two environments.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct NetworkPath {
     /// What it is made of.

@@ -9,6 +9,7 @@ use crate::outcome::{Quantity, Yields};
 
 /// A latency that must not be expected to be exceeded within a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TailLimit {
     /// The latency.
@@ -20,6 +21,7 @@ pub struct TailLimit {
 /// Limits that a result must keep. For latencies each is the largest that passes; for values it is what each
 /// named item must be at least as good as.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Require {
     /// On the maximum.

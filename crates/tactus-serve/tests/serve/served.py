@@ -36,14 +36,13 @@ def wrong(page, origin):
 
 
 def look(browser, url, origin, name, axe, shots):
-    """Without axe: a page that is tested as a file elsewhere, of which only what serving it changes is looked at."""
     said = {}
     for way, how in WAYS.items():
         page = Page(browser, url, **how)
         if "data-events" in page.run("document.getElementById('main') ? document.getElementById('main').outerHTML : ''"):
             page.run(UNTIL % "document.getElementById('line').textContent == 'followed as it goes on'")
         page.run(UNTIL % "!document.body.innerText.includes('is read ...')")
-        said[way] = {"cut": page.run(CUT), "axe": violations(page, axe)} if axe else {}
+        said[way] = {"cut": page.run(CUT), "axe": violations(page, axe)}
         if shots:
             page.shot(shots / f"{name}-{way}.png")
         said[way].update(wrong(page, origin))
@@ -106,7 +105,8 @@ def main():
                 "list": look(browser, origin, origin, "list", axe, shots),
                 "empty": look(browser, asked.empty, asked.empty, "empty", axe, shots),
                 "live": look(browser, urljoin(origin, "/bundle/night/live"), origin, "live", axe, shots),
-                "report": look(browser, urljoin(origin, "/bundle/environments"), origin, "report", None, None),
+                "report": look(browser, urljoin(origin, "/bundle/environments"), origin, "report", axe, shots),
+                "proof": look(browser, urljoin(origin, "/bundle/prove"), origin, "proof", axe, shots),
             }
             said = {"pages": pages, "live": live(browser, origin, shots)}
             said["live"]["address"] = address

@@ -34,19 +34,29 @@ fn the_list_is_the_contract_that_other_programs_read() {
     }
 }
 
+/// Whether a virtual machine runs here now, which may be another test's.
+fn carries_guests() -> bool {
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let names = processes.filter_map(|process| fs::read_to_string(process.path().join("comm")).ok());
+    names.into_iter().any(|name| name.starts_with("qemu-system"))
+}
+
 #[test]
 fn this_machine_is_audited_and_nothing_of_it_changes() {
     let mut turn = beside_others();
     let watched = ["/proc/sys/kernel/sched_rt_runtime_us", "/sys/kernel/mm/transparent_hugepage/enabled"];
     let before: Vec<_> = watched.iter().map(|path| fs::read(path).ok()).collect();
+    let mut carries = carries_guests();
     let result = output(tactus().args(["audit", "--json", "--fail-on", "never"]));
+    carries |= carries_guests();
     assert_eq!(result.status.code(), Some(0), "{}", stderr(&result));
     let document = json(&result);
-    // A hypervisor below that lets this machine run no guests of its own: it is a guest.
+    // A hypervisor below that lets this machine run no guests of its own: it is a guest, unless it runs some all the same.
     let flags = fs::read_to_string("/proc/cpuinfo").unwrap();
     let has = |flag: &str| flags.split_ascii_whitespace().any(|word| word == flag);
     let role = if has("hypervisor") && !has("vmx") && !has("svm") { "guest" } else { "host" };
-    assert_eq!(document["audits"][0]["role"], role);
+    let said = document["audits"][0]["role"].as_str().unwrap();
+    assert!(said == role || (carries && said == "host"), "{said}, and not {role}");
     let called = output(tactus().args(["audit", "--role", "host", "--json", "--fail-on", "never"]));
     assert_eq!(json(&called)["audits"][0]["role"], "host");
     let listed = json(&output(tactus().args(["audit", "--list", "--json"])));
