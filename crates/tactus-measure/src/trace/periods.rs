@@ -85,7 +85,8 @@ impl Periods {
             return Ok(());
         }
         let first = *self.first_due.get_or_insert(due);
-        let left = Sample { at, value }.left(self.interval_ns, end);
+        // One that is due at the end itself seems to be due just before it.
+        let left = Sample { at, value }.left(self.interval_ns, end.saturating_sub(ROUNDED_NS));
         // From the first to this one, and how many of them there is no line of.
         let passed = due.saturating_sub(first).saturating_add(self.interval_ns / 2) / self.interval_ns;
         self.unarmed = self.unarmed.max(passed.saturating_sub(self.accounted));
