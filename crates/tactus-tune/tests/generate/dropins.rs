@@ -22,7 +22,7 @@ use crate::common::{has, run, skipped, words};
 const MACHINES: [&str; 3] = ["intel-bare-untuned", "intel-bare-tuned", "amd-epyc"];
 /// Settings that a plan has only when it is asked for them: they make lines, too.
 const WITH: [&str; 6] =
-    ["nx-huge-pages", "rt-throttling", "watchdogs", "hung_task_timeout_secs", "turbo", "split-lock"];
+    ["nx-huge-pages", "rt-throttling", "watchdogs", "hung-task", "turbo", "split-lock"];
 
 /// The files that are written on a recorded machine, by their names.
 fn written(machine: &str) -> BTreeMap<String, String> {
