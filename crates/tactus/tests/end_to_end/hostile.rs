@@ -80,18 +80,18 @@ fn suffer(harm: &str) -> Suffered {
     let own = std::env::current_exe().unwrap();
     let test = "hostile::a_hostile_program_in_place_of_a_probe_exhausts_nothing_and_is_named";
     // Traces are sent while nobody takes them in, since another environment is still starting.
-    let late = "[environment.late]\nkind = \"serial\"\nformat = \"probe\"\ncpus = \"0\"\ncommand = \"exec sleep 8\"\n";
-    let (late, measured) = match harm {
+    let slow = "[environment.slow]\nkind = \"serial\"\nformat = \"probe\"\ncpus = \"0\"\ncommand = \"exec sleep 8\"\n";
+    let (slow, measured) = match harm {
         "traces" => (
-            late,
+            slow,
             "[[scenario.activity]]\nmeasure = \"timer\"\nin = \"line\"\n\
-             [[scenario.activity]]\nmeasure = \"timer\"\nin = \"late\"\n",
+             [[scenario.activity]]\nmeasure = \"timer\"\nin = \"slow\"\n",
         ),
         "values" => ("", "environment = \"line\"\nmeasurement = \"os\"\n"),
         _ => ("", "environment = \"line\"\nmeasurement = \"timer\"\n"),
     };
     let text = format!(
-        "name = \"hostile\"\n{late}[environment.line]\nkind = \"serial\"\nformat = \"probe\"\ncpus = \"0\"\n\
+        "name = \"hostile\"\n{slow}[environment.line]\nkind = \"serial\"\nformat = \"probe\"\ncpus = \"0\"\n\
          command = \"{HARM}={harm} exec {} --exact {test} --nocapture\"\n\
          [[scenario]]\nname = \"line\"\nduration = \"1s\"\n{measured}",
         own.display(),
@@ -181,14 +181,6 @@ fn speak(harm: &str) -> io::Result<()> {
         realtime_ns: 0,
         can: vec!["timer".into()],
     }))?;
-    if harm == "traces" {
-        let trace = Some(Trace { events: Vec::new(), threads: vec![String::new(); 200_000] });
-        let outlier = Outlier { activity: 0, series: series(0), at_ns: 1, value_ns: 1, trace };
-        let outlier = FromProbe::Outlier(outlier);
-        loop {
-            say(&outlier)?;
-        }
-    }
     // Facts for ever, or as many as there may be of what an audit looks at longest.
     let (most, name) = match harm {
         "facts" => (u64::MAX, "/proc/"),
@@ -204,6 +196,14 @@ fn speak(harm: &str) -> io::Result<()> {
         };
         readings.keep(format!("{name}{n}"), text.as_str());
         say(&FromProbe::Facts { readings, last: n + 1 == most })?;
+    }
+    if harm == "traces" {
+        let trace = Some(Trace { events: Vec::new(), threads: vec![String::new(); 200_000] });
+        let outlier = Outlier { activity: 0, series: series(0), at_ns: 1, value_ns: 1, trace };
+        let outlier = FromProbe::Outlier(outlier);
+        loop {
+            say(&outlier)?;
+        }
     }
     let (mut decoder, mut input, mut buffer) = (Decoder::new(), io::stdin().lock(), [0; 4096]);
     loop {
