@@ -48,6 +48,8 @@ pub(crate) const WINDOWS: usize = 1 << 23;
 
 /// How much more memory a document takes than its file.
 const PARSED: u64 = 4;
+/// What a list or a table takes, however short it is in the file.
+const TABLE: u64 = 256;
 /// Memory that a bundle may take, in bytes, however small it is, and what one of its rows may.
 const BUNDLE: u64 = 512 * MIB;
 const ROW: u64 = 128 * MIB;
@@ -88,9 +90,11 @@ impl Memory {
     /// # Errors
     /// When there is no more.
     pub fn parse(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let tables = bytes.iter().filter(|byte| matches!(byte, b'{' | b'[')).count();
+        let tables = u64::try_from(tables).unwrap_or(u64::MAX).saturating_mul(TABLE);
         let bytes = u64::try_from(bytes.len()).unwrap_or(u64::MAX).saturating_mul(PARSED);
         self.allow(bytes);
-        self.take(bytes)
+        self.take(bytes.max(tables))
     }
 
     /// How much a row may take whose log has so many bytes.
@@ -148,6 +152,14 @@ mod tests {
         let mut text = String::new();
         assert_eq!(Capped::new(&b"abc"[..], 3).read_to_string(&mut text).unwrap(), 3);
         assert!(Capped::new(&b"abcd"[..], 3).read_to_string(&mut text).is_err());
+    }
+
+    #[test]
+    fn a_file_of_nothing_but_empty_tables_weighs_what_tables_take() {
+        let tables = br#"{"":0},"#.repeat(4 << 20);
+        assert!(Memory::default().parse(&tables).is_err(), "28 MB that would take a gigabyte");
+        let numbers = b"1234567,".repeat(4 << 20);
+        Memory::default().parse(&numbers).unwrap();
     }
 
     #[test]

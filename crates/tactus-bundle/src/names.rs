@@ -49,6 +49,16 @@ pub(crate) fn of_row(file: &str, row: &mut RowResult, damage: &mut Vec<String>) 
     say(file, count, damage);
 }
 
+/// Longest words of what reads a file about what is wrong with it: they repeat what stands there.
+const WORDS: usize = 512;
+
+/// Such words, up to a length.
+pub(crate) fn words(error: &dyn std::fmt::Display) -> String {
+    let mut text = error.to_string();
+    let _ = cut(&mut text, WORDS);
+    text
+}
+
 /// Cuts a text, where it is longer.
 pub(crate) fn cut(text: &mut String, most: usize) -> Option<()> {
     let end = (0..=most - MARK.len()).rev().find(|at| text.is_char_boundary(*at));

@@ -133,6 +133,9 @@ fn read_rows(
             let _ = memory.take(u64::try_from(grown).unwrap_or(u64::MAX));
         }
         rows.extend(joining.map(Joining::finish));
+        if let Some(row) = rows.last_mut().filter(|_| !own.is_empty()) {
+            row.directories = own.iter().map(|(name, _)| name.clone()).collect();
+        }
         names.push(own);
     }
     let facts: BTreeMap<String, Facts> = by_environment(dir, "facts", &rows, &mut memory, &mut damage);
@@ -151,17 +154,23 @@ pub fn manifest(dir: &Directory) -> Result<Manifest, BundleError> {
     let text = dir
         .read(files::MANIFEST, limits::MANIFEST)
         .map_err(|error| not(format!("{}: {error}", files::MANIFEST)))?;
-    let value: serde_json::Value =
-        serde_json::from_slice(&text).map_err(|error| not(format!("{}: {error}", files::MANIFEST)))?;
+    let wrong = |error| not(format!("{}: {}", files::MANIFEST, names::words(&error)));
     // The version is looked at first: another major version may have another manifest.
-    if let Some(format) = value.get("format").and_then(|f| serde_json::from_value(f.clone()).ok())
-        && let tactus_model::bundle::Format { major, .. } = format
-        && major != FORMAT.major
+    if let Ok(Version { format: Some(found), tactus }) = serde_json::from_slice(&text)
+        && found.major != FORMAT.major
     {
-        let tactus = value.get("tactus").and_then(|t| t.as_str()).unwrap_or("(unknown)").to_owned();
-        return Err(BundleError::OtherVersion { path: path(), tactus, found: format });
+        let tactus = tactus.map_or_else(|| "(unknown)".to_owned(), |tactus| names::words(&tactus));
+        return Err(BundleError::OtherVersion { path: path(), tactus, found });
     }
-    serde_json::from_value(value).map_err(|error| not(format!("{}: {error}", files::MANIFEST)))
+    serde_json::from_slice(&text).map_err(wrong)
+}
+
+/// What a manifest of any version says of its version.
+#[derive(serde::Deserialize)]
+struct Version {
+    format: Option<tactus_model::bundle::Format>,
+    #[serde(default)]
+    tactus: Option<String>,
 }
 
 fn altered(dir: &Directory, name: &str, sum: &str, checked: &mut files::Checked) -> Option<BundleError> {
@@ -402,7 +411,7 @@ fn result(dir: &Directory, name: &str, memory: &mut Memory, damage: &mut Vec<Str
         .read(&file, limits::RESULT)
         .and_then(|bytes| memory.parse(&bytes).map(|()| bytes))
         .map_err(|error| error.to_string())
-        .and_then(|bytes| older::result(&bytes).map_err(|error| error.to_string()));
+        .and_then(|bytes| older::result(&bytes).map_err(|error| names::words(&error)));
     let mut found = found.map_err(|error| damage.push(format!("{file} cannot be read: {error}"))).ok()?;
     names::of_row(&file, &mut found, damage);
     largest::limit(&file, &mut found, damage);
@@ -441,7 +450,16 @@ fn row(
     let bytes = ticks.bytes() + histograms.bytes() + missed.bytes() + windows;
     // What is too much is told with the row that would come after it.
     let _ = memory.take(u64::try_from(bytes).unwrap_or(u64::MAX));
-    let mut row = Row { result, ticks, histograms, missed, held, windows: short, slices: Vec::new() };
+    let mut row = Row {
+        result,
+        ticks,
+        histograms,
+        missed,
+        held,
+        windows: short,
+        slices: Vec::new(),
+        directories: Vec::new(),
+    };
     if row.result.status == RowStatus::Measured && row.result.outcome.is_empty() {
         match &mut row.result.outcome {
             Outcome::Latency(_) => recover::result(&mut row),

@@ -128,3 +128,21 @@ fn what_is_gone_or_altered_is_told() {
     differences("", &then, &now, &mut found);
     assert_eq!(found, [".a[1].b: 2 became 3", ".c is gone"]);
 }
+
+#[test]
+fn the_files_of_a_measurement_are_its_own_also_where_another_one_is_missing() {
+    let dir = tempfile::tempdir().unwrap();
+    let copied =
+        std::process::Command::new("cp").arg("-r").arg(recorded("prove")).arg(dir.path()).status().unwrap();
+    assert!(copied.success());
+    let bundle = dir.path().join("prove");
+    let all = document(&read(&bundle, Trust::Whole).unwrap()).scenarios;
+    let first = all[0].files.iter().find(|file| file.ends_with("result.json")).unwrap();
+    std::fs::remove_file(bundle.join(first)).unwrap();
+    let left = document(&read(&bundle, Trust::Damaged).unwrap()).scenarios;
+    assert_eq!(left.len() + 1, all.len());
+    for (entry, before) in left.iter().zip(&all[1..]) {
+        assert_eq!((&entry.name, &entry.files), (&before.name, &before.files));
+        assert!(entry.files.len() > 1, "{:?}", entry.files);
+    }
+}

@@ -211,6 +211,7 @@ pub struct RowResult {
     /// What is known of it in one word: that of `ended`.
     pub status: RowStatus,
     /// How it ended. Since format 1.3; the reader of older bundles puts it in.
+    #[serde(default = "RowEnd::unsaid")]
     pub ended: RowEnd,
     /// Why it has no numbers, or fewer than planned.
     pub reason: Option<String>,
@@ -527,6 +528,8 @@ pub struct Row {
     pub windows: RowWindows,
     /// The slices that it was put together from, in the order of their time; empty: it was measured at one go.
     pub slices: Vec<Sliced>,
+    /// Its directories in the bundle, below `scenarios`: those of its slices, where it has any.
+    pub directories: Vec<String>,
 }
 
 impl Row {
@@ -543,6 +546,7 @@ impl Row {
             held: Vec::new(),
             windows: RowWindows::default(),
             slices: Vec::new(),
+            directories: Vec::new(),
         }
     }
 

@@ -14,7 +14,7 @@ pub fn document(contents: &Contents) -> Document {
         status: contents.manifest.status,
         run: Some(run(contents)),
         answer: None,
-        scenarios: contents.rows.iter().enumerate().map(|(at, row)| entry(contents, at, row)).collect(),
+        scenarios: contents.rows.iter().map(|row| entry(contents, row)).collect(),
         claims: Vec::new(),
         proofs: Vec::new(),
         matrices: Vec::new(),

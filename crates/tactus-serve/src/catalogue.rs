@@ -158,7 +158,7 @@ impl Found {
         let newest = files.iter().map(|file| file.modified_ns).max().unwrap_or(stamp.modified_ns);
         let (stage, manifest) = match tactus_bundle::manifest(dir) {
             Ok(manifest) => (Stage::of(&manifest, newest), Some(manifest)),
-            Err(error) => (Stage::Unreadable(clean(&error.to_string())), None),
+            Err(error) => (Stage::Unreadable(short(&clean(&error.to_string()))), None),
         };
         let stamp = match stage {
             Stage::Running | Stage::Silent => Stamp { modified_ns: newest, bytes: bytes.unwrap_or(0) },

@@ -80,9 +80,9 @@ impl List {
             first_out: quoted(&clean(&format!("{directory}/first"))),
             bundles: shown(listing, page).iter().map(|found| Listed::of(found, told(found))).collect(),
             all,
-            first: first + 1,
+            first: first.saturating_add(1),
             newer: (page > 1).then_some(page - 1),
-            older: (first.saturating_add(ON_A_PAGE) < all).then_some(page + 1),
+            older: (first.saturating_add(ON_A_PAGE) < all).then_some(page.saturating_add(1)),
             closed: listing.closed,
             more: listing.more,
         }

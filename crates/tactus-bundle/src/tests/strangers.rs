@@ -449,3 +449,26 @@ fn comparisons_and_drawings_beyond_those_that_a_plan_may_have_are_left_out_and_s
         assert!(said.contains(&format!("936 of its {what} are")), "{said}");
     }
 }
+
+#[test]
+fn what_reads_a_file_repeats_little_of_what_is_wrong_in_it() {
+    let (_home, dir) = begun();
+    let manifest = dir.join("manifest.json");
+    let text = fs::read_to_string(&manifest).unwrap();
+    let status = format!("\"{}\"", "x".repeat(3 << 20));
+    fs::write(&manifest, text.replace("\"complete\"", &status).replace("\"interrupted\"", &status)).unwrap();
+    let Err(error) = read(&dir, Trust::Damaged) else { panic!("its status is none") };
+    assert!((100..2_000).contains(&error.to_string().len()), "{}", error.to_string().len());
+    let other = format!("{{\"format\": {{\"major\": 99, \"minor\": 0}}, \"tactus\": {status}}}");
+    fs::write(&manifest, other).unwrap();
+    let Err(error) = read(&dir, Trust::Damaged) else { panic!("its format is another") };
+    assert!(error.to_string().contains("format 99.0") && error.to_string().len() < 2_000);
+    fs::write(&manifest, text).unwrap();
+    let result = dir.join("scenarios/01-host-idle/result.json");
+    let own = fs::read_to_string(&result).unwrap();
+    let ended = "\"ended\": \"";
+    assert!(own.contains(ended), "{own}");
+    fs::write(&result, own.replacen(ended, &format!("{ended}{}", "x".repeat(3 << 20)), 1)).unwrap();
+    let told = read(&dir, Trust::Damaged).unwrap().damage.join("\n");
+    assert!(told.contains("result.json cannot be read") && told.len() < 4_000, "{}", told.len());
+}

@@ -33,15 +33,17 @@ pub struct Rows {
 
 /// The threads of a row, in its order.
 pub(super) fn threads(one: Measured<'_>, rows: Rows) -> Vec<Thread> {
-    series::of(one.row).map(|counted| thread(one, &counted, rows)).collect()
+    // A row has as many remarks as somebody has written: they are looked through once.
+    let mhz = mhz(one);
+    series::of(one.row).map(|counted| thread(one, mhz, &counted, rows)).collect()
 }
 
-fn thread(one: Measured<'_>, counted: &Counted<'_>, rows: Rows) -> Thread {
+fn thread(one: Measured<'_>, mhz: u64, counted: &Counted<'_>, rows: Rows) -> Thread {
     let summary = &counted.result.summary;
     let (least_ns, most_ns) = (summary.min_ns.unwrap_or(0), summary.max_ns.unwrap_or(0));
     let mut thread = Thread {
         cpu: counted.result.key.cpu,
-        mhz: mhz(one),
+        mhz,
         min: us(least_ns),
         mean: 0.0,
         max: us(most_ns),

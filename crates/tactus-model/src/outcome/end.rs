@@ -54,6 +54,11 @@ pub enum RowEnd {
 }
 
 impl RowEnd {
+    /// What stands where a bundle before format 1.3 has no word for it, until its reader has put it in.
+    pub(crate) const fn unsaid() -> Self {
+        Self::Complete
+    }
+
     /// The same in fewer words.
     #[must_use]
     pub const fn status(self) -> RowStatus {

@@ -14,9 +14,9 @@ use super::summary::{figures, reason};
 use super::tail::tail_entry;
 use super::verdict::verdict;
 
-/// The entry of a row, and where that is in the run, from 0.
+/// The entry of a row.
 #[must_use]
-pub fn entry(contents: &Contents, at: usize, row: &Row) -> Entry {
+pub fn entry(contents: &Contents, row: &Row) -> Entry {
     let result = &row.result;
     Entry {
         name: result.name.clone(),
@@ -38,7 +38,7 @@ pub fn entry(contents: &Contents, at: usize, row: &Row) -> Entry {
         interval_ns: (result.interval_ns > 0).then_some(result.interval_ns),
         priority: (result.priority > 0).then_some(result.priority),
         policy: Some(result.policy),
-        files: files(contents, at),
+        files: files(contents, row),
         notes: result.notes.clone(),
         frames_lost: result.frames_lost,
         series: result
@@ -75,10 +75,13 @@ pub fn entry(contents: &Contents, at: usize, row: &Row) -> Entry {
 }
 
 /// The files of a row, as the manifest names them.
-fn files(contents: &Contents, at: usize) -> Vec<String> {
-    let of_row = format!("scenarios/{:02}-", at + 1);
-    let from = contents.manifest.files.range(of_row.clone()..).map(|(name, _)| name);
-    from.take_while(|name| name.starts_with(&of_row)).cloned().collect()
+fn files(contents: &Contents, row: &Row) -> Vec<String> {
+    let of = |directory: &String| {
+        let own = format!("scenarios/{directory}/");
+        let from = contents.manifest.files.range(own.clone()..).map(|(name, _)| name.clone());
+        from.take_while(move |name| name.starts_with(&own))
+    };
+    row.directories.iter().flat_map(of).collect()
 }
 
 fn values(contents: &Contents, result: &RowResult) -> Vec<ValueEntry> {

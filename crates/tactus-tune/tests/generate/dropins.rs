@@ -21,8 +21,7 @@ use crate::common::{has, run, skipped, words};
 /// The recorded machines whose drop-ins are tried.
 const MACHINES: [&str; 3] = ["intel-bare-untuned", "intel-bare-tuned", "amd-epyc"];
 /// Settings that a plan has only when it is asked for them: they make lines, too.
-const WITH: [&str; 6] =
-    ["nx-huge-pages", "rt-throttling", "watchdogs", "hung-task", "turbo", "split-lock"];
+const WITH: [&str; 6] = ["nx-huge-pages", "rt-throttling", "watchdogs", "hung-task", "turbo", "split-lock"];
 
 /// The files that are written on a recorded machine, by their names.
 fn written(machine: &str) -> BTreeMap<String, String> {
