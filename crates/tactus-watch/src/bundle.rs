@@ -102,11 +102,15 @@ fn fill(row: &mut Row, measured: &Measured, goes_on: bool) {
 fn keep_counts(watched: &mut Watched, contents: &Contents) {
     let mut room = MOST_COUNTS;
     for number in watched.current() {
-        let Some((row, measured)) = watched.rows.get_mut(number).zip(contents.rows.get(number)) else { continue };
+        let Some((row, measured)) = watched.rows.get_mut(number).zip(contents.rows.get(number)) else {
+            continue;
+        };
         for own in measured.result.series().iter().take(MOST_SERIES) {
             let tags = [own.key.to_string(), own.key.cpu.to_string()];
             let counts = tags.iter().find_map(|tag| measured.histograms.series.get(tag));
-            let Some((series, counts)) = row.series.get_mut(&clean_key(&own.key)).zip(counts) else { continue };
+            let Some((series, counts)) = row.series.get_mut(&clean_key(&own.key)).zip(counts) else {
+                continue;
+            };
             if let Some(left) = room.checked_sub(counts.bytes()) {
                 room = left;
                 series.keep(counts);
