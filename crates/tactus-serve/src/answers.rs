@@ -76,6 +76,11 @@ impl Answers {
         Ok(page)
     }
 
+    /// Whose turn it is to read a bundle, for whoever reads one.
+    pub const fn turn(&self) -> &Mutex<()> {
+        &self.turn
+    }
+
     /// What a bundle answers, as far as it was read; it is read soon otherwise.
     pub fn told(&self, found: &Found) -> Option<Told> {
         let told = lock(&self.told);

@@ -145,7 +145,9 @@ impl Measurement {
             planned: time(row.planned.planned_ns),
             permille: share(row.at_ns, row.planned.planned_ns),
             threads: threads.map(|(key, series)| Thread::of(row, key, series)).collect(),
-            values: values.map(|(name, value)| (name.clone(), quantity(value.value, value.unit))).collect(),
+            values: values
+                .map(|(name, value)| (shortened(name, NAME), quantity(value.value, value.unit)))
+                .collect(),
             more: row.series.len().saturating_sub(MOST_THREADS)
                 + row.values.len().saturating_sub(MOST_THREADS),
         }

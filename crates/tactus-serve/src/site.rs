@@ -152,14 +152,13 @@ impl Inner {
     fn live(&self, name: &OsStr) -> Result<Answer, Refused> {
         let (part, live) = self.live_part(name)?;
         let events = (!live.ended).then(|| format!("/bundle/{}/events", encoded(name)));
-        self.page(200, &Frame { title: live.plan, eyebrow: "tactus serve", events }, &part)
+        self.page(200, &Frame { title: live.plan.clone(), eyebrow: "tactus serve", events }, &part)
     }
 
-    fn live_part(&self, name: &OsStr) -> Result<(String, Live), Refused> {
+    fn live_part(&self, name: &OsStr) -> Result<(String, Arc<Live>), Refused> {
         let (found, dir) = self.find(name)?;
-        let watched = self.followed.now(name, &dir);
-        let watched = watched.map_err(|error| Refused::Cannot(clean(&error.to_string()), None))?;
-        let live = Live::of(&watched, found.whose());
+        let live = self.followed.now(name, &dir, self.answers.turn(), &found.whose());
+        let live = live.map_err(|why| Refused::Cannot(why, None))?;
         Ok((self.pages.live(&live, &encoded(name))?, live))
     }
 

@@ -8,7 +8,10 @@ use tactus_model::outcome::RowEnd;
 use tactus_model::series::SeriesKey;
 use tactus_model::text::clean;
 
-use crate::state::{Planned, Row, Series, Stage, Watched};
+use crate::state::{MOST_SERIES, MOST_VALUES, Planned, Row, Series, Stage, Watched};
+
+/// Most bytes of packed counts that are kept of a bundle: a stranger's does not decide how much memory is taken.
+const MOST_COUNTS: usize = 16 << 20;
 
 /// A run as its bundle has it now. Of one that goes on the bundle says what it would be if it died now: the row that has
 /// begun and not ended is the one that is measured.
@@ -21,6 +24,7 @@ pub fn watched(contents: &Contents) -> Watched {
     for (row, measured) in watched.rows.iter_mut().zip(&contents.rows) {
         fill(row, measured, goes_on);
     }
+    keep_counts(&mut watched, contents);
     for measured in &contents.rows {
         let result = &measured.result;
         let place = watched.places.entry(clean(&result.environment)).or_default();
@@ -78,7 +82,7 @@ fn fill(row: &mut Row, measured: &Measured, goes_on: bool) {
     row.reason = result.reason.as_deref().map(clean);
     row.at_ns = result.measured_ns;
     row.proven = (!result.control.is_empty()).then(|| result.control.iter().all(|control| control.proven));
-    for own in result.series() {
+    for own in result.series().iter().take(MOST_SERIES) {
         row.series.insert(clean_key(&own.key), Series::of_summary(&own.summary));
     }
     for (key, ticks) in &measured.ticks.series {
@@ -89,15 +93,29 @@ fn fill(row: &mut Row, measured: &Measured, goes_on: bool) {
             series.maxima.push(stretch.max_ns);
         }
     }
-    for own in result.series() {
-        let tags = [own.key.to_string(), own.key.cpu.to_string()];
-        let counts = tags.iter().find_map(|tag| measured.histograms.series.get(tag));
-        if let Some((series, counts)) = row.series.get_mut(&clean_key(&own.key)).zip(counts) {
-            series.add(counts);
-        }
-    }
-    for value in result.values() {
+    for value in result.values().iter().take(MOST_VALUES) {
         row.values.insert(clean(&value.name()), value.clone());
+    }
+}
+
+/// Of the rows whose histograms are shown the counts, as far as there is room; the others have their summaries.
+fn keep_counts(watched: &mut Watched, contents: &Contents) {
+    let mut room = MOST_COUNTS;
+    for number in watched.current() {
+        let Some((row, measured)) = watched.rows.get_mut(number).zip(contents.rows.get(number)) else {
+            continue;
+        };
+        for own in measured.result.series().iter().take(MOST_SERIES) {
+            let tags = [own.key.to_string(), own.key.cpu.to_string()];
+            let counts = tags.iter().find_map(|tag| measured.histograms.series.get(tag));
+            let Some((series, counts)) = row.series.get_mut(&clean_key(&own.key)).zip(counts) else {
+                continue;
+            };
+            if let Some(left) = room.checked_sub(counts.bytes()) {
+                room = left;
+                series.keep(counts);
+            }
+        }
     }
 }
 

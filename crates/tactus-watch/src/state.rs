@@ -17,9 +17,9 @@ pub use maxima::Maxima;
 pub use series::Series;
 
 /// Most series of a row that are shown: a guest's words do not decide how much memory is taken.
-const MOST_SERIES: usize = 1024;
+pub(crate) const MOST_SERIES: usize = 1024;
 /// Most values of a row.
-const MOST_VALUES: usize = 1024;
+pub(crate) const MOST_VALUES: usize = 1024;
 /// Most remarks that are kept; the bundle has all.
 const MOST_REMARKS: usize = 200;
 /// Most characters of a remark.

@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 
+use tactus_model::buckets::{BUCKETS, Counts, Packed};
 use tactus_model::bundle::{FORMAT, Machine, Manifest};
 use tactus_model::latency::Latency;
 use tactus_model::outcome::{Ending, LatencyOutcome, Outcome, RowStatus, RunStatus, SeriesResult};
@@ -90,4 +91,57 @@ fn what_was_added_is_seen_and_what_is_as_before_is_not_drawn_again() {
     let n = 20;
     after.rows[1].ticks.add(&key(1), &TickScalars { n, at_ns: 1, cycles: 1, ..TickScalars::default() });
     assert_ne!(watched(&before).events, watched(&after).events);
+}
+
+/// Rows of so many series each, of which each has these counts; all are measured now, or all have ended.
+fn wide(rows: usize, each: u64, counts: &Packed, measuring: bool) -> Contents {
+    let mut contents = contents(!measuring);
+    let one = contents.rows[usize::from(measuring)].clone();
+    let mut latency = Latency::new();
+    latency.record(1_000, 0);
+    let mut row = Measured::of(one.result);
+    let series = |thread: u64| {
+        let key = SeriesKey { kind: format!("k{thread}"), ..key(1) };
+        let (counters, outliers, whole) = (ThreadCounters::default(), Vec::new(), false);
+        SeriesResult { key, summary: latency.summary(), counters, outliers, whole }
+    };
+    let series: Vec<SeriesResult> = (0..each).map(series).collect();
+    for own in &series {
+        row.histograms.series.insert(own.key.to_string(), counts.clone());
+    }
+    row.result.outcome = Outcome::Latency(LatencyOutcome { series, all: None });
+    contents.rows = vec![row; rows];
+    contents
+}
+
+fn counts_bytes(watched: &Watched) -> usize {
+    watched.rows.iter().flat_map(|row| row.series.values()).map(Series::counts_bytes).sum()
+}
+
+#[test]
+fn counts_in_the_last_bucket_of_many_series_take_no_memory_for_all_the_buckets_before() {
+    let mut last = Counts::default();
+    last.add(BUCKETS - 1, 1);
+    for measuring in [false, true] {
+        let watched = watched(&wide(10, 470, &last.pack(), measuring));
+        assert_eq!(watched.rows.iter().map(|row| row.series.len()).sum::<usize>(), 4_700);
+        assert!(counts_bytes(&watched) < 4_700 * 8, "{}", counts_bytes(&watched));
+        let shown = watched.rows.last().unwrap().series.values().next().unwrap();
+        assert_eq!(shown.packed(), last.pack(), "what is shown is there");
+        assert!(watched.rows.iter().flat_map(|row| row.series.values()).all(|own| own.p99_ns().is_some()));
+    }
+}
+
+#[test]
+fn however_many_counts_and_series_a_bundle_has_what_is_kept_of_it_has_an_end() {
+    let mut full = Counts::default();
+    for bucket in 0..BUCKETS {
+        full.add(bucket, 1);
+    }
+    let full = full.pack();
+    let many = MOST_COUNTS / full.bytes() + 10;
+    let bundle = wide(1, u64::try_from(many).unwrap(), &full, true);
+    let kept = counts_bytes(&watched(&bundle));
+    assert!(kept <= MOST_COUNTS && kept > MOST_COUNTS / 2, "{kept}");
+    assert_eq!(watched(&wide(1, 3_000, &Packed::default(), true)).rows[0].series.len(), MOST_SERIES);
 }

@@ -16,6 +16,8 @@ pub struct Series {
     /// Largest latencies over the whole time.
     pub maxima: Maxima,
     counts: Counts,
+    /// What a bundle has of it, which is not unpacked: one count in the last bucket would take 267 KB.
+    kept: Packed,
     quantile_ns: Option<u64>,
 }
 
@@ -39,6 +41,7 @@ impl Series {
         match &ticked.whole {
             Some(whole) => {
                 self.totals = whole.total;
+                self.counts.add_packed(&std::mem::take(&mut self.kept));
                 // Counts that are none were refused where they arrived; here they would change nothing.
                 let _ = self.counts.add_sparse(&whole.counts);
             }
@@ -62,9 +65,9 @@ impl Series {
         }
     }
 
-    /// Adds counts of a log.
-    pub fn add(&mut self, packed: &Packed) {
-        self.counts.add_packed(packed);
+    /// Keeps the counts that a bundle has of it, as they are.
+    pub(crate) fn keep(&mut self, packed: &Packed) {
+        self.kept = packed.clone();
         self.quantile_ns = self.quantile(99, 100);
     }
 
@@ -83,11 +86,17 @@ impl Series {
     /// What was counted.
     #[must_use]
     pub fn packed(&self) -> Packed {
-        self.counts.pack()
+        if self.counts.is_empty() { self.kept.clone() } else { self.counts.pack() }
+    }
+
+    /// Memory that its counts take, in bytes.
+    #[cfg(test)]
+    pub(crate) fn counts_bytes(&self) -> usize {
+        self.counts.len() * size_of::<u64>() + self.kept.bytes()
     }
 
     fn quantile(&self, of: u64, hundred: u64) -> Option<u64> {
-        let packed = self.counts.pack();
+        let packed = self.packed();
         let wanted = (u128::from(packed.total()) * u128::from(of)).div_ceil(u128::from(hundred));
         let mut seen = 0_u128;
         let mut buckets = packed.buckets();
