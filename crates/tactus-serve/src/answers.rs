@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::ffi::OsString;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use tactus_bundle::Trust;
@@ -15,12 +15,11 @@ use tactus_report::render::html;
 use tactus_report::units::shortened;
 use tactus_system::Directory;
 
-use super::catalogue::{Catalogue, Found, MOST, Stamp};
+use super::catalogue::{Catalogue, Found, MOST, SENTENCE, Stamp};
+use super::lock;
 
 /// Bytes of pages that are kept.
 const PAGES: usize = 64 << 20;
-/// Most characters of an answer in the list.
-const SENTENCE: usize = 300;
 /// Between two bundles that are read for the list: who waits for a report goes first.
 const GAP: Duration = Duration::from_millis(20);
 
@@ -149,8 +148,4 @@ impl Answers {
         drop(all);
         read
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
 use jiff::Timestamp;
@@ -13,16 +13,16 @@ use tactus_model::text::clean;
 use tactus_report::units::shortened;
 use tactus_system::{Directory, Kind};
 
+use super::{lock, rest};
+
 /// Most entries of the directory that are looked at.
 pub const MOST: usize = 10_000;
-/// Between two looks at it, at least.
-const PAUSE: Duration = Duration::from_secs(1);
-/// Of the time looking takes at most one part in so many.
-const SHARE: u32 = 20;
 /// After so long without a write a run that has not ended is no longer called one that goes on.
 const QUIET_NS: i128 = 60_000_000_000;
 /// Most columns of a name that is shown.
 const NAME: usize = 120;
+/// Most columns of an answer, or of why there is none.
+pub const SENTENCE: usize = 300;
 
 /// The directory.
 pub struct Catalogue {
@@ -96,9 +96,9 @@ impl Catalogue {
     /// # Errors
     /// When the directory cannot be read.
     pub fn listing(&self) -> io::Result<Arc<Listing>> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&self.known);
         if let Some((at, took, listing)) = &known.seen
-            && at.elapsed() < PAUSE.max(*took * SHARE)
+            && at.elapsed() < rest(*took)
         {
             return Ok(Arc::clone(listing));
         }
@@ -158,7 +158,7 @@ impl Found {
         let newest = files.iter().map(|file| file.modified_ns).max().unwrap_or(stamp.modified_ns);
         let (stage, manifest) = match tactus_bundle::manifest(dir) {
             Ok(manifest) => (Stage::of(&manifest, newest), Some(manifest)),
-            Err(error) => (Stage::Unreadable(short(&clean(&error.to_string()))), None),
+            Err(error) => (Stage::Unreadable(shortened(&clean(&error.to_string()), SENTENCE)), None),
         };
         let stamp = match stage {
             Stage::Running | Stage::Silent => Stamp { modified_ns: newest, bytes: bytes.unwrap_or(0) },

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use tactus_bundle::{BundleError, Trust};
@@ -13,17 +13,14 @@ use tactus_system::Directory;
 use tactus_watch::state::Watched;
 
 use super::live::Live;
+use super::{lock, rest};
 
-/// Of the time reading takes at most one part in so many: a day's bundle takes a second to read.
-pub const SHARE: u32 = 20;
 /// After so long without anything new that is said: the run may have died.
 pub const SILENCE: Duration = Duration::from_secs(30);
 /// How often a bundle may be found in the middle of a change before it is taken for a broken one.
 const TRIES: u32 = 5;
 /// Between two of these.
 const STEP: Duration = Duration::from_millis(100);
-/// Between two looks at a run, at least.
-const PAUSE: Duration = Duration::from_secs(1);
 /// How long one that nobody follows is remembered.
 const KEPT: Duration = Duration::from_secs(120);
 /// Most runs that are remembered; more than can be asked for at the same time. One takes about 1 MB at most.
@@ -82,7 +79,7 @@ struct Seen {
 impl Seen {
     /// Whether it is too early to look again: reading one that cannot be read takes time as well.
     fn is_fresh(&self) -> bool {
-        self.at.elapsed() < PAUSE.max(self.took.saturating_mul(SHARE))
+        self.at.elapsed() < rest(self.took)
     }
 
     /// Whether it is worth its memory. One that has ended, or cannot be read, is not followed.
@@ -155,10 +152,6 @@ impl Last {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -203,7 +196,7 @@ mod tests {
         let _ = asked(&followed, "going", || Ok(Watched::default()));
         for (_, last) in &*lock(&followed.runs) {
             if let Some(seen) = &mut lock(last).seen {
-                seen.at = seen.at.checked_sub(2 * PAUSE).unwrap();
+                seen.at = seen.at.checked_sub(2 * crate::PAUSE).unwrap();
             }
         }
         let _ = asked(&followed, "other", || Ok(Watched::default()));

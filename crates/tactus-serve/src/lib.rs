@@ -11,6 +11,24 @@ mod name;
 mod pages;
 mod site;
 
-pub use follow::{SHARE, SILENCE, look};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+pub use follow::{SILENCE, look};
 pub use gate::{Gate, Token};
 pub use site::Bundles;
+
+/// Between two looks at what is being written, at least.
+const PAUSE: Duration = Duration::from_secs(1);
+/// Of the time looking takes at most one part in so many: a day's bundle takes a second to read.
+const SHARE: u32 = 20;
+
+/// How long to wait before the next look at what is being written, by how long the last one took.
+pub fn rest(took: Duration) -> Duration {
+    PAUSE.max(took.saturating_mul(SHARE))
+}
+
+/// What another thread left of it is whole, also where that thread has panicked.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

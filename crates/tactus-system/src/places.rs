@@ -46,6 +46,20 @@ pub fn lasting_dir(system: &dyn System) -> PathBuf {
     path(system, "TACTUS_CACHE_DIR").map_or_else(|| "/var/lib/tactus".into(), |dir| dir.join("lib"))
 }
 
+/// Bundles that later runs are held against. `/var/lib/tactus/baselines` for root, else below `XDG_DATA_HOME`
+/// (`~/.local/share`); below `TACTUS_CACHE_DIR` where that is set.
+///
+/// # Errors
+/// When there is none.
+pub fn baselines_dir(system: &dyn System) -> io::Result<PathBuf> {
+    if given(system)?.is_some() || system.is_root() {
+        return Ok(lasting_dir(system).join("baselines"));
+    }
+    let data =
+        path(system, "XDG_DATA_HOME").or_else(|| path(system, "HOME").map(|home| home.join(".local/share")));
+    data.map(|data| data.join("tactus/baselines")).ok_or_else(nowhere)
+}
+
 fn path(system: &dyn System, variable: &str) -> Option<PathBuf> {
     system.variable(variable).filter(|value| value.starts_with('/')).map(PathBuf::from)
 }
@@ -82,6 +96,18 @@ mod tests {
         let elsewhere = session.set("TACTUS_CACHE_DIR", "/x");
         assert_eq!(places(&elsewhere), ("/x".into(), "/x/run".into()));
         assert_eq!(lasting_dir(&elsewhere), PathBuf::from("/x/lib"));
+    }
+
+    #[test]
+    fn baselines_lie_where_a_user_keeps_data() {
+        let baselines = |system: &Memory| baselines_dir(system).unwrap();
+        assert_eq!(baselines(&Memory::new().root()), PathBuf::from("/var/lib/tactus/baselines"));
+        let user = Memory::new().set("HOME", "/home/ada");
+        assert_eq!(baselines(&user), PathBuf::from("/home/ada/.local/share/tactus/baselines"));
+        let user = user.set("XDG_DATA_HOME", "/d");
+        assert_eq!(baselines(&user), PathBuf::from("/d/tactus/baselines"));
+        assert_eq!(baselines(&user.set("TACTUS_CACHE_DIR", "/x")), PathBuf::from("/x/lib/baselines"));
+        assert!(baselines_dir(&Memory::new()).is_err());
     }
 
     #[test]

@@ -51,6 +51,18 @@ impl Exit {
     }
 }
 
+impl Exit {
+    /// How the program ends that ends for two reasons: by the graver one. What could not be done is the gravest.
+    pub const fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Unable, _) | (_, Self::Unable) => Self::Unable,
+            (Self::Findings, _) | (_, Self::Findings) => Self::Findings,
+            (Self::Inconclusive, _) | (_, Self::Inconclusive) => Self::Inconclusive,
+            (Self::Good, Self::Good) => Self::Good,
+        }
+    }
+}
+
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         Self::from(match exit {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use tactus_bundle::limits;
+use tactus_model::outcome::RunStatus;
 use tactus_system::{Directory, System};
 
 use crate::exit::Failure;
@@ -12,12 +13,15 @@ use crate::say::say;
 /// Entries of the directory that are looked at.
 const MOST: usize = 10_000;
 
-const MANIFEST: &str = "manifest.json";
+/// What a bundle's directory has.
+pub const MANIFEST: &str = "manifest.json";
 
 /// What is asked of a manifest.
 #[derive(Deserialize)]
 struct Begun {
     started: String,
+    #[serde(default)]
+    status: Option<RunStatus>,
     #[serde(default, rename = "sittings")]
     sessions: Vec<Sat>,
 }
@@ -32,22 +36,28 @@ pub fn bundle(named: Option<&Path>, system: &dyn System) -> Result<PathBuf, Fail
     if let Some(named) = named {
         return Ok(named.to_owned());
     }
-    let found = newest(Path::new("."), system).ok_or_else(|| {
+    let found = newest(Path::new("."), system, |_| true).ok_or_else(|| {
         Failure::say("there is no bundle in this directory", "name one, or make one: `tactus run --quick`")
     })?;
     say(format_args!("bundle: {}", found.display()));
     Ok(found)
 }
 
+/// The newest bundle below `dir` that was measured to its end.
+pub fn complete(dir: &Path, system: &dyn System) -> Option<PathBuf> {
+    newest(dir, system, |begun| begun.status == Some(RunStatus::Complete))
+}
+
 /// The directory below `dir` whose manifest says that it was begun last; of those that say the same, the last by name.
 /// Where all may write, anybody could have put one there that says so: links and what is neither this user's nor root's
 /// are passed over.
-fn newest(dir: &Path, system: &dyn System) -> Option<PathBuf> {
+fn newest(dir: &Path, system: &dyn System, is_meant: impl Fn(&Begun) -> bool) -> Option<PathBuf> {
     let (above, mut entries) = (Directory::open(dir).ok()?, system.list(dir).ok()?);
     entries.truncate(MOST);
     let begun = |path: PathBuf| -> Option<(jiff::Timestamp, PathBuf)> {
         let own = above.beneath(path.file_name()?).ok().filter(Directory::is_ours)?;
         let manifest: Begun = serde_json::from_slice(&own.read(MANIFEST, limits::PLAN).ok()?).ok()?;
+        is_meant(&manifest).then_some(())?;
         Some((manifest.started.parse().ok()?, path))
     };
     let (_, path) = entries.into_iter().filter_map(begun).max()?;
@@ -75,7 +85,7 @@ mod tests {
             std::fs::write(dir.path().join(name).join("manifest.json"), manifest).unwrap();
         }
         std::fs::write(dir.path().join("tactus-file"), "no directory").unwrap();
-        let found = newest(dir.path(), &Real)?;
+        let found = newest(dir.path(), &Real, |_| true)?;
         Some(found.file_name().unwrap().to_string_lossy().into_owned())
     }
 
@@ -99,7 +109,7 @@ mod tests {
             let manifest = format!(r#"{{"started": "{year}-03-01T10:00:00Z"}}"#);
             std::fs::write(dir.path().join(name).join("manifest.json"), manifest).unwrap();
         };
-        let found = || newest(dir.path(), &Real).map(|path| path.file_name().unwrap().to_owned());
+        let found = || newest(dir.path(), &Real, |_| true).map(|path| path.file_name().unwrap().to_owned());
         make("own", 2026);
         let elsewhere = tempfile::tempdir().unwrap();
         std::fs::write(elsewhere.path().join("manifest.json"), r#"{"started": "2029-03-01T10:00:00Z"}"#)
@@ -121,6 +131,6 @@ mod tests {
             ("never", r#"{"started": "soon"}"#),
         ]);
         assert_eq!(found, None);
-        assert!(newest(Path::new("/nonexistent"), &Real).is_none());
+        assert!(newest(Path::new("/nonexistent"), &Real, |_| true).is_none());
     }
 }

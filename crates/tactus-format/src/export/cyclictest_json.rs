@@ -7,8 +7,7 @@ use serde::Serialize;
 use tactus_model::number::float;
 
 use super::cyclictest::{self, Thread};
-use super::rt_tests::Head;
-use super::{Export, ExportError, Measured, Options, Out, Shape, Source, of_each};
+use super::{Export, ExportError, Measured, Options, Out, Shape, Source, of_each, rt_tests};
 
 /// The entry.
 pub static ENTRY: Export = Export {
@@ -57,24 +56,9 @@ fn document(
     options: Options,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let document = Document {
-        head: Head::of(source, one, command),
-        num_threads: threads.len(),
-        resolution_in_ns: u8::from(options.unit_ns() == 1),
-        thread: threads.into_iter().map(of_thread).enumerate().collect(),
-    };
-    serde_json::to_writer_pretty(&mut *out, &document)?;
-    writeln!(out)
-}
-
-/// The document, its keys in cyclictest's order.
-#[derive(Serialize)]
-struct Document {
-    #[serde(flatten)]
-    head: Head,
-    num_threads: usize,
-    resolution_in_ns: u8,
-    thread: BTreeMap<usize, ThreadEntry>,
+    let resolution = u8::from(options.unit_ns() == 1);
+    let threads = threads.into_iter().map(of_thread).collect();
+    rt_tests::document(source, one, command, Some(resolution), threads, out)
 }
 
 #[derive(Serialize)]

@@ -7,8 +7,7 @@ use serde::Serialize;
 
 use super::cyclictest::command;
 use super::oslat::{Rows, Thread, threads};
-use super::rt_tests::Head;
-use super::{Export, ExportError, Measured, Options, Out, Shape, Source, of_each};
+use super::{Export, ExportError, Measured, Options, Out, Shape, Source, of_each, rt_tests};
 
 /// The entry.
 pub static ENTRY: Export = Export {
@@ -50,22 +49,8 @@ fn document(
     command: String,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let document = Document {
-        head: Head::of(source, one, command),
-        num_threads: threads.len(),
-        thread: threads.into_iter().map(ThreadEntry::of).enumerate().collect(),
-    };
-    serde_json::to_writer_pretty(&mut *out, &document)?;
-    writeln!(out)
-}
-
-/// The document, its keys in oslat's order.
-#[derive(Serialize)]
-struct Document {
-    #[serde(flatten)]
-    head: Head,
-    num_threads: usize,
-    thread: BTreeMap<usize, ThreadEntry>,
+    let threads = threads.into_iter().map(ThreadEntry::of).collect();
+    rt_tests::document(source, one, command, None, threads, out)
 }
 
 #[derive(Serialize)]

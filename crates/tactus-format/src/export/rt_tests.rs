@@ -1,4 +1,7 @@
-//! What every JSON of rt-tests begins with: how it was called, when, and on what.
+//! What the JSON documents of rt-tests have in common: how it was called, when, on what, and a list of threads.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
 
 use jiff::tz::TimeZone;
 use serde::Serialize;
@@ -7,9 +10,42 @@ use tactus_model::text::clean;
 
 use super::{Measured, Source};
 
-/// The beginning, its keys in rt-tests' order; two of them end in a colon.
+/// The document of a row, with a newline at its end; `command` is what it says was called, `resolution_in_ns` cyclictest's alone.
+///
+/// # Errors
+/// When it cannot be written.
+pub(super) fn document<T: Serialize>(
+    source: &Source<'_>,
+    one: Measured<'_>,
+    command: String,
+    resolution_in_ns: Option<u8>,
+    threads: Vec<T>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let document = Document {
+        head: Head::of(source, one, command),
+        num_threads: threads.len(),
+        resolution_in_ns,
+        thread: threads.into_iter().enumerate().collect(),
+    };
+    serde_json::to_writer_pretty(&mut *out, &document)?;
+    writeln!(out)
+}
+
+/// The document, its keys in rt-tests' order.
 #[derive(Serialize)]
-pub(super) struct Head {
+struct Document<T> {
+    #[serde(flatten)]
+    head: Head,
+    num_threads: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resolution_in_ns: Option<u8>,
+    thread: BTreeMap<usize, T>,
+}
+
+/// The beginning; two of its keys end in a colon.
+#[derive(Serialize)]
+struct Head {
     file_version: u32,
     #[serde(rename = "cmdline:")]
     command: String,
@@ -23,7 +59,7 @@ pub(super) struct Head {
 
 impl Head {
     /// That of a row; `command` is what it says was called.
-    pub(super) fn of(source: &Source<'_>, one: Measured<'_>, command: String) -> Self {
+    fn of(source: &Source<'_>, one: Measured<'_>, command: String) -> Self {
         let result = &one.row.result;
         let started = result.started.as_deref().and_then(|text| text.parse::<jiff::Timestamp>().ok());
         let measured = i64::try_from(result.measured_ns).ok().map(jiff::SignedDuration::from_nanos);

@@ -5,60 +5,26 @@
     reason = "pages are written to be opened, and another program opens them"
 )]
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+mod look;
 
 use serde_json::Value;
 use tactus_report::render::html;
 
+use self::look::looks;
 use crate::common::{hostile, overheads, study, this_machine};
 use crate::compare;
 
 /// The ways in which a page is opened.
 const WAYS: [&str; 4] = ["wide", "usual", "dark", "narrow"];
 
-/// The validators of `scripts/setup.sh test`; axe-core is among them.
-fn axe() -> Option<PathBuf> {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target"),
-        |set| Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(set),
-    );
-    let lib = std::fs::read_dir(target.join("tools/lib")).ok()?;
-    let all =
-        lib.flatten().map(|python| python.path().join("site-packages/axe_playwright_python/axe.min.js"));
-    all.into_iter().find(|path| path.is_file())
-}
-
-/// What is wrong with these pages; `None` where nobody can look, which is said.
-#[expect(clippy::print_stderr, reason = "what is not tested is said")]
+/// What is wrong with these pages; `None` where nobody can look.
 fn looked(pages: &[(&str, String)]) -> Option<Value> {
-    let lacks = |what: &str| {
-        assert!(
-            std::env::var_os("TACTUS_TEST_ALL").is_none(),
-            "nothing may be skipped, and there is no {what}"
-        );
-        eprintln!("SKIPPED: there is no {what}; scripts/setup.sh test installs it");
-    };
-    if Command::new("chromium").arg("--version").output().is_err() {
-        lacks("chromium");
-        return None;
-    }
-    let Some(axe) = axe() else {
-        lacks("axe-core");
-        return None;
-    };
+    let mut look = looks(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/report/browser/look.py"))?;
     let directory = tempfile::tempdir().unwrap();
-    let mut look = Command::new("python3");
-    look.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/report/browser/look.py")).arg("--axe").arg(axe);
     for (name, page) in pages {
         let path = directory.path().join(format!("{name}.html"));
         std::fs::write(&path, page).unwrap();
         look.arg(path);
-    }
-    // To be looked at by people: `SHOTS=DIR`.
-    if let Some(shots) = std::env::var_os("SHOTS") {
-        std::fs::create_dir_all(&shots).unwrap();
-        look.arg("--shots").arg(shots);
     }
     let said = look.output().unwrap();
     assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));

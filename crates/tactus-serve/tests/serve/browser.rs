@@ -1,56 +1,20 @@
 //! The pages as readers open them: in headless Chromium, wide and narrow, light and dark, by keyboard, and while a run goes on.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::Value;
 use tactus_serve::Token;
 
+#[path = "../../../tactus-report/tests/report/browser/look.rs"]
+mod look;
+
+use self::look::looks;
 use crate::common::{Running, put, serve};
 
-/// The validators of `scripts/setup.sh test`; axe-core is among them.
-fn axe() -> Option<PathBuf> {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target"),
-        |set| Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(set),
-    );
-    let lib = std::fs::read_dir(target.join("tools/lib")).ok()?;
-    let all =
-        lib.flatten().map(|python| python.path().join("site-packages/axe_playwright_python/axe.min.js"));
-    all.into_iter().find(|path| path.is_file())
-}
-
-/// What looks; `None` where nobody can, which is said.
-#[expect(clippy::print_stderr, reason = "what is not tested is said")]
-fn looks() -> Option<Command> {
-    let lacks = |what: &str| {
-        assert!(
-            std::env::var_os("TACTUS_TEST_ALL").is_none(),
-            "nothing may be skipped, and there is no {what}"
-        );
-        eprintln!("SKIPPED: there is no {what}; scripts/setup.sh test installs it");
-    };
-    if Command::new("chromium").arg("--version").output().is_err() {
-        lacks("chromium");
-        return None;
-    }
-    let Some(axe) = axe() else {
-        lacks("axe-core");
-        return None;
-    };
-    let mut look = Command::new("python3");
-    look.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/serve/served.py")).arg("--axe").arg(axe);
-    // To be looked at by people: `SHOTS=DIR`.
-    if let Some(shots) = std::env::var_os("SHOTS") {
-        std::fs::create_dir_all(&shots).unwrap();
-        look.arg("--shots").arg(shots);
-    }
-    look.stdin(Stdio::piped()).stdout(Stdio::piped());
-    Some(look)
-}
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/serve/served.py");
 
 /// Nothing went wrong in any of the ways that a page was opened.
 fn nothing_is_wrong(said: &Value) {
@@ -65,7 +29,8 @@ fn nothing_is_wrong(said: &Value) {
 
 #[test]
 fn a_run_is_followed_in_a_browser_until_it_ends_and_its_report_is_opened_by_keys() {
-    let Some(mut look) = looks() else { return };
+    let Some(mut look) = looks(SCRIPT) else { return };
+    look.stdin(Stdio::piped()).stdout(Stdio::piped());
     let dir = tempfile::tempdir().unwrap();
     put(dir.path(), "environments", "environments");
     put(dir.path(), "prove", "prove");

@@ -1,6 +1,7 @@
 //! The command line.
 
 mod audit;
+mod baseline;
 mod blame;
 mod bundle;
 mod compare;

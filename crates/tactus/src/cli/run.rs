@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use tactus_model::Nanos;
 
+use super::baseline::Baseline;
 use super::blame::BlameOptions;
 use super::detach::Detach;
 use super::limits::Limits;
@@ -64,6 +65,8 @@ pub struct Run {
     /// ftrace is not stopped)
     #[arg(long)]
     pub no_side_effects: bool,
+    #[command(flatten)]
+    pub baseline: Baseline,
     #[command(flatten)]
     pub limits: Limits,
     #[command(flatten)]

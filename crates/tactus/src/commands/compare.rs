@@ -53,18 +53,11 @@ pub fn compare(arguments: &Compare) -> Result<Exit, Failure> {
         all => held(all, &Options { margins, gate: arguments.gate, explore: arguments.all }),
     };
     if !arguments.itself && document.scenarios.is_empty() {
-        return Err(Failure::say(
-            "the bundles have no scenario in common",
-            "scenarios are matched by name, environment and measurement: `tactus show BUNDLE` lists those of a bundle",
-        ));
+        return Err(nothing_in_common());
     }
     write(format, &document, &conditions, &arguments.out)?;
-    Ok(match document.outcome {
-        _ if !arguments.gate && !arguments.itself => Exit::Good,
-        Judgement::Pass => Exit::Good,
-        Judgement::Regression => Exit::Findings,
-        Judgement::Inconclusive => Exit::Inconclusive,
-    })
+    let judges = arguments.gate || arguments.itself;
+    Ok(if judges { judged(document.outcome) } else { Exit::Good })
 }
 
 fn many_enough(arguments: &Compare) -> Result<(), Failure> {
@@ -129,10 +122,36 @@ fn bundles(path: &Path) -> Result<Vec<Contents>, Failure> {
 }
 
 /// What is compared of a bundle: with all of it the memory of many would be that of their sum.
-fn reduced(dir: &Directory) -> Result<Contents, Failure> {
+pub fn reduced(dir: &Directory) -> Result<Contents, Failure> {
     let mut contents = super::show::read(dir, false)?;
     Condition::reduce(&mut contents);
     Ok(contents)
+}
+
+/// Holds one bundle against another as a regression gate, with the usual margins; both are [`reduced`].
+pub fn gate(base: (String, Contents), new: (String, Contents)) -> Result<(String, Exit), Failure> {
+    let conditions = [base, new].map(|(name, contents)| Condition::new(name, vec![contents]));
+    let document = held(&conditions, &Options { margins: Margins::default(), gate: true, explore: false });
+    if document.scenarios.is_empty() {
+        return Err(nothing_in_common());
+    }
+    let style = Style { colour: output::colour(), width: output::width() };
+    Ok((text::chapters(&page(&document, &conditions, Reader::Terminal), style), judged(document.outcome)))
+}
+
+fn nothing_in_common() -> Failure {
+    Failure::say(
+        "the bundles have no scenario in common",
+        "scenarios are matched by name, environment and measurement: `tactus show BUNDLE` lists those of a bundle",
+    )
+}
+
+const fn judged(outcome: Judgement) -> Exit {
+    match outcome {
+        Judgement::Pass => Exit::Good,
+        Judgement::Regression => Exit::Findings,
+        Judgement::Inconclusive => Exit::Inconclusive,
+    }
 }
 
 fn write(

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use tactus_format::export::{Logs, TakeInterval, TakeTick};
+use tactus_format::export::{Logs, Source as Bundle, TakeInterval, TakeTick};
 use tactus_model::bundle::Contents;
 use tactus_model::event::{Event, RowStatus, RunStatus};
 use tactus_model::outcome::Ending;
@@ -104,8 +104,15 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     output::file_at(path, bytes, 0o644).map_err(unwritten)
 }
 
+/// Lets `print` say what was measured, as an export sees it.
+pub fn exported<T>(contents: &Contents, print: impl FnOnce(&Bundle<'_>) -> T) -> T {
+    let document = document(contents);
+    let numbers: Vec<usize> = (0..contents.rows.len()).collect();
+    print(&Bundle { contents, document: &document, numbers: &numbers, logs: &NoLogs })
+}
+
 /// The formats of these instruments have none.
-pub struct NoLogs;
+struct NoLogs;
 
 impl Logs for NoLogs {
     fn ticks(&self, _: usize, _: &mut TakeTick<'_>) -> io::Result<bool> {

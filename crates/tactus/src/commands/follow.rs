@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tactus_model::text::clean;
 use tactus_run::Interrupt;
-use tactus_serve::{SHARE, SILENCE, look};
+use tactus_serve::{SILENCE, look, rest};
 use tactus_system::{Directory, Run};
 use tactus_watch::Shared;
 use tactus_watch::screen::{human, micro};
@@ -19,8 +19,6 @@ use crate::exit::Failure;
 use crate::say::say;
 use crate::watching::shown;
 
-/// Between two looks, at least.
-const PAUSE: Duration = Duration::from_secs(1);
 /// How often it is looked whether somebody wants to leave.
 const STEP: Duration = Duration::from_millis(100);
 
@@ -72,8 +70,7 @@ pub fn follow(dir: &Directory, plain: bool, run: Option<&Run>) -> Result<Followe
             end = if ended { Followed::Ended } else { Followed::Died };
             break;
         }
-        let pause = PAUSE.max(began.elapsed() * SHARE);
-        let until = Instant::now() + pause;
+        let until = Instant::now() + rest(began.elapsed());
         while Instant::now() < until && !left.load(Ordering::Relaxed) && !interrupt.asked() {
             std::thread::sleep(STEP);
         }

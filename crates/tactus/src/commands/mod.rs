@@ -2,6 +2,7 @@
 
 mod attach;
 mod audit;
+mod baseline;
 mod compare;
 mod completions;
 mod cyclictest;

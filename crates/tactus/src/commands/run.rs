@@ -14,6 +14,7 @@ use tactus_run::plan::{
 use tactus_run::{Destination, keep_complete};
 use tactus_system::{Real, System, leave_terminal};
 
+use super::baseline::{self, Base};
 use super::execute::{prepare, present, watched as execute};
 use super::lock::lock;
 use super::seed;
@@ -21,6 +22,7 @@ use crate::cli::Run;
 use crate::exit::{Exit, Failure};
 use crate::live::Progress;
 use crate::nearest;
+use crate::output;
 use crate::say::say;
 use crate::watching::Watching;
 
@@ -48,6 +50,7 @@ pub fn run(arguments: &Run) -> Result<Exit, Failure> {
         }
         (name, _) => plan(name.as_deref())?,
     };
+    let base = arguments.baseline.baseline.as_deref().map(Base::find).transpose()?;
     let mut choices = Choices {
         quick: arguments.quick,
         duration: arguments.duration,
@@ -84,7 +87,7 @@ pub fn run(arguments: &Run) -> Result<Exit, Failure> {
             say(format_args!("going on with {dir}: {kept} of {of} scenarios are complete"));
             Destination::Resume(resumed)
         }
-        None => Destination::New(location(arguments.place(), &plan.name), &plan),
+        None => Destination::New(place(arguments, &plan.name)?, &plan),
     };
     if let Some(sentence) = size_of(&resolved) {
         say(sentence);
@@ -92,7 +95,21 @@ pub fn run(arguments: &Run) -> Result<Exit, Failure> {
     let watching = Watching::of(&resolved, &arguments.watch, !arguments.json);
     let progress = Progress::new(&resolved, watching.has_screen());
     let executed = execute(&turn, &resolved, &choices, into, progress, &watching)?;
-    super::report::after(&executed, arguments.json, render)
+    let ended = super::report::after(&executed, arguments.json, render)?;
+    let Some(base) = base else { return Ok(ended) };
+    let (comparison, judged) = base.against(executed.contents)?;
+    if arguments.json {
+        say(comparison);
+    } else {
+        output::data(&format!("\n{comparison}"))?;
+    }
+    Ok(ended.and(judged))
+}
+
+/// Where the new bundle goes.
+fn place(arguments: &Run, plan: &str) -> Result<Location, Failure> {
+    let Some(name) = &arguments.baseline.save_baseline else { return Ok(location(arguments.place(), plan)) };
+    Ok(Location::Fresh(baseline::directory(name)?.join(fresh(plan))))
 }
 
 /// What a long run will take; none: it is over before anybody wonders.
@@ -234,9 +251,12 @@ fn nothing_foreign(plan: &Plan) -> Result<(), Failure> {
 
 /// Where a new bundle goes: as the user named it, else `./tactus-PLAN-TIME`, with the local time.
 pub fn location(named: Option<&Path>, plan: &str) -> Location {
-    let now = || jiff::Zoned::now().strftime("%Y%m%d-%H%M%S");
-    let fresh = || Location::Fresh(format!("tactus-{}-{}", tactus_model::bundle::slug(plan), now()).into());
-    named.map_or_else(fresh, Location::from)
+    named.map_or_else(|| Location::Fresh(fresh(plan).into()), Location::from)
+}
+
+fn fresh(plan: &str) -> String {
+    let now = jiff::Zoned::now().strftime("%Y%m%d-%H%M%S");
+    format!("tactus-{}-{now}", tactus_model::bundle::slug(plan))
 }
 
 #[cfg(test)]

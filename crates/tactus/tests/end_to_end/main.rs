@@ -4,6 +4,7 @@
 mod application;
 mod audit;
 mod bare;
+mod baseline;
 mod blame;
 mod blocked;
 mod command;

@@ -2,17 +2,16 @@
 
 use std::path::Path;
 
-use tactus_format::export::{self, Options, Source as Bundle};
+use tactus_format::export::{self, Options};
 use tactus_model::bundle::Contents;
 use tactus_model::number::float;
-use tactus_report::document;
 use tactus_system::{Real, System, topology};
 
 use super::lines::{Figures, block, line, unit_ns};
 use super::live::Live;
 use super::options::Asked;
 use crate::cli::Cyclictest;
-use crate::commands::drop_in::{NoLogs, Ready, Wanted, called, exit, write};
+use crate::commands::drop_in::{Ready, Wanted, called, exit, exported, write};
 use crate::exit::{Exit, Failure};
 use crate::output;
 use crate::say::say;
@@ -57,9 +56,6 @@ fn written(options: &Cyclictest, asked: &Asked, contents: &Contents) -> Result<(
     } else if asked.histogram.is_none() {
         output::data(&all)?;
     }
-    let document = document(contents);
-    let numbers: Vec<usize> = (0..contents.rows.len()).collect();
-    let bundle = Bundle { contents, document: &document, numbers: &numbers, logs: &NoLogs };
     let format = Options {
         unit_ns: Some(unit_ns(options.nsecs)),
         histogram: asked.histogram,
@@ -68,12 +64,12 @@ fn written(options: &Cyclictest, asked: &Asked, contents: &Contents) -> Result<(
     };
     if let Some(path) = &options.json {
         let mut json = Vec::new();
-        export::cyclictest_json(&bundle, called(), format, &mut json)?;
+        exported(contents, |bundle| export::cyclictest_json(bundle, called(), format, &mut json))?;
         write(path, &json)?;
     }
     if asked.histogram.is_some() {
         let mut text = Vec::new();
-        export::cyclictest_histogram(&bundle, format, &mut text)?;
+        exported(contents, |bundle| export::cyclictest_histogram(bundle, format, &mut text))?;
         match &options.histfile {
             Some(path) => write(path, &text)?,
             None => output::data(&String::from_utf8_lossy(&text))?,

@@ -2,18 +2,17 @@
 
 use std::fmt::Write as _;
 
-use tactus_format::export::{OslatRows, Source as Bundle, oslat_json, oslat_table};
+use tactus_format::export::{OslatRows, oslat_json, oslat_table};
 use tactus_model::CpuSet;
 use tactus_model::bundle::Contents;
 use tactus_model::cpus::CpuRequest;
 use tactus_model::event::Stamped;
-use tactus_report::document;
 use tactus_run::Sink;
 use tactus_system::{Real, topology};
 
 use super::options::{plan, refuse};
 use crate::cli::Oslat;
-use crate::commands::drop_in::{NoLogs, Ready, Wanted, called, exit, say_failure, write};
+use crate::commands::drop_in::{Ready, Wanted, called, exit, exported, say_failure, write};
 use crate::exit::{Exit, Failure};
 use crate::output;
 use crate::say::say;
@@ -71,16 +70,13 @@ fn written(options: &Oslat, contents: &Contents) -> Result<(), Failure> {
     if !options.quiet {
         output::data("Test completed.\n\n")?;
     }
-    let document = document(contents);
-    let numbers: Vec<usize> = (0..contents.rows.len()).collect();
-    let bundle = Bundle { contents, document: &document, numbers: &numbers, logs: &NoLogs };
     let rows = OslatRows { count: options.bucket_size, omit_zeros: options.zero_omit };
     let mut table = Vec::new();
-    oslat_table(&bundle, rows, &mut table)?;
+    exported(contents, |bundle| oslat_table(bundle, rows, &mut table))?;
     output::data(&String::from_utf8_lossy(&table))?;
     if let Some(path) = &options.json {
         let mut json = Vec::new();
-        oslat_json(&bundle, called(), rows, &mut json)?;
+        exported(contents, |bundle| oslat_json(bundle, called(), rows, &mut json))?;
         write(path, &json)?;
     }
     Ok(())

@@ -1,0 +1,81 @@
+//! Runs that are kept under a name, and runs that are held against one.
+
+use std::path::{Path, PathBuf};
+
+use tactus_bundle as bundle;
+use tactus_model::bundle::Contents;
+use tactus_report::compare::Condition;
+use tactus_system::{Real, System, baselines_dir};
+
+use super::compare;
+use crate::exit::{Exit, Failure};
+use crate::nearest;
+use crate::newest;
+
+/// Where the runs of a baseline lie: each is a bundle.
+///
+/// # Errors
+/// When it is no name, or there is no place for baselines.
+pub fn directory(name: &str) -> Result<PathBuf, Failure> {
+    if name.contains('/') {
+        return Ok(name.into());
+    }
+    if name.is_empty() || name.starts_with('.') {
+        return Err(Failure::say(
+            format!("`{name}` is no name of a baseline"),
+            "take a word, as in `--save-baseline main`, or a directory: `--save-baseline ./baselines/main`",
+        ));
+    }
+    let all = baselines_dir(&Real).map_err(|error| {
+        Failure::new(error, "name a directory for it: `--save-baseline ./baselines/main`")
+    })?;
+    Ok(all.join(name))
+}
+
+/// A baseline that a run is held against.
+pub struct Base {
+    name: String,
+    contents: Contents,
+}
+
+impl Base {
+    /// The newest complete run of this name, or the bundle in this place. It is read before anything is measured.
+    ///
+    /// # Errors
+    /// When there is none, or it cannot be read.
+    pub fn find(name: &str) -> Result<Self, Failure> {
+        let dir = directory(name)?;
+        let path = if Real.exists(&dir.join(newest::MANIFEST)) {
+            Some(dir.clone())
+        } else {
+            newest::complete(&dir, &Real)
+        };
+        let path = path.ok_or_else(|| unknown(name, &dir))?;
+        let contents = compare::reduced(&bundle::open(&path)?)?;
+        Ok(Self { name: name.to_owned(), contents })
+    }
+
+    /// Holds a run against it: the comparison as text, and how the program ends for it.
+    pub fn against(self, mut new: Contents) -> Result<(String, Exit), Failure> {
+        Condition::reduce(&mut new);
+        compare::gate((self.name, self.contents), ("this run".to_owned(), new))
+    }
+}
+
+fn unknown(name: &str, dir: &Path) -> Failure {
+    let beside = dir.parent().and_then(|all| Real.list(all).ok()).unwrap_or_default();
+    let names: Vec<String> =
+        beside.iter().filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned())).collect();
+    let all = match names.as_slice() {
+        _ if name.contains('/') => {
+            "name a bundle, or a directory with one that was measured to its end".to_owned()
+        }
+        [] => format!("make it: `tactus run --repeat 10 --save-baseline {name}`"),
+        names => format!("there are {}", names.join(", ")),
+    };
+    let hint = nearest::hint(name, names.iter().map(String::as_str), all);
+    Failure::say(
+        format!("there is no baseline `{name}` that was measured to its end ({})", dir.display()),
+        hint,
+    )
+}
