@@ -45,7 +45,7 @@ PerformanceProfile for OpenShift"
 }
 
 /// A line with its check.
-fn line(indent: &str, check: &str, why: &str, text: &str) -> String {
+pub fn line(indent: &str, check: &str, why: &str, text: &str) -> String {
     comment(indent, &format!("{check}: {why}")) + indent + text + "\n"
 }
 

@@ -26,7 +26,7 @@ mod request;
 #[cfg(test)]
 mod testing;
 
-generators! { grub, tuned, libvirt, qemu, docker, podman, nova, kubernetes, kubevirt }
+generators! { grub, tuned, libvirt, qemu, docker, podman, nova, kubernetes, kubernetes_job, kubevirt }
 
 pub use comment::of_check;
 pub use error::GenerateError;
@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn every_generator_has_its_file_and_its_words() {
         for (module, generator) in MODULES.iter().zip(GENERATORS) {
-            assert_eq!(*module, generator.name);
+            assert_eq!(module.replace('_', "-"), generator.name);
             assert!(generator.about.len() > 80 && generator.about.ends_with('.'), "{}", generator.name);
             assert!(find(generator.name).is_some());
         }

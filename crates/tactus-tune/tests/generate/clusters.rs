@@ -79,19 +79,24 @@ fn a_schema_refuses_a_field_that_nobody_knows_and_a_number_for_a_text() {
 }
 
 #[test]
-fn kubernetes_own_schema_takes_the_pod_and_refuses_an_unknown_field() {
+fn kubernetes_own_schema_takes_the_pod_and_the_job_and_refuses_an_unknown_field() {
     let Some(python) = tools("kubernetes_validate") else { return };
     let validated = |file: &Path| {
         run(Command::new(python.with_file_name("kubernetes-validate")).arg("--strict").arg(file))
     };
     for (name, vendor, page) in [("x86_64", "GenuineIntel", Page::G1), ("aarch64", "", Page::Base)] {
         let options = GuestOptions { page: Some(page), ..GuestOptions::default() };
-        let dir = generated("kubernetes", &machine(name, vendor, 8), "2-7", &options);
-        let file = dir.path().join("rt-guest-pod.yaml");
-        let output = validated(&file);
-        assert!(output.status.success(), "{}", words(&output));
-        let wrong = std::fs::read_to_string(&file).unwrap().replace("securityContext:", "securityKontext:");
-        std::fs::write(&file, wrong).unwrap();
-        assert!(!validated(&file).status.success());
+        for (kind, file) in
+            [("kubernetes", "rt-guest-pod.yaml"), ("kubernetes-job", "rt-guest-latency-job.yaml")]
+        {
+            let dir = generated(kind, &machine(name, vendor, 8), "2-7", &options);
+            let file = dir.path().join(file);
+            let output = validated(&file);
+            assert!(output.status.success(), "{}", words(&output));
+            let wrong =
+                std::fs::read_to_string(&file).unwrap().replace("securityContext:", "securityKontext:");
+            std::fs::write(&file, wrong).unwrap();
+            assert!(!validated(&file).status.success());
+        }
     }
 }

@@ -9,7 +9,7 @@ use clap::Args;
 pub struct Detach {
     /// Go on without this terminal, which may be closed: this command returns when the bundle has begun and prints where it
     /// is; `tactus attach` follows the run, `tactus stop` ends it
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long, conflicts_with_all = ["json", "format"])]
     pub detach: bool,
     /// This process is the one that goes on
     #[arg(long, hide = true)]

@@ -12,7 +12,7 @@ use crate::vocabulary;
 /// Arguments of `generate`.
 #[derive(Debug, Args)]
 pub struct Generate {
-    /// grub, tuned, libvirt, qemu, docker, podman, nova, kubernetes or kubevirt; `tactus explain` says
+    /// grub, tuned, libvirt, qemu, docker, podman, nova, kubernetes, kubernetes-job or kubevirt; `tactus explain` says
     /// what each writes
     #[arg(value_parser = Open(vocabulary::generators), hide_possible_values = true)]
     pub what: String,

@@ -12,6 +12,7 @@ use super::detach::Detach;
 use super::limits::Limits;
 use super::lock::Lock;
 use super::open::Open;
+use super::printed::Printed;
 use super::values::{microseconds, seconds};
 use super::watch::Watch;
 use crate::{load, place};
@@ -111,9 +112,8 @@ pub struct Measure {
     /// No live screen or lines
     #[arg(short = 'q', long)]
     pub quiet: bool,
-    /// Print the result as JSON
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub printed: Printed,
     /// Print help
     #[arg(long, action = clap::ArgAction::Help)]
     pub help: Option<bool>,

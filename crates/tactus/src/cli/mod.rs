@@ -14,6 +14,7 @@ mod machine;
 mod measure;
 mod open;
 mod oslat;
+mod printed;
 mod prove;
 mod run;
 mod serve;

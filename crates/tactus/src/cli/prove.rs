@@ -7,6 +7,7 @@ use tactus_model::{CpuSet, Nanos};
 
 use super::lock::Lock;
 use super::open::{Open, checks};
+use super::printed::Printed;
 use super::values::seconds;
 use crate::place;
 
@@ -52,7 +53,6 @@ pub struct Prove {
     /// Keep the bundle in this directory
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Print the result as JSON
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub printed: Printed,
 }

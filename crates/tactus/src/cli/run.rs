@@ -11,6 +11,7 @@ use super::detach::Detach;
 use super::limits::Limits;
 use super::lock::Lock;
 use super::open::Open;
+use super::printed::Printed;
 use super::values::{interval, seconds, slice};
 use super::watch::Watch;
 use crate::vocabulary;
@@ -75,9 +76,8 @@ pub struct Run {
     pub watch: Watch,
     #[command(flatten)]
     pub detach: Detach,
-    /// Print the result as JSON instead of a table
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub printed: Printed,
 }
 
 impl Run {

@@ -15,7 +15,6 @@ use tactus_model::outcome::Yields;
 use tactus_model::plan::{Activity, Environment, Placed, Plan, Scenario};
 use tactus_model::scheduling::Policy;
 use tactus_model::{CpuSet, Nanos};
-use tactus_report::document;
 use tactus_report::row::{self, verdict};
 use tactus_report::section::blame;
 use tactus_run::Destination;
@@ -40,6 +39,7 @@ pub fn measure(arguments: &Measure) -> Result<Exit, Failure> {
     if detached {
         leave_terminal()?;
     }
+    let format = arguments.printed.word().map(super::report::format).transpose()?;
     let mut plan = plan(arguments)?;
     let source = Source::new("tactus measure", "");
     embed_cards(&mut plan, &source, &Real)?;
@@ -64,14 +64,14 @@ pub fn measure(arguments: &Measure) -> Result<Exit, Failure> {
         scratch = tempfile::tempdir()?;
         Location::Named(scratch.path().join("bundle"))
     };
-    let quiet = arguments.quiet || arguments.json;
+    let quiet = arguments.quiet || format.is_some();
     let watching = Watching::of(&resolved, &arguments.watch, !quiet);
     let lines = Lines::new(quiet, watching.has_screen(), arguments.interval.0);
     let into = Destination::New(out, &plan);
     let executed = execute(&turn, &resolved, &choices, into, lines, &watching)?;
     let contents = executed.contents;
-    if arguments.json {
-        output::json(&document(&contents))?;
+    if let Some(format) = format {
+        super::report::print(format, &contents)?;
     } else {
         output::text(&summary(&contents, arguments.histogram))?;
     }

@@ -47,6 +47,7 @@ pub fn prove(arguments: &Prove) -> Result<Exit, Failure> {
             ),
         ));
     }
+    let format = arguments.printed.word().map(super::report::format).transpose()?;
     let (plan, pairs) = designed(arguments)?;
     if plan.scenario.is_empty() {
         return nothing(&plan);
@@ -68,7 +69,7 @@ pub fn prove(arguments: &Prove) -> Result<Exit, Failure> {
     let progress = Progress::new(&resolved, false);
     let executed =
         execute(&turn, &resolved, &Choices::default(), Destination::New(location, &plan), progress)?;
-    super::report::after(&executed, arguments.json, worth)
+    super::report::after(&executed, format, worth)
 }
 
 /// How many settings are tested.

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use tactus_bundle as bundle;
 use tactus_model::bundle::Contents;
-use tactus_report::document;
 use tactus_report::render::text::Style;
 use tactus_report::render::{FORMATS, Format};
 use tactus_report::units::clean;
@@ -23,41 +22,46 @@ use crate::say::say;
 const PAGE: &str = "report.html";
 
 pub fn report(arguments: &Report) -> Result<Exit, Failure> {
-    let Some(format) = FORMATS.iter().find(|format| format.name == arguments.format) else {
-        let known: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
-        return Err(Failure::say(
-            format!("`{}` is not a report format", arguments.format),
-            format!("use one of {}", known.join(", ")),
-        ));
-    };
+    let format = format(&arguments.format)?;
     let bundle = bundle::open(&newest::bundle(arguments.bundle.as_deref(), &Real)?)?;
     let contents = super::show::read(&bundle, arguments.damaged)?;
-    let bytes = draw(format, &contents)?;
     if arguments.open && format.name != "html" {
         return Err(Failure::say("--open is for the page alone", "leave out --format"));
     }
     match &arguments.out {
         Some(out) if out.as_os_str() != "-" => {
-            to_file(out, &bytes)?;
+            to_file(out, &draw(format, &contents)?)?;
             say(format_args!("report: {}", out.display()));
             if arguments.open {
                 open(out)?;
             }
         }
         None if format.name == "html" => {
-            let page = write(&bundle, &bytes)?;
+            let page = write(&bundle, &draw(format, &contents)?)?;
             say(format_args!("report: {}", page.display()));
             if arguments.open {
                 open(&page)?;
             }
         }
-        _ => {
-            let mut stdout = io::stdout().lock();
-            stdout.write_all(&bytes)?;
-            stdout.flush()?;
-        }
+        _ => print(format, &contents)?,
     }
     Ok(Exit::Good)
+}
+
+/// The format of this name.
+pub fn format(name: &str) -> Result<&'static Format, Failure> {
+    FORMATS.iter().find(|format| format.name == name).ok_or_else(|| {
+        let known: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
+        Failure::say(format!("`{name}` is not a report format"), format!("use one of {}", known.join(", ")))
+    })
+}
+
+/// Prints a bundle in a format.
+pub fn print(format: &Format, contents: &Contents) -> Result<(), Failure> {
+    let bytes = draw(format, contents)?;
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(&bytes)?;
+    Ok(stdout.flush()?)
 }
 
 /// What opens files by their kind on a desktop.
@@ -84,14 +88,11 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Ends a run: its page is written beside the bundle's files, and what was measured is printed.
 pub fn after(
     run: &Executed,
-    as_json: bool,
+    as_format: Option<&Format>,
     table: impl Fn(&Contents, Style) -> String,
 ) -> Result<Exit, Failure> {
-    let format = FORMATS.iter().find(|format| format.name == "html");
-    let format = format
-        .ok_or_else(|| Failure::say("there is no html format", "this is a fault of tactus: report it"))?;
     let path = run.dir.path().join(PAGE);
-    let said = match run.dir.replace(PAGE, &draw(format, &run.contents)?) {
+    let said = match run.dir.replace(PAGE, &draw(format("html")?, &run.contents)?) {
         Ok(()) => format!("report: {}", path.display()),
         // What was measured is there all the same.
         Err(error) if matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) => {
@@ -100,8 +101,8 @@ pub fn after(
         }
         Err(error) => return Err(unwritten(&path, &error)),
     };
-    if as_json {
-        output::json(&document(&run.contents))?;
+    if let Some(format) = as_format {
+        print(format, &run.contents)?;
         say(said);
     } else {
         let table = table(&run.contents, Style { colour: output::colour(), width: output::width() });

@@ -50,6 +50,7 @@ pub fn run(arguments: &Run) -> Result<Exit, Failure> {
         }
         (name, _) => plan(name.as_deref())?,
     };
+    let format = arguments.printed.word().map(super::report::format).transpose()?;
     let base = arguments.baseline.baseline.as_deref().map(Base::find).transpose()?;
     let mut choices = Choices {
         quick: arguments.quick,
@@ -92,13 +93,13 @@ pub fn run(arguments: &Run) -> Result<Exit, Failure> {
     if let Some(sentence) = size_of(&resolved) {
         say(sentence);
     }
-    let watching = Watching::of(&resolved, &arguments.watch, !arguments.json);
+    let watching = Watching::of(&resolved, &arguments.watch, format.is_none());
     let progress = Progress::new(&resolved, watching.has_screen());
     let executed = execute(&turn, &resolved, &choices, into, progress, &watching)?;
-    let ended = super::report::after(&executed, arguments.json, render)?;
+    let ended = super::report::after(&executed, format, render)?;
     let Some(base) = base else { return Ok(ended) };
     let (comparison, judged) = base.against(executed.contents)?;
-    if arguments.json {
+    if format.is_some() {
         say(comparison);
     } else {
         output::data(&format!("\n{comparison}"))?;
