@@ -160,7 +160,7 @@ SlurmdUser=root\nAuthInfo=socket={dir}/munge/socket\nStateSaveLocation={dir}/sta
 SlurmdLogFile={dir}/log/%n.log\nSlurmdPidFile={dir}/%n.pid\nSlurmctldPidFile={dir}/ctld.pid\n\
 SlurmctldLogFile={dir}/log/ctld.log\nProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\nMpiDefault=none\n\
 SelectType=select/cons_tres\nSelectTypeParameters=CR_CPU\nSlurmdParameters=config_overrides\nReturnToService=2\n\
-SlurmdTimeout=10\nSchedulerParameters=batch_sched_delay=0,sched_interval=2\n",
+SlurmdTimeout=5\nSchedulerParameters=batch_sched_delay=0,sched_interval=2\n",
             ports[0]
         );
         for (node, port) in NODES.iter().zip(&ports[1..]) {

@@ -97,6 +97,7 @@ fn every_node_of_slurm_is_measured_once_whatever_happens_to_agents_and_nodes() {
     let half: serde_json::Value = serde_json::from_slice(&half).unwrap();
     assert_eq!(half["finished"], serde_json::Value::Null, "it was killed in the middle");
     assert!(cluster.command("scancel").arg(&busy).status().unwrap().success());
+    cluster.await_state(&["n3"], "down*");
     cluster.start_node("n3");
     let fleet = Fleet::new(&cluster, "fleet");
     let job = row(&dir, "n3")["job"].as_str().unwrap().to_owned();
