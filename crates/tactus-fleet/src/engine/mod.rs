@@ -1,6 +1,7 @@
 //! Engines: one file each, and one word in the table. An engine is asked for machines, given one job per machine, asked
 //! how those are, and asked for bundles: all by its own client, with the user's own rights and secrets.
 
+mod ansible;
 mod script;
 mod slurm;
 
@@ -136,7 +137,7 @@ pub trait Engine {
 }
 
 /// Every engine.
-pub static ENGINES: &[&(dyn Engine + Sync)] = &[&slurm::ENTRY];
+pub static ENGINES: &[&(dyn Engine + Sync)] = &[&slurm::ENTRY, &ansible::ENTRY];
 
 /// The engine of this name.
 #[must_use]

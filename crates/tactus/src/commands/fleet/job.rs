@@ -61,10 +61,13 @@ fn is_finished(bundle: &Path) -> bool {
     tactus_bundle::manifest(&dir).is_ok_and(|manifest| manifest.finished.is_some())
 }
 
-/// What was cut off before it had a manifest is no bundle to go on with: it makes room.
+/// What was cut off before it had a manifest is no bundle to go on with, and what is finished and does not hold is none to
+/// bring home: both make room.
 fn set_aside(bundle: &Path) -> Result<(), Failure> {
     let Ok(dir) = Directory::open(bundle) else { return Ok(()) };
-    if dir.names()?.is_empty() || dir.entry("manifest.json").is_ok() {
+    let has_manifest = dir.entry("manifest.json").is_ok();
+    let holds = !is_finished(bundle) || tactus_bundle::verify(&dir).is_ok();
+    if dir.names()?.is_empty() || (has_manifest && holds) {
         return Ok(());
     }
     let aside = (1u32..).map(|n| {

@@ -1,5 +1,6 @@
 //! A fleet by real engines, on this machine.
 
+mod ansible;
 mod cluster;
 mod slurm;
 
