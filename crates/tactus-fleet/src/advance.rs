@@ -117,7 +117,7 @@ impl<'a> Advance<'a> {
                 Arrival::Refused(reason) => row.refused(reason),
                 Arrival::Nothing | Arrival::Unfinished if row.state.is_under_way() => {}
                 Arrival::Unfinished => {
-                    row.reason = Some(with(row.reason.as_deref(), "its bundle is not finished"))
+                    row.reason = Some(with(row.reason.as_deref(), "its bundle is not finished"));
                 }
                 Arrival::Nothing => {
                     if let Some(obstacle) = obstacles.get(&row.key) {

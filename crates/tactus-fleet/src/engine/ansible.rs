@@ -110,7 +110,7 @@ The machines need Python, as all of Ansible does, and tactus, or --with bring=FI
         let mut argv = vec!["ansible".to_owned(), "--list-hosts".into()];
         argv.extend(site.order.option("inventory").map(|file| format!("--inventory={file}")));
         argv.extend(["--".to_owned(), site.order.select.clone()]);
-        let said = client(site.system, argv)?.text();
+        let said = client(site.system, &argv)?.text();
         hosts(&said)
     }
 

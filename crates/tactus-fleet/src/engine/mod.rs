@@ -2,6 +2,7 @@
 //! how those are, and asked for bundles: all by its own client, with the user's own rights and secrets.
 
 mod ansible;
+mod kubernetes;
 mod script;
 mod slurm;
 
@@ -137,7 +138,7 @@ pub trait Engine {
 }
 
 /// Every engine.
-pub static ENGINES: &[&(dyn Engine + Sync)] = &[&slurm::ENTRY, &ansible::ENTRY];
+pub static ENGINES: &[&(dyn Engine + Sync)] = &[&slurm::ENTRY, &ansible::ENTRY, &kubernetes::ENTRY];
 
 /// The engine of this name.
 #[must_use]
@@ -146,15 +147,15 @@ pub fn find(name: &str) -> Option<&'static (dyn Engine + Sync)> {
 }
 
 /// Runs a client and has what it printed, if it ended well.
-fn client(system: &dyn System, argv: Vec<String>) -> Result<Finished, FleetError> {
-    let finished = ran(system, argv.clone())?;
-    if finished.success() { Ok(finished) } else { Err(FleetError::client(&argv, &finished.words())) }
+fn client(system: &dyn System, argv: &[String]) -> Result<Finished, FleetError> {
+    let finished = ran(system, argv)?;
+    if finished.success() { Ok(finished) } else { Err(FleetError::client(argv, &finished.words())) }
 }
 
 /// Runs a client, however it ends.
-fn ran(system: &dyn System, argv: Vec<String>) -> Result<Finished, FleetError> {
+fn ran(system: &dyn System, argv: &[String]) -> Result<Finished, FleetError> {
     let program = argv.first().cloned().unwrap_or_default();
-    system.run(&Invocation::new(argv).within(PATIENCE)).map_err(|error| {
+    system.run(&Invocation::new(argv.iter().cloned()).within(PATIENCE)).map_err(|error| {
         FleetError::new(
             format!("{program}: {error}"),
             format!("{program} is the engine's own client: it is called here as you would"),

@@ -75,7 +75,7 @@ a file system that the nodes share."
         let mut argv = words(&["sinfo", "--noheader", "--Node", "--format=%N|%T|%f|%E"]);
         argv.extend(selection.partition.iter().map(|name| format!("--partition={name}")));
         argv.extend(selection.nodes.iter().map(|list| format!("--nodes={list}")));
-        let said = client(site.system, argv)?.text();
+        let said = client(site.system, &argv)?.text();
         Ok(machines(&said, selection.feature.as_deref()))
     }
 
@@ -97,7 +97,7 @@ a file system that the nodes share."
                     return Ok(Submitted::As(id.clone()));
                 }
                 let script = site.word(&format!("objects/{}.sh", row.key));
-                let finished = ran(site.system, words(&["sbatch", "--parsable", &script]))?;
+                let finished = ran(site.system, &words(&["sbatch", "--parsable", &script]))?;
                 let text = finished.text();
                 // With several clusters it is ID;CLUSTER.
                 let id = text.trim().split(';').next().unwrap_or_default();
@@ -218,7 +218,7 @@ fn job_name(site: &Site<'_>, key: &str) -> String {
 /// last one.
 fn named(site: &Site<'_>) -> Result<BTreeMap<String, (String, JobState)>, FleetError> {
     let argv = words(&["squeue", "--noheader", "--states=all", "--format=%i|%j|%T|%r"]);
-    let said = client(site.system, argv)?.text();
+    let said = client(site.system, &argv)?.text();
     let prefix = job_name(site, "");
     let mut jobs: BTreeMap<String, (String, JobState)> = BTreeMap::new();
     for line in said.lines() {
@@ -259,7 +259,7 @@ fn remembered(site: &Site<'_>, row: &Row) -> JobState {
         "--jobs",
         id,
     ]);
-    let said = ran(site.system, argv).ok().filter(tactus_system::Finished::success);
+    let said = ran(site.system, &argv).ok().filter(tactus_system::Finished::success);
     let text = said.map(|finished| finished.text()).unwrap_or_default();
     match text.lines().last().and_then(|line| line.split_once(COLUMN)) {
         // `CANCELLED by 0`.

@@ -100,6 +100,10 @@ fn print(bundle: &Path, file: &Path) -> Result<(), Failure> {
 /// Moves this process to the root of a controller.
 fn leave_group(root: &Path) -> Result<(), Failure> {
     let file = root.join("cgroup.procs");
+    if !Real.exists(&file) {
+        // One hierarchy of all controllers (cgroup v2) has no time of its own for each group.
+        return Ok(());
+    }
     Real.write(&file, b"0").map_err(|error| {
         Failure::say(
             format!("{}: {error}", file.display()),
