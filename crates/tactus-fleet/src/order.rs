@@ -86,7 +86,7 @@ pub fn listed<'a>(names: impl IntoIterator<Item = &'a str>, select: &str) -> Res
     if machines.is_empty() {
         return Err(FleetError::new(
             format!("the engine names no machine for `{select}`"),
-            "look with the engine's own client which machines there are (`tactus explain fleet` has the words of --select)",
+            "look with the engine's own client which machines there are (`tactus explain ENGINE` has the words of --select)",
         ));
     }
     Ok(machines)

@@ -69,7 +69,7 @@ ansible_python_interpreter=/usr/bin/python3\nansible_pipelining=true\nansible_as
             .arg(self.path("plan.toml"))
             .args(["--on", "ansible", "--select", "lab", "--every", "1s", "--out"]);
         command.arg(self.path("fleet"));
-        for (name, file) in [("inventory", "hosts.ini"), ("program", "tactus"), ("dir", "nodes")] {
+        for (name, file) in [("inventory", "hosts.ini"), ("bring", "tactus"), ("dir", "nodes")] {
             command.arg("--with").arg(format!("{name}={}", self.path(file).display()));
         }
         command.args(["--with", "become=no"]).args(words);
