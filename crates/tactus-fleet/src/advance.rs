@@ -201,3 +201,6 @@ fn with(reason: Option<&str>, other: &str) -> String {
         None => other.to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests;
