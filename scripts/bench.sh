@@ -59,5 +59,6 @@ step "what starting costs" python3 scripts/bench/start.py "$tactus"
 step "what an audit costs" python3 scripts/bench/audit.py "$tactus"
 step "what the bundle of a long run takes" python3 scripts/bench/long-run.py "$tactus"
 step "what importing a GB takes" python3 scripts/bench/import.py "$tactus"
+step "what a fleet costs for each machine" python3 scripts/bench/fleet.py "$tactus" 1000
 step "overhead of tactus run --quick" python3 scripts/bench/overhead.py "$tactus" --quick
 [ -z "$steps_failed" ] || fail "over their limits or broken: $steps_failed"

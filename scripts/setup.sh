@@ -66,6 +66,7 @@ present() {
     libc-aarch64) has aarch64-linux-gnu-gcc && echo '#include <stdlib.h>' | aarch64-linux-gnu-gcc -x c -c -o /dev/null - 2>/dev/null ;;
     # Not in everybody's PATH.
     sshd) has sshd || [ -x /usr/sbin/sshd ] ;;
+    slurmctld | slurmd | munged) has "$1" || [ -x "/usr/sbin/$1" ] ;;
     qemu-ga) has qemu-ga || [ -x /usr/sbin/qemu-ga ] ;;
     # Its parts, whatever Linux they are built on.
     grub-pc) [ -e /usr/lib/grub/i386-pc/multiboot2.mod ] ;;
@@ -124,6 +125,13 @@ collect() {
   need mkfs.ext4 e2fsprogs e2fsprogs e2fsprogs e2fsprogs "the disk of the machine whose power fails (make crash)"
   need rpmbuild rpm rpm-build rpm-tools rpm-build "makes and reads the .rpm"
   need strace strace strace strace strace "counts what the probe asks of the kernel while it measures"
+  # Where systemd runs, the packages would start daemons: left to their owner. Others have them in no package.
+  [ "$family" != debian ] || [ -d /run/systemd/system ] || {
+    need slurmctld slurmctld - - - "the controller of Slurm, for a cluster of the tests' own"
+    need slurmd slurmd - - - "its nodes"
+    need sbatch slurm-client - - - "its clients"
+    need munged munge - - - "proves them to one another who they are"
+  }
   need tmux tmux tmux tmux tmux "shows the live screen to the tests"
   # Where systemd runs, the package would start a daemon: left to its owner.
   [ -d /run/systemd/system ] || need prometheus prometheus prometheus prometheus prometheus "scrapes the metrics of a run, and checks the alert rules"

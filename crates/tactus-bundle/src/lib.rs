@@ -28,7 +28,7 @@ mod write;
 pub use error::BundleError;
 pub use location::Location;
 pub use logs::Logs;
-pub use read::{Trust, manifest, open, read, read_from, read_with_logs};
+pub use read::{Trust, manifest, open, read, read_from, read_with_logs, verify};
 pub use resume::Resumed;
 pub use room::LeftOut;
 pub use write::{RowLog, Writer};

@@ -165,6 +165,22 @@ pub fn manifest(dir: &Directory) -> Result<Manifest, BundleError> {
     serde_json::from_slice(&text).map_err(wrong)
 }
 
+/// Verifies the bundle in an open directory: it is finished, and every file is as its manifest has it. Nothing of it is
+/// parsed but the manifest.
+///
+/// # Errors
+/// When it is no bundle, was written in another format, is not finished, or a file is missing or altered.
+pub fn verify(dir: &Directory) -> Result<Manifest, BundleError> {
+    let manifest = manifest(dir)?;
+    if manifest.finished.is_none() {
+        let reason = "the run goes on, or died before it could end the bundle".to_owned();
+        return Err(BundleError::NotABundle { path: dir.path().to_owned(), reason });
+    }
+    let mut checked = files::Checked::default();
+    let altered = manifest.files.iter().find_map(|(name, sum)| altered(dir, name, sum, &mut checked));
+    altered.map_or(Ok(manifest), Err)
+}
+
 /// What a manifest of any version says of its version.
 #[derive(serde::Deserialize)]
 struct Version {

@@ -2,6 +2,7 @@
 
 use tactus_audit as audit;
 use tactus_environment::ENVIRONMENTS;
+use tactus_fleet::ENGINES;
 use tactus_format::export::EXPORTS;
 use tactus_model::catalogue::{fault, load, measure};
 use tactus_report::render::FORMATS;
@@ -17,6 +18,7 @@ pub fn words() -> Vec<&'static str> {
     words.extend(families.iter().flat_map(|family| family.iter()).map(|entry| entry.name));
     words.extend(STUDIES.iter().map(|study| study.name));
     words.extend(GENERATORS.iter().map(|generator| generator.name));
+    words.extend(ENGINES.iter().map(|engine| engine.name()));
     words.extend(FORMATS.iter().map(|format| format.name));
     words.extend(EXPORTS.iter().map(|format| format.name));
     words.extend(audit::all().map(|(_, check)| check.id));
@@ -37,6 +39,11 @@ pub fn formats() -> Vec<&'static str> {
 /// The formats of an export.
 pub fn exports() -> Vec<&'static str> {
     EXPORTS.iter().map(|format| format.name).collect()
+}
+
+/// What starts jobs on many machines.
+pub fn engines() -> Vec<&'static str> {
+    ENGINES.iter().map(|engine| engine.name()).collect()
 }
 
 /// What files are generated for.

@@ -7,6 +7,7 @@ mod bundle;
 mod compare;
 mod cyclictest;
 mod detach;
+mod fleet;
 mod generate;
 mod limits;
 mod lock;
@@ -30,6 +31,7 @@ pub use bundle::{Export, Fitness, Import, Report, Show, Unit};
 pub use compare::Compare;
 pub use cyclictest::{Cyclictest, Lacking};
 pub use detach::{Attach, Stop};
+pub use fleet::{Fleet, FleetCollect, FleetCommand, FleetJob, FleetRender, FleetRun, FleetStatus, Wanted};
 pub use generate::{Accel as GenerateAccel, Generate};
 pub use lock::Lock;
 pub use machine::{Environments, Kernel, KernelCommand, Probe};
@@ -87,6 +89,8 @@ pub enum Command {
     Report(Report),
     /// Show the bundles of a directory in a browser, and follow runs that go on
     Serve(Serve),
+    /// Measure many machines by the engine that they have: Slurm, Ansible, Kubernetes
+    Fleet(Fleet),
     /// Hold the runs of bundles against each other: what became worse, and what is as before
     Compare(Compare),
     /// Say which control applications a bundle's environments are fit for, at which cycle

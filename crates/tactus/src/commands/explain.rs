@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use tactus_audit::{self as audit, Check};
 use tactus_environment::{self as environment, ENVIRONMENTS};
+use tactus_fleet::ENGINES;
 use tactus_format::export::EXPORTS;
 use tactus_model::catalogue::{self, Entry, fault, load, measure};
 use tactus_report::render::FORMATS;
@@ -47,6 +48,7 @@ fn all() -> String {
     }
     section("Studies", STUDIES.iter().map(|s| (s.name, title(s.name, s.text))).collect());
     section("Generators", GENERATORS.iter().map(|g| (g.name, first_sentence(g.about))).collect());
+    section("Engines of a fleet", ENGINES.iter().map(|e| (e.name(), first_sentence(e.about()))).collect());
     section("Report formats", FORMATS.iter().map(|f| (f.name, f.about.to_owned())).collect());
     section("Export formats", EXPORTS.iter().map(|f| (f.name, f.about.to_owned())).collect());
     section("Figures and verdicts", TERMS.iter().map(|t| (t.word, first_sentence(t.about))).collect());
@@ -58,6 +60,7 @@ fn one(name: &str) -> Option<String> {
     let mut text = String::new();
     // qemu and podman are environments too: both are told.
     let generator = generate::find(name);
+    let engine = tactus_fleet::find(name);
     if let Some(environment) = environment::find(name) {
         let _ = writeln!(text, "{name}: an environment\n\n{}", environment.about());
         if !environment.options().is_empty() {
@@ -82,12 +85,21 @@ fn one(name: &str) -> Option<String> {
         let _ = writeln!(text, "\nWhat it cannot say: {}.", format.cannot);
     } else if let Some(term) = glossary::find(name) {
         let _ = writeln!(text, "{}\n\n{}", term.word, wrapped(term.about, 96).join("\n"));
-    } else if generator.is_none() {
+    } else if generator.is_none() && engine.is_none() {
         return None;
     }
     if let Some(generator) = generator {
         let gap = if text.is_empty() { "" } else { "\n" };
         let _ = writeln!(text, "{gap}{name}: a generator, `tactus generate {name}`\n\n{}", generator.about);
+    }
+    if let Some(engine) = engine {
+        let gap = if text.is_empty() { "" } else { "\n" };
+        let about = wrapped(engine.about(), 96).join("\n");
+        let _ = writeln!(text, "{gap}{name}: an engine, `tactus fleet run PLAN --on {name}`\n\n{about}");
+        let _ = writeln!(text, "\nWhat --with takes:");
+        for option in engine.options() {
+            let _ = writeln!(text, "  {:<14} {}", option.name, option.about);
+        }
     }
     Some(text)
 }

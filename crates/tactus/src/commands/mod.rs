@@ -14,6 +14,7 @@ mod explain;
 mod export;
 mod facts;
 mod fitness;
+mod fleet;
 mod follow;
 mod generate;
 mod import;
@@ -54,6 +55,7 @@ pub fn dispatch(command: Command) -> Result<Exit, Failure> {
         Command::Stop(arguments) => stop::stop(&arguments),
         Command::Report(arguments) => report::report(&arguments),
         Command::Serve(arguments) => serve::serve(&arguments),
+        Command::Fleet(arguments) => fleet::fleet(&arguments.what),
         Command::Compare(arguments) => compare::compare(&arguments),
         Command::Fitness(arguments) => fitness::fitness(&arguments),
         Command::Import(arguments) => import::import(&arguments),

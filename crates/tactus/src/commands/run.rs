@@ -190,7 +190,7 @@ fn sentence(state: &Present) -> String {
 }
 
 /// The plan that the user named: none, a study, or a file (or pipe).
-fn plan(name: Option<&str>) -> Result<(Plan, Source), Failure> {
+pub fn plan(name: Option<&str>) -> Result<(Plan, Source), Failure> {
     let Some(name) = name else {
         let plan = this_machine(&Real);
         return Ok((plan, Source::new("this machine", "")));

@@ -17,6 +17,7 @@ mod disks;
 mod endings;
 mod export;
 mod fitness;
+mod fleet;
 mod foreign;
 mod forged;
 mod guest;

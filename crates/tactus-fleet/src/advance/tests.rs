@@ -1,0 +1,229 @@
+//! A fleet of hostile names by an engine that is not there.
+#![expect(clippy::disallowed_methods, reason = "jobs that are not there write beside the door")]
+
+use std::cell::RefCell;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use tactus_system::Memory;
+
+use super::*;
+use crate::engine::{File, Machine, OptionEntry, Site};
+use crate::order::{FORMAT, Order};
+use crate::status::Status;
+
+const NAMES: [&str; 5] = ["n1", "../../x", "$(id)", "a\nb", "-w"];
+const PLAN: &[u8] = b"name = \"lab\"\n";
+
+/// Its jobs end as soon as they are looked at; what they leave is `leaves`.
+struct Fake {
+    leaves: RefCell<fn(&Site<'_>, &Row)>,
+    ends: RefCell<JobState>,
+    away: Vec<&'static str>,
+}
+
+impl Engine for Fake {
+    fn name(&self) -> &'static str {
+        "fake"
+    }
+    fn about(&self) -> &'static str {
+        ""
+    }
+    fn options(&self) -> &'static [OptionEntry] {
+        &[]
+    }
+    fn pause(&self) -> Duration {
+        Duration::ZERO
+    }
+    fn shares_files(&self) -> bool {
+        true
+    }
+    fn check(&self, _site: &Site<'_>) -> Result<(), FleetError> {
+        Ok(())
+    }
+    fn machines(&self, site: &Site<'_>) -> Result<Vec<Machine>, FleetError> {
+        let ready =
+            |name: &str| if self.away.contains(&name) { Ready::Away("drained".into()) } else { Ready::Idle };
+        Ok(site
+            .order
+            .machines
+            .iter()
+            .map(|name| Machine { name: name.clone(), ready: ready(name) })
+            .collect())
+    }
+    fn render(&self, _site: &Site<'_>, rows: &[&Row]) -> Vec<File> {
+        rows.iter().map(|row| File { name: format!("{}.sh", row.key), text: String::new() }).collect()
+    }
+    fn submit(&self, site: &Site<'_>, rows: &[&Row]) -> Result<Vec<Submitted>, FleetError> {
+        rows.iter().for_each(|row| (self.leaves.borrow())(site, row));
+        Ok(rows.iter().map(|row| Submitted::As(format!("job of {}", row.key))).collect())
+    }
+    fn jobs(&self, _site: &Site<'_>, rows: &[&Row]) -> Result<BTreeMap<String, JobState>, FleetError> {
+        Ok(rows.iter().map(|row| (row.key.clone(), self.ends.borrow().clone())).collect())
+    }
+    fn fetch(&self, _site: &Site<'_>, _rows: &[&Row]) -> Result<BTreeMap<String, String>, FleetError> {
+        Ok(BTreeMap::new())
+    }
+}
+
+fn manifest(machine: &str, finished: bool) -> String {
+    let machine: String = machine.chars().filter(|letter| !letter.is_control()).collect();
+    let sum = crate::name::sha256(b"events\n");
+    serde_json::json!({
+        "format": {"major": 1, "minor": 7}, "tactus": "0.1.0", "plan": "lab", "started": "then",
+        "finished": finished.then_some("now"), "status": if finished { "complete" } else { "interrupted" },
+        "machine": {"name": machine, "processor": "", "cpus": "", "kernel": "", "system": "", "id": "same"},
+        "files": {"events.jsonl": sum},
+    })
+    .to_string()
+}
+
+fn bundle(site: &Site<'_>, row: &Row, manifest: &str) {
+    let dir = site.path(&format!("incoming/{}", row.key));
+    fs::create_dir_all(&dir).unwrap();
+    fs::write(dir.join("events.jsonl"), "events\n").unwrap();
+    fs::write(dir.join("manifest.json"), manifest).unwrap();
+}
+
+fn whole(site: &Site<'_>, row: &Row) {
+    bundle(site, row, &manifest(&row.machine, true));
+}
+
+fn half(site: &Site<'_>, row: &Row) {
+    bundle(site, row, &manifest(&row.machine, false));
+}
+
+fn of_another(site: &Site<'_>, row: &Row) {
+    bundle(site, row, &manifest("n7", true));
+}
+
+fn nothing(_site: &Site<'_>, _row: &Row) {}
+
+fn fake(leaves: fn(&Site<'_>, &Row), ends: JobState) -> Fake {
+    Fake { leaves: leaves.into(), ends: ends.into(), away: Vec::new() }
+}
+
+fn order() -> Order {
+    let order = Order {
+        format: FORMAT,
+        tactus: "0.1.0".into(),
+        id: String::new(),
+        started: "then".into(),
+        engine: "fake".into(),
+        select: "all".into(),
+        options: BTreeMap::new(),
+        plan: "lab".into(),
+        plan_sha256: crate::name::sha256(PLAN),
+        arguments: Vec::new(),
+        machines: NAMES.map(str::to_owned).into(),
+    };
+    order.named(7)
+}
+
+/// Steps until nothing is under way.
+fn campaign(store: &mut Store, engine: &Fake, wave: usize) -> usize {
+    let system = Memory::new();
+    let mut advance = Advance::new(engine, &system);
+    for count in 1..20 {
+        let moved = advance.step(store, wave).unwrap();
+        assert!(moved.under_way <= wave);
+        if moved.under_way == 0 && moved.submitted == 0 {
+            return count;
+        }
+    }
+    panic!("it does not end");
+}
+
+fn states(store: &Store) -> Vec<State> {
+    store.rows().iter().map(|row| row.state).collect()
+}
+
+fn below(dir: &Path) -> Vec<String> {
+    let names = fs::read_dir(dir).unwrap().flatten().map(|entry| entry.file_name().into_string().unwrap());
+    names.collect()
+}
+
+#[test]
+fn hostile_names_are_measured_in_waves_and_nothing_lies_elsewhere() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("fleet");
+    let mut store = Store::create(&path, order(), PLAN).unwrap();
+    campaign(&mut store, &fake(whole, JobState::Ended("FAILED".into())), 2);
+    assert_eq!(states(&store), [State::Measured; 5], "whatever the engine says");
+    assert_eq!(below(dir.path()), ["fleet"]);
+    let keys: BTreeSet<String> = below(&path.join("bundles")).into_iter().collect();
+    assert_eq!(keys, NAMES.iter().map(|name| crate::file_name(name)).collect());
+    let text = Status::new(&store.order, store.rows()).text(true);
+    assert!(text.starts_with("5 machines: 5 measured\n") && !text.contains("a\nb"), "{text}");
+    assert!(text.contains("have one machine-id"), "{text}");
+
+    // Opened again, nobody is measured a second time.
+    drop(store);
+    let mut store = Store::open(&path).unwrap();
+    assert_eq!(campaign(&mut store, &fake(nothing, JobState::Running(None)), 9), 1);
+    assert!(store.rows().iter().all(|row| row.attempts == 1));
+}
+
+#[test]
+fn a_half_done_bundle_stays_to_be_gone_on_with_and_comes_home_late() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = Store::create(&dir.path().join("fleet"), order(), PLAN).unwrap();
+    let engine = Fake { away: vec!["n1"], ..fake(half, JobState::Ended("NODE_FAIL".into())) };
+    campaign(&mut store, &engine, 9);
+    assert_eq!(store.rows()[0].state, State::Away);
+    assert_eq!(store.rows()[0].reason.as_deref(), Some("drained"));
+    assert_eq!(states(&store)[1..], [State::Failed; 4]);
+    assert_eq!(store.rows()[1].reason.as_deref(), Some("NODE_FAIL; its bundle is not finished"));
+    // It went on without its agent.
+    let system = Memory::new();
+    whole(&store.site(&system), &store.rows()[1].clone());
+    assert_eq!(Advance::new(&engine, &system).look(&mut store, true).unwrap(), 1);
+    assert_eq!(store.rows()[1].state, State::Measured);
+    // The others have one more job in the next campaign, and no third one.
+    campaign(&mut store, &fake(half, JobState::Ended("NODE_FAIL".into())), 9);
+    let attempts: Vec<u32> = store.rows().iter().map(|row| row.attempts).collect();
+    assert_eq!(attempts, [1, 1, 2, 2, 2]);
+}
+
+#[test]
+fn a_bundle_of_another_machine_and_one_that_was_altered_here_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("fleet");
+    let mut store = Store::create(&path, order(), PLAN).unwrap();
+    campaign(&mut store, &fake(of_another, JobState::Ended("COMPLETED".into())), 9);
+    assert_eq!(states(&store), [State::Refused; 5]);
+    assert_eq!(store.rows()[0].reason.as_deref(), Some("it is of the machine \"n7\""));
+    campaign(&mut store, &fake(whole, JobState::Ended("COMPLETED".into())), 9);
+    assert_eq!(states(&store), [State::Measured; 5]);
+    fs::write(path.join("bundles/n1/events.jsonl"), "others\n").unwrap();
+    let engine = fake(nothing, JobState::Running(None));
+    Advance::new(&engine, &Memory::new()).look(&mut store, true).unwrap();
+    assert_eq!(store.rows()[0].state, State::Refused);
+    assert!(store.rows()[0].reason.as_deref().unwrap().contains("checksum"));
+    assert_eq!(states(&store)[1..], [State::Measured; 4]);
+    assert_eq!(below(&path.join("refused")).len(), 6, "what is refused is kept");
+}
+
+#[test]
+fn a_fleet_goes_on_as_the_one_that_was_begun_and_for_one_process() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("fleet");
+    let store = Store::create(&path, order(), PLAN).unwrap();
+    let error = |found: Result<Store, FleetError>| found.err().unwrap().to_string();
+    assert!(error(Store::open(&path)).contains("another `tactus fleet` goes on"));
+    assert!(Store::look(&path).is_ok());
+    assert!(error(Store::create(&path, order(), PLAN)).contains("not empty"));
+    let other = Order { plan_sha256: "x".into(), ..order() };
+    assert!(store.order.same(&other).unwrap_err().to_string().contains("another plan"));
+    assert!(store.order.same(&Order { machines: Vec::new(), ..order() }).is_ok(), "the list is frozen");
+    drop(store);
+    fs::write(path.join("plan.toml"), "name = \"other\"\n").unwrap();
+    assert!(error(Store::open(&path)).contains("not the plan"));
+    fs::write(path.join("plan.toml"), PLAN).unwrap();
+    for damaged in ["", "{", "{\"format\": {\"major\": 2, \"minor\": 0}}", "[]"] {
+        fs::write(path.join("fleet.json"), damaged).unwrap();
+        assert!(Store::open(&path).is_err(), "{damaged}");
+    }
+    assert!(Store::open(&dir.path().join("none")).is_err());
+}

@@ -1,0 +1,313 @@
+//! Ansible: a play gives each machine its job and forgets it (`async`, `poll: 0`), so that a link that breaks ends nothing;
+//! another one asks how the jobs are and fetches what is finished. What they print is read line by line from a callback of
+//! our own, which is written beside them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tactus_system::{Invocation, last_lines};
+
+use super::script::{Places, job};
+use super::{
+    Engine, File, Machine, OptionEntry, Ready, Site, Submitted, client, plain_dir, plain_options, unusable,
+};
+use crate::error::FleetError;
+use crate::name::is_plain;
+use crate::pending::JobState;
+use crate::row::Row;
+
+/// The entry of the table.
+pub static ENTRY: Ansible = Ansible;
+
+/// The engine.
+pub struct Ansible;
+
+const OPTIONS: &[OptionEntry] = &[
+    OptionEntry { name: "inventory", about: "the inventory; default: that of your ansible.cfg" },
+    OptionEntry { name: "program", about: "tactus on the machines; default: `tactus`, by their PATH" },
+    OptionEntry {
+        name: "bring",
+        about: "a tactus of this machine (a static one runs everywhere) that is brought to the others",
+    },
+    OptionEntry {
+        name: "dir",
+        about: "where bundles are made on the machines; default: /var/lib/tactus-fleet",
+    },
+    OptionEntry { name: "become", about: "yes or no: whether jobs run as root; default: yes" },
+    OptionEntry { name: "forks", about: "how many machines Ansible speaks to at once; default: 20" },
+    OptionEntry { name: "time", about: "seconds after which Ansible ends a job; default: 86400" },
+    OptionEntry {
+        name: "busy",
+        about: "how long a job waits for another measurement of its machine; default: 1h",
+    },
+];
+
+/// How long a play may take: a wave, machine by machine at worst.
+const PATIENCE: Duration = Duration::from_secs(3600);
+/// What the lines of our callback begin with.
+const MARK: &str = "TACTUS ";
+
+const START: &str = include_str!("ansible/start.yml");
+const COLLECT: &str = include_str!("ansible/collect.yml");
+const CALLBACK: &str = include_str!("ansible/tactus_lines.py");
+
+impl Engine for Ansible {
+    fn name(&self) -> &'static str {
+        "ansible"
+    }
+
+    fn about(&self) -> &'static str {
+        "Machines that are reached by ssh, by ansible-playbook: each gets its job and is left alone with it, so that links may \
+break; bundles are fetched when they are finished. --select takes a pattern of hosts and groups, as `ansible PATTERN` does. \
+The machines need Python, as all of Ansible does, and tactus, or --with bring=FILE."
+    }
+
+    fn options(&self) -> &'static [OptionEntry] {
+        OPTIONS
+    }
+
+    fn pause(&self) -> Duration {
+        Duration::from_secs(15)
+    }
+
+    fn check(&self, site: &Site<'_>) -> Result<(), FleetError> {
+        plain_options(site.order, OPTIONS)?;
+        plain_dir(&site.dir)?;
+        let order = site.order;
+        for (name, holds) in [
+            ("become", order.option("become").is_none_or(|word| matches!(word, "yes" | "no"))),
+            (
+                "forks",
+                order.option("forks").is_none_or(|word| word.parse::<u32>().is_ok_and(|forks| forks > 0)),
+            ),
+            (
+                "time",
+                order.option("time").is_none_or(|word| word.parse::<u32>().is_ok_and(|seconds| seconds > 0)),
+            ),
+            ("dir", order.option("dir").is_none_or(|word| word.starts_with('/'))),
+        ] {
+            if !holds {
+                return Err(FleetError::new(
+                    format!("--with {name}={}: it is no such value", order.option(name).unwrap_or_default()),
+                    "`tactus explain ansible` says what each takes",
+                ));
+            }
+        }
+        // Ansible would take these for templates, and execute them.
+        if let Some(word) = order.arguments.iter().find(|word| word.contains(['{', '}'])) {
+            return Err(FleetError::new(
+                format!("{word:?}: Ansible takes braces for a template"),
+                "write what it says into the plan",
+            ));
+        }
+        Ok(())
+    }
+
+    fn machines(&self, site: &Site<'_>) -> Result<Vec<Machine>, FleetError> {
+        let mut argv = vec!["ansible".to_owned(), "--list-hosts".into()];
+        argv.extend(site.order.option("inventory").map(|file| format!("--inventory={file}")));
+        argv.extend(["--".to_owned(), site.order.select.clone()]);
+        let said = client(site.system, &argv)?.text();
+        hosts(&said)
+    }
+
+    fn render(&self, _site: &Site<'_>, _rows: &[&Row]) -> Vec<File> {
+        let file = |name: &str, text: &str| File { name: name.into(), text: text.into() };
+        vec![
+            file("start.yml", START),
+            file("collect.yml", COLLECT),
+            file("callback_plugins/tactus_lines.py", CALLBACK),
+        ]
+    }
+
+    fn submit(&self, site: &Site<'_>, rows: &[&Row]) -> Result<Vec<Submitted>, FleetError> {
+        let usable: Vec<&Row> = rows.iter().copied().filter(|row| unusable(&row.machine).is_none()).collect();
+        let said = if usable.is_empty() { Vec::new() } else { play(site, "start.yml", &usable)? };
+        Ok(rows
+            .iter()
+            .map(|row| match unusable(&row.machine) {
+                Some(reason) => Submitted::Refused(reason),
+                None => submitted(&said, &row.machine),
+            })
+            .collect())
+    }
+
+    fn jobs(&self, site: &Site<'_>, rows: &[&Row]) -> Result<BTreeMap<String, JobState>, FleetError> {
+        let said = play(site, "collect.yml", rows)?;
+        Ok(rows.iter().map(|row| (row.key.clone(), job_state(&said, &row.machine))).collect())
+    }
+
+    fn fetch(&self, site: &Site<'_>, rows: &[&Row]) -> Result<BTreeMap<String, String>, FleetError> {
+        // Whoever was asked how its job is has given its bundle, too.
+        let there = |row: &Row| site.system.exists(&site.path(&format!("incoming/{}.tar.gz", row.key)));
+        let open: Vec<&Row> = rows.iter().copied().filter(|row| row.job.is_some() && !there(row)).collect();
+        if open.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let said = play(site, "collect.yml", &open)?;
+        let lost = open.iter().filter_map(|row| {
+            let last = said.iter().rfind(|line| line.machine == row.machine && line.how != "ok")?;
+            Some((row.key.clone(), last.words()))
+        });
+        Ok(lost.collect())
+    }
+}
+
+/// A line of our callback.
+#[derive(Debug, Deserialize)]
+struct Line {
+    machine: String,
+    task: String,
+    how: String,
+    #[serde(default)]
+    said: String,
+    #[serde(default)]
+    ansible_job_id: Option<String>,
+    #[serde(default)]
+    finished: Option<Value>,
+    #[serde(default)]
+    rc: Option<i64>,
+}
+
+impl Line {
+    fn words(&self) -> String {
+        format!("{}: {}", self.how, last_lines(&self.said, 2))
+    }
+
+    /// Whether the job has ended: 1, or true since Ansible 2.19.
+    fn is_finished(&self) -> bool {
+        matches!(&self.finished, Some(Value::Bool(true)))
+            || self.finished.as_ref().and_then(Value::as_f64) == Some(1.0)
+    }
+}
+
+/// The hosts of `ansible --list-hosts`: a line with their number, and one for each.
+fn hosts(said: &str) -> Result<Vec<Machine>, FleetError> {
+    let mut lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
+    let number = lines
+        .by_ref()
+        .find_map(|line| line.strip_prefix("hosts (")?.strip_suffix("):")?.parse::<usize>().ok())
+        .unwrap_or_default();
+    let found: Vec<Machine> =
+        lines.map(|name| Machine { name: name.to_owned(), ready: Ready::Idle }).collect();
+    if found.len() == number {
+        return Ok(found);
+    }
+    Err(FleetError::new(
+        format!("Ansible says {number} hosts and names {}", found.len()),
+        "a name in the inventory breaks its list: `ansible --list-hosts PATTERN` shows it",
+    ))
+}
+
+/// Plays a book for these machines and has the lines of our callback.
+fn play(site: &Site<'_>, book: &str, rows: &[&Row]) -> Result<Vec<Line>, FleetError> {
+    let order = site.order;
+    let variables = site.path("objects/wave.json");
+    let text = serde_json::to_vec_pretty(&wave(site, rows)).map_err(std::io::Error::from);
+    text.and_then(|text| site.system.install(&variables, &text, 0o600))
+        .map_err(FleetError::file(&variables))?;
+    let mut argv = vec!["ansible-playbook".to_owned()];
+    argv.extend(order.option("inventory").map(|file| format!("--inventory={file}")));
+    argv.push(format!("--forks={}", order.option("forks").unwrap_or("20")));
+    argv.push(format!("--extra-vars=@{}", variables.display()));
+    argv.push(site.path(&format!("objects/{book}")).display().to_string());
+    let plugins = site.path("objects/callback_plugins").display().to_string();
+    let command = Invocation::new(argv.clone())
+        .with_env(("ANSIBLE_STDOUT_CALLBACK", "tactus_lines"))
+        .with_env(("ANSIBLE_CALLBACK_PLUGINS", &plugins))
+        .with_env(("ANSIBLE_RETRY_FILES_ENABLED", "0"))
+        .with_env(("ANSIBLE_NOCOLOR", "1"))
+        .within(PATIENCE);
+    let finished = site.system.run(&command).map_err(|error| {
+        FleetError::new(
+            format!("ansible-playbook: {error}"),
+            "install ansible-core, or make it found by PATH",
+        )
+    })?;
+    let lines: Vec<Line> = finished
+        .text()
+        .lines()
+        .filter_map(|line| serde_json::from_str(line.trim().strip_prefix(MARK)?).ok())
+        .collect();
+    // Machines that fail or cannot be reached are no failure of the play: their lines say so.
+    if lines.is_empty() { Err(FleetError::client(&argv, &finished.words())) } else { Ok(lines) }
+}
+
+/// What the plays know of these machines. Names are keys, which Ansible takes for nothing else; values are ours.
+fn wave(site: &Site<'_>, rows: &[&Row]) -> Value {
+    let order = site.order;
+    let by_machine = |value: &dyn Fn(&Row) -> Value| -> Value {
+        rows.iter().map(|row| (row.machine.clone(), value(row))).collect::<serde_json::Map<_, _>>().into()
+    };
+    let place = |row: &Row| {
+        let dir = order.option("dir").unwrap_or("/var/lib/tactus-fleet").trim_end_matches('/');
+        format!("{dir}/{}/{}", order.id, row.key)
+    };
+    let words = |row: &Row| {
+        let place = place(row);
+        let brought = format!("{place}/tactus");
+        let program = match order.option("bring") {
+            Some(_) => brought.as_str(),
+            None => order.option("program").unwrap_or("tactus"),
+        };
+        let (plan, bundle) = (format!("{place}/plan.toml"), format!("{place}/bundle"));
+        let archive = format!("{place}/bundle.tar.gz");
+        job(order, program, &Places { plan: &plan, bundle: &bundle, home: None, archive: Some(&archive) })
+    };
+    // What a machine said is its job is anybody's text.
+    let jid = |row: &Row| row.job.clone().filter(|jid| is_plain(jid)).unwrap_or_else(|| "0".into());
+    let incoming = |row: &Row| site.path(&format!("incoming/{}.tar.gz", row.key)).display().to_string();
+    json!({
+        "tactus_id": order.id,
+        "tactus_machines": rows.iter().map(|row| &row.machine).collect::<Vec<_>>(),
+        "tactus_become": order.option("become") != Some("no"),
+        "tactus_bring": order.option("bring").map(absolute).unwrap_or_default(),
+        "tactus_plan": site.path("plan.toml").display().to_string(),
+        "tactus_time": order.option("time").and_then(|time| time.parse::<u32>().ok()).unwrap_or(86_400),
+        "tactus_places": by_machine(&|row| place(row).into()),
+        "tactus_words": by_machine(&|row| words(row).into()),
+        "tactus_jobs": by_machine(&|row| jid(row).into()),
+        "tactus_incoming": by_machine(&|row| incoming(row).into()),
+    })
+}
+
+/// Plays look for files beside themselves, and the user means those of his directory.
+fn absolute(file: &str) -> String {
+    std::path::absolute(Path::new(file)).map_or_else(|_| file.to_owned(), |path| path.display().to_string())
+}
+
+fn submitted(said: &[Line], machine: &str) -> Submitted {
+    let Some(last) = said.iter().rfind(|line| line.machine == machine) else {
+        return Submitted::Away("Ansible says nothing of it".into());
+    };
+    match (last.how.as_str(), &last.ansible_job_id) {
+        ("ok", Some(jid)) if last.task == "Measure" && is_plain(jid) => Submitted::As(jid.clone()),
+        ("unreachable", _) => Submitted::Away(last.words()),
+        _ => Submitted::Refused(format!("{}: {}", last.task, last.words())),
+    }
+}
+
+fn job_state(said: &[Line], machine: &str) -> JobState {
+    let of =
+        |wanted: &dyn Fn(&Line) -> bool| said.iter().rfind(|line| line.machine == machine && wanted(line));
+    if let Some(lost) = of(&|line| line.how == "unreachable") {
+        // Its job goes on without us.
+        return JobState::Running(Some(lost.words()));
+    }
+    match of(&|line| line.task == "Ask") {
+        Some(line) if line.is_finished() => match line.rc {
+            Some(0) => JobState::Ended("exit 0".into()),
+            Some(code) => JobState::Ended(format!("exit {code}: {}", last_lines(&line.said, 2))),
+            None => JobState::Ended(last_lines(&line.said, 2)),
+        },
+        Some(line) if line.finished.is_some() => JobState::Running(None),
+        Some(line) => JobState::Ended(line.words()),
+        None => JobState::Running(Some("Ansible says nothing of it".into())),
+    }
+}
+
+#[cfg(test)]
+mod tests;

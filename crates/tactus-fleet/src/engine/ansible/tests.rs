@@ -1,0 +1,113 @@
+//! On what ansible-core 2.19.14 printed, and on some that nobody should.
+
+use tactus_system::{Memory, System};
+
+use super::*;
+use crate::order::{FORMAT, Order};
+
+fn order(options: &[(&str, &str)]) -> Order {
+    Order {
+        format: FORMAT,
+        tactus: "0.1.0".into(),
+        id: "0badcafe".into(),
+        started: String::new(),
+        engine: "ansible".into(),
+        select: "lab".into(),
+        options: options.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
+        plan: "lab".into(),
+        plan_sha256: String::new(),
+        arguments: Vec::new(),
+        machines: Vec::new(),
+    }
+}
+
+fn site<'a>(order: &'a Order, system: &'a Memory) -> Site<'a> {
+    Site { dir: "/home/ada/fleet".into(), order, system }
+}
+
+const STARTED: &str = r#"[WARNING]: something
+TACTUS {"machine": "a", "task": "Have a place", "how": "ok", "said": ""}
+TACTUS {"machine": "dead", "task": "Have a place", "how": "unreachable", "said": "Failed to connect to the host via ssh: Connection refused"}
+TACTUS {"machine": "b", "task": "Bring the plan", "how": "failed", "said": "Destination directory is not writable"}
+TACTUS {"machine": "a", "task": "Measure", "how": "ok", "ansible_job_id": "j617.42", "finished": 0, "said": ""}
+TACTUS {"machine": "c", "task": "Measure", "how": "ok", "ansible_job_id": "{{ lookup('pipe','id') }}", "said": ""}
+TACTUS {"machine":
+"#;
+
+#[test]
+fn a_wave_is_one_play_and_each_machine_has_its_own_outcome() {
+    let order = order(&[("inventory", "hosts.ini"), ("become", "no")]);
+    let system = Memory::new().answer(&["ansible-playbook"], 4, STARTED, "");
+    let rows = ["a", "dead", "b", "c", "x:!y"].map(Row::new);
+    let outcomes = Ansible.submit(&site(&order, &system), &rows.iter().collect::<Vec<_>>()).unwrap();
+    assert_eq!(outcomes[0], Submitted::As("j617.42".into()));
+    assert!(matches!(&outcomes[1], Submitted::Away(reason) if reason.contains("Connection refused")));
+    assert!(matches!(&outcomes[2], Submitted::Refused(reason) if reason.contains("not writable")));
+    assert!(matches!(&outcomes[3], Submitted::Refused(_)), "the name of a job is no template");
+    assert!(matches!(&outcomes[4], Submitted::Refused(reason) if reason.contains("no name")));
+    assert_eq!(system.calls().len(), 1);
+    let call = &system.invocations()[0];
+    assert!(call.argv.contains(&"--inventory=hosts.ini".into()), "{:?}", call.argv);
+    assert!(call.env.contains(&("ANSIBLE_STDOUT_CALLBACK".into(), "tactus_lines".into())));
+    let wave: Value =
+        serde_json::from_str(&system.text("/home/ada/fleet/objects/wave.json").unwrap()).unwrap();
+    assert_eq!(wave["tactus_machines"], json!(["a", "dead", "b", "c"]), "a pattern is no machine");
+    insta::assert_json_snapshot!(wave);
+}
+
+#[test]
+fn a_job_goes_on_while_its_machine_cannot_be_reached() {
+    let said = r#"TACTUS {"machine": "a", "task": "Ask", "how": "ok", "finished": 0, "said": ""}
+TACTUS {"machine": "b", "task": "Ask", "how": "unreachable", "said": "ssh: connect to host b port 22: No route to host"}
+TACTUS {"machine": "c", "task": "Ask", "how": "ok", "finished": 1, "rc": 0, "said": ""}
+TACTUS {"machine": "d", "task": "Ask", "how": "ok", "finished": true, "rc": 2, "said": "error: no\nhint: yes"}
+TACTUS {"machine": "e", "task": "Ask", "how": "ok", "said": "could not find job"}
+"#;
+    let order = order(&[]);
+    let system = Memory::new().answer(&["ansible-playbook"], 4, said, "");
+    let rows = ["a", "b", "c", "d", "e", "f"].map(Row::new);
+    let states = Ansible.jobs(&site(&order, &system), &rows.iter().collect::<Vec<_>>()).unwrap();
+    assert_eq!(states["a"], JobState::Running(None));
+    assert!(matches!(&states["b"], JobState::Running(Some(reason)) if reason.contains("No route to host")));
+    assert_eq!(states["c"], JobState::Ended("exit 0".into()));
+    assert_eq!(states["d"], JobState::Ended("exit 2: error: no\nhint: yes".into()));
+    assert!(matches!(&states["e"], JobState::Ended(reason) if reason.contains("could not find job")));
+    assert!(matches!(&states["f"], JobState::Running(Some(_))));
+}
+
+#[test]
+fn what_ansible_itself_cannot_do_is_told_in_its_words() {
+    let order = order(&[]);
+    let system =
+        Memory::new().answer(&["ansible-playbook"], 1, "", "ERROR! the playbook could not be found\n");
+    let error = Ansible.jobs(&site(&order, &system), &[&Row::new("a")]).unwrap_err();
+    assert!(error.to_string().contains("could not be found"), "{error}");
+    assert!(Ansible.submit(&site(&order, &Memory::new()), &[&Row::new("a")]).is_err(), "there is none");
+}
+
+#[test]
+fn hosts_are_those_that_ansible_names_and_a_name_that_breaks_the_list_is_seen() {
+    let found = hosts("  hosts (2):\n    a\n    b.example.org\n").unwrap();
+    let names: Vec<&str> = found.iter().map(|machine| machine.name.as_str()).collect();
+    assert_eq!(names, ["a", "b.example.org"]);
+    assert!(hosts("  hosts (1):\n    a\n    b\n").is_err());
+    assert_eq!(hosts("  hosts (0):\n").unwrap(), []);
+    assert_eq!(hosts("").unwrap(), []);
+}
+
+#[test]
+fn templates_and_wrong_values_are_refused_before_anything_is_played() {
+    let system = Memory::new();
+    for (name, value) in
+        [("become", "perhaps"), ("forks", "0"), ("dir", "x"), ("program", "{{ x }}"), ("time", "1h")]
+    {
+        let order = order(&[(name, value)]);
+        assert!(Ansible.check(&site(&order, &system)).is_err(), "{name}={value}");
+    }
+    let mut template = order(&[]);
+    template.arguments = vec!["--only={{ lookup('pipe', 'id') }}".into()];
+    assert!(Ansible.check(&site(&template, &system)).is_err());
+    let order = order(&[("bring", "./tactus"), ("become", "no")]);
+    assert!(Ansible.check(&site(&order, &system)).is_ok());
+    assert!(Ansible.check(&Site { dir: "/home/{{ x }}".into(), order: &order, system: &system }).is_err());
+}

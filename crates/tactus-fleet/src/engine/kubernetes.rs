@@ -1,0 +1,304 @@
+//! Kubernetes and OpenShift: one Job per node, pinned to it by the node's name, guaranteed and privileged. Its bundle stays
+//! on the node until it is finished, so that a pod that comes again goes on with it, and then comes by the pod's log, with its
+//! manifest as the container's last word.
+
+mod objects;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{
+    Engine, File, Machine, OptionEntry, Ready, Site, Submitted, client, plain_dir, plain_options, ran,
+};
+use crate::armor;
+use crate::error::FleetError;
+use crate::name::sha256;
+use crate::pack;
+use crate::pending::JobState;
+use crate::row::Row;
+
+/// The entry of the table.
+pub static ENTRY: Kubernetes = Kubernetes;
+
+/// The engine.
+pub struct Kubernetes;
+
+const OPTIONS: &[OptionEntry] = &[
+    OptionEntry { name: "image", about: "the image of tactus, as the nodes can pull it; it must be said" },
+    OptionEntry { name: "namespace", about: "the namespace of the Jobs; default: default" },
+    OptionEntry { name: "context", about: "the context of your kubeconfig; default: the current one" },
+    OptionEntry { name: "program", about: "tactus in the image; default: /usr/bin/tactus" },
+    OptionEntry { name: "cpus", about: "whole CPUs that each pod has for itself; default: 2" },
+    OptionEntry { name: "memory", about: "memory of each pod; default: 1Gi" },
+    OptionEntry { name: "dir", about: "where bundles are made on the nodes; default: /var/lib/tactus-fleet" },
+    OptionEntry { name: "tolerate", about: "the key of a taint that pods tolerate" },
+    OptionEntry { name: "account", about: "the service account of the pods, which may be privileged" },
+    OptionEntry {
+        name: "busy",
+        about: "how long a job waits for another measurement of its node; default: 1h",
+    },
+];
+
+/// The label of all objects of a fleet.
+const LABEL: &str = "tactus.fleet/id";
+
+impl Engine for Kubernetes {
+    fn name(&self) -> &'static str {
+        "kubernetes"
+    }
+
+    fn about(&self) -> &'static str {
+        "One Job per node of Kubernetes or OpenShift, by kubectl: guaranteed CPUs, privileged, in the node's network, the \
+bundle by the pod's log. --select takes a selector of labels of nodes, as in `kubectl get nodes --selector`, or `all`."
+    }
+
+    fn options(&self) -> &'static [OptionEntry] {
+        OPTIONS
+    }
+
+    fn pause(&self) -> Duration {
+        Duration::from_secs(10)
+    }
+
+    fn check(&self, site: &Site<'_>) -> Result<(), FleetError> {
+        plain_options(site.order, OPTIONS)?;
+        plain_dir(&site.dir)?;
+        if site.order.option("image").is_none() {
+            return Err(FleetError::new(
+                "Kubernetes starts images, and none is named",
+                "say --with image=REGISTRY/tactus:VERSION (`scripts/package.sh` makes one)",
+            ));
+        }
+        let cpus = site.order.option("cpus").unwrap_or("1").parse::<u32>();
+        if cpus.is_ok_and(|cpus| cpus > 0) {
+            return Ok(());
+        }
+        Err(FleetError::new(
+            "--with cpus: whole CPUs alone are a pod's own (the kubelet's static policy)",
+            "say 1, 2 or more",
+        ))
+    }
+
+    fn machines(&self, site: &Site<'_>) -> Result<Vec<Machine>, FleetError> {
+        let select = &site.order.select;
+        let selector = (select != "all").then(|| format!("--selector={select}"));
+        let argv = kubectl(site, &["get", "nodes", "--output=json"], selector);
+        let nodes: List<Value> = parsed(&client(site.system, &argv)?.stdout)?;
+        Ok(nodes.items.iter().filter_map(machine).collect())
+    }
+
+    fn render(&self, site: &Site<'_>, rows: &[&Row]) -> Vec<File> {
+        let text =
+            |object: &Value| serde_json::to_string_pretty(object).map(|text| text + "\n").unwrap_or_default();
+        let plan = String::from_utf8_lossy(&site.system.read(&site.path("plan.toml")).unwrap_or_default())
+            .into_owned();
+        let plan = File { name: "plan.json".into(), text: text(&objects::plan(site.order, &plan)) };
+        let jobs = rows.iter().filter(|row| refused(&row.machine).is_none()).map(|row| File {
+            name: format!("job-{}.json", row.key),
+            text: text(&objects::job(site.order, row)),
+        });
+        std::iter::once(plan).chain(jobs).collect()
+    }
+
+    fn submit(&self, site: &Site<'_>, rows: &[&Row]) -> Result<Vec<Submitted>, FleetError> {
+        let usable: Vec<&Row> = rows.iter().copied().filter(|row| refused(&row.machine).is_none()).collect();
+        let file = |name: &str| format!("--filename={}", site.path("objects").join(name).display());
+        if usable.is_empty() {
+            return Ok(rows
+                .iter()
+                .map(|row| Submitted::Refused(refused(&row.machine).unwrap_or_default()))
+                .collect());
+        }
+        client(site.system, &kubectl(site, &["apply"], [file("plan.json")]))?;
+        // A Job is not changed: one that was there before makes room.
+        let old: Vec<String> = usable
+            .iter()
+            .filter(|row| row.attempts > 0)
+            .map(|row| objects::name(site.order, &row.machine))
+            .collect();
+        if !old.is_empty() {
+            client(
+                site.system,
+                &kubectl(site, &["delete", "jobs", "--ignore-not-found", "--cascade=foreground"], old),
+            )?;
+        }
+        let files = usable.iter().map(|row| file(&format!("job-{}.json", row.key)));
+        let applied = ran(site.system, &kubectl(site, &["apply", "--output=name"], files))?;
+        let taken = applied.text();
+        Ok(rows
+            .iter()
+            .map(|row| match refused(&row.machine) {
+                Some(reason) => Submitted::Refused(reason),
+                None => {
+                    let name = objects::name(site.order, &row.machine);
+                    if taken.lines().any(|line| line.trim() == format!("job.batch/{name}")) {
+                        Submitted::As(name)
+                    } else {
+                        Submitted::Refused(format!("kubectl: {}", applied.words()))
+                    }
+                }
+            })
+            .collect())
+    }
+
+    fn jobs(&self, site: &Site<'_>, rows: &[&Row]) -> Result<BTreeMap<String, JobState>, FleetError> {
+        let (jobs, pods) = (get(site, "jobs")?, get(site, "pods")?);
+        let state = |row: &&&Row| {
+            let name = row.job.as_deref()?;
+            let job = jobs.iter().find(|job| job["metadata"]["name"] == name)?;
+            Some((row.key.clone(), job_state(job, newest(&pods, name))))
+        };
+        Ok(rows.iter().filter_map(|row| state(&row)).collect())
+    }
+
+    fn fetch(&self, site: &Site<'_>, rows: &[&Row]) -> Result<BTreeMap<String, String>, FleetError> {
+        let mut obstacles = BTreeMap::new();
+        let open: Vec<&&Row> = rows.iter().filter(|row| row.job.is_some()).collect();
+        if open.is_empty() {
+            return Ok(obstacles);
+        }
+        let pods = get(site, "pods")?;
+        for row in open {
+            if let Err(reason) = fetched(site, row, &pods)? {
+                obstacles.insert(row.key.clone(), reason);
+            }
+        }
+        Ok(obstacles)
+    }
+}
+
+#[derive(Deserialize)]
+struct List<T> {
+    items: Vec<T>,
+}
+
+/// kubectl with these words, in the fleet's context and namespace.
+fn kubectl(site: &Site<'_>, words: &[&str], further: impl IntoIterator<Item = String>) -> Vec<String> {
+    let mut argv = vec!["kubectl".to_owned()];
+    argv.extend(site.order.option("context").map(|context| format!("--context={context}")));
+    argv.push(format!("--namespace={}", objects::namespace(site.order)));
+    argv.extend(words.iter().map(|word| (*word).to_owned()));
+    argv.extend(further);
+    argv
+}
+
+fn parsed<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Result<T, FleetError> {
+    serde_json::from_slice(bytes).map_err(|error| {
+        FleetError::new(format!("kubectl printed no list of objects: {error}"), "is it Kubernetes' own?")
+    })
+}
+
+/// The objects of this fleet.
+fn get(site: &Site<'_>, kind: &str) -> Result<Vec<Value>, FleetError> {
+    let label = format!("--selector={LABEL}={}", site.order.id);
+    let argv = kubectl(site, &["get", kind, "--output=json"], [label]);
+    Ok(parsed::<List<Value>>(&client(site.system, &argv)?.stdout)?.items)
+}
+
+fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
+    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The condition of an object that has this type.
+fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> {
+    object.pointer("/status/conditions")?.as_array()?.iter().find(|condition| condition["type"] == kind)
+}
+
+fn machine(node: &Value) -> Option<Machine> {
+    let name = node.pointer("/metadata/name")?.as_str()?.to_owned();
+    let is_ready = condition(node, "Ready").is_some_and(|ready| ready["status"] == "True");
+    let ready = if !is_ready {
+        let why = condition(node, "Ready").map(|ready| text(ready, "/message")).unwrap_or_default();
+        Ready::Away(format!("NotReady: {why}"))
+    } else if node.pointer("/spec/unschedulable").and_then(Value::as_bool) == Some(true) {
+        Ready::Away("cordoned".into())
+    } else {
+        Ready::Idle
+    };
+    Some(Machine { name, ready })
+}
+
+/// A name that no node can have: those are names of DNS.
+fn refused(machine: &str) -> Option<String> {
+    let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'.');
+    let ends = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
+    let bytes = machine.as_bytes();
+    let holds = bytes.len() <= 253
+        && bytes.iter().all(|byte| inner(*byte))
+        && ends(bytes.first())
+        && ends(bytes.last());
+    (!holds).then(|| format!("{machine:?} is no name of a node: nothing is started there"))
+}
+
+/// The last pod of a Job.
+fn newest<'a>(pods: &'a [Value], job: &str) -> Option<&'a Value> {
+    let of_job = |pod: &&Value| pod.pointer("/metadata/labels/job-name").and_then(Value::as_str) == Some(job);
+    pods.iter().filter(of_job).max_by_key(|pod| text(pod, "/metadata/creationTimestamp"))
+}
+
+fn job_state(job: &Value, pod: Option<&Value>) -> JobState {
+    let is = |kind: &str| condition(job, kind).is_some_and(|condition| condition["status"] == "True");
+    let container = pod.and_then(|pod| pod.pointer("/status/containerStatuses/0/state"));
+    let ended = || {
+        let terminated = container.and_then(|state| state.get("terminated"))?;
+        Some(format!("exit {} ({})", terminated["exitCode"], text(terminated, "/reason")))
+    };
+    if is("Complete") {
+        return JobState::Ended(ended().unwrap_or_else(|| "Complete".into()));
+    }
+    if is("Failed") {
+        let why = condition(job, "Failed").map(|failed| text(failed, "/message")).unwrap_or_default();
+        return JobState::Ended([ended().unwrap_or_else(|| "Failed".into()), why.to_owned()].join(": "));
+    }
+    let Some(pod) = pod else { return JobState::Waiting("it has no pod yet".into()) };
+    if let Some(waiting) = container.and_then(|state| state.get("waiting")) {
+        return JobState::Waiting(format!("{}: {}", text(waiting, "/reason"), text(waiting, "/message")));
+    }
+    match text(pod, "/status/phase") {
+        "Running" if condition(pod, "Ready").is_some_and(|ready| ready["status"] == "False") => {
+            JobState::Running(Some("its node does not answer, or it has just begun or ended".into()))
+        }
+        "Running" => JobState::Running(None),
+        "Pending" => {
+            let why = condition(pod, "PodScheduled")
+                .map(|scheduled| text(scheduled, "/message"))
+                .unwrap_or_default();
+            JobState::Waiting(format!("Pending: {why}").trim_end_matches([' ', ':']).to_owned())
+        }
+        phase => JobState::Running(Some(phase.to_owned())),
+    }
+}
+
+/// Brings the bundle of a row from the log of its last pod; else why not.
+fn fetched(site: &Site<'_>, row: &Row, pods: &[Value]) -> Result<Result<(), String>, FleetError> {
+    let Some(pod) = row.job.as_deref().and_then(|job| newest(pods, job)) else {
+        return Ok(Err("its pod is gone, and the log with it".into()));
+    };
+    let name = text(pod, "/metadata/name").to_owned();
+    if refused(&name).is_some() {
+        return Ok(Err(format!("{name:?} is no name of a pod")));
+    }
+    let log = ran(site.system, &kubectl(site, &["logs", "--tail=-1"], [name]))?;
+    if !log.success() {
+        return Ok(Err(format!("kubectl logs: {}", log.words())));
+    }
+    let bytes = match armor::read(&log.text()) {
+        Ok(bytes) => bytes,
+        Err(reason) => return Ok(Err(reason.to_owned())),
+    };
+    // The last word came by another way than the log.
+    let word = text(pod, "/status/containerStatuses/0/state/terminated/message");
+    let (said, found) = (armor::manifest_sum(word), pack::manifest(&bytes[..]).map(|bytes| sha256(&bytes)));
+    if said.is_some() && said != found {
+        return Ok(Err("the bundle in the job's log is not the one whose manifest the pod has told".into()));
+    }
+    let file = site.path(&format!("incoming/{}.tar.gz", row.key));
+    site.system.install(&file, &bytes, 0o600).map_err(FleetError::file(&file))?;
+    Ok(Ok(()))
+}
+
+#[cfg(test)]
+mod tests;

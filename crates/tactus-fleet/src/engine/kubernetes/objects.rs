@@ -1,0 +1,135 @@
+//! What Kubernetes is given: a ConfigMap with the plan, and a Job for each node. As JSON, which is YAML too, so that no text
+//! of anybody can be more than a text.
+
+use serde_json::{Value, json};
+
+use super::LABEL;
+use crate::engine::script::{self, Places};
+use crate::name::sha256;
+use crate::order::Order;
+use crate::row::Row;
+
+/// Where things are in a pod.
+const PLAN: &str = "/fleet/plan";
+const BUNDLES: &str = "/fleet/bundles";
+const CACHE: &str = "/fleet/cache";
+const GROUPS: &str = "/fleet/cgroup";
+/// Where kubelets read a container's last word.
+const LAST_WORD: &str = "/dev/termination-log";
+
+/// The namespace of everything.
+pub fn namespace(order: &Order) -> &str {
+    order.option("namespace").unwrap_or("default")
+}
+
+/// The name of a machine's Job: it is a label's value too, so 63 characters at most.
+pub fn name(order: &Order, machine: &str) -> String {
+    let slug: String =
+        machine.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).take(30).collect();
+    format!("tactus-{}-{}-{}", order.id, slug.trim_matches('-'), &sha256(machine.as_bytes())[..8])
+}
+
+fn labels(order: &Order) -> Value {
+    json!({"app.kubernetes.io/name": "tactus", LABEL: order.id})
+}
+
+/// The ConfigMap with the plan.
+pub fn plan(order: &Order, text: &str) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": format!("tactus-{}", order.id), "namespace": namespace(order), "labels": labels(order)},
+        "data": {"plan.toml": text},
+    })
+}
+
+/// The Job of a machine.
+pub fn job(order: &Order, row: &Row) -> Value {
+    let job = name(order, &row.machine);
+    let metadata = json!({
+        "name": job,
+        "namespace": namespace(order),
+        "labels": labels(order),
+        "annotations": {"tactus.fleet/machine": row.machine},
+    });
+    json!({
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": metadata,
+        "spec": {
+            // What is run is safe to repeat: a pod that comes again goes on with the bundle.
+            "backoffLimit": 2,
+            "template": {"metadata": {"labels": labels(order)}, "spec": pod(order, &job, row)},
+        },
+    })
+}
+
+fn pod(order: &Order, job: &str, row: &Row) -> Value {
+    let stays = |key: &str| json!({"key": key, "operator": "Exists", "effect": "NoExecute"});
+    // A node that does not answer measures on: its pod is not given up for another one.
+    let mut tolerations =
+        vec![stays("node.kubernetes.io/not-ready"), stays("node.kubernetes.io/unreachable")];
+    tolerations.extend(order.option("tolerate").map(|key| json!({"key": key, "operator": "Exists"})));
+    let this_node = json!({"key": "metadata.name", "operator": "In", "values": [row.machine]});
+    let terms = json!({"nodeSelectorTerms": [{"matchFields": [this_node]}]});
+    let mut pod = json!({
+        "restartPolicy": "Never",
+        // One measurement at a time on a machine: the lock is in the node's network.
+        "hostNetwork": true,
+        "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}},
+        "tolerations": tolerations,
+        "containers": [container(order, job, row)],
+        "volumes": [
+            {"name": "plan", "configMap": {"name": format!("tactus-{}", order.id)}},
+            {"name": "bundles", "hostPath": {
+                "path": order.option("dir").unwrap_or("/var/lib/tactus-fleet"),
+                "type": "DirectoryOrCreate",
+            }},
+            {"name": "cache", "emptyDir": {}},
+            {"name": "cgroup", "hostPath": {"path": "/sys/fs/cgroup", "type": "Directory"}},
+        ],
+    });
+    if let Some(account) = order.option("account") {
+        pod["serviceAccountName"] = account.into();
+    }
+    pod
+}
+
+fn container(order: &Order, job: &str, row: &Row) -> Value {
+    let bundle = format!("{BUNDLES}/{}/{}", order.id, row.key);
+    let plan = format!("{PLAN}/plan.toml");
+    let places = Places { plan: &plan, bundle: &bundle, home: None, archive: None };
+    let mut words = script::job(order, order.option("program").unwrap_or("/usr/bin/tactus"), &places);
+    // Behind `fleet job`, before what is for `tactus run`.
+    let root = format!("{GROUPS}/cpu");
+    words.splice(3..3, ["--log", LAST_WORD, "--join", &root].map(str::to_owned));
+    // $(NAME) in a command is a variable; $$ is a dollar.
+    let command: Vec<String> = words.iter().map(|word| word.replace('$', "$$")).collect();
+    let share = json!({
+        "cpu": order.option("cpus").unwrap_or("2"),
+        "memory": order.option("memory").unwrap_or("1Gi"),
+    });
+    json!({
+        "name": "tactus",
+        "image": order.option("image").unwrap_or_default(),
+        "command": command,
+        "env": [
+            {"name": "TACTUS_MACHINE", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
+            {"name": "TACTUS_JOB", "value": format!("kubernetes:{}/{job}", namespace(order))},
+            {"name": "TACTUS_CACHE_DIR", "value": CACHE},
+        ],
+        // Real-time priorities need time of the controller `cpu`, which groups of pods have none of where the kernel
+        // shares it out among groups (RT_GROUP_SCHED); the root of that controller, which only a privileged pod may join,
+        // has all of it.
+        "securityContext": {"privileged": true},
+        // Requests that are the limits, of whole CPUs: the kubelet's static policy gives them to this pod alone.
+        "resources": {"requests": share.clone(), "limits": share},
+        "terminationMessagePath": LAST_WORD,
+        "volumeMounts": [
+            {"name": "plan", "mountPath": PLAN, "readOnly": true},
+            {"name": "bundles", "mountPath": BUNDLES},
+            {"name": "cache", "mountPath": CACHE},
+            {"name": "cgroup", "mountPath": GROUPS},
+        ],
+    })
+}

@@ -1,0 +1,220 @@
+//! On a kubectl that is not there: its answers have the fields of the API of Kubernetes 1.30 that are read here, written by
+//! hand. What is given to it is held against Kubernetes' own schema.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::json;
+use tactus_system::{Directory, Memory, System};
+
+use super::*;
+use crate::order::{FORMAT, Order};
+
+fn order(options: &[(&str, &str)]) -> Order {
+    let image = [("image", "registry.example.org/tactus:0.1.0")];
+    Order {
+        format: FORMAT,
+        tactus: "0.1.0".into(),
+        id: "0badcafe".into(),
+        started: String::new(),
+        engine: "kubernetes".into(),
+        select: "rt=yes".into(),
+        options: image.iter().chain(options).map(|(name, value)| ((*name).into(), (*value).into())).collect(),
+        plan: "lab".into(),
+        plan_sha256: String::new(),
+        arguments: Vec::new(),
+        machines: Vec::new(),
+    }
+}
+
+fn site<'a>(order: &'a Order, system: &'a Memory) -> Site<'a> {
+    Site { dir: "/home/ada/fleet".into(), order, system }
+}
+
+/// kubectl on a context of nobody's.
+const KUBECTL: [&str; 2] = ["kubectl", "--namespace=default"];
+
+fn asked<'a>(words: &[&'a str]) -> Vec<&'a str> {
+    [&KUBECTL[..], words].concat()
+}
+
+#[test]
+fn nodes_are_ready_cordoned_or_silent_and_the_selector_is_one_word() {
+    let node = |name: &str, ready: &str, cordoned: bool| {
+        let ready =
+            json!({"type": "Ready", "status": ready, "message": "Kubelet stopped posting node status."});
+        json!({"metadata": {"name": name}, "spec": {"unschedulable": cordoned}, "status": {"conditions": [ready]}})
+    };
+    let nodes = json!({"items": [node("n1", "True", false), node("n2", "True", true), node("n3", "Unknown", false), {}]});
+    let order = order(&[]);
+    let system = Memory::new().answer(&asked(&["get", "nodes"]), 0, &nodes.to_string(), "");
+    let found = Kubernetes.machines(&site(&order, &system)).unwrap();
+    assert_eq!(found[0].ready, Ready::Idle);
+    assert_eq!(found[1].ready, Ready::Away("cordoned".into()));
+    assert_eq!(found[2].ready, Ready::Away("NotReady: Kubelet stopped posting node status.".into()));
+    assert_eq!(found.len(), 3);
+    assert_eq!(system.calls()[0].last().unwrap(), "--selector=rt=yes");
+}
+
+#[test]
+fn a_job_is_named_by_its_machine_and_a_dollar_is_a_dollar() {
+    let mut order = order(&[("tolerate", "rt"), ("account", "measurer")]);
+    order.arguments = vec!["--only=$(id)".into()];
+    insta::assert_json_snapshot!(objects::job(&order, &Row::new("worker-1.lab.example.org")));
+    let long = format!("{}.example.org", "x".repeat(240));
+    for name in ["n1", &long, "a.b", "a-b"] {
+        let job = objects::name(&order, name);
+        assert!(job.len() <= 63 && refused(&job).is_none(), "{job}");
+    }
+    assert_ne!(objects::name(&order, "a.b"), objects::name(&order, "a-b"), "one Job for each machine");
+}
+
+#[test]
+fn what_is_rendered_keeps_to_kubernetes_own_schema() {
+    let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools/bin/kubernetes-validate");
+    #[expect(clippy::disallowed_methods, reason = "another program checks files beside the door")]
+    let validated = |file: &Path| Command::new(&tools).arg("--strict").arg(file).output();
+    let order = order(&[("tolerate", "rt")]);
+    let system = Memory::new().file("/home/ada/fleet/plan.toml", "name = \"lab\"\n");
+    let files = Kubernetes
+        .render(&site(&order, &system), &[&Row::new("n1"), &Row::new("../../x"), &Row::new("$(id)")]);
+    assert_eq!(files.len(), 2, "nothing for names that no node can have");
+    let dir = tempfile::tempdir().unwrap();
+    for file in files {
+        let path = dir.path().join(&file.name);
+        #[expect(clippy::disallowed_methods, reason = "a file for another program")]
+        std::fs::write(&path, &file.text).unwrap();
+        let Ok(output) = validated(&path) else {
+            assert!(
+                std::env::var_os("TACTUS_TEST_ALL").is_none(),
+                "kubernetes-validate is not in target/tools"
+            );
+            eprintln!("SKIPPED: kubernetes-validate is not in target/tools");
+            return;
+        };
+        assert!(output.status.success(), "{}: {output:?}", file.name);
+        #[expect(clippy::disallowed_methods, reason = "a file for another program")]
+        std::fs::write(&path, file.text.replace("\"metadata\"", "\"metaData\"")).unwrap();
+        assert!(!validated(&path).unwrap().status.success(), "{}", file.name);
+    }
+}
+
+#[test]
+fn a_wave_is_given_at_once_and_an_old_job_makes_room() {
+    let order = order(&[]);
+    let name = |machine: &str| objects::name(&order, machine);
+    let system = Memory::new()
+        .answer(&asked(&["apply", "--filename=/home/ada/fleet/objects/plan.json"]), 0, "", "")
+        .answer(&asked(&["delete", "jobs"]), 0, "", "")
+        .answer(
+            &asked(&["apply", "--output=name"]),
+            1,
+            &format!("job.batch/{}\n", name("n1")),
+            "Error from server (Forbidden): jobs.batch is forbidden: exceeded quota\n",
+        );
+    let rows = [Row { attempts: 1, ..Row::new("n1") }, Row::new("n2"), Row::new("-w"), Row::new("a\nb")];
+    let outcomes = Kubernetes.submit(&site(&order, &system), &rows.iter().collect::<Vec<_>>()).unwrap();
+    assert_eq!(outcomes[0], Submitted::As(name("n1")));
+    assert!(matches!(&outcomes[1], Submitted::Refused(reason) if reason.contains("exceeded quota")));
+    assert!(
+        outcomes[2..]
+            .iter()
+            .all(|outcome| matches!(outcome, Submitted::Refused(reason) if reason.contains("no name")))
+    );
+    let calls = system.calls();
+    assert_eq!(calls.len(), 3);
+    assert!(calls[1].ends_with(&[name("n1")]), "n2 was never there: {:?}", calls[1]);
+}
+
+fn pod(job: &str, created: &str, status: &Value) -> Value {
+    let labels = json!({"job-name": job});
+    let metadata = json!({"name": format!("{job}-{}", created.to_lowercase()), "labels": labels, "creationTimestamp": created});
+    json!({"metadata": metadata, "status": status})
+}
+
+fn terminated(code: u32, message: &str) -> Value {
+    json!({"phase": "Succeeded", "containerStatuses": [{"state": {"terminated": {
+        "exitCode": code, "reason": "Completed", "message": message}}}]})
+}
+
+#[test]
+fn why_a_pod_waits_is_told_in_kubernetes_words() {
+    let job = |name: &str, condition: Value| json!({"metadata": {"name": name}, "status": {"conditions": condition}});
+    let scheduled =
+        json!([{"type": "PodScheduled", "status": "False", "message": "0/3 nodes are available"}]);
+    let image = json!([{"state": {"waiting": {"reason": "ImagePullBackOff", "message": "not found"}}}]);
+    let failed = json!([{"type": "Failed", "status": "True", "message": "Job has reached the specified backoff limit"}]);
+    let jobs = json!({"items": [
+        job("a", json!([])), job("b", json!([])), job("c", json!([])), job("d", failed),
+        job("e", json!([{"type": "Complete", "status": "True"}])), job("f", json!([])),
+    ]});
+    let silent = json!([{"type": "Ready", "status": "False"}]);
+    let pods = json!({"items": [
+        pod("a", "1", &json!({"phase": "Pending", "conditions": scheduled})),
+        pod("b", "1", &json!({"phase": "Pending", "containerStatuses": image})),
+        pod("c", "1", &json!({"phase": "Running"})),
+        pod("d", "1", &terminated(2, "")),
+        pod("e", "1", &terminated(2, "")), pod("e", "2", &terminated(0, "")),
+        pod("f", "1", &json!({"phase": "Running", "conditions": silent})),
+    ]});
+    let order = order(&[]);
+    let system = Memory::new().answer(&asked(&["get", "jobs"]), 0, &jobs.to_string(), "").answer(
+        &asked(&["get", "pods"]),
+        0,
+        &pods.to_string(),
+        "",
+    );
+    let rows =
+        ["a", "b", "c", "d", "e", "f", "gone"].map(|name| Row { job: Some(name.into()), ..Row::new(name) });
+    let states = Kubernetes.jobs(&site(&order, &system), &rows.iter().collect::<Vec<_>>()).unwrap();
+    assert_eq!(states["a"], JobState::Waiting("Pending: 0/3 nodes are available".into()));
+    assert_eq!(states["b"], JobState::Waiting("ImagePullBackOff: not found".into()));
+    assert_eq!(states["c"], JobState::Running(None));
+    assert!(
+        matches!(&states["d"], JobState::Ended(reason) if reason.starts_with("exit 2") && reason.contains("backoff"))
+    );
+    assert_eq!(states["e"], JobState::Ended("exit 0 (Completed)".into()), "the newest pod counts");
+    assert!(matches!(&states["f"], JobState::Running(Some(reason)) if reason.contains("does not answer")));
+    assert!(!states.contains_key("gone"));
+}
+
+#[test]
+fn a_bundle_comes_by_the_log_and_one_that_is_cut_or_another_is_told_apart() {
+    let dir = tempfile::tempdir().unwrap();
+    #[expect(clippy::disallowed_methods, reason = "a bundle is made beside the door")]
+    std::fs::write(dir.path().join("manifest.json"), "{\"files\": {}}").unwrap();
+    let (log, word) = armor::written(&Directory::open(dir.path()).unwrap()).unwrap();
+    let fetched = |log: &str, word: &str| {
+        let order = order(&[]);
+        let pods = json!({"items": [pod("job", "1", &terminated(0, word))]});
+        let system = Memory::new().answer(&asked(&["get", "pods"]), 0, &pods.to_string(), "").answer(
+            &asked(&["logs", "--tail=-1", "job-1"]),
+            0,
+            log,
+            "",
+        );
+        let row = Row { job: Some("job".into()), ..Row::new("n1") };
+        let mut obstacles = Kubernetes.fetch(&site(&order, &system), &[&row]).unwrap();
+        (obstacles.remove("n1"), system.exists(Path::new("/home/ada/fleet/incoming/n1.tar.gz")))
+    };
+    let (text, manifest) = (format!("measuring\n{log}"), word.as_str());
+    assert_eq!(fetched(&text, manifest), (None, true));
+    assert_eq!(fetched(&text, ""), (None, true), "the last word may be missing");
+    let (why, came) = fetched(&text[..text.len() / 2], manifest);
+    assert!(!came && why.unwrap().contains("is cut"));
+    let (why, came) = fetched(&text, "{\"files\": {\"x\": \"y\"}}");
+    assert!(!came && why.unwrap().contains("not the one whose manifest"));
+    let (why, came) = fetched("", manifest);
+    assert!(!came && why.unwrap().contains("no bundle"));
+}
+
+#[test]
+fn an_image_must_be_named_and_cpus_be_whole() {
+    let system = Memory::new();
+    let without = Order { options: BTreeMap::new(), ..order(&[]) };
+    assert!(Kubernetes.check(&site(&without, &system)).unwrap_err().to_string().contains("none is named"));
+    for cpus in ["0", "1500m", "a"] {
+        assert!(Kubernetes.check(&site(&order(&[("cpus", cpus)]), &system)).is_err(), "{cpus}");
+    }
+    assert!(Kubernetes.check(&site(&order(&[("cpus", "4")]), &system)).is_ok());
+}

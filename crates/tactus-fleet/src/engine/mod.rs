@@ -1,0 +1,219 @@
+//! Engines: one file each, and one word in the table. An engine is asked for machines, given one job per machine, asked
+//! how those are, and asked for bundles: all by its own client, with the user's own rights and secrets.
+
+mod ansible;
+mod kubernetes;
+mod script;
+mod slurm;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tactus_system::{Finished, Invocation, System};
+
+use crate::error::FleetError;
+use crate::name;
+use crate::order::Order;
+use crate::pending::JobState;
+use crate::row::Row;
+
+/// How long a client may take: one that waits for a server that does not answer is a mistake, too.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// Whether something can be started on a machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ready {
+    /// At once.
+    Idle,
+    /// After what it does now, in the engine's words.
+    Busy(String),
+    /// Not as it is, and why.
+    Away(String),
+}
+
+/// A machine that an engine knows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Machine {
+    /// Its name.
+    pub name: String,
+    /// Whether something can be started there.
+    pub ready: Ready,
+}
+
+/// What became of a job that was given to an engine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Submitted {
+    /// It has it, under this name.
+    As(String),
+    /// It has not, and why.
+    Refused(String),
+    /// It has not, because nothing can be started on the machine now, and why.
+    Away(String),
+}
+
+/// A file of the engine's own kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct File {
+    /// Its name, in the directory `objects`.
+    pub name: String,
+    /// Its text.
+    pub text: String,
+}
+
+/// Something that a user may say of how an engine is used: `--with NAME=VALUE`.
+#[derive(Clone, Copy, Debug)]
+pub struct OptionEntry {
+    /// Its name.
+    pub name: &'static str,
+    /// What it does, and what is when it is not said.
+    pub about: &'static str,
+}
+
+/// Where an engine works: the fleet's directory, and the machine that has the engine's client.
+pub struct Site<'a> {
+    /// The fleet's directory; absolute.
+    pub dir: PathBuf,
+    /// What is done.
+    pub order: &'a Order,
+    /// Commands go through it.
+    pub system: &'a dyn System,
+}
+
+impl Site<'_> {
+    /// A file or directory of the fleet.
+    #[must_use]
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir.join(name)
+    }
+
+    /// Its path as a word; directories with names that are no text are refused before.
+    fn word(&self, name: &str) -> String {
+        self.path(name).display().to_string()
+    }
+}
+
+/// An engine.
+pub trait Engine {
+    /// Its name, on the command line.
+    fn name(&self) -> &'static str;
+    /// What it is, and what `--select` takes.
+    fn about(&self) -> &'static str;
+    /// What may be said of how it is used.
+    fn options(&self) -> &'static [OptionEntry];
+    /// How often it is asked.
+    fn pause(&self) -> Duration;
+    /// Whether jobs leave their bundles in the fleet's own directory, so that they are there without being fetched.
+    fn shares_files(&self) -> bool {
+        false
+    }
+    /// Refuses what cannot be, before anything is written.
+    ///
+    /// # Errors
+    /// With what cannot be, and what would help.
+    fn check(&self, site: &Site<'_>) -> Result<(), FleetError>;
+    /// The machines of a selection.
+    ///
+    /// # Errors
+    /// Those of its client.
+    fn machines(&self, site: &Site<'_>) -> Result<Vec<Machine>, FleetError>;
+    /// Its own objects for these machines. Pure.
+    fn render(&self, site: &Site<'_>, rows: &[&Row]) -> Vec<File>;
+    /// Gives it a job for each of these machines, whose objects are written; what became of each, in their order.
+    ///
+    /// # Errors
+    /// Where its client cannot be had at all.
+    fn submit(&self, site: &Site<'_>, rows: &[&Row]) -> Result<Vec<Submitted>, FleetError>;
+    /// How the jobs of these machines are, by the key of the machine. One that is not there is not known to the engine.
+    ///
+    /// # Errors
+    /// Those of its client.
+    fn jobs(&self, site: &Site<'_>, rows: &[&Row]) -> Result<BTreeMap<String, JobState>, FleetError>;
+    /// Brings what there is of these machines' bundles to `incoming`: a directory of the key's name, or its archive. What
+    /// stood in the way, by the key of the machine.
+    ///
+    /// # Errors
+    /// Those of its client.
+    fn fetch(&self, site: &Site<'_>, rows: &[&Row]) -> Result<BTreeMap<String, String>, FleetError>;
+}
+
+/// Every engine.
+pub static ENGINES: &[&(dyn Engine + Sync)] = &[&slurm::ENTRY, &ansible::ENTRY, &kubernetes::ENTRY];
+
+/// The engine of this name.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static (dyn Engine + Sync)> {
+    ENGINES.iter().copied().find(|engine| engine.name() == name)
+}
+
+/// Runs a client and has what it printed, if it ended well.
+fn client(system: &dyn System, argv: &[String]) -> Result<Finished, FleetError> {
+    let finished = ran(system, argv)?;
+    if finished.success() { Ok(finished) } else { Err(FleetError::client(argv, &finished.words())) }
+}
+
+/// Runs a client, however it ends.
+fn ran(system: &dyn System, argv: &[String]) -> Result<Finished, FleetError> {
+    let program = argv.first().cloned().unwrap_or_default();
+    system.run(&Invocation::new(argv.iter().cloned()).within(PATIENCE)).map_err(|error| {
+        FleetError::new(
+            format!("{program}: {error}"),
+            format!("{program} is the engine's own client: it is called here as you would"),
+        )
+    })
+}
+
+/// Refuses a name that the engine's client would take for more than one machine.
+fn unusable(machine: &str) -> Option<String> {
+    (!name::is_plain(machine)).then(|| {
+        format!("{machine:?} is no name that an engine's client takes for one machine and nothing else: none is started there")
+    })
+}
+
+/// Refuses values of options that would be more than one word in what is written for the engine.
+fn plain_options(order: &Order, known: &[OptionEntry]) -> Result<(), FleetError> {
+    for (option, value) in &order.options {
+        if !known.iter().any(|entry| entry.name == option) {
+            let names: Vec<&str> = known.iter().map(|entry| entry.name).collect();
+            return Err(FleetError::new(
+                format!("{} has no option `{option}`", order.engine),
+                format!("--with takes {}", names.join(", ")),
+            ));
+        }
+        let inner = |c: char| c.is_ascii_alphanumeric() || "_-./:,@+=~ ".contains(c);
+        if value.is_empty() || value.starts_with(['-', ' ']) || !value.chars().all(inner) {
+            return Err(FleetError::new(
+                format!("--with {option}={value:?}: it is no plain word"),
+                "letters, digits, blanks inside and _ - . / : , @ + = ~ are",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// A directory whose name clients, scripts and templates take for itself alone.
+fn plain_dir(dir: &Path) -> Result<(), FleetError> {
+    let text = dir.to_str().unwrap_or("\u{fffd}");
+    if text.chars().any(|c| c.is_control() || c == char::REPLACEMENT_CHARACTER || "{}%\"\\'".contains(c)) {
+        return Err(FleetError::new(
+            format!("{text:?}: engines would take this name for more than a directory"),
+            "give --out a name without control characters, quotes, braces, backslashes and %",
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_engine_is_found_by_its_name_and_says_what_it_takes() {
+        for engine in ENGINES {
+            assert_eq!(find(engine.name()).map(Engine::name), Some(engine.name()));
+            assert!(engine.about().contains("--select"), "{}", engine.name());
+            assert!(engine.options().iter().any(|option| option.name == "program"), "{}", engine.name());
+        }
+        assert!(find("cron").is_none());
+    }
+}

@@ -1,0 +1,31 @@
+//! One plan on many machines, by the engine that they have already: Slurm, Ansible, Kubernetes. tactus brings no
+//! scheduler and no daemon: it writes the engine's own objects, calls the engine's own client, and brings bundles home.
+//!
+//! A directory is the state: the list of machines, the plan, a row for each machine, and their bundles ([`Store`]). What
+//! follows from what is computed ([`row`], [`waves`]); engines are one file each ([`ENGINES`]), and touch the world
+//! through [`tactus_system::System`] only.
+
+mod advance;
+pub mod armor;
+mod engine;
+mod error;
+mod home;
+mod name;
+mod order;
+pub mod pack;
+mod pending;
+pub mod row;
+mod status;
+mod store;
+pub mod waves;
+
+pub use advance::{Advance, Moved};
+pub use engine::{ENGINES, Engine, File, Machine, OptionEntry, Ready, Site, Submitted, find};
+pub use error::FleetError;
+pub use home::Arrival;
+pub use name::{file_name, quoted, sha256};
+pub use order::{FORMAT, Order, listed};
+pub use pending::JobState;
+pub use row::{Row, State};
+pub use status::{Counts, Status};
+pub use store::Store;

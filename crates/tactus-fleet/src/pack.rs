@@ -1,0 +1,196 @@
+//! A bundle as one file, for engines that bring files or lines: tar, compressed by gzip. What comes back may be anybody's:
+//! regular files of plain names alone are taken, and no more than a bundle has.
+
+use std::io::{self, Read, Write};
+use std::path::{Component, Path};
+
+use flate2::Compression;
+use flate2::read::MultiGzDecoder;
+use flate2::write::GzEncoder;
+use tactus_system::{Directory, Kind};
+
+/// The most that an archive unpacks to, in bytes. A run of a day has some MB.
+pub const MOST_UNPACKED: u64 = 1 << 30;
+/// The longest manifest, in bytes.
+const MOST_MANIFEST: u64 = 16 << 20;
+/// The most files of an archive.
+const MOST_FILES: usize = 1 << 16;
+
+/// Writes the files of a bundle, but for reports (which anybody can draw from the rest) and what is hidden.
+///
+/// # Errors
+/// Those of the file system, and of `out`.
+pub fn pack<W: Write>(dir: &Directory, out: W) -> io::Result<W> {
+    let mut archive = tar::Builder::new(GzEncoder::new(out, Compression::default()));
+    for entry in dir.walk()? {
+        let hidden = entry.path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+        let derived = entry.path.as_os_str().as_encoded_bytes().starts_with(b"report.");
+        if entry.kind != Kind::File || hidden || derived {
+            continue;
+        }
+        let mut header = tar::Header::new_ustar();
+        header.set_path(&entry.path)?;
+        header.set_size(entry.bytes);
+        header.set_mode(0o644);
+        header.set_mtime(u64::try_from(entry.modified_ns / 1_000_000_000).unwrap_or(0));
+        header.set_entry_type(tar::EntryType::Regular);
+        header.set_cksum();
+        // A file that grows meanwhile is as long as its header says.
+        archive.append(&header, dir.file(&entry.path)?.take(entry.bytes))?;
+    }
+    archive.into_inner()?.finish()
+}
+
+/// Unpacks what [`pack`] wrote into an empty directory.
+///
+/// # Errors
+/// When it is cut, no archive, too large, or has anything in it but regular files beneath it.
+pub fn unpack(bytes: impl Read, into: &Directory) -> io::Result<()> {
+    let wrong = |words: String| io::Error::new(io::ErrorKind::InvalidData, words);
+    // A byte more, so that what is too long is told from what is just as long.
+    let mut plain = MultiGzDecoder::new(bytes).take(MOST_UNPACKED + 1);
+    let mut archive = tar::Archive::new(&mut plain);
+    // Raw: no name and no length comes from anywhere but an entry's own header.
+    for (count, entry) in archive.entries()?.raw(true).enumerate() {
+        let mut entry = entry?;
+        let path = entry.path()?.into_owned();
+        let shown = path.display();
+        if count >= MOST_FILES {
+            return Err(wrong(format!("it has more than {MOST_FILES} files")));
+        }
+        if entry.header().entry_type() != tar::EntryType::Regular {
+            return Err(wrong(format!("{shown} is no regular file")));
+        }
+        if !path.components().all(|part| matches!(part, Component::Normal(_))) {
+            return Err(wrong(format!("{shown} lies outside of the bundle")));
+        }
+        let above: Vec<&Path> =
+            path.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty()).collect();
+        above.into_iter().rev().try_for_each(|above| into.make_dir(above))?;
+        if into.entry(&path).is_ok() {
+            return Err(wrong(format!("{shown} is in it twice")));
+        }
+        let size = entry.size();
+        let copied = io::copy(&mut entry, &mut into.anew(&path)?)?;
+        if copied != size {
+            return Err(wrong(format!("it is cut within {shown}")));
+        }
+    }
+    if plain.limit() == 0 {
+        return Err(wrong(format!("it unpacks to more than {} MiB", MOST_UNPACKED >> 20)));
+    }
+    // What stands behind the archive's end has the checksum of gzip, which says whether all of it came.
+    io::copy(&mut plain, &mut io::sink()).map(drop)
+}
+
+/// The manifest of an archive; nothing where there is none that can be read.
+#[must_use]
+pub fn manifest(archive: &[u8]) -> Option<Vec<u8>> {
+    let mut archive = tar::Archive::new(MultiGzDecoder::new(archive).take(MOST_UNPACKED));
+    let mut found = Vec::new();
+    for entry in archive.entries().ok()?.raw(true).take(MOST_FILES) {
+        let entry = entry.ok()?;
+        if entry.path().is_ok_and(|path| path == Path::new("manifest.json")) {
+            entry.take(MOST_MANIFEST).read_to_end(&mut found).ok()?;
+            return Some(found);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a bundle is made beside the door")]
+mod tests {
+    use super::*;
+
+    fn bundle() -> (tempfile::TempDir, Directory) {
+        let dir = tempfile::tempdir().unwrap();
+        let file = |name: &str, text: &str| std::fs::write(dir.path().join(name), text).unwrap();
+        std::fs::create_dir_all(dir.path().join("scenarios/01-idle")).unwrap();
+        file("manifest.json", "{}");
+        file("scenarios/01-idle/latency.hlog", &"1,2,3\n".repeat(10_000));
+        file("report.html", "drawn");
+        file(".tactus-new-1", "half");
+        let open = Directory::open(dir.path()).unwrap();
+        (dir, open)
+    }
+
+    fn into() -> (tempfile::TempDir, Directory) {
+        let dir = tempfile::tempdir().unwrap();
+        let open = Directory::open(dir.path()).unwrap();
+        (dir, open)
+    }
+
+    fn archive(entries: &[(&str, tar::EntryType, &str)]) -> Vec<u8> {
+        let mut archive = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
+        for (name, kind, text) in entries {
+            let mut header = tar::Header::new_ustar();
+            let field = &mut header.as_mut_bytes()[..100];
+            field[..name.len()].copy_from_slice(name.as_bytes());
+            header.set_size(text.len() as u64);
+            header.set_entry_type(*kind);
+            header.set_cksum();
+            archive.append(&header, text.as_bytes()).unwrap();
+        }
+        archive.into_inner().unwrap().finish().unwrap()
+    }
+
+    #[test]
+    fn a_bundle_comes_back_as_it_was_without_its_report() {
+        let (from, open) = bundle();
+        let bytes = pack(&open, Vec::new()).unwrap();
+        let (to, there) = into();
+        unpack(&bytes[..], &there).unwrap();
+        let log = "scenarios/01-idle/latency.hlog";
+        assert_eq!(
+            std::fs::read(from.path().join(log)).unwrap(),
+            std::fs::read(to.path().join(log)).unwrap()
+        );
+        let names: Vec<_> = there.walk().unwrap().into_iter().map(|entry| entry.path).collect();
+        assert!(!names.iter().any(|name| name.ends_with("report.html") || name.starts_with(".tactus-new-1")));
+    }
+
+    #[test]
+    fn an_archive_that_is_cut_anywhere_is_refused() {
+        let bytes = pack(&bundle().1, Vec::new()).unwrap();
+        for end in (0..bytes.len()).step_by(3) {
+            let (_to, there) = into();
+            assert!(unpack(&bytes[..end], &there).is_err(), "cut at {end} of {}", bytes.len());
+        }
+    }
+
+    #[test]
+    fn nothing_of_a_hostile_archive_lands_outside_or_is_no_file() {
+        let file = tar::EntryType::Regular;
+        for (entries, said) in [
+            (&[("../x", file, "x")][..], "outside"),
+            (&[("/tmp/tactus-fleet-x", file, "x")], "outside"),
+            (&[("a/../../x", file, "x")], "outside"),
+            (&[("x", tar::EntryType::Symlink, "")], "no regular file"),
+            (&[("x", tar::EntryType::Link, "")], "no regular file"),
+            (&[("x", tar::EntryType::Char, "")], "no regular file"),
+            (&[("x", tar::EntryType::GNULongName, "../../x")], "no regular file"),
+            (&[("x", file, "1"), ("x", file, "2")], "twice"),
+        ] {
+            let (_to, there) = into();
+            let error = unpack(&archive(entries)[..], &there).unwrap_err().to_string();
+            assert!(error.contains(said), "{entries:?}: {error}");
+        }
+        let (_to, there) = into();
+        assert!(unpack(&b"no archive"[..], &there).is_err());
+    }
+
+    #[test]
+    fn an_archive_that_unpacks_without_an_end_is_refused() {
+        let mut archive = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
+        let mut header = tar::Header::new_ustar();
+        header.set_path("zeros").unwrap();
+        header.set_size(MOST_UNPACKED * 2);
+        header.set_entry_type(tar::EntryType::Fifo);
+        header.set_cksum();
+        archive.append(&header, io::repeat(0).take(1 << 20)).unwrap_or(());
+        let bytes = archive.into_inner().unwrap().finish().unwrap();
+        let (_to, there) = into();
+        assert!(unpack(&bytes[..], &there).is_err());
+    }
+}

@@ -1,0 +1,182 @@
+//! What is known of one machine of a fleet, and what follows from what the engine says. Pure.
+
+use serde::{Deserialize, Serialize};
+
+use crate::pending::JobState;
+
+/// Where a machine stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// It is on the list, and its turn has not come.
+    Listed,
+    /// The engine says that nothing can be started there now.
+    Away,
+    /// Its job waits.
+    Waiting,
+    /// Its job runs.
+    Running,
+    /// Its job has ended, or could not be made, and there is no finished bundle.
+    Failed,
+    /// There is a bundle that is not what was written, or not of this machine or plan.
+    Refused,
+    /// Its bundle is here, and holds.
+    Measured,
+}
+
+impl State {
+    /// In one word.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Listed => "listed",
+            Self::Away => "away",
+            Self::Waiting => "waiting",
+            Self::Running => "running",
+            Self::Failed => "failed",
+            Self::Refused => "refused",
+            Self::Measured => "measured",
+        }
+    }
+
+    /// Whether the engine has a job of it.
+    #[must_use]
+    pub fn is_under_way(self) -> bool {
+        matches!(self, Self::Waiting | Self::Running)
+    }
+}
+
+/// One machine: a file of the fleet's directory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Row {
+    /// Its name, as the engine has it.
+    pub machine: String,
+    /// Its name as that of files.
+    pub key: String,
+    /// Where it stands.
+    pub state: State,
+    /// Why, in the engine's words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Its last job, as the engine names it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<String>,
+    /// How many jobs it had.
+    #[serde(default)]
+    pub attempts: u32,
+    /// When the last one was given to the engine, RFC 3339.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub submitted: Option<String>,
+    /// Its bundle, once that is here and holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bundle: Option<Home>,
+}
+
+/// A bundle that is here.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Home {
+    /// SHA-256 of its manifest, which has those of all its files.
+    pub manifest_sha256: String,
+    /// The tactus that wrote it.
+    pub tactus: String,
+    /// When its run ended, RFC 3339.
+    pub finished: String,
+    /// The machine, for as long as its system is installed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine_id: Option<String>,
+}
+
+impl Row {
+    /// A machine whose turn has not come.
+    #[must_use]
+    pub fn new(machine: &str) -> Self {
+        Self {
+            machine: machine.into(),
+            key: crate::name::file_name(machine),
+            state: State::Listed,
+            reason: None,
+            job: None,
+            attempts: 0,
+            submitted: None,
+            bundle: None,
+        }
+    }
+
+    /// The engine took its job.
+    pub fn submitted(&mut self, job: String, now: String) {
+        (self.state, self.reason) = (State::Waiting, None);
+        (self.job, self.submitted) = (Some(job), Some(now));
+        self.attempts += 1;
+    }
+
+    /// What the engine says of its job. Whether there is a bundle decides, not this: an end is only told here.
+    pub fn heard(&mut self, job: &JobState) {
+        if !self.state.is_under_way() {
+            return;
+        }
+        (self.state, self.reason) = match job {
+            JobState::Waiting(reason) => (State::Waiting, Some(reason.clone())),
+            JobState::Running(reason) => (State::Running, reason.clone()),
+            JobState::Ended(reason) => (State::Failed, Some(reason.clone())),
+        };
+    }
+
+    /// Its bundle is here, and holds.
+    pub fn measured(&mut self, bundle: Home) {
+        (self.state, self.reason, self.bundle) = (State::Measured, None, Some(bundle));
+    }
+
+    /// What came is refused. While a job is under way, that is what is told: it may bring a better one.
+    pub fn refused(&mut self, reason: String) {
+        if !self.state.is_under_way() {
+            self.state = State::Refused;
+        }
+        (self.reason, self.bundle) = (Some(reason), None);
+    }
+
+    /// What the engine says of the machine, where it has no job of it.
+    pub fn away(&mut self, reason: String) {
+        if matches!(self.state, State::Listed | State::Away) {
+            (self.state, self.reason) = (State::Away, Some(reason));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bundle_decides_and_not_how_the_engine_says_that_the_job_ended() {
+        let mut row = Row::new("n1");
+        row.submitted("7".into(), "now".into());
+        row.heard(&JobState::Ended("NODE_FAIL".into()));
+        assert_eq!((row.state, row.reason.as_deref()), (State::Failed, Some("NODE_FAIL")));
+        row.measured(Home::default());
+        row.heard(&JobState::Ended("FAILED".into()));
+        assert_eq!((row.state, row.reason), (State::Measured, None), "a late word takes nothing back");
+    }
+
+    #[test]
+    fn who_waits_or_runs_keeps_the_engines_reason_and_his_state() {
+        let mut row = Row::new("n1");
+        row.submitted("7".into(), "now".into());
+        row.heard(&JobState::Waiting("ReqNodeNotAvail".into()));
+        assert_eq!(row.reason.as_deref(), Some("ReqNodeNotAvail"));
+        row.away("drained".into());
+        assert_eq!(row.state, State::Waiting);
+        row.refused("its checksum is another".into());
+        assert_eq!(row.state, State::Waiting, "its job may bring a better one");
+    }
+
+    #[test]
+    fn a_machine_that_failed_keeps_its_reason_when_it_goes_away() {
+        let mut row = Row::new("n1");
+        row.away("drained: disk".into());
+        assert_eq!(row.state, State::Away);
+        row.submitted("7".into(), "now".into());
+        row.heard(&JobState::Ended("TIMEOUT".into()));
+        row.away("down*".into());
+        assert_eq!((row.state, row.reason.as_deref()), (State::Failed, Some("TIMEOUT")));
+    }
+}

@@ -1,0 +1,250 @@
+//! The directory of a fleet, which is its state:
+//!
+//! ```text
+//! fleet.json           what it is: engine, selection, the frozen list of machines, the plan's hash
+//! plan.toml            the plan
+//! machines/KEY.json    a row for each machine
+//! objects/             what was written for the engine
+//! log/KEY.log          what a job said, where the engine shares files
+//! incoming/KEY         bundles that are being written or fetched; KEY.tar.gz: as one file
+//! bundles/KEY          those that are here, are finished, and hold
+//! refused/KEY-N        those that did not hold
+//! ```
+//! KEY is [`crate::file_name`] of the machine.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use tactus_system::{Directory, Real, System};
+
+use crate::engine::{File, Site};
+use crate::error::FleetError;
+use crate::name::sha256;
+use crate::order::{FORMAT, Order};
+use crate::row::Row;
+
+const ORDER: &str = "fleet.json";
+const PLAN: &str = "plan.toml";
+const LOCK: &str = ".lock";
+const SUBDIRECTORIES: [&str; 6] = ["machines", "objects", "log", "incoming", "bundles", "refused"];
+/// The longest files that are read, in bytes.
+const MOST_ORDER: u64 = 64 << 20;
+const MOST_ROW: u64 = 1 << 20;
+
+/// A fleet's directory, open.
+pub struct Store {
+    dir: Directory,
+    path: PathBuf,
+    /// What the fleet is.
+    pub order: Order,
+    rows: Vec<Row>,
+    /// As they are on the disk.
+    written: Vec<Row>,
+    lock: Option<Box<dyn Send>>,
+}
+
+impl Store {
+    /// Whether there is a fleet.
+    #[must_use]
+    pub fn is_there(path: &Path) -> bool {
+        Directory::open(path).is_ok_and(|dir| dir.entry(ORDER).is_ok())
+    }
+
+    /// Begins a fleet in a directory, which is made and must be empty.
+    ///
+    /// # Errors
+    /// When there is something, somebody else could put something there, or it cannot be written.
+    pub fn create(path: &Path, order: Order, plan: &[u8]) -> Result<Self, FleetError> {
+        let path = absolute(path)?;
+        let dir = match Directory::create(&path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Directory::reach(&path),
+            made => made,
+        }
+        .map_err(FleetError::file(&path))?;
+        dir.is_private().map_err(FleetError::file(&path))?;
+        if !dir.names().map_err(FleetError::file(&path))?.is_empty() {
+            return Err(FleetError::new(
+                format!("{} is not empty, and no fleet", path.display()),
+                "name another directory with --out",
+            ));
+        }
+        for sub in SUBDIRECTORIES {
+            dir.make_dir(sub).map_err(FleetError::file(&path.join(sub)))?;
+        }
+        let lock = locked(&path)?;
+        dir.replace(PLAN, plan).map_err(FleetError::file(&path.join(PLAN)))?;
+        let rows: Vec<Row> = order.machines.iter().map(|name| Row::new(name)).collect();
+        let store = Self { dir, path, order, rows, written: Vec::new(), lock: Some(lock) };
+        // The order comes last: what has none is no fleet.
+        store.json(ORDER, &store.order)?;
+        Ok(store)
+    }
+
+    /// Opens a fleet to go on with it, for this process alone.
+    ///
+    /// # Errors
+    /// When there is none, somebody else could have written it, or another process goes on with it.
+    pub fn open(path: &Path) -> Result<Self, FleetError> {
+        let path = absolute(path)?;
+        let lock = locked(&path)?;
+        Ok(Self { lock: Some(lock), ..Self::look(&path)? })
+    }
+
+    /// Opens a fleet to look at it; nothing is written.
+    ///
+    /// # Errors
+    /// When there is none, or somebody else could have written it.
+    pub fn look(path: &Path) -> Result<Self, FleetError> {
+        let path = absolute(path)?;
+        let dir = Directory::reach(&path).map_err(FleetError::file(&path))?;
+        dir.is_private().map_err(FleetError::file(&path))?;
+        let order: Order = parsed(&dir, &path, ORDER, MOST_ORDER)?;
+        if order.format.major != FORMAT.major {
+            return Err(FleetError::new(
+                format!("{} is a fleet of tactus {}, in another format", path.display(), order.tactus),
+                "go on with it by that tactus",
+            ));
+        }
+        let plan = dir.read(PLAN, MOST_ORDER).map_err(FleetError::file(&path.join(PLAN)))?;
+        if sha256(&plan) != order.plan_sha256 {
+            return Err(FleetError::new(
+                format!("{}: it is not the plan that this fleet was begun with", path.join(PLAN).display()),
+                "put that one back, or begin another fleet with another --out",
+            ));
+        }
+        let row = |name: &String| {
+            let new = Row::new(name);
+            let file = row_file(&new);
+            if dir.entry(&file).is_err() {
+                return Ok(new);
+            }
+            let row: Row = parsed(&dir, &path, &file, MOST_ROW)?;
+            // Whoever wrote it: its name is the list's, and that of its files is made from it.
+            Ok(Row { machine: new.machine, key: new.key, ..row })
+        };
+        let rows = order.machines.iter().map(row).collect::<Result<Vec<Row>, FleetError>>()?;
+        Ok(Self { dir, path, order, written: rows.clone(), rows, lock: None })
+    }
+
+    /// Whether it may be written.
+    #[must_use]
+    pub fn is_ours(&self) -> bool {
+        self.lock.is_some()
+    }
+
+    /// The rows, in the order of the list.
+    #[must_use]
+    pub fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    /// A row to change; [`Store::save`] writes it.
+    pub(crate) fn row(&mut self, at: usize) -> &mut Row {
+        &mut self.rows[at]
+    }
+
+    /// Its directory.
+    #[must_use]
+    pub fn dir(&self) -> &Directory {
+        &self.dir
+    }
+
+    /// Where it is; absolute.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where an engine works.
+    #[must_use]
+    pub fn site<'a>(&'a self, system: &'a dyn System) -> Site<'a> {
+        Site { dir: self.path.clone(), order: &self.order, system }
+    }
+
+    /// Writes the rows that have changed.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub fn save(&mut self) -> Result<(), FleetError> {
+        for at in 0..self.rows.len() {
+            if self.written.get(at) != Some(&self.rows[at]) {
+                self.json(&row_file(&self.rows[at]), &self.rows[at])?;
+            }
+        }
+        self.written.clone_from(&self.rows);
+        Ok(())
+    }
+
+    /// Writes what is for the engine.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn objects(&self, files: &[File]) -> Result<(), FleetError> {
+        for file in files {
+            let name = Path::new("objects").join(&file.name);
+            let above: Vec<&Path> =
+                name.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty()).collect();
+            let made = above.into_iter().rev().try_for_each(|above| self.dir.make_dir(above));
+            made.and_then(|()| self.dir.replace(&name, file.text.as_bytes()))
+                .map_err(FleetError::file(&self.path.join(&name)))?;
+        }
+        Ok(())
+    }
+
+    /// Puts what there is under a name into `refused`, so that it is neither lost nor in the way.
+    ///
+    /// # Errors
+    /// When it cannot be moved.
+    pub(crate) fn refuse(&self, name: &str, key: &str) -> Result<(), FleetError> {
+        let free = (1u32..).map(|n| format!("refused/{key}-{n}")).find(|name| self.dir.entry(name).is_err());
+        self.rename(name, &free.unwrap_or_default())
+    }
+
+    pub(crate) fn rename(&self, from: &str, to: &str) -> Result<(), FleetError> {
+        Real.rename(&self.path.join(from), &self.path.join(to))
+            .map_err(FleetError::file(&self.path.join(from)))
+    }
+
+    /// Removes a file or directory of ours.
+    pub(crate) fn remove(&self, name: &str) -> Result<(), FleetError> {
+        Real.remove(&self.path.join(name)).map_err(FleetError::file(&self.path.join(name)))
+    }
+
+    fn json(&self, name: &str, value: &impl serde::Serialize) -> Result<(), FleetError> {
+        let bytes = serde_json::to_vec_pretty(value).map_err(io::Error::from);
+        bytes
+            .and_then(|mut bytes| {
+                bytes.push(b'\n');
+                self.dir.replace(name, &bytes)
+            })
+            .map_err(FleetError::file(&self.path.join(name)))
+    }
+}
+
+fn row_file(row: &Row) -> String {
+    format!("machines/{}.json", row.key)
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, FleetError> {
+    std::path::absolute(path).map_err(FleetError::file(path))
+}
+
+fn locked(path: &Path) -> Result<Box<dyn Send>, FleetError> {
+    let file = path.join(LOCK);
+    Real.lock(&file).map_err(FleetError::file(&file))?.ok_or_else(|| {
+        FleetError::new(
+            format!("another `tactus fleet` goes on with {}", path.display()),
+            "`tactus fleet status` shows how far it is",
+        )
+    })
+}
+
+fn parsed<T: serde::de::DeserializeOwned>(
+    dir: &Directory,
+    path: &Path,
+    name: &str,
+    most: u64,
+) -> Result<T, FleetError> {
+    let bytes = dir.read(name, most).map_err(FleetError::file(&path.join(name)))?;
+    serde_json::from_slice(&bytes).map_err(|error| FleetError::file(&path.join(name))(error.into()))
+}

@@ -1,0 +1,82 @@
+//! Whose turn is next. Pure.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::engine::Ready;
+use crate::row::{Row, State};
+
+/// The machines, by their place in `rows`, that get a job now: so many that no more than `wave` are under way, idle ones
+/// first, in the order of the list. `tried` are those (by key) that had one in this campaign: they get no second one by
+/// themselves. A machine that is away, or that the engine does not name any more, gets none.
+#[must_use]
+pub fn next(
+    rows: &[Row],
+    ready: &BTreeMap<String, Ready>,
+    tried: &BTreeSet<String>,
+    wave: usize,
+) -> Vec<usize> {
+    let under_way = rows.iter().filter(|row| row.state.is_under_way()).count();
+    let may = |row: &Row| {
+        matches!(row.state, State::Listed | State::Away | State::Failed | State::Refused)
+            && !tried.contains(&row.key)
+    };
+    let of = |wanted: fn(&Ready) -> bool| {
+        (0..rows.len()).filter(move |at| {
+            let row = &rows[*at];
+            may(row) && ready.get(&row.machine).is_some_and(wanted)
+        })
+    };
+    let idle = of(|ready| matches!(ready, Ready::Idle));
+    let busy = of(|ready| matches!(ready, Ready::Busy(_)));
+    idle.chain(busy).take(wave.saturating_sub(under_way)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fleet(states: &[State]) -> Vec<Row> {
+        let row = |(n, state): (usize, &State)| Row { state: *state, ..Row::new(&format!("n{n}")) };
+        states.iter().enumerate().map(row).collect()
+    }
+
+    fn ready(of: &[Ready]) -> BTreeMap<String, Ready> {
+        of.iter().enumerate().map(|(n, ready)| (format!("n{n}"), ready.clone())).collect()
+    }
+
+    #[test]
+    fn idle_machines_come_first_busy_ones_after_and_those_away_never() {
+        let rows = fleet(&[State::Listed; 5]);
+        let of = [
+            Ready::Busy("allocated".into()),
+            Ready::Away("drained".into()),
+            Ready::Idle,
+            Ready::Busy("mixed".into()),
+            Ready::Idle,
+        ];
+        let chosen = |wave| next(&rows, &ready(&of), &BTreeSet::new(), wave);
+        assert_eq!(chosen(10), [2, 4, 0, 3]);
+        assert_eq!(chosen(3), [2, 4, 0]);
+        assert_eq!(
+            next(&rows, &BTreeMap::new(), &BTreeSet::new(), 10),
+            [0; 0],
+            "none that the engine does not name"
+        );
+    }
+
+    #[test]
+    fn no_more_are_under_way_than_a_wave() {
+        let rows = fleet(&[State::Running, State::Waiting, State::Listed, State::Measured, State::Listed]);
+        let idle = ready(&[Ready::Idle, Ready::Idle, Ready::Idle, Ready::Idle, Ready::Idle]);
+        assert_eq!(next(&rows, &idle, &BTreeSet::new(), 3), [2]);
+        assert_eq!(next(&rows, &idle, &BTreeSet::new(), 2), [0; 0]);
+    }
+
+    #[test]
+    fn who_failed_before_is_tried_again_once_and_who_is_measured_never() {
+        let rows = fleet(&[State::Failed, State::Refused, State::Measured, State::Away]);
+        let idle = ready(&[Ready::Idle, Ready::Idle, Ready::Idle, Ready::Idle]);
+        assert_eq!(next(&rows, &idle, &BTreeSet::new(), 9), [0, 1, 3]);
+        assert_eq!(next(&rows, &idle, &["n0".to_owned(), "n3".into()].into(), 9), [1]);
+    }
+}

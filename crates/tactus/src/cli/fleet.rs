@@ -1,0 +1,35 @@
+//! Arguments of `tactus fleet`.
+
+mod job;
+mod place;
+mod run;
+
+use clap::{Args, Subcommand};
+
+pub use job::FleetJob;
+pub use place::{FleetCollect, FleetStatus};
+pub use run::{FleetRender, FleetRun, Wanted};
+
+/// Arguments of `fleet`.
+#[derive(Debug, Args)]
+pub struct Fleet {
+    #[command(subcommand)]
+    pub what: FleetCommand,
+}
+
+/// What to do with a fleet.
+#[derive(Debug, Subcommand)]
+pub enum FleetCommand {
+    /// Measure many machines by the engine that they have, one job for each, and bring their bundles home; repeated, it
+    /// goes on where it was
+    Run(FleetRun),
+    /// Write what `fleet run` would give to the engine, and start nothing
+    Render(FleetRender),
+    /// Ask the engine how far a fleet is
+    Status(FleetStatus),
+    /// Bring home what has come since, late bundles too, and verify what is there
+    Collect(FleetCollect),
+    /// What a job runs on a machine; safe to repeat
+    #[command(hide = true)]
+    Job(FleetJob),
+}

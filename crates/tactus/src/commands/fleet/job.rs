@@ -1,0 +1,113 @@
+//! `tactus fleet job`: what a job runs on a machine, whichever engine starts it. It is safe to repeat: a half-done bundle
+//! is gone on with, a finished one is told once more, one that was brought home is left alone.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use tactus_fleet::{armor, pack};
+use tactus_system::{Directory, Real, System};
+
+use super::plan;
+use crate::cli::FleetJob;
+use crate::commands::run;
+use crate::exit::{Exit, Failure};
+use crate::output;
+use crate::say::say;
+
+pub fn job(arguments: &FleetJob) -> Result<Exit, Failure> {
+    if let Some(root) = &arguments.join {
+        leave_group(root)?;
+    }
+    if arguments.home.as_deref().is_some_and(is_finished) {
+        say("the bundle of this machine was brought home before: nothing is left to do");
+        return Ok(Exit::Good);
+    }
+    set_aside(&arguments.bundle)?;
+    let exit = if is_finished(&arguments.bundle) {
+        say("the bundle of this machine is finished already");
+        Exit::Good
+    } else {
+        measured(arguments)?
+    };
+    // It may have been brought home in the meantime.
+    let finished = is_finished(&arguments.bundle) || arguments.home.as_deref().is_some_and(is_finished);
+    if !finished {
+        return Ok(if exit == Exit::Unable { exit } else { Exit::Inconclusive });
+    }
+    if let Some(file) = &arguments.archive {
+        archive(&arguments.bundle, file)?;
+    }
+    if let Some(file) = &arguments.log {
+        print(&arguments.bundle, file)?;
+    }
+    // A limit that is broken, and one that cannot be judged, are in the bundle; an engine would take them for a job that
+    // failed.
+    Ok(match exit {
+        Exit::Good | Exit::Findings | Exit::Inconclusive => Exit::Good,
+        Exit::Unable => Exit::Unable,
+    })
+}
+
+fn measured(arguments: &FleetJob) -> Result<Exit, Failure> {
+    let words = plan::arguments(&arguments.plan, &arguments.bundle, arguments.wait, &arguments.arguments)?;
+    if let Some(above) = arguments.bundle.parent() {
+        output::directory(above)?;
+    }
+    Ok(run::run(&words).unwrap_or_else(|failure| failure.report()))
+}
+
+fn is_finished(bundle: &Path) -> bool {
+    let Ok(dir) = Directory::open(bundle) else { return false };
+    tactus_bundle::manifest(&dir).is_ok_and(|manifest| manifest.finished.is_some())
+}
+
+/// What was cut off before it had a manifest is no bundle to go on with, and what is finished and does not hold is none to
+/// bring home: both make room.
+fn set_aside(bundle: &Path) -> Result<(), Failure> {
+    let Ok(dir) = Directory::open(bundle) else { return Ok(()) };
+    let has_manifest = dir.entry("manifest.json").is_ok();
+    let holds = !is_finished(bundle) || tactus_bundle::verify(&dir).is_ok();
+    if dir.names()?.is_empty() || (has_manifest && holds) {
+        return Ok(());
+    }
+    let aside = (1u32..).map(|n| {
+        let mut name = bundle.as_os_str().to_owned();
+        name.push(format!(".cut-{n}"));
+        name
+    });
+    let free = aside.into_iter().find(|name| !Real.exists(Path::new(name))).unwrap_or_default();
+    Ok(Real.rename(bundle, Path::new(&free))?)
+}
+
+fn archive(bundle: &Path, file: &Path) -> Result<(), Failure> {
+    let dir = Directory::open(bundle)?;
+    let name = file.file_name().ok_or_else(|| io::Error::from(io::ErrorKind::IsADirectory))?;
+    let above = output::directory(file.parent().unwrap_or(Path::new("")))?;
+    above.install_with(name, 0o600, |out| pack::pack(&dir, out).map(drop))?;
+    Ok(())
+}
+
+/// The bundle as text on stdout; its manifest where the engine keeps a word of its own.
+fn print(bundle: &Path, file: &Path) -> Result<(), Failure> {
+    let dir = Directory::open(bundle)?;
+    let (text, word) = armor::written(&dir)?;
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()?;
+    Ok(Real.write(file, word.as_bytes())?)
+}
+
+/// Moves this process to the root of a controller.
+fn leave_group(root: &Path) -> Result<(), Failure> {
+    let file = root.join("cgroup.procs");
+    if !Real.exists(&file) {
+        // One hierarchy of all controllers (cgroup v2) has no time of its own for each group.
+        return Ok(());
+    }
+    Real.write(&file, b"0").map_err(|error| {
+        Failure::say(
+            format!("{}: {error}", file.display()),
+            "the pod must be privileged, and the node's /sys/fs/cgroup be mounted there",
+        )
+    })
+}

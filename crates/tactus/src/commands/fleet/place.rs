@@ -1,0 +1,33 @@
+//! `tactus fleet status` and `tactus fleet collect`.
+
+use tactus_fleet::{Advance, Store};
+use tactus_system::Real;
+
+use super::run::{engine, told};
+use crate::cli::{FleetCollect, FleetStatus};
+use crate::exit::{Exit, Failure};
+use crate::say::say;
+
+pub fn status(arguments: &FleetStatus) -> Result<Exit, Failure> {
+    // While another command goes on with it, its rows say what that one has heard.
+    let mut store = match Store::open(&arguments.fleet) {
+        Ok(store) => store,
+        Err(_) => Store::look(&arguments.fleet)?,
+    };
+    if store.is_ours() {
+        let engine = engine(&store.order.engine)?;
+        Advance::new(engine, &Real).look(&mut store, false)?;
+    }
+    told(&store, arguments.json, arguments.all)
+}
+
+pub fn collect(arguments: &FleetCollect) -> Result<Exit, Failure> {
+    let mut store = Store::open(&arguments.fleet)?;
+    let engine = engine(&store.order.engine)?;
+    let came = Advance::new(engine, &Real).look(&mut store, true)?;
+    say(format_args!(
+        "{came} bundles came; those that hold are in {}",
+        store.path().join("bundles").display()
+    ));
+    told(&store, arguments.json, false)
+}
