@@ -147,7 +147,8 @@ class Run:
             status = json.loads(shown.stdout)["status"]
             if target in ("command", "both") and status != "interrupted":
                 raise Wrong(f"a killed run is {status}")
-        elif self.bundle.exists() and any(pathlib.Path(self.bundle).iterdir()):
+        # What was being written when it was killed has a name that begins with a dot.
+        elif self.bundle.exists() and any(not path.name.startswith(".") for path in pathlib.Path(self.bundle).iterdir()):
             raise Wrong("a bundle without a manifest")
         return code
 

@@ -82,6 +82,23 @@ fn a_finished_bundle_is_read_back_whole() {
 }
 
 #[test]
+fn a_bundle_opens_from_its_first_file_on() {
+    let dir = tempfile::tempdir().unwrap();
+    Writer::create(dir.path(), &Plan::default(), &[row(10)], Machine::default()).unwrap();
+    // What a run leaves that is killed when it has begun: the manifest is written first.
+    for entry in fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().path()) {
+        match entry.file_name().unwrap().to_str().unwrap() {
+            "manifest.json" => {}
+            _ if entry.is_dir() => fs::remove_dir_all(entry).unwrap(),
+            _ => fs::remove_file(entry).unwrap(),
+        }
+    }
+    let contents = read(dir.path(), Trust::Whole).unwrap();
+    assert_eq!(contents.manifest.status, RunStatus::Interrupted);
+    assert!(contents.rows.is_empty() && !contents.damage.is_empty());
+}
+
+#[test]
 fn rows_beyond_those_that_a_plan_may_have_are_left_out_and_said() {
     let dir = tempfile::tempdir().unwrap();
     bundle(dir.path(), 10, 10, true);

@@ -76,10 +76,6 @@ impl Writer {
         machine: Machine,
     ) -> Result<Self, BundleError> {
         let dir = location.into().take()?;
-        for sub in ["facts", "audit", "scenarios"] {
-            dir.make_dir(sub).map_err(BundleError::of(&dir, sub))?;
-        }
-        write_plan(&dir, PLAN, plan)?;
         let manifest = Manifest {
             format: FORMAT,
             tactus: env!("CARGO_PKG_VERSION").into(),
@@ -93,6 +89,12 @@ impl Writer {
             asked: None,
         };
         let names: Vec<String> = rows.iter().enumerate().map(|(n, row)| row_dir(n, &row.name)).collect();
+        // First of all: whatever happens from now on, it is a bundle that opens.
+        json_file(&dir, MANIFEST, &manifest).map_err(BundleError::of(&dir, MANIFEST))?;
+        write_plan(&dir, PLAN, plan)?;
+        for sub in ["facts", "audit", "scenarios"] {
+            dir.make_dir(sub).map_err(BundleError::of(&dir, sub))?;
+        }
         let writer = Self::of(dir, manifest, names)?;
         for (row, result) in rows.iter().enumerate() {
             writer.make_row(row)?;
