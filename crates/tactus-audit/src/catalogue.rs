@@ -76,7 +76,7 @@ mod tests {
                 ("reads", check.reads),
                 ("expected", check.expected),
                 ("why", check.why),
-                ("mend", check.mend),
+                ("fix", check.fix),
             ] {
                 assert!(!text.trim().is_empty(), "{}: {name} is empty", check.id);
             }

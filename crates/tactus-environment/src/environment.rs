@@ -205,7 +205,7 @@ pub trait Environment {
         false
     }
 
-    /// Why one of this table cannot answer a card so on this machine, and what would mend it; none: it can.
+    /// Why one of this table cannot answer a card so on this machine, and what would fix it; none: it can.
     fn obstacle_to_answer(
         &self,
         _by: AnswerBy,

@@ -43,11 +43,14 @@ use crate::series::Thread;
 use crate::ticks::{Ticks, ticks_per_interval};
 use crate::windows::RowWindows;
 
-/// The version of the bundle's format that this program writes. Another major version is refused.
-pub const FORMAT: Format = Format { major: 1, minor: 7 };
+/// The version of the bundle's format that this program writes. It reads all versions from 1.0 on, and refuses newer major
+/// ones.
+pub const FORMAT: Format = Format { major: 2, minor: 0 };
+/// The oldest major version that it reads: keys of version 1 that version 2 has renamed are aliases.
+pub const OLDEST: u32 = 1;
 
-/// A version of a format: a reader accepts its own major version and any minor one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// A version of a format: a reader accepts major versions up to its own, and any minor one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Format {
     /// Changes when old readers would misread it.
@@ -77,10 +80,10 @@ pub struct Manifest {
     pub files: BTreeMap<String, String>,
     /// Each time that somebody sat down to this run, the first one first. Since format 1.1.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[serde(rename = "sittings")]
+    #[serde(alias = "sittings")]
     pub sessions: Vec<Session>,
     /// What the user asked for beside the plan. Since format 1.1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "options", alias = "asked", default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<Asked>,
 }
 
@@ -106,9 +109,9 @@ pub struct Session {
 pub struct Present {
     /// Name of the state; `other` when it is none of the plan's.
     pub name: String,
-    /// Whether the user said so, and nothing was compared.
-    #[serde(default)]
-    pub said: bool,
+    /// Whether the user declared it, and nothing was compared.
+    #[serde(default, alias = "said")]
+    pub declared: bool,
     /// For each state of the plan what does not hold, in words; nothing: it holds.
     pub lacks: BTreeMap<String, Vec<String>>,
 }
@@ -229,7 +232,8 @@ pub struct RowResult {
     /// The threads that were to measure latency; none: not known, as in bundles before format 1.4.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threads: Option<Vec<Thread>>,
-    /// How the controls went.
+    /// How the self-tests went.
+    #[serde(rename = "self_tests", alias = "control")]
     pub control: Vec<Control>,
     /// What is known of the clock that it was measured by. Since format 1.4.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -584,7 +588,7 @@ pub struct Contents {
     pub rows: Vec<Row>,
     /// Remarks about the run as a whole, with the environment they are about.
     pub notes: Vec<(Option<String>, Note)>,
-    /// What the reader had to mend or leave out, in sentences; empty for a bundle that is whole.
+    /// What the reader had to fix or leave out, in sentences; empty for a bundle that is whole.
     pub damage: Vec<String>,
 }
 

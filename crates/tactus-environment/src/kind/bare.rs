@@ -35,7 +35,7 @@ measures how late its timer's interrupts are, at the first instruction of their 
 and of the hypervisor: what `qemu` measures beyond it, its kernel adds. It measures `timer` with one thread, \
 and `exits`: what each operation costs for which a guest exits; and it answers `interrupt`, with the handler that is all \
 of it, or by polling. It makes no load, has no files and no settings, and is not audited; the fault `hold-vcpu`, which comes from outside, \
-works. Its instrument is proven by a block of interrupts, whatever fault the plan names for that. With KVM where the \
+works. Its self-test is a block of interrupts, whatever fault the plan names for that. With KVM where the \
 processor can, else emulated (TCG)."
     }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BlameEntry {
     /// Why none of it can be known; then there is nothing else.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "unavailable", alias = "unknowable", default, skip_serializing_if = "Option::is_none")]
     pub unknowable: Option<String>,
     /// How many latencies: the ten largest, and of the others those that were asked for.
     pub of: usize,

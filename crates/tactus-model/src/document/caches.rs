@@ -20,6 +20,7 @@ pub struct CachesEntry {
     /// What the numbers are worth.
     pub evidence: Option<Evidence>,
     /// Why CPUs that share a cache cannot be held against CPUs that do not; `null`: they can.
+    #[serde(rename = "limitation", alias = "obstacle")]
     pub obstacle: Option<String>,
     /// Why there are no numbers, in sentences.
     pub reasons: Vec<String>,

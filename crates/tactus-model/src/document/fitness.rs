@@ -92,7 +92,7 @@ impl Fit {
         match self {
             Self::Fit => "fit",
             Self::Unfit => "unfit",
-            Self::Unknowable => "unknowable",
+            Self::Unknowable => "inconclusive",
             Self::Emulated => "emulated",
         }
     }

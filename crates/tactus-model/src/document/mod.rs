@@ -29,13 +29,13 @@ pub use compare::{
 };
 pub use comparisons::{CellEntry, ClaimEntry, EffectEntry, MatrixEntry, ProofEntry};
 pub use degradation::{Degradation, DegradationEntry, PlaceEntry};
-pub use environment::{AuditEntry, FoundEntry, SystemEntry, ThreadEntry};
+pub use environment::{AuditEntry, SystemEntry, ThreadEntry};
 pub use fitness::{ClassEntry, Fit, FitnessEntry};
 pub use interrupts::{InterruptEntry, InterruptsEntry, PostedEntry};
 pub use network::NetworkEntry;
 pub use run::{RunEntry, RunNote};
 pub use scenario::{
-    AttributionEntry, ControlEntry, Entry, LimitEntry, Outcome, Published, SeriesEntry, Side, ValueEntry,
+    AttributionEntry, Entry, LimitEntry, Outcome, Published, SelfTestEntry, SeriesEntry, Side, ValueEntry,
     Verdict,
 };
 pub use separation::{Doubt, Leak, LeakEntry, SeparationEntry, TechnologyEntry, WordEntry};

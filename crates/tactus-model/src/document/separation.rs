@@ -144,12 +144,12 @@ impl Doubt {
             Self::NotMeasured => "not measured",
             Self::NoSuchCpu => "no such CPU",
             Self::TooShort => "too short",
-            Self::Noise => "noise",
+            Self::Noise => "below the noise floor",
             Self::TooFew => "too few",
-            Self::Source => "source",
-            Self::Control => "control",
-            Self::NoTimes => "no times",
-            Self::Clock => "clock",
+            Self::Source => "source not confirmed",
+            Self::Control => "self-test not passed",
+            Self::NoTimes => "times not known",
+            Self::Clock => "clocks differ",
         }
     }
 
@@ -165,9 +165,7 @@ impl Doubt {
             Self::Source => {
                 "not seen, but it is not certain that it was there: it was not surely seen where it was made"
             }
-            Self::Control => {
-                "not seen, but the control was not seen at its size either: the instrument is not proven there"
-            }
+            Self::Control => "not seen, but the self-test was not passed there either",
             Self::NoTimes => "it is not known when it was made",
             Self::Clock => "the clocks of the two cannot be held against each other",
         }

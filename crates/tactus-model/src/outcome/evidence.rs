@@ -30,6 +30,17 @@ impl Evidence {
         if (self as u8) < other as u8 { other } else { self }
     }
 
+    /// As programs read it: in JSON, tables and labels.
+    #[must_use]
+    pub const fn key(self) -> &'static str {
+        match self {
+            Self::BareMetal => "bare metal",
+            Self::VirtualHost => "virtual host",
+            Self::Emulated => "emulated",
+            Self::Imported => "imported",
+        }
+    }
+
     /// One sentence that says what a reader may conclude from such a number.
     #[must_use]
     pub const fn meaning(self) -> &'static str {
@@ -50,7 +61,7 @@ impl fmt::Display for Evidence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::BareMetal => "bare metal",
-            Self::VirtualHost => "virtual host",
+            Self::VirtualHost => "inside a VM",
             Self::Emulated => "emulated",
             Self::Imported => "imported",
         })

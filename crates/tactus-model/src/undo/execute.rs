@@ -73,7 +73,7 @@ fn all(
     then.iter().map(take_back).fold(Ok(()), io::Result::and)
 }
 
-/// What no further try would mend.
+/// What no further try would fix.
 fn is_final(error: &io::Error) -> bool {
     use ErrorKind::{BrokenPipe, InvalidInput, PermissionDenied, ReadOnlyFilesystem, Unsupported};
     matches!(

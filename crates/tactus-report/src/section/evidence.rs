@@ -21,7 +21,7 @@ impl Section for Kinds {
     }
 
     fn about(&self) -> &'static str {
-        "What the numbers of this report are worth: the kinds of evidence that it has."
+        "The kinds of evidence in this report, and what each allows to conclude."
     }
 
     fn applies(&self, contents: &Contents) -> bool {

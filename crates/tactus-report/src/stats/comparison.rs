@@ -4,7 +4,7 @@ use serde_json::Value;
 use tactus_model::Evidence;
 use tactus_model::bundle::{Contents, Row, RowResult};
 use tactus_model::dependence::{Dependence, dependence};
-use tactus_model::document::{ControlEntry, Outcome, Published, Verdict};
+use tactus_model::document::{Outcome, Published, SelfTestEntry, Verdict};
 use tactus_model::event::RowStatus;
 use tactus_model::latency::{Corrected, Summary};
 use tactus_model::outcome::{ValueResult, Yields};
@@ -53,7 +53,7 @@ pub struct Line {
     /// How it differs from the host.
     pub against: Option<Against>,
     /// How its control went.
-    pub control: Option<ControlEntry>,
+    pub control: Option<SelfTestEntry>,
     /// What the study's document published.
     pub published: Option<Published>,
     /// What the requirement says.

@@ -67,12 +67,10 @@ fn draft(proof: &Proof, rows: &Rows<'_>) -> Proven {
     let whole: Vec<_> = found.iter().filter(|pair| pair.iter().all(|half| is_whole(half.1))).collect();
     let pairs: Vec<[&RowResult; 2]> = whole.iter().map(|[without, with]| [without.1, with.1]).collect();
     let with_first: Vec<bool> = whole.iter().map(|[without, with]| with.0 < without.0).collect();
-    let unseen = found.iter().flatten().find(|half| half.1.control.iter().any(|control| !control.proven));
+    let unseen = found.iter().flatten().find(|half| half.1.control.iter().any(|control| !control.passed));
     let answer = match (&proof.reason, unseen) {
         (Some(reason), _) => Answer::None(reason.clone()),
-        (None, Some((_, row))) => {
-            Answer::None(format!("the instrument is not proven: its control was not seen in `{}`", row.name))
-        }
+        (None, Some((_, row))) => Answer::None(format!("self-test not passed in `{}`", row.name)),
         (None, None) => Answer::Effects(PROVEN.into_iter().map(|of| changed(of, &pairs)).collect()),
     };
     let summaries = || pairs.iter().flatten().filter_map(|result| figures(result));

@@ -105,7 +105,7 @@ fn a_half_that_was_interrupted_is_no_half() {
 #[test]
 fn a_setting_is_not_judged_where_a_control_was_not_seen() {
     let mut contents = contents();
-    contents.rows[5].result.control[0].proven = false;
+    contents.rows[5].result.control[0].passed = false;
     let Answer::None(reason) = &proofs(&contents)[0].answer else { panic!() };
     assert!(reason.contains("the instrument is not proven"), "{reason}");
 }

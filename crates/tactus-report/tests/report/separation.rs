@@ -371,7 +371,7 @@ fn the_json_has_every_cell() {
     let open = separation.cells.iter().filter(|cell| cell.leak == Leak::NotKnown);
     assert!(open.clone().all(|cell| cell.doubt.is_some() && !cell.reason.is_empty()));
     assert!(separation.cells.iter().all(|cell| cell.doubt.is_none() || cell.leak == Leak::NotKnown));
-    assert_eq!(document.scenarios[0].control.as_ref().unwrap().by, "hog");
+    assert_eq!(document.scenarios[0].self_test.as_ref().unwrap().by, "hog");
 }
 
 #[test]

@@ -67,7 +67,7 @@ pub enum Command {
     Cyclictest(Cyclictest),
     /// Poll this machine's CPUs for gaps as oslat does, with its options and its output
     Oslat(Oslat),
-    /// Say what spoils the time of a system, and what would mend it
+    /// Say what spoils the time of a system, and what would fix it
     Audit(Audit),
     /// Write files for what is set elsewhere: boot loader, TuneD, libvirt, QEMU, containers, clusters
     Generate(Generate),

@@ -1,4 +1,4 @@
-//! `tactus audit`: what spoils the time of a system, and what would mend it.
+//! `tactus audit`: what spoils the time of a system, and what would fix it.
 
 mod list;
 

@@ -161,7 +161,7 @@ fn as_before(resumed: &Resumed, given: &Choices) -> Result<Choices, Failure> {
 
 /// The state of this machine in a sentence.
 fn sentence(state: &Present) -> String {
-    if state.said {
+    if state.declared {
         return format!("host state: {}, because --host-state says so", state.name);
     }
     let lacks = state.lacks.iter().filter(|(_, lacks)| !lacks.is_empty());

@@ -271,7 +271,7 @@ impl Running for Guest {
         }
         if self.accel == Accel::Tcg {
             notes.push(Note::info(
-                "the exits of its virtual CPUs are unknowable: the guest is emulated (TCG), and only KVM counts them",
+                "the exits of its virtual CPUs are not visible here: the guest is emulated (TCG), and only KVM counts them",
             ));
         }
         let words = last_lines(&self.qemu.stderr(), 8);
@@ -291,7 +291,7 @@ impl Running for Guest {
             None => Vec::new(),
             Some(before) => match before.and_then(|before| Ok((before, self.ask_exits()?))) {
                 Ok((before, now)) => now.since(&before),
-                Err(why) => vec![format!("the exits of its virtual CPUs are unknowable: {why}")],
+                Err(why) => vec![format!("the exits of its virtual CPUs are not visible here: {why}")],
             },
         };
         said.into_iter().map(Note::info).collect()

@@ -123,7 +123,7 @@ const STATUS: &[(&str, &str)] = &[
     ("0", "Good. A closed pipe is good, too."),
     ("1", "Findings, a limit that is broken, or something that became worse."),
     ("2", "It could not be done, or was interrupted; stderr says why, and a hint what would help."),
-    ("3", "Inconclusive: too little was measured, the instrument was not proven, or the place is emulated."),
+    ("3", "Inconclusive: too little was measured, the self-test was not passed, or the place is emulated."),
 ];
 
 const FILES: &[(&str, &str)] = &[
