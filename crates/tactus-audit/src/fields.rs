@@ -73,7 +73,7 @@ const fn taken_back(reversible: Reversible) -> &'static str {
         Reversible::Yes => "at run time",
         Reversible::Reboot => "by a reboot",
         Reversible::Restart => "by a restart of the virtual machine or container",
-        Reversible::Nothing => "there is nothing to take back",
+        Reversible::Nothing => "there is nothing to revert",
     }
 }
 

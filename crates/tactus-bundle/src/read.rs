@@ -140,7 +140,7 @@ fn read_rows(
     }
     let facts: BTreeMap<String, Facts> = by_environment(dir, "facts", &rows, &mut memory, &mut damage);
     let audits = by_environment(dir, "audit", &rows, &mut memory, &mut damage);
-    let contents = Contents { facts, audits, manifest, plan, rows, notes, damage };
+    let contents = Contents { facts, audits, manifest, plan, rows, notes, damage, raw: false };
     Ok((contents, Logs::new(dir.clone(), names)))
 }
 

@@ -10,7 +10,7 @@
 //! scenarios/<row>-<name>/ticks.csv    scalars of every tick; ticks.csv.gz: those of a long row
 //! scenarios/<row>-<name>/windows.csv  largest latencies of short windows of time, where a separation asks for them
 //! scenarios/<row>-<name>/latency.hlog histograms over time (HdrHistogram interval log)
-//! scenarios/<row>-<name>/missed.hlog  the swallowed periods, where there are any
+//! scenarios/<row>-<name>/missed.hlog  the missed periods, where there are any
 //! scenarios/<row>-<name>/pending.jsonl ticks since the last interval; only while it runs
 //! console/<environment>.log           a guest's console
 //! ```
@@ -197,7 +197,7 @@ pub struct RowResult {
     pub environment: String,
     /// Its kind.
     pub kind: String,
-    /// What the numbers are worth; `null` when it never came up.
+    /// The kind of evidence; `null` when it never came up.
     pub evidence: Option<Evidence>,
     /// What was measured.
     pub measurement: Measure,
@@ -238,7 +238,7 @@ pub struct RowResult {
     /// What is known of the clock that it was measured by. Since format 1.4.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<ClockCheck>,
-    /// Side effects, obstacles and remarks.
+    /// Side effects, limitations and remarks.
     pub notes: Vec<Note>,
     /// Frames that did not arrive.
     pub frames_lost: u64,
@@ -590,6 +590,8 @@ pub struct Contents {
     pub notes: Vec<(Option<String>, Note)>,
     /// What the reader had to fix or leave out, in sentences; empty for a bundle that is whole.
     pub damage: Vec<String>,
+    /// Whether tables have a line of raw quantiles below those that are corrected for missed periods: how it is looked at.
+    pub raw: bool,
 }
 
 /// An environment in a state of the machine.

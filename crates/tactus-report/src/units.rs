@@ -130,17 +130,6 @@ pub fn column(ns: Option<f64>, places: usize) -> String {
     ns.map_or_else(|| NONE.into(), |ns| grouped(&format!("{:.places$}", ns / 1e3)))
 }
 
-/// A difference in a column of us, with its sign.
-#[must_use]
-pub fn column_signed(ns: Option<f64>, places: usize) -> String {
-    let Some(ns) = ns else { return NONE.into() };
-    let text = format!("{:+.places$}", ns / 1e3);
-    if text.trim_start_matches(['+', '-']).bytes().all(|b| b == b'0' || b == b'.') {
-        return format!("{:.places$}", 0.0);
-    }
-    grouped(&text)
-}
-
 /// A relative difference: `+12 %`, or as a factor (`x35`) where a percentage would be unreadable.
 #[must_use]
 pub fn relative(part: Option<f64>) -> String {
@@ -368,8 +357,6 @@ mod tests {
         assert_eq!(places([1_200.0, 5_000.0].into_iter()), 1);
         assert_eq!(column(Some(34.0), 3), "0.034");
         assert_eq!(column(Some(12_345_678.0), 1), "12 345.7");
-        assert_eq!(column_signed(Some(-12_345_678.0), 1), "-12 345.7");
-        assert_eq!(column_signed(Some(-20.0), 1), "0.0");
     }
 
     #[test]

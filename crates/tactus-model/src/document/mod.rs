@@ -60,7 +60,7 @@ pub struct Document {
     /// One scenario against another; only where the plan compares any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub claims: Vec<ClaimEntry>,
-    /// What each setting under test is worth; only where the plan tests any.
+    /// The effect of each setting under test; only where the plan tests any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub proofs: Vec<ProofEntry>,
     /// Maxima by state of the machine and environment; only where the plan asks for them.

@@ -36,7 +36,7 @@ pub struct Entry {
     /// The environment that it lies inside, where it is not on the machine itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inside: Option<String>,
-    /// What the numbers are worth; `null` when the environment never came up.
+    /// The kind of evidence; `null` when the environment never came up.
     pub evidence: Option<Evidence>,
     /// `timer`, `spin`, ...
     pub measurement: String,
@@ -67,7 +67,7 @@ pub struct Entry {
     /// Its files in the bundle whose checksums the manifest has: ticks, histograms (HdrHistogram logs), result.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
-    /// Side effects, obstacles and remarks.
+    /// Side effects, limitations and remarks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Note>,
     /// Frames of its environment that did not arrive.
@@ -137,7 +137,7 @@ pub struct ValueEntry {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SelfTestEntry {
-    /// What was injected: `hog`, `block`.
+    /// What was injected: `hog` (a SCHED_FIFO thread that spins), `block` (interrupts off).
     #[serde(default)]
     pub by: String,
     /// How long the CPU was really held, in ns.

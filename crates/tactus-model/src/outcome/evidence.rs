@@ -41,6 +41,17 @@ impl Evidence {
         }
     }
 
+    /// In a column of a table: its legend is [`Evidence::meaning`].
+    #[must_use]
+    pub const fn mark(self) -> &'static str {
+        match self {
+            Self::BareMetal => "B",
+            Self::VirtualHost => "V",
+            Self::Emulated => "E",
+            Self::Imported => "I",
+        }
+    }
+
     /// One sentence that says what a reader may conclude from such a number.
     #[must_use]
     pub const fn meaning(self) -> &'static str {

@@ -13,7 +13,7 @@ pub(super) const TRIES: u32 = 20;
 /// Time between two tries.
 pub(super) const PAUSE: Duration = Duration::from_millis(50);
 
-/// Takes something back, however often it must be tried. Harmless when there is nothing to take back.
+/// Takes something back, however often it must be tried. Harmless when there is nothing to revert.
 ///
 /// # Errors
 /// Why something is left after that.

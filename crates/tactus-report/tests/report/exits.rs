@@ -23,6 +23,7 @@ fn contents(exits: Vec<(&str, Option<KvmExits>)>) -> Contents {
         rows: exits.into_iter().map(row).collect(),
         notes: Vec::new(),
         damage: Vec::new(),
+        raw: false,
     }
 }
 

@@ -12,6 +12,7 @@ const PLAIN: &[&str] = &[
     "accel",
     "arch",
     "baud",
+    "boot_timeout",
     "cmdline",
     "format",
     "isolate",

@@ -17,7 +17,7 @@ pub struct Prove {
     /// Settings, by the ids of their checks (`tactus audit --list`)
     #[arg(value_name = "ID", value_parser = Open(checks), hide_possible_values = true)]
     pub ids: Vec<String>,
-    /// Every setting that can be made here and taken back
+    /// Every setting that can be made here and reverted
     #[arg(long)]
     pub all: bool,
     /// The kind of environment; in one that boots its own kernel, boot parameters are tested too

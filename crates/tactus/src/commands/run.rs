@@ -91,7 +91,8 @@ pub fn run(arguments: &Run) -> Result<Exit, Failure> {
     }
     let watching = Watching::of(&resolved, &arguments.watch, !arguments.json);
     let progress = Progress::new(&resolved, watching.has_screen());
-    let executed = execute(&turn, &resolved, &choices, into, progress, &watching)?;
+    let mut executed = execute(&turn, &resolved, &choices, into, progress, &watching)?;
+    executed.contents.raw = arguments.raw;
     super::report::after(&executed, arguments.json, render)
 }
 

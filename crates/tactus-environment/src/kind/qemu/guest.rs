@@ -109,7 +109,7 @@ pub fn start(
         Err(BootError::Silent(error)) if launch.accel == Accel::Tcg && launch.patience.is_none() => {
             notes.push(Note::obstacle(
                 format!("the emulated guest did not come up and was started once more: {}", error.reason),
-                "`patience` in its table sets how long its first word is awaited, without a second try",
+                "`boot_timeout` in its table sets how long its first word is awaited, without a second try",
             ));
             Ok(Box::new(boot(Accel::Tcg, sandbox, None, notes)?))
         }

@@ -32,7 +32,7 @@ columns! { row: Row<'_>;
     role: Text = row.role;
     /// Id of the check (`tactus explain ID`).
     id: Text = &row.finding.id;
-    /// `finding`; `unknowable` (it cannot be known from there) or `unreadable`, which are no good news.
+    /// `finding`; `unknowable` (it is not visible from there) or `unreadable` (the read failed), which are no good news.
     state: Text = row.finding.state.key().to_owned();
     /// How bad it is, or would be: `info`, `minor`, `major` or `blocker`.
     severity: Text = row.finding.severity.to_string();

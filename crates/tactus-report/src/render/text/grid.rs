@@ -9,6 +9,9 @@ use crate::units::{columns, wrapped};
 /// Widest column of names.
 const NAME: usize = 30;
 
+/// Above the marks of evidence, which the kinds below the table explain.
+const EVIDENCE: &str = "ev";
+
 /// A line of the table: a label and its values.
 struct Entry {
     label: String,
@@ -57,7 +60,7 @@ pub fn write(page: &mut Page, grid: &Grid) {
     let longest =
         |of: fn(&Entry) -> &str| rows.iter().flatten().map(|entry| columns(of(entry))).max().unwrap_or(0);
     let name = (longest(|entry| &entry.label) + 2).clamp(15, NAME);
-    let evidence = longest(|entry| &entry.evidence) + 2;
+    let evidence = longest(|entry| &entry.evidence).max(columns(EVIDENCE)) + 2;
     let room = page.style.width;
     let layout = if name + evidence + figures <= room {
         Layout::Wide
@@ -87,7 +90,7 @@ fn header(
     fields: &[(&Head, usize)],
 ) {
     let mut text = match layout {
-        Layout::Wide => format!("{}  evidence", padded(&grid.corner, name)),
+        Layout::Wide => format!("{}  {EVIDENCE}", padded(&grid.corner, name)),
         Layout::Medium | Layout::Narrow if lead >= columns(&grid.corner) => grid.corner.clone(),
         Layout::Medium | Layout::Narrow => {
             page.line(&grid.corner);
@@ -155,7 +158,7 @@ fn row(
                 painted(page, &label);
             }
             let evidence =
-                if entry.evidence.is_empty() { String::new() } else { format!(" ({})", entry.evidence) };
+                if entry.evidence.is_empty() { String::new() } else { format!(" [{}]", entry.evidence) };
             let line = paint(page, &last) + &page.style.paint(evidence_tone, &evidence);
             page.line(&line);
         }
@@ -192,14 +195,14 @@ fn named(page: &mut Page, entry: &Entry) {
     }
     let evidence = match entry.evidence.as_str() {
         "" => String::new(),
-        _ => page.style.paint(evidence_tone(entry), &format!(" ({})", entry.evidence)),
+        _ => page.style.paint(evidence_tone(entry), &format!(" [{}]", entry.evidence)),
     };
     let label = entry.tone.map_or_else(|| last.clone(), |tone| page.style.paint(tone, &last));
     page.line(&format!("{label}{evidence}"));
 }
 
 fn evidence_tone(entry: &Entry) -> Tone {
-    if entry.evidence == Evidence::Emulated.to_string() { Tone::Doubt } else { Tone::Quiet }
+    if entry.evidence == Evidence::Emulated.mark() { Tone::Doubt } else { Tone::Quiet }
 }
 
 /// A value in its column: numbers end below each other, words begin so.
@@ -214,7 +217,7 @@ fn padded(text: &str, width: usize) -> String {
 
 /// A row of the bundle as lines of the table: its figures, then what explains them.
 fn entries(group: &Group, columns: usize) -> Vec<Entry> {
-    let evidence = group.evidence.map(|evidence| evidence.to_string()).unwrap_or_default();
+    let evidence = group.evidence.map(|evidence| evidence.mark().to_owned()).unwrap_or_default();
     let first = match &group.instead {
         Some((word, tone, reason)) => {
             Entry { evidence, tone: Some(*tone), ..told(group.name.clone(), format!("{word}: {reason}")) }

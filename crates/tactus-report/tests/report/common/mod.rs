@@ -342,6 +342,7 @@ fn make_this_machine() -> Contents {
             ),
         ],
         damage: Vec::new(),
+        raw: false,
     }
 }
 
@@ -411,6 +412,7 @@ fn make_study() -> Contents {
         rows,
         notes: Vec::new(),
         damage: Vec::new(),
+        raw: false,
     }
 }
 
@@ -424,6 +426,7 @@ pub fn empty() -> Contents {
         rows: Vec::new(),
         notes: Vec::new(),
         damage: Vec::new(),
+        raw: false,
     }
 }
 

@@ -102,7 +102,7 @@ const EXAMPLES: Examples = &[
         &[("tactus compare before after --gate", "Exit status 1 where something became worse.")],
     ),
     ("tactus-fitness", &[("tactus fitness first --require plc", "Is it fit for a PLC?")]),
-    ("tactus-import", &[("tactus import cyclictest.json --out first", "What another instrument wrote.")]),
+    ("tactus-import", &[("tactus import cyclictest.json --out first", "What another tool wrote.")]),
     ("tactus-export", &[("tactus export first --format csv --out tables", "Tables.")]),
     (
         "tactus-environments",
