@@ -222,3 +222,28 @@ impl fmt::Display for Role {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn findings_of_format_1_are_read_and_those_of_format_2_written() {
+        let old = r#"{"id":"smt","severity":"major","said":"two share a core","mend":"off","risk":"half"}"#;
+        let finding: Finding = serde_json::from_str(old).unwrap();
+        assert_eq!((finding.message.as_str(), finding.fix.as_str()), ("two share a core", "off"));
+        assert_eq!(finding.state, State::Finding, "documents had nothing else");
+        let now = serde_json::to_value(&finding).unwrap();
+        assert_eq!((&now["message"], &now["fix"]), (&"two share a core".into(), &"off".into()));
+        assert!(now.get("said").is_none() && now.get("mend").is_none());
+        let old = r#"{"title":"t","severity":"minor","mends":["smt"]}"#;
+        assert_eq!(serde_json::from_str::<Action>(old).unwrap().fixes, ["smt"]);
+    }
+
+    #[test]
+    fn programs_read_the_words_that_they_always_did() {
+        for state in [State::Ok, State::Finding, State::NotApplicable, State::Unknowable, State::Unreadable] {
+            assert_eq!(serde_json::to_value(state).unwrap(), state.key());
+        }
+    }
+}

@@ -130,6 +130,15 @@ pub fn column(ns: Option<f64>, places: usize) -> String {
     ns.map_or_else(|| NONE.into(), |ns| grouped(&format!("{:.places$}", ns / 1e3)))
 }
 
+/// A moment (RFC 3339) to the second: `2026-11-24T03:08:13Z`.
+#[must_use]
+pub fn moment(text: &str) -> String {
+    match text.split_once('.') {
+        Some((seconds, rest)) => seconds.to_owned() + rest.trim_start_matches(|c: char| c.is_ascii_digit()),
+        None => text.to_owned(),
+    }
+}
+
 /// A relative difference: `+12 %`, or as a factor (`x35`) where a percentage would be unreadable.
 #[must_use]
 pub fn relative(part: Option<f64>) -> String {

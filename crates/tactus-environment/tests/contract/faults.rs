@@ -236,7 +236,7 @@ fn the_control_may_be_a_block(talk: &mut Conversation) {
         assert_eq!(control.passed, told_apart && control.seen_ns <= LENGTH.0 + above, "{control:?}");
     }
     assert!(heard.controls.iter().any(|control| control.passed), "{:?}", heard.controls);
-    let how = "the control was block of 50ms by BPF program";
+    let how = "the self-test was block of 50ms by BPF program";
     assert!(heard.notes.iter().any(|note| note.text.starts_with(how)), "{:?}", heard.notes);
     assert!(heard.injected.is_empty(), "a control is no fault of the plan");
     assert_undone(talk);
@@ -259,7 +259,7 @@ fn what_this_kernel_lacks_is_refused(talk: &mut Conversation) {
         let job = Job { control: ControlBy::Fault(fault), ..job(Duration::from_millis(200)) };
         let heard = perform(talk, job).unwrap();
         assert!(heard.controls.is_empty());
-        let note = heard.notes.iter().find(|note| note.text.starts_with("no control on CPUs 0,1, so that"));
+        let note = heard.notes.iter().find(|note| note.text.starts_with("no self-test on CPUs 0,1"));
         assert!(note.is_some_and(|note| note.kind == NoteKind::Obstacle), "{:?}", heard.notes);
     }
     assert_undone(talk);

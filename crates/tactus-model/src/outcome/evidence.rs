@@ -78,3 +78,16 @@ impl fmt::Display for Evidence {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_read_the_words_that_they_always_did() {
+        for kind in [Evidence::BareMetal, Evidence::VirtualHost, Evidence::Emulated, Evidence::Imported] {
+            assert_eq!(serde_json::to_value(kind).unwrap(), kind.key());
+            assert!(kind.to_string().to_uppercase().contains(kind.mark()), "{kind}");
+        }
+    }
+}

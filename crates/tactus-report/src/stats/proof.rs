@@ -58,6 +58,9 @@ pub(super) fn drafts(contents: &Contents) -> Vec<Proven> {
     contents.plan.proof.iter().map(|proof| draft(proof, &rows)).collect()
 }
 
+/// Fewer pairs than this are a look.
+const EXPLORATORY: usize = 10;
+
 fn draft(proof: &Proof, rows: &Rows<'_>) -> Proven {
     let planned = proof.with.len().min(proof.without.len());
     let halves = proof.without.iter().zip(&proof.with);
@@ -107,6 +110,12 @@ fn order(pairs: &[[&RowResult; 2]], with_first: &[bool]) -> Option<String> {
 
 /// After they were judged: too few pairs are one reason for all quantities.
 pub(super) fn close(proven: &mut Proven, rows: &Contents) {
+    let planned = proven.pairs.1;
+    if planned < EXPLORATORY {
+        let said = format!("exploratory: {planned} pairs are a look, and no test");
+        proven.caution = Some(proven.caution.take().map_or(said.clone(), |caution| format!("{said}; {caution}")));
+        return;
+    }
     let Answer::Effects(changes) = &proven.answer else { return };
     let few = changes.iter().find_map(|change| match change.difference {
         Err(Unknown::TooFewRuns { least, .. }) => Some(least),

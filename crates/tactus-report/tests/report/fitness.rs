@@ -248,7 +248,7 @@ fn what_was_emulated_is_neither_fit_nor_unfit() {
 fn an_instrument_that_is_not_proven_carries_no_answer() {
     let mut row = good("host, idle");
     row.result.control.clear();
-    unknowable(row, "instrument not proven here");
+    unknowable(row, "self-test not passed");
 }
 
 #[test]

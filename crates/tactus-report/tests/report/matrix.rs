@@ -86,7 +86,7 @@ fn guest_facts() -> Facts {
 fn shown() -> String {
     let text = render(&contents(), Style { colour: false, width: 100 });
     let from = text.find("\nMatrix").expect("the matrix");
-    let to = text.find("\ncontrol: ").expect("the controls");
+    let to = text.find("\nself-test: ").expect("the controls");
     text[from..to].to_owned()
 }
 

@@ -7,7 +7,7 @@ use tactus_model::event::RunStatus;
 use super::blocks::{Block, blocks};
 use crate::part::{Chapter, Chapters, Part, Reader};
 use crate::section::{self, Section as _};
-use crate::units::{clean, unbroken};
+use crate::units::{clean, moment, unbroken};
 use crate::walkthrough::{Told, headline, pages, sections};
 
 /// The whole page.
@@ -138,7 +138,7 @@ fn machine(contents: &Contents) -> Vec<(String, String)> {
         ("CPUs", machine.cpus.clone()),
         ("Kernel", machine.kernel.clone()),
         ("System", machine.system.clone()),
-        ("Started", manifest.started.clone()),
+        ("Started", moment(&manifest.started)),
         ("Ended", ended),
     ];
     all.into_iter()
