@@ -32,7 +32,10 @@ const RENAMED: [(&str, &str); 7] = [
 /// A document of format 1 with the keys of format 2.
 fn renamed(value: Value) -> Value {
     let today = |word: &str| {
-        RENAMED.iter().find(|(then, _)| *then == word).map_or_else(|| word.to_owned(), |(_, now)| (*now).into())
+        RENAMED
+            .iter()
+            .find(|(then, _)| *then == word)
+            .map_or_else(|| word.to_owned(), |(_, now)| (*now).into())
     };
     match value {
         Value::Object(map) => {

@@ -22,16 +22,21 @@ pub fn answer(contents: &Contents) -> Option<Answer> {
         Some((proven, change)) => {
             let lower = if helping == 1 { "lowers" } else { "lower" };
             let settings = if tested == 1 { "setting" } else { "settings" };
-            let said = format!("{helping} of {tested} {settings} {lower} latency: {}", effect(proven, change));
+            let said =
+                format!("{helping} of {tested} {settings} {lower} latency: {}", effect(proven, change));
             ("EFFECT SHOWN", Tone::Good, said)
         }
         None if harming > 0 => {
             let said =
                 of(false).map(|(proven, change)| effect(proven, change)).collect::<Vec<_>>().join("; ");
-            ("EFFECT SHOWN", Tone::Bad, match tested {
-                1 => format!("the one setting that was tested does not lower latency: {said}"),
-                many => format!("none of {many} settings lowers latency: {said}"),
-            })
+            (
+                "EFFECT SHOWN",
+                Tone::Bad,
+                match tested {
+                    1 => format!("the one setting that was tested does not lower latency: {said}"),
+                    many => format!("none of {many} settings lowers latency: {said}"),
+                },
+            )
         }
         None => {
             let said = match tested {

@@ -113,7 +113,8 @@ pub(super) fn close(proven: &mut Proven, rows: &Contents) {
     let planned = proven.pairs.1;
     if planned < EXPLORATORY {
         let said = format!("exploratory: {planned} pairs are a look, and no test");
-        proven.caution = Some(proven.caution.take().map_or(said.clone(), |caution| format!("{said}; {caution}")));
+        proven.caution =
+            Some(proven.caution.take().map_or(said.clone(), |caution| format!("{said}; {caution}")));
         return;
     }
     let Answer::Effects(changes) = &proven.answer else { return };

@@ -3,7 +3,7 @@
 mod written;
 
 use tactus_model::Evidence;
-use tactus_model::bundle::{ClockFit, Contents, Row};
+use tactus_model::bundle::{ClockFit, Contents, Format, Row};
 use tactus_model::document::{Doubt, Leak, LeakEntry};
 use tactus_model::outcome::{Outcome, RowEnd};
 use tactus_model::plan::{Page, Shown, Trait};
@@ -117,7 +117,7 @@ fn a_rest_that_was_not_reached_is_missed_by_nobody_but_the_eye() {
 #[test]
 fn a_bundle_without_times_says_so_and_says_no_more() {
     let mut contents = contents();
-    contents.manifest.format.minor = 3;
+    contents.manifest.format = Format { major: 1, minor: 3 };
     for row in &mut contents.rows {
         row.windows = RowWindows::default();
         row.result.window_ns = None;
@@ -350,7 +350,8 @@ fn every_format_has_the_pages_with_links_that_lead_somewhere() {
 #[test]
 fn the_figure_says_every_word_and_is_drawn_in_both_themes() {
     let figures = leaks(&contents());
-    let grids: Vec<_> = figures.iter().filter(|figure| figure.title.starts_with("Whom does")).collect();
+    let grids: Vec<_> =
+        figures.iter().filter(|figure| figure.title.starts_with("Interference matrix")).collect();
     assert_eq!(grids.len(), 2, "one for each disturbance");
     let svg = grids[0].svg();
     for word in ["yes", "weaker", "no (&lt;= 9.0 %)", "CPU 2"] {

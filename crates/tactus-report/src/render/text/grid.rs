@@ -40,15 +40,16 @@ impl Entry {
 enum Layout {
     /// In a column of its own.
     Wide,
-    /// Below the name.
+    /// Behind the name.
     Medium,
-    /// Name and evidence on a line of their own, the values below.
+    /// The same, on a line of their own, the values below.
     Narrow,
 }
 
 /// Writes the table.
 pub fn write(page: &mut Page, grid: &Grid) {
-    let rows: Vec<Vec<Entry>> = grid.groups.iter().map(|group| entries(group, grid.columns.len())).collect();
+    let mut rows: Vec<Vec<Entry>> =
+        grid.groups.iter().map(|group| entries(group, grid.columns.len())).collect();
     let width = |(n, head): (usize, &Head)| {
         let values =
             rows.iter().flatten().filter_map(|entry| entry.values.get(n)).map(|value| columns(value));
@@ -62,13 +63,21 @@ pub fn write(page: &mut Page, grid: &Grid) {
     let name = (longest(|entry| &entry.label) + 2).clamp(15, NAME);
     let evidence = longest(|entry| &entry.evidence).max(columns(EVIDENCE)) + 2;
     let room = page.style.width;
+    let marked = (longest(|entry| &entry.label) + evidence + 4).clamp(15, NAME);
     let layout = if name + evidence + figures <= room {
         Layout::Wide
-    } else if name + figures <= room {
+    } else if marked + figures <= room {
         Layout::Medium
     } else {
         Layout::Narrow
     };
+    let name = if layout == Layout::Wide { name } else { marked };
+    for entry in rows.iter_mut().flatten().filter(|entry| !entry.evidence.is_empty()) {
+        let inline = layout != Layout::Wide || entry.values.iter().all(String::is_empty);
+        if inline {
+            entry.label = format!("{} [{}]", entry.label, std::mem::take(&mut entry.evidence));
+        }
+    }
     let lead = match layout {
         Layout::Wide => name + evidence,
         Layout::Medium => name,
@@ -76,8 +85,8 @@ pub fn write(page: &mut Page, grid: &Grid) {
     };
     header(page, grid, layout, (name, lead), &fields);
     for entries in &rows {
-        for (n, entry) in entries.iter().enumerate() {
-            row(page, entry, n == 0, layout, (name, lead), &fields);
+        for entry in entries {
+            row(page, entry, layout, (name, lead), &fields);
         }
     }
 }
@@ -108,7 +117,6 @@ fn header(
 fn row(
     page: &mut Page,
     entry: &Entry,
-    first: bool,
     layout: Layout,
     (name, lead): (usize, usize),
     fields: &[(&Head, usize)],
@@ -116,7 +124,6 @@ fn row(
     let paint = |page: &Page, text: &str| {
         entry.tone.map_or_else(|| text.to_owned(), |tone| page.style.paint(tone, text))
     };
-    let evidence_tone = evidence_tone(entry);
     if let Some(words) = &entry.words {
         let label_lines = entry.labels(if layout == Layout::Narrow { page.style.width } else { name });
         let beside = page.style.width.saturating_sub(name + 2).max(24);
@@ -157,10 +164,7 @@ fn row(
             for label in labels {
                 painted(page, &label);
             }
-            let evidence =
-                if entry.evidence.is_empty() { String::new() } else { format!(" [{}]", entry.evidence) };
-            let line = paint(page, &last) + &page.style.paint(evidence_tone, &evidence);
-            page.line(&line);
+            painted(page, &last);
         }
         let label = if fits { entry.labels(lead).concat() } else { String::new() };
         painted(page, &(padded(&label, lead) + &values));
@@ -171,7 +175,7 @@ fn row(
     let label = padded(&labels.next().unwrap_or_default(), name);
     if layout == Layout::Wide {
         let evidence =
-            page.style.paint(evidence_tone, &padded(&format!("  {}", entry.evidence), lead - name));
+            page.style.paint(evidence_tone(entry), &padded(&format!("  {}", entry.evidence), lead - name));
         let line = paint(page, &label) + &evidence + &paint(page, &values);
         page.line(&line);
     } else {
@@ -179,10 +183,6 @@ fn row(
     }
     for label in labels {
         painted(page, &label);
-    }
-    if layout == Layout::Medium && first && !entry.evidence.is_empty() {
-        let evidence = page.style.paint(evidence_tone, &format!("  {}", entry.evidence));
-        page.line(&evidence);
     }
 }
 
@@ -193,12 +193,8 @@ fn named(page: &mut Page, entry: &Entry) {
     for label in labels {
         page.line(&label);
     }
-    let evidence = match entry.evidence.as_str() {
-        "" => String::new(),
-        _ => page.style.paint(evidence_tone(entry), &format!(" [{}]", entry.evidence)),
-    };
     let label = entry.tone.map_or_else(|| last.clone(), |tone| page.style.paint(tone, &last));
-    page.line(&format!("{label}{evidence}"));
+    page.line(&label);
 }
 
 fn evidence_tone(entry: &Entry) -> Tone {
