@@ -73,6 +73,18 @@ pub fn signed(ns: f64) -> String {
     if ns > 0.0 && !text.starts_with("0 ") { format!("+{text}") } else { text }
 }
 
+/// A difference of latencies in a column, with its sign, to two digits or what is left of the point: `+39 us`, `-0.3 us`.
+#[must_use]
+pub fn difference(ns: f64) -> String {
+    let (value, unit) = match ns.abs() {
+        size if size < 999.5e3 => (ns / 1e3, "us"),
+        size if size < 999.5e6 => (ns / 1e6, "ms"),
+        _ => (ns / 1e9, "s"),
+    };
+    let places = usize::from(value.abs() < 9.95);
+    if value.abs() < 0.05 { format!("0 {unit}") } else { format!("{value:+.places$} {unit}") }
+}
+
 /// A value with its unit, to three digits: `3.48 us`, `2140 MB/s`.
 #[must_use]
 pub fn quantity(value: f64, unit: Unit) -> String {
@@ -358,6 +370,12 @@ mod tests {
             (latency_or_none(None), column(None, 1), relative(None)),
             ("-".into(), "-".into(), "-".into())
         );
+    }
+
+    #[test]
+    fn a_difference_is_as_short_as_a_column_needs() {
+        let shown = [0.0, 39.0, -296.0, 1_860.0, 9_960.0, 39_100.0, -999_600.0, 14_793_000.0].map(difference);
+        assert_eq!(shown, ["0 us", "0 us", "-0.3 us", "+1.9 us", "+10 us", "+39 us", "-1.0 ms", "+15 ms"]);
     }
 
     #[test]

@@ -96,10 +96,15 @@ pub fn control_sentence(result: &RowResult) -> String {
     }
 }
 
+/// What a self-test injects, in the field's words.
+fn in_words(by: &str) -> String {
+    clean(by).replace("hog", "FIFO spinner")
+}
+
 /// What was injected, in words: its length and what it was.
 pub fn injected<'a>(ns: u64, mut controls: impl Iterator<Item = &'a Control>) -> String {
     let by = controls.next().map_or("fault", |control| &control.by);
-    format!("{} {}", latency(float(ns)), clean(by).replace("hog", "FIFO spinner"))
+    format!("{} {}", latency(float(ns)), in_words(by))
 }
 
 /// What controls were seen as: one latency, or the range of several.
@@ -182,12 +187,12 @@ fn many(count: usize) -> String {
     if count == 1 { "1 measurement".into() } else { format!("{count} measurements") }
 }
 
-/// `1 ms hog seen as 1.01 ms to 1.06 ms`; several lengths as a range too.
+/// `1 ms FIFO spinner seen as 1.01 ms to 1.06 ms`; several lengths as a range too.
 fn range(all: &[&Control]) -> String {
     let lengths = || all.iter().map(|control| control.injected_ns);
     let (low, high) = (lengths().min().unwrap_or(0), lengths().max().unwrap_or(0));
     let (short, long) = (latency(float(low)), latency(float(high)));
-    let by = all.first().map_or_else(|| "fault".into(), |control| clean(&control.by));
+    let by = all.first().map_or_else(|| "fault".into(), |control| in_words(&control.by));
     let length = if short == long { long } else { format!("{short} to {long}") };
     format!("{length} {by} seen as {}", seen(all.iter().copied()))
 }

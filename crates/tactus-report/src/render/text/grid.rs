@@ -63,7 +63,7 @@ pub fn write(page: &mut Page, grid: &Grid) {
     let name = (longest(|entry| &entry.label) + 2).clamp(15, NAME);
     let evidence = longest(|entry| &entry.evidence).max(columns(EVIDENCE)) + 2;
     let room = page.style.width;
-    let marked = (longest(|entry| &entry.label) + evidence + 4).clamp(15, NAME);
+    let marked = (longest(|entry| &entry.label) + " [V]".len()).clamp(15, NAME);
     let layout = if name + evidence + figures <= room {
         Layout::Wide
     } else if marked + figures <= room {

@@ -8,7 +8,7 @@ use tactus_model::number::float;
 use super::group::{frames_lost, group};
 use crate::part::{Grid, GridLine, Group, Head, LineKind, Stacked};
 use crate::stats::{Line, Spread, delta, typical};
-use crate::units::{NONE, clean, count, latency, latency_in_full, relative, signed};
+use crate::units::{NONE, clean, count, difference, latency, latency_in_full, relative};
 
 /// A figure of a row.
 enum Figure {
@@ -85,16 +85,38 @@ const COLUMNS: &[Column] = &[
 ];
 /// What the line is called whose quantiles are those of the wake-ups that happened.
 const RAW: &str = "raw";
+/// The column that short measurements have nothing for.
+const SELDOM: &str = "p99.99";
 /// The column that is looked at first.
 const TELLING: &str = "max";
 
 /// The table of these lines.
 pub fn grid(contents: &Contents, lines: &[&Line]) -> Grid {
-    Grid {
+    let mut grid = Grid {
         corner: "latency".into(),
         columns: COLUMNS.iter().map(|column| Head::number(column.name)).collect(),
-        telling: COLUMNS.iter().position(|column| column.name == TELLING),
+        telling: None,
         groups: lines.iter().map(|line| row(contents, line)).collect(),
+    };
+    leave_out(&mut grid, SELDOM);
+    grid.telling = grid.columns.iter().position(|head| head.name == TELLING);
+    grid
+}
+
+/// Leaves a column out in which nothing stands.
+fn leave_out(grid: &mut Grid, name: &str) {
+    let Some(at) = grid.columns.iter().position(|head| head.name == name) else { return };
+    let own = |values: &[Stacked]| values.get(at).is_none_or(|value| ["", NONE].contains(&value.first.as_str()));
+    let empty = |group: &Group| own(&group.values) && group.lines.iter().all(|line| own(&line.values));
+    if grid.groups.iter().all(empty) {
+        grid.columns.remove(at);
+        for values in grid.groups.iter_mut().flat_map(|group| {
+            group.lines.iter_mut().map(|line| &mut line.values).chain(std::iter::once(&mut group.values))
+        }) {
+            if at < values.len() {
+                values.remove(at);
+            }
+        }
     }
 }
 
@@ -168,14 +190,14 @@ fn against(contents: &Contents, line: &Line, own: &Summary) -> Option<GridLine> 
     let value = |column: &Column| match (judged(column, own), judged(column, theirs)) {
         (Figure::Ns(own), Figure::Ns(theirs)) => match delta(own, theirs) {
             Some(delta) => Stacked {
-                first: signed(delta.absolute_ns),
+                first: difference(delta.absolute_ns),
                 below: relative(delta.relative),
             },
             None => NONE.to_owned().into(),
         },
         _ => Stacked::default(),
     };
-    let label = format!("against {}", clean(&against.name));
+    let label = format!("vs {}", clean(&against.name));
     let kind = LineKind::Against(against.caution.is_some());
     Some(GridLine::numbers(kind, label, COLUMNS.iter().map(value).collect()))
 }
