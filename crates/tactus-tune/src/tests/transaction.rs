@@ -435,6 +435,6 @@ fn a_journal_that_an_older_release_wrote_is_reverted() {
     let journal = Path::new("/var/lib/tactus/tune/journal.jsonl");
     machine.memory.install(journal, RECORDED.as_bytes(), 0o600).unwrap();
     let reverted = revert(&machine, Back::default()).unwrap();
-    assert!(reverted.damage.is_none() && reverted.undone.len() > 10);
+    assert!(reverted.damage.is_none() && !reverted.undone.is_empty(), "{} undone", reverted.undone.len());
     assert_eq!(files(&machine), before);
 }

@@ -55,7 +55,11 @@ pub fn write(page: &mut Page, grid: &Grid) {
             rows.iter().flatten().filter_map(|entry| entry.values.get(n)).map(|value| columns(value));
         values.chain([columns(&head.name)]).max().unwrap_or(0) + 2
     };
-    let widths: Vec<usize> = grid.columns.iter().enumerate().map(width).collect();
+    let mut widths: Vec<usize> = grid.columns.iter().enumerate().map(width).collect();
+    if widths.iter().sum::<usize>() >= page.style.width {
+        // One space between columns will do.
+        widths.iter_mut().for_each(|width| *width -= 1);
+    }
     let fields: Vec<(&Head, usize)> = grid.columns.iter().zip(widths).collect();
     let figures: usize = fields.iter().map(|(_, width)| width).sum();
     let longest =
@@ -63,7 +67,11 @@ pub fn write(page: &mut Page, grid: &Grid) {
     let name = (longest(|entry| &entry.label) + 2).clamp(15, NAME);
     let evidence = longest(|entry| &entry.evidence).max(columns(EVIDENCE)) + 2;
     let room = page.style.width;
-    let marked = (longest(|entry| &entry.label) + " [V]".len()).clamp(15, NAME);
+    let marked = |entry: &Entry| {
+        let mark = if entry.evidence.is_empty() { 0 } else { " [V]".len() };
+        columns(&entry.label) + mark + if entry.below { 2 } else { 0 }
+    };
+    let marked = rows.iter().flatten().map(marked).max().unwrap_or(0).clamp(15, NAME);
     let layout = if name + evidence + figures <= room {
         Layout::Wide
     } else if marked + figures <= room {
