@@ -191,7 +191,11 @@ mod tests {
             let bad = threads(&format!("0,1\t{thread}"), &format!("0-3\t{thread}"));
             let finding = bad.finding(id);
             assert_eq!((finding.state, finding.severity), (State::Finding, own), "{id}");
-            assert!(finding.message.contains(thread) && finding.message.contains("2,3"), "{}", finding.message);
+            assert!(
+                finding.message.contains(thread) && finding.message.contains("2,3"),
+                "{}",
+                finding.message
+            );
             let wanted = bad.wanted(id);
             assert!(wanted.len() == 1 && wanted[0].ends_with(" = 0,1"), "{wanted:?}");
         }

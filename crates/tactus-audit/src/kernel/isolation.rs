@@ -289,7 +289,11 @@ mod tests {
     fn the_tick_is_off_where_the_kernel_says_so() {
         assert_eq!(intel(&[(NOHZ_FULL, "2-3")]).state("nohz-full"), State::Ok);
         let unknown = intel(&[(NOHZ_FULL, "3")]).finding("nohz-full");
-        assert!(unknown.message.starts_with("the tick interrupts CPU 2: a matter of work"), "{}", unknown.message);
+        assert!(
+            unknown.message.starts_with("the tick interrupts CPU 2: a matter of work"),
+            "{}",
+            unknown.message
+        );
         assert_eq!(unknown.severity, Severity::Minor, "short periods want their ticks");
         let guest = crate::vm::testing::host().and(NOHZ_FULL, "(null)").finding("nohz-full");
         assert_eq!(

@@ -66,7 +66,10 @@ mod tests {
     #[test]
     fn the_two_that_hook_every_critical_section_are_found() {
         let found = built("y").finding("latency-tracers");
-        assert_eq!((found.state, &*found.message), (State::Finding, "this kernel is built with IRQSOFF_TRACER"));
+        assert_eq!(
+            (found.state, &*found.message),
+            (State::Finding, "this kernel is built with IRQSOFF_TRACER")
+        );
         assert_eq!(built("n").state("latency-tracers"), State::Ok);
         assert_eq!(built("n").without(PREEMPT).state("latency-tracers"), State::Unreadable);
         assert_eq!(intel(&[]).state("latency-tracers"), State::Unreadable);

@@ -121,7 +121,11 @@ mod tests {
         let rows = format!("{ROWS} 18: 5 0 0 0 IO-APIC 18-fasteoi vfio-intx(0000:03:00.0)\n");
         let found = intel(&[("/proc/interrupts", &rows)]).isolate("2-3").finding(ID);
         assert_eq!(found.state, State::Finding);
-        assert!(found.message.ends_with("by a line: vfio-intx(0000:03:00.0) (interrupt 18)"), "{}", found.message);
+        assert!(
+            found.message.ends_with("by a line: vfio-intx(0000:03:00.0) (interrupt 18)"),
+            "{}",
+            found.message
+        );
         let message = rows.replace("IO-APIC 18-fasteoi vfio-intx(", "PCI-MSI 18-edge vfio-msi[0](");
         let at_home = ("/proc/irq/16/effective_affinity_list", "0");
         assert_eq!(intel(&[("/proc/interrupts", &message), at_home]).isolate("2-3").state(ID), State::Ok);

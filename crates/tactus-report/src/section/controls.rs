@@ -40,7 +40,9 @@ impl Section for Controls {
 
     fn parts(&self, contents: &Contents, reader: Reader) -> Vec<Part> {
         let item = |(proven, sentence): (bool, String)| match reader {
-            Reader::Terminal => Item::led("self-test:", if proven { Tone::Good } else { Tone::Bad }, sentence),
+            Reader::Terminal => {
+                Item::led("self-test:", if proven { Tone::Good } else { Tone::Bad }, sentence)
+            }
             Reader::Markdown | Reader::Page => Item::said(sentence),
         };
         if reader == Reader::Page {

@@ -33,7 +33,11 @@ impl Section for Kinds {
         kinds.sort_by_key(ToString::to_string);
         kinds.dedup();
         let item = |kind: Evidence| Item {
-            lead: if reader == Reader::Terminal { format!("{} {kind}:", kind.mark()) } else { format!("{kind}:") },
+            lead: if reader == Reader::Terminal {
+                format!("{} {kind}:", kind.mark())
+            } else {
+                format!("{kind}:")
+            },
             mark: Mark::Evidence(kind),
             text: kind.meaning().into(),
             ..Item::default()

@@ -18,8 +18,13 @@ struct Kind {
     none: &'static str,
 }
 
-const OBSTACLES: Kind =
-    Kind { kind: NoteKind::Obstacle, lead: "limitation:", tone: Tone::Doubt, heading: "Limitations", none: "" };
+const OBSTACLES: Kind = Kind {
+    kind: NoteKind::Obstacle,
+    lead: "limitation:",
+    tone: Tone::Doubt,
+    heading: "Limitations",
+    none: "",
+};
 const CHANGES: Kind = Kind {
     kind: NoteKind::SideEffect,
     lead: "measuring changed:",

@@ -76,12 +76,7 @@ const COLUMNS: &[Column] = &[
         corrected: None,
         published: None,
     },
-    Column {
-        name: "cycles",
-        measured: |all| Figure::Count(all.cycles),
-        corrected: None,
-        published: None,
-    },
+    Column { name: "cycles", measured: |all| Figure::Count(all.cycles), corrected: None, published: None },
 ];
 /// What the line is called whose quantiles are those of the wake-ups that happened.
 const RAW: &str = "raw";
@@ -106,7 +101,8 @@ pub fn grid(contents: &Contents, lines: &[&Line]) -> Grid {
 /// Leaves a column out in which nothing stands.
 fn leave_out(grid: &mut Grid, name: &str) {
     let Some(at) = grid.columns.iter().position(|head| head.name == name) else { return };
-    let own = |values: &[Stacked]| values.get(at).is_none_or(|value| ["", NONE].contains(&value.first.as_str()));
+    let own =
+        |values: &[Stacked]| values.get(at).is_none_or(|value| ["", NONE].contains(&value.first.as_str()));
     let empty = |group: &Group| own(&group.values) && group.lines.iter().all(|line| own(&line.values));
     if grid.groups.iter().all(empty) {
         grid.columns.remove(at);
@@ -173,7 +169,8 @@ fn range(spread: &Spread) -> [GridLine; 2] {
 
 /// The quantiles of the wake-ups that happened.
 fn raw(all: &Summary) -> GridLine {
-    let value = |column: &Column| column.corrected.map(|_| shown(&(column.measured)(all))).unwrap_or_default();
+    let value =
+        |column: &Column| column.corrected.map(|_| shown(&(column.measured)(all))).unwrap_or_default();
     GridLine::numbers(LineKind::Explains, RAW, COLUMNS.iter().map(value).collect())
 }
 
@@ -189,10 +186,7 @@ fn against(contents: &Contents, line: &Line, own: &Summary) -> Option<GridLine> 
     let theirs = &typical(contents, &contents.rows.get(against.row)?.result)?;
     let value = |column: &Column| match (judged(column, own), judged(column, theirs)) {
         (Figure::Ns(own), Figure::Ns(theirs)) => match delta(own, theirs) {
-            Some(delta) => Stacked {
-                first: difference(delta.absolute_ns),
-                below: relative(delta.relative),
-            },
+            Some(delta) => Stacked { first: difference(delta.absolute_ns), below: relative(delta.relative) },
             None => NONE.to_owned().into(),
         },
         _ => Stacked::default(),

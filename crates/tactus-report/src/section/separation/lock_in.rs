@@ -1,7 +1,7 @@
 //! What was measured while a disturbance was made, beside what would have been had the lot fallen to another moment of
 //! the same period.
 
-use tactus_model::bundle::{Format, ClockFit, Contents, InjectedIn, Row};
+use tactus_model::bundle::{ClockFit, Contents, Format, InjectedIn, Row};
 use tactus_model::dependence::{Dependence, dependence};
 use tactus_model::document::Doubt;
 use tactus_model::lot::Lots;
