@@ -45,7 +45,7 @@ pub use tail::{TailEntry, TailProvisional, TailRefused, TailTest};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Document {
-    /// Version of this contract; it follows the bundle's.
+    /// Version of this contract: that of the bundles which this tactus writes, whatever the one that is shown is of.
     pub format: Format,
     /// Whether the run came to its end.
     pub status: RunStatus,

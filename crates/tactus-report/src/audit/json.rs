@@ -11,7 +11,7 @@ use super::Audited;
 /// Audits as a document.
 #[derive(Debug, Serialize)]
 pub struct AuditDocument<'a> {
-    /// Version of this contract; it follows the bundle's.
+    /// Version of this contract: that of the bundles which this tactus writes.
     format: Format,
     /// One entry per environment.
     audits: Vec<Entry<'a>>,

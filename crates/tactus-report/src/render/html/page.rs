@@ -131,7 +131,7 @@ impl Page {
 fn machine(contents: &Contents) -> Vec<(String, String)> {
     let manifest = &contents.manifest;
     let machine = &manifest.machine;
-    let ended = manifest.finished.clone().unwrap_or_else(|| "it did not end".into());
+    let ended = manifest.finished.as_deref().map_or_else(|| "it did not end".into(), moment);
     let all = [
         ("Machine", machine.name.clone()),
         ("Processor", machine.processor.clone()),
