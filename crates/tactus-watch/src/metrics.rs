@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 
 use tactus_format::export::openmetrics::{cumulative, family, labels};
+use tactus_model::Evidence;
 use tactus_model::finding::Severity;
 use tactus_model::number::float;
 use tactus_model::outcome::{RowStatus, RunStatus};
@@ -63,8 +64,7 @@ fn of_rows(watched: &Watched, text: &mut String) {
     family(text, "tactus_scenario", "info", None, "What is measured where, and on what evidence.");
     for (number, row) in rows() {
         let place = watched.places.get(&row.planned.environment);
-        let evidence =
-            place.and_then(|place| place.evidence).map(|evidence| evidence.key()).unwrap_or_default();
+        let evidence = place.and_then(|place| place.evidence).map(Evidence::key).unwrap_or_default();
         let more = labels(&[("measurement", &row.planned.measurement), ("evidence", evidence)]);
         let _ = writeln!(text, "tactus_scenario_info{{{},{more}}} 1", known(number, row));
     }
