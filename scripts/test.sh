@@ -38,7 +38,7 @@ scripts_parse() {
 }
 
 formatting() {
-  # Every file by its name: `cargo fmt` does not see those that a macro declares. `make format` mends them.
+  # Every file by its name: `cargo fmt` does not see those that a macro declares. `make format` fixes them.
   scripts/format.sh --check -l
 }
 

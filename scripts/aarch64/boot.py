@@ -68,7 +68,7 @@ def main():
         elif words.endswith("--json"):
             rows = json.loads(said)["scenarios"]
             for row in rows:
-                print(f"   {row['name']}: {row['status']}, {row['evidence']}, control {row.get('control')}")
+                print(f"   {row['name']}: {row['status']}, {row['evidence']}, self-test {row.get('self_test')}")
                 if row["status"] != "measured" or row["evidence"] != "virtual host":
                     wrong.append(f"{row['name']}: {row['status']} ({row.get('reason')}), {row['evidence']}")
     if "END 0" not in console:

@@ -1,4 +1,4 @@
-//! What mends the findings of an audit: few actions for many findings.
+//! What fixes the findings of an audit: few actions for many findings.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use tactus_model::finding::{Action, Finding, Role, Severity, State};
 use super::guard::{interrupt, weakened};
 use super::{SetBy, Subject, find};
 
-/// Findings that another one's mend takes along, each with the one that does.
+/// Findings that another one's fix takes along, each with the one that does.
 const FOLLOWS: &[(&str, &str)] = &[
     // A CPU that may not sleep deeply needs no bound on its latency, and no polling.
     ("c-state-per-cpu", "c-states"),
@@ -31,11 +31,11 @@ const FOLLOWS: &[(&str, &str)] = &[
     ("resctrl-monitor", "resctrl-cat"),
 ];
 
-/// Findings whose mend is a decision of its own: another kind of work wants it otherwise, as TuneD's profiles want turbo,
-/// or a milder mend comes first.
+/// Findings whose fix is a decision of its own: another kind of work wants it otherwise, as TuneD's profiles want turbo,
+/// or a milder fix comes first.
 const DECIDED: &[&str] = &["idle-poll", "nohz-full", "smt", "threadirqs", "turbo"];
 
-/// How a finding is mended.
+/// How a finding is fixed.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Way {
     Boot,
@@ -53,7 +53,7 @@ enum Way {
     Known,
 }
 
-/// The actions that mend these findings.
+/// The actions that fix these findings.
 pub fn actions(subject: &Subject<'_>, findings: &[Finding]) -> Vec<Action> {
     let found: Vec<&Finding> = findings.iter().filter(|one| one.state == State::Finding).collect();
     let is_found = |id: &str| found.iter().any(|finding| finding.id == id);
@@ -65,13 +65,13 @@ pub fn actions(subject: &Subject<'_>, findings: &[Finding]) -> Vec<Action> {
         ways.entry(way(subject, by, severity)).or_default().push(finding);
     }
     let mut actions: Vec<Action> =
-        ways.into_iter().filter_map(|(way, mended)| action(subject, &way, &mended)).collect();
+        ways.into_iter().filter_map(|(way, fixed)| action(subject, &way, &fixed)).collect();
     // What has to be decided one by one is no single action, however much of it there is.
     let last = |action: &Action| {
         [OTHERS, KNOWN].iter().position(|title| action.title == *title).map_or(0, |n| n + 1)
     };
     actions.sort_by_key(|action| {
-        let several = if action.mends.len() > 1 { action.mends.len() } else { 0 };
+        let several = if action.fixes.len() > 1 { action.fixes.len() } else { 0 };
         (last(action), Reverse(several), Reverse(action.severity))
     });
     actions
@@ -123,22 +123,22 @@ fn way(subject: &Subject<'_>, id: &str, severity: Severity) -> Way {
 const OTHERS: &str = "Decide on each: tactus explain ID";
 const KNOWN: &str = "Know, and decide";
 
-fn action(subject: &Subject<'_>, way: &Way, mended: &[&Finding]) -> Option<Action> {
-    let severity = mended.iter().map(|finding| finding.severity).max()?;
-    let mends: Vec<String> = mended.iter().map(|finding| finding.id.clone()).collect();
+fn action(subject: &Subject<'_>, way: &Way, fixed: &[&Finding]) -> Option<Action> {
+    let severity = fixed.iter().map(|finding| finding.severity).max()?;
+    let fixes: Vec<String> = fixed.iter().map(|finding| finding.id.clone()).collect();
     let (title, command) = match way {
-        Way::Boot => ("Boot with these parameters", parameters(subject, &mends)),
-        Way::RunTime => ("Set at run time", tune(subject, &mends)),
-        Way::Module => ("Load the modules with these options, in /etc/modprobe.d", options(subject, &mends)),
+        Way::Boot => ("Boot with these parameters", parameters(subject, &fixes)),
+        Way::RunTime => ("Set at run time", tune(subject, &fixes)),
+        Way::Module => ("Load the modules with these options, in /etc/modprobe.d", options(subject, &fixes)),
         Way::Kernel => ("Boot another kernel", String::new()),
         Way::Firmware => ("Change the firmware's setup", String::new()),
         Way::Machine => ("Define the virtual machine anew", String::new()),
         Way::Container => ("Start the container with other options", String::new()),
-        Way::Own(_) => (mended.first()?.title.as_str(), String::new()),
+        Way::Own(_) => (fixed.first()?.title.as_str(), String::new()),
         Way::Others => (OTHERS, String::new()),
         Way::Known => (KNOWN, String::new()),
     };
-    Some(Action { title: title.to_owned(), command, severity, mends })
+    Some(Action { title: title.to_owned(), command, severity, fixes })
 }
 
 /// `isolcpus=managed_irq,domain,2-7 skew_tick=1`: each parameter once.
@@ -157,7 +157,7 @@ fn parameters(subject: &Subject<'_>, ids: &[String]) -> String {
     words.iter().map(word).collect::<Vec<_>>().join(" ")
 }
 
-/// Whether a check's own changes belong to the action; those that follow another's are mended by that.
+/// Whether a check's own changes belong to the action; those that follow another's are fixed by that.
 fn leads(id: &str) -> bool {
     FOLLOWS.iter().all(|(follower, _)| *follower != id)
 }
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn every_finding_is_mended_by_one_action() {
+    fn every_finding_is_fixed_by_one_action() {
         let system = intel(&[
             ("/proc/cmdline", "quiet"),
             ("/proc/sys/vm/stat_interval", "1"),
@@ -204,12 +204,12 @@ mod tests {
             ("uname:version", "#1 SMP"),
         ]);
         let audit = audit(&Subject::new(&system.facts, system.role, &system.intent));
-        let mut mended: Vec<&str> =
-            audit.actions.iter().flat_map(|action| &action.mends).map(String::as_str).collect();
+        let mut fixed: Vec<&str> =
+            audit.actions.iter().flat_map(|action| &action.fixes).map(String::as_str).collect();
         let mut found: Vec<&str> = audit.found().map(|finding| finding.id.as_str()).collect();
-        mended.sort_unstable();
+        fixed.sort_unstable();
         found.sort_unstable();
-        assert_eq!(mended, found);
+        assert_eq!(fixed, found);
     }
 
     #[test]
@@ -219,7 +219,7 @@ mod tests {
         let actions = of(&system);
         let boot = actions.iter().find(|action| action.title.starts_with("Boot with")).unwrap();
         assert_eq!(boot.command.matches("isolcpus=managed_irq,domain,2,3").count(), 1, "{}", boot.command);
-        assert!(boot.mends.contains(&"isolcpus".into()) && boot.mends.contains(&"managed-irq".into()));
+        assert!(boot.fixes.contains(&"isolcpus".into()) && boot.fixes.contains(&"managed-irq".into()));
         for decided in ["audit=0", "idle=poll", "nosoftlockup", "nmi_watchdog", "iommu=pt", "mce="] {
             assert!(!boot.command.contains(decided), "{}", boot.command);
         }
@@ -258,7 +258,7 @@ mod tests {
         let gives_up: Vec<&str> = found.filter(|id| wanted(&subject, id).iter().any(guarded)).collect();
         assert!(gives_up.contains(&"watchdogs"), "{gives_up:?}");
         for action in audit.actions.iter().filter(|action| !action.command.is_empty()) {
-            assert!(!action.mends.iter().any(|id| gives_up.contains(&id.as_str())), "{}", action.command);
+            assert!(!action.fixes.iter().any(|id| gives_up.contains(&id.as_str())), "{}", action.command);
         }
     }
 

@@ -32,6 +32,15 @@ pub fn find(id: &str) -> Option<&'static Check> {
     all().map(|(_, check)| check).find(|check| check.id == id)
 }
 
+/// Checks that look at a system twice: what they judge shows only by its change.
+const TWICE: [&str; 5] = ["smi-count", "thermal-throttle", "steal-time", "exit-rate", "app-mlock"];
+
+/// Whether a check judges by two looks at a system, some time apart.
+#[must_use]
+pub fn looks_twice(id: &str) -> bool {
+    TWICE.contains(&id)
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -46,6 +55,25 @@ mod tests {
         for (_, check) in all() {
             assert!(seen.insert(check.id), "{} is there twice", check.id);
         }
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "the sources are looked at")]
+    fn who_judges_by_a_second_look_is_named() {
+        let mut named = BTreeSet::new();
+        for room in ["platform", "kernel", "memory", "hypervisor", "sharing"] {
+            let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(room);
+            for entry in std::fs::read_dir(dir).unwrap() {
+                let Ok(text) = std::fs::read_to_string(entry.unwrap().path()) else { continue };
+                if text.contains("subject.later") {
+                    let own = TWICE.into_iter().filter(|id| text.contains(&format!("\"{id}\"")));
+                    let own: Vec<&str> = own.collect();
+                    assert!(!own.is_empty(), "none of its checks is in the list");
+                    named.extend(own);
+                }
+            }
+        }
+        assert_eq!(named, BTreeSet::from(TWICE));
     }
 
     #[test]
@@ -76,7 +104,7 @@ mod tests {
                 ("reads", check.reads),
                 ("expected", check.expected),
                 ("why", check.why),
-                ("mend", check.mend),
+                ("fix", check.fix),
             ] {
                 assert!(!text.trim().is_empty(), "{}: {name} is empty", check.id);
             }

@@ -25,7 +25,7 @@ pub struct Check {
     pub arch: Arch,
     /// How it is set.
     pub set: &'static [SetBy],
-    /// How a mend is taken back.
+    /// How a fix is taken back.
     pub reversible: Reversible,
     /// What it tells of the machine below, so that inside a virtual machine it cannot be known:
     /// what a guest sees there is the hypervisor's invention.
@@ -36,17 +36,17 @@ pub struct Check {
     pub expected: &'static str,
     /// Why it matters.
     pub why: &'static str,
-    /// How it is mended. `{isolated}` and `{housekeeping}` stand for the CPUs.
-    pub mend: &'static str,
-    /// What the mend risks.
+    /// How it is fixed. `{isolated}` and `{housekeeping}` stand for the CPUs.
+    pub fix: &'static str,
+    /// What the fix risks.
     pub risk: &'static str,
     /// The rule. It is asked only where the check applies.
     pub judge: fn(&Subject<'_>) -> Verdict,
-    /// Every setting that the mend consists of on this system, also those that hold already.
+    /// Every setting that the fix consists of on this system, also those that hold already.
     pub changes: fn(&Subject<'_>) -> Vec<Change>,
 }
 
-/// For checks whose mend no program can carry out.
+/// For checks whose fix no program can carry out.
 #[must_use]
 pub fn no_change(_: &Subject<'_>) -> Vec<Change> {
     Vec::new()
@@ -145,7 +145,7 @@ pub enum SetBy {
     Application,
 }
 
-/// How a mend is taken back.
+/// How a fix is taken back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reversible {

@@ -69,11 +69,11 @@ fn finding(family: &str, check: &Check, judgement: Judgement, subject: &Subject<
         severity: judgement.severity.unwrap_or(check.severity),
         family: family.to_owned(),
         title: check.title.to_owned(),
-        said: judgement.said,
+        message: judgement.said,
         read: judgement.read,
         expected: fill(check.expected, subject),
         why: words(check.why),
-        mend: judgement.mend.unwrap_or_else(|| words(check.mend)),
+        fix: judgement.fix.unwrap_or_else(|| words(check.fix)),
         risk: words(check.risk),
     }
 }

@@ -13,12 +13,12 @@ impl Check {
             ("severity", self.severity.to_string()),
             ("concerns", concerned(self)),
             ("set", or(&set.join(", "), "by nobody")),
-            ("taken back", taken_back(self.reversible).to_owned()),
+            ("reverted", taken_back(self.reversible).to_owned()),
             ("sources", sources.collect::<Vec<_>>().join("; ")),
             ("reads", named(self.reads)),
             ("expects", named(self.expected)),
             ("why", named(self.why)),
-            ("mend", named(self.mend)),
+            ("fix", named(self.fix)),
             ("risk", named(&or(self.risk, "none known"))),
         ]
     }
@@ -73,7 +73,7 @@ const fn taken_back(reversible: Reversible) -> &'static str {
         Reversible::Yes => "at run time",
         Reversible::Reboot => "by a reboot",
         Reversible::Restart => "by a restart of the virtual machine or container",
-        Reversible::Nothing => "there is nothing to take back",
+        Reversible::Nothing => "there is nothing to revert",
     }
 }
 

@@ -16,8 +16,8 @@ pub struct Judgement {
     pub said: String,
     /// What was read.
     pub read: Vec<Read>,
-    /// How to mend it here, where that differs from the check's own words.
-    pub mend: Option<String>,
+    /// How to fix it here, where that differs from the check's own words.
+    pub fix: Option<String>,
 }
 
 /// Most readings of a judgement: a machine of 512 CPUs has eight for each of them.
@@ -26,7 +26,7 @@ const MOST_READ: usize = 4096;
 impl Judgement {
     /// In this state, for this reason.
     pub(super) fn new(state: State, said: impl Into<String>) -> Self {
-        Self { state, severity: None, said: said.into(), read: Vec::new(), mend: None }
+        Self { state, severity: None, said: said.into(), read: Vec::new(), fix: None }
     }
 
     /// It is as it should be.
@@ -92,10 +92,10 @@ impl Judgement {
         self
     }
 
-    /// With a mend for this system.
+    /// With a fix for this system.
     #[must_use]
-    pub fn mend(mut self, text: impl Into<String>) -> Self {
-        self.mend = Some(text.into());
+    pub fn fix(mut self, text: impl Into<String>) -> Self {
+        self.fix = Some(text.into());
         self
     }
 }

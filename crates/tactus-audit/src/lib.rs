@@ -36,7 +36,7 @@ mod platform;
 mod sharing;
 
 pub use arch::Arch;
-pub use catalogue::{FAMILIES, Family, all, find};
+pub use catalogue::{FAMILIES, Family, all, find, looks_twice};
 pub use check::{Applies, Check, Reversible, SetBy, Source, no_change};
 pub use evaluate::audit;
 pub use judgement::{Judgement, Verdict};

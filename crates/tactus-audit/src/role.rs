@@ -70,7 +70,7 @@ mod tests {
         let said = audit(&Subject::new(&cloud.facts, of(&cloud), &intent));
         for id in ["virt-extensions", "nested-host", "hypervisor-presence"] {
             let finding = said.findings.iter().find(|finding| finding.id == id).unwrap();
-            assert_ne!(finding.state, State::Finding, "{id}: {}", finding.said);
+            assert_ne!(finding.state, State::Finding, "{id}: {}", finding.message);
         }
         // Called a host it is told once, and once only, what it is.
         let called = audit(&Subject::new(&cloud.facts, Role::Host, &intent));

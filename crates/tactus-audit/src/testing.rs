@@ -128,7 +128,7 @@ impl System {
 
     /// The sentence of [`System::finding`].
     pub fn said(&self, id: &str) -> String {
-        self.finding(id).said
+        self.finding(id).message
     }
 
     /// The changes that a check proposes.

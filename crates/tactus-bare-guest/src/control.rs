@@ -47,8 +47,8 @@ mod tests {
         let judged = |injected_ns, seen_ns, noise_ns| {
             let series = SeriesKey { cpu: 0, thread: 0, priority: 0, kind: "interrupt".into() };
             let (by, stage) = ("block".into(), Stage::Before);
-            let (activity, proven, attempts) = (0, true, 1);
-            Judged { activity, series, injected_ns, seen_ns, noise_ns, proven, attempts, by, stage }.is_seen()
+            let (activity, passed, attempts) = (0, true, 1);
+            Judged { activity, series, injected_ns, seen_ns, noise_ns, passed, attempts, by, stage }.is_seen()
         };
         for injected in [0, 9, 1_000_000, 1_000_007, 4_123_456] {
             for noise in

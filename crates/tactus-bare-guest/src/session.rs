@@ -202,7 +202,7 @@ impl Session {
     fn alone(&mut self, job: Result<Job, String>) {
         let job = match job {
             Ok(job) => job,
-            Err(reason) => return self.refuse(&reason, "mend the command line in the boot loader's menu"),
+            Err(reason) => return self.refuse(&reason, "fix the command line in the boot loader's menu"),
         };
         let seconds = job.duration_ns.div_ceil(1_000_000_000);
         serial::say(format_args!(

@@ -5,7 +5,7 @@ use std::io::{self, BufRead};
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
-use tactus_model::bundle::{Contents, FORMAT, Manifest, Row, RowResult, file_name};
+use tactus_model::bundle::{Contents, FORMAT, Manifest, OLDEST, Row, RowResult, file_name};
 use tactus_model::event::{Event, Stamped};
 use tactus_model::facts::Facts;
 use tactus_model::histograms::{Folding, Histograms};
@@ -140,7 +140,7 @@ fn read_rows(
     }
     let facts: BTreeMap<String, Facts> = by_environment(dir, "facts", &rows, &mut memory, &mut damage);
     let audits = by_environment(dir, "audit", &rows, &mut memory, &mut damage);
-    let contents = Contents { facts, audits, manifest, plan, rows, notes, damage };
+    let contents = Contents { facts, audits, manifest, plan, rows, notes, damage, raw: false };
     Ok((contents, Logs::new(dir.clone(), names)))
 }
 
@@ -157,7 +157,7 @@ pub fn manifest(dir: &Directory) -> Result<Manifest, BundleError> {
     let wrong = |error| not(format!("{}: {}", files::MANIFEST, names::words(&error)));
     // The version is looked at first: another major version may have another manifest.
     if let Ok(Version { format: Some(found), tactus }) = serde_json::from_slice(&text)
-        && found.major != FORMAT.major
+        && !(OLDEST..=FORMAT.major).contains(&found.major)
     {
         let tactus = tactus.map_or_else(|| "(unknown)".to_owned(), |tactus| names::words(&tactus));
         return Err(BundleError::OtherVersion { path: path(), tactus, found });

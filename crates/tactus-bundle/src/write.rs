@@ -80,7 +80,7 @@ impl Writer {
             format: FORMAT,
             tactus: env!("CARGO_PKG_VERSION").into(),
             plan: plan.name.clone(),
-            started: jiff::Timestamp::now().to_string(),
+            started: now(),
             finished: None,
             status: RunStatus::Interrupted,
             machine,
@@ -148,7 +148,7 @@ impl Writer {
         state: Option<Present>,
     ) -> Result<(), BundleError> {
         self.state = state.as_ref().map(|state| state.name.clone());
-        let started = jiff::Timestamp::now().to_string();
+        let started = now();
         self.manifest.sessions.push(Session { started, finished: None, machine, job, state });
         self.manifest()
     }
@@ -254,7 +254,7 @@ impl Writer {
         self.room.release();
         self.sync()?;
         self.manifest.status = status;
-        let now = jiff::Timestamp::now().to_string();
+        let now = now();
         self.manifest.finished = Some(now.clone());
         if let Some(session) = self.manifest.sessions.last_mut() {
             session.finished = Some(now);
@@ -427,4 +427,10 @@ impl RowLog {
         self.ticks.finish()?;
         Ok(self.left_out)
     }
+}
+
+/// Now, in RFC 3339, to the millisecond as events have it.
+fn now() -> String {
+    let now = jiff::Timestamp::now();
+    jiff::Timestamp::from_millisecond(now.as_millisecond()).unwrap_or(now).to_string()
 }

@@ -43,6 +43,11 @@ pub struct OptionKey {
     pub about: &'static str,
 }
 
+/// The key that says how long an environment may take to answer.
+pub const BOOT_TIMEOUT: &str = "boot_timeout";
+/// What it was called before format 2 of the bundle: plans that have it are still read.
+pub const FORMER_BOOT_TIMEOUT: &str = "patience";
+
 /// A key of a plan's environment table that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
@@ -152,6 +157,12 @@ pub trait Environment {
         &[]
     }
 
+    /// Whether its table may have this key, by its name of today or a former one.
+    fn has_option(&self, key: &str) -> bool {
+        let key = if key == FORMER_BOOT_TIMEOUT { BOOT_TIMEOUT } else { key };
+        self.options().iter().any(|option| option.name == key)
+    }
+
     /// Whether another environment can lie inside it.
     fn can_nest(&self) -> bool {
         false
@@ -205,7 +216,7 @@ pub trait Environment {
         false
     }
 
-    /// Why one of this table cannot answer a card so on this machine, and what would mend it; none: it can.
+    /// Why one of this table cannot answer a card so on this machine, and what would fix it; none: it can.
     fn obstacle_to_answer(
         &self,
         _by: AnswerBy,

@@ -17,7 +17,8 @@ pub use attachment::{Attachment, TakenCard};
 pub use card::Card;
 pub use console_file::ConsoleFile;
 pub use environment::{
-    Environment, Layout, OptionError, OptionKey, Running, Setting, StartError, Stream, Usable,
+    BOOT_TIMEOUT, Environment, FORMER_BOOT_TIMEOUT, Layout, OptionError, OptionKey, Running, Setting,
+    StartError, Stream, Usable,
 };
 pub use kind::{ENVIRONMENTS, attached, find};
 pub use support::profiled;

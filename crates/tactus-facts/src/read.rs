@@ -123,7 +123,9 @@ pub fn read(path: &str) -> Option<Reading> {
         Ok(bytes) => {
             let text = String::from_utf8_lossy(&bytes);
             let mut kept = Facts::default();
-            kept.keep("", text.trim_end_matches(['\n', '\0']));
+            // What the kernel's printf makes of a set of CPUs that was never made, as in nohz_full.
+            let text = text.trim_end_matches(['\n', '\0']);
+            kept.keep("", if text == "(null)" { "" } else { text });
             kept.0.remove("")
         }
         Err(error) if is_absent(&error) => None,

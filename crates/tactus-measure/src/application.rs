@@ -42,7 +42,7 @@ impl Measurement for Application {
 
     fn notes(&self, _measure: &Measure) -> Vec<Note> {
         vec![Note::info(
-            "the control holds a stand-in of the probe's, which marks cycles as a program does, on the CPU of its \
+            "the self-test holds a stand-in of the probe's, which marks cycles as a program does, on the CPU of its \
              reader; the program itself is held by nobody, and that it marks in the right places is its own word",
         )]
     }

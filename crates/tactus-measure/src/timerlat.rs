@@ -65,7 +65,7 @@ impl Measurement for Timerlat {
         vec![
             Note::info(of),
             Note::info(
-                "the control holds a stand-in of the probe's, which writes lines as the kernel does, on the CPU of its \
+                "the self-test holds a stand-in of the probe's, which writes lines as the kernel does, on the CPU of its \
                  reader; that the kernel's own lines are true is the kernel's word",
             ),
         ]

@@ -10,7 +10,7 @@
 //! scenarios/<row>-<name>/ticks.csv    scalars of every tick; ticks.csv.gz: those of a long row
 //! scenarios/<row>-<name>/windows.csv  largest latencies of short windows of time, where a separation asks for them
 //! scenarios/<row>-<name>/latency.hlog histograms over time (HdrHistogram interval log)
-//! scenarios/<row>-<name>/missed.hlog  the swallowed periods, where there are any
+//! scenarios/<row>-<name>/missed.hlog  the missed periods, where there are any
 //! scenarios/<row>-<name>/pending.jsonl ticks since the last interval; only while it runs
 //! console/<environment>.log           a guest's console
 //! ```
@@ -43,11 +43,14 @@ use crate::series::Thread;
 use crate::ticks::{Ticks, ticks_per_interval};
 use crate::windows::RowWindows;
 
-/// The version of the bundle's format that this program writes. Another major version is refused.
-pub const FORMAT: Format = Format { major: 1, minor: 7 };
+/// The version of the bundle's format that this program writes. It reads all versions from 1.0 on, and refuses newer major
+/// ones.
+pub const FORMAT: Format = Format { major: 2, minor: 0 };
+/// The oldest major version that it reads: keys of version 1 that version 2 has renamed are aliases.
+pub const OLDEST: u32 = 1;
 
-/// A version of a format: a reader accepts its own major version and any minor one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// A version of a format: a reader accepts major versions up to its own, and any minor one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Format {
     /// Changes when old readers would misread it.
@@ -77,10 +80,10 @@ pub struct Manifest {
     pub files: BTreeMap<String, String>,
     /// Each time that somebody sat down to this run, the first one first. Since format 1.1.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[serde(rename = "sittings")]
+    #[serde(alias = "sittings")]
     pub sessions: Vec<Session>,
     /// What the user asked for beside the plan. Since format 1.1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "options", alias = "asked", default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<Asked>,
 }
 
@@ -106,9 +109,9 @@ pub struct Session {
 pub struct Present {
     /// Name of the state; `other` when it is none of the plan's.
     pub name: String,
-    /// Whether the user said so, and nothing was compared.
-    #[serde(default)]
-    pub said: bool,
+    /// Whether the user declared it, and nothing was compared.
+    #[serde(default, alias = "said")]
+    pub declared: bool,
     /// For each state of the plan what does not hold, in words; nothing: it holds.
     pub lacks: BTreeMap<String, Vec<String>>,
 }
@@ -194,7 +197,7 @@ pub struct RowResult {
     pub environment: String,
     /// Its kind.
     pub kind: String,
-    /// What the numbers are worth; `null` when it never came up.
+    /// The kind of evidence; `null` when it never came up.
     pub evidence: Option<Evidence>,
     /// What was measured.
     pub measurement: Measure,
@@ -229,12 +232,13 @@ pub struct RowResult {
     /// The threads that were to measure latency; none: not known, as in bundles before format 1.4.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threads: Option<Vec<Thread>>,
-    /// How the controls went.
+    /// How the self-tests went.
+    #[serde(rename = "self_tests", alias = "control")]
     pub control: Vec<Control>,
     /// What is known of the clock that it was measured by. Since format 1.4.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<ClockCheck>,
-    /// Side effects, obstacles and remarks.
+    /// Side effects, limitations and remarks.
     pub notes: Vec<Note>,
     /// Frames that did not arrive.
     pub frames_lost: u64,
@@ -584,8 +588,10 @@ pub struct Contents {
     pub rows: Vec<Row>,
     /// Remarks about the run as a whole, with the environment they are about.
     pub notes: Vec<(Option<String>, Note)>,
-    /// What the reader had to mend or leave out, in sentences; empty for a bundle that is whole.
+    /// What the reader had to fix or leave out, in sentences; empty for a bundle that is whole.
     pub damage: Vec<String>,
+    /// Whether tables have a line of raw quantiles below those that are corrected for missed periods: how it is looked at.
+    pub raw: bool,
 }
 
 /// An environment in a state of the machine.

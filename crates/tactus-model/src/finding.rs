@@ -38,6 +38,25 @@ pub enum State {
     Unreadable,
 }
 
+impl State {
+    /// Of findings in documents before format 2, which were all that those had.
+    const fn found() -> Self {
+        Self::Finding
+    }
+
+    /// As programs read it: in JSON and labels.
+    #[must_use]
+    pub const fn key(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Finding => "finding",
+            Self::NotApplicable => "not_applicable",
+            Self::Unknowable => "unknowable",
+            Self::Unreadable => "unreadable",
+        }
+    }
+}
+
 /// Which part a system plays, and so which checks concern it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -92,32 +111,37 @@ pub struct Finding {
     /// Id of the check.
     pub id: String,
     /// What it came to.
+    #[serde(default = "State::found")]
     pub state: State,
     /// How bad it is where `state` is `finding`, else how bad it would be.
     pub severity: Severity,
     /// The group that it is shown in.
+    #[serde(default)]
     pub family: String,
     /// The problem in a few words: "hardware threads share a core".
+    #[serde(default)]
     pub title: String,
     /// One sentence about this system: what is wrong, or why it is no finding.
-    pub said: String,
+    #[serde(alias = "said")]
+    pub message: String,
     /// What was read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub read: Vec<Read>,
     /// What was expected.
+    #[serde(default)]
     pub expected: String,
     /// Why it matters. Only for findings, as the following.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub why: String,
-    /// How to mend it on this system.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub mend: String,
-    /// What the mend risks.
+    /// How to fix it on this system.
+    #[serde(default, alias = "mend", skip_serializing_if = "String::is_empty")]
+    pub fix: String,
+    /// What the fix risks.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub risk: String,
 }
 
-/// What mends one finding or several.
+/// What fixes one finding or several.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Action {
@@ -126,10 +150,11 @@ pub struct Action {
     /// The one line that does it; empty where each finding says how.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub command: String,
-    /// The worst of what it mends.
+    /// The worst of what it fixes.
     pub severity: Severity,
-    /// Ids of the checks whose findings it mends, the worst first.
-    pub mends: Vec<String>,
+    /// Ids of the checks whose findings it fixes, the worst first.
+    #[serde(alias = "mends")]
+    pub fixes: Vec<String>,
 }
 
 /// The audit of one system: `audit/<environment>.json` of a bundle.
@@ -141,7 +166,7 @@ pub struct Audit {
     pub isolation: Isolation,
     /// All checks, worst findings first.
     pub findings: Vec<Finding>,
-    /// What mends the findings: those that mend several first, by how many; then the worst.
+    /// What fixes the findings: those that fix several first, by how many; then the worst.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub actions: Vec<Action>,
 }
@@ -182,8 +207,8 @@ impl fmt::Display for State {
             Self::Ok => "ok",
             Self::Finding => "finding",
             Self::NotApplicable => "not applicable",
-            Self::Unknowable => "unknowable",
-            Self::Unreadable => "unreadable",
+            Self::Unknowable => "not visible here",
+            Self::Unreadable => "read failed",
         })
     }
 }
@@ -195,5 +220,30 @@ impl fmt::Display for Role {
             Self::Guest => "guest",
             Self::Container => "container",
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn findings_of_format_1_are_read_and_those_of_format_2_written() {
+        let old = r#"{"id":"smt","severity":"major","said":"two share a core","mend":"off","risk":"half"}"#;
+        let finding: Finding = serde_json::from_str(old).unwrap();
+        assert_eq!((finding.message.as_str(), finding.fix.as_str()), ("two share a core", "off"));
+        assert_eq!(finding.state, State::Finding, "documents had nothing else");
+        let now = serde_json::to_value(&finding).unwrap();
+        assert_eq!((&now["message"], &now["fix"]), (&"two share a core".into(), &"off".into()));
+        assert!(now.get("said").is_none() && now.get("mend").is_none());
+        let old = r#"{"title":"t","severity":"minor","mends":["smt"]}"#;
+        assert_eq!(serde_json::from_str::<Action>(old).unwrap().fixes, ["smt"]);
+    }
+
+    #[test]
+    fn programs_read_the_words_that_they_always_did() {
+        for state in [State::Ok, State::Finding, State::NotApplicable, State::Unknowable, State::Unreadable] {
+            assert_eq!(serde_json::to_value(state).unwrap(), state.key());
+        }
     }
 }

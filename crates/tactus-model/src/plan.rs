@@ -71,7 +71,7 @@ pub struct Plan {
     /// Pairs of scenarios whose difference is a claim under test.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub compare: Vec<Compare>,
-    /// Settings whose worth is under test.
+    /// Settings under test.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub proof: Vec<Proof>,
     /// Which environments a disturbance in one of them reaches.
@@ -152,12 +152,12 @@ pub struct Scenario {
     /// How long it measures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration: Option<Nanos>,
-    /// How many runs of it are made: rounds of all repeated scenarios, each in an order drawn by lot, so that
+    /// How many runs of it are made: rounds of all repeated scenarios, each in randomised order, so that
     /// effects can be told from what differs from run to run by itself. Default 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeat: Option<u32>,
-    /// How long it is measured at one go before it is another scenario's turn: rounds of slices, each in an order drawn
-    /// by lot, so that what drifts or comes and goes falls on all scenarios alike. Its slices are one measurement. Left
+    /// How long it is measured at one go before it is another scenario's turn: rounds of slices, each in randomised
+    /// order, so that what drifts or comes and goes falls on all scenarios alike. Its slices are one measurement. Left
     /// out: all of it at one go.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interleave: Option<Nanos>,
@@ -173,7 +173,7 @@ pub struct Scenario {
     /// How often the probe reports; default 1 s, less in short scenarios.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tick: Option<Nanos>,
-    /// What proves the instrument before measuring: `true` (a 1 ms hog on each measuring CPU), `false`,
+    /// The self-test before measuring: `true` (a SCHED_FIFO thread that spins for 1 ms on each measuring CPU), `false`,
     /// or the table of a fault. Default true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control: Option<ControlBy>,
@@ -202,7 +202,7 @@ pub struct Scenario {
     /// What the result must satisfy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub require: Option<Require>,
-    /// Settings that are made for this scenario and taken back after it, by the ids of their checks:
+    /// Settings that are made for this scenario and reverted after it, by the ids of their checks:
     /// `thp` as the audit wants it, `!thp` as the kernel has it by itself. For environments that are
     /// measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -441,7 +441,7 @@ pub struct Compare {
     pub claim: Option<String>,
 }
 
-/// A setting whose worth is under test: scenarios with and without it, in pairs.
+/// A setting under test: scenarios with and without it, in pairs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -489,7 +489,7 @@ pub struct Separation {
     /// Environments that this machine does not have, and why. Filled in.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub absent: BTreeMap<String, String>,
-    /// What decides at which moments disturbances are made: they are drawn by lot. Filled in.
+    /// What decides at which moments disturbances are made: they are random. Filled in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
 }

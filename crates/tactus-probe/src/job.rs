@@ -259,7 +259,7 @@ fn start_threads(
     };
     if let Some(cpu) = raised_on {
         notes.push(Note::info(format!(
-            "the card's interrupts are raised on CPU {cpu}, where it is seen, too, that they are answered; a control holds that one"
+            "the card's interrupts are raised on CPU {cpu}, where it is seen, too, that they are answered; a self-test holds that one"
         )));
     }
     if let Some((card, cpu)) = card.as_ref().zip(raised_on.or(activity.cpus.first())) {

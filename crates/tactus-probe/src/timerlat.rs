@@ -53,7 +53,7 @@ pub fn prepare(activity: &Activity) -> Result<Disturbance, Refusal> {
     let tracer = set_up(*interval_ns, &cpus).map_err(|no| refusal(&no))?;
     tell_note(&Note::side_effect(format!(
         "the kernel's timerlat tracer runs on CPUs {cpus} every {}, with what timerlat and osnoise share of the whole \
-         machine set for it; it is taken back at the end",
+         machine set for it; it is reverted at the end",
         Nanos(*interval_ns)
     )));
     let held = Measuring { tracer, cpus, priority: *priority };

@@ -45,6 +45,8 @@ use crate::{answer, fault, load, memory, sys, timerlat, values};
 pub const ARGUMENT: &str = tactus_model::undo::WORKER;
 /// How long a worker may take for an answer, in s.
 const PATIENCE_S: i64 = 10;
+/// How long the first round of a load is waited for: shorter than [`PATIENCE_S`].
+const FIRST_ROUND: Duration = Duration::from_secs(2);
 /// How long one that yields values may take to say its last ones: shorter than [`PATIENCE_S`].
 const FINISHING: Duration = Duration::from_secs(8);
 /// How long one that changed the kernel may take to put it back.
@@ -416,7 +418,8 @@ pub fn main(task: &str) -> u8 {
             return 2;
         }
     };
-    match supervise(disturbance, finish) {
+    let loads = matches!(task.activity.what, What::Load(_));
+    match supervise(disturbance, finish, loads) {
         Ok(()) => 0,
         Err(error) => {
             crate::stderr::say!("tactus-probe: worker: {error}");
@@ -465,7 +468,16 @@ fn disturbance(task: &Task) -> Result<Disturbance, Refusal> {
     Ok(Disturbance { way: String::new(), works, longest: &[], held: None, made: None })
 }
 
-fn supervise(disturbance: Disturbance, finish: Option<&Shared>) -> io::Result<()> {
+/// Waits for the first round of a load, so that what is measured is measured under load; one that never makes one holds
+/// nobody up, and is told of when it has ended.
+fn await_first(rounds: &[Shared]) {
+    let until = Instant::now() + FIRST_ROUND;
+    while Instant::now() < until && rounds.iter().all(|rounds| rounds.0.load(Ordering::Relaxed) == 0) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn supervise(disturbance: Disturbance, finish: Option<&Shared>, loads: bool) -> io::Result<()> {
     let Disturbance { way, works, longest, mut held, made } = disturbance;
     let rounds = sys::shared::<Shared>(works.len())?;
     let me = std::process::id();
@@ -493,6 +505,9 @@ fn supervise(disturbance: Disturbance, finish: Option<&Shared>) -> io::Result<()
         match line.trim_end() {
             "go" => {
                 drop(hold.take());
+                if loads {
+                    await_first(rounds);
+                }
                 match held.as_mut().map_or(Ok(()), |held| held.begin()) {
                     Ok(()) => tell("running"),
                     Err(words) => tell(&words),

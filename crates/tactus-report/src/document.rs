@@ -1,6 +1,6 @@
 //! The document of `tactus show --json`.
 
-use tactus_model::bundle::Contents;
+use tactus_model::bundle::{Contents, FORMAT};
 use tactus_model::document::{Document, RunEntry, RunNote};
 
 use crate::row::entry;
@@ -10,7 +10,7 @@ use crate::section::SECTIONS;
 #[must_use]
 pub fn document(contents: &Contents) -> Document {
     let mut document = Document {
-        format: contents.manifest.format,
+        format: FORMAT,
         status: contents.manifest.status,
         run: Some(run(contents)),
         answer: None,

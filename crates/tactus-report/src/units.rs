@@ -73,6 +73,18 @@ pub fn signed(ns: f64) -> String {
     if ns > 0.0 && !text.starts_with("0 ") { format!("+{text}") } else { text }
 }
 
+/// A difference of latencies in a column, with its sign, to two digits or what is left of the point: `+39 us`, `-0.3 us`.
+#[must_use]
+pub fn difference(ns: f64) -> String {
+    let (value, unit) = match ns.abs() {
+        size if size < 999.5e3 => (ns / 1e3, "us"),
+        size if size < 999.5e6 => (ns / 1e6, "ms"),
+        _ => (ns / 1e9, "s"),
+    };
+    let places = usize::from(value.abs() < 9.95);
+    if value.abs() < 0.05 { format!("0 {unit}") } else { format!("{value:+.places$} {unit}") }
+}
+
 /// A value with its unit, to three digits: `3.48 us`, `2140 MB/s`.
 #[must_use]
 pub fn quantity(value: f64, unit: Unit) -> String {
@@ -130,15 +142,13 @@ pub fn column(ns: Option<f64>, places: usize) -> String {
     ns.map_or_else(|| NONE.into(), |ns| grouped(&format!("{:.places$}", ns / 1e3)))
 }
 
-/// A difference in a column of us, with its sign.
+/// A moment (RFC 3339) to the second: `2026-11-24T03:08:13Z`.
 #[must_use]
-pub fn column_signed(ns: Option<f64>, places: usize) -> String {
-    let Some(ns) = ns else { return NONE.into() };
-    let text = format!("{:+.places$}", ns / 1e3);
-    if text.trim_start_matches(['+', '-']).bytes().all(|b| b == b'0' || b == b'.') {
-        return format!("{:.places$}", 0.0);
+pub fn moment(text: &str) -> String {
+    match text.split_once('.') {
+        Some((seconds, rest)) => seconds.to_owned() + rest.trim_start_matches(|c: char| c.is_ascii_digit()),
+        None => text.to_owned(),
     }
-    grouped(&text)
 }
 
 /// A relative difference: `+12 %`, or as a factor (`x35`) where a percentage would be unreadable.
@@ -363,13 +373,17 @@ mod tests {
     }
 
     #[test]
+    fn a_difference_is_as_short_as_a_column_needs() {
+        let shown = [0.0, 39.0, -296.0, 1_860.0, 9_960.0, 39_100.0, -999_600.0, 14_793_000.0].map(difference);
+        assert_eq!(shown, ["0 us", "0 us", "-0.3 us", "+1.9 us", "+10 us", "+39 us", "-1.0 ms", "+15 ms"]);
+    }
+
+    #[test]
     fn a_column_shows_its_smallest_value() {
         assert_eq!(places([34.0, 5_000.0].into_iter()), 3);
         assert_eq!(places([1_200.0, 5_000.0].into_iter()), 1);
         assert_eq!(column(Some(34.0), 3), "0.034");
         assert_eq!(column(Some(12_345_678.0), 1), "12 345.7");
-        assert_eq!(column_signed(Some(-12_345_678.0), 1), "-12 345.7");
-        assert_eq!(column_signed(Some(-20.0), 1), "0.0");
     }
 
     #[test]

@@ -17,7 +17,7 @@ const APPLICATION: [u8; 16] = 0x86ac_f32f_a21f_4ef1_9c2d_6c6c_f9d0_f2b4_u128.to_
 const PLACEHOLDERS: [u128; 4] =
     [0, u128::MAX, 0x0300_0200_0400_0500_0006_0007_0008_0009, 0x1234_5678_1234_5678_90ab_cdde_efaa_bbcc];
 
-/// The installed system, by machine-id(5). Machines that were cloned from one image share it, until somebody mends that.
+/// The installed system, by machine-id(5). Machines that were cloned from one image share it, until somebody fixes that.
 pub fn installed(system: &dyn System) -> Option<String> {
     let text = ["/etc/machine-id", "/var/lib/dbus/machine-id"].iter().find_map(|path| system.text(path))?;
     let id = number(text.trim())?;

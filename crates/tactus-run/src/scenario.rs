@@ -5,6 +5,7 @@ mod cards;
 mod collect;
 mod ending;
 mod host_side;
+mod load_note;
 mod losses;
 mod paths;
 mod prepare;

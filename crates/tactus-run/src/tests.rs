@@ -554,7 +554,7 @@ fn environments_that_share_cpus_prove_their_instruments_one_after_the_other() {
     assert_eq!(status, RunStatus::Complete);
     let controls = |stage: Stage| -> Vec<(usize, bool)> {
         let of = |event: &Event| match event {
-            Event::Controlled { row, control } if control.stage == stage => Some((*row, control.proven)),
+            Event::Controlled { row, control } if control.stage == stage => Some((*row, control.passed)),
             _ => None,
         };
         events.iter().filter_map(of).collect()

@@ -127,7 +127,7 @@ impl Measurement {
         let beside =
             if row.planned.beside.is_empty() { "no load".into() } else { row.planned.beside.join(", ") };
         let mut words = vec![row.planned.environment.clone(), row.planned.measurement.clone(), beside];
-        words.extend(place.and_then(|place| place.evidence.clone()));
+        words.extend(place.and_then(|place| place.evidence).map(|evidence| evidence.to_string()));
         words.extend(row.planned.limit_ns.map(|limit| format!("limit {} us", micro(Some(limit)))));
         let mut doubts = Vec::new();
         if row.proven == Some(false) {

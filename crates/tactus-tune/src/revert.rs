@@ -88,7 +88,7 @@ pub fn revert(system: &dyn System, back: Back) -> Result<Reverted, TuneError> {
     Ok(Reverted { damage, recovered, undone, left })
 }
 
-/// Why there is nothing to take back.
+/// Why there is nothing to revert.
 fn nothing(damage: Option<Damage>) -> TuneError {
     damage.map_or(TuneError::Nothing, TuneError::damaged)
 }

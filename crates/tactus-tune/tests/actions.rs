@@ -1,4 +1,4 @@
-//! The lines that an audit prints to be copied, on all recorded machines: what one is said to mend, it mends.
+//! The lines that an audit prints to be copied, on all recorded machines: what one is said to fix, it fixes.
 
 mod machines;
 
@@ -30,7 +30,7 @@ fn is_tuning(action: &Action) -> bool {
 }
 
 #[test]
-fn a_line_that_is_copied_from_an_audit_sets_all_that_it_is_said_to_mend() {
+fn a_line_that_is_copied_from_an_audit_sets_all_that_it_is_said_to_fix() {
     let (mut lines, mut wrong) = (0, Vec::new());
     for (name, facts) in machines() {
         for role in [Role::Host, Role::Guest] {
@@ -39,7 +39,7 @@ fn a_line_that_is_copied_from_an_audit_sets_all_that_it_is_said_to_mend() {
             for action in audit(&subject).actions.iter().filter(|action| is_tuning(action)) {
                 lines += 1;
                 let plan = copied(&facts, role, &action.command);
-                for id in &action.mends {
+                for id in &action.fixes {
                     let wanted = (find(id).unwrap().changes)(&subject);
                     for change in wanted.iter().filter(|change| !change.holds()) {
                         if matches!(change.target, Target::Kernel { .. }) {

@@ -28,7 +28,7 @@ pub fn watched(contents: &Contents) -> Watched {
     for measured in &contents.rows {
         let result = &measured.result;
         let place = watched.places.entry(clean(&result.environment)).or_default();
-        place.evidence = result.evidence.map(|evidence| evidence.to_string()).or(place.evidence.take());
+        place.evidence = result.evidence.or(place.evidence);
         place.lost = place.lost.max(result.frames_lost);
     }
     for (environment, audit) in &contents.audits {
@@ -81,7 +81,7 @@ fn fill(row: &mut Row, measured: &Measured, goes_on: bool) {
     };
     row.reason = result.reason.as_deref().map(clean);
     row.at_ns = result.measured_ns;
-    row.proven = (!result.control.is_empty()).then(|| result.control.iter().all(|control| control.proven));
+    row.proven = (!result.control.is_empty()).then(|| result.control.iter().all(|control| control.passed));
     for own in result.series().iter().take(MOST_SERIES) {
         row.series.insert(clean_key(&own.key), Series::of_summary(&own.summary));
     }

@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 
 use tactus_format::export::openmetrics::{cumulative, family, labels};
+use tactus_model::Evidence;
 use tactus_model::finding::Severity;
 use tactus_model::number::float;
 use tactus_model::outcome::{RowStatus, RunStatus};
@@ -60,11 +61,11 @@ fn of_rows(watched: &Watched, text: &mut String) {
         return;
     }
     let rows = || watched.rows.iter().enumerate();
-    family(text, "tactus_scenario", "info", None, "What is measured where, and what its numbers are worth.");
+    family(text, "tactus_scenario", "info", None, "What is measured where, and on what evidence.");
     for (number, row) in rows() {
         let place = watched.places.get(&row.planned.environment);
-        let evidence = place.and_then(|place| place.evidence.clone()).unwrap_or_default();
-        let more = labels(&[("measurement", &row.planned.measurement), ("evidence", &evidence)]);
+        let evidence = place.and_then(|place| place.evidence).map(Evidence::key).unwrap_or_default();
+        let more = labels(&[("measurement", &row.planned.measurement), ("evidence", evidence)]);
         let _ = writeln!(text, "tactus_scenario_info{{{},{more}}} 1", known(number, row));
     }
     let about = "Whether it waits, is being measured, or was measured, skipped or failed.";
@@ -97,7 +98,7 @@ fn of_rows(watched: &Watched, text: &mut String) {
     }
     let proven = || rows().filter_map(|(number, row)| Some((number, row, row.proven?)));
     if proven().next().is_some() {
-        let about = "1: the fault that was injected to prove the instrument was seen at its size.";
+        let about = "1: the fault that the self-test injected was seen at its size.";
         family(text, "tactus_self_test_passed", "gauge", None, about);
         for (number, row, proven) in proven() {
             let _ = writeln!(text, "tactus_self_test_passed{{{}}} {}", known(number, row), u8::from(proven));

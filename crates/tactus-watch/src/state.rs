@@ -6,6 +6,7 @@ mod series;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
+use tactus_model::Evidence;
 use tactus_model::event::{Event, Stamped, Ticked};
 use tactus_model::finding::Severity;
 use tactus_model::message::{NoteKind, Total};
@@ -77,7 +78,7 @@ pub struct Row {
 #[derive(Clone, Debug, Default)]
 pub struct Place {
     /// What its numbers are worth; none: it is not up yet.
-    pub evidence: Option<String>,
+    pub evidence: Option<Evidence>,
     /// Findings of the audit by severity, once it was audited.
     pub findings: Option<BTreeMap<Severity, usize>>,
     /// Frames of it that did not arrive.
@@ -139,7 +140,7 @@ impl Watched {
                 self.remark(stamped.at_ms, false, &format!("{environment}: starting"));
             }
             Event::EnvironmentUp { environment, evidence, after_ms } => {
-                self.place(environment).evidence = Some(evidence.to_string());
+                self.place(environment).evidence = Some(*evidence);
                 self.remark(stamped.at_ms, false, &format!("{environment}: up after {after_ms} ms"));
             }
             Event::RowStarted { row, .. } => {
@@ -149,7 +150,7 @@ impl Watched {
             }
             Event::Controlled { row, control } => {
                 if let Some(row) = self.rows.get_mut(*row) {
-                    row.proven = Some(row.proven.unwrap_or(true) && control.proven);
+                    row.proven = Some(row.proven.unwrap_or(true) && control.passed);
                 }
             }
             Event::Ticked(ticked) => self.tick(ticked),

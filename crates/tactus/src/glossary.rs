@@ -37,22 +37,22 @@ depends on every period sees.",
     },
     Term {
         word: "evidence",
-        also: &["emulated", "bare-metal", "virtual-host", "imported"],
-        about: "What kind of machine a row was measured on. Bare metal: its figures are the machine's. Virtual host: a verdict \
-holds as seen inside this virtual machine. Emulated: the path works, and its times say nothing about hardware, so that there is \
-no verdict. Imported: another instrument measured, and nothing proves that one.",
+        also: &["emulated", "bare-metal", "inside-a-vm", "virtual-host", "imported"],
+        about: "What kind of machine a row was measured on. Bare metal: its figures are the machine's. Inside a VM (virtual host): \
+a verdict holds as seen inside this virtual machine. Emulated: the path works, and its times say nothing about hardware, so that there is \
+no verdict. Imported: another tool measured, without a self-test.",
     },
     Term {
         word: "verdict",
         also: &["pass", "fail", "inconclusive"],
         about: "Pass, fail or inconclusive, with its reason. It is inconclusive where too little was measured, where the \
-instrument was not proven, or where the place is emulated; then it says what would be enough. Exit status 0, 1 and 3.",
+self-test was not passed, or where the place is emulated; then it says what would be enough. Exit status 0, 1 and 3.",
     },
     Term {
-        word: "control",
-        also: &["self-test", "instrument"],
-        about: "The self-test of the instrument: before and after a measurement a disturbance of known length is injected, and \
-must be measured at its size. Without that a row has no verdict.",
+        word: "self-test",
+        also: &["control", "instrument", "fifo-spinner"],
+        about: "Before and after a measurement a disturbance of known length is injected (in a plan: `control`; left out: a SCHED_FIFO \
+thread that spins for 1 ms above the measuring one, a `hog`), and must be measured at its size. Without that a row has no verdict.",
     },
     Term {
         word: "exceedance",

@@ -28,7 +28,7 @@ pub static CHECKS: &[Check] = &[
         expected: "below 1000 exits in a second for each vCPU",
         why: "Each exit takes one to several microseconds from the guest, and more through the caches that the host uses \
 meanwhile. The kinds say what causes them: halts, timers, interrupts, port I/O.",
-        mend: "See which kinds lead (perf kvm stat live, or tactus' measurement exits). In the guest avoid CPUID, port \
+        fix: "See which kinds lead (perf kvm stat live, or tactus' measurement exits). In the guest avoid CPUID, port \
 I/O, timers and interrupts between vCPUs in the cycle; isolate its vCPUs; give it vhost or a device of its own. Where \
 interrupts lead, let what is not real-time poll for its devices (intel-industrial-2014 advises it).",
         risk: "None.",
@@ -50,7 +50,7 @@ interrupts lead, let what is not real-time poll for its devices (intel-industria
         why: "A migration tracks each page that is written, with an exit or a fault for each, and stops the guest at its \
 end for milliseconds to seconds; a snapshot does the same. Programs that ask QEMU for figures hold the lock that vCPUs \
 need when they leave the guest.",
-        mend: "Keep real-time machines out of automatic migration, balancing, snapshots and backup; stop the program, or \
+        fix: "Keep real-time machines out of automatic migration, balancing, snapshots and backup; stop the program, or \
 have it ask seldom.",
         risk: "Maintenance of the host needs a planned stop of its machines.",
         judge: |subject| {

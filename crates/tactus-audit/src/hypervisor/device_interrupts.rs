@@ -23,7 +23,7 @@ pub static CHECKS: &[Check] = &[
         expected: "PCI-MSI or PCI-MSIX for each PCI device (ITS on Arm)",
         why: "A line (INTx) is shared, is held until the driver has asked its device over the bus, and passes the I/O APIC: \
 each interrupt costs register reads, in a guest exits. A message goes straight to one CPU, and can be posted into a guest.",
-        mend: "Use a driver or a device with MSI; do not boot with pci=nomsi. For guests give virtio devices vectors \
+        fix: "Use a driver or a device with MSI; do not boot with pci=nomsi. For guests give virtio devices vectors \
 (vectors=N), and avoid emulated devices that have none.",
         risk: "Some old devices announce MSI and lose interrupts with it.",
         judge: lines,
@@ -43,7 +43,7 @@ each interrupt costs register reads, in a guest exits. A message goes straight t
         expected: "one handler for each interrupt; the rest is the application's design",
         why: "Each handler of a shared interrupt is run, and asks its device, whichever device it was. What a handler defers \
 to a thread adds the scheduler's latency to the interrupt's.",
-        mend: "Give the device that matters an interrupt of its own (MSI); do what is urgent in the handler itself, and pin its \
+        fix: "Give the device that matters an interrupt of its own (MSI); do what is urgent in the handler itself, and pin its \
 thread and its interrupt to the vCPU of the application.",
         risk: "Long handlers delay everything else on their CPU.",
         judge: shared,

@@ -19,7 +19,7 @@ pub static CHECKS: &[Check] = &[Check {
     expected: "-nodefaults, and no balloon, USB controller, random number generator, graphics or sound",
     why: "A USB controller has timers in QEMU and polling in the guest, a display is refreshed and scanned for changes, \
 a balloon takes pages back that were touched already: exits, and work of QEMU's main loop, for nothing.",
-    mend: "libvirt: <controller type='usb' model='none'/>, <memballoon model='none'/>, no <rng>, <graphics>, <video>, \
+    fix: "libvirt: <controller type='usb' model='none'/>, <memballoon model='none'/>, no <rng>, <graphics>, <video>, \
 <sound>, <input>. QEMU: -nodefaults -display none and only the devices that are needed.",
     risk: "No graphical console: use a serial one. Without the random number generator a guest may wait for entropy \
 at its first boot.",

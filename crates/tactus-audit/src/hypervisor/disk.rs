@@ -19,7 +19,7 @@ pub static CHECKS: &[Check] = &[Check {
     expected: "raw images on this host, preallocated, with cache=none (cache.direct=on)",
     why: "An image that grows pays twice for a write, once in the guest's file system and once in the image's tables; one \
 through the host's page cache waits for the host's write-back; one in the network waits for the network.",
-    mend: "qemu-img convert -O raw -S 0 (or -o preallocation=falloc), and in libvirt <driver name='qemu' type='raw' \
+    fix: "qemu-img convert -O raw -S 0 (or -o preallocation=falloc), and in libvirt <driver name='qemu' type='raw' \
 cache='none' io='native'/>; better a logical volume.",
     risk: "No snapshots inside the image; the whole size is taken at once.",
     judge: |subject| each(subject, disks),
@@ -145,7 +145,7 @@ mod tests {
     fn of(rest: &str) -> (State, String) {
         let line = format!("qemu-system-x86_64 -name vm -accel kvm {rest}");
         let finding = host().and("vm:812:cmdline", &line).finding(ID);
-        (finding.state, finding.said)
+        (finding.state, finding.message)
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub static CHECKS: &[Check] = &[
         expected: "host",
         why: "A model hides what the host's processor can do: the guest takes slower ways (no TSC deadline, no \
 invariant TSC, no x2APIC, older string and vector instructions), each of which costs exits or cycles.",
-        mend: "libvirt: <cpu mode='host-passthrough'/>. QEMU: -cpu host.",
+        fix: "libvirt: <cpu mode='host-passthrough'/>. QEMU: -cpu host.",
         risk: "The guest cannot be migrated to a host with another processor.",
         judge: |subject| each(subject, passthrough),
         changes: no_change,
@@ -46,7 +46,7 @@ to 7 are 0",
         expected: "pmu=off",
         why: "With it KVM saves and loads the counters' registers at exits and entries, and a guest whose watchdog \
 counts cycles takes NMIs.",
-        mend: "libvirt: <features><pmu state='off'/></features>. QEMU: -cpu host,pmu=off.",
+        fix: "libvirt: <features><pmu state='off'/></features>. QEMU: -cpu host,pmu=off.",
         risk: "No perf with hardware counters inside the guest.",
         judge: |subject| each(subject, |vm| counters(subject, vm)),
         changes: no_change,
@@ -65,7 +65,7 @@ counts cycles takes NMIs.",
         expected: "kvm-hint-dedicated=on, and a CPU for each vCPU",
         why: "A Linux guest that has the hint spins on its locks as on hardware, flushes TLBs with plain IPIs and loads \
 the haltpoll idle driver; without it locks halt the vCPU and are kicked awake, with an exit each time.",
-        mend: "libvirt: <features><kvm><hint-dedicated state='on'/></kvm></features>. QEMU: -cpu \
+        fix: "libvirt: <features><kvm><hint-dedicated state='on'/></kvm></features>. QEMU: -cpu \
 host,kvm-hint-dedicated=on.",
         risk: "Where vCPUs do share CPUs, the guest spins for a lock whose holder does not run.",
         judge: |subject| {
@@ -88,7 +88,7 @@ host,kvm-hint-dedicated=on.",
         expected: "cpu-pm=on",
         why: "With it HLT and MWAIT of the guest do not exit: the vCPU stays in the guest and wakes by the interrupt \
 itself, which saves an exit, the host's scheduler and an entry at each wake-up, several microseconds.",
-        mend: "QEMU: -overcommit cpu-pm=on. libvirt has no element for it: <qemu:commandline \
+        fix: "QEMU: -overcommit cpu-pm=on. libvirt has no element for it: <qemu:commandline \
 xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'><qemu:arg value='-overcommit'/><qemu:arg value='cpu-pm=on'/></qemu:commandline>.",
         risk: "The host sees its CPU busy at 100 %, and nothing else gets it while the guest is idle. The guest may choose \
 deep C-states: limit them on the host.",
@@ -109,7 +109,7 @@ deep C-states: limit them on the host.",
         expected: "on (the default) or split, not off",
         why: "Without the kernel's interrupt controller each interrupt, each end of interrupt and each timer goes through \
 QEMU's main loop: several system calls and a lock where hardware posts a bit.",
-        mend: "QEMU: -machine kernel-irqchip=on, or leave it out.",
+        fix: "QEMU: -machine kernel-irqchip=on, or leave it out.",
         risk: "None. PowerPC kernels with real-time patches disable the kernel's MPIC: there it cannot be had.",
         judge: |subject| each(subject, irqchip),
         changes: no_change,
@@ -279,9 +279,9 @@ mod tests {
         for system in wrong {
             let finding = system.finding(id);
             assert!(
-                finding.state == State::Finding && finding.said.contains("its own, but"),
+                finding.state == State::Finding && finding.message.contains("its own, but"),
                 "{}",
-                finding.said
+                finding.message
             );
         }
         let nameless = host().and("threads:0", &THREADS.replace("CPU ", "qemu"));

@@ -33,7 +33,7 @@ RCU callbacks, interrupts and tick, its isolcpus, rcu-nocbs, irq-default-affinit
         why: "What the host keeps away from its CPUs the guest's own kernel puts back on its vCPUs: daemons, kernel threads, \
 the tick, interrupts. redhat-openstack-2018 measured 126 us where the guest was only partitioned, 22 us where its kernel \
 and isolation were those of the host.",
-        mend: "Give the guest a second vCPU, and boot it with isolcpus, rcu_nocbs and irqaffinity for the vCPUs of its real-time \
+        fix: "Give the guest a second vCPU, and boot it with isolcpus, rcu_nocbs and irqaffinity for the vCPUs of its real-time \
 work; with nohz_full, too, where that computes for long (nohz-full).",
         risk: "The isolated vCPUs do nothing that is not put on them.",
         judge: isolation,
@@ -53,7 +53,7 @@ work; with nohz_full, too, where that computes for long (nohz-full).",
         expected: "no steal on {isolated}",
         why: "Stolen time is time in which the vCPU wanted to run and the host ran something else on its CPU. No setting of \
 the guest helps against it.",
-        mend: "On the host: a CPU of its own and FIFO for each vCPU, QEMU's other threads elsewhere (vcpu-pin, vcpu-fifo, \
+        fix: "On the host: a CPU of its own and FIFO for each vCPU, QEMU's other threads elsewhere (vcpu-pin, vcpu-fifo, \
 emulator-pin).",
         risk: "None in the guest.",
         judge: steal,
@@ -206,7 +206,7 @@ mod tests {
         assert_eq!(good.state(id), State::Ok, "{}", good.said(id));
         assert!(good.changes(id).len() == 4);
         let alone = guest(DONE).with(&[("/sys/devices/system/cpu/online", "0"), (ISOLATED, "")]).finding(id);
-        assert_eq!((alone.state, alone.severity), (State::Finding, Severity::Blocker), "{}", alone.said);
+        assert_eq!((alone.state, alone.severity), (State::Finding, Severity::Blocker), "{}", alone.message);
         // Each is the finding of another check, and of none twice.
         for (readings, other) in [
             (&[(ISOLATED, "")][..], "isolcpus"),
@@ -246,7 +246,7 @@ mod tests {
         assert_eq!((since.state, since.severity), (State::Finding, Severity::Minor));
         let now = with([0, 0, 7, 0]).later(&[(STAT, &stat([0, 0, 9, 1]))]).finding(id);
         assert_eq!((now.state, now.severity), (State::Finding, Severity::Major));
-        assert!(now.said.starts_with("3 ticks of 10 ms were stolen from CPUs 2,3"), "{}", now.said);
+        assert!(now.message.starts_with("3 ticks of 10 ms were stolen from CPUs 2,3"), "{}", now.message);
         let house = with([0, 0, 7, 0]).later(&[(STAT, &stat([4, 0, 7, 0]))]).finding(id);
         assert_eq!((house.state, house.severity), (State::Finding, Severity::Minor));
         assert_eq!(with([0, 0, 7, 0]).later(&[(STAT, &stat([0, 0, 7, 0]))]).state(id), State::Ok);

@@ -28,7 +28,7 @@ pub static CHECKS: &[Check] = &[
 together about the guest's memory; VmLck not 0",
         why: "A page that the host took away comes back through a fault that reads the disk: milliseconds, in the \
 middle of a guest that believes it holds its memory.",
-        mend: "libvirt: <memoryBacking><locked/></memoryBacking> with <memtune><hard_limit> well above the guest's \
+        fix: "libvirt: <memoryBacking><locked/></memoryBacking> with <memtune><hard_limit> well above the guest's \
 memory. QEMU: -overcommit mem-lock=on (with the limit of locked memory raised).",
         risk: "The memory is gone for the host. A hard_limit that is too low has the guest killed or not started.",
         judge: |subject| each(subject, |vm| locked(subject, vm)),
@@ -49,7 +49,7 @@ memory. QEMU: -overcommit mem-lock=on (with the limit of locked memory raised)."
         why: "A guest's address is translated twice, up to 24 memory accesses for one that is in no TLB: \
 freescale-qoriq-2014 measured random reads of 648 ns in a guest against 125 ns on the host. Pages of 1 GiB need few \
 entries, and keep one level of each translation.",
-        mend: "Reserve pages at boot (hugepagesz=1G hugepages=N). libvirt: <memoryBacking><hugepages><page size='1' \
+        fix: "Reserve pages at boot (hugepagesz=1G hugepages=N). libvirt: <memoryBacking><hugepages><page size='1' \
 unit='G'/></hugepages></memoryBacking>. QEMU: -object memory-backend-file with mem-path of a hugetlbfs mounted with \
 pagesize=1G.",
         risk: "The pages are reserved on the host whether a guest uses them or not; default_hugepagesz=1G leaves no \
@@ -71,7 +71,7 @@ pool of 2 MiB pages.",
         expected: "prealloc=on, and merge=off or mem-merge=off",
         why: "A page that was never touched costs the guest an exit, a fault and a page cleared when it first is: at \
 10 GB/s 0.2 ms for one of 2 MiB, 0.1 s for one of 1 GiB. A page that KSM merged costs a copy when it is next written.",
-        mend: "libvirt: <memoryBacking><allocation mode='immediate'/><nosharepages/></memoryBacking>. QEMU: prealloc=on \
+        fix: "libvirt: <memoryBacking><allocation mode='immediate'/><nosharepages/></memoryBacking>. QEMU: prealloc=on \
 and merge=off of the memory backend, or -machine mem-merge=off.",
         risk: "Starting the guest takes as long as clearing its memory.",
         judge: |subject| each(subject, |vm| taken(subject, vm)),

@@ -25,7 +25,7 @@ pub static CHECKS: &[Check] = &[
         expected: "the bit is set, and the device is lapic-deadline",
         why: "The deadline is written into one register, in cycles. Without it the guest programs the APIC's counter, \
 whose ticks are coarser and whose emulation costs more, and KVM cannot fire it ahead of time.",
-        mend: "libvirt: <cpu mode='host-passthrough'><feature policy='require' name='tsc-deadline'/></cpu>. QEMU: -cpu \
+        fix: "libvirt: <cpu mode='host-passthrough'><feature policy='require' name='tsc-deadline'/></cpu>. QEMU: -cpu \
 host,tsc-deadline=on. Where the kernel says 'TSC_DEADLINE disabled due to Errata', load newer microcode on the host.",
         risk: "None known.",
         judge: deadline,
@@ -48,7 +48,7 @@ host,tsc-deadline=on. Where the kernel says 'TSC_DEADLINE disabled due to Errata
         expected: "haltpoll; or an idle driver of hardware where the hypervisor leaves idling to the guest, or idle=poll",
         why: "The driver haltpoll polls in the guest for up to 200 us before it halts: a wake-up that comes meanwhile costs \
 no exit. It loads by itself only where the guest is told that its CPUs are its own (kvm-hint-dedicated).",
-        mend: "modprobe cpuidle_haltpoll force=1 in the guest, and options cpuidle_haltpoll force=1 in /etc/modprobe.d/; or \
+        fix: "modprobe cpuidle_haltpoll force=1 in the guest, and options cpuidle_haltpoll force=1 in /etc/modprobe.d/; or \
 libvirt: <features><kvm><hint-dedicated state='on'/><poll-control state='on'/></kvm></features>.",
         risk: "The vCPU is busy for longer: neighbours on its CPU, if there are any, get less.",
         judge: haltpoll,

@@ -24,7 +24,7 @@ virtio disks in an IO thread",
 of an emulated device is an exit to QEMU; virtio leaves the guest once for a batch; vhost leaves QEMU out; a device that \
 the guest owns leaves the host out. freescale-qoriq-2014 carried 1.57 Gb/s out of a guest with vhost for 3.47 GHz of CPU, \
 and 2.15 Gb/s with a device of its own for 2.31 GHz.",
-    mend: "libvirt: <hostdev> for a device or a virtual function of its own; else <interface><model type='virtio'/><driver \
+    fix: "libvirt: <hostdev> for a device or a virtual function of its own; else <interface><model type='virtio'/><driver \
 name='vhost' queues='N'/>, and <disk><target bus='virtio'/><driver iothread='1'/>.",
     risk: "A guest with a device of its own cannot be migrated.",
     judge: |subject| each(subject, paths),
@@ -189,7 +189,7 @@ mod tests {
     fn of(rest: &str) -> (State, Severity, String) {
         let line = format!("qemu-system-x86_64 -accel kvm -nodefaults {rest}");
         let finding = host().and("vm:812:cmdline", &line).finding("io-path");
-        (finding.state, finding.severity, finding.said)
+        (finding.state, finding.severity, finding.message)
     }
 
     #[test]

@@ -27,7 +27,7 @@ pub static CHECKS: &[Check] = &[
         expected: "0",
         why: "Pause-loop exiting takes a vCPU that spins on a lock out of its guest, to let another vCPU have \
 the CPU. On a CPU that belongs to one vCPU there is no other: the exit is pure cost, at the worst moment.",
-        mend: "options kvm_intel ple_gap=0 (AMD: options kvm_amd pause_filter_count=0) in /etc/modprobe.d/, and \
+        fix: "options kvm_intel ple_gap=0 (AMD: options kvm_amd pause_filter_count=0) in /etc/modprobe.d/, and \
 load the module again or reboot. TuneD's realtime-virtual-host does so for Intel.",
         risk: "Guests that share CPUs spin through their whole time slice while the holder of the lock waits: \
 only where no real-time guest's CPU is shared.",
@@ -59,7 +59,7 @@ nx_huge_pages_recovery_ratio 0",
         why: "Against iTLB multihit KVM maps huge pages as not executable: the first instruction fetched from \
 one makes an exit and splits it into 4 KiB pages, and a thread puts split pages back from time to time, so that \
 the faults come again. PREEMPT_RT kernels set the ratio to 0 for that reason.",
-        mend: "Write 0 to /sys/module/kvm/parameters/nx_huge_pages_recovery_ratio. Where itlb_multihit says Not affected: \
+        fix: "Write 0 to /sys/module/kvm/parameters/nx_huge_pages_recovery_ratio. Where itlb_multihit says Not affected: \
 options kvm nx_huge_pages=0 in /etc/modprobe.d/. TuneD's realtime-virtual-host does so on every processor.",
         risk: "With nx_huge_pages off a malicious guest can halt an affected host (CVE-2018-12207): tactus \
 proposes it only where the kernel says that the processor is not affected. Changing it at run time throws away the page \
@@ -83,7 +83,7 @@ tables of every running guest (kvm_mmu_zap_all_fast), which then faults its memo
         why: "When a vCPU halts, KVM polls for its next interrupt for a time that it lengthens and shortens by \
 what it saw before. A wake-up within it saves a trip through the scheduler, a few microseconds; one after it \
 does not: the same cycle meets both, and jitters by the difference.",
-        mend: "Measure both with tactus prove halt-poll. Write 0 (each wake-up goes through the scheduler) to \
+        fix: "Measure both with tactus prove halt-poll. Write 0 (each wake-up goes through the scheduler) to \
 /sys/module/kvm/parameters/halt_poll_ns, or a value above the guest's cycle (each wake-up is polled for). A \
 guest with cpu-pm=on does not halt to KVM at all.",
         risk: "0 makes each wake-up of an idle guest a few microseconds longer; a long time keeps the CPU busy \
@@ -122,7 +122,7 @@ fn nx(subject: &Subject<'_>) -> Verdict {
                 "of the huge pages that are split against iTLB multihit one in {ratio} is put together again each \
 period, and splits again"
             ))
-            .mend(format!("Write 0 to {NX_RATIO}. nx_huge_pages itself stays: this processor needs it.")),
+            .fix(format!("Write 0 to {NX_RATIO}. nx_huge_pages itself stays: this processor needs it.")),
             None => Judgement::ok("huge pages of guests are split where code runs, against iTLB multihit"),
         },
         (Some(true), _, Some(ratio)) if ratio != "0" => Judgement::finding(format!(
@@ -204,7 +204,7 @@ mod tests {
         let affected = intel(&[(NX, "Y"), (NX_RATIO, "60"), (MULTIHIT, "KVM: Mitigation: Split huge pages")]);
         assert_eq!(affected.state(id), State::Finding);
         assert_eq!(affected.wanted(id), [format!("{NX_RATIO} = 0")]);
-        assert!(affected.finding(id).mend.contains("nx_huge_pages itself stays"));
+        assert!(affected.finding(id).fix.contains("nx_huge_pages itself stays"));
         let calm = affected.clone().and(NX_RATIO, "0");
         assert_eq!(calm.state(id), State::Ok, "the mitigation is no finding");
         assert!(calm.wanted(id).is_empty());

@@ -36,7 +36,7 @@ pub static CHECKS: &[Check] = &[
 out of the guest: a spike that comes once in five minutes, and so is missed by short measurements. The worker carried \
 the host's NTP corrections to the guests' clocks; since kvmclock follows the raw clock (commit 53fafdbb8b21) it carries \
 nothing, and commit 43ddbf16edf5 took it out of Linux, with its parameter.",
-        mend: "options kvm kvmclock_periodic_sync=0 in /etc/modprobe.d/, and load the module again or \
+        fix: "options kvm kvmclock_periodic_sync=0 in /etc/modprobe.d/, and load the module again or \
 reboot. TuneD's realtime-virtual-host does the same.",
         risk: "None where kvmclock follows the raw clock: guests need NTP or PTP of their own with the worker and without. \
 On older kernels guests with the clock source kvmclock follow the host's NTP corrections no more.",
@@ -62,7 +62,7 @@ each vCPU by itself) or a measured time up to 5000",
         why: "The host's timer, the exit and the way back into the guest take one to several microseconds, by \
 which every TSC-deadline timer of the guest would be late. KVM fires the host's timer that much earlier and \
 spins for the rest.",
-        mend: "options kvm lapic_timer_advance=Y (older kernels: lapic_timer_advance_ns=-1) in \
+        fix: "options kvm lapic_timer_advance=Y (older kernels: lapic_timer_advance_ns=-1) in \
 /etc/modprobe.d/, and start the guests anew.",
         risk: "With a fixed time that is too long the vCPU spins before each timer.",
         judge: advance,
@@ -85,7 +85,7 @@ spins for the rest.",
 running guest, without an exit. KVM does so for guests that keep HLT or MWAIT to themselves (cpu-pm=on) and \
 have APICv; it is on by itself only where nohz_full= is given. It is the migration of timers that takes the timer to \
 another CPU: with kernel.timer_migration=0, as TuneD sets it, the timer stays and interrupts the vCPU's own CPU.",
-        mend: "Write 1 to /sys/module/kvm/parameters/pi_inject_timer; options kvm pi_inject_timer=1 in \
+        fix: "Write 1 to /sys/module/kvm/parameters/pi_inject_timer; options kvm pi_inject_timer=1 in \
 /etc/modprobe.d/. Start the guest with -overcommit cpu-pm=on, and leave kernel.timer_migration at 1 (timer-migration \
 wants 0: choose by measuring).",
         risk: "The housekeeping CPUs carry the guests' timers: if they are late, so are these. Measure both.",

@@ -27,7 +27,7 @@ backends and the node of each vfio-pci device (pci:*)",
     expected: "all vCPUs on one node, with memory bound to it and devices that belong to it",
     why: "Each miss of the last-level cache that goes to another socket takes about half as long again or twice as long, \
 over a link that all others share; a device's DMA and interrupts cross it too.",
-    mend: "libvirt: <numatune><memory mode='strict' nodeset='N'/></numatune> with <vcpupin> to CPUs of node N, and devices of \
+    fix: "libvirt: <numatune><memory mode='strict' nodeset='N'/></numatune> with <vcpupin> to CPUs of node N, and devices of \
 that node. QEMU: host-nodes=N,policy=bind of the memory backend.",
     risk: "The guest does not start when the node has too little free memory (count its huge pages per node).",
     judge,

@@ -26,7 +26,7 @@ pub static CHECKS: &[Check] = &[
         why: "A partition owns its CPUs, memory and devices: osadl-2023 measured 22 us in a Jailhouse cell while its root \
 cell was blocked for 5 ms, where KVM and containers showed the block. A CPU that touched what is not its cell's is stopped, \
 and stays so until the cell is destroyed.",
-        mend: "jailhouse cell stats, jailhouse console: see what the cell touched; correct its configuration, then \
+        fix: "jailhouse cell stats, jailhouse console: see what the cell touched; correct its configuration, then \
 jailhouse cell destroy and create.",
         risk: "Memory for cells is reserved at boot (memmap=, or in the device tree).",
         judge: cells,
@@ -46,7 +46,7 @@ jailhouse cell destroy and create.",
         expected: "kvm-arm.wfi_trap_policy=notrap (since Linux 6.11), and KVM in VHE mode",
         why: "WFI of a guest is trapped unless it is the only task of its CPU and has direct interrupts (GICv4): the vCPU is \
 put to sleep and woken by the host's scheduler. Without VHE each exit switches the whole state between EL1 and EL2.",
-        mend: "Boot with kvm-arm.wfi_trap_policy=notrap where each vCPU has a CPU of its own; do not boot with \
+        fix: "Boot with kvm-arm.wfi_trap_policy=notrap where each vCPU has a CPU of its own; do not boot with \
 kvm-arm.mode=nvhe or protected.",
         risk: "The host sees the CPU busy while the guest waits, and whatever else is on it runs only at the tick.",
         judge: arm,

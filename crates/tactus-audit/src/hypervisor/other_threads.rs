@@ -26,7 +26,7 @@ pub static CHECKS: &[Check] = &[
         why: "QEMU's main loop, its workers and its monitor handle devices, timers and commands. On the CPU of an \
 ordinary vCPU they take it away; on that of a FIFO vCPU they starve until it halts, and the guest waits for its \
 own devices: a deadlock when it polls for them.",
-        mend: "libvirt: <emulatorpin cpuset='{housekeeping}'/>. QEMU: start it with taskset -c {housekeeping}, and pin \
+        fix: "libvirt: <emulatorpin cpuset='{housekeeping}'/>. QEMU: start it with taskset -c {housekeeping}, and pin \
 the vCPU threads afterwards.",
         risk: "Emulated devices share the housekeeping CPUs with everything else.",
         judge: |subject| judge(subject, |vm| &vm.emulator, "thread of QEMU's own"),
@@ -46,7 +46,7 @@ the vCPU threads afterwards.",
         expected: "within {housekeeping}, on no CPU of a vCPU that is isolated or has a real-time policy",
         why: "An IO thread serves the queues of a disk. On a vCPU's CPU it takes the CPU away for as long as the \
 disk is busy, or starves beside a FIFO vCPU, and the guest waits for its disk.",
-        mend: "libvirt: <iothreadpin iothread='1' cpuset='{housekeeping}'/>. QEMU: taskset -pc {housekeeping} TID for \
+        fix: "libvirt: <iothreadpin iothread='1' cpuset='{housekeeping}'/>. QEMU: taskset -pc {housekeeping} TID for \
 each thread-id of QMP's query-iothreads.",
         risk: "The disk competes with the other housekeeping.",
         judge: |subject| judge(subject, |vm| &vm.io, "IO thread"),
@@ -67,7 +67,7 @@ each thread-id of QMP's query-iothreads.",
         why: "A vhost thread moves each packet between the guest's queues and the network: beside an ordinary vCPU \
 it takes the CPU away, beside a FIFO vCPU it starves, and the guest's network stands still. Since Linux 6.4 it is a \
 thread of QEMU's process, before a thread of the kernel.",
-        mend: "taskset -pc {housekeeping} TID for each of them; of libvirt's machines <emulatorpin \
+        fix: "taskset -pc {housekeeping} TID for each of them; of libvirt's machines <emulatorpin \
 cpuset='{housekeeping}'/> moves those of QEMU's process.",
         risk: "Network throughput is that of the housekeeping CPUs.",
         judge: |subject| judge(subject, |vm| &vm.helpers, "thread of the kernel for it"),
@@ -107,7 +107,7 @@ fn placed(subject: &Subject<'_>, threads: &[Thread], vcpus: &CpuSet, what: &str)
             Judgement::finding(format!("{} may run on {}, where vCPUs run", named(&beside), on(&where_)));
         // Where every housekeeping CPU carries a vCPU with a real-time policy there is no place to go.
         if spare(subject, vcpus).is_empty() {
-            judgement.mend(format!(
+            judgement.fix(format!(
                 "Every housekeeping CPU ({}) carries a vCPU with a real-time policy: schedule vCPU 0 as an ordinary \
 thread (libvirt: leave it out of <vcpusched>), or leave a CPU to QEMU's other threads.",
                 subject.housekeeping()
@@ -191,7 +191,11 @@ mod tests {
             let bad = threads(&format!("0,1\t{thread}"), &format!("0-3\t{thread}"));
             let finding = bad.finding(id);
             assert_eq!((finding.state, finding.severity), (State::Finding, own), "{id}");
-            assert!(finding.said.contains(thread) && finding.said.contains("2,3"), "{}", finding.said);
+            assert!(
+                finding.message.contains(thread) && finding.message.contains("2,3"),
+                "{}",
+                finding.message
+            );
             let wanted = bad.wanted(id);
             assert!(wanted.len() == 1 && wanted[0].ends_with(" = 0,1"), "{wanted:?}");
         }
@@ -209,7 +213,7 @@ mod tests {
         assert!(!wanted.is_empty() && wanted.iter().all(|change| change.ends_with(" = 1")), "{wanted:?}");
         let full = fifo.and("threads:1", "820\t812\t1\t400040\tFIFO\t1\t1\tCPU 2/KVM");
         assert!(full.changes("emulator-pin").is_empty(), "there is no place to go");
-        assert!(full.finding("emulator-pin").mend.contains("ordinary thread"));
+        assert!(full.finding("emulator-pin").fix.contains("ordinary thread"));
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub static CHECKS: &[Check] = &[Check {
     expected: "driver vfio-pci, and no other device in its IOMMU group but bridges and those of the same guest",
     why: "A device of the guest's own needs no exit for data, and with posted interrupts none for interrupts. What shares \
 its IOMMU group can reach it without the IOMMU, and the group is only safe as a whole.",
-    mend: "libvirt: <hostdev mode='subsystem' type='pci' managed='yes'>. Choose a slot, or a virtual function, with an \
+    fix: "libvirt: <hostdev mode='subsystem' type='pci' managed='yes'>. Choose a slot, or a virtual function, with an \
 IOMMU group of its own.",
     risk: "The host loses the device; the guest cannot be migrated.",
     judge,

@@ -23,7 +23,7 @@ pub static CHECKS: &[Check] = &[Check {
     why: "Without them each interrupt for a guest, a passed-through device's and another vCPU's as well, stops the guest, \
 and so does the end of its handling: an exit of a microsecond or more each. Intel has them in server processors since 2013, \
 in few client and embedded ones.",
-    mend: "Another processor. On this one spare the guest interrupts: few vCPUs, devices that are polled, no timer \
+    fix: "Another processor. On this one spare the guest interrupts: few vCPUs, devices that are polled, no timer \
 interrupts beside the work's own.",
     risk: "None.",
     judge: posted,

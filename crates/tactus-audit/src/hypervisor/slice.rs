@@ -24,7 +24,7 @@ pub static CHECKS: &[Check] = &[Check {
     expected: "all of {isolated}",
     why: "A machine can only be pinned to CPUs that its control group has: otherwise it does not start, or its vCPUs \
 are quietly put on others.",
-    mend: "AllowedCPUs= of machine.slice with all CPUs that machines use, {isolated} and {housekeeping} for QEMU's \
+    fix: "AllowedCPUs= of machine.slice with all CPUs that machines use, {isolated} and {housekeeping} for QEMU's \
 other threads: systemctl set-property machine.slice AllowedCPUs=...",
     risk: "A list that is too short keeps machines from starting.",
     judge,

@@ -29,7 +29,7 @@ pub static CHECKS: &[Check] = &[
         why: "A vCPU that wanders loses its caches and its TLB with each move and waits for whoever runs where \
 it arrives. On isolated CPUs nobody balances: a guest whose vCPUs may use several of them has them pile up on \
 one. Two vCPUs on one CPU take turns, each time for a scheduler's slice.",
-        mend: "libvirt: <vcpupin vcpu='0' cpuset='...'/> for each vCPU, with CPUs of {isolated}. QEMU: taskset -pc \
+        fix: "libvirt: <vcpupin vcpu='0' cpuset='...'/> for each vCPU, with CPUs of {isolated}. QEMU: taskset -pc \
 CPU TID for each thread-id of QMP's query-cpus-fast.",
         risk: "A pinned guest does not move away from a busy or broken CPU.",
         judge: |subject| {
@@ -58,7 +58,7 @@ CPU TID for each thread-id of QMP's query-cpus-fast.",
         why: "With the ordinary policy each thread that appears on the CPU, also a worker of the kernel, gets its \
 share of it, and the guest's real-time work waits for milliseconds without knowing. Priority 1 is above all of \
 these, and below the helpers of the kernel that it needs itself (rcuc, ktimers).",
-        mend: "libvirt: <vcpusched vcpus='1-2' scheduler='fifo' priority='1'/> with the vCPUs of the real-time \
+        fix: "libvirt: <vcpusched vcpus='1-2' scheduler='fifo' priority='1'/> with the vCPUs of the real-time \
 work, and <emulatorpin cpuset='{housekeeping}'/>. QEMU: chrt -f -p 1 TID for each thread-id of QMP's \
 query-cpus-fast.",
         risk: "A FIFO vCPU that never halts starves everything else on its CPU, QEMU's other threads and the \
@@ -262,7 +262,7 @@ mod tests {
         let sibling = "/sys/devices/system/cpu/cpu2/topology/thread_siblings_list";
         let halves = host().with(&[(sibling, "2-3"), (&sibling.replace("cpu2", "cpu3"), "2-3")]).finding(id);
         assert_eq!((halves.state, halves.severity), (State::Finding, Severity::Major));
-        assert!(halves.said.ends_with("vCPUs 0,1 share a core with each other"), "{}", halves.said);
+        assert!(halves.message.ends_with("vCPUs 0,1 share a core with each other"), "{}", halves.message);
         let house = threads("2\tCPU 0/KVM", "0,1\tCPU 0/KVM").finding(id);
         assert_eq!((house.state, house.severity), (State::Finding, Severity::Minor));
     }

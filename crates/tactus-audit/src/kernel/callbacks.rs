@@ -27,7 +27,7 @@ pub static CHECKS: &[Check] = &[
         expected: "callbacks of {isolated} are offloaded",
         why: "A CPU that has used the kernel must later run callbacks, mostly to free memory, in a softirq or in \
 rcuc, in batches of any size. An offloaded CPU leaves them to rcuo threads, which run elsewhere. nohz_full implies it.",
-        mend: "Boot with rcu_nocbs={isolated} (or nohz_full={isolated}).",
+        fix: "Boot with rcu_nocbs={isolated} (or nohz_full={isolated}).",
         risk: "Little: housekeeping CPUs have more to do.",
         judge: offloaded,
         changes: |subject| match subject.parted() {
@@ -49,7 +49,7 @@ rcuc, in batches of any size. An offloaded CPU leaves them to rcuo threads, whic
         expected: "rcu_nocb_poll",
         why: "An offloaded CPU must wake its rcuo thread when it queues a callback. With rcu_nocb_poll these threads \
 look for work by themselves.",
-        mend: "Boot with rcu_nocb_poll.",
+        fix: "Boot with rcu_nocb_poll.",
         risk: "The housekeeping CPUs wake up regularly for it and need more power.",
         judge: polled,
         changes: |subject| match subject.parted() {
@@ -71,7 +71,7 @@ look for work by themselves.",
         expected: "{housekeeping}",
         why: "Offloading moves callbacks into the rcuo threads. Where these may run on the isolated CPUs, nothing is \
 won: the scheduler takes them back there.",
-        mend: "for p in $(pgrep '^rcuo'); do taskset -pc {housekeeping} $p; done",
+        fix: "for p in $(pgrep '^rcuo'); do taskset -pc {housekeeping} $p; done",
         risk: "Little.",
         judge: rcuo,
         changes: |subject| {

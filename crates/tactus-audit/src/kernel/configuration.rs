@@ -13,7 +13,7 @@ const SOURCE: &str = "config:source";
 pub static CHECKS: &[Check] = &[
     Check {
         id: "kernel-config",
-        title: "the kernel is built without what isolation needs, or with what spoils time",
+        title: "the kernel is built without what isolation needs, or with what adds latency",
         sources: &[Source::Xeon, Source::Kernel("Documentation/core-api/real-time/kernel-configuration.rst")],
         applies: &[Applies::Host, Applies::Guest],
         severity: Severity::Major,
@@ -29,7 +29,7 @@ FIFO to every group without a budget of its own. PROVE_LOCKING and KASAN check e
 many times their cost. Of NO_HZ_FULL the kernel's own document says: off for short periods, on for long computation \
 (see nohz-full). Tracers that cost time while they are off are latency-tracers' matter; the lockup detector, which the \
 document wants off, can be switched off at run time: see watchdogs.",
-        mend: "Boot another kernel of the distribution, or build one with these options.",
+        fix: "Boot another kernel of the distribution, or build one with these options.",
         risk: "Without the debugging options their bugs stay hidden.",
         judge: configuration,
         changes: no_change,
@@ -47,8 +47,8 @@ document wants off, can be switched off at run time: see watchdogs.",
         reads: "uname -r",
         expected: "no version with a known problem",
         why: "Each entry of the table names where the problem was reported. Versions are compared, not patches: a \
-distribution may have mended its own.",
-        mend: "Look up whether your kernel has the remedy that is named; otherwise boot another version.",
+distribution may have fixed its own.",
+        fix: "Look up whether your kernel has the remedy that is named; otherwise boot another version.",
         risk: "Another version has other problems: measure again.",
         judge: regressions,
         changes: no_change,
@@ -107,7 +107,7 @@ fn configuration(subject: &Subject<'_>) -> Verdict {
         let why = format!("the facts say nothing of CONFIG_{}", few(&hidden));
         return Err(Judgement::unreadable(why).read(SOURCE, source));
     }
-    let good = "this kernel has what isolation needs, and no option that spoils time";
+    let good = "this kernel has what isolation needs, and no option that adds latency";
     let mut judgement = Judgement::when(said.is_empty(), good, said.join("; ")).read(SOURCE, source);
     if by_kind_alone && judgement.state == State::Finding {
         judgement = judgement.at(Severity::Info);
@@ -132,7 +132,7 @@ struct Regression {
     ticking: bool,
     /// How bad it is.
     severity: Severity,
-    /// What it is, who reported it, and what mends it.
+    /// What it is, who reported it, and what fixes it.
     said: &'static str,
 }
 
@@ -153,7 +153,7 @@ const REGRESSIONS: &[Regression] = &[
         ticking: true,
         severity: Severity::Major,
         said: "6.9 to 6.18: a busy isolated CPU that keeps its tick pulls the timers of idle CPUs and runs what they \
-start, of which oslat saw gaps of 1.2 ms (mended in 6.19 by commit 7dec062cfcf2, \"timers/migration: Exclude isolated \
+start, of which oslat saw gaps of 1.2 ms (fixed in 6.19 by commit 7dec062cfcf2, \"timers/migration: Exclude isolated \
 cpus from hierarchy\", which reports them); nohz_full on these CPUs avoids it while they run one task",
     },
 ];

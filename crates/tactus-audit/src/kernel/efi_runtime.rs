@@ -28,7 +28,7 @@ pub static CHECKS: &[Check] = &[Check {
     expected: "runtime services off (a PREEMPT_RT kernel's default, or efi=noruntime), or their workqueue on {housekeeping}",
     why: "Reading or writing an EFI variable runs the firmware's code, and while it does the CPU may take no interrupt: \
 milliseconds, for a flash that is written. Some firmware stops all other CPUs as well; then only noruntime helps.",
-    mend: "Write the mask {housekeeping_mask} to /sys/devices/virtual/workqueue/efi_runtime/cpumask where the kernel has it \
+    fix: "Write the mask {housekeeping_mask} to /sys/devices/virtual/workqueue/efi_runtime/cpumask where the kernel has it \
 (6.12 and older do not: their workqueue, efi_rts_wq, is not shown there); or boot with efi=noruntime.",
     risk: "With noruntime, boot entries and firmware updates (efibootmgr, fwupd) cannot be made from the running system.",
     judge: runtime,
@@ -66,7 +66,7 @@ fn runtime(subject: &Subject<'_>) -> Verdict {
     Ok(Judgement::finding(format!(
         "calls to EFI firmware may be made on {place}, and this kernel has no mask for them"
     ))
-    .mend("Boot with efi=noruntime, where boot entries and firmware need no change from the running system.")
+    .fix("Boot with efi=noruntime, where boot entries and firmware need no change from the running system.")
     .read("/sys/firmware/efi", entries))
 }
 

@@ -31,12 +31,12 @@ pub static CHECKS: &[Check] = &[
         why: "Once auditing is on, each new task takes the slow path on its way in and out of every system call, with or \
 without rules; records are written by kauditd, and a full backlog makes callers wait. Only the rule `-a task,never` keeps \
 tasks that start after it on the fast path (audit_alloc in kernel/auditsc.c).",
-        mend: "The mildest first: a file in /etc/audit/rules.d with -D and -a task,never, loaded before the real-time work \
+        fix: "The mildest first: a file in /etc/audit/rules.d with -D and -a task,never, loaded before the real-time work \
 starts; logins and other records stay. Or boot with audit=0.",
         risk: "System calls are recorded no more, with audit=0 nothing is: often a matter of compliance. Ask who needs it.",
         judge: auditing,
         changes: |subject| match rules(subject) {
-            // The milder mend was found.
+            // The milder fix was found.
             Some(rules) if rules.spares_tasks => Vec::new(),
             _ => vec![subject.boot("audit", "audit", "0")],
         },
@@ -55,7 +55,7 @@ starts; logins and other records stay. Or boot with audit=0.",
         expected: "a decision: intel-xeon-2015 turns it off for real-time work",
         why: "Hooks are called at each access to files, sockets and tasks; decisions are cached, and a miss \
 costs more than a hit. Real-time work that makes no system calls pays nothing.",
-        mend: "None by tactus: it is the machine's protection. Who must may boot with selinux=0.",
+        fix: "None by tactus: it is the machine's protection. Who must may boot with selinux=0.",
         risk: "Without it a break-in into one service is one into the machine.",
         judge: selinux,
         changes: no_change,
@@ -75,7 +75,7 @@ costs more than a hit. Real-time work that makes no system calls pays nothing.",
         why: "A serial port of 115200 baud takes 87 us for each character, in a guest an exit each, and standard \
 kernels write whole messages with interrupts off. intel-industrial-2014 measured about 5 us more with its development \
 console.",
-        mend: "sysctl kernel.printk=\"3 4 1 3\" (the first value counts), and no console= of a serial port (ttyS0, \
+        fix: "sysctl kernel.printk=\"3 4 1 3\" (the first value counts), and no console= of a serial port (ttyS0, \
 ttyAMA0) on the command line where it is not needed.",
         risk: "Messages are in the log (dmesg), not on the console: a machine that dies says nothing there.",
         judge: console,
@@ -109,7 +109,7 @@ ttyAMA0) on the command line where it is not needed.",
         expected: "0, where the processor detects split locks",
         why: "An atomic access across two cache lines locks the bus for all CPUs. The kernel makes a thread that does \
 so sleep for 10 ms and lets one such thread run at a time: a guest whose code has one stands still that long.",
-        mend: "sysctl kernel.split_lock_mitigate=0, or boot with split_lock_detect=off; better, mend the code: the \
+        fix: "sysctl kernel.split_lock_mitigate=0, or boot with split_lock_detect=off; better, fix the code: the \
 kernel's log names it.",
         risk: "Any program can slow down the whole machine with split locks.",
         judge: split_lock,
@@ -134,7 +134,7 @@ kernel's log names it.",
         expected: "a decision: all that the machine's use needs",
         why: "Buffers and predictors are flushed or fenced at each system call, interrupt or exit of a guest, about the \
 same each time: it shifts latencies more than it spreads them.",
-        mend: "None by tactus: they protect the machine. Who runs only code of his own may boot with mitigations=off.",
+        fix: "None by tactus: they protect the machine. Who runs only code of his own may boot with mitigations=off.",
         risk: "Any program, also in a guest, may read memory that is not its own.",
         judge: mitigations,
         changes: no_change,
@@ -174,14 +174,14 @@ fn by_rules(subject: &Subject<'_>) -> Judgement {
             Judgement::ok("the kernel audits, and spares every task that starts after the rule -a task,never")
         }
         Some(Rules { count: 0, .. }) => {
-            Judgement::finding("the kernel audits, and has no rule by which to: each task pays for nothing").mend(
+            Judgement::finding("the kernel audits, and has no rule by which to: each task pays for nothing").fix(
                 "auditctl -a task,never, and the same line in a file in /etc/audit/rules.d, loaded before the real-time \
                  work starts: nothing that is recorded now is lost",
             )
         }
         Some(rules) => {
             let said = format!("the kernel audits by {}", count(rules.count, "rule"));
-            Judgement::finding(said).mend(
+            Judgement::finding(said).fix(
                 "Ask who has set the rules. Where none of them is needed on system calls: a file in /etc/audit/rules.d with \
                  -D and -a task,never, loaded before the real-time work starts; logins and other records stay. Or boot \
                  with audit=0",
@@ -367,10 +367,10 @@ mod tests {
     fn the_rules_of_the_audit_decide_what_is_advised() {
         let of = |rules: &str| intel(&[(AUDIT, "1"), (AUDIT_RULES, rules)]);
         assert!(of("").said("audit").contains("has no rule by which to"));
-        assert!(of("").finding("audit").mend.contains("nothing that is recorded now is lost"));
+        assert!(of("").finding("audit").fix.contains("nothing that is recorded now is lost"));
         let some = of("12 exit,always -F\n1 user,always\n");
         assert_eq!(some.said("audit"), "the kernel audits by 13 rules");
-        assert!(some.finding("audit").mend.starts_with("Ask who has set the rules"));
+        assert!(some.finding("audit").fix.starts_with("Ask who has set the rules"));
         assert_eq!(some.wanted("audit"), ["kernel parameter audit = 0"], "for who asks for it");
         assert!(of("1 task,never\n").wanted("audit").is_empty());
         assert_eq!(of("1 task,never\n").state("audit"), State::Ok);

@@ -26,7 +26,7 @@ pub static CHECKS: &[Check] = &[Check {
     expected: "600 or more, or 0 for never",
     why: "khungtaskd walks the list of all tasks each time, and reports what has been blocked for so long. On a machine whose \
 housekeeping CPUs are busy with real-time neighbours ordinary tasks wait longer than usual, and reports of them are noise.",
-    mend: "sysctl kernel.hung_task_timeout_secs=600",
+    fix: "sysctl kernel.hung_task_timeout_secs=600",
     risk: "A task that hangs is reported after ten minutes.",
     judge: timeout,
     changes: |subject| {

@@ -31,7 +31,7 @@ pub static CHECKS: &[Check] = &[
         why: "Drivers with one queue for each CPU (NVMe, virtio-blk, SAS) have the kernel spread their interrupts over \
 all CPUs. These are managed: writing their smp_affinity is refused. Only isolcpus=managed_irq (since Linux 5.6) keeps them away, as far \
 as a queue has a housekeeping CPU.",
-        mend: "Boot with isolcpus=managed_irq,domain,{isolated}. A queue whose CPUs are all isolated still arrives \
+        fix: "Boot with isolcpus=managed_irq,domain,{isolated}. A queue whose CPUs are all isolated still arrives \
 there when something uses it from there: keep I/O off these CPUs, or give the device fewer queues.",
         risk: "Little: it is best effort.",
         judge: managed,
@@ -58,7 +58,7 @@ there when something uses it from there: keep I/O off these CPUs, or give the de
         expected: "the mask {housekeeping_mask} (CPUs {housekeeping})",
         why: "Interrupts that are requested later, by a driver that is loaded or a network interface that is brought \
 up, get this mask. Otherwise each such event puts new interrupts onto isolated CPUs.",
-        mend: "Boot with irqaffinity={housekeeping}, or write the mask {housekeeping_mask} to \
+        fix: "Boot with irqaffinity={housekeeping}, or write the mask {housekeeping_mask} to \
 /proc/irq/default_smp_affinity.",
         risk: "Little.",
         judge: default_affinity,
@@ -88,7 +88,7 @@ up, get this mask. Otherwise each such event puts new interrupts onto isolated C
 placed there alone (own-irq)",
         why: "A handler goes before every thread, and on a PREEMPT_RT kernel its thread has FIFO 50. With it come \
 softirqs of any length: a network card's receive handler may run for milliseconds.",
-        mend: "Write {housekeeping} to /proc/irq/N/smp_affinity_list of each interrupt N that is named. Interrupts of \
+        fix: "Write {housekeeping} to /proc/irq/N/smp_affinity_list of each interrupt N that is named. Interrupts of \
 queues that the kernel spreads (managed-irq) refuse it, and those that belong to the real-time work stay (own-irq).",
         risk: "Devices have fewer CPUs to arrive on, and may become slower.",
         judge: affinity,
@@ -226,7 +226,7 @@ fn managed(subject: &Subject<'_>) -> Verdict {
     }
     let judgement = if asked && stray.is_empty() { Judgement::ok(said) } else { Judgement::finding(said) };
     let judgement = match subject.kernel.before(5, 6) {
-        true => judgement.mend(
+        true => judgement.fix(
             "Linux before 5.6 has no parameter for it: boot a newer kernel, or give the device fewer queues than there are \
 housekeeping CPUs.",
         ),
@@ -415,7 +415,7 @@ LOC:          9          9          9          9   Local timer interrupts";
         );
         let old = |release| machine(&[]).and("/proc/cmdline", "quiet").and("uname:release", release);
         assert!(old("5.4.0-150-generic").changes("managed-irq").is_empty(), "it has no such parameter");
-        assert!(old("5.4.0-150-generic").finding("managed-irq").mend.starts_with("Linux before 5.6"));
+        assert!(old("5.4.0-150-generic").finding("managed-irq").fix.starts_with("Linux before 5.6"));
         assert_eq!(
             old("5.6.0").wanted("managed-irq"),
             ["kernel parameter isolcpus = managed_irq,domain,2,3"]

@@ -30,7 +30,7 @@ pub static CHECKS: &[Check] = &[
         why: "Timekeeping, RCU, kernel threads, interrupts and services must run somewhere. CPU 0 is the kernel's own \
 choice for many of them. A core of which one hardware thread keeps house is shared with all that runs there, and work \
 for a NUMA node without a housekeeping CPU crosses to another.",
-        mend: "Isolate other CPUs: leave CPU 0, whole cores, and one core of each NUMA node out of isolcpus, nohz_full \
+        fix: "Isolate other CPUs: leave CPU 0, whole cores, and one core of each NUMA node out of isolcpus, nohz_full \
 and rcu_nocbs.",
         risk: "Fewer CPUs for real-time work.",
         judge: housekeeping,
@@ -56,7 +56,7 @@ and rcu_nocbs.",
         expected: "{isolated}",
         why: "Load balancing puts any task on any CPU that it may use, and looks at the run queues of all CPUs of a \
 domain to do so. An isolated CPU is in no domain: nothing comes there that is not placed there.",
-        mend: "Boot with isolcpus=managed_irq,domain,{isolated} (before Linux 5.6 isolcpus={isolated}: such a kernel does not \
+        fix: "Boot with isolcpus=managed_irq,domain,{isolated} (before Linux 5.6 isolcpus={isolated}: such a kernel does not \
 know managed_irq and refuses the whole parameter for it); or, on a kernel of 6.1 or later, put the CPUs into an \
 isolated cpuset partition, which the kernel's list of parameters prefers: it can be taken back.",
         risk: "Tasks on isolated CPUs are not balanced among them: threads of a program that is not pinned thread by \
@@ -87,7 +87,7 @@ task runs. With nohz_full it stops as long as one task is runnable there; RCU ca
 work stay away from these CPUs as well, and before Linux 7.0 kernel threads too. Each entry into the kernel costs more for it: the kernel's \
 document on real-time configuration asks for consistent ticks where the work is periodic, and for NO_HZ_FULL where it \
 computes for long.",
-        mend: "For vCPUs, polling and long computation boot with nohz=on nohz_full={isolated}: one runnable task for each \
+        fix: "For vCPUs, polling and long computation boot with nohz=on nohz_full={isolated}: one runnable task for each \
 of these CPUs, and no POSIX CPU timers, which keep the tick. For short periods leave it, and keep kernel threads and \
 RCU callbacks away by kthread-affinity and rcu-nocbs. tactus prove nohz-full measures both here.",
         risk: "System calls and interrupts cost more on these CPUs, since each entry accounts its time.",
@@ -230,7 +230,7 @@ mod tests {
         );
         let first = intel(&[]).isolate("0-1").finding("housekeeping");
         assert_eq!((first.state, first.severity), (State::Finding, Severity::Blocker));
-        assert!(first.said.ends_with("CPU 0 is among the isolated ones"), "{}", first.said);
+        assert!(first.message.ends_with("CPU 0 is among the isolated ones"), "{}", first.message);
         assert!(intel(&[]).isolate("0-3").said("housekeeping").ends_with("no CPU is left for it"));
         let node = |n: u32| format!("/sys/devices/system/node/node{n}/cpulist");
         let two = intel(&[(&node(0), "0-1"), (&node(1), "2-3"), (&node(2), "")]);
@@ -251,9 +251,9 @@ mod tests {
         let found = intel(&smt).finding("housekeeping");
         assert_eq!((found.state, found.severity), (State::Finding, Severity::Major));
         assert!(
-            found.said.ends_with("cores are shared between both sorts: CPUs 0,2, CPUs 1,3"),
+            found.message.ends_with("cores are shared between both sorts: CPUs 0,2, CPUs 1,3"),
             "{}",
-            found.said
+            found.message
         );
         assert_eq!(intel(&smt).isolate("1,3").state("housekeeping"), State::Ok);
     }
@@ -289,11 +289,15 @@ mod tests {
     fn the_tick_is_off_where_the_kernel_says_so() {
         assert_eq!(intel(&[(NOHZ_FULL, "2-3")]).state("nohz-full"), State::Ok);
         let unknown = intel(&[(NOHZ_FULL, "3")]).finding("nohz-full");
-        assert!(unknown.said.starts_with("the tick interrupts CPU 2: a matter of work"), "{}", unknown.said);
+        assert!(
+            unknown.message.starts_with("the tick interrupts CPU 2: a matter of work"),
+            "{}",
+            unknown.message
+        );
         assert_eq!(unknown.severity, Severity::Minor, "short periods want their ticks");
         let guest = crate::vm::testing::host().and(NOHZ_FULL, "(null)").finding("nohz-full");
         assert_eq!(
-            (guest.severity, &*guest.said),
+            (guest.severity, &*guest.message),
             (Severity::Major, "the tick interrupts CPUs 2,3, where vCPUs run")
         );
         assert_eq!(intel(&[(NOHZ_FULL, "(null)")]).state("nohz-full"), State::Finding);

@@ -20,7 +20,7 @@ pub static CHECKS: &[Check] = &[Check {
     why: "They hook every place that turns interrupts or preemption off and on, and that costs measurable latency although \
 no trace is taken: the kernel's document on real-time configuration rates them \"high\". The other tracers (osnoise, \
 timerlat, hwlat, function) it recommends, since they cost nothing until they are used.",
-    mend: "Boot another kernel of the distribution, or build one without these two. timerlat and osnoise find the same \
+    fix: "Boot another kernel of the distribution, or build one without these two. timerlat and osnoise find the same \
 sections.",
     risk: "None.",
     judge: built_in,
@@ -66,7 +66,10 @@ mod tests {
     #[test]
     fn the_two_that_hook_every_critical_section_are_found() {
         let found = built("y").finding("latency-tracers");
-        assert_eq!((found.state, &*found.said), (State::Finding, "this kernel is built with IRQSOFF_TRACER"));
+        assert_eq!(
+            (found.state, &*found.message),
+            (State::Finding, "this kernel is built with IRQSOFF_TRACER")
+        );
         assert_eq!(built("n").state("latency-tracers"), State::Ok);
         assert_eq!(built("n").without(PREEMPT).state("latency-tracers"), State::Unreadable);
         assert_eq!(intel(&[]).state("latency-tracers"), State::Unreadable);

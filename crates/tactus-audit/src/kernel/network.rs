@@ -28,7 +28,7 @@ pub static CHECKS: &[Check] = &[Check {
     why: "Each receive queue has an interrupt, and drivers spread them over all CPUs: with more queues than \
 housekeeping CPUs some end on isolated ones. rps_cpus sends packets to the softirq of other CPUs by an interrupt \
 between CPUs.",
-    mend: "ethtool -L INTERFACE combined N, with N at most the number of housekeeping CPUs; write 0 or the mask \
+    fix: "ethtool -L INTERFACE combined N, with N at most the number of housekeeping CPUs; write 0 or the mask \
 {housekeeping_mask} to rps_cpus.",
     risk: "Changing the number of queues resets the link; fewer queues carry less traffic.",
     judge: queues,

@@ -22,7 +22,7 @@ pub static CHECKS: &[Check] = &[Check {
     why: "The interrupt of a device that a real-time thread waits for belongs on that thread's CPU: nobody has to wake it \
 from another one (intel-xeon-2015, 6.3). Every other interrupt there is a disturbance. Whoever allowed it on isolated CPUs \
 alone chose so, and the reader knows which of the two it is.",
-    mend: "Nothing, if the device is the real-time work's own. On a PREEMPT_RT kernel give the handler's thread a priority \
+    fix: "Nothing, if the device is the real-time work's own. On a PREEMPT_RT kernel give the handler's thread a priority \
 above that of the work that waits for it (chrt -f -p; irq-thread-priority shows them). Otherwise write {housekeeping} to \
 its smp_affinity_list.",
     risk: "Moved away, the device's own real-time work is woken by an interrupt of another CPU.",
@@ -66,7 +66,7 @@ mod tests {
     fn an_interrupt_of_the_real_time_work_is_told_and_not_moved() {
         let found = at("2").finding("own-irq");
         assert_eq!((found.state, found.severity), (State::Finding, super::Severity::Info));
-        assert!(found.said.contains("26 (eth0-rx-0)"), "{}", found.said);
+        assert!(found.message.contains("26 (eth0-rx-0)"), "{}", found.message);
         assert!(at("2").changes("own-irq").is_empty());
         assert_eq!(at("0,2").state("own-irq"), State::Ok);
         assert_eq!(at("2").and("/proc/irq/26/affinity_hint", "4").state("own-irq"), State::Ok);

@@ -24,7 +24,7 @@ pub static CHECKS: &[Check] = &[Check {
     why: "Since Linux 6.1 a cgroup can take CPUs out of the scheduler's balancing at run time. A partition that \
 becomes invalid (a CPU that goes off, a sibling that asks for the same CPUs) falls back to an ordinary group without \
 a word: its CPUs are balanced again.",
-    mend: "Read the reason in cpuset.cpus.partition, mend it, and write isolated again. CPUs of isolcpus= may only be \
+    fix: "Read the reason in cpuset.cpus.partition, fix it, and write isolated again. CPUs of isolcpus= may only be \
 in isolated partitions. A partition sets neither nohz_full nor managed_irq.",
     risk: "Taking CPUs away from other groups may leave them without any: the kernel then refuses.",
     judge: partitions,

@@ -34,7 +34,7 @@ pub static CHECKS: &[Check] = &[
 CPUs that the kernel chose at boot, as kthreadd (thread 2) has them, and not those that somebody gave kthreadd later. Which \
 parameter makes that choice is a matter of the kernel: since Linux 5.9 (commit 9cc5b8656892) it was nohz_full=, since 7.0 (commit \
 041ee6f3727a) it is isolcpus=domain instead, and isolated cpusets. The other one alone keeps nothing away.",
-        mend: "At run time: taskset -pc {housekeeping} TID for each thread that is named, and again for those that come \
+        fix: "At run time: taskset -pc {housekeeping} TID for each thread that is named, and again for those that come \
 later. At boot, for all of them: nohz_full={isolated} before Linux 7.0, where nohz-full is wanted at all, and \
 isolcpus=domain,{isolated} since. The parameter kthread_cpus= that some guides name is not known to \
 mainline kernels.",
@@ -61,7 +61,7 @@ mainline kernels.",
         expected: "the mask {housekeeping_mask} (CPUs {housekeeping})",
         why: "Work that is bound to no CPU (writeback, crypto, file systems) is run by kworkers on the CPUs of these \
 masks. The first one limits all others.",
-        mend: "Write the mask {housekeeping_mask} to /sys/devices/virtual/workqueue/cpumask and to those below it; or \
+        fix: "Write the mask {housekeeping_mask} to /sys/devices/virtual/workqueue/cpumask and to those below it; or \
 boot with isolcpus or nohz_full, which sets it.",
         risk: "Little: housekeeping CPUs have more to do.",
         judge: workqueues,
@@ -86,7 +86,7 @@ boot with isolcpus or nohz_full, which sets it.",
         expected: "{housekeeping}",
         why: "All services and logins inherit the CPUs of the first process. With isolcpus the kernel itself keeps it \
 away from isolated CPUs; otherwise CPUAffinity= does.",
-        mend: "CPUAffinity={housekeeping} under [Manager] in /etc/systemd/system.conf.d/, or boot with \
+        fix: "CPUAffinity={housekeeping} under [Manager] in /etc/systemd/system.conf.d/, or boot with \
 systemd.cpu_affinity={housekeeping}.",
         risk: "Programs that are meant for the isolated CPUs inherit it too and must be placed: CPUAffinity= in their \
 unit, taskset, or AllowedCPUs= of their slice.",
@@ -125,7 +125,7 @@ unit, taskset, or AllowedCPUs= of their slice.",
         why: "A task on the same CPU costs a real-time thread its cache, and its waking costs an interrupt from \
 another CPU; with a second runnable task nohz_full brings the tick back. A task that is allowed on both sorts of CPUs \
 was placed by nobody.",
-        mend: "Keep services away (systemd-cpu-affinity), or confine them at run time: systemctl set-property \
+        fix: "Keep services away (systemd-cpu-affinity), or confine them at run time: systemctl set-property \
 --runtime system.slice AllowedCPUs={housekeeping}; for single ones taskset -pac {housekeeping} PID.",
         risk: "A program that needs these CPUs must be placed there explicitly.",
         judge: foreign,

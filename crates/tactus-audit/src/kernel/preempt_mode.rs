@@ -24,7 +24,7 @@ pub static CHECKS: &[Check] = &[Check {
     why: "With none and voluntary a system call runs until it sleeps or comes to a point where it asks, milliseconds later \
 at worst; with lazy that is so for ordinary threads among themselves, and real-time threads preempt at once. full lets a \
 thread of higher priority in wherever no lock forbids it. It is what such a kernel offers, and no bound like PREEMPT_RT's.",
-    mend: "Boot with preempt=full (a PREEMPT_DYNAMIC kernel), or echo full > /sys/kernel/debug/sched/preempt.",
+    fix: "Boot with preempt=full (a PREEMPT_DYNAMIC kernel), or echo full > /sys/kernel/debug/sched/preempt.",
     risk: "Less throughput.",
     judge: mode,
     changes: |subject| match told(subject) {

@@ -29,7 +29,7 @@ pub static CHECKS: &[Check] = &[
 preemption off: interrupt handlers, softirqs and spinlocked sections of any length, of any driver. No bound can be \
 given. With it these parts are threads and sleeping locks. The published pairs: 22 us with PREEMPT_RT on host and \
 guest, 126 us with standard kernels that were partitioned (redhat-openstack-2018).",
-        mend: "Install and boot a PREEMPT_RT kernel: linux-image-rt-amd64 or linux-image-rt-arm64 (Debian), kernel-rt \
+        fix: "Install and boot a PREEMPT_RT kernel: linux-image-rt-amd64 or linux-image-rt-arm64 (Debian), kernel-rt \
 (RHEL), linux-realtime (Ubuntu Pro), or build Linux 6.12 or later with CONFIG_PREEMPT_RT=y.",
         risk: "Less throughput, and drivers from outside the kernel may not build or may sleep where they must not.",
         judge: preempt_rt,
@@ -47,10 +47,10 @@ guest, 126 us with standard kernels that were partitioned (redhat-openstack-2018
         hardware: false,
         reads: "uname -v of the guest and of the machine that carries it",
         expected: "PREEMPT_RT on both, or on neither",
-        why: "A bound of the guest is worth nothing when the host below has none, and a real-time host cannot mend a \
+        why: "A bound of the guest is worth nothing when the host below has none, and a real-time host cannot fix a \
 guest whose own kernel blocks. Published maxima: 22 us with PREEMPT_RT on both, 126 us with partitioned standard \
 kernels on both (redhat-openstack-2018).",
-        mend: "Boot a PREEMPT_RT kernel on the side that has none, and use the profiles in pairs: \
+        fix: "Boot a PREEMPT_RT kernel on the side that has none, and use the profiles in pairs: \
 realtime-virtual-host with realtime-virtual-guest.",
         risk: "Less throughput on the side that changes.",
         judge: pair,
@@ -70,7 +70,7 @@ realtime-virtual-host with realtime-virtual-guest.",
         expected: "threadirqs, on a kernel without PREEMPT_RT",
         why: "On a kernel without PREEMPT_RT threadirqs makes handlers threads of priority FIFO 50, so that a thread \
 of higher priority goes before them. It is what such a kernel offers in place of PREEMPT_RT, which does it always.",
-        mend: "Boot with threadirqs, or use a PREEMPT_RT kernel.",
+        fix: "Boot with threadirqs, or use a PREEMPT_RT kernel.",
         risk: "Each interrupt costs a thread switch; a handler that is starved by a higher thread stops its device.",
         judge: threaded,
         changes: |subject| {

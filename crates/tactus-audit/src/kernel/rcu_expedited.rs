@@ -28,7 +28,7 @@ pub static CHECKS: &[Check] = &[Check {
     expected: "rcu_normal 1, as rcupdate.rcu_normal_after_boot=1 sets it (a PREEMPT_RT kernel's default); rcu_expedited 0",
     why: "Who waits for RCU in a hurry (a network interface, a mount, a module that comes or goes) has an interrupt sent to \
 every CPU that is not in user mode or idle, isolated or not. With rcu_normal all wait the ordinary way.",
-    mend: "echo 1 > /sys/kernel/rcu_normal; boot with rcupdate.rcu_normal_after_boot=1.",
+    fix: "echo 1 > /sys/kernel/rcu_normal; boot with rcupdate.rcu_normal_after_boot=1.",
     risk: "Changes of networks, mounts and modules take longer.",
     judge: expedited,
     changes: |subject| {

@@ -25,7 +25,7 @@ pub static CHECKS: &[Check] = &[Check {
     why: "A nohz_full CPU that enters the kernel for a moment while a grace period waits has RCU's softirq or thread started \
 there. Since Linux 6.11 it can be spared for the first milliseconds: a vCPU that goes in and out of its guest has left the \
 kernel again long before.",
-    mend: "Boot with rcutree.nohz_full_patience_delay=1000.",
+    fix: "Boot with rcutree.nohz_full_patience_delay=1000.",
     risk: "A grace period may take up to a second longer, and memory is freed as much later.",
     judge: patience,
     changes: |subject| match subject.facts.text(DELAY) {

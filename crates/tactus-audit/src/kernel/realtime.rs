@@ -25,7 +25,7 @@ pub static CHECKS: &[Check] = &[
         expected: "no SCHED_DEADLINE thread on {isolated} but those that are planned there",
         why: "A SCHED_DEADLINE thread goes before every FIFO and RR thread, priority 99 included, for as long as its \
 runtime lasts. Latencies of FIFO threads on the same CPUs then depend on its runtime and period.",
-        mend: "Plan for it, or confine it to other CPUs by an exclusive cpuset: its affinity cannot be set below its \
+        fix: "Plan for it, or confine it to other CPUs by an exclusive cpuset: its affinity cannot be set below its \
 scheduling domain.",
         risk: "A deadline thread with fewer CPUs may not be admitted.",
         judge: deadline,
@@ -45,7 +45,7 @@ scheduling domain.",
         expected: "virtual machines, containers and tasks have disjoint CPUs; each virtual CPU has its own",
         why: "Two virtual CPUs, or a virtual CPU and a container, on one CPU take turns at best; at FIFO the one waits \
 until the other sleeps. Nothing warns: each of the two is placed correctly by itself.",
-        mend: "Give each virtual CPU, container and task CPUs of its own: vcpupin, --cpuset-cpus, taskset.",
+        fix: "Give each virtual CPU, container and task CPUs of its own: vcpupin, --cpuset-cpus, taskset.",
         risk: "None; more CPUs are needed.",
         judge: overlap,
         changes: no_change,
@@ -65,7 +65,7 @@ until the other sleeps. Nothing warns: each of the two is placed correctly by it
         why: "Of threads of one priority the second waits until the first sleeps, those below wait for all above. \
 Published: twelve threads of priorities 99 to 88 on one core, maximum 27 ms at the lowest; one thread on each core, \
 52 us (osadl-2023).",
-        mend: "One such thread for each CPU: taskset -pc CPU TID, or another priority: chrt -f -p PRIORITY TID.",
+        fix: "One such thread for each CPU: taskset -pc CPU TID, or another priority: chrt -f -p PRIORITY TID.",
         risk: "None; more CPUs are needed.",
         judge: overcommit,
         changes: no_change,
@@ -86,7 +86,7 @@ Published: twelve threads of priorities 99 to 88 on one core, maximum 27 ms at t
 the run times above them. At 99 nothing of FIFO is left above it: no shell and no watchdog of yours can stop it when it \
 spins, and threads of the kernel that have 99 themselves wait behind it. (The migration threads do not: they are of the \
 stop class, above all priorities, whatever ps shows.)",
-        mend: "chrt -f -p 95 TID for the thread that matters; lower ones for the others.",
+        fix: "chrt -f -p 95 TID for the thread that matters; lower ones for the others.",
         risk: "Whatever had the highest priority waits now.",
         judge: ceiling,
         changes: no_change,

@@ -29,7 +29,7 @@ pub static CHECKS: &[Check] = &[
         why: "Interfaces that come later, as one for each container, start with this mask as the rps_cpus of their queues. \
 An isolated CPU in it handles their packets by an interrupt from another CPU. OpenShift sets it to the housekeeping CPUs, so \
 that what real-time containers send to their virtual interface is handled there as well.",
-        mend: "echo {housekeeping_mask} > /proc/sys/net/core/rps_default_mask",
+        fix: "echo {housekeeping_mask} > /proc/sys/net/core/rps_default_mask",
         risk: "Housekeeping CPUs handle more packets.",
         judge: default_mask,
         changes: without_isolated,
@@ -49,7 +49,7 @@ that what real-time containers send to their virtual interface is handled there 
         why: "With a value a thread that reads from an empty socket polls the device's queue for so many microseconds before \
 it sleeps, and is spared interrupt, softirq and wake-up. For a thread that waits on no socket it changes nothing. PREEMPT_RT kernels know it only where they are built without \
 netconsole (NET_RX_BUSY_POLL).",
-        mend: "sysctl net.core.busy_read=50 net.core.busy_poll=50, if the cycle begins with a packet; SO_BUSY_POLL does it for \
+        fix: "sysctl net.core.busy_read=50 net.core.busy_poll=50, if the cycle begins with a packet; SO_BUSY_POLL does it for \
 one socket.",
         risk: "Every thread that waits on a socket spins for as long, also at FIFO: others on its CPU wait.",
         judge: polling,

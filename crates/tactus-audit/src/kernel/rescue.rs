@@ -29,7 +29,7 @@ pub static CHECKS: &[Check] = &[
         why: "A kernel thread that is bound to a CPU (a kworker, RCU, the vmstat worker) waits for ever behind a \
 real-time thread that spins there, and others wait for it: the machine hangs in places that have nothing to do with \
 real time. A vCPU with a real-time policy whose guest polls is such a thread.",
-        mend: "Run stalld on {housekeeping} (systemctl enable --now stalld), as OpenShift does wherever it takes the \
+        fix: "Run stalld on {housekeeping} (systemctl enable --now stalld), as OpenShift does wherever it takes the \
 throttling off; or turn one of the kernel's own guards on again: write 50000000 to \
 /sys/kernel/debug/sched/fair_server/cpuN/runtime (since 6.12), or sysctl kernel.sched_rt_runtime_us=950000.",
         risk: "When stalld boosts, it takes about 20 us from the real-time thread; the fair server takes up to 50 ms of a \
@@ -52,7 +52,7 @@ second from one that never sleeps.",
         why: "stalld reads the run queues each second and boosts a thread that has starved too long for some \
 microseconds. It needs a CPU that no real-time thread keeps from it, or it starves with those that it should rescue. \
 Whether anything has to rescue them, no-rescue says.",
-        mend: "CPUAffinity={housekeeping} in the unit of stalld.service, or systemd-cpu-affinity for all services.",
+        fix: "CPUAffinity={housekeeping} in the unit of stalld.service, or systemd-cpu-affinity for all services.",
         risk: "None.",
         judge: placed,
         changes: |subject| stalld_service(subject, "stalld").into_iter().collect(),
@@ -133,7 +133,7 @@ mod tests {
             assert!(system.changes("rt-throttling").is_empty());
             // Its change is for who asks for it by name.
             let found = system.finding("fair-server");
-            assert!(found.state != State::Finding || found.severity == Severity::Info, "{}", found.said);
+            assert!(found.state != State::Finding || found.severity == Severity::Info, "{}", found.message);
         }
         let installed = served("0", "0").and("program:stalld", "/usr/bin/stalld");
         assert_eq!(installed.wanted("no-rescue"), ["service stalld.service = active"]);

@@ -23,7 +23,7 @@ pub static CHECKS: &[Check] = &[Check {
     expected: "8192, where SELinux is on",
     why: "Above this number of cached decisions each new one throws others away, and the next access that they were about \
 computes its decision anew, in the kernel, in the task's own time. The default of 512 is small for a host of many containers.",
-    mend: "echo 8192 > /sys/fs/selinux/avc/cache_threshold",
+    fix: "echo 8192 > /sys/fs/selinux/avc/cache_threshold",
     risk: "A little memory.",
     judge: threshold,
     changes: |subject| {

@@ -28,7 +28,7 @@ pub static CHECKS: &[Check] = &[
         expected: "it does not run, or IRQBALANCE_BANNED_CPULIST has {isolated}",
         why: "Every ten seconds irqbalance spreads interrupts anew and so undoes their placement. Without a list of \
 its own it leaves out the CPUs of isolcpus= and nohz_full= only.",
-        mend: "IRQBALANCE_BANNED_CPULIST={isolated} in /etc/default/irqbalance (/etc/sysconfig/irqbalance), with no \
+        fix: "IRQBALANCE_BANNED_CPULIST={isolated} in /etc/default/irqbalance (/etc/sysconfig/irqbalance), with no \
 IRQBALANCE_BANNED_CPUS beside it, which goes before the list; then systemctl restart irqbalance. Or systemctl disable \
 --now irqbalance.",
         risk: "Without it the interrupts of a busy device may all arrive on one CPU.",
@@ -68,7 +68,7 @@ IRQBALANCE_BANNED_CPUS beside it, which goes before the list; then systemctl res
         why: "Turning a trace point, a probe or a profile on or off patches the kernel's code, and each patch \
 interrupts every CPU, the isolated ones included, so that none runs the old code. A tracer that is on costs time at \
 each event.",
-        mend: "echo nop > /sys/kernel/tracing/current_tracer; stop profilers while it matters.",
+        fix: "echo nop > /sys/kernel/tracing/current_tracer; stop profilers while it matters.",
         risk: "None but the traces.",
         judge: tracing,
         changes: |subject| subject.set("static-key-ipis", TRACER, Form::Plain, "nop").into_iter().collect(),
@@ -87,7 +87,7 @@ each event.",
         expected: "none, or TuneD with a profile for real time",
         why: "Each of them sets frequencies, idle states and kernel settings by its own rules, at its own times, and \
 puts its values back.",
-        mend: "Decide for one. Where TuneD is active tactus works through a TuneD profile. Stop others with systemctl \
+        fix: "Decide for one. Where TuneD is active tactus works through a TuneD profile. Stop others with systemctl \
 disable --now NAME; thermald protects the machine and is left alone by tactus.",
         risk: "Without them a laptop saves no power.",
         judge: daemons,

@@ -27,7 +27,7 @@ pub static CHECKS: &[Check] = &[Check {
 the bus: the latency of one device is the sum of all, and while one of them holds the line the others are not heard. Of a \
 device that is passed through the host masks the line at each interrupt until the guest asks for it to be opened again: two \
 exits more. A message (MSI, MSI-X) is never shared and goes to one CPU.",
-    mend: "Have the driver use MSI or MSI-X (do not boot with pci=nomsi; in a guest give the device vectors); put the card \
+    fix: "Have the driver use MSI or MSI-X (do not boot with pci=nomsi; in a guest give the device vectors); put the card \
 into another slot, whose line is its own; unbind the drivers that share it and are not needed.",
     risk: "Some old devices announce MSI and lose interrupts with it.",
     judge: lines,
@@ -103,7 +103,7 @@ mod tests {
         let found = at("2").finding(ID);
         assert_eq!(found.state, State::Finding);
         let said = "drivers share a line that arrives on CPUs 2,3: ehci_hcd:usb1 and ahci[0000:00:1f.5] (interrupt 16)";
-        assert_eq!(found.said, said);
+        assert_eq!(found.message, said);
     }
 
     #[test]
@@ -121,7 +121,11 @@ mod tests {
         let rows = format!("{ROWS} 18: 5 0 0 0 IO-APIC 18-fasteoi vfio-intx(0000:03:00.0)\n");
         let found = intel(&[("/proc/interrupts", &rows)]).isolate("2-3").finding(ID);
         assert_eq!(found.state, State::Finding);
-        assert!(found.said.ends_with("by a line: vfio-intx(0000:03:00.0) (interrupt 18)"), "{}", found.said);
+        assert!(
+            found.message.ends_with("by a line: vfio-intx(0000:03:00.0) (interrupt 18)"),
+            "{}",
+            found.message
+        );
         let message = rows.replace("IO-APIC 18-fasteoi vfio-intx(", "PCI-MSI 18-edge vfio-msi[0](");
         let at_home = ("/proc/irq/16/effective_affinity_list", "0");
         assert_eq!(intel(&[("/proc/interrupts", &message), at_home]).isolate("2-3").state(ID), State::Ok);

@@ -27,7 +27,7 @@ pub static CHECKS: &[Check] = &[
         why: "A threaded handler has FIFO 50 unless somebody changes it. A real-time thread of lower priority, such as \
 a virtual CPU of FIFO 1, waits for every interrupt on its CPU; a handler without real-time priority waits for ordinary \
 work, and its device with it.",
-        mend: "Move the interrupt away (irq-affinity). Where it must stay: chrt -f -p PRIORITY TID, below the real-time \
+        fix: "Move the interrupt away (irq-affinity). Where it must stay: chrt -f -p PRIORITY TID, below the real-time \
 threads of its CPU, and chrt -f -p 50 TID for a handler that has none.",
         risk: "Priority inversion: a real-time thread that needs the device waits for a handler that is below others.",
         judge: irq_threads,
@@ -52,7 +52,7 @@ threads of its CPU, and chrt -f -p 50 TID for a handler that has none.",
         why: "On a PREEMPT_RT kernel softirqs and RCU callbacks run in these threads, at FIFO 1 or as ordinary ones. \
 Behind a virtual CPU of FIFO 1 that spins they never run: timers do not expire, memory is not freed, and grace periods \
 end nowhere. TuneD's real-time profiles put them just above it.",
-        mend: "chrt -f -p 4 for rcuc/* and rcub/*, chrt -f -p 2 for ksoftirqd/* and ktimers/*; or boot with \
+        fix: "chrt -f -p 4 for rcuc/* and rcub/*, chrt -f -p 2 for ksoftirqd/* and ktimers/*; or boot with \
 rcutree.kthread_prio=11 for rcuc and rcub (OpenShift). Keep them above real-time threads that never sleep, and below \
 those that do.",
         risk: "They preempt real-time threads of lower priority.",

@@ -33,7 +33,7 @@ pub static CHECKS: &[Check] = &[
 ms by default) the kernel stops them for the rest of the period: 50 ms for a thread that spins. Since Linux 6.12, \
 without RT_GROUP_SCHED, the value only limits what SCHED_DEADLINE may be promised (the code says so; the document still \
 has the old rule).",
-        mend: "Run stalld on {housekeeping} first, so that starved threads are still rescued; then \
+        fix: "Run stalld on {housekeeping} first, so that starved threads are still rescued; then \
 sysctl kernel.sched_rt_runtime_us=-1. A real-time thread that sleeps for 5 % of each second is never throttled, and needs \
 neither.",
         risk: "A real-time thread that never sleeps keeps everything else off its CPU, kernel threads included, and \
@@ -62,7 +62,7 @@ run stalld.",
         why: "Since Linux 6.12 a deadline server of 50 ms a second runs ordinary threads that real-time threads keep \
 off a CPU. It goes before every FIFO thread, and takes time only where an ordinary thread has been kept waiting. Beside \
 one it waits by a timer on that CPU, which interrupts about once a second; while it serves one, a nohz_full CPU has its tick.",
-        mend: "Run stalld on {housekeeping}; only then echo 0 > /sys/kernel/debug/sched/fair_server/cpuN/runtime for each \
+        fix: "Run stalld on {housekeeping}; only then echo 0 > /sys/kernel/debug/sched/fair_server/cpuN/runtime for each \
 CPU N of {isolated}. Where the real-time threads sleep for 5 % of each second, leave it on.",
         risk: "Without stalld, ordinary and kernel threads on these CPUs starve beside a real-time thread that never \
 sleeps, and the machine hangs: see no-rescue. The kernel warns when it is turned off.",

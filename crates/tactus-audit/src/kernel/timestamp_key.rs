@@ -24,7 +24,7 @@ pub static CHECKS: &[Check] = &[Check {
     why: "Time stamps of packets are a static key: the first socket that asks for them (an NTP client, tcpdump, ping) and the \
 last that closes patch the kernel's code, and each patch interrupts every CPU, isolated ones too. TuneD's rtentsk keeps \
 one such socket open for ever, so that the key never changes.",
-    mend: "Run TuneD with one of its profiles for real time or network latency, or any program that sets SO_TIMESTAMP on a \
+    fix: "Run TuneD with one of its profiles for real time or network latency, or any program that sets SO_TIMESTAMP on a \
 socket and keeps it; ptp4l does.",
     risk: "Each packet gets a time stamp, for some nanoseconds.",
     judge: held,

@@ -37,7 +37,7 @@ are in none, and no target of these; neither are nohz_full CPUs, whose own timer
 profiles set 0, with which a timer stays on the CPU that started it; OpenShift's set 1. Since Linux 6.9 the value \
 concerns high-resolution timers only: all others are pulled by CPUs that are awake, up to 6.18 by isolated ones too (see \
 kernel-regressions). Measure it here: tactus prove timer-migration",
-        mend: "sysctl kernel.timer_migration=0",
+        fix: "sysctl kernel.timer_migration=0",
         risk: "Housekeeping CPUs wake up more often; on isolated CPUs it can be the worse value.",
         judge: migration,
         changes: |subject| subject.set("timer-migration", MIGRATION, Form::Flag, "0").into_iter().collect(),
@@ -61,7 +61,7 @@ kernel-regressions). Measure it here: tactus prove timer-migration",
         why: "The soft lockup detector runs a timer and work of the stop class on each CPU of its mask every four \
 seconds (two fifths of watchdog_thresh), the hard one a non-maskable interrupt from a performance counter, which a guest's host must then emulate. \
 With nohz_full the kernel leaves those CPUs out of the mask.",
-        mend: "sysctl kernel.nmi_watchdog=0 kernel.soft_watchdog=0 kernel.watchdog_cpumask={housekeeping}; or boot \
+        fix: "sysctl kernel.nmi_watchdog=0 kernel.soft_watchdog=0 kernel.watchdog_cpumask={housekeeping}; or boot \
 with nosoftlockup nmi_watchdog=0.",
         risk: "A CPU that hangs is not reported: the kernel's document advises a hardware watchdog in its place.",
         judge: watchdogs,
@@ -94,7 +94,7 @@ with nosoftlockup nmi_watchdog=0.",
         expected: "ignore_ce 1, or check_interval 0",
         why: "Every five minutes, and more often after an error, a timer on each CPU reads the machine check registers of each \
 bank that does not interrupt for corrected errors (CMCI); in a guest each register is an exit.",
-        mend: "echo 1 > /sys/devices/system/machinecheck/machinecheck0/ignore_ce (shared by all CPUs), or boot with \
+        fix: "echo 1 > /sys/devices/system/machinecheck/machinecheck0/ignore_ce (shared by all CPUs), or boot with \
 mce=ignore_ce. In a guest mce=off. A 0 in check_interval ends the polling as well, but kernels 4.16 and 4.17 make one \
 second of it.",
         risk: "Corrected errors, which announce failing memory, are not reported any more: ignore_ce turns their interrupt \

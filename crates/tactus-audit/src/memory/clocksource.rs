@@ -26,7 +26,7 @@ pub static CHECKS: &[Check] = &[
         why: "Every timer and every clock_gettime() reads it. The TSC is read without a system call; HPET and the \
 ACPI timer are devices, read over the bus through a system call and in a guest by an exit to the hypervisor. Without tsc=nowatchdog or tsc=reliable a watchdog may check the TSC twice a second, on one CPU \
 after the other, isolated ones too.",
-        mend: "Boot with tsc=reliable clocksource=tsc, where the kernel's log (dmesg | grep -i tsc) \
+        fix: "Boot with tsc=reliable clocksource=tsc, where the kernel's log (dmesg | grep -i tsc) \
 has nothing against the TSC; tsc=nowatchdog, which the kernel's document offers where interruptions by the watchdog are \
 not acceptable, keeps the checks at boot, which reliable skips. In a guest let the hypervisor pass invtsc: \
 <feature policy='require' name='invtsc'/>.",
@@ -49,7 +49,7 @@ migrated only to hosts of the same rate.",
         expected: "neither is hpet",
         why: "The HPET is one device for all CPUs, read and programmed over the bus; in a guest the hypervisor \
 emulates it, and each access is an exit.",
-        mend: "In a guest take it away: <clock offset='utc'><timer name='hpet' present='no'/></clock>, or QEMU's \
+        fix: "In a guest take it away: <clock offset='utc'><timer name='hpet' present='no'/></clock>, or QEMU's \
 -machine hpet=off. On a host find out why the TSC was given up (dmesg | grep -i tsc).",
         risk: "None where the TSC and the local APIC's timer work.",
         judge: judge_hpet,

@@ -23,7 +23,7 @@ pub static CHECKS: &[Check] = &[Check {
     why: "kcompactd looks twice a second whether memory is fragmented and then moves pages of all processes. A \
 page on the move is unmapped: who touches it faults and waits until it has been copied. With \
 compact_unevictable_allowed = 1 (0 on PREEMPT_RT) this befalls locked memory too.",
-    mend: "Write 0 to /proc/sys/vm/compaction_proactiveness and to /proc/sys/vm/compact_unevictable_allowed \
+    fix: "Write 0 to /proc/sys/vm/compaction_proactiveness and to /proc/sys/vm/compact_unevictable_allowed \
 (vm.* = 0 in /etc/sysctl.d).",
     risk: "Huge pages become hard to get on a system that has long been up: reserve them at boot.",
     judge,

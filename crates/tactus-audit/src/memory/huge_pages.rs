@@ -27,7 +27,7 @@ pub static CHECKS: &[Check] = &[Check {
     expected: "never, and of each size never or inherit",
     why: "To make a huge page the kernel compacts memory and copies pages, within the fault of the thread \
 that touched it or from khugepaged, which takes mmap_lock: the thread stands still meanwhile.",
-    mend: "Write never to /sys/kernel/mm/transparent_hugepage/enabled, and boot with \
+    fix: "Write never to /sys/kernel/mm/transparent_hugepage/enabled, and boot with \
 transparent_hugepage=never; where a size has a file of its own that says always or madvise, write never to that \
 too, and take thp_anon= off the command line. Applications that want huge pages reserve them (hugetlbfs).",
     risk: "Programs with large heaps miss the TLB more often.",

@@ -22,7 +22,7 @@ pub static CHECKS: &[Check] = &[Check {
     why: "Memory that is not locked may be reclaimed, program text as well as data, and what was never touched \
 is not there at all: the first access costs a fault of microseconds, or of milliseconds when the disk must \
 deliver the page.",
-    mend: "Call mlockall(MCL_CURRENT | MCL_FUTURE) before the real-time part begins and touch stack and heap \
+    fix: "Call mlockall(MCL_CURRENT | MCL_FUTURE) before the real-time part begins and touch stack and heap \
 once. It needs CAP_IPC_LOCK or a limit: LimitMEMLOCK=infinity in the unit.",
     risk: "Locked memory is not there for others; with MCL_FUTURE an allocation beyond the limit fails.",
     judge,

@@ -26,7 +26,7 @@ pub static CHECKS: &[Check] = &[Check {
     why: "ksmd scans memory that is offered for merging, as QEMU offers its guests', and makes pages of equal \
 content one, read-only. The next write to such a page faults in the host, which allocates and copies a page \
 while the vCPU stands still; ksmd itself takes CPU time, memory bandwidth and mmap_lock.",
-    mend: "Write 2 to /sys/kernel/mm/ksm/run: merging stops and the pages are parted (0 only stops). Disable \
+    fix: "Write 2 to /sys/kernel/mm/ksm/run: merging stops and the pages are parted (0 only stops). Disable \
 ksm.service and ksmtuned.service where they are installed; <nosharepages/> keeps a guest's memory out.",
     risk: "Guests need as much memory as they have; parting the pages may run the host out of memory.",
     judge,

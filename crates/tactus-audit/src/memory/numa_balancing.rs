@@ -24,7 +24,7 @@ pub static CHECKS: &[Check] = &[Check {
     expected: "0; a PREEMPT_RT kernel does not have it",
     why: "To learn which node a thread uses, the kernel unmaps ranges of its memory at intervals. The next \
 access faults, and the page may be copied to another node within the fault.",
-    mend: "Write 0 to /proc/sys/kernel/numa_balancing (kernel.numa_balancing = 0 in /etc/sysctl.d), or boot with \
+    fix: "Write 0 to /proc/sys/kernel/numa_balancing (kernel.numa_balancing = 0 in /etc/sysctl.d), or boot with \
 numa_balancing=disable. Place memory by hand instead (numactl, <numatune mode='strict'>).",
     risk: "Programs whose memory nobody places run longer on remote memory.",
     judge,

@@ -28,7 +28,7 @@ pub static CHECKS: &[Check] = &[Check {
     why: "In a guest a TLB miss walks two page tables, up to 24 memory accesses with pages of 4 KiB. \
 freescale-qoriq-2014 measured random reads of 648 ns in a guest against 125 ns on the host (+418 %), with a guest \
 backed by huge pages whose TLB entries were limited to 2 MB. Pages that are reserved are neither swapped, merged nor moved.",
-    mend: "Boot with default_hugepagesz=1G hugepagesz=1G hugepages=N, N being the GiB of all guests that run at \
+    fix: "Boot with default_hugepagesz=1G hugepagesz=1G hugepages=N, N being the GiB of all guests that run at \
 once (hugepages=0:N,1:M by node); at run time writing N to the node's nr_hugepages works only while memory is \
 not fragmented. Give guests these pages: <memoryBacking><hugepages><page size='1' unit='G'/></hugepages>.",
     risk: "The memory is there for nothing else. With default_hugepagesz=1G, programs that ask for the default \

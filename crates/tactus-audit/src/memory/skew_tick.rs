@@ -21,7 +21,7 @@ pub static CHECKS: &[Check] = &[Check {
     expected: "skew_tick=1",
     why: "Without it the periodic tick comes on all CPUs at the same instant, and their handlers contend for the \
 same locks (jiffies_lock, RCU). With it each CPU's tick is shifted by its share of half a tick period.",
-    mend: "Boot with skew_tick=1.",
+    fix: "Boot with skew_tick=1.",
     risk: "Idle CPUs wake at different times, so that the package sleeps less: some power.",
     judge,
     changes: |subject| vec![subject.boot("skew-tick", "skew_tick", "1")],

@@ -23,7 +23,7 @@ pub static CHECKS: &[Check] = &[Check {
     why: "A page that was swapped out comes back from the disk when it is touched: a major fault of \
 milliseconds. What is not locked may go, also the memory of a virtual machine and the host's own programs \
 that serve it.",
-    mend: "swapoff -a, take the swap lines out of /etc/fstab and mask the swap units (systemctl mask \
+    fix: "swapoff -a, take the swap lines out of /etc/fstab and mask the swap units (systemctl mask \
 swap.target; zram-generator where it is used). Where swap must stay: vm.swappiness = 10, and lock what must \
 not wait.",
     risk: "When memory runs out, the OOM killer ends processes sooner.",

@@ -30,7 +30,7 @@ pub static CHECKS: &[Check] = &[Check {
     why: "Where per-CPU memory counters have changed, the kernel queues vmstat_update on that very CPU: a \
 switch to a kworker and back. Kernels since 6.5 leave isolated CPUs alone (cpu_is_isolated): those of isolcpus=domain, since \
 6.8 of an isolated cpuset partition, and up to 6.19 of nohz_full.",
-    mend: "Write 10 to /proc/sys/vm/stat_interval (vm.stat_interval = 10 in /etc/sysctl.d).",
+    fix: "Write 10 to /proc/sys/vm/stat_interval (vm.stat_interval = 10 in /etc/sysctl.d).",
     risk: "Memory statistics lag by up to that many seconds.",
     judge,
     changes,

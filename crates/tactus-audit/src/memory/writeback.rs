@@ -22,7 +22,7 @@ pub static CHECKS: &[Check] = &[Check {
     expected: "writers wait at 10 % of available memory (free and reclaimable pages) or less, and writing begins at 3 % or less",
     why: "The more dirty pages may gather, the longer the burst in which flusher threads write them: interrupts, \
 memory bandwidth, and for writers a wait until it is over.",
-    mend: "Write 10 to /proc/sys/vm/dirty_ratio and 3 to /proc/sys/vm/dirty_background_ratio (vm.* in \
+    fix: "Write 10 to /proc/sys/vm/dirty_ratio and 3 to /proc/sys/vm/dirty_background_ratio (vm.* in \
 /etc/sysctl.d), or the same in bytes.",
     risk: "More and smaller writes: programs that write much are held back earlier.",
     judge,

@@ -26,7 +26,7 @@ pub static CHECKS: &[Check] = &[Check {
     why: "With sub-NUMA clustering (Intel) or nodes per socket (AMD NPS) a socket is several nodes: memory and cache of the own \
 node are nearer, those of another farther, and the scheduler moves tasks between them more readily than between sockets. A \
 guest whose CPUs or memory lie across loses both.",
-    mend: "Give each guest CPUs and memory of one node; or set SNC off, NPS1, in the firmware's setup.",
+    fix: "Give each guest CPUs and memory of one node; or set SNC off, NPS1, in the firmware's setup.",
     risk: "One node in each socket: a longer mean way to memory, and more neighbours at the same cache.",
     judge: clusters,
     changes: no_change,
@@ -113,7 +113,7 @@ mod tests {
     fn isolated_cpus_across_nodes_of_a_socket_are_told() {
         let bad = machine(&["0,2", "1,3"], ["0"; 4]).finding(ID);
         assert_eq!((bad.state, bad.severity), (State::Finding, Severity::Info));
-        assert_eq!(bad.said, "the isolated CPUs of socket 0 lie in the memory nodes 0, 1");
+        assert_eq!(bad.message, "the isolated CPUs of socket 0 lie in the memory nodes 0, 1");
     }
 
     #[test]

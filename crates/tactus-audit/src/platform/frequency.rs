@@ -25,7 +25,7 @@ pub static CHECKS: &[Check] = &[
         why: "A governor that follows the load lowers the clock of a CPU that has little to do, as a control loop that wakes \
 up once a millisecond has. It then starts its work at a low clock, and slower than when it was tried under load. What \
 counts is that the clock stays (intel-xeon-2015, 7.2 fixes it with userspace).",
-        mend: "Write performance to /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor, or: cpupower frequency-set -g \
+        fix: "Write performance to /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor, or: cpupower frequency-set -g \
 performance.",
         risk: "Power.",
         judge: governed,
@@ -51,7 +51,7 @@ performance.",
         why: "Within the bounds the governor, the driver or the processor itself may choose any clock. Equal bounds leave no \
 choice but turbo's. The governor performance does the same: it asks for the upper bound at all times, and intel_pstate then \
 keeps the processor from going below; amd-pstate-epp keeps it from going below the nominal clock, and leaves it boost.",
-        mend: "Write the value of scaling_max_freq to scaling_min_freq of each CPU; where turbo is to be turned off too, turn it off \
+        fix: "Write the value of scaling_max_freq to scaling_min_freq of each CPU; where turbo is to be turned off too, turn it off \
 first, as the upper bound may fall with it.",
         risk: "Power. On a processor that has no room to cool, a high minimum brings throttling.",
         judge: pinned,

@@ -28,7 +28,7 @@ pub static CHECKS: &[Check] = &[
         why: "With hardware P-states (in the active mode of amd-pstate, and of intel_pstate where the processor has them) the \
 processor changes its clock by its own measure of the load, at times that nothing tells. Without them the active mode of \
 intel_pstate follows the load by a rule of its own, and not by a governor.",
-        mend: "Boot with intel_pstate=disable (Intel) or amd_pstate=disable (AMD), as the TuneD profiles for real time do.",
+        fix: "Boot with intel_pstate=disable (Intel) or amd_pstate=disable (AMD), as the TuneD profiles for real time do.",
         risk: "acpi-cpufreq may not know the highest clocks, and needs the firmware's tables: without them the clock stays \
 where the firmware left it. Where the firmware itself has turned on hardware P-states the kernel does not obey \
 intel_pstate=disable (its log says: HWP enabled by BIOS); turn them off there (Speed Shift).",
@@ -53,7 +53,7 @@ intel_pstate=disable (its log says: HWP enabled by BIOS); turn them off there (S
         expected: "0 and performance",
         why: "The two hints weigh speed against energy in what the processor decides by itself: how fast the clock rises, \
 turbo, and how eagerly caches and interconnect slow down.",
-        mend: "Write 0 to /sys/devices/system/cpu/cpu*/power/energy_perf_bias and performance to \
+        fix: "Write 0 to /sys/devices/system/cpu/cpu*/power/energy_perf_bias and performance to \
 /sys/devices/system/cpu/cpu*/cpufreq/energy_performance_preference. In the active modes of intel_pstate and amd-pstate the \
 governor performance (cpufreq-governor) sets the preference with it.",
         risk: "Power.",

@@ -25,7 +25,7 @@ pub static CHECKS: &[Check] = &[Check {
     why: "P cores and E cores differ in clock, caches and in the time that the same code takes; four E cores share one L2 \
 cache. What was measured on the one says nothing of the other, and a guest over both, which sees all its CPUs as equal, has \
 threads of two speeds.",
-    mend: "Isolate CPUs of one sort (--isolate), and pin all vCPUs of a guest within it.",
+    fix: "Isolate CPUs of one sort (--isolate), and pin all vCPUs of a guest within it.",
     risk: "None.",
     judge: sorts,
     changes: no_change,

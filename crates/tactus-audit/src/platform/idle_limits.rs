@@ -27,7 +27,7 @@ pub static CHECKS: &[Check] = &[
         expected: "a bound of 1 to 3 us, which leaves C1 open: held in /dev/cpu_dma_latency, or set for each isolated CPU",
         why: "The bound tells the idle governor how long a wake-up may take, for all CPUs or for one. Without it and with deep \
 states open a wake-up takes up to the deepest state's exit latency, which c-states shows.",
-        mend: "Write 3 to /sys/devices/system/cpu/cpuN/power/pm_qos_resume_latency_us of CPUs {isolated} (0 means no bound \
+        fix: "Write 3 to /sys/devices/system/cpu/cpuN/power/pm_qos_resume_latency_us of CPUs {isolated} (0 means no bound \
 there, and n/a a bound of zero), or let a program hold /dev/cpu_dma_latency open after it has written a bound of 1 to \
 3 us as a 32-bit number (TuneD's force_latency does).",
         risk: "The bound of /dev/cpu_dma_latency ends when the program closes the file. A bound of zero (0 there, n/a of a \
@@ -49,7 +49,7 @@ CPU) makes idle CPUs poll: see latency-zero-keeps-tick.",
         expected: "idle=poll, or on a host no idle state deeper than C1 that isolated CPUs may enter",
         why: "A CPU that polls needs no wake-up. In a guest each idle moment is a halt that leaves the guest; the hypervisor \
 has to schedule the virtual CPU again, which takes microseconds.",
-        mend: "Boot with idle=poll where each idle CPU may run at full power.",
+        fix: "Boot with idle=poll where each idle CPU may run at full power.",
         risk: "Heat: the processor throttles earlier and has no room for turbo; a sibling thread loses half its core. In a guest \
 the virtual CPU never idles, so that everything else on its CPU starves.",
         judge: poll,

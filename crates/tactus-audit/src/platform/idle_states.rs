@@ -44,7 +44,7 @@ disabled, or a bound on the latency is held",
         why: "A CPU in C6 runs its interrupt handler late, and then finds its caches empty. The exit latency that the driver \
 states is what a wake-up from there may take: 133 us for C6 of a Xeon Scalable of 2017, 170 us of one of 2021, 290 us of one \
 of 2023 (the tables of the kernel's intel_idle).",
-        mend: "Boot with intel_idle.max_cstate=0 processor.max_cstate=1, always both: the first alone hands over to \
+        fix: "Boot with intel_idle.max_cstate=0 processor.max_cstate=1, always both: the first alone hands over to \
 acpi_idle, which has deep states of its own. Or, on Intel, with intel_idle.max_cstate=1, which keeps intel_idle and C1 \
 alone. Or limit C-states in the firmware's setup.",
         risk: "Heat and power, and turbo has less room. Without intel_idle (max_cstate=0) the kernel no longer turns C1E promotion off: look at \
@@ -65,7 +65,7 @@ c1e-package-cstate afterwards.",
         reads: "cpu*/cpuidle/state*/{latency,disable} of the isolated CPUs; the bounds that pm-qos reads",
         expected: "disable 1 for each state with an exit latency above 3 us, or a bound on the latency",
         why: "As c-states; this way only CPUs {isolated} pay with power, and the others may sleep.",
-        mend: "Write 1 to /sys/devices/system/cpu/cpuN/cpuidle/stateM/disable for the deep states of CPUs {isolated}, at \
+        fix: "Write 1 to /sys/devices/system/cpu/cpuN/cpuidle/stateM/disable for the deep states of CPUs {isolated}, at \
 each boot.",
         risk: "Low: heat on these CPUs.",
         judge: per_cpu,
@@ -280,7 +280,7 @@ fn per_cpu(subject: &Subject<'_>) -> Verdict {
 }
 
 fn boot_changes(subject: &Subject<'_>) -> Vec<Change> {
-    // intel_idle.max_cstate=0 without processor.max_cstate=1 is no mend: both, or neither.
+    // intel_idle.max_cstate=0 without processor.max_cstate=1 is no fix: both, or neither.
     let mut changes = Vec::new();
     if subject.is(Arch::Intel) {
         changes.push(subject.boot("c-states", "intel_idle.max_cstate", "0"));

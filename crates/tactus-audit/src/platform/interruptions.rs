@@ -23,7 +23,7 @@ pub static CHECKS: &[Check] = &[
         expected: "the count does not grow",
         why: "A system management interrupt takes all CPUs away from the kernel at once, cannot be masked, and lasts from some \
 microseconds to milliseconds. No isolation helps against it.",
-        mend: "Find the source in the firmware's setup: legacy USB, memory error logging and correction, power capping, fan and \
+        fix: "Find the source in the firmware's setup: legacy USB, memory error logging and correction, power capping, fan and \
 management functions, the TCO watchdog; update the firmware; ask the maker for its real-time settings.",
         risk: "Some SMIs watch the temperature or correct memory: never turn thermal ones off.",
         judge: smi,
@@ -45,7 +45,7 @@ management functions, the TCO watchdog; update the firmware; ask the maker for i
         why: "SMIs, memory scrubbing, buses that stall and hypervisors show as gaps in a loop that does nothing but read the \
 clock. The tracer runs such a loop with interrupts off, by default for half of each second on one CPU after another: while it \
 runs, it is the disturbance.",
-        mend: "Measure: tactus measure spin on the isolated CPUs. A tracer that was left on: write nop to \
+        fix: "Measure: tactus measure spin on the isolated CPUs. A tracer that was left on: write nop to \
 /sys/kernel/tracing/current_tracer.",
         risk: "The tracer's run perturbs everything else.",
         judge: hwlat,
@@ -176,7 +176,7 @@ mod tests {
         let two = [("msr:0:0x34", "0x2f"), ("msr:10:0x34", "0x2f"), ("msr:2:0x34", "0xffffffff")];
         let busy = intel(&two).later(&[("msr:0:0x34", "0x31"), ("msr:2:0x34", "0x0")]).finding(ID);
         assert_eq!((busy.state, busy.severity), (State::Finding, Severity::Blocker));
-        assert_eq!(busy.said, "up to 2 SMIs between two looks on CPUs 0,2");
+        assert_eq!(busy.message, "up to 2 SMIs between two looks on CPUs 0,2");
     }
 
     #[test]

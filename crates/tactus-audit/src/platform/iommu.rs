@@ -24,7 +24,7 @@ pub static CHECKS: &[Check] = &[Check {
     expected: "an IOMMU, and iommu=pt (x86) or iommu.passthrough=1",
     why: "VFIO gives a device to a guest only behind an IOMMU. Without passthrough the host's own devices pay for it: each \
 buffer is mapped and unmapped, and its translations are flushed, which costs time and locks.",
-    mend: "Enable VT-d or AMD-Vi in the firmware's setup and boot with intel_iommu=on iommu=pt (Intel), iommu=pt (AMD) or \
+    fix: "Enable VT-d or AMD-Vi in the firmware's setup and boot with intel_iommu=on iommu=pt (Intel), iommu=pt (AMD) or \
 iommu.passthrough=1 (Arm).",
     risk: "With passthrough a broken or hostile device of the host can write anywhere in memory. Devices that are \
 given to guests stay translated.",

@@ -26,7 +26,7 @@ pub static CHECKS: &[Check] = &[Check {
     why: "With a bound of zero the idle governor takes the first state, which polls, and tells the kernel to keep the tick: \
 an idle CPU burns power, has no tickless idle, nohz_full or not, and takes half of its core from the hardware thread beside \
 it. C1 takes a microsecond or two to leave.",
-    mend: "Write 3 instead of n/a to pm_qos_resume_latency_us of CPUs {isolated}; where a program holds \
+    fix: "Write 3 instead of n/a to pm_qos_resume_latency_us of CPUs {isolated}; where a program holds \
 /dev/cpu_dma_latency at 0, have it write the exit latency of C1 (TuneD: force_latency=cstate.id_no_zero:1|3).",
     risk: "A wake-up takes the microsecond or two of C1.",
     judge: zero,

@@ -27,8 +27,8 @@ pub static CHECKS: &[Check] = &[Check {
     why: "Under active state power management a link that is idle for microseconds goes to L0s or L1. The next transfer, an \
 interrupt among them, waits until it is back. The classes in which PCI Express devices state that time end at more than 4 us for L0s and more \
 than 64 us for L1.",
-    mend: "Turn ASPM off in the firmware's setup, or boot with pcie_aspm.policy=performance, or write performance to \
-/sys/module/pcie_aspm/parameters/policy. pcie_aspm=off is no mend: with it the kernel leaves alone what the firmware set up. Where the firmware keeps ASPM to itself (dmesg: FADT indicates \
+    fix: "Turn ASPM off in the firmware's setup, or boot with pcie_aspm.policy=performance, or write performance to \
+/sys/module/pcie_aspm/parameters/policy. pcie_aspm=off is no fix: with it the kernel leaves alone what the firmware set up. Where the firmware keeps ASPM to itself (dmesg: FADT indicates \
 ASPM is unsupported) the kernel refuses the write with EPERM: then only the setup helps.",
     risk: "Power, some watts in a machine with many devices.",
     judge: policy,

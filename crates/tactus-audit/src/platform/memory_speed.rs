@@ -30,7 +30,7 @@ pub static CHECKS: &[Check] = &[Check {
 miss takes longer. Settings that let it power down when its bus is idle make the time of a miss vary: leaving power down \
 takes some nanoseconds, leaving self refresh as much as a whole access or more (tXP of 3.75 ns, tXSR of 70 ns in the kernel's \
 example of LPDDR3). Package C-states take the memory controller with them (c1e-package-cstate).",
-    mend: "In the firmware's setup set memory to its highest speed, memory power saving (CKE power down, self refresh) off. \
+    fix: "In the firmware's setup set memory to its highest speed, memory power saving (CKE power down, self refresh) off. \
 A processor or a second module on the same channel may not allow more: then it is as good as it gets.",
     risk: "none",
     judge: speed,

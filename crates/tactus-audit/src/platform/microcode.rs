@@ -26,7 +26,7 @@ ECX bit 24, cpu*/microcode/version",
     why: "On some processors with old microcode the TSC deadline timer is wrong, and the kernel does without it: the local APIC's timer \
 is coarser and slower to set, KVM has to emulate it, and the published measurements were inconsistent until the microcode \
 was new.",
-    mend: "Install the package intel-microcode (Debian) or microcode_ctl (Fedora, RHEL), so that it is loaded early at boot, or update \
+    fix: "Install the package intel-microcode (Debian) or microcode_ctl (Fedora, RHEL), so that it is loaded early at boot, or update \
 the firmware; then reboot.",
     risk: "Low. New microcode may bring mitigations that cost time: compare before and after.",
     judge: microcode,
@@ -52,7 +52,7 @@ fn microcode(subject: &Subject<'_>) -> Verdict {
     } else if chosen {
         Judgement::finding("the TSC deadline timer is turned off at boot (lapic=notscdeadline)")
             .at(Severity::Minor)
-            .mend("Boot without lapic=notscdeadline.")
+            .fix("Boot without lapic=notscdeadline.")
     } else if has == Some(true) && flag == Some(false) {
         Judgement::finding("the processor has a TSC deadline timer and the kernel does without it")
     } else if has == Some(false) {
@@ -119,7 +119,7 @@ mod tests {
     fn the_line_of_the_erratum_and_a_missing_flag_are_found() {
         let bad = intel(&[(LINES, ERRATUM), ("dmesg:start", "whole")]).finding(ID);
         assert_eq!((bad.state, bad.severity), (State::Finding, Severity::Blocker));
-        assert!(bad.said.ends_with("it wants microcode 0x3a (or later)"), "{}", bad.said);
+        assert!(bad.message.ends_with("it wants microcode 0x3a (or later)"), "{}", bad.message);
         assert_eq!(intel(&[HAS, (LINES, ""), ("dmesg:start", "overwritten")]).state(ID), State::Finding);
         let chosen = intel(&[HAS, ("/proc/cmdline", "lapic=notscdeadline")]).finding(ID);
         assert_eq!((chosen.state, chosen.severity), (State::Finding, Severity::Minor));

@@ -29,8 +29,8 @@ pub static CHECKS: &[Check] = &[Check {
 puts caches, links and memory controllers to sleep: a wake-up takes microseconds to tens of microseconds more, and no setting \
 of the kernel shows it. A package sleeps only when each of its cores asks for a state deeper than C1: isolated CPUs that \
 are kept from it (c-states) keep their package awake.",
-    mend: "In the firmware's setup turn off C1E (Enhanced Halt State) and set the package C-state limit to C0/C1; for the \
-latter it does as well to mend c-states.",
+    fix: "In the firmware's setup turn off C1E (Enhanced Halt State) and set the package C-state limit to C0/C1; for the \
+latter it does as well to fix c-states.",
     risk: "Power.",
     judge: package,
     changes: no_change,

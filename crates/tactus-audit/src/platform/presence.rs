@@ -24,7 +24,7 @@ product_name, product_version, bios_vendor)",
         expected: "a hypervisor below a guest, and none below a host",
         why: "It selects the rules. A guest does not see SMIs, C-states and clock speeds of the machine below, \
 and settings that are right on a host are useless or harmful in a guest.",
-        mend: "Say which it is: --role host or --role guest.",
+        fix: "Say which it is: --role host or --role guest.",
         risk: "none",
         judge: presence,
         changes: no_change,
@@ -44,7 +44,7 @@ and settings that are right on a host are useless or harmful in a guest.",
         why: "Another system's scheduler, timers and interrupts lie below this one, and it can stop any CPU at any \
 time. What is measured here says nothing about the hardware, and guests that run here are nested: their exits \
 are handled twice.",
-        mend: "Measure on the machine itself, or judge this system as a guest (--role guest) and tune the machine \
+        fix: "Measure on the machine itself, or judge this system as a guest (--role guest) and tune the machine \
 below as its host.",
         risk: "none",
         judge: nested,

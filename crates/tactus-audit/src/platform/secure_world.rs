@@ -20,7 +20,7 @@ pub static CHECKS: &[Check] = &[Check {
     expected: "nobody calls a trusted environment (OP-TEE) while it matters, and its interrupts go to other CPUs",
     why: "Linux cannot mask interrupts of the secure world, and a fast call runs there with Linux's own interrupts masked, \
 for as long as it takes: a cryptographic function may take milliseconds. The kernel counts none of it.",
-    mend: "Measure (tactus measure spin shows what took a CPU away). Keep clients of OP-TEE (fTPM, RPMB, secure storage) off \
+    fix: "Measure (tactus measure spin shows what took a CPU away). Keep clients of OP-TEE (fTPM, RPMB, secure storage) off \
 the real-time CPUs, and ask the maker of the firmware where its secure interrupts go.",
     risk: "None.",
     judge: tee,

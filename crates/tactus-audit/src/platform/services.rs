@@ -30,7 +30,7 @@ pub static CHECKS: &[Check] = &[Check {
     expected: "a scrub rate of 0, and no fwupd-refresh.timer",
     why: "The scrubber reads all memory and takes bandwidth at times of its own. fwupd wakes up to look for new firmware, and calls \
 of UEFI run time services stop a CPU for milliseconds (PREEMPT_RT kernels refuse them unless booted with efi=runtime).",
-    mend: "Write 0 to /sys/devices/system/edac/mc/mc*/sdram_scrub_rate, or turn patrol scrub off in the firmware's setup; \
+    fix: "Write 0 to /sys/devices/system/edac/mc/mc*/sdram_scrub_rate, or turn patrol scrub off in the firmware's setup; \
 systemctl disable --now fwupd-refresh.timer.",
     risk: "Reliability: without scrubbing single errors stay in memory until they meet a second one. News of firmware comes only when \
 somebody looks.",

@@ -23,7 +23,7 @@ pub static CHECKS: &[Check] = &[Check {
     expected: "0, or no isolated CPU whose core has another thread that is on",
     why: "The threads of a core share its pipeline, its first two caches and its memory ports. Whatever runs on the \
 sibling takes them away at times that no scheduler rules: the same code runs slower as soon as the sibling works.",
-    mend: "Turn Hyper-Threading or SMT off in the firmware's setup, or boot with nosmt, or write off to \
+    fix: "Turn Hyper-Threading or SMT off in the firmware's setup, or boot with nosmt, or write off to \
 /sys/devices/system/cpu/smt/control.",
     risk: "Half as many logical CPUs. CPU numbers that isolation names may belong to threads that are gone: choose \
 the isolated CPUs again.",

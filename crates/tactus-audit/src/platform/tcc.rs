@@ -24,7 +24,7 @@ switch itself is not visible from a running system",
     why: "Processors for industry (Intel Time Coordinated Computing: Core since the 11th generation and Atom x6000E in their industrial \
 kinds, some Xeon) have a switch in the firmware that turns off power management, reduces SMIs and sets many options at \
 once, also those that a running system can neither see nor set.",
-    mend: "Look for Intel Advanced Menu, Intel Time Coordinated Computing, Intel TCC Mode in the firmware's setup. Where there is none, \
+    fix: "Look for Intel Advanced Menu, Intel Time Coordinated Computing, Intel TCC Mode in the firmware's setup. Where there is none, \
 set the single options that the other findings name.",
     risk: "Power, and the processor runs at its base clock.",
     judge: tcc,

@@ -28,7 +28,7 @@ pub static CHECKS: &[Check] = &[Check {
     expected: "the counts do not grow",
     why: "Above its limit of temperature the processor stops its clock part of the time or lowers it: it looks like \
 jitter and comes only on warm days or under load, after the measurement was good.",
-    mend: "Cool it: fans, dust, a lower ambient temperature, fewer CPUs that poll (idle=poll, busy loops), turbo off.",
+    fix: "Cool it: fans, dust, a lower ambient temperature, fewer CPUs that poll (idle=poll, busy loops), turbo off.",
     risk: "none; thermal protection itself stays on.",
     judge: throttle,
     changes: no_change,
@@ -136,7 +136,7 @@ mod tests {
         assert_eq!((warm.finding(ID).state, warm.finding(ID).severity), (State::Finding, Severity::Minor));
         let hot = warm.later(&[(&path(1, COUNTS[0]), "9")]).finding(ID);
         assert_eq!((hot.state, hot.severity), (State::Finding, Severity::Major));
-        assert_eq!(hot.said, "the processor is too warm and slows down: CPU 1");
+        assert_eq!(hot.message, "the processor is too warm and slows down: CPU 1");
     }
 
     #[test]

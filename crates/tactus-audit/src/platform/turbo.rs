@@ -23,7 +23,7 @@ CPUID leaf 6 EAX bit 1 (Intel) and leaf 0x80000007 EDX bit 9 (AMD)",
     expected: "no_turbo 1, or boost 0",
     why: "With turbo each core's clock depends on what the others do and how warm they are, and a change of clock halts the \
 core for microseconds. The same code takes a different time each hour.",
-    mend: "Turn turbo or boost off in the firmware's setup, or write 1 to /sys/devices/system/cpu/intel_pstate/no_turbo, \
+    fix: "Turn turbo or boost off in the firmware's setup, or write 1 to /sys/devices/system/cpu/intel_pstate/no_turbo, \
 or 0 to /sys/devices/system/cpu/cpufreq/boost.",
     risk: "Slower: a longer mean for a smaller spread. It is contested: the TuneD profiles for real time leave boost on. \
 Measure both (tactus prove turbo).",

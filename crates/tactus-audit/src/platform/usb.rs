@@ -22,7 +22,7 @@ pub static CHECKS: &[Check] = &[Check {
     expected: "no USB controller",
     why: "A controller interrupts and writes to memory even when nothing is plugged in, and the firmware may serve it by SMIs \
 to show an old keyboard to old systems. In a guest an emulated UHCI or EHCI controller that is in use runs a timer for each frame in QEMU's main thread.",
-    mend: "Host: turn the controllers, or at least legacy USB support, off in the firmware's setup. Guest: \
+    fix: "Host: turn the controllers, or at least legacy USB support, off in the firmware's setup. Guest: \
 <controller type='usb' model='none'/> in the libvirt domain, or QEMU with -nodefaults and no -usb.",
     risk: "Keyboard, mouse and serial adapters at USB do not work any more; have another way in.",
     judge: usb,

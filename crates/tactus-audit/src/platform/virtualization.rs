@@ -22,7 +22,7 @@ pub static CHECKS: &[Check] = &[
         why: "Without it there is no KVM: guests are emulated, many times slower and without any promise about \
 time. Firmware may lock it off (MSR 0x3A with bit 0 and without bit 2, VM_CR bit 4), and the kernel \
 then hides the flag.",
-        mend: "Enable VT-x (Intel Virtualization Technology) or SVM in the firmware's setup, then load the module: \
+        fix: "Enable VT-x (Intel Virtualization Technology) or SVM in the firmware's setup, then load the module: \
 modprobe kvm_intel or modprobe kvm_amd.",
         risk: "none",
         judge: extensions,
@@ -43,7 +43,7 @@ modprobe kvm_intel or modprobe kvm_amd.",
         expected: "Y, for each that the processor has",
         why: "Without EPT or NPT every page fault of a guest and every write of its page tables leaves it; without APICv or \
 AVIC every interrupt does.",
-        mend: "Write to /etc/modprobe.d: options kvm_intel ept=1 enable_apicv=1, or options kvm_amd npt=1 avic=1, and load \
+        fix: "Write to /etc/modprobe.d: options kvm_intel ept=1 enable_apicv=1, or options kvm_amd npt=1 avic=1, and load \
 the module again when no guest runs. The module keeps N where the processor has no such help.",
         risk: "Low. KVM itself turns AVIC off for guests with features that it does not go with (nested guests, \
 x2APIC on older processors).",
@@ -81,7 +81,7 @@ fn extensions(subject: &Subject<'_>) -> Verdict {
         (Some(flag), Some(false), _) => Judgement::finding(format!(
             "the processor has {flag}, but there is no /dev/kvm: the module is not loaded"
         ))
-        .mend("modprobe kvm_intel or modprobe kvm_amd; the kernel's log says why when it refuses."),
+        .fix("modprobe kvm_intel or modprobe kvm_amd; the kernel's log says why when it refuses."),
         (Some(flag), None, _) => {
             Judgement::unreadable(format!("the processor has {flag}; whether /dev/kvm is there was not read"))
         }
@@ -221,7 +221,7 @@ mod tests {
         ] {
             let finding = system.finding("virt-extensions");
             assert_eq!((finding.state, finding.severity), (State::Finding, Severity::Blocker));
-            assert!(finding.said.contains(said), "{}", finding.said);
+            assert!(finding.message.contains(said), "{}", finding.message);
         }
     }
 

@@ -23,7 +23,7 @@ pub static CHECKS: &[Check] = &[Check {
     why: "A neighbour that sweeps through memory empties the shared cache, and the next cycle finds its data in \
 memory. osadl-2023 measured maxima of 315 to 415 us on the cores that shared a 1 MB L2 with the load (cyclictest, \
 interval 3 ms), and 51 and 68 us on the two cores of another cluster.",
-    mend: "Choose CPUs for real-time work by whole clusters (those that share a level-2 cache) or whole sockets, \
+    fix: "Choose CPUs for real-time work by whole clusters (those that share a level-2 cache) or whole sockets, \
 and do everything else on the remaining CPUs. Where the last level cannot be had alone, partition it (resctrl-cat).",
     risk: "CPUs of the cluster that are not needed lie idle.",
     judge,
@@ -119,7 +119,7 @@ mod tests {
         let found = machine(["1-2", "3"], "0-3").finding("llc-sharing");
         assert_eq!((found.state, found.severity), (State::Finding, Severity::Major));
         assert_eq!(
-            found.said,
+            found.message,
             "CPUs 2 share their level 2 cache with 1; CPUs 2,3 share their level 3 cache with 0,1"
         );
         let found = machine(["2", "3"], "0-3").finding("llc-sharing");

@@ -19,7 +19,7 @@ pub static CHECKS: &[Check] = &[Check {
     expected: "no Intel display device on bus 0",
     why: "Intel's integrated graphics keeps its data in the last-level cache and reads the screen from memory: \
 drawing takes cache ways, bandwidth and power budget from all cores.",
-    mend: "Disable the integrated graphics in the firmware's setup, or run without a desktop on it; where \
+    fix: "Disable the integrated graphics in the firmware's setup, or run without a desktop on it; where \
 shareable_bits of resctrl tells which cache ways it fills, keep real-time work to the others (resctrl-cat).",
     risk: "No screen, unless another graphics card is there; no hardware video decoding.",
     judge,

@@ -85,7 +85,7 @@ fn together(judged: &[(&Vm, Judgement)], others: usize) -> Judgement {
     // A machine that is judged at the check's own severity is the worst.
     let own = like().any(|(_, judgement)| judgement.severity.is_none());
     all.severity = if own { None } else { like().filter_map(|(_, judgement)| judgement.severity).max() };
-    all.mend = like().find_map(|(_, judgement)| judgement.mend.clone());
+    all.fix = like().find_map(|(_, judgement)| judgement.fix.clone());
     all.read =
         like().flat_map(|(_, judgement)| judgement.read.iter().take(MOST).cloned()).take(2 * MOST).collect();
     all

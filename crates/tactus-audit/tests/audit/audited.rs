@@ -32,7 +32,7 @@ fn every_machine_has_an_audit_that_can_be_read() {
                 State::Finding => finding.severity.to_string(),
                 state => state.to_string(),
             };
-            let _ = writeln!(table, "{state:<14} {}: {}", finding.id, finding.said);
+            let _ = writeln!(table, "{state:<14} {}: {}", finding.id, finding.message);
         }
         insta::with_settings!({ omit_expression => true }, { insta::assert_snapshot!(*name, table) });
     }
@@ -45,7 +45,7 @@ fn a_machine_made_ready_has_nothing_grave_and_one_that_was_not_has() {
         let ids: Vec<String> = audit
             .found()
             .filter(|finding| finding.severity >= Severity::Major)
-            .map(|finding| format!("{}: {}", finding.id, finding.said))
+            .map(|finding| format!("{}: {}", finding.id, finding.message))
             .collect();
         ids
     };
@@ -84,41 +84,37 @@ fn the_audit_of_an_untouched_machine_fits_one_screen() {
 }
 
 #[test]
-fn the_first_three_actions_mend_half_of_the_findings() {
+fn the_first_three_actions_fix_half_of_the_findings() {
     for name in UNTOUCHED {
         let audit = audited(name);
-        let mended: usize = audit.actions.iter().take(3).map(|action| action.mends.len()).sum();
+        let fixed: usize = audit.actions.iter().take(3).map(|action| action.fixes.len()).sum();
         let found = audit.found().count();
-        assert!(mended * 2 >= found, "{name}: {mended} of {found}: {:?}", audit.actions);
+        assert!(fixed * 2 >= found, "{name}: {fixed} of {found}: {:?}", audit.actions);
     }
 }
 
 #[test]
-fn another_kernel_is_said_to_mend_only_what_asks_for_one() {
+fn another_kernel_is_said_to_fix_only_what_asks_for_one() {
     for name in MACHINES {
         let kernels =
             audited(name).actions.into_iter().filter(|action| action.title == "Boot another kernel");
-        for id in kernels.flat_map(|action| action.mends) {
+        for id in kernels.flat_map(|action| action.fixes) {
             let check = tactus_audit::find(&id).unwrap();
-            assert!(
-                format!("{} {}", check.mend, check.why).contains("kernel"),
-                "{name}: {id}: {}",
-                check.mend
-            );
-            assert!(!check.mend.starts_with("Another processor"), "{name}: {id}");
+            assert!(format!("{} {}", check.fix, check.why).contains("kernel"), "{name}: {id}: {}", check.fix);
+            assert!(!check.fix.starts_with("Another processor"), "{name}: {id}");
         }
     }
 }
 
 #[test]
-fn a_finding_says_what_was_read_and_how_it_is_mended() {
+fn a_finding_says_what_was_read_and_how_it_is_fixed() {
     for name in MACHINES {
         for finding in audited(name).found() {
-            assert!(!finding.said.is_empty() && !finding.mend.is_empty(), "{name}: {}", finding.id);
+            assert!(!finding.message.is_empty() && !finding.fix.is_empty(), "{name}: {}", finding.id);
             // What is true of every container needs no reading.
             let read = !finding.read.is_empty() || finding.id == "ctr-separation";
             assert!(read, "{name}: {} read nothing", finding.id);
-            let filled = [&finding.said, &finding.mend, &finding.expected, &finding.risk];
+            let filled = [&finding.message, &finding.fix, &finding.expected, &finding.risk];
             assert!(
                 filled.iter().all(|text| !text.contains("{isolated") && !text.contains("{housekeeping")),
                 "{name}: {}",

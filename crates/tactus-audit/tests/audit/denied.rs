@@ -161,7 +161,7 @@ const DENIED: &[Denied] = &[
         says: "admin-guide/hw-vuln/multihit.rst: pages are split where the processor is affected",
         so: |facts| keep(facts, &[(MULTIHIT, "KVM: Mitigation: Split huge pages"), (NX_PAGES, "Y")]),
         otherwise: |facts| keep(facts, &[(MULTIHIT, "Not affected"), (NX_PAGES, "Y")]),
-        contradicts: |one, _| one.id == "nx-huge-pages" && !one.mend.contains("nx_huge_pages itself stays"),
+        contradicts: |one, _| one.id == "nx-huge-pages" && !one.fix.contains("nx_huge_pages itself stays"),
     },
     Denied {
         says: "kernel/sched/core.c, get_nohz_timer_target: CPUs outside every domain are no target",
@@ -200,7 +200,7 @@ const DENIED: &[Denied] = &[
             isolated(facts);
             placed(facts, "0-1");
         },
-        contradicts: |one, _| one.id == "irq-affinity" && one.said.contains("fieldbus"),
+        contradicts: |one, _| one.id == "irq-affinity" && one.message.contains("fieldbus"),
     },
 ];
 
@@ -226,7 +226,7 @@ fn contradicted(denied: &Denied, state: fn(&mut Facts)) -> Vec<String> {
             state(&mut facts);
             let audit = audit(&Subject::new(&facts, role, &Intent::default()));
             let against = audit.found().filter(|finding| (denied.contradicts)(finding, role));
-            found.extend(against.map(|one| format!("{name}, {role}: {}: {}", one.id, one.said)));
+            found.extend(against.map(|one| format!("{name}, {role}: {}: {}", one.id, one.message)));
         }
     }
     found

@@ -196,7 +196,7 @@ fn ten_times_the_controls_and_faults_of_slices_take_ten_times_as_long_and_not_a_
             injected_ns: 1_000_000,
             seen_ns: 1_000_010,
             noise_ns: 10,
-            proven: true,
+            passed: true,
             attempts: 1,
             by: "hog".into(),
             stage: Stage::Before,

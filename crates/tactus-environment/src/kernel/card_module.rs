@@ -22,7 +22,7 @@ const BUILDING: Duration = Duration::from_secs(180);
 /// One has 300 KB, most of it to debug it.
 const LARGEST: u64 = 16 << 20;
 
-/// Why it cannot be built for a kernel, and what would mend that; none: it can be tried.
+/// Why it cannot be built for a kernel, and what would fix that; none: it can be tried.
 #[must_use]
 pub fn obstacle(kernel: &Kernel, system: &dyn System) -> Option<String> {
     let (reason, remedy) = missing(kernel, system)?;

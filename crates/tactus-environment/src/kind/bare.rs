@@ -35,12 +35,12 @@ measures how late its timer's interrupts are, at the first instruction of their 
 and of the hypervisor: what `qemu` measures beyond it, its kernel adds. It measures `timer` with one thread, \
 and `exits`: what each operation costs for which a guest exits; and it answers `interrupt`, with the handler that is all \
 of it, or by polling. It makes no load, has no files and no settings, and is not audited; the fault `hold-vcpu`, which comes from outside, \
-works. Its instrument is proven by a block of interrupts, whatever fault the plan names for that. With KVM where the \
+works. Its self-test is a block of interrupts, whatever fault the plan names for that. With KVM where the \
 processor can, else emulated (TCG)."
     }
 
     fn options(&self) -> &'static [OptionKey] {
-        &[keys::ACCEL, keys::PATIENCE]
+        &[keys::ACCEL, keys::BOOT_TIMEOUT]
     }
 
     fn numbers_cpus(&self) -> bool {
@@ -98,7 +98,7 @@ processor can, else emulated (TCG)."
 
     fn check(&self, spec: &plan::Environment, _system: &dyn System) -> Result<(), OptionError> {
         accel::wanted(spec)?;
-        support::duration(spec, "patience")?;
+        support::boot_timeout(spec)?;
         match &spec.cpus {
             Some(CpuRequest::List(cpus)) if cpus.len() > 1 => Err(OptionError {
                 key: "cpus".into(),
@@ -113,7 +113,7 @@ processor can, else emulated (TCG)."
 
     fn start(&self, setting: &Setting<'_>) -> Result<Box<dyn Running>, StartError> {
         let wanted = accel::wanted(setting.spec)?;
-        let patience = support::duration(setting.spec, "patience")?;
+        let patience = support::boot_timeout(setting.spec)?;
         let (accel, remark) = accel::choose(wanted, ARCH, setting.system)?;
         let notes: Vec<Note> = remark.into_iter().collect();
         let image = setting.workspace.join("guest.elf");

@@ -62,7 +62,7 @@ of it is changed."
             keys::ACCEL,
             keys::LOCK_MEMORY,
             keys::PROGRAMS,
-            keys::PATIENCE,
+            keys::BOOT_TIMEOUT,
         ]
     }
 
@@ -135,7 +135,7 @@ Fedora: `dnf install libvirt-client libvirt-daemon-kvm`; Arch: `pacman -S libvir
             return Ok(Box::new(attach::enter(setting, name)?));
         }
         let wanted = accel::wanted(setting.spec)?;
-        let patience = support::duration(setting.spec, "patience")?;
+        let patience = support::boot_timeout(setting.spec)?;
         let (accel, remark) = accel::choose(wanted, OWN, setting.system)?;
         let mut notes: Vec<Note> = remark.into_iter().collect();
         let boot = prepare(setting, accel, &mut notes)?;
@@ -151,7 +151,7 @@ Fedora: `dnf install libvirt-client libvirt-daemon-kvm`; Arch: `pacman -S libvir
             // As a guest of the kind qemu: one emulated boot in some fifty stops before its init.
             Err(BootError::Silent(error)) if accel == Accel::Tcg && patience.is_none() => Note::obstacle(
                 format!("the emulated domain did not come up and was created once more: {}", error.reason),
-                "`patience` in its table sets how long its first word is awaited, without a second try",
+                "`boot_timeout` in its table sets how long its first word is awaited, without a second try",
             ),
             other => return Ok(Box::new(other?)),
         };

@@ -50,7 +50,7 @@ emulated guest shows that the path works and says nothing about hardware."
             keys::LOCK_MEMORY,
             keys::PROGRAMS,
             keys::PCI,
-            keys::PATIENCE,
+            keys::BOOT_TIMEOUT,
         ]
     }
 
@@ -117,7 +117,7 @@ emulated guest shows that the path works and says nothing about hardware."
 
     fn start(&self, setting: &Setting<'_>) -> Result<Box<dyn Running>, StartError> {
         let wanted = accel::wanted(setting.spec)?;
-        let patience = support::duration(setting.spec, "patience")?;
+        let patience = support::boot_timeout(setting.spec)?;
         let (accel, remark) = accel::choose(wanted, arch(setting.spec)?, setting.system)?;
         let mut notes: Vec<Note> = remark.into_iter().collect();
         if setting.card.is_some() && arch(setting.spec)? != "x86_64" {

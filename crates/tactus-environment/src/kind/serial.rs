@@ -19,7 +19,7 @@ use tactus_model::topology::Topology;
 use tactus_system::System;
 
 use crate::support::{self, Tty};
-use crate::{Environment, OptionError, OptionKey, Running, Setting, StartError, Usable};
+use crate::{BOOT_TIMEOUT, Environment, OptionError, OptionKey, Running, Setting, StartError, Usable};
 
 /// See [`Environment::about`].
 pub struct Serial;
@@ -98,7 +98,7 @@ and never answered; their numbers are `imported` evidence, which gets no verdict
                 about: "us or ns: of cyclictest's numbers, ns with its `-N`; left out: us",
             },
             OptionKey {
-                name: "patience",
+                name: BOOT_TIMEOUT,
                 about: "how long a probe may take to answer, or a line to tell its format, as 60s; left out: 20s",
             },
         ]
@@ -204,7 +204,7 @@ impl Spec {
             way: Way::Command(String::new()),
             carries,
             unit_ns: if nanoseconds { 1 } else { 1_000 },
-            patience: support::duration(spec, "patience")?,
+            patience: support::boot_timeout(spec)?,
             cpus: Vec::new(),
         })
     }
@@ -281,6 +281,7 @@ mod tests {
             ("baud", json!({"device": "/dev/ttyS1", "baud": 1})),
             ("format", json!({"format": "csv"})),
             ("unit", json!({"unit": "ms"})),
+            ("boot_timeout", json!({"boot_timeout": 3})),
             ("patience", json!({"patience": 3})),
             ("device", json!({"device": 3})),
         ] {

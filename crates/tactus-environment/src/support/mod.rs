@@ -22,7 +22,7 @@ pub use capped::Capped;
 pub use cgroups::Cgroups;
 pub use hooks::Hooks;
 pub use names::container_name;
-pub use options::{boolean, duration, list, number, text, word};
+pub use options::{boolean, boot_timeout, list, number, text, word};
 pub use piped::Piped;
 pub use privileges::{ENGINE, Privileges};
 pub use rt_group::RtGroup;

@@ -221,7 +221,7 @@ fn the_control_may_be_a_block(talk: &mut Conversation) {
     let heard = loop {
         tries += 1;
         let heard = perform(talk, controlled.clone()).unwrap();
-        if tries == TRIES || heard.controls.iter().any(|control| control.proven) {
+        if tries == TRIES || heard.controls.iter().any(|control| control.passed) {
             break heard;
         }
     };
@@ -233,10 +233,10 @@ fn the_control_may_be_a_block(talk: &mut Conversation) {
         // The rule, whatever the place is like just now.
         let above = (LENGTH.0 / 10).max(control.noise_ns);
         let told_apart = control.noise_ns < SEEN;
-        assert_eq!(control.proven, told_apart && control.seen_ns <= LENGTH.0 + above, "{control:?}");
+        assert_eq!(control.passed, told_apart && control.seen_ns <= LENGTH.0 + above, "{control:?}");
     }
-    assert!(heard.controls.iter().any(|control| control.proven), "{:?}", heard.controls);
-    let how = "the control was block of 50ms by BPF program";
+    assert!(heard.controls.iter().any(|control| control.passed), "{:?}", heard.controls);
+    let how = "the self-test was block of 50ms by BPF program";
     assert!(heard.notes.iter().any(|note| note.text.starts_with(how)), "{:?}", heard.notes);
     assert!(heard.injected.is_empty(), "a control is no fault of the plan");
     assert_undone(talk);
@@ -259,7 +259,7 @@ fn what_this_kernel_lacks_is_refused(talk: &mut Conversation) {
         let job = Job { control: ControlBy::Fault(fault), ..job(Duration::from_millis(200)) };
         let heard = perform(talk, job).unwrap();
         assert!(heard.controls.is_empty());
-        let note = heard.notes.iter().find(|note| note.text.starts_with("no control on CPUs 0,1, so that"));
+        let note = heard.notes.iter().find(|note| note.text.starts_with("no self-test on CPUs 0,1"));
         assert!(note.is_some_and(|note| note.kind == NoteKind::Obstacle), "{:?}", heard.notes);
     }
     assert_undone(talk);

@@ -187,7 +187,7 @@ fn a_guest_that_panics_ends_with_the_panic() {
 fn a_guest_that_says_nothing_is_given_up_with_its_console() {
     let _turn = beside_others();
     let Some(qemu) = qemu() else { return };
-    let Err(error) = Conversation::begin(qemu, &spec("qemu", &[("accel", "tcg"), ("patience", "300ms")]))
+    let Err(error) = Conversation::begin(qemu, &spec("qemu", &[("accel", "tcg"), ("boot_timeout", "300ms")]))
     else {
         panic!("no guest boots that fast")
     };
@@ -201,7 +201,7 @@ fn a_guest_that_is_silent_under_kvm_is_started_again_under_emulation() {
     let _turn = beside_others();
     let Some(qemu) = qemu() else { return };
     // So short that no guest has spoken yet, whether KVM works here, hangs or is not there.
-    let spec = spec("qemu", &[("patience", "1ms")]);
+    let spec = spec("qemu", &[("boot_timeout", "1ms")]);
     let mut talk = Conversation::begin_on(&altered::Altered::claims_kvm(), qemu, &spec).unwrap();
     let facts = talk.greet();
     assert_eq!(talk.running.evidence(&facts), Evidence::Emulated);

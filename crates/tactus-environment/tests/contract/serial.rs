@@ -112,7 +112,7 @@ fn a_probe_at_the_end_of_a_slow_line_says_less_and_nothing_wrong_and_serves_agai
     let served =
         Command::new(program).args(["serve", &there, &BAUD.to_string()]).stdin(Stdio::null()).spawn();
     let _served = Killed(served.unwrap());
-    let spec = spec(&[("device", &here), ("format", "probe"), ("patience", "60s")], Some(BAUD));
+    let spec = spec(&[("device", &here), ("format", "probe"), ("boot_timeout", "60s")], Some(BAUD));
     for (time, seconds) in [("first", 3), ("second", 1)] {
         let mut talk = Conversation::begin(serial(), &spec).unwrap_or_else(|error| panic!("{time}: {error}"));
         assert_eq!(talk.running.budget(), Some(9_216));
@@ -257,7 +257,7 @@ fn a_line_on_which_nobody_answers_is_given_up_with_what_came() {
     let (mut master, name) = pty();
     master.write_all(b"login: \n").unwrap();
     for (format, words) in [("probe", "no probe answers"), ("auto", "no line tells what it carries")] {
-        let spec = spec(&[("device", &name), ("format", format), ("patience", "1s")], None);
+        let spec = spec(&[("device", &name), ("format", format), ("boot_timeout", "1s")], None);
         let Err(error) = Conversation::begin(serial(), &spec) else { panic!("nobody is there") };
         assert!(error.reason.contains(words) && error.reason.starts_with(&name), "{error}");
         assert!(error.hint.is_some());

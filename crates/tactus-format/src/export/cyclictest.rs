@@ -109,6 +109,7 @@ pub(super) fn command(one: Measured<'_>, options: Options) -> String {
     if options.unit_ns() == 1 {
         words += " -N";
     }
-    let evidence = one.entry.evidence.map_or_else(|| "unknown".to_owned(), |evidence| evidence.to_string());
+    let evidence =
+        one.entry.evidence.map_or_else(|| "unknown".to_owned(), |evidence| evidence.key().to_owned());
     format!("{words} # {}; evidence: {evidence}", clean(&one.entry.name))
 }

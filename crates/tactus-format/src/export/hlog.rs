@@ -33,7 +33,8 @@ fn write(source: &Source<'_>, one: Measured<'_>, _: Options, mut out: Out<'_>) -
     let started = one.row.result.started.as_deref().and_then(|text| text.parse::<jiff::Timestamp>().ok());
     let header = header(started.map(SystemTime::from));
     let (first, rest) = header.split_once('\n').unwrap_or((&header, ""));
-    let evidence = one.entry.evidence.map_or_else(|| "unknown".to_owned(), |evidence| evidence.to_string());
+    let evidence =
+        one.entry.evidence.map_or_else(|| "unknown".to_owned(), |evidence| evidence.key().to_owned());
     let name = clean(&one.entry.name);
     write!(out, "{first}\n#[Scenario: {name}; evidence: {evidence}]\n{rest}")?;
     // What the bundle has of each series, less what the log has of it, was counted after the log's last line.

@@ -148,9 +148,9 @@ fn of_scenarios(source: &Source<'_>, text: &mut Stream<'_>) {
     if rows.is_empty() {
         return;
     }
-    family(text, "tactus_scenario", "info", None, "What was measured where, and what its numbers are worth.");
+    family(text, "tactus_scenario", "info", None, "What was measured where, and on what evidence.");
     for one in &rows {
-        let evidence = one.entry.evidence.map_or_else(String::new, |evidence| evidence.to_string());
+        let evidence = one.entry.evidence.map_or_else(String::new, |evidence| evidence.key().to_owned());
         let more = [
             ("kind", one.entry.kind.as_str()),
             ("measurement", &one.entry.measurement),

@@ -172,10 +172,10 @@ impl Run {
                 Some(control) => format!(
                     "{when} measuring it kept interrupts off for {} ns, of which its instrument {} {} ns",
                     control.injected_ns,
-                    if control.proven { "saw" } else { "did not see all:" },
+                    if control.passed { "saw" } else { "did not see all:" },
                     control.seen_ns
                 ),
-                None => format!("its instrument was not proven {when} measuring"),
+                None => format!("its self-test {when} measuring was not passed"),
             });
         }
         if self.lost > 0 {

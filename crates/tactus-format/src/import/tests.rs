@@ -233,7 +233,7 @@ fn a_serial_line_that_spoiled_frames_or_ended_early_is_noticed() {
     let [recording] = &imported(cut.as_bytes())[..] else { panic!() };
     let notes = recording.notes.join("\n");
     assert!(notes.contains("ends before the measurement did"), "{notes}");
-    assert!(notes.contains("its instrument was not proven after measuring"), "{notes}");
+    assert!(notes.contains("its self-test after measuring was not passed"), "{notes}");
     // Before anything was measured.
     assert!(error(lines[..tick].join("\n").as_bytes()).contains("no measured values"));
     // Other words on the same line, and a second measurement behind the first.

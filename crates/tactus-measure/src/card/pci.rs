@@ -84,7 +84,7 @@ fn bind(place: &Path) -> Result<(), Refusal> {
 /// Takes the device that the kernel lists there.
 ///
 /// # Errors
-/// Who has it, or what is missing, with what would mend it.
+/// Who has it, or what is missing, with what would fix it.
 pub fn take(place: &Path, rights: Rights) -> Result<Taken, Refusal> {
     let (address, iommu) = (name(place), place.join("iommu_group").exists());
     // A device behind none has a group, too, once vfio-pci has it: that one is named so.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Evidence;
 
-/// The answer of a run: whether a deadline was held; without one, what settings are worth; without those, what was held.
+/// The answer of a run: whether a deadline was held; without one, what settings gain; without those, what was held.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AnswerEntry {
@@ -15,7 +15,7 @@ pub struct AnswerEntry {
     pub tone: AnswerTone,
     /// The answer in a sentence.
     pub sentence: String,
-    /// What the numbers are worth that it rests on, the best first; empty where it rests on none.
+    /// The kinds of evidence that it rests on, the best first; empty where it rests on none.
     pub evidence: Vec<Evidence>,
     /// What would help most; `null` where nothing is known that would.
     pub next: Option<NextEntry>,
@@ -44,6 +44,6 @@ pub struct NextEntry {
     pub title: String,
     /// What is to be typed or booted with; `null` where it is neither.
     pub command: Option<String>,
-    /// What is known of its worth, and how to know more.
+    /// What is known of its gain, and how to know more.
     pub why: String,
 }

@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BlameEntry {
     /// Why none of it can be known; then there is nothing else.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "unavailable", alias = "unknowable", default, skip_serializing_if = "Option::is_none")]
     pub unknowable: Option<String>,
     /// How many latencies: the ten largest, and of the others those that were asked for.
     pub of: usize,
-    /// To whom they are laid, and how many; `ordinary`: no longer than wake-ups are; `not known`: to no one part.
+    /// What caused them, and how many; `ordinary`: no longer than wake-ups are; `not known`: to no one part.
     pub causes: Vec<(String, usize)>,
     /// One by one, the largest first.
     pub latencies: Vec<BlamedLatency>,
@@ -27,7 +27,7 @@ pub struct BlamedLatency {
     pub at_ns: u64,
     /// The latency, in ns.
     pub value_ns: u64,
-    /// To whom it is laid.
+    /// What caused it.
     pub cause: String,
     /// Who had how much of it, the most first.
     pub parts: Vec<BlamedPart>,

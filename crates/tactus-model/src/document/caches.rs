@@ -17,9 +17,10 @@ pub struct CachesEntry {
     pub with: String,
     /// CPUs that carry the load, as a cpulist.
     pub loaded: String,
-    /// What the numbers are worth.
+    /// The kind of evidence.
     pub evidence: Option<Evidence>,
     /// Why CPUs that share a cache cannot be held against CPUs that do not; `null`: they can.
+    #[serde(rename = "limitation", alias = "obstacle")]
     pub obstacle: Option<String>,
     /// Why there are no numbers, in sentences.
     pub reasons: Vec<String>,

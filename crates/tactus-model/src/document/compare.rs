@@ -119,7 +119,7 @@ pub struct ComparedEntry {
     pub measurement: String,
     /// The other condition.
     pub with: String,
-    /// What the numbers are worth.
+    /// The kind of evidence.
     pub evidence: Option<Evidence>,
     /// Runs of the base, and of the other.
     pub runs: [usize; 2],
@@ -213,7 +213,7 @@ pub struct UnmatchedEntry {
 pub struct BaselineEntry {
     /// Runs of the scenario that has fewest.
     pub runs: usize,
-    /// How often it was split into halves, by lot.
+    /// How often it was split into halves, at random.
     pub splits: usize,
     /// In how many of them one half was a regression of the other.
     pub regressions: usize,

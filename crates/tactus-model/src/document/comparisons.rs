@@ -16,7 +16,7 @@ pub struct ProofEntry {
     pub environment: String,
     /// What differed.
     pub what: String,
-    /// What the numbers are worth; `null` when nothing was measured.
+    /// The kind of evidence; `null` when nothing was measured.
     pub evidence: Option<Evidence>,
     /// Pairs that were measured whole.
     pub pairs: usize,
@@ -89,7 +89,7 @@ pub struct MatrixEntry {
     pub cells: Vec<CellEntry>,
 }
 
-/// A cell of a table of maxima. It has no verdict: `evidence` says what the number is worth.
+/// A cell of a table of maxima. It has no verdict: `evidence` says what the number allows to conclude.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CellEntry {
@@ -101,7 +101,7 @@ pub struct CellEntry {
     pub scenario: String,
     /// Whether it was measured.
     pub status: RowStatus,
-    /// What the number is worth.
+    /// The kind of evidence.
     pub evidence: Option<Evidence>,
     /// Largest latency here, in ns.
     pub max_ns: Option<u64>,

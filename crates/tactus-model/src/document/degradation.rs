@@ -33,7 +33,7 @@ pub struct PlaceEntry {
     pub scenario: String,
     /// Name of the environment.
     pub environment: String,
-    /// What the value is worth.
+    /// The kind of evidence.
     pub evidence: Option<Evidence>,
     /// The value; of several runs the median.
     pub value: f64,

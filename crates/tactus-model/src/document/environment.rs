@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::finding::{Role, Severity};
+use crate::finding::{Finding, Role};
 
 /// What interrupts and timers of one environment run on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,18 +56,7 @@ pub struct AuditEntry {
     pub isolated: String,
     /// Checks that could not be known from there or not be read.
     pub unknown: usize,
-    /// The findings, worst first.
-    pub found: Vec<FoundEntry>,
-}
-
-/// One finding.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct FoundEntry {
-    /// Id of the check; `tactus explain` prints it in full.
-    pub id: String,
-    /// How bad it is.
-    pub severity: Severity,
-    /// What was found, in one sentence.
-    pub said: String,
+    /// The findings, worst first: those of `tactus audit --json` whose state is `finding`.
+    #[serde(alias = "found")]
+    pub findings: Vec<Finding>,
 }

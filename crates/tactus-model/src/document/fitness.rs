@@ -25,7 +25,7 @@ pub struct FitnessEntry {
     pub latency: Option<String>,
     /// Where in the document; `null`: measured here.
     pub published: Option<String>,
-    /// What the numbers are worth; `null` for a document's.
+    /// The kind of evidence; `null` for a document's.
     pub evidence: Option<Evidence>,
     /// How many runs were made.
     pub runs: usize,
@@ -92,7 +92,7 @@ impl Fit {
         match self {
             Self::Fit => "fit",
             Self::Unfit => "unfit",
-            Self::Unknowable => "unknowable",
+            Self::Unknowable => "inconclusive",
             Self::Emulated => "emulated",
         }
     }

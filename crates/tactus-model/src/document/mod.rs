@@ -29,13 +29,13 @@ pub use compare::{
 };
 pub use comparisons::{CellEntry, ClaimEntry, EffectEntry, MatrixEntry, ProofEntry};
 pub use degradation::{Degradation, DegradationEntry, PlaceEntry};
-pub use environment::{AuditEntry, FoundEntry, SystemEntry, ThreadEntry};
+pub use environment::{AuditEntry, SystemEntry, ThreadEntry};
 pub use fitness::{ClassEntry, Fit, FitnessEntry};
 pub use interrupts::{InterruptEntry, InterruptsEntry, PostedEntry};
 pub use network::NetworkEntry;
 pub use run::{RunEntry, RunNote};
 pub use scenario::{
-    AttributionEntry, ControlEntry, Entry, LimitEntry, Outcome, Published, SeriesEntry, Side, ValueEntry,
+    AttributionEntry, Entry, LimitEntry, Outcome, Published, SelfTestEntry, SeriesEntry, Side, ValueEntry,
     Verdict,
 };
 pub use separation::{Doubt, Leak, LeakEntry, SeparationEntry, TechnologyEntry, WordEntry};
@@ -45,7 +45,7 @@ pub use tail::{TailEntry, TailProvisional, TailRefused, TailTest};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Document {
-    /// Version of this contract; it follows the bundle's.
+    /// Version of this contract: that of the bundles which this tactus writes, whatever the one that is shown is of.
     pub format: Format,
     /// Whether the run came to its end.
     pub status: RunStatus,
@@ -60,7 +60,7 @@ pub struct Document {
     /// One scenario against another; only where the plan compares any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub claims: Vec<ClaimEntry>,
-    /// What each setting under test is worth; only where the plan tests any.
+    /// The effect of each setting under test; only where the plan tests any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub proofs: Vec<ProofEntry>,
     /// Maxima by state of the machine and environment; only where the plan asks for them.

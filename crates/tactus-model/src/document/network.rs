@@ -19,7 +19,7 @@ pub struct NetworkEntry {
     pub kind: String,
     /// Whether its ends are namespaces of one machine, which stand for two machines.
     pub one_machine: bool,
-    /// What the numbers are worth.
+    /// The kind of evidence.
     pub evidence: Option<Evidence>,
     /// `TX`: to the peer; `RX`: from it.
     pub direction: String,

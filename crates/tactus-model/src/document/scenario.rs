@@ -36,7 +36,7 @@ pub struct Entry {
     /// The environment that it lies inside, where it is not on the machine itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inside: Option<String>,
-    /// What the numbers are worth; `null` when the environment never came up.
+    /// The kind of evidence; `null` when the environment never came up.
     pub evidence: Option<Evidence>,
     /// `timer`, `spin`, ...
     pub measurement: String,
@@ -67,7 +67,7 @@ pub struct Entry {
     /// Its files in the bundle whose checksums the manifest has: ticks, histograms (HdrHistogram logs), result.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
-    /// Side effects, obstacles and remarks.
+    /// Side effects, limitations and remarks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Note>,
     /// Frames of its environment that did not arrive.
@@ -89,8 +89,9 @@ pub struct Entry {
     /// What became of an interrupt card's interrupts, beside its latencies and overruns; only of such measurements.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub card: Option<CardCounts>,
-    /// The injected fault that proves the instrument; `null` when none was injected.
-    pub control: Option<ControlEntry>,
+    /// The self-test: the injected fault that every thread must see; `null` when none was made.
+    #[serde(alias = "control")]
+    pub self_test: Option<SelfTestEntry>,
     /// The host's part in a guest's largest latencies; only where the host has a record of its vCPU threads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attribution: Option<AttributionEntry>,
@@ -132,11 +133,11 @@ pub struct ValueEntry {
     pub published: Option<f64>,
 }
 
-/// The worst of a row's controls.
+/// The worst of a row's self-tests.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ControlEntry {
-    /// What was injected: `hog`, `block`.
+pub struct SelfTestEntry {
+    /// What was injected: `hog` (a SCHED_FIFO thread that spins), `block` (interrupts off).
     #[serde(default)]
     pub by: String,
     /// How long the CPU was really held, in ns.
@@ -144,7 +145,8 @@ pub struct ControlEntry {
     /// The latency that was measured, in ns.
     pub seen_ns: u64,
     /// Whether every measuring thread saw it at its size.
-    pub proven: bool,
+    #[serde(alias = "proven")]
+    pub passed: bool,
 }
 
 /// Which of the largest latencies are the host's: meanwhile the thread of the virtual CPU was kept from running.

@@ -66,7 +66,7 @@ pub struct LeakEntry {
     pub inside: String,
     /// Name of the scenario with the disturbance.
     pub scenario: String,
-    /// What the numbers are worth: the lesser evidence of the two environments.
+    /// The kind of evidence: the lesser of the two environments'.
     pub evidence: Option<Evidence>,
     /// Length of the disturbance, in ns; `null` for a load.
     pub length_ns: Option<u64>,
@@ -128,7 +128,7 @@ pub enum Doubt {
     TooFew,
     /// It was not seen, but nor (as far as is known) was it where it was made.
     Source,
-    /// It was not seen, but nor was the control: the instrument is not proven there.
+    /// It was not seen, and the self-test was not passed there either.
     Control,
     /// It is not known when it was made.
     NoTimes,
@@ -144,12 +144,12 @@ impl Doubt {
             Self::NotMeasured => "not measured",
             Self::NoSuchCpu => "no such CPU",
             Self::TooShort => "too short",
-            Self::Noise => "noise",
+            Self::Noise => "below the noise floor",
             Self::TooFew => "too few",
-            Self::Source => "source",
-            Self::Control => "control",
-            Self::NoTimes => "no times",
-            Self::Clock => "clock",
+            Self::Source => "source not confirmed",
+            Self::Control => "self-test not passed",
+            Self::NoTimes => "times not known",
+            Self::Clock => "clocks differ",
         }
     }
 
@@ -165,9 +165,7 @@ impl Doubt {
             Self::Source => {
                 "not seen, but it is not certain that it was there: it was not surely seen where it was made"
             }
-            Self::Control => {
-                "not seen, but the control was not seen at its size either: the instrument is not proven there"
-            }
+            Self::Control => "not seen, but the self-test was not passed there either",
             Self::NoTimes => "it is not known when it was made",
             Self::Clock => "the clocks of the two cannot be held against each other",
         }
@@ -229,7 +227,7 @@ pub struct TechnologyEntry {
     pub environment: String,
     /// What it is here: `docker`, `qemu`, ...
     pub kind: String,
-    /// What its numbers are worth.
+    /// The kind of evidence of its numbers.
     pub evidence: Option<Evidence>,
     /// Its words.
     pub words: Vec<WordEntry>,

@@ -77,7 +77,7 @@ pub struct TailRefused {
     pub why: String,
     /// In a sentence.
     pub reason: String,
-    /// How much longer of the same would mend it, in ns; absent where time alone would not.
+    /// How much longer of the same would fix it, in ns; absent where time alone would not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub longer_ns: Option<u64>,
 }

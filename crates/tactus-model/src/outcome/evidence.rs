@@ -30,6 +30,28 @@ impl Evidence {
         if (self as u8) < other as u8 { other } else { self }
     }
 
+    /// As programs read it: in JSON, tables and labels.
+    #[must_use]
+    pub const fn key(self) -> &'static str {
+        match self {
+            Self::BareMetal => "bare metal",
+            Self::VirtualHost => "virtual host",
+            Self::Emulated => "emulated",
+            Self::Imported => "imported",
+        }
+    }
+
+    /// In a column of a table: its legend is [`Evidence::meaning`].
+    #[must_use]
+    pub const fn mark(self) -> &'static str {
+        match self {
+            Self::BareMetal => "B",
+            Self::VirtualHost => "V",
+            Self::Emulated => "E",
+            Self::Imported => "I",
+        }
+    }
+
     /// One sentence that says what a reader may conclude from such a number.
     #[must_use]
     pub const fn meaning(self) -> &'static str {
@@ -50,9 +72,22 @@ impl fmt::Display for Evidence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::BareMetal => "bare metal",
-            Self::VirtualHost => "virtual host",
+            Self::VirtualHost => "inside a VM",
             Self::Emulated => "emulated",
             Self::Imported => "imported",
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_read_the_words_that_they_always_did() {
+        for kind in [Evidence::BareMetal, Evidence::VirtualHost, Evidence::Emulated, Evidence::Imported] {
+            assert_eq!(serde_json::to_value(kind).unwrap(), kind.key());
+            assert!(kind.to_string().to_uppercase().contains(kind.mark()), "{kind}");
+        }
     }
 }

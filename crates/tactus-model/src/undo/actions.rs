@@ -1,4 +1,4 @@
-//! What taking back needs of a system, and which of its errors say that there is nothing to take back.
+//! What taking back needs of a system, and which of its errors say that there is nothing to revert.
 
 use std::io::{self, ErrorKind};
 use std::path::Path;
@@ -9,7 +9,7 @@ pub trait Actions {
     /// Removes a file or a whole directory, as [`remove`] does.
     ///
     /// # Errors
-    /// Those of the file system. Here and below, `NotFound` says that there is nothing to take back.
+    /// Those of the file system. Here and below, `NotFound` says that there is nothing to revert.
     fn remove(&self, path: &Path) -> io::Result<()>;
     /// Removes a directory if it is empty.
     ///

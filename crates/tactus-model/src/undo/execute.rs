@@ -13,7 +13,7 @@ pub(super) const TRIES: u32 = 20;
 /// Time between two tries.
 pub(super) const PAUSE: Duration = Duration::from_millis(50);
 
-/// Takes something back, however often it must be tried. Harmless when there is nothing to take back.
+/// Takes something back, however often it must be tried. Harmless when there is nothing to revert.
 ///
 /// # Errors
 /// Why something is left after that.
@@ -73,7 +73,7 @@ fn all(
     then.iter().map(take_back).fold(Ok(()), io::Result::and)
 }
 
-/// What no further try would mend.
+/// What no further try would fix.
 fn is_final(error: &io::Error) -> bool {
     use ErrorKind::{BrokenPipe, InvalidInput, PermissionDenied, ReadOnlyFilesystem, Unsupported};
     matches!(

@@ -416,6 +416,7 @@ pub enum NoteKind {
     /// Measuring changed something on the system.
     SideEffect,
     /// Something stands in the way of a good measurement.
+    #[serde(rename = "limitation", alias = "obstacle")]
     Obstacle,
     /// Good to know.
     Info,
@@ -436,7 +437,7 @@ pub struct Note {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
     /// What was asked for and cannot be known, for the reason that is the text. Since format 1.6.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "unavailable", alias = "unknowable", default, skip_serializing_if = "Option::is_none")]
     pub unknowable: Option<Unknowable>,
 }
 

@@ -75,12 +75,12 @@ impl Trial {
             seen_ns: self.held.largest().unwrap_or(0),
             // Noise that is not known may be any.
             noise_ns: self.quiet.largest().unwrap_or(u64::MAX),
-            proven: false,
+            passed: false,
             attempts: self.attempts,
             by: self.by.clone(),
             stage: self.stage,
         };
-        Control { proven: control.is_seen(), ..control }
+        Control { passed: control.is_seen(), ..control }
     }
 }
 
@@ -111,7 +111,8 @@ pub struct Control {
     /// The largest of the same thread just before, without the fault: the noise of the place, in ns.
     pub noise_ns: u64,
     /// Whether it was seen at its size ([`Control::is_seen`]).
-    pub proven: bool,
+    #[serde(alias = "proven")]
+    pub passed: bool,
     /// How often it had to be tried.
     pub attempts: u32,
     /// What was injected: the word of the plan.
@@ -176,16 +177,16 @@ mod tests {
             held,
         };
         let control = good.control();
-        assert_eq!((control.seen_ns, control.proven), (1_004_321, true));
+        assert_eq!((control.seen_ns, control.passed), (1_004_321, true));
         assert!(control.noise_ns.abs_diff(9_000) <= 9, "{control:?}");
         // A histogram that lost the very sample, one that scaled it, and one that is not there.
         let total = good.held.total;
         for counts in [counted(&[5_000]).counts, counted(&[5_000, 502_000]).counts, Sparse::default()] {
             let control = Trial { held: Counted { total, counts }, ..good.clone() }.control();
-            assert!(!control.proven, "{control:?}");
+            assert!(!control.passed, "{control:?}");
         }
         let unknown = Trial { quiet: Counted::default(), ..good };
-        assert!(!unknown.control().proven, "without a word of the noise nothing is proven");
+        assert!(!unknown.control().passed, "without a word of the noise nothing is proven");
     }
 
     #[test]
@@ -200,7 +201,7 @@ mod tests {
                 injected_ns,
                 seen_ns,
                 noise_ns,
-                proven,
+                passed: proven,
                 attempts: 1,
                 by: hog(),
                 stage: Stage::Before,

@@ -51,7 +51,7 @@ impl Blame {
     /// What there is to say: why it cannot be known.
     pub fn begin(cpus: &CpuSet) -> Result<Rc<Self>, Note> {
         Self::try_begin(cpus, true).map(Rc::new).map_err(|why| {
-            let text = ["who had the CPU when a latency was large is unknowable: ", &why].concat();
+            let text = ["who had the CPU when a latency was large is not visible here: ", &why].concat();
             Note::unknowable(Unknowable::Blame, text, HINT)
         })
     }

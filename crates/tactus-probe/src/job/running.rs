@@ -64,7 +64,8 @@ impl Running {
         let lanes: Vec<_> = job.threads.iter().map(|thread| Arc::clone(&thread.lane)).collect();
         for (index, lane) in lanes.iter().enumerate() {
             if !lane.is_finished() {
-                failed.get_or_insert_with(|| format!("{} did not come back from the control", lane.title()));
+                failed
+                    .get_or_insert_with(|| format!("{} did not come back from the self-test", lane.title()));
                 continue;
             }
             let interval_ns = lane.spec.interval_ns;
@@ -307,7 +308,7 @@ impl Running {
             let errno = thread.lane.failed.load(Ordering::Acquire).cast_signed();
             let error = io::Error::from_raw_os_error(errno);
             self.failed = Some(format!(
-                "{} could not be scheduled again after the control: {error}",
+                "{} could not be scheduled again after the self-test: {error}",
                 thread.lane.title()
             ));
         }

@@ -84,7 +84,7 @@ impl CpuControl {
     }
 
     fn is_open(&self) -> bool {
-        !self.stuck && self.trials.iter().any(|trial| !trial.control().proven)
+        !self.stuck && self.trials.iter().any(|trial| !trial.control().passed)
     }
 
     /// One interval for all threads of the CPU: a hog then meets all of them at once.
@@ -135,7 +135,7 @@ impl CpuControl {
     ) {
         let interval_ns = self.interval();
         for (((lane, trial), quiet), seen) in self.lanes.iter().zip(&mut self.trials).zip(quiet).zip(seen) {
-            if trial.control().proven {
+            if trial.control().passed {
                 continue;
             }
             trial.attempts += 1;
@@ -146,7 +146,7 @@ impl CpuControl {
                 let new = Trial { injected_ns, quiet, held: seen, ..trial.clone() };
                 // Of two that were not seen the one from the quieter moment says more.
                 if trial.injected_ns == 0
-                    || new.control().proven
+                    || new.control().passed
                     || new.control().noise_ns < trial.control().noise_ns
                 {
                     *trial = new;
@@ -220,7 +220,7 @@ pub fn run(cpus: &mut [CpuControl], stage: Stage) -> (Vec<Trial>, Vec<Note>) {
 pub fn deadline_note<'a>(mut lanes: impl Iterator<Item = &'a Arc<Lane>>) -> Option<Note> {
     lanes.any(|lane| lane.spec.policy == Policy::Deadline).then(|| {
         Note::info(format!(
-            "the control was seen while the threads were SCHED_FIFO {CONTROL_PRIORITY}: nothing can be above SCHED_DEADLINE"
+            "the self-test was made while the threads were SCHED_FIFO {CONTROL_PRIORITY}: nothing can be above SCHED_DEADLINE"
         ))
     })
 }
@@ -229,10 +229,7 @@ pub fn deadline_note<'a>(mut lanes: impl Iterator<Item = &'a Arc<Lane>>) -> Opti
 pub fn no_control(place: &str, refusal: Refusal) -> Note {
     Note {
         kind: NoteKind::Obstacle,
-        text: format!(
-            "no control on {place}, so that nothing proves the instrument there: {}",
-            refusal.reason
-        ),
+        text: format!("no self-test on {place}: {}", refusal.reason),
         hint: refusal.hint,
         unknowable: None,
     }
@@ -242,8 +239,8 @@ pub fn no_control(place: &str, refusal: Refusal) -> Note {
 fn never_met(trial: &Trial) -> Note {
     Note::obstacle(
         format!(
-            "the control on CPU {} never met a wake-up in {} attempts: its hog came too late each time, so that \
-             nothing is known of the instrument there",
+            "the self-test on CPU {} never met a wake-up in {} attempts: its FIFO spinner came too late each \
+             time, so that it shows nothing",
             trial.series.cpu, trial.attempts
         ),
         "give the environment more of its CPUs, or measure again when less runs beside it",

@@ -52,27 +52,23 @@ pub fn run(fault: &Fault, lanes: &[Arc<Lane>], above: u32, stage: Stage) -> (Vec
     let mut trials: Vec<Trial> = lanes.iter().zip(quiet).map(trial).collect();
     for _ in 0..ATTEMPTS {
         for (trial, held) in trials.iter_mut().zip(measure(lanes, length, window)) {
-            if !trial.control().proven {
+            if !trial.control().passed {
                 trial.attempts += 1;
                 trial.held = held;
             }
         }
-        if trials.iter().all(|trial| trial.control().proven) {
+        if trials.iter().all(|trial| trial.control().passed) {
             break;
         }
     }
     let mut notes = Vec::new();
     match worker.stop() {
         Ok(Ended::Fault(injected)) if injected.times == Some(0) => notes.push(Note::obstacle(
-            format!(
-                "the control's {} was never made by {}: nothing proves the instrument",
-                fault.kind(),
-                injected.way
-            ),
-            "take hog as the control, or leave it out: then a thread of the probe's own takes the CPU",
+            format!("the self-test's {} was never made by {}: it shows nothing", fault.kind(), injected.way),
+            "take `hog` as the `control`, or leave it out: then a thread of the probe's own takes the CPU",
         )),
         Ok(Ended::Fault(injected)) if stage == Stage::Before => notes.push(Note::info(format!(
-            "the control was {} of {} by {}",
+            "the self-test was {} of {} by {}",
             fault.kind(),
             Nanos(length),
             injected.way
@@ -100,11 +96,11 @@ fn too_loud(loud: &Control) -> Note {
     };
     Note::obstacle(
         format!(
-            "the control of {} cannot be told from the noise on CPU {}, which {noise}",
+            "the self-test of {} cannot be told from the noise on CPU {}, which {noise}",
             Nanos(loud.injected_ns),
             loud.series.cpu
         ),
-        "give the control a length of at least twice the noise (`emulated` where the processor is emulated)",
+        "give the `control` a length of at least twice the noise (`emulated` where the processor is emulated)",
     )
 }
 
@@ -124,7 +120,7 @@ fn often(fault: &Fault) -> Fault {
 fn start(fault: &Fault, cpus: &CpuSet, above: u32) -> Result<Worker, Refusal> {
     if !matches!(fault, Fault::Block(_) | Fault::Hog(_)) {
         let reason = format!("`{}` has no size at which every thread would see it", fault.kind());
-        return Err(Refusal { reason, hint: Some("use block or hog as the control".into()) });
+        return Err(Refusal { reason, hint: Some("use `block` or `hog` as the `control`".into()) });
     }
     let what = What::Fault(fault.clone());
     let mut worker = Worker::start(&Activity::new(0, cpus.clone(), what), above, Pace::default())?;
@@ -172,7 +168,7 @@ mod tests {
         let over = Overcommit { threads: None, length: Nanos(MS), every: Nanos(100 * MS) };
         let (results, notes) = run(&Fault::Overcommit(over), &[], 99, Stage::Before);
         assert!(results.is_empty());
-        assert!(notes[0].text.contains("nothing proves the instrument"), "{notes:?}");
+        assert!(notes[0].text.contains("it shows nothing"), "{notes:?}");
         assert_eq!((notes[0].kind, notes[0].hint.is_some()), (NoteKind::Obstacle, true));
     }
 }

@@ -115,8 +115,10 @@ fn the_instrument_is_proven_by_a_block_with_the_length_that_it_really_had() {
     let [control] = &controls[..] else { panic!("{controls:?} {:?}", probe.notes) };
     assert_eq!(control.by, "block");
     assert!(control.injected_ns >= LENGTH && control.seen_ns >= LENGTH / 10 * 9, "{control:?}");
-    let note =
-        probe.notes.iter().find(|note| note.text.starts_with("the control was block of 20ms by BPF program"));
+    let note = probe
+        .notes
+        .iter()
+        .find(|note| note.text.starts_with("the self-test was block of 20ms by BPF program"));
     assert!(note.is_some(), "{:?}", probe.notes);
     probe.quit();
 }

@@ -82,20 +82,20 @@ fn instrument(contents: &Contents) -> Option<String> {
     // Values have no control: they are no latencies of a thread that something could hold.
     let latencies = || measured_rows(contents).filter(|row| figures(&row.result).is_some());
     let total = latencies().count();
-    let proven = latencies().filter(|row| control(&row.result).is_some_and(|c| c.proven)).count();
+    let proven = latencies().filter(|row| control(&row.result).is_some_and(|c| c.passed)).count();
     // Pairs that follow each other are measured by one instrument: their plan injects its control once.
     let once = !contents.plan.proof.is_empty();
     let injected = latencies().filter(|row| control(&row.result).is_some()).count();
     match (proven, total) {
         (_, 0) => None,
-        (proven, _) if once && proven > 0 && proven == injected => Some(
-            "The instrument is proven: it saw the injected control at its size, once for all pairs.".into(),
-        ),
-        (proven, total) if proven == total => Some(
-            "The instrument is proven: every measuring thread saw the injected control at its size.".into(),
-        ),
+        (proven, _) if once && proven > 0 && proven == injected => {
+            Some("Self-test passed: the injected fault was seen at its size, once for all pairs.".into())
+        }
+        (proven, total) if proven == total => {
+            Some("Self-test passed: every measuring thread saw the injected fault at its size.".into())
+        }
         (proven, total) => Some(format!(
-            "The instrument is proven in {proven} of {total} measurements only; the others carry no verdict."
+            "Self-test passed in {proven} of {total} measurements only; the others carry no verdict."
         )),
     }
 }

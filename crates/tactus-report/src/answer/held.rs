@@ -3,7 +3,7 @@
 use tactus_model::Evidence;
 use tactus_model::number::float;
 
-use super::required::{listed, words};
+use super::required::listed;
 use super::{kinds, most_measured};
 use crate::part::{Answer, Tone};
 use crate::stats::Line;
@@ -52,6 +52,6 @@ fn held(lines: &[&Line], evidence: Evidence) -> Option<String> {
         Evidence::Imported => "By another tool, the largest latency was",
         Evidence::BareMetal | Evidence::VirtualHost => "The largest latency was",
     };
-    let place = if evidence == Evidence::Emulated { String::new() } else { format!(", {}", words(evidence)) };
+    let place = if evidence == Evidence::Emulated { String::new() } else { format!(", {evidence}") };
     Some(format!("{what} {} ({} and more{place}).", listed(&names), duration(shortest)))
 }

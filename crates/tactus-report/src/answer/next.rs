@@ -6,12 +6,12 @@ use tactus_model::finding::{Action, Audit, Role, Severity};
 use crate::part::Next;
 use crate::units::clean;
 
-/// What to do first: of the audit's groups the one that mends the worst, and of those most.
+/// What to do first: of the audit's groups the one that fixes the worst, and of those most.
 pub fn step(contents: &Contents) -> Option<Next> {
     let hosts = contents.audits.values().filter(|audit| audit.role == Role::Host);
     let audit = hosts.chain(contents.audits.values()).next()?;
     let weight = |action: &Action| {
-        let grave = action.mends.iter().filter(|id| grave(audit, id)).count();
+        let grave = action.fixes.iter().filter(|id| grave(audit, id)).count();
         (action.severity, grave)
     };
     // Of those that weigh as much the first one, which the audit puts first.
@@ -24,11 +24,11 @@ fn grave(audit: &Audit, id: &str) -> bool {
     audit.found().any(|finding| finding.id == id && finding.severity >= Severity::Major)
 }
 
-/// "mends smt, watchdogs and 3 more, major at the worst; what it is worth here was not measured".
+/// "fixes smt, watchdogs and 3 more, major at the worst; what it is worth here was not measured".
 fn worth(audit: &Audit, action: &Action) -> String {
     const NAMED: usize = 3;
-    let names: Vec<&str> = action.mends.iter().take(NAMED).map(String::as_str).collect();
-    let more = match action.mends.len().saturating_sub(NAMED) {
+    let names: Vec<&str> = action.fixes.iter().take(NAMED).map(String::as_str).collect();
+    let more = match action.fixes.len().saturating_sub(NAMED) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
@@ -38,7 +38,7 @@ fn worth(audit: &Audit, action: &Action) -> String {
         Role::Container => "in the container, ",
     };
     format!(
-        "{word}mends {}{more}, {} at the worst; what it is worth here was not measured, as \
+        "{word}fixes {}{more}, {} at the worst; its gain here was not measured, as \
          `tactus prove` does",
         clean(&names.join(", ")),
         action.severity

@@ -107,23 +107,13 @@ fn said(judged: &Judged<'_>) -> String {
     let doubt = doubt.filter(|_| verdict.outcome == Outcome::Inconclusive).unwrap_or_default();
     let shown = |value: f64| if limit.unit == "ns" { latency(value) } else { number(value) };
     let quantity = clean(&limit.quantity);
-    let evidence = line.evidence.map(|kind| format!(", {}", words(kind))).unwrap_or_default();
+    let evidence = line.evidence.map(|kind| format!(", {kind}")).unwrap_or_default();
     format!(
         "{name}: {quantity} {} {relation} {} ({}{evidence}){doubt}",
         shown(limit.high),
         shown(limit.limit),
         duration(line.measured_ns)
     )
-}
-
-/// What a number is worth, behind it.
-pub(super) const fn words(evidence: Evidence) -> &'static str {
-    match evidence {
-        Evidence::BareMetal => "bare metal",
-        Evidence::VirtualHost => "inside a virtual machine",
-        Evidence::Emulated => "emulated",
-        Evidence::Imported => "imported",
-    }
 }
 
 /// What came of the other environments: "Met in host. Not decided in qemu."

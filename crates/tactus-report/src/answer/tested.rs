@@ -18,16 +18,25 @@ pub fn answer(contents: &Contents) -> Option<Answer> {
     let (helping, harming) = (of(true).count(), of(false).count());
     let best = best(&proofs);
     let (word, tone, said) = match best {
-        _ if tested == 0 => ("NOT TESTED", Tone::Doubt, format!("none of {total} settings could be tested")),
+        _ if tested == 0 => ("NOT TESTED", Tone::Doubt, not_tested(total)),
         Some((proven, change)) => {
             let lower = if helping == 1 { "lowers" } else { "lower" };
-            let said = format!("{helping} of {tested} settings {lower} latency: {}", effect(proven, change));
+            let settings = if tested == 1 { "setting" } else { "settings" };
+            let said =
+                format!("{helping} of {tested} {settings} {lower} latency: {}", effect(proven, change));
             ("EFFECT SHOWN", Tone::Good, said)
         }
         None if harming > 0 => {
             let said =
                 of(false).map(|(proven, change)| effect(proven, change)).collect::<Vec<_>>().join("; ");
-            ("EFFECT SHOWN", Tone::Bad, format!("none of {tested} settings lowers latency: {said}"))
+            (
+                "EFFECT SHOWN",
+                Tone::Bad,
+                match tested {
+                    1 => format!("the one setting that was tested does not lower latency: {said}"),
+                    many => format!("none of {many} settings lowers latency: {said}"),
+                },
+            )
         }
         None => {
             let said = match tested {
@@ -44,6 +53,13 @@ pub fn answer(contents: &Contents) -> Option<Answer> {
         evidence: kinds(proofs.iter().filter_map(|proven| proven.evidence)),
         next: best.map(|(proven, change)| next(proven, change)),
     })
+}
+
+fn not_tested(total: usize) -> String {
+    match total {
+        1 => "the one setting could not be tested".into(),
+        many => format!("none of {many} settings could be tested"),
+    }
 }
 
 fn effects(proven: &Proven) -> Option<&[Change]> {

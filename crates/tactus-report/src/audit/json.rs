@@ -11,7 +11,7 @@ use super::Audited;
 /// Audits as a document.
 #[derive(Debug, Serialize)]
 pub struct AuditDocument<'a> {
-    /// Version of this contract; it follows the bundle's.
+    /// Version of this contract: that of the bundles which this tactus writes.
     format: Format,
     /// One entry per environment.
     audits: Vec<Entry<'a>>,
@@ -28,7 +28,7 @@ struct Entry<'a> {
     by: By,
     /// How many findings of each severity, and checks of each other state.
     summary: BTreeMap<String, usize>,
-    /// What mends the findings; empty in audits of older versions.
+    /// What fixes the findings; empty in audits of older versions.
     actions: &'a [Action],
     findings: &'a [Finding],
 }
@@ -42,7 +42,7 @@ pub fn document<'a>(audits: &[Audited<'a>]) -> AuditDocument<'a> {
         for finding in &audit.findings {
             let word = match finding.state {
                 State::Finding => finding.severity.to_string(),
-                state => state.to_string().replace(' ', "_"),
+                state => state.key().to_owned(),
             };
             *summary.entry(word).or_default() += 1;
         }

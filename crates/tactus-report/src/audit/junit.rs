@@ -31,13 +31,13 @@ fn case(environment: &str, finding: &Finding, threshold: Option<Severity>) -> Te
     let status = match finding.state {
         State::Finding if fails => {
             let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
-            status.set_message(clean(&finding.said)).set_type(finding.severity.to_string());
+            status.set_message(clean(&finding.message)).set_type(finding.severity.to_string());
             status.set_description(details(finding));
             status
         }
         State::Unknowable | State::Unreadable | State::NotApplicable => {
             let mut status = TestCaseStatus::skipped();
-            status.set_message(format!("{}: {}", finding.state, clean(&finding.said)));
+            status.set_message(format!("{}: {}", finding.state, clean(&finding.message)));
             status
         }
         State::Finding | State::Ok => TestCaseStatus::success(),
@@ -45,7 +45,11 @@ fn case(environment: &str, finding: &Finding, threshold: Option<Severity>) -> Te
     let mut case = TestCase::new(clean(&finding.id), status);
     case.set_classname(clean(&format!("{environment}.{}", finding.family)));
     if finding.state == State::Finding && !fails {
-        case.set_system_out(format!("{}, below the threshold: {}", finding.severity, clean(&finding.said)));
+        case.set_system_out(format!(
+            "{}, below the threshold: {}",
+            finding.severity,
+            clean(&finding.message)
+        ));
     }
     case
 }
@@ -53,7 +57,7 @@ fn case(environment: &str, finding: &Finding, threshold: Option<Severity>) -> Te
 fn details(finding: &Finding) -> String {
     let mut lines: Vec<String> =
         finding.read.iter().map(|read| clean(&format!("read: {} = {}", read.path, read.value))).collect();
-    for (name, text) in [("expected", &finding.expected), ("why", &finding.why), ("mend", &finding.mend)] {
+    for (name, text) in [("expected", &finding.expected), ("why", &finding.why), ("fix", &finding.fix)] {
         lines.push(clean(&format!("{name}: {text}")));
     }
     lines.join("\n")

@@ -15,8 +15,8 @@ pub fn markdown(audits: &[Audited<'_>]) -> String {
         let _ = writeln!(out, "## Audit of {}\n", text(environment));
         let _ = writeln!(out, "{} · {}\n", text(&intended(audit)), text(&summary(audit)));
         for (n, action) in audit.actions.iter().enumerate() {
-            let mends = action.mends.iter().map(|id| text(id)).collect::<Vec<_>>().join(", ");
-            let _ = writeln!(out, "{}. {} ({}): {mends}", n + 1, text(&action.title), action.severity);
+            let fixes = action.fixes.iter().map(|id| text(id)).collect::<Vec<_>>().join(", ");
+            let _ = writeln!(out, "{}. {} ({}): {fixes}", n + 1, text(&action.title), action.severity);
             if !action.command.is_empty() {
                 let _ = writeln!(out, "   {}", text(&action.command));
             }
@@ -28,8 +28,13 @@ pub fn markdown(audits: &[Audited<'_>]) -> String {
             let _ = writeln!(out, "| severity | check | what |\n|---|---|---|");
         }
         for finding in audit.found() {
-            let _ =
-                writeln!(out, "| {} | {} | {} |", finding.severity, text(&finding.id), text(&finding.said));
+            let _ = writeln!(
+                out,
+                "| {} | {} | {} |",
+                finding.severity,
+                text(&finding.id),
+                text(&finding.message)
+            );
         }
         for finding in audit.found() {
             one(&mut out, finding);
@@ -44,7 +49,7 @@ pub fn markdown(audits: &[Audited<'_>]) -> String {
                 );
             }
             for finding in of {
-                let _ = writeln!(out, "- {}: {}", text(&finding.id), text(&finding.said));
+                let _ = writeln!(out, "- {}: {}", text(&finding.id), text(&finding.message));
             }
         }
         out.push('\n');
@@ -54,14 +59,14 @@ pub fn markdown(audits: &[Audited<'_>]) -> String {
 
 fn one(out: &mut String, finding: &Finding) {
     let _ = writeln!(out, "\n### {}: {}\n", text(&finding.id), text(&finding.title));
-    let _ = writeln!(out, "{} ({}).\n", text(&finding.said), finding.severity);
+    let _ = writeln!(out, "{} ({}).\n", text(&finding.message), finding.severity);
     for read in &finding.read {
         let _ = writeln!(out, "- read: {} = {}", text(&read.path), text(&read.value));
     }
     for (name, words) in [
         ("expected", &finding.expected),
         ("why", &finding.why),
-        ("mend", &finding.mend),
+        ("fix", &finding.fix),
         ("risk", &finding.risk),
     ] {
         if !words.is_empty() {

@@ -12,7 +12,7 @@ use crate::units::clean;
 /// How much is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
-    /// What mends most, and a line for each other finding: one screen.
+    /// What fixes most, and a line for each other finding: one screen.
     Brief,
     /// The same, and why each other check is no finding.
     BriefAll,
@@ -28,10 +28,10 @@ impl Detail {
     }
 }
 
-/// Column of the text behind the words `read`, `why`, `mend`.
+/// Column of the text behind the words `read`, `why`, `fix`.
 const INDENT: &str = "          ";
 
-/// Audits for a terminal: what mends most first, then findings, worst first, and the summary last.
+/// Audits for a terminal: what fixes most first, then findings, worst first, and the summary last.
 #[must_use]
 pub fn text(audits: &[Audited<'_>], detail: Detail, style: Style) -> String {
     let mut page = Page::new(style);
@@ -75,9 +75,9 @@ fn one(page: &mut Page, audited: &Audited<'_>, detail: Detail) {
         if matches!(detail, Detail::All | Detail::BriefAll) || state == State::Unreadable {
             for finding in of {
                 page.item(
-                    &format!("{state:<15}"),
+                    &format!("{state:<17}"),
                     Some(Tone::Quiet),
-                    &format!("{}: {}", finding.id, finding.said),
+                    &format!("{}: {}", finding.id, finding.message),
                 );
             }
         } else {
@@ -94,7 +94,7 @@ fn one(page: &mut Page, audited: &Audited<'_>, detail: Detail) {
 fn brief(page: &mut Page, audit: &Audit) {
     let said = |page: &mut Page, finding: &Finding| {
         let lead = format!("{:<9} ", finding.severity);
-        page.item(&lead, Some(tone(finding.severity)), &format!("{}: {}", finding.id, finding.said));
+        page.item(&lead, Some(tone(finding.severity)), &format!("{}: {}", finding.id, finding.message));
     };
     if audit.actions.is_empty() {
         // A bundle of an older version, or a part of the checks.
@@ -102,7 +102,7 @@ fn brief(page: &mut Page, audit: &Audit) {
         return;
     }
     let alone = |finding: &Finding| {
-        audit.actions.iter().any(|action| action.mends.len() == 1 && action.mends.contains(&finding.id))
+        audit.actions.iter().any(|action| action.fixes.len() == 1 && action.fixes.contains(&finding.id))
     };
     actions(page, audit);
     page.gap();
@@ -113,9 +113,9 @@ fn brief(page: &mut Page, audit: &Audit) {
     }
 }
 
-/// What mends several findings, in the order of the audit, each with its one line.
+/// What fixes several findings, in the order of the audit, each with its one line.
 fn actions(page: &mut Page, audit: &Audit) {
-    let several = audit.actions.iter().filter(|action| action.mends.len() > 1);
+    let several = audit.actions.iter().filter(|action| action.fixes.len() > 1);
     for (n, action) in several.enumerate() {
         if n == 0 {
             page.gap();
@@ -124,24 +124,24 @@ fn actions(page: &mut Page, audit: &Audit) {
             |id: &String| audit.found().find(|finding| finding.id == *id).map(|finding| finding.severity);
         let counts: Vec<String> = [Severity::Blocker, Severity::Major, Severity::Minor, Severity::Info]
             .into_iter()
-            .map(|severity| (severity, action.mends.iter().filter(|id| of(id) == Some(severity)).count()))
+            .map(|severity| (severity, action.fixes.iter().filter(|id| of(id) == Some(severity)).count()))
             .filter(|(_, count)| *count > 0)
             .map(|(severity, count)| {
                 let s = if severity == Severity::Blocker && count > 1 { "s" } else { "" };
                 format!("{count} {severity}{s}")
             })
             .collect();
-        let mends = if action.severity == Severity::Info { "" } else { "mends " };
+        let fixes = if action.severity == Severity::Info { "" } else { "fixes " };
         let title =
-            format!("{} ({mends}{}: {})", clean(&action.title), action.mends.len(), counts.join(", "));
+            format!("{} ({fixes}{}: {})", clean(&action.title), action.fixes.len(), counts.join(", "));
         page.item(&format!("{:>2}. ", n + 1), Some(tone(action.severity)), &title);
         if !action.command.is_empty() {
             // Not wrapped: it is to be copied.
             let _ = writeln!(page.out, "    {}", clean(&action.command));
         }
         // A command that takes the checks by name has said them.
-        if !action.mends.iter().all(|id| action.command.contains(id.as_str())) {
-            page.item("    ", Some(Tone::Quiet), &action.mends.join(", "));
+        if !action.fixes.iter().all(|id| action.command.contains(id.as_str())) {
+            page.item("    ", Some(Tone::Quiet), &action.fixes.join(", "));
         }
     }
 }
@@ -157,7 +157,7 @@ fn tone(severity: Severity) -> Tone {
 fn write(page: &mut Page, finding: &Finding) {
     let lead = format!("{:<9} ", finding.severity);
     page.item(&lead, Some(tone(finding.severity)), &format!("{}: {}", finding.id, finding.title));
-    page.item(INDENT, None, &finding.said);
+    page.item(INDENT, None, &finding.message);
     for read in &finding.read {
         let value = if read.value.is_empty() { "(empty)" } else { &read.value };
         page.item(&format!("{INDENT}read      "), None, &format!("{} = {value}", read.path));
@@ -165,7 +165,7 @@ fn write(page: &mut Page, finding: &Finding) {
     for (name, text) in [
         ("expected", &finding.expected),
         ("why", &finding.why),
-        ("mend", &finding.mend),
+        ("fix", &finding.fix),
         ("risk", &finding.risk),
     ] {
         if !text.is_empty() {

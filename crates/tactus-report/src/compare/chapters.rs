@@ -10,7 +10,7 @@ use super::figures::{percentiles, ratios};
 use crate::part::{
     Answer, Cell, Chapter, Chapters, Head, Item, Length, List, Mark, Part, Reader, Table, Tone,
 };
-use crate::units::{NONE, clean, latency, number, quantity};
+use crate::units::{NONE, clean, latency, moment, number, quantity};
 
 impl From<Judgement> for Tone {
     fn from(outcome: Judgement) -> Self {
@@ -75,7 +75,7 @@ fn headline(document: &CompareDocument) -> Vec<String> {
 pub fn page(document: &CompareDocument, conditions: &[Condition], reader: Reader) -> Chapters {
     let bundles = |own: &ConditionEntry| {
         let first = own.bundles.first().map_or_else(String::new, |bundle| {
-            format!("{}, {}, tactus {}", bundle.machine, bundle.started, bundle.tactus)
+            format!("{}, {}, tactus {}", bundle.machine, moment(&bundle.started), bundle.tactus)
         });
         let said = match own.bundles.len() {
             0 | 1 => first,

@@ -221,7 +221,7 @@ impl fmt::Display for Refusal {
                 write!(f, "a run of {} is not whole: {}", clean(condition), clean(why))
             }
             Self::Unproven { condition } => {
-                write!(f, "a run of {} did not see its control at its size", clean(condition))
+                write!(f, "a run of {} did not pass its self-test", clean(condition))
             }
             Self::NoVerdict(Some(Evidence::Emulated)) => {
                 f.write_str("emulated: this says nothing about hardware, and is not judged")
@@ -260,7 +260,7 @@ pub fn unfit(condition: &str, run: Run) -> Option<Refusal> {
     if let Some(why) = lacking {
         return Some(Refusal::Incomplete { condition, why });
     }
-    control(result).is_some_and(|control| !control.proven).then_some(Refusal::Unproven { condition })
+    control(result).is_some_and(|control| !control.passed).then_some(Refusal::Unproven { condition })
 }
 
 /// In what a run was not made like another; none: in nothing that matters.

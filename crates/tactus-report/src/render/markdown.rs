@@ -8,7 +8,7 @@ use crate::answer::answer;
 use crate::part::{
     Card, Cell, Chapters, Grid, GridLine, Group, Head, Item, List, Part, Reader, Stacked, Table,
 };
-use crate::units::{NONE, clean};
+use crate::units::{NONE, clean, moment};
 use crate::walkthrough::{headline, pages, sections};
 
 /// What a bundle says, to be pasted into a README, an issue or a pull request.
@@ -24,7 +24,8 @@ pub fn render(contents: &Contents) -> String {
     let _ = writeln!(out, "## {}\n", text(title));
     let manifest = &contents.manifest;
     let machine = &manifest.machine;
-    let about = [&machine.name, &machine.processor, &machine.system, &machine.kernel, &manifest.started];
+    let started = moment(&manifest.started);
+    let about = [&machine.name, &machine.processor, &machine.system, &machine.kernel, &started];
     let about: Vec<String> =
         about.into_iter().filter(|part| !part.is_empty()).map(|part| text(part)).collect();
     let _ = writeln!(out, "{} · tactus {}\n", about.join(" · "), text(&manifest.tactus));

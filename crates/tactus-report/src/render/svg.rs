@@ -5,7 +5,7 @@ use std::fmt::Write;
 use tactus_model::bundle::Contents;
 
 use crate::figure::{Figure, standalone};
-use crate::units::clean;
+use crate::units::{clean, moment};
 use crate::walkthrough::figures;
 
 /// Distance of the figures from the edge.
@@ -45,7 +45,7 @@ viewBox=\"0 0 {width} {height}\" font-family=\"sans-serif\">\n<rect width=\"100%
     let title = plan.title.as_deref().unwrap_or(&contents.manifest.plan);
     heading(&mut svg, 30, 18, title);
     let machine = &contents.manifest.machine;
-    let under = format!("{} · {} · {}", machine.name, machine.kernel, contents.manifest.started);
+    let under = format!("{} · {} · {}", machine.name, machine.kernel, moment(&contents.manifest.started));
     let _ = writeln!(
         svg,
         "<text x=\"{MARGIN}\" y=\"50\" font-size=\"12\" fill=\"#5a6572\">{}</text>",

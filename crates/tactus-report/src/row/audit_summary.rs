@@ -2,7 +2,7 @@
 
 use tactus_model::finding::{Audit, By, Severity, State};
 
-/// "4 blockers, 12 major, 9 minor, 3 info; 23 ok, 30 unknowable, 4 unreadable, 40 not applicable".
+/// "4 blockers, 12 major, 9 minor, 3 info; 23 ok, 30 not visible here, 4 read failed, 40 not applicable".
 #[must_use]
 pub fn summary(audit: &Audit) -> String {
     let mut found = Vec::new();

@@ -70,11 +70,11 @@ mod tests {
             severity: *severity,
             family: "Kernel".into(),
             title: format!("trouble {n}"),
-            said: String::new(),
+            message: String::new(),
             read: Vec::new(),
             expected: String::new(),
             why: String::new(),
-            mend: String::new(),
+            fix: String::new(),
             risk: String::new(),
         };
         Audit {

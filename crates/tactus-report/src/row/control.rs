@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tactus_model::bundle::{Contents, RowResult};
 use tactus_model::clock::ClockCheck;
-use tactus_model::document::ControlEntry;
+use tactus_model::document::SelfTestEntry;
 use tactus_model::event::RowStatus;
 use tactus_model::message::{Control, Stage};
 use tactus_model::number::float;
@@ -16,15 +16,15 @@ use crate::units::{clean, latency};
 /// The worst of a row's controls; `None` when none was injected. It is proven only when every thread has seen one of its
 /// own, sees it still when all is measured, and nothing is known against the clock.
 #[must_use]
-pub fn control(result: &RowResult) -> Option<ControlEntry> {
+pub fn control(result: &RowResult) -> Option<SelfTestEntry> {
     let told = || result.control.iter().filter(|control| control.stage != Stage::Fine);
     let worst =
         told().max_by_key(|control| (!control.is_seen(), control.seen_ns.abs_diff(control.injected_ns)))?;
-    Some(ControlEntry {
+    Some(SelfTestEntry {
         by: worst.by.to_string(),
         injected_ns: worst.injected_ns,
         seen_ns: worst.seen_ns,
-        proven: unproven(result).is_none(),
+        passed: unproven(result).is_none(),
     })
 }
 
@@ -39,7 +39,7 @@ pub(super) fn unproven(result: &RowResult) -> Option<String> {
         return Some(format!("not at its size on {} of {many} threads", blind(Stage::Before)));
     }
     if without(Stage::Before) > 0 {
-        return Some(format!("{} of {threads} threads had no control", without(Stage::Before)));
+        return Some(format!("{} of {threads} threads had no self-test", without(Stage::Before)));
     }
     if let Some(why) = result.clock.as_ref().and_then(ClockCheck::refusal) {
         return Some(why);
@@ -60,7 +60,7 @@ pub(super) fn unproven(result: &RowResult) -> Option<String> {
     }
     // Where nobody asked again (the line goes one way, or the run was ended) nothing speaks against it.
     (of(Stage::After).next().is_some() && without(Stage::After) > 0).then(|| {
-        format!("{} of {threads} threads had no control after the measurement", without(Stage::After))
+        format!("{} of {threads} threads had no self-test after the measurement", without(Stage::After))
     })
 }
 
@@ -81,7 +81,7 @@ fn told(result: &RowResult) -> impl Iterator<Item = &Control> + Clone {
 #[must_use]
 pub fn control_sentence(result: &RowResult) -> String {
     let Some(entry) = control(result) else {
-        return "no control was injected: instrument not proven here".into();
+        return "no self-test was made".into();
     };
     let injected = injected(entry.injected_ns, result.control.iter());
     let seen_as = match unproven(result) {
@@ -89,17 +89,22 @@ pub fn control_sentence(result: &RowResult) -> String {
         Some(_) => latency(float(entry.seen_ns)),
     };
     match (unproven(result), told(result).count()) {
-        (Some(why), _) => format!("{injected} seen as {seen_as}: {why}; instrument not proven here"),
+        (Some(why), _) => format!("{injected} seen as {seen_as}: {why}; not passed"),
         (None, 1) => format!("{injected} seen as {seen_as}"),
         (None, 2) => format!("{injected} seen as {seen_as} on both threads"),
         (None, threads) => format!("{injected} seen as {seen_as} on all {threads} threads"),
     }
 }
 
+/// What a self-test injects, in the field's words.
+fn in_words(by: &str) -> String {
+    clean(by).replace("hog", "FIFO spinner")
+}
+
 /// What was injected, in words: its length and what it was.
 pub fn injected<'a>(ns: u64, mut controls: impl Iterator<Item = &'a Control>) -> String {
     let by = controls.next().map_or("fault", |control| &control.by);
-    format!("{} {}", latency(float(ns)), clean(by))
+    format!("{} {}", latency(float(ns)), in_words(by))
 }
 
 /// What controls were seen as: one latency, or the range of several.
@@ -121,7 +126,7 @@ pub fn controls(contents: &Contents) -> Vec<(bool, String)> {
         let results = contents.rows.iter().map(|row| &row.result);
         results.filter(|result| result.status == RowStatus::Measured && result.all().is_some())
     };
-    let is_proven = |result: &RowResult| control(result).is_some_and(|entry| entry.proven);
+    let is_proven = |result: &RowResult| control(result).is_some_and(|entry| entry.passed);
     let (proven, not): (Vec<&RowResult>, Vec<&RowResult>) = measured().partition(|result| is_proven(result));
     let kind_of = |result: &&RowResult| {
         let by = result.control.first().map(|one| one.by.clone());
@@ -134,14 +139,7 @@ pub fn controls(contents: &Contents) -> Vec<(bool, String)> {
             let threads =
                 if all.len() == 1 { "the one thread".into() } else { format!("all {} threads", all.len()) };
             let kind = evidence.map(|kind| format!(" ({kind})")).unwrap_or_default();
-            (
-                true,
-                format!(
-                    "{} on {threads} of {}{kind}: the instrument is proven there",
-                    range(&all),
-                    many(rows.len())
-                ),
-            )
+            (true, format!("{} on {threads} of {}{kind}: passed", range(&all), many(rows.len())))
         })
         .collect();
     if not.len() <= SINGLE {
@@ -159,11 +157,11 @@ pub fn controls(contents: &Contents) -> Vec<(bool, String)> {
             rows.iter().flat_map(|result| told(result)).filter(|control| !control.is_seen()).collect();
         let of = format!("in {} of {}", rows.len(), many(all));
         let how = match seen.is_empty() {
-            true => format!("no control was injected {of}"),
+            true => format!("no self-test was made {of}"),
             false => format!("{}: not at its size {of}", range(&seen)),
         };
         let names: Vec<String> = rows.iter().map(|result| clean(&result.name)).collect();
-        (false, format!("{}: {how}; instrument not proven here: {}", clean(place), names.join(", ")))
+        (false, format!("{}: {how}; not passed: {}", clean(place), names.join(", ")))
     }));
     said
 }
@@ -189,12 +187,12 @@ fn many(count: usize) -> String {
     if count == 1 { "1 measurement".into() } else { format!("{count} measurements") }
 }
 
-/// `1 ms hog seen as 1.01 ms to 1.06 ms`; several lengths as a range too.
+/// `1 ms FIFO spinner seen as 1.01 ms to 1.06 ms`; several lengths as a range too.
 fn range(all: &[&Control]) -> String {
     let lengths = || all.iter().map(|control| control.injected_ns);
     let (low, high) = (lengths().min().unwrap_or(0), lengths().max().unwrap_or(0));
     let (short, long) = (latency(float(low)), latency(float(high)));
-    let by = all.first().map_or_else(|| "fault".into(), |control| clean(&control.by));
+    let by = all.first().map_or_else(|| "fault".into(), |control| in_words(&control.by));
     let length = if short == long { long } else { format!("{short} to {long}") };
     format!("{length} {by} seen as {}", seen(all.iter().copied()))
 }

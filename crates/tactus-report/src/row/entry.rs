@@ -55,7 +55,7 @@ pub fn entry(contents: &Contents, row: &Row) -> Entry {
         breakdown: result.breakdown.clone(),
         exits: result.exits.clone(),
         card: result.card,
-        control: control(result),
+        self_test: control(result),
         attribution: attribution(result).map(|found| AttributionEntry {
             of: found.of,
             host: if found.is_claimed() { found.host } else { 0 },

@@ -32,9 +32,7 @@ pub fn evidence(result: &RowResult) -> Result<(), String> {
     match result.evidence {
         Some(Evidence::BareMetal | Evidence::VirtualHost) => Ok(()),
         Some(Evidence::Emulated) => Err("emulated: this says nothing about hardware".into()),
-        Some(Evidence::Imported) => {
-            Err("imported: the instrument is not proven here, tactus did not see the measurement".into())
-        }
+        Some(Evidence::Imported) => Err("imported: no self-test, tactus did not see the measurement".into()),
         None => Err("it is not known what kind of evidence this is".into()),
     }
 }

@@ -40,10 +40,10 @@ pub(super) fn ground<'a>(
     let summary = result.all().filter(|all| all.cycles > 0).ok_or("nothing was measured")?;
     evidence(result)?;
     if control(result).is_none() {
-        return Err("instrument not proven here: no control was injected".into());
+        return Err("self-test not passed: none was made".into());
     }
     if let Some(why) = unproven(result) {
-        return Err(format!("instrument not proven here: {why}").into());
+        return Err(format!("self-test not passed: {why}").into());
     }
     let fewest = fewest_cycles(result);
     if fewest < least {

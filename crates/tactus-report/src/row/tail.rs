@@ -55,7 +55,7 @@ impl NoTail {
         }
     }
 
-    /// How much longer of the same would mend it, in ns: there is a bound then.
+    /// How much longer of the same would fix it, in ns: there is a bound then.
     #[must_use]
     pub fn longer_ns(&self) -> Option<u64> {
         self.longer_for(LEAST_BLOCKS)

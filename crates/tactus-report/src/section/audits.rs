@@ -1,7 +1,7 @@
 //! What the audit found where it was measured.
 
 use tactus_model::bundle::Contents;
-use tactus_model::document::{AuditEntry, Document, FoundEntry};
+use tactus_model::document::{AuditEntry, Document};
 use tactus_model::finding::{Audit, Severity, State};
 
 use super::Section;
@@ -46,17 +46,12 @@ impl Section for Audits {
 }
 
 fn entry(environment: &str, audit: &Audit) -> AuditEntry {
-    let found = audit.found().map(|finding| FoundEntry {
-        id: finding.id.clone(),
-        severity: finding.severity,
-        said: finding.said.clone(),
-    });
     AuditEntry {
         environment: environment.to_owned(),
         role: audit.role,
         isolated: audit.isolation.isolated.to_string(),
         unknown: audit.count(State::Unknowable) + audit.count(State::Unreadable),
-        found: found.collect(),
+        findings: audit.found().cloned().collect(),
     }
 }
 
@@ -66,7 +61,7 @@ fn brief(contents: &Contents) -> List {
     let item = |(name, sentence)| Item::led("measured with:", Tone::Doubt, format!("{name}: {sentence}"));
     let mut items: Vec<Item> = said.map(item).collect();
     if let Some(last) = items.last_mut() {
-        let how = "`tactus audit --from BUNDLE` says what was read, why it matters and how to mend it";
+        let how = "`tactus audit --from BUNDLE` says what was read, why it matters and how to fix it";
         last.hint = Some(how.into());
     }
     List { items, led: true }
@@ -76,7 +71,7 @@ fn brief(contents: &Contents) -> List {
 fn told(contents: &Contents, (environment, audit): (&String, &Audit)) -> Vec<Part> {
     let Some(sentence) = conditions(contents, environment) else { return Vec::new() };
     let row = |finding: &tactus_model::finding::Finding| {
-        [finding.severity.to_string(), clean(&finding.id), clean(&finding.said)].map(Cell::from).to_vec()
+        [finding.severity.to_string(), clean(&finding.id), clean(&finding.message)].map(Cell::from).to_vec()
     };
     let rows: Vec<Vec<Cell>> = audit.found().map(row).collect();
     let mut parts =
@@ -113,7 +108,7 @@ fn finding(finding: &tactus_model::finding::Finding) -> Finding {
     let rest = [
         ("expected", &finding.expected),
         ("why", &finding.why),
-        ("mend", &finding.mend),
+        ("fix", &finding.fix),
         ("risk", &finding.risk),
     ];
     let rest = rest.into_iter().filter(|(_, text)| !text.is_empty()).map(|(name, text)| (name, clean(text)));
@@ -125,7 +120,7 @@ fn finding(finding: &tactus_model::finding::Finding) -> Finding {
             Severity::Minor | Severity::Info => Tone::Quiet,
         },
         name: clean(&finding.id),
-        said: clean(&finding.said),
+        said: clean(&finding.message),
         parts: std::iter::once(("problem", clean(&finding.title))).chain(read).chain(rest).collect(),
     }
 }

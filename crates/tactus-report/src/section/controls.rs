@@ -24,14 +24,14 @@ impl Section for Controls {
     }
 
     fn heading(&self) -> &'static str {
-        "Controls"
+        "Self-tests"
     }
 
     fn about(&self) -> &'static str {
-        "Before it measures, and once more after it, every thread must see a fault of known size: a task above it holds its \
-         CPU. What arrives of it is counted, sent and decoded as every latency is. It proves that a thread which is kept \
-         waiting is reported as late as it was; the rate of its clock is proven only where another clock is named below. Where \
-         it is not seen at its size, the instrument is not proven and there is no verdict."
+        "Before it measures, and once more after it, every thread must see a fault of known size: a task above it (a FIFO \
+         spinner) holds its CPU. What arrives of it is counted, sent and decoded as every latency is. It shows that a thread \
+         which is kept waiting is reported as late as it was; the rate of its clock is checked only where another clock is \
+         named below. Where it is not seen at its size, the self-test is not passed and there is no verdict."
     }
 
     fn applies(&self, contents: &Contents) -> bool {
@@ -40,7 +40,9 @@ impl Section for Controls {
 
     fn parts(&self, contents: &Contents, reader: Reader) -> Vec<Part> {
         let item = |(proven, sentence): (bool, String)| match reader {
-            Reader::Terminal => Item::led("control:", if proven { Tone::Good } else { Tone::Bad }, sentence),
+            Reader::Terminal => {
+                Item::led("self-test:", if proven { Tone::Good } else { Tone::Bad }, sentence)
+            }
             Reader::Markdown | Reader::Page => Item::said(sentence),
         };
         if reader == Reader::Page {
@@ -69,7 +71,7 @@ fn table(contents: &Contents) -> Table {
         Head::number("injected"),
         Head::number("seen"),
         Head::number("noise before"),
-        Head::words("proven"),
+        Head::words("passed"),
     ];
     Table::whole("", head, measured.flat_map(|row| rows(contents, &row.result)).collect())
 }
@@ -98,7 +100,7 @@ fn rows(contents: &Contents, result: &RowResult) -> Vec<Vec<Cell>> {
             vec![name.clone().into(), thread, Cell::from(when.to_owned()), injected, seen, noise, proven]
         })
         .collect();
-    if !control(result).is_some_and(|entry| entry.proven) {
+    if !control(result).is_some_and(|entry| entry.passed) {
         let none = Cell::default;
         let sentence = Cell::from(control_sentence(result));
         rows.push(vec![name.into(), sentence, none(), none(), none(), none(), word(false)]);

@@ -197,7 +197,7 @@ fn cell(
 fn named(environment: &str, of: Option<&RowResult>) -> String {
     match of.and_then(|of| of.evidence) {
         Some(Evidence::Emulated) => format!("{} (EMULATED)", clean(environment)),
-        Some(Evidence::VirtualHost) => format!("{} (virtual host)", clean(environment)),
+        Some(Evidence::VirtualHost) => format!("{} (inside a VM)", clean(environment)),
         _ => clean(environment),
     }
 }

@@ -21,19 +21,23 @@ impl Section for Kinds {
     }
 
     fn about(&self) -> &'static str {
-        "What the numbers of this report are worth: the kinds of evidence that it has."
+        "The kinds of evidence in this report, and what each allows to conclude."
     }
 
     fn applies(&self, contents: &Contents) -> bool {
         contents.rows.iter().any(|row| row.result.evidence.is_some())
     }
 
-    fn parts(&self, contents: &Contents, _: Reader) -> Vec<Part> {
+    fn parts(&self, contents: &Contents, reader: Reader) -> Vec<Part> {
         let mut kinds: Vec<Evidence> = contents.rows.iter().filter_map(|row| row.result.evidence).collect();
         kinds.sort_by_key(ToString::to_string);
         kinds.dedup();
         let item = |kind: Evidence| Item {
-            lead: format!("{kind}:"),
+            lead: if reader == Reader::Terminal {
+                format!("{} {kind}:", kind.mark())
+            } else {
+                format!("{kind}:")
+            },
             mark: Mark::Evidence(kind),
             text: kind.meaning().into(),
             ..Item::default()

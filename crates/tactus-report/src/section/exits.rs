@@ -47,7 +47,7 @@ impl Section for Exits {
             let name = clean(&scenario_title(contents, &row.result));
             match exits {
                 KvmExits::Unknowable(why) => {
-                    unknowable.push(Part::Remark(format!("{name}: unknowable: {}.", clean(why))));
+                    unknowable.push(Part::Remark(format!("{name}: not visible here: {}.", clean(why))));
                 }
                 KvmExits::Counted(counted) => {
                     add(&mut table, &name, reasons(row, counted, &counted.kinds));

@@ -22,7 +22,7 @@ impl Section for Readable {
     }
 
     fn about(&self) -> &'static str {
-        "What the probe read in every environment: the facts that decide how a machine keeps time side by \
+        "What the probe read in every environment: the facts that decide how real-time a machine is side by \
          side, and all readings to be searched."
     }
 
@@ -82,7 +82,7 @@ fn readings(contents: &Contents) -> Vec<Readings> {
             }
             Read::Text(text) => (lines(text), true),
             Read::Cut(text) => (format!("{}\n(the rest was cut)", lines(text)), true),
-            Read::Unreadable(reason) => (format!("unreadable: {}", clean(reason)), false),
+            Read::Unreadable(reason) => (format!("read failed: {}", clean(reason)), false),
             Read::Absent => ("absent".into(), false),
         };
         left = left.saturating_sub(text.len());

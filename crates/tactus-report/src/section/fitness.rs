@@ -195,7 +195,7 @@ fn remarks(contents: &Contents, all: &[FitnessEntry]) -> Vec<String> {
     let mut remarks = unknowable(all);
     remarks.extend(looked(all));
     if all.iter().any(|entry| entry.evidence == Some(Evidence::VirtualHost)) {
-        remarks.push("On a virtual host it holds as seen inside this virtual machine.".into());
+        remarks.push("Measured inside a VM it holds as seen inside this virtual machine.".into());
     }
     let claim = contents.plan.fitness.as_ref().and_then(|fitness| fitness.claim.as_deref());
     if let Some(claim) = claim.filter(|_| all.iter().any(|entry| entry.published.is_some())) {

@@ -28,7 +28,7 @@ impl Section for Matrices {
 
     fn about(&self) -> &'static str {
         "The largest latency of each environment in each state of the machine, beside the published one. A cell has no \
-         verdict: the kind of evidence says what its number is worth."
+         verdict: the kind of evidence says what its number allows to conclude."
     }
 
     fn applies(&self, contents: &Contents) -> bool {

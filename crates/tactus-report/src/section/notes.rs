@@ -18,8 +18,13 @@ struct Kind {
     none: &'static str,
 }
 
-const OBSTACLES: Kind =
-    Kind { kind: NoteKind::Obstacle, lead: "obstacle:", tone: Tone::Doubt, heading: "Obstacles", none: "" };
+const OBSTACLES: Kind = Kind {
+    kind: NoteKind::Obstacle,
+    lead: "limitation:",
+    tone: Tone::Doubt,
+    heading: "Limitations",
+    none: "",
+};
 const CHANGES: Kind = Kind {
     kind: NoteKind::SideEffect,
     lead: "measuring changed:",
@@ -45,7 +50,7 @@ impl Section for Notes {
     }
 
     fn about(&self) -> &'static str {
-        "What stood in the way of the measurements and how to mend it, what measuring changed on the \
+        "What stood in the way of the measurements and how to fix it, what measuring changed on the \
          machine, and what else must be known to read the numbers."
     }
 

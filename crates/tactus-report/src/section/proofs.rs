@@ -19,11 +19,11 @@ impl Section for Proofs {
     }
 
     fn heading(&self) -> &'static str {
-        "What each setting is worth"
+        "A/B test of settings"
     }
 
     fn about(&self) -> &'static str {
-        "With the setting against without it, in pairs whose order was drawn by lot: medians of the pairs, and effects \
+        "With the setting against without it, in pairs of randomised order: medians of the pairs, and effects \
          by the signed-rank test. All that is shown holds together at 95 % (Holm), and so do the intervals. Quantiles \
          are corrected for missed periods."
     }

@@ -104,7 +104,7 @@ fn tsc_deadline(facts: &Facts) -> Option<String> {
             Some("no message; the beginning of the kernel's messages is gone".into())
         }
         Reading::Text(_) | Reading::Cut(_) => Some("no message of an erratum".into()),
-        Reading::Unreadable(reason) => Some(format!("unreadable: {reason}")),
+        Reading::Unreadable(reason) => Some(format!("read failed: {reason}")),
         Reading::Absent => None,
     }
 }

@@ -101,7 +101,7 @@ fn group(refused: &mut Vec<(String, Option<u64>, Vec<String>)>, why: &NoTail, na
 }
 
 fn refusal((said, longer, names): (String, Option<u64>, Vec<String>), reader: Reader) -> Item {
-    let longer = longer.map(|ns| format!("; {} more of the same would mend that", duration(ns)));
+    let longer = longer.map(|ns| format!("; {} more of the same would fix that", duration(ns)));
     let named = match names.len() {
         many if many > NAMED => {
             format!("{} and {} more", names[..NAMED].join(", "), count((many - NAMED) as u64))

@@ -4,7 +4,7 @@ use serde_json::Value;
 use tactus_model::Evidence;
 use tactus_model::bundle::{Contents, Row, RowResult};
 use tactus_model::dependence::{Dependence, dependence};
-use tactus_model::document::{ControlEntry, Outcome, Published, Verdict};
+use tactus_model::document::{Outcome, Published, SelfTestEntry, Verdict};
 use tactus_model::event::RowStatus;
 use tactus_model::latency::{Corrected, Summary};
 use tactus_model::outcome::{ValueResult, Yields};
@@ -53,7 +53,7 @@ pub struct Line {
     /// How it differs from the host.
     pub against: Option<Against>,
     /// How its control went.
-    pub control: Option<ControlEntry>,
+    pub control: Option<SelfTestEntry>,
     /// What the study's document published.
     pub published: Option<Published>,
     /// What the requirement says.
@@ -151,6 +151,8 @@ fn against(contents: &Contents, result: &RowResult) -> Option<Against> {
             && host.interval_ns == result.interval_ns
             && host.policy == result.policy
             && host.priority == result.priority
+            // A factor between an emulated processor and one that is not is the emulator's.
+            && is_emulated(host) == is_emulated(result)
     };
     let hosts =
         || contents.rows.iter().map(|row| &row.result).enumerate().filter(|(_, host)| comparable(host));
@@ -163,6 +165,10 @@ fn against(contents: &Contents, result: &RowResult) -> Option<Against> {
         name: scenario_title(contents, host),
         caution: caution(result.evidence, host.evidence),
     })
+}
+
+fn is_emulated(result: &RowResult) -> bool {
+    result.evidence == Some(Evidence::Emulated)
 }
 
 pub(super) fn is_host(result: &RowResult) -> bool {
@@ -180,10 +186,6 @@ pub fn delta(own: Option<f64>, theirs: Option<f64>) -> Option<Delta> {
 fn caution(own: Option<Evidence>, theirs: Option<Evidence>) -> Option<&'static str> {
     if own == theirs {
         None
-    } else if own == Some(Evidence::Emulated) {
-        Some(
-            "an emulated processor against one that is not: the difference is the emulator's, not the environment's",
-        )
     } else {
         Some("different kinds of evidence: the difference is not the environment's alone")
     }

@@ -166,9 +166,9 @@ impl Effect {
                 "one run each, {base} and {with} intervals of time; what differs from run to run by itself is not \
                  known: `repeat = 8` in the plan tells"
             ),
-            Design::Repeats { pairs } => format!("{pairs} pairs of runs, in an order drawn by lot"),
+            Design::Repeats { pairs } => format!("{pairs} pairs of runs in randomised order"),
             Design::Slices { pairs, length_ns } => format!(
-                "{pairs} pairs of slices of {}, in an order drawn by lot; figures are those of a slice",
+                "{pairs} pairs of slices of {} in randomised order; figures are those of a slice",
                 duration(length_ns)
             ),
         }

@@ -58,6 +58,9 @@ pub(super) fn drafts(contents: &Contents) -> Vec<Proven> {
     contents.plan.proof.iter().map(|proof| draft(proof, &rows)).collect()
 }
 
+/// Fewer pairs than this are a look.
+const EXPLORATORY: usize = 10;
+
 fn draft(proof: &Proof, rows: &Rows<'_>) -> Proven {
     let planned = proof.with.len().min(proof.without.len());
     let halves = proof.without.iter().zip(&proof.with);
@@ -67,12 +70,10 @@ fn draft(proof: &Proof, rows: &Rows<'_>) -> Proven {
     let whole: Vec<_> = found.iter().filter(|pair| pair.iter().all(|half| is_whole(half.1))).collect();
     let pairs: Vec<[&RowResult; 2]> = whole.iter().map(|[without, with]| [without.1, with.1]).collect();
     let with_first: Vec<bool> = whole.iter().map(|[without, with]| with.0 < without.0).collect();
-    let unseen = found.iter().flatten().find(|half| half.1.control.iter().any(|control| !control.proven));
+    let unseen = found.iter().flatten().find(|half| half.1.control.iter().any(|control| !control.passed));
     let answer = match (&proof.reason, unseen) {
         (Some(reason), _) => Answer::None(reason.clone()),
-        (None, Some((_, row))) => {
-            Answer::None(format!("the instrument is not proven: its control was not seen in `{}`", row.name))
-        }
+        (None, Some((_, row))) => Answer::None(format!("self-test not passed in `{}`", row.name)),
         (None, None) => Answer::Effects(PROVEN.into_iter().map(|of| changed(of, &pairs)).collect()),
     };
     let summaries = || pairs.iter().flatten().filter_map(|result| figures(result));
@@ -109,6 +110,13 @@ fn order(pairs: &[[&RowResult; 2]], with_first: &[bool]) -> Option<String> {
 
 /// After they were judged: too few pairs are one reason for all quantities.
 pub(super) fn close(proven: &mut Proven, rows: &Contents) {
+    let planned = proven.pairs.1;
+    if planned < EXPLORATORY {
+        let said = format!("exploratory: {planned} pairs are a look, and no test");
+        proven.caution =
+            Some(proven.caution.take().map_or(said.clone(), |caution| format!("{said}; {caution}")));
+        return;
+    }
     let Answer::Effects(changes) = &proven.answer else { return };
     let few = changes.iter().find_map(|change| match change.difference {
         Err(Unknown::TooFewRuns { least, .. }) => Some(least),

@@ -5,7 +5,7 @@ use std::fmt;
 /// With fewer slots, or slots that are worth fewer independent ones, nothing is said about a difference.
 pub const ENOUGH: usize = 8;
 
-/// A reason, with what would mend it.
+/// A reason, with what would fix it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Unknown {
     /// One of the runs has too few slots of time.
@@ -51,7 +51,7 @@ impl fmt::Display for Unknown {
             Self::TooShort { slots } => write!(f, " ({slots} intervals of time; {ENOUGH} are needed)"),
             Self::TooCorrelated { slots, effective } => write!(
                 f,
-                " ({slots} intervals of time depend on each other: they are worth {effective:.1} independent ones; \
+                " ({slots} intervals of time depend on each other: they count as {effective:.1} independent ones; \
                  {ENOUGH} are needed)"
             ),
             Self::TooDiscrete => f.write_str(" (nothing varied)"),

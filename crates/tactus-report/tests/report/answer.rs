@@ -132,7 +132,7 @@ fn a_program_reads_the_same_answer_as_a_person() {
             (Some(own.word), Some(own.sentence.as_str()))
         );
         assert_eq!(said["tone"], tone, "{said:#}");
-        let evidence: Vec<String> = own.evidence.iter().map(ToString::to_string).collect();
+        let evidence: Vec<String> = own.evidence.iter().map(|kind| kind.key().to_owned()).collect();
         assert_eq!(said["evidence"], serde_json::json!(evidence));
         let command =
             own.next.as_ref().map(|next| next.command.as_str()).filter(|command| !command.is_empty());

@@ -45,6 +45,7 @@ fn contents(misses: Option<u64>) -> Contents {
         rows: vec![row("no load", 1, misses), with],
         notes: Vec::new(),
         damage: Vec::new(),
+        raw: false,
     }
 }
 

@@ -215,7 +215,7 @@ fn repeated_scenarios_have_an_effect_and_its_bound() {
     let slower = effect(1.5);
     assert_eq!(slower.answer(), "an effect on p50");
     assert!(slower.sentences()[0].starts_with("`b` raises p50 by 0.9"), "{:?}", slower.sentences());
-    assert_eq!(slower.method(), "8 pairs of runs, in an order drawn by lot");
+    assert_eq!(slower.method(), "8 pairs of runs in randomised order");
     let same = effect(1.0);
     assert_eq!(same.answer(), "no effect shown");
     assert!(

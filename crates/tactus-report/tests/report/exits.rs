@@ -23,6 +23,7 @@ fn contents(exits: Vec<(&str, Option<KvmExits>)>) -> Contents {
         rows: exits.into_iter().map(row).collect(),
         notes: Vec::new(),
         damage: Vec::new(),
+        raw: false,
     }
 }
 
@@ -58,7 +59,7 @@ fn what_was_counted_stands_in_every_report_and_each_virtual_cpu_in_the_json() {
 fn what_cannot_be_known_says_why_and_has_no_table() {
     let why = KvmExits::Unknowable("a BPF program is refused\u{1b}[2J".into());
     let said = render(&contents(vec![("traced", Some(why))]), Style::default());
-    assert!(said.contains("traced: unknowable: a BPF program is refused"), "{said}");
+    assert!(said.contains("traced: not visible here: a BPF program is refused"), "{said}");
     assert!(!said.contains("in a second") && !said.contains("\u{1b}[2J"), "{said}");
 }
 

@@ -48,7 +48,7 @@ fn one_of_two_threads_is_a_part_of_what_was_planned() {
     let mut row = whole_minute();
     latency(&mut row).series.truncate(1);
     row.result.control.truncate(1);
-    inconclusive(&row, "instrument not proven here");
+    inconclusive(&row, "self-test not passed");
 }
 
 #[test]
@@ -117,8 +117,8 @@ fn a_control_is_judged_by_its_figures_and_not_by_what_it_says_of_itself() {
     for (seen_ns, noise_ns) in [(0, 4_000), (14_000_000, 4_000), (2_700_000, 3_000_000)] {
         let mut row = whole_minute();
         let control = &mut row.result.control[0];
-        (control.seen_ns, control.noise_ns, control.proven) = (seen_ns, noise_ns, true);
-        inconclusive(&row, "instrument not proven here");
+        (control.seen_ns, control.noise_ns, control.passed) = (seen_ns, noise_ns, true);
+        inconclusive(&row, "self-test not passed");
     }
 }
 
@@ -130,9 +130,9 @@ fn a_control_that_is_no_longer_seen_after_the_measurement_proves_nothing_before_
     row.result.control.extend(again);
     assert_eq!(said(&row).0, Outcome::Pass);
     row.result.control.last_mut().unwrap().seen_ns = 4_000;
-    inconclusive(&row, "instrument not proven here");
+    inconclusive(&row, "self-test not passed");
     row.result.control.pop();
-    inconclusive(&row, "instrument not proven here");
+    inconclusive(&row, "self-test not passed");
 }
 
 #[test]
@@ -147,14 +147,14 @@ fn fifty_microseconds_are_asked_for_only_where_the_place_is_quiet_enough() {
     };
     assert_eq!(said(&fine(52_000, 4_000)).0, Outcome::Pass);
     assert_eq!(said(&fine(1_000, 40_000)).0, Outcome::Pass, "it could not be told from the noise");
-    inconclusive(&fine(1_000, 4_000), "instrument not proven here");
+    inconclusive(&fine(1_000, 4_000), "self-test not passed");
 }
 
 #[test]
 fn a_clock_that_is_known_to_be_wrong_gives_no_verdict() {
     let mut row = whole_minute();
     row.result.clock = Some(ClockCheck { step_ns: Some(4_000_000), stands: true, ..ClockCheck::default() });
-    inconclusive(&row, "instrument not proven here");
+    inconclusive(&row, "self-test not passed");
     row.result.clock = Some(ClockCheck { step_ns: Some(40), jump_ns: 10_000_001, ..ClockCheck::default() });
     inconclusive(&row, "its clock and others moved apart by 10 ms");
     row.result.clock = Some(ClockCheck { step_ns: Some(40), jump_ns: 9_000_000, ..ClockCheck::default() });

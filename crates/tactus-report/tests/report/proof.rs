@@ -105,9 +105,9 @@ fn a_half_that_was_interrupted_is_no_half() {
 #[test]
 fn a_setting_is_not_judged_where_a_control_was_not_seen() {
     let mut contents = contents();
-    contents.rows[5].result.control[0].proven = false;
+    contents.rows[5].result.control[0].passed = false;
     let Answer::None(reason) = &proofs(&contents)[0].answer else { panic!() };
-    assert!(reason.contains("the instrument is not proven"), "{reason}");
+    assert!(reason.contains("self-test not passed"), "{reason}");
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn stalls_count_with_the_periods_that_they_swallowed() {
 fn every_format_shows_the_answers() {
     let contents = contents();
     insta::assert_snapshot!(
-        text::render(&contents, text::Style::default()).split("control:").next().unwrap()
+        text::render(&contents, text::Style::default()).split("self-test:").next().unwrap()
     );
     for page in [markdown::render(&contents), html::render(&contents).unwrap()] {
         assert!(page.contains("lower by") && page.contains("no such setting"), "{page}");

@@ -3,7 +3,7 @@
 mod written;
 
 use tactus_model::Evidence;
-use tactus_model::bundle::{ClockFit, Contents, Row};
+use tactus_model::bundle::{ClockFit, Contents, Format, Row};
 use tactus_model::document::{Doubt, Leak, LeakEntry};
 use tactus_model::outcome::{Outcome, RowEnd};
 use tactus_model::plan::{Page, Shown, Trait};
@@ -117,7 +117,7 @@ fn a_rest_that_was_not_reached_is_missed_by_nobody_but_the_eye() {
 #[test]
 fn a_bundle_without_times_says_so_and_says_no_more() {
     let mut contents = contents();
-    contents.manifest.format.minor = 3;
+    contents.manifest.format = Format { major: 1, minor: 3 };
     for row in &mut contents.rows {
         row.windows = RowWindows::default();
         row.result.window_ns = None;
@@ -214,7 +214,7 @@ fn a_no_needs_an_instrument_that_is_proven() {
     }
     let host = cell(&contents, "hog", "guest", "host", true);
     assert_eq!(host.leak, Leak::NotKnown);
-    assert!(host.reason.starts_with("instrument not proven here"), "{}", host.reason);
+    assert!(host.reason.starts_with("self-test not passed"), "{}", host.reason);
     assert_eq!(host.doubt, Some(Doubt::Control));
     assert_eq!(cell(&contents, "hog", "host", "container", true).leak, Leak::Yes, "what is seen is seen");
 }
@@ -233,9 +233,9 @@ fn a_cell_that_was_not_measured_says_why() {
     let text = render(&contents, Style::default());
     assert_eq!(text.replace("\n  ", " ").matches(refused).count(), 1, "said once:\n{text}");
     let said = headline(&contents).join("\n");
-    assert!(said.contains("Whom hog in host reaches is not known (not measured)."), "{said}");
+    assert!(said.contains("Which environments hog in host reaches is not known (not measured)."), "{said}");
     let figures = leaks(&contents);
-    let grid = figures.iter().find(|figure| figure.title == "Whom does hog reach?").unwrap();
+    let grid = figures.iter().find(|figure| figure.title == "Interference matrix: hog").unwrap();
     assert_eq!(grid.svg().matches("\nnot measured\n").count(), 1, "one field for the whole row");
 }
 
@@ -257,7 +257,7 @@ fn the_summary_says_whom_a_disturbance_reaches_and_only_what_is_proven() {
     let without = said(&contents);
     assert!(
         without.contains(
-            "does not reach container (at most 9.0 % of all injections); not known for host (control)"
+            "does not reach container (at most 9.0 % of all injections); not known for host (self-test not passed)"
         ),
         "no word without an instrument:\n{without}"
     );
@@ -332,7 +332,7 @@ fn every_format_has_the_pages_with_links_that_lead_somewhere() {
     for text in [
         "Blocked on the host",
         "Two lines of them.",
-        "Whom does hog reach?",
+        "Interference matrix: hog",
         "Why these words",
         "document: Limited",
     ] {
@@ -350,7 +350,8 @@ fn every_format_has_the_pages_with_links_that_lead_somewhere() {
 #[test]
 fn the_figure_says_every_word_and_is_drawn_in_both_themes() {
     let figures = leaks(&contents());
-    let grids: Vec<_> = figures.iter().filter(|figure| figure.title.starts_with("Whom does")).collect();
+    let grids: Vec<_> =
+        figures.iter().filter(|figure| figure.title.starts_with("Interference matrix")).collect();
     assert_eq!(grids.len(), 2, "one for each disturbance");
     let svg = grids[0].svg();
     for word in ["yes", "weaker", "no (&lt;= 9.0 %)", "CPU 2"] {
@@ -371,7 +372,7 @@ fn the_json_has_every_cell() {
     let open = separation.cells.iter().filter(|cell| cell.leak == Leak::NotKnown);
     assert!(open.clone().all(|cell| cell.doubt.is_some() && !cell.reason.is_empty()));
     assert!(separation.cells.iter().all(|cell| cell.doubt.is_none() || cell.leak == Leak::NotKnown));
-    assert_eq!(document.scenarios[0].control.as_ref().unwrap().by, "hog");
+    assert_eq!(document.scenarios[0].self_test.as_ref().unwrap().by, "hog");
 }
 
 #[test]

@@ -130,7 +130,7 @@ fn single(noise: Noise, seconds: u64, seed: u64) -> Contents {
     contents
 }
 
-/// A report of several claims against one scenario, each repeated so often in an order drawn by lot.
+/// A report of several claims against one scenario, each repeated so often in randomised order.
 fn repeated(noise: Noise, seconds: u64, (claims, repeats): (usize, u32), seed: u64) -> Contents {
     let mut machine = Machine::new(noise, seed);
     let mut contents = common::empty();

@@ -53,7 +53,7 @@ fn values_that_are_worse_in_every_round_are_an_effect_and_those_that_are_alike_a
         "{text}"
     );
     let page = html::render(&contents).unwrap();
-    assert!(page.contains("8 rounds, in an order drawn by lot"), "{page}");
+    assert!(page.contains("8 rounds in randomised order"), "{page}");
 }
 
 #[test]

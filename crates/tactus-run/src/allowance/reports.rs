@@ -199,7 +199,7 @@ impl Reports {
 
     pub fn trial(&mut self, trial: &mut Trial) -> Result<(), Excess> {
         let series = self.series(trial.activity, &trial.series)?;
-        count(&mut series.trials, MOST_TRIALS, &format!("controls of {}", series.key))?;
+        count(&mut series.trials, MOST_TRIALS, &format!("self-tests of {}", series.key))?;
         clip(&mut trial.by, LONGEST_NAME);
         for counted in [&mut trial.quiet, &mut trial.held] {
             self.totals(&mut counted.total);

@@ -93,7 +93,7 @@ fn environments(plan: &Plan, source: &Source, system: &dyn System) -> Result<(),
             ));
         };
         for key in spec.options.keys() {
-            if !kind.options().iter().any(|option| option.name == key) {
+            if !kind.has_option(key) {
                 let mut known = vec!["kind", "or", "cpus", "inside", "attach"];
                 known.extend(kind.options().iter().map(|option| option.name));
                 return Err(source.error(
@@ -110,10 +110,7 @@ fn environments(plan: &Plan, source: &Source, system: &dyn System) -> Result<(),
                 let hint = format!("use one of {}", known.join(", "));
                 return Err(source.error(&key, format!("`{word}` is not a kind of environment"), hint));
             };
-            let stranger = spec
-                .options
-                .keys()
-                .find(|key| !other.options().iter().any(|option| option.name == key.as_str()));
+            let stranger = spec.options.keys().find(|key| !other.has_option(key));
             if let Some(option) = stranger {
                 let message = format!("`{word}` has no key `{option}`");
                 return Err(source.error(

@@ -26,7 +26,7 @@ pub fn present(plan: &Plan, facts: &Facts, said: Option<&str>) -> Present {
         plan.host_state.iter().map(|(name, state)| (name.clone(), lacks(state, facts))).collect();
     let holds = lacks.iter().find(|(_, lacks)| lacks.is_empty()).map(|(name, _)| name.clone());
     let name = said.map(str::to_owned).or(holds).unwrap_or_else(|| OTHER_STATE.into());
-    Present { name, said: said.is_some(), lacks }
+    Present { name, declared: said.is_some(), lacks }
 }
 
 /// What does not hold of a state, in words: `isolcpus=2-7`, `/proc/sys/x = 1`.
@@ -153,7 +153,7 @@ mod tests {
     #[test]
     fn an_untuned_machine_is_in_none_of_the_states_and_lacks_isolated_cpus() {
         let present = present(&plan(), &facts("quiet", "", "#1 SMP PREEMPT_DYNAMIC"), None);
-        assert_eq!((present.name.as_str(), present.said), (OTHER_STATE, false));
+        assert_eq!((present.name.as_str(), present.declared), (OTHER_STATE, false));
         assert_eq!(present.lacks["partitioned"], ["isolated CPUs"]);
         assert_eq!(present.lacks["realtime"], ["a PREEMPT_RT kernel", "isolated CPUs"]);
     }
@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn what_the_user_says_counts_and_what_is_lacking_is_kept_beside_it() {
         let present = present(&plan(), &facts("quiet", "", "#1 SMP"), Some("realtime"));
-        assert_eq!((present.name.as_str(), present.said), ("realtime", true));
+        assert_eq!((present.name.as_str(), present.declared), ("realtime", true));
         assert!(!present.lacks["realtime"].is_empty());
     }
 

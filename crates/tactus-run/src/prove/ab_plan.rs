@@ -41,9 +41,9 @@ pub struct Request {
 pub fn plan(request: &Request, subject: &Subject<'_>) -> Plan {
     let mut plan = Plan {
         name: "prove".into(),
-        title: Some("What each setting is worth".into()),
+        title: Some("A/B test of settings".into()),
         about: Some(format!(
-            "Each setting is made and taken back, {} times each, in an order drawn by lot within each pair; \
+            "Each setting is made and reverted, {} times each, in randomised order within each pair; \
 the wake-up latency is measured {} each time.",
             request.pairs,
             if request.load { "under scheduler load" } else { "without load" }

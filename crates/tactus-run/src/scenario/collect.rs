@@ -6,12 +6,13 @@ use tactus_model::Nanos;
 use tactus_model::clock::ClockCheck;
 use tactus_model::event::{Event, Ticked};
 use tactus_model::latency::histogram;
-use tactus_model::message::{Done, End, FromProbe, Note, Tick, ToProbe};
+use tactus_model::message::{Done, End, FromProbe, Note, Tick, ToProbe, What};
 use tactus_model::outcome::{Ending, RowEnd};
 use tactus_model::wire::Item;
 use tactus_system::boottime_ns;
 
 use super::host_side::outside;
+use super::load_note::load_note;
 use super::{Failure, POLL_INTERVAL, STOP_TIMEOUT, ScenarioRun};
 use crate::allowance;
 use crate::context::Context;
@@ -316,9 +317,11 @@ impl ScenarioRun<'_> {
 
     pub(super) fn done(&mut self, context: &mut Context<'_>, at: usize, done: &Done) -> Result<(), Failure> {
         for (activity, rounds) in &done.load_rounds {
-            let text = format!("the load of activity {activity} did {rounds} rounds");
+            let planned = self.planned.activities.iter().find(|own| own.activity.id == *activity);
+            let Some(What::Load(load)) = planned.map(|own| &own.activity.what) else { continue };
             let environment = Some(self.sessions[at].name.clone());
-            context.emit(Event::Noted { environment, note: Note::info(text) })?;
+            let note = load_note(load, *rounds, done.measured_ns);
+            context.emit(Event::Noted { environment, note })?;
         }
         if self.sessions[at].measures {
             let holes = self.sessions[at].stood_still();

@@ -82,8 +82,9 @@ impl ScenarioRun<'_> {
             ) {
                 Ok(watch) => {
                     if let Some(why) = watch.blind() {
-                        let words =
-                            format!("which threads had the CPUs of its virtual CPUs is unknowable: {why}");
+                        let words = format!(
+                            "which threads had the CPUs of its virtual CPUs is not visible here: {why}"
+                        );
                         unwatched.push((session.name.clone(), Note::info(words)));
                     }
                     self.watches.push((session.number, watch));

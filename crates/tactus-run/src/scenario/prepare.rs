@@ -19,7 +19,7 @@ use crate::settings::{Settings, settings};
 
 /// How long a probe may take to prepare a job; one that hears nothing is booted with it.
 const PREPARATION: Duration = Duration::from_secs(90);
-/// How long a probe may take to prove its instrument again.
+/// How long a probe may take for its self-test again.
 const AGAIN: Duration = Duration::from_secs(20);
 
 impl ScenarioRun<'_> {
@@ -133,7 +133,7 @@ impl ScenarioRun<'_> {
             }
             let number = self.sessions[at].number;
             let proven = |session: &Session| session.number != number || session.proven;
-            self.await_all(context, PREPARATION, "to prove its instrument", proven)?;
+            self.await_all(context, PREPARATION, "for its self-test", proven)?;
         }
         Ok(())
     }

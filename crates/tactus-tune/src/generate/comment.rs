@@ -115,7 +115,7 @@ fn wrap(text: &str, first: &str, rest: &str) -> String {
     out + line.trim_end() + "\n"
 }
 
-/// What the catalogue says of a check: the problem that it mends, and what the mend risks.
+/// What the catalogue says of a check: the problem that it fixes, and what the fix risks.
 #[must_use]
 pub fn of_check(id: &str) -> String {
     let Some(check) = audit::find(id) else { return format!("{id}: TuneD's own; no check asks for it.") };

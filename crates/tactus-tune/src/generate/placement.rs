@@ -129,7 +129,7 @@ impl Placement {
             [] => None,
             [kind] => Some(format!("hybrid processor: all of its CPUs are {kind} cores")),
             _ => Some(format!(
-                "hybrid processor: its CPUs are {} cores, which keep time differently; take fewer with --vcpus, or isolate \
+                "hybrid processor: its CPUs are {} cores, which differ in latency; take fewer with --vcpus, or isolate \
 more cores of one kind",
                 self.mixed.join(" and ")
             )),
@@ -142,7 +142,7 @@ more cores of one kind",
         (self.kinds.len() > 1).then(|| {
             format!(
                 "hybrid processor: the isolated CPUs are {} cores, and the scheduler does not tell them apart: one guest may get \
-both, which keep time differently; isolate cores of one kind only",
+both, which differ in latency; isolate cores of one kind only",
                 self.kinds.join(" and ")
             )
         })

@@ -423,3 +423,18 @@ fn watchdogs_that_the_kernel_has_put_to_sleep_are_woken_first() {
         (Some("1\n"), Some("1\n"))
     );
 }
+
+/// As the release before format 2 of the bundle wrote it, of the plan above on the machine above.
+const RECORDED: &str = include_str!("journal-of-format-1.jsonl");
+
+#[test]
+fn a_journal_that_an_older_release_wrote_is_reverted() {
+    let machine = machine();
+    let before = files(&machine);
+    apply(&machine, &plan(), &order(true)).unwrap();
+    let journal = Path::new("/var/lib/tactus/tune/journal.jsonl");
+    machine.memory.install(journal, RECORDED.as_bytes(), 0o600).unwrap();
+    let reverted = revert(&machine, Back::default()).unwrap();
+    assert!(reverted.damage.is_none() && !reverted.undone.is_empty(), "{} undone", reverted.undone.len());
+    assert_eq!(files(&machine), before);
+}

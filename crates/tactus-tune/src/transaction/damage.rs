@@ -32,8 +32,8 @@ impl fmt::Display for Damage {
         }
         match self.steps {
             0 => write!(f, "; no other line names a step"),
-            1 => write!(f, "; the other lines name 1 step that was not taken back"),
-            steps => write!(f, "; the other lines name {steps} steps that were not taken back"),
+            1 => write!(f, "; the other lines name 1 step that was not reverted"),
+            steps => write!(f, "; the other lines name {steps} steps that were not reverted"),
         }
     }
 }

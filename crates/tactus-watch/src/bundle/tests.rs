@@ -59,6 +59,7 @@ fn contents(finished: bool) -> Contents {
         rows,
         notes: Vec::new(),
         damage: Vec::new(),
+        raw: false,
     }
 }
 

@@ -24,7 +24,7 @@ pub(super) fn findings(found: &BTreeMap<Severity, usize>) -> String {
 pub(super) fn draw(watched: &Watched, look: Look, frame: &mut Frame<'_>, area: Rect) {
     let mut places = vec![Line::styled("environments", BOLD)];
     for (name, place) in &watched.places {
-        let evidence = place.evidence.as_deref().unwrap_or("not up");
+        let evidence = place.evidence.map_or_else(|| "not up".to_owned(), |evidence| evidence.to_string());
         let found = place.findings.as_ref().map_or_else(|| "not audited".into(), findings);
         let mut spans = vec![Span::raw(format!("  {name}: {evidence}, {found}"))];
         if place.lost > 0 {

@@ -39,7 +39,7 @@ pub(super) fn draw(watched: &Watched, view: &View, look: Look, frame: &mut Frame
 
 /// What is said while nothing measures yet.
 fn before(watched: &Watched) -> Vec<Line<'_>> {
-    let first = Line::from("nothing measures yet: environments start, and the instrument proves itself");
+    let first = Line::from("nothing measures yet: environments start, and the self-test is made");
     let last = watched.remarks.iter().rev().take(5);
     std::iter::once(first).chain(last.map(|remark| Line::from(remark.text.as_str()))).collect()
 }
@@ -92,7 +92,7 @@ fn heading<'a>(watched: &Watched, row: &Row, look: Look) -> Line<'a> {
     if row.proven == Some(false) {
         say("  self-test failed".into(), look.bad());
     }
-    if let Some(evidence) = place.and_then(|place| place.evidence.as_ref()) {
+    if let Some(evidence) = place.and_then(|place| place.evidence) {
         say(format!("  {evidence}"), look.faint());
     }
     if let Some(lost) = place.map(|place| place.lost).filter(|lost| *lost > 0) {

@@ -54,7 +54,7 @@ pub(crate) fn two_at_once(seconds: u64) -> Watched {
     let mut watched =
         Watched::new("night", [planned("both", "host"), planned("both", "guest"), planned("next", "host")]);
     watched.take(&at(1_000, Event::EnvironmentStarting { environment: "guest".into() }));
-    let evidence = tactus_model::Evidence::VirtualHost;
+    let evidence = Evidence::VirtualHost;
     for environment in ["host", "guest"] {
         let environment = environment.to_owned();
         watched.take(&at(1_400, Event::EnvironmentUp { environment, evidence, after_ms: 400 }));

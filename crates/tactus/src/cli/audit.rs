@@ -35,10 +35,10 @@ pub struct Audit {
     /// List every check instead
     #[arg(long)]
     pub list: bool,
-    /// What mends most, and a line for a finding: the default without --only
+    /// What fixes most, and a line for a finding: the default without --only
     #[arg(long)]
     pub brief: bool,
-    /// Each finding with what was read, why it matters and how it is mended: the default with --only
+    /// Each finding with what was read, why it matters and how it is fixed: the default with --only
     #[arg(long, conflicts_with = "brief")]
     pub full: bool,
     /// Also say why each other check is no finding

@@ -21,6 +21,9 @@ pub struct Show {
     /// As a JSON document (a stable contract: docs/schema)
     #[arg(long)]
     pub json: bool,
+    /// A line more in tables of latencies where periods were missed: the quantiles of the wake-ups that happened
+    #[arg(long)]
+    pub raw: bool,
     /// Read what is left of a damaged bundle, and say what is wrong with it
     #[arg(long)]
     pub damaged: bool,
@@ -40,6 +43,9 @@ pub struct Report {
     /// Open the page in a browser (xdg-open)
     #[arg(long)]
     pub open: bool,
+    /// A line more in tables of latencies where periods were missed: the quantiles of the wake-ups that happened
+    #[arg(long)]
+    pub raw: bool,
     /// Read what is left of a damaged bundle, and say what is wrong with it
     #[arg(long)]
     pub damaged: bool,
@@ -70,7 +76,7 @@ pub struct Fitness {
 /// Arguments of `import`.
 #[derive(Debug, Args)]
 pub struct Import {
-    /// Files of other instruments, packed (gzip, xz, zstd) or not; - for stdin. What they are is seen by their content
+    /// Files of other tools, packed (gzip, xz, zstd) or not; - for stdin. What they are is seen by their content
     #[arg(required = true, value_name = "FILE|-")]
     pub files: Vec<PathBuf>,
     /// Directory of the bundle, new or empty. Default: ./tactus-import-TIME

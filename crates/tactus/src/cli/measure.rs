@@ -86,8 +86,8 @@ pub struct Measure {
     /// Guest kernel, for environments that boot one
     #[arg(long, value_name = "NAME|PATH")]
     pub kernel: Option<String>,
-    /// Do not inject the 1 ms fault that proves the instrument
-    #[arg(long)]
+    /// Leave out the self-test, which injects a fault of 1 ms
+    #[arg(long = "no-self-test", alias = "no-control")]
     pub no_control: bool,
     /// Leave the system as it is while measuring (cpu_dma_latency is not held, no counter of the processor is used,
     /// ftrace is not stopped)

@@ -44,7 +44,7 @@ pub use tune::{Choose, Tune, TuneApply, TuneCommand, TuneDiff, TunePlan, TuneRev
 pub use watch::Watch;
 pub use words::{Completions, Explain, Man};
 
-/// Makes a Linux machine keep time, and proves it: on the host, in containers, in virtual machines.
+/// Makes a Linux machine real-time, and proves it: on the host, in containers, in virtual machines.
 ///
 /// `tactus run --quick` measures this machine in every environment it has and writes a report.
 #[derive(Debug, Parser)]
@@ -71,11 +71,11 @@ pub enum Command {
     Cyclictest(Cyclictest),
     /// Poll this machine's CPUs for gaps as oslat does, with its options and its output
     Oslat(Oslat),
-    /// Say what spoils the time of a system, and what would mend it
+    /// Say what adds latency on a system, and what would fix it
     Audit(Audit),
     /// Write files for what is set elsewhere: boot loader, TuneD, libvirt, QEMU, containers, clusters
     Generate(Generate),
-    /// Find out what each setting is worth on this machine, in pairs with and without it
+    /// A/B test of settings on this machine: pairs with and without each, in randomised order
     Prove(Prove),
     /// Plan, apply, verify and take back a tuning profile
     Tune(Tune),

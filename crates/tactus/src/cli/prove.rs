@@ -18,7 +18,7 @@ pub struct Prove {
     /// Settings, by the ids of their checks (`tactus audit --list`)
     #[arg(value_name = "ID", value_parser = Open(checks), hide_possible_values = true)]
     pub ids: Vec<String>,
-    /// Every setting that can be made here and taken back
+    /// Every setting that can be made here and reverted
     #[arg(long)]
     pub all: bool,
     /// The kind of environment; in one that boots its own kernel, boot parameters are tested too
@@ -33,8 +33,9 @@ pub struct Prove {
     /// CPUs to measure on; default: those isolated at boot, else all but the first core's
     #[arg(long, value_name = "CPUS")]
     pub cpus: Option<CpuSet>,
-    /// Pairs of each setting; default: as many as show an effect of two standard deviations, 10 or more
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(10..=1000))]
+    /// Pairs of each setting; default: as many as show an effect of two standard deviations, 10 or more. Fewer than 10 are
+    /// exploratory: medians, and no statement of an effect unless it is certain all the same
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1000))]
     pub pairs: Option<u32>,
     /// How long each half of a pair measures; a bare number is seconds
     #[arg(short = 'D', long, value_name = "TIME", default_value = "10s", value_parser = seconds)]

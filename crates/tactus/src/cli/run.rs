@@ -46,11 +46,11 @@ pub struct Run {
     /// Time between two wake-ups, in every scenario; a bare number is microseconds
     #[arg(short = 'i', long, value_name = "US", value_parser = interval)]
     pub interval: Option<Nanos>,
-    /// How many runs of every scenario are made, in rounds whose order is drawn by lot: 8 or more tell effects from
+    /// How many runs of every scenario are made, in rounds of randomised order: 8 or more tell effects from
     /// what differs from run to run by itself
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repeat: Option<u32>,
-    /// Measure every scenario in slices of this length, in turn, in rounds whose order is drawn by lot: what drifts on the
+    /// Measure every scenario in slices of this length, in turn, in rounds of randomised order: what drifts on the
     /// machine falls on all of them alike
     #[arg(long, value_name = "TIME", value_parser = slice)]
     pub interleave: Option<Nanos>,
@@ -76,6 +76,9 @@ pub struct Run {
     pub watch: Watch,
     #[command(flatten)]
     pub detach: Detach,
+    /// A line more in tables of latencies where periods were missed: the quantiles of the wake-ups that happened
+    #[arg(long)]
+    pub raw: bool,
     #[command(flatten)]
     pub printed: Printed,
 }

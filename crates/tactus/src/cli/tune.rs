@@ -23,7 +23,7 @@ pub enum TuneCommand {
     Apply(TuneApply),
     /// Compare the system with what was applied, also after a reboot
     Verify(TuneVerify),
-    /// Put back what was there before, to the byte
+    /// Revert exactly: what was there before is put back, byte for byte
     Revert(TuneRevert),
     /// Show two profiles against each other and against now
     Diff(TuneDiff),
@@ -120,7 +120,7 @@ pub struct TuneRevert {
     /// Let what another tool has set since be, and forget it
     #[arg(long, conflicts_with = "force")]
     pub leave: bool,
-    /// Only say what would be taken back
+    /// Only say what would be reverted
     #[arg(long)]
     pub dry_run: bool,
 }

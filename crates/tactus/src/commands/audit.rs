@@ -1,4 +1,4 @@
-//! `tactus audit`: what spoils the time of a system, and what would mend it.
+//! `tactus audit`: what spoils the time of a system, and what would fix it.
 
 mod list;
 
@@ -35,7 +35,8 @@ pub fn audit(arguments: &Audit) -> Result<Exit, Failure> {
             vec![facts::inside(&name, &spec)?]
         }
         (None, None) => {
-            let here = facts::here()?;
+            let twice = arguments.only.is_empty() || arguments.only.iter().any(|id| audit::looks_twice(id));
+            let here = facts::here(twice)?;
             vec![Seen { role: likely_role(&here.facts), ..here }]
         }
     };

@@ -163,7 +163,7 @@ fn row(file: &Path, place: &str, recording: &Recording) -> RowResult {
         notes.push(Note::info("the file does not say at which priority it measured"));
     }
     if recording.interval_ns.is_none() && recording.values != Values::Gaps {
-        notes.push(Note::info("the file does not say how often it measured: periods that a late wake-up swallowed cannot be put back"));
+        notes.push(Note::info("the file does not say how often it measured: periods that a late wake-up missed cannot be put back"));
     }
     if recording.series.iter().any(|series| series.cpu.is_none()) {
         notes.push(Note::info(

@@ -244,16 +244,16 @@ fn summary(contents: &Contents, histogram: Option<u32>) -> String {
 fn control_line(control: &Control, of_device: bool) -> String {
     let us = |ns: u64| tactus_model::number::float(ns) / 1e3;
     let proven = if control.is_seen() {
-        "seen".to_owned()
+        "passed".to_owned()
     } else if control.stage == Stage::Fine && !control.is_resolvable() {
         "too noisy here to tell".to_owned()
     } else if control.noise_ns == u64::MAX {
-        "instrument not proven: what was measured without it did not arrive".to_owned()
+        "not passed: what was measured without it did not arrive".to_owned()
     } else if control.is_drowned() {
         // Then it is no matter what was measured.
-        format!("instrument not proven: without it, up to {:.0} us were measured", us(control.noise_ns))
+        format!("not passed: without it, up to {:.0} us were measured", us(control.noise_ns))
     } else {
-        "NOT seen at its size: instrument not proven here".to_owned()
+        "NOT seen at its size: not passed".to_owned()
     };
     // A stand-in is held where its reader is, and not on the CPU of the program.
     let place = if control.by == STAND_IN {
@@ -265,9 +265,9 @@ fn control_line(control: &Control, of_device: bool) -> String {
         format!(" on CPU {}", control.series.cpu)
     };
     format!(
-        "Control: {:.0} us {} injected{place}, {:.0} us measured: {proven}",
+        "Self-test: {:.0} us {} injected{place}, {:.0} us measured: {proven}",
         us(control.injected_ns),
-        control.by,
+        control.by.replace("hog", "FIFO spinner"),
         us(control.seen_ns)
     )
 }
@@ -326,28 +326,22 @@ mod tests {
         let control = |seen_ns, noise_ns| {
             let series = SeriesKey { cpu: 0, thread: 0, priority: 0, kind: "interrupt".into() };
             let (injected_ns, by, stage) = (1_000_000, "block".into(), Stage::Before);
-            let (activity, proven, attempts) = (0, false, 5);
-            Control { activity, series, injected_ns, seen_ns, noise_ns, proven, attempts, by, stage }
+            let (activity, passed, attempts) = (0, false, 5);
+            Control { activity, series, injected_ns, seen_ns, noise_ns, passed, attempts, by, stage }
         };
         let line = |seen_ns, noise_ns| control_line(&control(seen_ns, noise_ns), false);
         assert_eq!(
             line(1_012_000, 40_000),
-            "Control: 1000 us block injected on CPU 0, 1012 us measured: seen"
+            "Self-test: 1000 us block injected on CPU 0, 1012 us measured: passed"
         );
         assert_eq!(
             control_line(&control(1_012_000, 40_000), true),
-            "Control: 1000 us block injected on the CPU that raises, 1012 us measured: seen",
+            "Self-test: 1000 us block injected on the CPU that raises, 1012 us measured: passed",
             "the series is the handler's"
         );
         let drowned = line(1_012_000, 730_000);
-        assert!(
-            drowned
-                .ends_with("1012 us measured: instrument not proven: without it, up to 730 us were measured")
-        );
-        assert!(
-            line(693_000, 40_000)
-                .ends_with("693 us measured: NOT seen at its size: instrument not proven here")
-        );
+        assert!(drowned.ends_with("1012 us measured: not passed: without it, up to 730 us were measured"));
+        assert!(line(693_000, 40_000).ends_with("693 us measured: NOT seen at its size: not passed"));
         assert!(line(1_000_000, u64::MAX).ends_with("did not arrive"));
     }
 }

@@ -27,7 +27,7 @@ use crate::output;
 use crate::place::Place;
 use crate::say::say;
 
-/// The fewest pairs of a setting.
+/// The fewest pairs of a setting that are no mere look: fewer are exploratory.
 const FEWEST: u32 = 10;
 /// More pairs are not taken unasked.
 const MOST: u32 = 60;
@@ -61,8 +61,9 @@ pub fn prove(arguments: &Prove) -> Result<Exit, Failure> {
     let turn = lock(&arguments.lock)?;
     let tested = tested(&plan);
     say(told);
+    let settings = if tested == 1 { "setting" } else { "settings" };
     say(format_args!(
-        "{tested} settings in {} measurements: about {about}, and starting up",
+        "{tested} {settings} in {} measurements: about {about}, and starting up",
         plan.scenario.len()
     ));
     let location = location(arguments.out.as_deref(), &plan.name);
@@ -95,10 +96,16 @@ fn enough(settings: usize) -> u32 {
 /// What so many pairs can show, before anything is measured.
 fn power(plan: &Plan, pairs: u32) -> Result<String, Failure> {
     let settings = tested(plan);
+    if pairs < FEWEST {
+        let needed = least_pairs(error(settings));
+        return Ok(format!(
+            "exploratory: {pairs} pairs each give medians; an effect can be shown by {needed} pairs or more"
+        ));
+    }
     let least =
         detectable(usize::try_from(pairs).unwrap_or(usize::MAX), error(settings)).ok_or_else(|| {
             Failure::say(
-                format!("{pairs} pairs cannot show any effect among {settings} settings"),
+                format!("{pairs} pairs cannot show any effect, where {settings} settings are tested"),
                 format!("use --pairs {} or more, or test fewer settings", least_pairs(error(settings))),
             )
         })?;

@@ -24,7 +24,8 @@ const PAGE: &str = "report.html";
 pub fn report(arguments: &Report) -> Result<Exit, Failure> {
     let format = format(&arguments.format)?;
     let bundle = bundle::open(&newest::bundle(arguments.bundle.as_deref(), &Real)?)?;
-    let contents = super::show::read(&bundle, arguments.damaged)?;
+    let mut contents = super::show::read(&bundle, arguments.damaged)?;
+    contents.raw = arguments.raw;
     if arguments.open && format.name != "html" {
         return Err(Failure::say("--open is for the page alone", "leave out --format"));
     }

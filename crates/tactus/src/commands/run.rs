@@ -95,7 +95,8 @@ pub fn run(arguments: &Run) -> Result<Exit, Failure> {
     }
     let watching = Watching::of(&resolved, &arguments.watch, format.is_none());
     let progress = Progress::new(&resolved, watching.has_screen());
-    let executed = execute(&turn, &resolved, &choices, into, progress, &watching)?;
+    let mut executed = execute(&turn, &resolved, &choices, into, progress, &watching)?;
+    executed.contents.raw = arguments.raw;
     let ended = super::report::after(&executed, format, render)?;
     let Some(base) = base else { return Ok(ended) };
     let (comparison, judged) = base.against(executed.contents)?;
@@ -179,7 +180,7 @@ fn as_before(resumed: &Resumed, given: &Choices) -> Result<Choices, Failure> {
 
 /// The state of this machine in a sentence.
 fn sentence(state: &Present) -> String {
-    if state.said {
+    if state.declared {
         return format!("host state: {}, because --host-state says so", state.name);
     }
     let lacks = state.lacks.iter().filter(|(_, lacks)| !lacks.is_empty());

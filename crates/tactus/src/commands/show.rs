@@ -21,7 +21,8 @@ pub fn show(arguments: &Show) -> Result<Exit, Failure> {
         let run = Run::of(&opened).ok().flatten();
         follow(&opened, arguments.plain, run.as_ref())?;
     }
-    let contents = read(&opened, arguments.damaged)?;
+    let mut contents = read(&opened, arguments.damaged)?;
+    contents.raw = arguments.raw;
     if arguments.json {
         output::json(&document(&contents))?;
     } else {

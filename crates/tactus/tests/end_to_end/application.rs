@@ -112,7 +112,7 @@ fn a_program_that_overruns_in_known_cycles_is_counted_exactly_whatever_it_does_w
             let row = of(value);
             assert_eq!(row["status"], "measured", "{late} {value}: {row:#}");
             assert_eq!(row["all"]["lost"], 0, "{value}: {row:#}");
-            assert_eq!(row["control"]["proven"], true, "{value}: {row:#}");
+            assert_eq!(row["self_test"]["passed"], true, "{value}: {row:#}");
         }
         let response = of("response");
         let all = &response["all"];

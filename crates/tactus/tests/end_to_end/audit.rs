@@ -62,7 +62,7 @@ fn this_machine_is_audited_and_nothing_of_it_changes() {
     let listed = json(&output(tactus().args(["audit", "--list", "--json"])));
     assert_eq!(findings(&document).len(), listed.as_array().unwrap().len(), "every check has an answer");
     for finding in findings(&document) {
-        assert!(!finding["said"].as_str().unwrap().is_empty(), "{finding:#}");
+        assert!(!finding["message"].as_str().unwrap().is_empty(), "{finding:#}");
     }
     assert_eq!(before, watched.iter().map(|path| fs::read(path).ok()).collect::<Vec<_>>());
     turn.leaves_nothing();

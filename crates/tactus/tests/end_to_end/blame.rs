@@ -62,7 +62,7 @@ fn laid(row: &Value, to: &str, from_ns: u64) -> (usize, usize) {
 
 /// Why it cannot be known here; none: it can.
 fn obstacle(row: &Value) -> Option<String> {
-    let told = [&row["blame"]["unknowable"], &row["reason"]];
+    let told = [&row["blame"]["unavailable"], &row["reason"]];
     told.into_iter().find_map(Value::as_str).map(str::to_owned)
 }
 
@@ -231,7 +231,7 @@ fn a_measurement_ends_with_the_first_latency_that_it_is_to_stop_above_and_says_w
         beside(timer_storm, || (output(tactus().args(words).arg("--json")), output(tactus().args(words))));
     let document = json(&data);
     let row = &document["scenarios"][0];
-    if let Some(why) = row["blame"]["unknowable"].as_str() {
+    if let Some(why) = row["blame"]["unavailable"].as_str() {
         return skipped(why);
     }
     assert_eq!(row["ended"], "broke", "{row:#}");
@@ -300,8 +300,8 @@ fn where_the_kernel_refuses_bpf_it_is_unknowable_with_the_reason_and_what_would_
     let result = output(command.arg(tactus().get_program()).stdin(Stdio::null()));
     let document = json(&result);
     let row = &document["scenarios"][0];
-    let why = row["blame"]["unknowable"].as_str().unwrap_or_else(|| panic!("{row:#}"));
-    assert!(why.contains("unknowable") && why.contains("CAP_BPF"), "{why}");
+    let why = row["blame"]["unavailable"].as_str().unwrap_or_else(|| panic!("{row:#}"));
+    assert!(why.contains("not visible here") && why.contains("CAP_BPF"), "{why}");
     assert!(row["blame"]["latencies"].as_array().unwrap().is_empty());
     assert_eq!(row["status"], "measured");
 }

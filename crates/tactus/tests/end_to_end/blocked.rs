@@ -71,7 +71,7 @@ cpus = "1"
     let row = |name: &str, environment: &str| {
         rows.iter().find(|row| row["name"] == name && row["environment"] == environment).unwrap()
     };
-    for control in row("proven by a block", "guest")["control"].as_array().unwrap() {
+    for control in row("proven by a block", "guest")["self_tests"].as_array().unwrap() {
         assert_eq!(control["by"], "block");
         let (injected, seen) =
             (control["injected_ns"].as_u64().unwrap(), control["seen_ns"].as_u64().unwrap());

@@ -145,7 +145,9 @@ fn measure_prints_a_line_per_thread_and_a_histogram_as_cyclictest_does() {
     assert_eq!(threads.len(), 2, "{text}");
     assert!(threads[0].contains("P:80") && threads[1].contains("P:79"), "{text}");
     assert!(
-        text.contains("# Histogram\n") && text.contains("# Max Latencies: ") && text.contains("# Control: ")
+        text.contains("# Histogram\n")
+            && text.contains("# Max Latencies: ")
+            && text.contains("# Self-test: ")
     );
     let counted: u64 = text
         .lines()

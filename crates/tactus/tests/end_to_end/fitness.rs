@@ -12,7 +12,7 @@ fn three_seconds_are_unknowable_with_their_numbers_unless_they_are_too_much_and_
     let result = output(tactus().args(["fitness", BUNDLE]));
     assert_eq!(result.status.code(), Some(0), "{}", stderr(&result));
     let text = stdout(&result);
-    for word in ["unknowable", "emulated", "wake-up of a", "motion control", "jitter", "worst"] {
+    for word in ["inconclusive", "emulated", "wake-up of a", "motion control", "jitter", "worst"] {
         assert!(text.contains(word), "{word}: {text}");
     }
     let document = json(&output(tactus().args(["fitness", BUNDLE, "--json"])));
@@ -42,7 +42,7 @@ fn what_is_required_and_not_known_is_inconclusive_and_says_why() {
     let result =
         output(tactus().args(["fitness", BUNDLE, "--require", "plc", "--only", "host, idle,container"]));
     assert_eq!(result.status.code(), Some(3), "{}", stderr(&result));
-    assert!(stderr(&result).contains("required: host, idle: unknowable for plc: "), "{}", stderr(&result));
+    assert!(stderr(&result).contains("required: host, idle: inconclusive for plc: "), "{}", stderr(&result));
 }
 
 #[test]

@@ -200,7 +200,7 @@ fn what_rtla_measures_here_is_imported() {
             return eprintln!("SKIPPED: rtla is not installed");
         };
         if stderr(&run).contains("not found") || stderr(&run).contains("Failed to") {
-            // No package mends it: this is not counted as skipped.
+            // No package fixes it: this is not counted as skipped.
             eprintln!("the kernel here does not let rtla measure: {}", stderr(&run));
             continue;
         }

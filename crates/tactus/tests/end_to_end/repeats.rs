@@ -1,4 +1,4 @@
-//! A plan that is measured several times over: rounds in an order drawn by lot, and effects of pairs of runs.
+//! A plan that is measured several times over: rounds in randomised order, and effects of pairs of runs.
 
 use std::fs;
 

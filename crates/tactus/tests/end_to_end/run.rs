@@ -29,7 +29,7 @@ fn is_whole(entry: &Value) {
         all["corrected"]["count"].as_u64().unwrap(),
         number("cycles") + number("overruns") - number("lost")
     );
-    let control = &entry["control"];
+    let control = &entry["self_test"];
     assert!(control["injected_ns"].as_u64().unwrap() > 0, "{control:#}");
     assert!(control["seen_ns"].as_u64().unwrap() > 0, "{control:#}");
 }
@@ -43,7 +43,7 @@ fn one_command_measures_the_host_a_container_and_a_guest_idle_and_loaded() {
     let document = json(&result);
     assert_eq!(result.status.code(), Some(0), "{}", stderr(&result));
     assert_eq!(document["status"], "complete");
-    assert_eq!(document["format"]["major"], 1);
+    assert_eq!(document["format"]["major"], 2);
     let entries = document["scenarios"].as_array().unwrap();
     assert_eq!(entries.len(), 6);
     for entry in entries {
@@ -179,7 +179,7 @@ require = { max = "1ns", cycles = 100 }
     let result = output(tactus().arg("run").arg(&plan).arg("--json").arg("--out").arg(dir.path().join("b")));
     let document = json(&result);
     let verdict = &entry(&document, "impossible")["verdict"];
-    let proven = entry(&document, "impossible")["control"]["proven"] == true;
+    let proven = entry(&document, "impossible")["self_test"]["passed"] == true;
     // Where the control was not seen at its size, there is no verdict.
     let (outcome, code) = if proven { ("fail", 1) } else { ("inconclusive", 3) };
     assert_eq!(verdict["outcome"], outcome, "{verdict:#}");

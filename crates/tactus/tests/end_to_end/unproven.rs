@@ -1,4 +1,4 @@
-//! A run whose control was not seen: the instrument is not proven there, and its verdicts say nothing.
+//! A run whose control was not seen: self-test not passed there, and its verdicts say nothing.
 
 use std::fs;
 
@@ -59,13 +59,13 @@ fn a_control_that_cannot_be_told_from_the_noise_makes_the_verdict_inconclusive()
     // No Linux wakes its threads in less than 100 ns for as long as the noise is measured.
     let control = r#"control = { kind = "hog", length = "100ns", every = "20ms" }"#;
     let (code, entry, shown, report) = perform(&plan(control));
-    assert_eq!(entry["control"]["proven"], false, "{entry:#}");
-    assert_eq!(entry["control"]["injected_ns"], 100, "{entry:#}");
+    assert_eq!(entry["self_test"]["passed"], false, "{entry:#}");
+    assert_eq!(entry["self_test"]["injected_ns"], 100, "{entry:#}");
     assert_eq!(entry["verdict"]["outcome"], "inconclusive", "{entry:#}");
     let reason = entry["verdict"]["reason"].as_str().unwrap();
-    assert!(reason.contains("instrument not proven here"), "{reason}");
+    assert!(reason.contains("self-test not passed"), "{reason}");
     assert_eq!(code, Some(3));
-    both_say(&shown, &report, "instrument not proven here");
+    both_say(&shown, &report, "self-test not passed");
     both_say(&shown, &report, "cannot be told from the noise");
 }
 
@@ -78,10 +78,10 @@ fn a_control_that_the_kernel_refuses_makes_the_verdict_inconclusive_and_says_why
         return crate::common::skipped("this kernel has /dev/blocksys");
     }
     let (code, entry, shown, report) = perform(&plan(control));
-    assert!(entry["control"].is_null(), "{entry:#}");
+    assert!(entry["self_test"].is_null(), "{entry:#}");
     assert_eq!(entry["verdict"]["outcome"], "inconclusive", "{entry:#}");
     assert_eq!(code, Some(3));
-    both_say(&shown, &report, "instrument not proven here");
+    both_say(&shown, &report, "self-test not passed");
     both_say(&shown, &report, "blocksys: No such file");
 }
 
@@ -90,10 +90,10 @@ fn a_requirement_is_judged_where_the_control_was_seen() {
     let Some(_alone) = alone() else { return };
     let (code, entry, shown, _) = perform(&required("", "1ns"));
     // A shared machine may hide one control; that the others' verdict comes of theirs shows here.
-    let proven = entry["control"]["proven"] == true;
+    let proven = entry["self_test"]["passed"] == true;
     let (outcome, expected) = if proven { ("fail", 1) } else { ("inconclusive", 3) };
     assert_eq!((entry["verdict"]["outcome"].as_str(), code), (Some(outcome), Some(expected)), "{entry:#}");
-    assert_eq!(shown.contains("instrument not proven here"), !proven, "{shown}");
+    assert_eq!(shown.contains("self-test not passed"), !proven, "{shown}");
 }
 
 #[test]
@@ -102,6 +102,6 @@ fn what_is_kept_for_a_second_does_not_pass() {
     let (code, entry, _, _) = perform(&plan(""));
     let reason = entry["verdict"]["reason"].as_str().unwrap();
     let short = reason.contains("1 s are too short for a pass, which needs 1 min");
-    assert!(short || reason.contains("instrument not proven here"), "{reason}");
+    assert!(short || reason.contains("self-test not passed"), "{reason}");
     assert_eq!((entry["verdict"]["outcome"].as_str(), code), (Some("inconclusive"), Some(3)), "{entry:#}");
 }

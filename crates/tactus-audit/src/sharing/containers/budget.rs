@@ -28,7 +28,7 @@ pub const CHECK: Check = Check {
     why: "A kernel with CONFIG_RT_GROUP_SCHED refuses real-time policies to threads whose cpu cgroup has no budget \
 (EPERM, in spite of CAP_SYS_NICE), and a new cgroup has none. Under cgroup version 2 a group cannot even be given \
 one.",
-    mend: "cgroup version 1: give the parent a budget and start with --cpu-rt-runtime=950000 (docker, and its daemon's \
+    fix: "cgroup version 1: give the parent a budget and start with --cpu-rt-runtime=950000 (docker, and its daemon's \
 --cpu-rt-runtime). Version 2: boot with rt_group_sched=0 (kernels that know it, since 6.16) or take a kernel without \
 CONFIG_RT_GROUP_SCHED; or set kernel.sched_rt_runtime_us = -1 on the host, with which the kernel does not ask for a \
 budget.",

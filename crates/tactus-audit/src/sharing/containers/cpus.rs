@@ -20,7 +20,7 @@ pub const CHECK: Check = Check {
     expected: "a cpuset of CPUs that are isolated and nothing else",
     why: "A container is a set of ordinary processes of the host. On CPUs that are not isolated, every daemon, \
 interrupt and kernel thread of the host runs beside it.",
-    mend: "Start it with --cpuset-cpus={isolated}; in Kubernetes: the static CPU manager, whole CPUs and equal \
+    fix: "Start it with --cpuset-cpus={isolated}; in Kubernetes: the static CPU manager, whole CPUs and equal \
 requests and limits.",
     risk: "The program has these CPUs only. Isolated CPUs have no load balancing: pin every thread.",
     judge,

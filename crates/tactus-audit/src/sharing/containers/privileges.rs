@@ -19,7 +19,7 @@ pub const CHECK: Check = Check {
     why: "Without the first sched_setscheduler() is refused and the program runs as any other; without the second \
 mlockall() fails and its memory may be swapped out. Capabilities within a user namespace (rootless) do not count: \
 the kernel asks for those of the initial one.",
-    mend: "Start it with --cap-add=SYS_NICE --cap-add=IPC_LOCK, or with --ulimit rtprio=98 --ulimit memlock=-1 \
+    fix: "Start it with --cap-add=SYS_NICE --cap-add=IPC_LOCK, or with --ulimit rtprio=98 --ulimit memlock=-1 \
 (rootless: the limits of the user who starts it must allow as much).",
     risk: "A program at a real-time priority can keep a CPU from all others; one that locks memory can exhaust it.",
     judge,
@@ -121,7 +121,7 @@ mod tests {
     fn without_locking_alone_it_is_less_bad() {
         let found = container(NONE, FIRST, "98", "8388608").finding("ctr-caps-limits");
         assert_eq!((found.state, found.severity), (State::Finding, Severity::Major));
-        assert_eq!(found.said, "no more than 8192 KiB of memory can be locked (no CAP_IPC_LOCK)");
+        assert_eq!(found.message, "no more than 8192 KiB of memory can be locked (no CAP_IPC_LOCK)");
         assert_eq!(container(NONE, FIRST, "0", "0").finding("ctr-caps-limits").severity, Severity::Blocker);
     }
 

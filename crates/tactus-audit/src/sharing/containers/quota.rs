@@ -19,7 +19,7 @@ pub const CHECK: Check = Check {
     expected: "max (version 1: -1)",
     why: "A group that has used its quota stands still until the period (100 ms by default) is over: all its \
 ordinary threads, among them those that hold a lock the real-time thread waits for.",
-    mend: "Start it without --cpus and --cpu-quota and give it whole CPUs by --cpuset-cpus; in Kubernetes the \
+    fix: "Start it without --cpus and --cpu-quota and give it whole CPUs by --cpuset-cpus; in Kubernetes the \
 annotation cpu-quota.crio.io: \"disable\" with CRI-O.",
     risk: "Only the cpuset limits what the container uses.",
     judge,

@@ -20,7 +20,7 @@ pub const CHECK: Check = Check {
     expected: "a kernel of its own, where host and container must not disturb each other",
     why: "Whatever blocks the host's kernel blocks the container, and the other way round. osadl-2023 blocked the \
 host for about 4 ms and saw maxima of 3647 to 3825 us in the container; with Jailhouse the neighbour stayed at 22 us.",
-    mend: "Tune and audit the host: nothing in the container can make up for it. Where a fault of one must not reach \
+    fix: "Tune and audit the host: nothing in the container can make up for it. Where a fault of one must not reach \
 the other, use a virtual machine or a partition.",
     risk: "A virtual machine costs exits to the hypervisor; a partition takes the hardware that it is given.",
     judge,

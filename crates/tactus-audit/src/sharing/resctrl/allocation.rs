@@ -23,7 +23,7 @@ pub const CHECK: Check = Check {
     why: "Cores of a socket share its last-level cache; a neighbour that streams through memory throws the real-time \
 program's lines out. With Cache Allocation (Intel, AMD; MPAM on Arm) a group fills only its own ways, so that what \
 lies in them stays.",
-    mend: "mount -t resctrl resctrl /sys/fs/resctrl; mkdir /sys/fs/resctrl/rt; take ways from the default group, give \
+    fix: "mount -t resctrl resctrl /sys/fs/resctrl; mkdir /sys/fs/resctrl/rt; take ways from the default group, give \
 them to the new one and put the CPUs in. For a cache 0 of 12 ways (info/L3/cbm_mask fff): echo 'L3:0=0ff' > \
 /sys/fs/resctrl/schemata; echo 'L3:0=f00' > /sys/fs/resctrl/rt/schemata; echo {isolated} > /sys/fs/resctrl/rt/cpus_list.\n\
  For a guest: <cachetune vcpus='...'><cache id='0' level='3' type='both' size='6' \

@@ -19,7 +19,7 @@ pub const CHECK: Check = Check {
     expected: "a group without real-time work is held below that of real-time work",
     why: "Cache misses of the real-time program queue behind those of its neighbours at the memory controller. \
 Memory Bandwidth Allocation delays the requests of groups that are held back.",
-    mend: "Hold the default group back and leave the real-time group at its maximum. Intel counts in percent: echo \
+    fix: "Hold the default group back and leave the real-time group at its maximum. Intel counts in percent: echo \
 'MB:0=50' > /sys/fs/resctrl/schemata; AMD in steps of 1/8 GB/s: 'MB:0=160' is 20 GB/s. For a guest: <memorytune vcpus='...'><node id='0' bandwidth='100'/></memorytune>.",
     risk: "Everything in the group that is held back runs slower, also when nobody else needs the bandwidth.",
     judge,

@@ -21,7 +21,7 @@ pub const CHECK: Check = Check {
     expected: "llc_occupancy or mbm_total_bytes can be read",
     why: "Occupancy of the cache and traffic to memory by group are the evidence for cache and bandwidth as the \
 cause of a latency, and for the worth of a partition.",
-    mend: "mount -t resctrl resctrl /sys/fs/resctrl; the counters are below mon_data of each group.",
+    fix: "mount -t resctrl resctrl /sys/fs/resctrl; the counters are below mon_data of each group.",
     risk: "None; the number of groups is limited (num_rmids).",
     judge,
     changes: no_change,

@@ -1,4 +1,4 @@
-//! What must hold before a cell can be: each thing by its name, with what would mend it.
+//! What must hold before a cell can be: each thing by its name, with what would fix it.
 
 use std::path::{Path, PathBuf};
 

@@ -51,7 +51,7 @@ impl<'a> Agent<'a> {
     /// Whether it answers.
     ///
     /// # Errors
-    /// When it does not, with what would mend it.
+    /// When it does not, with what would fix it.
     pub fn answers(&self) -> Result<(), StartError> {
         self.ask("guest-ping", &json!({})).map(drop)
     }
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_agent_refuses_comes_with_what_would_mend_it() {
+    fn what_an_agent_refuses_comes_with_what_would_fix_it() {
         for (words, word) in [
             ("error: argument unsupported: QEMU guest agent is not configured", "org.qemu.guest_agent.0"),
             ("error: Guest agent is not responding: QEMU guest agent is not connected", "qemu-guest-agent"),

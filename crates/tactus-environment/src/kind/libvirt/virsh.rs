@@ -81,7 +81,7 @@ impl<'a> Virsh<'a> {
     /// Whether libvirt answers at all.
     ///
     /// # Errors
-    /// When it does not, with what would mend it.
+    /// When it does not, with what would fix it.
     pub fn answers(&self) -> Result<(), StartError> {
         self.ask(&["uri"]).map(drop).map_err(|error| StartError {
             reason: format!("libvirt does not answer at {}: {}", self.uri, error.reason),

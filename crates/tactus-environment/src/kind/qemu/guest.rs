@@ -109,7 +109,7 @@ pub fn start(
         Err(BootError::Silent(error)) if launch.accel == Accel::Tcg && launch.patience.is_none() => {
             notes.push(Note::obstacle(
                 format!("the emulated guest did not come up and was started once more: {}", error.reason),
-                "`patience` in its table sets how long its first word is awaited, without a second try",
+                "`boot_timeout` in its table sets how long its first word is awaited, without a second try",
             ));
             Ok(Box::new(boot(Accel::Tcg, sandbox, None, notes)?))
         }
@@ -271,7 +271,7 @@ impl Running for Guest {
         }
         if self.accel == Accel::Tcg {
             notes.push(Note::info(
-                "the exits of its virtual CPUs are unknowable: the guest is emulated (TCG), and only KVM counts them",
+                "the exits of its virtual CPUs are not visible here: the guest is emulated (TCG), and only KVM counts them",
             ));
         }
         let words = last_lines(&self.qemu.stderr(), 8);
@@ -291,7 +291,7 @@ impl Running for Guest {
             None => Vec::new(),
             Some(before) => match before.and_then(|before| Ok((before, self.ask_exits()?))) {
                 Ok((before, now)) => now.since(&before),
-                Err(why) => vec![format!("the exits of its virtual CPUs are unknowable: {why}")],
+                Err(why) => vec![format!("the exits of its virtual CPUs are not visible here: {why}")],
             },
         };
         said.into_iter().map(Note::info).collect()

@@ -158,7 +158,7 @@ impl Far {
                         spec.patience().as_secs()
                     ),
                     hint: Some(
-                        "start `tactus-probe serve DEVICE BAUD` at the other end; `patience` waits longer"
+                        "start `tactus-probe serve DEVICE BAUD` at the other end; `boot_timeout` waits longer"
                             .into(),
                     ),
                 });

@@ -32,7 +32,7 @@ pub fn wanted(spec: &plan::Environment) -> Result<&str, OptionError> {
 
 const DEVICE: &str = "/dev/kvm";
 
-/// What keeps a machine from KVM, and what would mend it.
+/// What keeps a machine from KVM, and what would fix it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Obstacle {
     pub reason: String,

@@ -136,7 +136,7 @@ pub fn check(spec: &plan::Environment, system: &dyn System) -> Result<(), Option
             hint: "leave out `pci`, or take a guest of x86_64".into(),
         });
     }
-    support::duration(spec, "patience")?;
+    support::boot_timeout(spec)?;
     memory(spec)?;
     // A kernel that is merely not there is this machine's lack, not the plan's fault.
     if let Some(path) = support::text(spec, "kernel", "a name of `tactus kernel list`, or a path")?
@@ -273,6 +273,7 @@ mod tests {
             ("accel", json!("hvf")),
             ("arch", json!("riscv64")),
             ("lock_memory", json!("yes")),
+            ("boot_timeout", json!(20)),
             ("patience", json!(20)),
             ("kernel", json!("/k/no-kernel")),
             ("cmdline", json!(["quiet"])),

@@ -38,8 +38,8 @@ pub const PROGRAMS: OptionKey = OptionKey {
     about: "programs of this machine that the guest gets with their libraries, as [\"crun\"]; left out: those that \
 environments inside it need",
 };
-pub const PATIENCE: OptionKey = OptionKey {
-    name: "patience",
+pub const BOOT_TIMEOUT: OptionKey = OptionKey {
+    name: crate::BOOT_TIMEOUT,
     about: "how long the guest may take to its first word, as 30s; left out: 20s under KVM, then it is tried under TCG; 45s under TCG, then it is started once more",
 };
 pub const PCI: OptionKey = OptionKey {

@@ -29,7 +29,9 @@ impl NoWord {
     pub fn with(self, words: Option<String>) -> BootError {
         let error = StartError {
             reason: format!("{self}: {}", words.unwrap_or_default()),
-            hint: Some("`patience` gives the guest more time; its console is kept with the results".into()),
+            hint: Some(
+                "`boot_timeout` gives the guest more time; its console is kept with the results".into(),
+            ),
         };
         if matches!(self, Self::Silent(_)) { BootError::Silent(error) } else { BootError::Other(error) }
     }

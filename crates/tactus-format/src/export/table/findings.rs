@@ -32,8 +32,8 @@ columns! { row: Row<'_>;
     role: Text = row.role;
     /// Id of the check (`tactus explain ID`).
     id: Text = &row.finding.id;
-    /// `finding`; `unknowable` (it cannot be known from there) or `unreadable`, which are no good news.
-    state: Text = row.finding.state.to_string();
+    /// `finding`; `unknowable` (it is not visible from there) or `unreadable` (the read failed), which are no good news.
+    state: Text = row.finding.state.key().to_owned();
     /// How bad it is, or would be: `info`, `minor`, `major` or `blocker`.
     severity: Text = row.finding.severity.to_string();
     /// The group of checks.
@@ -41,13 +41,13 @@ columns! { row: Row<'_>;
     /// The problem in a few words.
     title: Text = &row.finding.title;
     /// What was found on this system, in a sentence.
-    said: Text = &row.finding.said;
+    message: Text = &row.finding.message;
     /// What was expected.
     expected: Text = Some(&row.finding.expected).filter(|text| !text.is_empty());
     /// Why it matters.
     why: Text = Some(&row.finding.why).filter(|text| !text.is_empty());
-    /// How it is mended here.
-    mend: Text = Some(&row.finding.mend).filter(|text| !text.is_empty());
+    /// How it is fixed here.
+    fix: Text = Some(&row.finding.fix).filter(|text| !text.is_empty());
     /// What that risks.
     risk: Text = Some(&row.finding.risk).filter(|text| !text.is_empty());
 }

@@ -60,8 +60,8 @@ columns! { row: Scenario<'_>;
     host: Text = row.one.entry.host.as_deref();
     /// Which run of the scenario it is, from 1, where the plan repeats it.
     repeat: Whole = row.one.entry.repeat;
-    /// What the numbers are worth: `bare metal`, `virtual host`, `emulated` (nothing about hardware) or `imported`; empty where the environment never came up.
-    evidence: Text = row.one.entry.evidence.map(|evidence| evidence.to_string());
+    /// The kind of evidence: `bare metal`, `virtual host` (measured inside a VM), `emulated` (nothing about hardware) or `imported`; empty where the environment never came up.
+    evidence: Text = row.one.entry.evidence.map(|evidence| evidence.key().to_owned());
     /// What was measured: `timer`, `spin`, `memory`, ...
     measurement: Text = &row.one.entry.measurement;
     /// Time between two wake-ups, in ns; empty where there is none, or it is not known.
@@ -118,12 +118,12 @@ columns! { row: Scenario<'_>;
     corrected_p9999_ns: Whole = row.all().and_then(|all| all.corrected.p9999_ns);
     /// 99.999th percentile with them; empty of fewer than 100 000, and before format 1.7.
     corrected_p99999_ns: Whole = row.all().and_then(|all| all.corrected.p99999_ns);
-    /// How long the control, the known fault that proves the instrument, held the CPU; empty where there was none.
-    control_injected_ns: Whole = row.one.entry.control.as_ref().map(|control| control.injected_ns);
+    /// How long the self-test, a known fault before the measurement, held the CPU; empty where there was none.
+    self_test_injected_ns: Whole = row.one.entry.self_test.as_ref().map(|test| test.injected_ns);
     /// The latency that was measured of it.
-    control_seen_ns: Whole = row.one.entry.control.as_ref().map(|control| control.seen_ns);
+    self_test_seen_ns: Whole = row.one.entry.self_test.as_ref().map(|test| test.seen_ns);
     /// Whether every measuring thread saw it at its size.
-    control_proven: Flag = row.one.entry.control.as_ref().map(|control| control.proven);
+    self_test_passed: Flag = row.one.entry.self_test.as_ref().map(|test| test.passed);
     /// What the requirements say: `pass`, `warn`, `fail` or `inconclusive`; empty where there are none.
     verdict: Text = row.one.entry.verdict.as_ref().map(|verdict| verdict.outcome.word());
     /// Why, in a sentence.
@@ -136,7 +136,7 @@ columns! { row: Scenario<'_>;
     tail_provisional: Flag = row.tail().filter(|tail| tail.level_ns.is_some()).map(|tail| tail.provisional.is_some());
     /// Why there is none, in a word.
     tail_refused: Text = row.tail().and_then(|tail| tail.refused.as_ref()).map(|refused| &refused.why);
-    /// Side effects, obstacles and remarks, with ` | ` between them. Of imported files they say how many values lay beyond the file's histogram.
+    /// Side effects, limitations and remarks, with ` | ` between them. Of imported files they say how many values lay beyond the file's histogram.
     notes: Text = Some(&row.notes).filter(|notes| !notes.is_empty());
     /// The plan's name.
     plan: Text = &row.contents.manifest.plan;

@@ -90,7 +90,7 @@ columns! { row: Row<'_>;
     cycles: Whole = row.tick.cycles;
     /// Periods that late wake-ups missed.
     overruns: Whole = row.tick.overruns;
-    /// Smallest latency, exact; empty where there was no wake-up, or the instrument tells none of a tick.
+    /// Smallest latency, exact; empty where there was no wake-up, or the tool tells none of a tick.
     min_ns: Whole = row.tick.min_ns;
     /// Mean latency.
     mean_ns: Real = row.tick.sum_ns.and_then(|sum| ratio_mean(sum, row.tick.cycles));

@@ -13,7 +13,7 @@ word! {
     pub struct HoldVcpu = Fault "hold-vcpu": "one vCPU thread kept off its CPU, from the host side" {
         /// How long the thread is kept off its CPU each time.
         pub length: Nanos;
-        /// How often: once in each such time, at a moment drawn by lot.
+        /// How often: once in each such time, at a random moment.
         pub every: Nanos;
         /// By what.
         pub by: Option<HoldBy> = HoldBy::Ptrace;

@@ -18,7 +18,7 @@ word! {
     /// contradict each other, is left out, and a note says how many; nothing passes then. A program that ends or marks
     /// nothing any more ends the measurement; what was measured until then stays.
     ///
-    /// The control is a stand-in: a thread of the probe marks cycles of its own, is held for a known time, and what is read
+    /// The self-test is a stand-in: a thread of the probe marks cycles of its own, is held for a known time, and what is read
     /// of it must show that. The program itself is held by nobody; whether it marks in the right places nobody can prove.
     #[derive(Default)]
     pub struct Application = Measure "application": "the cycles of your own program, which it marks itself" {

@@ -19,7 +19,7 @@ word! {
     /// The settings of timerlat and osnoise are shared by the whole machine. They are put back at the end, however it
     /// comes; where somebody else uses one of the two tracers, the measurement is refused and nothing is touched. It needs root.
     ///
-    /// The control is a stand-in: the reader's thread writes lines as the kernel does, of wake-ups of its own, and is held for a
+    /// The self-test is a stand-in: the reader's thread writes lines as the kernel does, of wake-ups of its own, and is held for a
     /// known time. That the kernel's own lines are true is the kernel's word.
     #[derive(Default)]
     pub struct Timerlat = Measure "timerlat": "timer latency of the kernel, by its timerlat tracer: of the interrupt or of the thread" {

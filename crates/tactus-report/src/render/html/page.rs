@@ -7,7 +7,7 @@ use tactus_model::event::RunStatus;
 use super::blocks::{Block, blocks};
 use crate::part::{Chapter, Chapters, Part, Reader};
 use crate::section::{self, Section as _};
-use crate::units::{clean, unbroken};
+use crate::units::{clean, moment, unbroken};
 use crate::walkthrough::{Told, headline, pages, sections};
 
 /// The whole page.
@@ -131,14 +131,14 @@ impl Page {
 fn machine(contents: &Contents) -> Vec<(String, String)> {
     let manifest = &contents.manifest;
     let machine = &manifest.machine;
-    let ended = manifest.finished.clone().unwrap_or_else(|| "it did not end".into());
+    let ended = manifest.finished.as_deref().map_or_else(|| "it did not end".into(), moment);
     let all = [
         ("Machine", machine.name.clone()),
         ("Processor", machine.processor.clone()),
         ("CPUs", machine.cpus.clone()),
         ("Kernel", machine.kernel.clone()),
         ("System", machine.system.clone()),
-        ("Started", manifest.started.clone()),
+        ("Started", moment(&manifest.started)),
         ("Ended", ended),
     ];
     all.into_iter()

@@ -85,9 +85,33 @@ pub fn hash(text: &str) -> String {
     format!("sha256-{}", BASE64_STANDARD.encode(Sha256::digest(text)))
 }
 
+/// Microseconds as a page can write them: `12.5 us` becomes `12.5 µs`. What is to be typed (`--max 100us`) stays.
+fn with_micro(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(['\u{a0}', ' ']) {
+        let (before, behind) = rest.split_at(at);
+        let space = behind.chars().next().map_or(1, char::len_utf8);
+        shown.push_str(before);
+        shown.push_str(&behind[..space]);
+        rest = &behind[space..];
+        let unit = rest
+            .strip_prefix("us")
+            .filter(|left| !left.starts_with(|c: char| c.is_alphanumeric() || c == '_'));
+        if let Some(left) =
+            unit.filter(|_| before.ends_with(|c: char| c.is_ascii_digit()) || before.ends_with("in"))
+        {
+            shown.push_str("µs");
+            rest = left;
+        }
+    }
+    shown + rest
+}
+
 /// Text of a bundle for the page. Its line breaks are written by their number, so that no line of the file is one that
 /// a bundle chose; its other control characters are replaced.
 fn on_one_line(text: &str) -> String {
-    let lines: Vec<String> = text.lines().map(|line| HtmlEscape(&clean(line)).to_string()).collect();
+    let lines: Vec<String> =
+        text.lines().map(|line| HtmlEscape(&with_micro(&clean(line))).to_string()).collect();
     lines.join("&#10;")
 }

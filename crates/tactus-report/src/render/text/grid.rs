@@ -9,6 +9,9 @@ use crate::units::{columns, wrapped};
 /// Widest column of names.
 const NAME: usize = 30;
 
+/// Above the marks of evidence, which the kinds below the table explain.
+const EVIDENCE: &str = "ev";
+
 /// A line of the table: a label and its values.
 struct Entry {
     label: String,
@@ -37,35 +40,52 @@ impl Entry {
 enum Layout {
     /// In a column of its own.
     Wide,
-    /// Below the name.
+    /// Behind the name.
     Medium,
-    /// Name and evidence on a line of their own, the values below.
+    /// The same, on a line of their own, the values below.
     Narrow,
 }
 
 /// Writes the table.
 pub fn write(page: &mut Page, grid: &Grid) {
-    let rows: Vec<Vec<Entry>> = grid.groups.iter().map(|group| entries(group, grid.columns.len())).collect();
+    let mut rows: Vec<Vec<Entry>> =
+        grid.groups.iter().map(|group| entries(group, grid.columns.len())).collect();
     let width = |(n, head): (usize, &Head)| {
         let values =
             rows.iter().flatten().filter_map(|entry| entry.values.get(n)).map(|value| columns(value));
         values.chain([columns(&head.name)]).max().unwrap_or(0) + 2
     };
-    let widths: Vec<usize> = grid.columns.iter().enumerate().map(width).collect();
+    let mut widths: Vec<usize> = grid.columns.iter().enumerate().map(width).collect();
+    if widths.iter().sum::<usize>() >= page.style.width {
+        // One space between columns will do.
+        widths.iter_mut().for_each(|width| *width -= 1);
+    }
     let fields: Vec<(&Head, usize)> = grid.columns.iter().zip(widths).collect();
     let figures: usize = fields.iter().map(|(_, width)| width).sum();
     let longest =
         |of: fn(&Entry) -> &str| rows.iter().flatten().map(|entry| columns(of(entry))).max().unwrap_or(0);
     let name = (longest(|entry| &entry.label) + 2).clamp(15, NAME);
-    let evidence = longest(|entry| &entry.evidence) + 2;
+    let evidence = longest(|entry| &entry.evidence).max(columns(EVIDENCE)) + 2;
     let room = page.style.width;
+    let marked = |entry: &Entry| {
+        let mark = if entry.evidence.is_empty() { 0 } else { " [V]".len() };
+        columns(&entry.label) + mark + if entry.below { 2 } else { 0 }
+    };
+    let marked = rows.iter().flatten().map(marked).max().unwrap_or(0).clamp(15, NAME);
     let layout = if name + evidence + figures <= room {
         Layout::Wide
-    } else if name + figures <= room {
+    } else if marked + figures <= room {
         Layout::Medium
     } else {
         Layout::Narrow
     };
+    let name = if layout == Layout::Wide { name } else { marked };
+    for entry in rows.iter_mut().flatten().filter(|entry| !entry.evidence.is_empty()) {
+        let inline = layout != Layout::Wide || entry.values.iter().all(String::is_empty);
+        if inline {
+            entry.label = format!("{} [{}]", entry.label, std::mem::take(&mut entry.evidence));
+        }
+    }
     let lead = match layout {
         Layout::Wide => name + evidence,
         Layout::Medium => name,
@@ -73,8 +93,8 @@ pub fn write(page: &mut Page, grid: &Grid) {
     };
     header(page, grid, layout, (name, lead), &fields);
     for entries in &rows {
-        for (n, entry) in entries.iter().enumerate() {
-            row(page, entry, n == 0, layout, (name, lead), &fields);
+        for entry in entries {
+            row(page, entry, layout, (name, lead), &fields);
         }
     }
 }
@@ -87,7 +107,7 @@ fn header(
     fields: &[(&Head, usize)],
 ) {
     let mut text = match layout {
-        Layout::Wide => format!("{}  evidence", padded(&grid.corner, name)),
+        Layout::Wide => format!("{}  {EVIDENCE}", padded(&grid.corner, name)),
         Layout::Medium | Layout::Narrow if lead >= columns(&grid.corner) => grid.corner.clone(),
         Layout::Medium | Layout::Narrow => {
             page.line(&grid.corner);
@@ -105,7 +125,6 @@ fn header(
 fn row(
     page: &mut Page,
     entry: &Entry,
-    first: bool,
     layout: Layout,
     (name, lead): (usize, usize),
     fields: &[(&Head, usize)],
@@ -113,7 +132,6 @@ fn row(
     let paint = |page: &Page, text: &str| {
         entry.tone.map_or_else(|| text.to_owned(), |tone| page.style.paint(tone, text))
     };
-    let evidence_tone = evidence_tone(entry);
     if let Some(words) = &entry.words {
         let label_lines = entry.labels(if layout == Layout::Narrow { page.style.width } else { name });
         let beside = page.style.width.saturating_sub(name + 2).max(24);
@@ -154,10 +172,7 @@ fn row(
             for label in labels {
                 painted(page, &label);
             }
-            let evidence =
-                if entry.evidence.is_empty() { String::new() } else { format!(" ({})", entry.evidence) };
-            let line = paint(page, &last) + &page.style.paint(evidence_tone, &evidence);
-            page.line(&line);
+            painted(page, &last);
         }
         let label = if fits { entry.labels(lead).concat() } else { String::new() };
         painted(page, &(padded(&label, lead) + &values));
@@ -168,7 +183,7 @@ fn row(
     let label = padded(&labels.next().unwrap_or_default(), name);
     if layout == Layout::Wide {
         let evidence =
-            page.style.paint(evidence_tone, &padded(&format!("  {}", entry.evidence), lead - name));
+            page.style.paint(evidence_tone(entry), &padded(&format!("  {}", entry.evidence), lead - name));
         let line = paint(page, &label) + &evidence + &paint(page, &values);
         page.line(&line);
     } else {
@@ -176,10 +191,6 @@ fn row(
     }
     for label in labels {
         painted(page, &label);
-    }
-    if layout == Layout::Medium && first && !entry.evidence.is_empty() {
-        let evidence = page.style.paint(evidence_tone, &format!("  {}", entry.evidence));
-        page.line(&evidence);
     }
 }
 
@@ -190,16 +201,12 @@ fn named(page: &mut Page, entry: &Entry) {
     for label in labels {
         page.line(&label);
     }
-    let evidence = match entry.evidence.as_str() {
-        "" => String::new(),
-        _ => page.style.paint(evidence_tone(entry), &format!(" ({})", entry.evidence)),
-    };
     let label = entry.tone.map_or_else(|| last.clone(), |tone| page.style.paint(tone, &last));
-    page.line(&format!("{label}{evidence}"));
+    page.line(&label);
 }
 
 fn evidence_tone(entry: &Entry) -> Tone {
-    if entry.evidence == Evidence::Emulated.to_string() { Tone::Doubt } else { Tone::Quiet }
+    if entry.evidence == Evidence::Emulated.mark() { Tone::Doubt } else { Tone::Quiet }
 }
 
 /// A value in its column: numbers end below each other, words begin so.
@@ -214,7 +221,7 @@ fn padded(text: &str, width: usize) -> String {
 
 /// A row of the bundle as lines of the table: its figures, then what explains them.
 fn entries(group: &Group, columns: usize) -> Vec<Entry> {
-    let evidence = group.evidence.map(|evidence| evidence.to_string()).unwrap_or_default();
+    let evidence = group.evidence.map(|evidence| evidence.mark().to_owned()).unwrap_or_default();
     let first = match &group.instead {
         Some((word, tone, reason)) => {
             Entry { evidence, tone: Some(*tone), ..told(group.name.clone(), format!("{word}: {reason}")) }

@@ -10,7 +10,7 @@ use super::{grid, table};
 use crate::answer::answer;
 use crate::part::{Card, Chapters, Part, Reader, Tone};
 use crate::section::{self, Section, notes, proofs};
-use crate::units::{clean, duration, wrapped};
+use crate::units::{clean, duration, moment, wrapped};
 use crate::walkthrough::{Told, headline, pages, sections};
 
 /// What a bundle says, for a terminal.
@@ -107,7 +107,7 @@ fn head(page: &mut Page, contents: &Contents) {
         page.painted(Tone::Quiet, &line);
     }
     let longest = contents.rows.iter().map(|row| row.result.measured_ns).max().unwrap_or(0);
-    let mut about = format!("{} · tactus {}", clean(&manifest.started), clean(&manifest.tactus));
+    let mut about = format!("{} · tactus {}", clean(&moment(&manifest.started)), clean(&manifest.tactus));
     if longest > 0 {
         about = format!("{about} · up to {} for each row", duration(longest));
     }

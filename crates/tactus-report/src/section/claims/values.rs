@@ -40,7 +40,7 @@ pub fn method(of: &Degraded, least: usize) -> String {
             "what differs from run to run by itself is not known from so few: `repeat = {least}` in the plan tells"
         );
     }
-    format!("{} rounds, in an order drawn by lot; all items of a claim are judged together (maxT)", of.rounds)
+    format!("{} rounds in randomised order; all items of a claim are judged together (maxT)", of.rounds)
 }
 
 /// An effect is none of them that is good.

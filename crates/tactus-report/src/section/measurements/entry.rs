@@ -15,10 +15,10 @@ type Table = fn(&Contents, &[&Line]) -> Grid;
 /// The table for each kind of result.
 const TABLES: &[(Yields, Table)] =
     &[(Yields::Latency, latency_columns::grid), (Yields::Values, value_columns::grid)];
-/// Why quantiles stand there twice.
-const MISSED_PERIODS: &str = "with missed periods: a wake-up that is late by more than an interval misses periods, which \
-                              are counted as overruns; the quantiles of this line have them put back (corrected for \
-                              coordinated omission)";
+/// What quantiles are of where periods were missed.
+const MISSED_PERIODS: &str = "a wake-up that is late by more than an interval misses periods, which are counted as \
+                              overruns; quantiles have them put back (corrected for coordinated omission), `--raw` adds \
+                              those of the wake-ups that happened";
 
 /// What a ratio is.
 const RATIOS: &str = "ratio: the value over the host's under the same conditions, with at least 90 % certainty within \

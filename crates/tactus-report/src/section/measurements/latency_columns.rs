@@ -8,7 +8,7 @@ use tactus_model::number::float;
 use super::group::{frames_lost, group};
 use crate::part::{Grid, GridLine, Group, Head, LineKind, Stacked};
 use crate::stats::{Line, Spread, delta, typical};
-use crate::units::{NONE, clean, column, column_signed, count, places, relative};
+use crate::units::{NONE, clean, count, difference, latency, latency_in_full, relative};
 
 /// A figure of a row.
 enum Figure {
@@ -59,6 +59,12 @@ const COLUMNS: &[Column] = &[
         published: None,
     },
     Column {
+        name: "p99.99",
+        measured: |all| Figure::Ns(all.p9999_ns.map(float)),
+        corrected: Some(|all| Figure::Ns(all.p9999_ns.map(float))),
+        published: None,
+    },
+    Column {
         name: "max",
         measured: |all| Figure::Ns(all.max_ns.map(float)),
         corrected: None,
@@ -70,54 +76,78 @@ const COLUMNS: &[Column] = &[
         corrected: None,
         published: None,
     },
-    Column {
-        name: "cycles",
-        measured: |all| Figure::Count(all.cycles),
-        corrected: Some(|all| Figure::Count(all.count)),
-        published: None,
-    },
+    Column { name: "cycles", measured: |all| Figure::Count(all.cycles), corrected: None, published: None },
 ];
-/// Digits after the point of what was published where nothing was measured.
-const PUBLISHED_PLACES: usize = 2;
-/// What the line is called whose quantiles are corrected.
-const MISSED: &str = "with missed periods";
+/// What the line is called whose quantiles are those of the wake-ups that happened.
+const RAW: &str = "raw";
+/// The column that short measurements have nothing for.
+const SELDOM: &str = "p99.99";
 /// The column that is looked at first.
 const TELLING: &str = "max";
 
 /// The table of these lines.
 pub fn grid(contents: &Contents, lines: &[&Line]) -> Grid {
-    let measured = lines.iter().filter_map(|line| line.figures.as_ref()?.min_ns.map(float));
-    let places = places(measured);
-    Grid {
-        corner: "latency in us".into(),
+    let mut grid = Grid {
+        corner: "latency".into(),
         columns: COLUMNS.iter().map(|column| Head::number(column.name)).collect(),
-        telling: COLUMNS.iter().position(|column| column.name == TELLING),
-        groups: lines.iter().map(|line| row(contents, line, places)).collect(),
+        telling: None,
+        groups: lines.iter().map(|line| row(contents, line)).collect(),
+    };
+    leave_out(&mut grid, SELDOM);
+    grid.telling = grid.columns.iter().position(|head| head.name == TELLING);
+    grid
+}
+
+/// Leaves a column out in which nothing stands.
+fn leave_out(grid: &mut Grid, name: &str) {
+    let Some(at) = grid.columns.iter().position(|head| head.name == name) else { return };
+    let own =
+        |values: &[Stacked]| values.get(at).is_none_or(|value| ["", NONE].contains(&value.first.as_str()));
+    let empty = |group: &Group| own(&group.values) && group.lines.iter().all(|line| own(&line.values));
+    if grid.groups.iter().all(empty) {
+        grid.columns.remove(at);
+        for values in grid.groups.iter_mut().flat_map(|group| {
+            group.lines.iter_mut().map(|line| &mut line.values).chain(std::iter::once(&mut group.values))
+        }) {
+            if at < values.len() {
+                values.remove(at);
+            }
+        }
     }
 }
 
-fn shown(figure: &Figure, places: usize) -> Stacked {
+fn shown(figure: &Figure) -> Stacked {
     match figure {
-        Figure::Ns(ns) => column(*ns, places).into(),
+        Figure::Ns(ns) => in_a_cell(*ns).into(),
         Figure::Count(n) => count(*n).into(),
     }
 }
 
-fn row(contents: &Contents, line: &Line, places: usize) -> Group {
+/// A latency with its unit.
+fn in_a_cell(ns: Option<f64>) -> String {
+    ns.map_or_else(|| NONE.into(), latency)
+}
+
+/// What stands in the row: quantiles with the missed periods (corrected for coordinated omission), all else as measured.
+fn judged(column: &Column, all: &Summary) -> Figure {
+    column.corrected.map_or_else(|| (column.measured)(all), |of| of(&all.corrected))
+}
+
+fn row(contents: &Contents, line: &Line) -> Group {
     let mut group = group(contents, line);
     let theirs = line.published.as_ref();
     let Some(all) = &line.figures else {
-        group.lines.extend(theirs.map(|theirs| published(theirs, PUBLISHED_PLACES)));
+        group.lines.extend(theirs.map(published));
         return group;
     };
     if let Some(spread) = &line.spread {
         group.name = format!("{} (median of {} runs)", group.name, spread.runs);
     }
-    group.values = COLUMNS.iter().map(|column| shown(&(column.measured)(all), places)).collect();
-    group.lines.extend(line.spread.iter().flat_map(|spread| range(spread, places)));
-    group.lines.extend(line.corrected().map(|all| corrected(all, places)));
-    group.lines.extend(theirs.map(|theirs| published(theirs, places)));
-    group.lines.extend(against(contents, line, all, places));
+    group.values = COLUMNS.iter().map(|column| shown(&judged(column, all))).collect();
+    group.lines.extend(line.spread.iter().flat_map(range));
+    group.lines.extend(line.corrected().filter(|_| contents.raw).map(|_| raw(all)));
+    group.lines.extend(theirs.map(published));
+    group.lines.extend(against(contents, line, all));
     if all.lost > 0 {
         group.lines.push(GridLine::sentence(format!(
             "{} samples did not reach the histogram: min, mean and max are exact, quantiles lack them",
@@ -130,46 +160,38 @@ fn row(contents: &Contents, line: &Line, places: usize) -> Group {
 }
 
 /// Between what the figures of the runs lie.
-fn range(spread: &Spread, places: usize) -> [GridLine; 2] {
+fn range(spread: &Spread) -> [GridLine; 2] {
     [("lowest", &spread.lowest), ("highest", &spread.highest)].map(|(word, all)| {
-        let values = COLUMNS.iter().map(|column| shown(&(column.measured)(all), places)).collect();
+        let values = COLUMNS.iter().map(|column| shown(&judged(column, all))).collect();
         GridLine::numbers(LineKind::Explains, word, values)
     })
 }
 
-fn corrected(all: &Corrected, places: usize) -> GridLine {
-    let value = |column: &Column| column.corrected.map(|of| shown(&of(all), places)).unwrap_or_default();
-    let values = COLUMNS.iter().map(value).collect();
-    GridLine::numbers(LineKind::Explains, MISSED, values)
+/// The quantiles of the wake-ups that happened.
+fn raw(all: &Summary) -> GridLine {
+    let value =
+        |column: &Column| column.corrected.map(|_| shown(&(column.measured)(all))).unwrap_or_default();
+    GridLine::numbers(LineKind::Explains, RAW, COLUMNS.iter().map(value).collect())
 }
 
-fn published(theirs: &Published, places: usize) -> GridLine {
-    let value =
-        |of: &Column| of.published.and_then(|of| of(theirs)).map(|ns| column(Some(float(ns)), places));
+fn published(theirs: &Published) -> GridLine {
+    let value = |of: &Column| of.published.and_then(|of| of(theirs)).map(latency_in_full);
     let values = COLUMNS.iter().map(|of| value(of).unwrap_or_default().into()).collect();
     GridLine::numbers(LineKind::Published, "published", values)
 }
 
 /// This row minus the host's.
-fn against(contents: &Contents, line: &Line, own: &Summary, places: usize) -> Option<GridLine> {
+fn against(contents: &Contents, line: &Line, own: &Summary) -> Option<GridLine> {
     let against = line.against.as_ref()?;
     let theirs = &typical(contents, &contents.rows.get(against.row)?.result)?;
-    // What is judged: corrected for missed periods wherever there were any.
-    let judged = |column: &Column, all: &Summary| match column.corrected {
-        Some(of) => of(&all.corrected),
-        None => (column.measured)(all),
-    };
     let value = |column: &Column| match (judged(column, own), judged(column, theirs)) {
         (Figure::Ns(own), Figure::Ns(theirs)) => match delta(own, theirs) {
-            Some(delta) => Stacked {
-                first: column_signed(Some(delta.absolute_ns), places),
-                below: relative(delta.relative),
-            },
+            Some(delta) => Stacked { first: difference(delta.absolute_ns), below: relative(delta.relative) },
             None => NONE.to_owned().into(),
         },
         _ => Stacked::default(),
     };
-    let label = format!("against {}", clean(&against.name));
+    let label = format!("vs {}", clean(&against.name));
     let kind = LineKind::Against(against.caution.is_some());
     Some(GridLine::numbers(kind, label, COLUMNS.iter().map(value).collect()))
 }

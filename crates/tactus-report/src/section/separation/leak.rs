@@ -191,7 +191,7 @@ fn cell(
 
 /// Nobody said what the disturbance did.
 fn untold(contents: &Contents) -> (Doubt, &'static str) {
-    if contents.manifest.format.minor < WITH_TIMES {
+    if contents.manifest.format < WITH_TIMES {
         (Doubt::NoTimes, NO_TIMES)
     } else {
         (Doubt::NoTimes, "what made it did not say when")
@@ -220,10 +220,10 @@ fn judge(cell: &mut LeakEntry, strata: &[Stratum], with: &Row, load: bool, tests
     cell.reason = judged.reason;
     if matches!(cell.leak, Leak::No | Leak::NotSeen) {
         cell.at_most = Some(at_most(strata.len()));
-        let proven = control(&with.result).is_some_and(|control| control.proven);
+        let proven = control(&with.result).is_some_and(|control| control.passed);
         if !proven && !own {
             (cell.leak, cell.doubt) = (Leak::NotKnown, Some(Doubt::Control));
-            cell.reason = format!("instrument not proven here: {}", cell.reason);
+            cell.reason = format!("self-test not passed: {}", cell.reason);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What was measured while a disturbance was made, beside what would have been had the lot fallen to another moment of
 //! the same period.
 
-use tactus_model::bundle::{ClockFit, Contents, InjectedIn, Row};
+use tactus_model::bundle::{ClockFit, Contents, Format, InjectedIn, Row};
 use tactus_model::dependence::{Dependence, dependence};
 use tactus_model::document::Doubt;
 use tactus_model::lot::Lots;
@@ -16,7 +16,7 @@ use crate::units::{clean, duration};
 const SETTLING_NS: u64 = 100_000_000;
 
 /// The first minor version of the format whose bundles have times of injection.
-pub const WITH_TIMES: u32 = 4;
+pub const WITH_TIMES: Format = Format { major: 1, minor: 4 };
 /// What is said of those before.
 pub const NO_TIMES: &str = "this bundle has no times of injection: measure again";
 
@@ -89,7 +89,7 @@ impl LockIn<'_> {
     fn window(&self) -> Result<u64, Unknown> {
         let none = |why: String| Err((Doubt::NoTimes, why));
         let fault = &self.made.injected;
-        if self.contents.manifest.format.minor < WITH_TIMES {
+        if self.contents.manifest.format < WITH_TIMES {
             return none(NO_TIMES.into());
         }
         let Some(window) = self.with.result.window_ns.filter(|window| *window > 0) else {

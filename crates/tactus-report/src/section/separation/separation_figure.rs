@@ -88,7 +88,7 @@ fn grid(entry: &SeparationEntry, kind: &str) -> Figure {
         .collect();
     let about =
         format!("Whether {} in one environment is seen in another. {}", clean(kind), words.join("; "));
-    Figure::still(&format!("Whom does {} reach?", clean(kind)), about, height, elements)
+    Figure::still(&format!("Interference matrix: {}", clean(kind)), about, height, elements)
 }
 
 /// Where a disturbance is, and how long.

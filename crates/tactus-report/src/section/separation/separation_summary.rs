@@ -28,7 +28,11 @@ pub fn reach(entry: &SeparationEntry) -> Vec<String> {
             }
         }
         said.extend(unknown.into_iter().filter(|(why, _)| !why.is_empty()).map(|(why, places)| {
-            format!("Whom {} in {} reaches is not known ({why}).", named(entry, kind), places.join(", "))
+            format!(
+                "Which environments {} in {} reaches is not known ({why}).",
+                named(entry, kind),
+                places.join(", ")
+            )
         }));
     }
     said

@@ -173,7 +173,7 @@ fn legend(contents: &Contents, entry: &SeparationEntry) -> Vec<String> {
     remarks.push(format!(
         "yes: at its size, as often as it was made; sometimes: at its size, not each time; weaker: smaller; no: not seen; \
          not seen: the same, in too few injections for a no. <=: so many injections may be seen all the same (95 %). The \
-         moments were drawn by lot, and what is measured then is held against the rest of the same period; the chance of \
+         moments were chosen at random, and what is measured then is held against the rest of the same period; the chance of \
          a false leak is at most {:.0} % over all cells together.",
         entry.error * 100.0
     ));
@@ -249,7 +249,7 @@ fn words(entry: &SeparationEntry, kind: &str) -> Table {
         .collect();
     let remarks = refusals(&entry.cells.iter().filter(|cell| cell.disturbance == kind).collect::<Vec<_>>());
     let head = std::iter::once(format!("{kind} in")).chain(names.iter().map(|name| clean(name)));
-    let title = format!("Whom does {kind} reach?");
+    let title = format!("Interference matrix: {kind}");
     Table { remarks, length: Length::Drawn, ..Table::whole(title, head.map(Head::words).collect(), rows) }
 }
 

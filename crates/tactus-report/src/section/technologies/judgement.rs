@@ -103,10 +103,10 @@ fn ground(contents: &Contents, result: &RowResult) -> Result<(), String> {
     match result.evidence {
         Some(Evidence::Emulated) => Err("emulated: its latencies say nothing about hardware".into()),
         Some(Evidence::BareMetal | Evidence::VirtualHost | Evidence::Imported) => {
-            let proven = control(result).is_some_and(|control| control.proven);
-            if proven { Ok(()) } else { Err("instrument not proven here".into()) }
+            let proven = control(result).is_some_and(|control| control.passed);
+            if proven { Ok(()) } else { Err("self-test not passed".into()) }
         }
-        None => Err("it is not known what its numbers are worth".into()),
+        None => Err("its kind of evidence is not known".into()),
     }
 }
 

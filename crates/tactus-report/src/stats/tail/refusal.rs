@@ -5,7 +5,7 @@ use std::fmt;
 use super::steady::Tested;
 use crate::units::{count, duration};
 
-/// A reason, with what would mend it.
+/// A reason, with what would fix it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Refusal {
     /// Too few blocks of time.
@@ -111,7 +111,7 @@ impl Refusal {
         }
     }
 
-    /// How much longer the run must be for a bound of so many blocks, in ns; none where time alone does not mend it.
+    /// How much longer the run must be for a bound of so many blocks, in ns; none where time alone does not fix it.
     #[must_use]
     pub fn longer_ns(&self, blocks: u64) -> Option<u64> {
         match self {

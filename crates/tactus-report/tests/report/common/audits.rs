@@ -10,11 +10,11 @@ pub fn audit() -> Audit {
         severity,
         family: if id == "smt" { "Platform and firmware" } else { "Kernel and isolation" }.into(),
         title: format!("what {id} is about"),
-        said: said.into(),
+        message: said.into(),
         read: vec![Read { path: format!("/sys/{id}"), value: "on | <off>".into() }],
         expected: "off".into(),
         why: if state == State::Finding { "A sibling steals the pipeline.".into() } else { String::new() },
-        mend: if state == State::Finding { "Write off to it.".into() } else { String::new() },
+        fix: if state == State::Finding { "Write off to it.".into() } else { String::new() },
         risk: if state == State::Finding { "Fewer CPUs.".into() } else { String::new() },
     };
     Audit {
@@ -39,19 +39,19 @@ pub fn audit() -> Audit {
                 title: "Boot with these parameters".into(),
                 command: "nosmt nosoftlockup nmi_watchdog=0".into(),
                 severity: Severity::Major,
-                mends: vec!["smt".into(), "watchdogs".into()],
+                fixes: vec!["smt".into(), "watchdogs".into()],
             },
             Action {
                 title: "what irq-affinity is about".into(),
                 command: String::new(),
                 severity: Severity::Blocker,
-                mends: vec!["irq-affinity".into()],
+                fixes: vec!["irq-affinity".into()],
             },
             Action {
                 title: "Know, and decide".into(),
                 command: String::new(),
                 severity: Severity::Info,
-                mends: vec!["mitigations".into()],
+                fixes: vec!["mitigations".into()],
             },
         ],
     }

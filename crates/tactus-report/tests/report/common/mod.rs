@@ -150,7 +150,7 @@ pub fn measured(mut result: RowResult, evidence: Evidence, shape: Shape, span: S
             injected_ns: 1_000_000,
             seen_ns: 1_000_000 + shape.draw(&mut random),
             noise_ns: whole(shape.base * 2.0),
-            proven: true,
+            passed: true,
             attempts: 1,
             by: "hog".into(),
             stage: Stage::Before,
@@ -342,6 +342,7 @@ fn make_this_machine() -> Contents {
             ),
         ],
         damage: Vec::new(),
+        raw: false,
     }
 }
 
@@ -411,6 +412,7 @@ fn make_study() -> Contents {
         rows,
         notes: Vec::new(),
         damage: Vec::new(),
+        raw: false,
     }
 }
 
@@ -424,6 +426,7 @@ pub fn empty() -> Contents {
         rows: Vec::new(),
         notes: Vec::new(),
         damage: Vec::new(),
+        raw: false,
     }
 }
 

@@ -249,5 +249,6 @@ pub fn contents() -> Contents {
         rows,
         notes: Vec::new(),
         damage: Vec::new(),
+        raw: false,
     }
 }

@@ -102,7 +102,7 @@ const EXAMPLES: Examples = &[
         &[("tactus compare before after --gate", "Exit status 1 where something became worse.")],
     ),
     ("tactus-fitness", &[("tactus fitness first --require plc", "Is it fit for a PLC?")]),
-    ("tactus-import", &[("tactus import cyclictest.json --out first", "What another instrument wrote.")]),
+    ("tactus-import", &[("tactus import cyclictest.json --out first", "What another tool wrote.")]),
     ("tactus-export", &[("tactus export first --format csv --out tables", "Tables.")]),
     (
         "tactus-environments",
@@ -123,7 +123,7 @@ const STATUS: &[(&str, &str)] = &[
     ("0", "Good. A closed pipe is good, too."),
     ("1", "Findings, a limit that is broken, or something that became worse."),
     ("2", "It could not be done, or was interrupted; stderr says why, and a hint what would help."),
-    ("3", "Inconclusive: too little was measured, the instrument was not proven, or the place is emulated."),
+    ("3", "Inconclusive: too little was measured, the self-test was not passed, or the place is emulated."),
 ];
 
 const FILES: &[(&str, &str)] = &[

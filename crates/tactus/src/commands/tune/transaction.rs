@@ -138,7 +138,7 @@ pub fn revert(arguments: &TuneRevert) -> Result<Exit, Failure> {
     told(reverted.recovered.as_ref());
     let mut text = String::new();
     let count = |wanted: Undone| reverted.undone.iter().filter(|(_, undone)| *undone == wanted).count();
-    let verb = if arguments.dry_run { "would be taken back" } else { "taken back" };
+    let verb = if arguments.dry_run { "would be reverted" } else { "reverted" };
     let _ = writeln!(
         text,
         "{verb}: {} steps; {} were so already, {} had gone (a reboot, or a thread that ended)",
@@ -187,7 +187,7 @@ fn told(recovered: Option<&Recovered>) {
     let Some(recovered) = recovered else { return };
     let what = match recovered.phase {
         Phase::Reverting => "an earlier `tune revert` was cut short, and has been completed",
-        _ => "an earlier `tune apply` was cut short, and has been taken back",
+        _ => "an earlier `tune apply` was cut short, and has been reverted",
     };
     say(format_args!("note: {what} ({} steps)", recovered.undone.len()));
     for line in left(&recovered.left).lines() {
@@ -203,8 +203,8 @@ fn incomplete(damage: &Damage, dry: bool) {
     say(format_args!("note: {damage}"));
     if !dry {
         say(format_args!(
-            "  hint: what can be read was taken back; the file is kept as {}: look there for what else was set, or reboot, \
-             which takes back all but files",
+            "  hint: what can be read was reverted; the file is kept as {}: look there for what else was set, or reboot, \
+             which reverts all but files",
             damage.path.with_file_name(KEPT).display()
         ));
     }
@@ -233,9 +233,9 @@ fn failure(error: TuneError) -> Failure {
         ),
         TuneError::Broken(broken) => {
             let rest = if broken.left.is_empty() {
-                "everything that was done has been taken back".to_owned()
+                "everything that was done has been reverted".to_owned()
             } else {
-                format!("what was done has been taken back, except: {}", left(&broken.left).trim())
+                format!("what was done has been reverted, except: {}", left(&broken.left).trim())
             };
             Failure::say(
                 format!("{} ({}): {}; {rest}", broken.failed.what, broken.check, broken.failed.word),
