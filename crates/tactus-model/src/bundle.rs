@@ -35,7 +35,9 @@ use crate::message::{Control, Injected, Note};
 use crate::number::float;
 use crate::outcome::breakdown::Breakdown;
 use crate::outcome::exits::KvmExits;
-use crate::outcome::{CardCounts, Ending, Outcome, RowEnd, RowStatus, RunStatus, SeriesResult, ValueResult};
+use crate::outcome::{
+    CardCounts, Ending, Outcome, Restart, RowEnd, RowStatus, RunStatus, SeriesResult, ValueResult,
+};
 use crate::partition::CacheHeld;
 use crate::plan::{Plan, Require};
 use crate::scheduling::Policy;
@@ -44,7 +46,7 @@ use crate::ticks::{Ticks, ticks_per_interval};
 use crate::windows::RowWindows;
 
 /// The version of the bundle's format that this program writes. Another major version is refused.
-pub const FORMAT: Format = Format { major: 1, minor: 7 };
+pub const FORMAT: Format = Format { major: 1, minor: 8 };
 
 /// A version of a format: a reader accepts its own major version and any minor one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -136,6 +138,9 @@ pub struct Asked {
     /// The same, and which ends a measurement, in ns. Since format 1.6.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop_above_ns: Option<u64>,
+    /// How often an environment that died while it was measured is started again. Since format 1.8.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub restart: Option<u32>,
     /// Scenarios or environments, by name; empty: all.
     pub only: Vec<String>,
     /// Leave the system as it is.
@@ -234,6 +239,9 @@ pub struct RowResult {
     /// What is known of the clock that it was measured by. Since format 1.4.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<ClockCheck>,
+    /// Where its environment died and was started again, in the order of time. Since format 1.8.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub restarts: Vec<Restart>,
     /// Side effects, obstacles and remarks.
     pub notes: Vec<Note>,
     /// Frames that did not arrive.
@@ -444,6 +452,7 @@ impl RowResult {
             threads: None,
             control: Vec::new(),
             clock: None,
+            restarts: Vec::new(),
             notes: Vec::new(),
             frames_lost: 0,
             require: None,

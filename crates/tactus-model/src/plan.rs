@@ -161,6 +161,10 @@ pub struct Scenario {
     /// out: all of it at one go.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interleave: Option<Nanos>,
+    /// How often an environment that dies while it is measured, or makes load, is started again: the measurement goes on
+    /// with what is left of it, and the time between is a gap. Of latencies alone. Default 0: it ends with the reason.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restart: Option<u32>,
     /// Time between two wake-ups.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<Nanos>,

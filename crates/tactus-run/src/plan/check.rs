@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use tactus_audit as audit;
 use tactus_environment::{self as environment, ENVIRONMENTS};
 use tactus_model::bundle::{LONGEST_NAME, file_name};
+use tactus_model::outcome::restart::MOST_RESTARTS;
 use tactus_model::plan::{
     MOST_COMPARED, MOST_DISTURBED, MOST_SEPARATED, MOST_SHOWN, OTHER_STATE, Plan, Scenario,
 };
@@ -255,6 +256,13 @@ fn values(scenario: &Scenario, path: &str, source: &Source) -> Result<(), PlanEr
             &format!("{path}.repeat"),
             format!("{repeat} runs of a scenario cannot be made"),
             "use 1 to 1000; 8 tell an effect on three quantities from what differs from run to run",
+        ));
+    }
+    if let Some(restart) = scenario.restart.filter(|restart| *restart > MOST_RESTARTS) {
+        return Err(source.error(
+            &format!("{path}.restart"),
+            format!("{restart} starts are more than one environment has in a scenario"),
+            format!("use 0 to {MOST_RESTARTS}; 3 is usual"),
         ));
     }
     if let Some(slice) = scenario.interleave.filter(|slice| slice.0 < SHORTEST_SLICE_NS) {

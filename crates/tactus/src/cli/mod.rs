@@ -14,6 +14,7 @@ mod measure;
 mod open;
 mod oslat;
 mod prove;
+mod restart;
 mod run;
 mod serve;
 mod tune;
