@@ -8,7 +8,7 @@ use tactus_model::bundle::{BreakdownIn, InjectedIn, RowResult};
 use tactus_model::clock::ClockCheck;
 use tactus_model::event::{Event, RunStatus, Stamped, Ticked};
 use tactus_model::latency::Latency;
-use tactus_model::message::{Note, Outlier, ThreadCounters, Tick, Total};
+use tactus_model::message::{Note, NoteKind, Outlier, ThreadCounters, Tick, Total};
 use tactus_model::outcome::{
     Ending, LatencyOutcome, Outcome, Restart, RowEnd, SeriesResult, in_order, take_value,
 };
@@ -177,8 +177,11 @@ impl Recorder {
         let running = self.rows.iter_mut().filter(|row| row.running && concerns(&row.result, environment));
         let mut taken = false;
         for row in running {
-            row.result.notes.push(note.clone());
             taken = true;
+            // Another start of an environment says what the first one said.
+            if note.kind == NoteKind::Obstacle || !row.result.notes.contains(note) {
+                row.result.notes.push(note.clone());
+            }
         }
         if !taken {
             self.remarks.push((environment.to_owned(), note.clone()));

@@ -78,6 +78,8 @@ pub struct Session {
     standstills: Standstills,
     /// When the probe last said anything.
     pub heard: Instant,
+    /// How long it was waited for since then because it was paused.
+    pub paused: Duration,
     /// When it was told to begin its job.
     pub told_to_go: Instant,
     /// When the last tick of it arrived, or it was told to begin, in ns of CLOCK_BOOTTIME.
@@ -141,6 +143,7 @@ impl Session {
             arrivals: Arrivals::default(),
             standstills: Standstills::default(),
             heard: Instant::now(),
+            paused: Duration::ZERO,
             told_to_go: Instant::now(),
             heard_ns: boottime_ns(),
             foreign: Vec::new(),
@@ -208,6 +211,7 @@ impl Session {
     /// When the stream is broken.
     pub fn go(&mut self) -> io::Result<()> {
         (self.told_to_go, self.heard_ns) = (Instant::now(), boottime_ns());
+        self.paused = Duration::ZERO;
         self.say(&ToProbe::Go)
     }
 

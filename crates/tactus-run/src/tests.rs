@@ -66,6 +66,10 @@ enum Script {
     LoadDies,
     /// As it should be, but it takes its time.
     Slow,
+    /// After its first tick nothing comes for three seconds, where three ticks are asked for.
+    Silent,
+    /// The same, and who runs it says that it is paused.
+    Paused,
     /// It refuses the job.
     Refuses,
     /// It never says hello.
@@ -103,7 +107,7 @@ macro_rules! scripted {
     ($($name:ident: $script:ident),+) => { $(static $name: Scripted = Scripted(Script::$script);)+ };
 }
 
-scripted!(GOOD: Good, NOISY: Noisy, DIES: Dies, MORTAL: Mortal, STARTS_ONCE: StartsOnce, MORTAL_BLIND: MortalBlind, LOAD_DIES: LoadDies, SLOW: Slow, REFUSES: Refuses, MUTE: Mute, FOREIGN: Foreign, ENDLESS: Endless, LOADS: Loads, UNHEARD: Unheard, LAST_TICK_LOST: LastTickLost, LOSSY_CONTROL: LossyControl, SAME_KERNEL: SameKernel, HALF_RATE: HalfRate, COARSE: Coarse, VALUES: Values, VALUES_DIE: ValuesDie);
+scripted!(GOOD: Good, NOISY: Noisy, DIES: Dies, MORTAL: Mortal, STARTS_ONCE: StartsOnce, MORTAL_BLIND: MortalBlind, LOAD_DIES: LoadDies, SLOW: Slow, SILENT: Silent, PAUSED: Paused, REFUSES: Refuses, MUTE: Mute, FOREIGN: Foreign, ENDLESS: Endless, LOADS: Loads, UNHEARD: Unheard, LAST_TICK_LOST: LastTickLost, LOSSY_CONTROL: LossyControl, SAME_KERNEL: SameKernel, HALF_RATE: HalfRate, COARSE: Coarse, VALUES: Values, VALUES_DIE: ValuesDie);
 
 impl Environment for Scripted {
     fn kind(&self) -> &'static str {
@@ -127,18 +131,26 @@ impl Environment for Scripted {
             return Err(StartError { reason: "no space left on device".into(), hint: None });
         }
         std::thread::spawn(move || play(script, &from_host, &to_host));
-        Ok(Box::new(Played(Some(Stream {
+        let stream = Some(Stream {
             reader: Box::new(Pipe { from: from_probe, rest: Vec::new() }),
             writer: Box::new(Mouth(to_probe)),
-        }))))
+        });
+        Ok(Box::new(Played { script, stream }))
     }
 }
 
-struct Played(Option<Stream>);
+struct Played {
+    script: Script,
+    stream: Option<Stream>,
+}
 
 impl Running for Played {
     fn take_stream(&mut self) -> Option<Stream> {
-        self.0.take()
+        self.stream.take()
+    }
+
+    fn paused(&mut self) -> Option<&'static str> {
+        matches!(self.script, Script::Paused).then_some("its hypervisor")
     }
 
     fn measured(&mut self) -> Vec<Note> {
@@ -286,7 +298,10 @@ impl Probe {
             Script::Mortal | Script::StartsOnce | Script::MortalBlind => 1,
             _ => 3,
         };
-        for n in 0..ticks {
+        for n in 0..ticks.min(self.asked) {
+            if n == 1 && self.asked == 3 && matches!(self.script, Script::Silent | Script::Paused) {
+                std::thread::sleep(Duration::from_secs(3));
+            }
             let tick = FromProbe::Tick(tick(n, &mut self.total));
             let lost = match self.script {
                 Script::Noisy => n == 1,

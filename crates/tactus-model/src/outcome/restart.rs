@@ -31,9 +31,19 @@ impl Restart {
         format!(
             "it died after {} ({}), and was started again: it was measured on after {}, which are a gap and in no latency",
             seconds(self.at_ns),
-            self.reason,
+            headline(&self.reason),
             seconds(self.gap_ns)
         )
+    }
+}
+
+/// The first line of an environment's last words, without what announces those after it.
+#[must_use]
+pub fn headline(words: &str) -> &str {
+    let first = words.lines().next().unwrap_or_default().trim_end();
+    match first.strip_suffix(':') {
+        Some(announces) => announces.rsplit_once(';').map_or(announces, |(before, _)| before),
+        None => first,
     }
 }
 
@@ -61,6 +71,14 @@ mod tests {
         assert_eq!([before(10), before(11), before(20), before(21)], [0, 5, 5, 12]);
         assert_eq!(gaps_between(&two, 11, 30), 7, "that of another slice is not counted");
         assert_eq!(gaps_between(&vec![restart(0, u64::MAX); 100_000], 0, 1), u64::MAX);
+    }
+
+    #[test]
+    fn of_many_lines_the_first_is_said() {
+        let words = "QEMU was killed by a signal; the last lines of its console:\n[ 1.9] clk: disabled\n[ 2.0] x";
+        assert_eq!(headline(words), "QEMU was killed by a signal");
+        assert_eq!(headline("exit code 3; QEMU said: no"), "exit code 3; QEMU said: no");
+        assert_eq!((headline(""), headline("\n"), headline(":")), ("", "", ""));
     }
 
     #[test]

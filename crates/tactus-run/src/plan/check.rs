@@ -20,6 +20,9 @@ const INTERVAL_NS: std::ops::RangeInclusive<u64> = 10_000..=60_000_000_000;
 /// The shortest slice of a measurement, in ns.
 const SHORTEST_SLICE_NS: u64 = 1_000_000_000;
 
+/// The shortest silence by which an environment is taken for dead, in ns.
+const SHORTEST_SILENCE_NS: u64 = 2_000_000_000;
+
 /// The longest time that anything is measured, in ns: a year.
 const LONGEST_NS: u64 = 365 * 86_400 * 1_000_000_000;
 
@@ -263,6 +266,13 @@ fn values(scenario: &Scenario, path: &str, source: &Source) -> Result<(), PlanEr
             &format!("{path}.restart"),
             format!("{restart} starts are more than one environment has in a scenario"),
             format!("use 0 to {MOST_RESTARTS}; 3 is usual"),
+        ));
+    }
+    if let Some(silence) = scenario.dead_after.filter(|silence| silence.0 < SHORTEST_SILENCE_NS) {
+        return Err(source.error(
+            &format!("{path}.dead_after"),
+            format!("{silence} without a word are no sign of death"),
+            "use 2s or more; 30s is usual",
         ));
     }
     if let Some(slice) = scenario.interleave.filter(|slice| slice.0 < SHORTEST_SLICE_NS) {

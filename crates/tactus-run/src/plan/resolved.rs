@@ -147,6 +147,8 @@ pub struct ResolvedScenario {
     pub tick_ns: u64,
     /// How often each of its environments is started again that dies while it is measured.
     pub restart: u32,
+    /// How long each of them may say nothing while it is measured.
+    pub dead_after: Option<Nanos>,
     /// What proves the instrument first.
     pub control: ControlBy,
     /// Whether the system is left as it is.

@@ -63,7 +63,10 @@ impl ScenarioRun<'_> {
     /// Takes in what the probes measure until all that measure are done, then ends the loads.
     pub(super) fn collect(&mut self, context: &mut Context<'_>) -> Result<(), Failure> {
         let mut stopping: Option<Instant> = None;
-        let silence = SILENCE + 5 * Duration::from_nanos(self.planned.tick_ns);
+        let tick = Duration::from_nanos(self.planned.tick_ns);
+        let silence = self.planned.dead_after.map_or(SILENCE + 5 * tick, |silence| {
+            Duration::from_nanos(silence.0).max(2 * tick)
+        });
         let planned = Duration::from_nanos(self.planned.duration_ns);
         let times = if self.is_narrow() { NARROW } else { 1 };
         loop {
@@ -90,11 +93,15 @@ impl ScenarioRun<'_> {
             let quiet =
                 self.sessions.iter().position(|s| s.measures && open(&s) && s.heard.elapsed() > silence);
             if let Some(at) = quiet {
-                self.died(context, at, &silent_for(silence))?;
+                if !self.waits_for(context, at, silence)? {
+                    self.died(context, at, &silent_for(silence))?;
+                }
                 continue;
             }
             // Whatever it says meanwhile.
-            let is_over = |s: &Session| allowance::is_over(s.told_to_go.elapsed(), planned, times);
+            let is_over = |s: &Session| {
+                allowance::is_over(s.told_to_go.elapsed().saturating_sub(s.paused), planned, times)
+            };
             if let Some(at) = self.sessions.iter().position(|s| s.measures && open(&s) && is_over(s)) {
                 let (took, planned) =
                     (self.sessions[at].told_to_go.elapsed().as_secs(), planned.as_secs_f64());

@@ -1,6 +1,6 @@
 //! An environment that died while it was measured, or made load, is started again, where the plan says so.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tactus_model::clock::ClockCheck;
 use tactus_model::cpus::CpuSet;
@@ -15,6 +15,9 @@ use super::prepare::{PREPARATION, blocks};
 use super::{Failure, ScenarioRun};
 use crate::context::Context;
 use crate::session::Session;
+
+/// How long one that is paused is waited for, at the least.
+const LONGEST_PAUSE: Duration = Duration::from_secs(600);
 
 /// An environment that is to be started again.
 pub(super) struct Dead {
@@ -54,6 +57,31 @@ impl ScenarioRun<'_> {
             self.tell(context, [Note::obstacle(reason, hint)])?;
         }
         Ok(())
+    }
+
+    /// Whether an environment that has said nothing for so long is waited for, because who runs it says that it is paused:
+    /// once more as long as it was to measure, and ten minutes at the least.
+    pub(super) fn waits_for(
+        &mut self,
+        context: &mut Context<'_>,
+        at: usize,
+        silence: Duration,
+    ) -> Result<bool, Failure> {
+        let longest = Duration::from_nanos(self.planned.duration_ns).max(LONGEST_PAUSE);
+        let session = &mut self.sessions[at];
+        let Some(who) = session.running.paused().filter(|_| session.paused < longest) else {
+            return Ok(false);
+        };
+        let first = session.paused.is_zero();
+        session.paused += silence;
+        session.heard = Instant::now();
+        if first {
+            let text = format!("{who} says that it is paused: it is waited for, and that time is a gap");
+            let hint = "let it run again; it is waited for as long as it was to measure, and ten minutes at the least";
+            let environment = Some(self.sessions[at].name.clone());
+            context.emit(Event::Noted { environment, note: Note::obstacle(text, hint) })?;
+        }
+        Ok(true)
     }
 
     /// Why what an environment measures cannot be gone on with in another start of it; none: it can.

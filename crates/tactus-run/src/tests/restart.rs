@@ -115,6 +115,51 @@ fn a_load_that_dies_comes_back_and_who_was_measured_beside_it_says_so() {
     }
 }
 
+/// The same, taken for dead after two seconds without a word.
+fn dead_after_two_seconds(scripts: &[(&str, &'static Scripted)], restart: u32) -> Resolved {
+    let mut plan = written(scripts);
+    plan.defaults.restart = Some(restart);
+    plan.defaults.dead_after = Some(tactus_model::Nanos::from_secs(2));
+    resolved_as(&plan, &Choices::default(), scripts)
+}
+
+#[test]
+fn one_that_says_nothing_is_dead_after_a_while_and_the_others_go_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut resolved = dead_after_two_seconds(&[("a", &SILENT), ("b", &SLOW)], 0);
+    // Both at once.
+    let mut second = resolved.scenarios.pop().unwrap();
+    resolved.scenarios[0].activities.append(&mut second.activities);
+    resolved.scenarios[0].rows = 0..2;
+    let (_, contents, _) = perform_resolved(&resolved, dir.path(), false);
+    let result = &contents.rows[0].result;
+    let reason = result.reason.as_deref().unwrap();
+    assert_eq!((result.ended, result.all().unwrap().cycles), (RowEnd::Failed, 3));
+    assert!(reason.starts_with("a said nothing for 2s: Kernel panic"), "{reason}");
+    assert_eq!(contents.rows[1].result.ended, RowEnd::Complete);
+}
+
+#[test]
+fn one_that_says_nothing_is_started_again_as_one_that_died() {
+    let dir = tempfile::tempdir().unwrap();
+    let (_, contents, _) = perform_resolved(&dead_after_two_seconds(&[("a", &SILENT)], 1), dir.path(), false);
+    let result = &contents.rows[0].result;
+    assert_eq!((result.ended, result.all().unwrap().cycles), (RowEnd::Complete, 9));
+    assert_eq!(result.restarts.len(), 1);
+    assert!(result.restarts[0].reason.starts_with("said nothing for 2s"), "{:?}", result.restarts);
+}
+
+#[test]
+fn one_that_is_paused_is_waited_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let (_, contents, _) = perform_resolved(&dead_after_two_seconds(&[("a", &PAUSED)], 1), dir.path(), false);
+    let result = &contents.rows[0].result;
+    assert_eq!((result.ended, result.all().unwrap().cycles), (RowEnd::Complete, 9));
+    assert!(result.restarts.is_empty());
+    let said = notes(&contents, 0);
+    assert_eq!(said.matches("its hypervisor says that it is paused: it is waited for").count(), 1, "{said}");
+}
+
 #[test]
 fn what_yields_values_is_not_gone_on_with() {
     let dir = tempfile::tempdir().unwrap();

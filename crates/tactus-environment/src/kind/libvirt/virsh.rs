@@ -33,6 +33,12 @@ pub fn uri(spec: &plan::Environment) -> Result<&str, OptionError> {
     Ok(uri)
 }
 
+/// Whether libvirt says that a domain is paused.
+pub fn is_paused(spec: &plan::Environment, system: &dyn System, name: &str) -> bool {
+    let state = Virsh::of(spec, system).ok().and_then(|virsh| virsh.ask(&["domstate", "--", name]).ok());
+    matches!(state.as_deref(), Some("paused" | "pmsuspended"))
+}
+
 /// libvirt's command, and the libvirt that it asks.
 pub struct Virsh<'a> {
     system: &'a dyn System,
