@@ -7,6 +7,7 @@ mod hostile;
 mod restart;
 mod resume;
 mod warnings;
+mod watchers;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;

@@ -36,6 +36,7 @@ mod oslat;
 mod paused;
 mod prove;
 mod repeats;
+mod restarted;
 mod rt_tests;
 mod run;
 mod serve;
