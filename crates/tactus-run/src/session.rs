@@ -80,6 +80,8 @@ pub struct Session {
     pub heard: Instant,
     /// How long it was waited for since then because it was paused.
     pub paused: Duration,
+    /// It was paused when that was last asked, and has said nothing since.
+    pub stands: bool,
     /// When it was told to begin its job.
     pub told_to_go: Instant,
     /// When the last tick of it arrived, or it was told to begin, in ns of CLOCK_BOOTTIME.
@@ -144,6 +146,7 @@ impl Session {
             standstills: Standstills::default(),
             heard: Instant::now(),
             paused: Duration::ZERO,
+            stands: false,
             told_to_go: Instant::now(),
             heard_ns: boottime_ns(),
             foreign: Vec::new(),
@@ -211,7 +214,7 @@ impl Session {
     /// When the stream is broken.
     pub fn go(&mut self) -> io::Result<()> {
         (self.told_to_go, self.heard_ns) = (Instant::now(), boottime_ns());
-        self.paused = Duration::ZERO;
+        (self.paused, self.stands) = (Duration::ZERO, false);
         self.say(&ToProbe::Go)
     }
 
@@ -235,7 +238,7 @@ impl Session {
 
     /// A tick that ended `at_ns` after the beginning has arrived now.
     pub fn ticked(&mut self, at_ns: u64) {
-        self.heard_ns = boottime_ns();
+        (self.heard_ns, self.stands) = (boottime_ns(), false);
         self.arrivals.add(at_ns, monotonic_ns());
         // A channel of few bytes a second may lag more and more.
         if self.running.budget().is_none() {

@@ -70,11 +70,16 @@ impl ScenarioRun<'_> {
         let longest = Duration::from_nanos(self.planned.duration_ns).max(LONGEST_PAUSE);
         let session = &mut self.sessions[at];
         let Some(who) = session.running.paused().filter(|_| session.paused < longest) else {
-            return Ok(false);
+            // One that has just been let run again has not had the time for a word.
+            let resumes = std::mem::take(&mut session.stands);
+            if resumes {
+                session.heard = Instant::now();
+            }
+            return Ok(resumes);
         };
         let first = session.paused.is_zero();
         session.paused += silence;
-        session.heard = Instant::now();
+        (session.heard, session.stands) = (Instant::now(), true);
         if first {
             let text = format!("{who} says that it is paused: it is waited for, and that time is a gap");
             let hint = "let it run again; it is waited for as long as it was to measure, and ten minutes at the least";
