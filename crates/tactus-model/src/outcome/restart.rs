@@ -75,7 +75,8 @@ mod tests {
 
     #[test]
     fn of_many_lines_the_first_is_said() {
-        let words = "QEMU was killed by a signal; the last lines of its console:\n[ 1.9] clk: disabled\n[ 2.0] x";
+        let words =
+            "QEMU was killed by a signal; the last lines of its console:\n[ 1.9] clk: disabled\n[ 2.0] x";
         assert_eq!(headline(words), "QEMU was killed by a signal");
         assert_eq!(headline("exit code 3; QEMU said: no"), "exit code 3; QEMU said: no");
         assert_eq!((headline(""), headline("\n"), headline(":")), ("", "", ""));

@@ -64,9 +64,10 @@ impl ScenarioRun<'_> {
     pub(super) fn collect(&mut self, context: &mut Context<'_>) -> Result<(), Failure> {
         let mut stopping: Option<Instant> = None;
         let tick = Duration::from_nanos(self.planned.tick_ns);
-        let silence = self.planned.dead_after.map_or(SILENCE + 5 * tick, |silence| {
-            Duration::from_nanos(silence.0).max(2 * tick)
-        });
+        let silence = self
+            .planned
+            .dead_after
+            .map_or(SILENCE + 5 * tick, |silence| Duration::from_nanos(silence.0).max(2 * tick));
         let planned = Duration::from_nanos(self.planned.duration_ns);
         let times = if self.is_narrow() { NARROW } else { 1 };
         loop {

@@ -36,8 +36,7 @@ impl Sink for Watchers {
         }
         let look = Look { colour: true, unicode: true };
         for _ in 0..PICTURES {
-            let drawn =
-                self.terminal.draw(|frame| draw(&self.shared.lock(), &View::default(), look, frame));
+            let drawn = self.terminal.draw(|frame| draw(&self.shared.lock(), &View::default(), look, frame));
             drawn.expect("memory");
         }
         if ticked.n.is_multiple_of(SCRAPE) {

@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::common::{alone, await_tick, ended, json, nothing_is_left, output, skipped, started, stdout, tactus};
+use crate::common::{
+    alone, await_tick, ended, json, nothing_is_left, output, skipped, started, stdout, tactus,
+};
 
 /// Processes of a run whose command line has `word`, and no other of these.
 fn processes(word: &str, but: &[&str]) -> Vec<u32> {

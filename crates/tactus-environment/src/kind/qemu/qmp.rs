@@ -156,7 +156,8 @@ mod tests {
         let stopped: serde_json::Value =
             serde_json::from_str(r#"{"status": "paused", "singlestep": false, "running": false}"#).unwrap();
         assert!(is_paused(&stopped));
-        for status in ["running", "io-error", "guest-panicked", "internal-error", "shutdown", "prelaunch", ""] {
+        for status in ["running", "io-error", "guest-panicked", "internal-error", "shutdown", "prelaunch", ""]
+        {
             assert!(!is_paused(&serde_json::json!({ "status": status })), "{status}");
         }
         for other in [serde_json::json!(null), serde_json::json!({"status": 7}), serde_json::json!([1])] {
