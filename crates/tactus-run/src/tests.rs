@@ -386,12 +386,12 @@ fn play(script: Script, from: &Receiver<Vec<u8>>, to: &Sender<Vec<u8>>) {
                     probe.say(&FromProbe::Ready);
                 }
                 (Item::Message(ToProbe::Prove), _) => probe.prove(),
-                (Item::Message(ToProbe::Go), Script::Loads) => {}
-                (Item::Message(ToProbe::Go), Script::LoadDies) => {
-                    if LOAD_STARTS.fetch_add(1, Ordering::SeqCst) == 0 {
-                        return;
-                    }
+                (Item::Message(ToProbe::Go), Script::LoadDies)
+                    if LOAD_STARTS.fetch_add(1, Ordering::SeqCst) == 0 =>
+                {
+                    return;
                 }
+                (Item::Message(ToProbe::Go), Script::Loads | Script::LoadDies) => {}
                 (Item::Message(ToProbe::Go), _) => {
                     probe.measure();
                     if probe.dies() {
