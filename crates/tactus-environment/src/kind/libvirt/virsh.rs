@@ -121,6 +121,24 @@ mod tests {
     }
 
     #[test]
+    fn a_domain_is_paused_where_libvirt_says_so_and_not_where_it_does_not_answer() {
+        let asked = ["virsh", "-q", "-c", SYSTEM, "domstate", "--", "plc"];
+        let spec = plan::Environment::default();
+        for (code, said, paused) in [
+            (0, "paused\n", true),
+            (0, "pmsuspended\n", true),
+            (0, "running\n", false),
+            (0, "crashed\n", false),
+            (0, "", false),
+            (1, "paused\n", false),
+        ] {
+            let machine = tactus_system::Memory::new().answer(&asked, code, said, "");
+            assert_eq!(is_paused(&spec, &machine, "plc"), paused, "{said:?}");
+        }
+        assert!(!is_paused(&spec, &tactus_system::Memory::new(), "plc"));
+    }
+
+    #[test]
     fn only_a_libvirt_of_this_machine_is_asked() {
         assert_eq!(uri(&plan::Environment::default()), Ok(SYSTEM));
         for good in ["qemu:///session", "qemu+unix:///system?socket=/run/x/libvirt-sock"] {
