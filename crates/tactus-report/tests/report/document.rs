@@ -172,7 +172,7 @@ fn an_interrupted_row_says_so() {
 fn the_document_has_the_keys_of_the_contract() {
     let document = json(&study());
     let entry = &document["scenarios"][3];
-    assert_eq!(document["format"], json!({ "major": 1, "minor": 7 }));
+    assert_eq!(document["format"], json!({ "major": 1, "minor": 8 }));
     assert_eq!(entry["published"]["max_ns"], 8_000);
     assert_eq!(entry["load"][0]["kind"], "scheduler");
     assert_eq!(entry["series"][0]["id"], "vm/cpu1/t0/thread");
