@@ -58,6 +58,7 @@ step "degradations of the host against itself" python3 scripts/bench/alike.py "$
 step "what starting costs" python3 scripts/bench/start.py "$tactus"
 step "what an audit costs" python3 scripts/bench/audit.py "$tactus"
 step "what the bundle of a long run takes" python3 scripts/bench/long-run.py "$tactus"
+step "what recording and watching eight CPUs costs" python3 scripts/bench/watchers.py
 step "what importing a GB takes" python3 scripts/bench/import.py "$tactus"
 step "what a fleet costs for each machine" python3 scripts/bench/fleet.py "$tactus" 1000
 step "overhead of tactus run --quick" python3 scripts/bench/overhead.py "$tactus" --quick

@@ -8,9 +8,10 @@ use jiff::Timestamp;
 use tactus_model::bundle::{InjectedIn, Row, RowResult, Slice, Sliced};
 use tactus_model::histograms;
 use tactus_model::latency::{Latency, Totals};
-use tactus_model::message::{Control, Note, Stage, ThreadCounters};
+use tactus_model::message::{Control, Note, Stage};
 use tactus_model::number::{float, whole};
-use tactus_model::outcome::{Ending, LatencyOutcome, Outcome, RowEnd, SeriesResult};
+use tactus_model::outcome::restart::MOST_RESTARTS;
+use tactus_model::outcome::{Ending, LatencyOutcome, Outcome, Restart, RowEnd, SeriesResult};
 use tactus_model::series::{SeriesKey, Thread};
 use tactus_model::{CpuSet, Nanos};
 
@@ -134,6 +135,7 @@ impl Joining {
             frames_lost: 0,
             control: Vec::new(),
             clock: None,
+            restarts: Vec::new(),
             notes: Vec::new(),
             outcome: Outcome::empty(first.outcome.yields()),
             injected: Vec::new(),
@@ -163,7 +165,7 @@ impl Joining {
             self.row.held = held;
         }
         self.figures(&result, part.at_ns);
-        self.circumstances(&result);
+        self.circumstances(&result, part);
         self.row.slices.push(Sliced { first_tick: part.first_tick, at_ns: part.at_ns, result });
         grown + self.row.ticks.bytes().saturating_sub(before)
     }
@@ -187,7 +189,7 @@ impl Joining {
                     series.outliers.extend(outliers);
                     series.outliers.sort_by_key(|outlier| std::cmp::Reverse(outlier.value_ns));
                     series.outliers.truncate(OUTLIERS);
-                    series.counters = added(&series.counters, &own.counters);
+                    series.counters = series.counters.plus(&own.counters);
                     series.whole &= own.whole;
                 }
                 None => {
@@ -198,7 +200,7 @@ impl Joining {
         }
     }
 
-    fn circumstances(&mut self, slice: &RowResult) {
+    fn circumstances(&mut self, slice: &RowResult, part: Part) {
         let all = &mut self.row.result;
         all.measured_ns = all.measured_ns.saturating_add(slice.measured_ns);
         all.frames_lost = all.frames_lost.saturating_add(slice.frames_lost);
@@ -208,9 +210,16 @@ impl Joining {
         };
         all.started = all.started.take().or_else(|| slice.started.clone());
         all.start_up_ms = all.start_up_ms.or(slice.start_up_ms);
-        if let Some(clock) = &slice.clock {
-            all.clock.get_or_insert_default().add(clock.clone());
+        if let Some(mut clock) = slice.clock.clone() {
+            clock.holes.iter_mut().for_each(|hole| hole.at_ns = hole.at_ns.saturating_add(part.at_ns));
+            all.clock.get_or_insert_default().add(clock);
         }
+        let room = (MOST_RESTARTS as usize).saturating_sub(all.restarts.len());
+        all.restarts.extend(slice.restarts.iter().take(room).cloned().map(|restart| Restart {
+            at_ns: restart.at_ns.saturating_add(part.at_ns),
+            first_tick: restart.first_tick.saturating_add(part.first_tick),
+            ..restart
+        }));
         for note in &slice.notes {
             if all.notes.len() < NOTES && !all.notes.contains(note) {
                 all.notes.push(note.clone());
@@ -248,20 +257,6 @@ impl Joining {
         row.result.end(ending(&row.slices));
         row.result.notes.insert(0, told(&row.slices));
         row
-    }
-}
-
-fn added(one: &ThreadCounters, other: &ThreadCounters) -> ThreadCounters {
-    let sum = |of: fn(&ThreadCounters) -> Option<u64>| Some(of(one)?.saturating_add(of(other)?));
-    ThreadCounters {
-        minor_faults: sum(|of| of.minor_faults),
-        major_faults: sum(|of| of.major_faults),
-        voluntary_switches: sum(|of| of.voluntary_switches),
-        involuntary_switches: sum(|of| of.involuntary_switches),
-        cpu_ns: sum(|of| of.cpu_ns),
-        steal_ns: sum(|of| of.steal_ns),
-        smi: sum(|of| of.smi),
-        llc_misses: sum(|of| of.llc_misses),
     }
 }
 

@@ -354,6 +354,12 @@ pub trait Running: Send {
         true
     }
 
+    /// Whether who runs it says that it is paused: then it is silent, and not dead. `None`: it is not, or nobody knows;
+    /// else who says so.
+    fn paused(&mut self) -> Option<&'static str> {
+        None
+    }
+
     /// Why the stream ended when it should not have: exit status, the tool's own words, the last
     /// lines of the console.
     fn last_words(&mut self) -> Option<String>;

@@ -35,7 +35,9 @@ use crate::message::{Control, Injected, Note};
 use crate::number::float;
 use crate::outcome::breakdown::Breakdown;
 use crate::outcome::exits::KvmExits;
-use crate::outcome::{CardCounts, Ending, Outcome, RowEnd, RowStatus, RunStatus, SeriesResult, ValueResult};
+use crate::outcome::{
+    CardCounts, Ending, Outcome, Restart, RowEnd, RowStatus, RunStatus, SeriesResult, ValueResult,
+};
 use crate::partition::CacheHeld;
 use crate::plan::{Plan, Require};
 use crate::scheduling::Policy;
@@ -139,6 +141,9 @@ pub struct Asked {
     /// The same, and which ends a measurement, in ns. Since format 1.6.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop_above_ns: Option<u64>,
+    /// How often an environment that died while it was measured is started again. Since format 2.0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub restart: Option<u32>,
     /// Scenarios or environments, by name; empty: all.
     pub only: Vec<String>,
     /// Leave the system as it is.
@@ -238,6 +243,9 @@ pub struct RowResult {
     /// What is known of the clock that it was measured by. Since format 1.4.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<ClockCheck>,
+    /// Where its environment died and was started again, in the order of time. Since format 2.0.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub restarts: Vec<Restart>,
     /// Side effects, limitations and remarks.
     pub notes: Vec<Note>,
     /// Frames that did not arrive.
@@ -448,6 +456,7 @@ impl RowResult {
             threads: None,
             control: Vec::new(),
             clock: None,
+            restarts: Vec::new(),
             notes: Vec::new(),
             frames_lost: 0,
             require: None,

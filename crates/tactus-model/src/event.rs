@@ -15,7 +15,7 @@ use crate::message::{Control, Injected, Note, Outlier, Tick, Total, Windows};
 use crate::number::{float, whole};
 use crate::outcome::breakdown::Breakdown;
 use crate::outcome::exits::KvmExits;
-use crate::outcome::{CardCounts, Ending, ValueResult};
+use crate::outcome::{CardCounts, Ending, Restart, ValueResult};
 use crate::partition::CacheUse;
 use crate::series::SeriesKey;
 use crate::ticks::TickScalars;
@@ -188,6 +188,13 @@ pub enum Event {
         row: usize,
         /// How many.
         counts: CardCounts,
+    },
+    /// Of a row whose environment died it is measured on, by another start of that environment.
+    Restarted {
+        /// The row.
+        row: usize,
+        /// Where, and how long nothing was measured.
+        restart: Restart,
     },
     /// A large value.
     Outlier {

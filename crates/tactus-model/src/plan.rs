@@ -161,6 +161,14 @@ pub struct Scenario {
     /// out: all of it at one go.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interleave: Option<Nanos>,
+    /// How often an environment that dies while it is measured, or makes load, is started again: the measurement goes on
+    /// with what is left of it, and the time between is a gap. Of latencies alone. Default 0: it ends with the reason.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restart: Option<u32>,
+    /// How long an environment may say nothing while it is measured before it is taken for dead. One that is paused is
+    /// waited for, where who runs it says that it is. Default 30s, and five ticks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dead_after: Option<Nanos>,
     /// Time between two wake-ups.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<Nanos>,

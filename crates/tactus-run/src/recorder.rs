@@ -1,6 +1,6 @@
 //! The recorder: folds the events of a run into its bundle.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tactus_bundle::{BundleError, RowLog, Writer};
 use tactus_model::Evidence;
@@ -8,9 +8,11 @@ use tactus_model::bundle::{BreakdownIn, InjectedIn, RowResult};
 use tactus_model::clock::ClockCheck;
 use tactus_model::event::{Event, RunStatus, Stamped, Ticked};
 use tactus_model::latency::Latency;
-use tactus_model::message::{Note, Outlier, ThreadCounters, Tick, Total};
-use tactus_model::outcome::{Ending, LatencyOutcome, Outcome, RowEnd, SeriesResult, in_order, take_value};
-use tactus_model::series::SeriesKey;
+use tactus_model::message::{Note, NoteKind, Outlier, ThreadCounters, Tick, Total};
+use tactus_model::outcome::{
+    Ending, LatencyOutcome, Outcome, Restart, RowEnd, SeriesResult, in_order, take_value,
+};
+use tactus_model::series::{SeriesKey, Thread};
 
 use super::audits::Audits;
 use super::sink::Record;
@@ -42,6 +44,8 @@ struct RowState {
     log: Option<RowLog>,
     series: BTreeMap<SeriesKey, SeriesState>,
     running: bool,
+    /// Controls before the measurement that its environment has shown since it was started last begin here.
+    proven: usize,
     /// How often it is brought to the disk.
     pace: SyncPace,
 }
@@ -73,6 +77,7 @@ impl Recorder {
                 log: None,
                 series: BTreeMap::new(),
                 running: false,
+                proven: 0,
                 pace: SyncPace::new(tick(number)),
             })
             .collect();
@@ -99,6 +104,7 @@ impl Recorder {
         // What a reader finds if the run dies now.
         state.result.end(Ending::because(RowEnd::Died, "the run died while this was measured"));
         state.running = true;
+        state.proven = state.result.control.len();
         let of_it = self.remarks.iter().filter(|(of, _)| concerns(&state.result, of));
         let taken: Vec<Note> = of_it.map(|(_, note)| note.clone()).collect();
         state.result.notes.extend(taken);
@@ -120,6 +126,22 @@ impl Recorder {
             Some(log) => log.tick(ticked),
             None => Ok(()),
         }
+    }
+
+    /// Its environment died, and another start of it measures on. The instrument is a new one.
+    fn restarted(&mut self, row: usize, restart: &Restart) -> Result<(), BundleError> {
+        let Some(state) = self.rows.get_mut(row) else { return Ok(()) };
+        let result = &mut state.result;
+        let shown: BTreeSet<Thread> =
+            result.control.iter().skip(state.proven).map(|control| control.series.of_thread()).collect();
+        // Of a thread whose new instrument has shown nothing, the old one's control proves nothing any more.
+        result.control.retain(|control| shown.contains(&control.series.of_thread()));
+        state.proven = result.control.len();
+        result.restarts.push(restart.clone());
+        // What the host recorded is of one start.
+        (result.waits, result.clock_fit) = (None, None);
+        // For a reader, if the run dies now.
+        self.writer.result(row, &state.result)
     }
 
     fn finish(&mut self, row: usize, ending: &Ending, measured_ns: u64) -> Result<(), BundleError> {
@@ -147,12 +169,19 @@ impl Recorder {
         self.writer.result(row, &state.result)
     }
 
+    fn measures(&self, environment: &str) -> bool {
+        self.rows.iter().any(|row| row.running && row.result.environment == environment)
+    }
+
     fn note(&mut self, environment: &str, note: &Note) {
         let running = self.rows.iter_mut().filter(|row| row.running && concerns(&row.result, environment));
         let mut taken = false;
         for row in running {
-            row.result.notes.push(note.clone());
             taken = true;
+            // Another start of an environment says what the first one said.
+            if note.kind == NoteKind::Obstacle || !row.result.notes.contains(note) {
+                row.result.notes.push(note.clone());
+            }
         }
         if !taken {
             self.remarks.push((environment.to_owned(), note.clone()));
@@ -223,6 +252,10 @@ impl Record for Recorder {
             self.writer.event(&logged)?;
         }
         match &stamped.event {
+            // One that died while it was measured: what was said and lost is of its rows.
+            Event::EnvironmentStarting { environment } if self.measures(environment) => {
+                self.up.remove(environment);
+            }
             Event::EnvironmentStarting { environment } => {
                 // A new start of an environment has its own remarks and losses.
                 self.remarks.retain(|(of, _)| of != environment);
@@ -278,6 +311,7 @@ impl Record for Recorder {
                     self.writer.audit(environment, &audit)?;
                 }
             }
+            Event::Restarted { row, restart } => self.restarted(*row, restart)?,
             Event::RowStarted { row, .. } => self.start(*row, stamped.at_ms)?,
             Event::Controlled { row, control } => {
                 if let Some(state) = self.rows.get_mut(*row) {

@@ -9,10 +9,12 @@ mod load_note;
 mod losses;
 mod paths;
 mod prepare;
+mod restart;
+mod splice;
 mod start;
 mod values;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
@@ -36,6 +38,8 @@ use cards::Served;
 use ending::Ended;
 use losses::Losses;
 use paths::Laid;
+use restart::Dead;
+use splice::Splice;
 use values::Values;
 
 /// How long a probe may take to end its job after it was told to stop.
@@ -108,14 +112,24 @@ pub(super) struct ScenarioRun<'a> {
     ended: BTreeMap<usize, Ended>,
     /// What the items of rows of values came to so far.
     values: Values,
-    /// End of the last tick of each row, in ns since it began to measure.
+    /// Its number in the plan.
+    number: usize,
+    /// What it measures is being taken in.
+    collecting: bool,
+    /// Environments that died and are to be started again.
+    dead: VecDeque<Dead>,
+    /// How often each environment was started again.
+    restarts: BTreeMap<String, u32>,
+    /// How far each row has come, over all starts of its environment.
+    splices: BTreeMap<usize, Splice>,
+    /// Until when each row was measured, in ns of measured time.
     reached: BTreeMap<usize, u64>,
     /// Rows of which a number has arrived.
     counted: BTreeSet<usize>,
     /// Frames of environments that did not arrive.
     lost: Losses,
-    /// For what a probe changes on this machine and puts back itself, if it lives.
-    promises: Vec<Promise>,
+    /// For what a probe changes on this machine and puts back itself, if it lives; with its session's number.
+    promises: Vec<(usize, Promise)>,
     /// Over the virtual CPUs of environments, by their session's number.
     watches: Vec<(usize, Watch)>,
     /// What the machine's CPUs do while guests measure values.
@@ -143,6 +157,11 @@ impl<'a> ScenarioRun<'a> {
             sessions: Vec::new(),
             ended: BTreeMap::new(),
             values: Values::default(),
+            number: 0,
+            collecting: false,
+            dead: VecDeque::new(),
+            restarts: BTreeMap::new(),
+            splices: BTreeMap::new(),
             reached: BTreeMap::new(),
             counted: BTreeSet::new(),
             lost: Losses::default(),
@@ -199,7 +218,7 @@ impl ScenarioRun<'_> {
         self.served.clear();
         drop(self.divided.take());
         // The last that was changed is put back first.
-        for promise in self.promises.drain(..).rev() {
+        for (_, promise) in self.promises.drain(..).rev() {
             // A probe that came to its end has put back what it set.
             if all_done {
                 promise.forget();
@@ -217,6 +236,7 @@ impl ScenarioRun<'_> {
     }
 
     fn run(&mut self, context: &mut Context<'_>, number: usize) -> Result<(), Failure> {
+        self.number = number;
         let resolved = context.resolved;
         let names = resolved.environments_of(self.planned);
         // What this scenario does not use must not disturb it.
@@ -247,7 +267,9 @@ impl ScenarioRun<'_> {
         self.count(context)?;
         self.count_exits(context)?;
         self.start(context)?;
+        self.collecting = true;
         let collected = self.collect(context);
+        self.collecting = false;
         self.tell_waits(context)?;
         self.tell_exits(context)?;
         self.tell_cpu_time(context)?;

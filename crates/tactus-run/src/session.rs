@@ -78,6 +78,14 @@ pub struct Session {
     standstills: Standstills,
     /// When the probe last said anything.
     pub heard: Instant,
+    /// How long it was waited for since then because it was paused.
+    pub paused: Duration,
+    /// It was paused when that was last asked, and has said nothing since.
+    pub stands: bool,
+    /// When it was told to begin its job.
+    pub told_to_go: Instant,
+    /// When the last tick of it arrived, or it was told to begin, in ns of CLOCK_BOOTTIME.
+    pub heard_ns: u64,
     /// The last lines that were no frames.
     pub foreign: Vec<String>,
     /// What it may send, and has.
@@ -137,6 +145,10 @@ impl Session {
             arrivals: Arrivals::default(),
             standstills: Standstills::default(),
             heard: Instant::now(),
+            paused: Duration::ZERO,
+            stands: false,
+            told_to_go: Instant::now(),
+            heard_ns: boottime_ns(),
             foreign: Vec::new(),
             allowance: Allowance::new(Instant::now()),
             backlog,
@@ -196,6 +208,16 @@ impl Session {
         self.say(&ToProbe::Job(job))
     }
 
+    /// Tells the probe to begin its job.
+    ///
+    /// # Errors
+    /// When the stream is broken.
+    pub fn go(&mut self) -> io::Result<()> {
+        (self.told_to_go, self.heard_ns) = (Instant::now(), boottime_ns());
+        (self.paused, self.stands) = (Duration::ZERO, false);
+        self.say(&ToProbe::Go)
+    }
+
     /// Takes in what has arrived, as far as it may send it.
     ///
     /// # Errors
@@ -216,10 +238,11 @@ impl Session {
 
     /// A tick that ended `at_ns` after the beginning has arrived now.
     pub fn ticked(&mut self, at_ns: u64) {
+        (self.heard_ns, self.stands) = (boottime_ns(), false);
         self.arrivals.add(at_ns, monotonic_ns());
         // A channel of few bytes a second may lag more and more.
         if self.running.budget().is_none() {
-            self.standstills.add(at_ns, boottime_ns());
+            self.standstills.add(at_ns, self.heard_ns);
         }
     }
 

@@ -4,8 +4,10 @@
 mod arrival;
 mod day;
 mod hostile;
+mod restart;
 mod resume;
 mod warnings;
+mod watchers;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -55,6 +57,20 @@ enum Script {
     Noisy,
     /// Two ticks, then the stream ends.
     Dies,
+    /// One tick, then the stream ends; unless one is all that is asked for.
+    Mortal,
+    /// The same, and it can be started only once.
+    StartsOnce,
+    /// The same, and no frame tells what the control of a later start came to.
+    MortalBlind,
+    /// It makes load, and ends by itself once it was told to begin; from the second start on it goes on.
+    LoadDies,
+    /// As it should be, but it takes its time.
+    Slow,
+    /// After its first tick nothing comes for three seconds, where three ticks are asked for.
+    Silent,
+    /// The same, and who runs it says that it is paused.
+    Paused,
     /// It refuses the job.
     Refuses,
     /// It never says hello.
@@ -83,13 +99,16 @@ enum Script {
     ValuesDie,
 }
 
+/// How often the load that dies was told to begin.
+static LOAD_STARTS: AtomicU32 = AtomicU32::new(0);
+
 struct Scripted(Script);
 
 macro_rules! scripted {
     ($($name:ident: $script:ident),+) => { $(static $name: Scripted = Scripted(Script::$script);)+ };
 }
 
-scripted!(GOOD: Good, NOISY: Noisy, DIES: Dies, REFUSES: Refuses, MUTE: Mute, FOREIGN: Foreign, ENDLESS: Endless, LOADS: Loads, UNHEARD: Unheard, LAST_TICK_LOST: LastTickLost, LOSSY_CONTROL: LossyControl, SAME_KERNEL: SameKernel, HALF_RATE: HalfRate, COARSE: Coarse, VALUES: Values, VALUES_DIE: ValuesDie);
+scripted!(GOOD: Good, NOISY: Noisy, DIES: Dies, MORTAL: Mortal, STARTS_ONCE: StartsOnce, MORTAL_BLIND: MortalBlind, LOAD_DIES: LoadDies, SLOW: Slow, SILENT: Silent, PAUSED: Paused, REFUSES: Refuses, MUTE: Mute, FOREIGN: Foreign, ENDLESS: Endless, LOADS: Loads, UNHEARD: Unheard, LAST_TICK_LOST: LastTickLost, LOSSY_CONTROL: LossyControl, SAME_KERNEL: SameKernel, HALF_RATE: HalfRate, COARSE: Coarse, VALUES: Values, VALUES_DIE: ValuesDie);
 
 impl Environment for Scripted {
     fn kind(&self) -> &'static str {
@@ -107,20 +126,32 @@ impl Environment for Scripted {
     fn start(&self, _: &Setting<'_>) -> Result<Box<dyn Running>, StartError> {
         let (to_probe, from_host) = channel();
         let (to_host, from_probe) = channel();
+        static ONCE: AtomicU32 = AtomicU32::new(0);
         let script = self.0;
+        if matches!(script, Script::StartsOnce) && ONCE.fetch_add(1, Ordering::SeqCst) > 0 {
+            return Err(StartError { reason: "no space left on device".into(), hint: None });
+        }
         std::thread::spawn(move || play(script, &from_host, &to_host));
-        Ok(Box::new(Played(Some(Stream {
+        let stream = Some(Stream {
             reader: Box::new(Pipe { from: from_probe, rest: Vec::new() }),
             writer: Box::new(Mouth(to_probe)),
-        }))))
+        });
+        Ok(Box::new(Played { script, stream }))
     }
 }
 
-struct Played(Option<Stream>);
+struct Played {
+    script: Script,
+    stream: Option<Stream>,
+}
 
 impl Running for Played {
     fn take_stream(&mut self) -> Option<Stream> {
-        self.0.take()
+        self.stream.take()
+    }
+
+    fn paused(&mut self) -> Option<&'static str> {
+        matches!(self.script, Script::Paused).then_some("its hypervisor")
     }
 
     fn measured(&mut self) -> Vec<Note> {
@@ -173,6 +204,8 @@ struct Probe {
     total: Latency,
     began: Instant,
     measured: bool,
+    /// Ticks that its job asks for.
+    asked: u64,
 }
 
 impl Probe {
@@ -190,7 +223,7 @@ impl Probe {
         self.say(&FromProbe::Done(Done {
             end,
             reason: None,
-            measured_ns: 3_000_000_000,
+            measured_ns: self.asked.min(3) * 1_000_000_000,
             load_rounds,
             jump_ns: 0,
         }));
@@ -218,7 +251,8 @@ impl Probe {
             quiet: counted(10_000),
             held: counted(if alone { 1_000_000 } else { 2_000_000 }),
         });
-        if matches!(self.script, Script::LossyControl) {
+        let later = matches!(self.script, Script::MortalBlind) && self.asked < 3;
+        if matches!(self.script, Script::LossyControl) || later {
             // The number is used up and the frame never arrives.
             let _ = self.frames(&trial);
         } else {
@@ -247,12 +281,28 @@ impl Probe {
         }
     }
 
+    /// Whether its stream ends before it is done.
+    fn dies(&self) -> bool {
+        match self.script {
+            Script::Dies | Script::ValuesDie => true,
+            Script::Mortal | Script::StartsOnce | Script::MortalBlind => self.asked > 1,
+            _ => false,
+        }
+    }
+
     fn measure(&mut self) {
         if matches!(self.script, Script::Values | Script::ValuesDie) {
             return self.values();
         }
-        let ticks = if matches!(self.script, Script::Dies) { 2 } else { 3 };
-        for n in 0..ticks {
+        let ticks = match self.script {
+            Script::Dies => 2,
+            Script::Mortal | Script::StartsOnce | Script::MortalBlind => 1,
+            _ => 3,
+        };
+        for n in 0..ticks.min(self.asked) {
+            if n == 1 && self.asked == 3 && matches!(self.script, Script::Silent | Script::Paused) {
+                std::thread::sleep(Duration::from_secs(3));
+            }
             let tick = FromProbe::Tick(tick(n, &mut self.total));
             let lost = match self.script {
                 Script::Noisy => n == 1,
@@ -269,8 +319,11 @@ impl Probe {
                 self.say(&tick);
             }
         }
+        if matches!(self.script, Script::Slow) {
+            std::thread::sleep(Duration::from_millis(700));
+        }
         self.measured = true;
-        if matches!(self.script, Script::Dies) {
+        if self.dies() {
             return;
         }
         for n in 0..3 {
@@ -292,7 +345,7 @@ impl Probe {
 
 fn play(script: Script, from: &Receiver<Vec<u8>>, to: &Sender<Vec<u8>>) {
     let (encoder, total, began) = (Encoder::new(), Latency::new(), Instant::now());
-    let mut probe = Probe { script, encoder, to: to.clone(), total, began, measured: false };
+    let mut probe = Probe { script, encoder, to: to.clone(), total, began, measured: false, asked: 0 };
     if matches!(script, Script::Mute) {
         return;
     }
@@ -326,19 +379,26 @@ fn play(script: Script, from: &Receiver<Vec<u8>>, to: &Sender<Vec<u8>>) {
                     std::thread::sleep(Duration::from_millis(60));
                     probe.say(&FromProbe::Ready);
                 }
-                (Item::Message(ToProbe::Job(_)), _) => {
+                (Item::Message(ToProbe::Job(job)), _) => {
+                    probe.asked = job.duration_ns / 1_000_000_000;
                     // Another job counts from the beginning.
                     probe.total = Latency::new();
                     probe.say(&FromProbe::Ready);
                 }
                 (Item::Message(ToProbe::Prove), _) => probe.prove(),
-                (Item::Message(ToProbe::Go), Script::Loads) => {}
+                (Item::Message(ToProbe::Go), Script::LoadDies)
+                    if LOAD_STARTS.fetch_add(1, Ordering::SeqCst) == 0 =>
+                {
+                    return;
+                }
+                (Item::Message(ToProbe::Go), Script::Loads | Script::LoadDies) => {}
                 (Item::Message(ToProbe::Go), _) => {
                     probe.measure();
-                    match script {
-                        Script::Dies | Script::ValuesDie => return,
-                        Script::Endless => {}
-                        _ => probe.done(End::Complete),
+                    if probe.dies() {
+                        return;
+                    }
+                    if !matches!(script, Script::Endless) {
+                        probe.done(End::Complete);
                     }
                 }
                 (Item::Message(ToProbe::Stop), _) => probe.done(End::Stopped),

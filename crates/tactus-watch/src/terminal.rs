@@ -26,6 +26,10 @@ use crate::view::{Asked, View, keys};
 const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 250_000_000 };
 /// The least time between two pictures.
 const BETWEEN: Duration = Duration::from_millis(20);
+/// A picture is drawn within this, by a terminal that takes anything.
+const A_PICTURE: Duration = Duration::from_millis(100);
+/// The thread that draws.
+const THREAD: &str = "screen";
 /// How long the end of a run waits for a terminal that takes nothing.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// A terminal is no larger than this, whatever it says: columns and lines.
@@ -34,6 +38,9 @@ const LARGEST: (u16, u16) = (500, 200);
 const ENTER: &[u8] = b"\x1b[?1049h\x1b[?25l\x1b[2J";
 /// Leaves the screen: the text that was there comes back, and the cursor.
 pub const LEAVE: &str = "\x1b[0m\x1b[?25h\x1b[?1049l";
+
+/// Whether a thread has panicked since: the screen has ended.
+static PANICKED: AtomicBool = AtomicBool::new(false);
 
 /// How the terminal was set before; none: it is so now.
 static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
@@ -72,7 +79,7 @@ impl Screen {
         let stop = Arc::new(AtomicBool::new(false));
         let (done, ended) = sync_channel(1);
         let asked_to_stop = Arc::clone(&stop);
-        std::thread::Builder::new().name("screen".into()).spawn(move || {
+        std::thread::Builder::new().name(THREAD.into()).spawn(move || {
             let shown =
                 out.write_all(ENTER).and_then(|()| show(&shared, view, look, &asked_to_stop, &out, ask));
             if shown.is_ok() {
@@ -110,11 +117,21 @@ fn set() -> io::Result<()> {
     HOOK.call_once(|| {
         let told = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
-            restore(true);
+            give_back();
             told(panic);
         }));
     });
     Ok(())
+}
+
+/// In a panic, of whichever thread: nothing more is drawn, and the terminal is as it was before its words are said.
+fn give_back() {
+    PANICKED.store(true, Ordering::Relaxed);
+    if std::thread::current().name() != Some(THREAD) {
+        // What is being drawn just now.
+        std::thread::sleep(A_PICTURE);
+    }
+    restore(true);
 }
 
 /// Sets the terminal as it was; once. `draws`: and leaves the screen.
@@ -140,7 +157,7 @@ fn show(
     let backend = CrosstermBackend::new(BufWriter::with_capacity(1 << 16, out));
     let mut terminal = Terminal::with_options(backend, TerminalOptions { viewport: Viewport::Fixed(area) })?;
     let mut drawn = None;
-    while !stop.load(Ordering::Relaxed) {
+    while !stop.load(Ordering::Relaxed) && !PANICKED.load(Ordering::Relaxed) {
         let now = size(out.as_fd());
         if now != area {
             area = now;

@@ -10,7 +10,7 @@ use crate::evidence::Evidence;
 use crate::latency::Summary;
 use crate::message::Note;
 use crate::outcome::exits::KvmExits;
-use crate::outcome::{CardCounts, RowEnd, RowStatus, ValueResult};
+use crate::outcome::{CardCounts, Restart, RowEnd, RowStatus, ValueResult};
 use crate::scheduling::Policy;
 use crate::series::SeriesKey;
 
@@ -67,6 +67,9 @@ pub struct Entry {
     /// Its files in the bundle whose checksums the manifest has: ticks, histograms (HdrHistogram logs), result.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
+    /// Where its environment died and was started again (`restart` in the plan), in the order of time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub restarts: Vec<Restart>,
     /// Side effects, limitations and remarks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Note>,

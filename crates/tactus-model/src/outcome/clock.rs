@@ -103,11 +103,12 @@ impl ClockCheck {
         self.jump_ns > LARGEST_JUMP_NS
     }
 
-    /// How long it had stood still before a moment of its own, in ns; `at_ns` since the measurement began.
+    /// How long it stood still between two moments of its own, in ns; both since the measurement began.
     #[must_use]
-    pub fn stood_before(&self, at_ns: u64) -> u64 {
+    pub fn stood_between(&self, from_ns: u64, at_ns: u64) -> u64 {
         // A file that somebody else wrote may name as many as it likes.
-        let before = self.holes.iter().take(MOST_HOLES).filter(|hole| hole.at_ns < at_ns);
+        let known = self.holes.iter().take(MOST_HOLES);
+        let before = known.filter(|hole| hole.at_ns >= from_ns && hole.at_ns < at_ns);
         before.fold(0, |sum: u64, hole| sum.saturating_add(hole.length_ns))
     }
 
@@ -170,9 +171,9 @@ mod tests {
     fn what_stood_still_before_a_moment_is_summed_up_and_no_number_of_holes_is_too_large() {
         let hole = |at_ns, length_ns| Hole { at_ns, length_ns };
         let mut clock = ClockCheck { holes: vec![hole(10, 5), hole(20, 7)], ..ClockCheck::default() };
-        assert_eq!([5, 10, 11, 20, 21].map(|at| clock.stood_before(at)), [0, 0, 5, 5, 12]);
+        assert_eq!([5, 10, 11, 20, 21].map(|at| clock.stood_between(0, at)), [0, 0, 5, 5, 12]);
         clock.holes = vec![hole(0, u64::MAX); 100_000];
-        assert_eq!(clock.stood_before(1), u64::MAX);
+        assert_eq!(clock.stood_between(0, 1), u64::MAX);
         clock.add(ClockCheck { holes: vec![hole(0, 1)], ..ClockCheck::default() });
         assert_eq!(clock.holes.len(), MOST_HOLES);
     }

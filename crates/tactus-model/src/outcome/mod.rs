@@ -15,6 +15,7 @@ pub mod histograms;
 pub mod latency;
 mod median;
 mod point;
+pub mod restart;
 pub mod series;
 pub mod ticks;
 pub mod trace;
@@ -29,6 +30,7 @@ pub use card::CardCounts;
 pub use end::{Ending, RowEnd, RowStatus, RunStatus};
 pub use median::{Median, median};
 pub use point::Point;
+pub use restart::Restart;
 pub use unit::{Better, Quantity, QuantityError, Unit};
 pub use value::{Repeats, ValueResult, in_order, value_of, wholes};
 

@@ -75,6 +75,24 @@ pub struct ThreadCounters {
     pub llc_misses: Option<u64>,
 }
 
+impl ThreadCounters {
+    /// What a thread went through in two stretches of time; what is not known of one is not known of both.
+    #[must_use]
+    pub fn plus(&self, other: &Self) -> Self {
+        let sum = |of: fn(&Self) -> Option<u64>| Some(of(self)?.saturating_add(of(other)?));
+        Self {
+            minor_faults: sum(|of| of.minor_faults),
+            major_faults: sum(|of| of.major_faults),
+            voluntary_switches: sum(|of| of.voluntary_switches),
+            involuntary_switches: sum(|of| of.involuntary_switches),
+            cpu_ns: sum(|of| of.cpu_ns),
+            steal_ns: sum(|of| of.steal_ns),
+            smi: sum(|of| of.smi),
+            llc_misses: sum(|of| of.llc_misses),
+        }
+    }
+}
+
 /// One of the largest values of a series.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outlier {

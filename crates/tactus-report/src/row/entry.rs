@@ -39,6 +39,7 @@ pub fn entry(contents: &Contents, row: &Row) -> Entry {
         priority: (result.priority > 0).then_some(result.priority),
         policy: Some(result.policy),
         files: files(contents, row),
+        restarts: result.restarts.clone(),
         notes: result.notes.clone(),
         frames_lost: result.frames_lost,
         series: result

@@ -2,7 +2,7 @@
 
 use hdrhistogram::Histogram;
 use tactus_model::Nanos;
-use tactus_model::bundle::Row;
+use tactus_model::bundle::{Row, RowResult};
 use tactus_model::document::{LimitEntry, Side, Verdict};
 use tactus_model::latency::Summary;
 use tactus_model::number::{float, whole};
@@ -54,10 +54,25 @@ fn judged(row: &Row, require: &Require, summary: &Summary) -> Verdict {
     let soft = require.warn.iter().flat_map(|warn| judge.of(warn, true));
     let found: Vec<Found> = judge.of(require, false).into_iter().chain(soft).collect();
     let measured = duration(row.result.measured_ns);
-    let base = format!(", over {} cycles in {measured}", count(summary.cycles));
+    let base = format!(", over {} cycles in {measured}{}", count(summary.cycles), gaps(&row.result));
     let doubt = lacking.map(Doubt::from).or_else(|| too_short(&row.result, require));
     let bound = if require.max.is_some() { bound(row.result.measured_ns) } else { String::new() };
     together(&row.result, found, &base, doubt, &bound)
+}
+
+/// That an environment died and was started again: of the time between nothing is said.
+fn gaps(result: &RowResult) -> String {
+    let gap = result.restarts.iter().fold(0, |sum: u64, one| sum.saturating_add(one.gap_ns));
+    match result.restarts.len() {
+        0 => String::new(),
+        1 => format!(", but for {} in which its environment had died and was started again", duration(gap)),
+        times => {
+            format!(
+                ", but for {} in which its environment had died and was started again {times} times",
+                duration(gap)
+            )
+        }
+    }
 }
 
 /// The limits of a requirement, held against a row.
@@ -124,8 +139,13 @@ impl Limits<'_> {
     /// More never become fewer by what did not arrive.
     fn overruns(&self, limit: u64, warns: bool) -> Found {
         let own = self.summary.overruns;
-        let side = if own > limit { Side::Broken } else { Side::Kept };
-        let relation = if own > limit { "are more than" } else { "are within" };
+        // Whoever is dead meets no period, and nobody has counted them.
+        let died = !self.row.result.restarts.is_empty();
+        let (side, relation) = match own > limit {
+            true => (Side::Broken, "are more than"),
+            false if died => (Side::Open, "beside those of the time in which it was dead are within"),
+            false => (Side::Kept, "are within"),
+        };
         let said = format!("{} overruns {relation} the {} {}", count(own), asked(warns), count(limit));
         let (limit, own) = (float(limit), float(own));
         let quantity = "overruns".to_owned();

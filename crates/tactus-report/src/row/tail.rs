@@ -2,12 +2,12 @@
 //! requirement.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use tactus_model::Evidence;
-use tactus_model::bundle::{Row, Sliced};
+use tactus_model::bundle::Row;
 use tactus_model::document::{LimitEntry, Side, TailEntry, TailProvisional, TailRefused, TailTest};
 use tactus_model::number::{float, whole};
 use tactus_model::outcome::RowEnd;
@@ -115,7 +115,7 @@ fn tail_for(row: &Row, horizon_ns: Option<u64>) -> Result<Bound, NoTail> {
         return Err(NoTail::Broke);
     }
     let series: Vec<Maxima> =
-        row.ticks.series.values().map(|own| maxima(own, row.ticks.joined, &row.slices)).collect();
+        row.ticks.series.values().map(|own| maxima(own, row.ticks.joined, &begins(row))).collect();
     // What is much too short is told so in the words of this bound, and not in those of a verdict.
     for (key, own) in row.ticks.series.keys().zip(&series) {
         let (ticks, block_ns) = (own.values.len() as u64, own.tick_ns.saturating_mul(own.ticks));
@@ -137,8 +137,16 @@ fn tail_for(row: &Row, horizon_ns: Option<u64>) -> Result<Bound, NoTail> {
     })
 }
 
+/// Numbers of the ticks that do not follow the one before them at once: the first of a slice, and after a restart.
+fn begins(row: &Row) -> Vec<u64> {
+    let slices = row.slices.iter().skip(1).map(|slice| slice.first_tick);
+    let restarts = row.result.restarts.iter().map(|restart| restart.first_tick);
+    let all: BTreeSet<u64> = slices.chain(restarts).filter(|first| *first > 0).collect();
+    all.into_iter().collect()
+}
+
 /// Maxima of the stretches that arrived as a whole.
-fn maxima(own: &SeriesTicks, ticks: u64, slices: &[Sliced]) -> Maxima {
+fn maxima(own: &SeriesTicks, ticks: u64, begins: &[u64]) -> Maxima {
     let periods = |one: &Stretch| one.cycles.saturating_add(one.overruns);
     let middle = |mut values: Vec<u64>| {
         values.sort_unstable();
@@ -149,9 +157,9 @@ fn maxima(own: &SeriesTicks, ticks: u64, slices: &[Sliced]) -> Maxima {
     let is_whole = |one: &&Stretch| float(periods(one)) >= WHOLE * float(typical);
     let kept: Vec<(u64, u64)> =
         own.stretches.iter().filter(is_whole).filter_map(|one| Some((one.first, one.max_ns?))).collect();
-    let start = |slice: &Sliced| kept.partition_point(|(first, _)| *first < slice.first_tick);
+    let start = |begin: &u64| kept.partition_point(|(first, _)| first < begin);
     Maxima {
-        starts: slices.iter().skip(1).map(start).collect(),
+        starts: begins.iter().map(start).collect(),
         values: kept.iter().map(|(_, max)| *max).collect(),
         ticks,
         tick_ns: middle(own.stretches.iter().map(length).collect()).max(1),

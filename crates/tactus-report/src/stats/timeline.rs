@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use tactus_model::buckets::Packed;
 use tactus_model::bundle::Row;
 use tactus_model::latency::ratio_mean;
+use tactus_model::outcome::restart::gaps_between;
 use tactus_model::ticks::Ticks;
 
 /// A stretch of time, all series together.
@@ -37,9 +38,15 @@ pub struct Timeline {
 pub fn timeline(row: &Row, most: u64) -> Timeline {
     let tick = median(tick_lengths(&row.ticks));
     let intervals = &row.histograms;
-    // The time in which the clock stood still is a gap.
+    // The time in which the clock stood still, or the environment was dead, is a gap.
     let clock = row.result.clock.clone().unwrap_or_default();
-    let place = |at_ns: u64| at_ns.saturating_add(clock.stood_before(at_ns));
+    let place = |at_ns: u64| {
+        // The next slice lies where it was by the clock of the machine, in which the gaps of this one are.
+        let slice = row.slices.partition_point(|slice| slice.at_ns <= at_ns).checked_sub(1);
+        let from = slice.and_then(|at| row.slices.get(at)).map_or(0, |slice| slice.at_ns);
+        let stood = clock.stood_between(from, at_ns);
+        at_ns.saturating_add(stood).saturating_add(gaps_between(&row.result.restarts, from, at_ns))
+    };
     let ends = row.ticks.iter().map(|(_, stretch)| stretch.at_ns);
     let total = place(ends.max().unwrap_or(0).max(intervals.end_ns));
     // A bin holds whole intervals, so that its percentile covers the stretch of its maximum.
@@ -118,6 +125,7 @@ fn median(mut values: Vec<u64>) -> u64 {
 mod tests {
     use tactus_model::bundle::{RowResult, Sliced};
     use tactus_model::clock::{ClockCheck, Hole};
+    use tactus_model::outcome::Restart;
     use tactus_model::series::SeriesKey;
     use tactus_model::ticks::TickScalars;
 
@@ -176,6 +184,29 @@ mod tests {
         let hole = Hole { at_ns: 4_000_000_000, length_ns: u64::MAX };
         row.result.clock = Some(ClockCheck { holes: vec![hole; 64], ..ClockCheck::default() });
         assert!(timeline(&row, 320).bins.len() < 10, "what a stranger writes takes no memory");
+    }
+
+    #[test]
+    fn the_time_between_a_death_and_a_new_start_is_a_gap_where_it_was_and_moves_no_other_slice() {
+        let died = |at_ns: u64| Restart {
+            at_ns,
+            first_tick: at_ns / 1_000_000_000,
+            gap_ns: 8_000_000_000,
+            reason: "it died".into(),
+        };
+        let mut row = sliced(1);
+        row.slices.clear();
+        row.result.restarts = vec![died(4_000_000_000)];
+        let bins: Vec<u64> = timeline(&row, 320).bins.iter().map(|bin| bin.n).collect();
+        assert_eq!(bins, [0, 1, 2, 3, 12, 13, 14, 15, 16, 17]);
+        let mut row = sliced(3);
+        row.result.restarts = vec![died(44_000_000_000)];
+        let shown = timeline(&row, 320);
+        let of =
+            |from: u64| shown.bins.iter().map(|bin| bin.n).filter(move |n| (from..from + 40).contains(n));
+        assert!(of(0).eq(0..10), "the slice before it stays where it was");
+        assert!(of(40).eq((40..44).chain(52..58)), "{:?}", of(40).collect::<Vec<_>>());
+        assert!(of(80).eq(80..90), "and so does the slice after it");
     }
 
     fn gaps(timeline: &Timeline) -> usize {

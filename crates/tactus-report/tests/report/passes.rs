@@ -8,6 +8,7 @@ use tactus_model::catalogue::measure::{Application, MarkedValue, Spin};
 use tactus_model::clock::ClockCheck;
 use tactus_model::document::Outcome;
 use tactus_model::message::{Control, Stage};
+use tactus_model::outcome::Restart;
 use tactus_model::plan::Require;
 use tactus_report::row::verdict;
 use tactus_report::{document, render};
@@ -158,6 +159,25 @@ fn a_clock_that_is_known_to_be_wrong_gives_no_verdict() {
     row.result.clock = Some(ClockCheck { step_ns: Some(40), jump_ns: 10_000_001, ..ClockCheck::default() });
     inconclusive(&row, "its clock and others moved apart by 10 ms");
     row.result.clock = Some(ClockCheck { step_ns: Some(40), jump_ns: 9_000_000, ..ClockCheck::default() });
+    assert_eq!(said(&row).0, Outcome::Pass);
+}
+
+#[test]
+fn an_environment_that_was_started_again_passes_on_what_was_measured_and_says_what_was_not() {
+    let mut row = whole_minute();
+    let restart = |at_ns| Restart { at_ns, first_tick: 20, gap_ns: 4_200_000_000, reason: "killed".into() };
+    row.result.restarts = vec![restart(20_000_000_000)];
+    let (outcome, why) = said(&row);
+    assert_eq!(outcome, Outcome::Pass);
+    assert!(why.contains("but for 4.2 s in which its environment had died and was started again"), "{why}");
+    assert!(why.contains("in 1 min"), "the measured time has no gap in it: {why}");
+    row.result.restarts.push(restart(30_000_000_000));
+    assert!(said(&row).1.contains("but for 8.4 s"), "{}", said(&row).1);
+    // Who is dead meets no period.
+    let max = row.result.require.as_ref().and_then(|require| require.max);
+    row.result.require = Some(Require { max, overruns: Some(0), cycles: Some(1), ..Require::default() });
+    inconclusive(&row, "beside those of the time in which it was dead");
+    row.result.restarts.clear();
     assert_eq!(said(&row).0, Outcome::Pass);
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use tactus_audit as audit;
 use tactus_environment::{self as environment, ENVIRONMENTS};
 use tactus_model::bundle::{LONGEST_NAME, file_name};
+use tactus_model::outcome::restart::MOST_RESTARTS;
 use tactus_model::plan::{
     MOST_COMPARED, MOST_DISTURBED, MOST_SEPARATED, MOST_SHOWN, OTHER_STATE, Plan, Scenario,
 };
@@ -18,6 +19,9 @@ const INTERVAL_NS: std::ops::RangeInclusive<u64> = 10_000..=60_000_000_000;
 
 /// The shortest slice of a measurement, in ns.
 const SHORTEST_SLICE_NS: u64 = 1_000_000_000;
+
+/// The shortest silence by which an environment is taken for dead, in ns.
+const SHORTEST_SILENCE_NS: u64 = 2_000_000_000;
 
 /// The longest time that anything is measured, in ns: a year.
 const LONGEST_NS: u64 = 365 * 86_400 * 1_000_000_000;
@@ -252,6 +256,20 @@ fn values(scenario: &Scenario, path: &str, source: &Source) -> Result<(), PlanEr
             &format!("{path}.repeat"),
             format!("{repeat} runs of a scenario cannot be made"),
             "use 1 to 1000; 8 tell an effect on three quantities from what differs from run to run",
+        ));
+    }
+    if let Some(restart) = scenario.restart.filter(|restart| *restart > MOST_RESTARTS) {
+        return Err(source.error(
+            &format!("{path}.restart"),
+            format!("{restart} starts are more than one environment has in a scenario"),
+            format!("use 0 to {MOST_RESTARTS}; 3 is usual"),
+        ));
+    }
+    if let Some(silence) = scenario.dead_after.filter(|silence| silence.0 < SHORTEST_SILENCE_NS) {
+        return Err(source.error(
+            &format!("{path}.dead_after"),
+            format!("{silence} without a word are no sign of death"),
+            "use 2s or more; 30s is usual",
         ));
     }
     if let Some(slice) = scenario.interleave.filter(|slice| slice.0 < SHORTEST_SLICE_NS) {

@@ -26,6 +26,8 @@ pub struct Choices {
     pub repeat: Option<u32>,
     /// How long scenarios are measured at one go.
     pub interleave: Option<Nanos>,
+    /// How often an environment that died while it was measured is started again, in every scenario.
+    pub restart: Option<u32>,
     /// Above which latency all are kept with who had the CPU, wherever there is a system that can tell.
     pub blame_above: Option<Nanos>,
     /// The same, and which ends the measurements of wake-ups.
@@ -53,6 +55,7 @@ impl Choices {
             interval_ns: self.interval.map(|interval| interval.0),
             repeat: self.repeat,
             interleave_ns: self.interleave.map(|interleave| interleave.0),
+            restart: self.restart,
             blame_above_ns: self.blame_above.map(|above| above.0),
             stop_above_ns: self.stop_above.map(|above| above.0),
             only: self.only.clone(),
@@ -142,6 +145,10 @@ pub struct ResolvedScenario {
     pub duration_ns: u64,
     /// How often probes report, in ns.
     pub tick_ns: u64,
+    /// How often each of its environments is started again that dies while it is measured.
+    pub restart: u32,
+    /// How long each of them may say nothing while it is measured.
+    pub dead_after: Option<Nanos>,
     /// What proves the instrument first.
     pub control: ControlBy,
     /// Whether the system is left as it is.

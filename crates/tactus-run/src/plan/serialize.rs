@@ -20,6 +20,8 @@ pub(super) fn written(
         duration: Some(Nanos(resolved.whole_ns())),
         repeat: resolved.repeat.map(|(_, of)| of),
         interleave: resolved.slice.map(|_| Nanos(resolved.duration_ns)),
+        restart: (resolved.restart > 0).then_some(resolved.restart),
+        dead_after: resolved.dead_after,
         tick: Some(Nanos(resolved.tick_ns)),
         control: Some(resolved.control.clone()),
         no_side_effects: Some(resolved.no_side_effects),

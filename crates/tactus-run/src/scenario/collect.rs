@@ -13,6 +13,7 @@ use tactus_system::boottime_ns;
 
 use super::host_side::outside;
 use super::load_note::load_note;
+use super::restart::silent_for;
 use super::{Failure, POLL_INTERVAL, STOP_TIMEOUT, ScenarioRun};
 use crate::allowance;
 use crate::context::Context;
@@ -36,12 +37,7 @@ impl ScenarioRun<'_> {
                 if self.sessions[at].measures != measures {
                     continue;
                 }
-                if measures {
-                    self.sessions[at].running.measuring();
-                }
-                if let Err(error) = self.sessions[at].say(&ToProbe::Go) {
-                    return Err(self.broken(at, &error.to_string()));
-                }
+                self.go(at)?;
             }
         }
         for row in self.rows.clone() {
@@ -53,13 +49,33 @@ impl ScenarioRun<'_> {
         Ok(())
     }
 
+    /// Tells a probe to begin.
+    pub(super) fn go(&mut self, at: usize) -> Result<(), Failure> {
+        let session = &mut self.sessions[at];
+        if session.measures {
+            session.running.measuring();
+        }
+        if let Err(error) = session.go() {
+            return Err(self.broken(at, &error.to_string()));
+        }
+        Ok(())
+    }
+
     /// Takes in what the probes measure until all that measure are done, then ends the loads.
     pub(super) fn collect(&mut self, context: &mut Context<'_>) -> Result<(), Failure> {
         let mut stopping: Option<Instant> = None;
-        let silence = SILENCE + 5 * Duration::from_nanos(self.planned.tick_ns);
-        let (began, planned) = (Instant::now(), Duration::from_nanos(self.planned.duration_ns));
+        let tick = Duration::from_nanos(self.planned.tick_ns);
+        let silence = self
+            .planned
+            .dead_after
+            .map_or(SILENCE + 5 * tick, |silence| Duration::from_nanos(silence.0).max(2 * tick));
+        let planned = Duration::from_nanos(self.planned.duration_ns);
         let times = if self.is_narrow() { NARROW } else { 1 };
         loop {
+            if let Some(dead) = self.dead.pop_front() {
+                self.restart(context, &dead)?;
+                continue;
+            }
             let open = |session: &&Session| !session.done && !session.ended;
             let measuring = self.sessions.iter().filter(|s| s.measures).any(|s| open(&s));
             let anything = self.sessions.iter().any(|s| open(&s));
@@ -79,14 +95,18 @@ impl ScenarioRun<'_> {
             let quiet =
                 self.sessions.iter().position(|s| s.measures && open(&s) && s.heard.elapsed() > silence);
             if let Some(at) = quiet {
-                let why = format!("said nothing for {} s", silence.as_secs());
-                return Err(self.broken(at, &why));
+                if !self.waits_for(context, at, silence)? {
+                    self.died(context, at, &silent_for(silence))?;
+                }
+                continue;
             }
             // Whatever it says meanwhile.
-            if allowance::is_over(began.elapsed(), planned, times)
-                && let Some(at) = self.sessions.iter().position(|s| s.measures && open(&s))
-            {
-                let (took, planned) = (began.elapsed().as_secs(), planned.as_secs_f64());
+            let is_over = |s: &Session| {
+                allowance::is_over(s.told_to_go.elapsed().saturating_sub(s.paused), planned, times)
+            };
+            if let Some(at) = self.sessions.iter().position(|s| s.measures && open(&s) && is_over(s)) {
+                let (took, planned) =
+                    (self.sessions[at].told_to_go.elapsed().as_secs(), planned.as_secs_f64());
                 let why = format!("was to measure for {planned} s, goes on after {took} s, and was ended");
                 return Err(self.broken(at, &why));
             }
@@ -149,17 +169,20 @@ impl ScenarioRun<'_> {
         let Some(at) = self.sessions.iter().position(|session| session.number == number) else {
             return Ok(());
         };
+        // It was taken for dead.
+        if self.sessions[at].ended {
+            return Ok(());
+        }
         self.sessions[at].heard = Instant::now();
         let (item, _room) = match arrival {
             Arrival::Item(item, room) => (item, room),
             Arrival::Ended => {
                 self.sessions[at].ended = true;
-                if self.sessions[at].measures && !self.sessions[at].done {
-                    let words = self.sessions[at].last_words();
-                    let reason = format!("{} ended while it measured: {words}", self.sessions[at].name);
-                    self.finish(context, at, &Ending::because(RowEnd::Failed, reason), None);
-                } else if !self.sessions[at].done {
-                    self.peer_ended(context, at);
+                if !self.sessions[at].done {
+                    let measures = self.sessions[at].measures;
+                    let what =
+                        if measures { "ended while it measured" } else { "ended before it was told to" };
+                    self.died(context, at, what)?;
                 }
                 return Ok(());
             }
@@ -229,9 +252,10 @@ impl ScenarioRun<'_> {
             FromProbe::Tick(tick) => {
                 if let Some(row) = self.row(context, at, tick.activity) {
                     let p99_ns = p99(&tick);
+                    self.sessions[at].ticked(tick.at_ns);
+                    let tick = self.splices.entry(row).or_default().tick(tick);
                     self.reached.insert(row, tick.at_ns);
                     self.counted(row, tick.total.cycles > 0);
-                    self.sessions[at].ticked(tick.at_ns);
                     context.emit(Event::Ticked(Ticked::of(row, tick, p99_ns)))?;
                 }
             }
@@ -242,6 +266,7 @@ impl ScenarioRun<'_> {
             }
             FromProbe::Total(total) => {
                 if let Some(row) = self.row(context, at, total.activity) {
+                    let total = self.splices.entry(row).or_default().total(total);
                     self.reached.insert(row, total.at_ns);
                     self.counted(row, total.total.cycles > 0);
                     context.emit(Event::Counted { row, total })?;
@@ -249,6 +274,7 @@ impl ScenarioRun<'_> {
             }
             FromProbe::Outlier(outlier) => {
                 if let Some(row) = self.row(context, at, outlier.activity) {
+                    let outlier = self.splices.entry(row).or_default().outlier(outlier);
                     context.emit(Event::Outlier { row, outlier })?;
                 }
             }
@@ -271,7 +297,11 @@ impl ScenarioRun<'_> {
                     context.emit(Event::CardCounted { row, counts: card.counts })?;
                 }
             }
-            FromProbe::Injected(injected) => {
+            FromProbe::Injected(mut injected) => {
+                // What it did before it died nobody has told.
+                if self.restarts.contains_key(&environment) {
+                    injected.times = None;
+                }
                 let outside = outside(context, &environment, &injected.cpus);
                 let here = !context.resolved.environments[&environment].kind.numbers_cpus();
                 if here && injected.kind == "block" {
@@ -292,7 +322,7 @@ impl ScenarioRun<'_> {
     }
 
     /// Tells what was found of a clock, and of a hole in it.
-    fn clock_checked(
+    pub(super) fn clock_checked(
         &self,
         context: &mut Context<'_>,
         environment: String,
@@ -324,9 +354,7 @@ impl ScenarioRun<'_> {
             context.emit(Event::Noted { environment, note })?;
         }
         if self.sessions[at].measures {
-            let holes = self.sessions[at].stood_still();
-            let stood = holes.iter().fold(0, |sum: u64, hole| sum.saturating_add(hole.length_ns));
-            let clock = ClockCheck { holes, jump_ns: done.jump_ns.max(stood), ..ClockCheck::default() };
+            let clock = self.stood_still(context, at, done.jump_ns);
             self.clock_checked(context, self.sessions[at].name.clone(), clock)?;
             for mut note in self.sessions[at].running.measured() {
                 // What was counted is of this measurement, and an environment may have several.
@@ -335,7 +363,11 @@ impl ScenarioRun<'_> {
                 context.emit(Event::Noted { environment, note })?;
             }
         }
-        let seconds = Nanos(done.measured_ns).seconds();
+        let name = self.sessions[at].name.clone();
+        let own = self.rows.clone().find(|row| context.resolved.rows[*row].result.environment == name);
+        let splice = own.and_then(|row| self.splices.get(&row));
+        let measured_ns = splice.map_or(done.measured_ns, |splice| splice.at(done.measured_ns));
+        let seconds = Nanos(measured_ns).seconds();
         let (ended, reason) = match done.end {
             End::Complete => (RowEnd::Complete, None),
             End::Stopped if context.interrupt.asked() => {
@@ -345,7 +377,7 @@ impl ScenarioRun<'_> {
             End::Break => (RowEnd::Broke, done.reason.clone()),
             End::Failed => (RowEnd::Failed, done.reason.clone()),
         };
-        self.finish(context, at, &Ending { ended, reason }, Some(done.measured_ns));
+        self.finish(context, &name, &Ending { ended, reason }, Some(measured_ns));
         Ok(())
     }
 }

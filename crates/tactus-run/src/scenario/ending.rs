@@ -15,30 +15,28 @@ pub(super) struct Ended {
 }
 
 impl ScenarioRun<'_> {
-    /// Notes how the rows of a session ended; the first word counts.
+    /// Notes how the rows of an environment ended; the first word counts.
     pub(super) fn finish(
         &mut self,
         context: &Context<'_>,
-        at: usize,
+        environment: &str,
         ending: &Ending,
         measured_ns: Option<u64>,
     ) {
         for row in self.rows.clone() {
-            if context.resolved.rows[row].result.environment == self.sessions[at].name {
+            if context.resolved.rows[row].result.environment == environment {
                 self.ended.entry(row).or_insert_with(|| Ended { ending: ending.clone(), measured_ns });
             }
         }
     }
 
     /// An environment has ended that others have as their peer: their rows are without it from now on.
-    pub(super) fn peer_ended(&mut self, context: &Context<'_>, at: usize) {
-        let name = self.sessions[at].name.clone();
-        let is_peer = |row: &usize| context.resolved.rows[*row].peer.as_ref() == Some(&name);
+    pub(super) fn peer_ended(&mut self, context: &Context<'_>, name: &str, words: &str) {
+        let is_peer = |row: &usize| context.resolved.rows[*row].peer.as_deref() == Some(name);
         let rows: Vec<usize> = self.rows.clone().filter(is_peer).collect();
         if rows.is_empty() {
             return;
         }
-        let words = self.sessions[at].last_words();
         let reason = format!("{name} ended while it was measured from elsewhere: {words}");
         for row in rows {
             let ending = Ending::because(RowEnd::Failed, reason.clone());

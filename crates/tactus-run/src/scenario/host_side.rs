@@ -17,6 +17,7 @@ use crate::cpu_counter::Counter;
 use crate::exit_counter::ExitCounter;
 use crate::partition;
 use crate::plan::{ResolvedActivity, ResolvedScenario};
+use crate::session::Session;
 use crate::vcpu_watch::{Hold, Watch};
 
 impl ScenarioRun<'_> {
@@ -187,9 +188,13 @@ impl ScenarioRun<'_> {
 
     /// Tells how the clocks of environments run, ends the watches and tells what they saw.
     pub(super) fn tell_waits(&mut self, context: &mut Context<'_>) -> Result<(), Failure> {
-        for session in self.sessions.iter().filter(|session| session.measures) {
-            let Some(clock) = session.clock() else { continue };
-            context.emit(Event::ClockCompared { environment: session.name.clone(), clock })?;
+        // Of several starts of an environment no one clock is told: each has its own.
+        let one_start = |session: &&Session| session.measures && !self.is_spliced(context, &session.name);
+        let clocks: Vec<_> = (self.sessions.iter().filter(one_start))
+            .filter_map(|session| Some((session.name.clone(), session.clock()?)))
+            .collect();
+        for (environment, clock) in clocks {
+            context.emit(Event::ClockCompared { environment, clock })?;
         }
         for (number, watch) in std::mem::take(&mut self.watches) {
             let Some(session) = self.sessions.iter().find(|session| session.number == number) else {
@@ -210,7 +215,7 @@ impl ScenarioRun<'_> {
 }
 
 /// What is to be done to the virtual CPUs of an environment.
-fn holds<'a>(planned: &'a ResolvedScenario, name: &'a str) -> impl Iterator<Item = Hold> + 'a {
+pub(super) fn holds<'a>(planned: &'a ResolvedScenario, name: &'a str) -> impl Iterator<Item = Hold> + 'a {
     planned.activities.iter().filter(move |at| at.environment == name).filter_map(|at| {
         match &at.activity.what {
             What::Fault(Fault::HoldVcpu(table)) => {

@@ -18,7 +18,7 @@ use crate::session::Session;
 use crate::settings::{Settings, settings};
 
 /// How long a probe may take to prepare a job; one that hears nothing is booted with it.
-const PREPARATION: Duration = Duration::from_secs(90);
+pub(super) const PREPARATION: Duration = Duration::from_secs(90);
 /// How long a probe may take for its self-test again.
 const AGAIN: Duration = Duration::from_secs(20);
 
@@ -26,46 +26,7 @@ impl ScenarioRun<'_> {
     /// Gives every probe its job and waits until all are ready.
     pub(super) fn prepare(&mut self, context: &mut Context<'_>) -> Result<(), Failure> {
         for at in 0..self.sessions.len() {
-            let name = self.sessions[at].name.clone();
-            let emulated = self.sessions[at].evidence == Some(Evidence::Emulated);
-            let own = self.activities(&name).filter(|activity| !from_outside(activity));
-            let mut activities: Vec<Activity> = own
-                .map(|activity| {
-                    self.with_card(context, &name, self.linked(context, as_there(activity, emulated)))
-                })
-                .collect();
-            let measures = activities.iter().any(|a| matches!(a.what, What::Measure { .. }));
-            let latency = activities.iter().any(|a| a.what.yields() == Some(Yields::Latency));
-            activities.extend(self.answers(context, &name));
-            activities.extend(self.answers_to_cards(context, &name));
-            let made = settings(context, self.planned, &name, &self.sessions[at].facts);
-            let Settings { changes, restore, promises } =
-                made.map_err(|reason| Failure::Scenario(format!("{name}: {reason}")))?;
-            self.promises.extend(promises);
-            // A value is an average over much that disturbs it: nothing known would be seen at its size.
-            let control = control(&self.planned.control, latency, emulated);
-            self.promise_tracers(context, &name, &activities, &control)?;
-            let environment = &context.resolved.environments[&name];
-            self.sessions[at].sets = !changes.is_empty();
-            let job = Job {
-                // What only makes load goes on until those that measure are done, and is then told to stop.
-                duration_ns: if measures { self.planned.duration_ns } else { u64::MAX / 4 },
-                tick_ns: self.planned.tick_ns,
-                control,
-                no_side_effects: self.planned.no_side_effects,
-                housekeeping: environment.housekeeping.clone(),
-                activities,
-                changes,
-                restore,
-                budget: self.sessions[at].running.budget().unwrap_or(0),
-                cache_misses: self.planned.cache_misses == Some(true),
-                blame_above: self.planned.blame_above.filter(|_| latency),
-                lock_in: self.planned.lock_in,
-            };
-            self.sessions[at].measures = measures;
-            if let Err(error) = self.sessions[at].give(job) {
-                return Err(self.broken(at, &error.to_string()));
-            }
+            self.give_job(context, at, self.planned.duration_ns, true)?;
         }
         self.await_all(context, PREPARATION, "to prepare its job", |session| session.ready)?;
         // What was measured under are the settings that were made.
@@ -80,14 +41,67 @@ impl ScenarioRun<'_> {
         Ok(())
     }
 
+    /// Gives one probe its job, in which it measures for so many ns, and proves its instrument first.
+    pub(super) fn give_job(
+        &mut self,
+        context: &Context<'_>,
+        at: usize,
+        duration_ns: u64,
+        proves: bool,
+    ) -> Result<(), Failure> {
+        let name = self.sessions[at].name.clone();
+        let emulated = self.sessions[at].evidence == Some(Evidence::Emulated);
+        let own = self.activities(&name).filter(|activity| !from_outside(activity));
+        let mut activities: Vec<Activity> = own
+            .map(|activity| {
+                self.with_card(context, &name, self.linked(context, as_there(activity, emulated)))
+            })
+            .collect();
+        let measures = activities.iter().any(|a| matches!(a.what, What::Measure { .. }));
+        let latency = activities.iter().any(|a| a.what.yields() == Some(Yields::Latency));
+        activities.extend(self.answers(context, &name));
+        activities.extend(self.answers_to_cards(context, &name));
+        let made = settings(context, self.planned, &name, &self.sessions[at].facts);
+        let Settings { changes, restore, promises } =
+            made.map_err(|reason| Failure::Scenario(format!("{name}: {reason}")))?;
+        let number = self.sessions[at].number;
+        self.promises.extend(promises.into_iter().map(|promise| (number, promise)));
+        // A value is an average over much that disturbs it: nothing known would be seen at its size.
+        let control = control(&self.planned.control, latency && proves, emulated);
+        self.promise_tracers(context, at, &activities, &control)?;
+        let environment = &context.resolved.environments[&name];
+        self.sessions[at].sets = !changes.is_empty();
+        let job = Job {
+            // What only makes load goes on until those that measure are done, and is then told to stop.
+            duration_ns: if measures { duration_ns } else { u64::MAX / 4 },
+            tick_ns: self.planned.tick_ns,
+            control,
+            no_side_effects: self.planned.no_side_effects,
+            housekeeping: environment.housekeeping.clone(),
+            activities,
+            changes,
+            restore,
+            budget: self.sessions[at].running.budget().unwrap_or(0),
+            cache_misses: self.planned.cache_misses == Some(true),
+            blame_above: self.planned.blame_above.filter(|_| latency),
+            lock_in: self.planned.lock_in,
+        };
+        self.sessions[at].measures = measures;
+        if let Err(error) = self.sessions[at].give(job) {
+            return Err(self.broken(at, &error.to_string()));
+        }
+        Ok(())
+    }
+
     /// Promises that what a block or timerlat change of a kernel that lives on is taken back.
     pub(super) fn promise_tracers(
         &mut self,
         context: &Context<'_>,
-        name: &str,
+        at: usize,
         activities: &[Activity],
         control: &ControlBy,
     ) -> Result<(), Failure> {
+        let (name, number) = (&self.sessions[at].name.clone(), self.sessions[at].number);
         if context.resolved.environments[name].kind.numbers_cpus() {
             return Ok(());
         }
@@ -95,7 +109,7 @@ impl ScenarioRun<'_> {
             .iter()
             .filter_map(|activity| if let What::Fault(fault) = &activity.what { Some(fault) } else { None })
             .collect();
-        self.blocks += faults.iter().filter(|fault| matches!(fault, Fault::Block(_))).count();
+        self.blocks += blocks(activities);
         let proving = if let ControlBy::Fault(fault) = control { Some(fault) } else { None };
         let failed = |error| Failure::Scenario(format!("{name}: the guardian cannot be told: {error}"));
         // A container inside another machine has that one's kernel.
@@ -116,7 +130,7 @@ impl ScenarioRun<'_> {
         let timerlat = activities.iter().find(traces);
         let timerlat = timerlat.and_then(|_| undo_of_timerlat(run, |path: &str| system.text(path)));
         for how in faults.into_iter().chain(proving).flat_map(undos).chain(timerlat) {
-            self.promises.push(guardian.promise(how).map_err(failed)?);
+            self.promises.push((number, guardian.promise(how).map_err(failed)?));
         }
         Ok(())
     }
@@ -173,6 +187,11 @@ impl ScenarioRun<'_> {
     pub(super) fn activities<'s>(&'s self, environment: &'s str) -> impl Iterator<Item = &'s Activity> {
         self.planned.activities.iter().filter(move |a| a.environment == environment).map(|a| &a.activity)
     }
+}
+
+/// How many blocks are among them.
+pub(super) fn blocks(activities: &[Activity]) -> usize {
+    activities.iter().filter(|activity| matches!(&activity.what, What::Fault(Fault::Block(_)))).count()
 }
 
 /// Whether the host side carries an activity out.

@@ -24,7 +24,9 @@ impl ScenarioRun<'_> {
         context.emit(Event::EnvironmentStarting { environment: name.to_owned() })?;
         let environment = &context.resolved.environments[name];
         let began = Instant::now();
-        let slug = format!("{number:02}-{}", tactus_model::bundle::file_name(name));
+        // Each start of an environment has files of its own.
+        let again = self.restarts.get(name).map(|starts| format!(".{starts}")).unwrap_or_default();
+        let slug = format!("{number:02}{again}-{}", tactus_model::bundle::file_name(name));
         let failed = |what: &str, error: std::io::Error| Failure::Scenario(format!("{what}: {error}"));
         let measured = self.measured(context.resolved, name);
         let housekeeping = self.beside_cards(context.resolved.housekeeping_around(name, context.machine));
@@ -56,7 +58,7 @@ impl ScenarioRun<'_> {
             let outer = outer.unwrap_or_default();
             return Err(Failure::Refused(format!("{name}, inside {outer}: {reason}; {remedy}")));
         }
-        let log = format!("{:02}-{}.log", number + 1, tactus_model::bundle::file_name(name));
+        let log = format!("{:02}{again}-{}.log", number + 1, tactus_model::bundle::file_name(name));
         let takes_part = network.is_some() || card.is_some();
         let running = environment.kind.start(&Setting {
             system,

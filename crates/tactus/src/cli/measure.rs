@@ -13,6 +13,7 @@ use super::limits::Limits;
 use super::lock::Lock;
 use super::open::Open;
 use super::printed::Printed;
+use super::restart::RestartOption;
 use super::values::{microseconds, seconds};
 use super::watch::Watch;
 use crate::{load, place};
@@ -98,6 +99,8 @@ pub struct Measure {
     pub kvm_exits: bool,
     #[command(flatten)]
     pub blame: BlameOptions,
+    #[command(flatten)]
+    pub restart: RestartOption,
     #[command(flatten)]
     pub limits: Limits,
     #[command(flatten)]

@@ -17,6 +17,7 @@ mod open;
 mod oslat;
 mod printed;
 mod prove;
+mod restart;
 mod run;
 mod serve;
 mod tune;

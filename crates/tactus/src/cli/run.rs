@@ -12,6 +12,7 @@ use super::limits::Limits;
 use super::lock::Lock;
 use super::open::Open;
 use super::printed::Printed;
+use super::restart::RestartOption;
 use super::values::{interval, seconds, slice};
 use super::watch::Watch;
 use crate::vocabulary;
@@ -54,6 +55,8 @@ pub struct Run {
     /// machine falls on all of them alike
     #[arg(long, value_name = "TIME", value_parser = slice)]
     pub interleave: Option<Nanos>,
+    #[command(flatten)]
+    pub restart: RestartOption,
     #[command(flatten)]
     pub blame: BlameOptions,
     /// Short durations, for a first look

@@ -143,6 +143,7 @@ fn plan(arguments: &Measure) -> Result<Plan, Failure> {
         control: Some(if arguments.no_control { ControlBy::Nothing } else { ControlBy::Hog }),
         kvm_exits: arguments.kvm_exits.then_some(true),
         blame_above: arguments.blame.blame_above.or(arguments.blame.stop_above),
+        restart: arguments.restart.restart,
         ..Scenario::default()
     };
     // Both are written of each period, and are of different things: a row each.

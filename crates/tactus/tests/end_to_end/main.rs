@@ -38,6 +38,7 @@ mod oslat;
 mod paused;
 mod prove;
 mod repeats;
+mod restarted;
 mod rt_tests;
 mod run;
 mod serve;

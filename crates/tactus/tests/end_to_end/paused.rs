@@ -89,3 +89,50 @@ fn a_guest_that_was_paused_has_a_gap_of_that_length_and_no_latency_of_it() {
     let said = stdout(&told).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(said.contains("its clock stood still while it was measured"), "{said}\n{}", stderr(&told));
 }
+
+const WAITED_FOR: &str = r#"
+name = "waited for"
+[environment.guest]
+kind = "qemu"
+[[scenario]]
+name = "paused"
+environment = "guest"
+interval = "10ms"
+duration = "12s"
+dead_after = "3s"
+"#;
+
+#[test]
+fn a_guest_that_is_paused_for_longer_than_one_may_be_silent_is_waited_for() {
+    let Some(_alone) = alone() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let Some(path) = with_monitor(dir.path()) else { return skipped("there is no QEMU") };
+    let document = json(&output(tactus().args(["environments", "--json"])));
+    if !document.as_array().unwrap().iter().any(|entry| entry["kind"] == "qemu" && entry["usable"] == true) {
+        return skipped("no guest can be started");
+    }
+    let (plan, out) = (dir.path().join("plan.toml"), dir.path().join("bundle"));
+    fs::write(&plan, WAITED_FOR).unwrap();
+    let mut run = started(tactus().args(["run", "--out"]).arg(&out).arg(&plan).env("PATH", path));
+    await_tick(&out);
+    let mut monitor = BufReader::new(UnixStream::connect(dir.path().join("second")).unwrap());
+    ask(&mut monitor, "qmp_capabilities");
+    ask(&mut monitor, "stop");
+    let paused = Instant::now();
+    std::thread::sleep(3 * PAUSE / 2);
+    ask(&mut monitor, "cont");
+    let paused = u64::try_from(paused.elapsed().as_nanos()).unwrap();
+    run.wait().unwrap();
+    nothing_is_left();
+    let shown = json(&output(tactus().arg("show").arg(&out).arg("--json")));
+    let row = &shown["scenarios"][0];
+    assert_eq!(row["ended"], "complete", "{row:#}");
+    assert!(row["restarts"].is_null(), "{row:#}");
+    let notes = row["notes"].to_string();
+    assert!(notes.contains("QEMU says that it is paused: it is waited for"), "{notes}");
+    let result = fs::read(out.join("scenarios/01-paused/result.json")).unwrap();
+    let result: serde_json::Value = serde_json::from_slice(&result).unwrap();
+    let holes = result["clock"]["holes"].as_array().unwrap_or_else(|| panic!("no gap: {result:#}"));
+    let length = holes.iter().filter_map(|hole| hole["length_ns"].as_u64()).max().unwrap();
+    assert!(length.abs_diff(paused) < 1_000_000_000, "{length} ns of {paused}");
+}

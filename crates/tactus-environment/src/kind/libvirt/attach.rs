@@ -19,7 +19,7 @@ use tactus_tune::generate::libvirt::Tree;
 
 use super::agent::{Agent, Ended};
 use super::threads::{self, Thread};
-use super::virsh::Virsh;
+use super::virsh::{Virsh, is_paused};
 use crate::support::guest::{self, Accel};
 use crate::support::shell::{self, Failure};
 use crate::support::{self, cannot};
@@ -271,6 +271,11 @@ impl Running for Attached {
     fn evidence(&self, _facts: &Facts) -> Evidence {
         let emulated = threads::of(self.process, &*self.inside.system).iter().any(|thread| thread.emulated);
         guest::evidence(if emulated { Accel::Tcg } else { Accel::Kvm }, &*self.inside.system)
+    }
+
+    fn paused(&mut self) -> Option<&'static str> {
+        let Inside { spec, system, .. } = &*self.inside;
+        is_paused(spec, &**system, spec.attach.as_deref().unwrap_or_default()).then_some("libvirt")
     }
 
     fn last_words(&mut self) -> Option<String> {

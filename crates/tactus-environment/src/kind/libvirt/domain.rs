@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 use tactus_model::facts::Facts;
 use tactus_model::message::Note;
 use tactus_model::undo::Undo;
-use tactus_model::{CpuSet, Evidence};
+use tactus_model::{CpuSet, Evidence, plan};
 use tactus_system::guardian::Promise;
 use tactus_system::{System, last_lines};
 
 use super::threads;
-use super::virsh::Virsh;
+use super::virsh::{Virsh, is_paused};
 use super::{document, support};
 use crate::support::RtGroup;
 use crate::support::cannot;
@@ -35,6 +35,9 @@ const NO_PRIORITY: &str = "Cannot set scheduler parameters";
 /// A domain that runs. Dropping it destroys it.
 pub struct Domain {
     system: Arc<dyn System>,
+    /// What the plan says of it, and what libvirt calls it.
+    spec: plan::Environment,
+    name: String,
     process: Option<u32>,
     stream: Option<(Vec<u8>, UnixStream)>,
     accel: Accel,
@@ -110,6 +113,8 @@ impl Domain {
         let process = threads::process(&name, &virsh.uuid(&name)?, system).ok().flatten();
         let mut domain = Self {
             system: system.share(),
+            spec: setting.spec.clone(),
+            name,
             process,
             stream: None,
             accel,
@@ -223,6 +228,10 @@ impl Running for Domain {
 
     fn evidence(&self, _facts: &Facts) -> Evidence {
         guest::evidence(self.accel, &*self.system)
+    }
+
+    fn paused(&mut self) -> Option<&'static str> {
+        is_paused(&self.spec, &*self.system, &self.name).then_some("libvirt")
     }
 
     fn last_words(&mut self) -> Option<String> {

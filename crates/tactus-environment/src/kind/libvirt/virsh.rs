@@ -33,6 +33,12 @@ pub fn uri(spec: &plan::Environment) -> Result<&str, OptionError> {
     Ok(uri)
 }
 
+/// Whether libvirt says that a domain is paused.
+pub fn is_paused(spec: &plan::Environment, system: &dyn System, name: &str) -> bool {
+    let state = Virsh::of(spec, system).ok().and_then(|virsh| virsh.ask(&["domstate", "--", name]).ok());
+    matches!(state.as_deref(), Some("paused" | "pmsuspended"))
+}
+
 /// libvirt's command, and the libvirt that it asks.
 pub struct Virsh<'a> {
     system: &'a dyn System,
@@ -112,6 +118,24 @@ mod tests {
     fn with(uri: &str) -> plan::Environment {
         let options = [("uri".to_owned(), uri.into())].into_iter().collect();
         plan::Environment { kind: "libvirt".into(), options, ..plan::Environment::default() }
+    }
+
+    #[test]
+    fn a_domain_is_paused_where_libvirt_says_so_and_not_where_it_does_not_answer() {
+        let asked = ["virsh", "-q", "-c", SYSTEM, "domstate", "--", "plc"];
+        let spec = plan::Environment::default();
+        for (code, said, paused) in [
+            (0, "paused\n", true),
+            (0, "pmsuspended\n", true),
+            (0, "running\n", false),
+            (0, "crashed\n", false),
+            (0, "", false),
+            (1, "paused\n", false),
+        ] {
+            let machine = tactus_system::Memory::new().answer(&asked, code, said, "");
+            assert_eq!(is_paused(&spec, &machine, "plc"), paused, "{said:?}");
+        }
+        assert!(!is_paused(&spec, &tactus_system::Memory::new(), "plc"));
     }
 
     #[test]

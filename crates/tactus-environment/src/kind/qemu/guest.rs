@@ -14,7 +14,7 @@ use tactus_system::{Child, Invocation, System, last_lines};
 
 use super::command::Sockets;
 use super::exits::{self, Exits};
-use super::qmp::{Monitor, threads};
+use super::qmp::{Monitor, is_paused, threads};
 use crate::network::launch;
 use crate::support::cannot;
 use crate::support::guest::{
@@ -195,6 +195,12 @@ impl Guest {
         Exits::of(&answer, self.vcpus.len()).ok_or_else(|| none.into())
     }
 
+    fn ask_paused(&self) -> io::Result<bool> {
+        self.monitor.set_read_timeout(Some(ANSWER))?;
+        let answer = Monitor::again(&self.monitor, &self.monitor).ask("query-status")?;
+        Ok(is_paused(&answer))
+    }
+
     fn ask_vcpus(&self) -> io::Result<Vec<(u32, u32)>> {
         self.monitor.set_read_timeout(Some(ANSWER))?;
         let mut monitor = Monitor::open(&self.monitor, &self.monitor)?;
@@ -303,6 +309,10 @@ impl Running for Guest {
 
     fn evidence(&self, _facts: &Facts) -> Evidence {
         guest::evidence(self.accel, &*self.system)
+    }
+
+    fn paused(&mut self) -> Option<&'static str> {
+        self.ask_paused().unwrap_or(false).then_some("QEMU")
     }
 
     fn last_words(&mut self) -> Option<String> {

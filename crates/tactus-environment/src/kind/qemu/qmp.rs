@@ -62,6 +62,13 @@ pub fn threads(answer: &serde_json::Value) -> Vec<(u32, u32)> {
     threads
 }
 
+/// Whether a guest is paused, by the answer to `query-status`: by somebody's `stop`, or because it sleeps. Other states
+/// in which it does not run (an I/O error, a panic) it does not leave by itself. Pure.
+#[must_use]
+pub fn is_paused(answer: &serde_json::Value) -> bool {
+    matches!(answer["status"].as_str(), Some("paused" | "suspended"))
+}
+
 /// A monitor that is connected.
 pub struct Monitor<R, W> {
     reader: BufReader<R>,
@@ -77,6 +84,11 @@ impl<R: Read, W: Write> Monitor<R, W> {
         let mut monitor = Self { reader: BufReader::new(reader), writer };
         monitor.ask("qmp_capabilities")?;
         Ok(monitor)
+    }
+
+    /// Takes over a connection whose greeting has been answered.
+    pub fn again(reader: R, writer: W) -> Self {
+        Self { reader: BufReader::new(reader), writer }
     }
 
     /// Gives a command without arguments and waits for its answer.
@@ -138,6 +150,21 @@ impl<R: Read, W: Write> Monitor<R, W> {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn a_guest_is_paused_where_somebody_or_itself_stopped_it_and_not_where_something_broke() {
+        // As QEMU 7.2 answers `query-status` after `stop`.
+        let stopped: serde_json::Value =
+            serde_json::from_str(r#"{"status": "paused", "singlestep": false, "running": false}"#).unwrap();
+        assert!(is_paused(&stopped));
+        for status in ["running", "io-error", "guest-panicked", "internal-error", "shutdown", "prelaunch", ""]
+        {
+            assert!(!is_paused(&serde_json::json!({ "status": status })), "{status}");
+        }
+        for other in [serde_json::json!(null), serde_json::json!({"status": 7}), serde_json::json!([1])] {
+            assert!(!is_paused(&other));
+        }
+    }
+
     use proptest::prelude::*;
 
     use super::*;

@@ -129,6 +129,8 @@ impl Resolver<'_> {
             settles: repeat.is_some() || slice.is_some() || !self.plan.proof.is_empty(),
             duration_ns: slice.map_or(duration.0, |slice| duration.0 / u64::from(slice.of)),
             tick_ns: tick,
+            restart: self.choices.restart.or_else(|| self.value(scenario, |s| s.restart)).unwrap_or(0),
+            dead_after: self.value(scenario, |s| s.dead_after),
             control: self.value(scenario, |s| s.control.clone()).unwrap_or_default(),
             no_side_effects: self.choices.no_side_effects
                 || self.value(scenario, |s| s.no_side_effects).unwrap_or(false),
