@@ -7,6 +7,7 @@ pub mod collect;
 mod error;
 mod identity;
 mod place;
+pub mod question;
 pub mod table;
 
 pub use error::DataError;

@@ -2,6 +2,7 @@
 
 mod attach;
 mod audit;
+mod collect;
 mod compare;
 mod completions;
 mod cyclictest;
@@ -13,6 +14,7 @@ mod explain;
 mod export;
 mod facts;
 mod fitness;
+mod fleet;
 mod follow;
 mod generate;
 mod import;
@@ -57,6 +59,8 @@ pub fn dispatch(command: Command) -> Result<Exit, Failure> {
         Command::Fitness(arguments) => fitness::fitness(&arguments),
         Command::Import(arguments) => import::import(&arguments),
         Command::Export(arguments) => export::export(&arguments),
+        Command::Collect(arguments) => collect::collect(&arguments),
+        Command::Fleet(arguments) => fleet::fleet(&arguments),
         Command::Environments(arguments) => environments::environments(&arguments),
         Command::Kernel(arguments) => kernel::kernel(arguments.what),
         Command::Probe(arguments) => probe::probe(&arguments),
